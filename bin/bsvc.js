@@ -1,0 +1,10 @@
+#!/usr/bin/env node
+// Checked before anything modern is loaded, so that an old Node gets a sentence instead of a syntax error.
+const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
+if (major < 20 || (major === 20 && minor < 20)) {
+  console.error(
+    `bsvc needs Node.js 20.20 or newer; this is ${process.versions.node}. See https://nodejs.org/en/download`,
+  );
+  process.exit(1);
+}
+await import('../dist/cli/main.js');
