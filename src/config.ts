@@ -1,0 +1,225 @@
+import { readFileSync } from 'node:fs';
+
+/** Text -> value, or an Error whose message completes "<NAME> ...". */
+type Reader<T> = (text: string) => T;
+
+interface Setting<T> {
+  /** Name of the environment variable; a secret can also come from the file named by `<NAME>_FILE`. */
+  env: string;
+  read: Reader<T>;
+  default: T | null;
+  /** How the default reads in tables when the value alone would not tell. */
+  defaultText?: string;
+  text: string;
+  secret?: boolean;
+}
+
+/** `100/15m`: so many within so long. */
+export interface Rate {
+  count: number;
+  windowMs: number;
+}
+
+const UNIT_MS: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+const UNIT_BYTES: Record<string, number> = { b: 1, kb: 1024, mb: 1024 ** 2, gb: 1024 ** 3 };
+
+/** Reads `15m`, `30d`, `500ms`; a bare number of zero is 0. Milliseconds. */
+export function parseDuration(text: string): number {
+  const match = /^(\d+)(ms|s|m|h|d)$/.exec(text);
+  if (!match) throw new Error('must be a duration such as 500ms, 30s, 15m, 12h or 7d');
+  return Number(match[1]) * UNIT_MS[match[2]!]!;
+}
+
+/** Reads `10mb`, `512kb` or a bare number of bytes. */
+export function parseBytes(text: string): number {
+  const match = /^(\d+)(b|kb|mb|gb)?$/i.exec(text);
+  if (!match) throw new Error('must be a size such as 512kb or 10mb');
+  return Number(match[1]) * UNIT_BYTES[(match[2] ?? 'b').toLowerCase()]!;
+}
+
+/** Reads `100/15m`, or `off` as null. */
+export function parseRate(text: string): Rate | null {
+  if (text === 'off') return null;
+  const [count, window, ...rest] = text.split('/');
+  if (!count || !/^[1-9]\d{0,8}$/.test(count) || !window || rest.length > 0) {
+    throw new Error('must be a rate such as 100/15m, or off');
+  }
+  return { count: Number(count), windowMs: parseDuration(window) };
+}
+
+const text: Reader<string> = (value) => value;
+const duration: Reader<number> = parseDuration;
+
+const flag: Reader<boolean> = (value) => {
+  if (['true', '1', 'yes', 'on'].includes(value.toLowerCase())) return true;
+  if (['false', '0', 'no', 'off'].includes(value.toLowerCase())) return false;
+  throw new Error('must be true or false');
+};
+
+const wholeNumber =
+  (least: number, most: number): Reader<number> =>
+  (value) => {
+    const number = Number(value);
+    if (!/^\d+$/.test(value) || number < least || number > most) {
+      throw new Error(`must be a whole number from ${least} to ${most}`);
+    }
+    return number;
+  };
+
+const oneOf =
+  <const T extends string>(...choices: T[]): Reader<T> =>
+  (value) => {
+    if (!choices.includes(value as T)) throw new Error(`must be one of ${choices.join(', ')}`);
+    return value as T;
+  };
+
+const mongoUri: Reader<string> = (value) => {
+  if (!/^mongodb(\+srv)?:\/\/./.test(value)) throw new Error('must start with mongodb:// or mongodb+srv://');
+  return value;
+};
+
+const httpUrl: Reader<string> = (value) => {
+  if (!/^https?:$/.test(URL.canParse(value) ? new URL(value).protocol : ''))
+    throw new Error('must be an http(s) address');
+  return value.replace(/\/+$/, '');
+};
+
+function setting<T>(
+  env: string,
+  read: Reader<T>,
+  fallback: T,
+  about: string,
+  more: Partial<Setting<T>> = {},
+): Setting<T> {
+  return { env, read, default: fallback, text: about, ...more };
+}
+
+function optional<T>(
+  env: string,
+  read: Reader<T>,
+  about: string,
+  more: Partial<Setting<T>> = {},
+): Setting<T> & { default: null } {
+  return { env, read, text: about, ...more, default: null };
+}
+
+/** Every setting of the service: the README's table, `bsvc settings` and loadConfig are made from this list. */
+export const SETTINGS = {
+  mongodbUri: optional('MONGODB_URI', mongoUri, 'MongoDB to use; none means the embedded engine', { secret: true }),
+  mongodbName: setting('BSVC_MONGODB_DB', text, 'bsvc', 'name of the database'),
+  dataDir: setting('BSVC_DATA_DIR', text, './bsvc-data', 'engine files, local uploads, generated secrets'),
+  durability: setting(
+    'BSVC_DURABILITY',
+    oneOf('full', 'relaxed'),
+    'full',
+    'embedded engine: `full` survives power loss, `relaxed` may lose the last second',
+  ),
+  engineListen: optional(
+    'BSVC_ENGINE_LISTEN',
+    text,
+    'wire door of the embedded engine: `127.0.0.1:27027` or `unix:/path/name.sock`',
+    { defaultText: 'off' },
+  ),
+  host: setting('BSVC_HOST', text, '127.0.0.1', 'address to listen on'),
+  port: setting('BSVC_PORT', wholeNumber(0, 65_535), 4000, 'port to listen on; 0 = any free one'),
+  publicUrl: optional('BSVC_PUBLIC_URL', httpUrl, 'address under which clients reach the service', {
+    defaultText: 'from host and port',
+  }),
+  secretKey: optional(
+    'BSVC_SECRET_KEY',
+    text,
+    'master key that seals stored secrets; several, comma-separated, newest first',
+    {
+      secret: true,
+      defaultText: 'generated into the data directory; required with `MONGODB_URI`',
+    },
+  ),
+  trashDays: setting('BSVC_TRASH_DAYS', wholeNumber(0, 36_500), 30, 'days a trashed document is kept'),
+  shutdownGraceMs: setting(
+    'BSVC_SHUTDOWN_GRACE',
+    duration,
+    10_000,
+    'how long a stopping process waits for what is under way',
+    { defaultText: '10s' },
+  ),
+  adminToken: optional('BSVC_ADMIN_TOKEN', text, 'bearer for the operators’ API from scripts', { secret: true }),
+  logLevel: setting(
+    'BSVC_LOG_LEVEL',
+    oneOf('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'),
+    'info',
+    'least severe log line to write',
+  ),
+  logFormat: optional('BSVC_LOG_FORMAT', oneOf('json', 'text'), 'form of log lines', {
+    defaultText: 'JSON off a terminal',
+  }),
+  verbose: setting('BSVC_DEBUG', flag, false, 'print stacks of unexpected errors on the command line'),
+};
+
+type Settings = typeof SETTINGS;
+type ValueOf<S> = S extends { read: Reader<infer T>; default: infer D } ? (D extends null ? T | null : T) : never;
+
+/** What the service runs with: frozen, complete, read once at the process edge and passed down. */
+export type Config = Readonly<{ [Name in keyof Settings]: ValueOf<Settings[Name]> }>;
+export type SettingName = keyof Settings;
+
+export interface SettingSource {
+  name: SettingName;
+  /** `flag`, `environment`, a file's name, or `default`. */
+  source: string;
+}
+
+/** All problems of a configuration at once, one line each. */
+export class ConfigError extends Error {
+  readonly problems: string[];
+  constructor(problems: string[]) {
+    super(problems.join('\n'));
+    this.name = 'ConfigError';
+    this.problems = problems;
+  }
+}
+
+/** One layer of raw texts by environment name, for example the flags of a command or an env file. */
+export interface ConfigLayer {
+  source: string;
+  values: Readonly<Record<string, string | undefined>>;
+}
+
+/** Reads the settings from the layers, first one wins; throws one ConfigError that lists every problem. Unset and empty count alike. */
+export function loadConfig(layers: readonly ConfigLayer[]): { config: Config; sources: SettingSource[] } {
+  const problems: string[] = [];
+  const values: Record<string, unknown> = {};
+  const sources: SettingSource[] = [];
+  for (const [name, entry] of Object.entries(SETTINGS) as [SettingName, Setting<unknown>][]) {
+    const found = findRaw(entry, layers, problems);
+    values[name] = entry.default;
+    sources.push({ name, source: found?.source ?? 'default' });
+    if (!found) continue;
+    try {
+      values[name] = entry.read(found.raw);
+    } catch (error) {
+      problems.push(`${entry.env} ${(error as Error).message}${entry.secret ? '' : ` (got "${found.raw}")`}`);
+    }
+  }
+  if (problems.length > 0) throw new ConfigError(problems);
+  return { config: Object.freeze(values) as Config, sources };
+}
+
+function findRaw(
+  entry: Setting<unknown>,
+  layers: readonly ConfigLayer[],
+  problems: string[],
+): { raw: string; source: string } | null {
+  for (const layer of layers) {
+    const raw = layer.values[entry.env];
+    if (raw) return { raw, source: layer.source };
+    const file = entry.secret ? layer.values[`${entry.env}_FILE`] : undefined;
+    if (!file) continue;
+    try {
+      return { raw: readFileSync(file, 'utf8').trim(), source: `${layer.source} (${entry.env}_FILE)` };
+    } catch {
+      problems.push(`${entry.env}_FILE names ${file}, which cannot be read`);
+      return null;
+    }
+  }
+  return null;
+}

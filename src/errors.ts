@@ -1,0 +1,76 @@
+export type ErrorKind =
+  | 'invalid'
+  | 'unauthenticated'
+  | 'forbidden'
+  | 'missing'
+  | 'methodNotAllowed'
+  | 'conflict'
+  | 'tooLarge'
+  | 'unprocessable'
+  | 'locked'
+  | 'overLimit'
+  | 'internal'
+  | 'unavailable';
+
+/** One broken rule of one field, as it appears under `details` of a validation error. */
+export interface FieldProblem {
+  field: string;
+  rule: string;
+  message: string;
+}
+
+export interface AppErrorOptions {
+  details?: FieldProblem[];
+  /** Answered as `Retry-After`. */
+  retryAfterSeconds?: number;
+  /** Further response headers, for example `Allow`. */
+  headers?: Record<string, string>;
+  cause?: unknown;
+}
+
+/** An error the caller can do something about. Its message is shown to people as it stands; everything else that is thrown counts as our own bug. */
+export class AppError extends Error {
+  readonly kind: ErrorKind;
+  readonly code: string;
+  readonly details?: FieldProblem[];
+  readonly retryAfterSeconds?: number;
+  readonly headers?: Record<string, string>;
+
+  constructor(kind: ErrorKind, code: string, message: string, options: AppErrorOptions = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.name = 'AppError';
+    this.kind = kind;
+    this.code = code;
+    this.details = options.details;
+    this.retryAfterSeconds = options.retryAfterSeconds;
+    this.headers = options.headers;
+  }
+}
+
+const make =
+  (kind: ErrorKind) =>
+  (code: string, message: string, options?: AppErrorOptions): AppError =>
+    new AppError(kind, code, message, options);
+
+/** 400 */
+export const invalid = make('invalid');
+/** 401 */
+export const unauthenticated = make('unauthenticated');
+/** 403 */
+export const forbidden = make('forbidden');
+/** 404 */
+export const missing = make('missing');
+/** 405, with `Allow` among the headers */
+export const methodNotAllowed = make('methodNotAllowed');
+/** 409 */
+export const conflict = make('conflict');
+/** 413 */
+export const tooLarge = make('tooLarge');
+/** 422 */
+export const unprocessable = make('unprocessable');
+/** 423 */
+export const locked = make('locked');
+/** 429 */
+export const overLimit = make('overLimit');
+/** 503: a dependency is away or the server is full; worth trying again. */
+export const unavailable = make('unavailable');

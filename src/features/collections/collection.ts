@@ -1,0 +1,35 @@
+import type { ObjectId } from 'bson';
+import type { Field } from './field.js';
+
+export type CollectionMode = 'enforced' | 'flexible';
+export type RlsMode = 'public-read' | 'private';
+
+/** Row-level security; null in a collection's record means disabled. */
+export interface Rls {
+  mode: RlsMode;
+  /** Name of the field that holds the owning user's id, for example `userId`. */
+  ownerField: string;
+}
+
+/** The record of a registered collection (rest-api.md 2.2). */
+export interface Collection {
+  _id: ObjectId;
+  projectId: ObjectId;
+  name: string;
+  mode: CollectionMode;
+  fields: Field[];
+  rls: Rls | null;
+  /** Fields indexed on request, on top of those that schema and RLS ask for. */
+  indexes: string[];
+  /** Grows with every change, so that compiled validators can be kept per version. */
+  version: number;
+  /** `dropping` while the documents are being removed: no longer reachable. */
+  state: 'active' | 'dropping';
+  createdAt: Date;
+  updatedAt: Date;
+}
+
+/** The stored name of a collection's documents: made of ids, so that `item` and `Item` never meet and a rename moves nothing. */
+export function documentsName(collection: Pick<Collection, '_id' | 'projectId'>): string {
+  return `documents_${collection.projectId.toHexString()}_${collection._id.toHexString()}`;
+}

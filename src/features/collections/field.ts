@@ -1,0 +1,31 @@
+/** The seven types of rest-api.md 2.3. */
+export const FIELD_TYPES = ['String', 'Number', 'Boolean', 'Date', 'Object', 'Array', 'Ref'] as const;
+export type FieldType = (typeof FIELD_TYPES)[number];
+
+/** The type of a value without a name of its own: what an Array's items are. */
+export interface FieldShape {
+  type: FieldType;
+  /** Ref: name of the collection it points into; absent = any. */
+  ref?: string;
+  /** Object: declared sub-fields; absent = any object. */
+  fields?: Field[];
+  /** Array: what every item must be; absent = anything. */
+  items?: FieldShape;
+}
+
+/** A declared field of a collection, as stored in its record and shown by every door. */
+export interface Field extends FieldShape {
+  name: string;
+  required?: boolean;
+  /** Unique among active documents that have the field. Top-level fields only. */
+  unique?: boolean;
+  /** Only on non-required String, Number and Boolean fields. */
+  default?: string | number | boolean;
+  /** `users` only: end users cannot set it. */
+  protected?: boolean;
+  /** `users` only: part of a public profile. */
+  public?: boolean;
+}
+
+/** Fields that the service keeps itself; no schema may declare them. */
+export const SYSTEM_FIELDS = ['_id', 'isDeleted', 'deletedAt', 'createdAt', 'updatedAt'] as const;

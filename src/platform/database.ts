@@ -1,0 +1,70 @@
+import type { Collection, CollectionOptions, Document, FindCursor, AggregationCursor } from 'mongodb';
+
+/** What a store may do with a cursor: the driver's own methods, nothing of ours. */
+export type Cursor<T> = Pick<
+  FindCursor<T>,
+  | 'sort'
+  | 'limit'
+  | 'skip'
+  | 'project'
+  | 'hint'
+  | 'maxTimeMS'
+  | 'batchSize'
+  | 'toArray'
+  | 'next'
+  | 'hasNext'
+  | 'close'
+  | typeof Symbol.asyncIterator
+>;
+
+export type AggregateCursor<T> = Pick<
+  AggregationCursor<T>,
+  'toArray' | 'next' | 'hasNext' | 'close' | 'maxTimeMS' | 'batchSize' | typeof Symbol.asyncIterator
+>;
+
+/** The part of the official driver's collection that stores use; the driver and the embedded engine both fit. */
+export type Store<T extends Document> = Pick<
+  Collection<T>,
+  | 'collectionName'
+  | 'findOne'
+  | 'insertOne'
+  | 'insertMany'
+  | 'updateOne'
+  | 'updateMany'
+  | 'replaceOne'
+  | 'deleteOne'
+  | 'deleteMany'
+  | 'findOneAndUpdate'
+  | 'findOneAndReplace'
+  | 'findOneAndDelete'
+  | 'bulkWrite'
+  | 'countDocuments'
+  | 'estimatedDocumentCount'
+  | 'distinct'
+  | 'createIndex'
+  | 'createIndexes'
+  | 'dropIndex'
+  | 'indexes'
+  | 'drop'
+> & {
+  find(...args: Parameters<Collection<T>['find']>): Cursor<T>;
+  aggregate<R extends Document = Document>(...args: Parameters<Collection<T>['aggregate']>): AggregateCursor<R>;
+};
+
+/** The one door to stored data. Nobody above it can tell MongoDB from the embedded engine, except by `kind` in a health report. */
+export interface Database {
+  readonly kind: 'mongodb' | 'embedded';
+  collection<T extends Document>(name: string, options?: CollectionOptions): Store<T>;
+  /** Names of all stored collections. */
+  listNames(): Promise<string[]>;
+  /** Resolves when the database answers, throws otherwise. */
+  ping(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** True for MongoDB's duplicate key error (code 11000) from either door. */
+export function isDuplicateKey(
+  error: unknown,
+): error is Error & { keyPattern?: Record<string, unknown>; keyValue?: Record<string, unknown> } {
+  return error instanceof Error && (error as { code?: unknown }).code === 11_000;
+}
