@@ -1,0 +1,40 @@
+import type { ObjectId } from 'bson';
+
+export type KeyType = 'publishable' | 'secret';
+export const KEY_PREFIX: Record<KeyType, string> = { publishable: 'pk_live_', secret: 'sk_live_' };
+
+export type PlanName = 'free' | 'pro';
+
+/** An API key as stored inside its project's record, so that project and first keys are created by one write. Only the hash of the key is kept. */
+export interface ApiKey {
+  id: ObjectId;
+  type: KeyType;
+  hash: string;
+  last4: string;
+  createdAt: Date;
+  /** After this moment the key no longer works: set by rotation with a grace. */
+  expiresAt: Date | null;
+  revokedAt: Date | null;
+}
+
+/** A secret that signs access tokens, sealed; the newest signs, all verify. */
+export interface TokenSecret {
+  kid: string;
+  sealed: string;
+  createdAt: Date;
+}
+
+export interface Project {
+  _id: ObjectId;
+  name: string;
+  plan: PlanName;
+  keys: ApiKey[];
+  tokenSecrets: TokenSecret[];
+  /** Exact origins, exact hosts or `*.base`; `*` admits all (decisions.md 1). */
+  allowedDomains: string[];
+  /** Overrides of plan limits by name. */
+  limits: Record<string, number>;
+  state: 'active' | 'deleting';
+  createdAt: Date;
+  updatedAt: Date;
+}
