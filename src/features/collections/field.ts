@@ -29,3 +29,6 @@ export interface Field extends FieldShape {
 
 /** Fields that the service keeps itself; no schema may declare them. */
 export const SYSTEM_FIELDS = ['_id', 'isDeleted', 'deletedAt', 'createdAt', 'updatedAt'] as const;
+
+/** Top-level field in which the service keeps its own notes about a document; clients can neither name nor see it. */
+export const HIDDEN_FIELD = '_bsvc';
