@@ -90,8 +90,8 @@ function setting<T>(
   fallback: T,
   about: string,
   more: Partial<Setting<T>> = {},
-): Setting<T> {
-  return { env, read, default: fallback, text: about, ...more };
+): Setting<T> & { default: T } {
+  return { env, read, text: about, ...more, default: fallback };
 }
 
 function optional<T>(

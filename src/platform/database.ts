@@ -1,4 +1,6 @@
 import type { Collection, CollectionOptions, Document, FindCursor, AggregationCursor } from 'mongodb';
+import type { Config } from '../config.js';
+import { unavailable } from '../errors.js';
 
 /** What a store may do with a cursor: the driver's own methods, nothing of ours. */
 export type Cursor<T> = Pick<
@@ -67,4 +69,48 @@ export function isDuplicateKey(
   error: unknown,
 ): error is Error & { keyPattern?: Record<string, unknown>; keyValue?: Record<string, unknown> } {
   return error instanceof Error && (error as { code?: unknown }).code === 11_000;
+}
+
+/** Opens MongoDB when `MONGODB_URI` is set, else the embedded engine in the data directory. Throws `unavailable` (DATABASE_UNAVAILABLE) with advice. */
+export async function openDatabase(config: Config): Promise<Database> {
+  return config.mongodbUri ? openMongodb(config.mongodbUri, config.mongodbName) : openEmbedded();
+}
+
+const SERVER_SELECTION_MS = 8_000;
+
+async function openMongodb(uri: string, name: string): Promise<Database> {
+  const { MongoClient } = await import('mongodb');
+  const client = new MongoClient(uri, {
+    appName: 'bsvc',
+    writeConcern: { w: 'majority' },
+    serverSelectionTimeoutMS: SERVER_SELECTION_MS,
+    connectTimeoutMS: 5_000,
+    socketTimeoutMS: 60_000,
+    waitQueueTimeoutMS: 10_000,
+    ignoreUndefined: true,
+  });
+  try {
+    await client.connect();
+  } catch (error) {
+    await client.close();
+    throw unavailable(
+      'DATABASE_UNAVAILABLE',
+      'MongoDB cannot be reached: check MONGODB_URI and that the server is running.',
+      {
+        cause: error,
+      },
+    );
+  }
+  const db = client.db(name);
+  return {
+    kind: 'mongodb',
+    collection: (collection, options) => db.collection(collection, options),
+    listNames: async () => (await db.listCollections({}, { nameOnly: true }).toArray()).map((entry) => entry.name),
+    ping: async () => void (await db.command({ ping: 1 })),
+    close: () => client.close(),
+  } as Database;
+}
+
+function openEmbedded(): Promise<Database> {
+  throw unavailable('DATABASE_UNAVAILABLE', 'Set MONGODB_URI to the address of a MongoDB.');
 }

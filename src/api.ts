@@ -1,0 +1,24 @@
+import Koa from 'koa';
+import type { App } from './app.js';
+import { healthRoutes } from './features/health/routes.js';
+import { accessLog } from './http/access-log.js';
+import { allowOrigins } from './http/allow-origins.js';
+import { requestId } from './http/request-id.js';
+import { dispatch, type RouteGroup } from './http/routes.js';
+import { writeErrors } from './http/write-errors.js';
+
+/** Every route of the service, feature by feature. */
+export const ROUTES: readonly ((app: App) => RouteGroup)[] = [healthRoutes];
+
+/** The HTTP API as a Koa application; the order of what follows is the order in which a request meets it. */
+export function createApi(app: App): Koa {
+  const api = new Koa();
+  api.silent = true;
+  api.on('error', (error: Error) => app.log.debug({ err: error }, 'response could not be sent'));
+  api.use(requestId());
+  api.use(accessLog(app.log));
+  api.use(allowOrigins());
+  api.use(writeErrors(app.log));
+  api.use(dispatch(ROUTES.map((routes) => routes(app))));
+  return api;
+}

@@ -1,0 +1,35 @@
+import type { Config } from './config.js';
+import { openCache, type Cache } from './platform/cache.js';
+import { systemClock, type Clock } from './platform/clock.js';
+import { openDatabase, type Database } from './platform/database.js';
+import type { Logger } from './platform/logger.js';
+import { readOrCreateMasterKey } from './platform/master-key.js';
+import { openSecretBox, type SecretBox } from './platform/secret-box.js';
+
+/** The connected dependencies that use cases take as their first argument. */
+export interface App {
+  readonly config: Config;
+  readonly log: Logger;
+  readonly clock: Clock;
+  readonly db: Database;
+  readonly cache: Cache;
+  readonly secrets: SecretBox;
+  /** Closes what openApp opened, in reverse order; safe to call twice. */
+  close(): Promise<void>;
+}
+
+/** Opens the database and what hangs on it. Throws `unavailable` when the database cannot be reached. */
+export async function openApp(config: Config, log: Logger, clock: Clock = systemClock): Promise<App> {
+  const secrets = openSecretBox(config.secretKey ?? readOrCreateMasterKey(config.dataDir));
+  const db = await openDatabase(config);
+  let closing: Promise<void> | null = null;
+  return {
+    config,
+    log,
+    clock,
+    db,
+    cache: openCache(),
+    secrets,
+    close: () => (closing ??= db.close()),
+  };
+}

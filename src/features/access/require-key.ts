@@ -1,0 +1,69 @@
+import type { Context, Middleware } from 'koa';
+import type { App } from '../../app.js';
+import { forbidden, unauthenticated } from '../../errors.js';
+import { withdrawOrigin } from '../../http/allow-origins.js';
+import { hashKey, isKeyForm, isLiveKey } from '../projects/api-key.js';
+import type { ApiKey, Project } from '../projects/project.js';
+import { projectStore } from '../projects/project-store.js';
+import { admitsOrigin } from './admits-origin.js';
+import type { Caller } from './caller.js';
+import { readBearer } from './read-bearer.js';
+
+interface KeyOwner {
+  project: Project;
+  key: ApiKey;
+}
+
+/** Guard: settles whose request this is (`callerOf(ctx)`). 401 without a live key, 403 for an origin off the allowlist (decisions.md 1, 2). */
+export function requireKey(app: App): Middleware {
+  return async (ctx, next) => {
+    const value = ctx.get('x-api-key');
+    if (!isKeyForm(value))
+      throw unauthenticated('API_KEY_MISSING', 'Send the project’s API key in the header x-api-key');
+    const hash = hashKey(value);
+    const owner =
+      app.cache.peek<KeyOwner>('callers', hash) ??
+      (await app.cache.read('callers', hash, () => findKeyOwner(app, hash)));
+    if (!owner || !isLiveKey(owner.key, app.clock.now())) {
+      throw unauthenticated('API_KEY_INVALID', 'The API key is unknown, revoked or expired');
+    }
+    requireAdmittedOrigin(ctx, owner);
+    ctx.state.caller = {
+      project: owner.project,
+      key: owner.key,
+      bearer: readBearer(app, owner.project, ctx.get('authorization')),
+    } satisfies Caller;
+    return next();
+  };
+}
+
+/** Guard after requireKey: 403 SECRET_KEY_REQUIRED for a publishable key. */
+export function requireSecretKey(): Middleware {
+  return (ctx, next) => {
+    if (callerOf(ctx).key.type !== 'secret') {
+      throw forbidden(
+        'SECRET_KEY_REQUIRED',
+        'This needs the secret key (sk_live_…); never use it in a browser or an app',
+      );
+    }
+    return next();
+  };
+}
+
+/** The caller that requireKey settled. */
+export function callerOf(ctx: Pick<Context, 'state'>): Caller {
+  return ctx.state.caller as Caller;
+}
+
+async function findKeyOwner(app: App, hash: string): Promise<KeyOwner | null> {
+  const project = (await projectStore(app).findOne({ 'keys.hash': hash, state: 'active' })) as Project | null;
+  const key = project?.keys.find((candidate) => candidate.hash === hash);
+  return project && key ? { project, key } : null;
+}
+
+function requireAdmittedOrigin(ctx: Context, { project, key }: KeyOwner): void {
+  const origin = ctx.get('Origin');
+  if (!origin || key.type === 'secret' || admitsOrigin(project.allowedDomains, origin)) return;
+  withdrawOrigin(ctx);
+  throw forbidden('ORIGIN_NOT_ALLOWED', `The origin ${origin.slice(0, 200)} is not on the project’s allowlist`);
+}

@@ -1,0 +1,17 @@
+import type { App } from '../../app.js';
+import { createRouter, type RouteGroup } from '../../http/routes.js';
+import { checkHealth } from './check-health.js';
+
+/** rest-api.md 4.5, decisions.md 10. */
+export function healthRoutes(app: App): RouteGroup {
+  const router = createRouter('/api/health');
+  router.get('/', async (ctx) => {
+    const health = await checkHealth(app);
+    ctx.status = health.status === 'ok' ? 200 : 503;
+    ctx.body = health;
+  });
+  router.get('/live', (ctx) => {
+    ctx.body = { status: 'ok' };
+  });
+  return { prefix: '/api/health', router };
+}

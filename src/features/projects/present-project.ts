@@ -1,0 +1,28 @@
+import type { ApiKey, Project } from './project.js';
+
+/** What every door shows of a project: never keys' hashes or sealed secrets. */
+export function presentProject(project: Project) {
+  return {
+    id: project._id.toHexString(),
+    name: project.name,
+    plan: project.plan,
+    allowedDomains: project.allowedDomains,
+    limits: project.limits,
+    createdAt: project.createdAt.toISOString(),
+    updatedAt: project.updatedAt.toISOString(),
+  };
+}
+
+/** What is shown of a key after its creation. */
+export function presentKey(key: ApiKey, nowMs: number) {
+  const ended = key.revokedAt !== null || (key.expiresAt !== null && key.expiresAt.getTime() <= nowMs);
+  return {
+    id: key.id.toHexString(),
+    type: key.type,
+    last4: key.last4,
+    createdAt: key.createdAt.toISOString(),
+    expiresAt: key.expiresAt?.toISOString() ?? null,
+    revokedAt: key.revokedAt?.toISOString() ?? null,
+    live: !ended,
+  };
+}

@@ -1,0 +1,44 @@
+import type { ObjectId } from 'bson';
+import type { App } from '../../app.js';
+import { prepareTokenKey, type TokenKey } from '../../platform/jwt.js';
+import { randomToken } from '../../platform/ids.js';
+import type { Project, TokenSecret } from './project.js';
+
+const SECRET_BYTES = 48;
+
+/** A new secret for a project's access tokens, sealed and bound to that project. */
+export function generateTokenSecret(app: Pick<App, 'secrets' | 'clock'>, projectId: ObjectId): TokenSecret {
+  return {
+    kid: randomToken(9),
+    sealed: app.secrets.seal(randomToken(SECRET_BYTES), sealContext(projectId)),
+    createdAt: new Date(app.clock.now()),
+  };
+}
+
+interface PreparedKeys {
+  byKid: Map<string, TokenKey>;
+}
+
+/** The key that a `kid` names, or null. Opened once per process and secret: `kid`s are unique and their secrets never change. */
+export function findTokenKey(app: App, project: Project, kid: string): TokenKey | null {
+  const secret = project.tokenSecrets.find((candidate) => candidate.kid === kid);
+  if (!secret) return null;
+  const kept = app.cache.peek<PreparedKeys>('token-keys', project._id.toHexString());
+  const known = kept?.byKid.get(kid);
+  if (known) return known;
+  const key = prepareTokenKey(app.secrets.open(secret.sealed, sealContext(project._id)));
+  const keys = kept ?? { byKid: new Map<string, TokenKey>() };
+  keys.byKid.set(kid, key);
+  app.cache.keep('token-keys', project._id.toHexString(), keys);
+  return key;
+}
+
+/** The newest secret's id and key: what new tokens are signed with. */
+export function requireSigningKey(app: App, project: Project): { kid: string; key: TokenKey } {
+  const newest = project.tokenSecrets.at(-1);
+  const key = newest && findTokenKey(app, project, newest.kid);
+  if (!key) throw new Error(`project ${project._id.toHexString()} has no token secret`);
+  return { kid: newest.kid, key };
+}
+
+const sealContext = (projectId: ObjectId): string => `project:${projectId.toHexString()}:token-secret`;

@@ -1,0 +1,54 @@
+import type { App } from '../../app.js';
+import { conflict, invalid } from '../../errors.js';
+import { isDuplicateKey } from '../../platform/database.js';
+import { checkProjectName } from './create-project.js';
+import type { PlanName, Project } from './project.js';
+import { requireProject, updateProjectRecord } from './project-store.js';
+
+export interface ProjectChanges {
+  name?: string;
+  plan?: PlanName;
+  /** Replaces the allowlist; `*` alone admits every origin. */
+  allowedDomains?: string[];
+  /** Sets single limits; null returns one to the plan's value. */
+  limits?: Record<string, number | null>;
+}
+
+const DOMAIN_ENTRY = /^(\*|(\*\.)?[a-z0-9-]+(\.[a-z0-9-]+)*(:\d{1,5})?|https?:\/\/[a-z0-9.-]+(:\d{1,5})?)$/i;
+
+/** Changes a project by one write. 400 for a bad value or nothing to change, 404, 409 when the name is taken. */
+export async function updateProject(app: App, idOrName: string, changes: ProjectChanges): Promise<Project> {
+  if (changes.name !== undefined) checkProjectName(changes.name);
+  const project = await requireProject(app, idOrName);
+  const { $set, $unset } = readChanges(changes);
+  if (Object.keys($set).length + Object.keys($unset).length === 0)
+    throw invalid('INVALID_BODY', 'There is nothing to change');
+  try {
+    return await updateProjectRecord(app, project._id, { $set, ...(Object.keys($unset).length > 0 && { $unset }) });
+  } catch (error) {
+    if (isDuplicateKey(error)) throw conflict('PROJECT_EXISTS', `There is already a project "${changes.name}"`);
+    throw error;
+  }
+}
+
+function readChanges(changes: ProjectChanges): { $set: Partial<Project>; $unset: Record<string, ''> } {
+  const $set: Record<string, unknown> = {};
+  const $unset: Record<string, ''> = {};
+  if (changes.name !== undefined) $set.name = changes.name;
+  if (changes.plan !== undefined) $set.plan = changes.plan;
+  if (changes.allowedDomains !== undefined) $set.allowedDomains = changes.allowedDomains.map(readDomain);
+  for (const [name, value] of Object.entries(changes.limits ?? {})) {
+    if (!/^[A-Za-z]{1,40}$/.test(name)) throw invalid('INVALID_LIMIT', `"${name}" is not the name of a limit`);
+    if (value === null) $unset[`limits.${name}`] = '';
+    else if (Number.isSafeInteger(value) && value >= 0) $set[`limits.${name}`] = value;
+    else throw invalid('INVALID_LIMIT', `The limit ${name} must be a whole number, 0 or more`);
+  }
+  return { $set: $set as Partial<Project>, $unset };
+}
+
+function readDomain(entry: string): string {
+  if (!DOMAIN_ENTRY.test(entry)) {
+    throw invalid('INVALID_DOMAIN', `"${entry}" is not an origin (https://app.example.com), a host, *.base or *`);
+  }
+  return entry.toLowerCase();
+}

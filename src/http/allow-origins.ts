@@ -1,0 +1,37 @@
+import cors from '@koa/cors';
+import type { Context, Middleware } from 'koa';
+
+/** CORS for browsers (decisions.md 1): preflights never need a key; whether a project admits the origin is settled when its key is read. */
+export function allowOrigins(): Middleware {
+  return cors({
+    origin: (ctx) => ctx.get('Origin'),
+    credentials: true,
+    allowMethods: ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'],
+    allowHeaders: [
+      'content-type',
+      'authorization',
+      'x-api-key',
+      'x-refresh-token',
+      'x-refresh-token-mode',
+      'x-request-id',
+      'user-agent',
+      'idempotency-key',
+    ],
+    exposeHeaders: [
+      'retry-after',
+      'ratelimit-limit',
+      'ratelimit-remaining',
+      'ratelimit-reset',
+      'x-refresh-token',
+      'x-request-id',
+    ],
+    maxAge: 600,
+  });
+}
+
+/** Takes back what allowOrigins granted, for an origin that the project does not admit. */
+export function withdrawOrigin(ctx: Context): void {
+  ctx.remove('Access-Control-Allow-Origin');
+  ctx.remove('Access-Control-Allow-Credentials');
+  ctx.remove('Access-Control-Expose-Headers');
+}

@@ -1,0 +1,74 @@
+import type { Context, Middleware } from 'koa';
+import { HttpMethodEnum, koaBody } from 'koa-body';
+import { type AppError, invalid, tooLarge } from '../errors.js';
+
+export const MAX_JSON_BYTES = 1024 * 1024;
+export const MAX_JSON_DEPTH = 32;
+
+/** Parses a JSON body of at most 1 MiB and 32 levels into `ctx.request.body`; 400 or 413 otherwise. An empty body leaves it undefined. */
+export function readJson(): Middleware {
+  const parse = koaBody({
+    json: true,
+    jsonLimit: MAX_JSON_BYTES,
+    jsonStrict: false,
+    urlencoded: false,
+    text: false,
+    multipart: false,
+    parsedMethods: [HttpMethodEnum.POST, HttpMethodEnum.PUT, HttpMethodEnum.PATCH, HttpMethodEnum.DELETE],
+  });
+  return async (ctx, next) => {
+    let parsed = false;
+    try {
+      await parse(ctx, () => {
+        parsed = true;
+        return Promise.resolve();
+      });
+    } catch (error) {
+      throw bodyError(error);
+    }
+    if (parsed && hasBody(ctx) && !ctx.is('json', '+json')) {
+      throw invalid('INVALID_BODY', 'Send the body as JSON with the header Content-Type: application/json');
+    }
+    if (isDeeperThan(ctx.request.body, MAX_JSON_DEPTH)) {
+      throw invalid('INVALID_BODY', `The body is nested more than ${MAX_JSON_DEPTH} levels deep`);
+    }
+    return next();
+  };
+}
+
+function hasBody(ctx: Context): boolean {
+  return ctx.get('transfer-encoding') !== '' || Number(ctx.get('content-length')) > 0;
+}
+
+function bodyError(error: unknown): AppError {
+  const status = (error as { status?: number }).status;
+  if (status === 413) return tooLarge('BODY_TOO_LARGE', `The body is larger than ${MAX_JSON_BYTES} bytes`);
+  // Everything else that reading can throw is the client's doing: bad JSON, bad gzip, an unknown encoding, a body cut short.
+  return invalid('INVALID_JSON', 'The body is not valid JSON', { cause: error });
+}
+
+/** Walks level by level, so that depth costs memory of one level and never the call stack. */
+export function isDeeperThan(value: unknown, limit: number): boolean {
+  let level: unknown[] = [value];
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth > limit) return true;
+    const below: unknown[] = [];
+    for (const item of level) {
+      if (typeof item !== 'object' || item === null) continue;
+      for (const child of Array.isArray(item) ? (item as unknown[]) : Object.values(item)) {
+        if (typeof child === 'object' && child !== null) below.push(child);
+      }
+    }
+    level = below;
+  }
+  return false;
+}
+
+/** The body as a JSON object; 400 INVALID_BODY for anything else. */
+export function requireObjectBody(ctx: Context): Record<string, unknown> {
+  const body = (ctx.request as { body?: unknown }).body;
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) {
+    throw invalid('INVALID_BODY', 'The body must be a JSON object');
+  }
+  return body as Record<string, unknown>;
+}

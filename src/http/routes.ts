@@ -1,0 +1,49 @@
+import Router from '@koa/router';
+import type { Context, Middleware } from 'koa';
+import { methodNotAllowed, missing } from '../errors.js';
+
+/** A feature's routes under one prefix such as `/api/data`. */
+export interface RouteGroup {
+  prefix: string;
+  router: Router;
+}
+
+/** A router for `prefix`; paths are case-sensitive, so that one address has one spelling. */
+export function createRouter(prefix: string): Router {
+  return new Router({ prefix, sensitive: true });
+}
+
+/** Sends a request to the group with the longest prefix of its path; 404 for an unknown path, 405 with `Allow` for a known path and another method. */
+export function dispatch(groups: readonly RouteGroup[]): Middleware {
+  const bySpecificity = [...groups]
+    .sort((a, b) => b.prefix.length - a.prefix.length)
+    .map(({ prefix, router }) => ({
+      prefix,
+      below: `${prefix}/`,
+      handle: router.routes() as unknown as Middleware,
+      router,
+    }));
+  return async (ctx, next) => {
+    const group = bySpecificity.find(({ prefix, below }) => ctx.path === prefix || ctx.path.startsWith(below));
+    if (!group) throw unknownRoute(ctx);
+    let matched = true;
+    await group.handle(ctx, () => {
+      matched = false;
+      return next();
+    });
+    if (!matched) throw unmatched(ctx, group.router);
+  };
+}
+
+function unknownRoute(ctx: Context): Error {
+  return missing('NOT_FOUND', `There is nothing at ${ctx.method} ${ctx.path}`);
+}
+
+function unmatched(ctx: Context, router: Router): Error {
+  const allowed = new Set(router.match(ctx.path, ctx.method).path.flatMap((layer) => layer.methods));
+  if (allowed.size === 0) return unknownRoute(ctx);
+  const list = [...allowed, 'OPTIONS'].sort().join(', ');
+  return methodNotAllowed('METHOD_NOT_ALLOWED', `${ctx.method} is not allowed here; allowed: ${list}`, {
+    headers: { Allow: list },
+  });
+}

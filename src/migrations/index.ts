@@ -1,0 +1,5 @@
+import type { Migration } from './migration.js';
+import { createSystemCollections } from './001-create-system-collections.js';
+
+/** Numbered one-way changes of stored data, in order. A released one is never edited. */
+export const MIGRATIONS: readonly Migration[] = [createSystemCollections];

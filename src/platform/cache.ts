@@ -1,0 +1,65 @@
+import { LRUCache } from 'lru-cache';
+
+/** Answers are kept this long, so that a change made by another process is seen within a second. */
+const MAX_AGE_MS = 500;
+const MAX_ENTRIES = 10_000;
+
+/** Short-lived copies of records that almost every request needs. Absent records are not kept: what was just created is found at once. */
+export interface Cache {
+  /** The kept value, or undefined when there is none or it is too old. */
+  peek<T extends object>(region: string, key: string): T | undefined;
+  /** Keeps a value as if it had just been loaded. */
+  keep(region: string, key: string, value: object): void;
+  /** The kept value, or what `load` finds; null is passed on and not kept. Waiters for one key share one load. */
+  read<T extends object>(region: string, key: string, load: () => Promise<T | null>): Promise<T | null>;
+  /** Drops one value in this process at once. */
+  forget(region: string, key: string): void;
+  /** Drops all of a region in this process at once. */
+  forgetAll(region: string): void;
+}
+
+export function openCache(): Cache {
+  const regions = new Map<string, LRUCache<string, object>>();
+  const loading = new Map<string, Promise<unknown>>();
+  const region = (name: string): LRUCache<string, object> => {
+    let found = regions.get(name);
+    if (!found) {
+      found = new LRUCache({ max: MAX_ENTRIES, ttl: MAX_AGE_MS });
+      regions.set(name, found);
+    }
+    return found;
+  };
+  const forgetLoads = (prefix: string): void => {
+    for (const name of loading.keys()) if (name.startsWith(prefix)) loading.delete(name);
+  };
+
+  return {
+    peek: <T extends object>(name: string, key: string) => region(name).get(key) as T | undefined,
+    keep: (name, key, value) => void region(name).set(key, value),
+    async read<T extends object>(name: string, key: string, load: () => Promise<T | null>) {
+      const kept = region(name).get(key) as T | undefined;
+      if (kept) return kept;
+      const loadName = `${name}\n${key}`;
+      const underWay = loading.get(loadName) as Promise<T | null> | undefined;
+      if (underWay) return underWay;
+      const started = load();
+      loading.set(loadName, started);
+      try {
+        const value = await started;
+        // A load that was forgotten while under way may be older than the change that made it so.
+        if (value && loading.get(loadName) === started) region(name).set(key, value);
+        return value;
+      } finally {
+        if (loading.get(loadName) === started) loading.delete(loadName);
+      }
+    },
+    forget(name, key) {
+      region(name).delete(key);
+      loading.delete(`${name}\n${key}`);
+    },
+    forgetAll(name) {
+      regions.delete(name);
+      forgetLoads(`${name}\n`);
+    },
+  };
+}

@@ -1,0 +1,51 @@
+import { createSecretKey, type KeyObject } from 'node:crypto';
+import jwt from 'jsonwebtoken';
+
+const { JsonWebTokenError, TokenExpiredError } = jwt;
+
+/** A key for signing and checking, prepared once: preparing it for each token would cost forty times the check. */
+export type TokenKey = KeyObject;
+
+export function prepareTokenKey(secret: string): TokenKey {
+  const bytes = Buffer.from(secret, 'base64url');
+  if (bytes.length < 32) throw new Error('a token secret needs at least 32 bytes');
+  return createSecretKey(bytes);
+}
+
+export interface TokenClaims {
+  sub: string;
+  userId: string;
+  projectId: string;
+  iat: number;
+  exp: number;
+  jti: string;
+}
+
+/** Signs with HS256; `claims` carry their own `iat` and `exp` in seconds. */
+export function signToken(claims: TokenClaims, kid: string, key: TokenKey): string {
+  return jwt.sign(claims, key, { algorithm: 'HS256', keyid: kid });
+}
+
+/** The key id a token names, or null when it is not a token at all. Nothing is verified. */
+export function findTokenKid(token: string): string | null {
+  const decoded = jwt.decode(token, { complete: true });
+  return typeof decoded?.header.kid === 'string' ? decoded.header.kid : null;
+}
+
+/** The claims of a good HS256 token with an expiry, or why it is not one. `nowMs` is the moment of judgement. */
+export function verifyToken(
+  token: string,
+  key: TokenKey,
+  nowMs: number,
+): TokenClaims | 'TOKEN_INVALID' | 'TOKEN_EXPIRED' {
+  try {
+    const claims = jwt.verify(token, key, { algorithms: ['HS256'], clockTimestamp: Math.floor(nowMs / 1000) });
+    if (typeof claims === 'string' || typeof claims.exp !== 'number' || typeof claims.sub !== 'string')
+      return 'TOKEN_INVALID';
+    return claims as TokenClaims;
+  } catch (error) {
+    if (error instanceof TokenExpiredError) return 'TOKEN_EXPIRED';
+    if (error instanceof JsonWebTokenError || error instanceof SyntaxError) return 'TOKEN_INVALID';
+    throw error;
+  }
+}
