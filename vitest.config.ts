@@ -1,10 +1,24 @@
 import { defineConfig } from 'vitest/config';
 
+const reportFile = process.env.BSVC_TEST_REPORT;
+
+// The API's tests run twice: on the engine in the process, and through the official driver over the engine's wire door.
+const everywhere = { testTimeout: 60_000, hookTimeout: 60_000, pool: 'forks' as const };
+
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
-    pool: 'forks',
+    ...everywhere,
+    reporters: reportFile ? ['default', ['json', { outputFile: reportFile }]] : ['default'],
+    projects: [
+      { test: { ...everywhere, name: 'embedded', include: ['test/**/*.test.ts'] } },
+      {
+        test: {
+          ...everywhere,
+          name: 'driver',
+          include: ['test/api/**/*.test.ts', 'test/worker/**/*.test.ts'],
+          env: { BSVC_TEST_DOOR: 'wire' },
+        },
+      },
+    ],
   },
 });

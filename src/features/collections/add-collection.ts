@@ -1,0 +1,74 @@
+import { ObjectId } from 'bson';
+import type { App } from '../../app.js';
+import { conflict } from '../../errors.js';
+import { isDuplicateKey } from '../../platform/database.js';
+import type { Project } from '../projects/project.js';
+import { checkFields } from './check-fields.js';
+import { checkIndexSpecs } from './check-index-specs.js';
+import { checkRls } from './check-rls.js';
+import { requireCollectionName } from './require-collection-name.js';
+import { documentsName, type Collection, type CollectionMode, type Rls } from './collection.js';
+import { collectionStore } from './collection-store.js';
+import { applyIndexes } from './document-indexes.js';
+import type { Field } from './field.js';
+
+export interface NewCollection {
+  name: string;
+  mode?: CollectionMode;
+  fields?: Field[];
+  rls?: Rls | null;
+  indexes?: string[];
+  ifNotExists?: boolean;
+}
+
+/** Registers a collection: from the answer on its endpoint accepts requests. 400 for a bad name or field, 409 COLLECTION_EXISTS unless `ifNotExists`. */
+export async function addCollection(
+  app: App,
+  project: Project,
+  input: NewCollection,
+): Promise<{ collection: Collection; created: boolean }> {
+  requireCollectionName(input.name);
+  const mode = input.mode ?? 'enforced';
+  const rls = input.rls ?? null;
+  const now = new Date(app.clock.now());
+  const collection: Collection = {
+    _id: new ObjectId(),
+    projectId: project._id,
+    name: input.name,
+    mode,
+    fields: checkFields(input.fields ?? [], { name: input.name, mode }),
+    rls,
+    indexes: input.indexes ?? [],
+    version: 1,
+    state: 'active',
+    createdAt: now,
+    updatedAt: now,
+  };
+  checkRls(collection);
+  checkIndexSpecs(collection);
+  const existing = await collectionStore(app).findOne({ projectId: project._id, name: input.name });
+  if (existing) return existingCollection(existing as Collection, input);
+  // Indexes first: whoever can see the record can rely on them. A crash in between leaves an empty stored collection that nothing names.
+  await applyIndexes(app, collection);
+  try {
+    await collectionStore(app).insertOne(collection);
+  } catch (error) {
+    await app.db.collection(documentsName(collection)).drop();
+    if (!isDuplicateKey(error)) throw error;
+    const winner = await collectionStore(app).findOne({ projectId: project._id, name: input.name });
+    if (!winner) throw error;
+    return existingCollection(winner as Collection, input);
+  }
+  return { collection, created: true };
+}
+
+function existingCollection(existing: Collection, input: NewCollection): { collection: Collection; created: boolean } {
+  if (existing.state === 'dropping') {
+    throw conflict(
+      'COLLECTION_DROPPING',
+      `"${input.name}" is still being dropped: repeat bsvc collection drop ${input.name}, then add it again`,
+    );
+  }
+  if (input.ifNotExists) return { collection: existing, created: false };
+  throw conflict('COLLECTION_EXISTS', `There is already a collection "${input.name}" in this project`);
+}

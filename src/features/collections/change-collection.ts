@@ -1,0 +1,38 @@
+import type { ObjectId } from 'bson';
+import type { App } from '../../app.js';
+import { checkIndexSpecs } from './check-index-specs.js';
+import { checkRls } from './check-rls.js';
+import { documentsName, type Collection } from './collection.js';
+import { collectionStore, forgetCollection, requireStoredCollection } from './collection-store.js';
+import { applyIndexes, documentIndexes } from './document-indexes.js';
+
+export type CollectionSettings = Pick<Collection, 'mode' | 'fields' | 'rls' | 'indexes'>;
+
+/**
+ * Changes a collection's settings by compare-and-swap on its version: two changes at once both take effect, in some order.
+ * New indexes exist before the record asks for them and old ones go after, so a crash in between costs nothing but an index too many.
+ */
+export async function changeCollection(
+  app: App,
+  projectId: ObjectId,
+  name: string,
+  change: (current: Collection) => Partial<CollectionSettings> | Promise<Partial<CollectionSettings>>,
+): Promise<Collection> {
+  for (;;) {
+    const current = await requireStoredCollection(app, projectId, name);
+    const changed: Collection = { ...current, ...(await change(current)) };
+    checkRls(changed);
+    checkIndexSpecs(changed);
+    await app.db.collection(documentsName(changed)).createIndexes(documentIndexes(changed));
+    const { mode, fields, rls, indexes } = changed;
+    const saved = (await collectionStore(app).findOneAndUpdate(
+      { _id: current._id, version: current.version, state: 'active' },
+      { $set: { mode, fields, rls, indexes, updatedAt: new Date(app.clock.now()) }, $inc: { version: 1 } },
+      { returnDocument: 'after' },
+    )) as Collection | null;
+    if (!saved) continue;
+    forgetCollection(app, saved);
+    await applyIndexes(app, saved);
+    return saved;
+  }
+}

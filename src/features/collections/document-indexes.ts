@@ -1,0 +1,61 @@
+import type { IndexDescription } from 'mongodb';
+import type { App } from '../../app.js';
+import { documentsName, type Collection } from './collection.js';
+
+/** Lists look at active documents only, so their indexes hold nothing else: smaller, and a count needs no document. */
+const ACTIVE = { isDeleted: false };
+
+type Named = IndexDescription & { name: string; key: Record<string, 1 | -1> };
+
+/** The indexes that a collection's schema, RLS and requests ask for. Names tell the purpose and never change for the same index. */
+export function documentIndexes(collection: Pick<Collection, 'fields' | 'rls' | 'indexes'>): Named[] {
+  const indexes: Named[] = [
+    { name: 'active_createdAt', key: { createdAt: -1, _id: -1 }, partialFilterExpression: ACTIVE },
+    { name: 'trash_deletedAt', key: { deletedAt: 1 }, partialFilterExpression: { isDeleted: true } },
+  ];
+  if (collection.rls) {
+    const { ownerField } = collection.rls;
+    indexes.push({
+      name: `owner_${ownerField}`,
+      key: { [ownerField]: 1, createdAt: -1, _id: -1 },
+      partialFilterExpression: ACTIVE,
+    });
+  }
+  for (const field of collection.fields) {
+    if (field.unique) indexes.push(uniqueIndex(field.name));
+  }
+  for (const spec of collection.indexes) {
+    indexes.push({ name: `list_${spec}`, key: requestedKey(spec), partialFilterExpression: ACTIVE });
+  }
+  return indexes;
+}
+
+/** Unique among active documents that have the field (decisions.md 3). */
+export function uniqueIndex(field: string): Named {
+  return {
+    name: `unique_${field}`,
+    key: { [field]: 1 },
+    unique: true,
+    partialFilterExpression: { ...ACTIVE, [field]: { $exists: true } },
+  };
+}
+
+/** `country` serves filters on it in the default order; `country,-population` is taken as written. Ties are broken by `_id` like every list. */
+function requestedKey(spec: string): Record<string, 1 | -1> {
+  const parts = spec
+    .split(',')
+    .map((part): [string, 1 | -1] => (part.startsWith('-') ? [part.slice(1), -1] : [part, 1]));
+  if (parts.length === 1) return { [parts[0]![0]]: parts[0]![1], createdAt: -1, _id: -1 };
+  return { ...Object.fromEntries(parts), _id: parts.at(-1)![1] };
+}
+
+/** Makes the stored indexes those that `collection` asks for: creates what is missing, then drops what is no longer wanted. Throws the duplicate key error of a unique index that cannot be built. */
+export async function applyIndexes(app: Pick<App, 'db'>, collection: Collection): Promise<void> {
+  const store = app.db.collection(documentsName(collection));
+  const wanted = documentIndexes(collection);
+  await store.createIndexes(wanted);
+  const names = new Set(['_id_', ...wanted.map((index) => index.name)]);
+  for (const { name } of await store.indexes()) {
+    if (name && !names.has(name)) await store.dropIndex(name);
+  }
+}

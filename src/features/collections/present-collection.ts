@@ -1,0 +1,16 @@
+import type { Collection } from './collection.js';
+
+/** What every door shows of a collection. */
+export function presentCollection(collection: Collection) {
+  return {
+    id: collection._id.toHexString(),
+    name: collection.name,
+    mode: collection.mode,
+    fields: collection.fields,
+    rls: collection.rls ? { enabled: true, ...collection.rls } : { enabled: false },
+    indexes: collection.indexes,
+    version: collection.version,
+    createdAt: collection.createdAt.toISOString(),
+    updatedAt: collection.updatedAt.toISOString(),
+  };
+}

@@ -1,0 +1,33 @@
+import type { ObjectId } from 'bson';
+import type { App } from '../../app.js';
+import { conflict, forbidden, missing } from '../../errors.js';
+import { isDuplicateKey } from '../../platform/database.js';
+import { requireCollectionName } from './require-collection-name.js';
+import type { Collection } from './collection.js';
+import { collectionStore, forgetCollection } from './collection-store.js';
+
+/** Gives a collection another name by one write; its documents stay where they are. 404, 409 when the name is taken, 403 for `users`. */
+export async function renameCollection(
+  app: App,
+  projectId: ObjectId,
+  name: string,
+  newName: string,
+): Promise<Collection> {
+  if (name === 'users') throw forbidden('USERS_BLOCKED', 'The users collection cannot be renamed');
+  requireCollectionName(newName);
+  try {
+    const renamed = (await collectionStore(app).findOneAndUpdate(
+      { projectId, name, state: 'active' },
+      { $set: { name: newName, updatedAt: new Date(app.clock.now()) }, $inc: { version: 1 } },
+      { returnDocument: 'after' },
+    )) as Collection | null;
+    if (!renamed)
+      throw missing('COLLECTION_NOT_FOUND', `There is no collection "${name.slice(0, 64)}" in this project`);
+    forgetCollection(app, { projectId, name });
+    return renamed;
+  } catch (error) {
+    if (isDuplicateKey(error))
+      throw conflict('COLLECTION_EXISTS', `There is already a collection "${newName}" in this project`);
+    throw error;
+  }
+}

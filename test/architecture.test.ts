@@ -1,0 +1,143 @@
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { dirname, join, normalize, relative } from 'node:path';
+import { describe, expect, it } from 'vitest';
+
+const ROOT = join(import.meta.dirname, '..');
+const MOST_LINES = 420;
+
+interface SourceFile {
+  path: string;
+  lines: number;
+  imports: string[];
+}
+
+const files = [...listFiles('src'), ...listFiles('cli')].map(readSource);
+
+describe('the house keeps its walls', () => {
+  it('lets each part import only what the map allows', () => {
+    const wrong = files.flatMap((file) =>
+      file.imports.filter((target) => !isAllowed(file.path, target)).map((target) => `${file.path} imports ${target}`),
+    );
+    expect(wrong).toEqual([]);
+  });
+
+  it('lets features import only features below them', () => {
+    const wrong = files.flatMap((file) =>
+      file.imports.filter((target) => isUpward(file.path, target)).map((target) => `${file.path} imports ${target}`),
+    );
+    expect(wrong).toEqual([]);
+  });
+
+  it('has no import cycles, type-only imports included', () => {
+    expect(findCycle(new Map(files.map((file) => [file.path, file.imports])))).toEqual([]);
+  });
+
+  it('has no names that explain nothing', () => {
+    const vague = /(^|\/)(utils?|helpers?|common|lib|misc|types|interfaces)(\/|\.ts$)/;
+    expect(files.map((file) => file.path).filter((path) => vague.test(path))).toEqual([]);
+  });
+
+  it('has no file that has grown into several', () => {
+    expect(files.filter((file) => file.lines > MOST_LINES).map((file) => `${file.path}: ${file.lines} lines`)).toEqual(
+      [],
+    );
+  });
+
+  it('reads the environment at one place only', () => {
+    const readers = files
+      .filter((file) => /process\.env\b/.test(readFileSync(join(ROOT, file.path), 'utf8')))
+      .map((file) => file.path);
+    expect(readers).toEqual(['cli/main.ts']);
+  });
+});
+
+// Bottom up; features of one row may not import each other.
+const FEATURE_ROWS = [
+  ['projects', 'health'],
+  ['plans', 'collections'],
+  ['access'],
+  ['webhooks'],
+  ['documents'],
+  ['users'],
+  ['files', 'mail'],
+  ['operators'],
+];
+
+function partOf(path: string): string {
+  const [top, second, third] = path.split('/');
+  if (top === 'cli') return 'cli';
+  if (second === 'features') return `feature:${third}`;
+  return second!.replace(/\.ts$/, '');
+}
+
+function isAllowed(from: string, to: string): boolean {
+  const source = partOf(from);
+  const target = partOf(to);
+  if (source === target) return true;
+  if (target === 'engine') return from === 'src/platform/database.ts' && to === 'src/engine/index.ts';
+  if (source === 'engine') return false;
+  if (source === 'cli') return true;
+  if (target === 'cli') return false;
+  const base = ['errors', 'config', 'version'];
+  if (source === 'platform') return base.includes(target);
+  if (source === 'http') return [...base, 'platform'].includes(target);
+  if (source === 'migrations') return [...base, 'platform'].includes(target);
+  if (source === 'app') return [...base, 'platform'].includes(target);
+  if (source.startsWith('feature:'))
+    return [...base, 'platform', 'http', 'app'].includes(target) || target.startsWith('feature:');
+  return ['api', 'worker'].includes(source);
+}
+
+function isUpward(from: string, to: string): boolean {
+  const source = rowOf(partOf(from));
+  const target = rowOf(partOf(to));
+  if (source === null || target === null || partOf(from) === partOf(to)) return false;
+  return target >= source;
+}
+
+function rowOf(part: string): number | null {
+  if (!part.startsWith('feature:')) return null;
+  const row = FEATURE_ROWS.findIndex((names) => names.includes(part.slice('feature:'.length)));
+  if (row < 0) throw new Error(`${part} is not on the list of features`);
+  return row;
+}
+
+function findCycle(graph: Map<string, string[]>): string[] {
+  const done = new Set<string>();
+  const trail: string[] = [];
+  const visit = (path: string): string[] => {
+    if (done.has(path)) return [];
+    const at = trail.indexOf(path);
+    if (at >= 0) return [...trail.slice(at), path];
+    trail.push(path);
+    for (const target of graph.get(path) ?? []) {
+      const cycle = visit(target);
+      if (cycle.length > 0) return cycle;
+    }
+    trail.pop();
+    done.add(path);
+    return [];
+  };
+  for (const path of graph.keys()) {
+    const cycle = visit(path);
+    if (cycle.length > 0) return cycle;
+  }
+  return [];
+}
+
+function listFiles(folder: string): string[] {
+  return readdirSync(join(ROOT, folder)).flatMap((name) => {
+    const path = join(folder, name);
+    if (statSync(join(ROOT, path)).isDirectory()) return listFiles(path);
+    return path.endsWith('.ts') ? [path] : [];
+  });
+}
+
+function readSource(path: string): SourceFile {
+  const text = readFileSync(join(ROOT, path), 'utf8');
+  const specifiers = [...text.matchAll(/(?:from|import)\s*\(?\s*'(\.[^']+)'/g)].map((match) => match[1]!);
+  const imports = specifiers.map((specifier) =>
+    relative(ROOT, normalize(join(ROOT, dirname(path), specifier))).replace(/\.js$/, '.ts'),
+  );
+  return { path, lines: text.split('\n').length, imports };
+}
