@@ -5,10 +5,13 @@ import { documentsName, type Collection } from './collection.js';
 /** Lists look at active documents only, so their indexes hold nothing else: smaller, and a count needs no document. */
 const ACTIVE = { isDeleted: false };
 
+/** `isDeleted` of a document that a bulk insert has written but not published: no list shows it, unique indexes count it. */
+export const PENDING = 'pending';
+
 type Named = IndexDescription & { name: string; key: Record<string, 1 | -1> };
 
 /** The indexes that a collection's schema, RLS and requests ask for. Names tell the purpose and never change for the same index. */
-export function documentIndexes(collection: Pick<Collection, 'fields' | 'rls' | 'indexes'>): Named[] {
+export function documentIndexes(collection: Pick<Collection, 'mode' | 'fields' | 'rls' | 'indexes'>): Named[] {
   const indexes: Named[] = [
     { name: 'active_createdAt', key: { createdAt: -1, _id: -1 }, partialFilterExpression: ACTIVE },
     { name: 'trash_deletedAt', key: { deletedAt: 1 }, partialFilterExpression: { isDeleted: true } },
@@ -22,7 +25,7 @@ export function documentIndexes(collection: Pick<Collection, 'fields' | 'rls' | 
     });
   }
   for (const field of collection.fields) {
-    if (field.unique) indexes.push(uniqueIndex(field.name));
+    if (field.unique && collection.mode === 'enforced') indexes.push(uniqueIndex(field.name));
   }
   for (const spec of collection.indexes) {
     indexes.push({ name: `list_${spec}`, key: requestedKey(spec), partialFilterExpression: ACTIVE });
@@ -36,7 +39,7 @@ export function uniqueIndex(field: string): Named {
     name: `unique_${field}`,
     key: { [field]: 1 },
     unique: true,
-    partialFilterExpression: { ...ACTIVE, [field]: { $exists: true } },
+    partialFilterExpression: { isDeleted: { $in: [false, PENDING] }, [field]: { $exists: true } },
   };
 }
 

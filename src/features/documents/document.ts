@@ -1,4 +1,5 @@
 import type { ObjectId } from 'bson';
+import type { PENDING } from '../collections/document-indexes.js';
 
 /**
  * A document as stored: the client's fields beside the system fields (rest-api.md 2.5).
@@ -7,11 +8,11 @@ import type { ObjectId } from 'bson';
  * |---|---|---|
  * | false | null | active |
  * | true | date | trashed at that moment |
- * | false | date | pending: part of a bulk insert that is not published yet; nobody may see it, but its unique values count |
+ * | 'pending' | null | part of a bulk insert that is not published yet: nobody may see it, but its unique values count |
  */
 export interface StoredDocument {
   _id: ObjectId;
-  isDeleted: boolean;
+  isDeleted: boolean | typeof PENDING;
   deletedAt: Date | null;
   createdAt: Date;
   updatedAt: Date;
@@ -20,5 +21,5 @@ export interface StoredDocument {
 
 /** Every read of documents ANDs this in: active ones, or with `includeDeleted` trashed ones too, never pending ones. */
 export function visibleDocuments(includeDeleted = false): Record<string, unknown> {
-  return includeDeleted ? { $or: [{ isDeleted: true }, { deletedAt: null }] } : { isDeleted: false, deletedAt: null };
+  return { isDeleted: includeDeleted ? { $in: [false, true] } : false };
 }
