@@ -49,6 +49,7 @@ export function parseRate(text: string): Rate | null {
 
 const text: Reader<string> = (value) => value;
 const duration: Reader<number> = parseDuration;
+const bytes: Reader<number> = parseBytes;
 
 const flag: Reader<boolean> = (value) => {
   if (['true', '1', 'yes', 'on'].includes(value.toLowerCase())) return true;
@@ -135,6 +136,39 @@ export const SETTINGS = {
     },
   ),
   trashDays: setting('BSVC_TRASH_DAYS', wholeNumber(0, 36_500), 30, 'days a trashed document is kept'),
+  maxFileBytes: setting(
+    'BSVC_MAX_FILE',
+    bytes,
+    10 * 1024 * 1024,
+    'largest file in the service’s own storage; a project’s own bucket has no such cap',
+    { defaultText: '10mb' },
+  ),
+  s3Endpoint: optional('BSVC_S3_ENDPOINT', httpUrl, 'address of the S3 service', {
+    defaultText: 'AWS, when a bucket is named',
+  }),
+  s3Region: setting('BSVC_S3_REGION', text, 'us-east-1', 'region of the bucket (`auto` for R2)'),
+  s3Bucket: optional('BSVC_S3_BUCKET', text, 'bucket for uploads; none means files in the data directory', {
+    defaultText: 'local files',
+  }),
+  s3AccessKeyId: optional('BSVC_S3_ACCESS_KEY_ID', text, 'access key id for the bucket'),
+  s3SecretAccessKey: optional('BSVC_S3_SECRET_ACCESS_KEY', text, 'secret access key for the bucket', { secret: true }),
+  s3PublicUrl: optional(
+    'BSVC_S3_PUBLIC_URL',
+    httpUrl,
+    'address under which the bucket’s objects are public; none means that replies carry no url',
+  ),
+  s3ForcePathStyle: setting(
+    'BSVC_S3_FORCE_PATH_STYLE',
+    flag,
+    false,
+    'put the bucket’s name into the path instead of the host (MinIO and the like)',
+  ),
+  webhookAllowPrivate: setting(
+    'BSVC_WEBHOOK_ALLOW_PRIVATE',
+    flag,
+    false,
+    'allow private addresses and plain http as targets that projects name: webhooks and buckets (development)',
+  ),
   shutdownGraceMs: setting(
     'BSVC_SHUTDOWN_GRACE',
     duration,

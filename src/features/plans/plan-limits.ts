@@ -1,0 +1,30 @@
+import type { PlanName, Project } from '../projects/project.js';
+
+const MIB = 1024 * 1024;
+
+/** What a plan grants; null = unlimited. The names are those of `bsvc project update --limit name=value`. */
+interface PlanLimits {
+  /** Messages per calendar month. */
+  mail: number | null;
+  /** Registered data webhooks. */
+  webhooks: number | null;
+  /** Bytes of confirmed files in the service's own storage. */
+  storage: number | null;
+  /** Bytes of documents. */
+  database: number | null;
+}
+
+export type LimitName = keyof PlanLimits;
+
+/** decisions.md 9. */
+const PLAN_LIMITS: Readonly<Record<PlanName, PlanLimits>> = {
+  free: { mail: 50, webhooks: 3, storage: 100 * MIB, database: 50 * MIB },
+  pro: { mail: 1_000, webhooks: null, storage: 5 * 1024 * MIB, database: 5 * 1024 * MIB },
+};
+
+export const LIMIT_NAMES = Object.keys(PLAN_LIMITS.free) as readonly LimitName[];
+
+/** The project's own limit of that name, else its plan's; null = unlimited. Bytes for storage and database. */
+export function findLimit(project: Pick<Project, 'plan' | 'limits'>, name: LimitName): number | null {
+  return Object.hasOwn(project.limits, name) ? project.limits[name]! : PLAN_LIMITS[project.plan][name];
+}
