@@ -1,0 +1,91 @@
+import Mustache from 'mustache';
+import { invalid } from '../../errors.js';
+
+/** What a mail is made of before and after its placeholders are filled in. */
+export interface MailText {
+  subject: string;
+  html?: string;
+  text?: string;
+}
+
+const MAX_RENDERED_CHARACTERS = 500_000;
+const URL_NAME = /(^|[._-])(url|link|href)$|(Url|Link|Href)$/;
+const ESCAPES: Record<string, string> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+  '/': '&#x2F;',
+  '`': '&#x60;',
+};
+
+type Target = 'html' | 'text';
+
+/**
+ * Fills in `{{x}}` (escaped in HTML), `{{{x}}}` (as it is) and `{{a.b}}` (nested), own properties only (rest-api.md 4.4).
+ * A name without a value becomes nothing; sections, partials and functions do not exist here: 400.
+ */
+export function renderTemplate(template: MailText, variables: Readonly<Record<string, unknown>>): MailText {
+  const rendered: MailText = { subject: fill(template.subject, variables, 'text') };
+  if (template.html !== undefined) rendered.html = fill(template.html, variables, 'html');
+  if (template.text !== undefined) rendered.text = fill(template.text, variables, 'text');
+  return rendered;
+}
+
+/** 400 when a template holds anything but text and variables, so that a bad one is refused when it is set and not when it is sent. */
+export function checkTemplate(template: MailText): void {
+  for (const part of [template.subject, template.html, template.text]) if (part !== undefined) parse(part);
+}
+
+type Token = [kind: string, value: string];
+
+function parse(source: string): Token[] {
+  let tokens: Token[];
+  try {
+    tokens = Mustache.parse(source) as unknown as Token[];
+  } catch (error) {
+    throw invalid('INVALID_TEMPLATE', `The template cannot be read: ${(error as Error).message}`);
+  }
+  const odd = tokens.find(([kind]) => !['text', 'name', '&', '!'].includes(kind));
+  if (odd)
+    throw invalid(
+      'INVALID_TEMPLATE',
+      `The template may hold {{name}}, {{{name}}} and {{a.b}} only, not {{${odd[0]}${odd[1]}}}`,
+    );
+  return tokens;
+}
+
+function fill(source: string, variables: Readonly<Record<string, unknown>>, target: Target): string {
+  let result = '';
+  for (const [kind, value] of parse(source)) {
+    if (kind === 'text') result += value;
+    else if (kind !== '!') result += present(value, findValue(variables, value), kind === '&' || target === 'text');
+    if (result.length > MAX_RENDERED_CHARACTERS) throw invalid('INVALID_TEMPLATE', 'The rendered mail is too large');
+  }
+  return result;
+}
+
+function findValue(variables: Readonly<Record<string, unknown>>, path: string): unknown {
+  let value: unknown = variables;
+  for (const part of path.split('.')) {
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, part)) return undefined;
+    value = (value as Record<string, unknown>)[part];
+  }
+  return value;
+}
+
+function present(name: string, value: unknown, raw: boolean): string {
+  if (typeof value === 'number' || typeof value === 'boolean') return String(value);
+  if (typeof value !== 'string') return '';
+  const text = URL_NAME.test(name) || /^\s*[a-z][a-z0-9+.-]*:/i.test(value) ? safeUrl(name, value) : value;
+  return raw ? text : text.replace(/[&<>"'/`]/g, (character) => ESCAPES[character]!);
+}
+
+/** A variable that is named like an address must be one, and http or https: anything else becomes `#`. Other texts only lose dangerous schemes. */
+function safeUrl(name: string, value: string): string {
+  if (!URL_NAME.test(name)) return /^\s*(javascript|data|vbscript|file)\s*:/i.test(value) ? '#' : value;
+  if (!URL.canParse(value)) return '#';
+  const url = new URL(value);
+  return url.protocol === 'http:' || url.protocol === 'https:' ? url.href : '#';
+}

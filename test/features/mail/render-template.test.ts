@@ -1,0 +1,50 @@
+import { describe, expect, it } from 'vitest';
+import { renderTemplate } from '../../../src/features/mail/render-template.js';
+
+const html = (source: string, variables: Record<string, unknown>) =>
+  renderTemplate({ subject: 's', html: source }, variables).html;
+
+describe('placeholders of a mail template', () => {
+  const rows: [string, string, Record<string, unknown>, string][] = [
+    ['escapes {{x}}', '{{x}}', { x: '<b>"&' }, '&lt;b&gt;&quot;&amp;'],
+    ['leaves {{{x}}} as it is', '{{{x}}}', { x: '<b>hi</b>' }, '<b>hi</b>'],
+    ['reads nested values', '{{a.b}}', { a: { b: 1 } }, '1'],
+    ['writes numbers and booleans', '{{n}} {{t}}', { n: 0, t: false }, '0 false'],
+    ['writes nothing for a missing name', '[{{nope}}]', {}, '[]'],
+    ['writes nothing for objects, lists and null', '[{{o}}{{l}}{{z}}]', { o: {}, l: [1], z: null }, '[]'],
+    ['never reads inherited properties', '[{{constructor}}{{a.__proto__}}{{a.toString}}]', { a: {} }, '[]'],
+    ['never calls functions', '[{{f}}]', { f: () => 'called' }, '[]'],
+    ['does not fill placeholders that come with a value', '{{x}}', { x: '{{y}}', y: 'leak' }, '{{y}}'],
+    [
+      'keeps http addresses in variables named like one',
+      '{{{resetUrl}}}',
+      { resetUrl: 'https://a.test/x?y=1' },
+      'https://a.test/x?y=1',
+    ],
+    ['replaces other schemes there', '{{{resetUrl}}}', { resetUrl: 'javascript:alert(1)' }, '#'],
+    ['replaces what is not an address there', '{{{link}}}', { link: 'no address' }, '#'],
+    [
+      'encodes what would leave an attribute',
+      '{{{url}}}',
+      { url: 'https://a.test/"onclick=x' },
+      'https://a.test/%22onclick=x',
+    ],
+    ['replaces dangerous schemes under any name', '{{{x}}}', { x: ' JavaScript:alert(1)' }, '#'],
+    ['leaves text with a colon alone', '{{{x}}}', { x: 'Note: it works' }, 'Note: it works'],
+  ];
+  it.each(rows)('%s', (_what, source, variables, expected) => {
+    expect(html(source, variables)).toBe(expected);
+  });
+
+  it('escapes nothing in subject and text, which are not HTML', () => {
+    const rendered = renderTemplate({ subject: '{{x}}', text: '{{x}}' }, { x: 'Q&A' });
+    expect(rendered).toEqual({ subject: 'Q&A', text: 'Q&A' });
+  });
+
+  it.each(['{{#each}}x{{/each}}', '{{^x}}y{{/x}}', '{{> partial}}', '{{=<% %>=}}<%x%>', '{{unclosed'])(
+    'refuses %s',
+    (source) => {
+      expect(() => html(source, {})).toThrow(/template/i);
+    },
+  );
+});
