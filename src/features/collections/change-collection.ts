@@ -5,6 +5,7 @@ import { checkRls } from './check-rls.js';
 import { documentsName, type Collection } from './collection.js';
 import { collectionStore, forgetCollection, requireStoredCollection } from './collection-store.js';
 import { applyIndexes, documentIndexes } from './document-indexes.js';
+import { checkUsersContract } from './users-collection.js';
 
 export type CollectionSettings = Pick<Collection, 'mode' | 'fields' | 'rls' | 'indexes'>;
 
@@ -23,6 +24,7 @@ export async function changeCollection(
     const changed: Collection = { ...current, ...(await change(current)) };
     checkRls(changed);
     checkIndexSpecs(changed);
+    checkUsersContract(changed);
     await app.db.collection(documentsName(changed)).createIndexes(documentIndexes(changed));
     const { mode, fields, rls, indexes } = changed;
     const saved = (await collectionStore(app).findOneAndUpdate(

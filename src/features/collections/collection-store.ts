@@ -1,8 +1,9 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import { missing } from '../../errors.js';
-import type { Store } from '../../platform/database.js';
+import { isDuplicateKey, type Store } from '../../platform/database.js';
 import type { Collection } from './collection.js';
+import { defaultUsersCollection, USERS } from './users-collection.js';
 
 export const COLLECTIONS = 'collections';
 
@@ -10,16 +11,15 @@ export function collectionStore(app: Pick<App, 'db'>): Store<Collection> {
   return app.db.collection<Collection>(COLLECTIONS);
 }
 
-/** The registered collection of that exact name, or null; at most half a second old. */
+/** The registered collection of that exact name, or null; at most half a second old. `users` is always there. */
 export async function findCollection(app: App, projectId: ObjectId, name: string): Promise<Collection | null> {
   const key = cacheKey(projectId, name);
   return (
     app.cache.peek<Collection>('collections', key) ??
-    app.cache.read(
-      'collections',
-      key,
-      () => collectionStore(app).findOne({ projectId, name, state: 'active' }) as Promise<Collection | null>,
-    )
+    app.cache.read('collections', key, async () => {
+      const stored = (await collectionStore(app).findOne({ projectId, name, state: 'active' })) as Collection | null;
+      return stored ?? (name === USERS ? defaultUsersCollection(projectId) : null);
+    })
   );
 }
 
@@ -31,12 +31,22 @@ export async function requireCollection(app: App, projectId: ObjectId, name: str
   return collection;
 }
 
-/** Straight from the database, for changes that build on what is stored now. */
+/** Straight from the database, for changes that build on what is stored now; `users` gets its record by this. */
 export async function requireStoredCollection(app: App, projectId: ObjectId, name: string): Promise<Collection> {
+  if (name === USERS) await storeDefaultUsers(app, projectId);
   const collection = await collectionStore(app).findOne({ projectId, name, state: 'active' });
   if (!collection)
     throw missing('COLLECTION_NOT_FOUND', `There is no collection "${name.slice(0, 64)}" in this project`);
   return collection as Collection;
+}
+
+async function storeDefaultUsers(app: App, projectId: ObjectId): Promise<void> {
+  if (await collectionStore(app).findOne({ projectId, name: USERS })) return;
+  try {
+    await collectionStore(app).insertOne(defaultUsersCollection(projectId));
+  } catch (error) {
+    if (!isDuplicateKey(error)) throw error;
+  }
 }
 
 export function forgetCollection(app: App, collection: Pick<Collection, 'projectId' | 'name'>): void {

@@ -1,0 +1,63 @@
+import type { ObjectId } from 'bson';
+import { invalid } from '../../errors.js';
+import type { Collection } from './collection.js';
+import type { Field } from './field.js';
+
+/** Name of the collection of end users; reserved, and closed to `/api/data` in every spelling (rest-api.md 2.6). */
+export const USERS = 'users';
+
+/** Kept by the service beside the schema's fields; only the secret key may set it. */
+export const EMAIL_VERIFIED = 'emailVerified';
+
+const EMAIL: Field = { name: 'email', type: 'String', required: true, unique: true };
+const PASSWORD: Field = { name: 'password', type: 'String', required: true };
+
+/**
+ * What `users` is until a project edits it; it exists from the start and is stored only then. Its id is the project's, so that its documents have a
+ * place before there is a record. `name` is there because signup offers it (rest-api.md 4.1); a project may drop it.
+ */
+export function defaultUsersCollection(projectId: ObjectId): Collection {
+  const createdAt = projectId.getTimestamp();
+  return {
+    _id: projectId,
+    projectId,
+    name: USERS,
+    mode: 'enforced',
+    fields: [EMAIL, PASSWORD, { name: 'name', type: 'String' }],
+    rls: null,
+    indexes: [],
+    version: 0,
+    state: 'active',
+    createdAt,
+    updatedAt: createdAt,
+  };
+}
+
+/** 400 unless a changed `users` keeps the fixed contract of rest-api.md 2.6; other collections pass. */
+export function checkUsersContract(collection: Pick<Collection, 'name' | 'mode' | 'fields' | 'rls'>): void {
+  if (collection.name !== USERS) return;
+  if (collection.mode !== 'enforced') throw refusal('The users collection always enforces its schema');
+  if (collection.rls)
+    throw refusal('The users collection has no row-level security: it is reached through /api/userAuth only');
+  for (const fixed of [EMAIL, PASSWORD]) {
+    const field = collection.fields.find(({ name }) => name === fixed.name);
+    const kept =
+      field?.type === 'String' && field.required && !field.protected && Boolean(field.unique) === Boolean(fixed.unique);
+    if (!kept) throw refusal('The users collection always has email:String!& and password:String!');
+    if (field.public && fixed === PASSWORD) throw refusal('A password cannot be public');
+  }
+  if (collection.fields.some(({ name }) => name === EMAIL_VERIFIED)) {
+    throw refusal(`${EMAIL_VERIFIED} is kept by the service and cannot be declared`);
+  }
+}
+
+const TELLING_NAME =
+  /^(is)?_?(admin|superuser|staff|owner|moderator)$|^(roles?|permissions?|scopes?|plan|tier|credits?|balance|quota|banned|verified|approved|premium|stripe.*id)$/i;
+
+/** Fields of `users` that any end user could set on itself although their names tell that they grant something (decisions.md 2): worth a warning. */
+export function findTellingFields(collection: Pick<Collection, 'name' | 'fields'>): string[] {
+  if (collection.name !== USERS) return [];
+  return collection.fields.filter((field) => !field.protected && TELLING_NAME.test(field.name)).map(({ name }) => name);
+}
+
+const refusal = (message: string): Error => invalid('USERS_CONTRACT', message);
