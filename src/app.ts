@@ -2,6 +2,7 @@ import type { Config } from './config.js';
 import { openCache, type Cache } from './platform/cache.js';
 import { systemClock, type Clock } from './platform/clock.js';
 import { openDatabase, type Database } from './platform/database.js';
+import { openJobQueue, type JobQueue } from './platform/jobs/job-queue.js';
 import type { Logger } from './platform/logger.js';
 import { readOrCreateMasterKey } from './platform/master-key.js';
 import { openSecretBox, type SecretBox } from './platform/secret-box.js';
@@ -13,6 +14,7 @@ export interface App {
   readonly clock: Clock;
   readonly db: Database;
   readonly cache: Cache;
+  readonly jobs: JobQueue;
   readonly secrets: SecretBox;
   /** Closes what openApp opened, in reverse order; safe to call twice. */
   close(): Promise<void>;
@@ -29,6 +31,7 @@ export async function openApp(config: Config, log: Logger, clock: Clock = system
     clock,
     db,
     cache: openCache(),
+    jobs: openJobQueue(db, clock),
     secrets,
     close: () => (closing ??= db.close()),
   };

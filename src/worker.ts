@@ -1,37 +1,41 @@
 import type { App } from './app.js';
+import type { AnyJobDefinition } from './platform/jobs/job.js';
+import { removeExpiredJobsJob } from './platform/jobs/remove-expired-jobs.job.js';
+import { openRunner } from './platform/jobs/runner.js';
+import { startSchedules, type Schedule } from './platform/jobs/schedules.js';
 
 export interface Worker {
-  /** Takes no new work and resolves when what is under way has finished. */
-  stop(): Promise<void>;
+  /** Takes no new work, waits for what is under way for at most `graceMs` (default: the configured grace), hands back the rest. Safe to call twice. */
+  stop(graceMs?: number): Promise<void>;
 }
 
-/** A piece of background work that runs every `everyMs`, in any one of the running workers. */
-export interface Recurring {
-  name: string;
-  everyMs: number;
-  run(app: App): Promise<void>;
+export interface WorkerOptions {
+  /** How many jobs run at once; kinds with a concurrency of their own come on top. */
+  concurrency?: number;
 }
 
-/** All background work of the service, feature by feature. */
-export const RECURRING: readonly Recurring[] = [];
+const DEFAULT_CONCURRENCY = 10;
 
-/** Runs the background work until stopped; a failed run is logged and tried again at its next time. */
-export function createWorker(app: App): Worker {
-  const underWay = new Set<Promise<void>>();
-  const timers = RECURRING.map((work) => {
-    const start = (): void => {
-      const run = work
-        .run(app)
-        .catch((error: unknown) => app.log.error({ err: error, work: work.name }, 'background work failed'));
-      underWay.add(run);
-      void run.finally(() => underWay.delete(run));
-    };
-    return setInterval(start, work.everyMs);
-  });
+/** Every kind of background work, feature by feature. */
+export const JOBS: readonly AnyJobDefinition<App>[] = [removeExpiredJobsJob];
+
+/** What is enqueued by the clock (UTC, seconds first when there are six fields). Any number of workers makes one run of each tick. */
+export const SCHEDULES: readonly Schedule<App>[] = [{ job: removeExpiredJobsJob, cron: '17 * * * *' }];
+
+/** Runs background work until stopped: the same inside `bsvc serve` and as `bsvc worker`. */
+export function createWorker(app: App, { concurrency = DEFAULT_CONCURRENCY }: WorkerOptions = {}): Worker {
+  const runner = openRunner(app, JOBS, { concurrency });
+  runner.start();
+  const stopSchedules = startSchedules(app, SCHEDULES);
   return {
-    async stop() {
-      for (const timer of timers) clearInterval(timer);
-      await Promise.all(underWay);
+    async stop(graceMs = app.config.shutdownGraceMs) {
+      await stopSchedules();
+      await runner.stop(graceMs);
     },
   };
+}
+
+/** Runs everything that is due now and resolves when nothing is left; how many runs there were. For tests that move the clock themselves. */
+export function drainJobs(app: App): Promise<number> {
+  return openRunner(app, JOBS, { concurrency: DEFAULT_CONCURRENCY }).drain();
 }

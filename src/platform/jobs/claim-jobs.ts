@@ -1,0 +1,99 @@
+import { isDuplicateKey } from '../database.js';
+import { JOB_PRIORITIES, jobStore, type JobRecord } from './job.js';
+import type { JobDependencies } from './job-queue.js';
+
+export interface ClaimRequest {
+  workerId: string;
+  pool: string;
+  /** Kinds this worker knows: what a newer version enqueued is left to a newer worker. */
+  names: readonly string[];
+  leaseMs: number;
+  limit: number;
+}
+
+/** Among several workers, reading further than needed lets each find something that the others did not just take. */
+const LOOK_AHEAD = 4;
+const MOST_BUSY_LANES = 200;
+
+/** Leases up to `limit` due jobs, most urgent first, each by one conditional update, so that no job is leased twice. */
+export async function claimJobs(deps: JobDependencies, request: ClaimRequest): Promise<JobRecord[]> {
+  const claimed: JobRecord[] = [];
+  const busyLanes = new Set<string>();
+  for (const priority of JOB_PRIORITIES) {
+    while (claimed.length < request.limit) {
+      const wanted = request.limit - claimed.length;
+      const candidates = await findCandidates(deps, request, priority, wanted * LOOK_AHEAD, busyLanes);
+      if (candidates.length === 0) break;
+      const results = await Promise.all(
+        firstOfEachLane(candidates)
+          .slice(0, wanted)
+          .map((candidate) => claimOne(deps, request, candidate, busyLanes)),
+      );
+      const leased = results.filter((job) => job !== null);
+      claimed.push(...leased);
+      // Somebody else was faster at all of them: the others are next; without others there is nothing left to try.
+      if (leased.length === 0 && busyLanes.size >= MOST_BUSY_LANES) break;
+    }
+  }
+  return claimed;
+}
+
+function findCandidates(
+  deps: JobDependencies,
+  { pool, names }: ClaimRequest,
+  priority: number,
+  limit: number,
+  busyLanes: ReadonlySet<string>,
+): Promise<JobRecord[]> {
+  const filter = {
+    pool,
+    state: 'queued',
+    priority,
+    runAt: { $lte: new Date(deps.clock.now()) },
+    name: { $in: [...names] },
+    ...(busyLanes.size > 0 && { lane: { $nin: [...busyLanes] } }),
+  };
+  return jobStore(deps)
+    .find(filter as never)
+    .sort({ runAt: 1, _id: 1 })
+    .limit(limit)
+    .toArray() as Promise<JobRecord[]>;
+}
+
+/** A lane runs in order: a later job of it must never be tried before an earlier one. */
+function firstOfEachLane(candidates: JobRecord[]): JobRecord[] {
+  const seen = new Set<string>();
+  return candidates.filter(({ lane }) => lane === undefined || (!seen.has(lane) && seen.add(lane)));
+}
+
+async function claimOne(
+  deps: JobDependencies,
+  { workerId, leaseMs }: ClaimRequest,
+  { _id, fence, lane, heldLane }: JobRecord,
+  busyLanes: Set<string>,
+): Promise<JobRecord | null> {
+  const nowMs = deps.clock.now();
+  try {
+    const leased = await jobStore(deps).findOneAndUpdate(
+      { _id, state: 'queued', fence },
+      {
+        $set: {
+          state: 'running',
+          workerId,
+          leaseUntil: new Date(nowMs + leaseMs),
+          updatedAt: new Date(nowMs),
+          ...(lane !== undefined && heldLane === undefined && { heldLane: lane }),
+        },
+        $inc: { fence: 1, attempts: 1 },
+      },
+      { returnDocument: 'after' },
+    );
+    if (lane !== undefined) busyLanes.add(lane);
+    return leased as JobRecord | null;
+  } catch (error) {
+    // The unique index on heldLane: another job of the lane is under way, or waits to be retried.
+    if (lane === undefined || !isDuplicateKey(error)) throw error;
+    busyLanes.add(lane);
+    return null;
+  }
+}

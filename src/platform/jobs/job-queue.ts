@@ -1,0 +1,116 @@
+import { ObjectId } from 'bson';
+import type { Clock } from '../clock.js';
+import { isDuplicateKey, type Database } from '../database.js';
+import type { Logger } from '../logger.js';
+import { jobStore, NORMAL_PRIORITY, poolOf, type JobPriority, type JobRecord } from './job.js';
+
+export interface EnqueueOptions {
+  /** One job with this key at a time; see `whenPresent`. */
+  uniqueKey?: string;
+  /**
+   * What a second job with the same key does. `keep` (the default): nothing, the first one stands for both.
+   * `rerun`: the waiting one runs at the earlier of the two moments, and a running one runs once more afterwards, so that nothing noticed late is missed.
+   */
+  whenPresent?: 'keep' | 'rerun';
+  /** Jobs of one lane run one after the other, also across workers; while one waits to be retried the others wait too. */
+  lane?: string;
+  priority?: JobPriority;
+  runAt?: Date;
+  /** Keeps the finished job, and with it its key, this long. */
+  keepMs?: number;
+}
+
+/** The part of a definition that enqueueing needs; ties the payload to what `run` takes. */
+export interface Enqueueable<Payload extends object> {
+  name: string;
+  concurrency?: number;
+  run(deps: never, payload: Payload, context: never): unknown;
+}
+
+/** The side of the queue that hands in work. */
+export interface JobQueue {
+  /** Stores one job by a single write; true when it is a new one, false when its key was taken. */
+  enqueue<Payload extends object>(
+    definition: Enqueueable<Payload>,
+    payload: Payload,
+    options?: EnqueueOptions,
+  ): Promise<boolean>;
+  /** Tells the workers of this process that there may be something to do. */
+  wake(): void;
+  /** Calls `listener` at every wake-up; returns how to stop that. */
+  onWake(listener: () => void): () => void;
+}
+
+/** What every part of the queue needs; the App has it. */
+export interface JobDependencies {
+  readonly db: Database;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly jobs: JobQueue;
+}
+
+/** Opens the queue on the database; the same collection serves every process. */
+export function openJobQueue(db: Database, clock: Clock): JobQueue {
+  const listeners = new Set<() => void>();
+  const wake = (): void => {
+    for (const listener of listeners) listener();
+  };
+  return {
+    async enqueue(definition, payload, options = {}) {
+      const isNew = await insertOrMerge(db, buildRecord(definition, payload, options, clock.now()), options);
+      wake();
+      return isNew;
+    },
+    wake,
+    onWake(listener) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+  };
+}
+
+function buildRecord(
+  definition: { name: string; concurrency?: number },
+  payload: object,
+  options: EnqueueOptions,
+  nowMs: number,
+): JobRecord {
+  const now = new Date(nowMs);
+  return {
+    _id: new ObjectId(),
+    name: definition.name,
+    pool: poolOf(definition),
+    payload: payload as Record<string, unknown>,
+    state: 'queued',
+    priority: options.priority ?? NORMAL_PRIORITY,
+    runAt: options.runAt ?? now,
+    attempts: 0,
+    fence: 0,
+    ...(options.uniqueKey !== undefined && { uniqueKey: options.uniqueKey }),
+    ...(options.lane !== undefined && { lane: options.lane }),
+    ...(options.keepMs !== undefined && { keepMs: options.keepMs }),
+    createdAt: now,
+    updatedAt: now,
+  };
+}
+
+/** The job with the same key can be settled, leased or handed back between any two statements: whichever one no longer fits is tried anew. */
+async function insertOrMerge(db: Database, record: JobRecord, options: EnqueueOptions): Promise<boolean> {
+  const jobs = jobStore({ db });
+  const { uniqueKey, runAt } = record;
+  for (;;) {
+    if (uniqueKey !== undefined && options.whenPresent === 'rerun') {
+      const waiting = await jobs.updateOne({ uniqueKey, state: 'queued' }, { $min: { runAt } });
+      if (waiting.matchedCount > 0) return false;
+      const running = await jobs.updateOne({ uniqueKey, state: 'running' }, { $min: { againAt: runAt } });
+      if (running.matchedCount > 0) return false;
+    }
+    try {
+      await jobs.insertOne(record);
+      return true;
+    } catch (error) {
+      if (uniqueKey === undefined || !isDuplicateKey(error)) throw error;
+      if (options.whenPresent !== 'rerun' || (await jobs.findOne({ uniqueKey, state: 'done' }))) return false;
+    }
+  }
+}

@@ -1,0 +1,92 @@
+import type { ObjectId } from 'bson';
+import type { Database, Store } from '../database.js';
+import type { RetrySchedule } from './retry-delay.js';
+
+/**
+ * A job as stored.
+ *
+ * | state | means |
+ * |---|---|
+ * | queued | waits for `runAt` |
+ * | running | leased by one worker until `leaseUntil`; whoever finds it later takes it back |
+ * | dead | used up its attempts; kept for people until `expireAt` |
+ * | done | kept until `expireAt` only because its key must not be used again so soon |
+ */
+export interface JobRecord {
+  _id: ObjectId;
+  name: string;
+  /** Which share of a worker's concurrency it uses. */
+  pool: string;
+  payload: Record<string, unknown>;
+  state: 'queued' | 'running' | 'dead' | 'done';
+  priority: JobPriority;
+  runAt: Date;
+  /** Counted when leased, so that a job that kills its process is counted too. */
+  attempts: number;
+  /** Grows with every lease: what carries an older number comes too late. */
+  fence: number;
+  /** Among jobs that are queued, running or done there is one with this key. */
+  uniqueKey?: string;
+  /** Jobs of one lane run one after the other. */
+  lane?: string;
+  /** The lane while this job occupies it: from its first lease until it is settled, pauses between attempts included. */
+  heldLane?: string;
+  workerId?: string;
+  leaseUntil?: Date;
+  /** Asked for again while running: it runs once more at this moment. */
+  againAt?: Date;
+  /** How long a finished one is kept; absent = not at all. */
+  keepMs?: number;
+  error?: string;
+  createdAt: Date;
+  updatedAt: Date;
+  expireAt?: Date;
+}
+
+/** Lower runs first. */
+export const JOB_PRIORITIES = [0, 1, 2] as const;
+export type JobPriority = (typeof JOB_PRIORITIES)[number];
+export const NORMAL_PRIORITY: JobPriority = 1;
+
+export interface JobContext {
+  jobId: ObjectId;
+  /** 1 at the first try. */
+  attempt: number;
+  /** Grows with every lease of this job: a conditional write that compares it refuses whoever lost the lease. */
+  fence: number;
+  /** Aborted when the lease is lost or the process cannot wait any longer: what follows would be refused. */
+  signal: AbortSignal;
+  /** Aborted when the worker is asked to stop: long work ends at its next good place. */
+  stopping: AbortSignal;
+}
+
+/** What a run may ask for instead of being finished: one more run, at that moment, with its attempts counted anew. */
+export interface RunAgain {
+  again: Date;
+}
+
+/** A kind of background work. Its name is stored with waiting jobs: renaming one strands them. */
+export interface JobDefinition<Deps, Payload extends object = Record<string, never>> {
+  name: string;
+  retry: RetrySchedule;
+  /** How many of this kind one worker runs at once, beside its other work; absent = they share the worker's concurrency. */
+  concurrency?: number;
+  /** Must be harmless to repeat: it can run again after a crash at any line. What it throws is logged and counts as a failure. */
+  run(deps: Deps, payload: Payload, context: JobContext): Promise<RunAgain | void>;
+}
+
+/** A definition whose payload type no longer matters, as the list in worker.ts holds it. */
+// Payloads are checked where they are enqueued; a list of all definitions has no common payload type.
+// eslint-disable-next-line @typescript-eslint/no-explicit-any
+export type AnyJobDefinition<Deps> = JobDefinition<Deps, any>;
+
+/** The share of a worker's concurrency that all kinds without their own use. */
+export const SHARED_POOL = 'shared';
+
+export function poolOf(definition: { name: string; concurrency?: number }): string {
+  return definition.concurrency === undefined ? SHARED_POOL : definition.name;
+}
+
+export function jobStore(deps: { db: Database }): Store<JobRecord> {
+  return deps.db.collection<JobRecord>('jobs');
+}

@@ -1,0 +1,77 @@
+import { missing } from '../../errors.js';
+import { findObjectId } from '../ids.js';
+import { jobStore, type JobRecord } from './job.js';
+import type { JobDependencies } from './job-queue.js';
+
+export type JobState = JobRecord['state'];
+export const JOB_STATES: readonly JobState[] = ['queued', 'running', 'dead', 'done'];
+
+export interface JobQuery {
+  state?: JobState;
+  name?: string;
+  limit?: number;
+}
+
+const DEFAULT_LIMIT = 100;
+
+/** The jobs with that state and name, those that run soonest first. */
+export function listJobs(
+  deps: JobDependencies,
+  { state, name, limit = DEFAULT_LIMIT }: JobQuery,
+): Promise<JobRecord[]> {
+  return jobStore(deps)
+    .find({ ...(state && { state }), ...(name && { name }) } as never)
+    .sort({ runAt: 1, _id: 1 })
+    .limit(limit)
+    .toArray() as Promise<JobRecord[]>;
+}
+
+/** Makes a dead job, or one that waits for a later moment, due at once with its attempts counted anew. 404 for any other id. */
+export async function retryJob(deps: JobDependencies, id: string): Promise<JobRecord> {
+  const _id = findObjectId(id);
+  const job = _id && (await jobStore(deps).findOneAndUpdate({ _id, ...RETRIABLE } as never, requeued(deps), AFTER));
+  if (!job) throw missing('JOB_NOT_FOUND', `There is no dead or waiting job ${id}`);
+  deps.jobs.wake();
+  return job as JobRecord;
+}
+
+/** As retryJob, for all dead jobs, of one name if given. How many. */
+export async function retryDeadJobs(deps: JobDependencies, name?: string): Promise<number> {
+  const result = await jobStore(deps).updateMany({ state: 'dead', ...(name && { name }) } as never, requeued(deps));
+  deps.jobs.wake();
+  return result.modifiedCount;
+}
+
+const AFTER = { returnDocument: 'after' } as const;
+const RETRIABLE = { state: { $in: ['dead', 'queued'] } };
+
+function requeued(deps: JobDependencies): { $set: Partial<JobRecord>; $unset: Record<string, ''> } {
+  const now = new Date(deps.clock.now());
+  return { $set: { state: 'queued', runAt: now, attempts: 0, updatedAt: now }, $unset: { expireAt: '' } };
+}
+
+/** Removes dead jobs that died before `before`, of one name if given. How many. */
+export async function purgeDeadJobs(deps: JobDependencies, before: Date, name?: string): Promise<number> {
+  const filter = { state: 'dead', updatedAt: { $lte: before }, ...(name && { name }) };
+  return (await jobStore(deps).deleteMany(filter as never)).deletedCount;
+}
+
+/** Removes finished and dead jobs whose time of being kept is over. How many. */
+export async function removeExpiredJobs(deps: JobDependencies): Promise<number> {
+  return (await jobStore(deps).deleteMany({ expireAt: { $lte: new Date(deps.clock.now()) } })).deletedCount;
+}
+
+/** What people see of a job. */
+export function presentJob(job: JobRecord) {
+  return {
+    id: job._id.toHexString(),
+    name: job.name,
+    state: job.state,
+    attempts: job.attempts,
+    runAt: job.runAt.toISOString(),
+    payload: job.payload,
+    error: job.error ?? null,
+    createdAt: job.createdAt.toISOString(),
+    updatedAt: job.updatedAt.toISOString(),
+  };
+}

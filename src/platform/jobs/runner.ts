@@ -1,0 +1,149 @@
+import { randomToken } from '../ids.js';
+import { claimJobs } from './claim-jobs.js';
+import { poolOf, SHARED_POOL, type AnyJobDefinition, type JobRecord } from './job.js';
+import type { JobDependencies } from './job-queue.js';
+import { startJob, type JobRun } from './run-job.js';
+import { reclaimExpiredJobs } from './settle-job.js';
+
+export interface RunnerOptions {
+  /** How many jobs of the shared pool run at once. */
+  concurrency: number;
+  /** A worker that has not been heard of for so long loses its jobs. */
+  leaseMs?: number;
+  /** Longest pause between two looks at an empty queue. */
+  idleMs?: number;
+}
+
+export interface Runner {
+  /** Looks for work and runs it until stopped. */
+  start(): void;
+  /** Runs what is due now, and what that makes due, until nothing is left; for tests with a clock of their own. How many runs there were. */
+  drain(): Promise<number>;
+  /** Takes no new work, lets what is under way end for at most `graceMs`, then hands the rest back. Safe to call twice. */
+  stop(graceMs: number): Promise<void>;
+}
+
+const LEASE_MS = 30_000;
+const FIRST_PAUSE_MS = 20;
+const IDLE_MS = 1_000;
+
+/** Runs the jobs of the given kinds. Any number of runners, in any number of processes, share one queue. */
+export function openRunner<Deps extends JobDependencies>(
+  deps: Deps,
+  definitions: readonly AnyJobDefinition<Deps>[],
+  { concurrency, leaseMs = LEASE_MS, idleMs = IDLE_MS }: RunnerOptions,
+): Runner {
+  const byName = new Map(definitions.map((definition) => [definition.name, definition]));
+  const pools = listPools(definitions, concurrency);
+  const workerId = `${process.pid}-${randomToken(6)}`;
+  const running = new Map<string, Set<JobRun>>(pools.map(({ pool }) => [pool, new Set()]));
+  const stopping = new AbortController();
+  let reclaimAt = 0;
+  let looping: Promise<void> | null = null;
+  let stopped: Promise<void> | null = null;
+  let rest = restUntilCalled();
+
+  const begin = (pool: string, job: JobRecord): JobRun => {
+    const runs = running.get(pool)!;
+    const run = startJob(deps, byName.get(job.name)!, job, leaseMs, stopping.signal);
+    runs.add(run);
+    void run.ended.then(() => {
+      runs.delete(run);
+      rest.end();
+    });
+    return run;
+  };
+
+  /** One look at the queue: how many jobs were started. */
+  const look = async (): Promise<JobRun[]> => {
+    if (deps.clock.now() >= reclaimAt) {
+      reclaimAt = deps.clock.now() + leaseMs / 3;
+      await reclaimExpiredJobs(deps, byName);
+    }
+    const started: JobRun[] = [];
+    for (const { pool, names, most } of pools) {
+      const limit = most - running.get(pool)!.size;
+      if (limit <= 0) continue;
+      const claimed = await claimJobs(deps, { workerId, pool, names, leaseMs, limit });
+      started.push(...claimed.map((job) => begin(pool, job)));
+    }
+    return started;
+  };
+
+  const loop = async (): Promise<void> => {
+    let pause = FIRST_PAUSE_MS;
+    while (!stopping.signal.aborted) {
+      // Made before looking, so that a wake-up during the look is not slept through.
+      rest = restUntilCalled();
+      try {
+        pause = (await look()).length > 0 ? FIRST_PAUSE_MS : Math.min(pause * 2, idleMs);
+      } catch (error) {
+        pause = idleMs;
+        deps.log.error({ err: error }, 'the job queue could not be read');
+      }
+      if (!stopping.signal.aborted) await rest.for(pause * (0.75 + Math.random() / 2));
+    }
+  };
+
+  const underWay = (): JobRun[] => [...running.values()].flatMap((runs) => [...runs]);
+
+  const finish = async (graceMs: number): Promise<void> => {
+    stopping.abort();
+    rest.end();
+    await looping;
+    await within(Promise.all(underWay().map((run) => run.ended)), graceMs);
+    await Promise.all(underWay().map((run) => run.handBack()));
+  };
+
+  return {
+    start() {
+      if (looping || stopping.signal.aborted) return;
+      const unsubscribe = deps.jobs.onWake(() => rest.end());
+      looping = loop().finally(unsubscribe);
+    },
+    async drain() {
+      let count = 0;
+      for (;;) {
+        reclaimAt = 0;
+        const started = await look();
+        if (started.length === 0) return count;
+        count += started.length;
+        await Promise.all(started.map((run) => run.ended));
+      }
+    },
+    stop: (graceMs) => (stopped ??= finish(graceMs)),
+  };
+}
+
+function listPools(
+  definitions: readonly AnyJobDefinition<never>[],
+  concurrency: number,
+): { pool: string; names: string[]; most: number }[] {
+  const pools = new Map<string, { pool: string; names: string[]; most: number }>();
+  for (const definition of definitions) {
+    const pool = poolOf(definition);
+    const known = pools.get(pool) ?? {
+      pool,
+      names: [],
+      most: pool === SHARED_POOL ? concurrency : definition.concurrency!,
+    };
+    known.names.push(definition.name);
+    pools.set(pool, known);
+  }
+  return [...pools.values()];
+}
+
+/** A pause that can be cut short before or while it lasts. */
+function restUntilCalled(): { end(): void; for(ms: number): Promise<void> } {
+  let end!: () => void;
+  const called = new Promise<void>((resolve) => (end = resolve));
+  return { end, for: (ms) => within(called, ms) };
+}
+
+/** Resolves when `work` does, or after `ms`. */
+async function within(work: Promise<unknown>, ms: number): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const timeUp = new Promise<void>((resolve) => (timer = setTimeout(resolve, ms)));
+  await Promise.race([work, timeUp]);
+  clearTimeout(timer);
+}

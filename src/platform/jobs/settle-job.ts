@@ -1,0 +1,119 @@
+import { retryDelay } from './retry-delay.js';
+import { jobStore, type AnyJobDefinition, type JobRecord } from './job.js';
+import type { JobDependencies } from './job-queue.js';
+
+const DAY_MS = 86_400_000;
+/** Dead jobs are kept this long for somebody to look at. */
+export const DEAD_JOB_DAYS = 30;
+const MAX_ERROR_CHARACTERS = 2_000;
+
+/** Matches the job only while this very lease stands: whoever lost it changes nothing. */
+function heldBy({ _id, fence }: JobRecord): Pick<JobRecord, '_id' | 'fence' | 'state'> {
+  return { _id, fence, state: 'running' };
+}
+
+const RELEASED = { workerId: '', leaseUntil: '' } as const;
+
+/** Ends a run that worked: the job is gone, kept as done, or waits for its next run. False when the lease was lost meanwhile: the completion comes too late and is refused. */
+export async function completeJob(deps: JobDependencies, job: JobRecord, again: Date | null): Promise<boolean> {
+  // The write holds only while `againAt` is as seen; it can be set at any time by an enqueue that must not be missed.
+  let seen = job.againAt ?? null;
+  for (;;) {
+    const unchanged = { ...heldBy(job), againAt: seen ?? { $exists: false } };
+    const next = earliest(seen, again);
+    if (next ? await requeue(deps, unchanged, next) : await finish(deps, unchanged, job.keepMs)) return true;
+    const current = await jobStore(deps).findOne(heldBy(job));
+    if (!current) return false;
+    seen = current.againAt ?? null;
+  }
+}
+
+async function finish(deps: JobDependencies, filter: object, keepMs: number | undefined): Promise<boolean> {
+  if (keepMs === undefined) return (await jobStore(deps).deleteOne(filter)).deletedCount > 0;
+  const nowMs = deps.clock.now();
+  const done = { state: 'done', updatedAt: new Date(nowMs), expireAt: new Date(nowMs + keepMs) } as const;
+  const result = await jobStore(deps).updateOne(filter, { $set: done, $unset: { ...RELEASED, heldLane: '' } });
+  return result.matchedCount > 0;
+}
+
+async function requeue(deps: JobDependencies, filter: object, runAt: Date): Promise<boolean> {
+  const result = await jobStore(deps).updateOne(filter, {
+    $set: { state: 'queued', runAt, attempts: 0, updatedAt: new Date(deps.clock.now()) },
+    $unset: { ...RELEASED, heldLane: '', againAt: '', error: '' },
+  });
+  return result.matchedCount > 0;
+}
+
+function earliest(a: Date | null, b: Date | null): Date | null {
+  if (!a || !b) return a ?? b;
+  return a < b ? a : b;
+}
+
+/** What became of a failed run; `lost` when the lease had gone to somebody else before. */
+export type FailureOutcome = 'retried' | 'dead' | 'lost';
+
+/** Ends a run that failed: the job waits for its next try, keeping its lane, or is dead and lets go of lane and key. */
+export async function failJob(
+  deps: JobDependencies,
+  definition: AnyJobDefinition<never>,
+  job: JobRecord,
+  error: string,
+): Promise<FailureOutcome> {
+  const nowMs = deps.clock.now();
+  const delay = retryDelay(definition.retry, job.attempts, Math.random());
+  const common = { error: error.slice(0, MAX_ERROR_CHARACTERS), updatedAt: new Date(nowMs) };
+  const change =
+    delay === null
+      ? {
+          $set: { ...common, state: 'dead' as const, expireAt: new Date(nowMs + DEAD_JOB_DAYS * DAY_MS) },
+          $unset: { ...RELEASED, heldLane: '', againAt: '', uniqueKey: '' },
+        }
+      : {
+          $set: { ...common, state: 'queued' as const, runAt: new Date(nowMs + delay) },
+          $unset: { ...RELEASED, againAt: '' },
+        };
+  const result = await jobStore(deps).updateOne(heldBy(job), change as never);
+  if (result.matchedCount === 0) return 'lost';
+  return delay === null ? 'dead' : 'retried';
+}
+
+/** Gives a job back untouched, for any worker to take at once: the try that did not end is not counted. */
+export async function handBackJob(deps: JobDependencies, job: JobRecord): Promise<void> {
+  await jobStore(deps).updateOne(heldBy(job), {
+    $set: { state: 'queued', updatedAt: new Date(deps.clock.now()) },
+    $inc: { attempts: -1 },
+    $unset: RELEASED,
+  } as never);
+}
+
+/** The heartbeat of a running job; false when somebody else has taken it back. */
+export async function extendLease(deps: JobDependencies, job: JobRecord, leaseMs: number): Promise<boolean> {
+  const leaseUntil = new Date(deps.clock.now() + leaseMs);
+  return (await jobStore(deps).updateOne(heldBy(job), { $set: { leaseUntil } })).matchedCount > 0;
+}
+
+const MOST_RECLAIMED = 200;
+
+/** Takes back jobs whose workers stopped answering; the lost run counts as a failed one. How many were taken back. */
+export async function reclaimExpiredJobs<Deps extends JobDependencies>(
+  deps: Deps,
+  definitions: ReadonlyMap<string, AnyJobDefinition<Deps>>,
+): Promise<number> {
+  const expired = (await jobStore(deps)
+    .find({
+      state: 'running',
+      leaseUntil: { $lt: new Date(deps.clock.now()) },
+      name: { $in: [...definitions.keys()] },
+    } as never)
+    .limit(MOST_RECLAIMED)
+    .toArray()) as JobRecord[];
+  for (const job of expired) {
+    const outcome = await failJob(deps, definitions.get(job.name)!, job, 'The worker stopped answering.');
+    if (outcome !== 'lost')
+      deps.log.warn(
+        { job: job.name, jobId: job._id.toHexString(), attempt: job.attempts, outcome },
+        'a worker stopped answering; its job was taken back',
+      );
+  }
+  return expired.length;
+}
