@@ -1,0 +1,336 @@
+import type { BSONRegExp } from 'bson';
+import { badValue } from '../errors.js';
+import { openScope, type Scope } from './operators/operator.js';
+import { compileExpression, type Environment, openEnvironment } from './expression.js';
+import { compileSchema } from './json-schema.js';
+import { type Predicate, QUERY_OPERATORS, UNSUPPORTED_QUERY_OPERATORS } from './match-operators.js';
+import { type Path, splitPath, visitPath } from './path.js';
+import { compilePattern } from './regex.js';
+import { type Doc, fieldOf, isDocument, isTruthy, typeOf } from './value.js';
+
+/** A part of the filter's top-level conjunction that an index may answer; the whole filter is to be re-checked. */
+export interface Conjunct {
+  readonly path: string;
+  readonly op: 'eq' | 'in' | 'gt' | 'gte' | 'lt' | 'lte' | 'exists' | 'type';
+  readonly value: unknown;
+}
+
+/** What a filter matched: the position that `$` stands for, if an array was entered on the way. */
+export interface MatchResult {
+  readonly arrayIndex?: number;
+}
+
+/** A compiled filter. */
+export interface Filter {
+  /** `scope` supplies the variables of `$expr` and is needed only inside a pipeline that has any. */
+  matches(doc: Doc, scope?: Scope): boolean;
+  /** Null when the document does not match; otherwise what positional operators need. */
+  match(doc: Doc, scope?: Scope): MatchResult | null;
+  /** Top-level fields that `matches` reads; null = possibly all. */
+  readonly fields: ReadonlySet<string> | null;
+  readonly conjuncts: readonly Conjunct[];
+  /** True when the conjuncts are not the whole filter. */
+  readonly residual: boolean;
+}
+
+export interface FilterOptions {
+  /** The enclosing pipeline's variables, for `$expr`. */
+  readonly environment?: Environment;
+}
+
+interface Node {
+  test(doc: Doc, scope: Scope): boolean;
+  /** The array position that made the document match, -1 for none. */
+  locate(doc: Doc, scope: Scope): number;
+}
+
+interface Parsing {
+  readonly environment: Environment;
+  readonly fields: Set<string>;
+  readonly conjuncts: Conjunct[];
+  whole: boolean;
+  residual: boolean;
+}
+
+const LOGICAL = new Set(['$and', '$or', '$nor']);
+const MAX_DEPTH = 150;
+
+/** The top-level operators of a filter. */
+export const TOP_LEVEL_OPERATORS: readonly string[] = [
+  '$and',
+  '$or',
+  '$nor',
+  '$expr',
+  '$jsonSchema',
+  '$comment',
+  '$alwaysTrue',
+  '$alwaysFalse',
+];
+
+/** Every operator that a filter may use. */
+export const supportedQueryOperators: readonly string[] = [
+  ...TOP_LEVEL_OPERATORS,
+  ...Object.keys(QUERY_OPERATORS),
+].sort();
+
+/** Compiles a filter document once; refuses what is malformed or unsupported with MongoDB's codes (mostly 2). */
+export function compileFilter(filter: Doc, options: FilterOptions = {}): Filter {
+  const parsing: Parsing = {
+    environment: options.environment ?? openEnvironment(),
+    fields: new Set(),
+    conjuncts: [],
+    whole: false,
+    residual: false,
+  };
+  const node = parseFilter(filter, parsing, true, 0);
+  const fields = parsing.whole ? null : parsing.fields;
+  const plain = openScope(parsing.environment);
+  return {
+    matches: (doc, scope = plain) => node.test(doc, scope),
+    match(doc, scope = plain) {
+      if (!node.test(doc, scope)) return null;
+      const arrayIndex = node.locate(doc, scope);
+      return arrayIndex < 0 ? {} : { arrayIndex };
+    },
+    fields,
+    conjuncts: parsing.conjuncts,
+    residual: parsing.residual,
+  };
+}
+
+function parseFilter(filter: Doc, parsing: Parsing, top: boolean, depth: number): Node {
+  if (depth > MAX_DEPTH) throw badValue('the filter is nested too deeply');
+  const nodes: Node[] = [];
+  for (const name of Object.keys(filter)) {
+    const value = filter[name];
+    if (!name.startsWith('$')) nodes.push(parseField(name, value, parsing, top, depth));
+    else {
+      const node = parseTopLevel(name, value, parsing, top, depth);
+      if (node !== null) nodes.push(node);
+    }
+  }
+  return conjunction(nodes);
+}
+
+function parseTopLevel(name: string, value: unknown, parsing: Parsing, top: boolean, depth: number): Node | null {
+  if (LOGICAL.has(name)) return parseLogical(name, value, parsing, top, depth);
+  switch (name) {
+    case '$comment':
+      return null;
+    case '$expr':
+      return parseExpr(value, parsing);
+    case '$jsonSchema': {
+      if (!isDocument(value)) throw badValue('$jsonSchema must be an object');
+      const test = compileSchema(value);
+      parsing.residual = true;
+      parsing.whole = true;
+      return { test, locate: () => -1 };
+    }
+    case '$alwaysTrue':
+    case '$alwaysFalse': {
+      parsing.residual = true;
+      const always = name === '$alwaysTrue';
+      return { test: () => always, locate: () => -1 };
+    }
+    default:
+      throw badValue(
+        UNSUPPORTED_QUERY_OPERATORS.has(name)
+          ? `${name} is not supported by this engine`
+          : `unknown top level operator: ${name}. If you have a field name that starts with a '$' symbol, consider using $getField or $setField.`,
+      );
+  }
+}
+
+function parseLogical(name: string, value: unknown, parsing: Parsing, top: boolean, depth: number): Node {
+  if (!Array.isArray(value)) throw badValue(`${name} must be an array`);
+  if (value.length === 0) throw badValue('$and/$or/$nor must be a nonempty array');
+  const inTop = top && (name === '$and' || (name === '$or' && value.length === 1));
+  if (!inTop) parsing.residual = true;
+  const nodes = value.map((item: unknown) => {
+    if (!isDocument(item)) throw badValue('$or/$and/$nor entries need to be full objects');
+    return parseFilter(item, parsing, inTop, depth + 1);
+  });
+  if (name === '$and') return conjunction(nodes);
+  const any = disjunction(nodes);
+  return name === '$or' ? any : { test: (doc, scope) => !any.test(doc, scope), locate: () => -1 };
+}
+
+function parseExpr(value: unknown, parsing: Parsing): Node {
+  const expression = compileExpression(value, parsing.environment);
+  parsing.residual = true;
+  if (expression.fields === null) parsing.whole = true;
+  else for (const field of expression.fields) parsing.fields.add(field);
+  return {
+    test(doc, scope) {
+      scope.root = doc;
+      return isTruthy(expression.evaluate(doc, scope));
+    },
+    locate: () => -1,
+  };
+}
+
+function conjunction(nodes: readonly Node[]): Node {
+  if (nodes.length === 1) return nodes[0]!;
+  return {
+    test(doc, scope) {
+      for (const node of nodes) if (!node.test(doc, scope)) return false;
+      return true;
+    },
+    locate(doc, scope) {
+      let found = -1;
+      for (const node of nodes) {
+        const index = node.locate(doc, scope);
+        if (index >= 0) found = index;
+      }
+      return found;
+    },
+  };
+}
+
+function disjunction(nodes: readonly Node[]): Node {
+  return {
+    test(doc, scope) {
+      for (const node of nodes) if (node.test(doc, scope)) return true;
+      return false;
+    },
+    locate(doc, scope) {
+      const node = nodes.find((candidate) => candidate.test(doc, scope));
+      return node === undefined ? -1 : node.locate(doc, scope);
+    },
+  };
+}
+
+/** True for a document whose first field is an operator; a DBRef's `$ref` is none. */
+export function isOperatorDocument(value: unknown): value is Doc {
+  if (!isDocument(value)) return false;
+  const [first] = Object.keys(value);
+  return first !== undefined && first.startsWith('$') && first !== '$ref' && first !== '$id' && first !== '$db';
+}
+
+function parseField(path: string, value: unknown, parsing: Parsing, top: boolean, depth: number): Node {
+  const parts = splitPath(path);
+  parsing.fields.add(parts[0]!);
+  const predicate = parsePredicate(value, parsing, depth);
+  if (!top) parsing.residual = true;
+  else if (predicate.conjuncts === undefined) parsing.residual = true;
+  else {
+    for (const { op, value: operand } of predicate.conjuncts) parsing.conjuncts.push({ path, op, value: operand });
+    if (predicate.residual === true) parsing.residual = true;
+  }
+  return pathNode(parts, predicate);
+}
+
+/** What a path has to satisfy: a value (equality), a regular expression, or a document of operators. */
+function parsePredicate(value: unknown, parsing: Parsing, depth: number): Predicate {
+  if (typeOf(value) === 'regex') {
+    const { pattern, options } = value as BSONRegExp;
+    return regexPredicate(pattern, options);
+  }
+  if (!isOperatorDocument(value)) return QUERY_OPERATORS['$eq']!(value, tools(parsing, depth), {});
+  return parseOperators(value, parsing, depth);
+}
+
+function parseOperators(spec: Doc, parsing: Parsing, depth: number): Predicate {
+  if (depth > MAX_DEPTH) throw badValue('the filter is nested too deeply');
+  const parts: Predicate[] = [];
+  for (const name of Object.keys(spec)) {
+    const operator = Object.hasOwn(QUERY_OPERATORS, name) ? QUERY_OPERATORS[name] : undefined;
+    if (operator === undefined) {
+      throw badValue(
+        UNSUPPORTED_QUERY_OPERATORS.has(name) ? `${name} is not supported by this engine` : `unknown operator: ${name}`,
+      );
+    }
+    const predicate = operator(spec[name], tools(parsing, depth), spec);
+    if (predicate !== null) parts.push(predicate);
+  }
+  if (parts.length === 1) return parts[0]!;
+  return {
+    kind: 'and',
+    parts,
+    conjuncts: parts.flatMap((part) => part.conjuncts ?? []),
+    residual: parts.some((part) => part.conjuncts === undefined || part.residual === true),
+  };
+}
+
+function tools(parsing: Parsing, depth: number) {
+  return {
+    isOperatorDocument,
+    parseOperators: (spec: Doc) => parseOperators(spec, parsing, depth + 1),
+    regexPredicate,
+    compileDocumentFilter(filter: Doc): (doc: Doc) => boolean {
+      // Fields inside an array's documents are not fields of the document itself.
+      const inner: Parsing = { ...parsing, fields: new Set(), conjuncts: [], whole: false, residual: false };
+      const node = parseFilter(filter, inner, false, depth + 1);
+      const scope = openScope(parsing.environment);
+      return (doc) => node.test(doc, scope);
+    },
+  };
+}
+
+/** Text that the pattern finds, or the same regular expression as a value. */
+function regexPredicate(pattern: string, options: string): Predicate {
+  const compiled = compilePattern(pattern, options, 2);
+  const sorted = [...options].sort().join('');
+  return {
+    kind: 'leaf',
+    leafArrays: true,
+    single(value) {
+      if (typeof value === 'string') return compiled.test(value);
+      if (typeof value !== 'object' || value === null) return false;
+      const type = typeOf(value);
+      if (type === 'symbol') return compiled.test((value as { value: string }).value);
+      if (type !== 'regex') return false;
+      const other = value as BSONRegExp;
+      return other.pattern === pattern && [...other.options].sort().join('') === sorted;
+    },
+  };
+}
+
+function pathNode(path: Path, predicate: Predicate): Node {
+  switch (predicate.kind) {
+    case 'and':
+      return conjunction(predicate.parts.map((part) => pathNode(path, part)));
+    case 'not': {
+      const inner = pathNode(path, predicate.part);
+      return { test: (doc, scope) => !inner.test(doc, scope), locate: () => -1 };
+    }
+    case 'leaf':
+      return leafNode(path, predicate);
+  }
+}
+
+function leafNode(path: Path, predicate: Predicate & { kind: 'leaf' }): Node {
+  const { single, leafArrays } = predicate;
+  const locate = (doc: Doc): number => {
+    let found = -1;
+    visitPath(doc, path, leafArrays, (value, index) => {
+      if (!single(value)) return false;
+      found = index < 0 ? (predicate.position?.(value) ?? -1) : index;
+      return true;
+    });
+    return found;
+  };
+  const [name] = path as [string];
+  if (path.length > 1) {
+    const visit = (value: unknown) => single(value);
+    return { test: (doc) => visitPath(doc, path, leafArrays, visit), locate };
+  }
+  if (!leafArrays) return { test: (doc) => single(fieldOf(doc, name)), locate };
+  return {
+    test(doc) {
+      const value = fieldOf(doc, name);
+      if (!Array.isArray(value)) return single(value);
+      for (const item of value) if (single(item)) return true;
+      return single(value);
+    },
+    locate,
+  };
+}
+
+/** A test of single values for `$pull`, `$elemMatch` projections and the like: operators apply to the value itself. */
+export function compileValueTest(spec: Doc, environment: Environment = openEnvironment()): (value: unknown) => boolean {
+  const parsing: Parsing = { environment, fields: new Set(), conjuncts: [], whole: false, residual: false };
+  const node = pathNode(['v'], parseOperators(spec, parsing, 0));
+  const scope = openScope(environment);
+  return (value) => node.test({ v: value }, scope);
+}

@@ -1,0 +1,3 @@
+import type { OperatorTable } from './operator.js';
+
+export const dateOperators: OperatorTable = {};
