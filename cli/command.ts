@@ -1,0 +1,206 @@
+import type { Command } from 'commander';
+import { InvalidArgumentError, Option } from 'commander';
+import type { Context } from './context.js';
+import type { Result } from './output.js';
+
+/** Words of the command line that become one property of a command's input. */
+export interface Parameter<T> {
+  /** Never there: ties the parameter to the type of its value. */
+  readonly value?: T;
+  kind: 'argument' | 'option' | 'secret' | 'setting';
+  /** `name` of an argument, `--plan <plan>` of an option, the environment name of a setting. */
+  words: string;
+  text: string;
+  /** Every occurrence adds one. */
+  repeated?: boolean;
+  /** An argument that may be left out. */
+  optional?: boolean;
+  choices?: readonly string[];
+  /** Which setting an option stands for. */
+  env?: string;
+  /** Text -> value; what it throws becomes a usage error naming the option. */
+  read?: (text: string) => unknown;
+  /** How to get a missing argument from a person; without it the value is simply asked for. */
+  ask?: (context: Context) => Promise<string>;
+}
+
+type Parameters = Record<string, Parameter<unknown>>;
+type Input<P extends Parameters> = { [K in keyof P]: P[K] extends Parameter<infer T> ? T : never };
+
+/** Where a secret comes from: `--…-stdin`, `--…-env NAME`, or neither (then it is asked for). */
+export interface SecretSource {
+  option: string;
+  stdin: boolean;
+  env?: string;
+}
+
+/** A required argument; asked for at a terminal when it is missing. */
+export const argument = (
+  words: string,
+  text: string,
+  more: Pick<Parameter<string>, 'ask'> = {},
+): Parameter<string> => ({ kind: 'argument', words, text, ...more });
+
+export const optionalArgument = (words: string, text: string): Parameter<string | undefined> => ({
+  kind: 'argument',
+  words,
+  text,
+  optional: true,
+});
+
+/** `--yes`: true when given. */
+export const flag = (words: string, text: string): Parameter<boolean> => ({ kind: 'option', words, text });
+
+/** `--plan <plan>`: undefined when not given. */
+export function value(words: string, text: string): Parameter<string | undefined>;
+export function value<T>(words: string, text: string, read: (text: string) => T): Parameter<T | undefined>;
+export function value<T>(words: string, text: string, read?: (text: string) => T): Parameter<T | undefined> {
+  return { kind: 'option', words, text, ...(read && { read }) };
+}
+
+export const choice = <const T extends string>(
+  words: string,
+  text: string,
+  choices: readonly T[],
+): Parameter<T | undefined> => ({ kind: 'option', words, text, choices });
+
+/** `--field <spec>`: any number of times. */
+export function list(words: string, text: string): Parameter<string[]>;
+export function list<T>(words: string, text: string, read: (text: string) => T): Parameter<T[]>;
+export function list<T>(words: string, text: string, read?: (text: string) => T): Parameter<T[]> {
+  return { kind: 'option', words, text, repeated: true, ...(read && { read }) };
+}
+
+/** A secret named `password` offers `--password-stdin` and `--password-env <NAME>`, never a value on the command line. */
+export const secret = (name: string, text: string): Parameter<SecretSource> => ({ kind: 'secret', words: name, text });
+
+/** `--port <port>` standing for a setting: goes into the configuration with the precedence of a flag, not into the input. */
+export const setting = (words: string, env: string, text: string): Parameter<undefined> => ({
+  kind: 'setting',
+  words,
+  env,
+  text,
+});
+
+export interface Definition<P extends Parameters> {
+  /** More than the summary says, for `--help`. */
+  details?: string;
+  /** Two or three lines that can be pasted. */
+  examples: readonly string[];
+  parameters: P;
+  /** Runs until it is told to stop, and then ends by itself (`serve`, `worker`). */
+  service?: boolean;
+  run(context: Context, input: Input<P>): Promise<Result | void>;
+}
+
+/** A command as its module exports it: parameters known to the parser, handler ready to be called with the parsed words. */
+export interface LoadedCommand {
+  details?: string;
+  examples: readonly string[];
+  parameters: Parameters;
+  service?: boolean;
+  run(context: Context, input: Record<string, unknown>): Promise<Result | void>;
+}
+
+/** Ties a command's parameters to the typed input of its handler. A handler holds no rule: words in, one use-case call, words out. */
+export function defineCommand<const P extends Parameters>(definition: Definition<P>): LoadedCommand {
+  return definition as unknown as LoadedCommand;
+}
+
+/** A leaf of the command tree; its module is imported only when it runs or explains itself. */
+export interface CommandEntry {
+  name: string;
+  summary: string;
+  load: () => Promise<{ default: LoadedCommand }>;
+  commands?: undefined;
+}
+
+export interface CommandGroup {
+  name: string;
+  summary: string;
+  examples: readonly string[];
+  commands: readonly CommandNode[];
+  load?: undefined;
+  /** What `bsvc <group> …` without a verb does, for example `migrate` = `migrate up`. */
+  fallback?: string;
+}
+
+export type CommandNode = CommandEntry | CommandGroup;
+
+/** Gives a commander command the parameters of a loaded one. Missing arguments are not refused here: they may still be asked for. */
+export function declareParameters(command: Command, loaded: LoadedCommand): void {
+  const usage: string[] = [];
+  for (const parameter of Object.values(loaded.parameters)) {
+    if (parameter.kind === 'argument') {
+      command.argument(`[${parameter.words}]`, parameter.text);
+      usage.push(parameter.optional ? `[${parameter.words}]` : `<${parameter.words}>`);
+    } else for (const option of declareOptions(parameter)) command.addOption(option);
+  }
+  command.usage([...usage, '[options]'].join(' '));
+  if (loaded.details) command.description(`${command.description()}\n\n${loaded.details}`);
+  command.addHelpText('after', presentExamples(loaded.examples));
+}
+
+export function presentExamples(examples: readonly string[]): string {
+  return `\nExamples:\n${examples.map((example) => `  $ ${example.replaceAll('\n', '\n    ')}`).join('\n')}`;
+}
+
+function declareOptions(parameter: Parameter<unknown>): Option[] {
+  if (parameter.kind === 'secret') {
+    return [
+      new Option(`--${parameter.words}-stdin`, `${parameter.text}: read from standard input`),
+      new Option(`--${parameter.words}-env <NAME>`, `${parameter.text}: read from this environment variable`),
+    ];
+  }
+  const option = new Option(parameter.words, parameter.text);
+  if (parameter.choices) option.choices(parameter.choices);
+  if (parameter.repeated || parameter.read) {
+    option.argParser((text: string, previous: unknown) => {
+      const read = readOrRefuse(parameter, text);
+      return parameter.repeated ? [...((previous as unknown[] | undefined) ?? []), read] : read;
+    });
+  }
+  return [option];
+}
+
+function readOrRefuse(parameter: Parameter<unknown>, text: string): unknown {
+  if (!parameter.read) return text;
+  try {
+    return parameter.read(text);
+  } catch (error) {
+    if (error instanceof Error && error.name === 'UsageError') throw error;
+    throw new InvalidArgumentError((error as Error).message);
+  }
+}
+
+/** The parsed words as the handler's input and as settings (by environment name). */
+export function collectInput(
+  loaded: LoadedCommand,
+  command: Command,
+): { input: Record<string, unknown>; settings: Record<string, string> } {
+  const given = command.opts<Record<string, unknown>>();
+  const input: Record<string, unknown> = {};
+  const settings: Record<string, string> = {};
+  let position = 0;
+  for (const [name, parameter] of Object.entries(loaded.parameters)) {
+    if (parameter.kind === 'argument') {
+      input[name] = command.args[position++];
+      continue;
+    }
+    if (parameter.kind === 'secret') {
+      const stdin = given[new Option(`--${parameter.words}-stdin`).attributeName()] === true;
+      const env = given[new Option(`--${parameter.words}-env <NAME>`).attributeName()] as string | undefined;
+      input[name] = { option: `--${parameter.words}`, stdin, env } satisfies SecretSource;
+      continue;
+    }
+    const option = new Option(parameter.words);
+    const found = given[option.attributeName()];
+    if (parameter.kind === 'setting') {
+      if (found !== undefined) settings[parameter.env!] = found === true ? 'true' : String(found);
+    } else if (parameter.repeated) input[name] = found ?? [];
+    else if (option.negate) input[name] = found === false;
+    else if (option.isBoolean()) input[name] = found === true;
+    else input[name] = found;
+  }
+  return { input, settings };
+}

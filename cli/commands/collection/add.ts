@@ -1,0 +1,75 @@
+import { addCollection } from '../../../src/features/collections/add-collection.js';
+import type { RlsMode } from '../../../src/features/collections/collection.js';
+import type { CollectionDeclaration } from '../../../src/features/collections/collection-declaration.js';
+import { presentCollection } from '../../../src/features/collections/present-collection.js';
+import { askForCollection } from '../../ask-for-collection.js';
+import { chooseProject, projectOption } from '../../choose-project.js';
+import { argument, choice, defineCommand, flag, list, value } from '../../command.js';
+import { UsageError } from '../../exit.js';
+import { parseFieldSpec } from '../../field-spec.js';
+import { readCollectionFile, readStructuredFile } from '../../read-declaration-file.js';
+import { presentCollectionText } from './present.js';
+
+export default defineCommand({
+  details: [
+    'A field is written name:Type[!][&][=default]: ! required, & unique. Types: String, Number, Boolean, Date, Object, Array, Ref.',
+    'Ref(users) names a target; Object{a:String!,b:Number} and Array(String) nest.',
+    'Without fields, at a terminal, it asks for them.',
+  ].join('\n'),
+  examples: [
+    'bsvc collection add posts --project shop --field title:String! --field views:Number=0 --field author:Ref(users)',
+    "bsvc collection add notes --project shop --field 'meta:Object{lang:String,tags:Array(String)}' --rls private --owner-field userId",
+    'bsvc collection add events --project shop --flexible --if-not-exists',
+  ],
+  parameters: {
+    name: argument('name', 'name of the collection'),
+    project: projectOption,
+    fields: list('--field <spec>', 'declare a field (repeatable)', parseFieldSpec),
+    schema: value('--schema <file>', 'JSON or YAML file with the fields'),
+    flexible: flag('--flexible', 'store any JSON object, unchecked'),
+    rls: choice<RlsMode>('--rls <mode>', 'row-level security', ['public-read', 'private']),
+    ownerField: value('--owner-field <field>', 'field that holds the owner’s user id (default: userId)'),
+    indexes: list('--index <fields>', 'index for lists: a field, or several as country,-population (repeatable)'),
+    ifNotExists: flag('--if-not-exists', 'do nothing when there is one of that name'),
+  },
+  async run(context, input) {
+    if (input.ownerField !== undefined && !input.rls) throw new UsageError('--owner-field needs --rls <mode>.');
+    if (input.schema !== undefined && input.fields.length > 0) {
+      throw new UsageError('Give the fields either by --field or by --schema, not both.');
+    }
+    const fromFile =
+      input.schema === undefined
+        ? null
+        : readCollectionFile(await readStructuredFile(context, input.schema), input.name);
+    const words: CollectionDeclaration = {
+      name: input.name,
+      fields: input.fields,
+      ...fromFile,
+      ...(input.flexible && { mode: 'flexible' }),
+      ...(input.rls && { rls: { mode: input.rls, ownerField: input.ownerField ?? 'userId' } }),
+      ...(input.indexes.length > 0 && { indexes: input.indexes }),
+    };
+    const bare = !input.flexible && !fromFile && input.fields.length === 0;
+    const { app, project } = await chooseProject(context, input.project);
+    const declared = bare && context.ask.possible ? await askForCollection(context, words) : words;
+    const { collection, created } = await addCollection(app, project, { ...declared, ifNotExists: input.ifNotExists });
+    const shown = presentCollection(collection);
+    return {
+      json: { collection: shown, created },
+      quiet: shown.id,
+      text: async (view) => {
+        if (!created) return `Collection ${shown.name} was there already; nothing was changed.`;
+        const { url } = { url: context.settings().config.publicUrl ?? addressOf(context.settings().config) };
+        return [
+          `Registered in project ${project.name}:`,
+          await presentCollectionText(view, shown),
+          `Try: curl -H 'x-api-key: <key>' ${url}/api/data/${shown.name}`,
+        ].join('\n');
+      },
+    };
+  },
+});
+
+function addressOf({ host, port }: { host: string; port: number }): string {
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+}

@@ -1,0 +1,59 @@
+import { applyEdit, editCollection, type CollectionEdit } from '../../../src/features/collections/edit-collection.js';
+import { presentCollection } from '../../../src/features/collections/present-collection.js';
+import { checkStoredDocuments } from '../../../src/features/documents/check-stored-documents.js';
+import { chooseCollection, collectionArgument } from '../../choose-collection.js';
+import { projectOption } from '../../choose-project.js';
+import { choice, defineCommand, flag, list } from '../../command.js';
+import { EXIT, UsageError } from '../../exit.js';
+import { parseFieldSpec } from '../../field-spec.js';
+import { presentCollectionText } from './present.js';
+
+export default defineCommand({
+  details:
+    'Stored documents are left as they are: one that no longer fits is refused when it is next written. --check reports such documents and changes nothing.',
+  examples: [
+    'bsvc collection edit posts --project shop --add-field subtitle:String',
+    'bsvc collection edit posts --project shop --set-field title:String!& --check',
+    'bsvc collection edit posts --project shop --drop-field subtitle',
+  ],
+  parameters: {
+    collection: collectionArgument,
+    project: projectOption,
+    addFields: list('--add-field <spec>', 'declare a further field (repeatable)', parseFieldSpec),
+    setFields: list('--set-field <spec>', 'declare a present field anew (repeatable)', parseFieldSpec),
+    dropFields: list('--drop-field <name>', 'no longer declare a field (repeatable)'),
+    mode: choice('--mode <mode>', 'what else may be stored', ['enforced', 'flexible']),
+    indexes: list('--index <fields>', 'replace the indexes for lists (repeatable)'),
+    check: flag('--check', 'only report the stored documents that would not fit'),
+  },
+  async run(context, input) {
+    const edit: CollectionEdit = {
+      addFields: input.addFields,
+      setFields: input.setFields,
+      dropFields: input.dropFields,
+      mode: input.mode,
+      ...(input.indexes.length > 0 && { indexes: input.indexes }),
+    };
+    if (Object.values(edit).every((part) => part === undefined || part.length === 0)) {
+      throw new UsageError('Nothing to change: give --add-field, --set-field, --drop-field, --mode or --index.');
+    }
+    const { app, project, collection } = await chooseCollection(context, input);
+    if (input.check) {
+      const report = await checkStoredDocuments(app, { ...collection, ...applyEdit(collection, edit) }, context.stop);
+      return {
+        json: report,
+        quiet: report.misfits,
+        exitCode: report.misfits === 0 ? EXIT.done : EXIT.refused,
+        text: async (view) =>
+          report.misfits === 0
+            ? `All ${report.checked} documents would fit.`
+            : `${report.misfits} of ${report.checked} documents would not fit:\n${await view.table(
+                ['id', 'why'],
+                report.examples.map(({ id, message }) => [id, message]),
+              )}`,
+      };
+    }
+    const changed = presentCollection(await editCollection(app, project._id, collection.name, edit));
+    return { json: changed, quiet: changed.id, text: (view) => presentCollectionText(view, changed) };
+  },
+});

@@ -1,0 +1,41 @@
+import type { FieldShape, Field } from '../../../src/features/collections/field.js';
+import type { presentCollection } from '../../../src/features/collections/present-collection.js';
+import type { View } from '../../output.js';
+
+type Shown = ReturnType<typeof presentCollection>;
+
+/** A collection for a person: one line about its rules, then its fields. */
+export async function presentCollectionText(view: View, collection: Shown): Promise<string> {
+  const head = `${view.paint.bold(collection.name)} (${collection.id}), ${collection.mode}, ${presentRls(collection)}`;
+  const indexes = collection.indexes.length > 0 ? `\nindexed: ${collection.indexes.join(' · ')}` : '';
+  if (collection.fields.length === 0) return `${head}${indexes}\nNo declared fields: any JSON object is stored.`;
+  const table = await view.table(
+    ['field', 'type', 'rules', 'default'],
+    collection.fields.map((field) => [
+      field.name,
+      presentType(field),
+      presentMarks(field),
+      field.default === undefined ? '' : JSON.stringify(field.default),
+    ]),
+  );
+  return `${head}${indexes}\n${table}`;
+}
+
+export function presentRls({ rls }: Shown): string {
+  return 'mode' in rls ? `${rls.mode}, owner field ${rls.ownerField}` : 'no row-level security';
+}
+
+/** The type as a field spec writes it: `Array(Ref(users))`. */
+export function presentType(shape: FieldShape): string {
+  if (shape.type === 'Ref' && shape.ref) return `Ref(${shape.ref})`;
+  if (shape.type === 'Array' && shape.items) return `Array(${presentType(shape.items)})`;
+  if (shape.type === 'Object' && shape.fields) {
+    const inside = shape.fields.map((field) => `${field.name}:${presentType(field)}${field.required ? '!' : ''}`);
+    return `Object{${inside.join(',')}}`;
+  }
+  return shape.type;
+}
+
+function presentMarks(field: Field): string {
+  return (['required', 'unique', 'protected', 'public'] as const).filter((mark) => field[mark]).join(', ');
+}

@@ -1,0 +1,19 @@
+import { presentCollection } from '../../../src/features/collections/present-collection.js';
+import { renameCollection } from '../../../src/features/collections/rename-collection.js';
+import { chooseProject, projectOption } from '../../choose-project.js';
+import { argument, defineCommand } from '../../command.js';
+
+export default defineCommand({
+  details: 'Documents stay where they are; clients must use the new name from then on.',
+  examples: ['bsvc collection rename posts articles --project shop'],
+  parameters: {
+    collection: argument('collection', 'present name'),
+    newName: argument('new-name', 'new name'),
+    project: projectOption,
+  },
+  async run(context, { collection, newName, project: named }) {
+    const { app, project } = await chooseProject(context, named);
+    const renamed = presentCollection(await renameCollection(app, project._id, collection, newName));
+    return { json: renamed, quiet: renamed.id, text: () => `Collection ${collection} is now ${renamed.name}.` };
+  },
+});

@@ -1,0 +1,39 @@
+import type { RlsMode } from '../../../src/features/collections/collection.js';
+import { presentCollection } from '../../../src/features/collections/present-collection.js';
+import { setRls } from '../../../src/features/collections/set-rls.js';
+import { chooseCollection, collectionArgument } from '../../choose-collection.js';
+import { projectOption } from '../../choose-project.js';
+import { choice, defineCommand, flag, value } from '../../command.js';
+import { UsageError } from '../../exit.js';
+import { presentRls } from './present.js';
+
+export default defineCommand({
+  details:
+    'public-read: everybody reads, signed-in users write their own documents. private: signed-in users see and write only their own. The secret key may do everything.',
+  examples: [
+    'bsvc collection rls posts --project shop --mode public-read',
+    'bsvc collection rls notes --project shop --mode private --owner-field userId',
+    'bsvc collection rls posts --project shop --off',
+  ],
+  parameters: {
+    collection: collectionArgument,
+    project: projectOption,
+    mode: choice<RlsMode>('--mode <mode>', 'which rule', ['public-read', 'private']),
+    ownerField: value(
+      '--owner-field <field>',
+      'field that holds the owner’s user id (default: the present one, or userId)',
+    ),
+    off: flag('--off', 'switch row-level security off'),
+  },
+  async run(context, input) {
+    if (input.off ? input.mode !== undefined || input.ownerField !== undefined : input.mode === undefined) {
+      throw new UsageError('Give either --mode public-read|private, or --off.');
+    }
+    const { app, project, collection } = await chooseCollection(context, input);
+    const rls = input.mode
+      ? { mode: input.mode, ownerField: input.ownerField ?? collection.rls?.ownerField ?? 'userId' }
+      : null;
+    const changed = presentCollection(await setRls(app, project._id, collection.name, rls));
+    return { json: changed, quiet: changed.id, text: () => `${changed.name}: ${presentRls(changed)}.` };
+  },
+});

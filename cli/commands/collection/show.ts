@@ -1,0 +1,15 @@
+import { presentCollection } from '../../../src/features/collections/present-collection.js';
+import { chooseCollection, collectionArgument } from '../../choose-collection.js';
+import { projectOption } from '../../choose-project.js';
+import { defineCommand } from '../../command.js';
+import { presentCollectionText } from './present.js';
+
+export default defineCommand({
+  examples: ['bsvc collection show posts --project shop', 'bsvc collection show posts --project shop --json'],
+  parameters: { collection: collectionArgument, project: projectOption },
+  async run(context, input) {
+    const { collection } = await chooseCollection(context, input);
+    const shown = presentCollection(collection);
+    return { json: shown, quiet: shown.id, text: (view) => presentCollectionText(view, shown) };
+  },
+});

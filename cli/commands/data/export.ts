@@ -1,0 +1,103 @@
+import { createWriteStream } from 'node:fs';
+import { rename, rm } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import type { App } from '../../../src/app.js';
+import type { Collection } from '../../../src/features/collections/collection.js';
+import { exportDocuments } from '../../../src/features/documents/export-documents.js';
+import { chooseCollection, collectionArgument } from '../../choose-collection.js';
+import { projectOption } from '../../choose-project.js';
+import { choice, defineCommand, flag, value } from '../../command.js';
+import { Interrupted } from '../../exit.js';
+import { findFormat, FORMATS, type Format } from '../../formats/read-entries.js';
+import { writeEntries } from '../../formats/write-entries.js';
+
+const PROGRESS_STEP = 1000;
+/** Written together, so that a file does not get one small write per document. */
+const CHUNK_CHARACTERS = 64 * 1024;
+
+export default defineCommand({
+  details:
+    'Without --out the documents go to standard output; --json then makes them one JSON array. The file appears under its name when it is complete.',
+  examples: [
+    'bsvc data export posts --project shop --out posts.ndjson',
+    'bsvc data export posts --project shop --format csv > posts.csv',
+    'bsvc data export posts --project shop --include-deleted | wc -l',
+  ],
+  parameters: {
+    collection: collectionArgument,
+    project: projectOption,
+    out: value('--out <file>', 'file to write'),
+    format: choice<Format>('--format <format>', 'default: by the file’s name, else ndjson', FORMATS),
+    includeDeleted: flag('--include-deleted', 'the documents in the trash too'),
+  },
+  async run(context, input) {
+    const { app, collection } = await chooseCollection(context, input);
+    const { out } = input;
+    const format =
+      input.format ?? (out ? findFormat(out) : null) ?? (out === undefined && context.out.json ? 'json' : 'ndjson');
+    const progress = await context.out.progress(`Exporting ${collection.name}`);
+    let count = 0;
+    const documents = async function* () {
+      for await (const document of exportDocuments(app, collection, input)) {
+        if (context.stop.aborted) throw new Interrupted();
+        if (++count % PROGRESS_STEP === 0) progress.update(`${count} documents exported`);
+        yield document;
+      }
+    };
+    try {
+      const columns = format === 'csv' ? await findColumns(app, collection, input) : [];
+      const text = inChunks(writeEntries(documents(), format, columns));
+      if (out === undefined) {
+        for await (const chunk of text) await context.out.write(chunk);
+        progress.stop();
+        context.out.note(`Exported ${count} documents.`);
+        return;
+      }
+      await writeWhole(resolve(context.io.cwd, out), text);
+    } finally {
+      progress.stop();
+    }
+    return {
+      json: { exported: count, collection: collection.name, file: out },
+      quiet: count,
+      text: () => `Exported ${count} documents to ${out}.`,
+    };
+  },
+});
+
+async function writeWhole(path: string, text: AsyncIterable<string>): Promise<void> {
+  const draft = `${path}.${process.pid}.part`;
+  try {
+    await pipeline(Readable.from(text), createWriteStream(draft, { flags: 'wx', mode: 0o600 }));
+    await rename(draft, path);
+  } finally {
+    await rm(draft, { force: true });
+  }
+}
+
+async function* inChunks(pieces: AsyncIterable<string>): AsyncGenerator<string> {
+  let chunk = '';
+  for await (const piece of pieces) {
+    chunk += piece;
+    if (chunk.length < CHUNK_CHARACTERS) continue;
+    yield chunk;
+    chunk = '';
+  }
+  if (chunk !== '') yield chunk;
+}
+
+/** The columns of CSV: the declared fields, or in a flexible collection every key that occurs, then the system fields. */
+async function findColumns(app: App, collection: Collection, options: { includeDeleted: boolean }): Promise<string[]> {
+  const system = ['createdAt', 'updatedAt', ...(options.includeDeleted ? ['isDeleted', 'deletedAt'] : [])];
+  const own = new Set(collection.fields.map(({ name }) => name));
+  if (collection.rls) own.add(collection.rls.ownerField);
+  if (collection.mode === 'flexible') {
+    for await (const document of exportDocuments(app, collection, options)) {
+      for (const name of Object.keys(document)) own.add(name);
+    }
+  }
+  for (const name of ['_id', 'createdAt', 'updatedAt', 'isDeleted', 'deletedAt']) own.delete(name);
+  return ['_id', ...own, ...system];
+}

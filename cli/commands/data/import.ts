@@ -1,0 +1,126 @@
+import { createReadStream } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { basename, resolve } from 'node:path';
+import { importDocuments } from '../../../src/features/documents/import-documents.js';
+import { chooseCollection } from '../../choose-collection.js';
+import { projectOption } from '../../choose-project.js';
+import { argument, choice, defineCommand, flag, value } from '../../command.js';
+import type { Context } from '../../context.js';
+import { EXIT, Interrupted, UsageError } from '../../exit.js';
+import { readCsvRow } from '../../formats/csv-row.js';
+import { findFormat, FORMATS, readEntries, type Format } from '../../formats/read-entries.js';
+
+const BATCH_DOCUMENTS = 500;
+/** A batch also ends here, so that large documents do not pile up in memory. */
+const BATCH_LINES_AHEAD_MS = 500;
+const MAX_LISTED_REJECTS = 1000;
+const SHOWN_REJECTS = 20;
+
+interface Rejected {
+  line: number;
+  message: string;
+}
+
+export default defineCommand({
+  details: [
+    'NDJSON: one document per line. JSON: an array of documents. CSV: a head row, a.b for nested fields; cells are read by the declared types.',
+    'Lines that are refused are reported with their numbers; --on-error stop ends at the first one. What was stored before stays.',
+    'Ids and times of an export are kept, so an interrupted import can be repeated: what is there already is reported and not stored twice.',
+  ].join('\n'),
+  examples: [
+    'bsvc data import posts posts.ndjson --project shop',
+    'bsvc data import countries countries.json --project shop --on-error stop',
+    'gunzip -c events.ndjson.gz | bsvc data import events - --format ndjson --project shop',
+  ],
+  parameters: {
+    collection: argument('collection', 'name of the collection'),
+    file: argument('file', 'file to read; - for standard input'),
+    project: projectOption,
+    format: choice<Format>('--format <format>', 'of the file (default: by its name)', FORMATS),
+    onError: choice('--on-error <action>', 'when a line is refused (default: continue)', ['continue', 'stop']),
+    batch: value('--batch <n>', `documents stored at once (default: ${BATCH_DOCUMENTS})`, readBatchSize),
+    dryRun: flag('--dry-run', 'only read and check the form of the file'),
+  },
+  async run(context, input) {
+    const format = input.format ?? findFormat(input.file);
+    if (!format) throw new UsageError(`Add --format ${FORMATS.join('|')}: the name "${input.file}" does not tell it.`);
+    const source = await openSource(context, input.file);
+    const { app, collection } = await chooseCollection(context, input);
+    const progress = await context.out.progress(`Importing ${basename(input.file)}`);
+    const report = { inserted: 0, rejectedCount: 0, rejected: [] as Rejected[] };
+    const reject = (line: number, message: string): void => {
+      report.rejectedCount++;
+      if (report.rejected.length < MAX_LISTED_REJECTS) report.rejected.push({ line, message });
+    };
+    const store = async (batch: { line: number; value: unknown }[]): Promise<void> => {
+      if (batch.length === 0 || input.dryRun) return;
+      const outcome = await importDocuments(
+        app,
+        collection,
+        batch.map((entry) => entry.value),
+      );
+      report.inserted += outcome.inserted;
+      for (const { index, message } of outcome.rejected) reject(batch[index]!.line, message);
+      progress.update(`${report.inserted} documents stored, ${report.rejectedCount} refused`);
+    };
+    const size = input.onError === 'stop' ? 1 : (input.batch ?? BATCH_DOCUMENTS);
+    const stopping = (): boolean => input.onError === 'stop' && report.rejectedCount > 0;
+    let batch: { line: number; value: unknown }[] = [];
+    let begun = Date.now();
+    const readRow = (row: ReadonlyMap<string, string>): unknown => readCsvRow(collection.fields, row);
+    try {
+      for await (const entry of readEntries(source, format, { readRow })) {
+        if (context.stop.aborted) throw new Interrupted();
+        if ('problem' in entry) reject(entry.line, entry.problem);
+        else batch.push(entry);
+        if (batch.length >= size || Date.now() - begun > BATCH_LINES_AHEAD_MS) {
+          await store(batch);
+          batch = [];
+          begun = Date.now();
+        }
+        if (stopping()) break;
+      }
+      if (!stopping()) await store(batch);
+    } finally {
+      progress.stop();
+    }
+    return {
+      json: { ...report, collection: collection.name },
+      quiet: report.inserted,
+      exitCode: report.rejectedCount > 0 ? EXIT.refused : EXIT.done,
+      text: () => presentReport(collection.name, report, input.onError === 'stop'),
+    };
+  },
+});
+
+async function openSource(context: Context, file: string): Promise<AsyncIterable<Buffer>> {
+  if (file !== '-') {
+    const path = resolve(context.io.cwd, file);
+    // Opened before anything else happens: a missing file is told at once.
+    const handle = await open(path);
+    return createReadStream('', { fd: handle, highWaterMark: 256 * 1024 });
+  }
+  if (context.io.stdin.isTTY)
+    throw new UsageError('Standard input is a terminal: pipe the documents in, or name a file.');
+  return context.io.stdin as AsyncIterable<Buffer>;
+}
+
+function presentReport(
+  name: string,
+  { inserted, rejectedCount, rejected }: { inserted: number; rejectedCount: number; rejected: Rejected[] },
+  stops: boolean,
+): string {
+  const lines = [`Imported ${inserted} documents into ${name}.`];
+  if (rejectedCount === 0) return lines[0]!;
+  lines.push(stops ? 'Stopped at the first refused line:' : `Refused ${rejectedCount}:`);
+  for (const { line, message } of rejected.slice(0, SHOWN_REJECTS)) lines.push(`  line ${line}: ${message}`);
+  if (rejectedCount > SHOWN_REJECTS)
+    lines.push(`  … and ${rejectedCount - SHOWN_REJECTS} more (--json lists up to ${MAX_LISTED_REJECTS})`);
+  return lines.join('\n');
+}
+
+function readBatchSize(text: string): number {
+  const size = Number(text);
+  if (!/^\d{1,4}$/.test(text) || size < 1) throw new Error('It must be a whole number from 1 to 9999.');
+  return size;
+}

@@ -1,0 +1,26 @@
+import { defineCommand, flag } from '../command.js';
+import { EXIT } from '../exit.js';
+import { diagnose } from '../diagnose.js';
+
+export default defineCommand({
+  details: 'Looks at settings, data directory, database, migrations, indexes and clock. Changes nothing without --fix.',
+  examples: ['bsvc doctor', 'bsvc doctor --json'],
+  parameters: { fix: flag('--fix', 'make missing indexes anew') },
+  async run(context, { fix }) {
+    const checks = await diagnose(context, { fix });
+    const failed = checks.filter(({ ok }) => !ok);
+    const unreachable = failed.some(({ name }) => name === 'database');
+    return {
+      json: { ok: failed.length === 0, checks },
+      quiet: failed.length === 0 ? 'ok' : failed.map(({ name }) => name),
+      exitCode: failed.length === 0 ? EXIT.done : unreachable ? EXIT.unreachable : EXIT.refused,
+      text: ({ paint }) =>
+        checks
+          .map(({ name, ok, detail, hint }) => {
+            const line = `${ok ? paint.green('ok  ') : paint.red('FAIL')} ${name.padEnd(15)} ${detail}`;
+            return hint ? `${line}\n     ${' '.repeat(15)} ${hint}` : line;
+          })
+          .join('\n'),
+    };
+  },
+});

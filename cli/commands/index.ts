@@ -1,0 +1,116 @@
+import type { CommandNode } from '../command.js';
+
+export const ROOT_EXAMPLES = [
+  'bsvc serve --demo',
+  'bsvc project create shop',
+  'bsvc collection add posts --project shop --field title:String!',
+];
+
+/** Every command of bsvc. Modules are imported when they run, so that `bsvc --help` starts at once. */
+export const COMMANDS: readonly CommandNode[] = [
+  { name: 'serve', summary: 'run the API server, with the background worker inside', load: () => import('./serve.js') },
+  { name: 'worker', summary: 'run background jobs and schedules only', load: () => import('./worker.js') },
+  {
+    name: 'doctor',
+    summary: 'check settings, storage and dependencies, and say what to do',
+    load: () => import('./doctor.js'),
+  },
+  {
+    name: 'settings',
+    summary: 'list every setting, its value and where it came from',
+    load: () => import('./settings.js'),
+  },
+  {
+    name: 'migrate',
+    summary: 'bring stored data up to this version',
+    examples: ['bsvc migrate status', 'bsvc migrate', 'bsvc migrate up --dry-run'],
+    fallback: 'up',
+    commands: [
+      { name: 'up', summary: 'run pending migrations', load: () => import('./migrate/up.js') },
+      { name: 'status', summary: 'list applied and pending migrations', load: () => import('./migrate/status.js') },
+    ],
+  },
+  {
+    name: 'project',
+    summary: 'projects: one per application',
+    examples: ['bsvc project create shop', 'bsvc project list', 'bsvc project update shop --plan pro'],
+    commands: [
+      { name: 'create', summary: 'create a project with its first keys', load: () => import('./project/create.js') },
+      { name: 'list', summary: 'list projects', load: () => import('./project/list.js') },
+      { name: 'show', summary: 'show one project', load: () => import('./project/show.js') },
+      {
+        name: 'update',
+        summary: 'change name, plan, allowed domains or limits',
+        load: () => import('./project/update.js'),
+      },
+      { name: 'delete', summary: 'delete a project and everything in it', load: () => import('./project/delete.js') },
+      { name: 'usage', summary: 'show what a project uses of its limits', load: () => import('./project/usage.js') },
+    ],
+  },
+  {
+    name: 'key',
+    summary: 'API keys of a project',
+    examples: ['bsvc key list --project shop', 'bsvc key rotate --project shop --type secret --grace 24h'],
+    commands: [
+      { name: 'list', summary: 'list keys by id and last characters', load: () => import('./key/list.js') },
+      { name: 'create', summary: 'create a further key, shown once', load: () => import('./key/create.js') },
+      { name: 'rotate', summary: 'create a new key and let the old ones end', load: () => import('./key/rotate.js') },
+      { name: 'revoke', summary: 'end a key at once', load: () => import('./key/revoke.js') },
+    ],
+  },
+  {
+    name: 'collection',
+    summary: 'collections of a project: fields, rules, access',
+    examples: [
+      'bsvc collection add posts --project shop --field title:String! --field views:Number=0',
+      'bsvc collection rls posts --project shop --mode public-read',
+      'bsvc collection list --project shop',
+    ],
+    commands: [
+      { name: 'add', summary: 'register a collection', load: () => import('./collection/add.js') },
+      { name: 'list', summary: 'list collections', load: () => import('./collection/list.js') },
+      { name: 'show', summary: 'show fields and rules of a collection', load: () => import('./collection/show.js') },
+      { name: 'edit', summary: 'add, change or drop fields', load: () => import('./collection/edit.js') },
+      { name: 'rls', summary: 'set or switch off row-level security', load: () => import('./collection/rls.js') },
+      { name: 'rename', summary: 'rename a collection', load: () => import('./collection/rename.js') },
+      { name: 'drop', summary: 'drop a collection and its documents', load: () => import('./collection/drop.js') },
+    ],
+  },
+  {
+    name: 'schema',
+    summary: 'all collections of a project as one file',
+    examples: [
+      'bsvc schema export --project shop --out schema.json',
+      'bsvc schema apply schema.json --project shop --dry-run',
+    ],
+    commands: [
+      {
+        name: 'export',
+        summary: 'write the collections of a project as JSON',
+        load: () => import('./schema/export.js'),
+      },
+      {
+        name: 'apply',
+        summary: 'make the collections of a project match a file',
+        load: () => import('./schema/apply.js'),
+      },
+    ],
+  },
+  {
+    name: 'data',
+    summary: 'documents: bulk import, export, queries',
+    examples: [
+      'bsvc data import posts posts.ndjson --project shop',
+      'bsvc data export posts --project shop --out posts.ndjson',
+    ],
+    commands: [
+      { name: 'import', summary: 'import documents from NDJSON, JSON or CSV', load: () => import('./data/import.js') },
+      { name: 'export', summary: 'export documents as NDJSON, JSON or CSV', load: () => import('./data/export.js') },
+    ],
+  },
+  {
+    name: 'completion',
+    summary: 'print a completion script for bash, zsh or fish',
+    load: () => import('./completion.js'),
+  },
+];

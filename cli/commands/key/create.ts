@@ -1,0 +1,25 @@
+import { createKey } from '../../../src/features/projects/manage-keys.js';
+import type { KeyType } from '../../../src/features/projects/project.js';
+import { chooseProject, projectOption } from '../../choose-project.js';
+import { choice, defineCommand } from '../../command.js';
+import { chooseKeyType } from './choose-type.js';
+import { presentNewKey } from './present.js';
+
+export default defineCommand({
+  examples: [
+    'bsvc key create --project shop --type secret',
+    'KEY=$(bsvc key create --project shop --type secret --quiet)',
+  ],
+  parameters: {
+    project: projectOption,
+    type: choice<KeyType>('--type <type>', 'for browsers (publishable) or for servers (secret)', [
+      'publishable',
+      'secret',
+    ]),
+  },
+  async run(context, input) {
+    const type = await chooseKeyType(context, input.type);
+    const { app, project } = await chooseProject(context, input.project);
+    return presentNewKey(app, await createKey(app, project, type));
+  },
+});

@@ -1,0 +1,27 @@
+import { presentKey } from '../../../src/features/projects/present-project.js';
+import { chooseProject, projectOption } from '../../choose-project.js';
+import { defineCommand } from '../../command.js';
+
+export default defineCommand({
+  examples: ['bsvc key list --project shop', 'bsvc key list --project shop --json'],
+  parameters: { project: projectOption },
+  async run(context, input) {
+    const { app, project } = await chooseProject(context, input.project);
+    const keys = project.keys.map((key) => presentKey(key, app.clock.now()));
+    return {
+      json: keys,
+      quiet: keys.map(({ id }) => id),
+      text: (view) =>
+        view.table(
+          ['id', 'type', 'ends in', 'state', 'created'],
+          keys.map((key) => [key.id, key.type, key.last4, presentState(key), key.createdAt]),
+        ),
+    };
+  },
+});
+
+function presentState({ live, revokedAt, expiresAt }: ReturnType<typeof presentKey>): string {
+  if (revokedAt) return `revoked ${revokedAt}`;
+  if (!live) return `ended ${expiresAt}`;
+  return expiresAt ? `works until ${expiresAt}` : 'works';
+}

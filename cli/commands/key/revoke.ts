@@ -1,0 +1,21 @@
+import { revokeKey } from '../../../src/features/projects/manage-keys.js';
+import { presentKey } from '../../../src/features/projects/present-project.js';
+import { chooseProject, projectOption } from '../../choose-project.js';
+import { argument, defineCommand } from '../../command.js';
+import { confirmByName, yesOption } from '../../confirm.js';
+
+export default defineCommand({
+  details: 'Takes effect in every process within a second. For a change-over without a gap use "bsvc key rotate".',
+  examples: ['bsvc key revoke 665f1c2e9b1d8a0012ab34cd --project shop --yes', 'bsvc key list --project shop'],
+  parameters: {
+    keyId: argument('keyId', 'id of the key ("bsvc key list" shows them)'),
+    project: projectOption,
+    yes: yesOption,
+  },
+  async run(context, { keyId, project: named, yes }) {
+    await confirmByName(context, yes, 'Clients that use this key will be refused at once.', keyId);
+    const { app, project } = await chooseProject(context, named);
+    const key = presentKey(await revokeKey(app, project, keyId), app.clock.now());
+    return { json: { key }, quiet: key.id, text: () => `Key ${key.id} (${key.type}, …${key.last4}) is revoked.` };
+  },
+});

@@ -1,0 +1,32 @@
+import { parseDuration } from '../../../src/config.js';
+import { rotateKey } from '../../../src/features/projects/manage-keys.js';
+import type { KeyType } from '../../../src/features/projects/project.js';
+import { chooseProject, projectOption } from '../../choose-project.js';
+import { choice, defineCommand, value } from '../../command.js';
+import { chooseKeyType } from './choose-type.js';
+import { presentNewKey } from './present.js';
+
+const DEFAULT_GRACE = '24h';
+
+export default defineCommand({
+  details: `All older keys of the type go on working for the grace (default ${DEFAULT_GRACE}), so that clients can change over. --grace 0s ends them at once.`,
+  examples: [
+    'bsvc key rotate --project shop --type secret',
+    'bsvc key rotate --project shop --type publishable --grace 7d --quiet',
+  ],
+  parameters: {
+    project: projectOption,
+    type: choice<KeyType>('--type <type>', 'which keys to replace', ['publishable', 'secret']),
+    grace: value('--grace <duration>', 'how long the old keys go on working', (text) => ({
+      text,
+      ms: parseDuration(text),
+    })),
+  },
+  async run(context, input) {
+    const type = await chooseKeyType(context, input.type);
+    const grace = input.grace ?? { text: DEFAULT_GRACE, ms: parseDuration(DEFAULT_GRACE) };
+    const { app, project } = await chooseProject(context, input.project);
+    const old = grace.ms === 0 ? 'The older ones no longer work.' : `The older ones go on working for ${grace.text}.`;
+    return presentNewKey(app, await rotateKey(app, project, type, grace.ms), [old]);
+  },
+});

@@ -1,0 +1,20 @@
+import { findMigrationStatus } from '../../../src/migrations/migrate.js';
+import { defineCommand } from '../../command.js';
+
+export default defineCommand({
+  examples: ['bsvc migrate status', 'bsvc migrate status --json'],
+  parameters: {},
+  async run(context) {
+    const app = await context.app('migration');
+    const status = await findMigrationStatus(app.db);
+    return {
+      json: status,
+      quiet: status.pending,
+      text: (view) =>
+        view.table(
+          ['migration', 'state'],
+          [...status.applied.map((id) => [id, 'applied']), ...status.pending.map((id) => [id, 'pending'])],
+        ),
+    };
+  },
+});

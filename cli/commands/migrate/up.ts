@@ -1,0 +1,26 @@
+import { findMigrationStatus, migrate } from '../../../src/migrations/migrate.js';
+import { defineCommand, flag } from '../../command.js';
+
+export default defineCommand({
+  details: 'Migrations go one way and are harmless to repeat. The embedded engine runs them by itself.',
+  examples: ['bsvc migrate', 'bsvc migrate up --dry-run'],
+  parameters: { dryRun: flag('--dry-run', 'only say what would be run') },
+  async run(context, { dryRun }) {
+    const app = await context.app('migration');
+    const before = await findMigrationStatus(app.db);
+    if (dryRun) {
+      return {
+        json: { applied: [], pending: before.pending },
+        quiet: before.pending,
+        text: () =>
+          before.pending.length === 0 ? 'Nothing is pending.' : `Would run:\n  ${before.pending.join('\n  ')}`,
+      };
+    }
+    const applied = await migrate(app.db);
+    return {
+      json: { applied, pending: [] },
+      quiet: applied,
+      text: () => (applied.length === 0 ? 'Nothing was pending.' : `Applied:\n  ${applied.join('\n  ')}`),
+    };
+  },
+});

@@ -1,0 +1,37 @@
+import { createProject } from '../../../src/features/projects/create-project.js';
+import { presentProject } from '../../../src/features/projects/present-project.js';
+import { argument, choice, defineCommand, flag } from '../../command.js';
+
+export default defineCommand({
+  details: 'The keys are shown once: keep them. Nothing can show them again; "bsvc key create" makes further ones.',
+  examples: ['bsvc project create shop', 'bsvc project create shop --plan pro --if-not-exists --json'],
+  parameters: {
+    name: argument('name', 'name of the project'),
+    plan: choice('--plan <plan>', 'limits to apply', ['free', 'pro']),
+    ifNotExists: flag('--if-not-exists', 'do nothing when there is one of that name'),
+  },
+  async run(context, { name, plan, ifNotExists }) {
+    const { project, keys, created } = await createProject(await context.app(), { name, plan, ifNotExists });
+    const shown = presentProject(project);
+    return {
+      json: { project: shown, keys, created },
+      quiet: shown.id,
+      text: ({ paint }) =>
+        keys
+          ? [
+              `Created project ${paint.bold(shown.name)} (${shown.id}).`,
+              '',
+              `  publishable key  ${keys.publishable}`,
+              `  secret key       ${keys.secret}`,
+              '',
+              'The keys are shown this once. The publishable one may be in a browser, the secret one stays on servers.',
+              `Next: bsvc collection add posts --project ${quoted(shown.name)} --field title:String!`,
+            ].join('\n')
+          : `Project ${paint.bold(shown.name)} (${shown.id}) was there already; nothing was changed.`,
+    };
+  },
+});
+
+function quoted(name: string): string {
+  return /^[\w.-]+$/.test(name) ? name : `'${name}'`;
+}

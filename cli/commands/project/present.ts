@@ -1,0 +1,19 @@
+import type { presentProject } from '../../../src/features/projects/present-project.js';
+import type { View } from '../../output.js';
+
+/** One project as a table of its properties. */
+export function presentProjectTable(view: View, project: ReturnType<typeof presentProject>): Promise<string> {
+  const limits = Object.entries(project.limits).map(([name, value]) => `${name}=${value}`);
+  return view.table(
+    ['property', 'value'],
+    [
+      ['id', project.id],
+      ['name', project.name],
+      ['plan', project.plan],
+      ['allowed domains', project.allowedDomains.join(', ')],
+      ['own limits', limits.join(', ')],
+      ['created', project.createdAt],
+      ['updated', project.updatedAt],
+    ],
+  );
+}

@@ -1,0 +1,14 @@
+import { presentProject } from '../../../src/features/projects/present-project.js';
+import { requireProject } from '../../../src/features/projects/project-store.js';
+import { projectArgument } from '../../choose-project.js';
+import { defineCommand } from '../../command.js';
+import { presentProjectTable } from './present.js';
+
+export default defineCommand({
+  examples: ['bsvc project show shop', 'bsvc project show shop --quiet'],
+  parameters: { project: projectArgument },
+  async run(context, input) {
+    const project = presentProject(await requireProject(await context.app(), input.project));
+    return { json: project, quiet: project.id, text: (view) => presentProjectTable(view, project) };
+  },
+});

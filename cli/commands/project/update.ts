@@ -1,0 +1,45 @@
+import { presentProject } from '../../../src/features/projects/present-project.js';
+import { LIMIT_NAMES } from '../../../src/features/plans/plan-limits.js';
+import { updateProject } from '../../../src/features/projects/update-project.js';
+import { projectArgument } from '../../choose-project.js';
+import { choice, defineCommand, list, value } from '../../command.js';
+import { UsageError } from '../../exit.js';
+import { presentProjectTable } from './present.js';
+
+export default defineCommand({
+  details: 'Allowed domains replace the present ones; a limit set to "plan" follows the plan again.',
+  examples: [
+    'bsvc project update shop --plan pro',
+    'bsvc project update shop --allowed-domain https://shop.example --allowed-domain "*.shop.example"',
+    'bsvc project update shop --limit mail=200 --limit webhooks=plan',
+  ],
+  parameters: {
+    project: projectArgument,
+    name: value('--name <name>', 'new name'),
+    plan: choice('--plan <plan>', 'limits to apply', ['free', 'pro']),
+    allowedDomains: list('--allowed-domain <domain>', 'origin, host or *.base that browsers may call from'),
+    limits: list('--limit <name=value>', 'one limit of this project instead of the plan’s', readLimit),
+  },
+  async run(context, { project, name, plan, allowedDomains, limits }) {
+    if (name === undefined && plan === undefined && allowedDomains.length + limits.length === 0) {
+      throw new UsageError('Nothing to change: give --name, --plan, --allowed-domain or --limit.');
+    }
+    const updated = presentProject(
+      await updateProject(await context.app(), project, {
+        name,
+        plan,
+        ...(allowedDomains.length > 0 && { allowedDomains }),
+        ...(limits.length > 0 && { limits: Object.fromEntries(limits) }),
+      }),
+    );
+    return { json: updated, quiet: updated.id, text: (view) => presentProjectTable(view, updated) };
+  },
+});
+
+function readLimit(text: string): [name: string, value: number | null] {
+  const [, name, number] = /^(\w+)=(\d+|plan)$/.exec(text) ?? [];
+  if (!name || !(LIMIT_NAMES as readonly string[]).includes(name)) {
+    throw new Error(`The form is name=number or name=plan, with one of ${LIMIT_NAMES.join(', ')}.`);
+  }
+  return [name, number === 'plan' ? null : Number(number)];
+}

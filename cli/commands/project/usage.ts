@@ -1,0 +1,28 @@
+import { measureUsage } from '../../../src/features/operators/measure-usage.js';
+import { requireProject } from '../../../src/features/projects/project-store.js';
+import { projectArgument } from '../../choose-project.js';
+import { defineCommand } from '../../command.js';
+
+export default defineCommand({
+  examples: ['bsvc project usage shop', 'bsvc project usage shop --json'],
+  parameters: { project: projectArgument },
+  async run(context, input) {
+    const app = await context.app();
+    const usage = await measureUsage(app, await requireProject(app, input.project));
+    return {
+      json: usage,
+      quiet: usage.documents,
+      text: async (view) =>
+        [
+          await view.table(
+            ['collection', 'documents', 'in trash'],
+            usage.collections.map(({ name, documents, trashed }) => [name, documents, trashed]),
+          ),
+          await view.table(
+            ['limit', `plan ${usage.plan} grants`],
+            Object.entries(usage.limits).map(([name, limit]) => [name, limit ?? 'unlimited']),
+          ),
+        ].join('\n\n'),
+    };
+  },
+});

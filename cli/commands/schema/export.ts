@@ -1,0 +1,29 @@
+import { writeFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { declareCollection } from '../../../src/features/collections/collection-declaration.js';
+import { listCollections } from '../../../src/features/collections/list-collections.js';
+import { chooseProject, projectOption } from '../../choose-project.js';
+import { defineCommand, value } from '../../command.js';
+import { SCHEMA_FORMAT, type SchemaFile } from '../../schema-file.js';
+
+export default defineCommand({
+  details: 'Without --out the file goes to standard output. "bsvc schema apply" takes it, in this or another project.',
+  examples: [
+    'bsvc schema export --project shop --out schema.json',
+    'bsvc schema export --project shop | jq .collections',
+  ],
+  parameters: { project: projectOption, out: value('--out <file>', 'file to write') },
+  async run(context, { project: named, out }) {
+    const { app, project } = await chooseProject(context, named);
+    const collections = (await listCollections(app, project._id)).map(declareCollection);
+    const file: SchemaFile = { format: SCHEMA_FORMAT, collections };
+    const text = `${JSON.stringify(file, null, 2)}\n`;
+    if (out === undefined) return { json: file, quiet: text, text: () => text };
+    await writeFile(resolve(context.io.cwd, out), text);
+    return {
+      json: { file: out, collections: collections.length },
+      quiet: out,
+      text: () => `Wrote ${collections.length} collections to ${out}.`,
+    };
+  },
+});

@@ -1,0 +1,65 @@
+import { createApi } from '../../src/api.js';
+import { listProjects } from '../../src/features/projects/list-projects.js';
+import { startServer } from '../../src/http/server.js';
+import { createWorker } from '../../src/worker.js';
+import { defineCommand, flag, setting } from '../command.js';
+import { createDemo, type Demo } from '../create-demo.js';
+import { whenStopped } from '../when-stopped.js';
+import type { View } from '../output.js';
+
+export default defineCommand({
+  details:
+    'Stops with SIGTERM or Ctrl-C: takes no new requests, finishes those under way. Log lines go to standard error.',
+  examples: ['bsvc serve', 'bsvc serve --demo', 'bsvc serve --host 0.0.0.0 --port 8080 --data-dir /var/lib/bsvc'],
+  service: true,
+  parameters: {
+    host: setting('--host <host>', 'BSVC_HOST', 'address to listen on (default: 127.0.0.1)'),
+    port: setting('--port <port>', 'BSVC_PORT', 'port to listen on, 0 for any free one (default: 4000)'),
+    noWorker: flag('--no-worker', 'leave background work to "bsvc worker"'),
+    migrate: flag('--migrate', 'run pending migrations first'),
+    demo: flag('--demo', 'on an empty store: create project "demo" with posts and keys'),
+  },
+  async run(context, input) {
+    const { config } = context.settings();
+    const app = await context.app(input.migrate ? 'migrating service' : 'service');
+    const demo = input.demo ? await createDemo(app) : null;
+    const empty = (await listProjects(app)).length === 0;
+    const server = await startServer(createApi(app), config.host, config.port);
+    const worker = input.noWorker ? null : createWorker(app);
+    const url = config.publicUrl ?? server.url;
+    await context.out.print({
+      json: { url: server.url, pid: process.pid, ...(demo && { demo }) },
+      quiet: server.url,
+      text: (view) => presentStart(view, url, demo, empty, input.demo),
+    });
+    await whenStopped(context);
+    await Promise.all([server.stop(config.shutdownGraceMs), worker?.stop()]);
+  },
+});
+
+function presentStart(view: View, url: string, demo: Demo | null, empty: boolean, demoWanted: boolean): string {
+  const lines = [`bsvc is listening on ${view.paint.bold(url)}`];
+  if (demo) {
+    lines.push(
+      '',
+      `Project ${demo.project.name} was made with the collection posts and ten documents in it.`,
+      `  publishable key  ${demo.keys.publishable}`,
+      `  secret key       ${demo.keys.secret}`,
+      'The keys are shown this once. Try, in another terminal:',
+      '',
+      `  curl -H 'x-api-key: ${demo.keys.publishable}' '${url}/api/data/posts?limit=3'`,
+    );
+  } else if (empty) {
+    lines.push(
+      '',
+      'There is no project yet. In another terminal, with the same data directory:',
+      '  bsvc project create shop',
+      '  bsvc collection add posts --project shop --field title:String!',
+    );
+  } else if (demoWanted) {
+    lines.push(
+      'There are projects already, so no demo was made. "bsvc project list" shows them; "bsvc key create" makes a further key.',
+    );
+  }
+  return lines.join('\n');
+}

@@ -1,0 +1,139 @@
+import { randomUUID } from 'node:crypto';
+import { access, constants, rm, stat, statfs, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { App } from '../src/app.js';
+import type { Config } from '../src/config.js';
+import { listCollections } from '../src/features/collections/list-collections.js';
+import { documentsName } from '../src/features/collections/collection.js';
+import { applyIndexes, documentIndexes } from '../src/features/collections/document-indexes.js';
+import { listProjects } from '../src/features/projects/list-projects.js';
+import { findMigrationStatus } from '../src/migrations/migrate.js';
+import type { Context } from './context.js';
+import { presentFailure } from './exit.js';
+
+export interface Check {
+  name: string;
+  ok: boolean;
+  detail: string;
+  /** What to do about it. */
+  hint: string | null;
+}
+
+const LEAST_FREE_BYTES = 256 * 1024 * 1024;
+const MOST_CLOCK_DRIFT_MS = 5000;
+
+/** Every check of `bsvc doctor`, in the order in which they build on each other: without settings, or without a database, the rest is not asked. */
+export async function diagnose(context: Context, options: { fix: boolean }): Promise<Check[]> {
+  const checks: Check[] = [passed('node', `Node.js ${process.versions.node} on ${process.platform} ${process.arch}`)];
+  let config: Config;
+  try {
+    const settings = context.settings();
+    config = settings.config;
+    const given = settings.sources.filter(({ source }) => source !== 'default').length;
+    checks.push(passed('settings', `${given} given, ${settings.sources.length - given} by default`));
+  } catch (error) {
+    return [...checks, failed('settings', presentFailure(error).message, 'Correct them; "bsvc settings" lists all.')];
+  }
+  checks.push(await checkDataDir(config), ...(await checkDatabase(context, config, options)));
+  return checks;
+}
+
+async function checkDataDir({ dataDir, mongodbUri }: Config): Promise<Check> {
+  const found = await stat(dataDir).catch(() => null);
+  if (!found) {
+    const writable = await isWritable(dirname(dataDir));
+    if (writable) return passed('data directory', `${dataDir} does not exist yet; it is made at the first use`);
+    return failed('data directory', `${dataDir} cannot be made`, 'Choose another with --data-dir or BSVC_DATA_DIR.');
+  }
+  if (!found.isDirectory())
+    return failed('data directory', `${dataDir} is no directory`, 'Choose another with --data-dir.');
+  if (!(await isWritable(dataDir))) {
+    return failed('data directory', `${dataDir} cannot be written`, 'Give this user the right to write to it.');
+  }
+  if (!mongodbUri && (found.mode & 0o077) !== 0) {
+    return failed('data directory', `${dataDir} is open to other users`, `Close it: chmod 700 ${dataDir}`);
+  }
+  const { bavail, bsize } = await statfs(dataDir);
+  const free = `${Math.floor((bavail * bsize) / 1024 / 1024)} MB free`;
+  if (bavail * bsize < LEAST_FREE_BYTES)
+    return failed('data directory', `${dataDir}: only ${free}`, 'Make room on the disk.');
+  const driftMs = await measureClock(dataDir);
+  if (Math.abs(driftMs) > MOST_CLOCK_DRIFT_MS) {
+    return failed(
+      'data directory',
+      `its file system's clock is ${driftMs} ms off ours`,
+      'Synchronise the clocks (NTP).',
+    );
+  }
+  return passed('data directory', `${dataDir}, ${free}`);
+}
+
+async function checkDatabase(context: Context, config: Config, options: { fix: boolean }): Promise<Check[]> {
+  if (!config.mongodbUri && !(await stat(config.dataDir).catch(() => null))) {
+    return [passed('database', 'the embedded engine; it is made at the first use')];
+  }
+  let app: App;
+  try {
+    app = await context.app('migration');
+    await app.db.ping();
+  } catch (error) {
+    const { message } = presentFailure(error);
+    return [failed('database', message, 'Check MONGODB_URI, or unset it to use the embedded engine.')];
+  }
+  const kind = app.db.kind === 'mongodb' ? 'MongoDB answers' : 'the embedded engine answers';
+  return [passed('database', kind), await checkMigrations(app), await checkIndexes(app, options)];
+}
+
+async function checkMigrations(app: App): Promise<Check> {
+  const { applied, pending } = await findMigrationStatus(app.db);
+  if (pending.length === 0) return passed('migrations', `all ${applied.length} applied`);
+  if (app.db.kind === 'embedded' || applied.length === 0) {
+    return passed('migrations', `${pending.length} to be run at the next start`);
+  }
+  return failed('migrations', `${pending.length} pending`, 'Make a backup, then run "bsvc migrate".');
+}
+
+async function checkIndexes(app: App, options: { fix: boolean }): Promise<Check> {
+  const missing: string[] = [];
+  let count = 0;
+  for (const project of await listProjects(app)) {
+    for (const collection of await listCollections(app, project._id)) {
+      const stored = new Set((await app.db.collection(documentsName(collection)).indexes()).map(({ name }) => name));
+      const wanted = documentIndexes(collection).map(({ name }) => name);
+      const absent = wanted.filter((name) => !stored.has(name));
+      count += wanted.length;
+      if (absent.length > 0 && options.fix) await applyIndexes(app, collection);
+      missing.push(...absent.map((name) => `${project.name}/${collection.name}: ${name}`));
+    }
+  }
+  const shown = `${missing.slice(0, 5).join(', ')}${missing.length > 5 ? ', …' : ''}`;
+  if (missing.length === 0) return passed('indexes', `all ${count} present`);
+  if (options.fix) return passed('indexes', `${missing.length} made anew (${shown})`);
+  return failed('indexes', `${missing.length} missing (${shown})`, 'Make them anew: bsvc doctor --fix');
+}
+
+async function isWritable(path: string): Promise<boolean> {
+  return access(path, constants.W_OK).then(
+    () => true,
+    () => false,
+  );
+}
+
+/** How far the clock of the data directory's file system is from ours; network file systems have their own. Milliseconds. */
+async function measureClock(dataDir: string): Promise<number> {
+  const probe = join(dataDir, `.clock-${randomUUID()}`);
+  try {
+    await writeFile(probe, '', { flag: 'wx' });
+    return Math.round((await stat(probe)).mtimeMs - Date.now());
+  } finally {
+    await rm(probe, { force: true });
+  }
+}
+
+function passed(name: string, detail: string): Check {
+  return { name, ok: true, detail, hint: null };
+}
+
+function failed(name: string, detail: string, hint: string): Check {
+  return { name, ok: false, detail, hint };
+}

@@ -1,0 +1,12 @@
+import type { Readable, Writable } from 'node:stream';
+
+/** What a command may touch of its process, so that tests can run it without one. */
+export interface Io {
+  stdin: Readable & { isTTY?: boolean };
+  stdout: Writable & { isTTY?: boolean; columns?: number };
+  stderr: Writable & { isTTY?: boolean };
+  env: Readonly<Record<string, string | undefined>>;
+  cwd: string;
+  /** Aborted by SIGINT or SIGTERM; its reason is the signal's name. */
+  stop: AbortSignal;
+}

@@ -1,0 +1,24 @@
+import { run } from './run.js';
+
+// The process edge: the only place that reads the environment, listens to signals and ends the process.
+const stop = new AbortController();
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.on(signal, () => {
+    // The second one means it.
+    if (stop.signal.aborted) process.exit(130);
+    stop.abort(signal);
+  });
+}
+
+const exitCode = await run(process.argv.slice(2), {
+  stdin: process.stdin,
+  stdout: process.stdout,
+  stderr: process.stderr,
+  env: process.env,
+  cwd: process.cwd(),
+  stop: stop.signal,
+});
+
+// Ends although something may still hold the event loop, but not before a pipe has taken what was written.
+process.stdout.on('error', () => process.exit(exitCode));
+process.stdout.write('', () => process.stderr.write('', () => process.exit(exitCode)));

@@ -1,0 +1,96 @@
+import type { App } from '../src/app.js';
+import { unavailable } from '../src/errors.js';
+import type { Context, Purpose } from './context.js';
+import type { Io } from './io.js';
+import { openOutput } from './output.js';
+import { openPrompt } from './prompt.js';
+import { readConfig, readLayers } from './settings.js';
+
+/** Options that every command takes, before or after its name. */
+export interface GlobalOptions {
+  json?: boolean;
+  quiet?: boolean;
+  color: boolean;
+  input: boolean;
+  dataDir?: string;
+  envFile?: string;
+}
+
+/** A database that does not answer within this time counts as unreachable (cli.md: exit 3 within 10 s). */
+const OPEN_DEADLINE_MS = 9000;
+
+/** The context of one run. `close` ends what was opened and may be called whether or not anything was. */
+export function openContext(
+  io: Io,
+  options: GlobalOptions,
+  flags: Record<string, string>,
+  stop: AbortSignal,
+): Context & { close(): Promise<void> } {
+  const dataDir: Record<string, string> = options.dataDir === undefined ? {} : { BSVC_DATA_DIR: options.dataDir };
+  const layers = readLayers(io, { ...dataDir, ...flags }, options.envFile);
+  let settings: ReturnType<typeof readConfig> | null = null;
+  let opening: Promise<App> | null = null;
+  const context: Context = {
+    io,
+    stop,
+    layers,
+    out: openOutput(io, { json: options.json === true, quiet: options.quiet === true, colour: options.color }),
+    ask: openPrompt(io, options.input),
+    settings: () => (settings ??= readConfig(io, layers)),
+    app: (purpose = 'command') => (opening ??= openWithin(context, purpose)),
+  };
+  return {
+    ...context,
+    async close() {
+      const app = await opening?.catch(() => null);
+      await app?.close();
+    },
+  };
+}
+
+async function openWithin(context: Context, purpose: Purpose): Promise<App> {
+  const { config } = context.settings();
+  const [{ openApp }, { openLogger }] = await Promise.all([
+    import('../src/app.js'),
+    import('../src/platform/logger.js'),
+  ]);
+  const level = purpose.endsWith('service') || config.verbose ? config.logLevel : 'warn';
+  const format = config.logFormat ?? (context.io.stderr.isTTY ? 'text' : 'json');
+  const log = openLogger({ level, format }, { write: (line) => void context.io.stderr.write(line) });
+  const opened = openApp(config, log).then((app) => prepare(app, purpose));
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(unreachable()), OPEN_DEADLINE_MS);
+  });
+  try {
+    return await Promise.race([opened, late]);
+  } catch (error) {
+    // Should it connect after all, nobody is left to close it.
+    void opened.then((app) => app.close()).catch(() => undefined);
+    throw error;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+async function prepare(app: App, purpose: Purpose): Promise<App> {
+  const [{ migrate }, { requireMigrated }] = await Promise.all([
+    import('../src/migrations/migrate.js'),
+    import('../src/migrations/require-migrated.js'),
+  ]);
+  try {
+    if (purpose === 'migrating service') await migrate(app.db);
+    else if (purpose !== 'migration') await requireMigrated(app.db);
+    return app;
+  } catch (error) {
+    await app.close();
+    throw error;
+  }
+}
+
+function unreachable(): Error {
+  return unavailable(
+    'UNREACHABLE',
+    `The database did not answer within ${OPEN_DEADLINE_MS / 1000} seconds. Check MONGODB_URI and that the server is running; "bsvc doctor" looks closer.`,
+  );
+}

@@ -1,0 +1,77 @@
+import type * as Prompts from '@inquirer/prompts';
+import type { Io } from './io.js';
+import { Interrupted, UsageError } from './exit.js';
+
+export interface Choice<T> {
+  name: string;
+  value: T;
+  description?: string;
+}
+
+/** Questions to a person. Every one of them throws a UsageError where nobody can answer, so that nothing waits for input in CI. */
+export interface Prompt {
+  /** Whether somebody is there to answer. */
+  readonly possible: boolean;
+  /** `missing` completes the usage error, for example `the argument <name> is missing`. */
+  text(
+    question: string,
+    missing: string,
+    options?: { default?: string; check?: (answer: string) => true | string },
+  ): Promise<string>;
+  /** Not echoed. */
+  secret(question: string, missing: string): Promise<string>;
+  choose<T>(question: string, missing: string, choices: readonly Choice<T>[]): Promise<T>;
+  yes(question: string, missing: string, fallback?: boolean): Promise<boolean>;
+}
+
+/** Asks on stderr, and only when stdin and stderr are a terminal, `--no-input` was not given and CI is not set. */
+export function openPrompt(io: Io, allowed: boolean): Prompt {
+  const inCi = Boolean(io.env['CI']) && io.env['CI'] !== 'false';
+  const possible = allowed && !inCi && Boolean(io.stdin.isTTY) && Boolean(io.stderr.isTTY);
+
+  const ask = async <T>(
+    missing: string,
+    question: (prompts: typeof Prompts, context: PromptContext) => Promise<T>,
+  ): Promise<T> => {
+    if (!possible) throw new UsageError(sentence(missing));
+    const prompts = await import('@inquirer/prompts');
+    try {
+      return await question(prompts, { input: io.stdin, output: io.stderr, signal: io.stop });
+    } catch (error) {
+      if (error instanceof Error && /^(ExitPrompt|AbortPrompt|CancelPrompt)Error$/.test(error.name)) {
+        throw new Interrupted();
+      }
+      throw error;
+    }
+  };
+
+  return {
+    possible,
+    text: (message, missing, options = {}) =>
+      ask(missing, ({ input }, context) =>
+        input(
+          {
+            message,
+            default: options.default,
+            validate: options.check ?? ((answer) => answer.trim() !== '' || 'Please type something.'),
+          },
+          context,
+        ),
+      ),
+    secret: (message, missing) => ask(missing, ({ password }, context) => password({ message, mask: true }, context)),
+    choose: (message, missing, choices) =>
+      ask(missing, ({ select }, context) => select({ message, choices: [...choices] }, context)),
+    yes: (message, missing, fallback = false) =>
+      ask(missing, ({ confirm }, context) => confirm({ message, default: fallback }, context)),
+  };
+}
+
+interface PromptContext {
+  input: NodeJS.ReadableStream;
+  output: NodeJS.WritableStream;
+  signal: AbortSignal;
+}
+
+function sentence(text: string): string {
+  return `${text[0]!.toUpperCase()}${text.slice(1)}${/[.?!]$/.test(text) ? '' : '.'}`;
+}

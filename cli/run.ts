@@ -1,0 +1,219 @@
+import { Command, CommanderError } from 'commander';
+import { COMMANDS, ROOT_EXAMPLES } from './commands/index.js';
+import {
+  collectInput,
+  declareParameters,
+  presentExamples,
+  type CommandGroup,
+  type CommandNode,
+  type LoadedCommand,
+} from './command.js';
+import { EXIT, Interrupted, presentFailure, UsageError, type Failure } from './exit.js';
+import type { Io } from './io.js';
+import { openContext, type GlobalOptions } from './open-context.js';
+import { wantsColour } from './output.js';
+import { VERSION } from '../src/version.js';
+
+/** A command that ignores being told to stop is left alone after this time. */
+const STOP_PATIENCE_MS = 2000;
+
+/** Runs one command line and answers the exit code (cli.md). Never throws, never ends the process. */
+export async function run(argv: readonly string[], io: Io): Promise<number> {
+  const pipe = watchPipe(io);
+  try {
+    const exitCode = await dispatch(normalise(argv), io, pipe.signal);
+    return pipe.closed() ? EXIT.done : exitCode;
+  } catch (error) {
+    if (pipe.closed()) return EXIT.done;
+    return report(presentFailure(error), error, argv, io);
+  } finally {
+    pipe.unwatch();
+  }
+}
+
+/** The commander tree of all names, with the options and arguments of `loaded` at `path`. */
+export function buildProgram(io: Io, path: readonly CommandNode[], loaded: LoadedCommand | null): Program {
+  const program = new Command('bsvc')
+    .description('A self-hosted backend for applications: documents, accounts, files, mail and webhooks.')
+    .version(VERSION, '--version', 'print the version')
+    .option('--json', 'print exactly one JSON value and nothing else')
+    .option('-q, --quiet', 'print the bare essential value only')
+    .option('--no-color', 'no colour (also NO_COLOR)')
+    .option('--no-input', 'never ask; a missing value is an error')
+    .option('--data-dir <dir>', 'data directory (BSVC_DATA_DIR)')
+    .option('--env-file <file>', 'settings file to read (default: ./.env, if there is one)')
+    .helpOption('-h, --help', 'show this help')
+    .helpCommand(false)
+    .exitOverride()
+    .configureHelp({ showGlobalOptions: true, helpWidth: 100 })
+    .configureOutput({ writeOut: (text) => void io.stdout.write(text), writeErr: () => undefined });
+  program.addHelpText('after', presentExamples(ROOT_EXAMPLES));
+  const built: Program = { program, selected: null };
+  addNodes(program, COMMANDS, path, loaded, built);
+  return built;
+}
+
+export interface Program {
+  program: Command;
+  /** The commander command of the leaf that was named, once parsed. */
+  selected: Command | null;
+}
+
+function addNodes(
+  parent: Command,
+  nodes: readonly CommandNode[],
+  path: readonly CommandNode[],
+  loaded: LoadedCommand | null,
+  built: Program,
+  fallback?: string,
+): void {
+  for (const node of nodes) {
+    const command = parent
+      .command(node.name, { isDefault: node.name === fallback })
+      .summary(node.summary)
+      .description(`${node.summary.charAt(0).toUpperCase()}${node.summary.slice(1)}.`)
+      .helpCommand(false);
+    if (node.commands) {
+      addNodes(command, node.commands, path, loaded, built, node.fallback);
+      command.addHelpText('after', presentExamples(node.examples));
+      continue;
+    }
+    command.action(() => void (built.selected = command));
+    if (loaded && path.at(-1) === node) declareParameters(command, loaded);
+    else command.allowUnknownOption().allowExcessArguments();
+  }
+}
+
+async function dispatch(argv: readonly string[], io: Io, pipe: AbortSignal): Promise<number> {
+  const path = findPath(argv);
+  const leaf = path.at(-1);
+  const loaded = leaf?.load ? (await leaf.load()).default : null;
+  const built = buildProgram(io, path, loaded);
+  if (argv.length === 0) {
+    built.program.outputHelp();
+    return EXIT.done;
+  }
+  try {
+    await built.program.parseAsync([...argv], { from: 'user' });
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error;
+    if (error.exitCode === 0) return EXIT.done;
+    throw explainUsage(error, path);
+  }
+  if (!loaded || !built.selected) throw new UsageError(`No command given. ${seeHelp(path)}`);
+  return execute(loaded, built, io, AbortSignal.any([io.stop, pipe]));
+}
+
+async function execute(
+  loaded: LoadedCommand,
+  { program, selected }: Program,
+  io: Io,
+  stop: AbortSignal,
+): Promise<number> {
+  const { input, settings } = collectInput(loaded, selected!);
+  const context = openContext(io, program.opts<GlobalOptions>(), settings, stop);
+  try {
+    for (const [name, parameter] of Object.entries(loaded.parameters)) {
+      if (parameter.kind !== 'argument' || parameter.optional || input[name] !== undefined) continue;
+      input[name] = parameter.ask
+        ? await parameter.ask(context)
+        : await context.ask.text(`${capitalised(parameter.text)}:`, `The argument <${parameter.words}> is missing`);
+    }
+    const work = loaded.run(context, input);
+    const result = loaded.service ? await work : await orInterrupted(work, stop);
+    if (result) await context.out.print(result);
+    return result?.exitCode ?? EXIT.done;
+  } finally {
+    await context.close();
+  }
+}
+
+async function orInterrupted<T>(work: Promise<T>, stop: AbortSignal): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  let onStop: (() => void) | undefined;
+  const interrupted = new Promise<never>((_, reject) => {
+    onStop = () => void (timer = setTimeout(() => reject(new Interrupted()), STOP_PATIENCE_MS));
+    stop.addEventListener('abort', onStop, { once: true });
+  });
+  try {
+    return await Promise.race([work, interrupted]);
+  } catch (error) {
+    throw stop.aborted ? new Interrupted() : error;
+  } finally {
+    clearTimeout(timer);
+    if (onStop) stop.removeEventListener('abort', onStop);
+  }
+}
+
+/** `bsvc help project create` is `bsvc project create --help`. */
+function normalise(argv: readonly string[]): string[] {
+  if (argv[0] !== 'help') return [...argv];
+  return argv.length === 1 ? [] : [...argv.slice(1), '--help'];
+}
+
+const OPTIONS_WITH_VALUE = new Set(['--data-dir', '--env-file']);
+
+/** The nodes that the words name, from the top; shorter than asked when a word is unknown. */
+function findPath(argv: readonly string[]): CommandNode[] {
+  const path: CommandNode[] = [];
+  let nodes: readonly CommandNode[] | undefined = COMMANDS;
+  for (let index = 0; index < argv.length && nodes; index++) {
+    const word = argv[index]!;
+    if (OPTIONS_WITH_VALUE.has(word)) index++;
+    if (word.startsWith('-')) continue;
+    const node: CommandNode | undefined = nodes.find(({ name }) => name === word);
+    if (!node) break;
+    path.push(node);
+    nodes = node.commands;
+  }
+  const last = path.at(-1);
+  const fallback = last?.commands?.find(({ name }) => name === (last as CommandGroup).fallback);
+  return fallback ? [...path, fallback] : path;
+}
+
+function explainUsage(error: CommanderError, path: readonly CommandNode[]): UsageError {
+  if (error.code === 'commander.help') return new UsageError(`A command is missing. ${seeHelp(path)}`);
+  const text = error.message.replace(/^error: /, '').replaceAll('\n', ' ');
+  return new UsageError(`${capitalised(text)}${/[.)?]$/.test(text) ? '' : '.'} ${seeHelp(path)}`);
+}
+
+function seeHelp(path: readonly CommandNode[]): string {
+  return `See "${['bsvc', ...path.map(({ name }) => name)].join(' ')} --help".`;
+}
+
+function report(failure: Failure, error: unknown, argv: readonly string[], io: Io): number {
+  const colour = wantsColour(io, io.stderr, !argv.includes('--no-color'));
+  const mark = colour ? '\u001b[31mbsvc:\u001b[39m' : 'bsvc:';
+  io.stderr.write(`${mark} ${failure.message}\n`);
+  if (failure.note) io.stderr.write(`${failure.note}\n`);
+  if (failure.unexpected && /^(true|1|yes|on)$/i.test(io.env['BSVC_DEBUG'] ?? '')) {
+    io.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`);
+  }
+  if (argv.includes('--json')) {
+    io.stderr.write(`${JSON.stringify({ success: false, code: failure.code, message: failure.message })}\n`);
+  }
+  return failure.exitCode;
+}
+
+/** Notices that nobody reads stdout any more (`bsvc … | head`): the command stops, and nobody is told. */
+function watchPipe(io: Io): { signal: AbortSignal; closed(): boolean; unwatch(): void } {
+  const controller = new AbortController();
+  const onError = (error: NodeJS.ErrnoException): void => {
+    if (error.code === 'EPIPE' || error.code === 'ERR_STREAM_DESTROYED') controller.abort(error);
+  };
+  const ignore = (): void => undefined;
+  io.stdout.on('error', onError);
+  io.stderr.on('error', ignore);
+  return {
+    signal: controller.signal,
+    closed: () => controller.signal.aborted,
+    unwatch() {
+      io.stdout.off('error', onError);
+      io.stderr.off('error', ignore);
+    },
+  };
+}
+
+function capitalised(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}

@@ -1,0 +1,54 @@
+import type { ObjectId } from 'bson';
+import type { App } from '../../app.js';
+import { conflict, invalid, missing } from '../../errors.js';
+import { changeCollection } from './change-collection.js';
+import { checkFields } from './check-fields.js';
+import type { Collection, CollectionMode } from './collection.js';
+import type { Field } from './field.js';
+
+export interface CollectionEdit {
+  addFields?: readonly Field[];
+  /** Replace the declarations of fields that are there. */
+  setFields?: readonly Field[];
+  dropFields?: readonly string[];
+  mode?: CollectionMode;
+  /** Replaces the requested indexes. */
+  indexes?: string[];
+}
+
+/** Changes the schema of a collection; stored documents are left as they are. 404 for a field that is not there, 409 for one that is there already. */
+export function editCollection(app: App, projectId: ObjectId, name: string, edit: CollectionEdit): Promise<Collection> {
+  return changeCollection(app, projectId, name, (current) => applyEdit(current, edit));
+}
+
+/** What a collection's settings are after an edit. Pure; refuses what editCollection refuses. */
+export function applyEdit(
+  current: Pick<Collection, 'name' | 'mode' | 'fields' | 'indexes'>,
+  edit: CollectionEdit,
+): Pick<Collection, 'mode' | 'fields' | 'indexes'> {
+  const fields = new Map(current.fields.map((field) => [field.name, field]));
+  for (const name of edit.dropFields ?? []) {
+    if (!fields.delete(name)) throw missing('FIELD_NOT_FOUND', `${current.name} has no field "${name}"`);
+  }
+  for (const field of edit.addFields ?? []) {
+    if (fields.has(field.name)) {
+      throw conflict('FIELD_EXISTS', `${current.name} has a field "${field.name}" already: change it with --set-field`);
+    }
+    fields.set(field.name, field);
+  }
+  for (const field of edit.setFields ?? []) {
+    if (!fields.has(field.name)) {
+      throw missing('FIELD_NOT_FOUND', `${current.name} has no field "${field.name}": add it with --add-field`);
+    }
+    fields.set(field.name, field);
+  }
+  if (Object.values(edit).every((part) => part === undefined || part.length === 0)) {
+    throw invalid('INVALID_BODY', 'There is nothing to change');
+  }
+  const mode = edit.mode ?? current.mode;
+  return {
+    mode,
+    fields: checkFields([...fields.values()], { name: current.name, mode }),
+    indexes: edit.indexes ?? current.indexes,
+  };
+}

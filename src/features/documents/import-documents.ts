@@ -1,0 +1,70 @@
+import type { App } from '../../app.js';
+import { AppError, forbidden } from '../../errors.js';
+import { isDuplicateKey } from '../../platform/database.js';
+import { documentsName, type Collection } from '../collections/collection.js';
+import type { StoredDocument } from './document.js';
+import { readImportedDocument } from './imported-document.js';
+
+export interface ImportOutcome {
+  inserted: number;
+  /** Which of the values were refused and why, in order. */
+  rejected: { index: number; message: string }[];
+}
+
+/**
+ * Stores a batch of values from a file. Each one stands for itself: what does not fit, or is there already, is reported and the others are stored.
+ * Reports a duplicate `_id` too, so that an interrupted import of an export can be repeated. 403 for `users`.
+ */
+export async function importDocuments(
+  app: App,
+  collection: Collection,
+  values: readonly unknown[],
+): Promise<ImportOutcome> {
+  if (collection.name === 'users') {
+    throw forbidden('USERS_BLOCKED', 'Users cannot be imported as documents: use "bsvc user create"');
+  }
+  const rejected: ImportOutcome['rejected'] = [];
+  const accepted: { index: number; document: StoredDocument }[] = [];
+  const now = app.clock.now();
+  values.forEach((value, index) => {
+    try {
+      accepted.push({ index, document: readImportedDocument(collection, value, now) });
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error;
+      rejected.push({ index, message: error.message });
+    }
+  });
+  if (accepted.length === 0) return { inserted: 0, rejected };
+  const refusals = await insertEach(
+    app,
+    collection,
+    accepted.map(({ document }) => document),
+  );
+  for (const [position, message] of refusals) rejected.push({ index: accepted[position]!.index, message });
+  rejected.sort((a, b) => a.index - b.index);
+  return { inserted: accepted.length - refusals.size, rejected };
+}
+
+/** Inserts what can be inserted; answers the texts for those that could not, by position. */
+async function insertEach(app: App, collection: Collection, documents: StoredDocument[]): Promise<Map<number, string>> {
+  try {
+    await app.db.collection<StoredDocument>(documentsName(collection)).insertMany(documents, { ordered: false });
+    return new Map();
+  } catch (error) {
+    const refusals = (error as { writeErrors?: WriteRefusal | WriteRefusal[] }).writeErrors;
+    if (!isDuplicateKey(error) || refusals === undefined) throw error;
+    return new Map([refusals].flat().map((refusal) => [refusal.index, explainRefusal(refusal)]));
+  }
+}
+
+interface WriteRefusal {
+  index: number;
+  code: number;
+  errmsg?: string;
+}
+
+function explainRefusal({ code, errmsg = '' }: WriteRefusal): string {
+  if (code !== 11_000) return 'the database refused it';
+  const field = /index: (?:unique_)?(\S+) dup key/.exec(errmsg)?.[1] ?? 'a unique field';
+  return field === '_id_' ? 'there is a document with this _id already' : `${field} must be unique: the value is taken`;
+}

@@ -1,0 +1,33 @@
+import type { App } from '../../app.js';
+import { documentsName } from '../collections/collection.js';
+import { listCollections } from '../collections/list-collections.js';
+import { visibleDocuments } from '../documents/document.js';
+import { findLimit, LIMIT_NAMES, type LimitName } from '../plans/plan-limits.js';
+import type { Project } from '../projects/project.js';
+
+export interface Usage {
+  plan: string;
+  /** null = unlimited; bytes for storage and database. */
+  limits: Record<LimitName, number | null>;
+  documents: number;
+  collections: { name: string; documents: number; trashed: number }[];
+}
+
+/** Counts what a project holds, beside what its plan grants. */
+export async function measureUsage(app: App, project: Project): Promise<Usage> {
+  const collections: Usage['collections'] = [];
+  for (const collection of await listCollections(app, project._id)) {
+    const store = app.db.collection(documentsName(collection));
+    collections.push({
+      name: collection.name,
+      documents: await store.countDocuments(visibleDocuments()),
+      trashed: await store.countDocuments({ isDeleted: true }),
+    });
+  }
+  return {
+    plan: project.plan,
+    limits: Object.fromEntries(LIMIT_NAMES.map((name) => [name, findLimit(project, name)])) as Usage['limits'],
+    documents: collections.reduce((sum, each) => sum + each.documents, 0),
+    collections,
+  };
+}
