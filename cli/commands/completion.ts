@@ -1,4 +1,4 @@
-import { argument, defineCommand, type CommandNode } from '../command.js';
+import { argument, defineCommand, type CommandNode, type LoadedCommand } from '../command.js';
 import { UsageError } from '../exit.js';
 
 const SHELLS: Record<string, (tree: Completions) => string> = { bash: bashScript, zsh: zshScript, fish: fishScript };
@@ -7,23 +7,25 @@ const GLOBAL_OPTIONS = ['--json', '--quiet', '--no-color', '--no-input', '--data
 /** What may follow each chain of words: `project` -> create, list, …; `project create` -> --plan, …. */
 type Completions = Map<string, { words: string[]; options: string[] }>;
 
-export default defineCommand({
-  examples: [
-    'source <(bsvc completion bash)',
-    'bsvc completion zsh > ~/.zfunc/_bsvc',
-    'bsvc completion fish > ~/.config/fish/completions/bsvc.fish',
-  ],
-  parameters: { shell: argument('shell', 'bash, zsh or fish') },
-  async run(_context, { shell }) {
-    const write = Object.hasOwn(SHELLS, shell) ? SHELLS[shell] : undefined;
-    if (!write) throw new UsageError(`There is no completion for "${shell}"; choose one of bash, zsh, fish.`);
-    const { COMMANDS } = await import('./index.js');
-    const tree: Completions = new Map();
-    await collect(COMMANDS, [], tree);
-    const script = write(tree);
-    return { json: { shell, script }, quiet: script, text: () => script };
-  },
-});
+/** The command that prints completion scripts for `commands`; it is handed them because it is one of them itself. */
+export function createCompletion(commands: readonly CommandNode[]): LoadedCommand {
+  return defineCommand({
+    examples: [
+      'source <(bsvc completion bash)',
+      'bsvc completion zsh > ~/.zfunc/_bsvc',
+      'bsvc completion fish > ~/.config/fish/completions/bsvc.fish',
+    ],
+    parameters: { shell: argument('shell', 'bash, zsh or fish') },
+    async run(_context, { shell }) {
+      const write = Object.hasOwn(SHELLS, shell) ? SHELLS[shell] : undefined;
+      if (!write) throw new UsageError(`There is no completion for "${shell}"; choose one of bash, zsh, fish.`);
+      const tree: Completions = new Map();
+      await collect(commands, [], tree);
+      const script = write(tree);
+      return { json: { shell, script }, quiet: script, text: () => script };
+    },
+  });
+}
 
 async function collect(nodes: readonly CommandNode[], path: string[], tree: Completions): Promise<void> {
   tree.set(path.join(' '), { words: nodes.map(({ name }) => name), options: GLOBAL_OPTIONS });

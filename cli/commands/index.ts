@@ -111,6 +111,6 @@ export const COMMANDS: readonly CommandNode[] = [
   {
     name: 'completion',
     summary: 'print a completion script for bash, zsh or fish',
-    load: () => import('./completion.js'),
+    load: async () => ({ default: (await import('./completion.js')).createCompletion(COMMANDS) }),
   },
 ];
