@@ -6,6 +6,8 @@ import { methodNotAllowed, missing } from '../errors.js';
 export interface RouteGroup {
   prefix: string;
   router: Router;
+  /** What every request below the prefix meets first, in order, even one for a path or method that does not exist. */
+  guards?: readonly Middleware[];
 }
 
 /** A router for `prefix`; paths are case-sensitive, so that one address has one spelling. */
@@ -17,10 +19,10 @@ export function createRouter(prefix: string): Router {
 export function dispatch(groups: readonly RouteGroup[]): Middleware {
   const bySpecificity = [...groups]
     .sort((a, b) => b.prefix.length - a.prefix.length)
-    .map(({ prefix, router }) => ({
+    .map(({ prefix, router, guards = [] }) => ({
       prefix,
       below: `${prefix}/`,
-      handle: router.routes() as unknown as Middleware,
+      handle: behind(guards, router.routes() as unknown as Middleware),
       router,
     }));
   return async (ctx, next) => {
@@ -33,6 +35,10 @@ export function dispatch(groups: readonly RouteGroup[]): Middleware {
     });
     if (!matched) throw unmatched(ctx, group.router);
   };
+}
+
+function behind(guards: readonly Middleware[], handle: Middleware): Middleware {
+  return guards.reduceRight((inner, guard) => (ctx, next) => guard(ctx, () => inner(ctx, next)), handle);
 }
 
 function unknownRoute(ctx: Context): Error {

@@ -1,6 +1,7 @@
 import type { Migration } from './migration.js';
 import { createSystemCollections } from './001-create-system-collections.js';
 import { createJobIndexes } from './002-create-job-indexes.js';
+import { expireIdempotencyKeys } from './003-expire-idempotency-keys.js';
 
 /** Numbered one-way changes of stored data, in order. A released one is never edited. */
-export const MIGRATIONS: readonly Migration[] = [createSystemCollections, createJobIndexes];
+export const MIGRATIONS: readonly Migration[] = [createSystemCollections, createJobIndexes, expireIdempotencyKeys];

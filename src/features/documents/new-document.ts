@@ -18,13 +18,25 @@ const KEPT_FIELDS: readonly string[] = [...SYSTEM_FIELDS, HIDDEN_FIELD];
  * 403 OWNER_MISMATCH when an end user names another owner.
  */
 export function readNewDocument(collection: Collection, body: unknown, writer: Writer, now: number): StoredDocument {
+  const problems = new Problems();
+  const document = checkNewDocument(collection, body, writer, now, problems);
+  problems.throwIfAny();
+  return document;
+}
+
+/** As readNewDocument, but adds what does not fit the schema to `problems`; the result then means nothing. */
+export function checkNewDocument(
+  collection: Collection,
+  body: unknown,
+  writer: Writer,
+  now: number,
+  problems: Problems,
+): StoredDocument {
   if (!isJsonObject(body)) throw invalid('INVALID_BODY', 'A document must be a JSON object');
   refuseHostileValue(body);
   const fields = withOwner(body, writer);
-  const problems = new Problems();
   const own = withoutKeptFields(fields, problems);
   const stored = storeObject(documentShape(collection), own, problems);
-  problems.throwIfAny();
   const moment = new Date(now);
   return { _id: new ObjectId(), ...stored, isDeleted: false, deletedAt: null, createdAt: moment, updatedAt: moment };
 }

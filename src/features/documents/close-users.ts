@@ -1,0 +1,24 @@
+import type { Middleware } from 'koa';
+import { forbidden } from '../../errors.js';
+
+/**
+ * Guard: 403 USERS_BLOCKED for every path under `prefix` whose first part begins with `users`, whatever its spelling, method or key (rest-api.md 2.6).
+ * Works on the decoded, lower-cased name, because the router decodes names after matching.
+ */
+export function closeUsers(prefix: string): Middleware {
+  return (ctx, next) => {
+    const name = ctx.path.slice(prefix.length + 1);
+    if (decoded(name).toLowerCase().startsWith('users')) {
+      throw forbidden('USERS_BLOCKED', 'The users collection is reached through /api/userAuth only');
+    }
+    return next();
+  };
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,11 @@
+import type { App } from '../../app.js';
+import type { JobDefinition } from '../../platform/jobs/job.js';
+import { purgeTrash } from './purge-trash.js';
+
+export const purgeTrashJob: JobDefinition<App> = {
+  name: 'documents.purgeTrash',
+  retry: { delaysMs: [60_000, 300_000] },
+  async run(app, _payload, { signal, stopping }) {
+    await purgeTrash(app, AbortSignal.any([signal, stopping]));
+  },
+};

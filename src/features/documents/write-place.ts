@@ -1,0 +1,54 @@
+import type { ObjectId } from 'bson';
+import type { App } from '../../app.js';
+import { forbidden, invalid, missing, type AppError } from '../../errors.js';
+import { findObjectId } from '../../platform/ids.js';
+import { requireWriter } from '../access/access-rules.js';
+import type { Caller } from '../access/caller.js';
+import type { Collection } from '../collections/collection.js';
+import { requireCollection } from '../collections/collection-store.js';
+import type { StoredDocument } from './document.js';
+import { documentStore } from './document-store.js';
+import type { Writer } from './new-document.js';
+
+/** Where a write goes and who makes it. */
+export interface WritePlace {
+  collection: Collection;
+  writer: Writer;
+}
+
+/** The collection a caller may write to: 404 for an unknown one, 403 or 401 when this caller may not write at all (rest-api.md 5). */
+export async function requireWritePlace(app: App, caller: Caller, collectionName: string): Promise<WritePlace> {
+  const collection = await requireCollection(app, caller.project._id, collectionName);
+  return { collection, writer: requireWriter(collection, caller) };
+}
+
+/** 400 INVALID_ID for anything but 24 hexadecimal digits. */
+export function requireDocumentId(text: string): ObjectId {
+  const id = findObjectId(text);
+  if (!id) throw invalid('INVALID_ID', 'A document id has 24 hexadecimal digits');
+  return id;
+}
+
+/** Restricts a write to what the writer owns. Part of the write itself, so that nothing can happen between check and write. */
+export function ownedBy(writer: Writer): Record<string, unknown> {
+  return writer ? { [writer.ownerField]: writer.userId } : {};
+}
+
+/** Reads the document that a write did not match: throws 404 when it is not in that state, 403 when it is someone else's; else answers it as it is now. */
+export async function explainMiss(
+  app: App,
+  { collection, writer }: WritePlace,
+  state: Record<string, unknown>,
+  notFound: () => AppError = documentNotFound,
+): Promise<StoredDocument> {
+  const found = (await documentStore(app, collection).findOne(state)) as StoredDocument | null;
+  if (!found) throw notFound();
+  if (writer && found[writer.ownerField] !== writer.userId) {
+    throw forbidden('OWNER_MISMATCH', 'The document belongs to another user');
+  }
+  return found;
+}
+
+export function documentNotFound(): AppError {
+  return missing('DOCUMENT_NOT_FOUND', 'There is no document with this id in the collection');
+}

@@ -1,0 +1,55 @@
+import type Router from '@koa/router';
+import type { Context } from 'koa';
+import type { App } from '../../app.js';
+import { readJson, requireObjectBody } from '../../http/read-body.js';
+import { readFlag } from '../../http/read-flag.js';
+import { callerOf } from '../access/require-key.js';
+import { readIdempotencyKey } from './answer-once.js';
+import { insertDocument } from './insert-document.js';
+import { insertDocuments } from './insert-documents.js';
+import { recoverDocument } from './recover-document.js';
+import { deleteDocument, trashDocument } from './trash-document.js';
+import { updateDocument } from './update-document.js';
+import { requireWritePlace, type WritePlace } from './write-place.js';
+
+type RouteContext = Context & { params: Record<string, string> };
+
+/** The routes that change documents (rest-api.md 4.2; decisions.md 3). All of them need a key, which the group's guards have checked. */
+export function addWriteRoutes(router: Router, app: App): void {
+  const place = (ctx: RouteContext): Promise<WritePlace> =>
+    requireWritePlace(app, callerOf(ctx), ctx.params.collectionName!);
+
+  router.post('/:collectionName', readJson(), async (ctx) => {
+    const key = readIdempotencyKey(ctx.get('idempotency-key'));
+    const document = await insertDocument(app, await place(ctx), requireObjectBody(ctx), key);
+    ctx.status = 201;
+    ctx.body = document;
+  });
+
+  router.post('/:collectionName/bulk', readJson(), async (ctx) => {
+    const key = readIdempotencyKey(ctx.get('idempotency-key'));
+    const data = await insertDocuments(app, await place(ctx), (ctx.request as { body?: unknown }).body, key);
+    ctx.status = 201;
+    ctx.body = { success: true, data, message: `${data.insertedCount} documents inserted` };
+  });
+
+  router.patch('/:collectionName/:id/recover', async (ctx) => {
+    const data = await recoverDocument(app, await place(ctx), ctx.params.id!);
+    ctx.body = { success: true, data, message: 'Document recovered from trash' };
+  });
+
+  for (const method of ['put', 'patch'] as const) {
+    router[method]('/:collectionName/:id', readJson(), async (ctx) => {
+      const data = await updateDocument(app, await place(ctx), ctx.params.id!, requireObjectBody(ctx));
+      ctx.body = { message: 'Updated', data };
+    });
+  }
+
+  router.delete('/:collectionName/:id', async (ctx) => {
+    const permanent = readFlag(ctx.query, 'permanent', false);
+    const remove = permanent ? deleteDocument : trashDocument;
+    const id = await remove(app, await place(ctx), ctx.params.id!);
+    const message = permanent ? 'Document permanently deleted' : 'Document moved to trash';
+    ctx.body = { success: true, data: { id }, message };
+  });
+}
