@@ -1,0 +1,103 @@
+import { ObjectId } from 'bson';
+import type { SortField } from './parse-sort.js';
+
+/** Place of a value's type in the order in which the database sorts mixed values. */
+export const RANK = { empty: 0, null: 1, number: 2, string: 3, object: 4, array: 5, id: 7, boolean: 8, date: 9 } as const;
+export type Rank = (typeof RANK)[keyof typeof RANK];
+
+/** What a document is sorted by: of an array its smallest or largest item; an empty array stands below null, a missing value is null. */
+export type SortKey = { rank: typeof RANK.empty } | { rank: Exclude<Rank, typeof RANK.empty>; value: unknown };
+
+const EMPTY: SortKey = { rank: RANK.empty };
+
+/** The key by which the database sorts a document on one field. Throws on values that a document cannot hold. */
+export function sortKeyOf(document: Record<string, unknown>, { path, direction }: SortField): SortKey {
+  const keys: SortKey[] = [];
+  collectKeys(document, path.split('.'), keys);
+  return keys.reduce((best, key) => (compareKeys(key, best) * direction < 0 ? key : best));
+}
+
+/** Every value that an array on the way contributes is a key of its own; what cannot be followed counts as null. */
+function collectKeys(value: unknown, path: readonly string[], keys: SortKey[]): void {
+  const [part, ...rest] = path;
+  if (part === undefined) {
+    if (!Array.isArray(value)) keys.push(keyOf(value));
+    else if (value.length === 0) keys.push(EMPTY);
+    else keys.push(...value.map(keyOf));
+  } else if (Array.isArray(value)) {
+    if (value.length === 0) keys.push(keyOf(null));
+    for (const item of value) {
+      if (Array.isArray(item)) keys.push(keyOf(null));
+      else collectKeys(item, path, keys);
+    }
+  } else {
+    collectKeys(isObject(value) && Object.hasOwn(value, part) ? value[part] : null, rest, keys);
+  }
+}
+
+function keyOf(value: unknown): SortKey {
+  return { rank: rankOf(value), value: value ?? null } as SortKey;
+}
+
+function rankOf(value: unknown): Rank {
+  if (value === null || value === undefined) return RANK.null;
+  if (typeof value === 'number') return RANK.number;
+  if (typeof value === 'string') return RANK.string;
+  if (typeof value === 'boolean') return RANK.boolean;
+  if (Array.isArray(value)) return RANK.array;
+  if (value instanceof Date) return RANK.date;
+  if (value instanceof ObjectId) return RANK.id;
+  if (isObject(value)) return RANK.object;
+  throw new TypeError(`a document holds a value of unknown type: ${typeof value}`);
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !('_bsontype' in value) && !(value instanceof Date);
+}
+
+function compareKeys(a: SortKey, b: SortKey): number {
+  if (a.rank !== b.rank) return a.rank - b.rank;
+  return 'value' in a && 'value' in b ? compareValues(a.value, b.value) : 0;
+}
+
+/** The database's order between two stored values: by type, then by content; texts by their bytes. */
+export function compareValues(a: unknown, b: unknown): number {
+  const rank = rankOf(a);
+  const difference = rank - rankOf(b);
+  if (difference !== 0) return difference;
+  switch (rank) {
+    case RANK.number:
+    case RANK.boolean:
+    case RANK.date:
+      return Number(a) - Number(b) || Number(Number(a) > Number(b)) - Number(Number(a) < Number(b));
+    case RANK.string:
+      return compareTexts(a as string, b as string);
+    case RANK.id:
+      return compareTexts((a as ObjectId).toHexString(), (b as ObjectId).toHexString());
+    case RANK.array:
+      return compareEntries((a as unknown[]).entries(), (b as unknown[]).entries());
+    case RANK.object:
+      return compareEntries(Object.entries(a as object).values(), Object.entries(b as object).values());
+    default:
+      return 0;
+  }
+}
+
+/** Field by field: type first, then name, then value; what ends first is smaller. */
+function compareEntries(a: Iterator<[number | string, unknown]>, b: Iterator<[number | string, unknown]>): number {
+  for (;;) {
+    const [left, right] = [a.next(), b.next()];
+    if (left.done || right.done) return Number(!left.done) - Number(!right.done);
+    const [leftName, leftValue] = left.value;
+    const [rightName, rightValue] = right.value;
+    const difference =
+      rankOf(leftValue) - rankOf(rightValue) ||
+      compareTexts(String(leftName), String(rightName)) ||
+      compareValues(leftValue, rightValue);
+    if (difference !== 0) return difference;
+  }
+}
+
+function compareTexts(a: string, b: string): number {
+  return a === b ? 0 : Buffer.compare(Buffer.from(a), Buffer.from(b));
+}
