@@ -16,7 +16,9 @@ const FORBIDDEN_PARTS: ReadonlySet<string> = new Set(['__proto__', 'constructor'
 export function isFieldPath(path: string): boolean {
   if (!FIELD_PATH.test(path)) return false;
   const parts = path.split('.');
-  return parts.length <= MAX_PATH_PARTS && parts[0] !== HIDDEN_FIELD && !parts.some((part) => FORBIDDEN_PARTS.has(part));
+  return (
+    parts.length <= MAX_PATH_PARTS && parts[0] !== HIDDEN_FIELD && !parts.some((part) => FORBIDDEN_PARTS.has(part))
+  );
 }
 
 /** What a path points at, or null when an enforced collection has no such field. The path must pass isFieldPath. */

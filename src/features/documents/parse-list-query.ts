@@ -149,7 +149,8 @@ function readPopulate(query: QueryText, collection: Collection): PopulatedPath[]
   return [...named].map((path) => {
     const ref = findRef(collection, path);
     if (ref === null) throw badQuery(`populate: ${quoted(path)} is not a declared Ref field`);
-    if (ref === undefined) throw badQuery(`populate: the schema does not say which collection ${quoted(path)} points into`);
+    if (ref === undefined)
+      throw badQuery(`populate: the schema does not say which collection ${quoted(path)} points into`);
     return { path, ref };
   });
 }

@@ -295,7 +295,9 @@ function join(left: Part, right: Part): Part {
 /** A character in all its cases. */
 function literal(char: string): CharSet {
   const cases = new Set([char, char.toLowerCase(), char.toUpperCase(), char.toUpperCase().toLowerCase()]);
-  return [...cases].flatMap((text) => [...text].map((one): [number, number] => [one.codePointAt(0)!, one.codePointAt(0)!]));
+  return [...cases].flatMap((text) =>
+    [...text].map((one): [number, number] => [one.codePointAt(0)!, one.codePointAt(0)!]),
+  );
 }
 
 /** From one class item to another: with the other case of letters, or anything when the range leaves ASCII. */

@@ -9,7 +9,9 @@ export function requireSafePattern(pattern: string, refuse: (problem: string) =>
   try {
     RE2JS.compile(pattern, RE2JS.CASE_INSENSITIVE);
   } catch {
-    throw refuse('is not a usable pattern: check its brackets and escapes; look-around and back-references are not supported');
+    throw refuse(
+      'is not a usable pattern: check its brackets and escapes; look-around and back-references are not supported',
+    );
   }
   if (isAmbiguous(pattern)) {
     throw refuse(

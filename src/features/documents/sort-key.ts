@@ -2,7 +2,17 @@ import { ObjectId } from 'bson';
 import type { SortField } from './parse-sort.js';
 
 /** Place of a value's type in the order in which the database sorts mixed values. */
-export const RANK = { empty: 0, null: 1, number: 2, string: 3, object: 4, array: 5, id: 7, boolean: 8, date: 9 } as const;
+export const RANK = {
+  empty: 0,
+  null: 1,
+  number: 2,
+  string: 3,
+  object: 4,
+  array: 5,
+  id: 7,
+  boolean: 8,
+  date: 9,
+} as const;
 export type Rank = (typeof RANK)[keyof typeof RANK];
 
 /** What a document is sorted by: of an array its smallest or largest item; an empty array stands below null, a missing value is null. */
