@@ -2,13 +2,14 @@ import { presentCollection } from '../../../src/features/collections/present-col
 import { dropCollection } from '../../../src/features/collections/drop-collection.js';
 import { chooseProject, projectOption } from '../../choose-project.js';
 import { argument, defineCommand } from '../../command.js';
-import { confirmByName, yesOption } from '../../confirm.js';
+import { confirmByName, requireConfirmable, yesOption } from '../../confirm.js';
 
 export default defineCommand({
   details: 'Removes the documents for good, those in the trash too.',
   examples: ['bsvc collection drop posts --project shop', 'bsvc collection drop posts --project shop --yes'],
   parameters: { collection: argument('collection', 'name of the collection'), project: projectOption, yes: yesOption },
   async run(context, { collection, project: named, yes }) {
+    requireConfirmable(context, yes);
     const { app, project } = await chooseProject(context, named);
     await confirmByName(
       context,

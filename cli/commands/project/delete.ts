@@ -3,18 +3,19 @@ import { presentProject } from '../../../src/features/projects/present-project.j
 import { findProject } from '../../../src/features/projects/project-store.js';
 import { projectArgument } from '../../choose-project.js';
 import { defineCommand } from '../../command.js';
-import { confirmByName, yesOption } from '../../confirm.js';
+import { confirmByName, requireConfirmable, yesOption } from '../../confirm.js';
 
 export default defineCommand({
   details: 'Its keys stop working at once. If it is interrupted, run it again: it goes on where it stopped.',
   examples: ['bsvc project delete shop', 'bsvc project delete shop --yes'],
   parameters: { project: projectArgument, yes: yesOption },
   async run(context, input) {
-    // Asked first where nobody can answer; then by the project's name, even when it was named by id.
-    const app = input.yes || context.ask.possible ? await context.app() : null;
-    const name = (app && (await findProject(app, input.project))?.name) ?? input.project;
+    requireConfirmable(context, input.yes);
+    const app = await context.app();
+    // A project half deleted is no longer found, but deleting it again finishes the work.
+    const name = (await findProject(app, input.project))?.name ?? input.project;
     await confirmByName(context, input.yes, `Deletes project ${name} with its collections, documents and keys.`, name);
-    const deleted = presentProject(await deleteProject(await context.app(), input.project));
+    const deleted = presentProject(await deleteProject(app, input.project));
     return { json: deleted, quiet: deleted.id, text: () => `Deleted project ${deleted.name} and everything in it.` };
   },
 });

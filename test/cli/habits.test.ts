@@ -1,0 +1,162 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { COMMANDS } from '../../cli/commands/index.js';
+import type { CommandNode } from '../../cli/command.js';
+import { openCliHome, runCli } from '../helpers/run-cli.js';
+
+function listPaths(nodes: readonly CommandNode[], path: string[] = []): { words: string[]; leaf: boolean }[] {
+  return nodes.flatMap((node) => [
+    { words: [...path, node.name], leaf: !node.commands },
+    ...(node.commands ? listPaths(node.commands, [...path, node.name]) : []),
+  ]);
+}
+
+const PATHS = listPaths(COMMANDS);
+const home = openCliHome();
+afterAll(() => home.remove());
+
+describe('bsvc --help', () => {
+  it('is what bare bsvc prints, with exit 0', async () => {
+    const [bare, asked, word] = await Promise.all([runCli([]), runCli(['--help']), runCli(['help'])]);
+    expect(bare.code).toBe(0);
+    expect(bare.stdout).toMatchSnapshot();
+    expect([asked.stdout, word.stdout]).toEqual([bare.stdout, bare.stdout]);
+  });
+
+  it.each(PATHS)('explains $words with examples', async ({ words }) => {
+    const { code, stdout, stderr } = await runCli([...words, '--help']);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(stdout).toMatch(/\nExamples:\n {2}\$ /);
+    expect(stdout).toMatchSnapshot();
+    expect((await runCli(['help', ...words])).stdout).toBe(stdout);
+  });
+
+  it('gives examples that parse', async () => {
+    for (const { words, leaf } of PATHS.filter((path) => path.leaf)) {
+      const { stdout } = await runCli([...words, '--help']);
+      expect(leaf && stdout.includes(`bsvc ${words[0]}`)).toBe(true);
+    }
+  });
+});
+
+describe('wrong usage is exit 2', () => {
+  it.each([
+    [['projct'], "Unknown command 'projct' (Did you mean project?)"],
+    [['project', 'craete', 'x'], "Unknown command 'craete' (Did you mean create?)"],
+    [['project', 'create', 'x', '--plna', 'pro'], "Unknown option '--plna' (Did you mean --plan?)"],
+    [['project', 'create', 'x', '--plan'], "Option '--plan <plan>' argument missing"],
+    [['project', 'create', 'x', '--plan', 'gold'], 'Allowed choices are free, pro'],
+    [['project', 'create', 'x', 'y'], 'Too many arguments'],
+    [['project', 'create'], 'The argument <name> is missing.'],
+    [['project'], 'A command is missing'],
+    [['key', 'create', '--project', 'x'], 'Add --type publishable or --type secret.'],
+    [['collection', 'list'], 'No project named'],
+    [['collection', 'drop', 'posts', '--project', 'x'], '--yes'],
+    [['collection', 'add', 'posts', '--field', 'title:Strng!'], 'expected a type'],
+    [['collection', 'add', 'posts', '--owner-field', 'x'], '--owner-field needs --rls'],
+    [['collection', 'edit', 'posts', '--project', 'x'], 'Nothing to change'],
+    [['collection', 'rls', 'posts', '--project', 'x'], 'Give either --mode'],
+    [['key', 'rotate', '--project', 'x', '--type', 'secret', '--grace', 'soon'], 'must be a duration'],
+    [['project', 'update', 'x', '--limit', 'mail=lots'], 'name=number'],
+    [['project', 'update', 'x'], 'Nothing to change'],
+    [['data', 'import', 'posts', 'posts.xml', '--project', 'x'], 'Add --format'],
+    [['completion', 'tcsh'], 'choose one of bash, zsh, fish'],
+    [['settings', '--env-file', 'absent.env'], 'there is no such file'],
+    [['serve', '--port', 'http'], 'BSVC_PORT must be a whole number'],
+  ])('%j', async (argv, text) => {
+    const { code, stdout, stderr } = await home.bsvc(argv);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toContain(text);
+  });
+
+  it('says the same as JSON on stderr with --json, and nothing on stdout', async () => {
+    const { code, stdout, stderr } = await home.bsvc(['project', 'create', '--json']);
+    const [line, json] = stderr.trim().split('\n');
+    expect({ code, stdout, line }).toEqual({ code: 2, stdout: '', line: 'bsvc: The argument <name> is missing.' });
+    expect(JSON.parse(json!)).toEqual({ success: false, code: 'USAGE', message: 'The argument <name> is missing.' });
+  });
+
+  it('points at the character of a bad field spec', async () => {
+    const { stderr } = await home.bsvc(['collection', 'add', 'posts', '--field', 'title:Strng!']);
+    expect(stderr).toContain('  title:Strng!\n        ^\n');
+  });
+});
+
+describe('bsvc settings', () => {
+  const dir = join(home.dir, 'settings');
+  beforeAll(() => {
+    mkdirSync(dir);
+    writeFileSync(join(dir, '.env'), 'BSVC_PORT=5001\nBSVC_HOST="0.0.0.0" # all\nBSVC_ADMIN_TOKEN=hush-hush\n');
+    writeFileSync(join(dir, 'other.env'), 'BSVC_PORT=5002\n');
+  });
+  const read = async (argv: string[], env: Record<string, string> = {}) => {
+    const outcome = await runCli(['settings', '--json', ...argv], { cwd: dir, env });
+    const rows = outcome.json<{ env: string; value: unknown; source: string }[]>();
+    return (name: string) => rows.filter((row) => row.env === name).map(({ value, source }) => ({ value, source }))[0];
+  };
+
+  it('takes flag before environment before env file before default', async () => {
+    const fromFile = await read([]);
+    expect(fromFile('BSVC_PORT')).toEqual({ value: 5001, source: '.env' });
+    expect(fromFile('BSVC_HOST')).toEqual({ value: '0.0.0.0', source: '.env' });
+    expect(fromFile('BSVC_LOG_LEVEL')).toEqual({ value: 'info', source: 'default' });
+    expect((await read([], { BSVC_PORT: '5003' }))('BSVC_PORT')).toEqual({ value: 5003, source: 'environment' });
+    const named = await read(['--env-file', 'other.env']);
+    expect(named('BSVC_PORT')).toEqual({ value: 5002, source: 'other.env' });
+    expect(named('BSVC_HOST')).toEqual({ value: '127.0.0.1', source: 'default' });
+    const flagged = await read(['--data-dir', 'here'], { BSVC_DATA_DIR: '/elsewhere' });
+    expect(flagged('BSVC_DATA_DIR')).toEqual({ value: join(dir, 'here'), source: 'flag' });
+  });
+
+  it('masks secrets in every form of output', async () => {
+    for (const form of [[], ['--json'], ['--quiet']]) {
+      const { stdout } = await runCli(['settings', ...form], { cwd: dir, env: { MONGODB_URI: 'mongodb://u:pw@h/x' } });
+      expect(stdout).not.toMatch(/hush|u:pw/);
+      expect(stdout).toContain('*****');
+    }
+  });
+
+  it('names every wrong setting at once', async () => {
+    const { code, stderr } = await runCli(['settings'], {
+      cwd: dir,
+      env: { BSVC_PORT: '99999', BSVC_DURABILITY: 'none', MONGODB_URI: 'mysql://u:pw@h' },
+    });
+    expect(code).toBe(2);
+    expect(stderr).toMatch(/MONGODB_URI must start with.*BSVC_DURABILITY must be one of.*BSVC_PORT must be/s);
+    expect(stderr).not.toContain('u:pw');
+  });
+});
+
+describe('colour and tables', () => {
+  it('are for terminals: columns of plain text elsewhere', async () => {
+    const plain = await runCli(['settings']);
+    expect(plain.stdout).not.toMatch(/[\u001b│]/);
+    const drawn = await runCli(['settings'], { terminal: true });
+    expect(drawn.stdout).toMatch(/\u001b\[.*│/s);
+  });
+
+  it.each([
+    [['settings', '--no-color'], {}],
+    [['settings'], { NO_COLOR: '1' }],
+    [['settings'], { TERM: 'dumb' }],
+  ])('%j with %j has no colour at a terminal', async (argv, env) => {
+    const { stdout, stderr } = await runCli(argv, { terminal: true, env });
+    expect(stdout + stderr).not.toContain('\u001b');
+    expect(stdout).toContain('│');
+  });
+
+  it('marks errors in colour at a terminal only', async () => {
+    expect((await runCli(['nothing'], { terminal: true })).stderr).toContain('\u001b[31m');
+    expect((await runCli(['nothing'])).stderr).not.toContain('\u001b');
+  });
+});
+
+describe('bsvc completion', () => {
+  it.each(['bash', 'zsh', 'fish'])('prints a script for %s that knows every command', async (shell) => {
+    const { code, stdout } = await runCli(['completion', shell]);
+    expect(code).toBe(0);
+    for (const { words } of PATHS) expect(stdout).toContain(words.at(-1));
+    expect(stdout).toContain('if-not-exists');
+  });
+});

@@ -1,0 +1,64 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { PassThrough, Readable } from 'node:stream';
+import { run } from '../../cli/run.js';
+
+export interface CliOutcome {
+  code: number;
+  stdout: string;
+  stderr: string;
+  /** stdout as the one JSON value it must be. */
+  json<T = Record<string, never>>(): T;
+}
+
+export interface CliOptions {
+  env?: Record<string, string>;
+  cwd?: string;
+  stdin?: string;
+  /** stdout and stderr pretend to be a terminal. stdin does not: prompts are tested on a real one. */
+  terminal?: boolean;
+  stop?: AbortSignal;
+}
+
+/** Runs a command line in this process, on the streams and the environment given here and nothing else. */
+export async function runCli(argv: string[], options: CliOptions = {}): Promise<CliOutcome> {
+  const stdout = collect(options.terminal);
+  const stderr = collect(options.terminal);
+  const code = await run(argv, {
+    stdin: Readable.from(options.stdin === undefined ? [] : [Buffer.from(options.stdin)]),
+    stdout: stdout.stream,
+    stderr: stderr.stream,
+    env: options.env ?? {},
+    cwd: options.cwd ?? process.cwd(),
+    stop: options.stop ?? new AbortController().signal,
+  });
+  return {
+    code,
+    stdout: stdout.text(),
+    stderr: stderr.text(),
+    json: <T>() => JSON.parse(stdout.text()) as T,
+  };
+}
+
+/** A fresh directory, and a runner that keeps its data there; `remove` at the end. */
+export function openCliHome(): {
+  dir: string;
+  bsvc(argv: string[], options?: CliOptions): Promise<CliOutcome>;
+  remove(): void;
+} {
+  const dir = mkdtempSync(join(tmpdir(), 'bsvc-cli-'));
+  const env = { BSVC_DATA_DIR: join(dir, 'data') };
+  return {
+    dir,
+    bsvc: (argv, options = {}) => runCli(argv, { cwd: dir, ...options, env: { ...env, ...options.env } }),
+    remove: () => rmSync(dir, { recursive: true, force: true }),
+  };
+}
+
+function collect(isTTY = false): { stream: PassThrough & { isTTY: boolean }; text(): string } {
+  const chunks: Buffer[] = [];
+  const stream = Object.assign(new PassThrough(), { isTTY });
+  stream.on('data', (chunk: Buffer) => chunks.push(chunk));
+  return { stream, text: () => Buffer.concat(chunks).toString('utf8') };
+}
