@@ -1,10 +1,12 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
+import { isDuplicateKey } from '../../platform/database.js';
 import { checkIndexSpecs } from './check-index-specs.js';
 import { checkRls } from './check-rls.js';
 import { documentsName, type Collection } from './collection.js';
 import { collectionStore, forgetCollection, requireStoredCollection } from './collection-store.js';
 import { applyIndexes, documentIndexes } from './document-indexes.js';
+import { findDuplicates } from './find-duplicates.js';
 import { checkUsersContract } from './users-collection.js';
 
 export type CollectionSettings = Pick<Collection, 'mode' | 'fields' | 'rls' | 'indexes'>;
@@ -12,6 +14,7 @@ export type CollectionSettings = Pick<Collection, 'mode' | 'fields' | 'rls' | 'i
 /**
  * Changes a collection's settings by compare-and-swap on its version: two changes at once both take effect, in some order.
  * New indexes exist before the record asks for them and old ones go after, so a crash in between costs nothing but an index too many.
+ * 409 with the values that stand in the way when stored documents keep a field from being unique; then nothing has changed.
  */
 export async function changeCollection(
   app: App,
@@ -25,7 +28,7 @@ export async function changeCollection(
     checkRls(changed);
     checkIndexSpecs(changed);
     checkUsersContract(changed);
-    await app.db.collection(documentsName(changed)).createIndexes(documentIndexes(changed));
+    await buildIndexes(app, current, changed);
     const { mode, fields, rls, indexes } = changed;
     const saved = (await collectionStore(app).findOneAndUpdate(
       { _id: current._id, version: current.version, state: 'active' },
@@ -36,5 +39,15 @@ export async function changeCollection(
     forgetCollection(app, saved);
     await applyIndexes(app, saved);
     return saved;
+  }
+}
+
+async function buildIndexes(app: App, current: Collection, changed: Collection): Promise<void> {
+  try {
+    await app.db.collection(documentsName(changed)).createIndexes(documentIndexes(changed));
+  } catch (error) {
+    if (!isDuplicateKey(error)) throw error;
+    await applyIndexes(app, current);
+    throw (await findDuplicates(app, changed)) ?? error;
   }
 }
