@@ -64,6 +64,9 @@ export const readDeclarations = compileReader<CollectionDeclaration[]>({
   $defs: FIELD_DEFS,
 });
 
+/** As readDeclarations, for one collection. */
+export const readDeclaration = compileReader<CollectionDeclaration>({ ...DECLARATION_SCHEMA, $defs: FIELD_DEFS });
+
 /** The declaration that would register this collection again. */
 export function declareCollection({ name, mode, fields, rls, indexes }: Collection): Required<CollectionDeclaration> {
   return { name, mode, fields, rls, indexes };

@@ -1,8 +1,10 @@
 import type { App } from '../../app.js';
 import { AppError } from '../../errors.js';
-import { documentsName, type Collection } from '../collections/collection.js';
-import { visibleDocuments, type StoredDocument } from './document.js';
+import type { Collection } from '../collections/collection.js';
+import { visibleDocuments } from './document.js';
+import { documentStore } from './document-store.js';
 import { readImportedDocument } from './imported-document.js';
+import { presentDocument } from './present-document.js';
 
 const MAX_EXAMPLES = 20;
 
@@ -18,11 +20,10 @@ export async function checkStoredDocuments(app: App, collection: Collection, sto
   const report: FitReport = { checked: 0, misfits: 0, examples: [] };
   const now = app.clock.now();
   const seen = new Map(collection.fields.filter((field) => field.unique).map(({ name }) => [name, new Set<string>()]));
-  const store = app.db.collection<StoredDocument>(documentsName(collection));
-  for await (const document of store.find(visibleDocuments())) {
+  for await (const document of documentStore(app, collection).find(visibleDocuments())) {
     stop.throwIfAborted();
     // As JSON, which is how a client would send it back.
-    const value = JSON.parse(JSON.stringify(document)) as Record<string, unknown>;
+    const value = JSON.parse(JSON.stringify(presentDocument(document))) as Record<string, unknown>;
     const message = findMisfit(collection, value, now) ?? findRepeat(seen, value);
     report.checked++;
     if (message === null) continue;

@@ -27,6 +27,34 @@ export async function insertDocumentRecord(
   }
 }
 
+/** Stores those documents that can be stored, each for itself; answers for the others, by position, why not. */
+export async function insertEachRecord(
+  app: Database,
+  collection: Collection,
+  documents: readonly StoredDocument[],
+): Promise<Map<number, string>> {
+  try {
+    await documentStore(app, collection).insertMany(documents, { ordered: false });
+    return new Map();
+  } catch (error) {
+    const refusals = (error as { writeErrors?: WriteRefusal | WriteRefusal[] }).writeErrors;
+    if (!isDuplicateKey(error) || refusals === undefined) throw error;
+    return new Map([refusals].flat().map((refusal) => [refusal.index, explainRefusal(refusal)]));
+  }
+}
+
+interface WriteRefusal {
+  index: number;
+  code: number;
+  errmsg?: string;
+}
+
+function explainRefusal({ code, errmsg = '' }: WriteRefusal): string {
+  if (code !== DUPLICATE_KEY) return 'the database refused it';
+  const field = duplicateField(errmsg);
+  return field === '_id' ? 'there is a document with this _id already' : `${field} must be unique: the value is taken`;
+}
+
 /** Stores documents that nobody can see yet; their unique values are taken from now on. On 409 some of them may be there: remove them by id. */
 export async function insertPendingRecords(
   app: Database,
@@ -115,6 +143,7 @@ export async function removeTrashedRecords(
 /** A dotted path of an update leads through a stored value that is not an object. */
 export class PathBlocked extends Error {}
 
+const DUPLICATE_KEY = 11_000;
 const PATH_NOT_VIABLE = 28;
 const TOO_LARGE = new Set([10_334, 17_419, 17_420]);
 
@@ -129,8 +158,13 @@ function translate(error: unknown): unknown {
 }
 
 function duplicateValue(error: Error & { keyPattern?: Record<string, unknown> }): AppError {
-  const field =
-    Object.keys(error.keyPattern ?? {})[0] ?? /index: (?:unique_)?(\S+) dup key/.exec(error.message)?.[1] ?? '_id';
+  const field = Object.keys(error.keyPattern ?? {})[0] ?? duplicateField(error.message);
   const message = `Duplicate value: another document has the same ${field}`;
   return conflict('DUPLICATE_VALUE', message, { details: [{ field, rule: 'unique', message }], cause: error });
+}
+
+/** The field in the text of a duplicate key error, which is all that errors of bulk writes carry: our unique indexes are named after their field. */
+function duplicateField(text: string): string {
+  const index = /index: (\S+) dup key/.exec(text)?.[1] ?? '';
+  return index.startsWith('unique_') ? index.slice('unique_'.length) : '_id';
 }

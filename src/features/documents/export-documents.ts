@@ -1,6 +1,7 @@
 import type { App } from '../../app.js';
-import { documentsName, type Collection } from '../collections/collection.js';
-import { visibleDocuments, type StoredDocument } from './document.js';
+import type { Collection } from '../collections/collection.js';
+import { visibleDocuments } from './document.js';
+import { documentStore } from './document-store.js';
 import { presentDocument, type PresentedDocument } from './present-document.js';
 
 const BATCH_SIZE = 500;
@@ -11,8 +12,8 @@ export async function* exportDocuments(
   collection: Collection,
   options: { includeDeleted: boolean },
 ): AsyncGenerator<PresentedDocument> {
-  const store = app.db.collection<StoredDocument>(documentsName(collection));
-  const cursor = store.find(visibleDocuments(options.includeDeleted)).sort({ _id: 1 }).batchSize(BATCH_SIZE);
+  const visible = visibleDocuments(options.includeDeleted);
+  const cursor = documentStore(app, collection).find(visible).sort({ _id: 1 }).batchSize(BATCH_SIZE);
   for await (const document of cursor) {
     const presented = presentDocument(document);
     if (collection.name === 'users') delete presented.password;

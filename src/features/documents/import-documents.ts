@@ -1,8 +1,8 @@
 import type { App } from '../../app.js';
 import { AppError, forbidden } from '../../errors.js';
-import { isDuplicateKey } from '../../platform/database.js';
-import { documentsName, type Collection } from '../collections/collection.js';
+import type { Collection } from '../collections/collection.js';
 import type { StoredDocument } from './document.js';
+import { insertEachRecord } from './document-store.js';
 import { readImportedDocument } from './imported-document.js';
 
 export interface ImportOutcome {
@@ -35,7 +35,7 @@ export async function importDocuments(
     }
   });
   if (accepted.length === 0) return { inserted: 0, rejected };
-  const refusals = await insertEach(
+  const refusals = await insertEachRecord(
     app,
     collection,
     accepted.map(({ document }) => document),
@@ -43,28 +43,4 @@ export async function importDocuments(
   for (const [position, message] of refusals) rejected.push({ index: accepted[position]!.index, message });
   rejected.sort((a, b) => a.index - b.index);
   return { inserted: accepted.length - refusals.size, rejected };
-}
-
-/** Inserts what can be inserted; answers the texts for those that could not, by position. */
-async function insertEach(app: App, collection: Collection, documents: StoredDocument[]): Promise<Map<number, string>> {
-  try {
-    await app.db.collection<StoredDocument>(documentsName(collection)).insertMany(documents, { ordered: false });
-    return new Map();
-  } catch (error) {
-    const refusals = (error as { writeErrors?: WriteRefusal | WriteRefusal[] }).writeErrors;
-    if (!isDuplicateKey(error) || refusals === undefined) throw error;
-    return new Map([refusals].flat().map((refusal) => [refusal.index, explainRefusal(refusal)]));
-  }
-}
-
-interface WriteRefusal {
-  index: number;
-  code: number;
-  errmsg?: string;
-}
-
-function explainRefusal({ code, errmsg = '' }: WriteRefusal): string {
-  if (code !== 11_000) return 'the database refused it';
-  const field = /index: (?:unique_)?(\S+) dup key/.exec(errmsg)?.[1] ?? 'a unique field';
-  return field === '_id_' ? 'there is a document with this _id already' : `${field} must be unique: the value is taken`;
 }
