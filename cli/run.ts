@@ -32,7 +32,7 @@ export async function run(argv: readonly string[], io: Io): Promise<number> {
 }
 
 /** The commander tree of all names, with the options and arguments of `loaded` at `path`. */
-export function buildProgram(io: Io, path: readonly CommandNode[], loaded: LoadedCommand | null): Program {
+export function buildProgram(path: readonly CommandNode[], loaded: LoadedCommand | null): Program {
   const program = new Command('bsvc')
     .description('A self-hosted backend for applications: documents, accounts, files, mail and webhooks.')
     .version(VERSION, '--version', 'print the version')
@@ -45,8 +45,7 @@ export function buildProgram(io: Io, path: readonly CommandNode[], loaded: Loade
     .helpOption('-h, --help', 'show this help')
     .helpCommand(false)
     .exitOverride()
-    .configureHelp({ showGlobalOptions: true, helpWidth: 100 })
-    .configureOutput({ writeOut: (text) => void io.stdout.write(text), writeErr: () => undefined });
+    .configureHelp({ showGlobalOptions: true, helpWidth: 100 });
   program.addHelpText('after', presentExamples(ROOT_EXAMPLES));
   const built: Program = { program, selected: null };
   addNodes(program, COMMANDS, path, loaded, built);
@@ -88,7 +87,8 @@ async function dispatch(argv: readonly string[], io: Io, pipe: AbortSignal): Pro
   const path = findPath(argv);
   const leaf = path.at(-1);
   const loaded = leaf?.load ? (await leaf.load()).default : null;
-  const built = buildProgram(io, path, loaded);
+  const built = buildProgram(path, loaded);
+  captureOutput(built.program, io);
   if (argv.length === 0) {
     built.program.outputHelp();
     return EXIT.done;
@@ -102,6 +102,12 @@ async function dispatch(argv: readonly string[], io: Io, pipe: AbortSignal): Pro
   }
   if (!loaded || !built.selected) throw new UsageError(`No command given. ${seeHelp(path)}`);
   return execute(loaded, built, io, AbortSignal.any([io.stop, pipe]));
+}
+
+/** Every command of the tree writes help to our stdout; what is wrong is told by us. */
+function captureOutput(command: Command, io: Io): void {
+  command.configureOutput({ writeOut: (text) => void io.stdout.write(text), writeErr: () => undefined });
+  for (const child of command.commands) captureOutput(child, io);
 }
 
 async function execute(
