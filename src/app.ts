@@ -5,6 +5,7 @@ import { openDatabase, type Database } from './platform/database.js';
 import { openJobQueue, type JobQueue } from './platform/jobs/job-queue.js';
 import type { Logger } from './platform/logger.js';
 import { readOrCreateMasterKey } from './platform/master-key.js';
+import { openPasswords, type Passwords } from './platform/password.js';
 import { openSecretBox, type SecretBox } from './platform/secret-box.js';
 
 /** The connected dependencies that use cases take as their first argument. */
@@ -16,6 +17,7 @@ export interface App {
   readonly cache: Cache;
   readonly jobs: JobQueue;
   readonly secrets: SecretBox;
+  readonly passwords: Passwords;
   /** Closes what openApp opened, in reverse order; safe to call twice. */
   close(): Promise<void>;
 }
@@ -33,6 +35,7 @@ export async function openApp(config: Config, log: Logger, clock: Clock = system
     cache: openCache(),
     jobs: openJobQueue(db, clock),
     secrets,
+    passwords: openPasswords(config.bcryptCost),
     close: () => (closing ??= db.close()),
   };
 }

@@ -51,6 +51,12 @@ const text: Reader<string> = (value) => value;
 const duration: Reader<number> = parseDuration;
 const bytes: Reader<number> = parseBytes;
 
+const lifetime: Reader<number> = (value) => {
+  const ms = parseDuration(value);
+  if (ms < 1000) throw new Error('must be at least 1s');
+  return ms;
+};
+
 const flag: Reader<boolean> = (value) => {
   if (['true', '1', 'yes', 'on'].includes(value.toLowerCase())) return true;
   if (['false', '0', 'no', 'off'].includes(value.toLowerCase())) return false;
@@ -134,6 +140,28 @@ export const SETTINGS = {
       secret: true,
       defaultText: 'generated into the data directory; required with `MONGODB_URI`',
     },
+  ),
+  accessTokenTtlMs: setting('BSVC_ACCESS_TOKEN_TTL', lifetime, 15 * 60_000, 'how long an access token works', {
+    defaultText: '15m',
+  }),
+  refreshTokenTtlMs: setting(
+    'BSVC_REFRESH_TOKEN_TTL',
+    lifetime,
+    7 * 86_400_000,
+    'how long a session lasts after its last refresh',
+    { defaultText: '7d' },
+  ),
+  bcryptCost: setting(
+    'BSVC_BCRYPT_COST',
+    wholeNumber(4, 15),
+    10,
+    'work factor of stored passwords: one more doubles it',
+  ),
+  crossSiteCookies: setting(
+    'BSVC_CROSS_SITE_COOKIES',
+    flag,
+    false,
+    'let pages of other sites use the refresh cookie (SameSite=None); needs an https BSVC_PUBLIC_URL',
   ),
   trashDays: setting('BSVC_TRASH_DAYS', wholeNumber(0, 36_500), 30, 'days a trashed document is kept'),
   maxFileBytes: setting(
