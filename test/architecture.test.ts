@@ -56,10 +56,10 @@ const FEATURE_ROWS = [
   ['projects', 'health'],
   ['plans', 'collections'],
   ['access'],
-  ['webhooks'],
+  ['webhooks', 'mail'],
   ['documents'],
   ['users'],
-  ['files', 'mail'],
+  ['files'],
   ['operators'],
 ];
 

@@ -1,24 +1,38 @@
 import type { Clock } from '../clock.js';
-import { isDuplicateKey, type Database } from '../database.js';
+import { isDuplicateKey, type Database, type Store } from '../database.js';
+import type { SecretBox } from '../secret-box.js';
 import type { MailProvider, OutgoingMail } from './mail-provider.js';
 
 export const MAIL_OUTBOX = 'mail_outbox';
 
-/** A message kept instead of sent: what the default provider does, for development and for `bsvc mail outbox`. */
-export interface OutboxMessage extends OutgoingMail {
+/** A message kept instead of sent: what the default provider does, for development and for `bsvc mail outbox`. Sealed, as mails carry codes that open accounts. */
+interface StoredMessage {
   /** The idempotency key it was handed over with. */
   _id: string;
+  to: string[];
+  sealed: string;
   createdAt: Date;
 }
 
-export function openOutbox(db: Database, clock: Clock): MailProvider {
+export interface OutboxMessage extends OutgoingMail {
+  id: string;
+  createdAt: Date;
+}
+
+const outboxStore = (db: Database): Store<StoredMessage> => db.collection<StoredMessage>(MAIL_OUTBOX);
+const sealContext = (id: string): string => `mail-outbox:${id}`;
+
+export function openOutbox(db: Database, clock: Clock, box: Pick<SecretBox, 'seal'>): MailProvider {
   return {
     name: 'outbox',
     async send(mail, idempotencyKey) {
       try {
-        await db
-          .collection<OutboxMessage>(MAIL_OUTBOX)
-          .insertOne({ _id: idempotencyKey, ...mail, createdAt: new Date(clock.now()) });
+        await outboxStore(db).insertOne({
+          _id: idempotencyKey,
+          to: mail.to,
+          sealed: box.seal(JSON.stringify(mail), sealContext(idempotencyKey)),
+          createdAt: new Date(clock.now()),
+        });
       } catch (error) {
         if (!isDuplicateKey(error)) throw error;
       }
@@ -26,4 +40,21 @@ export function openOutbox(db: Database, clock: Clock): MailProvider {
     },
     findStatus: () => Promise.resolve({ lastEvent: 'delivered', raw: null }),
   };
+}
+
+/** The kept messages, newest first; only those to one address when `to` is given. */
+export async function listOutbox(
+  app: { db: Database; secrets: Pick<SecretBox, 'open'> },
+  options: { to?: string; limit?: number } = {},
+): Promise<OutboxMessage[]> {
+  const stored = (await outboxStore(app.db)
+    .find(options.to === undefined ? {} : { to: options.to })
+    .sort({ createdAt: -1, _id: -1 })
+    .limit(options.limit ?? 50)
+    .toArray()) as StoredMessage[];
+  return stored.map(({ _id, sealed, createdAt }) => ({
+    id: _id,
+    createdAt,
+    ...(JSON.parse(app.secrets.open(sealed, sealContext(_id))) as OutgoingMail),
+  }));
 }
