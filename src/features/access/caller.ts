@@ -4,7 +4,8 @@ import type { ApiKey, Project } from '../projects/project.js';
 export type Bearer =
   | { state: 'absent' }
   | { state: 'invalid'; code: 'TOKEN_INVALID' | 'TOKEN_EXPIRED' }
-  | { state: 'user'; userId: string };
+  /** `session` is the one that the token came from, if any. */
+  | { state: 'user'; userId: string; session?: string | null };
 
 /** Who asks: the project its key names, the key, and the end user its bearer names. */
 export interface Caller {

@@ -3,7 +3,7 @@ import type { App } from '../../app.js';
 import { forbidden, unauthenticated } from '../../errors.js';
 import { withdrawOrigin } from '../../http/allow-origins.js';
 import { hashKey, isKeyForm, isLiveKey } from '../projects/api-key.js';
-import type { ApiKey, Project } from '../projects/project.js';
+import { KEY_PREFIX, type ApiKey, type Project } from '../projects/project.js';
 import { projectStore } from '../projects/project-store.js';
 import { admitsOrigin } from './admits-origin.js';
 import type { Caller } from './caller.js';
@@ -17,24 +17,38 @@ interface KeyOwner {
 /** Guard: settles whose request this is (`callerOf(ctx)`). 401 without a live key, 403 for an origin off the allowlist (decisions.md 1, 2). */
 export function requireKey(app: App): Middleware {
   return async (ctx, next) => {
-    const value = ctx.get('x-api-key');
-    if (!isKeyForm(value))
-      throw unauthenticated('API_KEY_MISSING', 'Send the project’s API key in the header x-api-key');
-    const hash = hashKey(value);
-    const owner =
-      app.cache.peek<KeyOwner>('callers', hash) ??
-      (await app.cache.read('callers', hash, () => findKeyOwner(app, hash)));
-    if (!owner || !isLiveKey(owner.key, app.clock.now())) {
-      throw unauthenticated('API_KEY_INVALID', 'The API key is unknown, revoked or expired');
-    }
-    requireAdmittedOrigin(ctx, owner);
-    ctx.state.caller = {
-      project: owner.project,
-      key: owner.key,
-      bearer: readBearer(app, owner.project, ctx.get('authorization')),
-    } satisfies Caller;
+    await settleCaller(app, ctx, ctx.get('x-api-key'));
     return next();
   };
+}
+
+/** Guard for pages that a browser opens by itself (rest-api.md 5.3): the key comes as `?key=`, publishable only, and is gone from the query afterwards. */
+export function requireQueryKey(app: App): Middleware {
+  return async (ctx, next) => {
+    const { key, ...query } = ctx.query;
+    ctx.query = query;
+    const value = typeof key === 'string' ? key : '';
+    if (!value.startsWith(KEY_PREFIX.publishable))
+      throw unauthenticated('API_KEY_MISSING', 'Send the project’s publishable key as the query parameter key');
+    await settleCaller(app, ctx, value);
+    return next();
+  };
+}
+
+async function settleCaller(app: App, ctx: Context, value: string): Promise<void> {
+  if (!isKeyForm(value)) throw unauthenticated('API_KEY_MISSING', 'Send the project’s API key in the header x-api-key');
+  const hash = hashKey(value);
+  const owner =
+    app.cache.peek<KeyOwner>('callers', hash) ?? (await app.cache.read('callers', hash, () => findKeyOwner(app, hash)));
+  if (!owner || !isLiveKey(owner.key, app.clock.now())) {
+    throw unauthenticated('API_KEY_INVALID', 'The API key is unknown, revoked or expired');
+  }
+  requireAdmittedOrigin(ctx, owner);
+  ctx.state.caller = {
+    project: owner.project,
+    key: owner.key,
+    bearer: await readBearer(app, owner.project, ctx.get('authorization')),
+  } satisfies Caller;
 }
 
 /** Guard after requireKey: 403 SECRET_KEY_REQUIRED for a publishable key. */

@@ -22,6 +22,8 @@ export interface TokenSecret {
   kid: string;
   sealed: string;
   createdAt: Date;
+  /** After this moment what it signed counts no more: set by rotation. Absent = still in use. */
+  expiresAt?: Date;
 }
 
 export interface Project {

@@ -22,7 +22,7 @@ interface PreparedKeys {
 /** The key that a `kid` names, or null. Opened once per process and secret: `kid`s are unique and their secrets never change. */
 export function findTokenKey(app: App, project: Project, kid: string): TokenKey | null {
   const secret = project.tokenSecrets.find((candidate) => candidate.kid === kid);
-  if (!secret) return null;
+  if (!secret || !isLive(secret, app.clock.now())) return null;
   const kept = app.cache.peek<PreparedKeys>('token-keys', project._id.toHexString());
   const known = kept?.byKid.get(kid);
   if (known) return known;
@@ -39,6 +39,11 @@ export function requireSigningKey(app: App, project: Project): { kid: string; ke
   const key = newest && findTokenKey(app, project, newest.kid);
   if (!key) throw new Error(`project ${project._id.toHexString()} has no token secret`);
   return { kid: newest.kid, key };
+}
+
+/** Rotation lets an older secret verify for a while, so that nobody is signed out by it. */
+export function isLive(secret: TokenSecret, nowMs: number): boolean {
+  return secret.expiresAt === undefined || secret.expiresAt.getTime() > nowMs;
 }
 
 const sealContext = (projectId: ObjectId): string => `project:${projectId.toHexString()}:token-secret`;
