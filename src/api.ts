@@ -2,6 +2,7 @@ import Koa from 'koa';
 import type { App } from './app.js';
 import { documentRoutes } from './features/documents/routes.js';
 import { schemaRoutes } from './features/documents/schema-routes.js';
+import { userRoutes } from './features/users/routes.js';
 import { healthRoutes } from './features/health/routes.js';
 import { accessLog } from './http/access-log.js';
 import { allowOrigins } from './http/allow-origins.js';
@@ -10,7 +11,7 @@ import { dispatch, type RouteGroup } from './http/routes.js';
 import { writeErrors } from './http/write-errors.js';
 
 /** Every route of the service, feature by feature. */
-export const ROUTES: readonly ((app: App) => RouteGroup)[] = [documentRoutes, schemaRoutes, healthRoutes];
+export const ROUTES: readonly ((app: App) => RouteGroup)[] = [documentRoutes, schemaRoutes, userRoutes, healthRoutes];
 
 /** The HTTP API as a Koa application; the order of what follows is the order in which a request meets it. */
 export function createApi(app: App): Koa {

@@ -2,6 +2,12 @@ import type { Migration } from './migration.js';
 import { createSystemCollections } from './001-create-system-collections.js';
 import { createJobIndexes } from './002-create-job-indexes.js';
 import { expireIdempotencyKeys } from './003-expire-idempotency-keys.js';
+import { createUserCollections } from './006-create-user-collections.js';
 
 /** Numbered one-way changes of stored data, in order. A released one is never edited. */
-export const MIGRATIONS: readonly Migration[] = [createSystemCollections, createJobIndexes, expireIdempotencyKeys];
+export const MIGRATIONS: readonly Migration[] = [
+  createSystemCollections,
+  createJobIndexes,
+  expireIdempotencyKeys,
+  createUserCollections,
+];

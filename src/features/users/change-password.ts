@@ -1,0 +1,39 @@
+import type { App } from '../../app.js';
+import { conflict, unauthenticated } from '../../errors.js';
+import { HIDDEN_FIELD } from '../collections/field.js';
+import type { Project } from '../projects/project.js';
+import { loginLock } from './login-lock.js';
+import { storePassword } from './store-password.js';
+import type { User } from './user.js';
+
+export interface PasswordChangeInput {
+  currentPassword: string;
+  newPassword: string;
+}
+
+/**
+ * Changes the signed-in user's password and ends all its other sessions. 401 INVALID_CREDENTIALS for a wrong current one, which counts towards the lock
+ * like a failed sign-in.
+ */
+export async function changePassword(
+  app: App,
+  project: Project,
+  user: User,
+  input: PasswordChangeInput,
+  from: { ip: string; session: string | null },
+): Promise<void> {
+  const lock = loginLock(app, project._id, user.email, from.ip);
+  await lock.refuseLocked();
+  const passwordHash = await app.passwords.inTurn(project._id.toHexString(), async (bcrypt) => {
+    await lock.refuseLocked();
+    if (await bcrypt.matches(input.currentPassword, user[HIDDEN_FIELD].passwordHash)) {
+      return bcrypt.hash(input.newPassword);
+    }
+    await lock.countFailure();
+    throw unauthenticated('INVALID_CREDENTIALS', 'The current password is not right');
+  });
+  await lock.clear();
+  const over = user[HIDDEN_FIELD].passwordHash;
+  if (!(await storePassword(app, project, user, { passwordHash, over, keepSession: from.session })))
+    throw conflict('CHANGED_MEANWHILE', 'The account was changed at the same time: please try again');
+}

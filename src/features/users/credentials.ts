@@ -1,0 +1,66 @@
+import { MAX_PASSWORD_BYTES } from '../../platform/password.js';
+import { isJsonObject } from '../collections/field-type.js';
+import { refuseHostileValue } from '../documents/hostile-keys.js';
+import { Problems } from '../documents/problems.js';
+import { invalid } from '../../errors.js';
+
+const MAX_EMAIL_CHARACTERS = 254;
+const MAX_LOCAL_CHARACTERS = 64;
+const MIN_PASSWORD_BYTES = 6;
+
+// ASCII only, so that no two addresses look alike; a domain of another script has its xn-- form.
+const LOCAL = /^[a-z0-9!#$%&'*+/=?^_`{|}~-]+(\.[a-z0-9!#$%&'*+/=?^_`{|}~-]+)*$/;
+const DOMAIN = /^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
+
+/** The stored form of an address (decisions.md 2): trimmed, A-Z lower-cased. Says nothing about its being one. */
+export function normaliseEmail(text: string): string {
+  // Not toLowerCase(), which would turn some other scripts' letters into ASCII ones.
+  return text.trim().replace(/[A-Z]/g, (letter) => letter.toLowerCase());
+}
+
+/** Whether a normalised text has the form of an e-mail address. */
+export function isEmail(text: string): boolean {
+  if (text.length > MAX_EMAIL_CHARACTERS) return false;
+  const at = text.lastIndexOf('@');
+  return at > 0 && at <= MAX_LOCAL_CHARACTERS && LOCAL.test(text.slice(0, at)) && DOMAIN.test(text.slice(at + 1));
+}
+
+/** Notes what keeps a text from being a new password: its size in bytes of UTF-8 (decisions.md 2). */
+export function checkNewPassword(password: string, problems: Problems, field: string): void {
+  const bytes = Buffer.byteLength(password);
+  if (bytes < MIN_PASSWORD_BYTES) problems.add('length', `must have at least ${MIN_PASSWORD_BYTES} bytes`, field);
+  else if (bytes > MAX_PASSWORD_BYTES) problems.add('length', `must have at most ${MAX_PASSWORD_BYTES} bytes`, field);
+}
+
+export type TextField = 'email' | 'password' | 'currentPassword' | 'newPassword' | 'otp' | 'rtCode';
+
+/**
+ * Exactly these fields of a body, each a non-empty text; others are ignored. `email` comes normalised. Throws one 400 that lists what is missing,
+ * of another type or longer than it can be.
+ */
+export function readTexts<const Name extends TextField>(body: unknown, names: readonly Name[]): Record<Name, string> {
+  if (!isJsonObject(body)) throw invalid('INVALID_BODY', 'The body must be a JSON object');
+  const problems = new Problems();
+  const texts = {} as Record<Name, string>;
+  for (const name of names) {
+    const value = Object.hasOwn(body, name) ? body[name] : undefined;
+    if (value === undefined || value === null || value === '') problems.add('required', 'is required', name);
+    else if (typeof value !== 'string') problems.add('type', 'must be a String', name);
+    else {
+      refuseHostileValue(value);
+      texts[name] = name === 'email' ? normaliseEmail(value) : value;
+      checkLength(name, texts[name], problems);
+    }
+  }
+  problems.throwIfAny();
+  return texts;
+}
+
+function checkLength(name: TextField, text: string, problems: Problems): void {
+  if (name === 'newPassword') checkNewPassword(text, problems, name);
+  else if (name === 'email') {
+    if (text.length > MAX_EMAIL_CHARACTERS)
+      problems.add('length', `must have at most ${MAX_EMAIL_CHARACTERS} characters`, name);
+  } else if (Buffer.byteLength(text) > MAX_PASSWORD_BYTES)
+    problems.add('length', `must have at most ${MAX_PASSWORD_BYTES} bytes`, name);
+}

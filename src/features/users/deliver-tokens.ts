@@ -1,0 +1,72 @@
+import type { Context } from 'koa';
+import type { App } from '../../app.js';
+import type { Project } from '../projects/project.js';
+import type { Tokens } from './open-session.js';
+
+const COOKIE_PATH = '/api/userAuth';
+const REFRESH_HEADER = 'x-refresh-token';
+
+/** The token part of a signup, login or refresh reply. */
+export interface TokenReply {
+  accessToken: string;
+  /** Deprecated alias of `accessToken` (rest-api.md 9). */
+  token: string;
+  /** For people: `15m`. */
+  expiresIn: string;
+  refreshToken?: string;
+}
+
+/** Hands the refresh token over as cookie and header, in the body too when asked for, and answers the reply's part (decisions.md 2). */
+export function deliverTokens(app: App, ctx: Context, project: Project, tokens: Tokens): TokenReply {
+  const mode = ctx.get('x-refresh-token-mode').toLowerCase();
+  setRefreshCookie(app, ctx, project, tokens.refreshToken, app.config.refreshTokenTtlMs);
+  if (mode !== 'cookie') ctx.set(REFRESH_HEADER, tokens.refreshToken);
+  ctx.set('Cache-Control', 'no-store');
+  return {
+    accessToken: tokens.accessToken,
+    token: tokens.accessToken,
+    expiresIn: presentDuration(app.config.accessTokenTtlMs),
+    ...(mode === 'header' && { refreshToken: tokens.refreshToken }),
+  };
+}
+
+/** The refresh token a request carries: the header's before the cookie's; empty when there is none. */
+export function readRefreshToken(ctx: Context, project: Project): string {
+  return ctx.get(REFRESH_HEADER) || (ctx.cookies.get(cookieName(project)) ?? '');
+}
+
+export function clearRefreshCookie(app: App, ctx: Context, project: Project): void {
+  setRefreshCookie(app, ctx, project, '', 0);
+}
+
+const cookieName = (project: Project): string => `bsvc_rt_${project._id.toHexString()}`;
+
+function setRefreshCookie(app: App, ctx: Context, project: Project, value: string, maxAgeMs: number): void {
+  const tls = app.config.publicUrl?.startsWith('https:') || ctx.secure;
+  const sameSite = tls && app.config.crossSiteCookies ? 'None' : 'Lax';
+  // Written by hand: TLS often ends before us, where the cookie library refuses to set a Secure cookie.
+  ctx.append(
+    'Set-Cookie',
+    [
+      `${cookieName(project)}=${value}`,
+      `Path=${COOKIE_PATH}`,
+      `Max-Age=${Math.floor(maxAgeMs / 1000)}`,
+      'HttpOnly',
+      `SameSite=${sameSite}`,
+      ...(tls ? ['Secure'] : []),
+    ].join('; '),
+  );
+}
+
+const UNITS: readonly [number, string][] = [
+  [86_400_000, 'd'],
+  [3_600_000, 'h'],
+  [60_000, 'm'],
+  [1000, 's'],
+];
+
+/** The shortest exact text in the form of settings: 900000 is `15m`. */
+export function presentDuration(ms: number): string {
+  const [unitMs, unit] = UNITS.find(([size]) => ms % size === 0) ?? [1, 'ms'];
+  return `${ms / unitMs}${unit}`;
+}

@@ -1,0 +1,130 @@
+import { randomInt, timingSafeEqual } from 'node:crypto';
+import type { ObjectId } from 'bson';
+import type { App } from '../../app.js';
+import { invalid } from '../../errors.js';
+import { isDuplicateKey, type Store } from '../../platform/database.js';
+import { sendSystemMail } from '../mail/send-system-mail.js';
+import type { Project } from '../projects/project.js';
+import { findUserByEmail } from './user-store.js';
+import type { User } from './user.js';
+
+export const ONE_TIME_CODES = 'one_time_codes';
+
+const LIFETIME_MS = 5 * 60_000;
+const COOLDOWN_MS = 60_000;
+const MAX_TRIES = 5;
+
+/** What a code is good for; also the name of the mail template that carries it. */
+export type CodePurpose = 'verification' | 'password-reset';
+
+/** The one open code for a purpose and an address, whether or not an account has that address: only the mail makes the difference. */
+interface OneTimeCode {
+  /** Keyed hash of project, purpose and address. */
+  _id: string;
+  projectId: ObjectId;
+  /** Keyed hash of the six digits; a plain one would be undone by trying a million. */
+  codeHash: string;
+  tries: number;
+  sentAt: Date;
+  expiresAt: Date;
+}
+
+function codeStore(app: Pick<App, 'db'>): Store<OneTimeCode> {
+  return app.db.collection<OneTimeCode>(ONE_TIME_CODES);
+}
+
+/**
+ * Sends a new code, unless one went out in the last minute; older ones end. To a caller nothing tells whether the address has an account:
+ * same answer, same writes.
+ */
+export async function sendCode(app: App, project: Project, purpose: CodePurpose, email: string): Promise<void> {
+  const id = codeId(app, project._id, purpose, email);
+  const code = String(randomInt(0, 1_000_000)).padStart(6, '0');
+  if (!(await openCode(app, project._id, id, code))) return;
+  const user = await findUserByEmail(app, project._id, email);
+  if (user && isWanted(user, purpose)) {
+    await sendSystemMail(app, project, {
+      template: purpose,
+      to: user.email,
+      variables: { code, projectName: project.name, minutes: LIFETIME_MS / 60_000 },
+    });
+  } else await codeStore(app).updateOne({ _id: id }, { $set: { tries: MAX_TRIES } });
+}
+
+function isWanted(user: User, purpose: CodePurpose): boolean {
+  return purpose === 'password-reset' || !user.emailVerified;
+}
+
+/** Puts a new code in the place of an older one; false within a minute of the last. */
+async function openCode(app: App, projectId: ObjectId, id: string, code: string): Promise<boolean> {
+  const now = app.clock.now();
+  const fresh = {
+    projectId,
+    codeHash: hashCode(app, id, code),
+    tries: 0,
+    sentAt: new Date(now),
+    expiresAt: new Date(now + LIFETIME_MS),
+  };
+  const replaced = await codeStore(app).updateOne(
+    { _id: id, sentAt: { $lte: new Date(now - COOLDOWN_MS) } },
+    { $set: fresh },
+  );
+  if (replaced.matchedCount === 1) return true;
+  try {
+    await codeStore(app).insertOne({ _id: id, ...fresh });
+    return true;
+  } catch (error) {
+    if (isDuplicateKey(error)) return false;
+    throw error;
+  }
+}
+
+/** A code that was found right but is not spent yet. */
+export interface CheckedCode {
+  /** Spends it; false when another request was faster. */
+  spend(): Promise<boolean>;
+}
+
+/** Counts the try first, so that many guesses at once are five guesses; 400 OTP_INVALID for a wrong, spent, expired or never sent code alike. */
+export async function checkCode(
+  app: App,
+  project: Project,
+  purpose: CodePurpose,
+  email: string,
+  code: string,
+): Promise<CheckedCode> {
+  const id = codeId(app, project._id, purpose, email);
+  const open = await codeStore(app).findOneAndUpdate(
+    { _id: id, tries: { $lt: MAX_TRIES }, expiresAt: { $gt: new Date(app.clock.now()) } },
+    { $inc: { tries: 1 } },
+  );
+  if (!open || !isSameCode(app, id, code, open.codeHash)) throw codeInvalid();
+  return {
+    async spend() {
+      // The record stays, so that the minute between two mails still counts; its hash goes.
+      const spent = await codeStore(app).updateOne(
+        { _id: id, codeHash: open.codeHash },
+        { $set: { codeHash: '', tries: MAX_TRIES } },
+      );
+      return spent.modifiedCount === 1;
+    },
+  };
+}
+
+export function codeInvalid(): Error {
+  return invalid('OTP_INVALID', 'The code is wrong, was used already or has expired');
+}
+
+function codeId(app: App, projectId: ObjectId, purpose: CodePurpose, email: string): string {
+  return app.secrets.mac('one-time-code', JSON.stringify([projectId.toHexString(), purpose, email]));
+}
+
+function hashCode(app: Pick<App, 'secrets'>, id: string, code: string): string {
+  return app.secrets.mac('one-time-code-digits', `${id}.${code}`);
+}
+
+function isSameCode(app: Pick<App, 'secrets'>, id: string, code: string, hash: string): boolean {
+  const given = Buffer.from(hashCode(app, id, code));
+  const stored = Buffer.from(hash);
+  return given.length === stored.length && timingSafeEqual(given, stored);
+}

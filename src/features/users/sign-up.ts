@@ -1,0 +1,31 @@
+import type { App } from '../../app.js';
+import { HIDDEN_FIELD } from '../collections/field.js';
+import { requireCollection } from '../collections/collection-store.js';
+import { USERS } from '../collections/users-collection.js';
+import type { Project } from '../projects/project.js';
+import { emailTaken, insertUser } from './insert-user.js';
+import { readNewUser, type FieldSetter } from './new-user.js';
+import { sendCode } from './one-time-code.js';
+import type { User } from './user.js';
+import { findUserByEmail } from './user-store.js';
+
+/**
+ * Creates an account from a body of schema fields and sends the code that confirms its address. 400 with every problem, 409 EMAIL_TAKEN or DUPLICATE_VALUE,
+ * 503 when too many passwords wait to be hashed.
+ */
+export async function signUp(app: App, project: Project, body: unknown, setter: FieldSetter): Promise<User> {
+  const collection = await requireCollection(app, project._id, USERS);
+  const { user, password } = readNewUser(collection, body, setter, app.clock.now());
+  // Before the slow hash; the unique index has the last word.
+  if (await findUserByEmail(app, project._id, user.email)) throw emailTaken();
+  user[HIDDEN_FIELD].passwordHash = await app.passwords.inTurn(project._id.toHexString(), (bcrypt) =>
+    bcrypt.hash(password),
+  );
+  await insertUser(app, collection, user);
+  if (!user.emailVerified) {
+    await sendCode(app, project, 'verification', user.email).catch((error: unknown) =>
+      app.log.error({ err: error, userId: user._id.toHexString() }, 'verification mail could not be sent'),
+    );
+  }
+  return user;
+}

@@ -1,0 +1,49 @@
+import type { ObjectId } from 'bson';
+import type { App } from '../../app.js';
+import { missing } from '../../errors.js';
+import type { Database, Store } from '../../platform/database.js';
+import { findObjectId } from '../../platform/ids.js';
+import { documentsName } from '../collections/collection.js';
+import { findCollection } from '../collections/collection-store.js';
+import { documentIndexes } from '../collections/document-indexes.js';
+import { defaultUsersCollection, USERS } from '../collections/users-collection.js';
+import type { User } from './user.js';
+
+/** The stored users of a project. Their place is named by the project's id alone, before and after the schema is first edited. */
+export function userStore(app: Pick<App, 'db'>, projectId: ObjectId): Store<User> {
+  return app.db.collection<User>(documentsName(defaultUsersCollection(projectId)));
+}
+
+/** An account is active unless it was disabled; it is never trashed. */
+const PRESENT = { isDeleted: false } as const;
+
+export function findUserByEmail(app: Pick<App, 'db'>, projectId: ObjectId, email: string): Promise<User | null> {
+  return userStore(app, projectId).findOne({ email, ...PRESENT }) as Promise<User | null>;
+}
+
+export function findUser(app: Pick<App, 'db'>, projectId: ObjectId, id: ObjectId): Promise<User | null> {
+  return userStore(app, projectId).findOne({ _id: id, ...PRESENT }) as Promise<User | null>;
+}
+
+/** The user with that id or e-mail address; 404 USER_NOT_FOUND when there is none. */
+export async function requireUser(app: Pick<App, 'db'>, projectId: ObjectId, idOrEmail: string): Promise<User> {
+  const id = findObjectId(idOrEmail);
+  const user = id
+    ? await findUser(app, projectId, id)
+    : await findUserByEmail(app, projectId, idOrEmail.trim().toLowerCase());
+  if (!user) throw missing('USER_NOT_FOUND', `The project has no user "${idOrEmail.slice(0, 100)}"`);
+  return user;
+}
+
+const prepared = new WeakMap<Database, Set<string>>();
+
+/** Makes sure, once per process and project, that the indexes exist which keep addresses unique: before the first user is written. */
+export async function prepareUserStore(app: App, projectId: ObjectId): Promise<void> {
+  let done = prepared.get(app.db);
+  if (!done) prepared.set(app.db, (done = new Set()));
+  const key = projectId.toHexString();
+  if (done.has(key)) return;
+  const collection = (await findCollection(app, projectId, USERS)) ?? defaultUsersCollection(projectId);
+  await userStore(app, projectId).createIndexes(documentIndexes(collection));
+  done.add(key);
+}

@@ -1,0 +1,81 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { isEmail, normaliseEmail, readTexts } from '../../../src/features/users/credentials.js';
+
+describe('e-mail addresses', () => {
+  it.each(['a@b.c', 'ada.lovelace+tag@example.co.uk', "o'neil@xn--bcher-kva.example", 'x_1@sub.domain.example'])(
+    'admit %s',
+    (text) => expect(isEmail(text)).toBe(true),
+  );
+
+  it.each([
+    ['nothing', ''],
+    ['no @', 'ada.example.com'],
+    ['no domain', 'ada@'],
+    ['no dot in the domain', 'ada@localhost'],
+    ['two @', 'ada@b@example.com'],
+    ['a space', 'ada lovelace@example.com'],
+    ['a line break and a header', 'ada@example.com\r\nBcc: eve@example.com'],
+    ['a leading dot', '.ada@example.com'],
+    ['a Cyrillic а', 'аda@example.com'],
+    ['full-width letters', 'ａda@example.com'],
+    ['a Kelvin sign', 'boo\u212A@example.com'],
+    ['a zero-width space', 'ada\u200b@example.com'],
+    ['a quoted part', '"ada"@example.com'],
+    ['an address literal', 'ada@[127.0.0.1]'],
+    ['65 characters before @', `${'a'.repeat(65)}@example.com`],
+    ['10,000 characters', `${'a'.repeat(9_988)}@example.com`],
+    ['a long run of dots', `${'a.'.repeat(100)}@example.com`],
+  ])('refuse %s', (_what, text) => expect(isEmail(normaliseEmail(text))).toBe(false));
+
+  it('are trimmed and lower-cased, letters of ASCII only', () => {
+    expect(normaliseEmail('  Ada@Example.COM\n')).toBe('ada@example.com');
+    expect(normaliseEmail('boo\u212A@example.com')).toBe('boo\u212A@example.com');
+  });
+
+  it('are judged in no time, whatever the text', () => {
+    fc.assert(
+      fc.property(fc.string({ maxLength: 300 }), (text) => {
+        expect(typeof isEmail(normaliseEmail(text))).toBe('boolean');
+        expect(normaliseEmail(normaliseEmail(text))).toBe(normaliseEmail(text));
+      }),
+      { seed: 20_261_121 },
+    );
+  });
+});
+
+describe('texts of a body', () => {
+  it.each([
+    ['no email', { password: 'x' }, 'email is required'],
+    ['a null email', { email: null, password: 'x' }, 'email is required'],
+    ['an empty email', { email: '', password: 'x' }, 'email is required'],
+    ['a number', { email: 7, password: 'x' }, 'email must be a String'],
+    ['an operator', { email: { $gt: '' }, password: 'x' }, 'email must be a String'],
+    ['an array', { email: ['a@b.c'], password: 'x' }, 'email must be a String'],
+    ['an inherited value', Object.create({ email: 'a@b.c', password: 'x' }) as object, 'email is required'],
+    ['no password', { email: 'a@b.c' }, 'password is required'],
+    ['73 bytes', { email: 'a@b.c', password: 'ä'.repeat(37) }, 'password must have at most 72 bytes'],
+    [
+      '10,000 characters',
+      { email: `${'a'.repeat(10_000)}@b.c`, password: 'x' },
+      'email must have at most 254 characters',
+    ],
+  ])('refuse %s', (_what, body, message) => {
+    expect(() => readTexts(body, ['email', 'password'])).toThrow(`Validation failed: ${message}`);
+  });
+
+  it('list every problem at once', () => {
+    expect(() => readTexts({}, ['email', 'otp', 'newPassword'])).toThrow(
+      expect.objectContaining({
+        code: 'VALIDATION_FAILED',
+        details: ['email', 'otp', 'newPassword'].map((field) => expect.objectContaining({ field, rule: 'required' })),
+      }) as Error,
+    );
+  });
+
+  it('must be well-formed Unicode', () => {
+    expect(() => readTexts({ email: 'a@b.c', password: 'half \ud800 pair' }, ['email', 'password'])).toThrow(
+      'surrogate',
+    );
+  });
+});
