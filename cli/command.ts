@@ -90,6 +90,8 @@ export interface Definition<P extends Parameters> {
   parameters: P;
   /** Runs until it is told to stop, and then ends by itself (`serve`, `worker`). */
   service?: boolean;
+  /** Changes what is stored: every run is recorded in the audit log. */
+  audited?: boolean;
   run(context: Context, input: Input<P>): Promise<Result | void>;
 }
 
@@ -99,6 +101,7 @@ export interface LoadedCommand {
   examples: readonly string[];
   parameters: Parameters;
   service?: boolean;
+  audited?: boolean;
   run(context: Context, input: Record<string, unknown>): Promise<Result | void>;
 }
 

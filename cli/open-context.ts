@@ -1,7 +1,9 @@
 import type { App } from '../src/app.js';
+import type { ObjectId } from 'bson';
 import { unavailable } from '../src/errors.js';
 import type { Context, Purpose } from './context.js';
 import type { Io } from './io.js';
+import type { NewAct } from '../src/features/operators/audit-log.js';
 import { openOutput } from './output.js';
 import { openPrompt } from './prompt.js';
 import { readConfig, readLayers } from './settings.js';
@@ -19,17 +21,35 @@ export interface GlobalOptions {
 /** A database that does not answer within this time counts as unreachable (cli.md: exit 3 within 10 s). */
 const OPEN_DEADLINE_MS = 9000;
 
-/** The context of one run. `close` ends what was opened and may be called whether or not anything was. */
+export interface RunContext extends Context {
+  /** Records how the audited act ended, if it was begun; `code` is the error's, null for success. */
+  finish(code: string | null): Promise<void>;
+  /** Ends what was opened; may be called whether or not anything was. */
+  close(): Promise<void>;
+}
+
+/** The context of one run. An `act` is recorded when the command connects: one that is refused before has changed nothing. */
 export function openContext(
   io: Io,
   options: GlobalOptions,
   flags: Record<string, string>,
   stop: AbortSignal,
-): Context & { close(): Promise<void> } {
+  act: () => NewAct | null,
+): RunContext {
   const dataDir: Record<string, string> = options.dataDir === undefined ? {} : { BSVC_DATA_DIR: options.dataDir };
   const layers = readLayers(io, { ...dataDir, ...flags }, options.envFile);
   let settings: ReturnType<typeof readConfig> | null = null;
   let opening: Promise<App> | null = null;
+  let recorded: { app: App; id: ObjectId } | null = null;
+  const connect = async (purpose: Purpose): Promise<App> => {
+    const app = await openWithin(context, purpose);
+    const begun = act();
+    if (begun) {
+      const { startAct } = await import('../src/features/operators/audit-log.js');
+      recorded = { app, id: await startAct(app, begun) };
+    }
+    return app;
+  };
   const context: Context = {
     io,
     stop,
@@ -37,10 +57,16 @@ export function openContext(
     out: openOutput(io, { json: options.json === true, quiet: options.quiet === true, colour: options.color }),
     ask: openPrompt(io, options.input),
     settings: () => (settings ??= readConfig(io, layers)),
-    app: (purpose = 'command') => (opening ??= openWithin(context, purpose)),
+    app: (purpose = 'command') => (opening ??= connect(purpose)),
   };
   return {
     ...context,
+    async finish(code) {
+      if (!recorded) return;
+      const { finishAct } = await import('../src/features/operators/audit-log.js');
+      // By now the words that a person was asked for are known too.
+      await finishAct(recorded.app, recorded.id, { code, input: act()?.input ?? {} });
+    },
     async close() {
       const app = await opening?.catch(() => null);
       await app?.close();

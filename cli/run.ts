@@ -8,10 +8,13 @@ import {
   type CommandNode,
   type LoadedCommand,
 } from './command.js';
+import type { Context } from './context.js';
 import { EXIT, Interrupted, presentFailure, UsageError, type Failure } from './exit.js';
 import type { Io } from './io.js';
 import { openContext, type GlobalOptions } from './open-context.js';
+import { describeAct } from './record-act.js';
 import { wantsColour } from './output.js';
+import type { NewAct } from '../src/features/operators/audit-log.js';
 import { VERSION } from '../src/version.js';
 
 /** A command that ignores being told to stop is left alone after this time. */
@@ -101,7 +104,7 @@ async function dispatch(argv: readonly string[], io: Io, pipe: AbortSignal): Pro
     throw explainUsage(error, path);
   }
   if (!loaded || !built.selected) throw new UsageError(`No command given. ${seeHelp(path)}`);
-  return execute(loaded, built, io, AbortSignal.any([io.stop, pipe]));
+  return execute(loaded, path, built, io, AbortSignal.any([io.stop, pipe]));
 }
 
 /** Every command of the tree writes help to our stdout; what is wrong is told by us. */
@@ -112,25 +115,36 @@ function captureOutput(command: Command, io: Io): void {
 
 async function execute(
   loaded: LoadedCommand,
+  path: readonly CommandNode[],
   { program, selected }: Program,
   io: Io,
   stop: AbortSignal,
 ): Promise<number> {
   const { input, settings } = collectInput(loaded, selected!);
-  const context = openContext(io, program.opts<GlobalOptions>(), settings, stop);
+  const action = path.map(({ name }) => name).join(' ');
+  const act = (): NewAct | null => (loaded.audited ? describeAct(action, loaded, input) : null);
+  const context = openContext(io, program.opts<GlobalOptions>(), settings, stop, act);
   try {
-    for (const [name, parameter] of Object.entries(loaded.parameters)) {
-      if (parameter.kind !== 'argument' || parameter.optional || input[name] !== undefined) continue;
-      input[name] = parameter.ask
-        ? await parameter.ask(context)
-        : await context.ask.text(`${capitalised(parameter.text)}:`, `The argument <${parameter.words}> is missing`);
-    }
+    await askForArguments(context, loaded, input);
     const work = loaded.run(context, input);
     const result = loaded.service ? await work : await orInterrupted(work, stop);
+    await context.finish(null);
     if (result) await context.out.print(result);
     return result?.exitCode ?? EXIT.done;
+  } catch (error) {
+    await context.finish(presentFailure(error).code).catch(() => undefined);
+    throw error;
   } finally {
     await context.close();
+  }
+}
+
+async function askForArguments(context: Context, loaded: LoadedCommand, input: Record<string, unknown>): Promise<void> {
+  for (const [name, parameter] of Object.entries(loaded.parameters)) {
+    if (parameter.kind !== 'argument' || parameter.optional || input[name] !== undefined) continue;
+    input[name] = parameter.ask
+      ? await parameter.ask(context)
+      : await context.ask.text(`${capitalised(parameter.text)}:`, `The argument <${parameter.words}> is missing`);
   }
 }
 

@@ -108,6 +108,7 @@ export const COMMANDS: readonly CommandNode[] = [
       { name: 'export', summary: 'export documents as NDJSON, JSON or CSV', load: () => import('./data/export.js') },
     ],
   },
+  { name: 'audit', summary: 'list administrative acts', load: () => import('./audit.js') },
   {
     name: 'completion',
     summary: 'print a completion script for bash, zsh or fish',

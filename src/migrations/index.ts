@@ -3,6 +3,7 @@ import { createSystemCollections } from './001-create-system-collections.js';
 import { createJobIndexes } from './002-create-job-indexes.js';
 import { expireIdempotencyKeys } from './003-expire-idempotency-keys.js';
 import { createUserCollections } from './006-create-user-collections.js';
+import { createAuditIndex } from './010-create-audit-index.js';
 
 /** Numbered one-way changes of stored data, in order. A released one is never edited. */
 export const MIGRATIONS: readonly Migration[] = [
@@ -10,4 +11,5 @@ export const MIGRATIONS: readonly Migration[] = [
   createJobIndexes,
   expireIdempotencyKeys,
   createUserCollections,
+  createAuditIndex,
 ];

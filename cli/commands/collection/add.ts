@@ -21,6 +21,7 @@ export default defineCommand({
     "bsvc collection add notes --project shop --field 'meta:Object{lang:String,tags:Array(String)}' --rls private --owner-field userId",
     'bsvc collection add events --project shop --flexible --if-not-exists',
   ],
+  audited: true,
   parameters: {
     name: argument('name', 'name of the collection'),
     project: projectOption,

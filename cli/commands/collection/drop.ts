@@ -7,6 +7,7 @@ import { confirmByName, requireConfirmable, yesOption } from '../../confirm.js';
 export default defineCommand({
   details: 'Removes the documents for good, those in the trash too.',
   examples: ['bsvc collection drop posts --project shop', 'bsvc collection drop posts --project shop --yes'],
+  audited: true,
   parameters: { collection: argument('collection', 'name of the collection'), project: projectOption, yes: yesOption },
   async run(context, { collection, project: named, yes }) {
     requireConfirmable(context, yes);

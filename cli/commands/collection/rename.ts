@@ -6,6 +6,7 @@ import { argument, defineCommand } from '../../command.js';
 export default defineCommand({
   details: 'Documents stay where they are; clients must use the new name from then on.',
   examples: ['bsvc collection rename posts articles --project shop'],
+  audited: true,
   parameters: {
     collection: argument('collection', 'present name'),
     newName: argument('new-name', 'new name'),

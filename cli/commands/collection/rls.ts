@@ -15,6 +15,7 @@ export default defineCommand({
     'bsvc collection rls notes --project shop --mode private --owner-field userId',
     'bsvc collection rls posts --project shop --off',
   ],
+  audited: true,
   parameters: {
     collection: collectionArgument,
     project: projectOption,

@@ -10,6 +10,7 @@ export default defineCommand({
     'bsvc key create --project shop --type secret',
     'KEY=$(bsvc key create --project shop --type secret --quiet)',
   ],
+  audited: true,
   parameters: {
     project: projectOption,
     type: choice<KeyType>('--type <type>', 'for browsers (publishable) or for servers (secret)', [

@@ -7,6 +7,7 @@ import { confirmByName, yesOption } from '../../confirm.js';
 export default defineCommand({
   details: 'Takes effect in every process within a second. For a change-over without a gap use "bsvc key rotate".',
   examples: ['bsvc key revoke 665f1c2e9b1d8a0012ab34cd --project shop --yes', 'bsvc key list --project shop'],
+  audited: true,
   parameters: {
     keyId: argument('keyId', 'id of the key ("bsvc key list" shows them)'),
     project: projectOption,

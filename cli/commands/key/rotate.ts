@@ -14,6 +14,7 @@ export default defineCommand({
     'bsvc key rotate --project shop --type secret',
     'bsvc key rotate --project shop --type publishable --grace 7d --quiet',
   ],
+  audited: true,
   parameters: {
     project: projectOption,
     type: choice<KeyType>('--type <type>', 'which keys to replace', ['publishable', 'secret']),

@@ -5,6 +5,7 @@ import { argument, choice, defineCommand, flag } from '../../command.js';
 export default defineCommand({
   details: 'The keys are shown once: keep them. Nothing can show them again; "bsvc key create" makes further ones.',
   examples: ['bsvc project create shop', 'bsvc project create shop --plan pro --if-not-exists --json'],
+  audited: true,
   parameters: {
     name: argument('name', 'name of the project'),
     plan: choice('--plan <plan>', 'limits to apply', ['free', 'pro']),

@@ -8,6 +8,7 @@ import { confirmByName, requireConfirmable, yesOption } from '../../confirm.js';
 export default defineCommand({
   details: 'Its keys stop working at once. If it is interrupted, run it again: it goes on where it stopped.',
   examples: ['bsvc project delete shop', 'bsvc project delete shop --yes'],
+  audited: true,
   parameters: { project: projectArgument, yes: yesOption },
   async run(context, input) {
     requireConfirmable(context, input.yes);

@@ -13,6 +13,7 @@ export default defineCommand({
     'bsvc project update shop --allowed-domain https://shop.example --allowed-domain "*.shop.example"',
     'bsvc project update shop --limit mail=200 --limit webhooks=plan',
   ],
+  audited: true,
   parameters: {
     project: projectArgument,
     name: value('--name <name>', 'new name'),

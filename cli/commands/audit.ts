@@ -1,0 +1,57 @@
+import { parseDuration } from '../../src/config.js';
+import { listActs, type Act } from '../../src/features/operators/audit-log.js';
+import { defineCommand, value } from '../command.js';
+
+const DEFAULT_LIMIT = 50;
+const MAX_LIMIT = 10_000;
+
+export default defineCommand({
+  details:
+    'Who changed what by which command, newest first. An act that is still "started" is under way, or its process died.',
+  examples: ['bsvc audit', 'bsvc audit --since 24h --json', 'bsvc audit --action "key revoke" --limit 5'],
+  parameters: {
+    limit: value('--limit <n>', `how many (default: ${DEFAULT_LIMIT})`, readLimit),
+    since: value('--since <duration>', 'no older than this, for example 24h or 30d', parseDuration),
+    action: value('--action <words>', 'only this command, for example "project delete"'),
+  },
+  async run(context, { limit = DEFAULT_LIMIT, since, action }) {
+    const app = await context.app();
+    const acts = await listActs(app, {
+      limit,
+      action,
+      ...(since !== undefined && { since: app.clock.now() - since }),
+    });
+    const shown = acts.map(presentAct);
+    return {
+      json: shown,
+      quiet: shown.map(({ id }) => id),
+      text: (view) =>
+        shown.length === 0
+          ? 'Nothing is recorded.'
+          : view.table(
+              ['at', 'who', 'what', 'with', 'outcome'],
+              shown.map((act) => [act.at, act.actor, act.action, presentInput(act.input), act.code ?? act.outcome]),
+            ),
+    };
+  },
+});
+
+function presentAct({ _id, at, ...act }: Act) {
+  return { id: _id.toHexString(), at: at.toISOString(), ...act };
+}
+
+function presentInput(input: Record<string, unknown>): string {
+  return Object.entries(input)
+    .map(([name, given]) =>
+      given === true ? name : `${name}=${typeof given === 'string' ? given : JSON.stringify(given)}`,
+    )
+    .join(' ');
+}
+
+function readLimit(text: string): number {
+  const limit = Number(text);
+  if (!/^\d{1,5}$/.test(text) || limit < 1 || limit > MAX_LIMIT) {
+    throw new Error(`It must be a whole number from 1 to ${MAX_LIMIT}.`);
+  }
+  return limit;
+}

@@ -1,0 +1,10 @@
+import type { Migration } from './migration.js';
+
+const KEPT_SECONDS = 400 * 24 * 60 * 60;
+
+export const createAuditIndex: Migration = {
+  id: '010-create-audit-index',
+  async up(db) {
+    await db.collection('audit_log').createIndexes([{ key: { at: -1 }, name: 'at', expireAfterSeconds: KEPT_SECONDS }]);
+  },
+};
