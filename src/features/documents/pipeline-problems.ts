@@ -1,0 +1,38 @@
+import { invalid, type AppError } from '../../errors.js';
+import { BLOCKED } from './expression-operators.js';
+
+/** 400 INVALID_PIPELINE. */
+export function badPipeline(message: string): AppError {
+  return invalid('INVALID_PIPELINE', message);
+}
+
+/** The refusal of a stage or operator that is not on a list: BLOCKED_STAGE where it is known to be dangerous, else INVALID_PIPELINE. */
+export function refusedName(name: string, what: string): AppError {
+  return BLOCKED.has(name) || name.startsWith('$_internal')
+    ? invalid('BLOCKED_STAGE', `${name.slice(0, 60)} is not allowed in a pipeline`)
+    : badPipeline(`Unknown ${what} ${JSON.stringify(name.slice(0, 60))}`);
+}
+
+export function isPlainObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** An object with at least one key; 400 otherwise. `what` begins the message. */
+export function requireObject(value: unknown, what: string): Record<string, unknown> {
+  if (!isPlainObject(value) || Object.keys(value).length === 0) throw badPipeline(`${what} needs an object`);
+  return value;
+}
+
+export function requireText(value: unknown, what: string): string {
+  if (typeof value !== 'string' || value === '') throw badPipeline(`${what} must be a text`);
+  return value;
+}
+
+/** A path as it stands in a specification: without `$`, without empty parts. */
+export function requirePath(value: unknown, what: string): string {
+  const path = requireText(value, what);
+  if (path.split('.').some((part) => part === '' || part.startsWith('$'))) {
+    throw badPipeline(`${what}: ${JSON.stringify(path.slice(0, 60))} is not a field path`);
+  }
+  return path;
+}
