@@ -39,7 +39,7 @@ function guardField(value: unknown, path: string, shape: DocumentShape): unknown
   if (isConditions(value)) return guardConditions(value, path, shape);
   const forms = literalForms(value, path, shape);
   if (forms.length > 1) return { $in: forms };
-  return isPlainObject(forms[0]) ? { $eq: forms[0] } : forms[0];
+  return isPlainObject(value) && !isWrapped(value) ? { $eq: forms[0] } : forms[0];
 }
 
 /** True for `{$gt: 1}`; false for a value, also one that is an object. */
