@@ -1,0 +1,128 @@
+import { type Doc } from '../codec/document.js';
+import { badValue, EngineError } from '../errors.js';
+import { compileFilter } from '../query/match.js';
+import { type CollectionEntry } from '../storage/index-definition.js';
+import { reclaimDropped } from '../storage/reclaim.js';
+import { checkCollation, type Command, readCount, readDoc, readFlag, readText, requireNamespace } from './command.js';
+import { listSource } from './indexes.js';
+import { requireWritable } from './namespaces.js';
+
+export const create: Command = {
+  fields: ['collation', 'idIndex', 'autoIndexId', 'capped', 'validator', 'validationLevel', 'validationAction'],
+  async run(call, body) {
+    const ns = requireNamespace(call, body['create']);
+    requireWritable(ns);
+    checkCollation(body);
+    if (readFlag(body, 'capped')) throw badValue('capped collections are not supported by this engine');
+    if (Object.keys(readDoc(body, 'validator')).length > 0)
+      throw badValue('validators are not supported by this engine');
+    const { storage } = call.core;
+    await storage.queue.write(() => {
+      if (storage.catalog.find(ns) !== null) throw new EngineError(48, `Collection ${ns} already exists.`);
+      storage.catalog.create(ns, {});
+    });
+    return {};
+  },
+};
+
+export const drop: Command = {
+  fields: [],
+  async run(call, body) {
+    const ns = requireNamespace(call, body['drop']);
+    const { storage } = call.core;
+    const dropped = await storage.queue.write((): CollectionEntry | null => {
+      const collection = storage.catalog.find(ns);
+      if (collection !== null) storage.catalog.drop(collection);
+      return collection;
+    });
+    if (dropped === null) return { ns };
+    void reclaimDropped(storage).catch(() => undefined);
+    return { nIndexesWas: dropped.indexes.length + 1, ns };
+  },
+};
+
+export const dropDatabase: Command = {
+  fields: [],
+  async run(call) {
+    const { storage } = call.core;
+    const found = await storage.queue.write(() => {
+      const collections = storage.catalog.list(`${call.db}.`);
+      for (const collection of collections) storage.catalog.drop(collection);
+      return collections.length;
+    });
+    if (found > 0) void reclaimDropped(storage).catch(() => undefined);
+    return { dropped: call.db };
+  },
+};
+
+export const renameCollection: Command = {
+  fields: ['to', 'dropTarget'],
+  async run(call, body) {
+    const from = readText(body, 'renameCollection');
+    const to = readText(body, 'to');
+    for (const ns of [from, to]) {
+      if (!/^[^.]+\../.test(ns)) throw new EngineError(73, `Invalid namespace specified '${ns}'`);
+      requireWritable(ns);
+    }
+    if (from === to) throw new EngineError(20, "Can't rename a collection to itself");
+    const { storage } = call.core;
+    await storage.queue.write(() => {
+      const source = storage.catalog.find(from);
+      if (source === null) throw new EngineError(26, `Source collection ${from} does not exist`);
+      const target = storage.catalog.find(to);
+      if (target !== null && !readFlag(body, 'dropTarget')) throw new EngineError(48, 'target namespace exists');
+      if (target !== null) storage.catalog.drop(target);
+      storage.catalog.rename(source, to);
+    });
+    void reclaimDropped(storage).catch(() => undefined);
+    return {};
+  },
+};
+
+export const listCollections: Command = {
+  fields: ['filter', 'nameOnly', 'authorizedCollections', 'cursor'],
+  async run(call, body) {
+    const { storage, cursors } = call.core;
+    const filter = compileFilter(readDoc(body, 'filter'));
+    const nameOnly = readFlag(body, 'nameOnly');
+    storage.refresh();
+    const rows = storage.catalog
+      .list(`${call.db}.`)
+      .map((collection) => presentCollection(collection))
+      .filter((row) => filter.matches(row))
+      .map((row): Doc => (nameOnly ? { name: row['name'], type: row['type'] } : row));
+    const batchSize = readCount(readDoc(body, 'cursor'), 'batchSize');
+    return { cursor: await cursors.begin(`${call.db}.$cmd.listCollections`, listSource(rows), batchSize) };
+  },
+};
+
+function presentCollection({ definition }: CollectionEntry): Doc {
+  return {
+    name: definition.ns.slice(definition.ns.indexOf('.') + 1),
+    type: 'collection',
+    options: definition.options,
+    info: { readOnly: false, uuid: definition.uuid },
+    idIndex: { v: 2, key: { _id: 1 }, name: '_id_' },
+  };
+}
+
+export const listDatabases: Command = {
+  fields: ['filter', 'nameOnly', 'authorizedDatabases'],
+  run(call, body) {
+    const { storage } = call.core;
+    const filter = compileFilter(readDoc(body, 'filter'));
+    const nameOnly = readFlag(body, 'nameOnly');
+    storage.refresh();
+    const sizes = new Map<string, number>();
+    for (const collection of storage.catalog.list('')) {
+      const name = collection.ns.slice(0, collection.ns.indexOf('.'));
+      sizes.set(name, (sizes.get(name) ?? 0) + storage.catalog.size(collection.id).bytes);
+    }
+    const databases = [...sizes]
+      .map(([name, bytes]): Doc => ({ name, sizeOnDisk: bytes, empty: false }))
+      .filter((database) => filter.matches(database));
+    if (nameOnly) return { databases: databases.map(({ name }): Doc => ({ name })) };
+    const totalSize = databases.reduce((sum, database) => sum + (database['sizeOnDisk'] as number), 0);
+    return { databases, totalSize, totalSizeMb: Math.floor(totalSize / 2 ** 20) };
+  },
+};

@@ -1,0 +1,128 @@
+import { type Doc, isDocument } from '../codec/document.js';
+import { badValue, EngineError, typeMismatch } from '../errors.js';
+import { type Storage } from '../storage/storage.js';
+import { type Cursors } from './cursors.js';
+
+/** What all commands of one opened engine share. */
+export interface Core {
+  readonly storage: Storage;
+  readonly cursors: Cursors;
+  readonly startedAt: number;
+}
+
+/** One call of a command. */
+export interface Call {
+  readonly core: Core;
+  readonly db: string;
+  /** Aborted when whoever asked is gone. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * One command of the engine. `fields` are the fields its body may have besides the command's own name and those that
+ * every command accepts; any other is refused, so that no option is silently ignored.
+ */
+export interface Command {
+  readonly fields: readonly string[];
+  run(call: Call, body: Doc): Promise<Doc> | Doc;
+}
+
+/** Fields that drivers add to every command and that mean nothing on a single node without transactions. */
+const COMMON_FIELDS = new Set([
+  '$db',
+  'lsid',
+  'txnNumber',
+  '$clusterTime',
+  '$readPreference',
+  'readConcern',
+  'writeConcern',
+  'comment',
+  'maxTimeMS',
+  'apiVersion',
+  'apiStrict',
+  'apiDeprecationErrors',
+  'stmtId',
+  'stmtIds',
+]);
+
+/** Refuses fields that the command does not know (40415), and everything that belongs to a transaction (20). */
+export function checkFields(name: string, command: Command, body: Doc): void {
+  for (const field of Object.keys(body)) {
+    if (field === name || COMMON_FIELDS.has(field) || command.fields.includes(field)) continue;
+    if (field === 'startTransaction' || field === 'autocommit') {
+      throw new EngineError(20, 'Transaction numbers are only allowed on a replica set member or mongos');
+    }
+    throw new EngineError(40415, `BSON field '${name}.${field}' is an unknown field.`);
+  }
+}
+
+/** The full name of the collection that the command's first field names; 73 for names that no collection may have. */
+export function requireNamespace(call: Call, collection: unknown): string {
+  if (typeof collection !== 'string') {
+    throw new EngineError(73, `collection name has invalid type ${typeof collection}`);
+  }
+  if (
+    collection === '' ||
+    collection.includes('\0') ||
+    collection.includes('$') ||
+    collection.startsWith('.') ||
+    collection.endsWith('.') ||
+    Buffer.byteLength(collection) + call.db.length > 254
+  ) {
+    throw new EngineError(73, `Invalid collection name: ${call.db}.${collection}`);
+  }
+  return `${call.db}.${collection}`;
+}
+
+/** A document option, `{}` when absent. */
+export function readDoc(body: Doc, name: string): Doc {
+  const value = body[name];
+  if (value === undefined || value === null) return {};
+  if (!isDocument(value)) throw typeMismatch(`BSON field '${name}' is the wrong type, expected type 'object'`);
+  return value;
+}
+
+/** An integral option that must not be negative, undefined when absent. */
+export function readCount(body: Doc, name: string): number | undefined {
+  const value = body[name];
+  if (value === undefined || value === null) return undefined;
+  const number = plainNumber(value);
+  if (number === undefined) throw typeMismatch(`BSON field '${name}' is the wrong type, expected a number`);
+  if (!Number.isInteger(number)) throw new EngineError(9, `BSON field '${name}' must be an integral number`);
+  if (number < 0) throw new EngineError(51024, `BSON field '${name}' value must be >= 0, actual value '${number}'`);
+  return number;
+}
+
+/** A boolean option; numbers count as MongoDB counts them. */
+export function readFlag(body: Doc, name: string, fallback = false): boolean {
+  const value = body[name];
+  if (value === undefined || value === null) return fallback;
+  if (typeof value === 'boolean') return value;
+  const number = plainNumber(value);
+  if (number === undefined) throw typeMismatch(`BSON field '${name}' is the wrong type, expected type 'bool'`);
+  return number !== 0;
+}
+
+export function readText(body: Doc, name: string): string {
+  const value = body[name];
+  if (typeof value !== 'string') throw typeMismatch(`BSON field '${name}' is the wrong type, expected type 'string'`);
+  return value;
+}
+
+/** The number that an engine value of any numeric type holds, undefined for all other values. */
+export function plainNumber(value: unknown): number | undefined {
+  if (typeof value === 'number') return value;
+  if (typeof value === 'bigint') return Number(value);
+  const type = value === null || typeof value !== 'object' ? undefined : (value as { _bsontype?: unknown })._bsontype;
+  if (type === 'Double') return (value as { value: number }).value;
+  return type === 'Decimal128' ? Number(String(value)) : undefined;
+}
+
+/** Only the simple collation is there; anything else would sort and compare differently from what was asked. */
+export function checkCollation(body: Doc): void {
+  const value = body['collation'];
+  if (value === undefined || value === null) return;
+  const collation = readDoc(body, 'collation');
+  if (Object.keys(collation).length === 0) return;
+  if (collation['locale'] !== 'simple') throw badValue('only the simple collation is supported');
+}

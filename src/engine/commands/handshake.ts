@@ -1,0 +1,56 @@
+import { type Doc } from '../codec/document.js';
+import { type Command } from './command.js';
+
+export const MAX_BSON_BYTES = 16 * 1024 * 1024;
+export const MAX_MESSAGE_BYTES = 48_000_000;
+/** MongoDB 7.0's: what drivers take as the set of features they may use. */
+const MAX_WIRE_VERSION = 21;
+const VERSION = '7.0.0';
+
+function hello(): Doc {
+  return {
+    helloOk: true,
+    isWritablePrimary: true,
+    maxBsonObjectSize: MAX_BSON_BYTES,
+    maxMessageSizeBytes: MAX_MESSAGE_BYTES,
+    maxWriteBatchSize: 100_000,
+    localTime: new Date(),
+    logicalSessionTimeoutMinutes: 30,
+    minWireVersion: 0,
+    maxWireVersion: MAX_WIRE_VERSION,
+    readOnly: false,
+  };
+}
+
+const HELLO_FIELDS = [
+  'helloOk',
+  'client',
+  'compression',
+  'saslSupportedMechs',
+  'speculativeAuthenticate',
+  'backpressure',
+];
+
+export const helloCommand: Command = { fields: HELLO_FIELDS, run: hello };
+export const isMaster: Command = { fields: HELLO_FIELDS, run: () => ({ ...hello(), ismaster: true }) };
+export const ping: Command = { fields: [], run: () => ({}) };
+export const endSessions: Command = { fields: [], run: () => ({}) };
+
+export const buildInfo: Command = {
+  fields: [],
+  run: () => ({
+    version: VERSION,
+    versionArray: [7, 0, 0, 0],
+    gitVersion: 'bsvc',
+    modules: ['bsvc embedded engine'],
+    bits: 64,
+    debug: false,
+    maxBsonObjectSize: MAX_BSON_BYTES,
+    storageEngines: ['lmdb'],
+  }),
+};
+
+export const connectionStatus: Command = {
+  fields: ['showPrivileges'],
+  run: () => ({ authInfo: { authenticatedUsers: [], authenticatedUserRoles: [] } }),
+};

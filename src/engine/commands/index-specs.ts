@@ -1,0 +1,201 @@
+import { type Doc, isDocument } from '../codec/document.js';
+import { EngineError, typeMismatch } from '../errors.js';
+import { compileFilter } from '../query/match.js';
+import { equalValues } from '../query/value.js';
+import { type IndexDefinition } from '../storage/index-definition.js';
+import { checkCollation, plainNumber, readFlag } from './command.js';
+
+const MAX_INDEXES = 64;
+const MAX_FIELDS = 32;
+const MAX_EXPIRE_SECONDS = 0x7fffffff;
+
+const SPEC_FIELDS = new Set([
+  'key',
+  'name',
+  'v',
+  'unique',
+  'sparse',
+  'hidden',
+  'background',
+  'partialFilterExpression',
+  'expireAfterSeconds',
+  'collation',
+  'ns',
+]);
+
+/** What MongoDB allows in the condition of a partial index, and nothing more. */
+const PARTIAL_OPERATORS = new Set(['$eq', '$exists', '$gt', '$gte', '$lt', '$lte', '$type', '$in']);
+
+/** Reads one index specification; refuses what MongoDB refuses (67, 72, 86, 197) and kinds that are not supported. */
+export function readIndexSpec(spec: unknown): Omit<IndexDefinition, 'id'> {
+  if (!isDocument(spec)) throw typeMismatch('The elements of the indexes array must be documents');
+  for (const field of Object.keys(spec)) {
+    if (!SPEC_FIELDS.has(field)) {
+      throw new EngineError(197, `The field '${field}' is not valid for an index specification.`);
+    }
+  }
+  const key = readKey(spec['key']);
+  checkCollation(spec);
+  const name = spec['name'] ?? defaultName(key);
+  if (typeof name !== 'string' || name === '') throw new EngineError(67, 'index names must be non-empty strings');
+  const sparse = readFlag(spec, 'sparse');
+  const partial = spec['partialFilterExpression'];
+  const expireAfterSeconds = readExpiry(spec, key);
+  if (partial !== undefined) {
+    if (!isDocument(partial)) throw typeMismatch("'partialFilterExpression' must be a document");
+    if (sparse) throw new EngineError(67, "cannot mix 'partialFilterExpression' and 'sparse' options");
+    checkPartial(partial, true);
+    compileFilter(partial);
+  }
+  return {
+    name,
+    key,
+    unique: readFlag(spec, 'unique'),
+    sparse,
+    hidden: readFlag(spec, 'hidden'),
+    ...(partial === undefined ? {} : { partialFilterExpression: partial }),
+    ...(expireAfterSeconds === undefined ? {} : { expireAfterSeconds }),
+    state: 'ready',
+    multikey: 0,
+    cut: false,
+  };
+}
+
+function readKey(key: unknown): Doc {
+  if (!isDocument(key)) throw typeMismatch("The field 'key' must be an object");
+  const paths = Object.keys(key);
+  if (paths.length === 0) throw new EngineError(67, 'Index keys cannot be empty.');
+  if (paths.length > MAX_FIELDS) throw new EngineError(13103, 'too many compound keys');
+  for (const path of paths) {
+    const direction = key[path];
+    if (typeof direction === 'string') {
+      throw new EngineError(67, `Unknown or unsupported index type '${direction}' for the field '${path}'`);
+    }
+    const number = plainNumber(direction);
+    if (number === undefined || number === 0 || Number.isNaN(number)) {
+      throw new EngineError(67, `Values in the index key pattern must be numbers other than 0: ${path}`);
+    }
+    if (path === '' || path.split('.').includes(''))
+      throw new EngineError(67, 'Index keys cannot contain an empty field.');
+    if (path.split('.').some((part) => part.startsWith('$'))) {
+      throw new EngineError(67, `Index key contains an illegal field name: field name starts with '$': ${path}`);
+    }
+  }
+  return key;
+}
+
+/** MongoDB's default name, such as `a_1_b_-1`. */
+export function defaultName(key: Doc): string {
+  return Object.keys(key)
+    .map((path) => `${path}_${String(plainNumber(key[path]))}`)
+    .join('_');
+}
+
+function readExpiry(spec: Doc, key: Doc): number | undefined {
+  const value = spec['expireAfterSeconds'];
+  if (value === undefined || value === null) return undefined;
+  const seconds = plainNumber(value);
+  if (seconds === undefined || Number.isNaN(seconds) || seconds < 0 || seconds > MAX_EXPIRE_SECONDS) {
+    throw new EngineError(67, `TTL index 'expireAfterSeconds' option must be within 0 and ${MAX_EXPIRE_SECONDS}`);
+  }
+  if (Object.keys(key).length > 1 || '_id' in key) {
+    throw new EngineError(67, 'TTL indexes are single-field indexes, compound indexes and _id do not support TTL');
+  }
+  return Math.trunc(seconds);
+}
+
+function checkPartial(filter: Doc, top: boolean): void {
+  for (const [name, condition] of Object.entries(filter)) {
+    if (name === '$and' || name === '$or') {
+      if (!Array.isArray(condition)) throw new EngineError(67, `${name} must be an array`);
+      for (const part of condition as unknown[]) {
+        if (!isDocument(part)) throw new EngineError(67, `${name} must contain documents`);
+        checkPartial(part, false);
+      }
+    } else if (name.startsWith('$')) {
+      throw new EngineError(67, `Expression not supported in partial index: ${name}`);
+    } else if (isDocument(condition)) {
+      for (const operator of Object.keys(condition)) {
+        if (!operator.startsWith('$')) break;
+        const isAllowed = PARTIAL_OPERATORS.has(operator);
+        if (!isAllowed || (operator === '$exists' && condition[operator] === false)) {
+          throw new EngineError(67, `Expression not supported in partial index: ${operator}`);
+        }
+      }
+    }
+  }
+  if (top && Object.keys(filter).length === 0) return;
+}
+
+/**
+ * The specifications that are not there yet. An existing index with the same name or key but other options is refused
+ * (86 and 85), as is the 65th index (67).
+ */
+export function newIndexes(
+  existing: readonly IndexDefinition[],
+  specs: readonly Omit<IndexDefinition, 'id'>[],
+): Omit<IndexDefinition, 'id'>[] {
+  const all: Omit<IndexDefinition, 'id'>[] = [...existing];
+  const added: Omit<IndexDefinition, 'id'>[] = [];
+  for (const spec of specs) {
+    if (isIdKey(spec.key)) continue;
+    if (spec.name === '_id_') throw new EngineError(67, "The index name '_id_' is reserved for the _id index");
+    const sameName = all.find((index) => index.name === spec.name);
+    if (sameName !== undefined) {
+      if (sameKey(sameName.key, spec.key) && sameOptions(sameName, spec)) continue;
+      throw sameKey(sameName.key, spec.key)
+        ? new EngineError(
+            86,
+            `An existing index has the same name as the requested index. When index names are not specified, they are auto generated and can cause conflicts. Please refer to our documentation. Requested index: ${spec.name}`,
+          )
+        : new EngineError(86, `An existing index has the same name as the requested index: ${spec.name}`);
+    }
+    const sameShape = all.find(
+      (index) =>
+        sameKey(index.key, spec.key) && equalValues(index.partialFilterExpression, spec.partialFilterExpression),
+    );
+    if (sameShape !== undefined) {
+      throw new EngineError(85, `Index already exists with a different name: ${sameShape.name}`);
+    }
+    all.push(spec);
+    added.push(spec);
+  }
+  if (all.length + 1 > MAX_INDEXES) throw new EngineError(67, `add index fails, too many indexes for the collection`);
+  return added;
+}
+
+function isIdKey(key: Doc): boolean {
+  return Object.keys(key).length === 1 && plainNumber(key['_id']) === 1;
+}
+
+function sameKey(a: Doc, b: Doc): boolean {
+  const paths = Object.keys(a);
+  const others = Object.keys(b);
+  return (
+    paths.length === others.length &&
+    paths.every((path, n) => others[n] === path && plainNumber(a[path])! < 0 === plainNumber(b[path])! < 0)
+  );
+}
+
+function sameOptions(a: Omit<IndexDefinition, 'id'>, b: Omit<IndexDefinition, 'id'>): boolean {
+  return (
+    a.unique === b.unique &&
+    a.sparse === b.sparse &&
+    a.expireAfterSeconds === b.expireAfterSeconds &&
+    equalValues(a.partialFilterExpression, b.partialFilterExpression)
+  );
+}
+
+/** An index as `listIndexes` shows it. */
+export function presentIndex(index: IndexDefinition): Doc {
+  return {
+    v: 2,
+    key: index.key,
+    name: index.name,
+    ...(index.unique ? { unique: true } : {}),
+    ...(index.sparse ? { sparse: true } : {}),
+    ...(index.hidden ? { hidden: true } : {}),
+    ...(index.partialFilterExpression === undefined ? {} : { partialFilterExpression: index.partialFilterExpression }),
+    ...(index.expireAfterSeconds === undefined ? {} : { expireAfterSeconds: index.expireAfterSeconds }),
+  };
+}

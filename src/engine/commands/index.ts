@@ -1,0 +1,55 @@
+import { type Doc } from '../codec/document.js';
+import { EngineError } from '../errors.js';
+import { create, drop, dropDatabase, listCollections, listDatabases, renameCollection } from './collections.js';
+import { type Call, checkFields, type Command } from './command.js';
+import { count } from './count.js';
+import { deleteCommand } from './delete.js';
+import { find } from './find.js';
+import { findAndModify } from './find-and-modify.js';
+import { getMore, killCursors } from './get-more.js';
+import { buildInfo, connectionStatus, endSessions, helloCommand, isMaster, ping } from './handshake.js';
+import { createIndexes, dropIndexes, listIndexes } from './indexes.js';
+import { insert } from './insert.js';
+import { update } from './update.js';
+
+/** Every command that the engine answers, by the name that clients send. */
+export const COMMANDS: Readonly<Record<string, Command>> = {
+  buildInfo,
+  buildinfo: buildInfo,
+  connectionStatus,
+  count,
+  create,
+  createIndexes,
+  delete: deleteCommand,
+  deleteIndexes: dropIndexes,
+  drop,
+  dropDatabase,
+  dropIndexes,
+  endSessions,
+  find,
+  findAndModify,
+  findandmodify: findAndModify,
+  getMore,
+  hello: helloCommand,
+  insert,
+  isMaster,
+  ismaster: isMaster,
+  killCursors,
+  listCollections,
+  listDatabases,
+  listIndexes,
+  ping,
+  renameCollection,
+  update,
+};
+
+/** Runs the command that the body's first field names; 59 when there is none of that name. */
+export async function runCommand(call: Call, body: Doc): Promise<Doc> {
+  const [name] = Object.keys(body);
+  if (name === undefined || !Object.hasOwn(COMMANDS, name)) {
+    throw new EngineError(59, `no such command: '${String(name)}'`);
+  }
+  const command = COMMANDS[name]!;
+  checkFields(name, command, body);
+  return command.run(call, body);
+}

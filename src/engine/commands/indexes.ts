@@ -1,0 +1,112 @@
+import { type Doc, type Row } from '../codec/document.js';
+import { EngineError, typeMismatch } from '../errors.js';
+import { buildIndexes } from '../storage/index-build.js';
+import { reclaimDropped } from '../storage/reclaim.js';
+import { type CollectionEntry, type IndexDefinition } from '../storage/index-definition.js';
+import { type Command, readDoc, readCount, requireNamespace } from './command.js';
+import { type RowSource } from './cursors.js';
+import { newIndexes, presentIndex, readIndexSpec } from './index-specs.js';
+import { requireWritable } from './namespaces.js';
+
+export const createIndexes: Command = {
+  fields: ['indexes', 'commitQuorum', 'ignoreUnknownIndexOptions'],
+  async run(call, body) {
+    const ns = requireNamespace(call, body['createIndexes']);
+    requireWritable(ns);
+    const given = body['indexes'];
+    if (!Array.isArray(given) || given.length === 0)
+      throw typeMismatch("BSON field 'createIndexes.indexes' must be a non-empty array");
+    const specs = (given as unknown[]).map(readIndexSpec);
+    const { storage } = call.core;
+    storage.refresh();
+    const before = storage.catalog.find(ns);
+    await buildIndexes(storage, ns, (collection) => newIndexes(collection.definition.indexes, specs));
+    await waitUntilBuilt(() => {
+      storage.refresh();
+      return storage.catalog.find(ns);
+    }, specs);
+    storage.refresh();
+    const after = storage.catalog.find(ns);
+    const numIndexesBefore = (before?.indexes.length ?? 0) + 1;
+    const numIndexesAfter = (after?.indexes.length ?? 0) + 1;
+    return {
+      numIndexesBefore,
+      numIndexesAfter,
+      createdCollectionAutomatically: before === null,
+      ...(numIndexesBefore === numIndexesAfter ? { note: 'all indexes already exist' } : {}),
+    };
+  },
+};
+
+/** Another process may be building the same index: creating it is done only when it can be used. */
+async function waitUntilBuilt(
+  find: () => CollectionEntry | null,
+  specs: readonly Omit<IndexDefinition, 'id'>[],
+): Promise<void> {
+  const names = new Set(specs.map((spec) => spec.name));
+  const isBuilding = (): boolean =>
+    find()?.indexes.some(({ definition }) => definition.state === 'building' && names.has(definition.name)) ?? false;
+  while (isBuilding()) await new Promise((resolve) => setTimeout(resolve, 20));
+}
+
+export const listIndexes: Command = {
+  fields: ['cursor', 'includeBuildUUIDs', 'includeIndexBuildInfo'],
+  async run(call, body) {
+    const ns = requireNamespace(call, body['listIndexes']);
+    const { storage, cursors } = call.core;
+    storage.refresh();
+    const collection = storage.catalog.find(ns);
+    if (collection === null) throw new EngineError(26, `ns does not exist: ${ns}`);
+    const rows: Doc[] = [{ v: 2, key: { _id: 1 }, name: '_id_' }, ...collection.definition.indexes.map(presentIndex)];
+    return { cursor: await cursors.begin(ns, listSource(rows), readCount(readDoc(body, 'cursor'), 'batchSize')) };
+  },
+};
+
+/** Rows that are all there already. */
+export function listSource(rows: readonly Row[]): RowSource {
+  let at = 0;
+  return {
+    get finished() {
+      return at >= rows.length;
+    },
+    next(most) {
+      const batch = rows.slice(at, at + most);
+      at += batch.length;
+      return Promise.resolve(batch);
+    },
+    close() {
+      at = rows.length;
+    },
+  };
+}
+
+export const dropIndexes: Command = {
+  fields: ['index'],
+  async run(call, body) {
+    const ns = requireNamespace(call, body['dropIndexes'] ?? body['deleteIndexes']);
+    const { storage } = call.core;
+    const nIndexesWas = await storage.queue.write(() => {
+      const collection = storage.catalog.find(ns);
+      if (collection === null) throw new EngineError(26, `ns not found ${ns}`);
+      const dropped = matchIndexes(collection, body['index']);
+      let current = collection;
+      for (const { id } of dropped) current = storage.catalog.changeIndex(current, id, null);
+      return collection.indexes.length + 1;
+    });
+    void reclaimDropped(storage).catch(() => undefined);
+    return { nIndexesWas };
+  },
+};
+
+function matchIndexes(collection: CollectionEntry, wanted: unknown): IndexDefinition[] {
+  const { indexes } = collection.definition;
+  if (wanted === '*') return indexes;
+  if (Array.isArray(wanted)) return (wanted as unknown[]).flatMap((name) => matchIndexes(collection, name));
+  const pattern = JSON.stringify(wanted);
+  if (wanted === '_id_' || pattern === '{"_id":1}') throw new EngineError(72, 'cannot drop _id index');
+  const found = indexes.filter((index) => index.name === wanted || JSON.stringify(index.key) === pattern);
+  if (found.length > 0) return found;
+  throw typeof wanted === 'string'
+    ? new EngineError(27, `index not found with name [${wanted}]`)
+    : new EngineError(27, `can't find index with key: ${pattern}`);
+}

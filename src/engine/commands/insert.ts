@@ -1,0 +1,75 @@
+import { type Doc, RawDocument } from '../codec/document.js';
+import { encodeDocument } from '../codec/encode.js';
+import { withIdFirst } from '../codec/raw.js';
+import { EngineError, typeMismatch } from '../errors.js';
+import { type CollectionEntry } from '../storage/index-definition.js';
+import { type Storage } from '../storage/storage.js';
+import { type Command, readFlag, requireNamespace } from './command.js';
+import { requireWritable } from './namespaces.js';
+import { writeError } from './write-errors.js';
+
+const MAX_STATEMENTS = 100_000;
+
+export const insert: Command = {
+  fields: ['documents', 'ordered', 'bypassDocumentValidation'],
+  async run(call, body) {
+    const ns = requireNamespace(call, body['insert']);
+    requireWritable(ns);
+    const documents = readDocuments(body['documents']);
+    const ordered = readFlag(body, 'ordered', true);
+    const { storage } = call.core;
+    const state = { n: 0, errors: [] as Doc[] };
+    let at = 0;
+    while (at < documents.length) {
+      const from = at;
+      const step = await storage.queue.write(() => insertSome(storage, ns, documents, from, ordered));
+      at = step.next;
+      state.n += step.n;
+      state.errors.push(...step.errors);
+      if (ordered && state.errors.length > 0) break;
+    }
+    return state.errors.length === 0 ? { n: state.n } : { n: state.n, writeErrors: state.errors };
+  },
+};
+
+function readDocuments(value: unknown): readonly (RawDocument | Doc)[] {
+  if (!Array.isArray(value)) throw typeMismatch("BSON field 'insert.documents' is missing or no array");
+  if (value.length < 1 || value.length > MAX_STATEMENTS) {
+    throw new EngineError(16, `Write batch sizes must be between 1 and ${MAX_STATEMENTS}. Got ${value.length}.`);
+  }
+  return value as (RawDocument | Doc)[];
+}
+
+/** Inserts as many documents from `from` on as one transaction should take. */
+function insertSome(
+  storage: Storage,
+  ns: string,
+  documents: readonly (RawDocument | Doc)[],
+  from: number,
+  ordered: boolean,
+): { next: number; n: number; errors: Doc[] } {
+  const errors: Doc[] = [];
+  let next = from;
+  let n = 0;
+  while (next < documents.length && (next === from || !storage.queue.expired())) {
+    const document = documents[next]!;
+    try {
+      storage.documents.insert(openCollection(storage, ns), storedForm(document));
+      n++;
+    } catch (error) {
+      errors.push(writeError(next, error));
+      if (ordered) return { next: next + 1, n, errors };
+    }
+    next++;
+  }
+  return { next, n, errors };
+}
+
+function storedForm(document: RawDocument | Doc): Buffer {
+  return withIdFirst(document instanceof RawDocument ? document.bytes : encodeDocument(document));
+}
+
+/** The collection to write to, made when it does not exist yet. Inside a transaction. */
+export function openCollection(storage: Storage, ns: string): CollectionEntry {
+  return storage.catalog.find(ns) ?? storage.catalog.create(ns, {});
+}

@@ -1,0 +1,41 @@
+import { EngineError } from '../errors.js';
+
+/** How long one command may keep the event loop before it lets others in. */
+const TURN_MS = 2;
+
+/**
+ * Keeps a long command from blocking short ones: work goes on while `due` says false, then `rest` gives the event loop
+ * a turn and checks the time limit (error 50) and whether the client is still there (11601).
+ */
+export class Pace {
+  private turnStarted = performance.now();
+  private readonly deadline: number;
+
+  constructor(
+    maxTimeMs: number | undefined,
+    private readonly signal: AbortSignal | undefined,
+  ) {
+    this.deadline = maxTimeMs === undefined || maxTimeMs === 0 ? Infinity : this.turnStarted + maxTimeMs;
+  }
+
+  /** Begins a new turn without waiting, when another command's turns lay in between. */
+  resume(): void {
+    this.turnStarted = performance.now();
+    this.check();
+  }
+
+  due(): boolean {
+    return performance.now() - this.turnStarted >= TURN_MS;
+  }
+
+  async rest(): Promise<void> {
+    await new Promise<void>((resolve) => setImmediate(resolve));
+    this.turnStarted = performance.now();
+    this.check();
+  }
+
+  check(): void {
+    if (performance.now() > this.deadline) throw new EngineError(50, 'operation exceeded time limit');
+    if (this.signal?.aborted === true) throw new EngineError(11601, 'operation was interrupted');
+  }
+}

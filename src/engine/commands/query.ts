@@ -1,0 +1,106 @@
+import { type Doc } from '../codec/document.js';
+import { badValue, EngineError } from '../errors.js';
+import { choosePlan, type Plan, type PlanQuery } from '../planner/plan.js';
+import { countEntries, PlanScan } from '../planner/scan.js';
+import { compileFilter, type Filter } from '../query/match.js';
+import { compileSort, type Sort } from '../query/sort.js';
+import { type CollectionEntry, type IndexEntry } from '../storage/index-definition.js';
+import { type Storage } from '../storage/storage.js';
+
+/** What a command wants to read, compiled once. */
+export interface Query {
+  readonly filter: Filter;
+  /** True when every document is wanted. */
+  readonly everything: boolean;
+  readonly sort: Sort | null;
+  /** A sort that means the order of storage, forwards or backwards. */
+  readonly natural: 1 | -1 | null;
+  readonly hint: unknown;
+}
+
+/** Compiles filter, sort and hint; refuses what is malformed with MongoDB's codes. */
+export function compileQuery(filter: Doc, sort: Doc = {}, hint?: unknown): Query {
+  const natural = sort['$natural'];
+  const keys = Object.keys(sort);
+  if (natural !== undefined && keys.length !== 1) throw badValue('$natural sort cannot be combined with other keys');
+  if (natural !== undefined && Number(natural) !== 1 && Number(natural) !== -1) {
+    throw badValue('$natural sort must be 1 or -1');
+  }
+  return {
+    filter: compileFilter(filter),
+    everything: Object.keys(filter).length === 0,
+    sort: natural !== undefined || keys.length === 0 ? null : compileSort(sort),
+    natural: natural === undefined ? null : Number(natural) === 1 ? 1 : -1,
+    hint,
+  };
+}
+
+/** The plan for a query on a collection as it is now. */
+export function planQuery(storage: Storage, collection: CollectionEntry, query: Query, limit: number): Plan {
+  return choosePlan(collection, planQueryOf(collection, query, limit), (plan, most) =>
+    countEntries(storage, plan, most),
+  );
+}
+
+export function planQueryOf(collection: CollectionEntry, query: Query, limit: number): PlanQuery {
+  return {
+    conjuncts: query.filter.conjuncts,
+    residual: query.filter.residual,
+    sort: query.sort?.parts ?? [],
+    limit,
+    hint: query.natural === null ? findHinted(collection, query.hint) : { natural: query.natural },
+  };
+}
+
+/** The hinted index; 2 when there is none of that name or key. */
+function findHinted(collection: CollectionEntry, hint: unknown): PlanQuery['hint'] {
+  if (hint === undefined || hint === null) return undefined;
+  if (typeof hint === 'object' && '$natural' in hint) return { natural: Number(hint.$natural) === -1 ? -1 : 1 };
+  const pattern = typeof hint === 'string' ? null : JSON.stringify(hint);
+  if (hint === '_id_' || pattern === '{"_id":1}') return { natural: 1 };
+  const index = collection.indexes.find(
+    (candidate) => candidate.definition.name === hint || JSON.stringify(candidate.definition.key) === pattern,
+  );
+  if (index === undefined) {
+    if (typeof hint === 'object' && Object.keys(hint).length === 0) return undefined;
+    throw badValue('hint provided does not correspond to an existing index');
+  }
+  if (index.definition.state !== 'ready') throw badValue('hint provided does not correspond to an existing index');
+  return index;
+}
+
+/** A scan of the plan that decodes the fields that the filter and `more` need. */
+export function openScan(
+  storage: Storage,
+  collection: CollectionEntry,
+  plan: Plan,
+  query: Query,
+  more: ReadonlySet<string> | null = NO_FIELDS,
+): PlanScan {
+  const { fields } = query.filter;
+  const mask = more === null || fields === null ? undefined : union(query.everything ? NO_FIELDS : fields, more);
+  return new PlanScan(storage, collection, plan, query.everything ? null : query.filter, mask);
+}
+
+const NO_FIELDS: ReadonlySet<string> = new Set();
+
+function union(a: ReadonlySet<string>, b: ReadonlySet<string>): ReadonlySet<string> {
+  if (b.size === 0) return a;
+  if (a.size === 0) return b;
+  return new Set([...a, ...b]);
+}
+
+/**
+ * To be called when a scan goes on after a turn in which others could write: 175 when its collection or index is gone.
+ */
+export function checkStillThere(storage: Storage, collection: CollectionEntry, index: IndexEntry | null): void {
+  storage.refresh();
+  const current = storage.catalog.find(collection.ns);
+  if (current === collection) return;
+  if (current?.id !== collection.id) throw new EngineError(175, `collection dropped: ${collection.ns}`);
+  if (index === null) return;
+  const { id, name } = index.definition;
+  if (!current.indexes.some((candidate) => candidate.definition.id === id)) {
+    throw new EngineError(175, `index '${name}' dropped`);
+  }
+}

@@ -1,0 +1,303 @@
+import { ObjectId } from '../../codec/bson.js';
+import { decodeDocument } from '../../codec/decode.js';
+import { docFromApp, fromApp, toApp } from '../../codec/app-values.js';
+import { type Doc, RawDocument } from '../../codec/document.js';
+import { encodeDocument } from '../../codec/encode.js';
+import { bulkWrite, type BulkOperation } from './bulk-write.js';
+import { InProcessCursor, readSort } from './cursor.js';
+import { bulkError, bulkItemError, invalidArgument, serverError } from './driver-errors.js';
+import { type Run } from './run.js';
+
+type Options = Readonly<Record<string, unknown>> | undefined;
+
+/** The driver's `Collection`, as far as `DataCollection` promises it, over commands run in this process. */
+export class InProcessCollection {
+  constructor(
+    private readonly run: Run,
+    readonly dbName: string,
+    readonly collectionName: string,
+  ) {}
+
+  get namespace(): string {
+    return `${this.dbName}.${this.collectionName}`;
+  }
+
+  find(filter: object = {}, options?: Options): InProcessCursor {
+    const body: Doc = { find: this.collectionName, filter: docFromApp(filter) };
+    addFindOptions(body, options);
+    const cursor = new InProcessCursor(this.run, body, options?.['raw'] === true, false);
+    if (typeof options?.['batchSize'] === 'number') cursor.batchSize(options['batchSize']);
+    return cursor;
+  }
+
+  async findOne(filter: object = {}, options?: Options): Promise<unknown> {
+    const body: Doc = { find: this.collectionName, filter: docFromApp(filter) };
+    addFindOptions(body, options);
+    body['limit'] = 1;
+    body['singleBatch'] = true;
+    const reply = await this.run(body);
+    const [row] = (reply['cursor'] as { firstBatch: (RawDocument | Doc)[] }).firstBatch;
+    return row === undefined ? null : presentRow(row);
+  }
+
+  async insertOne(doc: Doc): Promise<unknown> {
+    const id = takeId(doc);
+    const reply = await this.run({
+      insert: this.collectionName,
+      documents: [new RawDocument(encodeDocument(doc, id))],
+    });
+    const errors = reply['writeErrors'] as Doc[] | undefined;
+    if (errors !== undefined) throw serverError(errors[0]!);
+    return { acknowledged: true, insertedId: id };
+  }
+
+  async insertMany(docs: Doc[], options?: Options): Promise<unknown> {
+    if (!Array.isArray(docs)) throw invalidArgument('Argument "docs" must be an array of documents');
+    if (docs.length === 0) throw invalidArgument('Invalid BulkOperation, Batch cannot be empty');
+    const ids = docs.map(takeId);
+    const documents = docs.map((doc, n) => new RawDocument(encodeDocument(doc, ids[n])));
+    const ordered = options?.['ordered'] !== false;
+    const reply = await this.run({ insert: this.collectionName, documents, ordered });
+    const errors = (reply['writeErrors'] as Doc[] | undefined) ?? [];
+    const failed = new Set(errors.map((error) => error['index'] as number));
+    const end = ordered && errors.length > 0 ? (errors[0]!['index'] as number) : docs.length;
+    const insertedIds: Record<number, unknown> = {};
+    for (let n = 0; n < end; n++) if (!failed.has(n)) insertedIds[n] = ids[n];
+    const result = { acknowledged: true, insertedCount: reply['n'] as number, insertedIds };
+    if (errors.length === 0) return result;
+    const items = errors.map((error) => bulkItemError(error, docs[error['index'] as number]));
+    throw bulkError(String(errors[0]!['errmsg']), errors[0]!['code'] as number, items, {
+      ...result,
+      matchedCount: 0,
+      modifiedCount: 0,
+      deletedCount: 0,
+      upsertedCount: 0,
+      upsertedIds: {},
+    });
+  }
+
+  updateOne(filter: object, update: object, options?: Options): Promise<unknown> {
+    requireOperators(update);
+    return this.runUpdate(filter, update, false, options);
+  }
+
+  updateMany(filter: object, update: object, options?: Options): Promise<unknown> {
+    requireOperators(update);
+    return this.runUpdate(filter, update, true, options);
+  }
+
+  replaceOne(filter: object, replacement: object, options?: Options): Promise<unknown> {
+    refuseOperators(replacement);
+    return this.runUpdate(filter, replacement, false, options);
+  }
+
+  deleteOne(filter: object = {}, options?: Options): Promise<unknown> {
+    return this.runDelete(filter, 1, options);
+  }
+
+  deleteMany(filter: object = {}, options?: Options): Promise<unknown> {
+    return this.runDelete(filter, 0, options);
+  }
+
+  findOneAndUpdate(filter: object, update: object, options?: Options): Promise<unknown> {
+    requireOperators(update);
+    return this.runFindAndModify(filter, { update: fromApp(update) }, options);
+  }
+
+  findOneAndReplace(filter: object, replacement: object, options?: Options): Promise<unknown> {
+    refuseOperators(replacement);
+    return this.runFindAndModify(filter, { update: fromApp(replacement) }, options);
+  }
+
+  findOneAndDelete(filter: object, options?: Options): Promise<unknown> {
+    return this.runFindAndModify(filter, { remove: true }, options);
+  }
+
+  bulkWrite(operations: readonly BulkOperation[], options?: Options): Promise<unknown> {
+    return bulkWrite(this.run, this.collectionName, operations, options?.['ordered'] !== false);
+  }
+
+  async countDocuments(filter: object = {}, options?: Options): Promise<number> {
+    const body: Doc = { count: this.collectionName, query: docFromApp(filter) };
+    copyOptions(body, options, ['limit', 'skip', 'maxTimeMS', 'hint', 'collation']);
+    return (await this.run(body))['n'] as number;
+  }
+
+  async estimatedDocumentCount(options?: Options): Promise<number> {
+    const body: Doc = { count: this.collectionName };
+    copyOptions(body, options, ['maxTimeMS']);
+    return (await this.run(body))['n'] as number;
+  }
+
+  async distinct(key: string, filter: object = {}, options?: Options): Promise<unknown> {
+    const body: Doc = { distinct: this.collectionName, key, query: docFromApp(filter) };
+    copyOptions(body, options, ['maxTimeMS', 'collation']);
+    return toApp((await this.run(body))['values']);
+  }
+
+  aggregate(pipeline: object[] = [], options?: Options): InProcessCursor {
+    return aggregateCursor(this.run, this.collectionName, pipeline, options);
+  }
+
+  async createIndex(key: unknown, options?: Options): Promise<string> {
+    const [name] = await this.createIndexes([{ ...options, key: readSort(key) }]);
+    return name!;
+  }
+
+  async createIndexes(specs: object[]): Promise<string[]> {
+    const indexes = specs.map((spec) => readIndexDescription(spec as Doc));
+    await this.run({ createIndexes: this.collectionName, indexes });
+    return indexes.map((index) => index['name'] as string);
+  }
+
+  async dropIndex(name: string): Promise<unknown> {
+    return toApp({ ...(await this.run({ dropIndexes: this.collectionName, index: name })), ok: 1 });
+  }
+
+  async dropIndexes(): Promise<boolean> {
+    await this.run({ dropIndexes: this.collectionName, index: '*' });
+    return true;
+  }
+
+  listIndexes(): InProcessCursor {
+    return new InProcessCursor(this.run, { listIndexes: this.collectionName }, false, true);
+  }
+
+  async indexes(): Promise<unknown> {
+    return this.listIndexes().toArray();
+  }
+
+  async indexExists(names: string | string[]): Promise<boolean> {
+    const existing = new Set(((await this.indexes()) as Doc[]).map((index) => index['name']));
+    return (Array.isArray(names) ? names : [names]).every((name) => existing.has(name));
+  }
+
+  async rename(name: string, options?: Options): Promise<InProcessCollection> {
+    const to = `${this.dbName}.${name}`;
+    await this.run({ renameCollection: this.namespace, to, dropTarget: options?.['dropTarget'] === true });
+    return new InProcessCollection(this.run, this.dbName, name);
+  }
+
+  async drop(): Promise<boolean> {
+    await this.run({ drop: this.collectionName });
+    return true;
+  }
+
+  async options(): Promise<unknown> {
+    const filter = { name: this.collectionName };
+    const [found] = await new InProcessCursor(this.run, { listCollections: 1, filter }, false, true).toArray();
+    return (found as Doc | undefined)?.['options'] ?? {};
+  }
+
+  async isCapped(): Promise<boolean> {
+    return Promise.resolve(false);
+  }
+
+  private async runUpdate(filter: object, change: object, multi: boolean, options: Options): Promise<unknown> {
+    const statement: Doc = { q: docFromApp(filter), u: fromApp(change), multi };
+    copyOptions(statement, options, ['upsert', 'arrayFilters', 'hint', 'collation', 'sort']);
+    const body: Doc = { update: this.collectionName, updates: [statement] };
+    copyOptions(body, options, ['maxTimeMS', 'let']);
+    const reply = await this.run(body);
+    const errors = reply['writeErrors'] as Doc[] | undefined;
+    if (errors !== undefined) throw serverError(errors[0]!);
+    const upserted = reply['upserted'] as { _id: unknown }[] | undefined;
+    return {
+      acknowledged: true,
+      modifiedCount: reply['nModified'] as number,
+      upsertedId: upserted === undefined ? null : toApp(upserted[0]!._id),
+      upsertedCount: upserted === undefined ? 0 : 1,
+      matchedCount: upserted === undefined ? (reply['n'] as number) : 0,
+    };
+  }
+
+  private async runDelete(filter: object, limit: number, options: Options): Promise<unknown> {
+    const statement: Doc = { q: docFromApp(filter), limit };
+    copyOptions(statement, options, ['hint', 'collation']);
+    const body: Doc = { delete: this.collectionName, deletes: [statement] };
+    copyOptions(body, options, ['maxTimeMS', 'let']);
+    const reply = await this.run(body);
+    const errors = reply['writeErrors'] as Doc[] | undefined;
+    if (errors !== undefined) throw serverError(errors[0]!);
+    return { acknowledged: true, deletedCount: reply['n'] as number };
+  }
+
+  private async runFindAndModify(filter: object, change: Doc, options: Options): Promise<unknown> {
+    const body: Doc = { findAndModify: this.collectionName, query: docFromApp(filter), ...change };
+    copyOptions(body, options, ['upsert', 'arrayFilters', 'hint', 'collation', 'maxTimeMS', 'let', 'sort']);
+    if (options?.['projection'] !== undefined) body['fields'] = docFromApp(options['projection'] as object);
+    if (options?.['returnDocument'] === 'after') body['new'] = true;
+    const reply = await this.run(body);
+    const row = reply['value'] as RawDocument | Doc | null;
+    const value = row === null ? null : presentRow(row);
+    if (options?.['includeResultMetadata'] !== true) return value;
+    return { lastErrorObject: toApp(reply['lastErrorObject']), value, ok: 1 };
+  }
+}
+
+/** An aggregation's cursor; `source` is the collection's name, or 1 for a pipeline that brings its own documents. */
+export function aggregateCursor(run: Run, source: string | 1, pipeline: object[], options: Options): InProcessCursor {
+  const body: Doc = { aggregate: source, pipeline: fromApp(pipeline) };
+  copyOptions(body, options, ['maxTimeMS', 'hint', 'let', 'collation', 'allowDiskUse']);
+  const cursor = new InProcessCursor(run, body, options?.['raw'] === true, true);
+  if (typeof options?.['batchSize'] === 'number') cursor.batchSize(options['batchSize']);
+  return cursor;
+}
+
+function addFindOptions(body: Doc, options: Options): void {
+  if (options === undefined) return;
+  copyOptions(body, options, ['limit', 'skip', 'maxTimeMS', 'hint', 'collation', 'projection', 'let', 'sort']);
+}
+
+/** Copies the named options that are set, in the engine's representation. */
+function copyOptions(body: Doc, options: Options, names: readonly string[]): void {
+  if (options === undefined) return;
+  for (const name of names) {
+    const value = options[name];
+    if (value === undefined || value === null) continue;
+    body[name] = name === 'sort' ? readSort(value) : fromApp(value);
+  }
+}
+
+function presentRow(row: RawDocument | Doc): unknown {
+  return row instanceof RawDocument ? decodeDocument(row.bytes, 'app') : toApp(row);
+}
+
+/** The document's `_id`, made here when it has none and then also set on the caller's object, as the driver does. */
+export function takeId(doc: Doc): unknown {
+  doc['_id'] ??= new ObjectId();
+  return doc['_id'];
+}
+
+function readIndexDescription(spec: Doc): Doc {
+  const key = readSort(spec['key']);
+  const name = spec['name'] ?? Object.entries(key).flat().join('_');
+  const index: Doc = { key, name };
+  for (const option of [
+    'unique',
+    'sparse',
+    'hidden',
+    'partialFilterExpression',
+    'expireAfterSeconds',
+    'collation',
+    'background',
+  ]) {
+    if (spec[option] !== undefined) index[option] = fromApp(spec[option]);
+  }
+  return index;
+}
+
+export function requireOperators(update: object): void {
+  if (Array.isArray(update)) {
+    if (update.length > 0) return;
+  } else if (Object.keys(update)[0]?.startsWith('$') === true) {
+    return;
+  }
+  throw invalidArgument('Update document requires atomic operators');
+}
+
+export function refuseOperators(replacement: object): void {
+  if (Object.keys(replacement)[0]?.startsWith('$') === true) {
+    throw invalidArgument('Replacement document must not contain atomic operators');
+  }
+}

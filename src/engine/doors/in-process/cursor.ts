@@ -1,0 +1,204 @@
+import { decodeDocument } from '../../codec/decode.js';
+import { docFromApp, toApp } from '../../codec/app-values.js';
+import { type Doc, RawDocument, type Row } from '../../codec/document.js';
+import { encodeDocument } from '../../codec/encode.js';
+import { type Run } from './run.js';
+import { invalidArgument } from './driver-errors.js';
+
+/** Rows that are fetched in one go unless the caller says otherwise; nothing travels, so more than the driver's 101. */
+const BATCH_SIZE = 1000;
+
+interface CursorReply {
+  cursor: { firstBatch?: Row[]; nextBatch?: Row[]; id: bigint; ns: string };
+}
+
+/** A cursor over the replies of one command, with the driver's methods. */
+export class InProcessCursor {
+  closed = false;
+  private body: Doc;
+  private started = false;
+  private id = 0n;
+  private ns = '';
+  private rows: Row[] = [];
+  private at = 0;
+  private size: number | undefined;
+  private readonly transforms: ((doc: unknown) => unknown)[] = [];
+
+  constructor(
+    private readonly run: Run,
+    body: Doc,
+    private readonly raw: boolean,
+    private readonly sizeInCursorField: boolean,
+  ) {
+    this.body = body;
+  }
+
+  sort(sort: unknown, direction?: unknown): this {
+    return this.set('sort', readSort(sort, direction));
+  }
+
+  limit(value: number): this {
+    return this.set('limit', value);
+  }
+
+  skip(value: number): this {
+    return this.set('skip', value);
+  }
+
+  project(value: object): this {
+    return this.set('projection', docFromApp(value));
+  }
+
+  hint(value: unknown): this {
+    return this.set('hint', typeof value === 'string' ? value : docFromApp(value as object));
+  }
+
+  filter(value: object): this {
+    return this.set('filter', docFromApp(value));
+  }
+
+  maxTimeMS(value: number): this {
+    return this.set('maxTimeMS', value);
+  }
+
+  batchSize(value: number): this {
+    this.size = value;
+    return this;
+  }
+
+  map(transform: (doc: unknown) => unknown): this {
+    this.transforms.push(transform);
+    return this;
+  }
+
+  async next(): Promise<unknown> {
+    if (this.at >= this.rows.length && !(await this.fetch())) return null;
+    return this.take();
+  }
+
+  tryNext(): Promise<unknown> {
+    return this.next();
+  }
+
+  async hasNext(): Promise<boolean> {
+    return this.at < this.rows.length || (await this.fetch());
+  }
+
+  async toArray(): Promise<unknown[]> {
+    const all: unknown[] = [];
+    while (this.at < this.rows.length || (await this.fetch())) {
+      while (this.at < this.rows.length) all.push(this.take());
+    }
+    return all;
+  }
+
+  async forEach(visit: (doc: unknown) => boolean | void): Promise<void> {
+    for await (const doc of this) if (visit(doc) === false) return;
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<unknown> {
+    try {
+      while (this.at < this.rows.length || (await this.fetch())) yield this.take();
+    } finally {
+      await this.close();
+    }
+  }
+
+  async close(): Promise<void> {
+    this.closed = true;
+    this.rows = [];
+    this.at = 0;
+    if (this.id === 0n) return;
+    const { id, ns } = this;
+    this.id = 0n;
+    await this.run({ killCursors: ns.slice(ns.indexOf('.') + 1), cursors: [id] });
+  }
+
+  async count(): Promise<number> {
+    const { find, filter, hint } = this.body;
+    const reply = await this.run({ count: find, query: filter ?? {}, ...(hint === undefined ? {} : { hint }) });
+    return reply['n'] as number;
+  }
+
+  async explain(): Promise<unknown> {
+    return toApp(await this.run({ explain: this.body }));
+  }
+
+  private set(name: string, value: unknown): this {
+    if (this.started) throw invalidArgument('Cursor is already initialized');
+    this.body = { ...this.body, [name]: value };
+    return this;
+  }
+
+  private take(): unknown {
+    const row = this.rows[this.at++]!;
+    let doc: unknown;
+    if (this.raw) doc = row instanceof RawDocument ? row.bytes : encodeDocument(row);
+    else doc = row instanceof RawDocument ? decodeDocument(row.bytes, 'app') : toApp(row);
+    for (const transform of this.transforms) doc = transform(doc);
+    return doc;
+  }
+
+  /** Gets the next batch; false when there are no more rows. */
+  private async fetch(): Promise<boolean> {
+    while (!this.closed) {
+      let reply: CursorReply;
+      if (!this.started) {
+        this.started = true;
+        const batchSize = this.size ?? BATCH_SIZE;
+        reply = (await this.run({
+          ...this.body,
+          ...(this.sizeInCursorField ? { cursor: { batchSize } } : { batchSize }),
+        })) as unknown as CursorReply;
+      } else if (this.id === 0n) {
+        this.closed = true;
+        return false;
+      } else {
+        const collection = this.ns.slice(this.ns.indexOf('.') + 1);
+        const batchSize = this.size ?? BATCH_SIZE;
+        reply = (await this.run({ getMore: this.id, collection, batchSize })) as unknown as CursorReply;
+      }
+      const { firstBatch, nextBatch, id, ns } = reply.cursor;
+      this.rows = firstBatch ?? nextBatch ?? [];
+      this.at = 0;
+      this.id = id;
+      this.ns = ns;
+      if (this.rows.length > 0) return true;
+    }
+    return false;
+  }
+}
+
+/** The driver's ways to write a sort, as a document of 1 and -1. */
+export function readSort(sort: unknown, direction?: unknown): Doc {
+  if (typeof sort === 'string') return { [sort]: readDirection(direction ?? 1) };
+  if (Array.isArray(sort)) {
+    const pairs = typeof sort[0] === 'string' && sort.length === 2 && isDirection(sort[1]) ? [sort] : sort;
+    return Object.fromEntries(
+      (pairs as unknown[]).map((pair) =>
+        Array.isArray(pair) ? [String(pair[0]), readDirection(pair[1])] : [String(pair), 1],
+      ),
+    );
+  }
+  const entries = sort instanceof Map ? [...(sort as Map<string, unknown>)] : Object.entries(sort as object);
+  return Object.fromEntries(entries.map(([path, value]) => [path, readDirection(value)]));
+}
+
+function isDirection(value: unknown): boolean {
+  return value === 1 || value === -1 || /^(?:asc|desc)/.test(String(value));
+}
+
+function readDirection(value: unknown): unknown {
+  switch (String(value).toLowerCase()) {
+    case '1':
+    case 'asc':
+    case 'ascending':
+      return 1;
+    case '-1':
+    case 'desc':
+    case 'descending':
+      return -1;
+    default:
+      return value;
+  }
+}

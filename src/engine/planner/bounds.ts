@@ -1,0 +1,66 @@
+import { type Conjunct } from '../query/match.js';
+import { comparableKind } from '../storage/key-encoding.js';
+
+/** What a filter says about one path, as far as an index can use it. */
+export interface FieldBounds {
+  /** The values the field must equal one of; null when there is no such condition. */
+  points: readonly unknown[] | null;
+  lower: { value: unknown; inclusive: boolean } | null;
+  upper: { value: unknown; inclusive: boolean } | null;
+  /** The conditions cannot hold for a document in which the field is missing. */
+  present: boolean;
+}
+
+/** Collects the usable conditions of a filter's top-level conjunction by path. */
+export function collectBounds(conjuncts: readonly Conjunct[]): Map<string, FieldBounds> {
+  const bounds = new Map<string, FieldBounds>();
+  for (const { path, op, value } of conjuncts) {
+    let field = bounds.get(path);
+    if (field === undefined) {
+      field = { points: null, lower: null, upper: null, present: false };
+      bounds.set(path, field);
+    }
+    addCondition(field, op, value);
+  }
+  return bounds;
+}
+
+function addCondition(field: FieldBounds, op: Conjunct['op'], value: unknown): void {
+  switch (op) {
+    case 'eq':
+      if (!isPoint(value)) return;
+      // Of several equalities (they can all hold in an array) the first does; an equality is better than a list.
+      if (field.points === null || field.points.length > 1) field.points = [value];
+      if (value !== null) field.present = true;
+      return;
+    case 'in': {
+      const values = value as readonly unknown[];
+      if (!values.every(isPoint)) return;
+      if (field.points === null || field.points.length > values.length) field.points = values;
+      if (!values.includes(null)) field.present = true;
+      return;
+    }
+    case 'gt':
+    case 'gte':
+      if (comparableKind(value) === null) return;
+      field.lower ??= { value, inclusive: op === 'gte' };
+      field.present = true;
+      return;
+    case 'lt':
+    case 'lte':
+      if (comparableKind(value) === null) return;
+      field.upper ??= { value, inclusive: op === 'lte' };
+      field.present = true;
+      return;
+    case 'exists':
+      if (value === true) field.present = true;
+      return;
+    case 'type':
+      field.present = true;
+  }
+}
+
+/** Values whose equality means exactly one index key: no arrays (they match elements too), regular expressions, NaN. */
+function isPoint(value: unknown): boolean {
+  return value === null || comparableKind(value) !== null;
+}

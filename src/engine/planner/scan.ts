@@ -1,0 +1,165 @@
+import { decodeDocument } from '../codec/decode.js';
+import { type Doc } from '../codec/document.js';
+import { type Filter } from '../query/match.js';
+import { type CollectionEntry } from '../storage/index-definition.js';
+import { type Storage } from '../storage/storage.js';
+import { type KeyRange } from './key-ranges.js';
+import { type Plan } from './plan.js';
+
+/**
+ * Called with each document that the filter accepts: its stored bytes (to be copied with `keep` if they are needed
+ * after the call) and what was decoded of it. True stops the scan after this document.
+ */
+export type Visit = (bytes: Buffer, doc: Doc) => boolean;
+
+/** How many entries are read before the clock is looked at. */
+const FIRST_CHUNK = 32;
+const LARGEST_CHUNK = 512;
+const NOTHING: Doc = {};
+
+/**
+ * Walks the ranges of a plan in chunks. Between two chunks it remembers only the last key, so that no snapshot is held
+ * and other processes' writes become visible.
+ */
+export class PlanScan {
+  keysExamined = 0;
+  documentsExamined = 0;
+  private at = 0;
+  private last: Buffer | null = null;
+  private chunk = FIRST_CHUNK;
+  private readonly needsDoc: boolean;
+  private readonly seen: Set<string> | null;
+
+  constructor(
+    private readonly storage: Storage,
+    private readonly collection: CollectionEntry,
+    readonly plan: Plan,
+    private readonly filter: Filter | null,
+    private readonly fields: ReadonlySet<string> | undefined,
+  ) {
+    this.seen = plan.repeats ? new Set() : null;
+    this.needsDoc = filter !== null || fields === undefined || fields.size > 0;
+  }
+
+  get finished(): boolean {
+    return this.at >= this.plan.ranges.length;
+  }
+
+  /**
+   * Reads on for one chunk of at most `most` entries; true when `visit` stopped it. Must run in a fresh snapshot or in
+   * a transaction; the caller checks before that the collection and the index are still the same.
+   */
+  readChunk(visit: Visit, most = this.chunk): boolean {
+    this.chunk = Math.min(this.chunk * 2, LARGEST_CHUNK);
+    let left = most;
+    while (left > 0 && !this.finished) {
+      const range = this.plan.ranges[this.at]!;
+      if (this.plan.single) {
+        this.at++;
+        if (this.readSingle(range.start, visit)) return true;
+        continue;
+      }
+      const before = this.keysExamined;
+      const stopped = this.readRange(range, left, visit);
+      if (stopped) return true;
+      const read = this.keysExamined - before;
+      if (read < left) {
+        this.at++;
+        this.last = null;
+      }
+      left -= Math.max(read, 1);
+    }
+    return false;
+  }
+
+  /** Counts on for one chunk without looking at documents; only for plans whose every entry is an answer. */
+  countChunk(): number {
+    const { store } = this.storage.environment;
+    const before = this.keysExamined;
+    let left = LARGEST_CHUNK;
+    while (left > 0 && !this.finished) {
+      const range = this.plan.ranges[this.at]!;
+      const start = this.last ?? range.start;
+      let read = 0;
+      for (const key of store.getKeys({ start, end: range.end, limit: left, exclusiveStart: this.last !== null })) {
+        this.last = key;
+        read++;
+      }
+      this.keysExamined += read;
+      if (read < left) {
+        this.at++;
+        this.last = null;
+      }
+      left -= Math.max(read, 1);
+    }
+    return this.keysExamined - before;
+  }
+
+  private readSingle(key: Buffer, visit: Visit): boolean {
+    const { documents } = this.storage;
+    this.keysExamined++;
+    let bytes = documents.readKey(key);
+    if (bytes === undefined) return false;
+    if (this.plan.index !== null) {
+      bytes = documents.readShared(this.collection.id, Buffer.from(bytes.subarray(0, bytes.length)));
+      if (bytes === undefined) return false;
+    }
+    return this.examine(bytes, visit);
+  }
+
+  private readRange(range: KeyRange, limit: number, visit: Visit): boolean {
+    const { store } = this.storage.environment;
+    const { documents } = this.storage;
+    const { reverse, index } = this.plan;
+    const entries = store.getRange(
+      reverse
+        ? {
+            start: this.last ?? range.end,
+            end: range.start,
+            reverse,
+            limit,
+            exclusiveStart: true,
+            inclusiveEnd: true,
+          }
+        : { start: this.last ?? range.start, end: range.end, limit, exclusiveStart: this.last !== null },
+    );
+    for (const { key, value } of entries) {
+      this.keysExamined++;
+      this.last = key;
+      let bytes: Buffer | undefined = value;
+      if (index !== null) {
+        if (this.seen !== null) {
+          const id = value.latin1Slice();
+          if (this.seen.has(id)) continue;
+          this.seen.add(id);
+        }
+        bytes = documents.readShared(this.collection.id, value);
+        if (bytes === undefined) continue;
+      }
+      if (this.examine(bytes, visit)) return true;
+    }
+    return false;
+  }
+
+  private examine(bytes: Buffer, visit: Visit): boolean {
+    this.documentsExamined++;
+    const doc = this.needsDoc ? decodeDocument(bytes, 'engine', this.fields) : NOTHING;
+    return (this.filter === null || this.filter.matches(doc)) && visit(bytes, doc);
+  }
+}
+
+/** A copy of bytes that a later read would overwrite. */
+export function keep(bytes: Buffer): Buffer {
+  return Buffer.from(bytes.subarray(0, bytes.length));
+}
+
+/** Counts the entries in the plan's ranges, up to `most`. */
+export function countEntries(storage: Storage, plan: Plan, most: number): number {
+  let count = 0;
+  for (const range of plan.ranges) {
+    const limit = most - count;
+    if (limit <= 0) break;
+    for (const _key of storage.environment.store.getKeys({ start: range.start, end: range.end, limit })) count++;
+  }
+  return count;
+}

@@ -1,0 +1,138 @@
+import { type Environment, translateStorageError } from './environment.js';
+
+/** How long one write transaction may gather work before it commits and the rest waits for the next turn. */
+const TRANSACTION_MS = 4;
+
+interface WriteJob {
+  run(): unknown;
+  resolve(value: unknown): void;
+  reject(error: unknown): void;
+}
+
+/** What must happen around the jobs of a write transaction, inside of it. */
+export interface TransactionHooks {
+  begin(): void;
+  beforeCommit(): void;
+  aborted(): void;
+}
+
+/**
+ * Group commit: everything that was asked to write within a turn of the event loop runs in one LMDB transaction and
+ * shares its sync. A promise resolves when its work is committed, so an acknowledged write is never lost.
+ */
+export class CommitQueue {
+  private readonly waiting: WriteJob[] = [];
+  private scheduled = false;
+  private startedAt = 0;
+  private puts = 0;
+  private closed = false;
+
+  constructor(
+    private readonly environment: Environment,
+    private readonly hooks: TransactionHooks,
+  ) {}
+
+  /**
+   * Runs `job` inside the next write transaction. It must do all its checks before its first put: a throw before that
+   * refuses only this job. Large work looks at `expired` and comes back with another call for the rest; it must not
+   * change anything outside the transaction, because it runs again when its neighbour's failure undid it.
+   */
+  write<T>(job: () => T): Promise<T> {
+    if (this.closed) return Promise.reject(new Error('the engine is closed'));
+    return new Promise<T>((resolve, reject) => {
+      this.waiting.push({ run: job, resolve: resolve as (value: unknown) => void, reject });
+      if (!this.scheduled) {
+        this.scheduled = true;
+        setImmediate(() => {
+          this.commit();
+        });
+      }
+    });
+  }
+
+  /** True when the current transaction has gathered enough and a long job should stop after its current document. */
+  expired(): boolean {
+    return performance.now() - this.startedAt > TRANSACTION_MS;
+  }
+
+  put(key: Buffer, value: Buffer): void {
+    this.puts++;
+    this.environment.store.putSync(key, value);
+  }
+
+  remove(key: Buffer): void {
+    this.puts++;
+    this.environment.store.removeSync(key);
+  }
+
+  /** Commits what is waiting, then refuses further work. */
+  close(): void {
+    while (this.waiting.length > 0) this.commit();
+    this.closed = true;
+  }
+
+  private commit(): void {
+    this.scheduled = false;
+    const jobs: WriteJob[] = [];
+    const outcomes: (() => void)[] = [];
+    try {
+      this.transaction(() => {
+        // The store may not run the callback twice, but an aborted attempt must not leave outcomes behind.
+        while (this.waiting.length > 0 && (jobs.length === 0 || !this.expired())) {
+          const job = this.waiting.shift()!;
+          jobs.push(job);
+          outcomes.push(this.attempt(job));
+        }
+      });
+      for (const settle of outcomes) settle();
+    } catch (error) {
+      this.hooks.aborted();
+      if (jobs.length <= 1) jobs[0]?.reject(translateStorageError(error, this.environment.path));
+      else for (const job of jobs) this.commitAlone(job);
+    }
+    if (this.waiting.length > 0 && !this.scheduled) {
+      this.scheduled = true;
+      setImmediate(() => {
+        this.commit();
+      });
+    }
+  }
+
+  /** One job's failure undid a shared transaction: each gets its own, so that only the faulty one fails. */
+  private commitAlone(job: WriteJob): void {
+    try {
+      let settle: (() => void) | undefined;
+      this.transaction(() => {
+        settle = this.attempt(job);
+      });
+      settle?.();
+    } catch (error) {
+      this.hooks.aborted();
+      job.reject(translateStorageError(error, this.environment.path));
+    }
+  }
+
+  private transaction(work: () => void): void {
+    this.environment.store.transactionSync(() => {
+      this.startedAt = performance.now();
+      this.hooks.begin();
+      work();
+      this.hooks.beforeCommit();
+    });
+  }
+
+  private attempt(job: WriteJob): () => void {
+    const before = this.puts;
+    try {
+      const value = job.run();
+      return () => {
+        job.resolve(value);
+      };
+    } catch (error) {
+      if (this.puts !== before) throw error;
+      return () => {
+        job.reject(translateStorageError(error, this.environment.path));
+      };
+    }
+  }
+}

@@ -1,0 +1,62 @@
+import { type Doc } from '../codec/document.js';
+import { type Conjunct } from '../query/match.js';
+
+/** An index as the catalog stores it. */
+export interface IndexDefinition {
+  id: number;
+  name: string;
+  key: Doc;
+  unique: boolean;
+  sparse: boolean;
+  hidden: boolean;
+  partialFilterExpression?: Doc;
+  expireAfterSeconds?: number;
+  /** `building`: writers maintain it, the planner ignores it. */
+  state: 'ready' | 'building';
+  /** Bit n is set once a document had an array on the path of field n. */
+  multikey: number;
+  /** Set once an entry was too long and had to be hashed: the order of entries is then only approximate. */
+  cut: boolean;
+  /** The process that builds it, so that another one can take over when it died. */
+  builder?: number;
+}
+
+/** One field of an index key. */
+export interface IndexField {
+  path: string;
+  parts: readonly string[];
+  descending: boolean;
+}
+
+/** An index ready for use: its definition with what was prepared from it. */
+export interface IndexEntry {
+  readonly definition: IndexDefinition;
+  readonly fields: readonly IndexField[];
+  /** Decides whether a document belongs into a partial index; null when the index is not partial. */
+  readonly partial: ((doc: Doc) => boolean) | null;
+  /** What the planner must find in a filter before it may use a partial index; `unknown` when it cannot tell. */
+  readonly condition: readonly Conjunct[] | 'unknown' | null;
+  /** Bytes one component may take in a key. */
+  readonly limit: number;
+}
+
+/** A collection as the catalog stores it. */
+export interface CollectionDefinition {
+  id: number;
+  ns: string;
+  uuid: unknown;
+  options: Doc;
+  indexes: IndexDefinition[];
+  /** Set once an `_id` was too long for a key and had to be hashed: the order of documents is then not that of `_id`. */
+  longIds?: boolean;
+}
+
+/** A collection ready for use. `indexes` leaves out the implicit one on `_id`. */
+export interface CollectionEntry {
+  readonly definition: CollectionDefinition;
+  readonly id: number;
+  readonly ns: string;
+  readonly indexes: readonly IndexEntry[];
+  /** The top-level fields that index keys and partial filters are made from. */
+  readonly indexedFields: ReadonlySet<string>;
+}

@@ -1,0 +1,47 @@
+import { Catalog } from './catalog.js';
+import { CommitQueue } from './commit-queue.js';
+import { Documents } from './documents.js';
+import { type Durability, type Environment, openEnvironment } from './environment.js';
+
+/** The opened data file with what reads and writes it. */
+export interface Storage {
+  readonly environment: Environment;
+  readonly catalog: Catalog;
+  readonly queue: CommitQueue;
+  readonly documents: Documents;
+  /** Makes everything visible that any process committed so far; to be called when a turn of reading begins. */
+  refresh(): void;
+  close(): Promise<void>;
+}
+
+/** Opens or creates the data file in `dataDir`; throws StorageError as `openEnvironment` does. */
+export function openStorage(dataDir: string, durability: Durability, mapBytes?: number): Storage {
+  const environment = openEnvironment(dataDir, durability, mapBytes);
+  const catalog = new Catalog(environment);
+  const queue = new CommitQueue(environment, {
+    begin: () => {
+      catalog.beginTransaction();
+    },
+    beforeCommit: () => {
+      catalog.finishTransaction();
+    },
+    aborted: () => {
+      catalog.forget();
+    },
+  });
+  catalog.attach(queue);
+  return {
+    environment,
+    catalog,
+    queue,
+    documents: new Documents(environment, catalog, queue),
+    refresh() {
+      environment.store.resetReadTxn();
+      catalog.refresh();
+    },
+    async close() {
+      queue.close();
+      await environment.close();
+    },
+  };
+}

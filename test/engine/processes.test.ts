@@ -1,0 +1,87 @@
+import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, describe, expect, it } from 'vitest';
+import { type Engine, openEngine } from '../../src/engine/index.js';
+
+const engines: Engine[] = [];
+const dirs: string[] = [];
+
+function temporaryDir(): string {
+  const dir = mkdtempSync(join(tmpdir(), 'bsvc-engine-'));
+  dirs.push(dir);
+  return dir;
+}
+
+function open(dataDir: string): Engine {
+  const engine = openEngine({ dataDir });
+  engines.push(engine);
+  return engine;
+}
+
+/** Runs a script in a process of its own, with `open` and the data directory at hand, and gives its last line. */
+function runScript(dataDir: string, script: string): Promise<unknown> {
+  const source = `
+    import { openEngine } from ${JSON.stringify(join(import.meta.dirname, '../../src/engine/index.ts'))};
+    const engine = openEngine({ dataDir: ${JSON.stringify(dataDir)} });
+    const db = engine.db('shared');
+    const answer = await (async () => { ${script} })();
+    await engine.close();
+    console.log(JSON.stringify(answer ?? null));
+  `;
+  return new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', source], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    let output = '';
+    child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
+    child.on('error', reject);
+    child.on('close', (code) => {
+      if (code === 0) resolve(JSON.parse(output.trim().split('\n').at(-1)!));
+      else reject(new Error(`the script ended with ${String(code)}`));
+    });
+  });
+}
+
+afterEach(async () => {
+  await Promise.all(engines.splice(0).map((engine) => engine.close()));
+  for (const dir of dirs.splice(0)) rmSync(dir, { recursive: true, force: true });
+});
+
+describe('several processes on one data directory', () => {
+  it('sees what another process wrote, and the indexes it made', async () => {
+    const dir = temporaryDir();
+    const people = open(dir).db('shared').collection('people');
+    await people.insertOne({ email: 'a@x.test' });
+    const seen = await runScript(
+      dir,
+      `const people = db.collection('people');
+       await people.createIndex({ email: 1 }, { unique: true });
+       await people.insertOne({ email: 'b@x.test' });
+       return people.countDocuments();`,
+    );
+    expect(seen).toBe(2);
+    expect(await people.countDocuments({ email: 'b@x.test' })).toBe(1);
+    await expect(people.insertOne({ email: 'b@x.test' })).rejects.toMatchObject({ code: 11000 });
+  });
+
+  it('keeps a unique index unique when several processes insert the same values at once', async () => {
+    const dir = temporaryDir();
+    const taken = open(dir).db('shared').collection('taken');
+    await taken.createIndex({ slot: 1 }, { unique: true });
+    const script = `
+      let won = 0;
+      for (let slot = 0; slot < 300; slot++) {
+        try { await db.collection('taken').insertOne({ slot }); won++; } catch (error) { if (error.code !== 11000) throw error; }
+      }
+      return won;`;
+    const won = (await Promise.all([
+      runScript(dir, script),
+      runScript(dir, script),
+      runScript(dir, script),
+    ])) as number[];
+    expect(won.reduce((sum, n) => sum + n, 0)).toBe(300);
+    expect(await taken.countDocuments()).toBe(300);
+  });
+});
