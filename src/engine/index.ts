@@ -23,6 +23,8 @@ export interface EngineOptions {
   durability?: Durability;
   /** The largest size of the data file in bytes. */
   maxBytes?: number;
+  /** As the driver's option: fields whose value is `undefined` are left out instead of becoming null. */
+  ignoreUndefined?: boolean;
 }
 
 /** An opened data directory. */
@@ -37,7 +39,8 @@ const HOUSEKEEPING_MS = 30_000;
  * Opens or creates the embedded database in `dataDir`; throws StorageError when the directory cannot be written to or
  * the file in it is foreign, cut short, or newer than this version.
  */
-export function openEngine({ dataDir, durability = 'full', maxBytes }: EngineOptions): Engine {
+export function openEngine(options: EngineOptions): Engine {
+  const { dataDir, durability = 'full', maxBytes, ignoreUndefined = false } = options;
   const storage = openStorage(dataDir, durability, maxBytes);
   const core: Core = { storage, cursors: new Cursors(), startedAt: Date.now() };
   let housekeeping = keepHouse(core);
@@ -46,7 +49,7 @@ export function openEngine({ dataDir, durability = 'full', maxBytes }: EngineOpt
   }, HOUSEKEEPING_MS);
   timer.unref();
   return {
-    db: (name) => openDatabase(core, name),
+    db: (name) => openDatabase(core, name, { ignoreUndefined }),
     async close() {
       clearInterval(timer);
       core.cursors.closeAll();

@@ -73,7 +73,7 @@ export function isDuplicateKey(
 
 /** Opens MongoDB when `MONGODB_URI` is set, else the embedded engine in the data directory. Throws `unavailable` (DATABASE_UNAVAILABLE) with advice. */
 export async function openDatabase(config: Config): Promise<Database> {
-  return config.mongodbUri ? openMongodb(config.mongodbUri, config.mongodbName) : openEmbedded();
+  return config.mongodbUri ? openMongodb(config.mongodbUri, config.mongodbName) : openEmbedded(config);
 }
 
 const SERVER_SELECTION_MS = 8_000;
@@ -111,6 +111,22 @@ async function openMongodb(uri: string, name: string): Promise<Database> {
   } as Database;
 }
 
-function openEmbedded(): Promise<Database> {
-  throw unavailable('DATABASE_UNAVAILABLE', 'Set MONGODB_URI to the address of a MongoDB.');
+async function openEmbedded(config: Config): Promise<Database> {
+  const { openEngine, StorageError } = await import('../engine/index.js');
+  try {
+    const { dataDir, durability } = config;
+    const engine = openEngine({ dataDir, durability, ignoreUndefined: true });
+    const db = engine.db(config.mongodbName);
+    return {
+      kind: 'embedded',
+      // The engine's cursors offer exactly what `Cursor` names; their types say so, the driver's say more.
+      collection: <T extends Document>(name: string) => db.collection<T>(name) as unknown as Store<T>,
+      listNames: async () => (await db.collections()).map((collection) => collection.collectionName),
+      ping: async () => void (await db.command({ ping: 1 })),
+      close: () => engine.close(),
+    };
+  } catch (error) {
+    if (!(error instanceof StorageError)) throw error;
+    throw unavailable('DATABASE_UNAVAILABLE', error.message, { cause: error });
+  }
 }

@@ -8,11 +8,18 @@ const MAX_DEPTH = 200;
 const MIN_INT32 = -0x80000000;
 const MAX_INT32 = 0x7fffffff;
 
+/** How the driver's option of that name treats fields whose value is `undefined`: left out, or null. */
+export interface AppValueOptions {
+  ignoreUndefined: boolean;
+}
+
+const KEEP_UNDEFINED: AppValueOptions = { ignoreUndefined: false };
+
 /**
  * Turns a value of the application (filter, update, pipeline) into the engine's representation with the driver's
  * rules: Long -> bigint, RegExp -> BSONRegExp, `undefined` -> null, functions are dropped. Always a copy.
  */
-export function fromApp(value: unknown, depth = 0): unknown {
+export function fromApp(value: unknown, options: AppValueOptions = KEEP_UNDEFINED, depth = 0): unknown {
   switch (typeof value) {
     case 'string':
     case 'boolean':
@@ -22,15 +29,15 @@ export function fromApp(value: unknown, depth = 0): unknown {
     case 'number':
       return Object.is(value, -0) ? new bson.Double(-0) : value;
     case 'object':
-      return value === null ? null : fromAppObject(value, depth);
+      return value === null ? null : fromAppObject(value, options, depth);
     default:
       return null;
   }
 }
 
-function fromAppObject(value: object, depth: number): unknown {
+function fromAppObject(value: object, options: AppValueOptions, depth: number): unknown {
   if (depth > MAX_DEPTH) throw new BsonValueError(`documents are cyclic or nested deeper than ${MAX_DEPTH} levels`);
-  if (Array.isArray(value)) return value.map((item) => fromApp(item, depth + 1));
+  if (Array.isArray(value)) return value.map((item) => fromApp(item, options, depth + 1));
   if (value instanceof Date) return value;
   const type = (value as { _bsontype?: unknown })._bsontype;
   switch (type) {
@@ -53,23 +60,24 @@ function fromAppObject(value: object, depth: number): unknown {
     return new bson.BSONRegExp(value.source, options);
   }
   const convert = (value as { toBSON?: unknown }).toBSON;
-  if (typeof convert === 'function') return fromApp(convert.call(value), depth + 1);
-  return fromAppFields(value instanceof Map ? (Object.fromEntries(value) as Doc) : (value as Doc), depth);
+  if (typeof convert === 'function') return fromApp(convert.call(value), options, depth + 1);
+  return fromAppFields(value instanceof Map ? (Object.fromEntries(value) as Doc) : (value as Doc), options, depth);
 }
 
-function fromAppFields(doc: Doc, depth: number): Doc {
+function fromAppFields(doc: Doc, options: AppValueOptions, depth: number): Doc {
   const result: Doc = {};
   for (const name of Object.keys(doc)) {
     const value = doc[name];
     if (typeof value === 'function' || typeof value === 'symbol') continue;
-    setField(result, name, fromApp(value, depth + 1));
+    if (value === undefined && options.ignoreUndefined) continue;
+    setField(result, name, fromApp(value, options, depth + 1));
   }
   return result;
 }
 
 /** Turns a document of the application into the engine's representation; see fromApp. */
-export function docFromApp(doc: object): Doc {
-  return fromApp(doc) as Doc;
+export function docFromApp(doc: object, options?: AppValueOptions): Doc {
+  return fromApp(doc, options) as Doc;
 }
 
 /** Turns an engine value into what the driver would have returned: bigint -> number or Long, Double -> number. */

@@ -16,6 +16,7 @@ const floatBytes = new Uint8Array(float.buffer);
 let scratch = Buffer.allocUnsafeSlow(FIRST_CAPACITY);
 let at = 0;
 let depth = 0;
+let skipUndefined = false;
 
 function reserve(length: number): void {
   if (at + length <= scratch.length) return;
@@ -114,7 +115,7 @@ function putElement(name: string, value: unknown, inArray: boolean): void {
       putInt64(value);
       return;
     case 'undefined':
-      putHead(0x0a, name);
+      if (inArray || !skipUndefined) putHead(0x0a, name);
       return;
     case 'object':
       if (value === null) putHead(0x0a, name);
@@ -293,11 +294,12 @@ function finish(lengthAt: number): void {
 /**
  * Encodes a document of engine or application values (the rules agree: integral numbers in range are int32, bigint and
  * Long are int64, `undefined` is null). With `id`, that value becomes the first field and the document's own `_id` is
- * ignored. Throws BsonValueError.
+ * ignored. With `ignoreUndefined` such fields are left out. Throws BsonValueError.
  */
-export function encodeDocument(doc: Doc, id?: unknown): Buffer {
+export function encodeDocument(doc: Doc, id?: unknown, ignoreUndefined = false): Buffer {
   at = 0;
   depth = 0;
+  skipUndefined = ignoreUndefined;
   try {
     putDocument(doc, id);
     return Buffer.from(scratch.subarray(0, at));

@@ -1,9 +1,8 @@
 import { ObjectId } from '../../codec/bson.js';
-import { docFromApp, fromApp, toApp } from '../../codec/app-values.js';
-import { type Doc, RawDocument } from '../../codec/document.js';
-import { encodeDocument } from '../../codec/encode.js';
+import { toApp } from '../../codec/app-values.js';
+import { type Doc } from '../../codec/document.js';
 import { bulkError, bulkItemError, invalidArgument } from './driver-errors.js';
-import { type Run } from './run.js';
+import { type Session } from './session.js';
 
 /** One operation as the driver's `bulkWrite` takes it: `{ insertOne: { document } }`, `{ updateOne: { ... } }`, ... */
 export type BulkOperation = Readonly<Record<string, unknown>>;
@@ -29,14 +28,14 @@ const LIST = { insert: 'documents', update: 'updates', delete: 'deletes' } as co
 
 /** Runs the operations as few commands: neighbours of one kind together, in their order (ordered) or not. */
 export async function bulkWrite(
-  run: Run,
+  session: Session,
   collection: string,
   operations: readonly BulkOperation[],
   ordered: boolean,
 ): Promise<unknown> {
   if (!Array.isArray(operations)) throw invalidArgument('Argument "operations" must be an array of documents');
   if (operations.length === 0) throw invalidArgument('Invalid BulkOperation, Batch cannot be empty');
-  const statements = operations.map(readOperation);
+  const statements = operations.map((operation) => readOperation(session, operation));
   const result: BulkResult = {
     insertedCount: 0,
     matchedCount: 0,
@@ -53,7 +52,7 @@ export async function bulkWrite(
     let to = from + 1;
     while (to < statements.length && statements[to]!.command === command) to++;
     const list = statements.slice(from, to);
-    const reply = await run({ [command]: collection, [LIST[command]]: list.map((one) => one.value), ordered });
+    const reply = await session.run({ [command]: collection, [LIST[command]]: list.map((one) => one.value), ordered });
     errors.push(...addReply(result, reply, list, from, ordered));
     if (ordered && errors.length > 0) break;
     from = to;
@@ -92,24 +91,24 @@ function addReply(result: BulkResult, reply: Doc, list: readonly Statement[], fr
   return errors;
 }
 
-function readOperation(operation: BulkOperation): Statement {
+function readOperation(session: Session, operation: BulkOperation): Statement {
   const [kind, given] = Object.entries(operation)[0] ?? [];
   const options = (given ?? {}) as Readonly<Record<string, unknown>>;
   switch (kind) {
     case 'insertOne': {
       const doc = (options['document'] ?? options) as Doc;
       doc['_id'] ??= new ObjectId();
-      return { command: 'insert', value: new RawDocument(encodeDocument(doc, doc['_id'])), id: doc['_id'] };
+      return { command: 'insert', value: session.encode(doc, doc['_id']), id: doc['_id'] };
     }
     case 'updateOne':
     case 'updateMany':
-      return updateStatement(options, options['update'], kind === 'updateMany');
+      return updateStatement(session, options, options['update'], kind === 'updateMany');
     case 'replaceOne':
-      return updateStatement(options, options['replacement'], false);
+      return updateStatement(session, options, options['replacement'], false);
     case 'deleteOne':
     case 'deleteMany': {
-      const value: Doc = { q: docFromApp(options['filter'] as object), limit: kind === 'deleteOne' ? 1 : 0 };
-      if (options['hint'] !== undefined) value['hint'] = fromApp(options['hint']);
+      const value: Doc = { q: session.readDoc(options['filter'] as object), limit: kind === 'deleteOne' ? 1 : 0 };
+      if (options['hint'] !== undefined) value['hint'] = session.read(options['hint']);
       return { command: 'delete', value };
     }
     default:
@@ -119,10 +118,15 @@ function readOperation(operation: BulkOperation): Statement {
   }
 }
 
-function updateStatement(options: Readonly<Record<string, unknown>>, change: unknown, multi: boolean): Statement {
-  const value: Doc = { q: docFromApp(options['filter'] as object), u: fromApp(change), multi };
+function updateStatement(
+  session: Session,
+  options: Readonly<Record<string, unknown>>,
+  change: unknown,
+  multi: boolean,
+): Statement {
+  const value: Doc = { q: session.readDoc(options['filter'] as object), u: session.read(change), multi };
   for (const name of ['upsert', 'arrayFilters', 'hint', 'collation', 'sort']) {
-    if (options[name] !== undefined) value[name] = fromApp(options[name]);
+    if (options[name] !== undefined) value[name] = session.read(options[name]);
   }
   return { command: 'update', value };
 }

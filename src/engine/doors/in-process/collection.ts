@@ -1,19 +1,18 @@
 import { ObjectId } from '../../codec/bson.js';
 import { decodeDocument } from '../../codec/decode.js';
-import { docFromApp, fromApp, toApp } from '../../codec/app-values.js';
+import { toApp } from '../../codec/app-values.js';
 import { type Doc, RawDocument } from '../../codec/document.js';
-import { encodeDocument } from '../../codec/encode.js';
 import { bulkWrite, type BulkOperation } from './bulk-write.js';
 import { InProcessCursor, readSort } from './cursor.js';
 import { bulkError, bulkItemError, invalidArgument, serverError } from './driver-errors.js';
-import { type Run } from './run.js';
+import { type Session } from './session.js';
 
 type Options = Readonly<Record<string, unknown>> | undefined;
 
 /** The driver's `Collection`, as far as `DataCollection` promises it, over commands run in this process. */
 export class InProcessCollection {
   constructor(
-    private readonly run: Run,
+    private readonly session: Session,
     readonly dbName: string,
     readonly collectionName: string,
   ) {}
@@ -23,28 +22,28 @@ export class InProcessCollection {
   }
 
   find(filter: object = {}, options?: Options): InProcessCursor {
-    const body: Doc = { find: this.collectionName, filter: docFromApp(filter) };
-    addFindOptions(body, options);
-    const cursor = new InProcessCursor(this.run, body, options?.['raw'] === true, false);
+    const body: Doc = { find: this.collectionName, filter: this.session.readDoc(filter) };
+    addFindOptions(this.session, body, options);
+    const cursor = new InProcessCursor(this.session, body, options?.['raw'] === true, false);
     if (typeof options?.['batchSize'] === 'number') cursor.batchSize(options['batchSize']);
     return cursor;
   }
 
   async findOne(filter: object = {}, options?: Options): Promise<unknown> {
-    const body: Doc = { find: this.collectionName, filter: docFromApp(filter) };
-    addFindOptions(body, options);
+    const body: Doc = { find: this.collectionName, filter: this.session.readDoc(filter) };
+    addFindOptions(this.session, body, options);
     body['limit'] = 1;
     body['singleBatch'] = true;
-    const reply = await this.run(body);
+    const reply = await this.session.run(body);
     const [row] = (reply['cursor'] as { firstBatch: (RawDocument | Doc)[] }).firstBatch;
     return row === undefined ? null : presentRow(row);
   }
 
   async insertOne(doc: Doc): Promise<unknown> {
     const id = takeId(doc);
-    const reply = await this.run({
+    const reply = await this.session.run({
       insert: this.collectionName,
-      documents: [new RawDocument(encodeDocument(doc, id))],
+      documents: [this.session.encode(doc, id)],
     });
     const errors = reply['writeErrors'] as Doc[] | undefined;
     if (errors !== undefined) throw serverError(errors[0]!);
@@ -55,9 +54,9 @@ export class InProcessCollection {
     if (!Array.isArray(docs)) throw invalidArgument('Argument "docs" must be an array of documents');
     if (docs.length === 0) throw invalidArgument('Invalid BulkOperation, Batch cannot be empty');
     const ids = docs.map(takeId);
-    const documents = docs.map((doc, n) => new RawDocument(encodeDocument(doc, ids[n])));
+    const documents = docs.map((doc, n) => this.session.encode(doc, ids[n]));
     const ordered = options?.['ordered'] !== false;
-    const reply = await this.run({ insert: this.collectionName, documents, ordered });
+    const reply = await this.session.run({ insert: this.collectionName, documents, ordered });
     const errors = (reply['writeErrors'] as Doc[] | undefined) ?? [];
     const failed = new Set(errors.map((error) => error['index'] as number));
     const end = ordered && errors.length > 0 ? (errors[0]!['index'] as number) : docs.length;
@@ -101,12 +100,12 @@ export class InProcessCollection {
 
   findOneAndUpdate(filter: object, update: object, options?: Options): Promise<unknown> {
     requireOperators(update);
-    return this.runFindAndModify(filter, { update: fromApp(update) }, options);
+    return this.runFindAndModify(filter, { update: this.session.read(update) }, options);
   }
 
   findOneAndReplace(filter: object, replacement: object, options?: Options): Promise<unknown> {
     refuseOperators(replacement);
-    return this.runFindAndModify(filter, { update: fromApp(replacement) }, options);
+    return this.runFindAndModify(filter, { update: this.session.read(replacement) }, options);
   }
 
   findOneAndDelete(filter: object, options?: Options): Promise<unknown> {
@@ -114,29 +113,29 @@ export class InProcessCollection {
   }
 
   bulkWrite(operations: readonly BulkOperation[], options?: Options): Promise<unknown> {
-    return bulkWrite(this.run, this.collectionName, operations, options?.['ordered'] !== false);
+    return bulkWrite(this.session, this.collectionName, operations, options?.['ordered'] !== false);
   }
 
   async countDocuments(filter: object = {}, options?: Options): Promise<number> {
-    const body: Doc = { count: this.collectionName, query: docFromApp(filter) };
-    copyOptions(body, options, ['limit', 'skip', 'maxTimeMS', 'hint', 'collation']);
-    return (await this.run(body))['n'] as number;
+    const body: Doc = { count: this.collectionName, query: this.session.readDoc(filter) };
+    copyOptions(this.session, body, options, ['limit', 'skip', 'maxTimeMS', 'hint', 'collation']);
+    return (await this.session.run(body))['n'] as number;
   }
 
   async estimatedDocumentCount(options?: Options): Promise<number> {
     const body: Doc = { count: this.collectionName };
-    copyOptions(body, options, ['maxTimeMS']);
-    return (await this.run(body))['n'] as number;
+    copyOptions(this.session, body, options, ['maxTimeMS']);
+    return (await this.session.run(body))['n'] as number;
   }
 
   async distinct(key: string, filter: object = {}, options?: Options): Promise<unknown> {
-    const body: Doc = { distinct: this.collectionName, key, query: docFromApp(filter) };
-    copyOptions(body, options, ['maxTimeMS', 'collation']);
-    return toApp((await this.run(body))['values']);
+    const body: Doc = { distinct: this.collectionName, key, query: this.session.readDoc(filter) };
+    copyOptions(this.session, body, options, ['maxTimeMS', 'collation']);
+    return toApp((await this.session.run(body))['values']);
   }
 
   aggregate(pipeline: object[] = [], options?: Options): InProcessCursor {
-    return aggregateCursor(this.run, this.collectionName, pipeline, options);
+    return aggregateCursor(this.session, this.collectionName, pipeline, options);
   }
 
   async createIndex(key: unknown, options?: Options): Promise<string> {
@@ -145,22 +144,22 @@ export class InProcessCollection {
   }
 
   async createIndexes(specs: object[]): Promise<string[]> {
-    const indexes = specs.map((spec) => readIndexDescription(spec as Doc));
-    await this.run({ createIndexes: this.collectionName, indexes });
+    const indexes = specs.map((spec) => readIndexDescription(this.session, spec as Doc));
+    await this.session.run({ createIndexes: this.collectionName, indexes });
     return indexes.map((index) => index['name'] as string);
   }
 
   async dropIndex(name: string): Promise<unknown> {
-    return toApp({ ...(await this.run({ dropIndexes: this.collectionName, index: name })), ok: 1 });
+    return toApp({ ...(await this.session.run({ dropIndexes: this.collectionName, index: name })), ok: 1 });
   }
 
   async dropIndexes(): Promise<boolean> {
-    await this.run({ dropIndexes: this.collectionName, index: '*' });
+    await this.session.run({ dropIndexes: this.collectionName, index: '*' });
     return true;
   }
 
   listIndexes(): InProcessCursor {
-    return new InProcessCursor(this.run, { listIndexes: this.collectionName }, false, true);
+    return new InProcessCursor(this.session, { listIndexes: this.collectionName }, false, true);
   }
 
   async indexes(): Promise<unknown> {
@@ -174,18 +173,18 @@ export class InProcessCollection {
 
   async rename(name: string, options?: Options): Promise<InProcessCollection> {
     const to = `${this.dbName}.${name}`;
-    await this.run({ renameCollection: this.namespace, to, dropTarget: options?.['dropTarget'] === true });
-    return new InProcessCollection(this.run, this.dbName, name);
+    await this.session.run({ renameCollection: this.namespace, to, dropTarget: options?.['dropTarget'] === true });
+    return new InProcessCollection(this.session, this.dbName, name);
   }
 
   async drop(): Promise<boolean> {
-    await this.run({ drop: this.collectionName });
+    await this.session.run({ drop: this.collectionName });
     return true;
   }
 
   async options(): Promise<unknown> {
     const filter = { name: this.collectionName };
-    const [found] = await new InProcessCursor(this.run, { listCollections: 1, filter }, false, true).toArray();
+    const [found] = await new InProcessCursor(this.session, { listCollections: 1, filter }, false, true).toArray();
     return (found as Doc | undefined)?.['options'] ?? {};
   }
 
@@ -194,11 +193,11 @@ export class InProcessCollection {
   }
 
   private async runUpdate(filter: object, change: object, multi: boolean, options: Options): Promise<unknown> {
-    const statement: Doc = { q: docFromApp(filter), u: fromApp(change), multi };
-    copyOptions(statement, options, ['upsert', 'arrayFilters', 'hint', 'collation', 'sort']);
+    const statement: Doc = { q: this.session.readDoc(filter), u: this.session.read(change), multi };
+    copyOptions(this.session, statement, options, ['upsert', 'arrayFilters', 'hint', 'collation', 'sort']);
     const body: Doc = { update: this.collectionName, updates: [statement] };
-    copyOptions(body, options, ['maxTimeMS', 'let']);
-    const reply = await this.run(body);
+    copyOptions(this.session, body, options, ['maxTimeMS', 'let']);
+    const reply = await this.session.run(body);
     const errors = reply['writeErrors'] as Doc[] | undefined;
     if (errors !== undefined) throw serverError(errors[0]!);
     const upserted = reply['upserted'] as { _id: unknown }[] | undefined;
@@ -212,22 +211,30 @@ export class InProcessCollection {
   }
 
   private async runDelete(filter: object, limit: number, options: Options): Promise<unknown> {
-    const statement: Doc = { q: docFromApp(filter), limit };
-    copyOptions(statement, options, ['hint', 'collation']);
+    const statement: Doc = { q: this.session.readDoc(filter), limit };
+    copyOptions(this.session, statement, options, ['hint', 'collation']);
     const body: Doc = { delete: this.collectionName, deletes: [statement] };
-    copyOptions(body, options, ['maxTimeMS', 'let']);
-    const reply = await this.run(body);
+    copyOptions(this.session, body, options, ['maxTimeMS', 'let']);
+    const reply = await this.session.run(body);
     const errors = reply['writeErrors'] as Doc[] | undefined;
     if (errors !== undefined) throw serverError(errors[0]!);
     return { acknowledged: true, deletedCount: reply['n'] as number };
   }
 
   private async runFindAndModify(filter: object, change: Doc, options: Options): Promise<unknown> {
-    const body: Doc = { findAndModify: this.collectionName, query: docFromApp(filter), ...change };
-    copyOptions(body, options, ['upsert', 'arrayFilters', 'hint', 'collation', 'maxTimeMS', 'let', 'sort']);
-    if (options?.['projection'] !== undefined) body['fields'] = docFromApp(options['projection'] as object);
+    const body: Doc = { findAndModify: this.collectionName, query: this.session.readDoc(filter), ...change };
+    copyOptions(this.session, body, options, [
+      'upsert',
+      'arrayFilters',
+      'hint',
+      'collation',
+      'maxTimeMS',
+      'let',
+      'sort',
+    ]);
+    if (options?.['projection'] !== undefined) body['fields'] = this.session.readDoc(options['projection'] as object);
     if (options?.['returnDocument'] === 'after') body['new'] = true;
-    const reply = await this.run(body);
+    const reply = await this.session.run(body);
     const row = reply['value'] as RawDocument | Doc | null;
     const value = row === null ? null : presentRow(row);
     if (options?.['includeResultMetadata'] !== true) return value;
@@ -236,26 +243,31 @@ export class InProcessCollection {
 }
 
 /** An aggregation's cursor; `source` is the collection's name, or 1 for a pipeline that brings its own documents. */
-export function aggregateCursor(run: Run, source: string | 1, pipeline: object[], options: Options): InProcessCursor {
-  const body: Doc = { aggregate: source, pipeline: fromApp(pipeline) };
-  copyOptions(body, options, ['maxTimeMS', 'hint', 'let', 'collation', 'allowDiskUse']);
-  const cursor = new InProcessCursor(run, body, options?.['raw'] === true, true);
+export function aggregateCursor(
+  session: Session,
+  source: string | 1,
+  pipeline: object[],
+  options: Options,
+): InProcessCursor {
+  const body: Doc = { aggregate: source, pipeline: session.read(pipeline) };
+  copyOptions(session, body, options, ['maxTimeMS', 'hint', 'let', 'collation', 'allowDiskUse']);
+  const cursor = new InProcessCursor(session, body, options?.['raw'] === true, true);
   if (typeof options?.['batchSize'] === 'number') cursor.batchSize(options['batchSize']);
   return cursor;
 }
 
-function addFindOptions(body: Doc, options: Options): void {
+function addFindOptions(session: Session, body: Doc, options: Options): void {
   if (options === undefined) return;
-  copyOptions(body, options, ['limit', 'skip', 'maxTimeMS', 'hint', 'collation', 'projection', 'let', 'sort']);
+  copyOptions(session, body, options, ['limit', 'skip', 'maxTimeMS', 'hint', 'collation', 'projection', 'let', 'sort']);
 }
 
 /** Copies the named options that are set, in the engine's representation. */
-function copyOptions(body: Doc, options: Options, names: readonly string[]): void {
+function copyOptions(session: Session, body: Doc, options: Options, names: readonly string[]): void {
   if (options === undefined) return;
   for (const name of names) {
     const value = options[name];
     if (value === undefined || value === null) continue;
-    body[name] = name === 'sort' ? readSort(value) : fromApp(value);
+    body[name] = name === 'sort' ? readSort(value) : session.read(value);
   }
 }
 
@@ -269,7 +281,7 @@ export function takeId(doc: Doc): unknown {
   return doc['_id'];
 }
 
-function readIndexDescription(spec: Doc): Doc {
+function readIndexDescription(session: Session, spec: Doc): Doc {
   const key = readSort(spec['key']);
   const name = spec['name'] ?? Object.entries(key).flat().join('_');
   const index: Doc = { key, name };
@@ -282,7 +294,7 @@ function readIndexDescription(spec: Doc): Doc {
     'collation',
     'background',
   ]) {
-    if (spec[option] !== undefined) index[option] = fromApp(spec[option]);
+    if (spec[option] !== undefined) index[option] = session.read(spec[option]);
   }
   return index;
 }

@@ -1,8 +1,8 @@
 import { decodeDocument } from '../../codec/decode.js';
-import { docFromApp, toApp } from '../../codec/app-values.js';
+import { toApp } from '../../codec/app-values.js';
 import { type Doc, RawDocument, type Row } from '../../codec/document.js';
 import { encodeDocument } from '../../codec/encode.js';
-import { type Run } from './run.js';
+import { type Session } from './session.js';
 import { invalidArgument } from './driver-errors.js';
 
 /** Rows that are fetched in one go unless the caller says otherwise; nothing travels, so more than the driver's 101. */
@@ -25,7 +25,7 @@ export class InProcessCursor {
   private readonly transforms: ((doc: unknown) => unknown)[] = [];
 
   constructor(
-    private readonly run: Run,
+    private readonly session: Session,
     body: Doc,
     private readonly raw: boolean,
     private readonly sizeInCursorField: boolean,
@@ -46,15 +46,15 @@ export class InProcessCursor {
   }
 
   project(value: object): this {
-    return this.set('projection', docFromApp(value));
+    return this.set('projection', this.session.readDoc(value));
   }
 
   hint(value: unknown): this {
-    return this.set('hint', typeof value === 'string' ? value : docFromApp(value as object));
+    return this.set('hint', typeof value === 'string' ? value : this.session.readDoc(value as object));
   }
 
   filter(value: object): this {
-    return this.set('filter', docFromApp(value));
+    return this.set('filter', this.session.readDoc(value));
   }
 
   maxTimeMS(value: number): this {
@@ -111,17 +111,17 @@ export class InProcessCursor {
     if (this.id === 0n) return;
     const { id, ns } = this;
     this.id = 0n;
-    await this.run({ killCursors: ns.slice(ns.indexOf('.') + 1), cursors: [id] });
+    await this.session.run({ killCursors: ns.slice(ns.indexOf('.') + 1), cursors: [id] });
   }
 
   async count(): Promise<number> {
     const { find, filter, hint } = this.body;
-    const reply = await this.run({ count: find, query: filter ?? {}, ...(hint === undefined ? {} : { hint }) });
+    const reply = await this.session.run({ count: find, query: filter ?? {}, ...(hint === undefined ? {} : { hint }) });
     return reply['n'] as number;
   }
 
   async explain(): Promise<unknown> {
-    return toApp(await this.run({ explain: this.body }));
+    return toApp(await this.session.run({ explain: this.body }));
   }
 
   private set(name: string, value: unknown): this {
@@ -146,7 +146,7 @@ export class InProcessCursor {
       if (!this.started) {
         this.started = true;
         const batchSize = this.size ?? BATCH_SIZE;
-        reply = (await this.run({
+        reply = (await this.session.run({
           ...this.body,
           ...(this.sizeInCursorField ? { cursor: { batchSize } } : { batchSize }),
         })) as unknown as CursorReply;
@@ -156,7 +156,7 @@ export class InProcessCursor {
       } else {
         const collection = this.ns.slice(this.ns.indexOf('.') + 1);
         const batchSize = this.size ?? BATCH_SIZE;
-        reply = (await this.run({ getMore: this.id, collection, batchSize })) as unknown as CursorReply;
+        reply = (await this.session.run({ getMore: this.id, collection, batchSize })) as unknown as CursorReply;
       }
       const { firstBatch, nextBatch, id, ns } = reply.cursor;
       this.rows = firstBatch ?? nextBatch ?? [];

@@ -1,29 +1,30 @@
-import { docFromApp, toApp } from '../../codec/app-values.js';
+import { type AppValueOptions, toApp } from '../../codec/app-values.js';
 import { type Doc, RawDocument } from '../../codec/document.js';
 import { decodeDocument } from '../../codec/decode.js';
 import { type Core } from '../../commands/command.js';
 import { aggregateCursor, InProcessCollection } from './collection.js';
 import { type DataDb } from './contract.js';
 import { InProcessCursor } from './cursor.js';
-import { openRun, type Run } from './run.js';
+import { openSession, type Session } from './session.js';
 
 /** The driver's `Db`, as far as `DataDb` promises it, over commands run in this process. */
 class InProcessDb {
-  private readonly run: Run;
+  private readonly session: Session;
 
   constructor(
     private readonly core: Core,
     readonly databaseName: string,
+    private readonly options: AppValueOptions,
   ) {
-    this.run = openRun(core, databaseName);
+    this.session = openSession(core, databaseName, options);
   }
 
   collection(name: string): InProcessCollection {
-    return new InProcessCollection(this.run, this.databaseName, name);
+    return new InProcessCollection(this.session, this.databaseName, name);
   }
 
   async createCollection(name: string): Promise<InProcessCollection> {
-    await this.run({ create: name });
+    await this.session.run({ create: name });
     return this.collection(name);
   }
 
@@ -33,26 +34,26 @@ class InProcessDb {
   }
 
   listCollections(filter: object = {}, options?: { nameOnly?: boolean; batchSize?: number }): InProcessCursor {
-    const body = { listCollections: 1, filter: docFromApp(filter), nameOnly: options?.nameOnly === true };
-    return new InProcessCursor(this.run, body, false, true);
+    const body = { listCollections: 1, filter: this.session.readDoc(filter), nameOnly: options?.nameOnly === true };
+    return new InProcessCursor(this.session, body, false, true);
   }
 
   aggregate(pipeline: object[] = [], options?: Readonly<Record<string, unknown>>): InProcessCursor {
-    return aggregateCursor(this.run, 1, pipeline, options);
+    return aggregateCursor(this.session, 1, pipeline, options);
   }
 
   async command(command: object): Promise<Doc> {
-    const reply = toApp(presentRows(await this.run(docFromApp(command)))) as Doc;
+    const reply = toApp(presentRows(await this.session.run(this.session.readDoc(command)))) as Doc;
     return { ...reply, ok: 1 };
   }
 
   async dropDatabase(): Promise<boolean> {
-    await this.run({ dropDatabase: 1 });
+    await this.session.run({ dropDatabase: 1 });
     return true;
   }
 
   async dropCollection(name: string): Promise<boolean> {
-    await this.run({ drop: name });
+    await this.session.run({ drop: name });
     return true;
   }
 
@@ -61,7 +62,7 @@ class InProcessDb {
   }
 
   admin(): object {
-    const admin = new InProcessDb(this.core, 'admin');
+    const admin = new InProcessDb(this.core, 'admin', this.options);
     return {
       ping: () => admin.command({ ping: 1 }),
       command: (command: object) => admin.command(command),
@@ -81,6 +82,7 @@ function presentRows(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, field]) => [name, presentRows(field)]));
 }
 
-export function openDatabase(core: Core, name: string): DataDb {
-  return new InProcessDb(core, name) as unknown as DataDb;
+/** A database of the engine with the driver's methods. */
+export function openDatabase(core: Core, name: string, options: AppValueOptions): DataDb {
+  return new InProcessDb(core, name, options) as unknown as DataDb;
 }

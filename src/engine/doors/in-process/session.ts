@@ -1,0 +1,33 @@
+import { type AppValueOptions, docFromApp, fromApp } from '../../codec/app-values.js';
+import { type Doc, RawDocument } from '../../codec/document.js';
+import { encodeDocument } from '../../codec/encode.js';
+import { type Core } from '../../commands/command.js';
+import { runCommand } from '../../commands/index.js';
+import { toDriverError } from './driver-errors.js';
+
+/** One database as the in-process door sees it: how values come in, and how commands are run. */
+export interface Session {
+  /** Runs a command of engine values; refusals come as the driver's errors. */
+  run(body: Doc): Promise<Doc>;
+  /** A value of the application in the engine's representation. */
+  read(value: unknown): unknown;
+  readDoc(value: object): Doc;
+  /** A document of the application in its stored form, `id` first. */
+  encode(doc: Doc, id: unknown): RawDocument;
+}
+
+export function openSession(core: Core, db: string, options: AppValueOptions): Session {
+  const call = { core, db };
+  return {
+    async run(body) {
+      try {
+        return await runCommand(call, body);
+      } catch (error) {
+        throw toDriverError(error);
+      }
+    },
+    read: (value) => fromApp(value, options),
+    readDoc: (value) => docFromApp(value, options),
+    encode: (doc, id) => new RawDocument(encodeDocument(doc, id, options.ignoreUndefined)),
+  };
+}
