@@ -1,0 +1,135 @@
+import { timingSafeEqual } from 'node:crypto';
+import { constants } from 'node:fs';
+import { lstat, mkdir, open, rename, rm, type FileHandle } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { Clock } from '../clock.js';
+import type { SecretBox } from '../secret-box.js';
+import { isObjectKey, requireObjectKey, type ObjectStore } from './object-store.js';
+import type { Spool } from './spool.js';
+
+/** Path of the service under which files of the local store are read (GET) and written (PUT with a signature). */
+export const LOCAL_FILES_PATH = '/files';
+
+export interface OpenFile {
+  file: FileHandle;
+  size: number;
+}
+
+/** What a signed URL of the local store permits. */
+export interface LocalGrant {
+  contentType: string;
+  size: number;
+}
+
+/** Files below one directory, `<dir>/<folder>/<name>`. */
+export interface LocalStore extends ObjectStore {
+  readonly kind: 'local';
+  /** The file, open for reading, or null when there is none; symbolic links count as none. The caller closes it. */
+  openFile(key: string): Promise<OpenFile | null>;
+  /** What the query of a signed URL grants for `key`, or null when it was not signed by us or has expired. */
+  readGrant(key: string, query: URLSearchParams): LocalGrant | null;
+}
+
+interface LocalStoreOptions {
+  dir: string;
+  spool: Spool;
+  secrets: Pick<SecretBox, 'mac' | 'macs'>;
+  clock: Clock;
+}
+
+/** Opens the store; directories are made when first needed. `spool` must be on the same file system. */
+export function openLocalStore({ dir, spool, secrets, clock }: LocalStoreOptions): LocalStore {
+  const pathOf = (key: string): string => join(dir, requireObjectKey(key));
+
+  return {
+    kind: 'local',
+    async put(key, body) {
+      const path = pathOf(key);
+      const spooled = await spool.receive(body);
+      try {
+        const made = await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+        if (made) await syncDirectory(dirname(made));
+        if (!(await isRealDirectory(dirname(path)))) throw new Error(`${dirname(path)} is not a directory`);
+        await rename(spooled.path, path);
+      } catch (error) {
+        await spool.discard(spooled);
+        throw error;
+      }
+      await syncDirectory(dirname(path));
+      return spooled.size;
+    },
+    async findSize(key) {
+      const opened = await openFile(pathOf(key));
+      await opened?.file.close();
+      return opened?.size ?? null;
+    },
+    async remove(key) {
+      const path = pathOf(key);
+      if (await isRealDirectory(dirname(path))) await rm(path, { force: true });
+    },
+    // How a file is shown is settled when it is served.
+    markAttachment: () => Promise.resolve(),
+    signPutUrl(key, { contentType, size, expiresInMs }, serviceUrl) {
+      const expires = Math.floor((clock.now() + expiresInMs) / 1000);
+      const query = new URLSearchParams({ expires: String(expires), size: String(size), type: contentType });
+      query.set('signature', secrets.mac(SIGNING, signedText(requireObjectKey(key), query)));
+      return Promise.resolve(`${serviceUrl}${LOCAL_FILES_PATH}/${key}?${query.toString()}`);
+    },
+    publicUrl: (key, serviceUrl) => `${serviceUrl}${LOCAL_FILES_PATH}/${key}`,
+    openFile: (key) => (isObjectKey(key) ? openFile(pathOf(key)) : Promise.resolve(null)),
+    readGrant(key, query) {
+      const text = signedText(key, query);
+      const given = query.get('signature') ?? '';
+      if (!secrets.macs(SIGNING, text).some((mac) => isEqual(mac, given))) return null;
+      if (Number(query.get('expires')) * 1000 <= clock.now()) return null;
+      return { contentType: query.get('type')!, size: Number(query.get('size')) };
+    },
+    close: () => undefined,
+  };
+}
+
+const SIGNING = 'local-put-url';
+
+/** JSON, so that no two grants share a text. */
+function signedText(key: string, query: URLSearchParams): string {
+  return JSON.stringify(['PUT', key, query.get('expires'), query.get('size'), query.get('type')]);
+}
+
+function isEqual(a: string, b: string): boolean {
+  const [left, right] = [Buffer.from(a), Buffer.from(b)];
+  return left.length === right.length && timingSafeEqual(left, right);
+}
+
+async function openFile(path: string): Promise<OpenFile | null> {
+  if (!(await isRealDirectory(dirname(path)))) return null;
+  let file: FileHandle;
+  try {
+    file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  } catch (error) {
+    if (['ENOENT', 'ELOOP', 'ENXIO'].includes((error as NodeJS.ErrnoException).code ?? '')) return null;
+    throw error;
+  }
+  const found = await file.stat();
+  if (found.isFile()) return { file, size: found.size };
+  await file.close();
+  return null;
+}
+
+async function isRealDirectory(path: string): Promise<boolean> {
+  try {
+    return (await lstat(path)).isDirectory();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false;
+    throw error;
+  }
+}
+
+/** A rename is on disk only when its directory is. */
+async function syncDirectory(path: string): Promise<void> {
+  const dir = await open(path, constants.O_RDONLY);
+  try {
+    await dir.sync();
+  } finally {
+    await dir.close();
+  }
+}

@@ -1,0 +1,178 @@
+import { createReadStream } from 'node:fs';
+import {
+  CopyObjectCommand,
+  DeleteObjectCommand,
+  HeadObjectCommand,
+  PutBucketCorsCommand,
+  PutObjectCommand,
+  S3Client,
+} from '@aws-sdk/client-s3';
+import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
+import { openAgents } from '../public-address.js';
+import { requireObjectKey, type ObjectStore } from './object-store.js';
+import { sendPreflight, type PreflightAnswer } from './preflight.js';
+import { bucketError, isAbsent, isTransient } from './s3-errors.js';
+import type { Spool } from './spool.js';
+
+/** Where a bucket is and how to enter it. */
+export interface BucketAccess {
+  /** null = AWS itself, found by region. */
+  endpoint: string | null;
+  region: string;
+  bucket: string;
+  accessKeyId: string;
+  secretAccessKey: string;
+  /** Address under which the bucket's objects are public, or null. */
+  publicUrl: string | null;
+  forcePathStyle: boolean;
+}
+
+export interface S3StoreOptions {
+  /** Whether the endpoint may be a private address: so for the operator's own bucket, not for one that a project names. */
+  allowPrivate: boolean;
+  spool: Spool;
+  /** Time limit of one call, without the time that an upload's bytes take. */
+  callMs?: number;
+}
+
+/** A bucket with an S3 API. */
+export interface S3Store extends ObjectStore {
+  readonly kind: 's3';
+  /** Replaces the bucket's CORS rules by one that lets browsers of those origins PUT and GET. */
+  applyCors(origins: readonly string[]): Promise<void>;
+  /** What a browser would be told before a PUT of `key` from `origin`. */
+  preflightPut(key: string, origin: string): Promise<PreflightAnswer>;
+}
+
+const CONNECT_MS = 5_000;
+const IDLE_MS = 20_000;
+const CALL_MS = 20_000;
+/** The slowest upload to the bucket that is waited for. */
+const LEAST_BYTES_PER_MS = 64;
+const PUT_ATTEMPTS = 3;
+const MAX_SOCKETS = 64;
+/** Signed in addition to the host, so that a URL takes nothing but the declared type and length. */
+const SIGNED_HEADERS = new Set(['host', 'content-type', 'content-length']);
+
+const ignore = (): void => undefined;
+/** The SDK would write notes to standard error; what matters is thrown. */
+const SILENT = { debug: ignore, info: ignore, warn: ignore, error: ignore };
+
+/** Opens the bucket without connecting. Every call has a time limit; trouble is thrown as 503 STORAGE_UNAVAILABLE or STORAGE_REFUSED. */
+export function openS3Store(access: BucketAccess, { allowPrivate, spool, callMs = CALL_MS }: S3StoreOptions): S3Store {
+  const agents = openAgents(allowPrivate, { keepAlive: true, maxSockets: MAX_SOCKETS });
+  const client = new S3Client({
+    region: access.region,
+    ...(access.endpoint && { endpoint: access.endpoint }),
+    forcePathStyle: access.forcePathStyle,
+    credentials: { accessKeyId: access.accessKeyId, secretAccessKey: access.secretAccessKey },
+    // Newer checksums are unknown to many servers that speak S3.
+    requestChecksumCalculation: 'WHEN_REQUIRED',
+    responseChecksumValidation: 'WHEN_REQUIRED',
+    maxAttempts: 3,
+    logger: SILENT,
+    requestHandler: { connectionTimeout: CONNECT_MS, socketTimeout: IDLE_MS, ...agents },
+  });
+  const Bucket = access.bucket;
+  const within = (ms: number): { abortSignal: AbortSignal } => ({ abortSignal: AbortSignal.timeout(Math.ceil(ms)) });
+
+  const signPut = (Key: string, ContentType: string, ContentLength: number, expiresIn: number): Promise<string> =>
+    getSignedUrl(client, new PutObjectCommand({ Bucket, Key, ContentType, ContentLength }), {
+      expiresIn,
+      signableHeaders: SIGNED_HEADERS,
+    });
+
+  return {
+    kind: 's3',
+    async put(key, body, { contentType, attachment }) {
+      const Key = requireObjectKey(key);
+      // S3 wants the length before the first byte, which a stream cannot tell.
+      const spooled = await spool.receive(body);
+      try {
+        await repeat(PUT_ATTEMPTS, () =>
+          client.send(
+            new PutObjectCommand({
+              Bucket,
+              Key,
+              Body: createReadStream(spooled.path),
+              ContentLength: spooled.size,
+              ContentType: contentType,
+              ...(attachment && { ContentDisposition: 'attachment' }),
+            }),
+            within(callMs + spooled.size / LEAST_BYTES_PER_MS),
+          ),
+        );
+        return spooled.size;
+      } finally {
+        await spool.discard(spooled);
+      }
+    },
+    async findSize(key) {
+      try {
+        const found = await client.send(new HeadObjectCommand({ Bucket, Key: requireObjectKey(key) }), within(callMs));
+        return found.ContentLength ?? 0;
+      } catch (error) {
+        if (isAbsent(error)) return null;
+        throw bucketError(error);
+      }
+    },
+    async remove(key) {
+      try {
+        await client.send(new DeleteObjectCommand({ Bucket, Key: requireObjectKey(key) }), within(callMs));
+      } catch (error) {
+        if (!isAbsent(error)) throw bucketError(error);
+      }
+    },
+    async markAttachment(key, contentType) {
+      const copy = new CopyObjectCommand({
+        Bucket,
+        Key: requireObjectKey(key),
+        CopySource: `${Bucket}/${key}`,
+        MetadataDirective: 'REPLACE',
+        ContentType: contentType,
+        ContentDisposition: 'attachment',
+      });
+      await client.send(copy, within(callMs)).catch(rethrow);
+    },
+    signPutUrl: (key, { contentType, size, expiresInMs }) =>
+      signPut(requireObjectKey(key), contentType, size, Math.floor(expiresInMs / 1000)),
+    publicUrl: (key) => (access.publicUrl ? `${access.publicUrl}/${requireObjectKey(key)}` : null),
+    async applyCors(origins) {
+      const rule = {
+        // Preflights (OPTIONS) are part of every rule; S3 refuses a rule that lists them.
+        AllowedMethods: ['PUT', 'GET', 'HEAD'],
+        AllowedOrigins: [...origins],
+        AllowedHeaders: ['content-type', 'content-length'],
+        ExposeHeaders: ['ETag'],
+        MaxAgeSeconds: 3600,
+      };
+      const put = new PutBucketCorsCommand({ Bucket, CORSConfiguration: { CORSRules: [rule] } });
+      await client.send(put, within(callMs)).catch(rethrow);
+    },
+    async preflightPut(key, origin) {
+      const url = await signPut(requireObjectKey(key), 'image/png', 1, 60);
+      return sendPreflight(url, origin, agents, callMs).catch(rethrow);
+    },
+    close() {
+      client.destroy();
+      agents.httpAgent.destroy();
+      agents.httpsAgent.destroy();
+    },
+  };
+}
+
+function rethrow(error: unknown): never {
+  throw bucketError(error);
+}
+
+/** The SDK does not repeat a request whose body is a stream; a file can be opened again. */
+async function repeat(attempts: number, send: () => Promise<unknown>): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      await send();
+      return;
+    } catch (error) {
+      if (attempt >= attempts || !isTransient(error)) throw bucketError(error);
+    }
+  }
+}

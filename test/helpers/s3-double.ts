@@ -1,0 +1,208 @@
+import { createHash } from 'node:crypto';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { BucketAccess } from '../../src/platform/object-store/s3-store.js';
+import { isPresigned, verifySignature } from './sigv4.js';
+
+export interface StoredInDouble {
+  bytes: Buffer;
+  contentType: string;
+  disposition: string | null;
+}
+
+interface CorsRule {
+  origins: string[];
+  methods: string[];
+  headers: string[];
+}
+
+export interface S3Double {
+  url: string;
+  /** The credentials and place that the double accepts. */
+  access: BucketAccess;
+  objects: Map<string, StoredInDouble>;
+  /** `METHOD /path` of every request, in order. */
+  requests: string[];
+  /** Moves the double's clock against the real one. */
+  setSkewMs(ms: number): void;
+  /** Answers the next `count` requests with this status instead of doing them; 0 = breaks the connection. */
+  failNext(count: number, status: number): void;
+  /** From now on requests are taken and never answered. */
+  hang(): void;
+  close(): Promise<void>;
+}
+
+const BUCKET = 'uploads';
+const REGION = 'eu-test-1';
+
+/** An S3 endpoint with one bucket, in memory, which believes nobody: signatures, signed headers, expiry, body hashes and lengths are all verified. Objects can be read without a signature. */
+export async function openS3Double(): Promise<S3Double> {
+  const objects = new Map<string, StoredInDouble>();
+  const requests: string[] = [];
+  const secrets = { accessKeyId: 'AKIADOUBLE', secretAccessKey: 'double/secret+key' };
+  let cors: CorsRule[] = [];
+  let skewMs = 0;
+  let failing = { count: 0, status: 500 };
+  let hanging = false;
+
+  const server = createServer((request, response) => {
+    answer(request, response).catch((error: unknown) => {
+      if (!response.headersSent) refuse(response, 500, error instanceof Error ? error.message : 'InternalError');
+      response.destroy();
+    });
+  });
+
+  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const url = new URL(request.url!, 'http://double');
+    requests.push(`${request.method} ${url.pathname}`);
+    if (hanging) return;
+    if (failing.count > 0) {
+      failing.count--;
+      if (failing.status === 0) return void request.socket.destroy();
+      request.resume();
+      return refuse(response, failing.status, failing.status === 503 ? 'SlowDown' : 'InternalError');
+    }
+    const rule = allowCors(request, response, cors);
+    if (request.method === 'OPTIONS')
+      return rule ? void response.writeHead(200).end() : refuse(response, 403, 'AccessForbidden');
+    const [, bucket, ...rest] = url.pathname.split('/');
+    const key = decodeURIComponent(rest.join('/'));
+    if (request.method === 'GET' && !request.headers.authorization && !isPresigned(url)) {
+      const found = bucket === BUCKET ? objects.get(key) : undefined;
+      return found ? send(response, found) : refuse(response, 404, 'NoSuchKey');
+    }
+    const verdict = verifySignature(request, { ...secrets, region: REGION, now: () => Date.now() + skewMs });
+    if (!verdict.ok) return refuse(response, 403, verdict.code);
+    if (bucket !== BUCKET) return refuse(response, 404, 'NoSuchBucket');
+    const body = await readAll(request);
+    if (!body) return;
+    if (verdict.payloadHash !== null && verdict.payloadHash !== createHash('sha256').update(body).digest('hex'))
+      return refuse(response, 400, 'XAmzContentSHA256Mismatch');
+    if (key === '' && url.searchParams.has('cors') && request.method === 'PUT') {
+      cors = readCors(body.toString('utf8'));
+      return void response.writeHead(200).end();
+    }
+    if (key === '') return refuse(response, 501, 'NotImplemented');
+    return onObject(request, response, key, body);
+  }
+
+  function onObject(request: IncomingMessage, response: ServerResponse, key: string, body: Buffer): void {
+    const found = objects.get(key);
+    const source = request.headers['x-amz-copy-source'];
+    if (request.method === 'PUT' && source !== undefined) {
+      const copied = objects.get(decodeURIComponent(String(source)).replace(`${BUCKET}/`, '').replace(/^\//, ''));
+      if (!copied) return refuse(response, 404, 'NoSuchKey');
+      const replaced = request.headers['x-amz-metadata-directive'] === 'REPLACE' ? readMeta(request) : copied;
+      objects.set(key, { ...replaced, bytes: copied.bytes });
+      response.writeHead(200, { 'content-type': 'application/xml' });
+      return void response.end(`<CopyObjectResult><ETag>${etag(copied.bytes)}</ETag></CopyObjectResult>`);
+    }
+    if (request.method === 'PUT') {
+      if (request.headers['content-length'] === undefined) return refuse(response, 411, 'MissingContentLength');
+      objects.set(key, { ...readMeta(request), bytes: body });
+      return void response.writeHead(200, { etag: etag(body) }).end();
+    }
+    if (request.method === 'DELETE') {
+      objects.delete(key);
+      return void response.writeHead(204).end();
+    }
+    if (!found) return refuse(response, 404, 'NoSuchKey', request.method === 'HEAD');
+    return send(response, found, request.method === 'HEAD');
+  }
+
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return {
+    url,
+    access: {
+      endpoint: url,
+      region: REGION,
+      bucket: BUCKET,
+      ...secrets,
+      publicUrl: `${url}/${BUCKET}`,
+      forcePathStyle: true,
+    },
+    objects,
+    requests,
+    setSkewMs: (ms) => void (skewMs = ms),
+    failNext: (count, status) => void (failing = { count, status }),
+    hang: () => void (hanging = true),
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+/** The whole body, or null when the client went away before its end: such a body is not stored. */
+async function readAll(request: IncomingMessage): Promise<Buffer | null> {
+  const chunks: Buffer[] = [];
+  try {
+    for await (const chunk of request) chunks.push(chunk as Buffer);
+  } catch {
+    return null;
+  }
+  return request.complete ? Buffer.concat(chunks) : null;
+}
+
+function readMeta(request: IncomingMessage): Omit<StoredInDouble, 'bytes'> {
+  return {
+    contentType: request.headers['content-type'] ?? 'binary/octet-stream',
+    disposition: request.headers['content-disposition'] ?? null,
+  };
+}
+
+function send(response: ServerResponse, found: StoredInDouble, headOnly = false): void {
+  response.writeHead(200, {
+    'content-type': found.contentType,
+    'content-length': found.bytes.length,
+    etag: etag(found.bytes),
+    ...(found.disposition && { 'content-disposition': found.disposition }),
+  });
+  response.end(headOnly ? undefined : found.bytes);
+}
+
+function refuse(response: ServerResponse, status: number, code: string, headOnly = false): void {
+  response.writeHead(status, { 'content-type': 'application/xml' });
+  response.end(headOnly ? undefined : `<Error><Code>${code}</Code><Message>${code}</Message></Error>`);
+}
+
+function readCors(xml: string): CorsRule[] {
+  const all = (text: string, tag: string): string[] =>
+    [...text.matchAll(new RegExp(`<${tag}>([^<]*)</${tag}>`, 'g'))].map((match) => match[1]!);
+  return [...xml.matchAll(/<CORSRule>(.*?)<\/CORSRule>/gs)].map((match) => ({
+    origins: all(match[1]!, 'AllowedOrigin'),
+    methods: all(match[1]!, 'AllowedMethod'),
+    headers: all(match[1]!, 'AllowedHeader').map((name) => name.toLowerCase()),
+  }));
+}
+
+function allowCors(request: IncomingMessage, response: ServerResponse, rules: CorsRule[]): CorsRule | null {
+  const { origin } = request.headers;
+  if (!origin) return null;
+  const preflight = request.method === 'OPTIONS';
+  const method = preflight ? (request.headers['access-control-request-method'] ?? '') : request.method!;
+  const asked = preflight ? String(request.headers['access-control-request-headers'] ?? '') : '';
+  const names = asked
+    .toLowerCase()
+    .split(/\s*,\s*/)
+    .filter(Boolean);
+  const rule = rules.find(
+    ({ origins, methods, headers }) =>
+      (origins.includes('*') || origins.includes(origin)) &&
+      methods.includes(method) &&
+      names.every((name) => headers.includes('*') || headers.includes(name)),
+  );
+  if (!rule) return null;
+  response.setHeader('access-control-allow-origin', origin);
+  if (preflight) {
+    response.setHeader('access-control-allow-methods', rule.methods.join(', '));
+    response.setHeader('access-control-allow-headers', names.join(', '));
+  }
+  return rule;
+}
+
+function etag(bytes: Buffer): string {
+  return `"${createHash('md5').update(bytes).digest('hex')}"`;
+}
