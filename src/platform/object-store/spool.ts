@@ -50,7 +50,7 @@ async function writeFile(dir: string, path: string, body: Readable): Promise<num
   await mkdir(dir, { recursive: true, mode: 0o700 });
   const file = await open(path, 'wx', 0o600);
   try {
-    await file.writeFile(body);
+    for await (const chunk of body) await file.appendFile(chunk as Buffer);
     await file.sync();
     return (await file.stat()).size;
   } finally {
