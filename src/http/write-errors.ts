@@ -1,5 +1,6 @@
 import type { Context, Middleware } from 'koa';
 import { AppError, type ErrorKind } from '../errors.js';
+import { findOutage } from '../platform/database.js';
 import type { Logger } from '../platform/logger.js';
 
 const STATUS: Record<ErrorKind, number> = {
@@ -34,7 +35,7 @@ export function writeErrors(log: Logger): Middleware {
     try {
       await next();
     } catch (error) {
-      const known = error instanceof AppError ? error : concealed(error, ctx, log);
+      const known = error instanceof AppError ? error : (findOutage(error) ?? concealed(error, ctx, log));
       if (known.kind === 'unavailable')
         log.warn({ requestId: ctx.state.requestId as string, err: known.cause ?? known }, known.message);
       writeError(ctx, known);

@@ -1,57 +1,10 @@
-import type { Collection, CollectionOptions, Document, FindCursor, AggregationCursor } from 'mongodb';
+import type { CollectionOptions, Document } from 'mongodb';
+import type { DataCollection } from '../engine/index.js';
 import type { Config } from '../config.js';
-import { unavailable } from '../errors.js';
-
-/** What a store may do with a cursor: the driver's own methods, nothing of ours. */
-export type Cursor<T> = Pick<
-  FindCursor<T>,
-  | 'sort'
-  | 'limit'
-  | 'skip'
-  | 'project'
-  | 'hint'
-  | 'maxTimeMS'
-  | 'batchSize'
-  | 'toArray'
-  | 'next'
-  | 'hasNext'
-  | 'close'
-  | typeof Symbol.asyncIterator
->;
-
-export type AggregateCursor<T> = Pick<
-  AggregationCursor<T>,
-  'toArray' | 'next' | 'hasNext' | 'close' | 'maxTimeMS' | 'batchSize' | typeof Symbol.asyncIterator
->;
+import { unavailable, type AppError } from '../errors.js';
 
 /** The part of the official driver's collection that stores use; the driver and the embedded engine both fit. */
-export type Store<T extends Document> = Pick<
-  Collection<T>,
-  | 'collectionName'
-  | 'findOne'
-  | 'insertOne'
-  | 'insertMany'
-  | 'updateOne'
-  | 'updateMany'
-  | 'replaceOne'
-  | 'deleteOne'
-  | 'deleteMany'
-  | 'findOneAndUpdate'
-  | 'findOneAndReplace'
-  | 'findOneAndDelete'
-  | 'bulkWrite'
-  | 'countDocuments'
-  | 'estimatedDocumentCount'
-  | 'distinct'
-  | 'createIndex'
-  | 'createIndexes'
-  | 'dropIndex'
-  | 'indexes'
-  | 'drop'
-> & {
-  find(...args: Parameters<Collection<T>['find']>): Cursor<T>;
-  aggregate<R extends Document = Document>(...args: Parameters<Collection<T>['aggregate']>): AggregateCursor<R>;
-};
+export type Store<T extends Document> = DataCollection<T>;
 
 /** The one door to stored data. Nobody above it can tell MongoDB from the embedded engine, except by `kind` in a health report. */
 export interface Database {
@@ -112,21 +65,52 @@ async function openMongodb(uri: string, name: string): Promise<Database> {
 }
 
 async function openEmbedded(config: Config): Promise<Database> {
-  const { openEngine, StorageError } = await import('../engine/index.js');
+  const { openEngine } = await import('../engine/index.js');
   try {
     const { dataDir, durability } = config;
     const engine = openEngine({ dataDir, durability, ignoreUndefined: true });
     const db = engine.db(config.mongodbName);
+    let closed = false;
     return {
       kind: 'embedded',
-      // The engine's cursors offer exactly what `Cursor` names; their types say so, the driver's say more.
-      collection: <T extends Document>(name: string) => db.collection<T>(name) as unknown as Store<T>,
+      collection: (name) => db.collection(name),
       listNames: async () => (await db.collections()).map((collection) => collection.collectionName),
-      ping: async () => void (await db.command({ ping: 1 })),
-      close: () => engine.close(),
+      ping: async () => {
+        if (closed) throw new Error('the database is closed');
+        await db.command({ ping: 1 });
+      },
+      close: () => {
+        closed = true;
+        return engine.close();
+      },
     };
   } catch (error) {
-    if (!(error instanceof StorageError)) throw error;
-    throw unavailable('DATABASE_UNAVAILABLE', error.message, { cause: error });
+    throw findOutage(error) ?? error;
   }
 }
+
+/** The error to answer when the database itself cannot do its work just now (away, disk full, unusable file); null for any other error. */
+export function findOutage(error: unknown): AppError | null {
+  if (!(error instanceof Error)) return null;
+  if (error.name === 'StorageError')
+    return unavailable('DATABASE_UNAVAILABLE', error.message, { cause: error, retryAfterSeconds: 5 });
+  if (OUTAGE_NAMES.has(error.name)) {
+    return unavailable('DATABASE_UNAVAILABLE', 'The database cannot be reached just now', {
+      cause: error,
+      retryAfterSeconds: 5,
+    });
+  }
+  return null;
+}
+
+/** Errors of the official driver that mean that no answer came. */
+const OUTAGE_NAMES = new Set([
+  'MongoServerSelectionError',
+  'MongoNetworkError',
+  'MongoNetworkTimeoutError',
+  'MongoWaitQueueTimeoutError',
+  'MongoNotConnectedError',
+  'MongoTopologyClosedError',
+  'MongoPoolClosedError',
+  'MongoPoolClearedError',
+]);

@@ -1,0 +1,34 @@
+import { createProject } from '../../src/features/projects/create-project.js';
+import type { Project } from '../../src/features/projects/project.js';
+import { addCollection, type NewCollection } from '../../src/features/collections/add-collection.js';
+import type { Collection } from '../../src/features/collections/collection.js';
+import type { App } from '../../src/app.js';
+
+export interface TestProject {
+  project: Project;
+  /** Raw keys. */
+  publishable: string;
+  secret: string;
+}
+
+let made = 0;
+
+/** A new project with keys, under a name nobody else has. */
+export async function buildProject(app: App, name?: string): Promise<TestProject> {
+  const { project, keys } = await createProject(app, { name: name ?? `project ${process.pid} ${++made}` });
+  return { project, publishable: keys!.publishable, secret: keys!.secret };
+}
+
+/** A registered collection; `flexible` unless fields are given. */
+export async function buildCollection(
+  app: App,
+  project: Project,
+  input: Partial<NewCollection> = {},
+): Promise<Collection> {
+  const { collection } = await addCollection(app, project, {
+    name: `things${++made}`,
+    mode: input.fields ? 'enforced' : 'flexible',
+    ...input,
+  });
+  return collection;
+}

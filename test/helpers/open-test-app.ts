@@ -1,0 +1,66 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import type { Server } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createApi } from '../../src/api.js';
+import { openApp, type App } from '../../src/app.js';
+import { loadConfig } from '../../src/config.js';
+import { migrate } from '../../src/migrations/migrate.js';
+import { systemClock, type Clock } from '../../src/platform/clock.js';
+import { openLogger } from '../../src/platform/logger.js';
+
+export interface TestApp {
+  app: App;
+  /** A listening server for supertest and fetch. */
+  server: Server;
+  url: string;
+  dataDir: string;
+  /** Every line the app has logged. */
+  logLines: string[];
+  close(): Promise<void>;
+}
+
+export interface TestAppOptions {
+  /** Settings by environment name. */
+  settings?: Record<string, string>;
+  clock?: Clock;
+}
+
+/** The real application on a new, empty database: the embedded engine, or the driver over its wire door when BSVC_TEST_DOOR=wire. */
+export async function openTestApp(options: TestAppOptions = {}): Promise<TestApp> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'bsvc-test-'));
+  const logLines: string[] = [];
+  const { config } = loadConfig([
+    {
+      source: 'test',
+      values: {
+        BSVC_DATA_DIR: dataDir,
+        BSVC_DURABILITY: 'relaxed',
+        BSVC_LOG_LEVEL: 'info',
+
+        ...options.settings,
+      },
+    },
+  ]);
+  const log = openLogger({ level: config.logLevel, format: 'json' }, { write: (line) => logLines.push(line) });
+  const app = await openApp(config, log, options.clock ?? systemClock);
+  await migrate(app.db);
+  const server = createApi(app).listen(0, '127.0.0.1');
+  await new Promise((resolve) => server.once('listening', resolve));
+  const address = server.address() as { port: number };
+  return {
+    app,
+    server,
+    url: `http://127.0.0.1:${address.port}`,
+    dataDir,
+    logLines,
+    async close() {
+      await new Promise((resolve) => {
+        server.close(resolve);
+        server.closeAllConnections();
+      });
+      await app.close();
+      await rm(dataDir, { recursive: true, force: true });
+    },
+  };
+}
