@@ -43,6 +43,10 @@ function hasBody(ctx: Context): boolean {
 function bodyError(error: unknown): AppError {
   const status = (error as { status?: number }).status;
   if (status === 413) return tooLarge('BODY_TOO_LARGE', `The body is larger than ${MAX_JSON_BYTES} bytes`);
+  // The parser itself refuses a key that would reach a prototype.
+  if (error instanceof SyntaxError && error.message.includes('prototype')) {
+    return invalid('INVALID_BODY', 'A field must not be named "__proto__"');
+  }
   // Everything else that reading can throw is the client's doing: bad JSON, bad gzip, an unknown encoding, a body cut short.
   return invalid('INVALID_JSON', 'The body is not valid JSON', { cause: error });
 }

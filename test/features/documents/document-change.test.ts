@@ -97,6 +97,7 @@ describe('the change that an update makes', () => {
   it.each([
     [{}],
     [{ $set: { title: 'a' } }],
+    [{ '': 1 }],
     [{ 'free.$': 1 }],
     [{ 'free.$[]': 1 }],
     [{ 'free..a': 1 }],
