@@ -1,6 +1,6 @@
 import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
-import type { Agents } from '../public-address.js';
+import type { Agents } from '../public-agents.js';
 
 export interface PreflightAnswer {
   /** Whether a browser would go on to send the PUT. */

@@ -8,7 +8,7 @@ import {
   S3Client,
 } from '@aws-sdk/client-s3';
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
-import { openAgents } from '../public-address.js';
+import { openAgents } from '../public-agents.js';
 import { requireObjectKey, type ObjectStore } from './object-store.js';
 import { sendPreflight, type PreflightAnswer } from './preflight.js';
 import { bucketError, isAbsent, isTransient } from './s3-errors.js';
