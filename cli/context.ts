@@ -12,6 +12,8 @@ export interface Context {
   /** Aborted when the process is told to stop or nobody reads stdout any more; long work checks it between steps. */
   stop: AbortSignal;
   layers: readonly ConfigLayer[];
+  /** What `--env-file` named. */
+  envFile: string | undefined;
   /** Read at first use, so that help and completion work beside a broken setting. */
   settings(): { config: Config; sources: SettingSource[] };
   /** Connected at first use, closed by run.ts. */

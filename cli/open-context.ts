@@ -54,6 +54,7 @@ export function openContext(
     io,
     stop,
     layers,
+    envFile: options.envFile,
     out: openOutput(io, { json: options.json === true, quiet: options.quiet === true, colour: options.color }),
     ask: openPrompt(io, options.input),
     settings: () => (settings ??= readConfig(io, layers)),

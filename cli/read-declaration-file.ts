@@ -35,6 +35,19 @@ export function readCollectionFile(value: unknown, name: string): CollectionDecl
   return readCollections([{ ...declaration, name }])[0]!;
 }
 
+/** A projects file with its field specs parsed. */
+export function withParsedCollections(value: unknown): unknown {
+  const projects = (value as { projects?: unknown } | null)?.projects;
+  if (!Array.isArray(projects)) return value;
+  return { ...(value as object), projects: projects.map(withParsedProject) };
+}
+
+function withParsedProject(project: unknown): unknown {
+  const collections = (project as { collections?: unknown } | null)?.collections;
+  if (!Array.isArray(collections)) return project;
+  return { ...(project as object), collections: collections.map(withParsedFields) };
+}
+
 function withParsedFields(declaration: unknown): unknown {
   const fields = (declaration as { fields?: unknown } | null)?.fields;
   if (!Array.isArray(fields)) return declaration;

@@ -108,6 +108,19 @@ export const COMMANDS: readonly CommandNode[] = [
       { name: 'export', summary: 'export documents as NDJSON, JSON or CSV', load: () => import('./data/export.js') },
     ],
   },
+  {
+    name: 'apply',
+    summary: 'make projects as one file declares them',
+    load: () => import('./apply.js'),
+  },
+  {
+    name: 'service',
+    summary: 'run bsvc as a service of the system',
+    examples: ['bsvc service install --print', 'bsvc service install --worker'],
+    commands: [
+      { name: 'install', summary: 'write systemd units for the server', load: () => import('./service/install.js') },
+    ],
+  },
   { name: 'audit', summary: 'list administrative acts', load: () => import('./audit.js') },
   {
     name: 'completion',

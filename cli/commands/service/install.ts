@@ -1,0 +1,97 @@
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { conflict } from '../../../src/errors.js';
+import { defineCommand, flag, value } from '../../command.js';
+import { UsageError } from '../../exit.js';
+import { PACKAGE_ROOT } from '../../package-root.js';
+
+interface Unit {
+  file: string;
+  text: string;
+}
+
+export default defineCommand({
+  details: [
+    'As root the units are for the system (/etc/systemd/system), otherwise for this user (~/.config/systemd/user).',
+    'They run this installation with the present data directory and, when --env-file is given, that settings file. Nothing is started.',
+  ].join('\n'),
+  examples: [
+    'bsvc service install --print',
+    'bsvc service install --data-dir /var/lib/bsvc --env-file /etc/bsvc.env',
+    'bsvc service install --worker --force',
+  ],
+  parameters: {
+    systemd: flag('--systemd', 'systemd units (the only kind, and the default)'),
+    worker: flag('--worker', 'a unit of its own for background work'),
+    out: value('--out <dir>', 'directory to write to'),
+    print: flag('--print', 'print the units instead of writing them'),
+    force: flag('--force', 'replace units that are there'),
+  },
+  async run(context, input) {
+    const { config } = context.settings();
+    const system = process.getuid?.() === 0;
+    const dir = input.out
+      ? resolve(context.io.cwd, input.out)
+      : system
+        ? '/etc/systemd/system'
+        : join(context.io.env['XDG_CONFIG_HOME'] ?? join(homedir(), '.config'), 'systemd', 'user');
+    const shared = ['--data-dir', config.dataDir, ...readEnvFileWords(context.io.cwd, context.envFile)];
+    const target = system ? 'multi-user.target' : 'default.target';
+    const units = [
+      await writeUnit('server', ['serve', ...(input.worker ? ['--no-worker'] : []), ...shared], config.dataDir, target),
+      ...(input.worker ? [await writeUnit('worker', ['worker', ...shared], config.dataDir, target)] : []),
+    ];
+    if (input.print) {
+      const text = units.map((unit) => `# ${unit.file}\n${unit.text}`).join('\n');
+      return { json: units, quiet: text, text: () => text };
+    }
+    await mkdir(config.dataDir, { recursive: true, mode: 0o700 });
+    await mkdir(dir, { recursive: true });
+    const files: string[] = [];
+    for (const unit of units) files.push(await storeUnit(join(dir, unit.file), unit.text, input.force));
+    const control = system ? 'systemctl' : 'systemctl --user';
+    return {
+      json: { files },
+      quiet: files,
+      text: () =>
+        [
+          ...files.map((file) => `Wrote ${file}`),
+          'Next:',
+          `  ${control} daemon-reload`,
+          `  ${control} enable --now ${units.map(({ file }) => file).join(' ')}`,
+          ...(system ? [] : ['  loginctl enable-linger    # so that it runs without you being logged in']),
+        ].join('\n'),
+    };
+  },
+});
+
+async function writeUnit(role: 'server' | 'worker', words: string[], directory: string, target: string): Promise<Unit> {
+  const template = await readFile(join(PACKAGE_ROOT, 'templates', 'systemd', 'bsvc.service'), 'utf8');
+  const command = [process.execPath, join(PACKAGE_ROOT, 'bin', 'bsvc.js'), ...words].map(quoteWord).join(' ');
+  const values: Record<string, string> = { role, root: PACKAGE_ROOT, command, directory, target };
+  return {
+    file: role === 'server' ? 'bsvc.service' : 'bsvc-worker.service',
+    text: template.replace(/\{(\w+)\}/g, (_, name: string) => values[name]!),
+  };
+}
+
+async function storeUnit(file: string, text: string, force: boolean): Promise<string> {
+  const present = await readFile(file, 'utf8').catch(() => null);
+  if (present !== null && present !== text && !force) {
+    throw conflict('FILE_EXISTS', `${file} is there already and differs. Replace it with --force, or look at --print.`);
+  }
+  await writeFile(file, text);
+  return file;
+}
+
+function readEnvFileWords(cwd: string, envFile: string | undefined): string[] {
+  return envFile === undefined ? [] : ['--env-file', resolve(cwd, envFile)];
+}
+
+/** One word of ExecStart: quoted where systemd would split or expand it. */
+function quoteWord(word: string): string {
+  if (/[\n\r]/.test(word)) throw new UsageError('A path with a line feed cannot be put into a unit file.');
+  const escaped = word.replaceAll('%', '%%').replaceAll('$', '$$$$');
+  return /^[\w@%+=:,./-]+$/.test(escaped) ? escaped : `"${escaped.replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`;
+}
