@@ -98,6 +98,8 @@ async function checkIndexes(app: App, options: { fix: boolean }): Promise<Check>
   let count = 0;
   for (const project of await listProjects(app)) {
     for (const collection of await listCollections(app, project._id)) {
+      // `users` is stored from its first edit or signup on, and then with its indexes.
+      if (collection.version === 0) continue;
       const stored = new Set((await app.db.collection(documentsName(collection)).indexes()).map(({ name }) => name));
       const wanted = documentIndexes(collection).map(({ name }) => name);
       const absent = wanted.filter((name) => !stored.has(name));

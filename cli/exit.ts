@@ -47,6 +47,7 @@ const SYSTEM_REFUSALS: Record<string, string> = {
     'The address is already in use: another process listens there. Choose another one with --port, or 0 for any free one.',
   EADDRNOTAVAIL: 'This machine does not have that address. Choose another one with --host.',
   EACCES: 'Permission denied.',
+  EISDIR: 'That is a directory, not a file.',
   ENOSPC: 'The disk is full.',
   EROFS: 'The file system is read-only.',
 };

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { Chalk, type ChalkInstance } from 'chalk';
+import type { Failure } from './exit.js';
 import type { Io } from './io.js';
 
 /** What a command answers with; run.ts prints the one of the three that was asked for. */
@@ -10,8 +11,8 @@ export interface Result {
   quiet: string | number | readonly string[];
   /** For a person, without the last line feed. */
   text: (view: View) => string | Promise<string>;
-  /** When the command did its work and has to report a failure with it (`doctor`, rejected lines). */
-  exitCode?: number;
+  /** When the command did its work and has a failure to report with it (`doctor`, refused lines): told on stderr after the result. */
+  failure?: Failure;
 }
 
 /** How text for a person is made: with colour and drawn tables at a terminal, plain otherwise. */

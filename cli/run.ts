@@ -28,7 +28,7 @@ export async function run(argv: readonly string[], io: Io): Promise<number> {
     return pipe.closed() ? EXIT.done : exitCode;
   } catch (error) {
     if (pipe.closed()) return EXIT.done;
-    return report(presentFailure(error), error, argv, io);
+    return report(presentFailure(error), error, io, readOutputWords(argv));
   } finally {
     pipe.unwatch();
   }
@@ -128,9 +128,9 @@ async function execute(
     await askForArguments(context, loaded, input);
     const work = loaded.run(context, input);
     const result = loaded.service ? await work : await orInterrupted(work, stop);
-    await context.finish(null);
+    await context.finish(result?.failure?.code ?? null);
     if (result) await context.out.print(result);
-    return result?.exitCode ?? EXIT.done;
+    return result?.failure ? report(result.failure, null, io, program.opts<GlobalOptions>()) : EXIT.done;
   } catch (error) {
     await context.finish(presentFailure(error).code).catch(() => undefined);
     throw error;
@@ -201,15 +201,19 @@ function seeHelp(path: readonly CommandNode[]): string {
   return `See "${['bsvc', ...path.map(({ name }) => name)].join(' ')} --help".`;
 }
 
-function report(failure: Failure, error: unknown, argv: readonly string[], io: Io): number {
-  const colour = wantsColour(io, io.stderr, !argv.includes('--no-color'));
-  const mark = colour ? '\u001b[31mbsvc:\u001b[39m' : 'bsvc:';
+/** As far as they can be told from a command line that may not even parse. */
+function readOutputWords(argv: readonly string[]): Pick<GlobalOptions, 'json' | 'color'> {
+  return { json: argv.includes('--json'), color: !argv.includes('--no-color') };
+}
+
+function report(failure: Failure, error: unknown, io: Io, options: Pick<GlobalOptions, 'json' | 'color'>): number {
+  const mark = wantsColour(io, io.stderr, options.color) ? '\u001b[31mbsvc:\u001b[39m' : 'bsvc:';
   io.stderr.write(`${mark} ${failure.message}\n`);
   if (failure.note) io.stderr.write(`${failure.note}\n`);
   if (failure.unexpected && /^(true|1|yes|on)$/i.test(io.env['BSVC_DEBUG'] ?? '')) {
     io.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`);
   }
-  if (argv.includes('--json')) {
+  if (options.json) {
     io.stderr.write(`${JSON.stringify({ success: false, code: failure.code, message: failure.message })}\n`);
   }
   return failure.exitCode;

@@ -13,7 +13,13 @@ export default defineCommand({
     return {
       json: { ok: failed.length === 0, checks },
       quiet: failed.length === 0 ? 'ok' : failed.map(({ name }) => name),
-      exitCode: failed.length === 0 ? EXIT.done : unreachable ? EXIT.unreachable : EXIT.refused,
+      ...(failed.length > 0 && {
+        failure: {
+          exitCode: unreachable ? EXIT.unreachable : EXIT.refused,
+          code: 'UNHEALTHY',
+          message: `Not well: ${failed.map(({ name }) => name).join(', ')}. The report says what to do.`,
+        },
+      }),
       text: ({ paint }) =>
         checks
           .map(({ name, ok, detail, hint }) => {

@@ -5,6 +5,7 @@ const DELIMITERS = [',', ';', '\t'];
 interface Row {
   line: number;
   cells: string[];
+  length: number;
 }
 
 /** Rows below a head row (RFC 4180; the delimiter may be `,`, `;` or a tab, whichever the head uses). A row with another number of cells is a problem. */
@@ -31,7 +32,7 @@ export async function* readCsv(
     if (row.cells.length === 1 && row.cells[0] === '') continue;
     if (row.cells.length === head.length) {
       const named = new Map(head.map((name, index) => [name, row.cells[index]!]));
-      yield { line: row.line, value: readRow(named) };
+      yield { line: row.line, value: readRow(named), length: row.length };
     } else yield { line: row.line, problem: `${row.cells.length} cells under ${head.length} column names` };
   }
 }
@@ -121,7 +122,7 @@ class RowSplitter {
 
   private endRow(): Row {
     this.endCell();
-    const row = { line: this.startLine, cells: this.cells };
+    const row = { line: this.startLine, cells: this.cells, length: this.rowLength };
     this.cells = [];
     this.rowLength = 0;
     this.quoted = false;

@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { readCsvRow } from '../../cli/formats/csv-row.js';
-import type { Entry } from '../../cli/formats/entry.js';
 import { findFormat, readEntries, type Format } from '../../cli/formats/read-entries.js';
 import { writeEntries } from '../../cli/formats/write-entries.js';
 import type { Field } from '../../src/features/collections/field.js';
@@ -18,10 +17,14 @@ async function* inPieces(bytes: Buffer, size: number): AsyncGenerator<Buffer> {
   for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
 }
 
-async function readAll(text: string | Buffer, format: Format, size = 7): Promise<Entry[]> {
-  const entries: Entry[] = [];
+type Read = { line: number; value: unknown } | { line: number; problem: string };
+
+async function readAll(text: string | Buffer, format: Format, size = 7): Promise<Read[]> {
+  const entries: Read[] = [];
   const readRow = (row: ReadonlyMap<string, string>): unknown => readCsvRow(FIELDS, row);
-  for await (const entry of readEntries(inPieces(Buffer.from(text), size), format, { readRow })) entries.push(entry);
+  for await (const entry of readEntries(inPieces(Buffer.from(text), size), format, { readRow })) {
+    entries.push('value' in entry ? { line: entry.line, value: entry.value } : entry);
+  }
   return entries;
 }
 

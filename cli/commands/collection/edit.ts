@@ -44,7 +44,13 @@ export default defineCommand({
       return {
         json: report,
         quiet: report.misfits,
-        exitCode: report.misfits === 0 ? EXIT.done : EXIT.refused,
+        ...(report.misfits > 0 && {
+          failure: {
+            exitCode: EXIT.refused,
+            code: 'DOCUMENTS_MISFIT',
+            message: `${report.misfits} of ${report.checked} documents would not fit. Nothing was changed.`,
+          },
+        }),
         text: async (view) =>
           report.misfits === 0
             ? `All ${report.checked} documents would fit.`

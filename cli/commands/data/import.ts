@@ -11,8 +11,8 @@ import { readCsvRow } from '../../formats/csv-row.js';
 import { findFormat, FORMATS, readEntries, type Format } from '../../formats/read-entries.js';
 
 const BATCH_DOCUMENTS = 500;
-/** A batch also ends here, so that large documents do not pile up in memory. */
-const BATCH_LINES_AHEAD_MS = 500;
+/** A batch of large documents ends here, so that they do not pile up in memory. */
+const BATCH_CHARACTERS = 4 * 1024 * 1024;
 const MAX_LISTED_REJECTS = 1000;
 const SHOWN_REJECTS = 20;
 
@@ -67,17 +67,18 @@ export default defineCommand({
     const size = input.onError === 'stop' ? 1 : (input.batch ?? BATCH_DOCUMENTS);
     const stopping = (): boolean => input.onError === 'stop' && report.rejectedCount > 0;
     let batch: { line: number; value: unknown }[] = [];
-    let begun = Date.now();
+    let waiting = 0;
     const readRow = (row: ReadonlyMap<string, string>): unknown => readCsvRow(collection.fields, row);
     try {
       for await (const entry of readEntries(source, format, { readRow })) {
         if (context.stop.aborted) throw new Interrupted();
         if ('problem' in entry) reject(entry.line, entry.problem);
         else batch.push(entry);
-        if (batch.length >= size || Date.now() - begun > BATCH_LINES_AHEAD_MS) {
+        waiting += 'length' in entry ? entry.length : 0;
+        if (batch.length >= size || waiting >= BATCH_CHARACTERS) {
           await store(batch);
           batch = [];
-          begun = Date.now();
+          waiting = 0;
         }
         if (stopping()) break;
       }
@@ -88,7 +89,13 @@ export default defineCommand({
     return {
       json: { ...report, collection: collection.name },
       quiet: report.inserted,
-      exitCode: report.rejectedCount > 0 ? EXIT.refused : EXIT.done,
+      ...(report.rejectedCount > 0 && {
+        failure: {
+          exitCode: EXIT.refused,
+          code: 'LINES_REFUSED',
+          message: `${report.rejectedCount} of the lines were refused, ${report.inserted} documents were stored. Correct those lines and import them again.`,
+        },
+      }),
       text: () => presentReport(collection.name, report, input.onError === 'stop'),
     };
   },
