@@ -1,6 +1,7 @@
 import type { App } from './app.js';
 import { purgeTrashJob } from './features/documents/purge-trash.job.js';
 import { settleBatchesJob } from './features/documents/settle-batches.job.js';
+import { removeExpiredAccessJob } from './features/users/remove-expired.job.js';
 import type { AnyJobDefinition } from './platform/jobs/job.js';
 import { removeExpiredJobsJob } from './platform/jobs/remove-expired-jobs.job.js';
 import { openRunner } from './platform/jobs/runner.js';
@@ -19,13 +20,19 @@ export interface WorkerOptions {
 const DEFAULT_CONCURRENCY = 10;
 
 /** Every kind of background work, feature by feature. */
-export const JOBS: readonly AnyJobDefinition<App>[] = [removeExpiredJobsJob, purgeTrashJob, settleBatchesJob];
+export const JOBS: readonly AnyJobDefinition<App>[] = [
+  removeExpiredJobsJob,
+  purgeTrashJob,
+  settleBatchesJob,
+  removeExpiredAccessJob,
+];
 
 /** What is enqueued by the clock (UTC, seconds first when there are six fields). Any number of workers makes one run of each tick. */
 export const SCHEDULES: readonly Schedule<App>[] = [
   { job: removeExpiredJobsJob, cron: '17 * * * *' },
   { job: purgeTrashJob, cron: '41 * * * *' },
   { job: settleBatchesJob, cron: '* * * * *' },
+  { job: removeExpiredAccessJob, cron: '29 * * * *' },
 ];
 
 /** Runs background work until stopped: the same inside `bsvc serve` and as `bsvc worker`. */

@@ -6,6 +6,7 @@ import { dropCollection } from '../collections/drop-collection.js';
 import type { Collection } from '../collections/collection.js';
 import type { Project } from '../projects/project.js';
 import { projectStore } from '../projects/project-store.js';
+import { deleteProjectUsers } from '../users/delete-project-users.js';
 
 /** Removes a project with everything it owns. Its keys stop working with the first write; repeating it finishes what a crash left. 404 when there is none. */
 export async function deleteProject(app: App, idOrName: string): Promise<Project> {
@@ -17,6 +18,7 @@ export async function deleteProject(app: App, idOrName: string): Promise<Project
   )) as Project | null;
   if (!project) throw missing('PROJECT_NOT_FOUND', `There is no project "${idOrName}"`);
   app.cache.forgetAll('callers');
+  await deleteProjectUsers(app, project._id);
   for await (const collection of collectionStore(app).find({ projectId: project._id })) {
     await dropCollection(app, project._id, (collection as Collection).name);
   }

@@ -1,7 +1,7 @@
 import type { Context } from 'koa';
 import type { App } from '../../app.js';
 import type { Project } from '../projects/project.js';
-import type { Tokens } from './open-session.js';
+import type { Client, Tokens } from './open-session.js';
 
 const COOKIE_PATH = '/api/userAuth';
 const REFRESH_HEADER = 'x-refresh-token';
@@ -28,6 +28,13 @@ export function deliverTokens(app: App, ctx: Context, project: Project, tokens: 
     expiresIn: presentDuration(app.config.accessTokenTtlMs),
     ...(mode === 'header' && { refreshToken: tokens.refreshToken }),
   };
+}
+
+const MAX_USER_AGENT = 200;
+
+/** Where a request comes from, as noted with its session. */
+export function clientOf(ctx: Context): Client {
+  return { ip: ctx.ip, userAgent: ctx.get('user-agent').slice(0, MAX_USER_AGENT) };
 }
 
 /** The refresh token a request carries: the header's before the cookie's; empty when there is none. */

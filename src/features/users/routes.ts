@@ -7,18 +7,19 @@ import type { Caller } from '../access/caller.js';
 import { callerOf, requireKey } from '../access/require-key.js';
 import { changePassword } from './change-password.js';
 import { readTexts } from './credentials.js';
-import { clearRefreshCookie, deliverTokens, readRefreshToken } from './deliver-tokens.js';
+import { clearRefreshCookie, clientOf, deliverTokens, readRefreshToken } from './deliver-tokens.js';
 import { requirePublicProfile } from './find-public-profile.js';
 import { logIn } from './log-in.js';
 import { logOut } from './log-out.js';
 import type { FieldSetter } from './new-user.js';
-import { openSession, type Client } from './open-session.js';
+import { openSession } from './open-session.js';
 import { presentUser } from './present-user.js';
 import { refreshSession } from './refresh-session.js';
 import { requestPasswordReset } from './request-password-reset.js';
 import { requireSignedIn } from './require-signed-in.js';
 import { resendVerification } from './resend-verification.js';
 import { resetPassword } from './reset-password.js';
+import { addSocialRoutes } from './social-routes.js';
 import { signUp } from './sign-up.js';
 import { updateProfile } from './update-profile.js';
 import { verifyEmail } from './verify-email.js';
@@ -117,17 +118,12 @@ export function userRoutes(app: App): RouteGroup {
     ctx.body = await requirePublicProfile(app, callerOf(ctx).project, ctx.params.username!);
   });
 
+  addSocialRoutes(router, app);
   return { prefix: PREFIX, router };
 }
 
 function setterOf(caller: Pick<Caller, 'key'>): FieldSetter {
   return caller.key.type === 'secret' ? 'project' : 'user';
-}
-
-const MAX_USER_AGENT = 200;
-
-function clientOf(ctx: Context): Client {
-  return { ip: ctx.ip, userAgent: ctx.get('user-agent').slice(0, MAX_USER_AGENT) };
 }
 
 const done = (message: string) => ({ success: true, message });

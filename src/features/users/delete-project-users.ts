@@ -1,0 +1,29 @@
+import type { ObjectId } from 'bson';
+import type { App } from '../../app.js';
+import { TOKEN_CUTOFFS } from '../access/token-cutoff.js';
+import { COLLECTIONS } from '../collections/collection-store.js';
+import { USERS } from '../collections/users-collection.js';
+import { LOGIN_FAILURES } from './login-lock.js';
+import { ONE_TIME_CODES } from './one-time-code.js';
+import { SESSIONS } from './session.js';
+import { SOCIAL_ATTEMPTS } from './social-login.js';
+import { SOCIAL_PROVIDERS } from './social-provider.js';
+import { SOCIAL_IDENTITIES } from './social-user.js';
+import { userStore } from './user-store.js';
+
+const OF_PROJECT = [
+  SESSIONS,
+  TOKEN_CUTOFFS,
+  ONE_TIME_CODES,
+  LOGIN_FAILURES,
+  SOCIAL_ATTEMPTS,
+  SOCIAL_IDENTITIES,
+  SOCIAL_PROVIDERS,
+];
+
+/** Removes the users of a project that is being deleted, and all that belongs to them. Harmless to repeat. */
+export async function deleteProjectUsers(app: App, projectId: ObjectId): Promise<void> {
+  for (const name of OF_PROJECT) await app.db.collection(name).deleteMany({ projectId });
+  await userStore(app, projectId).drop();
+  await app.db.collection(COLLECTIONS).deleteOne({ projectId, name: USERS });
+}

@@ -1,0 +1,167 @@
+import type { ObjectId } from 'bson';
+import type { App } from '../../app.js';
+import { invalid, unauthenticated } from '../../errors.js';
+import type { Store } from '../../platform/database.js';
+import { randomToken, sha256Hex } from '../../platform/ids.js';
+import { HIDDEN_FIELD } from '../collections/field.js';
+import type { Project } from '../projects/project.js';
+import { projectStore } from '../projects/project-store.js';
+import type { SignedIn } from './log-in.js';
+import { openSession, type Client } from './open-session.js';
+import { beginAtProvider, readIdentity, type SocialChecks, type SocialIdentity } from './social-identity.js';
+import { requireSocialProvider, type SocialProvider } from './social-provider.js';
+import { resolveSocialUser } from './social-user.js';
+import type { User } from './user.js';
+import { findUser } from './user-store.js';
+
+export const SOCIAL_ATTEMPTS = 'social_attempts';
+
+const ATTEMPT_MS = 10 * 60_000;
+const CODE_MS = 60_000;
+
+/** A sign-in at a provider under way: first out there, then waiting to be exchanged. */
+interface SocialAttempt {
+  /** SHA-256 of the `state` sent out, later of the `rtCode` given to the application. */
+  _id: string;
+  stage: 'out' | 'back';
+  projectId: ObjectId;
+  provider: string;
+  /** `out`: the checks for the way back, sealed; hash of the browser's cookie; where to go then. */
+  sealedChecks?: string;
+  browserHash?: string;
+  callback?: string;
+  redirectUrl?: string;
+  /** `back`: who signed in. */
+  userId?: ObjectId;
+  expiresAt: Date;
+}
+
+function attemptStore(app: Pick<App, 'db'>): Store<SocialAttempt> {
+  return app.db.collection<SocialAttempt>(SOCIAL_ATTEMPTS);
+}
+
+export interface StartedSocialLogin {
+  /** Where to send the browser. */
+  url: string;
+  /** A cookie for the browser: only the one that went out may come back. */
+  cookie: { name: string; value: string; maxAgeMs: number };
+}
+
+/** Begins a sign-in at a provider. 404 for an unknown provider, 400 for an address to return to that is not on the provider's list. */
+export async function startSocialLogin(
+  app: App,
+  project: Project,
+  input: { provider: string; redirectUrl: string | null; callback: string },
+): Promise<StartedSocialLogin> {
+  const provider = await requireSocialProvider(app, project._id, input.provider);
+  const redirectUrl = input.redirectUrl ?? provider.redirectUrls[0]!;
+  // Exact addresses only: the code that opens the account goes there.
+  if (!provider.redirectUrls.includes(redirectUrl)) {
+    throw invalid('REDIRECT_NOT_ALLOWED', 'This address to return to is not on the provider’s list');
+  }
+  const { url, checks } = await beginAtProvider(app, provider, input.callback);
+  const id = sha256Hex(checks.state);
+  const browser = randomToken(32);
+  await attemptStore(app).insertOne({
+    _id: id,
+    stage: 'out',
+    projectId: project._id,
+    provider: provider.name,
+    sealedChecks: app.secrets.seal(JSON.stringify(checks), sealContext(id)),
+    browserHash: sha256Hex(browser),
+    callback: input.callback,
+    redirectUrl,
+    expiresAt: new Date(app.clock.now() + ATTEMPT_MS),
+  });
+  return { url, cookie: { name: attemptCookie(checks.state), value: browser, maxAgeMs: ATTEMPT_MS } };
+}
+
+/** Name of the cookie that ties an attempt to its browser; of its own for each, so that two tabs do not disturb each other. */
+export function attemptCookie(state: string): string {
+  return `bsvc_social_${sha256Hex(state).slice(0, 16)}`;
+}
+
+/**
+ * Ends the part at the provider and answers where to send the browser: back to the application, with `rtCode` or with `error`. An attempt is used up by
+ * its first return. 400 SOCIAL_STATE_INVALID when it is unknown, too old or another browser's, since then nobody knows where to go back to.
+ */
+export async function finishSocialLogin(
+  app: App,
+  input: { provider: string; query: URLSearchParams; browser: string },
+): Promise<string> {
+  const state = input.query.get('state') ?? '';
+  const id = sha256Hex(state);
+  const attempt = (await attemptStore(app).findOneAndDelete({
+    _id: id,
+    stage: 'out',
+    provider: input.provider,
+    browserHash: sha256Hex(input.browser),
+    expiresAt: { $gt: new Date(app.clock.now()) },
+  })) as SocialAttempt | null;
+  const project =
+    attempt && ((await projectStore(app).findOne({ _id: attempt.projectId, state: 'active' })) as Project | null);
+  if (!attempt || !project)
+    throw invalid('SOCIAL_STATE_INVALID', 'This sign-in is unknown or took too long: start again');
+  const provider = await requireSocialProvider(app, project._id, input.provider);
+  const identity = await findIdentity(app, provider, attempt, input.query);
+  if (typeof identity === 'string') return withQuery(attempt.redirectUrl!, 'error', identity);
+  const user = await resolveSocialUser(app, project, provider, identity);
+  if (typeof user === 'string') return withQuery(attempt.redirectUrl!, 'error', user);
+  return withQuery(attempt.redirectUrl!, 'rtCode', await storeCode(app, project, provider, user));
+}
+
+async function findIdentity(
+  app: App,
+  provider: SocialProvider,
+  attempt: SocialAttempt,
+  query: URLSearchParams,
+): Promise<SocialIdentity | string> {
+  if (query.has('error')) return query.get('error') === 'access_denied' ? 'access_denied' : 'provider_refused';
+  const checks = JSON.parse(app.secrets.open(attempt.sealedChecks!, sealContext(attempt._id))) as SocialChecks;
+  try {
+    return await readIdentity(app, provider, new URL(`${attempt.callback}?${query.toString()}`), checks);
+  } catch (error) {
+    // Only the message: the rest of these errors can hold codes and tokens.
+    app.log.warn({ provider: provider.name, reason: (error as Error).message }, 'social sign-in failed');
+    return 'provider_failed';
+  }
+}
+
+async function storeCode(app: App, project: Project, provider: SocialProvider, user: User): Promise<string> {
+  const code = randomToken(32);
+  await attemptStore(app).insertOne({
+    _id: sha256Hex(code),
+    stage: 'back',
+    projectId: project._id,
+    provider: provider.name,
+    userId: user._id,
+    expiresAt: new Date(app.clock.now() + CODE_MS),
+  });
+  return code;
+}
+
+/** Turns the code that came back with the browser into a session; a code works once and for a minute. 401 SOCIAL_CODE_INVALID. */
+export async function exchangeSocialCode(
+  app: App,
+  project: Project,
+  rtCode: string,
+  client: Client,
+): Promise<SignedIn> {
+  const attempt = (await attemptStore(app).findOneAndDelete({
+    _id: sha256Hex(rtCode),
+    stage: 'back',
+    projectId: project._id,
+    expiresAt: { $gt: new Date(app.clock.now()) },
+  })) as SocialAttempt | null;
+  const user = attempt && (await findUser(app, project._id, attempt.userId!));
+  if (!user || user[HIDDEN_FIELD].disabledAt) {
+    throw unauthenticated('SOCIAL_CODE_INVALID', 'The code is unknown, was used already or has expired: start again');
+  }
+  return { user, tokens: await openSession(app, project, user, client) };
+}
+
+function withQuery(address: string, name: string, value: string): string {
+  return `${address}${address.includes('?') ? '&' : '?'}${name}=${encodeURIComponent(value)}`;
+}
+
+const sealContext = (id: string): string => `social-attempt:${id}`;
