@@ -77,6 +77,16 @@ export function compileExpression(expression: unknown, environment: Environment)
   return { ...compiled, fields: reads.whole ? null : reads.fields };
 }
 
+/** Hands out a compiler and says what everything compiled with it reads. */
+export function compileWith<T>(
+  environment: Environment,
+  compile: (compiler: Compiler) => T,
+): { result: T; fields: ReadonlySet<string> | null } {
+  const reads: Reads = { fields: new Set(), whole: false };
+  const result = compile(createCompiler(environment, reads, 0));
+  return { result, fields: reads.whole ? null : reads.fields };
+}
+
 const MAX_DEPTH = 200;
 
 function createCompiler(environment: Environment, reads: Reads, depth: number): Compiler {

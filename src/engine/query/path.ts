@@ -68,8 +68,8 @@ function visitArray(
 }
 
 /**
- * The value of a path in an aggregation expression: arrays on the way become arrays of what their documents hold,
- * numeric parts are names.
+ * The value of a path in an aggregation expression: arrays on the way become arrays of what their documents hold
+ * (arrays directly within arrays hold none), numeric parts are names.
  */
 export function readPath(value: unknown, path: Path, from = 0): unknown {
   let current = value;
@@ -77,7 +77,7 @@ export function readPath(value: unknown, path: Path, from = 0): unknown {
     if (Array.isArray(current)) {
       const found: unknown[] = [];
       for (const item of current) {
-        if (!Array.isArray(item) && !isDocument(item)) continue;
+        if (!isDocument(item)) continue;
         const inner = readPath(item, path, at);
         if (inner !== undefined) found.push(inner);
       }
@@ -87,4 +87,15 @@ export function readPath(value: unknown, path: Path, from = 0): unknown {
     current = fieldOf(current, path[at]!);
   }
   return current;
+}
+
+/** What a document contributes to a `distinct`: the values at the path, arrays at its end taken apart once. */
+export function distinctValues(doc: Doc, path: Path): unknown[] {
+  const values: unknown[] = [];
+  visitPath(doc, path, false, (value) => {
+    if (Array.isArray(value)) values.push(...(value as unknown[]));
+    else if (value !== undefined) values.push(value);
+    return false;
+  });
+  return values;
 }

@@ -37,7 +37,8 @@ export function openScope(environment: { readonly now: Date | null }): Scope {
   return { root: {}, vars: [], now: environment.now ?? new Date() };
 }
 
-const NO_SCOPE: Scope = { root: {}, vars: [], now: new Date(0) };
+/** For evaluating what is constant. */
+export const NO_SCOPE: Scope = { root: {}, vars: [], now: new Date(0) };
 
 export function constant(value: unknown): Compiled {
   return { evaluate: () => value, constant: true };

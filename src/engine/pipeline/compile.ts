@@ -1,0 +1,288 @@
+import { EngineError, refusal } from '../errors.js';
+import { type Environment, openEnvironment } from '../query/expression.js';
+import { openScope } from '../query/operators/operator.js';
+import { type Sort } from '../query/sort.js';
+import { type Doc, isDocument } from '../query/value.js';
+import { type LeadingFilter, splitLeadingFilter } from './leading-filter.js';
+import type { InnerPipeline, Run, RunEnvironment, Source, Stage, StageCompiler, StageTools } from './stage.js';
+import {
+  count,
+  documentStages,
+  limit,
+  match,
+  redact,
+  requireLimit,
+  requireSkip,
+  sample,
+  skip,
+  unwind,
+} from './stages/basic.js';
+import { bucket, bucketAuto } from './stages/bucket.js';
+import { documents, facet, unionWith } from './stages/combine.js';
+import { densify } from './stages/densify.js';
+import { fill } from './stages/fill.js';
+import { graphLookup } from './stages/graph-lookup.js';
+import { group, sortByCount } from './stages/group.js';
+import { lookup } from './stages/lookup.js';
+import { requireSort, sort, sortStage } from './stages/sort.js';
+import { setWindowFields } from './stages/window.js';
+
+const STAGES: Readonly<Record<string, StageCompiler>> = {
+  ...documentStages,
+  $match: match,
+  $sort: sort,
+  $limit: limit,
+  $skip: skip,
+  $count: count,
+  $group: group,
+  $unwind: unwind,
+  $lookup: lookup,
+  $graphLookup: graphLookup,
+  $unionWith: unionWith,
+  $facet: facet,
+  $bucket: bucket,
+  $bucketAuto: bucketAuto,
+  $sortByCount: sortByCount,
+  $sample: sample,
+  $setWindowFields: setWindowFields,
+  $redact: redact,
+  $densify: densify,
+  $fill: fill,
+  $documents: documents,
+};
+
+export const supportedStages: readonly string[] = Object.keys(STAGES).sort();
+
+const UNSUPPORTED_STAGES = new Set([
+  '$out',
+  '$merge',
+  '$geoNear',
+  '$search',
+  '$searchMeta',
+  '$vectorSearch',
+  '$changeStream',
+  '$changeStreamSplitLargeEvent',
+  '$collStats',
+  '$indexStats',
+  '$planCacheStats',
+  '$currentOp',
+  '$listSessions',
+  '$listLocalSessions',
+  '$listSearchIndexes',
+]);
+
+/** What the caller should read the collection with before it hands documents to `run`. */
+export interface Leading {
+  /** Null = every document. */
+  readonly filter: Doc | null;
+  readonly sort: Doc | null;
+  readonly skip: number;
+  readonly limit: number | null;
+}
+
+/** A compiled pipeline. */
+export interface Pipeline {
+  /** Stages at the start that the caller answers, with indexes where there are any; `run` does not repeat them. */
+  readonly leading: Leading;
+  /** Top-level fields that `run` needs of the documents, beyond what filter and sort need; null = all. */
+  readonly fields: ReadonlySet<string> | null;
+  /** True when the pipeline makes its own documents (`$documents`): nothing is to be read. */
+  readonly startsAlone: boolean;
+  /** The other collections it will open. */
+  readonly collections: ReadonlySet<string>;
+  run(source: Source, environment: RunEnvironment): Source;
+}
+
+export interface PipelineOptions {
+  /** The variables of the command (`let`). */
+  readonly environment?: Environment;
+}
+
+const MAX_STAGES = 1000;
+const MAX_NESTING = 20;
+
+/** Compiles a pipeline once; everything malformed or unsupported is refused here, before anything runs. */
+export function compilePipeline(stages: unknown, options: PipelineOptions = {}): Pipeline {
+  const environment = options.environment ?? openEnvironment();
+  const collections = new Set<string>();
+  const compiled = compileStages(stages, environment, collections, 0);
+  const { leading } = compiled;
+  return {
+    leading: { filter: leading.filter?.pushed ?? null, sort: leading.sort, skip: leading.skip, limit: leading.limit },
+    fields: compiled.rest.fields,
+    startsAlone: compiled.startsAlone,
+    collections,
+    run: (source, runEnvironment) =>
+      runStages(compiled.rest.stages, source, { ...runEnvironment, scope: openScope(environment) }),
+  };
+}
+
+interface Chain {
+  readonly stages: readonly Stage[];
+  readonly fields: ReadonlySet<string> | null;
+}
+
+interface CompiledStages {
+  readonly leading: Omit<Leading, 'filter'> & { readonly filter: LeadingFilter | null };
+  /** What remains after the leading stages. */
+  readonly rest: Chain;
+  /** All stages. */
+  readonly whole: Chain;
+  readonly startsAlone: boolean;
+  readonly names: readonly string[];
+}
+
+interface Named {
+  readonly name: string;
+  readonly spec: unknown;
+}
+
+function readStages(stages: unknown): Named[] {
+  if (!Array.isArray(stages)) throw refusal(14, "'pipeline' must be an array of stages");
+  if (stages.length > MAX_STAGES) throw refusal(7749501, `a pipeline may have at most ${String(MAX_STAGES)} stages`);
+  return stages.map((stage: unknown): Named => {
+    if (!isDocument(stage)) throw refusal(14, "Each element of the 'pipeline' array must be an object");
+    const names = Object.keys(stage);
+    if (names.length !== 1)
+      throw refusal(40323, 'A pipeline stage specification object must contain exactly one field.');
+    const [name] = names as [string];
+    if (UNSUPPORTED_STAGES.has(name)) throw new EngineError(115, `${name} is not supported by this engine`);
+    if (!Object.hasOwn(STAGES, name)) throw refusal(40324, `Unrecognized pipeline stage name: '${name}'`);
+    return { name, spec: stage[name] };
+  });
+}
+
+function compileStages(
+  stages: unknown,
+  environment: Environment,
+  collections: Set<string>,
+  depth: number,
+): CompiledStages {
+  if (depth > MAX_NESTING) throw refusal(232, 'pipelines are nested too deeply');
+  const list = readStages(stages);
+  const tools: StageTools = {
+    environment,
+    joins: (collection) => collections.add(collection),
+    compileInner(inner, names = []) {
+      const { environment: extended, slots } = extendEnvironment(environment, names);
+      const compiled = compileStages(inner, extended, collections, depth + 1);
+      return { pipeline: presentInner(compiled), slots };
+    },
+  };
+  list.forEach(({ name }, i) => {
+    if (name === '$documents' && i > 0)
+      throw refusal(40602, '$documents is only valid as the first stage in a pipeline.');
+  });
+  const compiled = list.map(({ name, spec }) => ({ name, spec, stage: STAGES[name]!(spec, tools) }));
+  const { leading, used } = readLeading(list, environment);
+  return {
+    leading,
+    rest: chain(compiled.slice(used)),
+    whole: chain(compiled),
+    startsAlone: list[0]?.name === '$documents',
+    names: list.map(({ name }) => name),
+  };
+}
+
+function extendEnvironment(environment: Environment, names: readonly string[]) {
+  if (names.length === 0) return { environment, slots: [] };
+  const variables = new Map(environment.variables);
+  const slots = names.map((name) => {
+    if (!/^[a-z\u0080-\uffff][A-Za-z0-9_\u0080-\uffff]*$/.test(name)) {
+      throw refusal(16867, `'${name}' starts with an invalid character for a user variable name`);
+    }
+    const slot = environment.slots.count++;
+    variables.set(name, slot);
+    return slot;
+  });
+  return { environment: { ...environment, variables }, slots };
+}
+
+interface CompiledStage extends Named {
+  readonly stage: Stage;
+}
+
+/** Joins sorts with the limits that follow them and finds what the whole needs of its input. */
+function chain(list: readonly CompiledStage[]): Chain {
+  const stages = list.map(({ name, spec, stage }, i) =>
+    name === '$sort' ? sortStage(requireSort(spec), mostAfter(list, i + 1)) : stage,
+  );
+  let fields: Set<string> | null = new Set<string>();
+  for (const stage of stages) {
+    if (stage.reads === null) return { stages, fields: null };
+    for (const name of stage.reads) fields.add(name);
+    if (stage.replaces) return { stages, fields };
+  }
+  fields = null;
+  return { stages, fields };
+}
+
+/** How many documents of a sort are needed at all, by the `$limit` and `$skip` stages right after it. */
+function mostAfter(list: readonly Named[], from: number): number {
+  let skipped = 0;
+  for (let i = from; i < list.length; i++) {
+    const { name, spec } = list[i]!;
+    if (name === '$skip') skipped += requireSkip(spec);
+    else return name === '$limit' ? skipped + requireLimit(spec) : Infinity;
+  }
+  return Infinity;
+}
+
+/** The stages at the start that a collection can answer itself: filters, then a sort, then skip and limit. */
+function readLeading(list: readonly Named[], environment: Environment) {
+  const filters: Doc[] = [];
+  let used = 0;
+  while (list[used]?.name === '$match') filters.push(list[used++]!.spec as Doc);
+  const filter =
+    filters.length === 0
+      ? null
+      : splitLeadingFilter(filters.length === 1 ? filters[0]! : { $and: filters }, environment);
+  // What cannot be pushed down completely is filtered again, before anything else.
+  if (filter?.isPartial === true) return { leading: { filter, sort: null, skip: 0, limit: null }, used: 0 };
+  let sorted: Sort | null = null;
+  let sortSpec: Doc | null = null;
+  if (list[used]?.name === '$sort') {
+    sorted = requireSort(list[used]!.spec);
+    sortSpec = list[used]!.spec as Doc;
+    used++;
+  }
+  let skipped = 0;
+  let limited: number | null = null;
+  for (; ; used++) {
+    const next = list[used];
+    if (next?.name === '$skip' && limited === null) skipped += requireSkip(next.spec);
+    else if (next?.name === '$limit') {
+      const wanted = requireLimit(next.spec);
+      limited = limited === null ? wanted : Math.min(limited, wanted);
+    } else break;
+  }
+  return { leading: { filter, sort: sorted === null ? null : sortSpec, skip: skipped, limit: limited }, used };
+}
+
+function runStages(stages: readonly Stage[], source: Source, run: Run): Source {
+  return stages.reduce((current, stage) => stage.run(current, run), source);
+}
+
+function presentInner({ leading, rest, whole, startsAlone, names }: CompiledStages): InnerPipeline {
+  return {
+    read(collection, run) {
+      if (collection === null || startsAlone) return runStages(whole.stages, nothing(), run);
+      const filter = leading.filter?.forRun(run.scope) ?? null;
+      const source = run.open(collection, {
+        ...(filter === null ? {} : { filter }),
+        ...(leading.sort === null ? {} : { sort: leading.sort }),
+        ...(leading.skip === 0 ? {} : { skip: leading.skip }),
+        ...(leading.limit === null ? {} : { limit: leading.limit }),
+      });
+      return runStages(rest.stages, source, run);
+    },
+    over: (source, run) => runStages(whole.stages, source, run),
+    fields: whole.fields,
+    startsAlone,
+    names,
+  };
+}
+
+async function* nothing(): AsyncGenerator<Doc[]> {
+  // No documents: the pipeline makes its own.
+}

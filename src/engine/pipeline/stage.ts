@@ -1,0 +1,132 @@
+import type { Environment } from '../query/expression.js';
+import type { Scope } from '../query/operators/operator.js';
+import { type Doc, roughSize } from '../query/value.js';
+import type { Budget } from './budget.js';
+
+/** Documents in batches. Nobody may modify a document that came through one: parts are shared between documents. */
+export type Source = AsyncIterable<Doc[]>;
+
+/** What a pipeline asks of a joined collection; the filter must be applied fully, the sort and limit as well. */
+export interface OpenOptions {
+  readonly filter?: Doc;
+  readonly sort?: Doc;
+  readonly skip?: number;
+  readonly limit?: number;
+}
+
+/** What the caller supplies for a run. */
+export interface RunEnvironment {
+  readonly budget: Budget;
+  /** Reads a joined collection; one that does not exist is empty. */
+  open(collection: string, options: OpenOptions): Source;
+}
+
+/** One execution of a pipeline. */
+export interface Run extends RunEnvironment {
+  readonly scope: Scope;
+}
+
+/** A compiled stage. */
+export interface Stage {
+  run(source: Source, run: Run): Source;
+  /** Top-level fields of its input that it reads; null = possibly all. */
+  readonly reads: ReadonlySet<string> | null;
+  /** True when its output holds nothing of the input but what it reads. */
+  readonly replaces: boolean;
+}
+
+/** What stages that contain pipelines need. */
+export interface StageTools {
+  readonly environment: Environment;
+  /** Compiles a pipeline inside this one; `names` are further variables, whose slots come back. */
+  compileInner(stages: unknown, names?: readonly string[]): { pipeline: InnerPipeline; slots: readonly number[] };
+  /** Notes a collection that will be read. */
+  joins(collection: string): void;
+}
+
+/** A pipeline inside a stage. */
+export interface InnerPipeline {
+  /** Reads the collection itself, with as much as possible pushed into `open`. */
+  read(collection: string | null, run: Run): Source;
+  /** Runs over given documents. */
+  over(source: Source, run: Run): Source;
+  readonly fields: ReadonlySet<string> | null;
+  /** Whether it makes its own documents instead of reading a collection. */
+  readonly startsAlone: boolean;
+  readonly names: readonly string[];
+}
+
+export type StageCompiler = (spec: unknown, tools: StageTools) => Stage;
+
+/** How many documents a stage hands on at once when it makes its own batches. */
+export const BATCH_SIZE = 128;
+
+/** Applies a function to every document; `undefined` drops it. */
+export async function* eachDocument(
+  source: Source,
+  run: Run,
+  apply: (doc: Doc, scope: Scope) => Doc | undefined,
+): AsyncGenerator<Doc[]> {
+  const { budget, scope } = run;
+  for await (const batch of source) {
+    const out: Doc[] = [];
+    for (const doc of batch) {
+      const result = apply(doc, scope);
+      if (result !== undefined) out.push(result);
+      if (budget.tick(1)) await budget.pause();
+    }
+    if (out.length > 0) yield out;
+  }
+}
+
+/** Measures documents by sampling, since measuring each costs more than most stages do with it. */
+export class Gauge {
+  private charged = 0;
+  private seen = 0;
+  private last = 0;
+
+  constructor(private readonly budget: Budget) {}
+
+  add(doc: Doc): void {
+    if ((this.seen++ & 7) === 0) this.last = roughSize(doc) + 64;
+    this.bytes(this.last);
+  }
+
+  bytes(count: number): void {
+    this.charged += count;
+    this.budget.charge(count);
+  }
+
+  close(): void {
+    this.budget.release(this.charged);
+    this.charged = 0;
+  }
+}
+
+/** Everything a source has, charged to the gauge. */
+export async function collect(source: Source, run: Run, gauge: Gauge): Promise<Doc[]> {
+  const docs: Doc[] = [];
+  for await (const batch of source) {
+    for (const doc of batch) {
+      gauge.add(doc);
+      docs.push(doc);
+    }
+    if (run.budget.tick(batch.length)) await run.budget.pause();
+  }
+  return docs;
+}
+
+/** Hands an array on in batches. */
+export async function* inBatches(docs: readonly Doc[]): AsyncGenerator<Doc[]> {
+  for (let i = 0; i < docs.length; i += BATCH_SIZE) yield docs.slice(i, i + BATCH_SIZE);
+}
+
+/** Joins what several parts read. */
+export function unionOf(...sets: readonly (ReadonlySet<string> | null)[]): ReadonlySet<string> | null {
+  const union = new Set<string>();
+  for (const set of sets) {
+    if (set === null) return null;
+    for (const name of set) union.add(name);
+  }
+  return union;
+}

@@ -1,0 +1,251 @@
+import { refusal } from '../../errors.js';
+import { DOCUMENT_STAGES, type DocumentStageCompiler } from '../../query/document-stages.js';
+import { compileExpression, parseFieldPath } from '../../query/expression.js';
+import { compileFilter } from '../../query/match.js';
+import { splitPath } from '../../query/path.js';
+import { copyDoc, type Doc, fieldOf, integerOf, isDocument, setField, typeOf } from '../../query/value.js';
+import type { Scope } from '../../query/operators/operator.js';
+import { eachDocument, Gauge, inBatches, type Run, type Source, type Stage, type StageCompiler } from '../stage.js';
+
+const NOTHING: ReadonlySet<string> = new Set();
+
+/** A stage made of a function from document to document. */
+export function documentStage(compile: DocumentStageCompiler): StageCompiler {
+  return (spec, { environment }) => {
+    const { apply, reads, replaces } = compile(spec, environment);
+    return { run: (source, run) => eachDocument(source, run, apply), reads, replaces };
+  };
+}
+
+export const documentStages: Readonly<Record<string, StageCompiler>> = Object.fromEntries(
+  Object.entries(DOCUMENT_STAGES).map(([name, compile]) => [name, documentStage(compile)]),
+);
+
+export const match: StageCompiler = (spec, { environment }) => {
+  if (!isDocument(spec)) throw refusal(15959, 'the match filter must be an expression in an object');
+  const filter = compileFilter(spec, { environment });
+  return {
+    run: (source, run) => eachDocument(source, run, (doc, scope) => (filter.matches(doc, scope) ? doc : undefined)),
+    reads: filter.fields,
+    replaces: false,
+  };
+};
+
+/** A stage that neither reads nor changes documents. */
+function passing(run: (source: Source, run: Run) => Source): Stage {
+  return { run, reads: NOTHING, replaces: false };
+}
+
+export function requireLimit(spec: unknown): number {
+  const count = integerOf(spec);
+  if (count === null || count <= 0) throw refusal(15958, 'the limit must be positive');
+  return count;
+}
+
+export function requireSkip(spec: unknown): number {
+  const count = integerOf(spec);
+  if (count === null || count < 0) throw refusal(15956, 'Argument to $skip cannot be negative and must be a number');
+  return count;
+}
+
+export const limit: StageCompiler = (spec) => {
+  const count = requireLimit(spec);
+  return passing(async function* (source) {
+    let left = count;
+    for await (const batch of source) {
+      if (batch.length >= left) {
+        yield batch.slice(0, left);
+        return;
+      }
+      left -= batch.length;
+      yield batch;
+    }
+  });
+};
+
+export const skip: StageCompiler = (spec) => {
+  const count = requireSkip(spec);
+  return passing(async function* (source) {
+    let left = count;
+    for await (const batch of source) {
+      if (left >= batch.length) left -= batch.length;
+      else {
+        yield left === 0 ? batch : batch.slice(left);
+        left = 0;
+      }
+    }
+  });
+};
+
+export const count: StageCompiler = (spec) => {
+  if (typeof spec !== 'string' || spec === '') throw refusal(40156, 'the count field must be a non-empty string');
+  if (spec.startsWith('$')) throw refusal(40158, 'the count field cannot be a $-prefixed path');
+  if (spec.includes('.')) throw refusal(40160, "the count field cannot contain '.'");
+  return {
+    async *run(source, { budget }) {
+      let total = 0;
+      for await (const batch of source) {
+        total += batch.length;
+        if (budget.tick(batch.length)) await budget.pause();
+      }
+      if (total > 0) yield [{ [spec]: total <= 2147483647 ? total : BigInt(total) }];
+    },
+    reads: NOTHING,
+    replaces: true,
+  };
+};
+
+/** Sets a dotted path in a copy, making documents on the way; `undefined` removes the field. */
+export function withPath(doc: Doc, path: readonly string[], value: unknown, at = 0): Doc {
+  const copy = copyDoc(doc);
+  const name = path[at]!;
+  if (at < path.length - 1) {
+    const inner = fieldOf(doc, name);
+    setField(copy, name, withPath(isDocument(inner) ? inner : {}, path, value, at + 1));
+  } else if (value === undefined) delete copy[name];
+  else setField(copy, name, value);
+  return copy;
+}
+
+/** The value at a path that leads through documents only. */
+export function plainPath(doc: Doc, path: readonly string[]): unknown {
+  let value: unknown = doc;
+  for (const name of path) {
+    if (!isDocument(value)) return undefined;
+    value = fieldOf(value, name);
+  }
+  return value;
+}
+
+export const unwind: StageCompiler = (spec) => {
+  const options: Doc = isDocument(spec) ? spec : { path: spec };
+  for (const name of Object.keys(options)) {
+    if (!['path', 'includeArrayIndex', 'preserveNullAndEmptyArrays'].includes(name)) {
+      throw refusal(28811, `unrecognized option to $unwind stage: ${name}`);
+    }
+  }
+  const text = options['path'];
+  if (text === undefined) throw refusal(28812, 'no path specified to $unwind stage');
+  if (typeof text !== 'string')
+    throw refusal(28808, `expected a string as the path for $unwind stage, got ${typeOf(text)}`);
+  if (!text.startsWith('$'))
+    throw refusal(28818, `path option to $unwind stage should be prefixed with a '$': ${text}`);
+  const path = parseFieldPath(text.slice(1));
+  const preserve = options['preserveNullAndEmptyArrays'] ?? false;
+  if (typeof preserve !== 'boolean') throw refusal(28809, 'preserveNullAndEmptyArrays must be a bool');
+  const indexName = options['includeArrayIndex'];
+  if (indexName !== undefined && (typeof indexName !== 'string' || indexName === '')) {
+    throw refusal(28810, 'includeArrayIndex must be a non-empty string');
+  }
+  if (indexName?.startsWith('$') === true) throw refusal(28822, 'includeArrayIndex must not start with $');
+  const indexPath = indexName === undefined ? null : splitPath(indexName);
+  const withIndex = (doc: Doc, index: bigint | null): Doc =>
+    indexPath === null ? doc : withPath(doc, indexPath, index);
+
+  function expand(doc: Doc, out: Doc[]): void {
+    const value = plainPath(doc, path);
+    if (!Array.isArray(value)) {
+      if ((value !== undefined && value !== null) || preserve) out.push(withIndex(doc, null));
+      return;
+    }
+    if (value.length === 0 && preserve) out.push(withIndex(withPath(doc, path, undefined), null));
+    value.forEach((item, i) => out.push(withIndex(withPath(doc, path, item), BigInt(i))));
+  }
+
+  return {
+    async *run(source, { budget }) {
+      let out: Doc[] = [];
+      for await (const batch of source) {
+        for (const doc of batch) {
+          const before = out.length;
+          expand(doc, out);
+          if (budget.tick(1 + out.length - before)) await budget.pause();
+          if (out.length >= 256) {
+            yield out;
+            out = [];
+          }
+        }
+        if (out.length > 0) yield out;
+        out = [];
+      }
+    },
+    reads: new Set([path[0]!]),
+    replaces: false,
+  };
+};
+
+/** Keeps a random selection of the given size (reservoir sampling). */
+export const sample: StageCompiler = (spec) => {
+  const size = isDocument(spec) ? integerOf(spec['size']) : null;
+  if (!isDocument(spec)) throw refusal(28745, 'the $sample stage specification must be an object');
+  for (const name of Object.keys(spec))
+    if (name !== 'size') throw refusal(28748, `unrecognized option to $sample: ${name}`);
+  if (size === null) throw refusal(28746, 'size argument to $sample must be a number');
+  if (size <= 0) throw refusal(28747, 'size argument to $sample must be a positive integer');
+  return passing(async function* (source, { budget }) {
+    const gauge = new Gauge(budget);
+    const kept: Doc[] = [];
+    let seen = 0;
+    for await (const batch of source) {
+      for (const doc of batch) {
+        seen++;
+        if (kept.length < size) {
+          gauge.add(doc);
+          kept.push(doc);
+        } else {
+          const at = Math.floor(Math.random() * seen);
+          if (at < size) kept[at] = doc;
+        }
+      }
+      if (budget.tick(batch.length)) await budget.pause();
+    }
+    for (let i = kept.length - 1; i > 0; i--) {
+      const other = Math.floor(Math.random() * (i + 1));
+      [kept[i], kept[other]] = [kept[other]!, kept[i]!];
+    }
+    yield* inBatches(kept);
+    gauge.close();
+  });
+};
+
+const KEEP = Symbol('keep');
+const PRUNE = Symbol('prune');
+const DESCEND = Symbol('descend');
+
+/** Cuts documents level by level: the expression decides for the document and each document inside. */
+export const redact: StageCompiler = (spec, { environment }) => {
+  const constants = new Map<string, unknown>([
+    ['KEEP', KEEP],
+    ['PRUNE', PRUNE],
+    ['DESCEND', DESCEND],
+  ]);
+  const { evaluate } = compileExpression(spec, { ...environment, constants });
+  function cut(doc: Doc, scope: Scope): Doc | undefined {
+    const verdict = evaluate(doc, scope);
+    if (verdict === KEEP) return doc;
+    if (verdict === PRUNE) return undefined;
+    if (verdict !== DESCEND) {
+      throw refusal(17053, '$redact must evaluate to one of $$DESCEND, $$PRUNE or $$KEEP');
+    }
+    const result: Doc = {};
+    for (const name of Object.keys(doc)) {
+      const value = cutValue(doc[name], scope);
+      if (value !== undefined) setField(result, name, value);
+    }
+    return result;
+  }
+  function cutValue(value: unknown, scope: Scope): unknown {
+    if (isDocument(value)) return cut(value, scope);
+    if (!Array.isArray(value)) return value;
+    return value.map((item) => cutValue(item, scope)).filter((item) => item !== undefined);
+  }
+  return {
+    run: (source, run) =>
+      eachDocument(source, run, (doc, scope) => {
+        scope.root = doc;
+        return cut(doc, scope);
+      }),
+    reads: null,
+    replaces: false,
+  };
+};

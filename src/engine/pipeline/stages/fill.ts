@@ -1,0 +1,118 @@
+import { refusal } from '../../errors.js';
+import { compileExpression, type Expression } from '../../query/expression.js';
+import { splitPath } from '../../query/path.js';
+import { compileSort } from '../../query/sort.js';
+import { type Doc, isDocument, isNullish } from '../../query/value.js';
+import { eachDocument, Gauge, inBatches, type StageCompiler, unionOf } from '../stage.js';
+import { plainPath, withPath } from './basic.js';
+import { partitionSource } from './partition.js';
+import { carryForward, interpolate } from './window-functions.js';
+
+interface Filled {
+  readonly path: readonly string[];
+  readonly method: 'value' | 'locf' | 'linear';
+  readonly value: Expression | null;
+}
+
+const OPTIONS = ['partitionBy', 'partitionByFields', 'sortBy', 'output'];
+
+/** The expression of `partitionBy`, or the one that `partitionByFields` abbreviates. */
+export function partitionExpression(fields: unknown, stage: string): Doc {
+  if (!Array.isArray(fields) || !fields.every((field) => typeof field === 'string')) {
+    throw refusal(14, `${stage} 'partitionByFields' must be an array of strings`);
+  }
+  const names = fields as string[];
+  for (const name of names) {
+    if (name.startsWith('$')) throw refusal(8993000, `${stage}: field names may not start with '$'`);
+  }
+  return Object.fromEntries(names.map((name, i) => [`p${String(i)}`, `$${name}`]));
+}
+
+/** Replaces null and missing values. */
+export const fill: StageCompiler = (spec, { environment }) => {
+  if (!isDocument(spec)) throw refusal(9, 'the $fill stage specification must be an object');
+  for (const name of Object.keys(spec)) {
+    if (!OPTIONS.includes(name)) throw refusal(40415, `BSON field '$fill.${name}' is an unknown field.`);
+  }
+  const output = spec['output'];
+  if (!isDocument(output)) throw refusal(40414, "BSON field '$fill.output' is missing but a required field");
+  const outputs = Object.keys(output).map((name): Filled => {
+    const definition = output[name];
+    if (!isDocument(definition)) throw refusal(9, `$fill output '${name}' must be an object`);
+    const path = splitPath(name);
+    if (Object.hasOwn(definition, 'value')) {
+      return { path, method: 'value', value: compileExpression(definition['value'], environment) };
+    }
+    const { method } = definition;
+    if (method !== 'locf' && method !== 'linear') throw refusal(6050202, "Method must be either 'locf' or 'linear'");
+    return { path, method, value: null };
+  });
+  if (Object.hasOwn(spec, 'partitionBy') && Object.hasOwn(spec, 'partitionByFields')) {
+    throw refusal(6050204, "Maximum one of 'partitionBy' and 'partitionByFields' can be specified in '$fill'");
+  }
+  const partition = Object.hasOwn(spec, 'partitionByFields')
+    ? partitionExpression(spec['partitionByFields'], '$fill')
+    : spec['partitionBy'];
+  const by = partition === undefined ? null : compileExpression(partition, environment);
+  if (spec['sortBy'] !== undefined && !isDocument(spec['sortBy']))
+    throw refusal(14, "$fill 'sortBy' must be an object");
+  const sort = spec['sortBy'] === undefined ? null : compileSort(spec['sortBy']);
+  const isOrdered = outputs.some((entry) => entry.method !== 'value');
+  if (outputs.some((entry) => entry.method === 'linear') && sort?.parts.length !== 1) {
+    throw refusal(605001, '$linearFill must be specified with a top level sortBy expression with exactly one element');
+  }
+  if (isOrdered && sort === null) throw refusal(5371602, '$locf must be specified with a top level sortBy expression');
+  const reads = unionOf(
+    by?.fields ?? new Set(),
+    sort?.fields ?? new Set(),
+    new Set(outputs.map((entry) => entry.path[0]!)),
+    ...outputs.map((entry) => entry.value?.fields ?? new Set<string>()),
+  );
+  const fillValue = (doc: Doc, { path, value }: Filled, evaluate: (expression: Expression) => unknown): Doc =>
+    isNullish(plainPath(doc, path)) ? withPath(doc, path, evaluate(value!)) : doc;
+
+  if (!isOrdered) {
+    return {
+      run: (source, run) =>
+        eachDocument(source, run, (doc, scope) => {
+          scope.root = doc;
+          return outputs.reduce(
+            (result, entry) => fillValue(result, entry, (expression) => expression.evaluate(doc, scope)),
+            doc,
+          );
+        }),
+      reads,
+      replaces: false,
+    };
+  }
+  return {
+    async *run(source, run) {
+      const { budget, scope } = run;
+      const gauge = new Gauge(budget);
+      try {
+        for (const part of await partitionSource(source, run, gauge, by, sort)) {
+          let docs = part;
+          const positions = part.map((doc) => sort!.keysOf(doc)[0]);
+          for (const entry of outputs) {
+            if (entry.method === 'value') {
+              docs = docs.map((doc, i) => {
+                scope.root = part[i]!;
+                return fillValue(doc, entry, (expression) => expression.evaluate(part[i], scope));
+              });
+            } else {
+              const values = part.map((doc) => plainPath(doc, entry.path));
+              const filled = entry.method === 'locf' ? carryForward(values) : interpolate(values, positions);
+              docs = docs.map((doc, i) => (isNullish(values[i]) ? withPath(doc, entry.path, filled[i]) : doc));
+            }
+            if (budget.tick(part.length)) await budget.pause();
+          }
+          yield* inBatches(docs);
+        }
+      } finally {
+        gauge.close();
+      }
+    },
+    reads,
+    replaces: false,
+  };
+};

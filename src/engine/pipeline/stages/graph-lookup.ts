@@ -1,0 +1,102 @@
+import { refusal } from '../../errors.js';
+import { compileExpression } from '../../query/expression.js';
+import { compileFilter } from '../../query/match.js';
+import { readPath, splitPath } from '../../query/path.js';
+import { type Doc, integerOf, isDocument, isNullish, keyOf } from '../../query/value.js';
+import { Gauge, type Run, type StageCompiler, unionOf } from '../stage.js';
+import { withPath } from './basic.js';
+import { equalityFilter } from './join.js';
+import { requireCollection, requireFieldPath } from './lookup.js';
+
+const OPTIONS = [
+  'from',
+  'startWith',
+  'connectFromField',
+  'connectToField',
+  'as',
+  'maxDepth',
+  'depthField',
+  'restrictSearchWithMatch',
+];
+
+/** Follows references breadth first; each level is one query of the joined collection. */
+export const graphLookup: StageCompiler = (spec, tools) => {
+  if (!isDocument(spec)) throw refusal(40327, 'the $graphLookup stage specification must be an object');
+  for (const name of Object.keys(spec)) {
+    if (!OPTIONS.includes(name)) throw refusal(40104, `Unknown argument to $graphLookup: ${name}`);
+  }
+  if (!Object.hasOwn(spec, 'startWith')) throw refusal(40105, "$graphLookup requires 'startWith'");
+  const from = requireCollection(spec['from'], '$graphLookup');
+  tools.joins(from);
+  const as = splitPath(requireFieldPath(spec, 'as', '$graphLookup'));
+  const connectTo = requireFieldPath(spec, 'connectToField', '$graphLookup');
+  const connectFrom = splitPath(requireFieldPath(spec, 'connectFromField', '$graphLookup'));
+  const start = compileExpression(spec['startWith'], tools.environment);
+  const maxDepth = Object.hasOwn(spec, 'maxDepth') ? integerOf(spec['maxDepth']) : Infinity;
+  if (maxDepth === null || maxDepth < 0) throw refusal(40101, 'maxDepth requires a nonnegative argument');
+  const depthPath = Object.hasOwn(spec, 'depthField')
+    ? splitPath(requireFieldPath(spec, 'depthField', '$graphLookup'))
+    : null;
+  const restriction = spec['restrictSearchWithMatch'];
+  if (restriction !== undefined) {
+    if (!isDocument(restriction)) throw refusal(40185, 'restrictSearchWithMatch must be an object');
+    compileFilter(restriction, { environment: tools.environment });
+  }
+
+  async function search(doc: Doc, run: Run, gauge: Gauge): Promise<Doc[]> {
+    const { budget, scope } = run;
+    scope.root = doc;
+    const results: Doc[] = [];
+    const visited = new Set<unknown>();
+    const asked = new Set<unknown>();
+    const startValue = start.evaluate(doc, scope);
+    let frontier = fresh(Array.isArray(startValue) ? startValue : [startValue ?? null], asked);
+    for (let depth = 0; depth <= maxDepth! && frontier.length > 0; depth++) {
+      const equality = equalityFilter(connectTo, frontier);
+      const filter = restriction === undefined ? equality : { $and: [equality, restriction] };
+      const next: unknown[] = [];
+      for await (const batch of run.open(from, { filter })) {
+        for (const found of batch) {
+          const id = keyOf(found['_id']);
+          if (visited.has(id)) continue;
+          visited.add(id);
+          gauge.add(found);
+          results.push(depthPath === null ? found : withPath(found, depthPath, BigInt(depth)));
+          const value = readPath(found, connectFrom);
+          if (Array.isArray(value)) next.push(...(value as unknown[]));
+          else if (!isNullish(value)) next.push(value);
+          if (budget.tick(1)) await budget.pause();
+        }
+      }
+      frontier = fresh(next, asked);
+    }
+    return results;
+  }
+
+  return {
+    async *run(source, run) {
+      for await (const batch of source) {
+        const gauge = new Gauge(run.budget);
+        const out: Doc[] = [];
+        for (const doc of batch) {
+          out.push(withPath(doc, as, await search(doc, run, gauge)));
+          if (run.budget.tick(1)) await run.budget.pause();
+        }
+        yield out;
+        gauge.close();
+      }
+    },
+    reads: unionOf(start.fields, new Set([as[0]!])),
+    replaces: false,
+  };
+};
+
+/** The values not asked for yet. */
+function fresh(values: readonly unknown[], asked: Set<unknown>): unknown[] {
+  return values.filter((value) => {
+    const key = keyOf(value);
+    if (asked.has(key)) return false;
+    asked.add(key);
+    return true;
+  });
+}

@@ -1,0 +1,98 @@
+import { refusal } from '../../errors.js';
+import { type Expression, compileExpression } from '../../query/expression.js';
+import type { Accumulation } from '../../query/operators/accumulators.js';
+import { compileSort } from '../../query/sort.js';
+import { type Doc, isDocument, keyOf, roughSize } from '../../query/value.js';
+import { Gauge, inBatches, type Run, type Source, type Stage, type StageCompiler, unionOf } from '../stage.js';
+import { compileAccumulation, type GroupFields, presentGroup } from './accumulate.js';
+import { sortSource } from './sort.js';
+
+interface Group {
+  readonly id: unknown;
+  readonly parts: readonly Accumulation[];
+}
+
+/** Collects the groups of a whole source in the order of their first documents. */
+async function groupSource(
+  source: Source,
+  run: Run,
+  gauge: Gauge,
+  idOf: (doc: Doc, run: Run) => unknown,
+  fields: GroupFields,
+): Promise<Doc[]> {
+  const { budget, scope } = run;
+  const { accumulators } = fields;
+  const groups = new Map<unknown, Group>();
+  for await (const batch of source) {
+    for (const doc of batch) {
+      if (budget.tick(1)) await budget.pause();
+      scope.root = doc;
+      const id = idOf(doc, run) ?? null;
+      const key = keyOf(id);
+      let group = groups.get(key);
+      if (group === undefined) {
+        group = { id, parts: accumulators.map((accumulator) => accumulator.open()) };
+        groups.set(key, group);
+        gauge.bytes(96 + roughSize(id) + accumulators.length * 64);
+      }
+      for (let i = 0; i < accumulators.length; i++) {
+        const accumulator = accumulators[i]!;
+        const value = accumulator.evaluate(doc, scope);
+        group.parts[i]!.add(value);
+        if (accumulator.grows) gauge.bytes(16 + roughSize(value));
+      }
+    }
+  }
+  const results: Doc[] = [];
+  for (const group of groups.values()) {
+    results.push(presentGroup(group.id, fields.names, group.parts));
+    if (budget.tick(1)) await budget.pause();
+  }
+  return results;
+}
+
+/** A stage that groups by what `idOf` says and orders the groups when `order` is given. */
+export function groupStage(
+  idReads: ReadonlySet<string> | null,
+  idOf: (doc: Doc, run: Run) => unknown,
+  fields: GroupFields,
+  order?: Doc,
+): Stage {
+  const sort = order === undefined ? null : compileSort(order);
+  return {
+    async *run(source, run) {
+      const gauge = new Gauge(run.budget);
+      try {
+        const groups = await groupSource(source, run, gauge, idOf, fields);
+        yield* inBatches(sort === null ? groups : await sortSource(inBatches(groups), sort, run, gauge));
+      } finally {
+        gauge.close();
+      }
+    },
+    reads: unionOf(idReads, fields.reads),
+    replaces: true,
+  };
+}
+
+function byExpression(expression: Expression) {
+  return (doc: Doc, { scope }: Run): unknown => expression.evaluate(doc, scope);
+}
+
+export const group: StageCompiler = (spec, { environment }) => {
+  if (!isDocument(spec)) throw refusal(15947, "a group's fields must be specified in an object");
+  if (!Object.hasOwn(spec, '_id')) throw refusal(15955, 'a group specification must include an _id');
+  const id = compileExpression(spec['_id'], environment);
+  const fields = compileAccumulation(spec, environment, ['_id']);
+  return groupStage(id.fields, byExpression(id), fields);
+};
+
+export const sortByCount: StageCompiler = (spec, { environment }) => {
+  const isExpression =
+    (typeof spec === 'string' && spec.startsWith('$')) ||
+    (isDocument(spec) && Object.keys(spec).length === 1 && Object.keys(spec)[0]!.startsWith('$'));
+  if (!isExpression)
+    throw refusal(40149, 'the sortByCount field must be an expression in an object or a $-prefixed path');
+  const id = compileExpression(spec, environment);
+  const fields = compileAccumulation({ count: { $sum: 1 } }, environment, []);
+  return groupStage(id.fields, byExpression(id), fields, { count: -1 });
+};

@@ -1,0 +1,46 @@
+import { refusal } from '../../errors.js';
+import type { Expression } from '../../query/expression.js';
+import type { Sort } from '../../query/sort.js';
+import { compareValues, type Doc, keyOf } from '../../query/value.js';
+import type { Gauge, Run, Source } from '../stage.js';
+import { type Keyed, sortKeyed } from './sort.js';
+
+/** The documents of one partition in order. */
+export type Partition = readonly Doc[];
+
+/** Splits a whole source by an expression and sorts each part; the parts come in the order of their keys. */
+export async function partitionSource(
+  source: Source,
+  run: Run,
+  gauge: Gauge,
+  by: Expression | null,
+  sort: Sort | null,
+): Promise<Partition[]> {
+  const { budget, scope } = run;
+  const parts = new Map<unknown, { id: unknown; items: Keyed[] }>();
+  for await (const batch of source) {
+    for (const doc of batch) {
+      scope.root = doc;
+      const id = by === null ? null : by.evaluate(doc, scope);
+      if (Array.isArray(id))
+        throw refusal(14, 'An expression used to partition cannot evaluate to value of type array');
+      const key = keyOf(id ?? null);
+      let part = parts.get(key);
+      if (part === undefined) {
+        part = { id: id ?? null, items: [] };
+        parts.set(key, part);
+      }
+      gauge.add(doc);
+      part.items.push({ doc, keys: sort === null ? [] : sort.keysOf(doc) });
+      if (budget.tick(1)) await budget.pause();
+    }
+  }
+  const ordered = [...parts.values()].sort((a, b) => compareValues(a.id, b.id));
+  const result: Partition[] = [];
+  for (const part of ordered) {
+    const items =
+      sort === null ? part.items : await sortKeyed(part.items, (a, b) => sort.compareKeys(a.keys, b.keys), budget);
+    result.push(items.map((item) => item.doc));
+  }
+  return result;
+}

@@ -1,0 +1,102 @@
+import { refusal } from '../../errors.js';
+import { compileSort, type KeyTuple, type Sort } from '../../query/sort.js';
+import { type Doc, isDocument } from '../../query/value.js';
+import type { Budget } from '../budget.js';
+import { Gauge, inBatches, type Run, type Source, type Stage, type StageCompiler } from '../stage.js';
+
+/** A document with its key, computed once. */
+export interface Keyed {
+  readonly doc: Doc;
+  readonly keys: KeyTuple;
+}
+
+/** How many documents are sorted without a pause. */
+const CHUNK = 512;
+
+type Order = (a: Keyed, b: Keyed) => number;
+
+/** Sorts stably, in slices: short runs first, then merges that let others run in between. */
+export async function sortKeyed(items: Keyed[], order: Order, budget: Budget): Promise<Keyed[]> {
+  if (items.length <= CHUNK) return items.sort(order);
+  let runs: Keyed[][] = [];
+  for (let i = 0; i < items.length; i += CHUNK) {
+    runs.push(items.slice(i, i + CHUNK).sort(order));
+    if (budget.tick(CHUNK)) await budget.pause();
+  }
+  while (runs.length > 1) {
+    const merged: Keyed[][] = [];
+    for (let i = 0; i < runs.length; i += 2) {
+      const [left, right] = [runs[i]!, runs[i + 1]];
+      merged.push(right === undefined ? left : await merge(left, right, order, budget));
+    }
+    runs = merged;
+  }
+  return runs[0]!;
+}
+
+async function merge(left: readonly Keyed[], right: readonly Keyed[], order: Order, budget: Budget): Promise<Keyed[]> {
+  const result: Keyed[] = new Array<Keyed>(left.length + right.length);
+  let l = 0;
+  let r = 0;
+  for (let i = 0; i < result.length; i++) {
+    if ((i & 255) === 255 && budget.tick(64)) await budget.pause();
+    const takeLeft = r >= right.length || (l < left.length && order(left[l]!, right[r]!) <= 0);
+    result[i] = takeLeft ? left[l++]! : right[r++]!;
+  }
+  return result;
+}
+
+/** Sorts a whole source in memory; with `most` only that many of the first are kept. */
+export async function sortSource(
+  source: Source,
+  sort: Pick<Sort, 'keysOf' | 'compareKeys'>,
+  run: Run,
+  gauge: Gauge,
+  most = Infinity,
+): Promise<Doc[]> {
+  const { budget } = run;
+  const order: Order = (a, b) => sort.compareKeys(a.keys, b.keys);
+  const room = Math.max(most * 2, CHUNK);
+  let items: Keyed[] = [];
+  let bar: KeyTuple | null = null;
+  for await (const batch of source) {
+    for (const doc of batch) {
+      if (budget.tick(1)) await budget.pause();
+      const keys = sort.keysOf(doc);
+      if (bar !== null && sort.compareKeys(keys, bar) >= 0) continue;
+      if (most === Infinity || items.length < room) gauge.add(doc);
+      items.push({ doc, keys });
+      if (items.length >= room && most !== Infinity) {
+        items = (await sortKeyed(items, order, budget)).slice(0, most);
+        bar = items[items.length - 1]!.keys;
+      }
+    }
+  }
+  const sorted = await sortKeyed(items, order, budget);
+  return (sorted.length > most ? sorted.slice(0, most) : sorted).map((item) => item.doc);
+}
+
+/** A sort that keeps only the first `most` documents when a limit follows. */
+export function sortStage(sort: Sort, most = Infinity): Stage {
+  return {
+    async *run(source, run) {
+      const gauge = new Gauge(run.budget);
+      try {
+        yield* inBatches(await sortSource(source, sort, run, gauge, most));
+      } finally {
+        gauge.close();
+      }
+    },
+    reads: sort.fields,
+    replaces: false,
+  };
+}
+
+/** The compiled sort of a `$sort` stage; an empty one is refused. */
+export function requireSort(spec: unknown): Sort {
+  if (!isDocument(spec)) throw refusal(15973, 'the $sort key specification must be an object');
+  if (Object.keys(spec).length === 0) throw refusal(15976, '$sort stage must have at least one sort key');
+  return compileSort(spec);
+}
+
+export const sort: StageCompiler = (spec) => sortStage(requireSort(spec));

@@ -1,0 +1,236 @@
+import { refusal } from '../../errors.js';
+import { compileExpression, compileWith } from '../../query/expression.js';
+import { addToDate, requireUnit } from '../../query/operators/date-arithmetic.js';
+import { UTC } from '../../query/operators/time-zone.js';
+import { compileSort, type Sort } from '../../query/sort.js';
+import { splitPath } from '../../query/path.js';
+import { integerOf, isDocument, numberOf } from '../../query/value.js';
+import { Gauge, inBatches, type Run, type StageCompiler, unionOf } from '../stage.js';
+import { withPath } from './basic.js';
+import { type Partition, partitionSource } from './partition.js';
+import { type Column, compileWindowFunction, type WindowFunction } from './window-functions.js';
+
+type Bound = 'unbounded' | 'current' | number;
+
+/** The documents around each one that its value is computed from. */
+interface Window {
+  readonly kind: 'documents' | 'range';
+  readonly from: Bound;
+  readonly to: Bound;
+  readonly unit: ReturnType<typeof requireUnit> | null;
+}
+
+const WHOLE: Window = { kind: 'documents', from: 'unbounded', to: 'unbounded', unit: null };
+
+interface Output {
+  readonly path: readonly string[];
+  readonly fn: WindowFunction;
+  readonly window: Window;
+}
+
+export const setWindowFields: StageCompiler = (spec, { environment }) => {
+  if (!isDocument(spec)) throw refusal(9, 'the $setWindowFields stage specification must be an object');
+  for (const name of Object.keys(spec)) {
+    if (!['partitionBy', 'sortBy', 'output'].includes(name)) {
+      throw refusal(40415, `BSON field '$setWindowFields.${name}' is an unknown field.`);
+    }
+  }
+  const by = Object.hasOwn(spec, 'partitionBy') ? compileExpression(spec['partitionBy'], environment) : null;
+  const sortBy = spec['sortBy'];
+  if (sortBy !== undefined && !isDocument(sortBy)) throw refusal(14, "$setWindowFields 'sortBy' must be an object");
+  const sort = sortBy === undefined || Object.keys(sortBy).length === 0 ? null : compileSort(sortBy);
+  const spelled = spec['output'];
+  if (!isDocument(spelled))
+    throw refusal(40414, "BSON field '$setWindowFields.output' is missing but a required field");
+  const { result: outputs, fields } = compileWith(environment, (compiler) =>
+    Object.keys(spelled).map((name): Output => {
+      const definition = spelled[name];
+      if (!isDocument(definition)) throw refusal(9, `The field '${name}' must be an object`);
+      const functions = Object.keys(definition).filter((key) => key !== 'window');
+      if (functions.length !== 1 || !functions[0]!.startsWith('$')) {
+        throw refusal(9, 'Expected exactly one window function for each output');
+      }
+      const [fn] = functions as [string];
+      const window = Object.hasOwn(definition, 'window') ? parseWindow(definition['window'], sort) : WHOLE;
+      return {
+        path: splitPath(name),
+        fn: compileWindowFunction(definition[fn], { compiler, sort, name: fn }),
+        window,
+      };
+    }),
+  );
+  return {
+    async *run(source, run) {
+      const gauge = new Gauge(run.budget);
+      try {
+        for (const part of await partitionSource(source, run, gauge, by, sort)) {
+          let docs = part;
+          for (const output of outputs) {
+            const values = await computeOutput(output, part, sort, run);
+            docs = docs.map((doc, i) => withPath(doc, output.path, values[i]));
+          }
+          yield* inBatches(docs);
+        }
+      } finally {
+        gauge.close();
+      }
+    },
+    reads: unionOf(
+      by?.fields ?? new Set(),
+      sort?.fields ?? new Set(),
+      fields,
+      new Set(outputs.map((output) => output.path[0]!)),
+    ),
+    replaces: false,
+  };
+};
+
+function parseWindow(spec: unknown, sort: Sort | null): Window {
+  if (!isDocument(spec)) throw refusal(9, "'window' field must be an object");
+  for (const name of Object.keys(spec)) {
+    if (!['documents', 'range', 'unit'].includes(name))
+      throw refusal(9, `'window' field has an unknown argument: ${name}`);
+  }
+  const hasRange = Object.hasOwn(spec, 'range');
+  if (hasRange === Object.hasOwn(spec, 'documents')) {
+    if (!hasRange) return WHOLE;
+    throw refusal(9, "Window bounds can specify either 'documents' or 'range', not both.");
+  }
+  const kind = hasRange ? 'range' : 'documents';
+  const bounds: unknown = spec[kind];
+  if (!Array.isArray(bounds) || bounds.length !== 2)
+    throw refusal(9, `Window bounds must be a 2-element array: ${kind}`);
+  const [from, to] = bounds.map((bound: unknown): Bound => {
+    if (bound === 'unbounded' || bound === 'current') return bound;
+    const number = kind === 'documents' ? integerOf(bound) : numberOf(bound);
+    if (number === null) throw refusal(9, "Window bounds must be 'unbounded', 'current', or a number.");
+    return number;
+  }) as [Bound, Bound];
+  const low = typeof from === 'number' ? from : 0;
+  const high = typeof to === 'number' ? to : 0;
+  if (from !== 'unbounded' && to !== 'unbounded' && low > high) {
+    throw refusal(5339900, 'Lower bound must not exceed upper bound');
+  }
+  const isWhole = from === 'unbounded' && to === 'unbounded';
+  if (kind === 'documents' && !isWhole && sort === null) {
+    throw refusal(5339901, 'Document-based bounds require a sortBy');
+  }
+  if (kind === 'range' && !isWhole && sort?.parts.length !== 1) {
+    throw refusal(5339902, 'Range-based bounds require sortBy a single field');
+  }
+  if (Object.hasOwn(spec, 'unit') && !hasRange)
+    throw refusal(9, "Window bounds can only specify 'unit' with range-based bounds.");
+  return { kind, from, to, unit: Object.hasOwn(spec, 'unit') ? requireUnit(spec['unit']) : null };
+}
+
+async function computeOutput({ fn, window }: Output, docs: Partition, sort: Sort | null, run: Run): Promise<unknown[]> {
+  const { budget, scope } = run;
+  const column: Column = {
+    docs,
+    scope,
+    evaluate(expression, index) {
+      scope.root = docs[index]!;
+      return expression(docs[index], scope);
+    },
+  };
+  if (fn.kind === 'partition') return fn.compute(column);
+  const boundsOf = windowBounds(window, docs, sort);
+  const results: unknown[] = [];
+  if (fn.kind === 'window') {
+    for (let i = 0; i < docs.length; i++) {
+      const [from, to] = boundsOf(i);
+      results.push(from > to ? null : fn.compute(column, from, to));
+      if (budget.tick(1 + to - from)) await budget.pause();
+    }
+    return results;
+  }
+  const { accumulator } = fn;
+  const values: unknown[] = [];
+  for (let i = 0; i < docs.length; i++) {
+    values.push(column.evaluate(accumulator.evaluate, i));
+    if (budget.tick(1)) await budget.pause();
+  }
+  // As long as windows only grow at their end, one accumulation serves them all.
+  let accumulation = accumulator.open();
+  let start = 0;
+  let end = -1;
+  for (let i = 0; i < docs.length; i++) {
+    const [from, to] = boundsOf(i);
+    if (from !== start || to < end) {
+      accumulation = accumulator.open();
+      start = from;
+      end = from - 1;
+    }
+    for (; end < to; end++) {
+      accumulation.add(values[end + 1]);
+      if (budget.tick(1)) await budget.pause();
+    }
+    const result = accumulation.result();
+    results.push(Array.isArray(result) ? [...(result as unknown[])] : result);
+    if (budget.tick(1)) await budget.pause();
+  }
+  return results;
+}
+
+/** For each position the first and last position of its window, cut to the partition. */
+function windowBounds(
+  window: Window,
+  docs: Partition,
+  sort: Sort | null,
+): (index: number) => readonly [number, number] {
+  const last = docs.length - 1;
+  const { from, to } = window;
+  if (window.kind === 'documents' || (from === 'unbounded' && to === 'unbounded')) {
+    return (index) => [
+      from === 'unbounded' ? 0 : Math.max(0, index + (from === 'current' ? 0 : from)),
+      to === 'unbounded' ? last : Math.min(last, index + (to === 'current' ? 0 : to)),
+    ];
+  }
+  const [part] = sort!.parts;
+  const positions = docs.map((doc) => rangePosition(sort!.keysOf(doc)[0], window.unit !== null) * part!.dir);
+  const shifted = (index: number, bound: number): number => {
+    const position = positions[index]! * part!.dir;
+    const moved =
+      window.unit === null ? position + bound * part!.dir : addToDate(position, window.unit, bound * part!.dir, UTC);
+    return moved * part!.dir;
+  };
+  return (index) => {
+    const low =
+      from === 'unbounded' ? 0 : firstAtLeast(positions, from === 'current' ? positions[index]! : shifted(index, from));
+    const high =
+      to === 'unbounded' ? last : firstAbove(positions, to === 'current' ? positions[index]! : shifted(index, to)) - 1;
+    return [low, high];
+  };
+}
+
+function rangePosition(key: unknown, isDate: boolean): number {
+  if (isDate) {
+    if (key instanceof Date) return key.getTime();
+    throw refusal(5429513, 'A range window with a unit expects the sortBy field to be a Date');
+  }
+  const number = numberOf(key);
+  if (number === null) throw refusal(5429414, 'A range window expects the sortBy field to be a number');
+  return number;
+}
+
+function firstAtLeast(sorted: readonly number[], wanted: number): number {
+  let low = 0;
+  let high = sorted.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (sorted[middle]! < wanted) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+function firstAbove(sorted: readonly number[], wanted: number): number {
+  let low = 0;
+  let high = sorted.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (sorted[middle]! <= wanted) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
