@@ -6,7 +6,6 @@ import { addCollection } from '../collections/add-collection.js';
 import { readDeclaration } from '../collections/collection-declaration.js';
 import { requireCollection } from '../collections/collection-store.js';
 import { presentCollection } from '../collections/present-collection.js';
-import { closeUsers } from './close-users.js';
 
 const PREFIX = '/api/schemas';
 
@@ -26,5 +25,5 @@ export function schemaRoutes(app: App): RouteGroup {
     ctx.body = { success: true, data: presentCollection(collection), message: 'Collection created' };
   });
 
-  return { prefix: PREFIX, router, guards: [requireKey(app), closeUsers(PREFIX)] };
+  return { prefix: PREFIX, router, guards: [requireKey(app)] };
 }

@@ -1,0 +1,113 @@
+import request from 'supertest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { signAccessToken } from '../../src/features/access/sign-access-token.js';
+import type { Collection } from '../../src/features/collections/collection.js';
+import { documentStore } from '../../src/features/documents/document-store.js';
+import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
+import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+
+let test: TestApp;
+let owner: TestProject;
+let orders: Collection;
+let now = Date.UTC(2026, 10, 21);
+
+beforeAll(async () => {
+  test = await openTestApp({ clock: { now: () => now } });
+  owner = await buildProject(test.app);
+  orders = await buildCollection(test.app, owner.project, {
+    name: 'orders',
+    fields: [
+      { name: 'item', type: 'String', required: true },
+      { name: 'number', type: 'Number', unique: true },
+    ],
+    rls: { mode: 'private', ownerField: 'userId' },
+  });
+});
+afterAll(() => test.close());
+
+const insert = (key: string, body: object, path = 'orders') =>
+  request(test.server).post(`/api/data/${path}`).set('x-api-key', owner.secret).set('idempotency-key', key).send(body);
+const stored = () => documentStore(test.app, orders).countDocuments({});
+
+describe('Idempotency-Key', () => {
+  it('gives a repeated insert the first answer and stores nothing more', async () => {
+    const before = await stored();
+    const first = await insert('order-1', { item: 'tea' }).expect(201);
+    now += 60_000;
+    const again = await insert('order-1', { item: 'tea' }).expect(201);
+    expect(again.body).toEqual(first.body);
+    expect(await stored()).toBe(before + 1);
+  });
+
+  it('keeps answering the first answer when the document has changed or gone since', async () => {
+    const first = await insert('order-2', { item: 'tea' }).expect(201);
+    const path = `/api/data/orders/${first.body._id}?permanent=true`;
+    await request(test.server).delete(path).set('x-api-key', owner.secret).expect(200);
+    expect((await insert('order-2', { item: 'tea' })).body).toEqual(first.body);
+  });
+
+  it('answers 422 for another body under the same key', async () => {
+    await insert('order-3', { item: 'tea' }).expect(201);
+    const reply = await insert('order-3', { item: 'coffee' });
+    expect([reply.status, reply.body.code]).toEqual([422, 'IDEMPOTENCY_KEY_REUSED']);
+  });
+
+  it('makes fifty concurrent inserts one document', async () => {
+    const before = await stored();
+    const replies = await Promise.all(Array.from({ length: 50 }, () => insert('order-4', { item: 'tea', number: 4 })));
+    expect(new Set(replies.map(({ status }) => status))).toEqual(new Set([201]));
+    expect(new Set(replies.map(({ body }) => (body as { _id: string })._id)).size).toBe(1);
+    expect(await stored()).toBe(before + 1);
+  });
+
+  it('is free again after a refusal', async () => {
+    expect((await insert('order-5', {})).status).toBe(400);
+    await insert('order-5', { item: 'tea', number: 5 }).expect(201);
+    expect((await insert('order-6', { item: 'tea', number: 5 })).status).toBe(409);
+    await insert('order-6', { item: 'tea', number: 6 }).expect(201);
+  });
+
+  it('belongs to one collection and one writer', async () => {
+    await buildCollection(test.app, owner.project, { name: 'others' });
+    const first = await insert('order-7', { item: 'tea' }).expect(201);
+    const elsewhere = await insert('order-7', { item: 'coffee' }, 'others').expect(201);
+    const user = await request(test.server)
+      .post('/api/data/orders')
+      .set('x-api-key', owner.publishable)
+      .set('authorization', `Bearer ${signAccessToken(test.app, owner.project, '64b7f0c2a1b2c3d4e5f60718', 900_000)}`)
+      .set('idempotency-key', 'order-7')
+      .send({ item: 'water' })
+      .expect(201);
+    const ids = [first, elsewhere, user].map(({ body }) => (body as { _id: string })._id);
+    expect(new Set(ids).size).toBe(3);
+  });
+
+  it('is forgotten after 24 hours', async () => {
+    const first = await insert('order-8', { item: 'tea' }).expect(201);
+    now += 24 * 3_600_000 + 1;
+    const later = await insert('order-8', { item: 'coffee' }).expect(201);
+    expect(later.body._id).not.toBe(first.body._id);
+  });
+
+  it('holds for bulk inserts, at once and after the other', async () => {
+    const before = await stored();
+    const body = [{ item: 'a' }, { item: 'b' }];
+    const attempts = await Promise.all(Array.from({ length: 10 }, () => insert('bulk-1', body, 'orders/bulk')));
+    for (const { status, body: answer } of attempts) {
+      if (status !== 201) expect([status, (answer as { code: string }).code]).toEqual([409, 'REQUEST_UNDER_WAY']);
+    }
+    const last = await insert('bulk-1', body, 'orders/bulk').expect(201);
+    for (const { status, body: answer } of attempts) if (status === 201) expect(answer).toEqual(last.body);
+    expect(await stored()).toBe(before + 2);
+  });
+
+  it.each(['a b', 'ä', 'x'.repeat(256)])('of the form %j is refused', async (key) => {
+    const reply = await fetch(`${test.url}/api/data/orders`, {
+      method: 'POST',
+      headers: { 'x-api-key': owner.secret, 'content-type': 'application/json', 'idempotency-key': key },
+      body: '{"item":"tea"}',
+    });
+    expect(reply.status).toBe(400);
+    expect(await reply.json()).toMatchObject({ code: 'INVALID_IDEMPOTENCY_KEY' });
+  });
+});

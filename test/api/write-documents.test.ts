@@ -1,0 +1,429 @@
+import request from 'supertest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Field } from '../../src/features/collections/field.js';
+import { documentStore } from '../../src/features/documents/document-store.js';
+import type { Collection } from '../../src/features/collections/collection.js';
+import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
+import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+
+let test: TestApp;
+let owner: TestProject;
+let posts: Collection;
+let flexible: Collection;
+
+const FIELDS: Field[] = [
+  { name: 'title', type: 'String', required: true },
+  { name: 'slug', type: 'String', unique: true },
+  { name: 'views', type: 'Number', default: 0 },
+  { name: 'live', type: 'Boolean' },
+  { name: 'when', type: 'Date' },
+  { name: 'author', type: 'Ref', ref: 'people' },
+  { name: 'tags', type: 'Array', items: { type: 'String' } },
+  {
+    name: 'meta',
+    type: 'Object',
+    fields: [
+      { name: 'lang', type: 'String', required: true },
+      { name: 'count', type: 'Number' },
+    ],
+  },
+  { name: 'free', type: 'Object' },
+];
+
+beforeAll(async () => {
+  test = await openTestApp();
+  owner = await buildProject(test.app);
+  posts = await buildCollection(test.app, owner.project, { name: 'posts', fields: FIELDS });
+  flexible = await buildCollection(test.app, owner.project, { name: 'anything' });
+});
+afterAll(() => test.close());
+
+type Method = 'get' | 'post' | 'put' | 'patch' | 'delete';
+const call = (method: Method, path: string) =>
+  request(test.server)[method](`/api/data/${path}`).set('x-api-key', owner.secret);
+const insert = (body: object, collection = 'posts') => call('post', collection).send(body);
+const countStored = (collection: Collection): Promise<number> => documentStore(test.app, collection).countDocuments({});
+
+async function inserted(body: object, collection = 'posts'): Promise<Record<string, unknown> & { _id: string }> {
+  const reply = await insert(body, collection).expect(201);
+  return reply.body as Record<string, unknown> & { _id: string };
+}
+
+describe('POST /api/data/:collectionName', () => {
+  it('answers 201 with the document itself, its system fields last', async () => {
+    const reply = await insert({ title: 'Hello', when: '2026-01-31T23:30:00+01:30', meta: { lang: 'de' } });
+    expect(reply.status).toBe(201);
+    expect(Object.keys(reply.body as object)).toEqual([
+      '_id',
+      'title',
+      'views',
+      'when',
+      'meta',
+      'isDeleted',
+      'deletedAt',
+      'createdAt',
+      'updatedAt',
+    ]);
+    expect(reply.body).toMatchObject({
+      _id: expect.stringMatching(/^[0-9a-f]{24}$/),
+      views: 0,
+      when: '2026-01-31T22:00:00.000Z',
+      isDeleted: false,
+      deletedAt: null,
+      createdAt: expect.stringMatching(/^\d{4}-.*Z$/),
+    });
+    const read = await call('get', `posts/${reply.body._id}`).expect(200);
+    expect(read.body).toEqual(reply.body);
+  });
+
+  it('stores any JSON object as it is in a flexible collection', async () => {
+    const body = { a: null, b: [1, { c: [] }], d: 'text', e: 1.5, f: {}, '': 0, when: '2026-01-01' };
+    const document = await inserted(body, 'anything');
+    expect(document).toMatchObject(body);
+    expect((await call('get', `anything/${document._id}`)).body).toEqual(document);
+  });
+
+  const wrong: [string, object][] = [
+    ['title is required', {}],
+    ['title is required', { title: null }],
+    ['title must be a String', { title: 5 }],
+    ['views must be a Number', { title: 'a', views: '5' }],
+    ['live must be a Boolean', { title: 'a', live: 1 }],
+    ['when must be a Date', { title: 'a', when: '2026-02-30' }],
+    ['author must be a Ref', { title: 'a', author: 'nobody' }],
+    ['tags must be a Array', { title: 'a', tags: 'x' }],
+    ['tags.1 must be a String', { title: 'a', tags: ['x', 1] }],
+    ['meta must be a Object', { title: 'a', meta: [] }],
+    ['meta.lang is required', { title: 'a', meta: {} }],
+    ['titel is not a field of this collection', { title: 'a', titel: 'typo' }],
+    ['isDeleted is set by the service', { title: 'a', isDeleted: true }],
+  ];
+  it.each(wrong)('answers 400: %s', async (text, body) => {
+    const before = await countStored(posts);
+    const reply = await insert(body);
+    expect(reply.status).toBe(400);
+    expect(reply.body).toMatchObject({
+      success: false,
+      data: {},
+      message: `Validation failed: ${text}`,
+      error: `Validation failed: ${text}`,
+      code: 'VALIDATION_FAILED',
+      details: [{ message: text }],
+    });
+    expect(await countStored(posts)).toBe(before);
+  });
+
+  const hostile: [string, string, string][] = [
+    ['malformed JSON', '{"title":', 'INVALID_JSON'],
+    ['an array', '[]', 'INVALID_BODY'],
+    ['null', 'null', 'INVALID_BODY'],
+    ['a text', '"x"', 'INVALID_BODY'],
+    ['an operator', '{"title":{"$gt":""}}', 'INVALID_BODY'],
+    ['a dotted key', '{"meta.lang":"x"}', 'INVALID_BODY'],
+    ['__proto__', '{"title":"a","__proto__":{"admin":true}}', 'INVALID_BODY'],
+    ['constructor', '{"title":"a","free":{"constructor":{"prototype":{"admin":true}}}}', 'INVALID_BODY'],
+    ['_bsontype', '{"title":{"_bsontype":"ObjectId"}}', 'INVALID_BODY'],
+    ['40 levels', `${'{"a":'.repeat(40)}1${'}'.repeat(40)}`, 'INVALID_BODY'],
+    ['a number beyond the range', '{"title":"a","views":1e999}', 'INVALID_BODY'],
+    ['no body', '', 'INVALID_BODY'],
+  ];
+  it.each(hostile)('refuses %s with 400 and stores nothing', async (_what, text, code) => {
+    for (const collection of [posts, flexible]) {
+      const before = await countStored(collection);
+      const reply = await call('post', collection.name).set('content-type', 'application/json').send(text);
+      expect([reply.status, reply.body.code]).toEqual([400, code]);
+      expect(await countStored(collection)).toBe(before);
+    }
+    expect(({} as Record<string, unknown>).admin).toBeUndefined();
+  });
+
+  it('refuses a body of 2 MB with 413', async () => {
+    const reply = await insert({ text: 'x'.repeat(2_000_000) }, 'anything');
+    expect([reply.status, reply.body.success]).toEqual([413, false]);
+  });
+
+  it('answers 404 for a collection that is not registered', async () => {
+    const reply = await insert({ a: 1 }, 'nowhere');
+    expect([reply.status, reply.body.code]).toEqual([404, 'COLLECTION_NOT_FOUND']);
+  });
+
+  it('lets one of two hundred concurrent inserts of a unique value win', async () => {
+    const replies = await Promise.all(
+      Array.from({ length: 200 }, () =>
+        fetch(`${test.url}/api/data/posts`, {
+          method: 'POST',
+          headers: { 'x-api-key': owner.secret, 'content-type': 'application/json' },
+          body: JSON.stringify({ title: 'race', slug: 'the-only-one' }),
+        }),
+      ),
+    );
+    const statuses = replies.map(({ status }) => status).sort((a, b) => a - b);
+    expect(statuses).toEqual([201, ...Array.from({ length: 199 }, () => 409)]);
+    const refused = await replies.find(({ status }) => status === 409)!.json();
+    expect(refused).toMatchObject({
+      success: false,
+      code: 'DUPLICATE_VALUE',
+      message: 'Duplicate value: another document has the same slug',
+      details: [{ field: 'slug', rule: 'unique' }],
+    });
+    expect(await documentStore(test.app, posts).countDocuments({ slug: 'the-only-one' })).toBe(1);
+  });
+
+  it('lets many documents lack a unique field', async () => {
+    await inserted({ title: 'no slug' });
+    await inserted({ title: 'no slug', slug: null });
+  });
+});
+
+describe.each(['put', 'patch'] as const)('%s /api/data/:collectionName/:id', (method) => {
+  const change = (id: string, body: object, collection = 'posts') => call(method, `${collection}/${id}`).send(body);
+
+  it('changes the given fields, keeps the others and answers the document', async () => {
+    const before = await inserted({ title: 'a', tags: ['x'], meta: { lang: 'de', count: 1 } });
+    const reply = await change(before._id, { title: 'b', 'meta.count': 2 });
+    expect(reply.status).toBe(200);
+    expect(reply.body).toEqual({
+      message: 'Updated',
+      data: { ...before, title: 'b', meta: { lang: 'de', count: 2 }, updatedAt: expect.any(String) },
+    });
+    expect((await call('get', `posts/${before._id}`)).body).toEqual(reply.body.data);
+  });
+
+  it('takes a fetched document back', async () => {
+    const before = await inserted({ title: 'a', when: '2026-01-01' });
+    const { data } = (await change(before._id, before)).body as { data: object };
+    expect(data).toEqual({ ...before, updatedAt: expect.any(String) });
+  });
+
+  it('refuses system fields with other values than the stored ones', async () => {
+    const { _id } = await inserted({ title: 'a' });
+    for (const body of [
+      { _id: '0123456789abcdef01234567' },
+      { createdAt: '2020-01-01T00:00:00Z' },
+      { updatedAt: '2020-01-01T00:00:00Z' },
+      { isDeleted: true },
+      { 'isDeleted.x': 1 },
+      { deletedAt: '2020-01-01T00:00:00Z' },
+    ]) {
+      const reply = await change(_id, body);
+      expect([reply.status, reply.body.details[0].rule]).toEqual([400, 'system']);
+    }
+  });
+
+  it('clears an optional field with null, then finds no value to be unique', async () => {
+    const before = await inserted({ title: 'a', slug: `clear-${method}`, meta: { lang: 'de', count: 1 } });
+    const reply = await change(before._id, { slug: null, 'meta.count': null });
+    expect(reply.body.data).not.toHaveProperty('slug');
+    expect(reply.body.data.meta).toEqual({ lang: 'de' });
+    await inserted({ title: 'b', slug: `clear-${method}` });
+  });
+
+  it('holds the required fields of an object that a dotted key would create', async () => {
+    const { _id } = await inserted({ title: 'a' });
+    const refused = await change(_id, { 'meta.count': 1 });
+    expect([refused.status, refused.body.message]).toEqual([400, 'Validation failed: meta.lang is required']);
+    const made = await change(_id, { 'meta.count': 1, 'meta.lang': 'de' });
+    expect(made.body.data.meta).toEqual({ count: 1, lang: 'de' });
+    expect((await change(_id, { 'meta.count': 2 })).status).toBe(200);
+  });
+
+  it('changes items that are there, and no others', async () => {
+    const { _id } = await inserted({ title: 'a', tags: ['x', 'y'] });
+    expect((await change(_id, { 'tags.1': 'z' })).body.data.tags).toEqual(['x', 'z']);
+    for (const body of [{ 'tags.2': 'far' }, { 'tags.900': 'far' }]) {
+      const reply = await change(_id, body);
+      expect([reply.status, reply.body.details[0].rule]).toEqual([400, 'position']);
+    }
+    const none = await inserted({ title: 'no tags' });
+    expect((await change(none._id, { 'tags.0': 'x' })).status).toBe(400);
+    expect((await call('get', `posts/${none._id}`)).body).not.toHaveProperty('tags');
+  });
+
+  it('answers 400 for a path through something that is not an object', async () => {
+    const { _id } = await inserted({ a: 'text', n: null, list: [1, { b: 1 }], o: { b: 1 } }, 'anything');
+    for (const [path, parent] of [
+      ['a.b', 'a'],
+      ['n.b', 'n'],
+      ['list.b', 'list'],
+      ['list.0.b', 'list.0'],
+      ['o.b.c.d', 'o.b'],
+    ] as const) {
+      const reply = await change(_id, { [path]: 1 }, 'anything');
+      expect([reply.status, reply.body.message]).toEqual([
+        400,
+        `Validation failed: ${path} cannot be set: ${parent} is not an object`,
+      ]);
+    }
+    const padded = await change(_id, { 'list.100000': 1 }, 'anything');
+    expect([padded.status, padded.body.details[0].rule]).toEqual([400, 'position']);
+    const fine = await change(_id, { 'list.1.b': 2, 'o.x.y': 1, 'new.0': 'key' }, 'anything');
+    expect(fine.body.data).toMatchObject({ list: [1, { b: 2 }], o: { b: 1, x: { y: 1 } }, new: { 0: 'key' } });
+  });
+
+  it.each([
+    ['{}', 'INVALID_BODY'],
+    ['[]', 'INVALID_BODY'],
+    ['{"$set":{"title":"x"}}', 'INVALID_BODY'],
+    ['{"free.$where":1}', 'INVALID_BODY'],
+    ['{"free.__proto__.admin":true}', 'INVALID_BODY'],
+    ['{"free":{"a":1},"free.b":1}', 'INVALID_BODY'],
+    ['{"title":null}', 'VALIDATION_FAILED'],
+    ['{"titel":"x"}', 'VALIDATION_FAILED'],
+    ['{"title.x":"x"}', 'VALIDATION_FAILED'],
+    ['{"meta.lang":5}', 'VALIDATION_FAILED'],
+  ])('refuses the body %s with 400 and changes nothing', async (text, code) => {
+    const before = await inserted({ title: 'a', meta: { lang: 'de' } });
+    const reply = await call(method, `posts/${before._id}`).set('content-type', 'application/json').send(text);
+    expect([reply.status, reply.body.code]).toEqual([400, code]);
+    expect((await call('get', `posts/${before._id}`)).body).toEqual(before);
+  });
+
+  it('answers 400 for an id of another form, 404 for an unknown or trashed one', async () => {
+    for (const id of ['1', 'zzzzzzzzzzzzzzzzzzzzzzzz', '0123456789abcdef012345678']) {
+      expect((await change(id, { title: 'b' })).body.code).toBe('INVALID_ID');
+    }
+    expect((await change('0123456789abcdef01234567', { title: 'b' })).body.code).toBe('DOCUMENT_NOT_FOUND');
+    const { _id } = await inserted({ title: 'a' });
+    await call('delete', `posts/${_id}`).expect(200);
+    expect((await change(_id, { title: 'b' })).status).toBe(404);
+  });
+
+  it('answers 409 for a taken unique value and changes nothing', async () => {
+    await inserted({ title: 'a', slug: `taken-${method}` });
+    const other = await inserted({ title: 'b' });
+    const reply = await change(other._id, { title: 'c', slug: `taken-${method}` });
+    expect([reply.status, reply.body.code]).toEqual([409, 'DUPLICATE_VALUE']);
+    expect((await call('get', `posts/${other._id}`)).body.title).toBe('b');
+  });
+
+  it('loses none of two hundred concurrent changes of different nested keys', async () => {
+    const { _id } = await inserted({ title: 'a', free: {} });
+    const replies = await Promise.all(
+      Array.from({ length: 200 }, (_, at) =>
+        fetch(`${test.url}/api/data/posts/${_id}`, {
+          method: method.toUpperCase(),
+          headers: { 'x-api-key': owner.secret, 'content-type': 'application/json' },
+          body: JSON.stringify({ [`free.k${at}`]: at }),
+        }),
+      ),
+    );
+    expect(new Set(replies.map(({ status }) => status))).toEqual(new Set([200]));
+    const { free } = (await call('get', `posts/${_id}`)).body as { free: Record<string, number> };
+    expect(Object.keys(free)).toHaveLength(200);
+    expect(Object.entries(free).every(([key, value]) => key === `k${value}`)).toBe(true);
+  });
+});
+
+describe('DELETE /api/data/:collectionName/:id', () => {
+  it('moves the document to the trash, where only include_deleted sees it', async () => {
+    const { _id } = await inserted({ title: 'a' });
+    const reply = await call('delete', `posts/${_id}`);
+    expect([reply.status, reply.body]).toEqual([
+      200,
+      { success: true, data: { id: _id }, message: 'Document moved to trash' },
+    ]);
+    expect((await call('get', `posts/${_id}`)).body.code).toBe('DOCUMENT_NOT_FOUND');
+    const seen = await call('get', `posts/${_id}?include_deleted=true`);
+    expect(seen.body).toMatchObject({ _id, isDeleted: true, deletedAt: expect.any(String) });
+    expect((await call('delete', `posts/${_id}`)).status).toBe(404);
+  });
+
+  it('removes it for good with permanent=true, from the trash too', async () => {
+    const first = await inserted({ title: 'a' });
+    const reply = await call('delete', `posts/${first._id}?permanent=true`);
+    expect(reply.body).toEqual({
+      success: true,
+      data: { id: first._id },
+      message: 'Document permanently deleted',
+    });
+    const second = await inserted({ title: 'b' });
+    await call('delete', `posts/${second._id}`);
+    await call('delete', `posts/${second._id}?permanent=true`).expect(200);
+    for (const { _id } of [first, second]) {
+      expect((await call('get', `posts/${_id}?include_deleted=true`)).status).toBe(404);
+      expect((await call('delete', `posts/${_id}?permanent=true`)).status).toBe(404);
+    }
+  });
+
+  it('refuses any other value of permanent', async () => {
+    const { _id } = await inserted({ title: 'a' });
+    const reply = await call('delete', `posts/${_id}?permanent=yes`);
+    expect([reply.status, reply.body.code]).toEqual([400, 'INVALID_QUERY']);
+    await call('get', `posts/${_id}`).expect(200);
+  });
+
+  it('leaves a trashed value free for another document', async () => {
+    const { _id } = await inserted({ title: 'a', slug: 'recycled' });
+    await call('delete', `posts/${_id}`);
+    await inserted({ title: 'b', slug: 'recycled' });
+  });
+});
+
+describe('PATCH /api/data/:collectionName/:id/recover', () => {
+  it('takes the document out of the trash', async () => {
+    const before = await inserted({ title: 'a' });
+    await call('delete', `posts/${before._id}`);
+    const reply = await call('patch', `posts/${before._id}/recover`);
+    expect([reply.status, reply.body]).toEqual([
+      200,
+      {
+        success: true,
+        data: { ...before, updatedAt: expect.any(String) },
+        message: 'Document recovered from trash',
+      },
+    ]);
+    await call('get', `posts/${before._id}`).expect(200);
+  });
+
+  it('answers 404 for a document that is not in the trash, 409 when its unique value is taken by now', async () => {
+    const { _id } = await inserted({ title: 'a', slug: 'contested' });
+    expect((await call('patch', `posts/${_id}/recover`)).body.code).toBe('DOCUMENT_NOT_FOUND');
+    await call('delete', `posts/${_id}`);
+    await inserted({ title: 'b', slug: 'contested' });
+    const reply = await call('patch', `posts/${_id}/recover`);
+    expect([reply.status, reply.body.details[0].field]).toEqual([409, 'slug']);
+    expect((await call('patch', 'posts/0123456789abcdef01234567/recover')).status).toBe(404);
+  });
+});
+
+describe('the users collection', () => {
+  it.each([
+    'users',
+    'Users',
+    'USERS',
+    '%75sers',
+    '%55SERS',
+    'users_archive',
+    'users/64b7f0c2a1b2c3d4e5f60718',
+    'users/aggregate',
+    'users/a/b/c/d',
+  ])('is closed at /api/data/%s for every key and method', async (path) => {
+    for (const key of [owner.secret, owner.publishable]) {
+      for (const method of ['get', 'post', 'put', 'patch', 'delete'] as const) {
+        const reply = await request(test.server)[method](`/api/data/${path}`).set('x-api-key', key);
+        expect([reply.status, reply.body.code]).toEqual([403, 'USERS_BLOCKED']);
+      }
+    }
+    const unknown = await request(test.server).get(`/api/data/${path}`);
+    expect([unknown.status, unknown.body.code]).toEqual([401, 'API_KEY_MISSING']);
+  });
+});
+
+describe('the API key', () => {
+  const keyOf = (key: string) =>
+    request(test.server).post('/api/data/posts').set('x-api-key', key).send({ title: 'a' });
+
+  it('is needed', async () => {
+    const reply = await request(test.server).post('/api/data/posts').send({ title: 'a' });
+    expect([reply.status, reply.body.code]).toEqual([401, 'API_KEY_MISSING']);
+  });
+
+  it.each(['', 'x', 'sk_test_abc', 'Bearer sk_live_x'])('of the form %j is no key', async (key) => {
+    expect((await keyOf(key)).status).toBe(401);
+  });
+
+  it('that nobody has is refused', async () => {
+    const reply = await keyOf(`sk_live_${'A'.repeat(43)}`);
+    expect([reply.status, reply.body.code]).toEqual([401, 'API_KEY_INVALID']);
+  });
+});
