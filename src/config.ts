@@ -163,6 +163,15 @@ export const SETTINGS = {
     false,
     'let pages of other sites use the refresh cookie (SameSite=None); needs an https BSVC_PUBLIC_URL',
   ),
+  queryTimeoutMs: setting('BSVC_QUERY_TIMEOUT', duration, 10_000, 'how long one read of documents may take', {
+    defaultText: '10s',
+  }),
+  aggregateLimit: setting(
+    'BSVC_AGGREGATE_LIMIT',
+    wholeNumber(1, 100_000),
+    1000,
+    'most documents that an aggregation may answer',
+  ),
   trashDays: setting('BSVC_TRASH_DAYS', wholeNumber(0, 36_500), 30, 'days a trashed document is kept'),
   maxFileBytes: setting(
     'BSVC_MAX_FILE',

@@ -1,0 +1,86 @@
+import { calculateObjectSize, Decimal128, Long, type Document } from 'bson';
+import type { App } from '../../app.js';
+import { invalid } from '../../errors.js';
+import { readFilter } from '../access/access-rules.js';
+import type { Caller } from '../access/caller.js';
+import { documentsName, type Collection } from '../collections/collection.js';
+import { requireCollection } from '../collections/collection-store.js';
+import { visibleDocuments } from './document.js';
+import { documentStore } from './document-store.js';
+import { guardPipeline, joinedNames } from './guard-pipeline.js';
+import type { PipelineSource } from './pipeline-scope.js';
+import { pipelineError } from './query-errors.js';
+
+const MAX_RESULT_BYTES = 16 * 1024 * 1024;
+
+/**
+ * Runs a client's pipeline over what the caller may see (rest-api.md 4.2, decisions.md 5). 400 for a blocked or malformed pipeline and for one
+ * that takes too long or yields too much; 404 for an unknown collection, also a joined one; 401 without a user where one of them is private.
+ */
+export async function aggregateDocuments(
+  app: App,
+  caller: Caller,
+  collectionName: string,
+  pipeline: unknown,
+  includeDeleted: boolean,
+): Promise<Document[]> {
+  const collection = await requireCollection(app, caller.project._id, collectionName);
+  const sourceOf = (joined: Collection): PipelineSource => visibleSource(joined, caller, includeDeleted);
+  const own = sourceOf(collection);
+  const sources = new Map<string, PipelineSource>();
+  for (const name of joinedNames(pipeline, own)) {
+    sources.set(name, sourceOf(await requireCollection(app, caller.project._id, name)));
+  }
+  const guarded = guardPipeline(pipeline, own, (name) => sources.get(name)!);
+  try {
+    return await readResults(app, collection, guarded);
+  } catch (error) {
+    throw pipelineError(error);
+  }
+}
+
+function visibleSource(collection: Collection, caller: Caller, includeDeleted: boolean): PipelineSource {
+  const readable = readFilter(collection, caller);
+  const active = visibleDocuments(includeDeleted);
+  return {
+    collection,
+    storedName: documentsName(collection),
+    visible: readable ? { $and: [readable, active] } : active,
+  };
+}
+
+async function readResults(app: App, collection: Collection, pipeline: Document[]): Promise<Document[]> {
+  const { aggregateLimit, queryTimeoutMs } = app.config;
+  const cursor = documentStore(app, collection).aggregate([...pipeline, { $limit: aggregateLimit + 1 }], {
+    maxTimeMS: queryTimeoutMs,
+    allowDiskUse: false,
+  });
+  const results: Document[] = [];
+  let bytes = 0;
+  try {
+    for await (const result of cursor) {
+      bytes += calculateObjectSize(result);
+      if (results.length === aggregateLimit) {
+        throw tooMuch(`more than ${aggregateLimit} documents: add a $limit stage, or group further`);
+      }
+      if (bytes > MAX_RESULT_BYTES) {
+        throw tooMuch(`more than ${MAX_RESULT_BYTES} bytes: add $limit or $project stages`);
+      }
+      results.push(presentValue(result) as Document);
+    }
+  } finally {
+    await cursor.close();
+  }
+  return results;
+}
+
+/** Numbers that JSON cannot hold exactly become texts; dates and identifiers are left to JSON. */
+function presentValue(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || value instanceof Date) return value;
+  if (Array.isArray(value)) return value.map(presentValue);
+  if (value instanceof Decimal128 || value instanceof Long) return value.toString();
+  if ('_bsontype' in value) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, presentValue(inner)]));
+}
+
+const tooMuch = (text: string): Error => invalid('RESULT_TOO_LARGE', `The pipeline yields ${text}`);
