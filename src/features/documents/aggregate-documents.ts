@@ -1,4 +1,4 @@
-import { calculateObjectSize, Decimal128, Long, type Document } from 'bson';
+import { calculateObjectSize, type Document } from 'bson';
 import type { App } from '../../app.js';
 import { invalid } from '../../errors.js';
 import { readFilter } from '../access/access-rules.js';
@@ -12,6 +12,7 @@ import type { PipelineSource } from './pipeline-scope.js';
 import { pipelineError } from './query-errors.js';
 
 const MAX_RESULT_BYTES = 16 * 1024 * 1024;
+const EXACT_NUMBERS: ReadonlySet<unknown> = new Set(['Decimal128', 'Long']);
 
 /**
  * Runs a client's pipeline over what the caller may see (rest-api.md 4.2, decisions.md 5). 400 for a blocked or malformed pipeline and for one
@@ -76,10 +77,10 @@ async function readResults(app: App, collection: Collection, pipeline: Document[
 
 /** Numbers that JSON cannot hold exactly become texts; dates and identifiers are left to JSON. */
 function presentValue(value: unknown): unknown {
+  if (typeof value === 'bigint') return String(value);
   if (typeof value !== 'object' || value === null || value instanceof Date) return value;
   if (Array.isArray(value)) return value.map(presentValue);
-  if (value instanceof Decimal128 || value instanceof Long) return value.toString();
-  if ('_bsontype' in value) return value;
+  if ('_bsontype' in value) return EXACT_NUMBERS.has(value._bsontype) ? String(value) : value;
   return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, presentValue(inner)]));
 }
 

@@ -1,4 +1,4 @@
-import { ObjectId } from 'bson';
+import type { ObjectId } from 'bson';
 import type { SortField } from './parse-sort.js';
 
 /** Place of a value's type in the order in which the database sorts mixed values. */
@@ -56,7 +56,8 @@ function rankOf(value: unknown): Rank {
   if (typeof value === 'boolean') return RANK.boolean;
   if (Array.isArray(value)) return RANK.array;
   if (value instanceof Date) return RANK.date;
-  if (value instanceof ObjectId) return RANK.id;
+  // Not by class: the driver may bring its own copy of it.
+  if ((value as { _bsontype?: unknown })._bsontype === 'ObjectId') return RANK.id;
   if (isObject(value)) return RANK.object;
   throw new TypeError(`a document holds a value of unknown type: ${typeof value}`);
 }
