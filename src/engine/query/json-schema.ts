@@ -7,11 +7,11 @@ import {
   integerOf,
   isDocument,
   isNumber,
-  keyOf,
   numberOf,
   TYPE_NUMBERS,
   typeOf,
 } from './value.js';
+import { keyOf } from './value-key.js';
 
 type Check = (value: unknown) => boolean;
 

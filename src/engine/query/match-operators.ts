@@ -10,13 +10,13 @@ import {
   isDocument,
   isNumber,
   isTruthy,
-  keyOf,
   numberOf,
   rankOf,
   TYPE_NUMBERS,
   type TypeName,
   typeOf,
 } from './value.js';
+import { keyOf } from './value-key.js';
 
 /** A condition on the values of one path, before it is bound to the path. */
 export type Predicate = (

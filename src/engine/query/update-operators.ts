@@ -12,10 +12,10 @@ import {
   integerOf,
   isDocument,
   isNumber,
-  keyOf,
   toDouble,
   typeOf,
 } from './value.js';
+import { keyOf } from './value-key.js';
 
 /** What a change may depend on besides the current value. */
 export interface UpdateContext {

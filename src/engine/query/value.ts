@@ -1,6 +1,6 @@
 import type { Decimal128, Timestamp } from 'bson';
 import { type Binary, type BSONRegExp, type BSONSymbol, type Code, Double, type ObjectId } from 'bson';
-import { canonicalDecimal, compareDecimals, decimalOf, decimalToNumber, openDecimal } from './decimal.js';
+import { compareDecimals, decimalOf, decimalToNumber, openDecimal } from './decimal.js';
 
 /** A document in the engine: a plain object whose keys are data, `__proto__` included (see `setField`). */
 export type Doc = Record<string, unknown>;
@@ -384,109 +384,6 @@ export function identicalValues(a: unknown, b: unknown): boolean {
   if (type === 'double') return Object.is((a as Double).value, (b as Double).value);
   if (type === 'decimal') return compareBytes((a as Decimal128).bytes, (b as Decimal128).bytes) === 0;
   return compareValues(a, b) === 0;
-}
-
-/** What `keyOf` gives: usable as the key of a Map. */
-export type ValueKey = string | number | bigint | boolean | null | undefined;
-
-/**
- * A Map key that two values share exactly when they are equal in BSON order's sense (numbers of all types included).
- * Strings, numbers, booleans, null and missing stand for themselves; everything else becomes a tagged string.
- */
-export function keyOf(value: unknown): ValueKey {
-  switch (typeof value) {
-    case 'number':
-    case 'boolean':
-    case 'undefined':
-      return value;
-    case 'string':
-      return value.charCodeAt(0) === 0 ? `\0s${value}` : value;
-    case 'bigint':
-      return numberKey(value);
-    default:
-      if (value === null) return null;
-  }
-  if (isDouble(value)) return value.value;
-  if (isDecimal(value)) return numberKey(value);
-  return `\0${tagged(value)}`;
-}
-
-function numberKey(value: bigint | Decimal128): ValueKey {
-  if (typeof value === 'bigint') {
-    const near = Number(value);
-    return BigInt(near) === value ? near : value;
-  }
-  const decimal = openDecimal(value);
-  const near = decimalToNumber(decimal);
-  if (!Number.isFinite(near)) {
-    return decimal.special === 'none' ? `\0d${canonicalDecimal(decimal)}` : near;
-  }
-  if (compareDecimals(decimal, decimalOf(near)) === 0) return near;
-  const canonical = canonicalDecimal(decimal);
-  if (decimal.exponent >= 0 || !canonical.includes('e-')) {
-    const whole = BigInt.asIntN(64, BigInt(decimal.exponent < 20 ? wholeOf(canonical) : 0));
-    if (decimal.exponent < 20 && whole.toString() === wholeOf(canonical)) return whole;
-  }
-  return `\0d${canonical}`;
-}
-
-function wholeOf(canonical: string): string {
-  const [digits, zeros] = canonical.split('e');
-  return digits! + '0'.repeat(Number(zeros));
-}
-
-/** A self-delimiting text, so that concatenations of it stay unambiguous. */
-function tagged(value: unknown): string {
-  switch (typeof value) {
-    case 'number':
-      return `n${value === 0 ? '0' : String(value)};`;
-    case 'boolean':
-      return value ? 't' : 'f';
-    case 'undefined':
-      return 'u';
-    case 'string':
-      return `s${String(value.length)}:${value}`;
-    case 'bigint': {
-      const key = numberKey(value);
-      return typeof key === 'number' ? tagged(key) : `n${String(key)};`;
-    }
-    default:
-      if (value === null) return '0';
-  }
-  switch (typeOf(value)) {
-    case 'array':
-      return `[${(value as unknown[]).map(tagged).join('')}]`;
-    case 'object': {
-      let text = '{';
-      for (const name of Object.keys(value as Doc))
-        text += `${String(name.length)}:${name}${tagged((value as Doc)[name])}`;
-      return `${text}}`;
-    }
-    case 'date':
-      return `D${String((value as Date).getTime())};`;
-    case 'objectId':
-      return `O${(value as ObjectId).toHexString()}`;
-    case 'binData':
-      return `B${String((value as Binary).sub_type)}:${tagged(Buffer.from((value as Binary).value()).toString('latin1'))}`;
-    case 'double':
-      return tagged((value as Double).value);
-    case 'decimal': {
-      const key = numberKey(value as Decimal128);
-      return typeof key === 'number' ? tagged(key) : `n${String(key)};`;
-    }
-    case 'symbol':
-      return tagged((value as BSONSymbol).value);
-    case 'timestamp':
-      return `T${String((value as Timestamp).t)}.${String((value as Timestamp).i)};`;
-    case 'regex':
-      return `R${tagged((value as BSONRegExp).pattern)}${tagged((value as BSONRegExp).options)}`;
-    case 'minKey':
-      return '<';
-    case 'maxKey':
-      return '>';
-    default:
-      return `C${tagged(String((value as Code).code))}${tagged((value as Code).scope ?? null)}`;
-  }
 }
 
 /** Roughly the bytes a value occupies, for memory budgets; not the exact BSON size. */

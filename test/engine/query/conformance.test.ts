@@ -6,7 +6,8 @@ import { distinctValues, splitPath } from '../../../src/engine/query/path.js';
 import { compileProjection } from '../../../src/engine/query/project.js';
 import { compileSort } from '../../../src/engine/query/sort.js';
 import { compileUpdate } from '../../../src/engine/query/update.js';
-import { compareValues, type Doc, identicalValues, keyOf } from '../../../src/engine/query/value.js';
+import { compareValues, type Doc, identicalValues } from '../../../src/engine/query/value.js';
+import { keyOf } from '../../../src/engine/query/value-key.js';
 import { aggregate } from './memory-collections.js';
 import { parseValues } from './values.js';
 

@@ -1,5 +1,6 @@
 import { readPath, splitPath, visitPath } from '../../query/path.js';
-import { compareValues, type Doc, isNullish, keyOf, roughSize, typeOf } from '../../query/value.js';
+import { compareValues, type Doc, isNullish, roughSize, typeOf } from '../../query/value.js';
+import { keyOf } from '../../query/value-key.js';
 import type { Run } from '../stage.js';
 
 /** The documents of another collection that share a value with given ones. */

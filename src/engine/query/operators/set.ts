@@ -1,5 +1,6 @@
 import { refusal } from '../../errors.js';
-import { isNullish, isTruthy, keyOf, typeOf } from '../value.js';
+import { isNullish, isTruthy, typeOf } from '../value.js';
+import { keyOf } from '../value-key.js';
 import { binary, type OperatorTable, unary, variadic } from './operator.js';
 
 function requireArray(value: unknown, name: string, code: number): readonly unknown[] {
