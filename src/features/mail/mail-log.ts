@@ -1,0 +1,78 @@
+import type { ObjectId } from 'bson';
+import type { App } from '../../app.js';
+import type { Store } from '../../platform/database.js';
+import type { OutgoingMail } from '../../platform/mail-provider/mail-provider.js';
+
+/** rest-api.md 2.8 */
+export const MAIL_STATUSES = ['queued', 'sent', 'delivered', 'bounced', 'complained', 'failed'] as const;
+export type MailStatus = (typeof MAIL_STATUSES)[number];
+
+export interface TemplateUsed {
+  id: string | null;
+  scope: 'project' | 'system' | 'embedded';
+  key: string;
+  name: string;
+}
+
+export interface MailLog {
+  /** Also the provider's idempotency key and the id of the mail's slot. */
+  _id: ObjectId;
+  projectId: ObjectId;
+  providerEmailId: string | null;
+  to: string[];
+  subject: string;
+  status: MailStatus;
+  usingByok: boolean;
+  templateUsed: TemplateUsed | null;
+  /** Why it failed or bounced. */
+  reason: string | null;
+  /** What is to be sent; removed as soon as its fate is settled. */
+  mail?: OutgoingMail;
+  createdAt: Date;
+  sentAt: Date | null;
+}
+
+export const MAIL_LOGS = 'mail_logs';
+
+export function mailLogStore(app: Pick<App, 'db'>): Store<MailLog> {
+  return app.db.collection<MailLog>(MAIL_LOGS);
+}
+
+/** The states from which each state may be entered: forward only, `bounced` and `failed` are ends (decisions.md 7). */
+const BEFORE: Readonly<Record<MailStatus, readonly MailStatus[]>> = {
+  queued: [],
+  sent: ['queued'],
+  delivered: ['queued', 'sent'],
+  complained: ['queued', 'sent', 'delivered'],
+  bounced: ['queued', 'sent', 'delivered'],
+  failed: ['queued', 'sent'],
+};
+
+/** Moves a log forward by one conditional write; false when it is already there or beyond. */
+export async function advanceLog(
+  app: Pick<App, 'db'>,
+  filter: { _id: ObjectId } | { providerEmailId: string; projectId?: ObjectId },
+  status: MailStatus,
+  change: Partial<MailLog> = {},
+): Promise<boolean> {
+  const result = await mailLogStore(app).updateOne(
+    { ...filter, status: { $in: [...BEFORE[status]] } },
+    { $set: { ...change, status }, $unset: { mail: '' } },
+  );
+  return result.modifiedCount === 1;
+}
+
+/** What a client sees of a log. */
+export function presentMailLog(log: MailLog) {
+  return {
+    id: log._id.toHexString(),
+    providerEmailId: log.providerEmailId,
+    to: log.to.length === 1 ? log.to[0] : log.to,
+    subject: log.subject,
+    status: log.status,
+    usingByok: log.usingByok,
+    templateUsed: log.templateUsed,
+    reason: log.reason,
+    sentAt: (log.sentAt ?? log.createdAt).toISOString(),
+  };
+}

@@ -1,0 +1,91 @@
+import type { ObjectId } from 'bson';
+import type { App } from '../../app.js';
+import { forbidden, invalid } from '../../errors.js';
+import { openResend } from '../../platform/mail-provider/resend.js';
+import type { MailProvider } from '../../platform/mail-provider/mail-provider.js';
+import type { Project } from '../projects/project.js';
+import { updateProjectRecord } from '../projects/project-store.js';
+import { isSender } from './mail-address.js';
+
+const BYOK_FORM = /^re_[A-Za-z0-9_]+$/;
+
+/** Changes of a project's mail settings (rest-api.md 2.9); null clears, absent leaves as it is. */
+export interface MailSettings {
+  providerApiKey?: string | null;
+  providerFromEmail?: string | null;
+  /** Checks the events of the project's own provider account. */
+  webhookSecret?: string | null;
+}
+
+/** Sets a project's mail settings by one write; secrets are sealed and bound to project and field. 400 for a bad form, nothing is changed then. */
+export async function setMailSettings(app: App, project: Project, settings: MailSettings): Promise<Project> {
+  const $set: Record<string, unknown> = {};
+  const $unset: Record<string, ''> = {};
+  const put = (name: string, value: string | null | undefined): void => {
+    if (value === null) $unset[`mail.${name}`] = '';
+    else if (value !== undefined) $set[`mail.${name}`] = value;
+  };
+  const { providerApiKey, providerFromEmail, webhookSecret } = settings;
+  if (typeof providerApiKey === 'string' && (!BYOK_FORM.test(providerApiKey) || providerApiKey.length > 200)) {
+    throw invalid('INVALID_MAIL_KEY', 'The mail provider key must match ^re_[A-Za-z0-9_]+$');
+  }
+  if (typeof providerFromEmail === 'string' && !isSender(providerFromEmail)) {
+    throw invalid('INVALID_MAIL', 'The default sender must be an address, or Name <address>');
+  }
+  if (typeof webhookSecret === 'string' && !/^whsec_[A-Za-z0-9+/=]{16,200}$/.test(webhookSecret)) {
+    throw invalid('INVALID_MAIL', 'The webhook secret must start with whsec_');
+  }
+  put('sealedKey', providerApiKey && app.secrets.seal(providerApiKey, sealContext(project._id, 'key')));
+  put('keyHint', providerApiKey && `re_…${providerApiKey.slice(-4)}`);
+  put('fromEmail', providerFromEmail);
+  put('sealedWebhookSecret', webhookSecret && app.secrets.seal(webhookSecret, sealContext(project._id, 'webhook')));
+  return updateProjectRecord(app, project._id, { $set: $set as Partial<Project>, ...(Object.keys($unset).length > 0 && { $unset }) });
+}
+
+/** What is shown of a project's mail settings: secrets masked. */
+export function presentMailSettings(project: Project) {
+  return {
+    providerApiKey: project.mail?.keyHint ?? null,
+    providerFromEmail: project.mail?.fromEmail ?? null,
+    webhookSecret: project.mail?.sealedWebhookSecret ? 'whsec_…' : null,
+  };
+}
+
+/** The project's own provider key, or null. Opened for each use and never kept. */
+export function findByokKey(app: Pick<App, 'secrets'>, project: Project): string | null {
+  const sealed = project.mail?.sealedKey;
+  return sealed ? app.secrets.open(sealed, sealContext(project._id, 'key')) : null;
+}
+
+/** As findByokKey; 403 BYOK_REQUIRED without one. */
+export function requireByokKey(app: Pick<App, 'secrets'>, project: Project): string {
+  const key = findByokKey(app, project);
+  if (!key) throw forbidden('BYOK_REQUIRED', 'This needs the project’s own mail provider key: set one with bsvc byok set');
+  return key;
+}
+
+/** The secret that signs events of the project's own provider account, or null. */
+export function findProjectWebhookSecret(app: Pick<App, 'secrets'>, project: Project): string | null {
+  const sealed = project.mail?.sealedWebhookSecret;
+  return sealed ? app.secrets.open(sealed, sealContext(project._id, 'webhook')) : null;
+}
+
+/** Who sends a project's mail: its own account when it has a key, else the service's provider. */
+export function chooseProvider(app: App, project: Project): { provider: MailProvider; usingByok: boolean } {
+  const apiKey = findByokKey(app, project);
+  return apiKey === null
+    ? { provider: app.mail, usingByok: false }
+    : { provider: openResend({ apiKey, baseUrl: app.config.resendBaseUrl }), usingByok: true };
+}
+
+/** Sender resolution (rest-api.md 4.4): the request's, the project's default, the server's default; 400 when there is none. */
+export function resolveSender(app: Pick<App, 'config'>, project: Project, requested?: string): string {
+  const sender = requested ?? project.mail?.fromEmail ?? app.config.mailFrom;
+  if (!sender) throw invalid('INVALID_MAIL', 'There is no sender: give from, or set a default with bsvc project update --mail-from');
+  return sender;
+}
+
+/** Context for sealing; also used to re-seal when the master key changes. */
+export function sealContext(projectId: ObjectId, field: 'key' | 'webhook'): string {
+  return `project:${projectId.toHexString()}:mail:${field}`;
+}
