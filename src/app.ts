@@ -4,6 +4,8 @@ import { systemClock, type Clock } from './platform/clock.js';
 import { openDatabase, type Database } from './platform/database.js';
 import { openJobQueue, type JobQueue } from './platform/jobs/job-queue.js';
 import type { Logger } from './platform/logger.js';
+import type { MailProvider } from './platform/mail-provider/mail-provider.js';
+import { openMailProvider } from './platform/mail-provider/open-mail-provider.js';
 import { readOrCreateMasterKey } from './platform/master-key.js';
 import { openPasswords, type Passwords } from './platform/password.js';
 import { openSecretBox, type SecretBox } from './platform/secret-box.js';
@@ -18,6 +20,8 @@ export interface App {
   readonly jobs: JobQueue;
   readonly secrets: SecretBox;
   readonly passwords: Passwords;
+  /** The service's own way of sending mail; a project with its own key has another. */
+  readonly mail: MailProvider;
   /** Closes what openApp opened, in reverse order; safe to call twice. */
   close(): Promise<void>;
 }
@@ -36,6 +40,7 @@ export async function openApp(config: Config, log: Logger, clock: Clock = system
     jobs: openJobQueue(db, clock),
     secrets,
     passwords: openPasswords(config.bcryptCost),
+    mail: openMailProvider(config, db, clock, secrets),
     close: () => (closing ??= db.close()),
   };
 }

@@ -49,6 +49,7 @@ export function parseRate(text: string): Rate | null {
 
 const text: Reader<string> = (value) => value;
 const duration: Reader<number> = parseDuration;
+const rate: Reader<Rate | null> = parseRate;
 const bytes: Reader<number> = parseBytes;
 
 const lifetime: Reader<number> = (value) => {
@@ -89,6 +90,11 @@ const httpUrl: Reader<string> = (value) => {
   if (!/^https?:$/.test(URL.canParse(value) ? new URL(value).protocol : ''))
     throw new Error('must be an http(s) address');
   return value.replace(/\/+$/, '');
+};
+
+const smtpUrl: Reader<string> = (value) => {
+  if (!/^smtps?:\/\/./.test(value)) throw new Error('must start with smtp:// or smtps://');
+  return value;
 };
 
 function setting<T>(
@@ -206,6 +212,25 @@ export const SETTINGS = {
     false,
     'allow private addresses and plain http as targets that projects name: webhooks and buckets (development)',
   ),
+  mailProvider: optional('BSVC_MAIL_PROVIDER', oneOf('outbox', 'resend', 'smtp'), 'who sends mail; `outbox` keeps it', {
+    defaultText: '`resend` or `smtp` when their setting is given, else `outbox`',
+  }),
+  resendApiKey: optional('RESEND_API_KEY', text, 'key of the mail provider', { secret: true }),
+  resendBaseUrl: optional('RESEND_BASE_URL', httpUrl, 'address of the mail provider', { defaultText: 'its own' }),
+  smtpUrl: optional('BSVC_SMTP_URL', smtpUrl, 'mail server: `smtps://user:password@host:465`', { secret: true }),
+  mailFrom: optional('BSVC_MAIL_FROM', text, 'default sender: an address, or `Name <address>`'),
+  mailRate: setting(
+    'BSVC_MAIL_RATE',
+    rate,
+    { count: 2, windowMs: 1000 } as Rate | null,
+    'calls to the mail provider for each key',
+    {
+      defaultText: '2/1s',
+    },
+  ),
+  providerWebhookSecret: optional('PROVIDER_WEBHOOK_SECRET', text, 'checks the mail provider’s events', {
+    secret: true,
+  }),
   shutdownGraceMs: setting(
     'BSVC_SHUTDOWN_GRACE',
     duration,

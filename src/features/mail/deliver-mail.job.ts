@@ -6,18 +6,21 @@ import { projectStore } from '../projects/project-store.js';
 import { advanceLog, mailLogStore, type MailLog } from './mail-log.js';
 import { refundSlot, settleSlots } from './mail-slots.js';
 import { chooseProvider } from './project-mail.js';
-import { waitForTurn } from './provider-pace.js';
+import { holdTurns, waitForTurn } from './provider-pace.js';
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
 
 /** Minutes to hours: a provider's bad afternoon is survived, then the mail counts as failed and its slot is given back. */
-export const MAIL_RETRY = { delaysMs: [5 * SECOND, 30 * SECOND, 2 * MINUTE, 10 * MINUTE, 30 * MINUTE, 60 * MINUTE, 180 * MINUTE] };
+export const MAIL_RETRY = {
+  delaysMs: [5 * SECOND, 30 * SECOND, 2 * MINUTE, 10 * MINUTE, 30 * MINUTE, 60 * MINUTE, 180 * MINUTE],
+};
 
 /** Sends one queued mail. Repeating it is harmless: the provider knows the key, the log only moves forward, a slot is settled or given back once. */
 export const deliverMail: JobDefinition<App, { mailLogId: string }> = {
   name: 'mail.deliver',
   retry: MAIL_RETRY,
+  concurrency: 4,
   async run(app, { mailLogId }, { attempt }) {
     const log = (await mailLogStore(app).findOne({ _id: findObjectId(mailLogId)! })) as MailLog | null;
     if (!log) return;
@@ -25,14 +28,17 @@ export const deliverMail: JobDefinition<App, { mailLogId: string }> = {
     const project = (await projectStore(app).findOne({ _id: log.projectId, state: 'active' })) as Project | null;
     if (!project) return failMail(app, log, 'the project is gone');
     const { provider } = chooseProvider(app, project);
-    const turn = await waitForTurn(app, project);
-    if (turn !== null) return { again: new Date(turn) };
+    await waitForTurn(app, project);
     const result = await provider.send(log.mail, mailLogId);
     if (result.outcome === 'accepted') {
-      await advanceLog(app, { _id: log._id }, 'sent', { providerEmailId: result.id, sentAt: new Date(app.clock.now()) });
+      await advanceLog(app, { _id: log._id }, 'sent', {
+        providerEmailId: result.id,
+        sentAt: new Date(app.clock.now()),
+      });
       return settleSlots(app, log.projectId, [log._id]);
     }
     if (result.outcome === 'refused') return failMail(app, log, result.reason);
+    if (result.outcome === 'later' && result.retryAfterMs !== null) await holdTurns(app, project, result.retryAfterMs);
     const last = attempt > MAIL_RETRY.delaysMs.length;
     // Nobody knows whether an unanswered mail left: its slot stays taken.
     if (last && result.outcome === 'unknown') return loseMail(app, log, result.reason);

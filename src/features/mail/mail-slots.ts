@@ -37,7 +37,9 @@ export async function reserveSlots(app: App, project: Project, ids: readonly Obj
   const nowMs = app.clock.now();
   const usageId = monthKey(project._id, nowMs);
   const refused = (): Error =>
-    overLimit('MAIL_QUOTA_EXCEEDED', `The monthly mail quota of ${limit} is used up`, { retryAfterSeconds: (nextMonthMs(nowMs) - nowMs) / 1000 });
+    overLimit('MAIL_QUOTA_EXCEEDED', `The monthly mail quota of ${limit} is used up`, {
+      retryAfterSeconds: (nextMonthMs(nowMs) - nowMs) / 1000,
+    });
   if (limit !== null && ids.length > limit) throw refused();
   const room = limit === null ? {} : { used: { $lte: limit - ids.length } };
   const take = { $inc: { used: ids.length }, $push: { open: { $each: [...ids] } } };
@@ -59,7 +61,10 @@ export async function reserveSlots(app: App, project: Project, ids: readonly Obj
 
 /** Closes slots whose mail was accepted: they stay taken. Harmless to repeat. */
 export async function settleSlots(app: Pick<App, 'db'>, projectId: ObjectId, ids: readonly ObjectId[]): Promise<void> {
-  await usageStore(app).updateMany({ projectId, open: { $in: [...ids] } }, { $pull: { open: { $in: [...ids] } } });
+  await usageStore(app).updateMany(
+    { projectId, open: { $in: [...ids] } },
+    { $pull: { open: { $in: [...ids] } } as never },
+  );
 }
 
 /** Gives a slot back, in the month it was taken from, if it is still open: repeating it gives nothing back twice. */

@@ -33,7 +33,11 @@ export interface FoundTemplate {
 }
 
 /** Looks a template up by id, or by name: the project's override, the system's, then one embedded in an older project. 404 TEMPLATE_NOT_FOUND. */
-export async function requireTemplate(app: App, project: Project, by: { id: ObjectId } | { name: string }): Promise<FoundTemplate> {
+export async function requireTemplate(
+  app: App,
+  project: Project,
+  by: { id: ObjectId } | { name: string },
+): Promise<FoundTemplate> {
   const found = 'id' in by ? await findOwn(app, project, { _id: by.id }) : await findByName(app, project, by.name);
   if (!found) throw missing('TEMPLATE_NOT_FOUND', 'There is no such template');
   return found;
@@ -41,7 +45,9 @@ export async function requireTemplate(app: App, project: Project, by: { id: Obje
 
 async function findByName(app: App, project: Project, name: string): Promise<FoundTemplate | null> {
   return (
-    (await findOwn(app, project, { name, scope: 'project' })) ?? findSystemTemplate(name) ?? (await findOwn(app, project, { name, scope: 'embedded' }))
+    (await findOwn(app, project, { name, scope: 'project' })) ??
+    findSystemTemplate(name) ??
+    (await findOwn(app, project, { name, scope: 'embedded' }))
   );
 }
 
@@ -62,7 +68,11 @@ export function findSystemTemplate(name: string): FoundTemplate | null {
   if (!(SYSTEM_TEMPLATES as readonly string[]).includes(name)) return null;
   let text = systemTexts.get(name);
   if (!text) {
-    text = { subject: readPart(name, 'subject.txt').trim(), html: readPart(name, 'body.html'), text: readPart(name, 'body.txt') };
+    text = {
+      subject: readPart(name, 'subject.txt').trim(),
+      html: readPart(name, 'body.html'),
+      text: readPart(name, 'body.txt'),
+    };
     systemTexts.set(name, text);
   }
   return { text, used: { id: null, scope: 'system', key: name, name } };
@@ -81,8 +91,15 @@ function readPart(name: string, part: string): string {
 }
 
 /** All templates a project can name: its own, and the system's that it does not override. */
-export async function listTemplates(app: Pick<App, 'db'>, project: Project): Promise<{ name: string; scope: string; subject: string; id: string | null }[]> {
-  const own = (await templateStore(app).find({ projectId: project._id }).sort({ name: 1 }).limit(MAX_TEMPLATES).toArray()) as MailTemplate[];
+export async function listTemplates(
+  app: Pick<App, 'db'>,
+  project: Project,
+): Promise<{ name: string; scope: string; subject: string; id: string | null }[]> {
+  const own = (await templateStore(app)
+    .find({ projectId: project._id })
+    .sort({ name: 1 })
+    .limit(MAX_TEMPLATES)
+    .toArray()) as MailTemplate[];
   const overridden = new Set(own.filter((template) => template.scope === 'project').map((template) => template.name));
   return [
     ...own.map(({ _id, name, scope, subject }) => ({ id: _id.toHexString(), name, scope, subject })),
@@ -105,9 +122,16 @@ export async function setTemplate(app: App, project: Project, name: string, text
   const saved = await templateStore(app).findOneAndUpdate(
     { projectId: project._id, name, scope: 'project' },
     {
-      $set: { subject, ...(html !== undefined && { html }), ...(plain !== undefined && { text: plain }), updatedAt: new Date(app.clock.now()) },
+      $set: {
+        subject,
+        ...(html !== undefined && { html }),
+        ...(plain !== undefined && { text: plain }),
+        updatedAt: new Date(app.clock.now()),
+      },
       $setOnInsert: { _id: new ObjectIdValue() },
-      ...((html === undefined || plain === undefined) && { $unset: { ...(html === undefined && { html: '' }), ...(plain === undefined && { text: '' }) } }),
+      ...((html === undefined || plain === undefined) && {
+        $unset: { ...(html === undefined && { html: '' }), ...(plain === undefined && { text: '' }) },
+      }),
     } as never,
     { upsert: true, returnDocument: 'after' },
   );
@@ -117,5 +141,6 @@ export async function setTemplate(app: App, project: Project, name: string, text
 /** Removes a project's own template; a system template of that name shows through again. 404 when there is none. */
 export async function removeTemplate(app: App, project: Project, name: string): Promise<void> {
   const { deletedCount } = await templateStore(app).deleteOne({ projectId: project._id, name, scope: 'project' });
-  if (deletedCount === 0) throw missing('TEMPLATE_NOT_FOUND', `The project has no template "${name.slice(0, 64)}" of its own`);
+  if (deletedCount === 0)
+    throw missing('TEMPLATE_NOT_FOUND', `The project has no template "${name.slice(0, 64)}" of its own`);
 }

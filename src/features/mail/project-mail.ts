@@ -39,7 +39,10 @@ export async function setMailSettings(app: App, project: Project, settings: Mail
   put('keyHint', providerApiKey && `re_…${providerApiKey.slice(-4)}`);
   put('fromEmail', providerFromEmail);
   put('sealedWebhookSecret', webhookSecret && app.secrets.seal(webhookSecret, sealContext(project._id, 'webhook')));
-  return updateProjectRecord(app, project._id, { $set: $set as Partial<Project>, ...(Object.keys($unset).length > 0 && { $unset }) });
+  return updateProjectRecord(app, project._id, {
+    $set: $set as Partial<Project>,
+    ...(Object.keys($unset).length > 0 && { $unset }),
+  });
 }
 
 /** What is shown of a project's mail settings: secrets masked. */
@@ -60,7 +63,8 @@ export function findByokKey(app: Pick<App, 'secrets'>, project: Project): string
 /** As findByokKey; 403 BYOK_REQUIRED without one. */
 export function requireByokKey(app: Pick<App, 'secrets'>, project: Project): string {
   const key = findByokKey(app, project);
-  if (!key) throw forbidden('BYOK_REQUIRED', 'This needs the project’s own mail provider key: set one with bsvc byok set');
+  if (!key)
+    throw forbidden('BYOK_REQUIRED', 'This needs the project’s own mail provider key: set one with bsvc byok set');
   return key;
 }
 
@@ -81,7 +85,11 @@ export function chooseProvider(app: App, project: Project): { provider: MailProv
 /** Sender resolution (rest-api.md 4.4): the request's, the project's default, the server's default; 400 when there is none. */
 export function resolveSender(app: Pick<App, 'config'>, project: Project, requested?: string): string {
   const sender = requested ?? project.mail?.fromEmail ?? app.config.mailFrom;
-  if (!sender) throw invalid('INVALID_MAIL', 'There is no sender: give from, or set a default with bsvc project update --mail-from');
+  if (!sender)
+    throw invalid(
+      'INVALID_MAIL',
+      'There is no sender: give from, or set a default with bsvc project update --mail-from',
+    );
   return sender;
 }
 

@@ -95,7 +95,7 @@ export function checkRendered(mail: MailText): void {
 
 function checkSubject(subject: string): void {
   if (subject.trim() === '') throw invalid('INVALID_MAIL', 'Subject is required');
-  // eslint-disable-next-line no-control-regex -- control characters are what must not pass
+
   if (/[\u0000-\u001f\u007f\u2028\u2029]/.test(subject))
     throw invalid('INVALID_MAIL', 'The subject must be one line of text');
   if (subject.length > MAX_SUBJECT_CHARACTERS)

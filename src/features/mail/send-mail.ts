@@ -58,7 +58,11 @@ export async function enqueueDelivery(app: App, id: ObjectId): Promise<void> {
   await app.jobs.enqueue(deliverMail, { mailLogId: id.toHexString() }, { uniqueKey: `mail:${id.toHexString()}` });
 }
 
-async function composeText(app: App, project: Project, request: MailRequest): Promise<{ text: MailText; used: TemplateUsed | null }> {
+async function composeText(
+  app: App,
+  project: Project,
+  request: MailRequest,
+): Promise<{ text: MailText; used: TemplateUsed | null }> {
   const { content, variables } = request;
   if (content.kind === 'direct') return { text: renderTemplate(content.text, variables), used: null };
   const { text, used } = await requireTemplate(app, project, content.by);

@@ -26,6 +26,15 @@ export interface TokenSecret {
   expiresAt?: Date;
 }
 
+/** Mail settings of a project (rest-api.md 2.9); secrets are sealed. */
+export interface ProjectMail {
+  sealedKey?: string;
+  /** What may be shown of the key. */
+  keyHint?: string;
+  fromEmail?: string;
+  sealedWebhookSecret?: string;
+}
+
 export interface Project {
   _id: ObjectId;
   name: string;
@@ -36,6 +45,7 @@ export interface Project {
   allowedDomains: string[];
   /** Overrides of plan limits by name. */
   limits: Record<string, number>;
+  mail?: ProjectMail;
   state: 'active' | 'deleting';
   createdAt: Date;
   updatedAt: Date;

@@ -1,0 +1,37 @@
+import type { App } from '../../app.js';
+import { missing } from '../../errors.js';
+import { findObjectId } from '../../platform/ids.js';
+import type { Project } from '../projects/project.js';
+import { mailLogStore, presentMailLog, type MailLog } from './mail-log.js';
+import { chooseProvider } from './project-mail.js';
+
+const LOGS_PAGE = 50;
+const MAX_LOGS_PAGE = 200;
+
+/** The latest logs of a project, newest first (rest-api.md 4.4, 8). */
+export async function listMailLogs(app: App, project: Project, page = 1, limit = LOGS_PAGE) {
+  const size = Math.min(limit, MAX_LOGS_PAGE);
+  const filter = { projectId: project._id };
+  const [logs, total] = await Promise.all([
+    mailLogStore(app)
+      .find(filter, { projection: { mail: 0 } })
+      .sort({ createdAt: -1, _id: -1 })
+      .skip((page - 1) * size)
+      .limit(size)
+      .toArray(),
+    mailLogStore(app).countDocuments(filter),
+  ]);
+  return { items: (logs as MailLog[]).map(presentMailLog), total, page, limit: size };
+}
+
+/** A log by the provider's id (or ours, while it has none) with what the provider says now. 404 for another project's. */
+export async function readLiveStatus(app: App, project: Project, id: string) {
+  const own = findObjectId(id);
+  const log = (await mailLogStore(app).findOne(
+    { projectId: project._id, $or: [{ providerEmailId: id }, ...(own ? [{ _id: own }] : [])] },
+    { projection: { mail: 0 } },
+  )) as MailLog | null;
+  if (!log) throw missing('NOT_FOUND', 'There is no mail log by that id');
+  const live = log.providerEmailId ? await chooseProvider(app, project).provider.findStatus(log.providerEmailId) : null;
+  return { dbLog: presentMailLog(log), last_event: live?.lastEvent ?? log.status, providerStatus: live?.raw ?? null };
+}

@@ -1,0 +1,44 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import type { App } from '../../app.js';
+import { sha256Hex } from '../../platform/ids.js';
+import type { Project } from '../projects/project.js';
+import { findByokKey } from './project-mail.js';
+
+interface Pace {
+  /** Hash of the provider key: every process and project that uses the key shares one pace. */
+  _id: string;
+  nextAt: Date;
+}
+
+export const MAIL_PACE = 'mail_pace';
+
+/** Books the next call that the provider's rate allows for this project's key, and waits for it. Providers without a key have no pace. */
+export async function waitForTurn(app: App, project: Project): Promise<void> {
+  const id = paceId(app, project);
+  const rate = app.config.mailRate;
+  if (id === null || rate === null) return;
+  const now = new Date(app.clock.now());
+  const gapMs = rate.windowMs / rate.count;
+  const booked = await app.db
+    .collection<Pace>(MAIL_PACE)
+    .findOneAndUpdate({ _id: id }, [{ $set: { nextAt: { $add: [{ $max: ['$nextAt', now] }, gapMs] } } }], {
+      upsert: true,
+      returnDocument: 'after',
+    });
+  const turnMs = (booked as Pace).nextAt.getTime() - gapMs;
+  if (turnMs > now.getTime()) await wait(turnMs - now.getTime());
+}
+
+/** Nobody calls with this project's key before `ms` have passed: what the provider asked for with 429. */
+export async function holdTurns(app: App, project: Project, ms: number): Promise<void> {
+  const id = paceId(app, project);
+  if (id === null) return;
+  await app.db
+    .collection<Pace>(MAIL_PACE)
+    .updateOne({ _id: id }, { $max: { nextAt: new Date(app.clock.now() + ms) } }, { upsert: true });
+}
+
+function paceId(app: App, project: Project): string | null {
+  const key = findByokKey(app, project) ?? (app.mail.name === 'resend' ? app.config.resendApiKey : null);
+  return key === null ? null : sha256Hex(key);
+}

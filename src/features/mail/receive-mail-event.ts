@@ -1,0 +1,91 @@
+import { Webhook } from 'standardwebhooks';
+import type { App } from '../../app.js';
+import { invalid } from '../../errors.js';
+import { isDuplicateKey } from '../../platform/database.js';
+import { findProject } from '../projects/project-store.js';
+import { advanceLog, type MailStatus } from './mail-log.js';
+import { findProjectWebhookSecret } from './project-mail.js';
+
+const STATUS_OF_EVENT: Readonly<Record<string, MailStatus>> = {
+  'email.sent': 'sent',
+  'email.delivered': 'delivered',
+  'email.bounced': 'bounced',
+  'email.complained': 'complained',
+};
+
+interface SeenEvent {
+  /** The event's id at the provider. */
+  _id: string;
+  seenAt: Date;
+}
+
+export const MAIL_EVENTS = 'mail_events';
+
+export interface SignedEvent {
+  body: Buffer;
+  headers: { id: string; timestamp: string; signature: string };
+  /** Name or id of the project whose own account sent it; null = the service's account. */
+  project: string | null;
+}
+
+/**
+ * Takes an event of the mail provider (rest-api.md 6.1). Answers the message of the reply; 400 for a bad or stale signature.
+ * Without a secret nothing is processed. The same event twice changes nothing, and a log only moves forward.
+ */
+export async function receiveMailEvent(app: App, event: SignedEvent): Promise<string> {
+  const project = event.project === null ? null : await findProject(app, event.project);
+  const secret =
+    event.project === null ? app.config.providerWebhookSecret : project && findProjectWebhookSecret(app, project);
+  if (!secret) return 'Webhook ignored: the webhook secret is not configured';
+  const payload = verify(event, secret);
+  const status =
+    typeof payload.type === 'string' && Object.hasOwn(STATUS_OF_EVENT, payload.type)
+      ? STATUS_OF_EVENT[payload.type]
+      : undefined;
+  const emailId = payload.data?.email_id;
+  if (!status || typeof emailId !== 'string' || emailId === '') return 'Webhook ignored: not an event that is handled';
+  const eventId = `${project?._id.toHexString() ?? 'service'}:${event.headers.id}`;
+  if (await wasSeen(app, eventId)) return 'Webhook already processed';
+  await advanceLog(app, { providerEmailId: emailId, ...(project && { projectId: project._id }) }, status, {
+    ...(status === 'bounced' && { reason: readReason(payload.data?.bounce) }),
+  });
+  // Remembered only after it took effect: a crash in between makes the provider send it again, which is harmless.
+  await remember(app, eventId);
+  return 'Webhook processed';
+}
+
+interface EventPayload {
+  type?: unknown;
+  data?: { email_id?: unknown; bounce?: unknown };
+}
+
+function verify(event: SignedEvent, secret: string): EventPayload {
+  const { id, timestamp, signature } = event.headers;
+  try {
+    // The library checks the signature before it parses, allows several and refuses what is older or newer than five minutes.
+    return new Webhook(secret).verify(event.body, {
+      'webhook-id': id,
+      'webhook-timestamp': timestamp,
+      'webhook-signature': signature,
+    }) as EventPayload;
+  } catch (error) {
+    throw invalid('INVALID_SIGNATURE', 'The webhook signature is missing, wrong or too old', { cause: error });
+  }
+}
+
+async function wasSeen(app: App, eventId: string): Promise<boolean> {
+  return (await app.db.collection<SeenEvent>(MAIL_EVENTS).findOne({ _id: eventId })) !== null;
+}
+
+async function remember(app: App, eventId: string): Promise<void> {
+  try {
+    await app.db.collection<SeenEvent>(MAIL_EVENTS).insertOne({ _id: eventId, seenAt: new Date(app.clock.now()) });
+  } catch (error) {
+    if (!isDuplicateKey(error)) throw error;
+  }
+}
+
+function readReason(bounce: unknown): string {
+  const message = (bounce as { message?: unknown } | null | undefined)?.message;
+  return typeof message === 'string' ? message.slice(0, 500) : 'bounced';
+}

@@ -1,0 +1,35 @@
+import type { ObjectId } from 'bson';
+import type { App } from '../../app.js';
+import type { JobDefinition } from '../../platform/jobs/job.js';
+import { mailLogStore, type MailLog } from './mail-log.js';
+import { refundSlot, settleSlots, usageStore } from './mail-slots.js';
+import { enqueueDelivery } from './send-mail.js';
+
+/** Younger ones are the business of whoever is at work on them. */
+const LEFT_BEHIND_MS = 5 * 60_000;
+
+/** Finishes what a crash left half done: queued logs nobody delivers, and open slots whose mail is settled or was never written. */
+export const sweepMail: JobDefinition<App> = {
+  name: 'mail.sweep',
+  retry: { delaysMs: [60_000] },
+  async run(app) {
+    const before = new Date(app.clock.now() - LEFT_BEHIND_MS);
+    const stranded = mailLogStore(app).find(
+      { status: 'queued', createdAt: { $lt: before } },
+      { projection: { _id: 1 } },
+    );
+    for await (const { _id } of stranded) await enqueueDelivery(app, _id);
+    for await (const usage of usageStore(app).find({ 'open.0': { $exists: true } })) {
+      for (const id of usage.open as ObjectId[]) {
+        if (id.getTimestamp() < before) await settleLeftBehind(app, usage.projectId, id);
+      }
+    }
+  },
+};
+
+async function settleLeftBehind(app: App, projectId: ObjectId, id: ObjectId): Promise<void> {
+  const log = (await mailLogStore(app).findOne({ _id: id })) as MailLog | null;
+  if (log?.status === 'queued') return;
+  if (log === null || log.status === 'failed') await refundSlot(app, projectId, id);
+  else await settleSlots(app, projectId, [id]);
+}

@@ -1,0 +1,22 @@
+import type { Migration } from './migration.js';
+
+const DAYS = 24 * 60 * 60;
+
+export const createMailCollections: Migration = {
+  id: '010-create-mail-collections',
+  async up(db) {
+    await db.collection('mail_logs').createIndexes([
+      { key: { projectId: 1, createdAt: -1, _id: -1 }, name: 'project_createdAt' },
+      { key: { providerEmailId: 1 }, name: 'providerEmailId' },
+      { key: { status: 1, createdAt: 1 }, name: 'queued', partialFilterExpression: { status: 'queued' } },
+    ]);
+    await db.collection('mail_usage').createIndexes([{ key: { projectId: 1 }, name: 'project' }]);
+    await db
+      .collection('mail_templates')
+      .createIndexes([{ key: { projectId: 1, name: 1, scope: 1 }, name: 'project_name', unique: true }]);
+    await db
+      .collection('mail_events')
+      .createIndexes([{ key: { seenAt: 1 }, name: 'forgotten', expireAfterSeconds: 30 * DAYS }]);
+    await db.collection('mail_outbox').createIndexes([{ key: { createdAt: -1 }, name: 'createdAt' }]);
+  },
+};
