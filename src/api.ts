@@ -4,6 +4,7 @@ import { documentRoutes } from './features/documents/routes.js';
 import { schemaRoutes } from './features/documents/schema-routes.js';
 import { userRoutes } from './features/users/routes.js';
 import { healthRoutes } from './features/health/routes.js';
+import { mailRoutes } from './features/mail/routes.js';
 import { accessLog } from './http/access-log.js';
 import { allowOrigins } from './http/allow-origins.js';
 import { requestId } from './http/request-id.js';
@@ -11,7 +12,13 @@ import { dispatch, type RouteGroup } from './http/routes.js';
 import { writeErrors } from './http/write-errors.js';
 
 /** Every route of the service, feature by feature. */
-export const ROUTES: readonly ((app: App) => RouteGroup)[] = [documentRoutes, schemaRoutes, userRoutes, healthRoutes];
+export const ROUTES: readonly ((app: App) => RouteGroup)[] = [
+  documentRoutes,
+  schemaRoutes,
+  userRoutes,
+  mailRoutes,
+  healthRoutes,
+];
 
 /** The HTTP API as a Koa application; the order of what follows is the order in which a request meets it. */
 export function createApi(app: App): Koa {

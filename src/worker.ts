@@ -2,6 +2,8 @@ import type { App } from './app.js';
 import { purgeTrashJob } from './features/documents/purge-trash.job.js';
 import { settleBatchesJob } from './features/documents/settle-batches.job.js';
 import { removeExpiredAccessJob } from './features/users/remove-expired.job.js';
+import { deliverMail } from './features/mail/deliver-mail.job.js';
+import { sweepMail } from './features/mail/sweep-mail.job.js';
 import type { AnyJobDefinition } from './platform/jobs/job.js';
 import { removeExpiredJobsJob } from './platform/jobs/remove-expired-jobs.job.js';
 import { openRunner } from './platform/jobs/runner.js';
@@ -25,6 +27,8 @@ export const JOBS: readonly AnyJobDefinition<App>[] = [
   purgeTrashJob,
   settleBatchesJob,
   removeExpiredAccessJob,
+  deliverMail,
+  sweepMail,
 ];
 
 /** What is enqueued by the clock (UTC, seconds first when there are six fields). Any number of workers makes one run of each tick. */
@@ -33,6 +37,7 @@ export const SCHEDULES: readonly Schedule<App>[] = [
   { job: purgeTrashJob, cron: '41 * * * *' },
   { job: settleBatchesJob, cron: '* * * * *' },
   { job: removeExpiredAccessJob, cron: '29 * * * *' },
+  { job: sweepMail, cron: '*/5 * * * *' },
 ];
 
 /** Runs background work until stopped: the same inside `bsvc serve` and as `bsvc worker`. */

@@ -2,6 +2,7 @@ import type { Migration } from './migration.js';
 import { createSystemCollections } from './001-create-system-collections.js';
 import { createJobIndexes } from './002-create-job-indexes.js';
 import { expireIdempotencyKeys } from './003-expire-idempotency-keys.js';
+import { createMailCollections } from './004-create-mail-collections.js';
 import { createUserCollections } from './006-create-user-collections.js';
 import { createAuditIndex } from './010-create-audit-index.js';
 
@@ -10,6 +11,7 @@ export const MIGRATIONS: readonly Migration[] = [
   createSystemCollections,
   createJobIndexes,
   expireIdempotencyKeys,
+  createMailCollections,
   createUserCollections,
   createAuditIndex,
 ];

@@ -3,7 +3,7 @@ import { findObjectId } from '../../platform/ids.js';
 import type { JobDefinition } from '../../platform/jobs/job.js';
 import type { Project } from '../projects/project.js';
 import { projectStore } from '../projects/project-store.js';
-import { advanceLog, mailLogStore, type MailLog } from './mail-log.js';
+import { advanceLog, mailLogStore, openSealedMail, type MailLog } from './mail-log.js';
 import { refundSlot, settleSlots } from './mail-slots.js';
 import { chooseProvider } from './project-mail.js';
 import { holdTurns, waitForTurn } from './provider-pace.js';
@@ -24,12 +24,12 @@ export const deliverMail: JobDefinition<App, { mailLogId: string }> = {
   async run(app, { mailLogId }, { attempt }) {
     const log = (await mailLogStore(app).findOne({ _id: findObjectId(mailLogId)! })) as MailLog | null;
     if (!log) return;
-    if (log.status !== 'queued' || !log.mail) return closeSlot(app, log);
+    if (log.status !== 'queued' || !log.sealedMail) return closeSlot(app, log);
     const project = (await projectStore(app).findOne({ _id: log.projectId, state: 'active' })) as Project | null;
     if (!project) return failMail(app, log, 'the project is gone');
     const { provider } = chooseProvider(app, project);
     await waitForTurn(app, project);
-    const result = await provider.send(log.mail, mailLogId);
+    const result = await provider.send(openSealedMail(app, log._id, log.sealedMail), mailLogId);
     if (result.outcome === 'accepted') {
       await advanceLog(app, { _id: log._id }, 'sent', {
         providerEmailId: result.id,

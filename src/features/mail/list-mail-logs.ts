@@ -14,7 +14,7 @@ export async function listMailLogs(app: App, project: Project, page = 1, limit =
   const filter = { projectId: project._id };
   const [logs, total] = await Promise.all([
     mailLogStore(app)
-      .find(filter, { projection: { mail: 0 } })
+      .find(filter, { projection: { sealedMail: 0 } })
       .sort({ createdAt: -1, _id: -1 })
       .skip((page - 1) * size)
       .limit(size)
@@ -29,7 +29,7 @@ export async function readLiveStatus(app: App, project: Project, id: string) {
   const own = findObjectId(id);
   const log = (await mailLogStore(app).findOne(
     { projectId: project._id, $or: [{ providerEmailId: id }, ...(own ? [{ _id: own }] : [])] },
-    { projection: { mail: 0 } },
+    { projection: { sealedMail: 0 } },
   )) as MailLog | null;
   if (!log) throw missing('NOT_FOUND', 'There is no mail log by that id');
   const live = log.providerEmailId ? await chooseProvider(app, project).provider.findStatus(log.providerEmailId) : null;

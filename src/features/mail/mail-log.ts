@@ -26,8 +26,8 @@ export interface MailLog {
   templateUsed: TemplateUsed | null;
   /** Why it failed or bounced. */
   reason: string | null;
-  /** What is to be sent; removed as soon as its fate is settled. */
-  mail?: OutgoingMail;
+  /** What is to be sent, sealed, as mails carry codes and private words; removed as soon as its fate is settled. */
+  sealedMail?: string;
   createdAt: Date;
   sentAt: Date | null;
 }
@@ -37,6 +37,16 @@ export const MAIL_LOGS = 'mail_logs';
 export function mailLogStore(app: Pick<App, 'db'>): Store<MailLog> {
   return app.db.collection<MailLog>(MAIL_LOGS);
 }
+
+export function sealMail(app: Pick<App, 'secrets'>, id: ObjectId, mail: OutgoingMail): string {
+  return app.secrets.seal(JSON.stringify(mail), mailContext(id));
+}
+
+export function openSealedMail(app: Pick<App, 'secrets'>, id: ObjectId, sealed: string): OutgoingMail {
+  return JSON.parse(app.secrets.open(sealed, mailContext(id))) as OutgoingMail;
+}
+
+const mailContext = (id: ObjectId): string => `mail-log:${id.toHexString()}`;
 
 /** The states from which each state may be entered: forward only, `bounced` and `failed` are ends (decisions.md 7). */
 const BEFORE: Readonly<Record<MailStatus, readonly MailStatus[]>> = {
@@ -57,7 +67,7 @@ export async function advanceLog(
 ): Promise<boolean> {
   const result = await mailLogStore(app).updateOne(
     { ...filter, status: { $in: [...BEFORE[status]] } },
-    { $set: { ...change, status }, $unset: { mail: '' } },
+    { $set: { ...change, status }, $unset: { sealedMail: '' } },
   );
   return result.modifiedCount === 1;
 }

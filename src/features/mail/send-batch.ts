@@ -2,7 +2,7 @@ import { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import type { SendOutcome } from '../../platform/mail-provider/mail-provider.js';
 import type { Project } from '../projects/project.js';
-import { advanceLog, mailLogStore, type MailLog } from './mail-log.js';
+import { advanceLog, mailLogStore, openSealedMail, sealMail, type MailLog } from './mail-log.js';
 import { refundSlot, reserveSlots, settleSlots } from './mail-slots.js';
 import { chooseProvider, resolveSender } from './project-mail.js';
 import { waitForTurn } from './provider-pace.js';
@@ -50,7 +50,10 @@ export async function sendBatch(app: App, project: Project, items: readonly Batc
 
 async function sendItem(app: App, project: Project, log: MailLog): Promise<BatchResult> {
   await waitForTurn(app, project);
-  const result = await chooseProvider(app, project).provider.send(log.mail!, log._id.toHexString());
+  const result = await chooseProvider(app, project).provider.send(
+    openSealedMail(app, log._id, log.sealedMail!),
+    log._id.toHexString(),
+  );
   if (result.outcome === 'accepted') {
     await advanceLog(app, { _id: log._id }, 'sent', { providerEmailId: result.id, sentAt: new Date(app.clock.now()) });
     await settleSlots(app, project._id, [log._id]);

@@ -2,7 +2,7 @@ import { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import type { Project } from '../projects/project.js';
 import { deliverMail } from './deliver-mail.job.js';
-import { mailLogStore, type MailLog, type TemplateUsed } from './mail-log.js';
+import { mailLogStore, sealMail, type MailLog, type TemplateUsed } from './mail-log.js';
 import { reserveSlots } from './mail-slots.js';
 import { requireTemplate } from './mail-template.js';
 import { findByokKey, resolveSender } from './project-mail.js';
@@ -38,7 +38,12 @@ export async function sendMail(app: App, project: Project, request: MailRequest)
     usingByok,
     templateUsed: used,
     reason: null,
-    mail: { from, to: request.to, ...text, ...(request.replyTo && { replyTo: request.replyTo }) },
+    sealedMail: sealMail(app, id, {
+      from,
+      to: request.to,
+      ...text,
+      ...(request.replyTo && { replyTo: request.replyTo }),
+    }),
     createdAt: new Date(app.clock.now()),
     sentAt: null,
   };

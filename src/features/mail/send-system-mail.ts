@@ -1,9 +1,11 @@
-import { readFileSync } from 'node:fs';
 import { ObjectId } from 'bson';
 import type { App } from '../../app.js';
-import { openOutbox } from '../../platform/mail-provider/outbox.js';
 import type { Project } from '../projects/project.js';
-import { renderTemplate, type MailText } from './render-template.js';
+import { mailLogStore, sealMail } from './mail-log.js';
+import { requireTemplate } from './mail-template.js';
+import { findByokKey } from './project-mail.js';
+import { renderTemplate } from './render-template.js';
+import { enqueueDelivery } from './send-mail.js';
 
 export interface SystemMail {
   template: 'verification' | 'password-reset';
@@ -11,29 +13,26 @@ export interface SystemMail {
   variables: Readonly<Record<string, string | number>>;
 }
 
-/** Sends a mail that the service itself owes an end user; it costs the project no slot. */
+/** Queues a mail that the service itself owes an end user; it costs the project no slot. The project may override the template. */
 export async function sendSystemMail(app: App, project: Project, mail: SystemMail): Promise<void> {
-  const text = renderTemplate(readTemplate(mail.template), mail.variables);
-  const from = `${project.name} <no-reply@localhost>`;
-  await openOutbox(app.db, app.clock, app.secrets).send({ from, to: [mail.to], ...text }, new ObjectId().toHexString());
-}
-
-function readTemplate(name: string): MailText {
-  return {
-    subject: readPart(name, 'subject.txt').trim(),
-    html: readPart(name, 'body.html'),
-    text: readPart(name, 'body.txt'),
-  };
-}
-
-/** Templates lie beside `dist/` when built and beside `src/` when not. */
-function readPart(name: string, part: string): string {
-  for (const root of ['../../../templates', '../../../../templates']) {
-    try {
-      return readFileSync(new URL(`${root}/mail/${name}/${part}`, import.meta.url), 'utf8');
-    } catch {
-      continue;
-    }
-  }
-  throw new Error(`templates/mail/${name}/${part} is missing from the installation`);
+  const template = await requireTemplate(app, project, { name: mail.template });
+  const text = renderTemplate(template.text, mail.variables);
+  const from = project.mail?.fromEmail ?? app.config.mailFrom ?? `${project.name} <no-reply@localhost>`;
+  const _id = new ObjectId();
+  await mailLogStore(app).insertOne({
+    _id,
+    projectId: project._id,
+    providerEmailId: null,
+    to: [mail.to],
+    // The rendered subject may hold the code; the log shows the template's own.
+    subject: template.text.subject,
+    status: 'queued',
+    usingByok: findByokKey(app, project) !== null,
+    templateUsed: template.used,
+    reason: null,
+    sealedMail: sealMail(app, _id, { from, to: [mail.to], ...text }),
+    createdAt: new Date(app.clock.now()),
+    sentAt: null,
+  });
+  await enqueueDelivery(app, _id);
 }

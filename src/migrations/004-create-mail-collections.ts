@@ -3,7 +3,7 @@ import type { Migration } from './migration.js';
 const DAYS = 24 * 60 * 60;
 
 export const createMailCollections: Migration = {
-  id: '010-create-mail-collections',
+  id: '004-create-mail-collections',
   async up(db) {
     await db.collection('mail_logs').createIndexes([
       { key: { projectId: 1, createdAt: -1, _id: -1 }, name: 'project_createdAt' },
