@@ -28,7 +28,7 @@ export async function sendBatch(app: App, project: Project, items: readonly Batc
     usingByok,
     templateUsed: null,
     reason: null,
-    mail: { from, ...item },
+    sealedMail: sealMail(app, _id, { from, ...item }),
     createdAt: now,
     sentAt: null,
   }));
