@@ -18,20 +18,23 @@ export async function sendBatch(app: App, project: Project, items: readonly Batc
   const from = resolveSender(app, project);
   const { usingByok } = chooseProvider(app, project);
   const now = new Date(app.clock.now());
-  const logs = items.map((item): MailLog => ({
-    _id: new ObjectId(),
-    projectId: project._id,
-    providerEmailId: null,
-    to: item.to,
-    subject: item.subject,
-    status: 'queued',
-    usingByok,
-    templateUsed: null,
-    reason: null,
-    sealedMail: sealMail(app, _id, { from, ...item }),
-    createdAt: now,
-    sentAt: null,
-  }));
+  const logs = items.map((item): MailLog => {
+    const _id = new ObjectId();
+    return {
+      _id,
+      projectId: project._id,
+      providerEmailId: null,
+      to: item.to,
+      subject: item.subject,
+      status: 'queued',
+      usingByok,
+      templateUsed: null,
+      reason: null,
+      sealedMail: sealMail(app, _id, { from, ...item }),
+      createdAt: now,
+      sentAt: null,
+    };
+  });
   await reserveSlots(
     app,
     project,

@@ -1,0 +1,328 @@
+import request from 'supertest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { mailLogStore } from '../../src/features/mail/mail-log.js';
+import { readSlots } from '../../src/features/mail/mail-slots.js';
+import { setTemplate, templateStore } from '../../src/features/mail/mail-template.js';
+import { setMailSettings } from '../../src/features/mail/project-mail.js';
+import { updateProject } from '../../src/features/projects/update-project.js';
+import { listOutbox } from '../../src/platform/mail-provider/outbox.js';
+import { drainJobs } from '../../src/worker.js';
+import { buildProject, type TestProject } from '../helpers/build-project.js';
+import { startMailProviderDouble, type MailProviderDouble } from '../helpers/mail-provider-double.js';
+import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+
+let test: TestApp;
+let provider: MailProviderDouble;
+let owner: TestProject;
+
+beforeAll(async () => {
+  provider = await startMailProviderDouble();
+  test = await openTestApp({
+    settings: {
+      RESEND_API_KEY: 're_platform',
+      RESEND_BASE_URL: provider.url,
+      BSVC_MAIL_FROM: 'Service <no-reply@bsvc.test>',
+      BSVC_MAIL_RATE: 'off',
+    },
+  });
+});
+afterAll(async () => {
+  await test.close();
+  await provider.close();
+});
+beforeEach(async () => {
+  // What an earlier test left queued must not meet this one's provider.
+  await drainJobs(test.app);
+  provider.moods.length = 0;
+  owner = await buildProject(test.app);
+});
+
+const send = (body: object, path = '/api/mail/send', key = owner.secret) =>
+  request(test.server).post(path).set('x-api-key', key).send(body);
+const mail = (more: object = {}) => ({ to: 'ann@example.com', subject: 'Hello', text: 'Hi Ann', ...more });
+const used = async () => (await readSlots(test.app, owner.project)).used;
+const onlyLog = async () => (await mailLogStore(test.app).findOne({ projectId: owner.project._id }))!;
+
+describe('POST /api/mail/send', () => {
+  it('queues the mail, takes a slot, and the worker sends it once', async () => {
+    const reply = await send(mail({ replyTo: ['help@example.com'], html: '<p>Hi</p>' }));
+    expect(reply.status).toBe(200);
+    expect(reply.body).toEqual({
+      success: true,
+      data: { id: expect.stringMatching(/^[0-9a-f]{24}$/), provider: 'default', monthlyUsage: 1, monthlyLimit: 50 },
+      message: 'Mail queued successfully.',
+    });
+    expect((await onlyLog()).status).toBe('queued');
+    await drainJobs(test.app);
+    await drainJobs(test.app);
+    const sent = provider.accepted.filter((one) => one.subject === 'Hello' && one.html === '<p>Hi</p>');
+    expect(sent).toMatchObject([
+      {
+        from: 'Service <no-reply@bsvc.test>',
+        to: ['ann@example.com'],
+        text: 'Hi Ann',
+        reply_to: ['help@example.com'],
+        key: 're_platform',
+      },
+    ]);
+    expect(await onlyLog()).toMatchObject({ status: 'sent', providerEmailId: sent[0]!.id });
+  });
+
+  it('answers 403 to a publishable key and 401 to none', async () => {
+    const publishable = await send(mail(), '/api/mail/send', owner.publishable);
+    expect([publishable.status, publishable.body.code]).toEqual([403, 'SECRET_KEY_REQUIRED']);
+    expect((await request(test.server).post('/api/mail/send').send(mail())).status).toBe(401);
+  });
+
+  const refused: [string, object, string][] = [
+    ['no recipient', { subject: 's', text: 't' }, 'Recipient is required'],
+    ['an empty list of recipients', mail({ to: [] }), 'Recipient list cannot be empty'],
+    ['an empty list of reply addresses', mail({ replyTo: [] }), 'Reply-to list cannot be empty'],
+    ['a bad address', mail({ to: 'nobody' }), 'to holds an invalid email address "nobody"'],
+    ['a bad address in a list', mail({ to: ['a@b.co', { $gt: '' }] }), 'to holds an invalid email address'],
+    [
+      'a line break in an address',
+      mail({ to: 'a@b.co\r\nBcc: evil@x.test' }),
+      'to holds an invalid email address "a@b.co Bcc: evil@x.test"',
+    ],
+    [
+      'a line break in the reply address',
+      mail({ replyTo: 'a@b.co\nX: y' }),
+      'replyTo holds an invalid email address "a@b.co X: y"',
+    ],
+    ['a line break in the subject', mail({ subject: 'a\r\nBcc: evil@x.test' }), 'The subject must be one line of text'],
+    ['no subject', { to: 'a@b.co', text: 't' }, 'Subject is required'],
+    ['a subject of spaces', mail({ subject: '   ' }), 'Subject is required'],
+    ['neither html nor text', { to: 'a@b.co', subject: 's' }, 'Provide at least one of html or text content.'],
+    ['a body that renders to nothing', mail({ text: '{{nothing}}' }), 'Provide at least one of html or text content.'],
+    ['a subject that renders to nothing', mail({ subject: '{{nothing}}' }), 'Subject is required'],
+    [
+      'a subject that becomes two lines',
+      mail({ subject: '{{x}}', variables: { x: 'a\r\nBcc: b@c.de' } }),
+      'The subject must be one line of text',
+    ],
+    [
+      'both templateId and templateName',
+      mail({ templateId: 'a'.repeat(24), templateName: 'welcome' }),
+      'Give either templateId or templateName, not both',
+    ],
+    ['a bad templateId', mail({ templateId: 'welcome' }), 'templateId must be 24 hexadecimal digits'],
+    ['variables that are no object', mail({ variables: [1] }), 'variables must be an object'],
+    ['a subject that is no text', mail({ subject: { $gt: '' } }), 'subject must be a string'],
+  ];
+  it.each(refused)('answers 400 to %s, takes no slot and sends nothing', async (_what, body, message) => {
+    const before = provider.calls.length;
+    const reply = await send(body);
+    expect([reply.status, reply.body.message]).toEqual([400, message]);
+    await drainJobs(test.app);
+    expect(await used()).toBe(0);
+    expect(provider.calls.length).toBe(before);
+  });
+
+  it('answers 404 to an unknown template', async () => {
+    for (const body of [{ templateName: 'nope' }, { templateId: 'a'.repeat(24) }]) {
+      const reply = await send({ to: 'a@b.co', ...body });
+      expect([reply.status, reply.body.code]).toEqual([404, 'TEMPLATE_NOT_FOUND']);
+    }
+    expect(await used()).toBe(0);
+  });
+
+  it('looks a template up by name: the project’s, then the system’s, then one embedded in an older project', async () => {
+    const { project } = owner;
+    const by = async (templateName: string) =>
+      (await send({ to: 'a@b.co', templateName, variables: { name: 'Ann' } })).body.data?.templateUsed;
+    const embedded = (name: string) =>
+      templateStore(test.app).insertOne({
+        projectId: project._id,
+        name,
+        scope: 'embedded',
+        subject: 's',
+        text: 't',
+        updatedAt: new Date(),
+      } as never);
+    expect(await by('welcome')).toEqual({ id: null, scope: 'system', key: 'welcome', name: 'welcome' });
+    await embedded('welcome');
+    await embedded('old');
+    expect(await by('welcome')).toMatchObject({ scope: 'system' });
+    expect(await by('old')).toMatchObject({ scope: 'embedded', name: 'old' });
+    const own = await setTemplate(test.app, project, 'welcome', { subject: 'Hi {{name}}', text: 'own' });
+    expect(await by('welcome')).toEqual({
+      id: own._id.toHexString(),
+      scope: 'project',
+      key: 'welcome',
+      name: 'welcome',
+    });
+    const byId = await send({ to: 'a@b.co', templateId: own._id.toHexString(), variables: { name: 'Ann' } });
+    expect(byId.body.data.templateUsed.scope).toBe('project');
+    const other = await buildProject(test.app);
+    expect(
+      (await send({ to: 'a@b.co', templateId: own._id.toHexString() }, '/api/mail/send', other.secret)).status,
+    ).toBe(404);
+  });
+
+  it('gives the last slot to one of 200 and 429 to the rest', async () => {
+    await updateProject(test.app, owner.project.name, { limits: { mail: 3 } });
+    await send(mail());
+    await send(mail());
+    const replies = await Promise.all(Array.from({ length: 200 }, () => send(mail())));
+    expect(replies.filter((reply) => reply.status === 200)).toHaveLength(1);
+    const rest = replies.filter((reply) => reply.status !== 200);
+    expect(new Set(rest.map((reply) => `${reply.status} ${reply.body.code}`))).toEqual(
+      new Set(['429 MAIL_QUOTA_EXCEEDED']),
+    );
+    expect(Number(rest[0]!.headers['retry-after'])).toBeGreaterThan(0);
+    expect(await used()).toBe(3);
+  });
+
+  it('sends with the project’s own key and sender when it has them, and back again when they are cleared', async () => {
+    await setMailSettings(test.app, owner.project, {
+      providerApiKey: 're_own_key',
+      providerFromEmail: 'shop@example.com',
+    });
+    const reply = await send(mail({ subject: 'own' }));
+    expect(reply.body.data.provider).toBe('byok');
+    await drainJobs(test.app);
+    expect(provider.accepted.find((one) => one.subject === 'own')).toMatchObject({
+      key: 're_own_key',
+      from: 'shop@example.com',
+    });
+    await setMailSettings(test.app, owner.project, { providerApiKey: null, providerFromEmail: null });
+    expect((await send(mail())).body.data.provider).toBe('default');
+  });
+});
+
+describe('what the provider’s answer does to log and slot', () => {
+  const fates: [string, { status: number; name?: string } | 'reset', string, number][] = [
+    ['422 is final: failed, refunded', { status: 422 }, 'failed', 0],
+    ['403 is final: failed, refunded', { status: 403, name: 'invalid_from_address' }, 'failed', 0],
+    ['429 is tried again: still queued, slot kept', { status: 429, name: 'rate_limit_exceeded' }, 'queued', 1],
+    ['500 is tried again: still queued, slot kept', { status: 500 }, 'queued', 1],
+    ['no answer is tried again: still queued, slot kept', 'reset', 'queued', 1],
+  ];
+  it.each(fates)('%s', async (_what, mood, status, slots) => {
+    provider.moods.push(mood);
+    await send(mail());
+    await drainJobs(test.app);
+    expect((await onlyLog()).status).toBe(status);
+    expect(await used()).toBe(slots);
+  });
+
+  it('one mail leaves when the provider accepted it but the answer was lost', async () => {
+    const clock = { nowMs: Date.now(), now: () => clock.nowMs };
+    const later = await openTestApp({
+      clock,
+      settings: { RESEND_API_KEY: 're_platform', RESEND_BASE_URL: provider.url, BSVC_MAIL_FROM: 'a@b.co' },
+    });
+    const project = await buildProject(later.app);
+    provider.moods.push('accept-silently');
+    await request(later.server)
+      .post('/api/mail/send')
+      .set('x-api-key', project.secret)
+      .send(mail({ subject: 'only once' }));
+    await drainJobs(later.app);
+    clock.nowMs += 10_000;
+    await drainJobs(later.app);
+    expect(provider.accepted.filter((one) => one.subject === 'only once')).toHaveLength(1);
+    expect(await mailLogStore(later.app).findOne({ projectId: project.project._id })).toMatchObject({ status: 'sent' });
+    await later.close();
+  });
+});
+
+describe('POST /api/mail/send-batch', () => {
+  const batch = (items: unknown) => send(items as object, '/api/mail/send-batch');
+
+  it('answers each item for itself, in order, and refunds the refused ones', async () => {
+    const reply = await batch([mail({ to: 'a@b.co' }), mail({ to: 'refused@b.co' }), mail({ to: 'c@b.co' })]);
+    expect(reply.status).toBe(200);
+    expect(reply.body.data).toEqual([
+      { id: expect.any(String) },
+      { error: { message: expect.stringContaining('Invalid `to` field') } },
+      { id: expect.any(String) },
+    ]);
+    expect(await used()).toBe(2);
+  });
+
+  const refused: [string, unknown, string][] = [
+    ['an empty batch', [], 'Batch cannot be empty'],
+    ['101 items', Array.from({ length: 101 }, () => mail()), 'Max 100 emails per batch'],
+    ['an item without subject', [mail(), { to: 'a@b.co', text: 't' }], 'Subject is required'],
+    ['an item without content', [{ to: 'a@b.co', subject: 's' }], 'Provide html or text'],
+    ['an item with a template', [mail({ templateName: 'welcome' })], 'Templates are not supported in a batch'],
+    ['an object instead of a list', mail(), 'The body must be an array of mails'],
+    ['an item that is no object', ['x'], 'Each mail must be an object'],
+    ['a line break in a subject', [mail({ subject: 'a\nb' })], 'The subject must be one line of text'],
+  ];
+  it.each(refused)('answers 400 to %s and sends nothing', async (_what, items, message) => {
+    const reply = await batch(items);
+    expect([reply.status, reply.body.message]).toEqual([400, message]);
+    expect(await used()).toBe(0);
+  });
+
+  it('answers 429 and sends nothing when not all items fit the quota', async () => {
+    await updateProject(test.app, owner.project.name, { limits: { mail: 2 } });
+    const reply = await batch([mail(), mail(), mail()]);
+    expect([reply.status, reply.body.code]).toEqual([429, 'MAIL_QUOTA_EXCEEDED']);
+    expect(await used()).toBe(0);
+  });
+});
+
+describe('GET /api/mail/logs', () => {
+  const get = (path: string, key = owner.secret) => request(test.server).get(path).set('x-api-key', key);
+
+  it('lists the latest 50, newest first', async () => {
+    await updateProject(test.app, owner.project.name, { plan: 'pro' });
+    for (let i = 1; i <= 52; i++) await send(mail({ subject: `mail ${i}` }));
+    const { body } = await get('/api/mail/logs');
+    expect(body.data).toMatchObject({ total: 52, page: 1, limit: 50 });
+    expect(body.data.items).toHaveLength(50);
+    expect(body.data.items[0]).toEqual({
+      id: expect.any(String),
+      providerEmailId: null,
+      to: 'ann@example.com',
+      subject: 'mail 52',
+      status: 'queued',
+      usingByok: false,
+      templateUsed: null,
+      reason: null,
+      sentAt: expect.any(String),
+    });
+    expect((await get('/api/mail/logs?page=2')).body.data.items).toHaveLength(2);
+    await drainJobs(test.app);
+  });
+
+  it('answers the live status by the provider’s id, and 404 to another project', async () => {
+    await send(mail());
+    await drainJobs(test.app);
+    const { providerEmailId } = await onlyLog();
+    const reply = await get(`/api/mail/logs/${providerEmailId}`);
+    expect(reply.body).toMatchObject({
+      success: true,
+      data: {
+        dbLog: { providerEmailId, status: 'sent' },
+        last_event: 'delivered',
+        providerStatus: { id: providerEmailId },
+      },
+    });
+    const other = await buildProject(test.app);
+    expect((await get(`/api/mail/logs/${providerEmailId}`, other.secret)).status).toBe(404);
+  });
+});
+
+describe('the default provider', () => {
+  it('keeps mails in the outbox, sealed in the database', async () => {
+    const plain = await openTestApp({ settings: { BSVC_MAIL_FROM: 'a@b.co' } });
+    const project = await buildProject(plain.app);
+    await request(plain.server)
+      .post('/api/mail/send')
+      .set('x-api-key', project.secret)
+      .send(mail({ text: 'a private word' }));
+    await drainJobs(plain.app);
+    expect(await listOutbox(plain.app)).toMatchObject([
+      { to: ['ann@example.com'], subject: 'Hello', text: 'a private word' },
+    ]);
+    for (const name of ['mail_outbox', 'mail_logs', 'jobs']) {
+      expect(JSON.stringify(await plain.app.db.collection(name).find({}).toArray())).not.toContain('a private word');
+    }
+    await plain.close();
+  });
+});
