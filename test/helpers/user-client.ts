@@ -1,5 +1,6 @@
 import supertest, { type Response, type Test } from 'supertest';
 import { listOutbox } from '../../src/platform/mail-provider/outbox.js';
+import { drainJobs } from '../../src/worker.js';
 import type { TestApp } from './open-test-app.js';
 import type { TestProject } from './build-project.js';
 
@@ -47,6 +48,7 @@ export function bearer(accessToken: string): Record<string, string> {
 
 /** The code in the newest mail to an address. */
 export async function readMailedCode(test: TestApp, email: string): Promise<string> {
+  await drainJobs(test.app);
   const [mail] = await listOutbox(test.app, { to: email, limit: 1 });
   const code = /\b\d{6}\b/.exec(mail?.text ?? '')?.[0];
   if (!code) throw new Error(`no code was mailed to ${email}`);
@@ -55,6 +57,7 @@ export async function readMailedCode(test: TestApp, email: string): Promise<stri
 
 /** How many mails went to an address. */
 export async function countMails(test: TestApp, email: string): Promise<number> {
+  await drainJobs(test.app);
   return (await listOutbox(test.app, { to: email })).length;
 }
 
