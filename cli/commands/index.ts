@@ -101,11 +101,12 @@ export const COMMANDS: readonly CommandNode[] = [
     summary: 'documents: bulk import, export, queries',
     examples: [
       'bsvc data import posts posts.ndjson --project shop',
-      'bsvc data export posts --project shop --out posts.ndjson',
+      'bsvc data query posts --project shop --filter status=live --limit 5',
     ],
     commands: [
       { name: 'import', summary: 'import documents from NDJSON, JSON or CSV', load: () => import('./data/import.js') },
       { name: 'export', summary: 'export documents as NDJSON, JSON or CSV', load: () => import('./data/export.js') },
+      { name: 'query', summary: 'list documents', load: () => import('./data/query.js') },
     ],
   },
   {

@@ -189,6 +189,36 @@ describe('bsvc data export', () => {
   });
 });
 
+describe('bsvc data query', () => {
+  it('filters, sorts and projects like the REST API', async () => {
+    const name = await addCollection('--flexible');
+    await inShop(['data', 'import', name, COUNTRIES]);
+    const words = ['data', 'query', name, '--filter', 'region=Oceania', '--filter', 'area_gt=20000', '--sort', '-area'];
+    const page = await inShop([...words, '--limit', '2', '--fields', 'cca3', '--json']);
+    expect(page.json()).toMatchObject({ items: [{ cca3: 'AUS' }, { cca3: 'PNG' }], limit: 2, page: 1 });
+    const second = await inShop([...words, '--limit', '2', '--page', '2']);
+    expect((JSON.parse(second.stdout.split('\n')[0]!) as { cca3: string }).cca3).toBe('NZL');
+    expect((await inShop(['data', 'query', name, '--filter', 'landlocked=true', '--count'])).stdout).toBe('45\n');
+    expect((await inShop([...words, '--limit', '1', '--quiet'])).stdout).toMatch(/^[0-9a-f]{24}\n$/);
+  });
+
+  it.each([
+    [['--filter', 'status'], 2, 'field=value'],
+    [['--filter', 'limit=3'], 2, 'there is --limit'],
+    [['--filter', '$where=1'], 1, '$where'],
+    [['--limit', '0'], 1, 'limit'],
+  ])('refuses %j', async (words, code, text) => {
+    const name = await addCollection('--flexible');
+    const outcome = await inShop(['data', 'query', name, ...words]);
+    expect({ code: outcome.code, stdout: outcome.stdout }).toEqual({ code, stdout: '' });
+    expect(outcome.stderr).toContain(text);
+  });
+
+  it('does not show users', async () => {
+    expect((await inShop(['data', 'query', 'users'])).code).toBe(1);
+  });
+});
+
 describe('an interrupted import', () => {
   it('ends with 130 after a whole batch', async () => {
     const name = await addCollection('--flexible');
