@@ -5,6 +5,7 @@ import { schemaRoutes } from './features/documents/schema-routes.js';
 import { userRoutes } from './features/users/routes.js';
 import { healthRoutes } from './features/health/routes.js';
 import { mailRoutes } from './features/mail/routes.js';
+import { webhookRoutes } from './features/webhooks/routes.js';
 import { accessLog } from './http/access-log.js';
 import { allowOrigins } from './http/allow-origins.js';
 import { requestId } from './http/request-id.js';
@@ -17,6 +18,7 @@ export const ROUTES: readonly ((app: App) => RouteGroup)[] = [
   schemaRoutes,
   userRoutes,
   mailRoutes,
+  webhookRoutes,
   healthRoutes,
 ];
 

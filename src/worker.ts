@@ -4,6 +4,9 @@ import { settleBatchesJob } from './features/documents/settle-batches.job.js';
 import { removeExpiredAccessJob } from './features/users/remove-expired.job.js';
 import { deliverMail } from './features/mail/deliver-mail.job.js';
 import { sweepMail } from './features/mail/sweep-mail.job.js';
+import { deliverWebhook } from './features/webhooks/deliver-webhook.job.js';
+import { removeOldDeliveriesJob } from './features/webhooks/remove-old-deliveries.job.js';
+import { sweepWebhooksJob } from './features/webhooks/sweep-webhooks.job.js';
 import type { AnyJobDefinition } from './platform/jobs/job.js';
 import { removeExpiredJobsJob } from './platform/jobs/remove-expired-jobs.job.js';
 import { openRunner } from './platform/jobs/runner.js';
@@ -29,6 +32,9 @@ export const JOBS: readonly AnyJobDefinition<App>[] = [
   removeExpiredAccessJob,
   deliverMail,
   sweepMail,
+  deliverWebhook,
+  sweepWebhooksJob,
+  removeOldDeliveriesJob,
 ];
 
 /** What is enqueued by the clock (UTC, seconds first when there are six fields). Any number of workers makes one run of each tick. */
@@ -38,6 +44,8 @@ export const SCHEDULES: readonly Schedule<App>[] = [
   { job: settleBatchesJob, cron: '* * * * *' },
   { job: removeExpiredAccessJob, cron: '29 * * * *' },
   { job: sweepMail, cron: '*/5 * * * *' },
+  { job: sweepWebhooksJob, cron: '*/10 * * * * *' },
+  { job: removeOldDeliveriesJob, cron: '53 * * * *' },
 ];
 
 /** Runs background work until stopped: the same inside `bsvc serve` and as `bsvc worker`. */

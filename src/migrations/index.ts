@@ -3,6 +3,7 @@ import { createSystemCollections } from './001-create-system-collections.js';
 import { createJobIndexes } from './002-create-job-indexes.js';
 import { expireIdempotencyKeys } from './003-expire-idempotency-keys.js';
 import { createMailCollections } from './004-create-mail-collections.js';
+import { createWebhookIndexes } from './005-create-webhook-indexes.js';
 import { createUserCollections } from './006-create-user-collections.js';
 import { createAuditIndex } from './010-create-audit-index.js';
 
@@ -12,6 +13,7 @@ export const MIGRATIONS: readonly Migration[] = [
   createJobIndexes,
   expireIdempotencyKeys,
   createMailCollections,
+  createWebhookIndexes,
   createUserCollections,
   createAuditIndex,
 ];
