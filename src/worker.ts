@@ -1,4 +1,5 @@
 import type { App } from './app.js';
+import { forgetAnswersJob } from './features/documents/forget-answers.job.js';
 import { purgeTrashJob } from './features/documents/purge-trash.job.js';
 import { settleBatchesJob } from './features/documents/settle-batches.job.js';
 import { removeExpiredAccessJob } from './features/users/remove-expired.job.js';
@@ -29,6 +30,7 @@ export const JOBS: readonly AnyJobDefinition<App>[] = [
   removeExpiredJobsJob,
   purgeTrashJob,
   settleBatchesJob,
+  forgetAnswersJob,
   removeExpiredAccessJob,
   deliverMail,
   sweepMail,
@@ -42,6 +44,7 @@ export const SCHEDULES: readonly Schedule<App>[] = [
   { job: removeExpiredJobsJob, cron: '17 * * * *' },
   { job: purgeTrashJob, cron: '41 * * * *' },
   { job: settleBatchesJob, cron: '* * * * *' },
+  { job: forgetAnswersJob, cron: '53 * * * *' },
   { job: removeExpiredAccessJob, cron: '29 * * * *' },
   { job: sweepMail, cron: '*/5 * * * *' },
   { job: sweepWebhooksJob, cron: '*/10 * * * * *' },
