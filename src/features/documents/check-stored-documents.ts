@@ -25,7 +25,7 @@ export async function checkStoredDocuments(app: App, collection: Collection, sto
   const shape = documentShape(collection);
   const unique = collection.mode === 'enforced' ? collection.fields.filter((field) => field.unique) : [];
   const seen = new Map(unique.map(({ name }) => [name, new Set<string>()]));
-  for await (const document of documentStore(app, collection).find(visibleDocuments())) {
+  for await (const document of documentStore(app, collection).find(visibleDocuments()).sort({ _id: 1 })) {
     stop.throwIfAborted();
     const { _id, ...fields } = presentDocument(document, false);
     const problems = new Problems();
