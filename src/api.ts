@@ -4,7 +4,7 @@ import { documentRoutes } from './features/documents/routes.js';
 import { schemaRoutes } from './features/documents/schema-routes.js';
 import { userRoutes } from './features/users/routes.js';
 import { healthRoutes } from './features/health/routes.js';
-import { mailRoutes } from './features/mail/routes.js';
+import { mailOperatorRoutes, mailRoutes } from './features/mail/routes.js';
 import { webhookRoutes } from './features/webhooks/routes.js';
 import { accessLog } from './http/access-log.js';
 import { allowOrigins } from './http/allow-origins.js';
@@ -18,6 +18,7 @@ export const ROUTES: readonly ((app: App) => RouteGroup)[] = [
   schemaRoutes,
   userRoutes,
   mailRoutes,
+  mailOperatorRoutes,
   webhookRoutes,
   healthRoutes,
 ];
