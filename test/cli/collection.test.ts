@@ -155,7 +155,7 @@ describe('bsvc collection edit', () => {
       code: 1,
       checked: 3,
       misfits: 1,
-      why: ['Validation failed: a is required'],
+      why: ['a is required'],
     });
     expect(await check('n:Date')).toMatchObject({ code: 1, misfits: 2 });
     expect(await check('a:String&')).toMatchObject({ code: 1, misfits: 1, why: [expect.stringContaining('unique')] });
