@@ -1,11 +1,16 @@
 import { type Core } from './commands/command.js';
+import { storageStats, type StorageStats } from './commands/administration.js';
 import { Cursors } from './commands/cursors.js';
+import { expireDocuments } from './commands/expire-documents.js';
 import { type DataDb } from './doors/in-process/contract.js';
 import { openDatabase } from './doors/in-process/database.js';
+import { listen, ListenError, type Listener } from './doors/wire/listen.js';
+import { backUp } from './storage/backup.js';
 import { type Durability, StorageError, type StorageErrorCode } from './storage/environment.js';
 import { resumeBuilds } from './storage/index-build.js';
 import { reclaimDropped } from './storage/reclaim.js';
 import { openStorage } from './storage/storage.js';
+import { verifyStorage } from './storage/verify.js';
 
 export type {
   DataAggregationCursor,
@@ -14,7 +19,8 @@ export type {
   DataDb,
   DataFindCursor,
 } from './doors/in-process/contract.js';
-export { type Durability, StorageError, type StorageErrorCode };
+export { type StorageStats } from './commands/administration.js';
+export { type Durability, ListenError, type Listener, StorageError, type StorageErrorCode };
 
 export interface EngineOptions {
   /** Made with mode 0700 when it does not exist; several processes may open it at once. */
@@ -25,22 +31,37 @@ export interface EngineOptions {
   maxBytes?: number;
   /** As the driver's option: fields whose value is `undefined` are left out instead of becoming null. */
   ignoreUndefined?: boolean;
+  /** Told of errors behind the wire door that are no fault of the client. */
+  onError?: (error: unknown) => void;
 }
 
 /** An opened data directory. */
 export interface Engine {
   db(name: string): DataDb;
+  /**
+   * Opens the wire door on `127.0.0.1:port` or `unix:/path/name.sock` for the official driver and its tools. Throws
+   * ListenError. It closes with the engine.
+   */
+  listen(address: string): Promise<Listener>;
+  /** Writes a consistent copy of the data file to `path` while work goes on; it opens like the original. */
+  backup(path: string): Promise<void>;
+  stats(): StorageStats;
+  /** Reads everything and tells what is wrong with it, in words; only meaningful while nobody writes. */
+  verify(): Promise<string[]>;
+  /** Deletes what TTL indexes say is over now, as happens every minute anyway; returns how many documents. */
+  expire(now?: Date): Promise<number>;
   close(): Promise<void>;
 }
 
-const HOUSEKEEPING_MS = 30_000;
+/** MongoDB's interval for TTL indexes. */
+const HOUSEKEEPING_MS = 60_000;
 
 /**
  * Opens or creates the embedded database in `dataDir`; throws StorageError when the directory cannot be written to or
  * the file in it is foreign, cut short, or newer than this version.
  */
 export function openEngine(options: EngineOptions): Engine {
-  const { dataDir, durability = 'full', maxBytes, ignoreUndefined = false } = options;
+  const { dataDir, durability = 'full', maxBytes, ignoreUndefined = false, onError = () => undefined } = options;
   const storage = openStorage(dataDir, durability, maxBytes);
   const core: Core = { storage, cursors: new Cursors(), startedAt: Date.now() };
   let housekeeping = keepHouse(core);
@@ -48,10 +69,21 @@ export function openEngine(options: EngineOptions): Engine {
     housekeeping = keepHouse(core);
   }, HOUSEKEEPING_MS);
   timer.unref();
+  const listeners: Listener[] = [];
   return {
+    async listen(address) {
+      const listener = await listen(core, address, onError);
+      listeners.push(listener);
+      return listener;
+    },
+    backup: (path) => backUp(storage.environment, path),
+    stats: () => storageStats(storage),
+    verify: () => verifyStorage(storage),
+    expire: (now = new Date()) => expireDocuments(storage, now),
     db: (name) => openDatabase(core, name, { ignoreUndefined }),
     async close() {
       clearInterval(timer);
+      await Promise.all(listeners.map((listener) => listener.close()));
       core.cursors.closeAll();
       storage.queue.close();
       await housekeeping;
@@ -66,6 +98,7 @@ async function keepHouse({ storage, cursors }: Core): Promise<void> {
     cursors.closeIdle();
     await resumeBuilds(storage);
     await reclaimDropped(storage);
+    await expireDocuments(storage, new Date());
   } catch {
     // Closed in between, or no space at the moment: the next round tries again.
   }

@@ -5,7 +5,7 @@ export const MAX_BSON_BYTES = 16 * 1024 * 1024;
 export const MAX_MESSAGE_BYTES = 48_000_000;
 /** MongoDB 7.0's: what drivers take as the set of features they may use. */
 const MAX_WIRE_VERSION = 21;
-const VERSION = '7.0.0';
+export const VERSION = '7.0.0';
 
 function hello(): Doc {
   return {

@@ -1,9 +1,12 @@
 import { type Doc } from '../codec/document.js';
 import { EngineError } from '../errors.js';
+import { collMod, collStats, dbStats, serverStatus } from './administration.js';
 import { create, drop, dropDatabase, listCollections, listDatabases, renameCollection } from './collections.js';
 import { type Call, checkFields, type Command } from './command.js';
 import { count } from './count.js';
 import { deleteCommand } from './delete.js';
+import { distinct } from './distinct.js';
+import { explain } from './explain.js';
 import { find } from './find.js';
 import { findAndModify } from './find-and-modify.js';
 import { getMore, killCursors } from './get-more.js';
@@ -16,16 +19,23 @@ import { update } from './update.js';
 export const COMMANDS: Readonly<Record<string, Command>> = {
   buildInfo,
   buildinfo: buildInfo,
+  collMod,
+  collStats,
+  collstats: collStats,
   connectionStatus,
   count,
   create,
   createIndexes,
+  dbStats,
+  dbstats: dbStats,
   delete: deleteCommand,
   deleteIndexes: dropIndexes,
+  distinct,
   drop,
   dropDatabase,
   dropIndexes,
   endSessions,
+  explain,
   find,
   findAndModify,
   findandmodify: findAndModify,
@@ -40,6 +50,7 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
   listIndexes,
   ping,
   renameCollection,
+  serverStatus,
   update,
 };
 

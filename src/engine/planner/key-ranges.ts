@@ -28,6 +28,7 @@ const AFTER = Uint8Array.of(0xff);
 /** So many ranges at most are made from the combinations of `$in` lists; further fields are then left to the filter. */
 const MAX_RANGES = 1000;
 
+const NUMBERS = comparableKind(0)!;
 const writer = new KeyWriter();
 
 export function indexSpace(index: IndexEntry): KeySpace {
@@ -83,56 +84,50 @@ function rangeWithin(
   { bounds, oneSided }: { bounds: FieldBounds; oneSided: boolean },
 ): KeyRange & { widened: boolean } {
   const { descending } = space.fields[depth]!;
-  const lower = bounds.lower;
+  const { lower } = bounds;
   const upper = oneSided && lower !== null ? null : bounds.upper;
-  const low = lower === null ? null : edge(space, prefix, lower.value, descending);
-  const high = upper === null ? null : edge(space, prefix, upper.value, descending);
-  const [first, after] = comparableKind((lower ?? upper)!.value)!;
+  const sample = (lower ?? upper)!.value;
+  const [first, after] = comparableKind(sample)!;
   // Without a lower bound numbers begin at -Infinity, which leaves NaN out.
-  const least = typeof lowestOf((lower ?? upper)!.value) === 'number' ? -Infinity : undefined;
-  const widened = (low?.cut ?? false) || (high?.cut ?? false);
-  if (!descending) {
-    const begin =
-      low === null
-        ? least === undefined
-          ? Buffer.concat([prefix, Uint8Array.of(first)])
-          : edge(space, prefix, least, false).bytes
-        : lower!.inclusive || low.cut
-          ? low.bytes
-          : Buffer.concat([low.bytes, AFTER]);
-    const end =
-      high === null
-        ? Buffer.concat([prefix, Uint8Array.of(after)])
-        : upper!.inclusive || high.cut
-          ? Buffer.concat([high.bytes, AFTER])
-          : high.bytes;
-    return { start: begin, end, widened };
-  }
-  const begin =
-    high === null
-      ? Buffer.concat([prefix, Uint8Array.of(0xff - (after - 1))])
-      : upper!.inclusive || high.cut
-        ? high.bytes
-        : Buffer.concat([high.bytes, AFTER]);
-  const end =
-    low === null
-      ? least === undefined
-        ? Buffer.concat([prefix, Uint8Array.of(0xff - first + 1)])
-        : Buffer.concat([edge(space, prefix, least, true).bytes, AFTER])
-      : lower!.inclusive || low.cut
-        ? Buffer.concat([low.bytes, AFTER])
-        : low.bytes;
-  return { start: begin, end, widened };
+  const least = first === NUMBERS[0] ? { value: -Infinity, inclusive: true } : null;
+  const low = edge(space, prefix, lower ?? least, descending);
+  const high = edge(space, prefix, upper, descending);
+  const widened = low?.cut === true || high?.cut === true;
+  const kindStart = Buffer.concat([prefix, Uint8Array.of(descending ? 0xff - (after - 1) : first)]);
+  const kindEnd = Buffer.concat([prefix, Uint8Array.of(descending ? 0xff - first + 1 : after)]);
+  const [start, end] = descending ? [high, low] : [low, high];
+  return {
+    start: start === null ? kindStart : start.inclusive ? start.bytes : successor(start.bytes),
+    end: end === null ? kindEnd : end.inclusive ? successor(end.bytes) : end.bytes,
+    widened,
+  };
 }
 
-/** -Infinity for values that compare with numbers, undefined for all others. */
-function lowestOf(value: unknown): number | undefined {
-  return comparableKind(value)![0] === comparableKind(0)![0] ? -Infinity : undefined;
+interface Edge {
+  bytes: Buffer;
+  /** Keys that begin with `bytes` belong to the range; always so when the value was cut. */
+  inclusive: boolean;
+  cut: boolean;
 }
 
-function edge(space: KeySpace, prefix: Buffer, value: unknown, descending: boolean): { bytes: Buffer; cut: boolean } {
-  writer.restart().raw(prefix).bound(value, descending, space.limit);
-  return { bytes: writer.take(), cut: writer.cut };
+function edge(
+  space: KeySpace,
+  prefix: Buffer,
+  bound: { value: unknown; inclusive: boolean } | null,
+  descending: boolean,
+): Edge | null {
+  if (bound === null) return null;
+  writer.restart().raw(prefix).bound(bound.value, descending, space.limit);
+  return { bytes: writer.take(), inclusive: bound.inclusive || writer.cut, cut: writer.cut };
+}
+
+/** The first key behind all that begin with `bytes`. */
+function successor(bytes: Buffer): Buffer {
+  let last = bytes.length - 1;
+  while (bytes[last] === 0xff) last--;
+  const next = Buffer.from(bytes.subarray(0, last + 1));
+  next[last] = next[last]! + 1;
+  return next;
 }
 
 /** True when the combinations of the lists, with one more of `length` values, stay within what is worth separate ranges. */

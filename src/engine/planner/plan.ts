@@ -63,7 +63,7 @@ export function choosePlan(collection: CollectionEntry, query: PlanQuery, probe:
     if (!isUsable(index, bounds, query)) continue;
     const plan = indexPlan(index, bounds, query);
     if (plan.single) return plan;
-    if (isBounded(plan) || plan.sorted) plans.push(plan);
+    if (isBounded(plan) || (plan.sorted && query.sort.length > 0)) plans.push(plan);
   }
   if (isBounded(scan) || (scan.sorted && query.sort.length > 0)) plans.push(scan);
   if (plans.length === 0) return scan;

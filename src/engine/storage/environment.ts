@@ -190,6 +190,10 @@ export function translateStorageError(error: unknown, path: string): unknown {
   if (/ENOSPC|No space left|MDB_MAP_FULL|EFBIG|File too large|EDQUOT|quota/i.test(text)) {
     return new StorageError('NO_SPACE', `No space left for ${path}; writes go on when there is space again.`, error);
   }
+  // A write that the file system cut short is reported as an input/output error.
+  if (/Input\/output error/i.test(text)) {
+    return new StorageError('NO_SPACE', `${path} could not be written: no space left, or its disk fails.`, error);
+  }
   if (/EACCES|EROFS|EPERM|Permission denied|Read-only file system|not permitted/i.test(text)) {
     return new StorageError('NOT_WRITABLE', `The data file ${path} cannot be written to.`, error);
   }

@@ -75,17 +75,17 @@ export class InProcessCollection {
     });
   }
 
-  updateOne(filter: object, update: object, options?: Options): Promise<unknown> {
+  async updateOne(filter: object, update: object, options?: Options): Promise<unknown> {
     requireOperators(update);
     return this.runUpdate(filter, update, false, options);
   }
 
-  updateMany(filter: object, update: object, options?: Options): Promise<unknown> {
+  async updateMany(filter: object, update: object, options?: Options): Promise<unknown> {
     requireOperators(update);
     return this.runUpdate(filter, update, true, options);
   }
 
-  replaceOne(filter: object, replacement: object, options?: Options): Promise<unknown> {
+  async replaceOne(filter: object, replacement: object, options?: Options): Promise<unknown> {
     refuseOperators(replacement);
     return this.runUpdate(filter, replacement, false, options);
   }
@@ -98,12 +98,12 @@ export class InProcessCollection {
     return this.runDelete(filter, 0, options);
   }
 
-  findOneAndUpdate(filter: object, update: object, options?: Options): Promise<unknown> {
+  async findOneAndUpdate(filter: object, update: object, options?: Options): Promise<unknown> {
     requireOperators(update);
     return this.runFindAndModify(filter, { update: this.session.read(update) }, options);
   }
 
-  findOneAndReplace(filter: object, replacement: object, options?: Options): Promise<unknown> {
+  async findOneAndReplace(filter: object, replacement: object, options?: Options): Promise<unknown> {
     refuseOperators(replacement);
     return this.runFindAndModify(filter, { update: this.session.read(replacement) }, options);
   }

@@ -1,0 +1,170 @@
+import { statSync } from 'node:fs';
+import { type Doc } from '../codec/document.js';
+import { EngineError } from '../errors.js';
+import { equalValues } from '../query/value.js';
+import { type Storage } from '../storage/storage.js';
+import { type CollectionEntry, type IndexDefinition } from '../storage/index-definition.js';
+import { type Command, plainNumber, readDoc, readFlag, requireNamespace } from './command.js';
+import { VERSION } from './handshake.js';
+
+/** Changes the expiry or the visibility of one index; other changes are refused. */
+export const collMod: Command = {
+  fields: ['index'],
+  async run(call, body) {
+    const ns = requireNamespace(call, body['collMod']);
+    const change = readDoc(body, 'index');
+    for (const field of Object.keys(change)) {
+      if (!['name', 'keyPattern', 'expireAfterSeconds', 'hidden'].includes(field)) {
+        throw new EngineError(72, `collMod cannot change '${field}' of an index in this engine`);
+      }
+    }
+    const { storage } = call.core;
+    return storage.queue.write(() => {
+      const collection = storage.catalog.find(ns);
+      if (collection === null) throw new EngineError(26, `ns does not exist: ${ns}`);
+      if (Object.keys(change).length === 0) return {};
+      const index = requireIndex(collection, change);
+      const reply: Doc = {};
+      const next: Partial<IndexDefinition> = {};
+      if (change['expireAfterSeconds'] !== undefined) {
+        const seconds = plainNumber(change['expireAfterSeconds']);
+        if (seconds === undefined || seconds < 0) throw new EngineError(72, 'expireAfterSeconds must not be negative');
+        if (Object.keys(index.key).length > 1)
+          throw new EngineError(72, 'only a single-field index can expire documents');
+        if (index.expireAfterSeconds !== undefined) reply['expireAfterSeconds_old'] = index.expireAfterSeconds;
+        reply['expireAfterSeconds_new'] = next.expireAfterSeconds = Math.trunc(seconds);
+      }
+      if (change['hidden'] !== undefined) {
+        reply['hidden_old'] = index.hidden;
+        reply['hidden_new'] = next.hidden = readFlag(change, 'hidden');
+      }
+      storage.catalog.changeIndex(collection, index.id, next);
+      return reply;
+    });
+  },
+};
+
+function requireIndex(collection: CollectionEntry, change: Doc): IndexDefinition {
+  const index = collection.definition.indexes.find(
+    (candidate) =>
+      candidate.name === change['name'] ||
+      (change['keyPattern'] !== undefined && equalValues(candidate.key, change['keyPattern'])),
+  );
+  if (index === undefined) throw new EngineError(27, `cannot find index for ns ${collection.ns}`);
+  return index;
+}
+
+export const collStats: Command = {
+  fields: ['scale'],
+  run(call, body) {
+    const ns = requireNamespace(call, body['collStats'] ?? body['collstats']);
+    const { storage } = call.core;
+    storage.refresh();
+    const collection = storage.catalog.find(ns);
+    const { documents, bytes } = collection === null ? { documents: 0, bytes: 0 } : storage.catalog.size(collection.id);
+    return {
+      ns,
+      count: documents,
+      size: bytes,
+      avgObjSize: documents === 0 ? 0 : Math.round(bytes / documents),
+      storageSize: bytes,
+      nindexes: collection === null ? 0 : collection.indexes.length + 1,
+      capped: false,
+    };
+  },
+};
+
+export const dbStats: Command = {
+  fields: ['scale', 'freeStorage'],
+  run(call) {
+    const { storage } = call.core;
+    storage.refresh();
+    const collections = storage.catalog.list(`${call.db}.`);
+    const sizes = collections.map((collection) => storage.catalog.size(collection.id));
+    const objects = sizes.reduce((sum, size) => sum + size.documents, 0);
+    const dataSize = sizes.reduce((sum, size) => sum + size.bytes, 0);
+    return {
+      db: call.db,
+      collections: collections.length,
+      views: 0,
+      objects,
+      avgObjSize: objects === 0 ? 0 : dataSize / objects,
+      dataSize,
+      storageSize: dataSize,
+      indexes: collections.reduce((sum, collection) => sum + collection.indexes.length + 1, 0),
+    };
+  },
+};
+
+export const serverStatus: Command = {
+  fields: [
+    'repl',
+    'metrics',
+    'locks',
+    'network',
+    'opcounters',
+    'mirroredReads',
+    'latchAnalysis',
+    'wiredTiger',
+    'recordStats',
+  ],
+  run(call) {
+    const { storage, cursors, startedAt } = call.core;
+    const uptimeMillis = Date.now() - startedAt;
+    return {
+      host: 'localhost',
+      version: VERSION,
+      process: 'bsvc',
+      pid: process.pid,
+      uptime: uptimeMillis / 1000,
+      uptimeMillis,
+      localTime: new Date(),
+      storageEngine: { name: 'lmdb', persistent: true, supportsCommittedReads: true },
+      metrics: { cursor: { open: { total: cursors.count } } },
+      mem: { resident: Math.round(process.memoryUsage.rss() / 2 ** 20), supported: true },
+      storage: storageStats(storage),
+    };
+  },
+};
+
+/** How large the data file is and how much of it is in use. */
+export interface StorageStats {
+  fileBytes: number;
+  /** Pages that hold nothing and will be used again. */
+  freeBytes: number;
+  collections: number;
+  documents: number;
+  documentBytes: number;
+}
+
+export function storageStats(storage: Storage): StorageStats {
+  storage.refresh();
+  const collections = storage.catalog.list('');
+  const sizes = collections.map((collection) => storage.catalog.size(collection.id));
+  const stats = storage.environment.store.getStats() as PageStats & {
+    pageSize: number;
+    lastPageNumber: number;
+    free: PageStats;
+  };
+  const usedPages = META_PAGES + countPages(stats) + countPages(stats.free);
+  return {
+    fileBytes: statSync(storage.environment.path).size,
+    freeBytes: Math.max(0, stats.lastPageNumber + 1 - usedPages) * stats.pageSize,
+    collections: collections.length,
+    documents: sizes.reduce((sum, size) => sum + size.documents, 0),
+    documentBytes: sizes.reduce((sum, size) => sum + size.bytes, 0),
+  };
+}
+
+/** What LMDB tells about the pages of one tree. */
+interface PageStats {
+  treeBranchPageCount: number;
+  treeLeafPageCount: number;
+  overflowPages: number;
+}
+
+const META_PAGES = 2;
+
+function countPages({ treeBranchPageCount, treeLeafPageCount, overflowPages }: PageStats): number {
+  return treeBranchPageCount + treeLeafPageCount + overflowPages;
+}

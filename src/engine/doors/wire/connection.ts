@@ -1,0 +1,79 @@
+import { once } from 'node:events';
+import { type Socket } from 'node:net';
+import { BsonFormatError } from '../../codec/decode.js';
+import { BsonValueError } from '../../codec/encode.js';
+import { type Doc } from '../../codec/document.js';
+import { type Core } from '../../commands/command.js';
+import { MAX_MESSAGE_BYTES } from '../../commands/handshake.js';
+import { runCommand } from '../../commands/index.js';
+import { EngineError } from '../../errors.js';
+import { StorageError } from '../../storage/environment.js';
+import { encodeReply, Framing, isLegacy, type Message, readRequest } from './messages.js';
+
+/** Called with errors that are no fault of the client. */
+export type ReportError = (error: unknown) => void;
+
+/** Answers the commands of one client, one after the other, until it goes. */
+export async function serveConnection(core: Core, socket: Socket, report: ReportError): Promise<void> {
+  const gone = new AbortController();
+  socket.on('error', () => undefined);
+  socket.on('close', () => {
+    gone.abort();
+  });
+  socket.setNoDelay(true);
+  const framing = new Framing(MAX_MESSAGE_BYTES);
+  try {
+    for await (const chunk of socket as AsyncIterable<Buffer>) {
+      for (const message of framing.add(chunk)) await answer(core, socket, message, gone.signal, report);
+    }
+  } catch {
+    // Bytes that are no messages, or a connection that broke: there is nobody to tell.
+  } finally {
+    socket.destroy();
+  }
+}
+
+async function answer(
+  core: Core,
+  socket: Socket,
+  message: Message,
+  signal: AbortSignal,
+  report: ReportError,
+): Promise<void> {
+  let legacy = isLegacy(message.opCode);
+  let reply: Doc;
+  try {
+    const request = readRequest(message);
+    ({ legacy } = request);
+    reply = { ...(await runCommand({ core, db: request.db, signal }, request.body)), ok: 1 };
+    if (!request.wantsReply) return;
+  } catch (error) {
+    reply = presentError(error, report);
+  }
+  let parts: Buffer[];
+  try {
+    parts = encodeReply(message.requestId, reply, legacy);
+  } catch (error) {
+    parts = encodeReply(message.requestId, presentError(error, report), legacy);
+  }
+  if (signal.aborted) return;
+  socket.cork();
+  let flushed = true;
+  for (const part of parts) flushed = socket.write(part);
+  socket.uncork();
+  if (!flushed) await once(socket, 'drain', { signal });
+}
+
+function presentError(error: unknown, report: ReportError): Doc {
+  if (error instanceof EngineError) {
+    const { code, codeName, message, extra } = error;
+    return { ok: 0, errmsg: message, code, codeName, ...extra };
+  }
+  if (error instanceof BsonFormatError) return { ok: 0, errmsg: error.message, code: 22, codeName: 'InvalidBSON' };
+  if (error instanceof BsonValueError) return { ok: 0, errmsg: error.message, code: 2, codeName: 'BadValue' };
+  report(error);
+  if (error instanceof StorageError && error.code === 'NO_SPACE') {
+    return { ok: 0, errmsg: error.message, code: 14031, codeName: 'OutOfDiskSpace' };
+  }
+  return { ok: 0, errmsg: 'internal error', code: 1, codeName: 'InternalError' };
+}

@@ -1,0 +1,103 @@
+import { chmodSync, mkdirSync, unlinkSync } from 'node:fs';
+import { connect, createServer, isIP, type AddressInfo, type Server, type Socket } from 'node:net';
+import { dirname } from 'node:path';
+import { type Core } from '../../commands/command.js';
+import { type ReportError, serveConnection } from './connection.js';
+
+/** An open wire door. */
+export interface Listener {
+  /** What to connect to: `mongodb://127.0.0.1:port` or `mongodb://%2Fpath.sock`. */
+  readonly uri: string;
+  close(): Promise<void>;
+}
+
+/** The address cannot be listened on; the message says why. */
+export class ListenError extends Error {}
+
+/** Longer paths of unix sockets are silently cut by the system. */
+const MAX_SOCKET_PATH_BYTES = 107;
+const MAX_CONNECTIONS = 1000;
+
+/**
+ * Opens the wire door on `127.0.0.1:port` (any loopback address) or `unix:/path/name.sock`. There is no authentication:
+ * other addresses are refused, and the socket is readable by its owner only.
+ */
+export async function listen(core: Core, address: string, report: ReportError): Promise<Listener> {
+  const sockets = new Set<Socket>();
+  const served = new Set<Promise<void>>();
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    const done = serveConnection(core, socket, report).finally(() => {
+      sockets.delete(socket);
+      served.delete(done);
+    });
+    served.add(done);
+  });
+  server.maxConnections = MAX_CONNECTIONS;
+  const uri = address.startsWith('unix:')
+    ? await listenOnPath(server, address.slice('unix:'.length))
+    : await listenOnPort(server, address);
+  return {
+    uri,
+    async close() {
+      const closed = new Promise((resolve) => server.close(resolve));
+      for (const socket of sockets) socket.destroy();
+      await Promise.all(served);
+      await closed;
+    },
+  };
+}
+
+async function listenOnPort(server: Server, address: string): Promise<string> {
+  const colon = address.lastIndexOf(':');
+  const host = address.slice(0, colon).replace(/^\[|\]$/g, '');
+  const port = Number(address.slice(colon + 1));
+  if (colon < 1 || !Number.isInteger(port) || port < 0 || port > 65535) {
+    throw new ListenError(`'${address}' is no address: write 127.0.0.1:27027 or unix:/path/name.sock`);
+  }
+  const isLoopback = host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
+  if (!isLoopback)
+    throw new ListenError(`the wire door has no authentication and listens on loopback only, not on ${host}`);
+  await started(server, () => server.listen(port, host));
+  const bound = server.address() as AddressInfo;
+  return `mongodb://${bound.family === 'IPv6' ? `[${bound.address}]` : bound.address}:${bound.port}`;
+}
+
+async function listenOnPath(server: Server, path: string): Promise<string> {
+  if (!path.startsWith('/') || !path.endsWith('.sock')) {
+    throw new ListenError(`the path of a unix socket must be absolute and end in .sock: ${path}`);
+  }
+  if (Buffer.byteLength(path) > MAX_SOCKET_PATH_BYTES) {
+    throw new ListenError(`the path of a unix socket may have ${MAX_SOCKET_PATH_BYTES} bytes at most: ${path}`);
+  }
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  await removeStale(path);
+  await started(server, () => server.listen(path));
+  chmodSync(path, 0o600);
+  return `mongodb://${encodeURIComponent(path)}`;
+}
+
+function started(server: Server, begin: () => void): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', (error) => {
+      reject(new ListenError(error.message, { cause: error }));
+    });
+    server.once('listening', resolve);
+    begin();
+  });
+}
+
+/** A killed process leaves its socket file behind; one that somebody answers on is left alone. */
+async function removeStale(path: string): Promise<void> {
+  const code = await new Promise<string | undefined>((resolve) => {
+    const probe = connect(path);
+    probe.once('connect', () => {
+      probe.destroy();
+      resolve(undefined);
+    });
+    probe.once('error', (error: NodeJS.ErrnoException) => {
+      resolve(error.code);
+    });
+  });
+  if (code === 'ECONNREFUSED') unlinkSync(path);
+}

@@ -1,0 +1,73 @@
+import { type Doc } from '../codec/document.js';
+import { type Plan } from './plan.js';
+
+/** A plan as MongoDB's `explain` shows it, outermost stage first. */
+export function presentPlan(plan: Plan, { sort, limit, skip }: { sort: Doc; limit: number; skip: number }): Doc {
+  let stage = accessStage(plan);
+  if (Object.keys(sort).length > 0 && !plan.sorted) {
+    stage = {
+      stage: 'SORT',
+      sortPattern: sort,
+      ...(limit > 0 ? { limitAmount: limit + skip } : {}),
+      inputStage: stage,
+    };
+  }
+  if (skip > 0) stage = { stage: 'SKIP', skipAmount: skip, inputStage: stage };
+  return limit > 0 ? { stage: 'LIMIT', limitAmount: limit, inputStage: stage } : stage;
+}
+
+function accessStage(plan: Plan): Doc {
+  const direction = plan.reverse ? 'backward' : 'forward';
+  const { index, bounds } = plan;
+  if (index === null) {
+    if (plan.single) return { stage: 'IDHACK' };
+    if (bounds.points.length === 0 && bounds.range === null) return { stage: 'COLLSCAN', direction };
+  }
+  const keyPattern = index === null ? { _id: 1 } : index.definition.key;
+  const scan: Doc = {
+    stage: 'IXSCAN',
+    keyPattern,
+    indexName: index === null ? '_id_' : index.definition.name,
+    isMultiKey: index !== null && index.definition.multikey !== 0,
+    isUnique: index === null || index.definition.unique,
+    isSparse: index?.definition.sparse === true,
+    isPartial: index?.definition.partialFilterExpression !== undefined,
+    direction,
+    indexBounds: presentBounds(plan, Object.keys(keyPattern)),
+  };
+  return { stage: 'FETCH', inputStage: scan };
+}
+
+/** A covered count reads no documents. */
+export function presentCountPlan(plan: Plan): Doc {
+  const stage = accessStage(plan);
+  if (!plan.exact || stage['stage'] !== 'FETCH') return { stage: 'COUNT', inputStage: stage };
+  return { stage: 'COUNT', inputStage: { ...(stage['inputStage'] as Doc), stage: 'COUNT_SCAN' } };
+}
+
+function presentBounds({ bounds }: Plan, paths: readonly string[]): Doc {
+  const shown: Doc = {};
+  for (const [n, path] of paths.entries()) {
+    const points = bounds.points[n];
+    if (points !== undefined) {
+      shown[path] = points.map((value) => `[${show(value)}, ${show(value)}]`);
+    } else if (n === bounds.points.length && bounds.range !== null) {
+      const { lower, upper } = bounds.range.bounds;
+      const top = bounds.range.oneSided && lower !== null ? null : upper;
+      shown[path] = [
+        `${lower?.inclusive === true ? '[' : '('}${lower === null ? '-inf' : show(lower.value)}, ` +
+          `${top === null ? 'inf' : show(top.value)}${top?.inclusive === true ? ']' : ')'}`,
+      ];
+    } else {
+      shown[path] = ['[MinKey, MaxKey]'];
+    }
+  }
+  return shown;
+}
+
+function show(value: unknown): string {
+  if (typeof value === 'string') return JSON.stringify(value);
+  if (value instanceof Date) return `new Date(${value.getTime()})`;
+  if (value !== null && typeof value === 'object' && !('_bsontype' in value)) return JSON.stringify(value);
+  return String(value);
+}
