@@ -2,10 +2,11 @@ import Koa from 'koa';
 import type { App } from './app.js';
 import { documentRoutes } from './features/documents/routes.js';
 import { schemaRoutes } from './features/documents/schema-routes.js';
+import { localFileRoutes } from './features/files/local-routes.js';
+import { fileRoutes } from './features/files/routes.js';
 import { userRoutes } from './features/users/routes.js';
 import { healthRoutes } from './features/health/routes.js';
-import { mailOperatorRoutes, mailRoutes } from './features/mail/routes.js';
-import { webhookRoutes } from './features/webhooks/routes.js';
+import { mailRoutes } from './features/mail/routes.js';
 import { accessLog } from './http/access-log.js';
 import { allowOrigins } from './http/allow-origins.js';
 import { requestId } from './http/request-id.js';
@@ -18,8 +19,8 @@ export const ROUTES: readonly ((app: App) => RouteGroup)[] = [
   schemaRoutes,
   userRoutes,
   mailRoutes,
-  mailOperatorRoutes,
-  webhookRoutes,
+  fileRoutes,
+  localFileRoutes,
   healthRoutes,
 ];
 

@@ -6,6 +6,7 @@ export type ErrorKind =
   | 'methodNotAllowed'
   | 'conflict'
   | 'tooLarge'
+  | 'unsatisfiable'
   | 'unprocessable'
   | 'locked'
   | 'overLimit'
@@ -66,6 +67,8 @@ export const methodNotAllowed = make('methodNotAllowed');
 export const conflict = make('conflict');
 /** 413 */
 export const tooLarge = make('tooLarge');
+/** 416, with `Content-Range` among the headers */
+export const unsatisfiable = make('unsatisfiable');
 /** 422 */
 export const unprocessable = make('unprocessable');
 /** 423 */

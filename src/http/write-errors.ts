@@ -11,6 +11,7 @@ const STATUS: Record<ErrorKind, number> = {
   methodNotAllowed: 405,
   conflict: 409,
   tooLarge: 413,
+  unsatisfiable: 416,
   unprocessable: 422,
   locked: 423,
   overLimit: 429,

@@ -1,3 +1,4 @@
+import type { StorageUsage } from '../../../src/features/files/measure-storage.js';
 import { measureUsage } from '../../../src/features/operators/measure-usage.js';
 import { requireProject } from '../../../src/features/projects/project-store.js';
 import { projectArgument } from '../../choose-project.js';
@@ -18,6 +19,7 @@ export default defineCommand({
             ['collection', 'documents', 'in trash'],
             usage.collections.map(({ name, documents, trashed }) => [name, documents, trashed]),
           ),
+          presentStorage(usage.storage),
           await view.table(
             ['limit', `plan ${usage.plan} grants`],
             Object.entries(usage.limits).map(([name, limit]) => [name, limit ?? 'unlimited']),
@@ -26,3 +28,8 @@ export default defineCommand({
     };
   },
 });
+
+function presentStorage({ files, bytes, limit, provider }: StorageUsage): string {
+  const place = provider === 'external' ? ' (new files go to the project’s own bucket)' : '';
+  return `${files} files, ${bytes} of ${limit ?? 'unlimited'} bytes used${place}`;
+}

@@ -3,10 +3,7 @@ import type { App } from '../../app.js';
 import { conflict, tooLarge, type AppError } from '../../errors.js';
 import { isDuplicateKey, type Store } from '../../platform/database.js';
 import { documentsName, type Collection } from '../collections/collection.js';
-import { PENDING, REMOVED } from '../collections/document-indexes.js';
-import { noteEvent, relayLater, relayStoredLater } from '../webhooks/note-event.js';
-import { outboxOperators, withOutbox } from '../webhooks/outbox-field.js';
-import type { Action } from '../webhooks/webhook-event.js';
+import { PENDING } from '../collections/document-indexes.js';
 import type { StoredDocument } from './document.js';
 
 type Filter = Record<string, unknown>;
@@ -18,33 +15,20 @@ export function documentStore(app: Database, collection: Collection): Store<Stor
 }
 
 /** Stores a new document; 409 DUPLICATE_VALUE when a unique value is taken. */
-export async function insertDocumentRecord(app: App, collection: Collection, document: StoredDocument): Promise<void> {
-  const stored = withOutbox(document, await noteEvent(app, collection, 'insert'));
+export async function insertDocumentRecord(
+  app: Database,
+  collection: Collection,
+  document: StoredDocument,
+): Promise<void> {
   try {
-    await documentStore(app, collection).insertOne(stored);
+    await documentStore(app, collection).insertOne(document);
   } catch (error) {
     throw translate(error);
   }
-  relayLater(app, collection, [stored]);
 }
 
 /** Stores those documents that can be stored, each for itself; answers for the others, by position, why not. */
 export async function insertEachRecord(
-  app: App,
-  collection: Collection,
-  documents: readonly StoredDocument[],
-): Promise<Map<number, string>> {
-  const stored = await withInsertEvents(app, collection, documents);
-  const refused = await insertEach(app, collection, stored);
-  relayLater(
-    app,
-    collection,
-    stored.filter((_, at) => !refused.has(at)),
-  );
-  return refused;
-}
-
-async function insertEach(
   app: Database,
   collection: Collection,
   documents: readonly StoredDocument[],
@@ -57,16 +41,6 @@ async function insertEach(
     if (!isDuplicateKey(error) || refusals === undefined) throw error;
     return new Map([refusals].flat().map((refusal) => [refusal.index, explainRefusal(refusal)]));
   }
-}
-
-async function withInsertEvents(
-  app: App,
-  collection: Collection,
-  documents: readonly StoredDocument[],
-): Promise<StoredDocument[]> {
-  const stored: StoredDocument[] = [];
-  for (const document of documents) stored.push(withOutbox(document, await noteEvent(app, collection, 'insert')));
-  return stored;
 }
 
 interface WriteRefusal {
@@ -83,14 +57,13 @@ function explainRefusal({ code, errmsg = '' }: WriteRefusal): string {
 
 /** Stores documents that nobody can see yet; their unique values are taken from now on. On 409 some of them may be there: remove them by id. */
 export async function insertPendingRecords(
-  app: App,
+  app: Database,
   collection: Collection,
   documents: readonly StoredDocument[],
 ): Promise<void> {
-  const stored = await withInsertEvents(app, collection, documents);
   try {
     await documentStore(app, collection).insertMany(
-      stored.map((document) => ({ ...document, isDeleted: PENDING })),
+      documents.map((document) => ({ ...document, isDeleted: PENDING })),
       { ordered: true },
     );
   } catch (error) {
@@ -99,12 +72,15 @@ export async function insertPendingRecords(
 }
 
 /** Makes pending documents active. Harmless to repeat. */
-export async function publishPendingRecords(app: App, collection: Collection, ids: readonly ObjectId[]): Promise<void> {
+export async function publishPendingRecords(
+  app: Database,
+  collection: Collection,
+  ids: readonly ObjectId[],
+): Promise<void> {
   await documentStore(app, collection).updateMany(
     { _id: { $in: [...ids] }, isDeleted: PENDING },
     { $set: { isDeleted: false } },
   );
-  if (await noteEvent(app, collection, 'insert')) relayStoredLater(app, collection, ids);
 }
 
 /** Removes those of the documents that are still pending. */
@@ -121,43 +97,32 @@ export async function removePendingRecords(
  * 409 DUPLICATE_VALUE when a unique value is taken; PathBlocked when a dotted path leads through something that is not an object.
  */
 export async function changeDocumentRecord(
-  app: App,
+  app: Database,
   collection: Collection,
   filter: Filter,
-  change: { action: Action; set: Record<string, unknown>; unset?: readonly string[] },
+  change: { set: Record<string, unknown>; unset?: readonly string[] },
 ): Promise<StoredDocument | null> {
-  const { action, set, unset = [] } = change;
+  const { set, unset = [] } = change;
   const update = {
-    ...outboxOperators(await noteEvent(app, collection, action)),
     $set: set,
     ...(unset.length > 0 && { $unset: Object.fromEntries(unset.map((path) => [path, '' as const])) }),
   };
   try {
-    const changed = (await documentStore(app, collection).findOneAndUpdate(filter, update as never, {
+    return (await documentStore(app, collection).findOneAndUpdate(filter, update, {
       returnDocument: 'after',
     })) as StoredDocument | null;
-    if (changed) relayLater(app, collection, [changed]);
-    return changed;
   } catch (error) {
     throw translate(error);
   }
 }
 
-/** Removes the one document that matches for good and answers it; null when none matches. With an event to tell it leaves an invisible rest until that is relayed. */
+/** Removes the one document that matches for good and answers it; null when none matches. */
 export async function removeDocumentRecord(
-  app: App,
+  app: Database,
   collection: Collection,
   filter: Filter,
 ): Promise<StoredDocument | null> {
-  const entry = await noteEvent(app, collection, 'delete');
-  if (!entry) return (await documentStore(app, collection).findOneAndDelete(filter)) as StoredDocument | null;
-  const removed = (await documentStore(app, collection).findOneAndUpdate(
-    filter,
-    { ...outboxOperators(entry), $set: { isDeleted: REMOVED, deletedAt: entry.at, updatedAt: entry.at } } as never,
-    { returnDocument: 'after' },
-  )) as StoredDocument | null;
-  if (removed) relayLater(app, collection, [removed]);
-  return removed;
+  return (await documentStore(app, collection).findOneAndDelete(filter)) as StoredDocument | null;
 }
 
 /** Removes at most `limit` of the documents that were trashed until `until`, and tells how many. One that is recovered meanwhile stays. */

@@ -2,6 +2,7 @@ import type { App } from '../../app.js';
 import { documentsName } from '../collections/collection.js';
 import { listCollections } from '../collections/list-collections.js';
 import { visibleDocuments } from '../documents/document.js';
+import { measureStorage, type StorageUsage } from '../files/measure-storage.js';
 import { findLimit, LIMIT_NAMES, type LimitName } from '../plans/plan-limits.js';
 import type { Project } from '../projects/project.js';
 
@@ -11,6 +12,7 @@ export interface Usage {
   limits: Record<LimitName, number | null>;
   documents: number;
   collections: { name: string; documents: number; trashed: number }[];
+  storage: StorageUsage;
 }
 
 /** Counts what a project holds, beside what its plan grants. */
@@ -29,5 +31,6 @@ export async function measureUsage(app: App, project: Project): Promise<Usage> {
     limits: Object.fromEntries(LIMIT_NAMES.map((name) => [name, findLimit(project, name)])) as Usage['limits'],
     documents: collections.reduce((sum, each) => sum + each.documents, 0),
     collections,
+    storage: await measureStorage(app, project),
   };
 }

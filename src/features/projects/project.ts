@@ -35,6 +35,28 @@ export interface ProjectMail {
   sealedWebhookSecret?: string;
 }
 
+/** A project's own bucket (decisions.md 6). */
+export interface ProjectBucket {
+  /** New at every change, so that files remember which bucket they went to. */
+  id: string;
+  /** null = AWS itself. */
+  endpoint: string | null;
+  region: string;
+  bucket: string;
+  accessKeyId: string;
+  /** Sealed for this project and this field. */
+  sealedSecretAccessKey: string;
+  publicUrl: string | null;
+  forcePathStyle: boolean;
+  setAt: Date;
+}
+
+export interface ProjectStorage {
+  /** Publishable keys may upload, confirm and delete files. */
+  publishableUploads?: boolean;
+  bucket?: ProjectBucket;
+}
+
 export interface Project {
   _id: ObjectId;
   name: string;
@@ -46,6 +68,7 @@ export interface Project {
   /** Overrides of plan limits by name. */
   limits: Record<string, number>;
   mail?: ProjectMail;
+  storage?: ProjectStorage;
   state: 'active' | 'deleting';
   createdAt: Date;
   updatedAt: Date;

@@ -12,6 +12,8 @@ export interface ProjectChanges {
   allowedDomains?: string[];
   /** Sets single limits; null returns one to the plan's value. */
   limits?: Record<string, number | null>;
+  /** Whether publishable keys may upload, confirm and delete files. */
+  publishableUploads?: boolean;
 }
 
 const DOMAIN_ENTRY = /^(\*|(\*\.)?[a-z0-9-]+(\.[a-z0-9-]+)*(:\d{1,5})?|https?:\/\/[a-z0-9.-]+(:\d{1,5})?)$/i;
@@ -37,6 +39,7 @@ function readChanges(changes: ProjectChanges): { $set: Partial<Project>; $unset:
   if (changes.name !== undefined) $set.name = changes.name;
   if (changes.plan !== undefined) $set.plan = changes.plan;
   if (changes.allowedDomains !== undefined) $set.allowedDomains = changes.allowedDomains.map(readDomain);
+  if (changes.publishableUploads !== undefined) $set['storage.publishableUploads'] = changes.publishableUploads;
   for (const [name, value] of Object.entries(changes.limits ?? {})) {
     if (!/^[A-Za-z]{1,40}$/.test(name)) throw invalid('INVALID_LIMIT', `"${name}" is not the name of a limit`);
     if (value === null) $unset[`limits.${name}`] = '';

@@ -1,0 +1,16 @@
+const CONTENT_TYPE = /^[A-Za-z0-9][\w.+-]{0,60}\/[A-Za-z0-9][\w.+-]{0,100}( ?; ?charset=[\w-]{1,40})?$/;
+
+export const UNKNOWN_TYPE = 'application/octet-stream';
+
+/** True for a media type that may stand in a header, at most with a charset. */
+export function isContentType(text: string): boolean {
+  return CONTENT_TYPE.test(text);
+}
+
+const SHOWN =
+  /^(image\/(png|jpeg|gif|webp|avif|apng|bmp|tiff|heic|heif|x-icon|vnd\.microsoft\.icon)|audio\/[\w.+-]+|video\/[\w.+-]+|application\/pdf|text\/plain)$/;
+
+/** Whether a browser may show files of this type; all others, above all those that carry scripts (html, svg, xml), are only saved (decisions.md 6). */
+export function isShownInline(contentType: string): boolean {
+  return SHOWN.test(contentType.split(';')[0]!.trim().toLowerCase());
+}

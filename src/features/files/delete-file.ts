@@ -1,0 +1,57 @@
+import type { App } from '../../app.js';
+import type { Project } from '../projects/project.js';
+import type { FileRecord } from './file.js';
+import { fileMissing, fileStore, filesOf, findFile } from './file-store.js';
+import { usageStore } from './usage-store.js';
+import { settleFiles } from './settle-files.js';
+
+/** Deletes a confirmed file: gone for everybody with one write, then its bytes and its charge. 404 when there is none, also at the second time. */
+export async function deleteFile(app: App, project: Project, path: string): Promise<void> {
+  const known = await findFile(app, project._id, path);
+  if (!known) throw fileMissing();
+  const deletedAt = new Date(app.clock.now());
+  const file = (await fileStore(app).findOneAndUpdate(
+    { _id: known._id, state: 'confirmed' },
+    { $set: { state: 'deleted', deletedAt, settled: false, dueAt: deletedAt } },
+    { returnDocument: 'after' },
+  )) as FileRecord | null;
+  if (!file) throw fileMissing();
+  app.cache.forget('files', path);
+  await settleFiles(app, project._id, [file]);
+}
+
+const BATCH = 200;
+/** A request does not wait longer for bytes to be removed; the sweep goes on with the rest. */
+const PATIENCE_MS = 15_000;
+
+/** Deletes all confirmed files of a project and tells how many: all gone at once, their bytes and charges in the next seconds, beyond that by the sweep. */
+export async function deleteAllFiles(app: App, project: Pick<Project, '_id'>): Promise<number> {
+  const deletedAt = new Date(app.clock.now());
+  const { modifiedCount } = await fileStore(app).updateMany(
+    { ...filesOf(project._id), state: 'confirmed' },
+    { $set: { state: 'deleted', deletedAt, settled: false, dueAt: deletedAt } },
+  );
+  app.cache.forgetAll('files');
+  const started = performance.now();
+  while (performance.now() - started < PATIENCE_MS) {
+    const batch = (await fileStore(app)
+      .find({ projectId: project._id, state: 'deleted', settled: false, dueAt: { $lte: deletedAt } })
+      .limit(BATCH)
+      .toArray()) as FileRecord[];
+    if (batch.length === 0) break;
+    await settleFiles(app, project._id, batch);
+  }
+  return modifiedCount;
+}
+
+/** Lets go of everything a project keeps, for a project that is being deleted. What is in its own bucket stays there: it is the owner's. */
+export async function dropProjectFiles(app: App, project: Pick<Project, '_id'>): Promise<void> {
+  const deletedAt = new Date(app.clock.now());
+  await fileStore(app).deleteMany({ ...filesOf(project._id), place: 'external' });
+  await fileStore(app).updateMany(
+    { ...filesOf(project._id), state: { $ne: 'deleted' } },
+    { $set: { state: 'deleted', deletedAt, settled: false, dueAt: deletedAt } },
+  );
+  await deleteAllFiles(app, project);
+  await usageStore(app).deleteOne({ _id: project._id });
+}

@@ -1,0 +1,37 @@
+import type { App } from '../../app.js';
+import { unavailable } from '../../errors.js';
+import type { ObjectStore } from '../../platform/object-store/object-store.js';
+import type { S3Store } from '../../platform/object-store/s3-store.js';
+import type { Project, ProjectBucket } from '../projects/project.js';
+import { openBucketAccess } from './project-bucket.js';
+import type { FilePlace, FileRecord } from './file.js';
+
+/** Where a new file of the project goes: its own bucket, else the service's bucket, else the data directory. */
+export function choosePlace(app: Pick<App, 'files'>, project: Project): FilePlace {
+  if (project.storage?.bucket) return 'external';
+  return app.files.hasBucket ? 's3' : 'local';
+}
+
+/** The store that holds a file; null when it is in a bucket that the project no longer names. 503 when the service's own bucket is no longer configured. */
+export async function openPlace(
+  app: Pick<App, 'files' | 'secrets'>,
+  project: Pick<Project, '_id' | 'storage'> | null,
+  file: Pick<FileRecord, 'place' | 'bucketId'>,
+): Promise<ObjectStore | null> {
+  if (file.place === 'local') return app.files.local;
+  if (file.place === 'external') {
+    const bucket = project?.storage?.bucket;
+    return project && bucket && bucket.id === file.bucketId ? openBucket(app, project, bucket) : null;
+  }
+  const store = await app.files.openPlatformBucket();
+  if (!store) throw unavailable('STORAGE_UNAVAILABLE', 'The bucket of this file is no longer configured');
+  return store;
+}
+
+export function openBucket(
+  app: Pick<App, 'files' | 'secrets'>,
+  project: Pick<Project, '_id'>,
+  bucket: ProjectBucket,
+): Promise<S3Store> {
+  return app.files.openProjectBucket(bucket.id, () => openBucketAccess(app, project, bucket));
+}

@@ -1,0 +1,54 @@
+import type { ObjectId } from 'bson';
+
+/**
+ * A file and the upload that brings it (rest-api.md 3.2).
+ *
+ * | state | means |
+ * |---|---|
+ * | requested | the place is given out; no bytes are known of |
+ * | stored | the bytes are there, nobody has confirmed them |
+ * | confirmed | the file: charged to the quota, served, deletable |
+ * | deleted | gone for everybody; `settled` once its bytes are removed and its charge is given back |
+ *
+ * Records come before bytes and leave after them, so whatever is stored is known of.
+ */
+export interface FileRecord {
+  _id: ObjectId;
+  projectId: ObjectId;
+  /** `<project id>/<uuid>_<name>`: unique, never used again. */
+  path: string;
+  /** The name given by the client, made safe. */
+  name: string;
+  contentType: string;
+  /** Bytes the client announced; null for a multipart upload, which announces none. */
+  declaredSize: number | null;
+  /** Bytes stored, fixed when the state becomes `stored`. */
+  size: number | null;
+  state: 'requested' | 'stored' | 'confirmed' | 'deleted';
+  place: FilePlace;
+  /** Which of the project's own buckets. */
+  bucketId?: string;
+  createdAt: Date;
+  confirmedAt?: Date;
+  deletedAt?: Date;
+  settled?: boolean;
+  /** Tries to remove the bytes that failed. */
+  failures?: number;
+  /** When the sweep looks at this record next: an unconfirmed upload is given up, a deleted file settled, a settled record forgotten. Absent on confirmed files. */
+  dueAt?: Date;
+}
+
+/** `local` and `s3` are the service's own storage, `external` is the project's bucket. */
+export type FilePlace = 'local' | 's3' | 'external';
+
+export type Provider = 'internal' | 'external';
+
+/** How an upload's storage is named in replies. */
+export function providerOf(place: FilePlace): Provider {
+  return place === 'external' ? 'external' : 'internal';
+}
+
+/** After this time without a confirmation an upload is given up (decisions.md 6). */
+export const UNCONFIRMED_MS = 60 * 60 * 1000;
+/** How long a signed address takes its upload: well within UNCONFIRMED_MS, so that nothing arrives after the sweep. */
+export const SIGNED_URL_MS = 15 * 60 * 1000;

@@ -1,0 +1,34 @@
+import type { Context } from 'koa';
+import type { App } from '../../app.js';
+import { dropRest } from '../../http/multipart.js';
+import { createRouter, type RouteGroup } from '../../http/routes.js';
+import { LOCAL_FILES_PATH } from '../../platform/object-store/local-store.js';
+import { receiveSignedUpload } from './receive-signed-upload.js';
+import { serveFile } from './serve-file.js';
+
+/** Files in the data directory: public addresses (GET) and signed ones for uploads (PUT). Needs no key. */
+export function localFileRoutes(app: App): RouteGroup {
+  const router = createRouter(LOCAL_FILES_PATH);
+  router.get('/*path', (ctx) => serveFile(app, ctx, pathOf(ctx)));
+  router.put('/*path', async (ctx) => {
+    try {
+      await receiveSignedUpload(app, {
+        path: pathOf(ctx),
+        query: ctx.URL.searchParams,
+        contentType: ctx.get('content-type'),
+        contentLength: ctx.request.length ?? null,
+        body: ctx.req,
+      });
+    } catch (error) {
+      dropRest(ctx);
+      throw error;
+    }
+    ctx.body = { success: true, message: 'File stored' };
+  });
+  return { prefix: LOCAL_FILES_PATH, router };
+}
+
+/** As it was sent: a path of ours has nothing to decode, so what is encoded is not one of ours. */
+function pathOf(ctx: Context): string {
+  return ctx.path.slice(LOCAL_FILES_PATH.length + 1);
+}

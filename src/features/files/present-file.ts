@@ -1,0 +1,25 @@
+import type { Project } from '../projects/project.js';
+import type { App } from '../../app.js';
+import { providerOf, type FileRecord, type Provider } from './file.js';
+import { openPlace } from './file-places.js';
+
+export interface PresentedFile {
+  path: string;
+  provider: Provider;
+  url: string | null;
+  warning?: string;
+}
+
+const NO_URL = 'The bucket has no public URL configured, so the file cannot be read by an address.';
+
+/** A file as replies show it (rest-api.md 2.7); with a warning when it has no public address. */
+export async function presentFile(
+  app: App,
+  project: Project,
+  file: FileRecord,
+  serviceUrl: string,
+): Promise<PresentedFile> {
+  const store = await openPlace(app, project, file);
+  const url = store?.publicUrl(file.path, serviceUrl) ?? null;
+  return { path: file.path, provider: providerOf(file.place), url, ...(url === null && { warning: NO_URL }) };
+}

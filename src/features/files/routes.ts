@@ -1,0 +1,57 @@
+import type { Context } from 'koa';
+import type { App } from '../../app.js';
+import { receiveFile } from '../../http/multipart.js';
+import { readJson, requireObjectBody } from '../../http/read-body.js';
+import { createRouter, type RouteGroup } from '../../http/routes.js';
+import { callerOf, requireKey, requireSecretKey } from '../access/require-key.js';
+import { confirmUpload } from './confirm-upload.js';
+import { deleteAllFiles, deleteFile } from './delete-file.js';
+import { providerOf } from './file.js';
+import { choosePlace } from './file-places.js';
+import { presentFile } from './present-file.js';
+import { readPath, readUploadConfirmation, readUploadRequest } from './read-upload-input.js';
+import { requestUpload } from './request-upload.js';
+import { requireUploader } from './require-uploader.js';
+import { uploadFile } from './upload-file.js';
+
+const PREFIX = '/api/storage';
+
+/** Files of a project (rest-api.md 4.3; decisions.md 6). */
+export function fileRoutes(app: App): RouteGroup {
+  const router = createRouter(PREFIX);
+  const uploader = requireUploader();
+  const json = readJson();
+  const serviceUrl = (ctx: Context): string => app.config.publicUrl ?? `${ctx.protocol}://${ctx.host}`;
+
+  router.post('/upload', uploader, async (ctx) => {
+    const { project } = callerOf(ctx);
+    const isInternal = providerOf(choosePlace(app, project)) === 'internal';
+    const rules = { field: 'file', maxBytes: isInternal ? app.config.maxFileBytes : null };
+    const file = await receiveFile(ctx, rules, (incoming) => uploadFile(app, project, incoming));
+    ctx.status = 201;
+    ctx.body = { message: 'File uploaded', ...(await presentFile(app, project, file, serviceUrl(ctx))) };
+  });
+
+  router.post('/upload-request', uploader, json, async (ctx) => {
+    const input = readUploadRequest(requireObjectBody(ctx));
+    ctx.body = await requestUpload(app, callerOf(ctx).project, input, serviceUrl(ctx));
+  });
+
+  router.post('/upload-confirm', uploader, json, async (ctx) => {
+    const { project } = callerOf(ctx);
+    const file = await confirmUpload(app, project, readUploadConfirmation(requireObjectBody(ctx)));
+    ctx.body = { message: 'Upload confirmed', ...(await presentFile(app, project, file, serviceUrl(ctx))) };
+  });
+
+  router.delete('/file', uploader, json, async (ctx) => {
+    await deleteFile(app, callerOf(ctx).project, readPath(requireObjectBody(ctx)));
+    ctx.body = { success: true, data: {}, message: 'File deleted' };
+  });
+
+  router.delete('/all', requireSecretKey(), async (ctx) => {
+    const deleted = await deleteAllFiles(app, callerOf(ctx).project);
+    ctx.body = { success: true, data: { deleted }, message: 'All files deleted' };
+  });
+
+  return { prefix: PREFIX, router, guards: [requireKey(app)] };
+}

@@ -1,0 +1,74 @@
+import type { Context } from 'koa';
+import type { App } from '../../app.js';
+import { type AppError, unsatisfiable } from '../../errors.js';
+import { isObjectKey } from '../../platform/object-store/object-store.js';
+import { parseByteRange } from './byte-range.js';
+import { isShownInline, UNKNOWN_TYPE } from './content-type.js';
+import type { FileRecord } from './file.js';
+import { fileMissing, fileStore } from './file-store.js';
+
+/** What is said about every served file: never sniffed, never a document with rights, readable from any page. */
+const HEADERS = {
+  'X-Content-Type-Options': 'nosniff',
+  'Content-Security-Policy': "default-src 'none'; sandbox",
+  'Cross-Origin-Resource-Policy': 'cross-origin',
+  'Cache-Control': 'public, max-age=300',
+  'Accept-Ranges': 'bytes',
+};
+
+/** Answers GET and HEAD for a confirmed file in the data directory: ranges, 304, 416; 404 for everything else, whatever the path looks like. */
+export async function serveFile(app: App, ctx: Context, path: string): Promise<void> {
+  const file = await findServed(app, path);
+  const opened = file && (await app.files.local.openFile(file.path));
+  if (!opened) throw fileMissing();
+  try {
+    // A path is never used again and a confirmed file never changes, so its id tells its version.
+    const etag = `"${file._id.toHexString()}"`;
+    ctx.set({ ...HEADERS, ETag: etag, 'Last-Modified': file.confirmedAt!.toUTCString() });
+    if (matches(ctx.get('If-None-Match'), etag)) {
+      ctx.status = 304;
+      return;
+    }
+    const range = isRangeWanted(ctx, etag, file) ? parseByteRange(ctx.get('Range'), opened.size) : null;
+    if (range === 'unsatisfiable') throw rangeRefused(opened.size);
+    const inline = isShownInline(file.contentType);
+    ctx.set('Content-Type', inline ? file.contentType : UNKNOWN_TYPE);
+    // A stored name has no character that would need quoting or encoding.
+    ctx.set('Content-Disposition', `${inline ? 'inline' : 'attachment'}; filename="${file.name}"`);
+    const { start, end } = range ?? { start: 0, end: opened.size - 1 };
+    ctx.status = range ? 206 : 200;
+    if (range) ctx.set('Content-Range', `bytes ${start}-${end}/${opened.size}`);
+    ctx.length = end - start + 1;
+    if (ctx.method === 'HEAD' || ctx.length === 0) {
+      ctx.body = ctx.method === 'HEAD' ? null : '';
+      return;
+    }
+    ctx.body = opened.file.createReadStream({ start, end });
+  } finally {
+    if (typeof ctx.body !== 'object' || ctx.body === null) await opened.file.close();
+  }
+}
+
+function findServed(app: App, path: string): Promise<FileRecord | null> {
+  if (!isObjectKey(path)) return Promise.resolve(null);
+  return app.cache.read<FileRecord>(
+    'files',
+    path,
+    async () => (await fileStore(app).findOne({ path, state: 'confirmed', place: 'local' })) as FileRecord | null,
+  );
+}
+
+function isRangeWanted(ctx: Context, etag: string, file: FileRecord): boolean {
+  const condition = ctx.get('If-Range');
+  return condition === '' || condition === etag || condition === file.confirmedAt!.toUTCString();
+}
+
+function matches(header: string, etag: string): boolean {
+  return header.split(',').some((entry) => ['*', etag, `W/${etag}`].includes(entry.trim()));
+}
+
+function rangeRefused(size: number): AppError {
+  return unsatisfiable('RANGE_NOT_SATISFIABLE', `The file has ${size} bytes`, {
+    headers: { 'Content-Range': `bytes */${size}` },
+  });
+}
