@@ -6,7 +6,8 @@ import { localFileRoutes } from './features/files/local-routes.js';
 import { fileRoutes } from './features/files/routes.js';
 import { userRoutes } from './features/users/routes.js';
 import { healthRoutes } from './features/health/routes.js';
-import { mailRoutes } from './features/mail/routes.js';
+import { mailOperatorRoutes, mailRoutes } from './features/mail/routes.js';
+import { webhookRoutes } from './features/webhooks/routes.js';
 import { accessLog } from './http/access-log.js';
 import { allowOrigins } from './http/allow-origins.js';
 import { requestId } from './http/request-id.js';
@@ -19,6 +20,8 @@ export const ROUTES: readonly ((app: App) => RouteGroup)[] = [
   schemaRoutes,
   userRoutes,
   mailRoutes,
+  mailOperatorRoutes,
+  webhookRoutes,
   fileRoutes,
   localFileRoutes,
   healthRoutes,

@@ -2,12 +2,14 @@ import type { Config } from './config.js';
 import { openCache, type Cache } from './platform/cache.js';
 import { systemClock, type Clock } from './platform/clock.js';
 import { openDatabase, type Database } from './platform/database.js';
+import { openFollowUps, type FollowUps } from './platform/follow-ups.js';
 import { openJobQueue, type JobQueue } from './platform/jobs/job-queue.js';
 import type { Logger } from './platform/logger.js';
 import type { MailProvider } from './platform/mail-provider/mail-provider.js';
 import { openMailProvider } from './platform/mail-provider/open-mail-provider.js';
 import { openObjectStores, type ObjectStores } from './platform/object-store/object-stores.js';
 import { readOrCreateMasterKey } from './platform/master-key.js';
+import { openOutbound, type Outbound } from './platform/outbound.js';
 import { openPasswords, type Passwords } from './platform/password.js';
 import { openSecretBox, type SecretBox } from './platform/secret-box.js';
 
@@ -19,6 +21,8 @@ export interface App {
   readonly db: Database;
   readonly cache: Cache;
   readonly jobs: JobQueue;
+  readonly followUps: FollowUps;
+  readonly outbound: Outbound;
   readonly secrets: SecretBox;
   readonly passwords: Passwords;
   readonly files: ObjectStores;
@@ -32,8 +36,12 @@ export interface App {
 export async function openApp(config: Config, log: Logger, clock: Clock = systemClock): Promise<App> {
   const secrets = openSecretBox(config.secretKey ?? readOrCreateMasterKey(config.dataDir));
   const db = await openDatabase(config);
+  const followUps = openFollowUps(log);
   const files = openObjectStores(config, secrets, clock);
+  const outbound = openOutbound({ allowPrivate: config.webhookAllowPrivate });
   const close = async (): Promise<void> => {
+    await followUps.idle();
+    await outbound.close();
     files.close();
     await db.close();
   };
@@ -45,6 +53,8 @@ export async function openApp(config: Config, log: Logger, clock: Clock = system
     db,
     cache: openCache(),
     jobs: openJobQueue(db, clock),
+    followUps,
+    outbound,
     secrets,
     passwords: openPasswords(config.bcryptCost),
     files,

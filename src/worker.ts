@@ -1,10 +1,14 @@
 import type { App } from './app.js';
+import { forgetAnswersJob } from './features/documents/forget-answers.job.js';
 import { purgeTrashJob } from './features/documents/purge-trash.job.js';
 import { settleBatchesJob } from './features/documents/settle-batches.job.js';
 import { sweepUploadsJob } from './features/files/sweep-uploads.job.js';
 import { removeExpiredAccessJob } from './features/users/remove-expired.job.js';
 import { deliverMail } from './features/mail/deliver-mail.job.js';
 import { sweepMail } from './features/mail/sweep-mail.job.js';
+import { deliverWebhook } from './features/webhooks/deliver-webhook.job.js';
+import { removeOldDeliveriesJob } from './features/webhooks/remove-old-deliveries.job.js';
+import { sweepWebhooksJob } from './features/webhooks/sweep-webhooks.job.js';
 import type { AnyJobDefinition } from './platform/jobs/job.js';
 import { removeExpiredJobsJob } from './platform/jobs/remove-expired-jobs.job.js';
 import { openRunner } from './platform/jobs/runner.js';
@@ -27,9 +31,13 @@ export const JOBS: readonly AnyJobDefinition<App>[] = [
   removeExpiredJobsJob,
   purgeTrashJob,
   settleBatchesJob,
+  forgetAnswersJob,
   removeExpiredAccessJob,
   deliverMail,
   sweepMail,
+  deliverWebhook,
+  sweepWebhooksJob,
+  removeOldDeliveriesJob,
   sweepUploadsJob,
 ];
 
@@ -38,8 +46,11 @@ export const SCHEDULES: readonly Schedule<App>[] = [
   { job: removeExpiredJobsJob, cron: '17 * * * *' },
   { job: purgeTrashJob, cron: '41 * * * *' },
   { job: settleBatchesJob, cron: '* * * * *' },
+  { job: forgetAnswersJob, cron: '53 * * * *' },
   { job: removeExpiredAccessJob, cron: '29 * * * *' },
   { job: sweepMail, cron: '*/5 * * * *' },
+  { job: sweepWebhooksJob, cron: '*/10 * * * * *' },
+  { job: removeOldDeliveriesJob, cron: '53 * * * *' },
   { job: sweepUploadsJob, cron: '* * * * *' },
 ];
 

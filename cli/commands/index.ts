@@ -106,11 +106,56 @@ export const COMMANDS: readonly CommandNode[] = [
     summary: 'documents: bulk import, export, queries',
     examples: [
       'bsvc data import posts posts.ndjson --project shop',
-      'bsvc data export posts --project shop --out posts.ndjson',
+      'bsvc data query posts --project shop --filter status=live --limit 5',
     ],
     commands: [
       { name: 'import', summary: 'import documents from NDJSON, JSON or CSV', load: () => import('./data/import.js') },
       { name: 'export', summary: 'export documents as NDJSON, JSON or CSV', load: () => import('./data/export.js') },
+      { name: 'query', summary: 'list documents', load: () => import('./data/query.js') },
+    ],
+  },
+  {
+    name: 'mail',
+    summary: 'mail of a project: test, logs, outbox, templates',
+    examples: [
+      'bsvc mail test --project shop --to me@example.com',
+      'bsvc mail outbox',
+      'bsvc mail template list --project shop',
+    ],
+    commands: [
+      { name: 'test', summary: 'send a test mail', load: () => import('./mail/test.js') },
+      { name: 'logs', summary: 'list the latest mails', load: () => import('./mail/logs.js') },
+      { name: 'outbox', summary: 'show mails that were kept instead of sent', load: () => import('./mail/outbox.js') },
+      {
+        name: 'template',
+        summary: 'templates of a project',
+        examples: ['bsvc mail template set welcome --project shop --subject "Hello {{name}}" --text welcome.txt'],
+        commands: [
+          { name: 'list', summary: 'list templates', load: () => import('./mail/template/list.js') },
+          { name: 'show', summary: 'show one template', load: () => import('./mail/template/show.js') },
+          { name: 'set', summary: 'store or replace a template', load: () => import('./mail/template/set.js') },
+          {
+            name: 'remove',
+            summary: 'remove a template of the project',
+            load: () => import('./mail/template/remove.js'),
+          },
+        ],
+      },
+    ],
+  },
+  {
+    name: 'byok',
+    summary: 'a project’s own provider accounts',
+    examples: ['bsvc byok set --project shop --mail-key-stdin < key.txt', 'bsvc byok show --project shop'],
+    commands: [
+      { name: 'set', summary: 'store the project’s own mail provider key', load: () => import('./byok/set.js') },
+      {
+        name: 'webhook-secret',
+        summary: 'store the secret of the provider’s events',
+        load: () => import('./byok/webhook-secret.js'),
+      },
+      { name: 'show', summary: 'show what is set, masked', load: () => import('./byok/show.js') },
+      { name: 'clear', summary: 'forget the key', load: () => import('./byok/clear.js') },
     ],
   },
   {

@@ -15,18 +15,17 @@ export function createRouter(prefix: string): Router {
   return new Router({ prefix, sensitive: true });
 }
 
-/** Sends a request to the group with the longest prefix of its path; 404 for an unknown path, 405 with `Allow` for a known path and another method. */
+/** Sends a request to the group with the longest prefix of its path (a prefix may hold parameters: `/api/projects/:projectId/webhooks`); 404 for an unknown path, 405 with `Allow` for a known path and another method. */
 export function dispatch(groups: readonly RouteGroup[]): Middleware {
   const bySpecificity = [...groups]
     .sort((a, b) => b.prefix.length - a.prefix.length)
     .map(({ prefix, router, guards = [] }) => ({
-      prefix,
-      below: `${prefix}/`,
+      covers: coversPath(prefix),
       handle: behind(guards, router.routes() as unknown as Middleware),
       router,
     }));
   return async (ctx, next) => {
-    const group = bySpecificity.find(({ prefix, below }) => ctx.path === prefix || ctx.path.startsWith(below));
+    const group = bySpecificity.find(({ covers }) => covers(ctx.path));
     if (!group) throw unknownRoute(ctx);
     let matched = true;
     await group.handle(ctx, () => {
@@ -35,6 +34,16 @@ export function dispatch(groups: readonly RouteGroup[]): Middleware {
     });
     if (!matched) throw unmatched(ctx, group.router);
   };
+}
+
+/** Whether a path is the prefix itself or below it. */
+function coversPath(prefix: string): (path: string) => boolean {
+  if (!prefix.includes(':')) {
+    const below = `${prefix}/`;
+    return (path) => path === prefix || path.startsWith(below);
+  }
+  const pattern = new RegExp(`^${prefix.replace(/:\w+/g, '[^/]+')}(/|$)`);
+  return (path) => pattern.test(path);
 }
 
 function behind(guards: readonly Middleware[], handle: Middleware): Middleware {

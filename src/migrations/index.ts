@@ -1,8 +1,9 @@
 import type { Migration } from './migration.js';
 import { createSystemCollections } from './001-create-system-collections.js';
 import { createJobIndexes } from './002-create-job-indexes.js';
-import { expireIdempotencyKeys } from './003-expire-idempotency-keys.js';
+import { createIdempotencyIndex } from './003-create-idempotency-index.js';
 import { createMailCollections } from './004-create-mail-collections.js';
+import { createWebhookIndexes } from './005-create-webhook-indexes.js';
 import { createUserCollections } from './006-create-user-collections.js';
 import { createAuditIndex } from './010-create-audit-index.js';
 import { createFileIndexes } from './011-create-file-indexes.js';
@@ -11,8 +12,9 @@ import { createFileIndexes } from './011-create-file-indexes.js';
 export const MIGRATIONS: readonly Migration[] = [
   createSystemCollections,
   createJobIndexes,
-  expireIdempotencyKeys,
+  createIdempotencyIndex,
   createMailCollections,
+  createWebhookIndexes,
   createUserCollections,
   createAuditIndex,
   createFileIndexes,

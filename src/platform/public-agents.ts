@@ -3,22 +3,7 @@ import { Agent as HttpAgent, type AgentOptions } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
 import { isIP, type NetConnectOpts, type TcpNetConnectOpts } from 'node:net';
 import type { Duplex } from 'node:stream';
-import ipaddr from 'ipaddr.js';
-
-/** A connection was refused by us because the target is loopback, private, link-local or otherwise not on the public internet. */
-export class PrivateAddressError extends Error {
-  readonly code = 'PRIVATE_ADDRESS';
-  constructor(target: string) {
-    super(`${target} is not a public address`);
-    this.name = 'PrivateAddressError';
-  }
-}
-
-/** Whether an IP literal is on the public internet; IPv4-mapped forms are judged by what they map (decisions.md 8). */
-export function isPublicAddress(address: string): boolean {
-  const bare = address.replace(/^\[|\]$/g, '').replace(/%.*$/, '');
-  return ipaddr.isValid(bare) && ipaddr.process(bare).range() === 'unicast';
-}
+import { isPublicAddress, PrivateAddressError } from './public-address.js';
 
 type LookupCallback = (error: NodeJS.ErrnoException | null, address: string | LookupAddress[], family?: number) => void;
 

@@ -84,3 +84,94 @@ export const WRITE_MATRIX: readonly WriteRow[] = [
     { rls, key: 'secret', bearers: ALL_BEARERS, outcomes: { ...ALLOWED, 'change the owner': IMMUTABLE } },
   ]),
 ];
+
+export type ReadOperation =
+  | 'list'
+  | 'list by cursor'
+  | 'list with the trash'
+  | 'filter by owner'
+  | 'count'
+  | 'get mine'
+  | 'get theirs'
+  | 'get my trash'
+  | 'get my trash, asked for'
+  | 'get their trash, asked for'
+  | 'aggregate'
+  | 'aggregate with the trash'
+  | 'join'
+  | 'union'
+  | 'populate'
+  | 'populate with the trash';
+
+/** Titles of the documents that the reply shows, sorted; or a refusal. */
+export type Visible = readonly string[] | readonly [number, string];
+
+export interface ReadRow {
+  rls: 'off' | RlsMode;
+  key: KeyKind;
+  bearers: readonly BearerKind[];
+  outcomes: Record<ReadOperation, Visible>;
+}
+
+const NOT_FOUND: Visible = [404, 'DOCUMENT_NOT_FOUND'];
+const ACTIVE = ['mine', 'theirs'];
+const WITH_TRASH = ['mine', 'my trash', 'their trash', 'theirs'];
+
+const READS_ALL: Record<ReadOperation, Visible> = {
+  list: ACTIVE,
+  'list by cursor': ACTIVE,
+  'list with the trash': WITH_TRASH,
+  'filter by owner': ['theirs'],
+  count: ['2'],
+  'get mine': ['mine'],
+  'get theirs': ['theirs'],
+  'get my trash': NOT_FOUND,
+  'get my trash, asked for': ['my trash'],
+  'get their trash, asked for': ['their trash'],
+  aggregate: ACTIVE,
+  'aggregate with the trash': WITH_TRASH,
+  join: ACTIVE,
+  union: ACTIVE,
+  populate: ACTIVE,
+  'populate with the trash': WITH_TRASH,
+};
+
+const READS_OWN: Record<ReadOperation, Visible> = {
+  list: ['mine'],
+  'list by cursor': ['mine'],
+  'list with the trash': ['mine', 'my trash'],
+  'filter by owner': [],
+  count: ['1'],
+  'get mine': ['mine'],
+  'get theirs': NOT_FOUND,
+  'get my trash': NOT_FOUND,
+  'get my trash, asked for': ['my trash'],
+  'get their trash, asked for': NOT_FOUND,
+  aggregate: ['mine'],
+  'aggregate with the trash': ['mine', 'my trash'],
+  join: ['mine'],
+  union: ['mine'],
+  populate: ['mine'],
+  'populate with the trash': ['mine', 'my trash'],
+};
+
+const readsNothing = (refusal: readonly [number, string]): Record<ReadOperation, Visible> =>
+  Object.fromEntries(Object.keys(READS_ALL).map((operation) => [operation, refusal])) as Record<ReadOperation, Visible>;
+
+/** Reads under every kind of key, bearer and row-level security (rest-api.md 5). */
+export const READ_MATRIX: readonly ReadRow[] = [
+  ...(['off', 'public-read'] as const).flatMap((rls): ReadRow[] => [
+    { rls, key: 'publishable', bearers: ALL_BEARERS, outcomes: READS_ALL },
+    { rls, key: 'secret', bearers: ALL_BEARERS, outcomes: READS_ALL },
+  ]),
+  { rls: 'private', key: 'publishable', bearers: ['none'], outcomes: readsNothing([401, 'AUTH_REQUIRED']) },
+  { rls: 'private', key: 'publishable', bearers: ['expired'], outcomes: readsNothing([401, 'TOKEN_EXPIRED']) },
+  {
+    rls: 'private',
+    key: 'publishable',
+    bearers: ['broken', 'other project'],
+    outcomes: readsNothing([401, 'TOKEN_INVALID']),
+  },
+  { rls: 'private', key: 'publishable', bearers: ['user'], outcomes: READS_OWN },
+  { rls: 'private', key: 'secret', bearers: ALL_BEARERS, outcomes: READS_ALL },
+];

@@ -2,6 +2,7 @@ import request from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { signAccessToken } from '../../src/features/access/sign-access-token.js';
 import type { Collection } from '../../src/features/collections/collection.js';
+import { forgetAnswers } from '../../src/features/documents/answer-once.js';
 import { documentStore } from '../../src/features/documents/document-store.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
@@ -87,6 +88,9 @@ describe('Idempotency-Key', () => {
     now += 24 * 3_600_000 + 1;
     const later = await insert('order-8', { item: 'coffee' }).expect(201);
     expect(later.body._id).not.toBe(first.body._id);
+    now += 24 * 3_600_000 + 1;
+    expect(await forgetAnswers(test.app)).toBeGreaterThan(0);
+    expect(await forgetAnswers(test.app)).toBe(0);
   });
 
   it('holds for bulk inserts, at once and after the other', async () => {

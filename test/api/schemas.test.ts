@@ -1,6 +1,7 @@
 import request from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { editCollection } from '../../src/features/collections/edit-collection.js';
+import { applyEdit, editCollection } from '../../src/features/collections/edit-collection.js';
+import { checkStoredDocuments } from '../../src/features/documents/check-stored-documents.js';
 import { documentStore } from '../../src/features/documents/document-store.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
@@ -164,5 +165,46 @@ describe('a change of schema', () => {
     });
     await inserts;
     expect((await insert('racing', { code: 'c7' })).status).toBe(409);
+  });
+
+  it('is checked beforehand against the stored documents, as they are stored', async () => {
+    const collection = await buildCollection(test.app, owner.project, { name: 'loose' });
+    for (const body of [
+      { a: 'x', when: '2026-01-01' },
+      { a: 5 },
+      { b: null },
+      { a: 'x' },
+      { a: 'y', extra: true },
+      { a: 'z', tags: ['t', 1], when: null },
+    ]) {
+      await insert('loose', body).expect(201);
+    }
+    const edit = {
+      mode: 'enforced' as const,
+      addFields: [
+        { name: 'a', type: 'String' as const, required: true, unique: true },
+        { name: 'when', type: 'Date' as const },
+        { name: 'tags', type: 'Array' as const, items: { type: 'String' as const } },
+      ],
+    };
+    const planned = { ...collection, ...applyEdit(collection, edit) };
+    const report = await checkStoredDocuments(test.app, planned, new AbortController().signal);
+    expect({ ...report, examples: report.examples.map(({ message }) => message).sort() }).toEqual({
+      checked: 6,
+      misfits: 6,
+      examples: [
+        'a is required; b is not a field of this collection',
+        'a must be a String',
+        expect.stringMatching(/^a must be unique/),
+        'extra is not a field of this collection',
+        'tags.1 must be a String',
+        'when must be a Date',
+      ],
+    });
+    await expect(editCollection(test.app, owner.project._id, 'loose', edit)).rejects.toMatchObject({
+      code: 'DUPLICATE_VALUE',
+      details: [{ message: '"x" is in 2 documents' }],
+    });
+    await insert('loose', { still: 'flexible' }).expect(201);
   });
 });

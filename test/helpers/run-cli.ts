@@ -48,7 +48,7 @@ export function openCliHome(): {
   remove(): void;
 } {
   const dir = mkdtempSync(join(tmpdir(), 'bsvc-cli-'));
-  const env = { BSVC_DATA_DIR: join(dir, 'data') };
+  const env = { BSVC_DATA_DIR: join(dir, 'data'), BSVC_DURABILITY: 'relaxed' };
   return {
     dir,
     bsvc: (argv, options = {}) => runCli(argv, { cwd: dir, ...options, env: { ...env, ...options.env } }),

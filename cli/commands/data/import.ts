@@ -1,5 +1,5 @@
 import { createReadStream } from 'node:fs';
-import { open } from 'node:fs/promises';
+import { access, constants } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
 import { importDocuments } from '../../../src/features/documents/import-documents.js';
 import { chooseCollection } from '../../choose-collection.js';
@@ -13,6 +13,7 @@ import { findFormat, FORMATS, readEntries, type Format } from '../../formats/rea
 const BATCH_DOCUMENTS = 500;
 /** A batch of large documents ends here, so that they do not pile up in memory. */
 const BATCH_CHARACTERS = 4 * 1024 * 1024;
+const CHUNK_BYTES = 256 * 1024;
 const MAX_LISTED_REJECTS = 1000;
 const SHOWN_REJECTS = 20;
 
@@ -45,7 +46,7 @@ export default defineCommand({
   async run(context, input) {
     const format = input.format ?? findFormat(input.file);
     if (!format) throw new UsageError(`Add --format ${FORMATS.join('|')}: the name "${input.file}" does not tell it.`);
-    const source = await openSource(context, input.file);
+    await checkSource(context, input.file);
     const { app, collection } = await chooseCollection(context, input);
     const progress = await context.out.progress(`Importing ${basename(input.file)}`);
     const report = { inserted: 0, rejectedCount: 0, rejected: [] as Rejected[] };
@@ -70,7 +71,7 @@ export default defineCommand({
     let waiting = 0;
     const readRow = (row: ReadonlyMap<string, string>): unknown => readCsvRow(collection.fields, row);
     try {
-      for await (const entry of readEntries(source, format, { readRow })) {
+      for await (const entry of readEntries(openSource(context, input.file), format, { readRow })) {
         if (context.stop.aborted) throw new Interrupted();
         if ('problem' in entry) reject(entry.line, entry.problem);
         else batch.push(entry);
@@ -86,6 +87,8 @@ export default defineCommand({
     } finally {
       progress.stop();
     }
+    // What does not parse is noticed before what the batch refuses.
+    report.rejected.sort((a, b) => a.line - b.line);
     return {
       json: { ...report, collection: collection.name },
       quiet: report.inserted,
@@ -101,16 +104,17 @@ export default defineCommand({
   },
 });
 
-async function openSource(context: Context, file: string): Promise<AsyncIterable<Buffer>> {
-  if (file !== '-') {
-    const path = resolve(context.io.cwd, file);
-    // Opened before anything else happens: a missing file is told at once.
-    const handle = await open(path);
-    return createReadStream('', { fd: handle, highWaterMark: 256 * 1024 });
-  }
-  if (context.io.stdin.isTTY)
+/** Refuses what cannot be read before anything is connected. */
+async function checkSource(context: Context, file: string): Promise<void> {
+  if (file !== '-') await access(resolve(context.io.cwd, file), constants.R_OK);
+  else if (context.io.stdin.isTTY) {
     throw new UsageError('Standard input is a terminal: pipe the documents in, or name a file.');
-  return context.io.stdin as AsyncIterable<Buffer>;
+  }
+}
+
+function openSource(context: Context, file: string): AsyncIterable<Buffer> {
+  if (file === '-') return context.io.stdin as AsyncIterable<Buffer>;
+  return createReadStream(resolve(context.io.cwd, file), { highWaterMark: CHUNK_BYTES });
 }
 
 function presentReport(

@@ -1,5 +1,7 @@
 import { presentProject } from '../../../src/features/projects/present-project.js';
 import { LIMIT_NAMES } from '../../../src/features/plans/plan-limits.js';
+import { requireProject } from '../../../src/features/projects/project-store.js';
+import { setMailSettings } from '../../../src/features/mail/project-mail.js';
 import { updateProject } from '../../../src/features/projects/update-project.js';
 import { projectArgument } from '../../choose-project.js';
 import { choice, defineCommand, list, value } from '../../command.js';
@@ -19,32 +21,40 @@ export default defineCommand({
     name: value('--name <name>', 'new name'),
     plan: choice('--plan <plan>', 'limits to apply', ['free', 'pro']),
     allowedDomains: list('--allowed-domain <domain>', 'origin, host or *.base that browsers may call from'),
+    mailFrom: value(
+      '--mail-from <sender>',
+      'default sender of mail: an address, or "Name <address>"; "none" for the server’s',
+    ),
     publishableUploads: choice('--publishable-uploads <on|off>', 'whether publishable keys may upload files', [
       'on',
       'off',
     ]),
     limits: list('--limit <name=value>', 'one limit of this project instead of the plan’s', readLimit),
   },
-  async run(context, { project, name, plan, allowedDomains, publishableUploads, limits }) {
-    if (
-      name === undefined &&
-      plan === undefined &&
-      publishableUploads === undefined &&
-      allowedDomains.length + limits.length === 0
-    ) {
+  async run(context, { project, name, plan, allowedDomains, mailFrom, publishableUploads, limits }) {
+    const changesRecord =
+      [name, plan, publishableUploads].some((given) => given !== undefined) ||
+      allowedDomains.length + limits.length > 0;
+    if (!changesRecord && mailFrom === undefined) {
       throw new UsageError(
-        'Nothing to change: give --name, --plan, --allowed-domain, --publishable-uploads or --limit.',
+        'Nothing to change: give --name, --plan, --allowed-domain, --mail-from, --publishable-uploads or --limit.',
       );
     }
-    const updated = presentProject(
-      await updateProject(await context.app(), project, {
+    const app = await context.app();
+    let changed = await requireProject(app, project);
+    if (mailFrom !== undefined) {
+      changed = await setMailSettings(app, changed, { providerFromEmail: mailFrom === 'none' ? null : mailFrom });
+    }
+    if (changesRecord) {
+      changed = await updateProject(app, project, {
         name,
         plan,
         ...(allowedDomains.length > 0 && { allowedDomains }),
         ...(publishableUploads && { publishableUploads: publishableUploads === 'on' }),
         ...(limits.length > 0 && { limits: Object.fromEntries(limits) }),
-      }),
-    );
+      });
+    }
+    const updated = presentProject(changed);
     return { json: updated, quiet: updated.id, text: (view) => presentProjectTable(view, updated) };
   },
 });

@@ -1,12 +1,16 @@
 import type { IndexDescription } from 'mongodb';
 import type { App } from '../../app.js';
 import { documentsName, type Collection } from './collection.js';
+import { HIDDEN_FIELD } from './field.js';
 
 /** Lists look at active documents only, so their indexes hold nothing else: smaller, and a count needs no document. */
 const ACTIVE = { isDeleted: false };
 
 /** `isDeleted` of a document that a bulk insert has written but not published: no list shows it, unique indexes count it. */
 export const PENDING = 'pending';
+
+/** `isDeleted` of a document that is gone for everybody and kept only until its last event has been relayed: nothing shows or counts it. */
+export const REMOVED = 'removed';
 
 type Named = IndexDescription & { name: string; key: Record<string, 1 | -1> };
 
@@ -15,6 +19,7 @@ export function documentIndexes(collection: Pick<Collection, 'mode' | 'fields' |
   const indexes: Named[] = [
     { name: 'active_createdAt', key: { createdAt: -1, _id: -1 }, partialFilterExpression: ACTIVE },
     { name: 'trash_deletedAt', key: { deletedAt: 1 }, partialFilterExpression: { isDeleted: true } },
+    { name: 'waiting_events', key: { [`${HIDDEN_FIELD}.at`]: 1 }, sparse: true },
   ];
   if (collection.rls) {
     const { ownerField } = collection.rls;

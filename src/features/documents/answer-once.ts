@@ -55,7 +55,7 @@ export async function answerOnce<T>(
   request: RepeatableRequest,
   prepare: () => PreparedRequest<T>,
 ): Promise<T> {
-  const store = app.db.collection<AnsweredRequest>('idempotency_keys');
+  const store = answerStore(app);
   const _id = requestId(request);
   const bodyHash = sha256Hex(JSON.stringify(request.body) ?? '');
   const earlier = await findEarlier(app, store, _id);
@@ -80,7 +80,17 @@ function requestId({ place: { collection, writer }, action, key }: RepeatableReq
   return sha256Hex([collection._id.toHexString(), writer?.userId ?? '', action, key].join('\n'));
 }
 
-/** An expired record may still be there: the database removes them about once a minute. */
+/** Removes what is remembered for longer than 24 hours, and tells how much. */
+export async function forgetAnswers(app: App): Promise<number> {
+  const expired = { expiresAt: { $lte: new Date(app.clock.now()) } };
+  return (await answerStore(app).deleteMany(expired)).deletedCount;
+}
+
+function answerStore(app: App): Store<AnsweredRequest> {
+  return app.db.collection<AnsweredRequest>('idempotency_keys');
+}
+
+/** An expired record may still be there: they are removed once an hour. */
 async function findEarlier(app: App, store: Store<AnsweredRequest>, _id: string): Promise<AnsweredRequest | null> {
   const found = (await store.findOne({ _id })) as AnsweredRequest | null;
   if (!found || found.expiresAt.getTime() > app.clock.now()) return found;

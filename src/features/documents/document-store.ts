@@ -3,7 +3,10 @@ import type { App } from '../../app.js';
 import { conflict, tooLarge, type AppError } from '../../errors.js';
 import { isDuplicateKey, type Store } from '../../platform/database.js';
 import { documentsName, type Collection } from '../collections/collection.js';
-import { PENDING } from '../collections/document-indexes.js';
+import { PENDING, REMOVED } from '../collections/document-indexes.js';
+import { noteEvent, relayLater, relayStoredLater } from '../webhooks/note-event.js';
+import { outboxOperators, withOutbox } from '../webhooks/outbox-field.js';
+import type { Action } from '../webhooks/webhook-event.js';
 import type { StoredDocument } from './document.js';
 
 type Filter = Record<string, unknown>;
@@ -15,20 +18,33 @@ export function documentStore(app: Database, collection: Collection): Store<Stor
 }
 
 /** Stores a new document; 409 DUPLICATE_VALUE when a unique value is taken. */
-export async function insertDocumentRecord(
-  app: Database,
-  collection: Collection,
-  document: StoredDocument,
-): Promise<void> {
+export async function insertDocumentRecord(app: App, collection: Collection, document: StoredDocument): Promise<void> {
+  const stored = withOutbox(document, await noteEvent(app, collection, 'insert'));
   try {
-    await documentStore(app, collection).insertOne(document);
+    await documentStore(app, collection).insertOne(stored);
   } catch (error) {
     throw translate(error);
   }
+  relayLater(app, collection, [stored]);
 }
 
 /** Stores those documents that can be stored, each for itself; answers for the others, by position, why not. */
 export async function insertEachRecord(
+  app: App,
+  collection: Collection,
+  documents: readonly StoredDocument[],
+): Promise<Map<number, string>> {
+  const stored = await withInsertEvents(app, collection, documents);
+  const refused = await insertEach(app, collection, stored);
+  relayLater(
+    app,
+    collection,
+    stored.filter((_, at) => !refused.has(at)),
+  );
+  return refused;
+}
+
+async function insertEach(
   app: Database,
   collection: Collection,
   documents: readonly StoredDocument[],
@@ -41,6 +57,16 @@ export async function insertEachRecord(
     if (!isDuplicateKey(error) || refusals === undefined) throw error;
     return new Map([refusals].flat().map((refusal) => [refusal.index, explainRefusal(refusal)]));
   }
+}
+
+async function withInsertEvents(
+  app: App,
+  collection: Collection,
+  documents: readonly StoredDocument[],
+): Promise<StoredDocument[]> {
+  const stored: StoredDocument[] = [];
+  for (const document of documents) stored.push(withOutbox(document, await noteEvent(app, collection, 'insert')));
+  return stored;
 }
 
 interface WriteRefusal {
@@ -57,13 +83,14 @@ function explainRefusal({ code, errmsg = '' }: WriteRefusal): string {
 
 /** Stores documents that nobody can see yet; their unique values are taken from now on. On 409 some of them may be there: remove them by id. */
 export async function insertPendingRecords(
-  app: Database,
+  app: App,
   collection: Collection,
   documents: readonly StoredDocument[],
 ): Promise<void> {
+  const stored = await withInsertEvents(app, collection, documents);
   try {
     await documentStore(app, collection).insertMany(
-      documents.map((document) => ({ ...document, isDeleted: PENDING })),
+      stored.map((document) => ({ ...document, isDeleted: PENDING })),
       { ordered: true },
     );
   } catch (error) {
@@ -72,15 +99,12 @@ export async function insertPendingRecords(
 }
 
 /** Makes pending documents active. Harmless to repeat. */
-export async function publishPendingRecords(
-  app: Database,
-  collection: Collection,
-  ids: readonly ObjectId[],
-): Promise<void> {
+export async function publishPendingRecords(app: App, collection: Collection, ids: readonly ObjectId[]): Promise<void> {
   await documentStore(app, collection).updateMany(
     { _id: { $in: [...ids] }, isDeleted: PENDING },
     { $set: { isDeleted: false } },
   );
+  if (await noteEvent(app, collection, 'insert')) relayStoredLater(app, collection, ids);
 }
 
 /** Removes those of the documents that are still pending. */
@@ -97,32 +121,43 @@ export async function removePendingRecords(
  * 409 DUPLICATE_VALUE when a unique value is taken; PathBlocked when a dotted path leads through something that is not an object.
  */
 export async function changeDocumentRecord(
-  app: Database,
+  app: App,
   collection: Collection,
   filter: Filter,
-  change: { set: Record<string, unknown>; unset?: readonly string[] },
+  change: { action: Action; set: Record<string, unknown>; unset?: readonly string[] },
 ): Promise<StoredDocument | null> {
-  const { set, unset = [] } = change;
+  const { action, set, unset = [] } = change;
   const update = {
+    ...outboxOperators(await noteEvent(app, collection, action)),
     $set: set,
     ...(unset.length > 0 && { $unset: Object.fromEntries(unset.map((path) => [path, '' as const])) }),
   };
   try {
-    return (await documentStore(app, collection).findOneAndUpdate(filter, update, {
+    const changed = (await documentStore(app, collection).findOneAndUpdate(filter, update as never, {
       returnDocument: 'after',
     })) as StoredDocument | null;
+    if (changed) relayLater(app, collection, [changed]);
+    return changed;
   } catch (error) {
     throw translate(error);
   }
 }
 
-/** Removes the one document that matches for good and answers it; null when none matches. */
+/** Removes the one document that matches for good and answers it; null when none matches. With an event to tell it leaves an invisible rest until that is relayed. */
 export async function removeDocumentRecord(
-  app: Database,
+  app: App,
   collection: Collection,
   filter: Filter,
 ): Promise<StoredDocument | null> {
-  return (await documentStore(app, collection).findOneAndDelete(filter)) as StoredDocument | null;
+  const entry = await noteEvent(app, collection, 'delete');
+  if (!entry) return (await documentStore(app, collection).findOneAndDelete(filter)) as StoredDocument | null;
+  const removed = (await documentStore(app, collection).findOneAndUpdate(
+    filter,
+    { ...outboxOperators(entry), $set: { isDeleted: REMOVED, deletedAt: entry.at, updatedAt: entry.at } } as never,
+    { returnDocument: 'after' },
+  )) as StoredDocument | null;
+  if (removed) relayLater(app, collection, [removed]);
+  return removed;
 }
 
 /** Removes at most `limit` of the documents that were trashed until `until`, and tells how many. One that is recovered meanwhile stays. */

@@ -1,5 +1,5 @@
 import type { ObjectId } from 'bson';
-import type { PENDING } from '../collections/document-indexes.js';
+import type { PENDING, REMOVED } from '../collections/document-indexes.js';
 
 /**
  * A document as stored: the client's fields beside the system fields (rest-api.md 2.5).
@@ -9,17 +9,18 @@ import type { PENDING } from '../collections/document-indexes.js';
  * | false | null | active |
  * | true | date | trashed at that moment |
  * | 'pending' | null | part of a bulk insert that is not published yet: nobody may see it, but its unique values count |
+ * | 'removed' | date | removed for good, kept unseen until its last event has been relayed to the webhooks |
  */
 export interface StoredDocument {
   _id: ObjectId;
-  isDeleted: boolean | typeof PENDING;
+  isDeleted: boolean | typeof PENDING | typeof REMOVED;
   deletedAt: Date | null;
   createdAt: Date;
   updatedAt: Date;
   [field: string]: unknown;
 }
 
-/** Every read of documents ANDs this in: active ones, or with `includeDeleted` trashed ones too, never pending ones. */
+/** Every read of documents ANDs this in: active ones, or with `includeDeleted` trashed ones too, never pending or removed ones. */
 export function visibleDocuments(includeDeleted = false): Record<string, unknown> {
   return { isDeleted: includeDeleted ? { $in: [false, true] } : false };
 }

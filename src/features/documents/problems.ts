@@ -35,6 +35,11 @@ export class Problems {
     return this.#listed.length >= MAX_LISTED;
   }
 
+  /** All of them in one line, or null when there are none. */
+  get summary(): string | null {
+    return this.#listed.length > 0 ? this.#listed.map(({ message }) => message).join('; ') : null;
+  }
+
   throwIfAny(): void {
     if (this.#listed.length > 0) throw validationFailed(this.#listed);
   }

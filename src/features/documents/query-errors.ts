@@ -43,7 +43,7 @@ export function pipelineError(error: unknown): unknown {
       error,
     );
   }
-  if (SERVER_FAULTS.has(code)) return error;
+  if (!isRefusal(code)) return error;
   return refusal(
     'INVALID_PIPELINE',
     `The database refused the pipeline (error ${code}): check the options of its stages and the types that its operators meet`,
@@ -51,7 +51,14 @@ export function pipelineError(error: unknown): unknown {
   );
 }
 
-/** Unreachable hosts, shutdowns, changes of primary, lost authorization: not the client's doing. */
-const SERVER_FAULTS = new Set([6, 7, 13, 18, 89, 91, 189, 262, 9001, 10_107, 11_600, 11_602, 13_435, 13_436]);
+/** Codes by which the database says that a pipeline is wrong: bad values, options, types, conversions, sizes. */
+const REFUSALS = new Set([2, 4, 9, 14, 15, 16, 20, 40, 43, 52, 53, 54, 55, 56, 57, 72, 73, 115, 168, 238, 241, 245]);
+/** Above the named codes each place of the server's code has its own number; these few are about the server itself. */
+const FIRST_PLACE_CODE = 10_000;
+const SERVER_FAULTS = new Set([10_107, 11_600, 11_602, 13_388, 13_435, 13_436]);
+
+function isRefusal(code: number): boolean {
+  return REFUSALS.has(code) || (code >= FIRST_PLACE_CODE && !SERVER_FAULTS.has(code));
+}
 
 const refusal = (code: string, message: string, cause: unknown): Error => invalid(code, message, { cause });

@@ -14,7 +14,7 @@ export async function recoverDocument(app: App, place: WritePlace, idText: strin
     app,
     place.collection,
     { ...trashed, ...ownedBy(place.writer) },
-    { set },
+    { action: 'recover', set },
   );
   if (recovered) return presentDocument(recovered);
   await explainMiss(app, place, trashed, notInTrash);

@@ -9,7 +9,12 @@ export async function trashDocument(app: App, place: WritePlace, idText: string)
   const now = new Date(app.clock.now());
   const active = { _id: id, isDeleted: false };
   const set = { isDeleted: true, deletedAt: now, updatedAt: now };
-  const trashed = await changeDocumentRecord(app, place.collection, { ...active, ...ownedBy(place.writer) }, { set });
+  const trashed = await changeDocumentRecord(
+    app,
+    place.collection,
+    { ...active, ...ownedBy(place.writer) },
+    { action: 'delete', set },
+  );
   if (!trashed) await explainMiss(app, place, active);
   return id.toHexString();
 }

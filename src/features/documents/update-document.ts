@@ -31,7 +31,11 @@ export async function updateDocument(
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
     set.updatedAt = new Date(app.clock.now());
     try {
-      const updated = await changeDocumentRecord(app, collection, filter, { set, unset: change.unset });
+      const updated = await changeDocumentRecord(app, collection, filter, {
+        action: 'update',
+        set,
+        unset: change.unset,
+      });
       if (updated) return presentDocument(updated);
     } catch (error) {
       if (!(error instanceof PathBlocked)) throw error;

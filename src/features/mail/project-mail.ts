@@ -26,9 +26,7 @@ export async function setMailSettings(app: App, project: Project, settings: Mail
     else if (value !== undefined) $set[`mail.${name}`] = value;
   };
   const { providerApiKey, providerFromEmail, webhookSecret } = settings;
-  if (typeof providerApiKey === 'string' && (!BYOK_FORM.test(providerApiKey) || providerApiKey.length > 200)) {
-    throw invalid('INVALID_MAIL_KEY', 'The mail provider key must match ^re_[A-Za-z0-9_]+$');
-  }
+  if (typeof providerApiKey === 'string') checkMailKey(providerApiKey);
   if (typeof providerFromEmail === 'string' && !isSender(providerFromEmail)) {
     throw invalid('INVALID_MAIL', 'The default sender must be an address, or Name <address>');
   }
@@ -43,6 +41,13 @@ export async function setMailSettings(app: App, project: Project, settings: Mail
     $set: $set as Partial<Project>,
     ...(Object.keys($unset).length > 0 && { $unset }),
   });
+}
+
+/** 400 INVALID_MAIL_KEY unless the text has the form of a provider key. */
+export function checkMailKey(key: string): void {
+  if (!BYOK_FORM.test(key) || key.length > 200) {
+    throw invalid('INVALID_MAIL_KEY', 'The mail provider key must match ^re_[A-Za-z0-9_]+$');
+  }
 }
 
 /** What is shown of a project's mail settings: secrets masked. */

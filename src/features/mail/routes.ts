@@ -4,6 +4,7 @@ import type { App } from '../../app.js';
 import { invalid, tooLarge } from '../../errors.js';
 import { readJson, requireObjectBody } from '../../http/read-body.js';
 import { createRouter, type RouteGroup } from '../../http/routes.js';
+import { operatedProject, requireOperator } from '../access/require-operator.js';
 import { callerOf, requireKey, requireSecretKey } from '../access/require-key.js';
 import type { Project } from '../projects/project.js';
 import * as audiences from './audiences.js';
@@ -30,6 +31,20 @@ export function mailRoutes(app: App): RouteGroup {
     });
   }
   return { prefix: '/api/mail', router };
+}
+
+const OPERATOR_PREFIX = '/api/projects/:projectId/mail';
+
+/** The same for an operator's dashboard, sending excepted (rest-api.md 4.4). */
+export function mailOperatorRoutes(app: App): RouteGroup {
+  const router = createRouter(OPERATOR_PREFIX);
+  const guards: Middleware[] = [requireOperator(app), readJson()];
+  for (const { method, path, run } of MAIL_OPERATIONS.filter((operation) => !operation.path.startsWith('/send'))) {
+    router[method](path, ...guards, async (ctx) => {
+      ctx.body = await run(app, await operatedProject(app, ctx), ctx);
+    });
+  }
+  return { prefix: OPERATOR_PREFIX, router };
 }
 
 interface MailOperation {

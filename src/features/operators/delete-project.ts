@@ -8,6 +8,7 @@ import { dropProjectFiles } from '../files/delete-file.js';
 import type { Project } from '../projects/project.js';
 import { projectStore } from '../projects/project-store.js';
 import { deleteProjectUsers } from '../users/delete-project-users.js';
+import { removeProjectWebhooks } from '../webhooks/remove-webhook.js';
 
 /** Removes a project with everything it owns. Its keys stop working with the first write; repeating it finishes what a crash left. 404 when there is none. */
 export async function deleteProject(app: App, idOrName: string): Promise<Project> {
@@ -23,6 +24,7 @@ export async function deleteProject(app: App, idOrName: string): Promise<Project
   for await (const collection of collectionStore(app).find({ projectId: project._id })) {
     await dropCollection(app, project._id, (collection as Collection).name);
   }
+  await removeProjectWebhooks(app, project._id);
   await dropProjectFiles(app, project);
   await projectStore(app).deleteOne({ _id: project._id, state: 'deleting' });
   return project;

@@ -51,7 +51,7 @@ function findCandidates(
     priority,
     runAt: { $lte: new Date(deps.clock.now()) },
     name: { $in: [...names] },
-    ...(busyLanes.size > 0 && { lane: { $nin: [...busyLanes] } }),
+    ...(busyLanes.size > 0 && { $or: [{ lane: { $nin: [...busyLanes] } }, { heldLane: { $exists: true } }] }),
   };
   return jobStore(deps)
     .find(filter as never)
@@ -60,10 +60,12 @@ function findCandidates(
     .toArray() as Promise<JobRecord[]>;
 }
 
-/** A lane runs in order: a later job of it must never be tried before an earlier one. */
+/** A lane runs in order: the job that holds it, because it waited to be retried, comes first, then the earliest. */
 function firstOfEachLane(candidates: JobRecord[]): JobRecord[] {
-  const seen = new Set<string>();
-  return candidates.filter(({ lane }) => lane === undefined || (!seen.has(lane) && seen.add(lane)));
+  const seen = new Set(candidates.flatMap(({ heldLane }) => heldLane ?? []));
+  return candidates.filter(
+    ({ lane, heldLane }) => lane === undefined || heldLane !== undefined || (!seen.has(lane) && seen.add(lane)),
+  );
 }
 
 async function claimOne(

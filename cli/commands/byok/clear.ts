@@ -1,0 +1,17 @@
+import { presentMailSettings, setMailSettings } from '../../../src/features/mail/project-mail.js';
+import { chooseProject, projectOption } from '../../choose-project.js';
+import { defineCommand } from '../../command.js';
+import { presentByok } from './present.js';
+
+export default defineCommand({
+  details: 'Mail goes out through the service’s own provider again.',
+  examples: ['bsvc byok clear --project shop'],
+  audited: true,
+  parameters: { project: projectOption },
+  async run(context, { project: named }) {
+    const { app, project } = await chooseProject(context, named);
+    return presentByok(
+      presentMailSettings(await setMailSettings(app, project, { providerApiKey: null, webhookSecret: null })),
+    );
+  },
+});

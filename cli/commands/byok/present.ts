@@ -1,0 +1,19 @@
+import type { presentMailSettings } from '../../../src/features/mail/project-mail.js';
+import type { Result } from '../../output.js';
+
+/** A project's own mail account, secrets masked. */
+export function presentByok(settings: ReturnType<typeof presentMailSettings>): Result {
+  return {
+    json: settings,
+    quiet: settings.providerApiKey ?? '',
+    text: (view) =>
+      view.table(
+        ['setting', 'value'],
+        [
+          ['mail provider key', settings.providerApiKey ?? 'none: the service’s own provider sends'],
+          ['default sender', settings.providerFromEmail ?? 'the server’s'],
+          ['webhook secret', settings.webhookSecret ?? 'none'],
+        ],
+      ),
+  };
+}

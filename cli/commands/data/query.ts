@@ -1,0 +1,74 @@
+import { forbidden } from '../../../src/errors.js';
+import { operatorCaller } from '../../../src/features/access/operator-caller.js';
+import { USERS } from '../../../src/features/collections/users-collection.js';
+import { listDocuments } from '../../../src/features/documents/list-documents.js';
+import { chooseCollection, collectionArgument } from '../../choose-collection.js';
+import { projectOption } from '../../choose-project.js';
+import { defineCommand, flag, list, value } from '../../command.js';
+import { UsageError } from '../../exit.js';
+
+export default defineCommand({
+  details:
+    'Filters are those of the REST API: status=live, views_gt=10, tags_in=a,b, name_regex=^A, deletedOn_exists=false. One document per line; at a terminal, indented.',
+  examples: [
+    'bsvc data query posts --project shop --filter status=live --sort -views --limit 5',
+    'bsvc data query posts --project shop --filter views_gte=10 --fields title,views --quiet',
+    'bsvc data query posts --project shop --count',
+  ],
+  parameters: {
+    collection: collectionArgument,
+    project: projectOption,
+    filters: list('--filter <field=value>', 'condition (repeatable, all must hold)', readFilter),
+    sort: value('--sort <fields>', 'for example -views,title'),
+    fields: value('--fields <names>', 'only these fields, separated by commas'),
+    populate: value('--populate <fields>', 'put the referred documents in place of these Ref fields'),
+    limit: value('--limit <n>', 'how many (default: 20)'),
+    page: value('--page <n>', 'which page, from 1'),
+    includeDeleted: flag('--include-deleted', 'the documents in the trash too'),
+    count: flag('--count', 'only count'),
+  },
+  async run(context, input) {
+    const query = new URLSearchParams(input.filters);
+    for (const name of ['sort', 'fields', 'populate', 'limit', 'page'] as const) {
+      if (input[name] !== undefined) query.set(name, input[name]);
+    }
+    if (input.includeDeleted) query.set('include_deleted', 'true');
+    if (input.count) query.set('count', 'true');
+    const { app, project, collection } = await chooseCollection(context, input);
+    if (collection.name === USERS) throw forbidden('USERS_BLOCKED', 'Users are not listed as documents.');
+    const reply = await listDocuments(app, operatorCaller(project), collection.name, query.toString());
+    if ('count' in reply) return { json: reply, quiet: reply.count, text: () => String(reply.count) };
+    const { items, ...page } = reply;
+    const indent = context.io.stdout.isTTY ? 2 : undefined;
+    return {
+      json: reply,
+      quiet: items.map(({ _id }) => _id),
+      text: () => {
+        context.out.note(`${items.length} of ${page.total ?? 'an unknown number of'} documents`);
+        return items.map((item) => JSON.stringify(item, null, indent)).join('\n');
+      },
+    };
+  },
+});
+
+const RESERVED = [
+  'sort',
+  'fields',
+  'populate',
+  'expand',
+  'limit',
+  'page',
+  'cursor',
+  'count',
+  'meta',
+  'include_deleted',
+];
+
+function readFilter(text: string): [name: string, value: string] {
+  const at = text.indexOf('=');
+  if (at < 1) throw new Error('The form is field=value, or field_operator=value such as views_gt=10.');
+  const name = text.slice(0, at);
+  if (RESERVED.includes(name))
+    throw new UsageError(`--filter ${name}=… is no condition: there is --${name.replaceAll('_', '-')}.`);
+  return [name, text.slice(at + 1)];
+}

@@ -1,0 +1,25 @@
+import { listOutbox } from '../../../src/platform/mail-provider/outbox.js';
+import { defineCommand, value } from '../../command.js';
+
+export default defineCommand({
+  details: 'What the provider "outbox" kept instead of sending: the default while no provider is set.',
+  examples: ['bsvc mail outbox', 'bsvc mail outbox --to ann@example.com --json'],
+  parameters: { to: value('--to <address>', 'only mails to this address') },
+  async run(context, { to }) {
+    const app = await context.app();
+    const mails = await listOutbox(app, to === undefined ? {} : { to });
+    return {
+      json: mails,
+      quiet: mails.map((mail) => mail.id),
+      text: () =>
+        mails.length === 0
+          ? 'The outbox is empty.'
+          : mails
+              .map(
+                (mail) =>
+                  `${mail.createdAt.toISOString()}  ${mail.to.join(', ')}\n${mail.subject}\n\n${(mail.text ?? mail.html ?? '').trimEnd()}\n`,
+              )
+              .join(`${'-'.repeat(72)}\n`),
+    };
+  },
+});

@@ -1,0 +1,42 @@
+import { readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { setTemplate } from '../../../../src/features/mail/mail-template.js';
+import { chooseProject, projectOption } from '../../../choose-project.js';
+import { argument, defineCommand, value } from '../../../command.js';
+import type { Context } from '../../../context.js';
+import { UsageError } from '../../../exit.js';
+
+export default defineCommand({
+  details:
+    'Placeholders: {{name}} escaped, {{{name}}} raw, {{a.b}} nested. A template of a system template’s name overrides it.',
+  examples: [
+    'bsvc mail template set welcome --project shop --subject "Hello {{name}}" --html welcome.html --text welcome.txt',
+  ],
+  audited: true,
+  parameters: {
+    name: argument('name', 'name of the template'),
+    project: projectOption,
+    subject: value('--subject <text>', 'subject'),
+    html: value('--html <file>', 'file with the HTML'),
+    text: value('--text <file>', 'file with the plain text'),
+  },
+  async run(context, { name, project: named, subject, html, text }) {
+    if (subject === undefined) throw new UsageError('The option --subject <text> is missing.');
+    const { app, project } = await chooseProject(context, named);
+    const saved = await setTemplate(app, project, name, {
+      subject,
+      ...(html !== undefined && { html: await readText(context, '--html', html) }),
+      ...(text !== undefined && { text: await readText(context, '--text', text) }),
+    });
+    const id = saved._id.toHexString();
+    return { json: { id, name, scope: saved.scope, subject }, quiet: id, text: () => `Template ${name} is set.` };
+  },
+});
+
+async function readText(context: Context, option: string, file: string): Promise<string> {
+  try {
+    return await readFile(resolve(context.io.cwd, file), 'utf8');
+  } catch {
+    throw new UsageError(`${option} names ${file}, which cannot be read.`);
+  }
+}

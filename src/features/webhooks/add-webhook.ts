@@ -1,0 +1,62 @@
+import { ObjectId } from 'bson';
+import type { App } from '../../app.js';
+import { invalid } from '../../errors.js';
+import type { Project } from '../projects/project.js';
+import { parseEvents } from './webhook-event.js';
+import { requireWebhookRoom } from './webhook-limit.js';
+import { createWebhookSecret } from './webhook-secret.js';
+import { changeWebhooks } from './webhook-store.js';
+import { requireTargetUrl } from './webhook-url.js';
+import type { Webhook } from './webhook.js';
+
+export interface NewWebhook {
+  url: string;
+  events: readonly unknown[];
+  description?: string;
+  /** Answer an existing webhook with that address instead of adding a second one. */
+  ifNotExists?: boolean;
+}
+
+export interface AddedWebhook {
+  webhook: Webhook;
+  /** Shown once; null when the webhook was there already. */
+  secret: string | null;
+  created: boolean;
+}
+
+export const MOST_DESCRIPTION_CHARACTERS = 200;
+
+/** Registers a webhook by one conditional write, so that creations at once never exceed the plan. 400 for a bad url or event, 403 WEBHOOK_LIMIT. */
+export async function addWebhook(app: App, project: Project, input: NewWebhook): Promise<AddedWebhook> {
+  const events = parseEvents(input.events);
+  const url = await requireTargetUrl(app, input.url);
+  const now = new Date(app.clock.now());
+  const id = new ObjectId();
+  const { value, secret } = createWebhookSecret(app, project._id, id);
+  const webhook: Webhook = {
+    id,
+    url,
+    events,
+    description: checkDescription(input.description ?? ''),
+    disabled: null,
+    secrets: [secret],
+    failingSince: null,
+    createdAt: now,
+    updatedAt: now,
+  };
+  let existing: Webhook | undefined;
+  await changeWebhooks(app, project._id, (webhooks) => {
+    existing = input.ifNotExists ? webhooks.find((other) => other.url === url) : undefined;
+    if (existing) return [...webhooks];
+    requireWebhookRoom(project, webhooks.length);
+    return [...webhooks, webhook];
+  });
+  return existing ? { webhook: existing, secret: null, created: false } : { webhook, secret: value, created: true };
+}
+
+/** 400 for a description that is too long. */
+export function checkDescription(description: string): string {
+  if (description.length > MOST_DESCRIPTION_CHARACTERS)
+    throw invalid('INVALID_DESCRIPTION', `A description has at most ${MOST_DESCRIPTION_CHARACTERS} characters`);
+  return description;
+}

@@ -1,0 +1,36 @@
+import type { App } from '../../app.js';
+import { invalid } from '../../errors.js';
+import type { Project } from '../projects/project.js';
+import { checkDescription } from './add-webhook.js';
+import { failPendingDeliveries } from './claim-delivery.js';
+import { parseEvents } from './webhook-event.js';
+import { changeWebhook } from './webhook-store.js';
+import { requireTargetUrl } from './webhook-url.js';
+import type { Webhook } from './webhook.js';
+
+export interface WebhookChanges {
+  url?: string;
+  /** Replaces the subscription. */
+  events?: readonly unknown[];
+  description?: string;
+  /** Enabling one that was disabled for its failures gives it a new start; disabling gives up what still waits for it. */
+  enabled?: boolean;
+}
+
+/** Changes a webhook by one write. 400 for a bad value or nothing to change, 404. What is already on its way goes to the new address. */
+export async function editWebhook(app: App, project: Project, id: string, changes: WebhookChanges): Promise<Webhook> {
+  const $set: Partial<Webhook> = {};
+  if (changes.events !== undefined) $set.events = parseEvents(changes.events);
+  if (changes.url !== undefined) $set.url = await requireTargetUrl(app, changes.url);
+  if (changes.description !== undefined) $set.description = checkDescription(changes.description);
+  if (changes.enabled === true) Object.assign($set, { disabled: null, failingSince: null });
+  if (changes.enabled === false) $set.disabled = 'requested';
+  if (Object.keys($set).length === 0) throw invalid('INVALID_BODY', 'There is nothing to change');
+  const changed = await changeWebhook(app, project._id, id, (webhook) => ({
+    ...webhook,
+    ...$set,
+    updatedAt: new Date(app.clock.now()),
+  }));
+  if (changed.disabled) await failPendingDeliveries(app, changed.id);
+  return changed;
+}

@@ -1,0 +1,33 @@
+import type { Delivery } from './delivery.js';
+import type { Webhook } from './webhook.js';
+
+/** What every door shows of a webhook: never a secret. */
+export function presentWebhook(webhook: Webhook) {
+  return {
+    id: webhook.id.toHexString(),
+    url: webhook.url,
+    events: webhook.events,
+    description: webhook.description,
+    enabled: webhook.disabled === null,
+    disabledReason: webhook.disabled,
+    failingSince: webhook.failingSince?.toISOString() ?? null,
+    createdAt: webhook.createdAt.toISOString(),
+    updatedAt: webhook.updatedAt.toISOString(),
+  };
+}
+
+export function presentDelivery(delivery: Delivery) {
+  return {
+    id: delivery._id,
+    webhookId: delivery.webhookId.toHexString(),
+    eventId: delivery.eventId,
+    event: delivery.event,
+    collection: delivery.collection,
+    documentId: delivery.documentId,
+    state: delivery.state,
+    nextAttemptAt: delivery.state === 'pending' ? delivery.dueAt.toISOString() : null,
+    attempts: delivery.attempts.map((attempt) => ({ ...attempt, at: attempt.at.toISOString() })),
+    createdAt: delivery.createdAt.toISOString(),
+    updatedAt: delivery.updatedAt.toISOString(),
+  };
+}

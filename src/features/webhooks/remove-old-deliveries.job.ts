@@ -1,0 +1,12 @@
+import type { App } from '../../app.js';
+import type { JobDefinition } from '../../platform/jobs/job.js';
+import { deliveryStore } from './delivery.js';
+
+/** Removes deliveries and their attempts after the days they are kept. */
+export const removeOldDeliveriesJob: JobDefinition<App> = {
+  name: 'webhooks.removeOldDeliveries',
+  retry: { delaysMs: [60_000] },
+  async run(app) {
+    await deliveryStore(app).deleteMany({ expireAt: { $lte: new Date(app.clock.now()) } });
+  },
+};

@@ -1,0 +1,25 @@
+import type { ObjectId } from 'bson';
+import type { App } from '../../app.js';
+import type { Project } from '../projects/project.js';
+import { deliveryStore } from './delivery.js';
+import { changeWebhooks, readProjectWebhooks, webhookNotFound, webhookStore } from './webhook-store.js';
+import type { Webhook } from './webhook.js';
+
+/** Removes a webhook with the log of its deliveries, and answers it as it was; 404. */
+export async function removeWebhook(app: App, project: Project, id: string): Promise<Webhook> {
+  let removed: Webhook | undefined;
+  await changeWebhooks(app, project._id, (webhooks) => {
+    removed = webhooks.find((webhook) => webhook.id.toHexString() === id.toLowerCase());
+    if (!removed) throw webhookNotFound(id);
+    return webhooks.filter((webhook) => webhook !== removed);
+  });
+  await deliveryStore(app).deleteMany({ webhookId: removed!.id });
+  return removed!;
+}
+
+/** Removes all of a project's webhooks with their logs, when the project goes. Harmless to repeat. */
+export async function removeProjectWebhooks(app: App, projectId: ObjectId): Promise<void> {
+  const { webhooks } = await readProjectWebhooks(app, projectId);
+  for (const { id } of webhooks) await deliveryStore(app).deleteMany({ webhookId: id });
+  await webhookStore(app).deleteOne({ _id: projectId });
+}

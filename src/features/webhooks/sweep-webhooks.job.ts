@@ -1,0 +1,74 @@
+import type { ObjectId } from 'bson';
+import type { App } from '../../app.js';
+import type { JobContext, JobDefinition } from '../../platform/jobs/job.js';
+import { documentsName, type Collection } from '../collections/collection.js';
+import { collectionStore } from '../collections/collection-store.js';
+import { PENDING } from '../collections/document-indexes.js';
+import { enqueueDelivery } from './deliver-webhook.job.js';
+import { deliveryStore, type Delivery } from './delivery.js';
+import { OUTBOX_SINCE } from './outbox-field.js';
+import { relayDocuments } from './relay-outbox.js';
+import { webhookStore } from './webhook-store.js';
+
+/** Younger events are still in the hands of the process that wrote them. */
+const LEFT_BEHIND_MS = 5_000;
+const BATCH = 200;
+
+/** Finds what a crash left: events that wait in their documents, and due deliveries that nobody works on. */
+export const sweepWebhooksJob: JobDefinition<App> = {
+  name: 'webhooks.sweep',
+  retry: { delaysMs: [] },
+  async run(app, _payload, context) {
+    await relayLeftovers(app, context);
+    await wakeForgotten(app, context);
+  },
+};
+
+async function relayLeftovers(app: App, context: JobContext): Promise<void> {
+  for await (const { _id: projectId } of webhookStore(app).find({})) {
+    for await (const collection of collectionStore(app).find({ projectId, state: 'active' })) {
+      if (isOver(context)) return;
+      await relayCollection(app, collection as Collection, context);
+    }
+  }
+}
+
+async function relayCollection(app: App, collection: Collection, context: JobContext): Promise<void> {
+  const documents = app.db.collection<Record<string, unknown>>(documentsName(collection));
+  const left = { [OUTBOX_SINCE]: { $lte: new Date(app.clock.now() - LEFT_BEHIND_MS) }, isDeleted: { $ne: PENDING } };
+  for (;;) {
+    const found = (await documents
+      .find(left)
+      .sort({ [OUTBOX_SINCE]: 1 })
+      .limit(BATCH)
+      .toArray()) as Record<string, unknown>[];
+    await relayDocuments(
+      app,
+      found.map((document) => ({ collection, document })),
+    );
+    if (found.length < BATCH || isOver(context)) return;
+  }
+}
+
+async function wakeForgotten(app: App, context: JobContext): Promise<void> {
+  const woken: ObjectId[] = [];
+  while (!isOver(context)) {
+    const [forgotten]: Delivery[] = (await deliveryStore(app)
+      .find({
+        state: 'pending',
+        dueAt: { $lte: new Date(app.clock.now() - LEFT_BEHIND_MS) },
+        ...(woken.length > 0 && { webhookId: { $nin: [...woken] } }),
+      })
+      .sort({ dueAt: 1 })
+      .limit(1)
+      .toArray()) as Delivery[];
+    if (!forgotten) return;
+    const { projectId, webhookId } = forgotten;
+    await enqueueDelivery(app, { projectId: projectId.toHexString(), webhookId: webhookId.toHexString() });
+    woken.push(webhookId);
+  }
+}
+
+function isOver({ signal, stopping }: JobContext): boolean {
+  return signal.aborted || stopping.aborted;
+}

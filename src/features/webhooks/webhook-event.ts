@@ -1,0 +1,36 @@
+import { invalid } from '../../errors.js';
+
+/** What can happen to a document. `delete` is moving it to the trash, and removing it for good. */
+export const ACTIONS = ['insert', 'update', 'delete', 'recover'] as const;
+export type Action = (typeof ACTIONS)[number];
+
+export const TEST_EVENT = 'test.ping';
+
+const MOST_EVENTS = 100;
+const EVENT_FORM = new RegExp(`^(\\*|[A-Za-z][A-Za-z0-9_-]{0,63})\\.(${ACTIONS.join('|')}|\\*)$`);
+
+/** Checks the events of a subscription and drops repetitions; 400 INVALID_EVENTS with the form to use. A collection need not exist yet. */
+export function parseEvents(events: readonly unknown[]): string[] {
+  if (events.length === 0 || events.length > MOST_EVENTS)
+    throw invalid('INVALID_EVENTS', `Subscribe to 1 to ${MOST_EVENTS} events`);
+  for (const event of events) {
+    if (typeof event === 'string' && (event === '*' || EVENT_FORM.test(event))) continue;
+    throw invalid(
+      'INVALID_EVENTS',
+      `${JSON.stringify(event)?.slice(0, 100)} is not an event: use <collection>.<${ACTIONS.join('|')}>, <collection>.*, *.<action> or *`,
+    );
+  }
+  return [...new Set(events as string[])];
+}
+
+/** Whether a subscription covers what happened. */
+export function coversEvent(events: readonly string[], collection: string, action: Action): boolean {
+  return events.some(
+    (event) =>
+      event === '*' ||
+      event === `${collection}.${action}` ||
+      event === `${collection}.*` ||
+      event === `*.${action}` ||
+      event === '*.*',
+  );
+}

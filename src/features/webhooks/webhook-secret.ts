@@ -1,0 +1,26 @@
+import type { ObjectId } from 'bson';
+import type { App } from '../../app.js';
+import { generateWebhookSecret } from './sign-delivery.js';
+import type { Webhook, WebhookSecret } from './webhook.js';
+
+const sealContext = (projectId: ObjectId, webhookId: ObjectId): string =>
+  `project:${projectId.toHexString()}:webhook:${webhookId.toHexString()}`;
+
+/** A new secret: its value, to be shown once, and how it is stored, bound to this webhook. */
+export function createWebhookSecret(
+  app: Pick<App, 'secrets' | 'clock'>,
+  projectId: ObjectId,
+  webhookId: ObjectId,
+): { value: string; secret: WebhookSecret } {
+  const value = generateWebhookSecret();
+  const sealed = app.secrets.seal(value, sealContext(projectId, webhookId));
+  return { value, secret: { sealed, createdAt: new Date(app.clock.now()), expiresAt: null } };
+}
+
+/** The secrets that sign now, newest first. */
+export function openLiveSecrets(app: Pick<App, 'secrets' | 'clock'>, projectId: ObjectId, webhook: Webhook): string[] {
+  const nowMs = app.clock.now();
+  return webhook.secrets
+    .filter(({ expiresAt }) => expiresAt === null || expiresAt.getTime() > nowMs)
+    .map(({ sealed }) => app.secrets.open(sealed, sealContext(projectId, webhook.id)));
+}

@@ -1,0 +1,92 @@
+import type { ObjectId } from 'bson';
+import type { App } from '../../app.js';
+import { missing } from '../../errors.js';
+import { isDuplicateKey, type Store } from '../../platform/database.js';
+import { findObjectId } from '../../platform/ids.js';
+import type { ProjectWebhooks, Webhook } from './webhook.js';
+
+const CACHE = 'webhooks';
+
+export function webhookStore(app: Pick<App, 'db'>): Store<ProjectWebhooks> {
+  return app.db.collection<ProjectWebhooks>('project_webhooks');
+}
+
+/** The webhooks of a project, at most half a second old. */
+export async function listProjectWebhooks(app: App, projectId: ObjectId): Promise<readonly Webhook[]> {
+  const key = projectId.toHexString();
+  const known =
+    app.cache.peek<ProjectWebhooks>(CACHE, key) ??
+    (await app.cache.read<ProjectWebhooks>(CACHE, key, () => readProjectWebhooks(app, projectId)));
+  return known!.webhooks;
+}
+
+/** The webhook with that id, at most half a second old, or null. */
+export async function findWebhook(app: App, projectId: ObjectId, id: string): Promise<Webhook | null> {
+  return (await listProjectWebhooks(app, projectId)).find((webhook) => webhook.id.toHexString() === id) ?? null;
+}
+
+/** As findWebhook, but as it is now; 404 when there is none. */
+export async function requireWebhook(app: App, projectId: ObjectId, id: string): Promise<Webhook> {
+  const { webhooks } = await readProjectWebhooks(app, projectId);
+  const found = findObjectId(id) && webhooks.find((webhook) => webhook.id.toHexString() === id.toLowerCase());
+  if (!found) throw webhookNotFound(id);
+  return found;
+}
+
+/** An empty record stands for none, so that it too can be kept in the cache. */
+export async function readProjectWebhooks(app: App, projectId: ObjectId): Promise<ProjectWebhooks> {
+  const stored = await webhookStore(app).findOne({ _id: projectId });
+  return (stored as ProjectWebhooks | null) ?? { _id: projectId, revision: 0, webhooks: [] };
+}
+
+/** Changes the list by compare-and-swap: changes made at once all take effect, and what `change` refuses holds for the list as it then is. */
+export async function changeWebhooks(
+  app: App,
+  projectId: ObjectId,
+  change: (webhooks: readonly Webhook[]) => Webhook[],
+): Promise<void> {
+  for (;;) {
+    const { revision, webhooks } = await readProjectWebhooks(app, projectId);
+    const next = change(webhooks);
+    if (await storeWebhooks(app, { _id: projectId, revision: revision + 1, webhooks: next })) break;
+  }
+  app.cache.forget(CACHE, projectId.toHexString());
+}
+
+async function storeWebhooks(app: App, next: ProjectWebhooks): Promise<boolean> {
+  const { _id, revision, webhooks } = next;
+  if (revision > 1) {
+    const result = await webhookStore(app).updateOne({ _id, revision: revision - 1 }, { $set: { revision, webhooks } });
+    return result.matchedCount > 0;
+  }
+  try {
+    await webhookStore(app).insertOne(next);
+    return true;
+  } catch (error) {
+    if (!isDuplicateKey(error)) throw error;
+    return false;
+  }
+}
+
+/** Changes one webhook and answers it as it is afterwards; 404 when it is gone. */
+export async function changeWebhook(
+  app: App,
+  projectId: ObjectId,
+  id: string,
+  change: (webhook: Webhook) => Webhook,
+): Promise<Webhook> {
+  let changed: Webhook | undefined;
+  await changeWebhooks(app, projectId, (webhooks) => {
+    changed = undefined;
+    const next = webhooks.map((webhook) =>
+      webhook.id.toHexString() === id.toLowerCase() ? (changed = change(webhook)) : webhook,
+    );
+    if (!changed) throw webhookNotFound(id);
+    return next;
+  });
+  return changed!;
+}
+
+export function webhookNotFound(id: string) {
+  return missing('WEBHOOK_NOT_FOUND', `The project has no webhook ${id.slice(0, 64)}`);
+}

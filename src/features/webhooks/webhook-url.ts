@@ -1,0 +1,26 @@
+import type { App } from '../../app.js';
+import { invalid } from '../../errors.js';
+import { PrivateAddressError } from '../../platform/public-address.js';
+
+const MOST_CHARACTERS = 2_048;
+
+/** A target address in its normal form; 400 INVALID_URL for one that is no https address (http too where private targets are allowed), carries a password, or is not public. */
+export async function requireTargetUrl(app: App, text: string): Promise<string> {
+  const allowPrivate = app.config.webhookAllowPrivate;
+  const url = text.length <= MOST_CHARACTERS && URL.canParse(text) ? new URL(text) : null;
+  if (!url || !(url.protocol === 'https:' || (allowPrivate && url.protocol === 'http:')))
+    throw invalid('INVALID_URL', `The url must be an https:// address of at most ${MOST_CHARACTERS} characters`);
+  if (url.username || url.password)
+    throw invalid('INVALID_URL', 'The url must not hold a user name or password: deliveries are signed instead');
+  url.hash = '';
+  try {
+    await app.outbound.check(url);
+  } catch (error) {
+    if (!(error instanceof PrivateAddressError)) throw error;
+    throw invalid(
+      'PRIVATE_ADDRESS',
+      `The url leads to ${url.hostname}, which is not a public address; for development set BSVC_WEBHOOK_ALLOW_PRIVATE=true`,
+    );
+  }
+  return url.href;
+}

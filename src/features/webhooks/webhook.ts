@@ -1,0 +1,40 @@
+import type { ObjectId } from 'bson';
+
+/** A signing secret, sealed. During a rotation's overlap there are several; all of them sign. */
+export interface WebhookSecret {
+  sealed: string;
+  createdAt: Date;
+  /** After this moment it no longer signs; null = until it is rotated. */
+  expiresAt: Date | null;
+}
+
+/** Why a webhook gets no events: somebody said so, its receiver answered 410, or it failed for days. */
+export type DisabledReason = 'requested' | 'gone' | 'failing';
+
+export interface Webhook {
+  id: ObjectId;
+  url: string;
+  /** `*`, `<collection>.<action>`, `<collection>.*` or `*.<action>`. */
+  events: string[];
+  description: string;
+  disabled: DisabledReason | null;
+  /** Newest first. */
+  secrets: WebhookSecret[];
+  /** Since when no delivery has worked; null while they work. */
+  failingSince: Date | null;
+  createdAt: Date;
+  updatedAt: Date;
+}
+
+/** All webhooks of a project in one record: a plan's limit is kept by one conditional write, and a document's write needs one read to know who listens. */
+export interface ProjectWebhooks {
+  _id: ObjectId;
+  /** Grows with every change. */
+  revision: number;
+  webhooks: Webhook[];
+}
+
+/** Keeps the project's record well below what one document may hold. */
+export const MOST_WEBHOOKS = 1_000;
+export const SECRET_OVERLAP_MS = 24 * 3_600_000;
+export const FAILING_DAYS = 5;

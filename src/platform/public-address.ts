@@ -1,0 +1,42 @@
+import { lookup } from 'node:dns/promises';
+import { isIP } from 'node:net';
+import ipaddr from 'ipaddr.js';
+
+/** A connection was refused by us because the target is loopback, private, link-local or otherwise not on the public internet. */
+export class PrivateAddressError extends Error {
+  readonly code = 'PRIVATE_ADDRESS';
+  constructor(target: string) {
+    super(`${target} is not a public address`);
+    this.name = 'PrivateAddressError';
+  }
+}
+
+/** Whether an IP literal is on the public internet; IPv6 forms that carry an IPv4 address are judged by it or refused (decisions.md 8). */
+export function isPublicAddress(address: string): boolean {
+  const bare = address.replace(/^\[|\]$/g, '').replace(/%.*$/, '');
+  if (!ipaddr.isValid(bare)) return false;
+  const parsed = ipaddr.process(bare);
+  return parsed.range() === 'unicast' && !(parsed instanceof ipaddr.IPv6 && isIsatap(parsed.parts));
+}
+
+/** ISATAP interface identifiers (0000:5efe or 0200:5efe) lead to the IPv4 address in the last 32 bits. */
+function isIsatap(parts: readonly number[]): boolean {
+  return (parts[4] === 0 || parts[4] === 0x0200) && parts[5] === 0x5efe;
+}
+
+/** All addresses of a host name; throws when it has none. */
+export type Resolve = (hostname: string) => Promise<string[]>;
+
+export const resolveBySystem: Resolve = async (hostname) => {
+  const found = await lookup(hostname, { all: true, verbatim: true });
+  return found.map(({ address }) => address);
+};
+
+/** The addresses of a host as it stands in a URL, all of them public; throws PrivateAddressError when one is not. */
+export async function requirePublicAddresses(hostname: string, resolve: Resolve): Promise<string[]> {
+  const literal = hostname.replace(/^\[|\]$/g, '');
+  const addresses = isIP(literal) ? [literal] : await resolve(hostname);
+  // One bad address among good ones is how a name is made to lead inside, so all of them count.
+  if (addresses.length === 0 || !addresses.every(isPublicAddress)) throw new PrivateAddressError(hostname);
+  return addresses;
+}

@@ -1,0 +1,193 @@
+import { ObjectId } from 'bson';
+import request from 'supertest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { signAccessToken } from '../../src/features/access/sign-access-token.js';
+import type { Collection } from '../../src/features/collections/collection.js';
+import { defaultUsersCollection } from '../../src/features/collections/users-collection.js';
+import { collectionStore, forgetCollection } from '../../src/features/collections/collection-store.js';
+import { documentStore } from '../../src/features/documents/document-store.js';
+import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
+import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+
+const ME = new ObjectId().toHexString();
+const id = () => new ObjectId();
+
+let test: TestApp;
+let shop: TestProject;
+let posts: Collection;
+let token: string;
+const authorIds = [id(), id(), id()];
+const noteIds = [id(), id()];
+const userId = id();
+const post = id();
+
+beforeAll(async () => {
+  test = await openTestApp();
+  shop = await buildProject(test.app);
+  token = signAccessToken(test.app, shop.project, ME, 60_000);
+  const authors = await buildCollection(test.app, shop.project, {
+    name: 'authors',
+    fields: [
+      { name: 'name', type: 'String' },
+      { name: 'boss', type: 'Ref', ref: 'authors' },
+    ],
+  });
+  const notes = await buildCollection(test.app, shop.project, {
+    name: 'notes',
+    fields: [{ name: 'text', type: 'String' }],
+    rls: { mode: 'private', ownerField: 'userId' },
+  });
+  posts = await buildCollection(test.app, shop.project, {
+    name: 'posts',
+    fields: [
+      { name: 'title', type: 'String' },
+      { name: 'author', type: 'Ref', ref: 'authors' },
+      { name: 'editors', type: 'Array', items: { type: 'Ref', ref: 'authors' } },
+      { name: 'note', type: 'Ref', ref: 'notes' },
+      { name: 'writer', type: 'Ref', ref: 'users' },
+      { name: 'gone', type: 'Ref', ref: 'nowhere' },
+      { name: 'meta', type: 'Object', fields: [{ name: 'reviewer', type: 'Ref', ref: 'authors' }] },
+      {
+        name: 'parts',
+        type: 'Array',
+        items: { type: 'Object', fields: [{ name: 'by', type: 'Ref', ref: 'authors' }] },
+      },
+    ],
+  });
+  const users = defaultUsersCollection(shop.project._id);
+  users.fields.push({ name: 'nick', type: 'String', public: true });
+  await collectionStore(test.app).insertOne(users);
+  forgetCollection(test.app, users);
+  const [ann, bob, trashed] = authorIds as [ObjectId, ObjectId, ObjectId];
+  await place(authors, [
+    { _id: ann, name: 'Ann', boss: bob.toHexString() },
+    { _id: bob, name: 'Bob' },
+    { _id: trashed, name: 'Trashed', isDeleted: true, deletedAt: new Date() },
+  ]);
+  await place(notes, [
+    { _id: noteIds[0], text: 'mine', userId: ME },
+    { _id: noteIds[1], text: 'theirs', userId: id().toHexString() },
+  ]);
+  await place(users, [
+    { _id: userId, email: 'secret@example.test', password: 'hash', nick: 'Annie', emailVerified: true },
+  ]);
+  const text = (value: ObjectId): string => value.toHexString();
+  await place(posts, [
+    {
+      _id: post,
+      title: 'one',
+      author: text(ann),
+      editors: [text(bob), text(trashed), text(ann)],
+      note: text(noteIds[0]!),
+      writer: text(userId),
+      gone: text(id()),
+      meta: { reviewer: text(bob).toUpperCase() },
+      parts: [{ by: text(ann) }, {}, { by: text(bob) }],
+    },
+    { title: 'two', author: text(trashed), note: text(noteIds[1]!) },
+    { title: 'three' },
+  ]);
+});
+afterAll(() => test.close());
+
+async function place(collection: Collection, documents: Record<string, unknown>[]): Promise<void> {
+  const now = Date.now();
+  await documentStore(test.app, collection).insertMany(
+    documents.map((document, at) => ({
+      _id: id(),
+      isDeleted: false,
+      deletedAt: null,
+      createdAt: new Date(now + at),
+      updatedAt: new Date(now + at),
+      ...document,
+    })) as never,
+  );
+}
+
+type Item = Record<string, never>;
+const get = (path: string, { key = shop.publishable, bearer = '' } = {}) =>
+  request(test.server)
+    .get(`/api/data/${path}`)
+    .set({ 'x-api-key': key, ...(bearer && { authorization: `Bearer ${bearer}` }) });
+const list = async (query: string, who = {}): Promise<Item[]> =>
+  ((await get(`posts?sort=createdAt&${query}`, who).expect(200)).body as { data: { items: Item[] } }).data.items;
+
+describe('populate', () => {
+  it('replaces Refs by their documents: plain, in arrays, nested, through arrays of objects', async () => {
+    const [first] = await list('populate=author,editors,meta.reviewer,parts.by&meta=false');
+    const [ann, bob] = [
+      { _id: authorIds[0]!.toHexString(), name: 'Ann', boss: authorIds[1]!.toHexString() },
+      { _id: authorIds[1]!.toHexString(), name: 'Bob' },
+    ];
+    expect(first).toMatchObject({
+      author: ann,
+      editors: [bob, authorIds[2]!.toHexString(), ann],
+      meta: { reviewer: bob },
+      parts: [{ by: ann }, {}, { by: bob }],
+    });
+    expect(first!.author).not.toHaveProperty('createdAt');
+  });
+
+  it('answers to the name expand too, in lists by cursor and for one document', async () => {
+    const [first] = await list('expand=author&cursor=start');
+    expect(first!.author).toMatchObject({ name: 'Ann', isDeleted: false });
+    const { body } = await get(`posts/${post.toHexString()}?expand=author&populate=note&fields=title`, {
+      bearer: token,
+    }).expect(200);
+    expect(Object.keys(body).sort()).toEqual(['_id', 'author', 'note', 'title']);
+    expect(body.note).toMatchObject({ text: 'mine' });
+  });
+
+  it('leaves trashed documents as identifiers, unless the trash is asked for', async () => {
+    expect((await list('populate=author'))[1]!.author).toBe(authorIds[2]!.toHexString());
+    expect((await list('populate=author&include_deleted=true'))[1]!.author).toMatchObject({ name: 'Trashed' });
+  });
+
+  it('shows of a private collection what the user owns, and needs a user', async () => {
+    const [first, second] = await list('populate=note', { bearer: token });
+    expect(first!.note).toMatchObject({ text: 'mine' });
+    expect(second!.note).toBe(noteIds[1]!.toHexString());
+    const { body } = await get('posts?populate=note').expect(401);
+    expect(body.code).toBe('AUTH_REQUIRED');
+    expect((await list('populate=note', { key: shop.secret }))[1]!.note).toMatchObject({ text: 'theirs' });
+  });
+
+  it('shows public fields of users only, even to the secret key', async () => {
+    for (const key of [shop.publishable, shop.secret]) {
+      const [first] = await list('populate=writer', { key });
+      expect(first!.writer).toEqual({ _id: userId.toHexString(), nick: 'Annie' });
+    }
+  });
+
+  it.each([
+    ['populate=title', 'populate: "title" is not a declared Ref field'],
+    ['populate=nothing', 'populate: "nothing" is not a declared Ref field'],
+    ['populate=author.boss', 'populate: "author.boss" is not a declared Ref field'],
+    ['populate=gone', 'populate: the collection "nowhere" does not exist'],
+  ])('answers ?%s with 400', async (query, message) => {
+    const { body } = await get(`posts?${query}`).expect(400);
+    expect(body).toMatchObject({ code: 'INVALID_QUERY', message });
+  });
+});
+
+describe('GET /api/data/:collectionName/:id', () => {
+  it('answers the bare document, with the fields and meta asked for', async () => {
+    const { body } = await get(`posts/${post.toHexString()}?fields=title`).expect(200);
+    expect(body).toEqual({ _id: post.toHexString(), title: 'one' });
+    expect((await get(`posts/${post.toHexString()}?meta=false`).expect(200)).body).not.toHaveProperty('isDeleted');
+  });
+
+  it('answers 404 for a trashed document unless the trash is asked for', async () => {
+    const path = `authors/${authorIds[2]!.toHexString()}`;
+    expect((await get(path).expect(404)).body.code).toBe('DOCUMENT_NOT_FOUND');
+    expect((await get(`${path}?include_deleted=true`).expect(200)).body).toMatchObject({
+      name: 'Trashed',
+      isDeleted: true,
+    });
+  });
+
+  it('answers 400 for what is no id and for parameters it does not have', async () => {
+    expect((await get('posts/12').expect(400)).body.code).toBe('INVALID_ID');
+    expect((await get(`posts/${post.toHexString()}?title=one`).expect(400)).body.code).toBe('INVALID_QUERY');
+  });
+});

@@ -1,0 +1,345 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { openCliHome, type CliOptions } from '../helpers/run-cli.js';
+
+const home = openCliHome();
+const inShop = (argv: string[], options: CliOptions = {}) =>
+  home.bsvc(argv, { ...options, env: { BSVC_PROJECT: 'shop', ...options.env } });
+beforeAll(() => home.bsvc(['project', 'create', 'shop']));
+afterAll(() => home.remove());
+
+interface Shown {
+  id: string;
+  name: string;
+  mode: string;
+  fields: { name: string }[];
+  rls: object;
+  indexes: string[];
+}
+const show = async (name: string): Promise<Shown> =>
+  (await inShop(['collection', 'show', name, '--json'])).json<Shown>();
+
+describe('bsvc collection add', () => {
+  it('registers a collection with the fields of its specs', async () => {
+    const { code, stdout } = await inShop([
+      ...[
+        'collection',
+        'add',
+        'posts',
+        '--field',
+        'title:String!',
+        '--field',
+        'slug:String&',
+        '--field',
+        'views:Number=0',
+      ],
+      ...['--rls', 'public-read', '--owner-field', 'authorId', '--index', 'views', '--json'],
+    ]);
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({
+      collection: {
+        id: expect.stringMatching(/^[0-9a-f]{24}$/) as string,
+        name: 'posts',
+        mode: 'enforced',
+        fields: [
+          { name: 'title', type: 'String', required: true },
+          { name: 'slug', type: 'String', unique: true },
+          { name: 'views', type: 'Number', default: 0 },
+        ],
+        rls: { enabled: true, mode: 'public-read', ownerField: 'authorId' },
+        indexes: ['views'],
+      },
+      created: true,
+    });
+  });
+
+  it('takes the fields from a file, as objects or as specs', async () => {
+    writeFileSync(join(home.dir, 'fields.json'), JSON.stringify([{ name: 'a', type: 'String' }, 'b:Number!']));
+    writeFileSync(join(home.dir, 'fields.yaml'), 'mode: flexible\nfields:\n  - a:String\n  - b:Number!\n');
+    await inShop(['collection', 'add', 'fromjson', '--schema', 'fields.json']);
+    await inShop(['collection', 'add', 'fromyaml', '--schema', 'fields.yaml']);
+    const fields = [
+      { name: 'a', type: 'String' },
+      { name: 'b', type: 'Number', required: true },
+    ];
+    expect(await show('fromjson')).toMatchObject({ mode: 'enforced', fields });
+    expect(await show('fromyaml')).toMatchObject({ mode: 'flexible', fields });
+  });
+
+  it.each([
+    [['collection', 'add', 'empty'], 'EMPTY_SCHEMA', 'At least one field is required'],
+    [['collection', 'add', 'no spaces', '--flexible'], 'INVALID_NAME', 'A collection name has'],
+    [['collection', 'add', 'users', '--flexible'], 'USERS_BLOCKED', 'users'],
+    [['collection', 'add', 'x', '--field', '_id:String'], 'VALIDATION_FAILED', '_id'],
+    [['collection', 'add', 'x', '--schema', 'absent.json'], 'FILE_MISSING', 'absent.json'],
+  ])('refuses %j with exit 1', async (argv, code, text) => {
+    const outcome = await inShop([...argv, '--json']);
+    expect({ code: outcome.code, stdout: outcome.stdout }).toEqual({ code: 1, stdout: '' });
+    const [line, json] = outcome.stderr.split('\n');
+    expect(line).toContain(text);
+    expect(JSON.parse(json!)).toMatchObject({ success: false, code });
+  });
+
+  it('changes nothing with --if-not-exists when there is one', async () => {
+    await inShop(['collection', 'add', 'kept', '--field', 'a:String']);
+    expect((await inShop(['collection', 'add', 'kept', '--field', 'b:String'])).code).toBe(1);
+    const again = await inShop(['collection', 'add', 'kept', '--field', 'b:String', '--if-not-exists', '--json']);
+    expect(again.code).toBe(0);
+    expect(again.json()).toMatchObject({ created: false, collection: { fields: [{ name: 'a' }] } });
+  });
+});
+
+describe('bsvc collection list and show', () => {
+  it('prints tables for people and names with --quiet', async () => {
+    await inShop(['collection', 'add', 'listed', '--field', 'meta:Object{lang:String!,tags:Array(Ref(posts))}']);
+    expect((await inShop(['collection', 'list', '--quiet'])).stdout.split('\n')).toContain('listed');
+    expect((await inShop(['collection', 'show', 'listed'])).stdout).toContain(
+      'Object{lang:String!,tags:Array(Ref(posts))}',
+    );
+    expect((await inShop(['collection', 'show', 'absent'])).code).toBe(1);
+  });
+});
+
+describe('bsvc collection edit', () => {
+  it('adds, changes and drops fields, and sets the mode', async () => {
+    await inShop(['collection', 'add', 'edited', '--field', 'a:String', '--field', 'b:String']);
+    const words = ['--add-field', 'c:Number', '--set-field', 'a:String!', '--drop-field', 'b', '--index', 'c'];
+    const edited = await inShop(['collection', 'edit', 'edited', ...words, '--json']);
+    expect(edited.json()).toMatchObject({
+      fields: [
+        { name: 'a', type: 'String', required: true },
+        { name: 'c', type: 'Number' },
+      ],
+      indexes: ['c'],
+    });
+    expect((await inShop(['collection', 'edit', 'edited', '--mode', 'flexible', '--json'])).json()).toMatchObject({
+      mode: 'flexible',
+    });
+  });
+
+  it.each([
+    [['--add-field', 'a:Number'], 'FIELD_EXISTS'],
+    [['--set-field', 'z:Number'], 'FIELD_NOT_FOUND'],
+    [['--drop-field', 'z'], 'FIELD_NOT_FOUND'],
+    [['--drop-field', 'a'], 'EMPTY_SCHEMA'],
+  ])('refuses %j with exit 1', async (words, code) => {
+    await inShop(['collection', 'add', 'firm', '--field', 'a:String', '--if-not-exists']);
+    const outcome = await inShop(['collection', 'edit', 'firm', ...words, '--json']);
+    expect(outcome.code).toBe(1);
+    expect(JSON.parse(outcome.stderr.split('\n')[1]!)).toMatchObject({ code });
+  });
+
+  it('reports with --check the documents that would not fit, and changes nothing', async () => {
+    await inShop(['collection', 'add', 'checked', '--field', 'a:String', '--field', 'n:Number']);
+    const stdin = '{"a":"x","n":1}\n{"n":2}\n{"a":"x"}\n';
+    await inShop(['data', 'import', 'checked', '-', '--format', 'ndjson'], { stdin });
+    const check = async (spec: string) => {
+      const { code, stdout } = await inShop([
+        'collection',
+        'edit',
+        'checked',
+        '--set-field',
+        spec,
+        '--check',
+        '--json',
+      ]);
+      const { checked, misfits, examples } = JSON.parse(stdout) as {
+        checked: number;
+        misfits: number;
+        examples: { message: string }[];
+      };
+      return { code, checked, misfits, why: examples.map(({ message }) => message) };
+    };
+    expect(await check('a:String!')).toEqual({
+      code: 1,
+      checked: 3,
+      misfits: 1,
+      why: ['a is required'],
+    });
+    expect(await check('n:Date')).toMatchObject({ code: 1, misfits: 2 });
+    expect(await check('a:String&')).toMatchObject({ code: 1, misfits: 1, why: [expect.stringContaining('unique')] });
+    expect(await check('n:Number=4')).toMatchObject({ code: 0, misfits: 0 });
+    expect(await show('checked')).toMatchObject({ fields: [{ name: 'a' }, { name: 'n' }] });
+  });
+});
+
+describe('bsvc collection rls, rename, drop', () => {
+  it('switches row-level security on and off, keeping the owner field', async () => {
+    await inShop(['collection', 'add', 'guarded', '--flexible']);
+    const set = async (...words: string[]) =>
+      (await inShop(['collection', 'rls', 'guarded', ...words, '--json'])).json<Shown>().rls;
+    expect(await set('--mode', 'private')).toEqual({ enabled: true, mode: 'private', ownerField: 'userId' });
+    expect(await set('--mode', 'private', '--owner-field', 'by')).toMatchObject({ ownerField: 'by' });
+    expect(await set('--mode', 'public-read')).toEqual({ enabled: true, mode: 'public-read', ownerField: 'by' });
+    expect(await set('--off')).toEqual({ enabled: false });
+  });
+
+  it('renames without touching the documents', async () => {
+    await inShop(['collection', 'add', 'before', '--flexible']);
+    await inShop(['data', 'import', 'before', '-', '--format', 'ndjson'], { stdin: '{"a":1}\n' });
+    expect((await inShop(['collection', 'rename', 'before', 'after'])).code).toBe(0);
+    expect((await inShop(['data', 'export', 'after'])).stdout).toContain('"a":1');
+    expect((await inShop(['collection', 'show', 'before'])).code).toBe(1);
+  });
+
+  it('drops with --yes only', async () => {
+    await inShop(['collection', 'add', 'dropped', '--flexible']);
+    expect((await inShop(['collection', 'drop', 'dropped'])).code).toBe(2);
+    expect((await show('dropped')).name).toBe('dropped');
+    expect((await inShop(['collection', 'drop', 'dropped', '--yes'])).code).toBe(0);
+    expect((await inShop(['collection', 'drop', 'dropped', '--yes'])).code).toBe(1);
+  });
+});
+
+describe('bsvc schema', () => {
+  const apply = async (project: string, ...words: string[]) => {
+    const outcome = await home.bsvc(['schema', 'apply', 'schema.json', '--project', project, '--json', ...words]);
+    return { code: outcome.code, changes: outcome.code === 0 ? outcome.json<{ changes: object[] }>().changes : [] };
+  };
+
+  it('carries all collections of one project to another, and changes nothing the second time', async () => {
+    await home.bsvc(['project', 'create', 'from']);
+    await home.bsvc(['project', 'create', 'to']);
+    for (const words of [
+      ['one', '--field', 'a:String!&', '--rls', 'private'],
+      ['two', '--flexible', '--index', 'x,-y'],
+    ]) {
+      await home.bsvc(['collection', 'add', ...words, '--project', 'from']);
+    }
+    const exported = await home.bsvc(['schema', 'export', '--project', 'from', '--out', 'schema.json', '--json']);
+    expect(exported.json()).toEqual({ file: 'schema.json', collections: 3 });
+    expect((await apply('to', '--dry-run')).changes).toHaveLength(2);
+    expect((await apply('to')).changes).toMatchObject([
+      { action: 'add', kind: 'collection', name: 'one' },
+      { action: 'add', kind: 'collection', name: 'two' },
+    ]);
+    expect(await apply('to')).toEqual({ code: 0, changes: [] });
+    const again = await home.bsvc(['schema', 'export', '--project', 'to']);
+    expect(JSON.parse(again.stdout)).toEqual(JSON.parse(readFileSync(join(home.dir, 'schema.json'), 'utf8')));
+  });
+
+  it('shows drift field by field and mends it', async () => {
+    await home.bsvc([
+      'collection',
+      'edit',
+      'one',
+      '--project',
+      'to',
+      '--set-field',
+      'a:String',
+      '--add-field',
+      'b:Date',
+    ]);
+    await home.bsvc(['collection', 'rls', 'one', '--project', 'to', '--off']);
+    expect((await apply('to')).changes).toEqual([
+      { action: 'change', kind: 'collection', name: 'one', what: ['~ a', '- b', 'rls: off -> private by userId'] },
+    ]);
+    expect(await apply('to')).toEqual({ code: 0, changes: [] });
+  });
+
+  it('leaves other collections alone, unless --prune is confirmed', async () => {
+    await home.bsvc(['collection', 'add', 'extra', '--flexible', '--project', 'to']);
+    expect(await apply('to')).toEqual({ code: 0, changes: [] });
+    expect((await apply('to', '--prune')).code).toBe(2);
+    expect((await apply('to', '--prune', '--yes')).changes).toEqual([
+      { action: 'drop', kind: 'collection', name: 'extra' },
+    ]);
+    expect((await home.bsvc(['collection', 'list', '--project', 'to', '--quiet'])).stdout).toBe('one\ntwo\nusers\n');
+  });
+
+  it.each([
+    ['[]', 'Not a schema file'],
+    ['{"format":"bsvc-schema/9","collections":[]}', 'bsvc-schema/1'],
+    ['{"format":"bsvc-schema/1","collections":[{"name":"a","colour":"red"}]}', 'must not contain "colour"'],
+    [
+      '{"format":"bsvc-schema/1","collections":[{"name":"a","mode":"flexible"},{"name":"a","mode":"flexible"}]}',
+      'twice',
+    ],
+    ['{"format":', 'cannot be read'],
+  ])('refuses the file %s', async (text, message) => {
+    writeFileSync(join(home.dir, 'bad.json'), text);
+    const { code, stderr } = await inShop(['schema', 'apply', 'bad.json']);
+    expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining(message) as string });
+  });
+});
+
+describe('bsvc apply', () => {
+  const file = (text: string): string => {
+    writeFileSync(join(home.dir, 'bsvc.yaml'), text);
+    return 'bsvc.yaml';
+  };
+  const DECLARED = `format: bsvc/1
+projects:
+  - name: declared
+    plan: pro
+    allowedDomains: [https://app.example]
+    limits: { mail: 10 }
+    collections:
+      - name: posts
+        fields: ["title:String!", { name: views, type: Number, default: 0 }]
+        rls: { mode: public-read, ownerField: userId }
+  - name: bare
+`;
+
+  it('creates what is declared, shows the new keys once, and changes nothing the second time', async () => {
+    const path = file(DECLARED);
+    expect(
+      (await home.bsvc(['apply', '-f', path, '--dry-run', '--json'])).json<{ changes: [] }>().changes,
+    ).toHaveLength(3);
+    const first = await home.bsvc(['apply', '-f', path, '--json']);
+    expect(first.json()).toMatchObject({
+      changes: [
+        { action: 'add', kind: 'project', name: 'declared', keys: { secret: expect.stringMatching(/^sk_/) as string } },
+        { action: 'add', kind: 'collection', name: 'declared/posts' },
+        { action: 'add', kind: 'project', name: 'bare' },
+      ],
+      applied: true,
+    });
+    expect((await home.bsvc(['apply', '-f', path, '--json'])).json()).toEqual({ changes: [], applied: true });
+    expect((await home.bsvc(['project', 'show', 'declared', '--json'])).json()).toMatchObject({
+      plan: 'pro',
+      allowedDomains: ['https://app.example'],
+      limits: { mail: 10 },
+    });
+  });
+
+  it('plans the way back from drift', async () => {
+    await home.bsvc(['project', 'update', 'declared', '--plan', 'free']);
+    await home.bsvc(['collection', 'edit', 'posts', '--project', 'declared', '--drop-field', 'views']);
+    const { stdout } = await home.bsvc(['apply', '-f', file(DECLARED), '--dry-run']);
+    expect(stdout).toContain('~ project declared\n    plan: free -> pro\n~ collection declared/posts\n    + views\n');
+    await home.bsvc(['apply', '-f', 'bsvc.yaml']);
+    expect((await home.bsvc(['apply', '-f', 'bsvc.yaml'])).stdout).toContain('Nothing to change');
+  });
+
+  it('drops data only with --prune and a confirmation', async () => {
+    const path = file('format: bsvc/1\nprojects:\n  - name: declared\n    collections: []\n');
+    expect((await home.bsvc(['apply', '-f', path, '--json'])).json()).toEqual({ changes: [], applied: true });
+    expect((await home.bsvc(['apply', '-f', path, '--prune'])).code).toBe(2);
+    const pruned = await home.bsvc(['apply', '-f', path, '--prune', '--yes', '--quiet']);
+    expect(pruned.stdout).toBe('drop collection declared/posts\n');
+  });
+
+  it.each([
+    ['projects: []', 'must have "format"'],
+    ['format: bsvc/2\nprojects: []', 'format'],
+    ['format: bsvc/1\nprojects: [{ name: a, colour: red }]', 'must not contain "colour"'],
+    ['format: bsvc/1\nprojects: [{ name: a }, { name: a }]', 'declared twice'],
+    ['format: [', 'cannot be read'],
+  ])('refuses the file %j', async (text, message) => {
+    const { code, stderr } = await home.bsvc(['apply', '-f', file(text)]);
+    expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining(message) as string });
+  });
+
+  it('points into a bad field spec with exit 2', async () => {
+    const path = file('format: bsvc/1\nprojects:\n  - name: a\n    collections: [{ name: c, fields: ["t:Strng"] }]\n');
+    const { code, stderr } = await home.bsvc(['apply', '-f', path]);
+    expect({ code, stderr }).toMatchObject({ code: 2, stderr: expect.stringContaining('t:Strng\n    ^') as string });
+  });
+
+  it('prints the JSON Schema of the file', async () => {
+    const { stdout } = await home.bsvc(['apply', '--schema']);
+    expect(JSON.parse(stdout)).toMatchObject({ title: 'bsvc.yaml', properties: { format: { const: 'bsvc/1' } } });
+  });
+});

@@ -1,0 +1,235 @@
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { openCliHome, type CliOptions } from '../helpers/run-cli.js';
+
+const home = openCliHome();
+const inShop = (argv: string[], options: CliOptions = {}) =>
+  home.bsvc(argv, { ...options, env: { BSVC_PROJECT: 'shop', ...options.env } });
+const COUNTRIES = join(import.meta.dirname, '..', '..', 'node_modules', 'world-countries', 'countries.json');
+
+let made = 0;
+const addCollection = async (...words: string[]): Promise<string> => {
+  const name = `c${++made}`;
+  await inShop(['collection', 'add', name, ...words]);
+  return name;
+};
+const exported = async (name: string, ...words: string[]): Promise<Record<string, unknown>[]> => {
+  const { stdout } = await inShop(['data', 'export', name, ...words]);
+  return stdout
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+};
+
+interface Report {
+  inserted: number;
+  rejectedCount: number;
+  rejected: { line: number; message: string }[];
+}
+
+beforeAll(() => home.bsvc(['project', 'create', 'shop']));
+afterAll(() => home.remove());
+
+describe('bsvc data import', () => {
+  it('imports the 250 countries of the world-countries package', async () => {
+    const name = await addCollection('--flexible');
+    const { code, stdout } = await inShop(['data', 'import', name, COUNTRIES, '--json']);
+    expect({ code, report: JSON.parse(stdout) as Report }).toEqual({
+      code: 0,
+      report: { inserted: 250, rejectedCount: 0, rejected: [], collection: name },
+    });
+    const documents = await exported(name);
+    const original = JSON.parse(readFileSync(COUNTRIES, 'utf8')) as { cca3: string }[];
+    const laos = documents.find(({ cca3 }) => cca3 === 'LAO');
+    expect(laos).toMatchObject(original.find(({ cca3 }) => cca3 === 'LAO')!);
+    expect(documents).toHaveLength(250);
+  });
+
+  it('reports refused lines with their numbers, stores the others, and ends with exit 1', async () => {
+    const name = await addCollection('--field', 'title:String!', '--field', 'slug:String&', '--field', 'n:Number');
+    const lines = [
+      '{"title":"a","slug":"x"}',
+      '{"slug":"y"}',
+      '',
+      '{"title":"b","slug":"x"}',
+      '{"title":"c","n":"many"}',
+      'not json',
+      '{"title":"d","colour":"red"}',
+      '{"title":"e","__proto__":{"admin":true}}',
+      '[1,2]',
+      '{"title":"f","slug":"z"}',
+    ];
+    const { code, stdout, stderr } = await inShop(['data', 'import', name, '-', '--format', 'ndjson', '--json'], {
+      stdin: lines.join('\n'),
+    });
+    const report = JSON.parse(stdout) as Report;
+    expect({ code, inserted: report.inserted }).toEqual({ code: 1, inserted: 2 });
+    expect(report.rejected.map(({ line }) => line)).toEqual([2, 4, 5, 6, 7, 8, 9]);
+    expect(report.rejected.map(({ message }) => message)).toEqual([
+      'Validation failed: title is required',
+      'slug must be unique: the value is taken',
+      'Validation failed: n must be a Number',
+      expect.stringContaining('not valid JSON'),
+      expect.stringContaining('colour'),
+      expect.stringContaining('__proto__'),
+      'A document must be a JSON object',
+    ]);
+    expect(stderr).toContain('7 of the lines were refused, 2 documents were stored');
+    expect((await exported(name)).map(({ title }) => title)).toEqual(['a', 'f']);
+  });
+
+  it('ends at the first refused line with --on-error stop; what was before stays', async () => {
+    const name = await addCollection('--field', 'n:Number!');
+    const stdin = '{"n":1}\n{"n":2}\n{"n":"x"}\n{"n":4}\n';
+    const { code, stdout } = await inShop(
+      ['data', 'import', name, '-', '--format', 'ndjson', '--on-error', 'stop', '--json'],
+      { stdin },
+    );
+    expect(code).toBe(1);
+    expect(JSON.parse(stdout)).toMatchObject({ inserted: 2, rejected: [{ line: 3 }] });
+    expect((await exported(name)).map(({ n }) => n)).toEqual([1, 2]);
+  });
+
+  it('reads CSV by the declared types', async () => {
+    const name = await addCollection(
+      '--field',
+      'name:String!',
+      '--field',
+      'area:Number',
+      '--field',
+      'tags:Array(String)',
+    );
+    writeFileSync(join(home.dir, 'rows.csv'), 'name,area,tags\n"a, b",1.5,"[""x""]"\nc,big,\n');
+    const { stdout } = await inShop(['data', 'import', name, 'rows.csv', '--json']);
+    expect(JSON.parse(stdout)).toMatchObject({
+      inserted: 1,
+      rejected: [{ line: 3, message: 'Validation failed: area must be a Number' }],
+    });
+    expect((await exported(name))[0]).toMatchObject({ name: 'a, b', area: 1.5, tags: ['x'] });
+  });
+
+  it('only looks at the form of the file with --dry-run', async () => {
+    const name = await addCollection('--flexible');
+    const words = ['data', 'import', name, '-', '--format', 'json', '--dry-run', '--json'];
+    const { code, stdout } = await inShop(words, { stdin: '[{"a":1},{a:2}]' });
+    expect({ code, report: JSON.parse(stdout) as Report }).toMatchObject({
+      code: 1,
+      report: { inserted: 0, rejected: [{ line: 1 }] },
+    });
+    expect(await exported(name)).toEqual([]);
+  });
+
+  it.each([
+    [['data', 'import', 'absent', '-', '--format', 'ndjson'], 1, 'There is no collection "absent"'],
+    [['data', 'import', 'users', '-', '--format', 'ndjson'], 1, 'bsvc user create'],
+    [['data', 'import', 'absent', 'no-such-file.json'], 1, 'There is no file'],
+    [['data', 'import', 'absent', '.', '--format', 'ndjson'], 1, ''],
+    [['data', 'import', 'absent', 'x.json', '--batch', '0'], 2, 'from 1 to 9999'],
+  ])('refuses %j', async (argv, code, text) => {
+    const outcome = await inShop(argv, { stdin: '{}\n' });
+    expect({ code: outcome.code, stdout: outcome.stdout }).toEqual({ code, stdout: '' });
+    expect(outcome.stderr).toContain(text);
+  });
+});
+
+describe('bsvc data export', () => {
+  it('is taken back by import with the same ids and times, and not twice', async () => {
+    const name = await addCollection('--field', 'title:String!', '--field', 'day:Date');
+    const stdin = '{"title":"a","day":"2026-01-02"}\n{"title":"b"}\n';
+    await inShop(['data', 'import', name, '-', '--format', 'ndjson'], { stdin });
+    await inShop(['data', 'export', name, '--out', 'kept.ndjson']);
+    await inShop(['schema', 'export', '--out', 'kept.json']);
+    await home.bsvc(['project', 'create', 'copy', '--if-not-exists']);
+    await home.bsvc(['schema', 'apply', 'kept.json', '--project', 'copy']);
+    const words = ['data', 'import', name, 'kept.ndjson', '--project', 'copy', '--json'];
+    expect((await home.bsvc(words)).json()).toMatchObject({ inserted: 2, rejectedCount: 0 });
+    const again = await home.bsvc(words);
+    expect(again.json()).toMatchObject({
+      inserted: 0,
+      rejected: [{ line: 1, message: 'there is a document with this _id already' }, { line: 2 }],
+    });
+    expect(await exported(name, '--project', 'copy')).toEqual(await exported(name));
+  });
+
+  it('writes NDJSON, JSON and CSV, by --format or by the name of the file', async () => {
+    const name = await addCollection('--field', 'title:String!', '--field', 'tags:Array');
+    const stdin = '{"title":"a, \\"b\\"","tags":["x"]}\n{"title":"c"}\n';
+    await inShop(['data', 'import', name, '-', '--format', 'ndjson'], { stdin });
+    const json = await inShop(['data', 'export', name, '--json']);
+    expect(json.json<object[]>()).toMatchObject([{ title: 'a, "b"' }, { title: 'c' }]);
+    const { stdout } = await inShop(['data', 'export', name, '--format', 'csv']);
+    expect(stdout.split('\r\n').map((line) => line.split(',').slice(1, -2).join(','))).toEqual([
+      'title,tags',
+      '"a, ""b""","[""x""]"',
+      'c,',
+      '',
+    ]);
+    const filed = await inShop(['data', 'export', name, '--out', 'out.json', '--json']);
+    expect(filed.json()).toEqual({ exported: 2, collection: name, file: 'out.json' });
+    expect(JSON.parse(readFileSync(join(home.dir, 'out.json'), 'utf8'))).toEqual(json.json());
+  });
+
+  it('exports an empty collection as a valid file', async () => {
+    const name = await addCollection('--flexible');
+    expect((await inShop(['data', 'export', name])).stdout).toBe('');
+    expect((await inShop(['data', 'export', name, '--json'])).json()).toEqual([]);
+    expect((await inShop(['data', 'export', name, '--format', 'csv'])).stdout).toBe('_id,createdAt,updatedAt\r\n');
+  });
+
+  it('leaves no file, and no half of one, when it cannot finish', async () => {
+    const name = await addCollection('--flexible');
+    const stop = AbortSignal.abort('SIGINT');
+    await inShop(['data', 'import', name, '-', '--format', 'ndjson'], { stdin: '{"a":1}\n' });
+    const { code } = await inShop(['data', 'export', name, '--out', 'half.ndjson'], { stop });
+    expect(code).toBe(130);
+    expect(readdirSync(home.dir).filter((file) => file.startsWith('half'))).toEqual([]);
+    expect((await inShop(['data', 'export', name, '--out', 'no/such/dir.json'])).code).toBe(1);
+    expect(existsSync(join(home.dir, 'no'))).toBe(false);
+  });
+});
+
+describe('bsvc data query', () => {
+  it('filters, sorts and projects like the REST API', async () => {
+    const name = await addCollection('--flexible');
+    await inShop(['data', 'import', name, COUNTRIES]);
+    const words = ['data', 'query', name, '--filter', 'region=Oceania', '--filter', 'area_gt=20000', '--sort', '-area'];
+    const page = await inShop([...words, '--limit', '2', '--fields', 'cca3', '--json']);
+    expect(page.json()).toMatchObject({ items: [{ cca3: 'AUS' }, { cca3: 'PNG' }], limit: 2, page: 1 });
+    const second = await inShop([...words, '--limit', '2', '--page', '2']);
+    expect((JSON.parse(second.stdout.split('\n')[0]!) as { cca3: string }).cca3).toBe('NZL');
+    expect((await inShop(['data', 'query', name, '--filter', 'landlocked=true', '--count'])).stdout).toBe('45\n');
+    expect((await inShop([...words, '--limit', '1', '--quiet'])).stdout).toMatch(/^[0-9a-f]{24}\n$/);
+  });
+
+  it.each([
+    [['--filter', 'status'], 2, 'field=value'],
+    [['--filter', 'limit=3'], 2, 'there is --limit'],
+    [['--filter', '$where=1'], 1, '$where'],
+    [['--limit', '0'], 1, 'limit'],
+  ])('refuses %j', async (words, code, text) => {
+    const name = await addCollection('--flexible');
+    const outcome = await inShop(['data', 'query', name, ...words]);
+    expect({ code: outcome.code, stdout: outcome.stdout }).toEqual({ code, stdout: '' });
+    expect(outcome.stderr).toContain(text);
+  });
+
+  it('does not show users', async () => {
+    expect((await inShop(['data', 'query', 'users'])).code).toBe(1);
+  });
+});
+
+describe('an interrupted import', () => {
+  it('ends with 130 after a whole batch', async () => {
+    const name = await addCollection('--flexible');
+    const stop = new AbortController();
+    const stdin = Array.from({ length: 50 }, (_, n) => `{"n":${n}}\n`).join('');
+    const running = inShop(['data', 'import', name, '-', '--format', 'ndjson', '--batch', '5'], {
+      stdin,
+      stop: stop.signal,
+    });
+    setImmediate(() => stop.abort('SIGINT'));
+    expect((await running).code).toBe(130);
+    expect((await exported(name)).length % 5).toBe(0);
+  });
+});

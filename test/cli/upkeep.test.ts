@@ -1,0 +1,123 @@
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { MIGRATIONS } from '../../src/migrations/index.js';
+import { openCliHome, runCli } from '../helpers/run-cli.js';
+
+const home = openCliHome();
+afterAll(() => home.remove());
+
+interface Checks {
+  ok: boolean;
+  checks: { name: string; ok: boolean; detail: string; hint: string | null }[];
+}
+
+describe('bsvc doctor', () => {
+  it('is well before the first use, and changes nothing', async () => {
+    const fresh = openCliHome();
+    const { code, stdout } = await fresh.bsvc(['doctor', '--json']);
+    expect({ code, ok: (JSON.parse(stdout) as Checks).ok }).toEqual({ code: 0, ok: true });
+    expect((await fresh.bsvc(['doctor'])).stdout).toContain('does not exist yet');
+    fresh.remove();
+  });
+
+  it('checks settings, data directory, database, migrations and indexes', async () => {
+    await home.bsvc(['project', 'create', 'shop']);
+    await home.bsvc(['collection', 'add', 'posts', '--project', 'shop', '--field', 'a:String&']);
+    const { code, stdout } = await home.bsvc(['doctor', '--json']);
+    const { ok, checks } = JSON.parse(stdout) as Checks;
+    expect({ code, ok }).toEqual({ code: 0, ok: true });
+    expect(checks.map(({ name }) => name)).toEqual([
+      'node',
+      'settings',
+      'data directory',
+      'database',
+      'migrations',
+      'indexes',
+    ]);
+  });
+
+  it('says what to do about a wrong setting', async () => {
+    const { code, stdout, stderr } = await home.bsvc(['doctor', '--json'], { env: { BSVC_PORT: 'x' } });
+    const { ok, checks } = JSON.parse(stdout) as Checks;
+    expect({ code, ok }).toEqual({ code: 1, ok: false });
+    expect(checks.at(-1)).toMatchObject({
+      name: 'settings',
+      ok: false,
+      detail: expect.stringContaining('BSVC_PORT') as string,
+    });
+    expect(stderr).toContain('Not well: settings');
+  });
+
+  it('warns of a data directory that others can read', async () => {
+    const open = openCliHome();
+    mkdirSync(join(open.dir, 'data'));
+    chmodSync(join(open.dir, 'data'), 0o755);
+    const { code, stdout } = await open.bsvc(['doctor']);
+    expect({ code, stdout }).toEqual({ code: 1, stdout: expect.stringContaining('chmod 700') as string });
+    open.remove();
+  });
+
+  it('is exit 3 when the database cannot be reached', async () => {
+    const env = { MONGODB_URI: 'mongodb://127.0.0.1:1/?serverSelectionTimeoutMS=100', BSVC_SECRET_KEY: 'k'.repeat(32) };
+    const { code, stdout } = await home.bsvc(['doctor', '--json'], { env });
+    expect(code).toBe(3);
+    expect((JSON.parse(stdout) as Checks).checks.at(-1)).toMatchObject({ name: 'database', ok: false });
+  });
+});
+
+describe('bsvc migrate', () => {
+  it('has nothing to do on an embedded store that was used', async () => {
+    const ids = MIGRATIONS.map(({ id }) => id);
+    await home.bsvc(['project', 'list']);
+    const status = await home.bsvc(['migrate', 'status', '--json']);
+    expect(status.json()).toEqual({ applied: ids, pending: [] });
+    expect((await home.bsvc(['migrate', '--json'])).json()).toEqual({ applied: [], pending: [] });
+  });
+
+  it('tells with --dry-run what it would do, and does it once', async () => {
+    const ids = MIGRATIONS.map(({ id }) => id);
+    const fresh = openCliHome();
+    expect((await fresh.bsvc(['migrate', 'up', '--dry-run', '--json'])).json()).toEqual({ applied: [], pending: ids });
+    expect((await fresh.bsvc(['migrate', 'up', '--json'])).json()).toEqual({ applied: ids, pending: [] });
+    expect((await fresh.bsvc(['migrate', 'up', '--json'])).json()).toEqual({ applied: [], pending: [] });
+    fresh.remove();
+  });
+});
+
+describe('bsvc service install', () => {
+  it('writes units that run this installation on this data', async () => {
+    const words = ['service', 'install', '--out', 'units', '--worker', '--env-file', 'my.env', '--json'];
+    writeFileSync(join(home.dir, 'my.env'), '');
+    const { code, stdout } = await home.bsvc(words);
+    const dir = join(home.dir, 'units');
+    expect({ code, answer: JSON.parse(stdout) as object }).toEqual({
+      code: 0,
+      answer: { files: [join(dir, 'bsvc.service'), join(dir, 'bsvc-worker.service')] },
+    });
+    const server = readFileSync(join(dir, 'bsvc.service'), 'utf8');
+    expect(server).toMatch(
+      /^ExecStart=\S*node \S+\/bin\/bsvc\.js serve --no-worker --data-dir \S+\/data --env-file \S+\/my\.env$/m,
+    );
+    expect(server).not.toMatch(/\{\w+\}/);
+    expect(readFileSync(join(dir, 'bsvc-worker.service'), 'utf8')).toMatch(/^ExecStart=.* worker --data-dir/m);
+  });
+
+  it('does not replace a unit that somebody changed, unless --force', async () => {
+    const file = join(home.dir, 'units', 'bsvc.service');
+    expect((await home.bsvc(['service', 'install', '--out', 'units', '--worker', '--env-file', 'my.env'])).code).toBe(
+      0,
+    );
+    writeFileSync(file, '# mine\n');
+    expect((await home.bsvc(['service', 'install', '--out', 'units'])).code).toBe(1);
+    expect(readFileSync(file, 'utf8')).toBe('# mine\n');
+    expect((await home.bsvc(['service', 'install', '--out', 'units', '--force'])).code).toBe(0);
+  });
+
+  it('quotes what systemd would split or expand', async () => {
+    const { stdout } = await runCli(['service', 'install', '--print', '--data-dir', '/srv/a b/50%$x'], {
+      cwd: home.dir,
+    });
+    expect(stdout).toContain('--data-dir "/srv/a b/50%%$$x"');
+  });
+});

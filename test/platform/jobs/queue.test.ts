@@ -1,0 +1,465 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { App } from '../../../src/app.js';
+import { jobStore, type AnyJobDefinition, type JobContext, type JobRecord } from '../../../src/platform/jobs/job.js';
+import {
+  listJobs,
+  purgeDeadJobs,
+  removeExpiredJobs,
+  retryDeadJobs,
+  retryJob,
+} from '../../../src/platform/jobs/manage-jobs.js';
+import { openRunner, type Runner, type RunnerOptions } from '../../../src/platform/jobs/runner.js';
+import { enqueueTick } from '../../../src/platform/jobs/schedules.js';
+import { eventually } from '../../helpers/eventually.js';
+import { createFakeClock, type FakeClock } from '../../helpers/fake-clock.js';
+import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
+
+type Definition = AnyJobDefinition<App>;
+
+let test: TestApp;
+let clock: FakeClock;
+let runners: Runner[];
+
+beforeEach(async () => {
+  clock = createFakeClock();
+  runners = [];
+  test = await openTestApp({ clock });
+});
+
+afterEach(async () => {
+  await Promise.all(runners.map((runner) => runner.stop(0)));
+  await test.close();
+});
+
+function openWorker(definitions: Definition[], options: Partial<RunnerOptions> = {}): Runner {
+  const runner = openRunner(test.app, definitions, { concurrency: 10, ...options });
+  runners.push(runner);
+  return runner;
+}
+
+function defineJob(name: string, run: Definition['run'], more: Partial<Definition> = {}): Definition {
+  return { name, retry: { delaysMs: [1_000, 10_000] }, run, ...more };
+}
+
+/** A promise with its switch. */
+function gate(): { opened: Promise<void>; open(): void } {
+  let open!: () => void;
+  const opened = new Promise<void>((resolve) => (open = resolve));
+  return { opened, open };
+}
+
+const allJobs = (): Promise<JobRecord[]> => jobStore(test.app).find({}).toArray() as Promise<JobRecord[]>;
+
+describe('a queued job', () => {
+  it('runs once and is gone', async () => {
+    const seen: unknown[] = [];
+    const job = defineJob('test.note', async (_app, payload) => void seen.push(payload));
+    await test.app.jobs.enqueue(job, { id: 7 });
+    expect(await openWorker([job]).drain()).toBe(1);
+    expect(await openWorker([job]).drain()).toBe(0);
+    expect(seen).toEqual([{ id: 7 }]);
+    expect(await allJobs()).toEqual([]);
+  });
+
+  it('waits for its moment', async () => {
+    let runs = 0;
+    const job = defineJob('test.later', async () => void runs++);
+    await test.app.jobs.enqueue(job, {}, { runAt: new Date(clock.now() + 60_000) });
+    const worker = openWorker([job]);
+    clock.advance(59_999);
+    await worker.drain();
+    expect(runs).toBe(0);
+    clock.advance(1);
+    await worker.drain();
+    expect(runs).toBe(1);
+  });
+
+  it('runs before less urgent ones, and among equals in the order of their moments', async () => {
+    const order: number[] = [];
+    const job = defineJob('test.order', async (_app, { n }: { n: number }) => void order.push(n));
+    await test.app.jobs.enqueue(job, { n: 4 }, { priority: 2 });
+    await test.app.jobs.enqueue(job, { n: 3 }, { runAt: new Date(clock.now() - 1) });
+    await test.app.jobs.enqueue(job, { n: 2 }, { runAt: new Date(clock.now() - 2) });
+    await test.app.jobs.enqueue(job, { n: 1 }, { priority: 0 });
+    await openWorker([job], { concurrency: 1 }).drain();
+    expect(order).toEqual([1, 2, 3, 4]);
+  });
+
+  it('is left alone by a worker that does not know its kind', async () => {
+    const known = defineJob('test.known', async () => undefined);
+    const unknown = defineJob('test.unknown', async () => undefined);
+    await test.app.jobs.enqueue(unknown, {});
+    expect(await openWorker([known]).drain()).toBe(0);
+    expect(await allJobs()).toMatchObject([{ state: 'queued', attempts: 0 }]);
+  });
+
+  it('is started at once in the process that enqueued it', async () => {
+    const ran = gate();
+    const job = defineJob('test.wake', async () => ran.open());
+    openWorker([job], { idleMs: 3_600_000 }).start();
+    await test.app.jobs.enqueue(job, {});
+    await ran.opened;
+  });
+});
+
+describe('a job that fails', () => {
+  it('is tried again by its schedule with some jitter, then is dead and tells why', async () => {
+    const times: number[] = [];
+    const job = defineJob('test.fail', async () => {
+      times.push(clock.now());
+      throw new Error('no luck');
+    });
+    await test.app.jobs.enqueue(job, {});
+    const worker = openWorker([job]);
+    const start = clock.now();
+    await worker.drain();
+    for (const delay of [1_000, 10_000]) {
+      const [waiting] = await allJobs();
+      const pause = waiting!.runAt.getTime() - clock.now();
+      expect(pause).toBeGreaterThanOrEqual(delay);
+      expect(pause).toBeLessThanOrEqual(delay * 1.1);
+      clock.advance(pause - 1);
+      expect(await worker.drain()).toBe(0);
+      clock.advance(1);
+      expect(await worker.drain()).toBe(1);
+    }
+    expect(times[0]).toBe(start);
+    expect(times).toHaveLength(3);
+    expect(await allJobs()).toMatchObject([{ state: 'dead', attempts: 3, error: 'no luck' }]);
+  });
+
+  it('goes on for ever when it must not be given up', async () => {
+    let runs = 0;
+    const failing = async (): Promise<void> => {
+      runs++;
+      throw new Error('again');
+    };
+    const job = defineJob('test.endless', failing, { retry: { delaysMs: [1_000], endless: true } });
+    await test.app.jobs.enqueue(job, {});
+    const worker = openWorker([job]);
+    for (let round = 0; round < 20; round++) {
+      await worker.drain();
+      clock.advance(2_000);
+    }
+    expect(runs).toBe(20);
+  });
+
+  it('is dead in the end also when each run takes its process with it', async () => {
+    const job = defineJob('test.killer', () => new Promise(() => undefined));
+    await test.app.jobs.enqueue(job, {});
+    for (let attempt = 1; attempt <= 3; attempt++) {
+      // The process ends here: nobody settles the job or beats for it.
+      const doomed = openWorker([job], { leaseMs: 3_600_000 });
+      doomed.start();
+      await eventually('the job is leased', async () => (await allJobs())[0]?.state === 'running');
+      await jobStore(test.app).updateMany({}, { $set: { leaseUntil: new Date(clock.now() + 30_000) } });
+      clock.advance(30_001);
+      await openWorker([]).drain();
+      await openWorker([{ ...job, run: async () => expect.unreachable('the run was counted, so it waits') }]).drain();
+      clock.advance(20_000);
+    }
+    expect(await allJobs()).toMatchObject([{ state: 'dead', attempts: 3, error: 'The worker stopped answering.' }]);
+  });
+});
+
+describe('a worker that lost its job', () => {
+  it('cannot complete it any more, nor fail it, nor hand it back', async () => {
+    for (const ending of ['complete', 'fail', 'hand back'] as const) {
+      const late = gate();
+      const contexts: JobContext[] = [];
+      const slow = defineJob('test.slow', async (_app, _payload, context) => {
+        contexts.push(context);
+        await late.opened;
+        if (ending === 'fail') throw new Error('too late');
+      });
+      const frozen = openWorker([slow], { leaseMs: 3_600_000 });
+      await test.app.jobs.enqueue(slow, {});
+      frozen.start();
+      await eventually('the job is under way', () => contexts.length > 0);
+      await jobStore(test.app).updateMany({}, { $set: { leaseUntil: new Date(clock.now()) } });
+      clock.advance(1);
+      const second = gate();
+      const quick = defineJob('test.slow', async (_app, _payload, context) => {
+        contexts.push(context);
+        second.open();
+        await new Promise((resolve) => setImmediate(resolve));
+      });
+      const other = openWorker([quick]);
+      await other.drain();
+      clock.advance(2_000);
+      const finishing = other.drain();
+      await second.opened;
+      if (ending === 'hand back') await frozen.stop(0);
+      late.open();
+      await finishing;
+      await frozen.stop(1_000);
+      expect(contexts[1]!.fence).toBe(contexts[0]!.fence + 1);
+      expect(await allJobs()).toEqual([]);
+    }
+  });
+
+  it('is told by its signal at the next heartbeat', async () => {
+    const told = gate();
+    const job = defineJob('test.told', (_app, _payload, { signal }) => {
+      signal.addEventListener('abort', () => told.open());
+      return told.opened;
+    });
+    await test.app.jobs.enqueue(job, {});
+    openWorker([job], { leaseMs: 60 }).start();
+    await eventually('the job is under way', async () => (await allJobs())[0]?.state === 'running');
+    await jobStore(test.app).updateMany({}, { $inc: { fence: 1 } });
+    await told.opened;
+  });
+
+  it('keeps it as long as its heart beats', async () => {
+    const end = gate();
+    const job = defineJob('test.long', () => end.opened);
+    await test.app.jobs.enqueue(job, {});
+    openWorker([job], { leaseMs: 30 }).start();
+    const leased = await eventually('the job is leased', async () => (await allJobs())[0]?.leaseUntil);
+    clock.advance(20);
+    await eventually('the lease is longer', async () => (await allJobs())[0]!.leaseUntil! > leased);
+    expect(await openWorker([job], { leaseMs: 30 }).drain()).toBe(0);
+    end.open();
+    await eventually('the job is done', async () => (await allJobs()).length === 0);
+  });
+});
+
+describe('jobs with a unique key', () => {
+  it('are one job while it waits and while it runs', async () => {
+    const end = gate();
+    let runs = 0;
+    const job = defineJob('test.unique', async () => {
+      runs++;
+      await end.opened;
+    });
+    expect(await test.app.jobs.enqueue(job, {}, { uniqueKey: 'k' })).toBe(true);
+    expect(await test.app.jobs.enqueue(job, {}, { uniqueKey: 'k' })).toBe(false);
+    const draining = openWorker([job]).drain();
+    await eventually('it runs', () => runs === 1);
+    expect(await test.app.jobs.enqueue(job, {}, { uniqueKey: 'k' })).toBe(false);
+    end.open();
+    await draining;
+    expect(await test.app.jobs.enqueue(job, {}, { uniqueKey: 'k' })).toBe(true);
+  });
+
+  it('are one job even when a hundred are enqueued at once', async () => {
+    const job = defineJob('test.unique', async () => undefined);
+    const results = await Promise.all(
+      Array.from({ length: 100 }, () => test.app.jobs.enqueue(job, {}, { uniqueKey: 'same' })),
+    );
+    expect(results.filter(Boolean)).toHaveLength(1);
+    expect(await allJobs()).toHaveLength(1);
+  });
+
+  it('run once more when asked for while running, so that nothing is missed', async () => {
+    const first = gate();
+    let runs = 0;
+    const job = defineJob('test.rerun', async () => {
+      if (++runs === 1) await first.opened;
+    });
+    const options = { uniqueKey: 'k', whenPresent: 'rerun' } as const;
+    await test.app.jobs.enqueue(job, {}, options);
+    const draining = openWorker([job]).drain();
+    await eventually('it runs', () => runs === 1);
+    await test.app.jobs.enqueue(job, {}, options);
+    await test.app.jobs.enqueue(job, {}, options);
+    first.open();
+    await draining;
+    expect(runs).toBe(2);
+    expect(await allJobs()).toEqual([]);
+  });
+
+  it('run at the earlier of the moments asked for', async () => {
+    let runs = 0;
+    const job = defineJob('test.rerun', async () => void runs++);
+    const options = { uniqueKey: 'k', whenPresent: 'rerun' } as const;
+    await test.app.jobs.enqueue(job, {}, { ...options, runAt: new Date(clock.now() + 60_000) });
+    await test.app.jobs.enqueue(job, {}, { ...options, runAt: new Date(clock.now() + 90_000) });
+    await test.app.jobs.enqueue(job, {}, options);
+    await openWorker([job]).drain();
+    expect(runs).toBe(1);
+  });
+
+  it('let go of the key when they are dead', async () => {
+    const job = defineJob('test.dead', () => Promise.reject(new Error('no')), { retry: { delaysMs: [] } });
+    await test.app.jobs.enqueue(job, {}, { uniqueKey: 'k' });
+    await openWorker([job]).drain();
+    expect(await test.app.jobs.enqueue(job, {}, { uniqueKey: 'k' })).toBe(true);
+  });
+});
+
+describe('a run that asks for another', () => {
+  it('runs again at that moment with its attempts counted anew', async () => {
+    let runs = 0;
+    const job = defineJob('test.again', async () => {
+      if (++runs === 1) return { again: new Date(clock.now() + 5_000) };
+      return undefined;
+    });
+    await test.app.jobs.enqueue(job, {});
+    const worker = openWorker([job]);
+    await worker.drain();
+    expect(await allJobs()).toMatchObject([{ state: 'queued', attempts: 0 }]);
+    clock.advance(5_000);
+    await worker.drain();
+    expect(runs).toBe(2);
+    expect(await allJobs()).toEqual([]);
+  });
+});
+
+describe('jobs of one lane', () => {
+  it('run one after the other, in order, over several workers, while other lanes go on', async () => {
+    const log: string[] = [];
+    const busy = new Set<string>();
+    const job = defineJob('test.lane', async (_app, { lane, n }: { lane: string; n: number }) => {
+      expect(busy.has(lane)).toBe(false);
+      busy.add(lane);
+      await new Promise((resolve) => setImmediate(resolve));
+      busy.delete(lane);
+      log.push(`${lane}${n}`);
+    });
+    for (let n = 0; n < 5; n++) {
+      for (const lane of ['a', 'b', 'c']) {
+        await test.app.jobs.enqueue(job, { lane, n }, { lane, runAt: new Date(clock.now() - 100 + n) });
+      }
+    }
+    const workers = [openWorker([job]), openWorker([job]), openWorker([job])];
+    workers.forEach((worker) => worker.start());
+    await eventually('all have run', () => log.length === 15);
+    for (const lane of ['a', 'b', 'c']) {
+      expect(log.filter((entry) => entry.startsWith(lane))).toEqual([0, 1, 2, 3, 4].map((n) => `${lane}${n}`));
+    }
+  });
+
+  it('wait while an earlier one waits to be retried', async () => {
+    const log: number[] = [];
+    const job = defineJob('test.lane', async (_app, { n }: { n: number }) => {
+      log.push(n);
+      if (n === 1 && log.length === 1) throw new Error('first try');
+    });
+    await test.app.jobs.enqueue(job, { n: 1 }, { lane: 'x' });
+    await test.app.jobs.enqueue(job, { n: 2 }, { lane: 'x' });
+    const worker = openWorker([job]);
+    await worker.drain();
+    expect(log).toEqual([1]);
+    clock.advance(1_200);
+    await worker.drain();
+    expect(log).toEqual([1, 1, 2]);
+  });
+
+  it('go on when an earlier one is dead', async () => {
+    const log: number[] = [];
+    const run = async (_app: App, { n }: { n: number }): Promise<void> => {
+      log.push(n);
+      if (n === 1) throw new Error('never');
+    };
+    const job = defineJob('test.lane', run, { retry: { delaysMs: [] } });
+    await test.app.jobs.enqueue(job, { n: 1 }, { lane: 'x' });
+    await test.app.jobs.enqueue(job, { n: 2 }, { lane: 'x' });
+    await openWorker([job]).drain();
+    expect(log).toEqual([1, 2]);
+  });
+});
+
+describe('a kind with its own concurrency', () => {
+  it('runs beside the others and never more than so many at once', async () => {
+    let running = 0;
+    let most = 0;
+    const end = gate();
+    const hanging = defineJob('test.hanging', () => end.opened);
+    const own = defineJob(
+      'test.own',
+      async () => {
+        most = Math.max(most, ++running);
+        await new Promise((resolve) => setImmediate(resolve));
+        running--;
+      },
+      { concurrency: 3 },
+    );
+    for (let n = 0; n < 4; n++) await test.app.jobs.enqueue(hanging, {});
+    for (let n = 0; n < 12; n++) await test.app.jobs.enqueue(own, {});
+    openWorker([hanging, own], { concurrency: 4 }).start();
+    await eventually('only the hanging ones are left', async () => (await allJobs()).length === 4);
+    expect(most).toBe(3);
+    end.open();
+    await eventually('all are done', async () => (await allJobs()).length === 0);
+  });
+});
+
+describe('stopping a worker', () => {
+  it('takes no new work and lets what is under way end', async () => {
+    const end = gate();
+    let runs = 0;
+    const job = defineJob('test.stop', async (_app, _payload, { stopping }) => {
+      runs++;
+      stopping.addEventListener('abort', () => end.open());
+      await end.opened;
+    });
+    await test.app.jobs.enqueue(job, {});
+    const worker = openWorker([job]);
+    worker.start();
+    await eventually('it runs', () => runs === 1);
+    await worker.stop(10_000);
+    expect(await allJobs()).toEqual([]);
+    await test.app.jobs.enqueue(job, {});
+    expect(await allJobs()).toMatchObject([{ state: 'queued' }]);
+    expect(runs).toBe(1);
+  });
+
+  it('hands back what does not end in time, due at once and not counted', async () => {
+    const started = gate();
+    const job = defineJob('test.stubborn', () => {
+      started.open();
+      return new Promise(() => undefined);
+    });
+    await test.app.jobs.enqueue(job, {});
+    const worker = openWorker([job]);
+    worker.start();
+    await started.opened;
+    await worker.stop(10);
+    expect(await allJobs()).toMatchObject([{ state: 'queued', attempts: 0 }]);
+    let ran = false;
+    await openWorker([{ ...job, run: async () => void (ran = true) }]).drain();
+    expect(ran).toBe(true);
+  });
+});
+
+describe('a tick of a schedule', () => {
+  it('makes one run however many workers enqueue it, also after that run is over', async () => {
+    let runs = 0;
+    const job = defineJob('test.tick', async () => void runs++);
+    const tick = new Date(clock.now());
+    const first = await Promise.all(Array.from({ length: 8 }, () => enqueueTick(test.app, { job, cron: '' }, tick)));
+    expect(first.filter(Boolean)).toHaveLength(1);
+    await openWorker([job]).drain();
+    expect(await enqueueTick(test.app, { job, cron: '' }, tick)).toBe(false);
+    expect(await enqueueTick(test.app, { job, cron: '' }, new Date(tick.getTime() + 1_000))).toBe(true);
+    await openWorker([job]).drain();
+    expect(runs).toBe(2);
+    clock.advance(3_600_000);
+    expect(await removeExpiredJobs(test.app)).toBe(2);
+  });
+});
+
+describe('bsvc jobs', () => {
+  it('lists by state, retries dead ones and purges them', async () => {
+    let works = false;
+    const run = async (): Promise<void> => {
+      if (!works) throw new Error('no');
+    };
+    const job = defineJob('test.manage', run, { retry: { delaysMs: [] } });
+    const worker = openWorker([job]);
+    for (let n = 0; n < 3; n++) await test.app.jobs.enqueue(job, { n });
+    await worker.drain();
+    const dead = await listJobs(test.app, { state: 'dead' });
+    expect(dead).toHaveLength(3);
+    works = true;
+    expect(await retryJob(test.app, dead[0]!._id.toHexString())).toMatchObject({ state: 'queued', attempts: 0 });
+    await worker.drain();
+    expect(await listJobs(test.app, {})).toHaveLength(2);
+    expect(await purgeDeadJobs(test.app, new Date(clock.now() - 1))).toBe(0);
+    expect(await retryDeadJobs(test.app, 'test.other')).toBe(0);
+    expect(await purgeDeadJobs(test.app, new Date(clock.now()))).toBe(2);
+    await expect(retryJob(test.app, dead[1]!._id.toHexString())).rejects.toMatchObject({ code: 'JOB_NOT_FOUND' });
+  });
+});
