@@ -1,4 +1,5 @@
 import type { Config } from './config.js';
+import { invalid } from './errors.js';
 import { openCache, type Cache } from './platform/cache.js';
 import { systemClock, type Clock } from './platform/clock.js';
 import { openDatabase, type Database } from './platform/database.js';
@@ -34,8 +35,15 @@ export interface App {
 
 /** Opens the database and what hangs on it. Throws `unavailable` when the database cannot be reached. */
 export async function openApp(config: Config, log: Logger, clock: Clock = systemClock): Promise<App> {
-  const secrets = openSecretBox(config.secretKey ?? readOrCreateMasterKey(config.dataDir));
   const db = await openDatabase(config);
+  if (config.mongodbUri && !config.secretKey) {
+    await db.close();
+    throw invalid(
+      'SECRET_KEY_MISSING',
+      'BSVC_SECRET_KEY is required with MONGODB_URI: set it to a long random text and keep a copy',
+    );
+  }
+  const secrets = openSecretBox(() => config.secretKey ?? readOrCreateMasterKey(config.dataDir));
   const followUps = openFollowUps(log);
   const files = openObjectStores(config, secrets, clock);
   const outbound = openOutbound({ allowPrivate: config.webhookAllowPrivate });

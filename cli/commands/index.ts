@@ -164,6 +164,14 @@ export const COMMANDS: readonly CommandNode[] = [
     load: () => import('./apply.js'),
   },
   {
+    name: 'secrets',
+    summary: 'the key that seals stored secrets',
+    examples: ['bsvc secrets rotate'],
+    commands: [
+      { name: 'rotate', summary: 'seal stored secrets with a new key', load: () => import('./secrets/rotate.js') },
+    ],
+  },
+  {
     name: 'service',
     summary: 'run bsvc as a service of the system',
     examples: ['bsvc service install --print', 'bsvc service install --worker'],

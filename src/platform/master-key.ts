@@ -1,4 +1,4 @@
-import { linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { randomToken } from './ids.js';
 
@@ -23,6 +23,14 @@ export function readOrCreateMasterKey(dataDir: string): string {
   const key = findKey(path);
   if (!key) throw new Error(`${path} is empty: restore it from a backup, or remove it if nothing was stored with it`);
   return key;
+}
+
+/** Puts a new key in front of those in the data directory's file: it seals from now on, the others still open. The file changes by one rename. */
+export function prependMasterKey(dataDir: string): void {
+  const path = join(dataDir, FILE_NAME);
+  const draft = join(dataDir, `${FILE_NAME}.${process.pid}.${randomToken(6)}`);
+  writeFileSync(draft, `${randomToken(32)},${readOrCreateMasterKey(dataDir)}\n`, { mode: 0o600, flag: 'wx' });
+  renameSync(draft, path);
 }
 
 function findKey(path: string): string | null {

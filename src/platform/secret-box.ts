@@ -9,6 +9,8 @@ export interface SecretBox {
   seal(text: string, context: string): string;
   /** The sealed text; throws when the key is gone, the context is another or a bit was changed. */
   open(sealed: string, context: string): string;
+  /** Looks for new master keys now. */
+  reload(): void;
   /** True when `sealed` was made with an older key than the newest. */
   isOld(sealed: string): boolean;
   /** Keyed SHA-256 of `text` under the newest key as base64url; `purpose` keeps uses apart. */
@@ -23,17 +25,46 @@ interface BoxKey {
   sealing: Buffer;
 }
 
-/** Opens a box from the master keys as configured: several texts, comma-separated, newest first. */
-export function openSecretBox(masterKeys: string): SecretBox {
-  const keys = masterKeys
-    .split(',')
-    .map((part) => part.trim())
-    .filter(Boolean)
-    .map(readKey);
-  const newest = keys[0];
-  if (!newest) throw new Error('at least one master key is needed');
+/** How long newly configured keys may go unnoticed. */
+const RELOAD_MS = 1_000;
+
+/**
+ * Opens a box on the master keys: texts, comma-separated, newest first. A function is asked again about once a second, so that a rotation reaches running processes,
+ * and at once when a secret was sealed with a key that is not known yet.
+ */
+export function openSecretBox(masterKeys: string | (() => string)): SecretBox {
+  const readKeys = typeof masterKeys === 'string' ? () => masterKeys : masterKeys;
+  let source = '';
+  let keys: BoxKey[] = [];
+  let checkedMs = 0;
   const derived = new Map<string, Buffer>();
 
+  const reload = (): void => {
+    checkedMs = performance.now();
+    const text = readKeys();
+    if (text === source) return;
+    const read = text
+      .split(',')
+      .map((part) => part.trim())
+      .filter(Boolean)
+      .map(readKey);
+    if (read.length === 0) throw new Error('at least one master key is needed');
+    source = text;
+    keys = read;
+  };
+  const current = (): BoxKey[] => {
+    if (performance.now() - checkedMs > RELOAD_MS) reload();
+    return keys;
+  };
+  const requireKey = (id: string | undefined): BoxKey => {
+    let key = current().find((candidate) => candidate.id === id);
+    if (!key) {
+      reload();
+      key = keys.find((candidate) => candidate.id === id);
+    }
+    if (!key) throw new Error(`the master key ${id} that sealed this secret is not among the configured ones`);
+    return key;
+  };
   const deriveKey = (key: BoxKey, purpose: string): Buffer => {
     const name = `${key.id}:${purpose}`;
     let found = derived.get(name);
@@ -46,8 +77,11 @@ export function openSecretBox(masterKeys: string): SecretBox {
   const mac = (key: BoxKey, purpose: string, text: string): string =>
     createHmac('sha256', deriveKey(key, purpose)).update(text).digest('base64url');
 
+  reload();
   return {
+    reload,
     seal(text, context) {
+      const newest = current()[0]!;
       const iv = randomBytes(IV_BYTES);
       const cipher = createCipheriv('aes-256-gcm', newest.sealing, iv);
       cipher.setAAD(Buffer.from(context));
@@ -56,18 +90,17 @@ export function openSecretBox(masterKeys: string): SecretBox {
     },
     open(sealed, context) {
       const [version, keyId, body] = sealed.split('.');
-      const key = keys.find((candidate) => candidate.id === keyId);
       if (version !== 'v1' || !body) throw new Error('not a sealed secret');
-      if (!key) throw new Error(`the master key ${keyId} that sealed this secret is not among the configured ones`);
+      const key = requireKey(keyId);
       const bytes = Buffer.from(body, 'base64url');
       const decipher = createDecipheriv('aes-256-gcm', key.sealing, bytes.subarray(0, IV_BYTES));
       decipher.setAAD(Buffer.from(context));
       decipher.setAuthTag(bytes.subarray(-TAG_BYTES));
       return decipher.update(bytes.subarray(IV_BYTES, -TAG_BYTES), undefined, 'utf8') + decipher.final('utf8');
     },
-    isOld: (sealed) => sealed.split('.')[1] !== newest.id,
-    mac: (purpose, text) => mac(newest, purpose, text),
-    macs: (purpose, text) => keys.map((key) => mac(key, purpose, text)),
+    isOld: (sealed) => sealed.split('.')[1] !== current()[0]!.id,
+    mac: (purpose, text) => mac(current()[0]!, purpose, text),
+    macs: (purpose, text) => current().map((key) => mac(key, purpose, text)),
   };
 }
 

@@ -1,6 +1,7 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import type { Store } from '../../platform/database.js';
+import type { SealedPlace } from '../../platform/reseal.js';
 import type { OutgoingMail } from '../../platform/mail-provider/mail-provider.js';
 
 /** rest-api.md 2.8 */
@@ -86,3 +87,11 @@ export function presentMailLog(log: MailLog) {
     sentAt: (log.sentAt ?? log.createdAt).toISOString(),
   };
 }
+
+export const SEALED_QUEUED_MAILS: SealedPlace = {
+  collection: MAIL_LOGS,
+  fields: (record) => {
+    const { _id, sealedMail } = record as MailLog;
+    return sealedMail === undefined ? [] : [{ path: 'sealedMail', sealed: sealedMail, context: mailContext(_id) }];
+  },
+};

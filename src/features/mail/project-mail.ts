@@ -2,9 +2,10 @@ import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import { forbidden, invalid } from '../../errors.js';
 import { openResend } from '../../platform/mail-provider/resend.js';
+import type { SealedField, SealedPlace } from '../../platform/reseal.js';
 import type { MailProvider } from '../../platform/mail-provider/mail-provider.js';
 import type { Project } from '../projects/project.js';
-import { updateProjectRecord } from '../projects/project-store.js';
+import { PROJECTS, updateProjectRecord } from '../projects/project-store.js';
 import { isSender } from './mail-address.js';
 
 const BYOK_FORM = /^re_[A-Za-z0-9_]+$/;
@@ -98,7 +99,18 @@ export function resolveSender(app: Pick<App, 'config'>, project: Project, reques
   return sender;
 }
 
-/** Context for sealing; also used to re-seal when the master key changes. */
-export function sealContext(projectId: ObjectId, field: 'key' | 'webhook'): string {
+function sealContext(projectId: ObjectId, field: 'key' | 'webhook'): string {
   return `project:${projectId.toHexString()}:mail:${field}`;
 }
+
+export const SEALED_MAIL_SETTINGS: SealedPlace = {
+  collection: PROJECTS,
+  fields: (record) => {
+    const { _id, mail } = record as Project;
+    const sealed = [
+      { path: 'mail.sealedKey', sealed: mail?.sealedKey, context: sealContext(_id, 'key') },
+      { path: 'mail.sealedWebhookSecret', sealed: mail?.sealedWebhookSecret, context: sealContext(_id, 'webhook') },
+    ];
+    return sealed.filter((field): field is SealedField => field.sealed !== undefined);
+  },
+};

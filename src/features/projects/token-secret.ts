@@ -2,7 +2,9 @@ import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import { prepareTokenKey, type TokenKey } from '../../platform/jwt.js';
 import { randomToken } from '../../platform/ids.js';
+import type { SealedPlace } from '../../platform/reseal.js';
 import type { Project, TokenSecret } from './project.js';
+import { PROJECTS } from './project-store.js';
 
 const SECRET_BYTES = 48;
 
@@ -47,3 +49,15 @@ export function isLive(secret: TokenSecret, nowMs: number): boolean {
 }
 
 const sealContext = (projectId: ObjectId): string => `project:${projectId.toHexString()}:token-secret`;
+
+export const SEALED_TOKEN_SECRETS: SealedPlace = {
+  collection: PROJECTS,
+  fields: (record) => {
+    const { _id, tokenSecrets } = record as Project;
+    return tokenSecrets.map(({ sealed }, index) => ({
+      path: `tokenSecrets.${index}.sealed`,
+      sealed,
+      context: sealContext(_id),
+    }));
+  },
+};

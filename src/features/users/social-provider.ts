@@ -1,6 +1,7 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import { invalid, missing } from '../../errors.js';
+import type { SealedPlace } from '../../platform/reseal.js';
 import type { Store } from '../../platform/database.js';
 import type { Project } from '../projects/project.js';
 
@@ -167,3 +168,11 @@ function isRedirectTarget(text: string): boolean {
 }
 
 const refusal = (message: string): Error => invalid('INVALID_PROVIDER', message);
+
+export const SEALED_SOCIAL_SECRETS: SealedPlace = {
+  collection: SOCIAL_PROVIDERS,
+  fields: (record) => {
+    const { projectId, name, sealedSecret } = record as SocialProvider;
+    return [{ path: 'sealedSecret', sealed: sealedSecret, context: socialSealContext(projectId, name) }];
+  },
+};

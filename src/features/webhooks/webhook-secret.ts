@@ -1,7 +1,9 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import { generateWebhookSecret } from './sign-delivery.js';
-import type { Webhook, WebhookSecret } from './webhook.js';
+import type { SealedPlace } from '../../platform/reseal.js';
+import type { ProjectWebhooks, Webhook, WebhookSecret } from './webhook.js';
+import { WEBHOOKS } from './webhook-store.js';
 
 const sealContext = (projectId: ObjectId, webhookId: ObjectId): string =>
   `project:${projectId.toHexString()}:webhook:${webhookId.toHexString()}`;
@@ -24,3 +26,17 @@ export function openLiveSecrets(app: Pick<App, 'secrets' | 'clock'>, projectId: 
     .filter(({ expiresAt }) => expiresAt === null || expiresAt.getTime() > nowMs)
     .map(({ sealed }) => app.secrets.open(sealed, sealContext(projectId, webhook.id)));
 }
+
+export const SEALED_WEBHOOK_SECRETS: SealedPlace = {
+  collection: WEBHOOKS,
+  fields: (record) => {
+    const { _id, webhooks } = record as ProjectWebhooks;
+    return webhooks.flatMap((webhook, at) =>
+      webhook.secrets.map(({ sealed }, index) => ({
+        path: `webhooks.${at}.secrets.${index}.sealed`,
+        sealed,
+        context: sealContext(_id, webhook.id),
+      })),
+    );
+  },
+};

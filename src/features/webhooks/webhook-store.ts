@@ -5,10 +5,11 @@ import { isDuplicateKey, type Store } from '../../platform/database.js';
 import { findObjectId } from '../../platform/ids.js';
 import type { ProjectWebhooks, Webhook } from './webhook.js';
 
+export const WEBHOOKS = 'project_webhooks';
 const CACHE = 'webhooks';
 
 export function webhookStore(app: Pick<App, 'db'>): Store<ProjectWebhooks> {
-  return app.db.collection<ProjectWebhooks>('project_webhooks');
+  return app.db.collection<ProjectWebhooks>(WEBHOOKS);
 }
 
 /** The webhooks of a project, at most half a second old. */

@@ -1,5 +1,6 @@
 import type { Clock } from '../clock.js';
 import { isDuplicateKey, type Database, type Store } from '../database.js';
+import type { SealedPlace } from '../reseal.js';
 import type { SecretBox } from '../secret-box.js';
 import type { MailProvider, OutgoingMail } from './mail-provider.js';
 
@@ -58,3 +59,11 @@ export async function listOutbox(
     ...(JSON.parse(app.secrets.open(sealed, sealContext(_id))) as OutgoingMail),
   }));
 }
+
+export const SEALED_OUTBOX: SealedPlace = {
+  collection: MAIL_OUTBOX,
+  fields: (record) => {
+    const { _id, sealed } = record as StoredMessage;
+    return [{ path: 'sealed', sealed, context: sealContext(_id) }];
+  },
+};

@@ -1,0 +1,19 @@
+import { rotateSecrets } from '../../../src/features/operators/rotate-secrets.js';
+import { defineCommand } from '../../command.js';
+
+export default defineCommand({
+  details: `Makes a new key in the data directory and seals stored secrets with it; running servers go on. With BSVC_SECRET_KEY, put the new key in front of the old one,
+restart every process, run this, then take the old key out.`,
+  examples: ['bsvc secrets rotate', 'bsvc secrets rotate --json'],
+  audited: true,
+  parameters: {},
+  async run(context) {
+    const result = await rotateSecrets(await context.app());
+    return {
+      json: result,
+      quiet: result.resealed,
+      text: () =>
+        `${result.newKey ? 'A new key seals from now on. ' : ''}${result.resealed} stored secrets were sealed anew.${result.newKey ? ' Back up the data directory: its secret.key opens them.' : ''}`,
+    };
+  },
+});

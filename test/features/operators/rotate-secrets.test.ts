@@ -1,0 +1,67 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import request from 'supertest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { openApp } from '../../../src/app.js';
+import { readBearer } from '../../../src/features/access/read-bearer.js';
+import { signAccessToken } from '../../../src/features/access/sign-access-token.js';
+import { findByokKey, setMailSettings } from '../../../src/features/mail/project-mail.js';
+import { rotateSecrets } from '../../../src/features/operators/rotate-secrets.js';
+import { requireProject } from '../../../src/features/projects/project-store.js';
+import { listOutbox } from '../../../src/platform/mail-provider/outbox.js';
+import { openSecretBox } from '../../../src/platform/secret-box.js';
+import { drainJobs } from '../../../src/worker.js';
+import { buildProject } from '../../helpers/build-project.js';
+import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
+
+let test: TestApp;
+beforeAll(async () => {
+  test = await openTestApp({ settings: { BSVC_MAIL_FROM: 'a@b.co' } });
+});
+afterAll(() => test.close());
+
+const readKeys = async (): Promise<string> => (await readFile(join(test.dataDir, 'secret.key'), 'utf8')).trim();
+
+describe('bsvc secrets rotate', () => {
+  it('seals everything with a new key, so that the old one opens nothing', async () => {
+    const owner = await buildProject(test.app);
+    const project = await setMailSettings(test.app, owner.project, { providerApiKey: 're_mine' });
+    const oldKey = await readKeys();
+    const { newKey, resealed } = await rotateSecrets(test.app);
+    expect(newKey).toBe(true);
+    expect(resealed).toBeGreaterThanOrEqual(2);
+    expect((await rotateSecrets({ ...test.app, config: { ...test.app.config, secretKey: 'given' } })).resealed).toBe(0);
+    const stored = await requireProject(test.app, project.name);
+    expect(findByokKey(test.app, stored)).toBe('re_mine');
+    expect(() => findByokKey({ secrets: openSecretBox(oldKey) }, stored)).toThrow(/master key/);
+  });
+
+  it('reaches a server that is running, while mail is being sent', async () => {
+    const owner = await buildProject(test.app);
+    const token = signAccessToken(test.app, owner.project, 'a'.repeat(24), 60_000);
+    // A command in a process of its own: another App on the same data directory.
+    const command = await openApp(test.app.config, test.app.log);
+    const send = (subject: string) =>
+      request(test.server)
+        .post('/api/mail/send')
+        .set('x-api-key', owner.secret)
+        .send({ to: 'x@y.zz', subject, text: 't' });
+    const subjects = Array.from({ length: 20 }, (_, index) => `mail ${index}`);
+    await Promise.all(
+      subjects.map(async (subject, index) => {
+        if (index % 5 === 0) await rotateSecrets(command);
+        expect((await send(subject)).status).toBe(200);
+      }),
+    );
+    await drainJobs(test.app);
+    const kept = await listOutbox(test.app, { to: 'x@y.zz' });
+    expect(kept.map((mail) => mail.subject).sort()).toEqual([...subjects].sort());
+    expect(await listOutbox(command, { to: 'x@y.zz' })).toHaveLength(20);
+    expect(
+      await readBearer(test.app, await requireProject(test.app, owner.project.name), `Bearer ${token}`),
+    ).toMatchObject({
+      state: 'user',
+    });
+    await command.close();
+  });
+});
