@@ -44,7 +44,7 @@ function listen(server: Server, host: string, port: number): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
       const text = LISTEN_ADVICE[error.code ?? ''];
-      reject(text ? new AppError('unavailable', 'CANNOT_LISTEN', text(host, port), { cause: error }) : error);
+      reject(text ? new AppError('conflict', 'CANNOT_LISTEN', text(host, port), { cause: error }) : error);
     });
     server.listen({ host, port, backlog: 1024 }, resolve);
   });
