@@ -43,9 +43,6 @@ const UNREACHABLE_CODES = new Set([
 ]);
 
 const SYSTEM_REFUSALS: Record<string, string> = {
-  EADDRINUSE:
-    'The address is already in use: another process listens there. Choose another one with --port, or 0 for any free one.',
-  EADDRNOTAVAIL: 'This machine does not have that address. Choose another one with --host.',
   EACCES: 'Permission denied.',
   EISDIR: 'That is a directory, not a file.',
   ENOSPC: 'The disk is full.',

@@ -1,0 +1,138 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { BINARY, runBinary } from '../helpers/run-binary.js';
+import { openTempDir, type TempDir } from '../helpers/temp-dir.js';
+
+let dir: TempDir;
+let env: Record<string, string>;
+
+beforeAll(async () => {
+  dir = await openTempDir();
+  env = { BSVC_DATA_DIR: dir.path, BSVC_PROJECT: 'shop', BSVC_DURABILITY: 'relaxed' };
+  await runBinary(['project', 'create', 'shop'], { env });
+  await runBinary(['collection', 'add', 'notes', '--flexible'], { env });
+});
+afterAll(() => dir.remove());
+
+describe('the bsvc binary', () => {
+  it('prints help and its version', async () => {
+    expect(await runBinary([])).toMatchObject({
+      code: 0,
+      stderr: '',
+      stdout: expect.stringContaining('Usage: bsvc') as string,
+    });
+    expect((await runBinary(['--version'])).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
+  });
+
+  it('works from any directory, with a relative data directory meant from there', async () => {
+    const made = await runBinary(['project', 'create', 'here', '--data-dir', 'sub/data', '--quiet'], { cwd: dir.path });
+    expect(made).toMatchObject({ code: 0, stderr: '' });
+    const found = await runBinary(['project', 'list', '--quiet'], { env: { BSVC_DATA_DIR: `${dir.path}/sub/data` } });
+    expect(found.stdout).toBe(made.stdout);
+  });
+
+  it.each([
+    ['project', 'list'],
+    ['project', 'show', 'shop'],
+    ['project', 'usage', 'shop'],
+    ['key', 'list'],
+    ['key', 'create', '--type', 'secret'],
+    ['collection', 'list'],
+    ['collection', 'show', 'notes'],
+    ['schema', 'export'],
+    ['data', 'query', 'notes'],
+    ['data', 'export', 'notes'],
+    ['settings'],
+    ['doctor'],
+    ['migrate', 'status'],
+    ['audit'],
+    ['completion', 'bash'],
+    ['service', 'install', '--print'],
+    ['apply', '--schema'],
+  ])('prints with --json one JSON value and not a byte more: %s %s', async (...words) => {
+    const { code, stdout, stderr } = await runBinary([...words, '--json'], { env });
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(() => JSON.parse(stdout) as unknown).not.toThrow();
+    expect(stdout).not.toContain('\u001b');
+  });
+
+  it('never waits for input without a terminal: exit 2', async () => {
+    for (const words of [
+      ['project', 'create'],
+      ['key', 'create'],
+      ['collection', 'show'],
+      ['project', 'delete', 'shop'],
+    ]) {
+      expect({ words, code: (await runBinary(words, { env })).code }).toEqual({ words, code: 2 });
+    }
+  });
+
+  it('is exit 2 for an unknown flag, with the nearest right one', async () => {
+    const { code, stderr } = await runBinary(['project', 'list', '--jsn']);
+    expect({ code, stderr }).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('Did you mean --json?') as string,
+    });
+  });
+
+  it('is exit 3 within ten seconds when MongoDB cannot be reached', async () => {
+    const unreachable = { ...env, MONGODB_URI: 'mongodb://127.0.0.1:1', BSVC_SECRET_KEY: 'k'.repeat(40) };
+    const stop = AbortSignal.timeout(10_000);
+    const { code, stdout, stderr } = await runBinary(['project', 'list', '--json'], {
+      env: unreachable,
+      onStart: (child) => stop.addEventListener('abort', () => child.kill('SIGKILL')),
+    });
+    const [line, json] = stderr.split('\n');
+    expect({ code, stdout }).toEqual({ code: 3, stdout: '' });
+    expect(line).toContain('MONGODB_URI');
+    expect(JSON.parse(json!)).toMatchObject({ success: false });
+  });
+
+  it('ends quietly with exit 0 when nobody reads its output any more', async () => {
+    const lines = Array.from({ length: 20_000 }, (_, n) => `{"n":${n},"text":"${'x'.repeat(100)}"}\n`).join('');
+    await runBinary(['data', 'import', 'notes', '-', '--format', 'ndjson'], { env, stdin: lines });
+    const child = spawn(process.execPath, [BINARY, 'data', 'export', 'notes'], {
+      env: { PATH: process.env.PATH!, ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    let stderr = '';
+    child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text));
+    child.stdout.once('data', () => child.stdout.destroy());
+    const [code] = (await once(child, 'close')) as [number];
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  });
+
+  it('is 130 when interrupted', async () => {
+    const child = spawn(process.execPath, [BINARY, 'data', 'import', 'notes', '-', '--format', 'ndjson'], {
+      env: { PATH: process.env.PATH!, ...env },
+      stdio: ['pipe', 'pipe', 'pipe'],
+    });
+    let stderr = '';
+    child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text));
+    // It reads on for as long as there is something to read; the pipe stays open, so it is at work when the signal comes.
+    child.stdin.on('error', () => undefined);
+    const feed = setInterval(() => child.stdin.write('{"fed":true}\n'.repeat(100)), 5);
+    await untilDocumentIsStored();
+    child.kill('SIGINT');
+    const [code] = (await once(child, 'close')) as [number];
+    clearInterval(feed);
+    expect({ code, stderr }).toEqual({ code: 130, stderr: 'bsvc: Interrupted.\n' });
+  });
+
+  it('takes secrets from no argument: none of its options holds one', async () => {
+    const { stdout } = await runBinary(['completion', 'fish']);
+    const options = [...stdout.matchAll(/ -l (\S+)/g)].map(([, name]) => name!);
+    const telling = options.filter((name) => /password|secret|token|-key$/.test(name));
+    expect(telling.filter((name) => !/-(stdin|env)$/.test(name))).toEqual([]);
+  });
+});
+
+async function untilDocumentIsStored(): Promise<void> {
+  const deadline = Date.now() + 20_000;
+  while (Date.now() < deadline) {
+    const { stdout } = await runBinary(['data', 'query', 'notes', '--filter', 'fed=true', '--count'], { env });
+    if (Number(stdout) > 0) return;
+  }
+  throw new Error('nothing was stored in time');
+}

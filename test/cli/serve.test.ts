@@ -1,0 +1,128 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { runBinary, startService, type RunningService } from '../helpers/run-binary.js';
+import { openTempDir, type TempDir } from '../helpers/temp-dir.js';
+
+let dir: TempDir;
+const running: RunningService[] = [];
+const env = (): Record<string, string> => ({ BSVC_DATA_DIR: dir.path, BSVC_PROJECT: 'shop', BSVC_LOG_LEVEL: 'warn' });
+const serve = async (...words: string[]): Promise<RunningService> => {
+  const service = await startService(['serve', '--port', '0', ...words], env());
+  running.push(service);
+  return service;
+};
+const bsvc = (...words: string[]) => runBinary(words, { env: env() });
+
+beforeAll(async () => {
+  dir = await openTempDir();
+});
+afterEach(async () => {
+  for (const service of running.splice(0)) await service.stop('SIGKILL');
+});
+afterAll(() => dir.remove());
+
+describe('bsvc serve --demo', () => {
+  it('fills an empty store with a project, posts and keys that work, once', async () => {
+    const first = await serve('--demo');
+    const { demo } = first.ready as unknown as { demo: { keys: { publishable: string } } };
+    const reply = await fetch(`${first.ready.url}/api/data/posts?limit=3`, {
+      headers: { 'x-api-key': demo.keys.publishable },
+    });
+    expect(await reply.json()).toMatchObject({ success: true, data: { total: 10, limit: 3 } });
+    expect(await first.stop()).toBe(0);
+    const second = await serve('--demo');
+    expect(Object.keys(second.ready)).toEqual(['url', 'pid']);
+  });
+
+  it('prints the address and a line to paste for a person', async () => {
+    const other = await openTempDir();
+    const outcome = await runBinary(['serve', '--demo', '--port', '0'], {
+      env: { BSVC_DATA_DIR: other.path },
+      onStart: (child) => child.stdout!.once('data', () => child.kill('SIGTERM')),
+    });
+    expect(outcome.code).toBe(0);
+    expect(outcome.stdout).toMatch(/^bsvc is listening on http:\/\/127\.0\.0\.1:\d+\n/);
+    expect(outcome.stdout).toMatch(
+      / {2}curl -H 'x-api-key: pk_live_[\w-]{43}' 'http:\/\/127\.0\.0\.1:\d+\/api\/data\/posts/,
+    );
+    await other.remove();
+  });
+
+  it('says on an empty store what to do next', async () => {
+    const other = await openTempDir();
+    const { stdout } = await runBinary(['serve', '--port', '0'], {
+      env: { BSVC_DATA_DIR: other.path },
+      onStart: (child) => child.stdout!.once('data', () => child.kill('SIGTERM')),
+    });
+    expect(stdout).toContain('bsvc project create shop');
+    await other.remove();
+  });
+});
+
+describe('bsvc serve', () => {
+  it('stops with exit 0 on SIGTERM and on SIGINT', async () => {
+    expect(await (await serve()).stop('SIGTERM')).toBe(0);
+    expect(await (await serve('--no-worker')).stop('SIGINT')).toBe(0);
+  });
+
+  it('is exit 1 when the port is taken, and names it', async () => {
+    const { ready } = await serve();
+    const { port } = new URL(ready.url);
+    const { code, stderr } = await bsvc('serve', '--port', port);
+    expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining(port) as string });
+  });
+
+  it('takes what commands do into effect within a second, while it runs', async () => {
+    const { ready } = await serve();
+    await bsvc('project', 'create', 'shop', '--if-not-exists');
+    const secret = (await bsvc('key', 'create', '--type', 'secret', '--quiet')).stdout.trim();
+    const other = (await bsvc('key', 'create', '--type', 'secret', '--quiet')).stdout.trim();
+    const call = async (path: string, key: string, body?: object): Promise<{ status: number; body: object }> => {
+      const reply = await fetch(`${ready.url}/api/data/${path}`, {
+        headers: { 'x-api-key': key, 'content-type': 'application/json' },
+        ...(body && { method: 'POST', body: JSON.stringify(body) }),
+      });
+      return { status: reply.status, body: (await reply.json()) as object };
+    };
+    expect((await call('notes', secret)).status).toBe(404);
+
+    await bsvc('collection', 'add', 'notes', '--field', 'n:Number!');
+    expect((await call('notes', secret, { n: 1 })).status).toBe(201);
+    expect((await call('notes', secret, { n: 2, extra: true })).status).toBe(400);
+
+    await bsvc('collection', 'edit', 'notes', '--add-field', 'extra:Boolean');
+    await soon(async () => (await call('notes', secret, { n: 2, extra: true })).status === 201);
+
+    await runBinary(['data', 'import', 'notes', '-', '--format', 'ndjson'], { env: env(), stdin: '{"n":3}\n' });
+    expect((await call('notes', secret)).body).toMatchObject({ data: { total: 3 } });
+
+    expect((await call('notes', other)).status).toBe(200);
+    const keys = JSON.parse((await bsvc('key', 'list', '--json')).stdout) as { id: string; last4: string }[];
+    const { id } = keys.find(({ last4 }) => other.endsWith(last4))!;
+    await bsvc('key', 'revoke', id, '--yes');
+    await soon(async () => (await call('notes', other)).status === 401);
+
+    await bsvc('collection', 'drop', 'notes', '--yes');
+    await soon(async () => (await call('notes', secret)).status === 404);
+
+    await bsvc('project', 'delete', 'shop', '--yes');
+    await soon(async () => (await call('notes', secret)).status === 401);
+  });
+});
+
+describe('bsvc worker', () => {
+  it('tells when it is ready and stops with exit 0', async () => {
+    const worker = await startService(['worker'], env());
+    running.push(worker);
+    expect(worker.ready).toEqual({ pid: worker.process.pid });
+    expect(await worker.stop()).toBe(0);
+  });
+});
+
+/** With some room over the promised second for a busy machine. */
+async function soon(condition: () => Promise<boolean>): Promise<void> {
+  const deadline = Date.now() + 5000;
+  for (;;) {
+    if (await condition()) return;
+    if (Date.now() > deadline) throw new Error('it did not take effect in time');
+  }
+}

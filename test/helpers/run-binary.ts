@@ -1,0 +1,77 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+
+const ROOT = join(import.meta.dirname, '..', '..');
+export const BINARY = join(ROOT, 'bin', 'bsvc.js');
+
+export interface BinaryOutcome {
+  /** null when a signal ended it. */
+  code: number | null;
+  stdout: string;
+  stderr: string;
+}
+
+export interface BinaryOptions {
+  env?: Record<string, string>;
+  cwd?: string;
+  /** Text to pipe in; `closed` closes stdin at once, which is also the default. */
+  stdin?: string;
+  /** Called as soon as the process runs. */
+  onStart?: (child: ChildProcess) => void;
+}
+
+/** The real binary in a process of its own, with an environment of its own. Needs `npm run build`. */
+export async function runBinary(argv: string[], options: BinaryOptions = {}): Promise<BinaryOutcome> {
+  const child = spawnBinary(argv, options.env ?? {}, options.cwd);
+  let stdout = '';
+  let stderr = '';
+  child.stdout!.setEncoding('utf8').on('data', (text: string) => (stdout += text));
+  child.stderr!.setEncoding('utf8').on('data', (text: string) => (stderr += text));
+  // The process may end without having read what it was given.
+  child.stdin!.on('error', () => undefined).end(options.stdin ?? '');
+  options.onStart?.(child);
+  const [code] = (await once(child, 'close')) as [number | null];
+  return { code, stdout, stderr };
+}
+
+export interface RunningService {
+  process: ChildProcess;
+  /** The one JSON line that it printed when it was ready. */
+  ready: { url: string; pid: number };
+  /** Everything printed on stderr so far. */
+  stderr(): string;
+  /** Sends the signal and answers the exit code. */
+  stop(signal?: NodeJS.Signals): Promise<number | null>;
+}
+
+/** Starts `serve` or `worker` with --json and waits for its ready line. */
+export async function startService(argv: string[], env: Record<string, string>): Promise<RunningService> {
+  const child = spawnBinary([...argv, '--json'], env);
+  let stderr = '';
+  child.stderr!.setEncoding('utf8').on('data', (text: string) => (stderr += text));
+  child.stdin!.end();
+  const lines = createInterface({ input: child.stdout! });
+  const first = await Promise.race([
+    once(lines, 'line').then(([line]) => line as string),
+    once(child, 'close').then(() => Promise.reject(new Error(`it ended before it was ready: ${stderr}`))),
+  ]);
+  return {
+    process: child,
+    ready: JSON.parse(first) as { url: string; pid: number },
+    stderr: () => stderr,
+    async stop(signal = 'SIGTERM') {
+      if (child.exitCode !== null || child.signalCode !== null) return child.exitCode;
+      child.kill(signal);
+      const [code] = (await once(child, 'close')) as [number | null];
+      return code;
+    },
+  };
+}
+
+function spawnBinary(argv: string[], env: Record<string, string>, cwd = ROOT): ChildProcess {
+  if (!existsSync(join(ROOT, 'dist', 'cli', 'main.js'))) throw new Error('dist/ is missing: run "npm run build" first');
+  return spawn(process.execPath, [BINARY, ...argv], { cwd, env: { PATH: process.env.PATH!, ...env } });
+}
