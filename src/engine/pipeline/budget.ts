@@ -4,6 +4,8 @@ import { EngineError } from '../errors.js';
 export interface Budget {
   /** Counts documents; true when the loop has to `await pause()`. */
   tick(documents: number): boolean;
+  /** Throws when the time is up (50) or the client is gone (11601). */
+  check(): void;
   /** Lets the event loop run; throws when the time is up (50) or the client is gone (11601). */
   pause(): Promise<void>;
   /** Throws when the memory is used up (146). */
@@ -35,7 +37,7 @@ export function openBudget(options: BudgetOptions = {}): Budget {
   let looked = 0;
   let used = 0;
 
-  function check(now: number): void {
+  function checkAt(now: number): void {
     if (signal?.aborted === true) throw new EngineError(11601, 'operation was interrupted');
     if (now > deadline) throw new EngineError(50, 'operation exceeded time limit');
   }
@@ -48,11 +50,14 @@ export function openBudget(options: BudgetOptions = {}): Budget {
       looked = 0;
       return documents >= SLICE_DOCUMENTS || performance.now() >= sliceEnd;
     },
+    check() {
+      checkAt(performance.now());
+    },
     async pause() {
-      check(performance.now());
+      checkAt(performance.now());
       await new Promise<void>((resolve) => setImmediate(resolve));
       const now = performance.now();
-      check(now);
+      checkAt(now);
       sliceEnd = now + SLICE_MS;
       documents = 0;
     },

@@ -113,7 +113,10 @@ export function compilePipeline(stages: unknown, options: PipelineOptions = {}):
     startsAlone: compiled.startsAlone,
     collections,
     run: (source, runEnvironment) =>
-      runStages(compiled.rest.stages, source, { ...runEnvironment, scope: openScope(environment) }),
+      runStages(compiled.rest.stages, source, {
+        ...runEnvironment,
+        scope: openScope(environment, () => runEnvironment.budget.check()),
+      }),
   };
 }
 

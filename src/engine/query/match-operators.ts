@@ -1,4 +1,4 @@
-import type { Binary, BSONRegExp } from 'bson';
+import type { Binary, BSONRegExp, ObjectId } from 'bson';
 import { badValue } from '../errors.js';
 import { decimalToBigint, openDecimal } from './decimal.js';
 import {
@@ -37,6 +37,9 @@ export type Predicate = (
   readonly residual?: boolean;
 };
 
+/** A condition on one value at a time. */
+export type LeafPredicate = Predicate & { readonly kind: 'leaf' };
+
 type ConjunctOp = 'eq' | 'in' | 'gt' | 'gte' | 'lt' | 'lte' | 'exists' | 'type';
 
 /** What an operator may ask of the parser that calls it. */
@@ -50,7 +53,7 @@ export interface PredicateTools {
 /** Null means that a sibling operator takes care of it (`$options`). */
 type PredicateOperator = (operand: unknown, tools: PredicateTools, siblings: Doc) => Predicate | null;
 
-function leaf(single: (value: unknown) => boolean, leafArrays = true): Predicate & { kind: 'leaf' } {
+function leaf(single: (value: unknown) => boolean, leafArrays = true): LeafPredicate {
   return { kind: 'leaf', single, leafArrays };
 }
 
@@ -67,7 +70,23 @@ function equality(operand: unknown): (value: unknown) => boolean {
   if (typeof operand === 'number' && !Number.isNaN(operand)) {
     return (value) => value === operand || (typeof value !== 'number' && equalValues(value, operand));
   }
+  if (typeof operand === 'object' && typeOf(operand) === 'objectId') return objectIdEquality(operand as ObjectId);
   return (value) => equalValues(value, operand);
+}
+
+/** The last bytes of an ObjectId differ most often. */
+function objectIdEquality(operand: ObjectId): (value: unknown) => boolean {
+  const wanted = operand.id;
+  return (value) => {
+    if (typeof value !== 'object' || value === null || typeOf(value) !== 'objectId') return false;
+    const bytes = (value as ObjectId).id;
+    for (let i = 11; i >= 0; i--) if (bytes[i] !== wanted[i]) return false;
+    return true;
+  };
+}
+
+export function equalityPredicate(operand: unknown): LeafPredicate {
+  return { kind: 'leaf', single: equality(operand), leafArrays: true, conjuncts: [{ op: 'eq', value: operand }] };
 }
 
 const ORDERINGS = {
@@ -254,10 +273,8 @@ function bitReader(value: unknown): ((position: number) => boolean) | null {
 }
 
 /** The operators on a path, by name. */
-export const QUERY_OPERATORS: Readonly<Record<string, PredicateOperator>> & {
-  readonly $eq: (operand: unknown, tools: PredicateTools, siblings: Doc) => Predicate;
-} = {
-  $eq: (operand) => ({ ...leaf(equality(operand)), conjuncts: [{ op: 'eq', value: operand }] }),
+export const QUERY_OPERATORS: Readonly<Record<string, PredicateOperator>> = {
+  $eq: equalityPredicate,
   $ne(operand) {
     if (typeOf(operand) === 'regex') throw badValue("Can't have regex as arg to $ne.");
     return { kind: 'not', part: leaf(equality(operand)) };
@@ -332,7 +349,7 @@ export const QUERY_OPERATORS: Readonly<Record<string, PredicateOperator>> & {
       if (typeOf(item) === 'regex') {
         return tools.regexPredicate((item as BSONRegExp).pattern, (item as BSONRegExp).options);
       }
-      return { ...leaf(equality(item)), conjuncts: [{ op: 'eq', value: item }] };
+      return equalityPredicate(item);
     });
     return {
       kind: 'and',

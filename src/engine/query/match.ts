@@ -1,9 +1,16 @@
 import type { BSONRegExp } from 'bson';
 import { badValue } from '../errors.js';
-import { openScope, type Scope } from './operators/operator.js';
+import { NO_SCOPE, openScope, type Scope } from './operators/operator.js';
 import { compileExpression, type Environment, openEnvironment } from './expression.js';
 import { compileSchema } from './json-schema.js';
-import { type Predicate, QUERY_OPERATORS, UNSUPPORTED_QUERY_OPERATORS } from './match-operators.js';
+import {
+  equalityPredicate,
+  type LeafPredicate,
+  type Predicate,
+  type PredicateTools,
+  QUERY_OPERATORS,
+  UNSUPPORTED_QUERY_OPERATORS,
+} from './match-operators.js';
 import { type Path, splitPath, visitPath } from './path.js';
 import { compilePattern } from './regex.js';
 import { type Doc, fieldOf, isDocument, isTruthy, typeOf } from './value.js';
@@ -45,11 +52,38 @@ interface Node {
 }
 
 interface Parsing {
-  readonly environment: Environment;
+  /** Made only when something needs it: most filters have no expressions, and compiling has to be cheap. */
+  environment: Environment | undefined;
+  /** False inside an array's element, where `$expr` has no meaning. */
+  readonly isWholeDocument: boolean;
   readonly fields: Set<string>;
   readonly conjuncts: Conjunct[];
   whole: boolean;
   residual: boolean;
+  usesScope: boolean;
+  depth: number;
+  tools: PredicateTools | undefined;
+}
+
+function openParsing(environment: Environment | undefined, isWholeDocument = true): Parsing {
+  return {
+    environment,
+    isWholeDocument,
+    fields: new Set(),
+    conjuncts: [],
+    whole: false,
+    residual: false,
+    usesScope: false,
+    depth: 0,
+    tools: undefined,
+  };
+}
+
+function descend<T>(parsing: Parsing, parse: () => T): T {
+  if (++parsing.depth > MAX_DEPTH) throw badValue('the filter is nested too deeply');
+  const result = parse();
+  parsing.depth--;
+  return result;
 }
 
 const LOGICAL = new Set(['$and', '$or', '$nor']);
@@ -75,16 +109,14 @@ export const supportedQueryOperators: readonly string[] = [
 
 /** Compiles a filter document once; refuses what is malformed or unsupported with MongoDB's codes (mostly 2). */
 export function compileFilter(filter: Doc, options: FilterOptions = {}): Filter {
-  const parsing: Parsing = {
-    environment: options.environment ?? openEnvironment(),
-    fields: new Set(),
-    conjuncts: [],
-    whole: false,
-    residual: false,
-  };
-  const node = parseFilter(filter, parsing, true, 0);
+  const names = Object.keys(filter);
+  if (names.length === 1 && isPlainEquality(names[0]!, filter[names[0]!])) {
+    return equalityFilter(names[0]!, filter[names[0]!]);
+  }
+  const parsing = openParsing(options.environment);
+  const node = parseFilter(filter, parsing, true);
   const fields = parsing.whole ? null : parsing.fields;
-  const plain = openScope(parsing.environment);
+  const plain = parsing.usesScope ? openScope(parsing.environment!) : NO_SCOPE;
   return {
     matches: (doc, scope = plain) => node.test(doc, scope),
     match(doc, scope = plain) {
@@ -98,22 +130,43 @@ export function compileFilter(filter: Doc, options: FilterOptions = {}): Filter 
   };
 }
 
-function parseFilter(filter: Doc, parsing: Parsing, top: boolean, depth: number): Node {
-  if (depth > MAX_DEPTH) throw badValue('the filter is nested too deeply');
+/** By far the most frequent filter: one top-level field has a plain value. */
+function isPlainEquality(name: string, value: unknown): boolean {
+  if (name.startsWith('$') || name.includes('.')) return false;
+  return typeof value !== 'object' || value === null || typeOf(value) === 'objectId';
+}
+
+function equalityFilter(name: string, value: unknown): Filter {
+  const predicate = equalityPredicate(value);
+  const { test, locate } = leafNode([name], predicate);
+  return {
+    matches: (doc) => test(doc, NO_SCOPE),
+    match(doc) {
+      if (!test(doc, NO_SCOPE)) return null;
+      const arrayIndex = locate(doc, NO_SCOPE);
+      return arrayIndex < 0 ? {} : { arrayIndex };
+    },
+    fields: new Set([name]),
+    conjuncts: [{ path: name, op: 'eq', value }],
+    residual: false,
+  };
+}
+
+function parseFilter(filter: Doc, parsing: Parsing, top: boolean): Node {
   const nodes: Node[] = [];
   for (const name of Object.keys(filter)) {
     const value = filter[name];
-    if (!name.startsWith('$')) nodes.push(parseField(name, value, parsing, top, depth));
+    if (!name.startsWith('$')) nodes.push(parseField(name, value, parsing, top));
     else {
-      const node = parseTopLevel(name, value, parsing, top, depth);
+      const node = parseTopLevel(name, value, parsing, top);
       if (node !== null) nodes.push(node);
     }
   }
   return conjunction(nodes);
 }
 
-function parseTopLevel(name: string, value: unknown, parsing: Parsing, top: boolean, depth: number): Node | null {
-  if (LOGICAL.has(name)) return parseLogical(name, value, parsing, top, depth);
+function parseTopLevel(name: string, value: unknown, parsing: Parsing, top: boolean): Node | null {
+  if (LOGICAL.has(name)) return parseLogical(name, value, parsing, top);
   switch (name) {
     case '$comment':
       return null;
@@ -141,14 +194,14 @@ function parseTopLevel(name: string, value: unknown, parsing: Parsing, top: bool
   }
 }
 
-function parseLogical(name: string, value: unknown, parsing: Parsing, top: boolean, depth: number): Node {
+function parseLogical(name: string, value: unknown, parsing: Parsing, top: boolean): Node {
   if (!Array.isArray(value)) throw badValue(`${name} must be an array`);
   if (value.length === 0) throw badValue('$and/$or/$nor must be a nonempty array');
   const inTop = top && (name === '$and' || (name === '$or' && value.length === 1));
   if (!inTop) parsing.residual = true;
   const nodes = value.map((item: unknown) => {
     if (!isDocument(item)) throw badValue('$or/$and/$nor entries need to be full objects');
-    return parseFilter(item, parsing, inTop, depth + 1);
+    return descend(parsing, () => parseFilter(item, parsing, inTop));
   });
   if (name === '$and') return conjunction(nodes);
   const any = disjunction(nodes);
@@ -156,8 +209,11 @@ function parseLogical(name: string, value: unknown, parsing: Parsing, top: boole
 }
 
 function parseExpr(value: unknown, parsing: Parsing): Node {
+  if (!parsing.isWholeDocument) throw badValue('$expr can only be applied to the top-level document');
+  parsing.environment ??= openEnvironment();
   const expression = compileExpression(value, parsing.environment);
   parsing.residual = true;
+  parsing.usesScope = true;
   if (expression.fields === null) parsing.whole = true;
   else for (const field of expression.fields) parsing.fields.add(field);
   return {
@@ -207,10 +263,10 @@ export function isOperatorDocument(value: unknown): value is Doc {
   return first !== undefined && first.startsWith('$') && first !== '$ref' && first !== '$id' && first !== '$db';
 }
 
-function parseField(path: string, value: unknown, parsing: Parsing, top: boolean, depth: number): Node {
-  const parts = splitPath(path);
+function parseField(path: string, value: unknown, parsing: Parsing, top: boolean): Node {
+  const parts = path.includes('.') ? splitPath(path) : [path];
   parsing.fields.add(parts[0]!);
-  const predicate = parsePredicate(value, parsing, depth);
+  const predicate = parsePredicate(value, parsing);
   if (!top) parsing.residual = true;
   else if (predicate.conjuncts === undefined) parsing.residual = true;
   else {
@@ -221,18 +277,18 @@ function parseField(path: string, value: unknown, parsing: Parsing, top: boolean
 }
 
 /** What a path has to satisfy: a value (equality), a regular expression, or a document of operators. */
-function parsePredicate(value: unknown, parsing: Parsing, depth: number): Predicate {
+function parsePredicate(value: unknown, parsing: Parsing): Predicate {
+  if (typeof value !== 'object' || value === null) return equalityPredicate(value);
   if (typeOf(value) === 'regex') {
     const { pattern, options } = value as BSONRegExp;
     return regexPredicate(pattern, options);
   }
-  if (!isOperatorDocument(value)) return QUERY_OPERATORS['$eq']!(value, tools(parsing, depth), {});
-  return parseOperators(value, parsing, depth);
+  return isOperatorDocument(value) ? parseOperators(value, parsing) : equalityPredicate(value);
 }
 
-function parseOperators(spec: Doc, parsing: Parsing, depth: number): Predicate {
-  if (depth > MAX_DEPTH) throw badValue('the filter is nested too deeply');
+function parseOperators(spec: Doc, parsing: Parsing): Predicate {
   const parts: Predicate[] = [];
+  parsing.tools ??= openTools(parsing);
   for (const name of Object.keys(spec)) {
     const operator = Object.hasOwn(QUERY_OPERATORS, name) ? QUERY_OPERATORS[name] : undefined;
     if (operator === undefined) {
@@ -240,7 +296,7 @@ function parseOperators(spec: Doc, parsing: Parsing, depth: number): Predicate {
         UNSUPPORTED_QUERY_OPERATORS.has(name) ? `${name} is not supported by this engine` : `unknown operator: ${name}`,
       );
     }
-    const predicate = operator(spec[name], tools(parsing, depth), spec);
+    const predicate = operator(spec[name], parsing.tools, spec);
     if (predicate !== null) parts.push(predicate);
   }
   if (parts.length === 1) return parts[0]!;
@@ -252,17 +308,17 @@ function parseOperators(spec: Doc, parsing: Parsing, depth: number): Predicate {
   };
 }
 
-function tools(parsing: Parsing, depth: number) {
+function openTools(parsing: Parsing): PredicateTools {
   return {
     isOperatorDocument,
-    parseOperators: (spec: Doc) => parseOperators(spec, parsing, depth + 1),
+    parseOperators: (spec) => descend(parsing, () => parseOperators(spec, parsing)),
     regexPredicate,
-    compileDocumentFilter(filter: Doc): (doc: Doc) => boolean {
+    compileDocumentFilter(filter) {
       // Fields inside an array's documents are not fields of the document itself.
-      const inner: Parsing = { ...parsing, fields: new Set(), conjuncts: [], whole: false, residual: false };
-      const node = parseFilter(filter, inner, false, depth + 1);
-      const scope = openScope(parsing.environment);
-      return (doc) => node.test(doc, scope);
+      const inner = openParsing(parsing.environment, false);
+      inner.depth = parsing.depth;
+      const node = descend(inner, () => parseFilter(filter, inner, false));
+      return (doc) => node.test(doc, NO_SCOPE);
     },
   };
 }
@@ -299,7 +355,7 @@ function pathNode(path: Path, predicate: Predicate): Node {
   }
 }
 
-function leafNode(path: Path, predicate: Predicate & { kind: 'leaf' }): Node {
+function leafNode(path: Path, predicate: LeafPredicate): Node {
   const { single, leafArrays } = predicate;
   const locate = (doc: Doc): number => {
     let found = -1;
@@ -328,9 +384,7 @@ function leafNode(path: Path, predicate: Predicate & { kind: 'leaf' }): Node {
 }
 
 /** A test of single values for `$pull`, `$elemMatch` projections and the like: operators apply to the value itself. */
-export function compileValueTest(spec: Doc, environment: Environment = openEnvironment()): (value: unknown) => boolean {
-  const parsing: Parsing = { environment, fields: new Set(), conjuncts: [], whole: false, residual: false };
-  const node = pathNode(['v'], parseOperators(spec, parsing, 0));
-  const scope = openScope(environment);
-  return (value) => node.test({ v: value }, scope);
+export function compileValueTest(spec: Doc): (value: unknown) => boolean {
+  const node = pathNode(['v'], parseOperators(spec, openParsing(undefined)));
+  return (value) => node.test({ v: value }, NO_SCOPE);
 }

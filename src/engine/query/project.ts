@@ -72,8 +72,8 @@ export function compileProjection(spec: Doc, options: ProjectionOptions = {}): P
   const mode = parsing.mode ?? (parsing.hasSlice || parsing.idMode === 'exclude' ? 'exclude' : 'include');
   const keepsId = parsing.idMode === null ? true : parsing.idMode !== 'exclude';
   if (mode === 'include' && parsing.idMode !== 'compute') {
-    if (keepsId) parsing.root.leaves.set('_id', { kind: 'include' });
-    else parsing.root.leaves.delete('_id');
+    if (!keepsId) parsing.root.leaves.delete('_id');
+    else if (!parsing.root.children.has('_id')) parsing.root.leaves.set('_id', { kind: 'include' });
   }
   return finish(parsing, mode, environment);
 }
@@ -190,7 +190,7 @@ function findLeaf(spec: Doc, path: readonly string[], parsing: Parsing): Leaf | 
 function compileElementTest(spec: Doc, environment: Environment): (item: unknown) => boolean {
   const [first] = Object.keys(spec);
   if (isOperatorDocument(spec) && Object.hasOwn(QUERY_OPERATORS, first!)) {
-    const test = compileValueTest({ $elemMatch: spec }, environment);
+    const test = compileValueTest({ $elemMatch: spec });
     return (item) => test([item]);
   }
   const filter = compileFilter(spec, { environment });

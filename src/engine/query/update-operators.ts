@@ -88,8 +88,9 @@ interface PushSpec {
 
 const PUSH_CLAUSES = new Set(['$each', '$position', '$slice', '$sort']);
 
+/** A document with `$each` holds modifiers; anything else is the value to push. */
 function parsePush(operand: unknown): PushSpec {
-  if (!isDocument(operand) || !isOperatorDocument(operand)) {
+  if (!isDocument(operand) || !Object.hasOwn(operand, '$each')) {
     return { each: [operand], position: null, slice: null, order: null };
   }
   for (const name of Object.keys(operand)) {

@@ -16,6 +16,8 @@ export const ABSENT = Symbol('absent');
 export type Change = (current: unknown) => unknown;
 
 export interface PathContext {
+  /** Containers made by this update: they may be modified in place. */
+  readonly owned: Set<object>;
   /** The array position that the filter matched, for `$`. */
   readonly arrayIndex?: number | undefined;
   readonly filters: ReadonlyMap<string, (element: unknown) => boolean>;
@@ -85,8 +87,8 @@ export function refuseConflicts(sorted: readonly (readonly UpdatePart[])[]): voi
 }
 
 /**
- * Applies a change at a path and returns the new container, or the same one when nothing changed; the original is
- * never modified. With `create` missing parents are made, and a parent that is no container is refused (28).
+ * Applies a change at a path and returns the new container, or the same one when nothing changed; what this update did
+ * not make itself is never modified. With `create` missing parents are made, and a parent that is no container is refused (28).
  */
 export function changeAt(
   container: unknown,
@@ -111,7 +113,8 @@ export function changeAt(
   const child = fieldOf(container, part.name);
   const changed = changeChild(child, path, at, change, create, context);
   if (changed === child) return container;
-  const copy = copyDoc(container);
+  const copy = context.owned.has(container) ? container : copyDoc(container);
+  context.owned.add(copy);
   if (changed === ABSENT) delete copy[part.name];
   else setField(copy, part.name, changed);
   return copy;
@@ -139,7 +142,9 @@ function changeChild(
     );
   }
   if (!create) return child;
-  const inner = changeAt({}, path, at + 1, change, create, context) as Doc;
+  const made = {};
+  context.owned.add(made);
+  const inner = changeAt(made, path, at + 1, change, create, context) as Doc;
   return Object.keys(inner).length === 0 ? undefined : inner;
 }
 

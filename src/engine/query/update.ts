@@ -120,6 +120,8 @@ interface Step {
   readonly path: readonly UpdatePart[];
   readonly creates: boolean;
   readonly onInsertOnly: boolean;
+  /** Absent = always. */
+  applies?(original: Doc): boolean;
   change(current: unknown, context: UpdateContext, original: Doc): unknown;
 }
 
@@ -158,11 +160,12 @@ function compileOperators(update: Doc, arrayFilters: readonly Doc[]): Update {
   const positional = steps.some((step) => step.path.some((part) => part.kind === 'matched'));
 
   const apply = (doc: Doc, context: UpdateContext): Updated => {
-    const place: PathContext = { arrayIndex: context.arrayIndex, filters };
+    const place: PathContext = { owned: new Set(), arrayIndex: context.arrayIndex, filters };
     if (positional && context.arrayIndex !== undefined) refuseResolvedConflicts(steps, context.arrayIndex);
     let result = doc;
     for (const step of steps) {
       if (step.onInsertOnly && !context.inserting) continue;
+      if (step.applies?.(doc) === false) continue;
       const change = (current: unknown) => step.change(current, context, doc);
       result = changeAt(result, step.path, 0, change, step.creates, place) as Doc;
     }
@@ -225,11 +228,10 @@ function renameSteps(from: string, to: unknown): Step[] {
       path: target,
       creates: true,
       onInsertOnly: false,
-      change(current, _context, original) {
-        const moved = read(original, names, 'source');
-        if (moved === undefined) return current;
+      applies: (original) => read(original, names, 'source') !== undefined,
+      change(_current, _context, original) {
         read(original, targetNames, 'target');
-        return moved;
+        return read(original, names, 'source');
       },
     },
   ];

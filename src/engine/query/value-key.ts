@@ -1,5 +1,13 @@
 import type { Binary, BSONRegExp, BSONSymbol, Code, Decimal128, Double, ObjectId, Timestamp } from 'bson';
-import { canonicalDecimal, compareDecimals, decimalOf, decimalToNumber, openDecimal } from './decimal.js';
+import {
+  canonicalDecimal,
+  compareDecimals,
+  decimalOf,
+  decimalToBigint,
+  decimalToNumber,
+  isIntegralDecimal,
+  openDecimal,
+} from './decimal.js';
 import { type Doc, isDecimal, isDouble, typeOf } from './value.js';
 
 /** What `keyOf` gives: usable as the key of a Map. */
@@ -38,17 +46,9 @@ function numberKey(value: bigint | Decimal128): ValueKey {
     return decimal.special === 'none' ? `\0d${canonicalDecimal(decimal)}` : near;
   }
   if (compareDecimals(decimal, decimalOf(near)) === 0) return near;
-  const canonical = canonicalDecimal(decimal);
-  if (decimal.exponent >= 0 || !canonical.includes('e-')) {
-    const whole = BigInt.asIntN(64, BigInt(decimal.exponent < 20 ? wholeOf(canonical) : 0));
-    if (decimal.exponent < 20 && whole.toString() === wholeOf(canonical)) return whole;
-  }
-  return `\0d${canonical}`;
-}
-
-function wholeOf(canonical: string): string {
-  const [digits, zeros] = canonical.split('e');
-  return digits! + '0'.repeat(Number(zeros));
+  const whole = isIntegralDecimal(decimal) ? decimalToBigint(decimal) : null;
+  if (whole !== null && BigInt.asIntN(64, whole) === whole) return whole;
+  return `\0d${canonicalDecimal(decimal)}`;
 }
 
 /** A self-delimiting text, so that concatenations of it stay unambiguous. */

@@ -20,7 +20,7 @@ export const unionWith: StageCompiler = (spec, tools) => {
   return {
     async *run(source, run) {
       yield* source;
-      yield* inner.read(name, { ...run, scope: { root: {}, vars: [...run.scope.vars], now: run.scope.now } });
+      yield* inner.read(name, { ...run, scope: { ...run.scope, root: {}, vars: [...run.scope.vars] } });
     },
     reads: new Set(),
     replaces: false,

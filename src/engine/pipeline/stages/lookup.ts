@@ -88,7 +88,7 @@ export const lookup: StageCompiler = (spec, tools) => {
     bindings.values.forEach((value, i) => {
       vars[inner.slots[i]!] = value.evaluate(doc, run.scope);
     });
-    return { ...run, scope: { root: {}, vars, now: run.scope.now } };
+    return { ...run, scope: { ...run.scope, root: {}, vars } };
   };
   const { pipeline } = inner;
   const correlated = bindings.names.length > 0 || tools.environment.variables.size > 0;

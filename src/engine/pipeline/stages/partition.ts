@@ -4,7 +4,7 @@ import type { Sort } from '../../query/sort.js';
 import { compareValues, type Doc } from '../../query/value.js';
 import { keyOf } from '../../query/value-key.js';
 import type { Gauge, Run, Source } from '../stage.js';
-import { type Keyed, sortKeyed } from './sort.js';
+import { type Keyed, orderOf, sortKeyed } from './sort.js';
 
 /** The documents of one partition in order. */
 export type Partition = readonly Doc[];
@@ -39,8 +39,7 @@ export async function partitionSource(
   const ordered = [...parts.values()].sort((a, b) => compareValues(a.id, b.id));
   const result: Partition[] = [];
   for (const part of ordered) {
-    const items =
-      sort === null ? part.items : await sortKeyed(part.items, (a, b) => sort.compareKeys(a.keys, b.keys), budget);
+    const items = sort === null ? part.items : await sortKeyed(part.items, orderOf(part.items, sort), budget);
     result.push(items.map((item) => item.doc));
   }
   return result;

@@ -1,6 +1,6 @@
 import { refusal } from '../../errors.js';
 import { compileSort, type KeyTuple, type Sort } from '../../query/sort.js';
-import { type Doc, isDocument } from '../../query/value.js';
+import { compareStrings, compareValues, type Doc, isDocument } from '../../query/value.js';
 import type { Budget } from '../budget.js';
 import { Gauge, inBatches, type Run, type Source, type Stage, type StageCompiler } from '../stage.js';
 
@@ -14,6 +14,37 @@ export interface Keyed {
 const CHUNK = 512;
 
 type Order = (a: Keyed, b: Keyed) => number;
+
+/** Characters for which the order of UTF-16 units is not that of code points. */
+const BEYOND_PLAIN = /[\ud800-\uffff]/;
+
+function comparePlain(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+/**
+ * The order of given items: where every key of a part is a number, or every one a string, without looking at types
+ * again for each comparison.
+ */
+export function orderOf(items: readonly Keyed[], sort: Pick<Sort, 'parts' | 'compareKeys'>): Order {
+  const { parts } = sort;
+  const compares = parts.map((_part, i): ((a: never, b: never) => number) => {
+    const isAll = (type: string) => items.every(({ keys }) => typeof keys[i] === type && keys[i] === keys[i]);
+    if (isAll('number')) return (a: number, b: number) => a - b || (a < b ? -1 : 0);
+    if (!isAll('string')) return compareValues;
+    return items.some(({ keys }) => BEYOND_PLAIN.test(keys[i] as string)) ? compareStrings : comparePlain;
+  });
+  const [only] = compares;
+  const [part] = parts;
+  if (parts.length === 1 && part!.dir === 1) return (a, b) => only!(a.keys[0] as never, b.keys[0] as never);
+  return (a, b) => {
+    for (let i = 0; i < compares.length; i++) {
+      const order = compares[i]!(a.keys[i] as never, b.keys[i] as never);
+      if (order !== 0) return order * parts[i]!.dir;
+    }
+    return 0;
+  };
+}
 
 /** Sorts stably, in slices: short runs first, then merges that let others run in between. */
 export async function sortKeyed(items: Keyed[], order: Order, budget: Budget): Promise<Keyed[]> {
@@ -49,13 +80,12 @@ async function merge(left: readonly Keyed[], right: readonly Keyed[], order: Ord
 /** Sorts a whole source in memory; with `most` only that many of the first are kept. */
 export async function sortSource(
   source: Source,
-  sort: Pick<Sort, 'keysOf' | 'compareKeys'>,
+  sort: Pick<Sort, 'keysOf' | 'compareKeys' | 'parts'>,
   run: Run,
   gauge: Gauge,
   most = Infinity,
 ): Promise<Doc[]> {
   const { budget } = run;
-  const order: Order = (a, b) => sort.compareKeys(a.keys, b.keys);
   const room = Math.max(most * 2, CHUNK);
   let items: Keyed[] = [];
   let bar: KeyTuple | null = null;
@@ -67,12 +97,12 @@ export async function sortSource(
       if (most === Infinity || items.length < room) gauge.add(doc);
       items.push({ doc, keys });
       if (items.length >= room && most !== Infinity) {
-        items = (await sortKeyed(items, order, budget)).slice(0, most);
+        items = (await sortKeyed(items, orderOf(items, sort), budget)).slice(0, most);
         bar = items[items.length - 1]!.keys;
       }
     }
   }
-  const sorted = await sortKeyed(items, order, budget);
+  const sorted = await sortKeyed(items, orderOf(items, sort), budget);
   return (sorted.length > most ? sorted.slice(0, most) : sorted).map((item) => item.doc);
 }
 

@@ -66,7 +66,7 @@ export const setWindowFields: StageCompiler = (spec, { environment }) => {
         for (const part of await partitionSource(source, run, gauge, by, sort)) {
           let docs = part;
           for (const output of outputs) {
-            const values = await computeOutput(output, part, sort, run);
+            const values = await computeOutput(output, part, sort, run, gauge);
             docs = docs.map((doc, i) => withPath(doc, output.path, values[i]));
           }
           yield* inBatches(docs);
@@ -123,7 +123,13 @@ function parseWindow(spec: unknown, sort: Sort | null): Window {
   return { kind, from, to, unit: Object.hasOwn(spec, 'unit') ? requireUnit(spec['unit']) : null };
 }
 
-async function computeOutput({ fn, window }: Output, docs: Partition, sort: Sort | null, run: Run): Promise<unknown[]> {
+async function computeOutput(
+  { fn, window }: Output,
+  docs: Partition,
+  sort: Sort | null,
+  run: Run,
+  gauge: Gauge,
+): Promise<unknown[]> {
   const { budget, scope } = run;
   const column: Column = {
     docs,
@@ -166,7 +172,10 @@ async function computeOutput({ fn, window }: Output, docs: Partition, sort: Sort
       if (budget.tick(1)) await budget.pause();
     }
     const result = accumulation.result();
-    results.push(Array.isArray(result) ? [...(result as unknown[])] : result);
+    if (Array.isArray(result)) {
+      gauge.bytes(16 + result.length * 8);
+      results.push([...(result as unknown[])]);
+    } else results.push(result);
     if (budget.tick(1)) await budget.pause();
   }
   return results;

@@ -174,7 +174,7 @@ function roundDouble(value: number, place: number, mode: 'round' | 'trunc'): unk
     const result = up ? floor + 1 : floor;
     return toDouble(result === 0 && (value < 0 || Object.is(value, -0)) ? -0 : result);
   }
-  return toDouble(decimalToNumber(roundDecimal(decimalOf(value, 17), place, mode)));
+  return toDouble(decimalToNumber(roundDecimal(decimalOf(value), place, mode)));
 }
 
 function power(base: unknown, exponent: unknown): unknown {

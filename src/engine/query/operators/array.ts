@@ -6,6 +6,7 @@ import {
   binary,
   type Compiled,
   type Compiler,
+  countRound,
   type ExpressionOperator,
   fold,
   namedOperand,
@@ -15,8 +16,12 @@ import {
   variadic,
 } from './operator.js';
 
-/** What `$range` may make at most: about 100 MB. */
-const MAX_RANGE = 6_000_000;
+/** What one operator may make at most: about 100 MB. */
+const MAX_ITEMS = 6_000_000;
+
+function tooLarge(name: string): EngineError {
+  return new EngineError(146, `${name} would use too much memory and cannot spill`);
+}
 
 function requireArray(value: unknown, message: string, code: number): readonly unknown[] {
   if (Array.isArray(value)) return value;
@@ -59,6 +64,7 @@ const map: ExpressionOperator = (operand, compiler, name) => {
       const array = input.evaluate(current, scope);
       if (isNullish(array)) return null;
       return requireArray(array, 'input to $map must be an array', 16883).map((item) => {
+        countRound(scope);
         scope.vars[slot] = item;
         return body.evaluate(current, scope) ?? null;
       });
@@ -81,6 +87,7 @@ const filter: ExpressionOperator = (operand, compiler, name) => {
       const kept: unknown[] = [];
       for (const item of requireArray(array, 'input to $filter must be an array', 28651)) {
         if (left === 0) break;
+        countRound(scope);
         scope.vars[slot] = item;
         if (!isTruthy(condition.evaluate(current, scope))) continue;
         kept.push(item);
@@ -112,6 +119,7 @@ const reduce: ExpressionOperator = (operand, compiler, name) => {
       if (isNullish(array)) return null;
       let value = initial.evaluate(current, scope);
       for (const item of requireArray(array, '$reduce requires that `input` be an array', 40080)) {
+        countRound(scope);
         scope.vars[valueSlot] = value;
         scope.vars[thisSlot] = item;
         value = body.evaluate(current, scope);
@@ -127,9 +135,7 @@ function range(values: readonly unknown[]): unknown[] {
   const stop = requireInteger(values[1], '$range requires a numeric ending value', 34445);
   const step = values.length < 3 ? 1 : requireInteger(values[2], '$range requires a numeric step value', 34447);
   if (step === 0) throw refusal(34449, '$range requires a non-zero step value');
-  if ((stop - start) / step > MAX_RANGE) {
-    throw new EngineError(146, '$range would use too much memory and cannot spill');
-  }
+  if ((stop - start) / step > MAX_ITEMS) throw tooLarge('$range');
   const result: number[] = [];
   if (step > 0) for (let i = start; i < stop; i += step) result.push(i);
   else for (let i = start; i > stop; i += step) result.push(i);
@@ -243,7 +249,9 @@ export const arrayOperators: OperatorTable = {
   $last: end('$last', -1),
   $concatArrays: variadic((values) => {
     if (values.some(isNullish)) return null;
-    return values.flatMap((value) => requireArray(value, '$concatArrays only supports arrays', 28664));
+    const arrays = values.map((value) => requireArray(value, '$concatArrays only supports arrays', 28664));
+    if (arrays.reduce((sum, array) => sum + array.length, 0) > MAX_ITEMS) throw tooLarge('$concatArrays');
+    return arrays.flat();
   }),
   $filter: filter,
   $map: map,

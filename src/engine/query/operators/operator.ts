@@ -9,6 +9,19 @@ export interface Scope {
   readonly vars: unknown[];
   /** `$$NOW`: one instant for the whole run. */
   readonly now: Date;
+  /** Called now and then from loops inside one document; throws when the run's time is up. */
+  readonly guard: () => void;
+  /** How many rounds those loops have made. */
+  rounds: number;
+}
+
+function unguarded(): void {
+  // Outside of pipelines nothing limits the time.
+}
+
+/** To be called once in each round of a loop over something that a pipeline may have made arbitrarily long. */
+export function countRound(scope: Scope): void {
+  if ((++scope.rounds & 1023) === 0) scope.guard();
 }
 
 /** `current` is what field paths start from (`$$CURRENT`); the result is `undefined` for missing. */
@@ -33,12 +46,12 @@ export type ExpressionOperator = (operand: unknown, compiler: Compiler, name: st
 export type OperatorTable = Readonly<Record<string, ExpressionOperator>>;
 
 /** A fresh scope for a run over documents. */
-export function openScope(environment: { readonly now: Date | null }): Scope {
-  return { root: {}, vars: [], now: environment.now ?? new Date() };
+export function openScope(environment: { readonly now: Date | null }, guard = unguarded): Scope {
+  return { root: {}, vars: [], now: environment.now ?? new Date(), guard, rounds: 0 };
 }
 
 /** For evaluating what is constant. */
-export const NO_SCOPE: Scope = { root: {}, vars: [], now: new Date(0) };
+export const NO_SCOPE: Scope = { root: {}, vars: [], now: new Date(0), guard: unguarded, rounds: 0 };
 
 export function constant(value: unknown): Compiled {
   return { evaluate: () => value, constant: true };

@@ -1,5 +1,5 @@
 import type { BSONRegExp, BSONSymbol } from 'bson';
-import { refusal } from '../../errors.js';
+import { EngineError, refusal } from '../../errors.js';
 import { compilePattern, type Found, type Pattern } from '../regex.js';
 import { compareStrings, type Doc, integerOf, isNullish, isNumber, numberOf, typeOf } from '../value.js';
 import { binary, type ExpressionOperator, named, type OperatorTable, unary, variadic } from './operator.js';
@@ -13,6 +13,13 @@ function coerce(value: unknown, name: string): string {
   if (type === 'symbol') return (value as BSONSymbol).value;
   if (type === 'date' || isNumber(value)) return convertToString(value);
   throw refusal(16007, `can't convert from BSON type ${type} to String in ${name}`);
+}
+
+/** A string that fits no document is of no use. */
+const MAX_TEXT = 16 * 1024 * 1024;
+
+function tooLong(name: string): EngineError {
+  return new EngineError(10334, `${name} would make a string of more than 16 MB`);
 }
 
 function asciiCase(pattern: RegExp, shift: number): (text: string) => string {
@@ -112,7 +119,10 @@ function replace(name: string, all: boolean): ExpressionOperator {
     const wanted = isNullish(find) ? null : requireString(find, name, 51745);
     const other = isNullish(replacement) ? null : requireString(replacement, name, 51744);
     if (text === null || wanted === null || other === null) return null;
-    return all ? text.replaceAll(wanted, () => other) : text.replace(wanted, () => other);
+    if (!all) return text.replace(wanted, () => other);
+    const parts = text.split(wanted);
+    if (text.length + parts.length * other.length > MAX_TEXT) throw tooLong(name);
+    return parts.join(other);
   });
 }
 
@@ -174,6 +184,7 @@ export const stringOperators: OperatorTable = {
     for (const value of values) {
       if (isNullish(value)) return null;
       text += requireString(value, '$concat', 16702);
+      if (text.length > MAX_TEXT) throw tooLong('$concat');
     }
     return text;
   }),
