@@ -114,7 +114,7 @@ describe('the data file', () => {
       const engine = openEngine({ dataDir: ${JSON.stringify(dataDir)} });
       const items = engine.db('d').collection('c');
       await items.createIndex({ n: 1 });
-      limit(2_000_000);
+      limit(700_000);
       let written = 0;
       let failure;
       while (failure === undefined && written < 100_000) {

@@ -17,7 +17,7 @@ export const count: Command = {
 };
 
 /** Counts what matches, up to about `most`: from the counter, from an index alone, or from the documents. */
-async function countMatching(call: Call, ns: string, body: Doc, most: number): Promise<number> {
+export async function countMatching(call: Call, ns: string, body: Doc, most: number): Promise<number> {
   const { storage } = call.core;
   const query = compileQuery(readDoc(body, 'query'), {}, body['hint']);
   const pace = new Pace(readCount(body, 'maxTimeMS'), call.signal);

@@ -1,5 +1,5 @@
 import { type Doc } from '../codec/document.js';
-import { badValue, EngineError } from '../errors.js';
+import { badValue } from '../errors.js';
 import {
   checkCollation,
   type Command,
@@ -14,6 +14,7 @@ import { requireWritable } from './namespaces.js';
 import { Pace } from './pace.js';
 import { compileQuery } from './query.js';
 import { readStatements } from './update.js';
+import { readVariables } from './variables.js';
 import { writeError } from './write-errors.js';
 
 const STATEMENT_FIELDS = new Set(['q', 'limit', 'hint', 'collation']);
@@ -23,7 +24,7 @@ export const deleteCommand: Command = {
   async run(call, body) {
     const ns = requireNamespace(call, body['delete']);
     requireWritable(ns);
-    if (body['let'] !== undefined) throw new EngineError(115, 'variables (let) are not supported in deletes');
+    const environment = readVariables(body);
     const ordered = readFlag(body, 'ordered', true);
     const writeErrors: Doc[] = [];
     let n = 0;
@@ -34,7 +35,7 @@ export const deleteCommand: Command = {
         const limit = plainNumber(statement['limit']);
         if (limit !== 0 && limit !== 1)
           throw badValue(`The limit field in delete objects must be 0 or 1. Got ${String(limit)}`);
-        const query = compileQuery(filter, {}, statement['hint']);
+        const query = compileQuery(filter, {}, statement['hint'], environment);
         const modification = { filter, query, update: null, upsert: false };
         const pace = new Pace(readCount(body, 'maxTimeMS'), call.signal);
         if (limit === 1) n += (await modifyOne(call.core.storage, ns, modification, pace)) === null ? 0 : 1;

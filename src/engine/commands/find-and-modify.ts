@@ -1,12 +1,13 @@
 import { decodeDocument } from '../codec/decode.js';
 import { type Doc, RawDocument } from '../codec/document.js';
-import { EngineError, failedToParse } from '../errors.js';
+import { failedToParse } from '../errors.js';
 import { compileProjection } from '../query/project.js';
 import { checkCollation, type Command, readCount, readDoc, readFlag, requireNamespace } from './command.js';
 import { type Modification, modifyOne } from './modify.js';
 import { requireWritable } from './namespaces.js';
 import { Pace } from './pace.js';
 import { compileQuery } from './query.js';
+import { readVariables } from './variables.js';
 import { readModification } from './update.js';
 
 export const findAndModify: Command = {
@@ -50,18 +51,18 @@ export const findAndModify: Command = {
 };
 
 function readFindAndModify(body: Doc, remove: boolean, wantsNew: boolean): Modification {
-  if (body['let'] !== undefined) throw new EngineError(115, 'variables (let) are not supported by this engine here');
+  const environment = readVariables(body);
   const filter = readDoc(body, 'query');
   const upsert = readFlag(body, 'upsert');
   if (!remove) {
     if (body['update'] === undefined) throw failedToParse('Either an update or remove=true must be specified');
-    return readModification(filter, body['update'], body, upsert);
+    return readModification(filter, body['update'], body, upsert, environment);
   }
   if (body['update'] !== undefined) throw failedToParse('Cannot specify both an update and remove=true');
   if (upsert) throw failedToParse('Cannot specify both upsert=true and remove=true');
   if (wantsNew)
     throw failedToParse("Cannot specify both new=true and remove=true; 'remove' always returns the deleted document");
   checkCollation(body);
-  const query = compileQuery(filter, readDoc(body, 'sort'), body['hint']);
+  const query = compileQuery(filter, readDoc(body, 'sort'), body['hint'], environment);
   return { filter, query, update: null, upsert: false };
 }

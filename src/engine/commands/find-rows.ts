@@ -64,9 +64,15 @@ export class FindRows implements RowSource {
       checkStillThere(this.storage, this.collection, this.plan.index);
     }
     this.started = true;
-    if (this.query.sort === null || this.plan.sorted) return this.stream(most);
-    this.sorted ??= await this.collectSorted();
-    return this.takeSorted(most);
+    let rows: Row[];
+    if (this.query.sort === null || this.plan.sorted) {
+      rows = await this.stream(most);
+    } else {
+      this.sorted ??= await this.collectSorted();
+      rows = this.takeSorted(most);
+    }
+    if (!this.finished) this.pace.suspend();
+    return rows;
   }
 
   close(): void {

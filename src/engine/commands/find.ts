@@ -15,6 +15,7 @@ import { type RowSource } from './cursors.js';
 import { FindRows, NO_ROWS } from './find-rows.js';
 import { Pace } from './pace.js';
 import { compileQuery } from './query.js';
+import { readVariables } from './variables.js';
 
 export const find: Command = {
   fields: [
@@ -27,6 +28,7 @@ export const find: Command = {
     'batchSize',
     'singleBatch',
     'collation',
+    'let',
     'allowDiskUse',
     'noCursorTimeout',
     'allowPartialResults',
@@ -58,13 +60,15 @@ function openFindRows(call: Call, ns: string, body: Doc, limit: number): RowSour
   if (readFlag(body, 'returnKey') || readFlag(body, 'showRecordId')) {
     throw typeMismatch('returnKey and showRecordId are not supported by this engine');
   }
-  const query = compileQuery(readDoc(body, 'filter'), readDoc(body, 'sort'), body['hint']);
+  const environment = readVariables(body);
+  const query = compileQuery(readDoc(body, 'filter'), readDoc(body, 'sort'), body['hint'], environment);
   const projection = readDoc(body, 'projection');
   const fields = Object.keys(projection);
   const options = {
     skip: readCount(body, 'skip') ?? 0,
     limit,
-    projection: fields.length === 0 ? null : compileProjection(projection),
+    projection:
+      fields.length === 0 ? null : compileProjection(projection, environment === undefined ? {} : { environment }),
     positional: fields.some((path) => path.endsWith('.$')),
   };
   const pace = new Pace(readCount(body, 'maxTimeMS'), call.signal);

@@ -1,6 +1,7 @@
 import { type Doc } from '../codec/document.js';
 import { EngineError } from '../errors.js';
 import { collMod, collStats, dbStats, serverStatus } from './administration.js';
+import { aggregate } from './aggregate.js';
 import { create, drop, dropDatabase, listCollections, listDatabases, renameCollection } from './collections.js';
 import { type Call, checkFields, type Command } from './command.js';
 import { count } from './count.js';
@@ -17,6 +18,7 @@ import { update } from './update.js';
 
 /** Every command that the engine answers, by the name that clients send. */
 export const COMMANDS: Readonly<Record<string, Command>> = {
+  aggregate,
   buildInfo,
   buildinfo: buildInfo,
   collMod,

@@ -9,7 +9,8 @@ const TURN_MS = 2;
  */
 export class Pace {
   private turnStarted = performance.now();
-  private readonly deadline: number;
+  private deadline: number;
+  private suspendedAt: number | null = null;
 
   constructor(
     maxTimeMs: number | undefined,
@@ -18,9 +19,16 @@ export class Pace {
     this.deadline = maxTimeMs === undefined || maxTimeMs === 0 ? Infinity : this.turnStarted + maxTimeMs;
   }
 
-  /** Begins a new turn without waiting, when another command's turns lay in between. */
+  /** Stops the clock between two batches of a cursor: the time limit is for work, not for waiting. */
+  suspend(): void {
+    this.suspendedAt = performance.now();
+  }
+
+  /** Begins a new turn without waiting, when other commands' turns lay in between. */
   resume(): void {
     this.turnStarted = performance.now();
+    if (this.suspendedAt !== null) this.deadline += this.turnStarted - this.suspendedAt;
+    this.suspendedAt = null;
     this.check();
   }
 

@@ -2,6 +2,7 @@ import { type Doc } from '../codec/document.js';
 import { badValue, EngineError } from '../errors.js';
 import { choosePlan, type Plan, type PlanQuery } from '../planner/plan.js';
 import { countEntries, PlanScan } from '../planner/scan.js';
+import { type Environment } from '../query/expression.js';
 import { compileFilter, type Filter } from '../query/match.js';
 import { compileSort, type Sort } from '../query/sort.js';
 import { type CollectionEntry, type IndexEntry } from '../storage/index-definition.js';
@@ -19,7 +20,7 @@ export interface Query {
 }
 
 /** Compiles filter, sort and hint; refuses what is malformed with MongoDB's codes. */
-export function compileQuery(filter: Doc, sort: Doc = {}, hint?: unknown): Query {
+export function compileQuery(filter: Doc, sort: Doc = {}, hint?: unknown, environment?: Environment): Query {
   const natural = sort['$natural'];
   const keys = Object.keys(sort);
   if (natural !== undefined && keys.length !== 1) throw badValue('$natural sort cannot be combined with other keys');
@@ -27,7 +28,7 @@ export function compileQuery(filter: Doc, sort: Doc = {}, hint?: unknown): Query
     throw badValue('$natural sort must be 1 or -1');
   }
   return {
-    filter: compileFilter(filter),
+    filter: compileFilter(filter, environment === undefined ? {} : { environment }),
     everything: Object.keys(filter).length === 0,
     sort: natural !== undefined || keys.length === 0 ? null : compileSort(sort),
     natural: natural === undefined ? null : Number(natural) === 1 ? 1 : -1,

@@ -1,11 +1,13 @@
 import { type Doc, isDocument } from '../codec/document.js';
 import { EngineError, failedToParse, typeMismatch } from '../errors.js';
+import { type Environment } from '../query/expression.js';
 import { compileUpdate } from '../query/update.js';
 import { type Call, checkCollation, type Command, readCount, readDoc, readFlag, requireNamespace } from './command.js';
 import { checkMulti, type Modification, modifyMany, modifyOne, PartlyModified } from './modify.js';
 import { requireWritable } from './namespaces.js';
 import { Pace } from './pace.js';
 import { compileQuery } from './query.js';
+import { readVariables } from './variables.js';
 import { writeError } from './write-errors.js';
 
 const STATEMENT_FIELDS = new Set([
@@ -72,7 +74,13 @@ export function readStatements(
 }
 
 /** Reads the parts of a modification that update statements and findAndModify share. */
-export function readModification(filter: Doc, change: unknown, options: Doc, upsert: boolean): Modification {
+export function readModification(
+  filter: Doc,
+  change: unknown,
+  options: Doc,
+  upsert: boolean,
+  environment?: Environment,
+): Modification {
   checkCollation(options);
   const arrayFilters = options['arrayFilters'];
   if (arrayFilters !== undefined && arrayFilters !== null && !Array.isArray(arrayFilters)) {
@@ -83,10 +91,19 @@ export function readModification(filter: Doc, change: unknown, options: Doc, ups
   }
   return {
     filter,
-    query: compileQuery(filter, readDoc(options, 'sort'), options['hint']),
-    update: compileUpdate(change as Doc | Doc[], { arrayFilters: (arrayFilters as Doc[] | undefined) ?? [] }),
+    query: compileQuery(filter, readDoc(options, 'sort'), options['hint'], environment),
+    update: compileUpdate(change as Doc | Doc[], {
+      arrayFilters: (arrayFilters as Doc[] | undefined) ?? [],
+      ...(environment === undefined ? {} : { environment }),
+    }),
     upsert,
   };
+}
+
+/** The variables of the command and, for pipeline updates, those of the statement. */
+function updateVariables(body: Doc, statement: Doc): Environment | undefined {
+  if (statement['c'] === undefined) return readVariables(body);
+  return readVariables({ let: { ...readDoc(body, 'let'), ...readDoc(statement, 'c') } });
 }
 
 async function runUpdate(
@@ -96,12 +113,15 @@ async function runUpdate(
   statement: Doc,
   reply: { n: number; nModified: number },
 ): Promise<{ value: unknown } | undefined> {
-  if (body['let'] !== undefined || statement['c'] !== undefined) {
-    throw new EngineError(115, 'variables (let) are not supported in updates by this engine');
-  }
   const { storage } = call.core;
   const upsert = readFlag(statement, 'upsert');
-  const modification = readModification(readDoc(statement, 'q'), statement['u'], statement, upsert);
+  const modification = readModification(
+    readDoc(statement, 'q'),
+    statement['u'],
+    statement,
+    upsert,
+    updateVariables(body, statement),
+  );
   const pace = new Pace(readCount(body, 'maxTimeMS'), call.signal);
   if (readFlag(statement, 'multi')) {
     checkMulti(modification.update);

@@ -41,6 +41,11 @@ export class PlanScan {
     this.needsDoc = filter !== null || fields === undefined || fields.size > 0;
   }
 
+  /** How many entries the next chunk will read at most. */
+  get chunkSize(): number {
+    return this.chunk;
+  }
+
   get finished(): boolean {
     return this.at >= this.plan.ranges.length;
   }

@@ -1,0 +1,82 @@
+import { decodeDocument } from '../codec/decode.js';
+import type { Doc, RawDocument } from '../codec/document.js';
+import { type Budget } from '../pipeline/budget.js';
+import { type Environment } from '../query/expression.js';
+import { type Storage } from '../storage/storage.js';
+import { FindRows } from './find-rows.js';
+import { Pace } from './pace.js';
+import { checkStillThere, compileQuery, openScan, planQuery, type Query } from './query.js';
+
+/** What a pipeline wants of a collection. */
+export interface Wanted {
+  filter: Doc | null;
+  sort: Doc | null;
+  skip: number;
+  /** Null: all. */
+  limit: number | null;
+  /** Top-level fields that are needed; null = all. */
+  fields: ReadonlySet<string> | null;
+  hint?: unknown;
+}
+
+/** So many documents are handed on at once. */
+const BATCH = 128;
+
+/** The documents of a collection, decoded as far as needed, in batches; nothing for a collection that does not exist. */
+export async function* readDocuments(
+  storage: Storage,
+  ns: string,
+  wanted: Wanted,
+  budget: Budget,
+  environment?: Environment,
+): AsyncGenerator<Doc[]> {
+  if (wanted.limit === 0) return;
+  const query = compileQuery(wanted.filter ?? {}, wanted.sort ?? {}, wanted.hint, environment);
+  storage.refresh();
+  const collection = storage.catalog.find(ns);
+  if (collection === null) return;
+  const limit = wanted.limit ?? 0;
+  const plan = planQuery(storage, collection, query, limit === 0 ? 0 : limit + wanted.skip);
+  if (query.sort !== null && !plan.sorted) {
+    yield* readSorted(storage, ns, query, wanted, budget);
+    return;
+  }
+  const scan = openScan(storage, collection, plan, query, wanted.fields);
+  let skip = wanted.skip;
+  let left = wanted.limit ?? Infinity;
+  while (!scan.finished && left > 0) {
+    let docs: Doc[] = [];
+    scan.readChunk((_bytes, doc) => {
+      if (skip > 0) {
+        skip--;
+        return false;
+      }
+      docs.push(doc);
+      return --left <= 0;
+    });
+    const examined = scan.keysExamined;
+    while (docs.length > 0) {
+      yield docs.slice(0, BATCH);
+      docs = docs.slice(BATCH);
+    }
+    if (budget.tick(scan.chunkSize)) await budget.pause();
+    if (examined > 0 && !scan.finished && left > 0) checkStillThere(storage, collection, plan.index);
+  }
+}
+
+async function* readSorted(
+  storage: Storage,
+  ns: string,
+  query: Query,
+  { skip, limit, fields }: Wanted,
+  budget: Budget,
+): AsyncGenerator<Doc[]> {
+  const collection = storage.catalog.find(ns)!;
+  const options = { skip, limit: limit ?? 0, projection: null, positional: false };
+  const rows = new FindRows(storage, collection, query, options, new Pace(undefined, undefined));
+  while (!rows.finished) {
+    const batch = await rows.next(BATCH);
+    yield batch.map((row) => decodeDocument((row as RawDocument).bytes, 'engine', fields ?? undefined));
+    if (budget.tick(batch.length)) await budget.pause();
+  }
+}
