@@ -94,7 +94,8 @@ async function openConfiguration(app: App, provider: SocialProvider): Promise<op
   const plain = provider.issuer.startsWith('http:') ? [openid.allowInsecureRequests] : [];
   if (provider.kind === 'oidc') {
     return openid.discovery(new URL(provider.issuer), provider.clientId, undefined, authentication, {
-      execute: plain,
+      // The library trusts the connection and leaves the signature unchecked unless it is told otherwise.
+      execute: [openid.enableNonRepudiationChecks, ...plain],
       timeout: CALL_LIMIT_SECONDS,
     });
   }

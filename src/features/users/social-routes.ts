@@ -40,7 +40,8 @@ export function addSocialRoutes(router: Router, app: App): void {
 }
 
 function callbackAddress(app: App, ctx: Context, provider: string): string {
-  return `${app.config.publicUrl ?? ctx.origin}${SOCIAL_PATH}/${provider}/callback`;
+  const base = app.config.publicUrl ?? `${ctx.protocol}://${ctx.host}`;
+  return `${base}${SOCIAL_PATH}/${provider}/callback`;
 }
 
 function sendBrowser(ctx: Context, url: string): void {
