@@ -41,7 +41,7 @@ describe('POST /api/data/:collectionName/bulk', () => {
       {
         success: true,
         data: { insertedCount: 3, ids: expect.any(Array) },
-        message: '3 documents inserted',
+        message: 'Inserted 3',
       },
     ]);
     const { ids } = reply.body.data as { ids: string[] };

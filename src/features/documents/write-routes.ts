@@ -30,7 +30,7 @@ export function addWriteRoutes(router: Router, app: App): void {
     const key = readIdempotencyKey(ctx.get('idempotency-key'));
     const data = await insertDocuments(app, await place(ctx), (ctx.request as { body?: unknown }).body, key);
     ctx.status = 201;
-    ctx.body = { success: true, data, message: `${data.insertedCount} documents inserted` };
+    ctx.body = { success: true, data, message: `Inserted ${data.insertedCount}` };
   });
 
   router.patch('/:collectionName/:id/recover', async (ctx) => {
