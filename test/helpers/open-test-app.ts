@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { createApi } from '../../src/api.js';
 import { openApp, type App } from '../../src/app.js';
 import { loadConfig } from '../../src/config.js';
+import { openEngine } from '../../src/engine/index.js';
 import { migrate } from '../../src/migrations/migrate.js';
 import { systemClock, type Clock } from '../../src/platform/clock.js';
 import { openLogger } from '../../src/platform/logger.js';
@@ -29,6 +30,7 @@ export interface TestAppOptions {
 /** The real application on a new, empty database: the embedded engine, or the driver over its wire door when BSVC_TEST_DOOR=wire. */
 export async function openTestApp(options: TestAppOptions = {}): Promise<TestApp> {
   const dataDir = await mkdtemp(join(tmpdir(), 'bsvc-test-'));
+  const door = await openDoor(dataDir);
   const logLines: string[] = [];
   const { config } = loadConfig([
     {
@@ -37,7 +39,7 @@ export async function openTestApp(options: TestAppOptions = {}): Promise<TestApp
         BSVC_DATA_DIR: dataDir,
         BSVC_DURABILITY: 'relaxed',
         BSVC_LOG_LEVEL: 'info',
-
+        ...door.settings,
         ...options.settings,
       },
     },
@@ -60,7 +62,19 @@ export async function openTestApp(options: TestAppOptions = {}): Promise<TestApp
         server.closeAllConnections();
       });
       await app.close();
+      await door.close();
       await rm(dataDir, { recursive: true, force: true });
     },
+  };
+}
+
+/** Where the test's data is: nowhere yet, or an engine of its own that the official driver connects to. */
+async function openDoor(dataDir: string): Promise<{ settings: Record<string, string>; close(): Promise<void> }> {
+  if (process.env.BSVC_TEST_DOOR !== 'wire') return { settings: {}, close: () => Promise.resolve() };
+  const engine = openEngine({ dataDir: join(dataDir, 'wire'), durability: 'relaxed' });
+  const { uri } = await engine.listen('127.0.0.1:0');
+  return {
+    settings: { MONGODB_URI: uri, BSVC_SECRET_KEY: 'a-master-key-for-tests-only-0123456789' },
+    close: () => engine.close(),
   };
 }
