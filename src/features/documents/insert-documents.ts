@@ -21,7 +21,7 @@ export interface BulkOutcome {
 /**
  * Stores 1 to 100 documents, all or none (decisions.md 3). All are checked first. They are then written in a state that nobody can see, and published
  * once one write has decided that the batch stands: a crash before that leaves nothing, a crash after it is finished by `settleBatches`.
- * Between decision and publication, which is one command, a reader may see a part of the batch for an instant (in the embedded engine it is one transaction unless the machine is very busy); afterwards never.
+ * While that one command runs a reader may see a part of the batch (in the embedded engine it is one transaction unless it takes over 2 ms); before and after, never.
  */
 export async function insertDocuments(
   app: App,
