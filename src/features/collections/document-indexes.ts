@@ -34,6 +34,7 @@ export function documentIndexes(collection: Pick<Collection, 'mode' | 'fields' |
   }
   for (const spec of collection.indexes) {
     indexes.push({ name: `list_${spec}`, key: requestedKey(spec), partialFilterExpression: ACTIVE });
+    if (!spec.includes(',')) indexes.push({ name: `sort_${spec}`, key: sortKey(spec), partialFilterExpression: ACTIVE });
   }
   return indexes;
 }
@@ -50,11 +51,19 @@ export function uniqueIndex(field: string): Named {
 
 /** `country` serves filters on it in the default order; `country,-population` is taken as written. Ties are broken by `_id` like every list. */
 function requestedKey(spec: string): Record<string, 1 | -1> {
-  const parts = spec
-    .split(',')
-    .map((part): [string, 1 | -1] => (part.startsWith('-') ? [part.slice(1), -1] : [part, 1]));
+  const parts = readParts(spec);
   if (parts.length === 1) return { [parts[0]![0]]: parts[0]![1], createdAt: -1, _id: -1 };
+  return sortKey(spec);
+}
+
+/** Serves lists sorted as written, and the other way round. */
+function sortKey(spec: string): Record<string, 1 | -1> {
+  const parts = readParts(spec);
   return { ...Object.fromEntries(parts), _id: parts.at(-1)![1] };
+}
+
+function readParts(spec: string): [string, 1 | -1][] {
+  return spec.split(',').map((part): [string, 1 | -1] => (part.startsWith('-') ? [part.slice(1), -1] : [part, 1]));
 }
 
 /** Makes the stored indexes those that `collection` asks for: creates what is missing, then drops what is no longer wanted. Throws the duplicate key error of a unique index that cannot be built. */
