@@ -34,7 +34,8 @@ export function documentIndexes(collection: Pick<Collection, 'mode' | 'fields' |
   }
   for (const spec of collection.indexes) {
     indexes.push({ name: `list_${spec}`, key: requestedKey(spec), partialFilterExpression: ACTIVE });
-    if (!spec.includes(',')) indexes.push({ name: `sort_${spec}`, key: sortKey(spec), partialFilterExpression: ACTIVE });
+    if (!spec.includes(','))
+      indexes.push({ name: `sort_${spec}`, key: sortKey(spec), partialFilterExpression: ACTIVE });
   }
   return indexes;
 }
