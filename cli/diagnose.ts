@@ -9,6 +9,7 @@ import { applyIndexes, documentIndexes } from '../src/features/collections/docum
 import { listProjects } from '../src/features/projects/list-projects.js';
 import { findMigrationStatus } from '../src/migrations/migrate.js';
 import type { Context } from './context.js';
+import { diagnoseBucket } from './diagnose-bucket.js';
 import { presentFailure } from './exit.js';
 
 export interface Check {
@@ -81,7 +82,12 @@ async function checkDatabase(context: Context, config: Config, options: { fix: b
     return [failed('database', message, 'Check MONGODB_URI, or unset it to use the embedded engine.')];
   }
   const kind = app.db.kind === 'mongodb' ? 'MongoDB answers' : 'the embedded engine answers';
-  return [passed('database', kind), await checkMigrations(app), await checkIndexes(app, options)];
+  return [
+    passed('database', kind),
+    await checkMigrations(app),
+    await checkIndexes(app, options),
+    ...(await diagnoseBucket(app, options)),
+  ];
 }
 
 async function checkMigrations(app: App): Promise<Check> {

@@ -3,9 +3,10 @@ import { EXIT } from '../exit.js';
 import { diagnose } from '../diagnose.js';
 
 export default defineCommand({
-  details: 'Looks at settings, data directory, database, migrations, indexes and clock. Changes nothing without --fix.',
+  details:
+    'Looks at settings, data directory, database, migrations, indexes, bucket and clock. Changes nothing without --fix.',
   examples: ['bsvc doctor', 'bsvc doctor --json'],
-  parameters: { fix: flag('--fix', 'make missing indexes anew') },
+  parameters: { fix: flag('--fix', 'make missing indexes anew, let browsers upload to the bucket') },
   async run(context, { fix }) {
     const checks = await diagnose(context, { fix });
     const failed = checks.filter(({ ok }) => !ok);

@@ -156,6 +156,26 @@ export const COMMANDS: readonly CommandNode[] = [
       },
       { name: 'show', summary: 'show what is set, masked', load: () => import('./byok/show.js') },
       { name: 'clear', summary: 'forget the key', load: () => import('./byok/clear.js') },
+      {
+        name: 'bucket',
+        summary: 'a project’s own bucket for files',
+        examples: ['bsvc byok bucket show --project shop', 'bsvc byok bucket check --project shop'],
+        commands: [
+          {
+            name: 'set',
+            summary: 'make new files go to the project’s own bucket',
+            load: () => import('./byok/bucket/set.js'),
+          },
+          { name: 'show', summary: 'show the bucket, masked', load: () => import('./byok/bucket/show.js') },
+          { name: 'clear', summary: 'stop using the bucket', load: () => import('./byok/bucket/clear.js') },
+          { name: 'cors', summary: 'let browsers upload to the bucket', load: () => import('./byok/bucket/cors.js') },
+          {
+            name: 'check',
+            summary: 'try what uploads need of the bucket',
+            load: () => import('./byok/bucket/check.js'),
+          },
+        ],
+      },
     ],
   },
   {

@@ -10,7 +10,7 @@ export interface StoredInDouble {
   disposition: string | null;
 }
 
-interface CorsRule {
+export interface CorsRule {
   origins: string[];
   methods: string[];
   headers: string[];
@@ -23,6 +23,8 @@ export interface S3Double {
   objects: Map<string, StoredInDouble>;
   /** `METHOD /path` of every request, in order. */
   requests: string[];
+  /** Replaces the CORS rules, as the bucket's owner may. */
+  setCors(rules: CorsRule[]): void;
   /** Moves the double's clock against the real one. */
   setSkewMs(ms: number): void;
   /** Answers the next `count` requests with this status instead of doing them; 0 = breaks the connection. */
@@ -124,6 +126,7 @@ export async function openS3Double(): Promise<S3Double> {
     },
     objects,
     requests,
+    setCors: (rules) => void (cors = rules),
     setSkewMs: (ms) => void (skewMs = ms),
     failNext: (count, status) => void (failing = { count, status }),
     hang: () => void (hanging = true),

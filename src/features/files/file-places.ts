@@ -1,9 +1,8 @@
 import type { App } from '../../app.js';
 import { unavailable } from '../../errors.js';
 import type { ObjectStore } from '../../platform/object-store/object-store.js';
-import type { S3Store } from '../../platform/object-store/s3-store.js';
-import type { Project, ProjectBucket } from '../projects/project.js';
-import { openBucketAccess } from './project-bucket.js';
+import type { Project } from '../projects/project.js';
+import { openBucket } from './project-bucket.js';
 import type { FilePlace, FileRecord } from './file.js';
 
 /** Where a new file of the project goes: its own bucket, else the service's bucket, else the data directory. */
@@ -26,12 +25,4 @@ export async function openPlace(
   const store = await app.files.openPlatformBucket();
   if (!store) throw unavailable('STORAGE_UNAVAILABLE', 'The bucket of this file is no longer configured');
   return store;
-}
-
-export function openBucket(
-  app: Pick<App, 'files' | 'secrets'>,
-  project: Pick<Project, '_id'>,
-  bucket: ProjectBucket,
-): Promise<S3Store> {
-  return app.files.openProjectBucket(bucket.id, () => openBucketAccess(app, project, bucket));
 }

@@ -2,6 +2,7 @@ import type { App } from '../../app.js';
 import { prependMasterKey } from '../../platform/master-key.js';
 import { SEALED_OUTBOX } from '../../platform/mail-provider/outbox.js';
 import { resealAll, type SealedPlace } from '../../platform/reseal.js';
+import { SEALED_BUCKET_SECRETS } from '../files/project-bucket.js';
 import { SEALED_QUEUED_MAILS } from '../mail/mail-log.js';
 import { SEALED_MAIL_SETTINGS } from '../mail/project-mail.js';
 import { SEALED_TOKEN_SECRETS } from '../projects/token-secret.js';
@@ -12,6 +13,7 @@ import { SEALED_WEBHOOK_SECRETS } from '../webhooks/webhook-secret.js';
 const SEALED_PLACES: readonly SealedPlace[] = [
   SEALED_TOKEN_SECRETS,
   SEALED_MAIL_SETTINGS,
+  SEALED_BUCKET_SECRETS,
   SEALED_WEBHOOK_SECRETS,
   SEALED_SOCIAL_SECRETS,
   SEALED_QUEUED_MAILS,

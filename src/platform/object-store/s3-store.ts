@@ -10,7 +10,7 @@ import {
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
 import { openAgents } from '../public-agents.js';
 import { requireObjectKey, type ObjectStore } from './object-store.js';
-import { sendPreflight, type PreflightAnswer } from './preflight.js';
+import { sendPreflight, sendPut, type PreflightAnswer } from './browser-requests.js';
 import { bucketError, isAbsent, isTransient } from './s3-errors.js';
 import type { Spool } from './spool.js';
 
@@ -42,6 +42,8 @@ export interface S3Store extends ObjectStore {
   applyCors(origins: readonly string[]): Promise<void>;
   /** What a browser would be told before a PUT of `key` from `origin`. */
   preflightPut(key: string, origin: string): Promise<PreflightAnswer>;
+  /** Sends bytes to a signed address as a browser does and tells the status. */
+  sendSignedPut(key: string, type: string, bytes: Buffer): Promise<number>;
 }
 
 const CONNECT_MS = 5_000;
@@ -151,7 +153,11 @@ export function openS3Store(access: BucketAccess, { allowPrivate, spool, callMs 
     },
     async preflightPut(key, origin) {
       const url = await signPut(requireObjectKey(key), 'image/png', 1, 60);
-      return sendPreflight(url, origin, agents, callMs).catch(rethrow);
+      return sendPreflight(url, origin, { agents, limitMs: callMs }).catch(rethrow);
+    },
+    async sendSignedPut(key, type, bytes) {
+      const url = await signPut(requireObjectKey(key), type, bytes.length, 60);
+      return sendPut(url, type, bytes, { agents, limitMs: callMs }).catch(rethrow);
     },
     close() {
       client.destroy();

@@ -1,0 +1,38 @@
+import { checkBucket } from '../../../../src/features/files/check-bucket.js';
+import { requireBucket } from '../../../../src/features/files/set-bucket.js';
+import { chooseProject, projectOption } from '../../../choose-project.js';
+import { defineCommand, value } from '../../../command.js';
+
+export default defineCommand({
+  details: 'Tries put, head, delete, a signed upload and the CORS rules, on objects of its own.',
+  examples: ['bsvc byok bucket check --project shop --origin https://shop.example'],
+  parameters: {
+    project: projectOption,
+    origin: value('--origin <origin>', 'origin of the pages that upload (default: https://app.example)'),
+  },
+  async run(context, { project: named, origin }) {
+    const { app, project } = await chooseProject(context, named);
+    const checks = await checkBucket(await requireBucket(app, project), origin ?? 'https://app.example');
+    const failed = checks.filter((check) => !check.ok);
+    return {
+      json: { ok: failed.length === 0, checks },
+      quiet: failed.map((check) => check.name),
+      text: (view) =>
+        view.table(
+          ['test', '', 'found'],
+          checks.map(({ name, ok, detail, hint }) => [
+            name,
+            ok ? 'ok' : 'FAILED',
+            hint ? `${detail}. ${hint}` : detail,
+          ]),
+        ),
+      ...(failed.length > 0 && {
+        failure: {
+          exitCode: 1,
+          code: 'BUCKET_UNUSABLE',
+          message: `${failed.length} of ${checks.length} tests failed.`,
+        },
+      }),
+    };
+  },
+});

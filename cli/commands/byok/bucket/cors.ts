@@ -1,0 +1,26 @@
+import { applyBucketCors } from '../../../../src/features/files/set-bucket.js';
+import { chooseProject, projectOption } from '../../../choose-project.js';
+import { defineCommand, list } from '../../../command.js';
+
+export default defineCommand({
+  details: 'Browsers may then PUT to signed addresses and read files. Replaces the CORS rules of the bucket.',
+  examples: [
+    'bsvc byok bucket cors --project shop --origin https://shop.example',
+    'bsvc byok bucket cors --project shop --origin "*"',
+  ],
+  audited: true,
+  parameters: {
+    project: projectOption,
+    origins: list('--origin <origin>', 'origin of pages that upload (default: any)'),
+  },
+  async run(context, { project: named, origins }) {
+    const { app, project } = await chooseProject(context, named);
+    const allowed = origins.length > 0 ? origins : ['*'];
+    await applyBucketCors(app, project, allowed);
+    return {
+      json: { origins: allowed, methods: ['PUT', 'GET', 'HEAD'], headers: ['content-type', 'content-length'] },
+      quiet: allowed,
+      text: () => `Pages of ${allowed.join(', ')} may upload to the bucket and read from it.`,
+    };
+  },
+});

@@ -1,0 +1,42 @@
+import { setBucket } from '../../../../src/features/files/set-bucket.js';
+import { chooseProject, projectOption } from '../../../choose-project.js';
+import { defineCommand, flag, secret, value } from '../../../command.js';
+import { UsageError } from '../../../exit.js';
+import { readSecret } from '../../../read-secret.js';
+import { presentBucketResult } from './present.js';
+
+export default defineCommand({
+  details:
+    'New files then go there, without size cap and quota. The bucket is tried first; the secret is stored sealed.',
+  examples: [
+    'bsvc byok bucket set --project shop --bucket shop-files --endpoint https://ID.r2.cloudflarestorage.com --region auto \\\n  --access-key-id AKIA… --secret-access-key-env R2_SECRET --public-url https://files.shop.example',
+    'bsvc byok bucket set --project shop --bucket shop-files --region eu-central-1 --access-key-id AKIA… --secret-access-key-stdin < secret.txt',
+  ],
+  audited: true,
+  parameters: {
+    project: projectOption,
+    bucket: value('--bucket <name>', 'name of the bucket'),
+    endpoint: value('--endpoint <url>', 'address of the S3 service; none means AWS'),
+    region: value('--region <region>', 'region of the bucket (default: us-east-1; R2: auto)'),
+    accessKeyId: value('--access-key-id <id>', 'access key id'),
+    secretAccessKey: secret('secret-access-key', 'secret access key'),
+    publicUrl: value('--public-url <url>', 'address under which the objects can be read; none means no url in replies'),
+    pathStyle: flag('--path-style', 'put the bucket’s name into the path (MinIO and the like)'),
+    noVerify: flag('--no-verify', 'store the settings without trying them'),
+  },
+  async run(context, input) {
+    if (!input.bucket || !input.accessKeyId) throw new UsageError('Give --bucket and --access-key-id.');
+    const { app, project } = await chooseProject(context, input.project);
+    const secretAccessKey = (await readSecret(context, input.secretAccessKey, 'Secret access key')).trim();
+    const access = {
+      endpoint: input.endpoint ?? null,
+      region: input.region ?? 'us-east-1',
+      bucket: input.bucket,
+      accessKeyId: input.accessKeyId,
+      secretAccessKey,
+      publicUrl: input.publicUrl ?? null,
+      forcePathStyle: input.pathStyle,
+    };
+    return presentBucketResult(await setBucket(app, project, access, !input.noVerify));
+  },
+});

@@ -1,0 +1,12 @@
+import { chooseProject, projectOption } from '../../../choose-project.js';
+import { defineCommand } from '../../../command.js';
+import { presentBucketResult } from './present.js';
+
+export default defineCommand({
+  examples: ['bsvc byok bucket show --project shop'],
+  parameters: { project: projectOption },
+  async run(context, { project: named }) {
+    const { project } = await chooseProject(context, named);
+    return presentBucketResult(project);
+  },
+});

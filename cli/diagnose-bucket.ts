@@ -1,0 +1,24 @@
+import type { App } from '../src/app.js';
+import { checkBucket, type BucketCheck } from '../src/features/files/check-bucket.js';
+
+/** Pages of any origin count: which ones upload is the projects' affair. */
+const SOME_ORIGIN = 'https://app.example';
+
+/** Tests of the service's own bucket, under the names `bucket: …`; none when files are kept in the data directory. With `fix`, pages of every origin are let in when none are. */
+export async function diagnoseBucket(app: App, options: { fix: boolean }): Promise<BucketCheckLine[]> {
+  const store = await app.files.openPlatformBucket();
+  if (!store) return [];
+  let checks = await checkBucket(store, SOME_ORIGIN);
+  if (options.fix && checks.some(({ name, ok }) => name === 'cors' && !ok)) {
+    try {
+      await store.applyCors(['*']);
+      checks = await checkBucket(store, SOME_ORIGIN);
+    } catch (error) {
+      const cors = checks.find(({ name }) => name === 'cors')!;
+      cors.detail = `${cors.detail}; setting the rules failed: ${(error as Error).message}`;
+    }
+  }
+  return checks.map((check) => ({ ...check, name: `bucket: ${check.name}` }));
+}
+
+type BucketCheckLine = Omit<BucketCheck, 'name'> & { name: string };

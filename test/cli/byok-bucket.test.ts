@@ -1,0 +1,140 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { openCliHome, type CliOutcome } from '../helpers/run-cli.js';
+import { openS3Double, type S3Double } from '../helpers/s3-double.js';
+
+const home = openCliHome();
+let double: S3Double;
+const DEVELOPMENT = { BSVC_WEBHOOK_ALLOW_PRIVATE: 'true', BSVC_PROJECT: 'shop' };
+
+beforeAll(async () => {
+  double = await openS3Double();
+  await home.bsvc(['project', 'create', 'shop']);
+});
+afterAll(async () => {
+  await double.close();
+  home.remove();
+});
+
+const bucket = (words: string[], env: Record<string, string> = DEVELOPMENT, stdin?: string): Promise<CliOutcome> =>
+  home.bsvc(['byok', 'bucket', ...words], { env, ...(stdin !== undefined && { stdin }) });
+
+function setWords(more: string[] = []): string[] {
+  const { bucket: name, region, accessKeyId, publicUrl } = double.access;
+  const place = ['--bucket', name, '--region', region, '--access-key-id', accessKeyId, '--public-url', publicUrl!];
+  return ['set', ...place, '--path-style', '--secret-access-key-stdin', ...more];
+}
+
+describe('bsvc byok bucket', () => {
+  it('refuses an endpoint that is not public with exit 1, and nothing is stored or sent', async () => {
+    const env = { BSVC_PROJECT: 'shop' };
+    for (const endpoint of [
+      'https://127.0.0.1:9000',
+      'https://169.254.169.254',
+      'https://[::ffff:10.0.0.1]',
+      double.url,
+    ]) {
+      const { code, stderr } = await bucket(setWords(['--endpoint', endpoint]), env, double.access.secretAccessKey);
+      expect({ endpoint, code }).toEqual({ endpoint, code: 1 });
+      expect(stderr).toMatch(/not a public address|https:\/\//);
+    }
+    expect(double.requests).toEqual([]);
+    expect((await bucket(['show', '--json'])).json()).toEqual({ bucket: null });
+  });
+
+  it('tries the bucket first: wrong keys are exit 3 and change nothing', async () => {
+    const { code, stderr } = await bucket(setWords(['--endpoint', double.url]), DEVELOPMENT, 'wrong');
+    expect(code).toBe(3);
+    expect(stderr).toContain('SignatureDoesNotMatch');
+    expect((await bucket(['show', '--json'])).json()).toEqual({ bucket: null });
+  });
+
+  it('stores the bucket, shows it masked, and leaves nothing in it', async () => {
+    const set = await bucket(
+      setWords(['--endpoint', double.url, '--json']),
+      DEVELOPMENT,
+      double.access.secretAccessKey,
+    );
+    expect(set.stderr).toBe('');
+    expect(set.json()).toMatchObject({
+      bucket: 'uploads',
+      secretAccessKey: '********',
+      publicUrl: `${double.url}/uploads`,
+    });
+    expect(double.objects.size).toBe(0);
+    const shown = await bucket(['show']);
+    expect(shown.stdout).toContain('uploads');
+    expect(shown.stdout).not.toContain(double.access.secretAccessKey);
+  });
+
+  it('stores without trying when told so', async () => {
+    const before = double.requests.length;
+    const { code } = await bucket(setWords(['--endpoint', double.url, '--no-verify']), DEVELOPMENT, 'wrong');
+    expect({ code, requests: double.requests.length }).toEqual({ code: 0, requests: before });
+    await bucket(setWords(['--endpoint', double.url]), DEVELOPMENT, double.access.secretAccessKey);
+  });
+
+  it('checks and sets the CORS rules', async () => {
+    const before = await bucket(['check', '--json']);
+    expect(before.code).toBe(1);
+    expect(
+      before.json<{ ok: boolean; checks: { name: string; ok: boolean }[] }>().checks.map(({ name, ok }) => [name, ok]),
+    ).toEqual([
+      ['put', true],
+      ['head', true],
+      ['delete', true],
+      ['signed put', true],
+      ['cors', false],
+    ]);
+    expect((await bucket(['cors', '--origin', 'https://shop.example'])).code).toBe(0);
+    expect((await bucket(['check', '--origin', 'https://shop.example'])).code).toBe(0);
+    expect((await bucket(['check', '--origin', 'https://evil.example'])).code).toBe(1);
+    expect(double.objects.size).toBe(0);
+  });
+
+  it('is forgotten with clear', async () => {
+    expect((await bucket(['clear', '--json'])).json()).toEqual({ bucket: null });
+    expect((await bucket(['check'])).code).toBe(1);
+  });
+});
+
+describe('bsvc doctor with a bucket in the settings', () => {
+  const env = (): Record<string, string> => ({
+    BSVC_S3_ENDPOINT: double.url,
+    BSVC_S3_REGION: double.access.region,
+    BSVC_S3_BUCKET: double.access.bucket,
+    BSVC_S3_ACCESS_KEY_ID: double.access.accessKeyId,
+    BSVC_S3_SECRET_ACCESS_KEY: double.access.secretAccessKey,
+    BSVC_S3_FORCE_PATH_STYLE: 'true',
+  });
+  const bucketChecks = (outcome: CliOutcome): unknown[] =>
+    outcome
+      .json<{ checks: { name: string; ok: boolean }[] }>()
+      .checks.filter(({ name }) => name.startsWith('bucket'))
+      .map(({ name, ok }) => [name, ok]);
+
+  it('tries it, says what is wrong, and --fix lets browsers in', async () => {
+    double.setCors([]);
+    const found = await home.bsvc(['doctor', '--json'], { env: env() });
+    expect(found.code).toBe(1);
+    expect(bucketChecks(found)).toEqual([
+      ['bucket: put', true],
+      ['bucket: head', true],
+      ['bucket: delete', true],
+      ['bucket: signed put', true],
+      ['bucket: cors', false],
+    ]);
+    const fixed = await home.bsvc(['doctor', '--fix', '--json'], { env: env() });
+    expect(bucketChecks(fixed)).toContainEqual(['bucket: cors', true]);
+  });
+
+  it('names the refusal of the bucket', async () => {
+    const wrong = await home.bsvc(['doctor', '--json'], { env: { ...env(), BSVC_S3_SECRET_ACCESS_KEY: 'wrong' } });
+    expect(wrong.code).toBe(1);
+    expect(wrong.stdout).toContain('SignatureDoesNotMatch');
+    expect(bucketChecks(wrong)).toEqual([['bucket: put', false]]);
+  });
+
+  it('says nothing about a bucket when files are kept in the data directory', async () => {
+    expect(bucketChecks(await home.bsvc(['doctor', '--json']))).toEqual([]);
+  });
+});
