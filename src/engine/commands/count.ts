@@ -37,7 +37,7 @@ export async function countMatching(call: Call, ns: string, body: Doc, most: num
         return false;
       });
     }
-    if (!scan.finished && pace.due()) {
+    if (!scan.finished && pace.due(scan.lastRead)) {
       await pace.rest();
       checkStillThere(storage, collection, plan.index);
     }

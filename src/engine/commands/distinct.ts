@@ -30,7 +30,7 @@ export const distinct: Command = {
         values.addFrom(doc, path);
         return false;
       });
-      if (!scan.finished && pace.due()) {
+      if (!scan.finished && pace.due(scan.lastRead)) {
         await pace.rest();
         checkStillThere(storage, collection, plan.index);
       }

@@ -83,7 +83,7 @@ async function execute(call: Call, collection: CollectionEntry, plan: Plan, quer
   const enough = query.sort === null || plan.sorted ? (most === 0 ? Infinity : most) : Infinity;
   while (!scan.finished && nReturned < enough) {
     scan.readChunk(() => ++nReturned >= enough);
-    if (pace.due()) {
+    if (pace.due(scan.lastRead)) {
       await pace.rest();
       checkStillThere(storage, collection, plan.index);
     }

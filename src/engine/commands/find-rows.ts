@@ -104,7 +104,7 @@ export class FindRows implements RowSource {
     for (;;) {
       if (rows.length >= wanted || this.scan.readChunk(visit, this.chunkFor(wanted - rows.length))) break;
       if (this.scan.finished) break;
-      if (this.pace.due()) {
+      if (this.pace.due(this.scan.lastRead)) {
         await this.pace.rest();
         checkStillThere(this.storage, this.collection, this.plan.index);
       }
@@ -157,7 +157,7 @@ export class FindRows implements RowSource {
     };
     while (!this.scan.finished) {
       this.scan.readChunk(visit);
-      if (!this.scan.finished && this.pace.due()) {
+      if (!this.scan.finished && this.pace.due(this.scan.lastRead)) {
         await this.pace.rest();
         checkStillThere(this.storage, this.collection, this.plan.index);
       }

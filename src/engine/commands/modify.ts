@@ -124,7 +124,7 @@ async function findOutside(storage: Storage, ns: string, query: Query, pace: Pac
       return !collect;
     });
     if (stopped) break;
-    if (pace.due()) {
+    if (pace.due(scan.lastRead)) {
       await pace.rest();
       checkStillThere(storage, collection, plan.index);
     }
@@ -213,12 +213,12 @@ async function modifyMatching(
   const done = plan.index === null ? null : new Set<string>();
   while (!scan.finished) {
     const found: Buffer[] = [];
-    while (!scan.finished && found.length < CANDIDATES && !pace.due()) {
+    do {
       scan.readChunk((bytes) => {
         found.push(keep(bytes));
         return false;
       });
-    }
+    } while (!scan.finished && found.length < CANDIDATES && !pace.due(scan.lastRead));
     let at = 0;
     while (at < found.length) {
       const from = at;

@@ -2,6 +2,7 @@ import { EngineError } from '../errors.js';
 
 /** How long one command may keep the event loop before it lets others in. */
 const TURN_MS = 2;
+const TURN_DOCUMENTS = 512;
 
 /**
  * Keeps a long command from blocking short ones: work goes on while `due` says false, then `rest` gives the event loop
@@ -10,6 +11,7 @@ const TURN_MS = 2;
 export class Pace {
   private turnStarted = performance.now();
   private deadline: number;
+  private documents = 0;
   private suspendedAt: number | null = null;
 
   constructor(
@@ -27,18 +29,22 @@ export class Pace {
   /** Begins a new turn without waiting, when other commands' turns lay in between. */
   resume(): void {
     this.turnStarted = performance.now();
+    this.documents = 0;
     if (this.suspendedAt !== null) this.deadline += this.turnStarted - this.suspendedAt;
     this.suspendedAt = null;
     this.check();
   }
 
-  due(): boolean {
-    return performance.now() - this.turnStarted >= TURN_MS;
+  /** To be told how many documents were looked at since it was last asked. */
+  due(documents: number): boolean {
+    this.documents += documents;
+    return this.documents >= TURN_DOCUMENTS || performance.now() - this.turnStarted >= TURN_MS;
   }
 
   async rest(): Promise<void> {
     await new Promise<void>((resolve) => setImmediate(resolve));
     this.turnStarted = performance.now();
+    this.documents = 0;
     this.check();
   }
 

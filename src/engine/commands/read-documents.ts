@@ -59,7 +59,7 @@ export async function* readDocuments(
       yield docs.slice(0, BATCH);
       docs = docs.slice(BATCH);
     }
-    if (budget.tick(scan.chunkSize)) await budget.pause();
+    if (budget.tick(scan.lastRead)) await budget.pause();
     if (examined > 0 && !scan.finished && left > 0) checkStillThere(storage, collection, plan.index);
   }
 }

@@ -24,6 +24,8 @@ const NOTHING: Doc = {};
 export class PlanScan {
   keysExamined = 0;
   documentsExamined = 0;
+  /** How many entries the last chunk looked at. */
+  lastRead = 0;
   private at = 0;
   private last: Buffer | null = null;
   private chunk = FIRST_CHUNK;
@@ -41,11 +43,6 @@ export class PlanScan {
     this.needsDoc = filter !== null || fields === undefined || fields.size > 0;
   }
 
-  /** How many entries the next chunk will read at most. */
-  get chunkSize(): number {
-    return this.chunk;
-  }
-
   get finished(): boolean {
     return this.at >= this.plan.ranges.length;
   }
@@ -55,6 +52,13 @@ export class PlanScan {
    * a transaction; the caller checks before that the collection and the index are still the same.
    */
   readChunk(visit: Visit, most = this.chunk): boolean {
+    const before = this.keysExamined;
+    const stopped = this.readEntries(visit, most);
+    this.lastRead = this.keysExamined - before;
+    return stopped;
+  }
+
+  private readEntries(visit: Visit, most: number): boolean {
     this.chunk = Math.min(this.chunk * 2, LARGEST_CHUNK);
     let left = most;
     while (left > 0 && !this.finished) {
@@ -97,7 +101,8 @@ export class PlanScan {
       }
       left -= Math.max(read, 1);
     }
-    return this.keysExamined - before;
+    this.lastRead = this.keysExamined - before;
+    return this.lastRead;
   }
 
   private readSingle(key: Buffer, visit: Visit): boolean {

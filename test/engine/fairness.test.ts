@@ -1,0 +1,115 @@
+import { rmSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type DataCollection, type Engine, openEngine } from '../../src/engine/index.js';
+import { temporaryDir } from './doors.js';
+
+const DOCUMENTS = 20_000;
+
+describe('long operations', () => {
+  const dataDir = temporaryDir();
+  let engine: Engine;
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- documents of any shape
+  let items: DataCollection<any>;
+
+  beforeAll(async () => {
+    engine = openEngine({ dataDir, durability: 'relaxed' });
+    items = engine.db('d').collection('items');
+    const docs = Array.from({ length: DOCUMENTS }, (_, n) => ({ _id: n, n, group: n % 100, text: `text ${n}` }));
+    await items.insertMany(docs);
+  });
+
+  afterAll(async () => {
+    await engine.close();
+    rmSync(dataDir, { recursive: true, force: true });
+  });
+
+  /** How often the event loop came round, and how many short reads were answered, while `long` ran. */
+  async function beside(long: () => Promise<unknown>): Promise<{ turns: number; reads: number }> {
+    let done = false;
+    const counts = { turns: 0, reads: 0 };
+    const turn = (): void => {
+      counts.turns++;
+      if (!done) setImmediate(turn);
+    };
+    setImmediate(turn);
+    const reads = (async () => {
+      while (!done) {
+        await items.findOne({ _id: counts.reads % DOCUMENTS });
+        counts.reads++;
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+    })();
+    await long();
+    done = true;
+    await reads;
+    return counts;
+  }
+
+  it.each<[string, () => Promise<unknown>]>([
+    ['an unindexed count', () => items.countDocuments({ text: { $gt: 'zzz' } })],
+    ['an unindexed find that matches nothing', () => items.find({ nothing: 1 }).toArray()],
+    ['a sort without an index', () => items.find().sort({ text: -1 }).limit(10).toArray()],
+    ['distinct', () => items.distinct('text')],
+    ['a $group', () => items.aggregate([{ $group: { _id: '$group', sum: { $sum: '$n' } } }]).toArray()],
+    ['an updateMany', () => items.updateMany({ n: { $gte: 0 } }, { $inc: { n: 1 } })],
+    ['an updateOne that has to search', () => items.updateOne({ text: 'nowhere' }, { $set: { a: 1 } })],
+    ['the building of an index', () => items.createIndex({ text: 1, n: 1 })],
+  ])('let others in during %s', async (_name, long) => {
+    const { turns, reads } = await beside(long);
+    // 512 documents at most between two turns; half of that many turns is far from a loop that was blocked.
+    expect(turns).toBeGreaterThan(DOCUMENTS / 512 / 2);
+    expect(reads).toBeGreaterThan(5);
+  });
+
+  it('stop when their time is over, with error 50', async () => {
+    const filter = { $expr: { $eq: [{ $strLenCP: '$text' }, -1] } };
+    await expect(items.find(filter, { maxTimeMS: 1 }).toArray()).rejects.toMatchObject({ code: 50 });
+    await expect(items.countDocuments({ nothing: 1 }, { maxTimeMS: 1 })).rejects.toMatchObject({ code: 50 });
+    const pipeline = [{ $group: { _id: '$text', n: { $sum: 1 } } }];
+    await expect(items.aggregate(pipeline, { maxTimeMS: 1 }).toArray()).rejects.toMatchObject({ code: 50 });
+  });
+
+  it('do not count the time between two batches of a cursor', async () => {
+    const cursor = items.find({}, { batchSize: 10, maxTimeMS: 2000 });
+    await cursor.next();
+    expect(await cursor.hasNext()).toBe(true);
+    await cursor.close();
+    expect(await cursor.next()).toBeNull();
+  });
+
+  it('stop with an error when their collection is dropped, instead of giving half an answer', async () => {
+    const doomed = engine.db('d').collection('doomed');
+    await doomed.insertMany(Array.from({ length: 500 }, (_, n) => ({ n })));
+    const cursor = doomed.find({}, { batchSize: 10 });
+    await cursor.next();
+    await doomed.drop();
+    await expect(cursor.toArray()).rejects.toMatchObject({ code: 175 });
+  });
+});
+
+describe('TTL indexes', () => {
+  it('delete what is over and nothing else, from partial ones too', async () => {
+    const dataDir = temporaryDir();
+    const engine = openEngine({ dataDir });
+    const items = engine.db('d').collection<{ _id: number; at?: unknown; keep?: boolean }>('items');
+    await items.createIndex({ at: 1 }, { expireAfterSeconds: 60, partialFilterExpression: { keep: false } });
+    const now = new Date('2026-01-01T00:10:00Z');
+    const old = new Date('2026-01-01T00:08:00Z');
+    const fresh = new Date('2026-01-01T00:09:30Z');
+    await items.insertMany([
+      { _id: 1, at: old, keep: false },
+      { _id: 2, at: fresh, keep: false },
+      { _id: 3, at: old, keep: true },
+      { _id: 4, at: 'old', keep: false },
+      { _id: 5, keep: false },
+      { _id: 6, at: [fresh, old], keep: false },
+    ]);
+    expect(await engine.expire(now)).toBe(2);
+    expect(await items.distinct('_id')).toEqual([2, 3, 4, 5]);
+    await engine.db('d').command({ collMod: 'items', index: { name: 'at_1', expireAfterSeconds: 10 } });
+    expect(await engine.expire(now)).toBe(1);
+    expect(await engine.verify()).toEqual([]);
+    await engine.close();
+    rmSync(dataDir, { recursive: true, force: true });
+  });
+});
