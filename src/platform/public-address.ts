@@ -16,7 +16,13 @@ export function isPublicAddress(address: string): boolean {
   const bare = address.replace(/^\[|\]$/g, '').replace(/%.*$/, '');
   if (!ipaddr.isValid(bare)) return false;
   const parsed = ipaddr.process(bare);
-  return parsed.range() === 'unicast' && !(parsed instanceof ipaddr.IPv6 && isIsatap(parsed.parts));
+  if (parsed.range() !== 'unicast') return false;
+  return !(parsed instanceof ipaddr.IPv6) || (isGlobalUnicast(parsed.parts) && !isIsatap(parsed.parts));
+}
+
+/** All public IPv6 addresses are in 2000::/3; what lies outside is old, special or a form of an IPv4 address. */
+function isGlobalUnicast(parts: readonly number[]): boolean {
+  return (parts[0]! & 0xe000) === 0x2000;
 }
 
 /** ISATAP interface identifiers (0000:5efe or 0200:5efe) lead to the IPv4 address in the last 32 bits. */
@@ -35,6 +41,8 @@ export const resolveBySystem: Resolve = async (hostname) => {
 /** The addresses of a host as it stands in a URL, all of them public; throws PrivateAddressError when one is not. */
 export async function requirePublicAddresses(hostname: string, resolve: Resolve): Promise<string[]> {
   const literal = hostname.replace(/^\[|\]$/g, '');
+  // Not every resolver knows these names, and the one that matters is the one asked later.
+  if (/(^|\.)localhost\.?$/i.test(literal)) throw new PrivateAddressError(hostname);
   const addresses = isIP(literal) ? [literal] : await resolve(hostname);
   // One bad address among good ones is how a name is made to lead inside, so all of them count.
   if (addresses.length === 0 || !addresses.every(isPublicAddress)) throw new PrivateAddressError(hostname);

@@ -1,0 +1,231 @@
+import supertest from 'supertest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { HIDDEN_FIELD } from '../../../src/features/collections/field.js';
+import { documentStore } from '../../../src/features/documents/document-store.js';
+import type { Collection } from '../../../src/features/collections/collection.js';
+import { buildCollection, buildProject, type TestProject } from '../../helpers/build-project.js';
+import { buildWebhook, listAllDeliveries, settleWebhooks } from '../../helpers/build-webhook.js';
+import { createFakeClock, type FakeClock } from '../../helpers/fake-clock.js';
+import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
+import { openWebhookReceiver, type WebhookReceiver } from '../../helpers/webhook-receiver.js';
+
+let test: TestApp;
+let clock: FakeClock;
+let receiver: WebhookReceiver;
+let owner: TestProject;
+let posts: Collection;
+
+beforeAll(async () => {
+  clock = createFakeClock();
+  test = await openTestApp({ clock, settings: { BSVC_WEBHOOK_ALLOW_PRIVATE: 'true', BSVC_RATE_LIMIT: 'off' } });
+  receiver = await openWebhookReceiver();
+});
+
+afterAll(async () => {
+  await test.close();
+  await receiver.close();
+});
+
+beforeEach(async () => {
+  await settleWebhooks(test.app);
+  receiver.received = [];
+  receiver.answer = (response) => void response.writeHead(200).end('ok');
+  owner = await buildProject(test.app);
+  posts = await buildCollection(test.app, owner.project, { name: 'posts' });
+});
+
+const call = (method: 'post' | 'patch' | 'delete' | 'get', path: string, body?: object) =>
+  supertest(test.url)[method](`/api/data/${path}`).set('x-api-key', owner.secret).send(body);
+
+async function insertPost(body: object = { title: 'one' }): Promise<string> {
+  const answer = await call('post', 'posts', body).expect(201);
+  return (answer.body as { _id: string })._id;
+}
+
+describe('a change of a document', () => {
+  it('is told with its action and the document as it is afterwards', async () => {
+    await buildWebhook(test.app, owner.project, receiver.url);
+    const id = await insertPost({ title: 'one', meta: { views: 1 } });
+    await call('patch', `posts/${id}`, { 'meta.views': 2 }).expect(200);
+    await call('delete', `posts/${id}`).expect(200);
+    await call('patch', `posts/${id}/recover`).expect(200);
+    await call('delete', `posts/${id}?permanent=true`).expect(200);
+    await settleWebhooks(test.app);
+    expect(receiver.actionsOf(id)).toEqual(['insert', 'update', 'delete', 'recover', 'delete']);
+    const [inserted, updated, trashed, recovered, removed] = receiver.received.map(({ event }) => event);
+    const now = new Date(clock.now()).toISOString();
+    expect(inserted).toEqual({
+      id: expect.stringMatching(/^evt_[0-9a-f]{24}$/),
+      event: 'posts.insert',
+      timestamp: now,
+      projectId: owner.project._id.toHexString(),
+      collection: 'posts',
+      action: 'insert',
+      documentId: id,
+      data: {
+        _id: id,
+        title: 'one',
+        meta: { views: 1 },
+        isDeleted: false,
+        deletedAt: null,
+        createdAt: now,
+        updatedAt: now,
+      },
+    });
+    expect(updated!.data).toMatchObject({ meta: { views: 2 }, isDeleted: false });
+    expect(trashed!.data).toMatchObject({ isDeleted: true, deletedAt: now });
+    expect(recovered!.data).toMatchObject({ isDeleted: false, deletedAt: null });
+    expect(removed!.data).toMatchObject({ _id: id, isDeleted: true });
+    expect(new Set(receiver.received.map(({ headers }) => headers['webhook-id'])).size).toBe(5);
+    expect(receiver.received.every(({ headers, event }) => headers['webhook-id'] === event.id)).toBe(true);
+    expect(await documentStore(test.app, posts).countDocuments({})).toBe(0);
+  });
+
+  it('is told once for each document of a bulk insert', async () => {
+    await buildWebhook(test.app, owner.project, receiver.url, ['posts.insert']);
+    const answer = await call(
+      'post',
+      'posts/bulk',
+      Array.from({ length: 20 }, (_, n) => ({ n })),
+    ).expect(201);
+    const { ids } = (answer.body as { data: { ids: string[] } }).data;
+    await settleWebhooks(test.app);
+    expect(receiver.received.map(({ event }) => event.documentId).sort()).toEqual([...ids].sort());
+    expect(receiver.received.every(({ event }) => event.data.isDeleted === false)).toBe(true);
+  });
+
+  it('is not told when it was refused', async () => {
+    await buildCollection(test.app, owner.project, {
+      name: 'slugs',
+      fields: [{ name: 'slug', type: 'String', required: true, unique: true }],
+    });
+    await buildWebhook(test.app, owner.project, receiver.url);
+    await call('post', 'slugs', { slug: 'a' }).expect(201);
+    await call('post', 'slugs', { slug: 'a' }).expect(409);
+    await call('post', 'slugs', { slug: 7 }).expect(400);
+    await call('post', 'slugs/bulk', [{ slug: 'b' }, { slug: 'a' }]).expect(409);
+    await call('delete', 'slugs/0123456789abcdef01234567').expect(404);
+    await settleWebhooks(test.app);
+    expect(receiver.received).toHaveLength(1);
+  });
+
+  it('frees the unique values of a removed document at once', async () => {
+    await buildCollection(test.app, owner.project, {
+      name: 'slugs',
+      fields: [{ name: 'slug', type: 'String', required: true, unique: true }],
+    });
+    await buildWebhook(test.app, owner.project, receiver.url);
+    const first = await call('post', 'slugs', { slug: 'a' }).expect(201);
+    await call('delete', `slugs/${(first.body as { _id: string })._id}?permanent=true`).expect(200);
+    await call('post', 'slugs', { slug: 'a' }).expect(201);
+  });
+
+  it('is told only to webhooks that listen to it', async () => {
+    const other = await buildCollection(test.app, owner.project, { name: 'notes' });
+    const { webhook } = await buildWebhook(test.app, owner.project, receiver.url, ['posts.update', '*.delete']);
+    const id = await insertPost();
+    await call('patch', `posts/${id}`, { title: 'two' }).expect(200);
+    const note = await call('post', other.name, { a: 1 }).expect(201);
+    await call('delete', `${other.name}/${(note.body as { _id: string })._id}`).expect(200);
+    await settleWebhooks(test.app);
+    expect(receiver.received.map(({ event }) => event.event)).toEqual(['posts.update', 'notes.delete']);
+    expect(webhook.events).toEqual(['posts.update', '*.delete']);
+  });
+
+  it('is never told to another project', async () => {
+    const stranger = await buildProject(test.app);
+    await buildWebhook(test.app, stranger.project, receiver.url);
+    await insertPost();
+    await settleWebhooks(test.app);
+    expect(receiver.received).toEqual([]);
+  });
+});
+
+describe('events of one document', () => {
+  it('arrive in the order of its changes, also when the receiver fails in between', async () => {
+    await buildWebhook(test.app, owner.project, receiver.url);
+    const id = await insertPost();
+    let refusals = 0;
+    receiver.answer = (response, { event }) => {
+      const refuse = event.event === 'posts.update' && refusals++ < 2;
+      response.writeHead(refuse ? 500 : 200).end();
+    };
+    for (let n = 0; n < 5; n++) await call('patch', `posts/${id}`, { n }).expect(200);
+    for (let round = 0; round < 4; round++) {
+      await settleWebhooks(test.app);
+      clock.advance(70_000);
+    }
+    const accepted = receiver.received.filter(({ event }, at) => event.event !== 'posts.update' || at > 2);
+    expect(accepted.map(({ event }) => event.data.n)).toEqual([undefined, 0, 1, 2, 3, 4]);
+    expect(
+      (await listAllDeliveries(test.app)).filter(({ projectId }) => projectId.equals(owner.project._id)),
+    ).toSatisfy((all: { state: string }[]) => all.every(({ state }) => state === 'delivered'));
+  });
+
+  it('do not wait for those of another document', async () => {
+    await buildWebhook(test.app, owner.project, receiver.url);
+    const [blocked, free] = [await insertPost(), await insertPost()];
+    await settleWebhooks(test.app);
+    receiver.answer = (response, { event }) => void response.writeHead(event.documentId === blocked ? 500 : 200).end();
+    await call('patch', `posts/${blocked}`, { n: 1 }).expect(200);
+    await call('patch', `posts/${blocked}`, { n: 2 }).expect(200);
+    await call('patch', `posts/${free}`, { n: 3 }).expect(200);
+    await settleWebhooks(test.app);
+    expect(receiver.actionsOf(free)).toEqual(['insert', 'update']);
+    expect(receiver.actionsOf(blocked)).toEqual(['insert', 'update']);
+  });
+});
+
+describe('what a crash leaves', () => {
+  it('is told later: an event that still waits in its document', async () => {
+    await buildWebhook(test.app, owner.project, receiver.url);
+    const crashing = { ...test.app, followUps: { add: () => undefined, idle: async () => undefined } };
+    const { insertDocument } = await import('../../../src/features/documents/insert-document.js');
+    const document = await insertDocument(crashing, { collection: posts, writer: null }, { title: 'kept' });
+    await settleWebhooks(test.app);
+    expect(receiver.received).toEqual([]);
+    clock.advance(5_000);
+    const { sweepWebhooksJob } = await import('../../../src/features/webhooks/sweep-webhooks.job.js');
+    await test.app.jobs.enqueue(sweepWebhooksJob, {});
+    await settleWebhooks(test.app);
+    expect(receiver.actionsOf(document._id)).toEqual(['insert']);
+  });
+
+  it('is told once, however often it is relayed', async () => {
+    await buildWebhook(test.app, owner.project, receiver.url);
+    const { relayDocuments } = await import('../../../src/features/webhooks/relay-outbox.js');
+    const crashing = { ...test.app, followUps: { add: () => undefined, idle: async () => undefined } };
+    const { insertDocument } = await import('../../../src/features/documents/insert-document.js');
+    await insertDocument(crashing, { collection: posts, writer: null }, { title: 'once' });
+    const document = (await documentStore(test.app, posts).findOne({})) as Record<string, unknown>;
+    const item = { collection: posts, document };
+    await Promise.all([1, 2, 3].map(() => relayDocuments(test.app, [item, item])));
+    await settleWebhooks(test.app);
+    expect(receiver.received).toHaveLength(1);
+    const left = (await documentStore(test.app, posts).findOne({})) as Record<string, unknown>;
+    expect(left[HIDDEN_FIELD]).toEqual({ seq: 1 });
+  });
+});
+
+describe('the service’s own notes in a document', () => {
+  it('are never shown, nor can they be filtered, sorted, projected or written', async () => {
+    await buildWebhook(test.app, owner.project, receiver.url);
+    const id = await insertPost();
+    await call('patch', `posts/${id}`, { title: 'two' }).expect(200);
+    const answers = await Promise.all([
+      call('get', `posts/${id}`),
+      call('get', 'posts'),
+      call('get', `posts?fields=title,${HIDDEN_FIELD}`),
+      call('post', 'posts/aggregate', { pipeline: [{ $match: {} }] }),
+      call('post', 'posts/aggregate', { pipeline: [{ $project: { [HIDDEN_FIELD]: 1 } }] }),
+      call('post', 'posts/aggregate', { pipeline: [{ $project: { all: '$$ROOT' } }] }),
+      call('get', `posts?${HIDDEN_FIELD}.seq=1`),
+      call('get', `posts?sort=${HIDDEN_FIELD}.seq`),
+      call('patch', `posts/${id}`, { [HIDDEN_FIELD]: { seq: 0 } }),
+      call('patch', `posts/${id}`, { [`${HIDDEN_FIELD}.seq`]: 0 }),
+      call('post', 'posts', { [HIDDEN_FIELD]: 1 }),
+    ]);
+    for (const answer of answers) expect(answer.text).not.toMatch(/"_bsvc":|"outbox":/);
+    for (const answer of answers.slice(6)) expect(answer.status).toBe(400);
+  });
+});

@@ -1,0 +1,54 @@
+import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+
+export interface ReceivedWebhook {
+  headers: IncomingHttpHeaders;
+  body: string;
+  event: { id: string; event: string; documentId: string; data: Record<string, unknown> } & Record<string, unknown>;
+}
+
+export interface WebhookReceiver {
+  url: string;
+  received: ReceivedWebhook[];
+  /** How the next requests are answered; 200 unless set. */
+  answer: (response: ServerResponse, request: ReceivedWebhook) => void;
+  /** Received events of one document, in the order of arrival, as `action` texts. */
+  actionsOf(documentId: string): string[];
+  close(): Promise<void>;
+}
+
+/** A real HTTP server that keeps what it is sent. */
+export async function openWebhookReceiver(): Promise<WebhookReceiver> {
+  const sockets = new Set<Socket>();
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      const body = Buffer.concat(chunks).toString('utf8');
+      const received = { headers: request.headers, body, event: JSON.parse(body) as ReceivedWebhook['event'] };
+      receiver.received.push(received);
+      receiver.answer(response, received);
+    });
+    request.on('error', () => undefined);
+  });
+  server.on('connection', (socket) => {
+    sockets.add(socket);
+    socket.on('close', () => sockets.delete(socket));
+    socket.on('error', () => undefined);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const receiver: WebhookReceiver = {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`,
+    received: [],
+    answer: (response) => void response.writeHead(200).end('ok'),
+    actionsOf: (documentId) =>
+      receiver.received
+        .filter(({ event }) => event.documentId === documentId)
+        .map(({ event }) => event.event.split('.')[1]!),
+    async close() {
+      for (const socket of sockets) socket.destroy();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+  return receiver;
+}
