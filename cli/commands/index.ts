@@ -179,6 +179,39 @@ export const COMMANDS: readonly CommandNode[] = [
     ],
   },
   {
+    name: 'webhook',
+    summary: 'webhooks: tell other services about changes of documents',
+    examples: [
+      'bsvc webhook add --project shop --url https://example.com/hooks --events posts.insert',
+      'bsvc webhook list --project shop',
+      'bsvc webhook deliveries 665f1c2e9b1d8a0012ab34cd --project shop --state failed',
+    ],
+    commands: [
+      { name: 'add', summary: 'register a webhook, its secret is shown once', load: () => import('./webhook/add.js') },
+      { name: 'list', summary: 'list webhooks', load: () => import('./webhook/list.js') },
+      { name: 'edit', summary: 'change address or events, enable, disable', load: () => import('./webhook/edit.js') },
+      { name: 'remove', summary: 'remove a webhook', load: () => import('./webhook/remove.js') },
+      { name: 'test', summary: 'send test.ping and show the answer', load: () => import('./webhook/test.js') },
+      { name: 'deliveries', summary: 'list deliveries and attempts', load: () => import('./webhook/deliveries.js') },
+      { name: 'replay', summary: 'send a delivery again', load: () => import('./webhook/replay.js') },
+      {
+        name: 'rotate-secret',
+        summary: 'give a webhook a new secret, with an overlap',
+        load: () => import('./webhook/rotate-secret.js'),
+      },
+    ],
+  },
+  {
+    name: 'jobs',
+    summary: 'background jobs: what waits, runs and failed',
+    examples: ['bsvc jobs list --state dead', 'bsvc jobs retry --dead', 'bsvc jobs purge --older-than 7d --yes'],
+    commands: [
+      { name: 'list', summary: 'list jobs', load: () => import('./jobs/list.js') },
+      { name: 'retry', summary: 'make dead jobs due again', load: () => import('./jobs/retry.js') },
+      { name: 'purge', summary: 'remove dead jobs', load: () => import('./jobs/purge.js') },
+    ],
+  },
+  {
     name: 'apply',
     summary: 'make projects as one file declares them',
     load: () => import('./apply.js'),

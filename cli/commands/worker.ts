@@ -1,15 +1,17 @@
 import { createWorker } from '../../src/worker.js';
-import { defineCommand } from '../command.js';
+import { defineCommand, value } from '../command.js';
 import { whenStopped } from '../when-stopped.js';
 
 export default defineCommand({
   details: 'Runs beside "bsvc serve --no-worker"; several workers share the work. Stops with SIGTERM or Ctrl-C.',
-  examples: ['bsvc worker', 'bsvc worker --json'],
+  examples: ['bsvc worker', 'bsvc worker --concurrency 20'],
   service: true,
-  parameters: {},
-  async run(context) {
+  parameters: {
+    concurrency: value('--concurrency <n>', 'jobs at once (default: 10)', readConcurrency),
+  },
+  async run(context, { concurrency }) {
     const app = await context.app('service');
-    const worker = createWorker(app);
+    const worker = createWorker(app, { concurrency });
     await context.out.print({
       json: { pid: process.pid },
       quiet: process.pid,
@@ -19,3 +21,8 @@ export default defineCommand({
     await worker.stop();
   },
 });
+
+function readConcurrency(text: string): number {
+  if (!/^[1-9]\d{0,2}$/.test(text)) throw new Error('must be a whole number from 1 to 999');
+  return Number(text);
+}

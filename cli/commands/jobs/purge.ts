@@ -1,0 +1,25 @@
+import { parseDuration } from '../../../src/config.js';
+import { purgeDeadJobs } from '../../../src/platform/jobs/manage-jobs.js';
+import { defineCommand, value } from '../../command.js';
+import { confirmByName, yesOption } from '../../confirm.js';
+
+export default defineCommand({
+  details: 'Removes dead jobs; by themselves they go after 30 days.',
+  examples: ['bsvc jobs purge --yes', 'bsvc jobs purge --older-than 7d --name mail.deliver --yes'],
+  audited: true,
+  parameters: {
+    olderThan: value(
+      '--older-than <duration>',
+      'only those that have been dead so long, for example 7d',
+      parseDuration,
+    ),
+    name: value('--name <name>', 'only this kind'),
+    yes: yesOption,
+  },
+  async run(context, { olderThan = 0, name, yes }) {
+    await confirmByName(context, yes, 'Removes dead jobs for good.', 'purge');
+    const app = await context.app();
+    const purged = await purgeDeadJobs(app, new Date(app.clock.now() - olderThan), name);
+    return { json: { purged }, quiet: purged, text: () => `${purged} dead jobs are removed.` };
+  },
+});

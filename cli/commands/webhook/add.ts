@@ -1,0 +1,35 @@
+import { addWebhook } from '../../../src/features/webhooks/add-webhook.js';
+import { chooseProject, projectOption } from '../../choose-project.js';
+import { defineCommand, flag, list, value } from '../../command.js';
+import { UsageError } from '../../exit.js';
+import { presentWithSecret, readEvents } from './present.js';
+
+export default defineCommand({
+  details: [
+    'An event is <collection>.insert, .update, .delete or .recover; <collection>.*, *.<action> and * stand for several.',
+    'Deliveries are signed by the Standard Webhooks scheme; --quiet prints the secret for it.',
+  ].join('\n'),
+  examples: [
+    'bsvc webhook add --project shop --url https://example.com/hooks --events posts.insert,posts.update',
+    "bsvc webhook add --project shop --url https://example.com/hooks --events '*' --if-not-exists",
+  ],
+  audited: true,
+  parameters: {
+    project: projectOption,
+    url: value('--url <url>', 'https address that receives the events'),
+    events: list('--events <events>', 'events to send, comma-separated (repeatable)'),
+    description: value('--description <text>', 'what it is for'),
+    ifNotExists: flag('--if-not-exists', 'do nothing when there is one with that address'),
+  },
+  async run(context, { project: named, url, events, description, ifNotExists }) {
+    if (events.length === 0) throw new UsageError('No events given: add --events, for example --events posts.insert.');
+    const target = url ?? (await context.ask.text('Address of the receiver:', 'No address given: add --url <url>'));
+    const { app, project } = await chooseProject(context, named);
+    const input = { url: target, events: readEvents(events), description, ifNotExists };
+    const { webhook, secret, created } = await addWebhook(app, project, input);
+    const what = created ? 'is registered' : 'was there already';
+    return presentWithSecret(webhook, secret, { created }, [
+      `Webhook ${webhook.id.toHexString()} for ${webhook.url} ${what}.`,
+    ]);
+  },
+});

@@ -1,0 +1,31 @@
+import type { Delivery } from '../../../src/features/webhooks/delivery.js';
+import { DELIVERY_STATES, listDeliveries } from '../../../src/features/webhooks/list-deliveries.js';
+import { presentDelivery } from '../../../src/features/webhooks/present-webhook.js';
+import { chooseProject, projectOption } from '../../choose-project.js';
+import { choice, defineCommand, value } from '../../command.js';
+import { presentDeliveries, webhookArgument } from './present.js';
+
+export default defineCommand({
+  details:
+    'Newest first; kept for 30 days. --json tells every attempt with status, time and the beginning of the answer.',
+  examples: [
+    'bsvc webhook deliveries 665f1c2e9b1d8a0012ab34cd --project shop --state failed',
+    'bsvc webhook deliveries 665f1c2e9b1d8a0012ab34cd --project shop --json',
+  ],
+  parameters: {
+    webhookId: webhookArgument,
+    project: projectOption,
+    state: choice<Delivery['state']>('--state <state>', 'only these', DELIVERY_STATES),
+    limit: value('--limit <n>', 'how many, 1 to 100 (default: 50)', Number),
+    before: value('--before <deliveryId>', 'those before this one: the next page'),
+  },
+  async run(context, { webhookId, project: named, ...query }) {
+    const { app, project } = await chooseProject(context, named);
+    const { items } = await listDeliveries(app, project, webhookId, query);
+    return {
+      json: items.map(presentDelivery),
+      quiet: items.map(({ _id }) => _id),
+      text: (view) => presentDeliveries(view, items),
+    };
+  },
+});

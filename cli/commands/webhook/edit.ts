@@ -1,0 +1,39 @@
+import { editWebhook } from '../../../src/features/webhooks/edit-webhook.js';
+import { presentWebhook } from '../../../src/features/webhooks/present-webhook.js';
+import { chooseProject, projectOption } from '../../choose-project.js';
+import { defineCommand, flag, list, value } from '../../command.js';
+import { UsageError } from '../../exit.js';
+import { presentState, readEvents, webhookArgument } from './present.js';
+
+export default defineCommand({
+  details: 'What is already on its way goes to the new address. --disable gives up what still waits.',
+  examples: [
+    'bsvc webhook edit 665f1c2e9b1d8a0012ab34cd --project shop --events posts.*',
+    'bsvc webhook edit 665f1c2e9b1d8a0012ab34cd --project shop --enable',
+  ],
+  audited: true,
+  parameters: {
+    webhookId: webhookArgument,
+    project: projectOption,
+    url: value('--url <url>', 'new address'),
+    events: list('--events <events>', 'events to send instead, comma-separated (repeatable)'),
+    description: value('--description <text>', 'what it is for'),
+    enable: flag('--enable', 'send events again'),
+    disable: flag('--disable', 'send no events'),
+  },
+  async run(context, { webhookId, project: named, url, events, description, enable, disable }) {
+    if (enable && disable) throw new UsageError('Give either --enable or --disable, not both.');
+    const { app, project } = await chooseProject(context, named);
+    const webhook = await editWebhook(app, project, webhookId, {
+      url,
+      description,
+      events: events.length > 0 ? readEvents(events) : undefined,
+      enabled: enable ? true : disable ? false : undefined,
+    });
+    return {
+      json: presentWebhook(webhook),
+      quiet: webhookId,
+      text: () => `Webhook ${webhookId}: ${webhook.url}, ${webhook.events.join(', ')}, ${presentState(webhook)}.`,
+    };
+  },
+});

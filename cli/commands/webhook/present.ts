@@ -1,0 +1,46 @@
+import { presentDelivery, presentWebhook } from '../../../src/features/webhooks/present-webhook.js';
+import type { Delivery } from '../../../src/features/webhooks/delivery.js';
+import type { Webhook } from '../../../src/features/webhooks/webhook.js';
+import { argument } from '../../command.js';
+import type { Result, View } from '../../output.js';
+
+export const webhookArgument = argument('webhookId', 'id of the webhook ("bsvc webhook list" shows them)');
+
+/** Splits `posts.insert,posts.update`; the option may also be repeated. */
+export function readEvents(given: readonly string[]): string[] {
+  return given.flatMap((text) => text.split(',')).map((event) => event.trim());
+}
+
+/** A webhook with its secret, at the only moment when that can be shown. */
+export function presentWithSecret(webhook: Webhook, secret: string | null, more: object, lines: string[]): Result {
+  const shown = presentWebhook(webhook);
+  return {
+    json: { ...shown, ...(secret && { secret }), ...more },
+    quiet: secret ?? shown.id,
+    text: () =>
+      secret ? [...lines, '', `  ${secret}`, '', 'The secret is shown this once.'].join('\n') : lines.join('\n'),
+  };
+}
+
+export function presentState(webhook: Webhook): string {
+  if (webhook.disabled) return `disabled (${webhook.disabled})`;
+  return webhook.failingSince ? `failing since ${webhook.failingSince.toISOString()}` : 'works';
+}
+
+export function presentDeliveries(view: View, deliveries: readonly Delivery[]): Promise<string> {
+  return view.table(
+    ['id', 'event', 'document', 'state', 'attempts', 'last answer', 'created'],
+    deliveries.map(presentDelivery).map((delivery) => {
+      const last = delivery.attempts.at(-1);
+      return [
+        delivery.id,
+        delivery.event,
+        delivery.documentId,
+        delivery.state,
+        delivery.attempts.length,
+        last?.error ?? last?.status,
+        delivery.createdAt,
+      ];
+    }),
+  );
+}

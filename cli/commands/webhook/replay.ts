@@ -1,0 +1,28 @@
+import { presentDelivery } from '../../../src/features/webhooks/present-webhook.js';
+import { replayDelivery } from '../../../src/features/webhooks/replay-delivery.js';
+import { chooseProject, projectOption } from '../../choose-project.js';
+import { argument, defineCommand } from '../../command.js';
+import { webhookArgument } from './present.js';
+
+export default defineCommand({
+  details: 'The worker sends it again, under the same webhook-id, with a new series of attempts.',
+  examples: [
+    'bsvc webhook replay 665f1c2e9b1d8a0012ab34cd evt_665f….665f… --project shop',
+    'bsvc webhook deliveries 665f1c2e9b1d8a0012ab34cd --project shop --state failed --quiet',
+  ],
+  audited: true,
+  parameters: {
+    webhookId: webhookArgument,
+    deliveryId: argument('deliveryId', 'id of the delivery ("bsvc webhook deliveries" shows them)'),
+    project: projectOption,
+  },
+  async run(context, { webhookId, deliveryId, project: named }) {
+    const { app, project } = await chooseProject(context, named);
+    const delivery = await replayDelivery(app, project, webhookId, deliveryId);
+    return {
+      json: presentDelivery(delivery),
+      quiet: delivery._id,
+      text: () => `Delivery ${delivery._id} (${delivery.event}) is queued again.`,
+    };
+  },
+});

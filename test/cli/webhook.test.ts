@@ -1,0 +1,86 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { openCliHome } from '../helpers/run-cli.js';
+import { openWebhookReceiver, type WebhookReceiver } from '../helpers/webhook-receiver.js';
+
+const env = { BSVC_PROJECT: 'shop', BSVC_WEBHOOK_ALLOW_PRIVATE: 'true' };
+
+let home: ReturnType<typeof openCliHome>;
+let receiver: WebhookReceiver;
+
+beforeEach(async () => {
+  home = openCliHome();
+  receiver = await openWebhookReceiver();
+  await home.bsvc(['project', 'create', 'shop']);
+});
+
+afterEach(async () => {
+  await receiver.close();
+  home.remove();
+});
+
+const bsvc = (argv: string[]) => home.bsvc(argv, { env });
+const addArgv = (...more: string[]) => ['webhook', 'add', '--url', receiver.url, '--events', 'posts.insert', ...more];
+
+describe('bsvc webhook', () => {
+  it('adds one and shows its secret this once', async () => {
+    const added = await bsvc(addArgv('--events', 'posts.update,notes.*', '--json'));
+    expect(added).toMatchObject({ code: 0, stderr: '' });
+    const webhook = added.json<{ id: string; secret: string; created: boolean }>();
+    expect(webhook).toMatchObject({
+      url: receiver.url,
+      events: ['posts.insert', 'posts.update', 'notes.*'],
+      secret: expect.stringMatching(/^whsec_/),
+      created: true,
+    });
+    const listed = await bsvc(['webhook', 'list', '--json']);
+    expect(listed.json()).toMatchObject([{ id: webhook.id, enabled: true }]);
+    expect(listed.stdout).not.toContain('whsec_');
+    const again = await bsvc(addArgv('--if-not-exists', '--json'));
+    expect(again.json()).toMatchObject({ id: webhook.id, created: false });
+    expect(again.json()).not.toHaveProperty('secret');
+  });
+
+  it('says what is wrong: exit 1 for what is refused, exit 2 for what is missing', async () => {
+    const refused = await home.bsvc(['webhook', 'add', '--url', 'https://127.0.0.1/', '--events', '*'], {
+      env: { BSVC_PROJECT: 'shop' },
+    });
+    expect(refused.code).toBe(1);
+    expect(refused.stderr).toMatch(/not a public address.*BSVC_WEBHOOK_ALLOW_PRIVATE/);
+    expect((await bsvc(['webhook', 'add', '--url', receiver.url])).code).toBe(2);
+    expect((await bsvc(['webhook', 'add', '--events', '*'])).code).toBe(2);
+    expect(await bsvc(addArgv('--events', 'posts'))).toMatchObject({ code: 1, stderr: expect.stringMatching(/posts/) });
+    for (let n = 0; n < 3; n++) await bsvc(addArgv());
+    expect(await bsvc(addArgv())).toMatchObject({ code: 1, stderr: 'bsvc: Webhook limit reached\n' });
+  });
+
+  it('tests, lists the deliveries, replays one, rotates, edits and removes', async () => {
+    const { id } = (await bsvc(addArgv('--json'))).json<{ id: string }>();
+    expect(await bsvc(['webhook', 'test', id])).toMatchObject({ code: 0, stdout: 'test.ping: delivered (200).\n' });
+    receiver.answer = (response) => void response.writeHead(503).end();
+    const failed = await bsvc(['webhook', 'test', id]);
+    expect(failed).toMatchObject({ code: 1, stderr: expect.stringMatching(/The receiver answered 503/) });
+    const deliveries = (await bsvc(['webhook', 'deliveries', id, '--json'])).json<{ id: string }[]>();
+    expect(deliveries).toMatchObject([{ state: 'failed' }, { state: 'delivered' }]);
+    expect(await bsvc(['webhook', 'replay', id, deliveries[0]!.id])).toMatchObject({ code: 0 });
+    const jobs = (await bsvc(['jobs', 'list', '--json'])).json<{ id: string; name: string }[]>();
+    expect(jobs).toMatchObject([{ name: 'webhooks.deliver', state: 'queued' }]);
+    expect((await bsvc(['webhook', 'rotate-secret', id, '--quiet'])).stdout).toMatch(/^whsec_\S+\n$/);
+    const edited = await bsvc(['webhook', 'edit', id, '--disable', '--json']);
+    expect(edited.json()).toMatchObject({ enabled: false });
+    expect((await bsvc(['webhook', 'edit', id, '--enable', '--disable'])).code).toBe(2);
+    expect((await bsvc(['webhook', 'remove', id])).code).toBe(2);
+    expect(await bsvc(['webhook', 'remove', id, '--yes'])).toMatchObject({ code: 0 });
+    expect(await bsvc(['webhook', 'test', id])).toMatchObject({ code: 1, stderr: expect.stringMatching(/no webhook/) });
+  });
+});
+
+describe('bsvc jobs', () => {
+  it('refuses a retry of nothing and purges only on confirmation', async () => {
+    expect((await bsvc(['jobs', 'retry'])).code).toBe(2);
+    expect(await bsvc(['jobs', 'retry', '0123456789abcdef01234567'])).toMatchObject({ code: 1 });
+    expect(await bsvc(['jobs', 'retry', '--dead'])).toMatchObject({ code: 0, stdout: '0 dead jobs are due now.\n' });
+    expect((await bsvc(['jobs', 'purge'])).code).toBe(2);
+    expect((await bsvc(['jobs', 'purge', '--older-than', 'long', '--yes'])).code).toBe(2);
+    expect((await bsvc(['jobs', 'purge', '--yes', '--json'])).json()).toEqual({ purged: 0 });
+  });
+});
