@@ -13,6 +13,7 @@ import { readOrCreateMasterKey } from './platform/master-key.js';
 import { openOutbound, type Outbound } from './platform/outbound.js';
 import { openPasswords, type Passwords } from './platform/password.js';
 import { openSecretBox, type SecretBox } from './platform/secret-box.js';
+import { openTurns, type Turns } from './platform/turns.js';
 
 /** The connected dependencies that use cases take as their first argument. */
 export interface App {
@@ -26,6 +27,8 @@ export interface App {
   readonly outbound: Outbound;
   readonly secrets: SecretBox;
   readonly passwords: Passwords;
+  /** Turns for aggregations, by project: each may hold much memory. */
+  readonly aggregations: Turns;
   readonly files: ObjectStores;
   /** The service's own way of sending mail; a project with its own key has another. */
   readonly mail: MailProvider;
@@ -65,6 +68,7 @@ export async function openApp(config: Config, log: Logger, clock: Clock = system
     outbound,
     secrets,
     passwords: openPasswords(config.bcryptCost),
+    aggregations: openTurns({ concurrency: 4, perParty: 2, maxWaiting: 40, maxWaitingPerParty: 20 }),
     files,
     mail: openMailProvider(config, db, clock, secrets),
     close: () => (closing ??= close()),

@@ -16,7 +16,8 @@ const EXACT_NUMBERS: ReadonlySet<unknown> = new Set(['Decimal128', 'Long']);
 
 /**
  * Runs a client's pipeline over what the caller may see (rest-api.md 4.2, decisions.md 5). 400 for a blocked or malformed pipeline and for one
- * that takes too long or yields too much; 404 for an unknown collection, also a joined one; 401 without a user where one of them is private.
+ * that takes too long or yields too much; 404 for an unknown collection, also a joined one; 401 without a user where one of them is private;
+ * 503 when too many are waiting.
  */
 export async function aggregateDocuments(
   app: App,
@@ -34,7 +35,7 @@ export async function aggregateDocuments(
   }
   const guarded = guardPipeline(pipeline, own, (name) => sources.get(name)!);
   try {
-    return await readResults(app, collection, guarded);
+    return await app.aggregations.inTurn(caller.project._id.toHexString(), () => readResults(app, collection, guarded));
   } catch (error) {
     throw pipelineError(error);
   }

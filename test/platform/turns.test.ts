@@ -1,0 +1,66 @@
+import { describe, expect, it } from 'vitest';
+import { openTurns } from '../../src/platform/turns.js';
+
+const LIMITS = { concurrency: 3, perParty: 2, maxWaiting: 4, maxWaitingPerParty: 3 };
+
+/** Work that ends when it is told to. */
+function buildWork() {
+  const running: { name: string; end: (error?: Error) => void }[] = [];
+  const work = (name: string) => () =>
+    new Promise<string>((resolve, reject) => {
+      running.push({ name, end: (error) => (error ? reject(error) : resolve(name)) });
+    });
+  const names = () => running.map(({ name }) => name);
+  const end = async (name: string, error?: Error) => {
+    running.splice(names().indexOf(name), 1)[0]!.end(error);
+    await new Promise(setImmediate);
+  };
+  return { work, names, end };
+}
+
+describe('turns', () => {
+  it('lets no party have all of them, and passes over one that has enough', async () => {
+    const turns = openTurns(LIMITS);
+    const { work, names, end } = buildWork();
+    const all = ['a1', 'a2', 'a3', 'b1', 'b2'].map((name) => turns.inTurn(name[0]!, work(name)));
+    await new Promise(setImmediate);
+    expect(names()).toEqual(['a1', 'a2', 'b1']);
+    await end('b1');
+    expect(names()).toEqual(['a1', 'a2', 'b2']);
+    await end('a1');
+    expect(names()).toEqual(['a2', 'b2', 'a3']);
+    for (const name of ['a2', 'b2', 'a3']) await end(name);
+    expect(await Promise.all(all)).toEqual(['a1', 'a2', 'a3', 'b1', 'b2']);
+  });
+
+  it('goes on after work that failed', async () => {
+    const turns = openTurns({ ...LIMITS, concurrency: 1 });
+    const { work, names, end } = buildWork();
+    const failing = turns.inTurn('a', work('first')).catch((error: Error) => error.message);
+    const next = turns.inTurn('a', work('second'));
+    await new Promise(setImmediate);
+    await end('first', new Error('broken'));
+    expect(await failing).toBe('broken');
+    expect(names()).toEqual(['second']);
+    await end('second');
+    expect(await next).toBe('second');
+  });
+
+  it('answers 503 at once when too many wait, of one party or in all', async () => {
+    const turns = openTurns(LIMITS);
+    const { work, end } = buildWork();
+    const accepted = ['a1', 'a2', 'a3', 'a4', 'a5'].map((name) => turns.inTurn('a', work(name)));
+    await expect(turns.inTurn('a', work('a6'))).rejects.toMatchObject({
+      kind: 'unavailable',
+      code: 'BUSY',
+      retryAfterSeconds: 1,
+    });
+    accepted.push(turns.inTurn('b', work('b1')), turns.inTurn('b', work('b2')));
+    await expect(turns.inTurn('c', work('c1'))).rejects.toMatchObject({ code: 'BUSY' });
+    for (const name of ['a1', 'a2', 'a3', 'a4', 'a5', 'b1', 'b2']) {
+      await new Promise(setImmediate);
+      await end(name);
+    }
+    expect(await Promise.all(accepted)).toHaveLength(7);
+  });
+});
