@@ -1,0 +1,348 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { createWriteStream, readFileSync, writeFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import autocannon from 'autocannon';
+
+/*
+ * The server on the embedded store in a process of its own, driven over HTTP, beside two floors in the same run.
+ * CPU per request is the server's own, user and system, as the kernel counts it; compare ratios, not machines.
+ *
+ *   npm run bench                        every case, 10,000 documents, concurrency 32
+ *   npm run bench -- --documents 200000 --concurrency 1,32,128 --seconds 5 --out now.json --compare before.json
+ */
+
+const { values: options } = parseArgs({
+  options: {
+    documents: { type: 'string', default: '10000' },
+    concurrency: { type: 'string', default: '32' },
+    seconds: { type: 'string', default: '5' },
+    only: { type: 'string' },
+    out: { type: 'string' },
+    compare: { type: 'string' },
+  },
+});
+const DOCUMENTS = options.documents.split(',').map(Number);
+const CONCURRENCY = options.concurrency.split(',').map(Number);
+const SECONDS = Number(options.seconds);
+const ROOT = join(import.meta.dirname, '../..');
+const BIN = join(ROOT, 'bin/bsvc.js');
+const TICKS_PER_SECOND = 100;
+/** So many documents share a value of the filtered field, whatever the size of the collection. */
+const GROUP = 50;
+
+interface Target {
+  url: string;
+  pid: number;
+  process: ChildProcess;
+}
+
+interface Row {
+  case: string;
+  documents: number;
+  concurrency: number;
+  requestsPerSecond: number;
+  p50: number;
+  p99: number;
+  cpuMicros: number;
+  memoryMib: number;
+  failed: number;
+}
+
+type Request = NonNullable<autocannon.Options['requests']>[number];
+
+interface Case {
+  name: string;
+  requests: (world: World) => Request[];
+}
+
+/** What the requests need to know of the stored data. */
+interface World {
+  secret: string;
+  publishable: string;
+  ids: string[];
+  groups: number;
+  bearer: string;
+}
+
+const json = { 'content-type': 'application/json' };
+const pick = <T>(list: readonly T[]): T => list[Math.floor(Math.random() * list.length)]!;
+const title = 'x'.repeat(330);
+
+const CASES: Case[] = [
+  { name: 'get by id', requests: (world) => many(() => get(world, `/api/data/posts/${pick(world.ids)}`)) },
+  { name: 'list 20', requests: (world) => many(() => get(world, listPath('posts', world))) },
+  { name: 'list 20, RLS private', requests: (world) => many(() => get(world, listPath('own', world), world.bearer)) },
+  { name: 'create', requests: (world) => [post(world, '/api/data/posts', { title, group: 1, views: 1 })] },
+  {
+    name: 'update one field',
+    requests: (world) =>
+      many(() => patch(world, `/api/data/posts/${pick(world.ids)}`, { views: Math.floor(Math.random() * 1e6) })),
+  },
+  {
+    name: 'mix 80/20',
+    requests: (world) =>
+      many((index) =>
+        index % 5 === 0
+          ? patch(world, `/api/data/posts/${pick(world.ids)}`, { views: index })
+          : get(world, `/api/data/posts/${pick(world.ids)}`),
+      ),
+  },
+  {
+    name: 'aggregate $group',
+    requests: (world) =>
+      many(() =>
+        post(world, '/api/data/posts/aggregate', {
+          pipeline: [
+            { $match: { group: Math.floor(Math.random() * world.groups) } },
+            { $group: { _id: '$group', views: { $sum: '$views' } } },
+          ],
+        }),
+      ),
+  },
+  {
+    name: 'create 10 KB',
+    requests: (world) => [post(world, '/api/data/posts', { title: 'y'.repeat(10_000), group: 1, views: 1 })],
+  },
+  {
+    name: 'login',
+    requests: (world) => [
+      post({ ...world, secret: world.publishable }, '/api/userAuth/login', {
+        email: 'ann@example.com',
+        password: 'correct horse',
+      }),
+    ],
+  },
+];
+
+const listPath = (collection: string, world: World): string =>
+  `/api/data/${collection}?group=${Math.floor(Math.random() * world.groups)}&sort=-createdAt`;
+const many = (make: (index: number) => Request): Request[] => Array.from({ length: 500 }, (_, index) => make(index));
+const get = (world: World, path: string, bearer?: string): Request => ({
+  method: 'GET',
+  path,
+  headers: { 'x-api-key': world.publishable, ...(bearer && { authorization: `Bearer ${bearer}` }) },
+});
+const post = (world: World, path: string, body: object): Request => ({
+  method: 'POST',
+  path,
+  headers: { ...json, 'x-api-key': world.secret },
+  body: JSON.stringify(body),
+});
+const patch = (world: World, path: string, body: object): Request => ({ ...post(world, path, body), method: 'PATCH' });
+
+const rows: Row[] = [];
+await measureFloors();
+for (const documents of DOCUMENTS) await measureService(documents);
+report();
+
+async function measureFloors(): Promise<void> {
+  for (const [name, kind, path] of [
+    ['floor: node:http constant', 'node', '/'],
+    ['floor: Koa constant', 'koa', '/api/data/posts/1'],
+    ['floor: Koa constant list', 'koa', '/api/data/posts'],
+  ] as const) {
+    const target = await start(
+      process.execPath,
+      ['--import', 'tsx', join(import.meta.dirname, 'floors.ts'), kind],
+      process.env,
+    );
+    try {
+      for (const concurrency of CONCURRENCY)
+        rows.push(await measure(target, name, [{ method: 'GET', path }], 0, concurrency));
+    } finally {
+      await stop(target);
+    }
+  }
+}
+
+async function measureService(documents: number): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), 'bsvc-bench-'));
+  const env = {
+    ...process.env,
+    BSVC_DATA_DIR: join(folder, 'data'),
+    BSVC_PORT: '0',
+    BSVC_LOG_LEVEL: 'warn',
+    BSVC_PROJECT: 'bench',
+    BSVC_RATE_LIMIT: 'off',
+    BSVC_AUTH_RATE_LIMIT: 'off',
+  };
+  try {
+    const keys = await fill(folder, env, documents);
+    const started = performance.now();
+    const target = await start(process.execPath, [BIN, 'serve', '--json'], env);
+    const ready = await fetch(`${target.url}/api/health`);
+    console.log(
+      `${documents} documents; cold start to the first healthy answer: ${Math.round(performance.now() - started)} ms (${ready.status}); idle memory ${memoryMib(target.pid)} MiB`,
+    );
+    try {
+      const world = await meet(target, keys, documents);
+      for (const one of CASES.filter(({ name }) => !options.only || name.includes(options.only))) {
+        for (const concurrency of CONCURRENCY)
+          rows.push(await measure(target, one.name, one.requests(world), documents, concurrency));
+      }
+    } finally {
+      await stop(target);
+    }
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+interface Keys {
+  publishable: string;
+  secret: string;
+}
+
+/** Projects and documents by the command line, as an operator would. */
+async function fill(folder: string, env: NodeJS.ProcessEnv, documents: number): Promise<Keys> {
+  const { keys } = JSON.parse(await run(env, 'project', 'create', 'bench', '--json')) as { keys: Keys };
+  const fields = [
+    '--field',
+    'title:String!',
+    '--field',
+    'group:Number',
+    '--field',
+    'views:Number=0',
+    '--index',
+    'group',
+  ];
+  await run(env, 'collection', 'add', 'posts', ...fields);
+  await run(env, 'collection', 'add', 'own', ...fields, '--rls', 'private');
+  const file = join(folder, 'posts.ndjson');
+  const stream = createWriteStream(file);
+  for (let index = 0; index < documents; index++) {
+    if (!stream.write(`${JSON.stringify({ title, group: Math.floor(index / GROUP), views: index })}\n`))
+      await once(stream, 'drain');
+  }
+  stream.end();
+  await once(stream, 'finish');
+  await run(env, 'data', 'import', 'posts', file, '--json');
+  return keys;
+}
+
+async function meet(target: Target, keys: Keys, documents: number): Promise<World> {
+  const call = async (path: string, key: string, body?: object, bearer?: string): Promise<Record<string, never>> => {
+    const reply = await fetch(target.url + path, {
+      method: body ? 'POST' : 'GET',
+      headers: { ...json, 'x-api-key': key, ...(bearer && { authorization: `Bearer ${bearer}` }) },
+      ...(body && { body: JSON.stringify(body) }),
+    });
+    if (!reply.ok) throw new Error(`${path}: ${reply.status} ${await reply.text()}`);
+    return (await reply.json()) as Record<string, never>;
+  };
+  const page = (await call('/api/data/posts?limit=1000&fields=group', keys.secret)) as unknown as {
+    data: { items: { _id: string }[] };
+  };
+  const { accessToken } = await call('/api/userAuth/signup', keys.publishable, {
+    email: 'ann@example.com',
+    password: 'correct horse',
+  });
+  const groups = documents / GROUP;
+  // The private list gets as many documents of one owner as the public one has in a group.
+  const mine = Array.from({ length: 100 }, (_, index) => ({ title, group: index % 2, views: index }));
+  await call('/api/data/own/bulk', keys.publishable, mine as unknown as object, accessToken as unknown as string);
+  return { ...keys, ids: page.data.items.map((item) => item._id), groups, bearer: accessToken as unknown as string };
+}
+
+async function measure(
+  target: Target,
+  name: string,
+  requests: Request[],
+  documents: number,
+  concurrency: number,
+): Promise<Row> {
+  const shoot = (seconds: number): Promise<autocannon.Result> =>
+    autocannon({ url: target.url, connections: concurrency, duration: seconds, requests, pipelining: 1 });
+  await shoot(Math.min(2, SECONDS));
+  const before = cpuSeconds(target.pid);
+  const result = await shoot(SECONDS);
+  const cpu = cpuSeconds(target.pid) - before;
+  const count = result.requests.total;
+  const row: Row = {
+    case: name,
+    documents,
+    concurrency,
+    requestsPerSecond: Math.round(result.requests.average),
+    p50: result.latency.p50,
+    p99: result.latency.p99,
+    cpuMicros: Math.round((cpu / count) * 1e6),
+    memoryMib: memoryMib(target.pid),
+    failed: result.non2xx + result.errors,
+  };
+  console.log(format(row));
+  return row;
+}
+
+function format(row: Row): string {
+  const floor = rows.find((one) => one.case === 'floor: Koa constant' && one.concurrency === row.concurrency);
+  const ratio = floor ? `${(row.cpuMicros / floor.cpuMicros).toFixed(2)}x Koa` : '';
+  return [
+    row.case.padEnd(26),
+    String(row.documents || '').padStart(7),
+    `c=${row.concurrency}`.padStart(6),
+    `${row.requestsPerSecond}/s`.padStart(9),
+    `p50 ${row.p50} ms`.padStart(11),
+    `p99 ${row.p99} ms`.padStart(12),
+    `${row.cpuMicros} us`.padStart(9),
+    ratio.padStart(10),
+    `${row.memoryMib} MiB`.padStart(8),
+    row.failed ? `  ${row.failed} FAILED` : '',
+  ].join(' ');
+}
+
+function report(): void {
+  if (options.out) writeFileSync(options.out, JSON.stringify(rows, null, 1));
+  if (!options.compare) return;
+  const earlier = JSON.parse(readFileSync(options.compare, 'utf8')) as Row[];
+  console.log('\nagainst the earlier run, CPU per request relative to the Koa floor of each run:');
+  for (const row of rows) {
+    const same = earlier.find(
+      (one) => one.case === row.case && one.documents === row.documents && one.concurrency === row.concurrency,
+    );
+    if (same)
+      console.log(
+        `${row.case.padEnd(26)} ${row.documents} c=${row.concurrency}  ${(relative(row, rows) / relative(same, earlier)).toFixed(2)}x`,
+      );
+  }
+}
+
+function relative(row: Row, all: Row[]): number {
+  return (
+    row.cpuMicros /
+    all.find((one) => one.case === 'floor: Koa constant' && one.concurrency === row.concurrency)!.cpuMicros
+  );
+}
+
+async function start(command: string, words: string[], env: NodeJS.ProcessEnv): Promise<Target> {
+  const child = spawn(command, words, { env, cwd: ROOT, stdio: ['ignore', 'pipe', 'inherit'] });
+  const [line] = (await once(child.stdout, 'data')) as [Buffer];
+  const { url, pid } = JSON.parse(line.toString()) as { url: string; pid: number };
+  return { url, pid, process: child };
+}
+
+async function stop({ process: child }: Target): Promise<void> {
+  child.kill('SIGTERM');
+  await once(child, 'exit');
+}
+
+async function run(env: NodeJS.ProcessEnv, ...words: string[]): Promise<string> {
+  const child = spawn(process.execPath, [BIN, ...words], { env, stdio: ['ignore', 'pipe', 'inherit'] });
+  let stdout = '';
+  child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()));
+  const [code] = (await once(child, 'close')) as [number];
+  if (code !== 0) throw new Error(`bsvc ${words.join(' ')} ended with ${code}`);
+  return stdout;
+}
+
+function cpuSeconds(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ');
+  return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
+}
+
+function memoryMib(pid: number): number {
+  return Math.round(Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) / 1024);
+}
