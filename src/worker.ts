@@ -3,6 +3,7 @@ import { forgetAnswersJob } from './features/documents/forget-answers.job.js';
 import { purgeTrashJob } from './features/documents/purge-trash.job.js';
 import { settleBatchesJob } from './features/documents/settle-batches.job.js';
 import { sweepUploadsJob } from './features/files/sweep-uploads.job.js';
+import { mailCodeJob } from './features/users/mail-code.job.js';
 import { removeExpiredAccessJob } from './features/users/remove-expired.job.js';
 import { deliverMail } from './features/mail/deliver-mail.job.js';
 import { sweepMail } from './features/mail/sweep-mail.job.js';
@@ -32,6 +33,7 @@ export const JOBS: readonly AnyJobDefinition<App>[] = [
   purgeTrashJob,
   settleBatchesJob,
   forgetAnswersJob,
+  mailCodeJob,
   removeExpiredAccessJob,
   deliverMail,
   sweepMail,

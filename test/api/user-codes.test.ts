@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Response } from 'supertest';
+import { drainJobs } from '../../src/worker.js';
 import { listOutbox } from '../../src/platform/mail-provider/outbox.js';
 import { buildProject, type TestProject } from '../helpers/build-project.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
@@ -210,6 +211,7 @@ describe('mails to end users', () => {
   it('come from the templates verification and password-reset, with the project’s name', async () => {
     const { email } = await signUp();
     await client.post('/request-password-reset', { email });
+    await drainJobs(test.app);
     const [reset, verification] = await listOutbox(test.app, { to: email });
     expect(verification!.subject).toMatch(/^Your code for Book shop: \d{6}$/);
     expect(verification!.html).toContain('<strong>');

@@ -3,14 +3,11 @@ import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import { invalid } from '../../errors.js';
 import { isDuplicateKey, type Store } from '../../platform/database.js';
-import { sendSystemMail } from '../mail/send-system-mail.js';
 import type { Project } from '../projects/project.js';
-import { findUserByEmail } from './user-store.js';
-import type { User } from './user.js';
 
 export const ONE_TIME_CODES = 'one_time_codes';
 
-const LIFETIME_MS = 5 * 60_000;
+export const CODE_LIFETIME_MS = 5 * 60_000;
 const COOLDOWN_MS = 60_000;
 const MAX_TRIES = 5;
 
@@ -24,59 +21,66 @@ interface OneTimeCode {
   projectId: ObjectId;
   /** Keyed hash of the six digits; a plain one would be undone by trying a million. */
   codeHash: string;
+  /** What to mail, sealed; gone as soon as the mail is queued. */
+  sealedLetter?: string;
   tries: number;
   sentAt: Date;
   expiresAt: Date;
+}
+
+export interface CodeLetter {
+  purpose: CodePurpose;
+  email: string;
+  code: string;
 }
 
 function codeStore(app: Pick<App, 'db'>): Store<OneTimeCode> {
   return app.db.collection<OneTimeCode>(ONE_TIME_CODES);
 }
 
-/**
- * Sends a new code, unless one went out in the last minute; older ones end. To a caller nothing tells whether the address has an account:
- * same answer, same writes.
- */
-export async function sendCode(app: App, project: Project, purpose: CodePurpose, email: string): Promise<void> {
-  const id = codeId(app, project._id, purpose, email);
-  const code = String(randomInt(0, 1_000_000)).padStart(6, '0');
-  if (!(await openCode(app, project._id, id, code))) return;
-  const user = await findUserByEmail(app, project._id, email);
-  if (user && isWanted(user, purpose)) {
-    await sendSystemMail(app, project, {
-      template: purpose,
-      to: user.email,
-      variables: { code, projectName: project.name, minutes: LIFETIME_MS / 60_000 },
-    });
-  } else await codeStore(app).updateOne({ _id: id }, { $set: { tries: MAX_TRIES } });
-}
-
-function isWanted(user: User, purpose: CodePurpose): boolean {
-  return purpose === 'password-reset' || !user.emailVerified;
-}
-
-/** Puts a new code in the place of an older one; false within a minute of the last. */
-async function openCode(app: App, projectId: ObjectId, id: string, code: string): Promise<boolean> {
+/** Puts a new code in the place of an older one and answers its record's id; null within a minute of the last. */
+export async function openCode(
+  app: App,
+  projectId: ObjectId,
+  purpose: CodePurpose,
+  email: string,
+): Promise<string | null> {
   const now = app.clock.now();
+  const id = codeId(app, projectId, purpose, email);
+  const code = String(randomInt(0, 1_000_000)).padStart(6, '0');
   const fresh = {
     projectId,
     codeHash: hashCode(app, id, code),
+    sealedLetter: app.secrets.seal(JSON.stringify({ purpose, email, code } satisfies CodeLetter), sealContext(id)),
     tries: 0,
     sentAt: new Date(now),
-    expiresAt: new Date(now + LIFETIME_MS),
+    expiresAt: new Date(now + CODE_LIFETIME_MS),
   };
   const replaced = await codeStore(app).updateOne(
     { _id: id, sentAt: { $lte: new Date(now - COOLDOWN_MS) } },
     { $set: fresh },
   );
-  if (replaced.matchedCount === 1) return true;
+  if (replaced.matchedCount === 1) return id;
   try {
     await codeStore(app).insertOne({ _id: id, ...fresh });
-    return true;
+    return id;
   } catch (error) {
-    if (isDuplicateKey(error)) return false;
+    if (isDuplicateKey(error)) return null;
     throw error;
   }
+}
+
+/** What the mail of an open code says, or null when it was mailed already or has expired. */
+export async function findLetter(app: App, id: string): Promise<(CodeLetter & { projectId: ObjectId }) | null> {
+  const open = (await codeStore(app).findOne({ _id: id })) as OneTimeCode | null;
+  if (!open?.sealedLetter || open.expiresAt.getTime() <= app.clock.now()) return null;
+  const letter = JSON.parse(app.secrets.open(open.sealedLetter, sealContext(id))) as CodeLetter;
+  return { ...letter, projectId: open.projectId };
+}
+
+/** Forgets what was needed for the mail only. */
+export async function forgetLetter(app: App, id: string): Promise<void> {
+  await codeStore(app).updateOne({ _id: id }, { $unset: { sealedLetter: '' } });
 }
 
 /** A code that was found right but is not spent yet. */
@@ -118,6 +122,8 @@ export function codeInvalid(): Error {
 function codeId(app: App, projectId: ObjectId, purpose: CodePurpose, email: string): string {
   return app.secrets.mac('one-time-code', JSON.stringify([projectId.toHexString(), purpose, email]));
 }
+
+const sealContext = (id: string): string => `one-time-code:${id}`;
 
 function hashCode(app: Pick<App, 'secrets'>, id: string, code: string): string {
   return app.secrets.mac('one-time-code-digits', `${id}.${code}`);

@@ -5,7 +5,7 @@ import { USERS } from '../collections/users-collection.js';
 import type { Project } from '../projects/project.js';
 import { emailTaken, insertUser } from './insert-user.js';
 import { readNewUser, type FieldSetter } from './new-user.js';
-import { sendCode } from './one-time-code.js';
+import { sendCode } from './send-code.js';
 import type { User } from './user.js';
 import { findUserByEmail } from './user-store.js';
 

@@ -10,7 +10,7 @@ import type { Project } from '../projects/project.js';
 import { isEmail, normaliseEmail } from './credentials.js';
 import { emailTaken, isEmailConflict } from './insert-user.js';
 import { refuseProtected, type FieldSetter } from './new-user.js';
-import { sendCode } from './one-time-code.js';
+import { sendCode } from './send-code.js';
 import type { User } from './user.js';
 import { requireUser } from './user-store.js';
 
