@@ -115,6 +115,34 @@ export const COMMANDS: readonly CommandNode[] = [
     ],
   },
   {
+    name: 'user',
+    summary: 'end users of a project',
+    examples: [
+      'bsvc user create --project shop --email ann@example.com',
+      'bsvc user list --project shop',
+      'bsvc user disable ann@example.com --project shop',
+    ],
+    commands: [
+      { name: 'list', summary: 'list users', load: () => import('./user/list.js') },
+      { name: 'create', summary: 'create an account', load: () => import('./user/create.js') },
+      { name: 'set-password', summary: 'give a user another password', load: () => import('./user/set-password.js') },
+      { name: 'disable', summary: 'close an account', load: () => import('./user/disable.js') },
+      { name: 'enable', summary: 'open a closed account again', load: () => import('./user/enable.js') },
+      { name: 'sessions', summary: 'show or end where a user is signed in', load: () => import('./user/sessions.js') },
+      { name: 'delete', summary: 'delete an account', load: () => import('./user/delete.js') },
+      {
+        name: 'social',
+        summary: 'sign-in through Google, GitHub or another provider',
+        examples: ['bsvc user social list --project shop', 'bsvc user social remove github --project shop'],
+        commands: [
+          { name: 'list', summary: 'list providers', load: () => import('./user/social/list.js') },
+          { name: 'set', summary: 'add a provider or change it', load: () => import('./user/social/set.js') },
+          { name: 'remove', summary: 'remove a provider', load: () => import('./user/social/remove.js') },
+        ],
+      },
+    ],
+  },
+  {
     name: 'mail',
     summary: 'mail of a project: test, logs, outbox, templates',
     examples: [
@@ -218,10 +246,15 @@ export const COMMANDS: readonly CommandNode[] = [
   },
   {
     name: 'secrets',
-    summary: 'the key that seals stored secrets',
-    examples: ['bsvc secrets rotate'],
+    summary: 'the key that seals stored secrets, and those that sign tokens',
+    examples: ['bsvc secrets rotate', 'bsvc secrets rotate-tokens --project shop'],
     commands: [
       { name: 'rotate', summary: 'seal stored secrets with a new key', load: () => import('./secrets/rotate.js') },
+      {
+        name: 'rotate-tokens',
+        summary: 'sign access tokens of a project with a new secret',
+        load: () => import('./secrets/rotate-tokens.js'),
+      },
     ],
   },
   {

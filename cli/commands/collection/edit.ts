@@ -1,5 +1,6 @@
 import { applyEdit, editCollection, type CollectionEdit } from '../../../src/features/collections/edit-collection.js';
 import { presentCollection } from '../../../src/features/collections/present-collection.js';
+import { findTellingFields } from '../../../src/features/collections/users-collection.js';
 import { checkStoredDocuments } from '../../../src/features/documents/check-stored-documents.js';
 import { chooseCollection, collectionArgument } from '../../choose-collection.js';
 import { projectOption } from '../../choose-project.js';
@@ -60,7 +61,14 @@ export default defineCommand({
               )}`,
       };
     }
-    const changed = presentCollection(await editCollection(app, project._id, collection.name, edit));
+    const edited = await editCollection(app, project._id, collection.name, edit);
+    const named = new Set([...input.addFields, ...input.setFields].map(({ name }) => name));
+    for (const name of findTellingFields(edited).filter((field) => named.has(field))) {
+      context.out.warn(
+        `Warning: every user can set "${name}" on itself. If it grants something, protect it: --set-field ${name}:…@protected`,
+      );
+    }
+    const changed = presentCollection(edited);
     return { json: changed, quiet: changed.id, text: (view) => presentCollectionText(view, changed) };
   },
 });

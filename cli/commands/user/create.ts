@@ -1,0 +1,51 @@
+import { requireCollection } from '../../../src/features/collections/collection-store.js';
+import { USERS } from '../../../src/features/collections/users-collection.js';
+import { findUserByEmail } from '../../../src/features/users/user-store.js';
+import { normaliseEmail } from '../../../src/features/users/credentials.js';
+import { presentAccount } from '../../../src/features/users/list-users.js';
+import { signUp } from '../../../src/features/users/sign-up.js';
+import { chooseProject, projectOption } from '../../choose-project.js';
+import { defineCommand, flag, list, secret, value } from '../../command.js';
+import { readSecret } from '../../read-secret.js';
+import { readFields } from './read-fields.js';
+
+export default defineCommand({
+  details: 'Protected fields can be set here. Without --verified the user is mailed a code that confirms the address.',
+  examples: [
+    'bsvc user create --project shop --email ann@example.com',
+    'bsvc user create --project shop --email ann@example.com --password-env ANN_PASSWORD --field role=admin --verified',
+    'bsvc user create --project shop --email ann@example.com --password-stdin --if-not-exists < password.txt',
+  ],
+  audited: true,
+  parameters: {
+    project: projectOption,
+    email: value('--email <address>', 'e-mail address to sign in with'),
+    password: secret('password', 'the password, 6 to 72 bytes'),
+    fields: list('--field <name=value>', 'a further field of the users collection (repeatable)'),
+    verified: flag('--verified', 'the address is known to be theirs: no mail'),
+    ifNotExists: flag('--if-not-exists', 'exit 0 when there is such a user already'),
+  },
+  async run(context, input) {
+    const email = input.email ?? (await context.ask.text('E-mail address:', 'No address: add --email <address>'));
+    const { app, project } = await chooseProject(context, input.project);
+    const existing = input.ifNotExists ? await findUserByEmail(app, project._id, normaliseEmail(email)) : null;
+    if (existing) {
+      const account = presentAccount(existing);
+      return {
+        json: { user: account, created: false },
+        quiet: account._id,
+        text: () => `${existing.email} (${account._id}) is there already.`,
+      };
+    }
+    const fields = readFields(input.fields, await requireCollection(app, project._id, USERS));
+    const password = await readSecret(context, input.password, 'Password');
+    const body = { ...fields, email, password, ...(input.verified && { emailVerified: true }) };
+    const user = await signUp(app, project, body, 'project');
+    const account = presentAccount(user);
+    return {
+      json: { user: account, created: true },
+      quiet: account._id,
+      text: () => `Created user ${user.email} (${account._id}).`,
+    };
+  },
+});

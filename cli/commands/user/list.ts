@@ -1,0 +1,42 @@
+import { listUsers, presentAccount } from '../../../src/features/users/list-users.js';
+import { chooseProject, projectOption } from '../../choose-project.js';
+import { defineCommand, value } from '../../command.js';
+
+const DEFAULT_LIMIT = 50;
+
+export default defineCommand({
+  details: 'Newest first. --json shows every field, never passwords.',
+  examples: ['bsvc user list --project shop', 'bsvc user list --project shop --email ann --limit 5 --json'],
+  parameters: {
+    project: projectOption,
+    email: value('--email <prefix>', 'only addresses that begin with this'),
+    limit: value('--limit <n>', `how many (default: ${DEFAULT_LIMIT})`, readCount),
+    skip: value('--skip <n>', 'how many to leave out first', readCount),
+  },
+  async run(context, { project: named, email, limit = DEFAULT_LIMIT, skip }) {
+    const { app, project } = await chooseProject(context, named);
+    const { users, total } = await listUsers(app, project, { email, limit, skip });
+    const accounts = users.map(presentAccount);
+    context.out.note(`${accounts.length} of ${total} users`);
+    return {
+      json: accounts,
+      quiet: accounts.map(({ _id }) => _id),
+      text: (view) =>
+        view.table(
+          ['id', 'e-mail', 'confirmed', 'state', 'created'],
+          users.map((user, index) => [
+            accounts[index]!._id,
+            user.email,
+            user.emailVerified ? 'yes' : 'no',
+            accounts[index]!.disabled ? 'disabled' : 'active',
+            user.createdAt,
+          ]),
+        ),
+    };
+  },
+});
+
+function readCount(text: string): number {
+  if (!/^\d{1,6}$/.test(text)) throw new Error('must be a whole number up to 999999');
+  return Number(text);
+}

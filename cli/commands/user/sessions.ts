@@ -1,0 +1,35 @@
+import { endSession, listSessions, presentSession } from '../../../src/features/users/list-sessions.js';
+import { projectOption } from '../../choose-project.js';
+import { chooseUser, userArgument } from '../../choose-user.js';
+import { defineCommand, value } from '../../command.js';
+
+export default defineCommand({
+  details: 'Lists where a user is signed in. --revoke ends one session, or all of them.',
+  examples: [
+    'bsvc user sessions ann@example.com --project shop',
+    'bsvc user sessions ann@example.com --project shop --revoke all',
+  ],
+  audited: true,
+  parameters: {
+    user: userArgument,
+    project: projectOption,
+    revoke: value('--revoke <id|all>', 'end this session, or all'),
+  },
+  async run(context, input) {
+    const { app, project, user } = await chooseUser(context, input);
+    if (input.revoke !== undefined) {
+      const ended = await endSession(app, project, user, input.revoke);
+      context.out.note(`${ended} ${ended === 1 ? 'session has' : 'sessions have'} ended.`);
+    }
+    const sessions = (await listSessions(app, project, user)).map(presentSession);
+    return {
+      json: sessions,
+      quiet: sessions.map(({ id }) => id),
+      text: (view) =>
+        view.table(
+          ['id', 'used', 'ends', 'IP', 'client'],
+          sessions.map(({ id, usedAt, expiresAt, ip, userAgent }) => [id, usedAt, expiresAt, ip, userAgent]),
+        ),
+    };
+  },
+});

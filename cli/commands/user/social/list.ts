@@ -1,0 +1,21 @@
+import { listSocialProviders, presentSocialProvider } from '../../../../src/features/users/social-provider.js';
+import { chooseProject, projectOption } from '../../../choose-project.js';
+import { defineCommand } from '../../../command.js';
+
+export default defineCommand({
+  examples: ['bsvc user social list --project shop'],
+  parameters: { project: projectOption },
+  async run(context, input) {
+    const { app, project } = await chooseProject(context, input.project);
+    const providers = (await listSocialProviders(app, project)).map(presentSocialProvider);
+    return {
+      json: providers,
+      quiet: providers.map(({ name }) => name),
+      text: (view) =>
+        view.table(
+          ['name', 'issuer', 'client id', 'sends back to'],
+          providers.map(({ name, issuer, clientId, redirectUrls }) => [name, issuer, clientId, redirectUrls.join(' ')]),
+        ),
+    };
+  },
+});

@@ -1,0 +1,42 @@
+import { presentSocialProvider, setSocialProvider } from '../../../../src/features/users/social-provider.js';
+import { chooseProject, projectOption } from '../../../choose-project.js';
+import { argument, defineCommand, list, secret, value } from '../../../command.js';
+import { readSecret } from '../../../read-secret.js';
+
+export default defineCommand({
+  details: [
+    'google and github are known by name; any other OpenID provider needs its --issuer.',
+    'Register <public address>/api/userAuth/social/<provider>/callback there. Browsers are sent back to the --redirect-url addresses only.',
+  ].join('\n'),
+  examples: [
+    'bsvc user social set google --project shop --client-id 1234.apps.googleusercontent.com --redirect-url https://shop.example.com/signed-in --client-secret-stdin < secret.txt',
+    'bsvc user social set acme --project shop --issuer https://id.acme.com --client-id shop --redirect-url https://shop.example.com/in --client-secret-env ACME_SECRET',
+  ],
+  audited: true,
+  parameters: {
+    provider: argument('provider', 'google, github or a name of your choice'),
+    project: projectOption,
+    clientId: value('--client-id <id>', 'the client id that the provider gave you'),
+    clientSecret: secret('client-secret', 'the secret that goes with it'),
+    redirectUrls: list(
+      '--redirect-url <url>',
+      'where browsers may be sent back to (repeatable, the first is the default)',
+    ),
+    issuer: value('--issuer <url>', 'address of the OpenID issuer, or of an own GitHub'),
+    scopes: list('--scope <scope>', 'what to ask for (repeatable, default: e-mail address and profile)'),
+  },
+  async run(context, input) {
+    const clientId = input.clientId ?? (await context.ask.text('Client id:', 'No client id: add --client-id <id>'));
+    const { app, project } = await chooseProject(context, input.project);
+    const clientSecret = await readSecret(context, input.clientSecret, 'Client secret');
+    const { provider: name, redirectUrls, issuer, scopes } = input;
+    const provider = presentSocialProvider(
+      await setSocialProvider(app, project, { name, clientId, clientSecret, redirectUrls, issuer, scopes }),
+    );
+    return {
+      json: provider,
+      quiet: provider.name,
+      text: () => `Users of ${project.name} may sign in through ${provider.name} (${provider.issuer}).`,
+    };
+  },
+});

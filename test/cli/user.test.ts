@@ -1,0 +1,192 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { openCliHome, type CliOptions, type CliOutcome } from '../helpers/run-cli.js';
+
+const home = openCliHome();
+const PASSWORD = 'from standard input';
+beforeAll(async () => {
+  await home.bsvc(['project', 'create', 'shop']);
+});
+afterAll(() => home.remove());
+
+const bsvc = (argv: string[], options: CliOptions = {}): Promise<CliOutcome> =>
+  home.bsvc(argv, { ...options, env: { BSVC_PROJECT: 'shop', BSVC_BCRYPT_COST: '4', ...options.env } });
+const create = (email: string, ...more: string[]): Promise<CliOutcome> =>
+  bsvc(['user', 'create', '--email', email, '--password-stdin', '--json', ...more], { stdin: `${PASSWORD}\n` });
+
+interface Account {
+  _id: string;
+  email: string;
+  emailVerified: boolean;
+  disabled: boolean;
+  hasPassword: boolean;
+}
+
+describe('bsvc user create', () => {
+  it('answers the account without its password', async () => {
+    const { code, stdout, stderr, json } = await create('Ann@Example.com', '--verified', '--field', 'name=Ann');
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(json<{ user: Account; created: boolean }>()).toMatchObject({
+      user: { email: 'ann@example.com', name: 'Ann', emailVerified: true, disabled: false, hasPassword: true },
+      created: true,
+    });
+    expect(stdout).not.toContain(PASSWORD);
+    expect(stdout).not.toContain('$2b$');
+  });
+
+  it('refuses a second one with exit 1, unless --if-not-exists', async () => {
+    await create('bob@example.com');
+    const refused = await create('bob@example.com');
+    expect({ code: refused.code, stdout: refused.stdout }).toEqual({ code: 1, stdout: '' });
+    expect(refused.stderr).toMatch(/^bsvc: There is already an account with this e-mail address/);
+    const again = await create('bob@example.com', '--if-not-exists');
+    expect(again.json<{ created: boolean }>()).toMatchObject({ created: false });
+  });
+
+  it('is exit 2 without a password where nobody can be asked, and never takes one as an argument', async () => {
+    const missing = await bsvc(['user', 'create', '--email', 'c@example.com']);
+    expect(missing.code).toBe(2);
+    expect(missing.stderr).toMatch(/--password-stdin/);
+    expect((await bsvc(['user', 'create', '--email', 'c@example.com', '--password', 'x'])).code).toBe(2);
+  });
+
+  it('takes the password from an environment variable', async () => {
+    const { code } = await bsvc(['user', 'create', '--email', 'env@example.com', '--password-env', 'PW'], {
+      env: { PW: PASSWORD },
+    });
+    expect(code).toBe(0);
+  });
+
+  it('explains what the schema refuses', async () => {
+    expect((await create('nobody')).stderr).toMatch(/email must be an e-mail address/);
+    expect((await create('d@example.com', '--field', 'shoe=44')).stderr).toMatch(/shoe is not a field/);
+    expect((await create('d@example.com', '--field', 'shoe')).code).toBe(2);
+  });
+});
+
+describe('bsvc collection edit users', () => {
+  it('adds fields, and warns when any user could set one that grants something', async () => {
+    const edited = await bsvc([
+      'collection',
+      'edit',
+      'users',
+      '--add-field',
+      'role:String',
+      '--add-field',
+      'age:Number',
+    ]);
+    expect(edited.code).toBe(0);
+    expect(edited.stderr).toMatch(/^Warning: every user can set "role" on itself/);
+    expect(edited.stderr).not.toMatch(/age/);
+    const guarded = await bsvc(['collection', 'edit', 'users', '--set-field', 'role:String@protected']);
+    expect({ code: guarded.code, stderr: guarded.stderr }).toEqual({ code: 0, stderr: '' });
+    const made = await create('eve@example.com', '--field', 'role=admin', '--field', 'age=36');
+    expect(made.json<{ user: Account }>().user).toMatchObject({ role: 'admin', age: 36 });
+  });
+
+  it.each([
+    ['drop the address', ['--drop-field', 'email']],
+    ['make the address optional', ['--set-field', 'email:String&']],
+    ['make addresses repeatable', ['--set-field', 'email:String!']],
+    ['make the password public', ['--set-field', 'password:String!@public']],
+    ['declare emailVerified', ['--add-field', 'emailVerified:Boolean']],
+    ['become flexible', ['--mode', 'flexible']],
+  ])('refuses to %s', async (_what, change) => {
+    const { code, stderr } = await bsvc(['collection', 'edit', 'users', ...change]);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^bsvc: /);
+  });
+
+  it('refuses to drop, rename or guard the collection, or to take its name', async () => {
+    for (const argv of [
+      ['drop', 'users', '--yes'],
+      ['rename', 'users', 'people'],
+      ['rls', 'users', '--mode', 'private'],
+      ['add', 'usersX', '--flexible'],
+    ]) {
+      expect((await bsvc(['collection', ...argv])).code).toBe(1);
+    }
+    const listed = await bsvc(['collection', 'list', '--json']);
+    expect(listed.json<{ name: string }[]>().map(({ name }) => name)).toContain('users');
+  });
+});
+
+describe('bsvc user', () => {
+  it('lists accounts, newest first, by the beginning of their address', async () => {
+    await create('list-a@example.com');
+    await create('list-b@example.com');
+    const { json } = await bsvc(['user', 'list', '--email', 'LIST-', '--json']);
+    expect(json<Account[]>().map(({ email }) => email)).toEqual(['list-b@example.com', 'list-a@example.com']);
+    const quiet = await bsvc(['user', 'list', '--email', 'list-', '--limit', '1', '-q']);
+    expect(quiet.stdout).toMatch(/^[0-9a-f]{24}\n$/);
+  });
+
+  it('closes, opens and deletes an account by id or address', async () => {
+    const { user } = (await create('close@example.com')).json<{ user: Account }>();
+    const disabled = await bsvc(['user', 'disable', user._id, '--json']);
+    expect(disabled.json<Account>()).toMatchObject({ email: 'close@example.com', disabled: true });
+    const enabled = await bsvc(['user', 'enable', 'close@example.com', '--json']);
+    expect(enabled.json<Account>()).toMatchObject({ disabled: false });
+    expect((await bsvc(['user', 'delete', 'close@example.com'])).code).toBe(2);
+    expect((await bsvc(['user', 'delete', 'close@example.com', '--yes'])).code).toBe(0);
+    const gone = await bsvc(['user', 'disable', 'close@example.com']);
+    expect([gone.code, gone.stderr]).toEqual([1, 'bsvc: The project has no user "close@example.com"\n']);
+  });
+
+  it('sets a password', async () => {
+    await create('pw@example.com');
+    const set = await bsvc(['user', 'set-password', 'pw@example.com', '--password-stdin'], { stdin: 'another one\n' });
+    expect([set.code, set.stdout]).toEqual([0, expect.stringContaining('has a new password') as string]);
+    const short = await bsvc(['user', 'set-password', 'pw@example.com', '--password-stdin'], { stdin: 'abc\n' });
+    expect(short.code).toBe(1);
+  });
+
+  it('shows and ends sessions', async () => {
+    await create('session@example.com');
+    const { code, json } = await bsvc(['user', 'sessions', 'session@example.com', '--json']);
+    expect([code, json()]).toEqual([0, []]);
+    expect((await bsvc(['user', 'sessions', 'session@example.com', '--revoke', 'x'])).code).toBe(1);
+    expect((await bsvc(['user', 'sessions', 'session@example.com', '--revoke', 'all'])).code).toBe(0);
+  });
+
+  it('never writes a password into the audit log', async () => {
+    const { stdout } = await bsvc(['audit', '--json']);
+    expect(stdout).toContain('user create');
+    expect(stdout).not.toContain(PASSWORD);
+  });
+});
+
+describe('bsvc user social', () => {
+  it('keeps providers, whose secret is never shown', async () => {
+    const secret = 'the client secret';
+    const set = await bsvc(
+      [
+        'user',
+        'social',
+        'set',
+        'google',
+        '--client-id',
+        'c',
+        '--redirect-url',
+        'https://a.example/in',
+        '--client-secret-stdin',
+        '--json',
+      ],
+      { stdin: secret },
+    );
+    expect(set.code).toBe(0);
+    const listed = await bsvc(['user', 'social', 'list', '--json']);
+    expect(listed.json<{ name: string }[]>()).toMatchObject([
+      { name: 'google', issuer: 'https://accounts.google.com' },
+    ]);
+    expect(set.stdout + listed.stdout).not.toContain(secret);
+    expect((await bsvc(['user', 'social', 'remove', 'google'])).code).toBe(0);
+    expect((await bsvc(['user', 'social', 'remove', 'google'])).code).toBe(1);
+  });
+});
+
+describe('bsvc secrets rotate-tokens', () => {
+  it('answers the new key’s id', async () => {
+    const { code, stdout } = await bsvc(['secrets', 'rotate-tokens', '-q']);
+    expect([code, stdout]).toEqual([0, expect.stringMatching(/^[\w-]{12}\n$/) as string]);
+  });
+});
