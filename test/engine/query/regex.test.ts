@@ -1,0 +1,78 @@
+import { describe, expect, it } from 'vitest';
+import { compilePattern } from '../../../src/engine/query/regex.js';
+
+function finds(pattern: string, text: string, options = ''): boolean {
+  return compilePattern(pattern, options).test(text);
+}
+
+describe('regular expressions', () => {
+  it.each<[string, string, string, boolean]>([
+    ['^a.c$', 'abc', '', true],
+    ['^a.c$', 'a\nc', '', false],
+    ['^a.c$', 'a\nc', 's', true],
+    ['a$', 'a\n', '', true],
+    ['a$', 'a\n\n', '', false],
+    ['(b+a$)', 'ba\n', '', true],
+    ['^b', 'a\nb', '', false],
+    ['^b', 'a\nb', 'm', true],
+    ['a$', 'a\nb', 'm', true],
+    ['a\\z', 'a\n', '', false],
+    ['\\Ab', 'a\nb', 'm', false],
+    ['É', 'é', 'i', true],
+    ['straße', 'STRAßE', 'i', true],
+    ['^\\w+$', 'é', '', false],
+    ['\\bfoo\\b', 'a foo b', '', true],
+    ['\\bfoo\\b', 'afoo', '', false],
+    ['a b # c', 'ab', 'x', true],
+    ['[ ]b', ' b', 'x', true],
+    ['(?i)AB', 'ab', '', true],
+    ['[[:digit:]]+', 'a1', '', true],
+    ['\\x41\\.', 'A.', '', true],
+    ['\\p{Lu}', 'aÉ', '', true],
+    ['^[^a-c]$', 'd', '', true],
+    ['[]a]', ']', '', true],
+    ['a{2,3}', 'aa', '', true],
+    ['^(ab|cd)?e', 'cde', '', true],
+    ['😀.', '😀x', '', true],
+    ['^.$', '😀', '', true],
+    ['\\Qa.b\\E', 'a.b', '', true],
+    ['\\Qa.b\\E', 'axb', '', false],
+    ['\\h', '\t', '', true],
+    ['a/b', 'a/b', '', true],
+    ['a-b', 'a-b', '', true],
+    ['}', '}', '', true],
+  ])('%j in %j with %j: %j', (pattern, text, options, answer) => {
+    expect(finds(pattern, text, options)).toBe(answer);
+  });
+
+  it.each(['(', '[a', 'a**', '(?=a)', '(?<!a)b', '(a)\\1', 'a++', '(?>a)', '\\'])('refuses %j', (pattern) => {
+    expect(() => finds(pattern, 'a')).toThrow(expect.objectContaining({ code: 51091 }) as Error);
+  });
+
+  it('gives positions and groups, whichever engine runs the pattern', () => {
+    expect(compilePattern('(a)(x)?b', '').find('zzab', 0)).toEqual({ start: 2, end: 4, groups: ['a', null] });
+    expect(compilePattern('(a)+(x)*b', '').find('zzab', 0)).toEqual({ start: 2, end: 4, groups: ['a', null] });
+    expect(compilePattern('b', '').find('abab', 2)).toEqual({ start: 3, end: 4, groups: [] });
+    expect(compilePattern('(b)+', '').find('abab', 2)).toEqual({ start: 3, end: 4, groups: ['b'] });
+  });
+
+  it('never takes more than linear time', () => {
+    const text = `${'a'.repeat(60_000)}!`;
+    for (const pattern of [
+      '(a+)+$',
+      '(a|a)*b',
+      'a*a*a*b',
+      '(?:a?){30}a{30}b',
+      '^(\\w+\\s?)*$',
+      'a+b',
+      '.*.*=.*',
+      'x?'.repeat(40),
+    ]) {
+      const start = process.cpuUsage();
+      finds(pattern, text);
+      const { user } = process.cpuUsage(start);
+      // A backtracking engine would need minutes to centuries for most of these.
+      expect(user / 1000, pattern).toBeLessThan(5_000);
+    }
+  });
+});
