@@ -1,0 +1,104 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { runBinary } from '../helpers/run-binary.js';
+import { openTerminal } from '../helpers/run-terminal.js';
+import { openTempDir, type TempDir } from '../helpers/temp-dir.js';
+
+const RETURN = '\r';
+const CTRL_C = '\u0003';
+const ARROW_DOWN = '\u001b[B';
+
+let dir: TempDir;
+let env: Record<string, string>;
+beforeAll(async () => {
+  dir = await openTempDir();
+  env = { BSVC_DATA_DIR: dir.path, BSVC_DURABILITY: 'relaxed' };
+  await runBinary(['project', 'create', 'alpha'], { env });
+  await runBinary(['project', 'create', 'beta'], { env });
+});
+afterAll(() => dir.remove());
+
+describe('at a terminal', () => {
+  it('a project is created by answering, and its keys are shown', async () => {
+    const terminal = openTerminal(['project', 'create'], env);
+    await terminal.shows('Name of the project:');
+    terminal.type(`asked${RETURN}`);
+    await terminal.shows('Created project asked');
+    const { code, screen } = await terminal.end();
+    expect(code).toBe(0);
+    expect(screen).toMatch(/secret key +sk_live_/);
+  });
+
+  it('a collection is led through: project, fields, access', async () => {
+    const terminal = openTerminal(['collection', 'add'], env);
+    await terminal.shows('Name of the collection:');
+    terminal.type(`posts${RETURN}`);
+    await terminal.shows('Which project?');
+    terminal.type(RETURN);
+    await terminal.shows('Which documents may it hold?');
+    terminal.type(RETURN);
+    await terminal.shows('First field');
+    terminal.type(`title:Strng!${RETURN}`);
+    await terminal.shows('expected a type');
+    terminal.type(`${'\b'.repeat('title:Strng!'.length)}title:String!${RETURN}`);
+    await terminal.shows('Next field');
+    terminal.type(`views:Number=0${RETURN}`);
+    await terminal.shows('Next field');
+    terminal.type(RETURN);
+    await terminal.shows('Who may read and write');
+    terminal.type(ARROW_DOWN);
+    await terminal.shows('❯ everybody reads, signed-in users');
+    terminal.type(RETURN);
+    await terminal.shows('owner');
+    terminal.type(RETURN);
+    await terminal.shows('Try: curl');
+    expect((await terminal.end()).code).toBe(0);
+    const shown = await runBinary(['collection', 'show', 'posts', '--project', 'alpha', '--json'], { env });
+    expect(JSON.parse(shown.stdout)).toMatchObject({
+      fields: [
+        { name: 'title', type: 'String', required: true },
+        { name: 'views', type: 'Number', default: 0 },
+      ],
+      rls: { mode: 'public-read', ownerField: 'userId' },
+    });
+  });
+
+  it('a destructive command asks for the name, and does nothing for another', async () => {
+    const wrong = openTerminal(['project', 'delete', 'beta'], env);
+    await wrong.shows('Type "beta" to go on');
+    wrong.type(`alpha${RETURN}`);
+    await wrong.shows('nothing was done');
+    expect((await wrong.end()).code).toBe(1);
+    const right = openTerminal(['project', 'delete', 'beta'], env);
+    await right.shows('Type "beta" to go on');
+    right.type(`beta${RETURN}`);
+    await right.shows('Deleted project beta');
+    expect((await right.end()).code).toBe(0);
+  });
+
+  it('Ctrl-C in a question is exit 130 and does nothing', async () => {
+    const terminal = openTerminal(['project', 'create'], env);
+    await terminal.shows('Name of the project:');
+    terminal.type(CTRL_C);
+    const { code, screen } = await terminal.end();
+    expect(code).toBe(130);
+    expect(screen).toContain('Interrupted.');
+  });
+
+  it('nothing is asked with --no-input, or where CI is set', async () => {
+    for (const [words, more] of [
+      [['project', 'create', '--no-input'], {}],
+      [['project', 'create'], { CI: 'true' }],
+    ] as const) {
+      expect((await openTerminal([...words], { ...env, ...more }).end()).code).toBe(2);
+    }
+  });
+
+  it('tables are drawn in colour, without it where NO_COLOR is set', async () => {
+    const list = async (more: Record<string, string>): Promise<string> =>
+      (await openTerminal(['project', 'list'], { ...env, ...more }).end()).raw;
+    expect(await list({})).toMatch(/\u001b\[36m.*│/);
+    const plain = await list({ NO_COLOR: '1' });
+    expect(plain).toContain('│');
+    expect(plain).not.toContain('\u001b[3');
+  });
+});

@@ -1,0 +1,50 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { BINARY } from './run-binary.js';
+
+export interface TerminalSession {
+  /** Resolves when the text has been shown after what was waited for before; what it looked like is without colours. */
+  shows(text: string): Promise<void>;
+  /** Types the text; `\r` is the return key, `\u0003` Ctrl-C, `\u001b[B` the arrow down. */
+  type(text: string): void;
+  /** Waits for the end; `screen` is without control sequences, `raw` with them. */
+  end(): Promise<{ code: number | null; screen: string; raw: string }>;
+}
+
+const PATIENCE_MS = 20_000;
+
+/** The real binary on a pseudo-terminal (util-linux's `script`), so that prompts are asked and answered as by a person. */
+export function openTerminal(argv: string[], env: Record<string, string>): TerminalSession {
+  const command = [process.execPath, BINARY, ...argv].map((word) => `'${word.replaceAll("'", `'\\''`)}'`).join(' ');
+  const child = spawn('script', ['-qefc', `stty cols 120 rows 40; ${command}`, '/dev/null'], {
+    env: { PATH: process.env.PATH!, TERM: 'xterm', SHELL: '/bin/sh', ...env },
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  let screen = '';
+  let seen = 0;
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    screen += text;
+  });
+  const plain = (): string => screen.replace(/\u001b\[[0-9;?]*[A-Za-z]/g, '');
+  return {
+    async shows(text) {
+      const deadline = Date.now() + PATIENCE_MS;
+      for (;;) {
+        const at = plain().indexOf(text, seen);
+        if (at !== -1) {
+          seen = at + text.length;
+          return;
+        }
+        if (Date.now() > deadline || child.exitCode !== null) {
+          throw new Error(`the terminal never showed "${text}" but:\n${plain()}`);
+        }
+        await Promise.race([once(child.stdout, 'data'), new Promise((resolve) => setTimeout(resolve, 50))]);
+      }
+    },
+    type: (text) => void child.stdin.write(text),
+    async end() {
+      const [code] = child.exitCode === null ? ((await once(child, 'close')) as [number | null]) : [child.exitCode];
+      return { code, screen: plain(), raw: screen };
+    },
+  };
+}
