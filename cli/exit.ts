@@ -1,5 +1,6 @@
 import { AppError } from '../src/errors.js';
 import { ConfigError } from '../src/config.js';
+import { findOutage } from '../src/platform/database.js';
 
 /** What the process answers its caller with (cli.md, exit codes). */
 export const EXIT = { done: 0, refused: 1, usage: 2, unreachable: 3, interrupted: 130 } as const;
@@ -32,7 +33,6 @@ export interface Failure {
   unexpected?: boolean;
 }
 
-const UNREACHABLE_ERRORS = /^Mongo(ServerSelection|Network|NetworkTimeout|TopologyClosed)Error$/;
 const UNREACHABLE_CODES = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
@@ -72,9 +72,11 @@ export function presentFailure(error: unknown): Failure {
 }
 
 function presentForeignError(error: unknown): Failure {
-  const { name = '', message = String(error), code } = error as { name?: string; message?: string; code?: unknown };
+  const outage = findOutage(error);
+  if (outage) return presentFailure(outage);
+  const { message = String(error), code } = error as { message?: string; code?: unknown };
   const path = (error as { path?: unknown }).path;
-  if (UNREACHABLE_ERRORS.test(name) || (typeof code === 'string' && UNREACHABLE_CODES.has(code))) {
+  if (typeof code === 'string' && UNREACHABLE_CODES.has(code)) {
     return {
       exitCode: EXIT.unreachable,
       code: 'UNREACHABLE',

@@ -265,6 +265,12 @@ export const COMMANDS: readonly CommandNode[] = [
       { name: 'install', summary: 'write systemd units for the server', load: () => import('./service/install.js') },
     ],
   },
+  {
+    name: 'backup',
+    summary: 'write everything stored into one file, while serving',
+    load: () => import('./backup.js'),
+  },
+  { name: 'restore', summary: 'make the store what a backup holds', load: () => import('./restore.js') },
   { name: 'audit', summary: 'list administrative acts', load: () => import('./audit.js') },
   {
     name: 'completion',

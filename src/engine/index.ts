@@ -6,7 +6,7 @@ import { type DataDb } from './doors/in-process/contract.js';
 import { openDatabase } from './doors/in-process/database.js';
 import { listen, ListenError, type Listener } from './doors/wire/listen.js';
 import { backUp } from './storage/backup.js';
-import { type Durability, StorageError, type StorageErrorCode } from './storage/environment.js';
+import { DATA_FILE, type Durability, StorageError, type StorageErrorCode } from './storage/environment.js';
 import { resumeBuilds } from './storage/index-build.js';
 import { reclaimDropped } from './storage/reclaim.js';
 import { openStorage } from './storage/storage.js';
@@ -20,7 +20,7 @@ export type {
   DataFindCursor,
 } from './doors/in-process/contract.js';
 export { type StorageStats } from './commands/administration.js';
-export { type Durability, ListenError, type Listener, StorageError, type StorageErrorCode };
+export { DATA_FILE, type Durability, ListenError, type Listener, StorageError, type StorageErrorCode };
 
 export interface EngineOptions {
   /** Made with mode 0700 when it does not exist; several processes may open it at once. */

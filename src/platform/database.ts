@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import type { CollectionOptions, Document } from 'mongodb';
 import type { DataCollection } from '../engine/index.js';
 import type { Config } from '../config.js';
@@ -14,6 +15,11 @@ export interface Database {
   listNames(): Promise<string[]>;
   /** Resolves when the database answers, throws otherwise. */
   ping(): Promise<void>;
+  /**
+   * The data as of one moment, for reading at leisure: the embedded engine's online copy, made in the empty directory `dir`, which is the
+   * caller's to remove after closing. MongoDB is read as it is, collection by collection.
+   */
+  freeze(dir: string): Promise<Database>;
   close(): Promise<void>;
 }
 
@@ -55,17 +61,19 @@ async function openMongodb(uri: string, name: string): Promise<Database> {
     );
   }
   const db = client.db(name);
-  return {
+  const database = {
     kind: 'mongodb',
     collection: (collection, options) => db.collection(collection, options),
     listNames: async () => (await db.listCollections({}, { nameOnly: true }).toArray()).map((entry) => entry.name),
     ping: async () => void (await db.command({ ping: 1 })),
+    freeze: () => Promise.resolve({ ...database, close: () => Promise.resolve() }),
     close: () => client.close(),
   } as Database;
+  return database;
 }
 
 async function openEmbedded(config: Config): Promise<Database> {
-  const { openEngine } = await import('../engine/index.js');
+  const { openEngine, DATA_FILE } = await import('../engine/index.js');
   try {
     const { dataDir, durability } = config;
     const engine = openEngine({ dataDir, durability, ignoreUndefined: true });
@@ -78,6 +86,10 @@ async function openEmbedded(config: Config): Promise<Database> {
       ping: async () => {
         if (closed) throw new Error('the database is closed');
         await db.command({ ping: 1 });
+      },
+      async freeze(dir) {
+        await engine.backup(join(dir, DATA_FILE));
+        return openEmbedded({ ...config, dataDir: dir, engineListen: null });
       },
       close: () => {
         closed = true;

@@ -33,6 +33,14 @@ export function prependMasterKey(dataDir: string): void {
   renameSync(draft, path);
 }
 
+/** Puts another key, or list of keys, in the place of the data directory's own: what the present one sealed opens no more. One rename. */
+export function replaceMasterKey(dataDir: string, key: string): void {
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  const draft = join(dataDir, `${FILE_NAME}.${process.pid}.${randomToken(6)}`);
+  writeFileSync(draft, `${key}\n`, { mode: 0o600, flag: 'wx' });
+  renameSync(draft, join(dataDir, FILE_NAME));
+}
+
 function findKey(path: string): string | null {
   try {
     return readFileSync(path, 'utf8').trim() || null;

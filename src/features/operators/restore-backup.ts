@@ -1,0 +1,162 @@
+import { mkdir, open, rename, rm, type FileHandle } from 'node:fs/promises';
+import { dirname, join, resolve, sep } from 'node:path';
+import { deserialize, type Document } from 'bson';
+import type { IndexDescription } from 'mongodb';
+import type { App } from '../../app.js';
+import { conflict, invalid } from '../../errors.js';
+import { replaceMasterKey } from '../../platform/master-key.js';
+import { listProjects } from '../projects/list-projects.js';
+import { readArchive, type ArchiveLine } from './backup-archive.js';
+
+export interface RestoreReport {
+  documents: number;
+  files: number;
+  collections: number;
+}
+
+const BATCH_DOCUMENTS = 500;
+
+/**
+ * Reads an archive from end to end before anything is changed. 400 BACKUP_DAMAGED; 409 for one of a newer version, or whose sealed secrets
+ * could not be opened with this configuration.
+ */
+export async function verifyBackup(
+  app: App,
+  path: string,
+  knownMigrations: readonly string[],
+): Promise<{ createdAt: string; version: string }> {
+  let head: { createdAt: string; version: string } | null = null;
+  let collection = '';
+  for await (const line of readArchive(path)) {
+    if ('format' in line) {
+      head = line;
+      refuseForeignKey(app, line.secretKey);
+    } else if ('collection' in line) ({ collection } = line);
+    else if ('document' in line && collection === 'migrations') refuseNewer(line.document, knownMigrations);
+  }
+  return head!;
+}
+
+/** Whether there is anything that a restore would destroy. */
+export async function isEmptyStore(app: App): Promise<boolean> {
+  const names = await app.db.listNames();
+  return !names.includes('projects') || (await listProjects(app)).length === 0;
+}
+
+/**
+ * Makes the store what the archive holds: what else is stored is removed. Check the archive with verifyBackup first. Interrupted, it leaves a
+ * store that must be restored again; repeating it is harmless. Running servers keep the old master key until they are started anew.
+ */
+export async function restoreBackup(
+  app: App,
+  path: string,
+  options: { stop: AbortSignal; onProgress: (documents: number, files: number) => void },
+): Promise<RestoreReport> {
+  const restore = new Restore(app);
+  for await (const line of readArchive(path)) {
+    options.stop.throwIfAborted();
+    await restore.take(line);
+    options.onProgress(restore.report.documents, restore.report.files);
+  }
+  await restore.finish();
+  return restore.report;
+}
+
+class Restore {
+  readonly report: RestoreReport = { documents: 0, files: 0, collections: 0 };
+  readonly #app: App;
+  readonly #restored = new Set<string>();
+  #collection = '';
+  #batch: Document[] = [];
+  #file: { handle: FileHandle; draft: string; path: string } | null = null;
+
+  constructor(app: App) {
+    this.#app = app;
+  }
+
+  async take(line: ArchiveLine): Promise<void> {
+    if ('document' in line) {
+      this.#batch.push(deserialize(Buffer.from(line.document, 'base64')));
+      this.report.documents++;
+      if (this.#batch.length >= BATCH_DOCUMENTS) await this.#store();
+    } else if ('bytes' in line) await this.#file!.handle.write(Buffer.from(line.bytes, 'base64'));
+    else {
+      await this.#store();
+      await this.#closeFile();
+      if ('format' in line) this.#begin(line.secretKey);
+      else if ('collection' in line) await this.#openCollection(line.collection, line.indexes);
+      else if ('file' in line) await this.#openFile(line.file);
+    }
+  }
+
+  /** Removes what the archive does not name. */
+  async finish(): Promise<void> {
+    for (const name of await this.#app.db.listNames()) {
+      if (!this.#restored.has(name)) await this.#app.db.collection(name).drop();
+    }
+  }
+
+  #begin(secretKey: string | null): void {
+    if (secretKey !== null && !this.#app.config.secretKey) replaceMasterKey(this.#app.config.dataDir, secretKey);
+  }
+
+  async #openCollection(name: string, indexes: IndexDescription[]): Promise<void> {
+    this.#collection = name;
+    this.#restored.add(name);
+    this.report.collections++;
+    const store = this.#app.db.collection(name);
+    if ((await this.#app.db.listNames()).includes(name)) await store.drop();
+    if (indexes.length > 0) await store.createIndexes(indexes);
+  }
+
+  async #store(): Promise<void> {
+    if (this.#batch.length === 0) return;
+    const batch = this.#batch;
+    this.#batch = [];
+    await this.#app.db.collection(this.#collection).insertMany(batch, { ordered: true });
+  }
+
+  async #openFile(name: string): Promise<void> {
+    const root = resolve(this.#app.config.dataDir, 'files');
+    const path = resolve(root, name);
+    if (!path.startsWith(root + sep))
+      throw invalid('BACKUP_DAMAGED', `The backup names a file outside its place: ${name}`);
+    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    const draft = join(dirname(path), `.restore-${process.pid}.part`);
+    this.#file = { handle: await open(draft, 'w', 0o600), draft, path };
+    this.report.files++;
+  }
+
+  async #closeFile(): Promise<void> {
+    if (!this.#file) return;
+    const { handle, draft, path } = this.#file;
+    this.#file = null;
+    await handle.sync();
+    await handle.close();
+    await rename(draft, path).catch(async (error: unknown) => {
+      await rm(draft, { force: true });
+      throw error;
+    });
+  }
+}
+
+function refuseNewer(document: string, known: readonly string[]): void {
+  const id = String(deserialize(Buffer.from(document, 'base64'))._id);
+  if (known.includes(id)) return;
+  throw conflict('BACKUP_NEWER', `The backup is of a newer version of bsvc (${id}): restore it with that one.`);
+}
+
+function refuseForeignKey({ config }: App, secretKey: string | null): void {
+  if (secretKey === null && !config.secretKey) {
+    throw conflict(
+      'SECRET_KEY_MISSING',
+      'The backup was sealed with a master key of its own: set BSVC_SECRET_KEY to the one that was set when it was made.',
+    );
+  }
+  if (secretKey !== null && config.secretKey && !config.secretKey.split(',').includes(secretKey.split(',')[0]!)) {
+    throw conflict(
+      'SECRET_KEY_FOREIGN',
+      'The backup was sealed with the generated key of its data directory: add that directory’s secret.key to BSVC_SECRET_KEY, after a comma.',
+    );
+  }
+}
