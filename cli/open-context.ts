@@ -1,9 +1,8 @@
 import type { App } from '../src/app.js';
-import type { ObjectId } from 'bson';
 import { unavailable } from '../src/errors.js';
 import type { Context, Purpose } from './context.js';
 import type { Io } from './io.js';
-import type { NewAct } from '../src/features/operators/audit-log.js';
+import type { Act, NewAct } from '../src/features/operators/audit-log.js';
 import { openOutput } from './output.js';
 import { openPrompt } from './prompt.js';
 import { readConfig, readLayers } from './settings.js';
@@ -40,13 +39,13 @@ export function openContext(
   const layers = readLayers(io, { ...dataDir, ...flags }, options.envFile);
   let settings: ReturnType<typeof readConfig> | null = null;
   let opening: Promise<App> | null = null;
-  let recorded: { app: App; id: ObjectId } | null = null;
+  let recorded: { app: App; act: Act } | null = null;
   const connect = async (purpose: Purpose): Promise<App> => {
     const app = await openWithin(context, purpose);
     const begun = act();
     if (begun) {
       const { startAct } = await import('../src/features/operators/audit-log.js');
-      recorded = { app, id: await startAct(app, begun) };
+      recorded = { app, act: await startAct(app, begun) };
     }
     return app;
   };
@@ -66,7 +65,7 @@ export function openContext(
       if (!recorded) return;
       const { finishAct } = await import('../src/features/operators/audit-log.js');
       // By now the words that a person was asked for are known too.
-      await finishAct(recorded.app, recorded.id, { code, input: act()?.input ?? {} });
+      await finishAct(recorded.app, recorded.act, { code, input: act()?.input ?? {} });
     },
     async close() {
       const app = await opening?.catch(() => null);

@@ -8,6 +8,7 @@ export default defineCommand({
     'It holds the generated master key too: keep it as safe as the data directory. Files in a bucket are not in it.',
   ].join('\n'),
   examples: ['bsvc backup', 'bsvc backup --out /var/backups/bsvc-$(date +%F).bsvc --quiet'],
+  audited: true,
   parameters: { out: value('--out <file>', 'file to write (default: bsvc-<time>.backup)') },
   async run(context, { out }) {
     const app = await context.app();

@@ -50,6 +50,8 @@ describe('bsvc backup and restore', () => {
     expect(readFileSync(join(other.dir, 'data', 'secret.key'))).toEqual(
       readFileSync(join(home.dir, 'data', 'secret.key')),
     );
+    const acts = (await other.bsvc(['audit', '--json'])).json<object[]>();
+    expect(acts[0]).toMatchObject({ action: 'restore', outcome: 'done' });
     const doctor = (await other.bsvc(['doctor', '--json'])).json();
     expect(doctor).toMatchObject({ ok: true });
     const duplicate = await other.bsvc(['data', 'import', 'posts', '-', '--format', 'ndjson', '--project', 'shop'], {

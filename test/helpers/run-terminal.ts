@@ -38,7 +38,7 @@ export function openTerminal(argv: string[], env: Record<string, string>): Termi
         if (Date.now() > deadline || child.exitCode !== null) {
           throw new Error(`the terminal never showed "${text}" but:\n${plain()}`);
         }
-        await Promise.race([once(child.stdout, 'data'), new Promise((resolve) => setTimeout(resolve, 50))]);
+        await new Promise((resolve) => setTimeout(resolve, 20));
       }
     },
     type: (text) => void child.stdin.write(text),

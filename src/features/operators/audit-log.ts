@@ -27,32 +27,27 @@ const MAX_ITEMS = 50;
 
 const auditStore = (app: Pick<App, 'db'>): Store<Act> => app.db.collection<Act>(AUDIT_LOG);
 
-/** Records an act before it is carried out, so that one that dies in the middle leaves a trace; answers its id for finishAct. */
-export async function startAct(app: App, { actor, action, input }: NewAct): Promise<ObjectId> {
+/** Records an act before it is carried out, so that one that dies in the middle leaves a trace. */
+export async function startAct(app: App, { actor, action, input }: NewAct): Promise<Act> {
   const act: Act = {
     _id: new ObjectId(),
     at: new Date(app.clock.now()),
     actor,
     action,
-    input: shorten(input) as Record<string, unknown>,
+    input: shorten(input) as Act['input'],
     outcome: 'started',
     code: null,
   };
   await auditStore(app).insertOne(act);
-  return act._id;
+  return act;
 }
 
-/** Notes how an act ended and with which input in the end; `code` is the error's, null for success. */
-export async function finishAct(
-  app: App,
-  id: ObjectId,
-  end: { code: string | null; input: Record<string, unknown> },
-): Promise<void> {
+/** Notes how an act ended and with which input in the end; `code` is the error's, null for success. Written whole, as a restore replaces the log. */
+export async function finishAct(app: App, act: Act, end: { code: string | null; input: Act['input'] }): Promise<void> {
+  const { _id, ...begun } = act;
   const outcome = end.code === null ? 'done' : 'failed';
-  await auditStore(app).updateOne(
-    { _id: id },
-    { $set: { outcome, code: end.code, input: shorten(end.input) as Act['input'] } },
-  );
+  const ended = { ...begun, outcome, code: end.code, input: shorten(end.input) as Act['input'] } as const;
+  await auditStore(app).replaceOne({ _id }, ended, { upsert: true });
 }
 
 /** The newest acts first; `since` in milliseconds since 1970. */
