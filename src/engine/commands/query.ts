@@ -78,9 +78,11 @@ export function openScan(
   query: Query,
   more: ReadonlySet<string> | null = NO_FIELDS,
 ): PlanScan {
-  const { fields } = query.filter;
-  const mask = more === null || fields === null ? undefined : union(query.everything ? NO_FIELDS : fields, more);
-  return new PlanScan(storage, collection, plan, query.everything ? null : query.filter, mask);
+  // When every entry of the plan is an answer there is nothing to check.
+  const isCovered = query.everything || plan.exact;
+  const fields = isCovered ? NO_FIELDS : query.filter.fields;
+  const mask = more === null || fields === null ? undefined : union(fields, more);
+  return new PlanScan(storage, collection, plan, isCovered ? null : query.filter, mask);
 }
 
 const NO_FIELDS: ReadonlySet<string> = new Set();

@@ -2,6 +2,7 @@ import { type Environment, translateStorageError } from './environment.js';
 
 /** How long one write transaction may gather work before it commits and the rest waits for the next turn. */
 const TRANSACTION_MS = 4;
+const TRANSACTION_PUTS = 1024;
 
 interface WriteJob {
   run(): unknown;
@@ -25,6 +26,7 @@ export class CommitQueue {
   private scheduled = false;
   private startedAt = 0;
   private puts = 0;
+  private putsBefore = 0;
   private closed = false;
 
   constructor(
@@ -52,7 +54,7 @@ export class CommitQueue {
 
   /** True when the current transaction has gathered enough and a long job should stop after its current document. */
   expired(): boolean {
-    return performance.now() - this.startedAt > TRANSACTION_MS;
+    return this.puts - this.putsBefore >= TRANSACTION_PUTS || performance.now() - this.startedAt > TRANSACTION_MS;
   }
 
   put(key: Buffer, value: Buffer): void {
@@ -115,6 +117,7 @@ export class CommitQueue {
   private transaction(work: () => void): void {
     this.environment.store.transactionSync(() => {
       this.startedAt = performance.now();
+      this.putsBefore = this.puts;
       this.hooks.begin();
       work();
       this.hooks.beforeCommit();
