@@ -30,6 +30,8 @@ export async function receiveSignedUpload(app: App, upload: SignedUpload): Promi
   if (file.state === 'confirmed')
     throw conflict('UPLOAD_CLOSED', 'This upload is confirmed already: request a new address');
   const body = upload.body.pipe(exactly(grant.size));
+  // Told to whoever reads; it may fail before anybody does.
+  body.on('error', () => undefined);
   upload.body.once('close', () => {
     if (!upload.body.readableEnded) body.destroy(sizeMismatch(grant.size));
   });
