@@ -1,0 +1,120 @@
+import { Readable } from 'node:stream';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { App } from '../../../src/app.js';
+import { confirmFile } from '../../../src/features/files/confirm-file.js';
+import { deleteFile } from '../../../src/features/files/delete-file.js';
+import { discardUpload } from '../../../src/features/files/discard-upload.js';
+import type { FileRecord } from '../../../src/features/files/file.js';
+import { fileStore } from '../../../src/features/files/file-store.js';
+import { measureStorage } from '../../../src/features/files/measure-storage.js';
+import { settleFiles } from '../../../src/features/files/settle-files.js';
+import { uploadFile } from '../../../src/features/files/upload-file.js';
+import { forgetMarks, readUsage } from '../../../src/features/files/usage-store.js';
+import type { Project } from '../../../src/features/projects/project.js';
+import { buildProject } from '../../helpers/build-project.js';
+import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
+import { sleepBefore } from './crashing-app.js';
+
+// Steps of confirmFile: read the counter, read the file, charge, confirm. Steps of settling one file: remove its bytes, read the counter, give back, mark as settled.
+const CHARGE = 3;
+const GIVE_BACK = 3;
+
+let test: TestApp;
+let app: App;
+let project: Project;
+let file: FileRecord;
+
+beforeAll(async () => {
+  test = await openTestApp();
+  app = test.app;
+});
+afterAll(() => test.close());
+beforeEach(async () => {
+  ({ project } = await buildProject(app));
+  // A second file, so that the counter does not stand at zero.
+  await upload(1000);
+  file = await upload(100);
+});
+
+const upload = (size: number): Promise<FileRecord> =>
+  uploadFile(app, project, { filename: 'a.png', contentType: 'image/png', body: Readable.from([Buffer.alloc(size)]) });
+const usedBytes = async (): Promise<number> => (await measureStorage(app, project)).bytes;
+const forgetAll = async (): Promise<void> => forgetMarks(app, await readUsage(app, project._id), 0);
+const isDeleted = { $set: { state: 'deleted' as const, settled: false, deletedAt: new Date(0), dueAt: new Date(0) } };
+
+/** Takes the file back to where its bytes are stored and nothing is charged. */
+async function unconfirm(): Promise<void> {
+  await forgetAll();
+  await fileStore(app).updateOne({ _id: file._id }, { $set: { state: 'stored' }, $unset: { confirmedAt: '' } });
+  await app.db.collection('storage_usage').updateOne({ _id: project._id }, { $inc: { bytes: -100 } });
+  expect(await usedBytes()).toBe(1000);
+}
+
+describe('a confirmation that falls asleep right before its charge', () => {
+  beforeEach(unconfirm);
+
+  it.each([false, true])(
+    'does not charge what another has confirmed meanwhile (marks forgotten: %s)',
+    async (forgotten) => {
+      const sleeper = sleepBefore(app, CHARGE);
+      const late = confirmFile(sleeper.app, project, file._id);
+      await sleeper.reached;
+      await confirmFile(app, project, file._id);
+      if (forgotten) await forgetAll();
+      sleeper.wake();
+      expect(await late).toMatchObject({ state: 'confirmed' });
+      expect(await usedBytes()).toBe(1100);
+    },
+  );
+
+  it.each([false, true])('does not charge what was given up meanwhile (marks forgotten: %s)', async (forgotten) => {
+    const sleeper = sleepBefore(app, CHARGE);
+    const late = confirmFile(sleeper.app, project, file._id);
+    await sleeper.reached;
+    await discardUpload(app, file);
+    if (forgotten) await forgetAll();
+    sleeper.wake();
+    await expect(late).rejects.toMatchObject({ code: 'FILE_NOT_FOUND' });
+    expect(await usedBytes()).toBe(1000);
+  });
+
+  it('gets its charge back when whoever gives the upload up has slept through it', async () => {
+    const confirming = sleepBefore(app, CHARGE);
+    const late = confirmFile(confirming.app, project, file._id);
+    await confirming.reached;
+    await fileStore(app).updateOne({ _id: file._id }, isDeleted);
+    const settling = sleepBefore(app, GIVE_BACK);
+    const settled = settleFiles(settling.app, project._id, [file]);
+    await settling.reached;
+    confirming.wake();
+    await expect(late).rejects.toMatchObject({ code: 'FILE_NOT_FOUND' });
+    expect(await usedBytes()).toBe(1100);
+    settling.wake();
+    await settled;
+    expect(await usedBytes()).toBe(1000);
+  });
+});
+
+describe('a refund that falls asleep right before giving back', () => {
+  it.each([false, true])(
+    'does not give back what another has given back meanwhile (marks forgotten: %s)',
+    async (forgotten) => {
+      await fileStore(app).updateOne({ _id: file._id }, isDeleted);
+      const sleeper = sleepBefore(app, GIVE_BACK);
+      const late = settleFiles(sleeper.app, project._id, [file]);
+      await sleeper.reached;
+      await settleFiles(app, project._id, [file]);
+      expect(await usedBytes()).toBe(1000);
+      if (forgotten) await forgetAll();
+      sleeper.wake();
+      await late;
+      expect(await usedBytes()).toBe(1000);
+    },
+  );
+
+  it('is made by one deletion only', async () => {
+    const replies = await Promise.allSettled(Array.from({ length: 10 }, () => deleteFile(app, project, file.path)));
+    expect(replies.filter((reply) => reply.status === 'fulfilled')).toHaveLength(1);
+    expect(await usedBytes()).toBe(1000);
+  });
+});
