@@ -3,7 +3,7 @@ import type { App } from '../../app.js';
 import { deliveryStore, type Delivery } from './delivery.js';
 
 /** Longer than an attempt can take: a delivery whose attempt was begun and never ended is due again after this. */
-const CLAIM_MS = 30_000;
+const CLAIM_MS = 20_000;
 /** Attempts in a row that never ended, because each took its process with it. */
 const MOST_UNFINISHED = 20;
 const LOOK_AHEAD = 256;

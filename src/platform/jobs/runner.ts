@@ -23,7 +23,7 @@ export interface Runner {
   stop(graceMs: number): Promise<void>;
 }
 
-const LEASE_MS = 30_000;
+const LEASE_MS = 15_000;
 const FIRST_PAUSE_MS = 20;
 const IDLE_MS = 1_000;
 
