@@ -9,33 +9,49 @@ export interface ClaimRequest {
   names: readonly string[];
   leaseMs: number;
   limit: number;
+  /** Others were faster lately: choose among more than the first few, so that not all workers try for the same jobs. */
+  crowded: boolean;
 }
 
-/** Among several workers, reading further than needed lets each find something that the others did not just take. */
+export interface Claim {
+  jobs: JobRecord[];
+  /** Somebody else was faster at some of them. */
+  crowded: boolean;
+}
+
+/** Reading further than needed lets each of several workers find something that the others did not just take. */
 const LOOK_AHEAD = 4;
+const LEAST_LOOK_AHEAD = 32;
 const MOST_BUSY_LANES = 200;
 
 /** Leases up to `limit` due jobs, most urgent first, each by one conditional update, so that no job is leased twice. */
-export async function claimJobs(deps: JobDependencies, request: ClaimRequest): Promise<JobRecord[]> {
+export async function claimJobs(deps: JobDependencies, request: ClaimRequest): Promise<Claim> {
   const claimed: JobRecord[] = [];
   const busyLanes = new Set<string>();
+  let crowded = false;
   for (const priority of JOB_PRIORITIES) {
     while (claimed.length < request.limit) {
       const wanted = request.limit - claimed.length;
-      const candidates = await findCandidates(deps, request, priority, wanted * LOOK_AHEAD, busyLanes);
+      const lookAhead = Math.max(wanted * LOOK_AHEAD, LEAST_LOOK_AHEAD);
+      const candidates = await findCandidates(deps, request, priority, lookAhead, busyLanes);
       if (candidates.length === 0) break;
-      const results = await Promise.all(
-        firstOfEachLane(candidates)
-          .slice(0, wanted)
-          .map((candidate) => claimOne(deps, request, candidate, busyLanes)),
-      );
-      const leased = results.filter((job) => job !== null);
+      const heads = firstOfEachLane(candidates);
+      const chosen: JobRecord[] = (request.crowded || crowded ? shuffle(heads) : heads).slice(0, wanted);
+      const results = await Promise.all(chosen.map((candidate) => claimOne(deps, request, candidate, busyLanes)));
+      const leased = results.filter((result) => typeof result === 'object');
       claimed.push(...leased);
-      // Somebody else was faster at all of them: the others are next; without others there is nothing left to try.
+      crowded ||= results.includes('taken');
       if (leased.length === 0 && busyLanes.size >= MOST_BUSY_LANES) break;
     }
   }
-  return claimed;
+  return { jobs: claimed, crowded };
+}
+
+function shuffle<T>(items: readonly T[]): T[] {
+  return items
+    .map((item) => ({ item, place: Math.random() }))
+    .sort((a, b) => a.place - b.place)
+    .map(({ item }) => item);
 }
 
 function findCandidates(
@@ -73,7 +89,7 @@ async function claimOne(
   { workerId, leaseMs }: ClaimRequest,
   { _id, fence, lane, heldLane }: JobRecord,
   busyLanes: Set<string>,
-): Promise<JobRecord | null> {
+): Promise<JobRecord | 'taken' | 'blocked'> {
   const nowMs = deps.clock.now();
   try {
     const leased = await jobStore(deps).findOneAndUpdate(
@@ -91,11 +107,11 @@ async function claimOne(
       { returnDocument: 'after' },
     );
     if (lane !== undefined) busyLanes.add(lane);
-    return leased as JobRecord | null;
+    return (leased as JobRecord | null) ?? 'taken';
   } catch (error) {
     // The unique index on heldLane: another job of the lane is under way, or waits to be retried.
     if (lane === undefined || !isDuplicateKey(error)) throw error;
     busyLanes.add(lane);
-    return null;
+    return 'blocked';
   }
 }

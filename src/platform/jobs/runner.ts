@@ -25,6 +25,7 @@ export interface Runner {
 
 const LEASE_MS = 15_000;
 const FIRST_PAUSE_MS = 20;
+const GATHER_MS = 3;
 const IDLE_MS = 1_000;
 
 /** Runs the jobs of the given kinds. Any number of runners, in any number of processes, share one queue. */
@@ -39,6 +40,7 @@ export function openRunner<Deps extends JobDependencies>(
   const running = new Map<string, Set<JobRun>>(pools.map(({ pool }) => [pool, new Set()]));
   const stopping = new AbortController();
   let reclaimAt = 0;
+  let crowded = false;
   let looping: Promise<void> | null = null;
   let stopped: Promise<void> | null = null;
   let rest = restUntilCalled();
@@ -64,8 +66,9 @@ export function openRunner<Deps extends JobDependencies>(
     for (const { pool, names, most } of pools) {
       const limit = most - running.get(pool)!.size;
       if (limit <= 0) continue;
-      const claimed = await claimJobs(deps, { workerId, pool, names, leaseMs, limit });
-      started.push(...claimed.map((job) => begin(pool, job)));
+      const claim = await claimJobs(deps, { workerId, pool, names, leaseMs, limit, crowded });
+      crowded = claim.crowded;
+      started.push(...claim.jobs.map((job) => begin(pool, job)));
     }
     return started;
   };
@@ -75,13 +78,18 @@ export function openRunner<Deps extends JobDependencies>(
     while (!stopping.signal.aborted) {
       // Made before looking, so that a wake-up during the look is not slept through.
       rest = restUntilCalled();
+      let busy = false;
       try {
-        pause = (await look()).length > 0 ? FIRST_PAUSE_MS : Math.min(pause * 2, idleMs);
+        busy = (await look()).length > 0;
+        pause = busy ? FIRST_PAUSE_MS : Math.min(pause * 2, idleMs);
       } catch (error) {
         pause = idleMs;
         deps.log.error({ err: error }, 'the job queue could not be read');
       }
-      if (!stopping.signal.aborted) await rest.for(pause * (0.75 + Math.random() / 2));
+      if (stopping.signal.aborted) break;
+      await rest.for(pause * (0.75 + Math.random() / 2));
+      // With a full queue, jobs that end within a moment of each other are followed by one look, not by one each.
+      if (busy) await new Promise((resolve) => setTimeout(resolve, GATHER_MS));
     }
   };
 
