@@ -2,13 +2,12 @@ import { run } from './run.js';
 
 // The process edge: the only place that reads the environment, listens to signals and ends the process.
 const stop = new AbortController();
-for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-  process.on(signal, () => {
-    // The second one means it.
-    if (stop.signal.aborted) process.exit(130);
-    stop.abort(signal);
-  });
-}
+process.on('SIGTERM', () => stop.abort('SIGTERM'));
+process.on('SIGINT', () => {
+  // Pressed twice means it. A SIGTERM before or after is no impatience: a shared terminal and a parent process may both tell.
+  if (stop.signal.aborted && stop.signal.reason === 'SIGINT') process.exit(130);
+  stop.abort('SIGINT');
+});
 
 // Node 20 is supported here; the AWS SDK would say on stderr that it will not be for ever.
 process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED = 'true';

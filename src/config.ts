@@ -231,6 +231,7 @@ export const SETTINGS = {
   providerWebhookSecret: optional('PROVIDER_WEBHOOK_SECRET', text, 'checks the mail provider’s events', {
     secret: true,
   }),
+  processes: setting('BSVC_PROCESSES', wholeNumber(1, 64), 1, 'processes of `bsvc serve` that share the port'),
   shutdownGraceMs: setting(
     'BSVC_SHUTDOWN_GRACE',
     duration,

@@ -1,9 +1,12 @@
+import type { App } from '../../src/app.js';
 import { createApi } from '../../src/api.js';
+import type { Config } from '../../src/config.js';
 import { listProjects } from '../../src/features/projects/list-projects.js';
 import { startServer } from '../../src/http/server.js';
 import { createWorker } from '../../src/worker.js';
 import { defineCommand, flag, setting } from '../command.js';
 import { createDemo, type Demo } from '../create-demo.js';
+import { isShare, startProcesses, tellReady } from '../serve-processes.js';
 import { whenStopped } from '../when-stopped.js';
 import type { View } from '../output.js';
 
@@ -15,17 +18,26 @@ export default defineCommand({
   parameters: {
     host: setting('--host <host>', 'BSVC_HOST', 'address to listen on (default: 127.0.0.1)'),
     port: setting('--port <port>', 'BSVC_PORT', 'port to listen on, 0 for any free one (default: 4000)'),
+    processes: setting('--processes <n>', 'BSVC_PROCESSES', 'processes that share the port (default: 1)'),
     noWorker: flag('--no-worker', 'leave background work to "bsvc worker"'),
     migrate: flag('--migrate', 'run pending migrations first'),
     demo: flag('--demo', 'on an empty store: create project "demo" with posts and keys'),
   },
   async run(context, input) {
     const { config } = context.settings();
+    if (isShare()) {
+      const server = await listen(await context.app('service'), config, input.noWorker);
+      tellReady(server.url);
+      await whenStopped(context);
+      return server.stop();
+    }
     const app = await context.app(input.migrate ? 'migrating service' : 'service');
     const demo = input.demo ? await createDemo(app) : null;
     const empty = (await listProjects(app)).length === 0;
-    const server = await startServer(createApi(app), config.host, config.port);
-    const worker = input.noWorker ? null : createWorker(app);
+    const server =
+      config.processes > 1
+        ? await startProcesses(config.processes, app.log)
+        : await listen(app, config, input.noWorker);
     const url = config.publicUrl ?? server.url;
     await context.out.print({
       json: { url: server.url, pid: process.pid, ...(demo && { demo }) },
@@ -33,9 +45,21 @@ export default defineCommand({
       text: (view) => presentStart(view, url, demo, empty, input.demo),
     });
     await whenStopped(context);
-    await Promise.all([server.stop(config.shutdownGraceMs), worker?.stop()]);
+    await server.stop();
   },
 });
+
+/** The API, and unless `noWorker` the background work, in this process. */
+async function listen(app: App, config: Config, noWorker: boolean): Promise<{ url: string; stop(): Promise<void> }> {
+  const server = await startServer(createApi(app), config.host, config.port);
+  const worker = noWorker ? null : createWorker(app);
+  return {
+    url: server.url,
+    async stop() {
+      await Promise.all([server.stop(config.shutdownGraceMs), worker?.stop()]);
+    },
+  };
+}
 
 function presentStart(view: View, url: string, demo: Demo | null, empty: boolean, demoWanted: boolean): string {
   const lines = [`bsvc is listening on ${view.paint.bold(url)}`];

@@ -17,7 +17,8 @@ beforeAll(async () => {
 });
 afterAll(() => dir.remove());
 
-describe('at a terminal', () => {
+// The pseudo-terminal is that of util-linux.
+describe.runIf(process.platform === 'linux')('at a terminal', () => {
   it('a project is created by answering, and its keys are shown', async () => {
     const terminal = openTerminal(['project', 'create'], env);
     await terminal.shows('Name of the project:');

@@ -1,3 +1,4 @@
+import { readdir, readFile } from 'node:fs/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { runBinary, startService, type RunningService } from '../helpers/run-binary.js';
 import { openTempDir, type TempDir } from '../helpers/temp-dir.js';
@@ -109,6 +110,35 @@ describe('bsvc serve', () => {
   });
 });
 
+describe('bsvc serve --processes', () => {
+  // The processes are looked up in /proc.
+  it.runIf(process.platform === 'linux')(
+    'shares one port among processes, replaces one that dies, and stops all of them',
+    async () => {
+      const { ready, stop, stderr } = await serve('--processes', '2');
+      const health = async (): Promise<number> => (await fetch(`${ready.url}/api/health`)).status;
+      expect(await health()).toBe(200);
+      const shares = await childrenOf(ready.pid);
+      expect(shares).toHaveLength(2);
+      process.kill(shares[0]!, 'SIGKILL');
+      await soon(async () => {
+        const now = await childrenOf(ready.pid);
+        return now.length === 2 && !now.includes(shares[0]!) && (await health()) === 200;
+      });
+      expect(stderr()).toContain('is replaced');
+      expect(await stop()).toBe(0);
+      expect(await childrenOf(ready.pid)).toEqual([]);
+    },
+  );
+
+  it('says once what is wrong with the address', async () => {
+    const { ready } = await serve();
+    const { code, stderr } = await bsvc('serve', '--processes', '2', '--port', new URL(ready.url).port);
+    expect(code).toBe(1);
+    expect(stderr.match(/is already taken/g)).toHaveLength(1);
+  });
+});
+
 describe('bsvc worker', () => {
   it('tells when it is ready and stops with exit 0', async () => {
     const worker = await startService(['worker'], env());
@@ -117,6 +147,17 @@ describe('bsvc worker', () => {
     expect(await worker.stop()).toBe(0);
   });
 });
+
+async function childrenOf(pid: number): Promise<number[]> {
+  const found: number[] = [];
+  for (const entry of await readdir('/proc')) {
+    if (!/^\d+$/.test(entry)) continue;
+    const stat = await readFile(`/proc/${entry}/stat`, 'utf8').catch(() => '');
+    const [state, parent] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    if (Number(parent) === pid && state !== 'Z') found.push(Number(entry));
+  }
+  return found;
+}
 
 /** With some room over the promised second for a busy machine. */
 async function soon(condition: () => Promise<boolean>): Promise<void> {

@@ -48,7 +48,7 @@ describe('the tour in README.md', () => {
       expect(output).toContain(said);
     }
     expect(output).not.toContain('command not found');
-  });
+  }, 180_000);
 });
 
 /** Runs the text in a shell as if typed; -m gives it the job numbers of an interactive one. */
@@ -63,7 +63,7 @@ async function paste(script: string): Promise<{ code: number | null; output: str
   for (const stream of [shell.stdout, shell.stderr]) {
     stream.setEncoding('utf8').on('data', (text: string) => (output += text));
   }
-  const limit = setTimeout(() => shell.kill('SIGTERM'), 50_000);
+  const limit = setTimeout(() => shell.kill('SIGTERM'), 150_000);
   const [code] = (await once(shell, 'close')) as [number | null];
   clearTimeout(limit);
   return { code, output };
