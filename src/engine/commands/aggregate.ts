@@ -129,6 +129,10 @@ function pacedBudget(pace: Pace, signal: AbortSignal | undefined): Budget {
   const budget = openBudget(signal === undefined ? {} : { signal });
   return {
     ...budget,
+    check() {
+      budget.check();
+      pace.check();
+    },
     async pause() {
       await budget.pause();
       pace.check();

@@ -11,7 +11,6 @@ import {
   constant,
   type Evaluate,
   fold,
-  openScope,
   type OperatorTable,
 } from './operators/operator.js';
 import { setOperators } from './operators/set.js';
@@ -55,17 +54,6 @@ export function openEnvironment(names: readonly string[] = [], now: Date | null 
     now,
     constants: new Map(),
   };
-}
-
-/** The environment of a command with `let`: its values are constants, computed here. */
-export function openLetEnvironment(variables: Doc, now: Date | null = null): Environment {
-  const plain = openEnvironment([], now);
-  const constants = new Map<string, unknown>();
-  for (const name of Object.keys(variables)) {
-    checkVariableName(name);
-    constants.set(name, compileExpression(variables[name], plain).evaluate({}, openScope(plain)));
-  }
-  return { ...plain, constants };
 }
 
 /** A compiled expression. */

@@ -146,13 +146,14 @@ function typeSet(operand: unknown): Set<TypeName> {
   for (const item of items) {
     if (item === 'number') for (const name of ['int', 'long', 'double', 'decimal'] as const) names.add(name);
     else if (typeof item === 'string') {
+      // Deprecated types exist in BSON but never in this engine's documents.
+      if (item === 'undefined') continue;
       if (!Object.hasOwn(TYPE_NUMBERS, item) || item === 'missing') throw badValue(`Unknown type name alias: ${item}`);
       names.add(item as TypeName);
     } else {
       const number = integerOf(item);
       const found = Object.entries(TYPE_NUMBERS).find(([, code]) => code === number && code !== 0);
       if (found !== undefined) names.add(found[0] as TypeName);
-      // Deprecated types (undefined, dbPointer) exist in BSON but never in this engine's documents.
       else if (number !== 6 && number !== 12)
         throw badValue(`Invalid numerical type code: ${String(number ?? typeOf(item))}`);
     }

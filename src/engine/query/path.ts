@@ -88,14 +88,3 @@ export function readPath(value: unknown, path: Path, from = 0): unknown {
   }
   return current;
 }
-
-/** What a document contributes to a `distinct`: the values at the path, arrays at its end taken apart once. */
-export function distinctValues(doc: Doc, path: Path): unknown[] {
-  const values: unknown[] = [];
-  visitPath(doc, path, false, (value) => {
-    if (Array.isArray(value)) values.push(...(value as unknown[]));
-    else if (value !== undefined) values.push(value);
-    return false;
-  });
-  return values;
-}

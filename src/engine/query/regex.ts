@@ -48,7 +48,8 @@ function build(pattern: string, flags: Set<string>): Pattern {
   if (simple !== null) {
     const letters = `u${flags.has('i') ? 'i' : ''}`;
     try {
-      return nativePattern(new RegExp(simple, letters), new RegExp(simple, `g${letters}`));
+      const native = nativePattern(new RegExp(simple, letters), new RegExp(simple, `g${letters}`));
+      return simple.includes('(?<') ? wholeCharacters(native, () => linearPattern(body, flags)) : native;
     } catch {
       // What the built-in engine does not take, the linear one may; if not, it says why.
     }
@@ -70,6 +71,18 @@ function nativePattern(tester: RegExp, finder: RegExp): Pattern {
       };
     },
   };
+}
+
+const SURROGATES = /[\ud800-\udfff]/;
+
+/**
+ * V8 lets a pattern that starts with a look-behind match between the two halves of an astral character; texts with
+ * such characters go to the linear engine.
+ */
+function wholeCharacters(native: Pattern, open: () => Pattern): Pattern {
+  let linear: Pattern | undefined;
+  const fit = (text: string): Pattern => (SURROGATES.test(text) ? (linear ??= open()) : native);
+  return { test: (text) => fit(text).test(text), find: (text, from) => fit(text).find(text, from) };
 }
 
 function linearPattern(body: string, flags: ReadonlySet<string>): Pattern {
@@ -244,7 +257,7 @@ function parseSequence(reader: Reader): Parsed | null {
     } else {
       const atom = parseAtom(reader);
       if (atom === null) return null;
-      if (first && (atom === '^' || atom === '(?<![^])')) result.anchored = !reader.multiline || atom !== '^';
+      if (first && atom === '^') result.anchored = true;
       const quantifier = atom.startsWith('(?') || atom === '^' ? noQuantifier(reader) : parseQuantifier(reader);
       if (quantifier === null) return null;
       result.text += atom + quantifier.text;
@@ -362,7 +375,7 @@ function parseEscape(reader: Reader, inClass: boolean): string | null {
   if (!inClass) {
     if (char === 'b') return BOUNDARY;
     if (char === 'B') return NO_BOUNDARY;
-    if (char === 'A') return '(?<![^])';
+    if (char === 'A') return '^';
     if (char === 'z') return '(?![^])';
     if (char === 'Z') return END;
   }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { EngineError } from '../../../src/engine/errors.js';
 import { compileFilter } from '../../../src/engine/query/match.js';
-import { distinctValues, splitPath } from '../../../src/engine/query/path.js';
+import { splitPath, visitPath } from '../../../src/engine/query/path.js';
 import { compileProjection } from '../../../src/engine/query/project.js';
 import { compileSort } from '../../../src/engine/query/sort.js';
 import { compileUpdate } from '../../../src/engine/query/update.js';
@@ -27,9 +27,12 @@ function distinct(test: Case): unknown {
   const values = new Map<unknown, unknown>();
   for (const doc of collections[test.collection!]!) {
     if (!filter.matches(doc)) continue;
-    for (const value of distinctValues(doc, splitPath(test.key!))) {
-      if (!values.has(keyOf(value))) values.set(keyOf(value), value);
-    }
+    visitPath(doc, splitPath(test.key!), false, (found) => {
+      for (const value of Array.isArray(found) ? (found as unknown[]) : [found]) {
+        if (value !== undefined && !values.has(keyOf(value))) values.set(keyOf(value), value);
+      }
+      return false;
+    });
   }
   return [...values.values()].sort(compareValues);
 }

@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { compilePattern } from '../../../src/engine/query/regex.js';
 
@@ -54,6 +55,50 @@ describe('regular expressions', () => {
     expect(compilePattern('(a)+(x)*b', '').find('zzab', 0)).toEqual({ start: 2, end: 4, groups: ['a', null] });
     expect(compilePattern('b', '').find('abab', 2)).toEqual({ start: 3, end: 4, groups: [] });
     expect(compilePattern('(b)+', '').find('abab', 2)).toEqual({ start: 3, end: 4, groups: ['b'] });
+  });
+
+  it('finds the same with both engines', () => {
+    const atom = fc.constantFrom(
+      'a',
+      'b',
+      '.',
+      '[ab]',
+      '[^a]',
+      '\\w',
+      '\\d',
+      '\\s',
+      '\\n',
+      '\\W',
+      'é',
+      '😀',
+      '\\.',
+      '[a-c1]',
+      '\\p{L}',
+    );
+    const piece = fc.oneof(
+      atom,
+      fc.tuple(atom, fc.constantFrom('?', '{2}', '{1,2}', '??')).map((parts) => parts.join('')),
+      fc.tuple(atom, atom).map(([one, other]) => `(${one}|${other})`),
+      fc.constantFrom('\\b', '\\B', '^', '\\z', '(?:ab|b)?', '(a)(b)?'),
+    );
+    const patterns = fc
+      .tuple(
+        fc.constantFrom('', '^', '\\A'),
+        fc.array(piece, { minLength: 1, maxLength: 5 }),
+        fc.constantFrom('', '$', '\\Z', '.*', 'a+', '\\w*?'),
+      )
+      .map(([start, pieces, end]) => start + pieces.join('') + end);
+    const texts = fc
+      .array(fc.constantFrom('a', 'b', 'c', '1', ' ', '\n', 'é', '😀', 'A', '.', '_'), { maxLength: 8 })
+      .map((parts) => parts.join(''));
+    fc.assert(
+      fc.property(patterns, texts, fc.constantFrom('', 'i', 'm', 's', 'ims'), (pattern, text, options) => {
+        // A repeated group always goes to the linear engine.
+        const linear = compilePattern(`(?:${pattern}){1}`, options);
+        expect(compilePattern(pattern, options).test(text)).toBe(linear.test(text));
+      }),
+      { seed: 20261121, numRuns: 20_000 },
+    );
   });
 
   it('never takes more than linear time', () => {

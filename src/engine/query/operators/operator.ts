@@ -10,18 +10,36 @@ export interface Scope {
   /** `$$NOW`: one instant for the whole run. */
   readonly now: Date;
   /** Called now and then from loops inside one document; throws when the run's time is up. */
-  readonly guard: () => void;
+  readonly guard: (scope: Scope) => void;
   /** How many rounds those loops have made. */
   rounds: number;
 }
 
-function unguarded(): void {
-  // Outside of pipelines nothing limits the time.
+/** No honest expression takes this long on one document; meanwhile nothing else in the process runs. */
+const DOCUMENT_MS = 1000;
+
+/** Ends what takes too long on a single document, on top of the run's own limits. */
+function openGuard(check: () => void): (scope: Scope) => void {
+  let root: Doc | undefined;
+  let start = 0;
+  return (scope) => {
+    check();
+    if (scope.root !== root) {
+      ({ root } = scope);
+      start = performance.now();
+    } else if (performance.now() - start > DOCUMENT_MS) {
+      throw new EngineError(50, 'an expression takes too long on one document');
+    }
+  };
+}
+
+function unlimited(): void {
+  // Outside of pipelines only the time of a single document is limited.
 }
 
 /** To be called once in each round of a loop over something that a pipeline may have made arbitrarily long. */
 export function countRound(scope: Scope): void {
-  if ((++scope.rounds & 1023) === 0) scope.guard();
+  if ((++scope.rounds & 1023) === 0) scope.guard(scope);
 }
 
 /** `current` is what field paths start from (`$$CURRENT`); the result is `undefined` for missing. */
@@ -46,12 +64,12 @@ export type ExpressionOperator = (operand: unknown, compiler: Compiler, name: st
 export type OperatorTable = Readonly<Record<string, ExpressionOperator>>;
 
 /** A fresh scope for a run over documents. */
-export function openScope(environment: { readonly now: Date | null }, guard = unguarded): Scope {
-  return { root: {}, vars: [], now: environment.now ?? new Date(), guard, rounds: 0 };
+export function openScope(environment: { readonly now: Date | null }, check = unlimited): Scope {
+  return { root: {}, vars: [], now: environment.now ?? new Date(), guard: openGuard(check), rounds: 0 };
 }
 
 /** For evaluating what is constant. */
-export const NO_SCOPE: Scope = { root: {}, vars: [], now: new Date(0), guard: unguarded, rounds: 0 };
+export const NO_SCOPE: Scope = { root: {}, vars: [], now: new Date(0), guard: openGuard(unlimited), rounds: 0 };
 
 export function constant(value: unknown): Compiled {
   return { evaluate: () => value, constant: true };
