@@ -67,6 +67,9 @@ export function choosePlan(collection: CollectionEntry, query: PlanQuery, probe:
   }
   if (isBounded(scan) || (scan.sorted && query.sort.length > 0)) plans.push(scan);
   if (plans.length === 0) return scan;
+  // Reading nothing but answers, in the wanted order, cannot be beaten.
+  const best = plans.find((plan) => plan.exact && plan.sorted && isBounded(plan));
+  if (best !== undefined) return best;
   return plans.length === 1 ? plans[0]! : cheapest(plans, query, probe);
 }
 

@@ -1,0 +1,158 @@
+import {
+  Binary,
+  BSONRegExp,
+  Code,
+  Decimal128,
+  deserialize,
+  Double,
+  Int32,
+  Long,
+  MaxKey,
+  MinKey,
+  ObjectId,
+  serialize,
+  Timestamp,
+} from 'bson';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { fromApp, toApp } from '../../src/engine/codec/app-values.js';
+import { BsonFormatError, decodeDocument } from '../../src/engine/codec/decode.js';
+import { type Doc } from '../../src/engine/codec/document.js';
+import { BsonValueError, encodeDocument } from '../../src/engine/codec/encode.js';
+import { validateDocument, withIdFirst } from '../../src/engine/codec/raw.js';
+
+const SEED = 20261121;
+const RUNS = 1500;
+/** What the driver passes by default; `bson` alone would leave undefined fields out. */
+const DRIVER = { ignoreUndefined: false };
+
+const scalar = fc.oneof(
+  fc.integer(),
+  fc.double(),
+  fc.maxSafeInteger(),
+  fc.string({ unit: 'binary', maxLength: 40 }),
+  fc.boolean(),
+  fc.constantFrom(null, undefined, -0, new MinKey(), new MaxKey(), /a.b/i, /x/g, /x/m),
+  fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }),
+  fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }).map((value) => Long.fromBigInt(value)),
+  fc.date({ noInvalidDate: true }),
+  fc.uint8Array({ minLength: 12, maxLength: 12 }).map((bytes) => new ObjectId(bytes)),
+  fc
+    .tuple(fc.uint8Array({ maxLength: 20 }), fc.constantFrom(0, 2, 5, 128))
+    .map(([bytes, kind]) => new Binary(bytes, kind)),
+  fc.uint8Array({ minLength: 16, maxLength: 16 }).map((bytes) => new Binary(bytes, 4)),
+  fc.uint8Array({ maxLength: 8 }).map((bytes) => Buffer.from(bytes)),
+  fc.integer().map((value) => new Int32(value)),
+  fc.double().map((value) => new Double(value)),
+  fc.integer({ min: -5, max: 5 }).map((value) => new Double(value)),
+  fc.tuple(fc.nat(), fc.nat()).map(([t, i]) => new Timestamp({ t, i })),
+  fc.constantFrom('1.10', '-0', 'NaN', '1E+6111').map((text) => Decimal128.fromString(text)),
+  fc.constantFrom(new Code('f()'), new Code('g()', { a: 1 }), new BSONRegExp('a', 'im')),
+);
+const name = fc.oneof(
+  fc.constantFrom('a', 'b', '_id', 'é', '', 'a long name that is longer than most'),
+  fc.string({ maxLength: 5 }),
+);
+const safeName = name.filter((text) => !text.includes('\0') && text !== '__proto__' && !text.startsWith('$'));
+const doc = fc.letrec<{ value: unknown; doc: Doc }>((tie) => ({
+  value: fc.oneof({ maxDepth: 3, depthSize: 'small' }, scalar, fc.array(tie('value'), { maxLength: 4 }), tie('doc')),
+  doc: fc.dictionary(safeName, tie('value'), { maxKeys: 6, noNullPrototype: true }),
+})).doc;
+
+describe('the codec', () => {
+  it('writes the bytes that the driver writes', () => {
+    fc.assert(
+      fc.property(doc, fc.boolean(), (value, ignoreUndefined) => {
+        const ours = encodeDocument(value, undefined, ignoreUndefined);
+        expect(ours.equals(Buffer.from(serialize(value, { ignoreUndefined })))).toBe(true);
+      }),
+      { numRuns: RUNS, seed: SEED },
+    );
+  });
+
+  it('gives the application what the driver gives', () => {
+    fc.assert(
+      fc.property(doc, (value) => {
+        const bytes = Buffer.from(serialize(value, DRIVER));
+        expect(decodeDocument(bytes, 'app')).toEqual(deserialize(bytes));
+        expect(toApp(decodeDocument(bytes))).toEqual(deserialize(bytes));
+      }),
+      { numRuns: RUNS, seed: SEED },
+    );
+  });
+
+  it('keeps every type through the engine’s own values, and through those of the application', () => {
+    fc.assert(
+      fc.property(doc, (value) => {
+        const bytes = Buffer.from(serialize(value, DRIVER));
+        expect(encodeDocument(decodeDocument(bytes)).equals(bytes)).toBe(true);
+        expect(encodeDocument(fromApp(value) as Doc).equals(bytes)).toBe(true);
+      }),
+      { numRuns: RUNS, seed: SEED },
+    );
+  });
+
+  it('decodes only the fields that are asked for', () => {
+    fc.assert(
+      fc.property(doc, (value) => {
+        const bytes = Buffer.from(serialize(value, DRIVER));
+        const whole = decodeDocument(bytes);
+        const masked = decodeDocument(bytes, 'engine', new Set(['a', '_id']));
+        const expected = Object.entries(whole).filter(([field]) => field === 'a' || field === '_id');
+        expect(masked).toEqual(Object.fromEntries(expected));
+      }),
+      { numRuns: RUNS, seed: SEED },
+    );
+  });
+
+  it('puts the _id first without changing anything else', () => {
+    fc.assert(
+      fc.property(doc, (value) => {
+        const bytes = withIdFirst(Buffer.from(serialize(value, DRIVER)));
+        expect(bytes.toString('latin1', 5, 9)).toBe('_id\0');
+        const given = deserialize(serialize(value, DRIVER));
+        expect(deserialize(bytes)).toEqual('_id' in given ? given : { ...given, _id: expect.any(ObjectId) as unknown });
+        validateDocument(bytes);
+      }),
+      { numRuns: RUNS, seed: SEED },
+    );
+  });
+
+  it('refuses damaged bytes with an error of its own, never with another one or by not ending', () => {
+    fc.assert(
+      fc.property(doc, fc.nat(), fc.nat(255), fc.nat(20), (value, at, byte, cut) => {
+        const bytes = Buffer.from(serialize(value, DRIVER));
+        const damaged = Buffer.from(bytes.subarray(0, Math.max(0, bytes.length - cut)));
+        if (damaged.length > 0) damaged[at % damaged.length] = byte;
+        for (const read of [
+          () => decodeDocument(damaged),
+          () => {
+            validateDocument(damaged);
+          },
+        ]) {
+          try {
+            read();
+          } catch (error) {
+            expect(error).toBeInstanceOf(BsonFormatError);
+          }
+        }
+      }),
+      { numRuns: RUNS, seed: SEED },
+    );
+  });
+
+  it('refuses cycles, too much depth and names with null bytes', () => {
+    const cyclic: Doc = {};
+    cyclic['self'] = cyclic;
+    expect(() => encodeDocument(cyclic)).toThrow(BsonValueError);
+    expect(() => fromApp(cyclic)).toThrow(BsonValueError);
+    expect(() => encodeDocument({ 'a\0b': 1 })).toThrow(BsonValueError);
+    let deep: Doc = {};
+    for (let n = 0; n < 300; n++) deep = { deep };
+    expect(() => encodeDocument(deep)).toThrow(BsonValueError);
+    expect(() => decodeDocument(Buffer.from(serialize(deep)))).toThrow(BsonFormatError);
+    expect(() => {
+      validateDocument(Buffer.from(serialize(deep)));
+    }).toThrow(BsonFormatError);
+  });
+});

@@ -1,0 +1,201 @@
+import { existsSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { connect, createServer } from 'node:net';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { deserialize, serialize } from 'bson';
+import { MongoClient } from 'mongodb';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type Engine, ListenError, openEngine } from '../../src/engine/index.js';
+import { temporaryDir } from './doors.js';
+
+describe('the wire door', () => {
+  let dataDir: string;
+  let engine: Engine;
+  let path: string;
+
+  beforeEach(() => {
+    dataDir = temporaryDir();
+    engine = openEngine({ dataDir });
+    path = join(dataDir, 'door.sock');
+  });
+
+  afterEach(async () => {
+    await engine.close();
+    rmSync(dataDir, { recursive: true, force: true });
+  });
+
+  /** Sends bytes and waits for the first answer, or for the connection to be closed (null). */
+  async function exchange(bytes: Buffer): Promise<Buffer | null> {
+    const socket = connect(path);
+    socket.on('error', () => undefined);
+    socket.write(bytes);
+    const answer = await new Promise<Buffer | null>((resolve) => {
+      let received = Buffer.alloc(0);
+      socket.on('data', (chunk: Buffer) => {
+        received = Buffer.concat([received, chunk]);
+        if (received.length >= 4 && received.length >= received.readInt32LE(0)) resolve(received);
+      });
+      socket.on('close', () => {
+        resolve(null);
+      });
+    });
+    socket.destroy();
+    return answer;
+  }
+
+  function message(
+    command: object,
+    { flags = 0, lists = {} }: { flags?: number; lists?: Record<string, object[]> } = {},
+  ): Buffer {
+    const sections = [Buffer.from([0]), Buffer.from(serialize(command))];
+    for (const [name, docs] of Object.entries(lists)) {
+      const content = Buffer.concat([Buffer.from(`${name}\0`), ...docs.map((doc) => Buffer.from(serialize(doc)))]);
+      const size = Buffer.alloc(4);
+      size.writeInt32LE(content.length + 4);
+      sections.push(Buffer.from([1]), size, content);
+    }
+    const body = Buffer.concat(sections);
+    const head = Buffer.alloc(20);
+    head.writeInt32LE(20 + body.length, 0);
+    head.writeInt32LE(7, 4);
+    head.writeInt32LE(2013, 12);
+    head.writeUInt32LE(flags, 16);
+    return Buffer.concat([head, body]);
+  }
+
+  async function reply(bytes: Buffer): Promise<Record<string, unknown>> {
+    const answer = await exchange(bytes);
+    expect(answer!.readInt32LE(8)).toBe(7);
+    return deserialize(answer!.subarray(21));
+  }
+
+  it('answers a command whose lists come beside its body, and one that comes in many pieces', async () => {
+    await engine.listen(`unix:${path}`);
+    const inserted = await reply(message({ insert: 'c', $db: 'd' }, { lists: { documents: [{ a: 1 }, { a: 2 }] } }));
+    expect(inserted).toMatchObject({ n: 2, ok: 1 });
+    const socket = connect(path);
+    const bytes = message({ count: 'c', $db: 'd' });
+    for (const byte of bytes) {
+      socket.write(Buffer.from([byte]));
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    const [answer] = (await once(socket, 'data')) as [Buffer];
+    expect(deserialize(answer.subarray(21))).toMatchObject({ n: 2, ok: 1 });
+    socket.destroy();
+  });
+
+  it('answers the old handshake', async () => {
+    await engine.listen(`unix:${path}`);
+    const query = Buffer.concat([
+      Buffer.alloc(4),
+      Buffer.from('admin.$cmd\0'),
+      Buffer.alloc(8),
+      serialize({ ismaster: 1 }),
+    ]);
+    const head = Buffer.alloc(16);
+    head.writeInt32LE(16 + query.length, 0);
+    head.writeInt32LE(2004, 12);
+    const answer = await exchange(Buffer.concat([head, query]));
+    expect(answer!.readInt32LE(12)).toBe(1);
+    expect(deserialize(answer!.subarray(36))).toMatchObject({ ismaster: true, maxWireVersion: 21, ok: 1 });
+  });
+
+  it('refuses what is no command with a code and goes on serving', async () => {
+    await engine.listen(`unix:${path}`);
+    expect(await reply(message({ ping: 1 }))).toMatchObject({ ok: 0, code: 40571 });
+    expect(await reply(message({ shutdown: 1, $db: 'admin' }))).toMatchObject({
+      ok: 0,
+      code: 59,
+      codeName: 'CommandNotFound',
+    });
+    expect(await reply(message({ ping: 1, $db: 'd' }, { flags: 4 }))).toMatchObject({ ok: 0, code: 17 });
+    const damaged = message({ insert: 'c', $db: 'd' }, { lists: { documents: [{ a: 'text' }] } });
+    damaged[damaged.length - 7] = 0xee;
+    expect((await reply(damaged))['ok']).toBe(0);
+    const transaction = message({
+      insert: 'c',
+      documents: [{ a: 1 }],
+      $db: 'd',
+      startTransaction: true,
+      autocommit: false,
+    });
+    expect(await reply(transaction)).toMatchObject({ ok: 0, code: 20 });
+    expect(await engine.db('d').collection('c').countDocuments()).toBe(0);
+    expect(await reply(message({ ping: 1, $db: 'd' }))).toMatchObject({ ok: 1 });
+  });
+
+  it('closes the connection on bytes that are no messages', async () => {
+    await engine.listen(`unix:${path}`);
+    expect(await exchange(Buffer.from('GET / HTTP/1.1\r\nHost: x\r\n\r\n'))).toBeNull();
+    const huge = Buffer.alloc(16);
+    huge.writeInt32LE(0x7fffffff, 0);
+    expect(await exchange(huge)).toBeNull();
+    const negative = Buffer.alloc(16);
+    negative.writeInt32LE(-1, 0);
+    expect(await exchange(negative)).toBeNull();
+  });
+
+  it('does not answer a message that asks for no reply', async () => {
+    await engine.listen(`unix:${path}`);
+    const silent = message({ insert: 'c', documents: [{ _id: 1 }], $db: 'd' }, { flags: 2 });
+    const asked = message({ find: 'c', filter: {}, $db: 'd' });
+    const answer = await exchange(Buffer.concat([silent, asked]));
+    expect(deserialize(answer!.subarray(21))).toMatchObject({ cursor: { firstBatch: [{ _id: 1 }] } });
+  });
+
+  it('listens on loopback and sockets of the owner only', async () => {
+    for (const address of [
+      '0.0.0.0:0',
+      '192.168.1.1:0',
+      'example.test:1',
+      '27017',
+      'unix:relative.sock',
+      `unix:${dataDir}/door`,
+    ]) {
+      await expect(engine.listen(address), address).rejects.toBeInstanceOf(ListenError);
+    }
+    await expect(engine.listen(`unix:/${'x'.repeat(110)}.sock`)).rejects.toThrow('107');
+    await engine.listen(`unix:${path}`);
+    expect(statSync(path).mode & 0o777).toBe(0o600);
+    const { uri } = await engine.listen('127.0.0.1:0');
+    const client = await MongoClient.connect(uri);
+    expect(await client.db('d').command({ ping: 1 })).toMatchObject({ ok: 1 });
+    await client.close();
+  });
+
+  it('takes over the socket file of a process that died, but not of one that lives', async () => {
+    const other = createServer();
+    other.listen(path);
+    await once(other, 'listening');
+    await expect(engine.listen(`unix:${path}`)).rejects.toBeInstanceOf(ListenError);
+    other.close();
+    await once(other, 'close');
+    writeFileSync(join(dataDir, 'x'), '');
+    await engine.listen(`unix:${path}`);
+    expect(existsSync(path)).toBe(true);
+  });
+
+  it('stops working for a client that is gone', async () => {
+    await engine.listen(`unix:${path}`);
+    const items = engine.db('d').collection('c');
+    await items.insertMany(Array.from({ length: 5000 }, (_, n) => ({ n })));
+    const client = await MongoClient.connect(`mongodb://${encodeURIComponent(path)}`);
+    const cursor = client.db('d').collection('c').find({}, { batchSize: 2 });
+    await cursor.next();
+    await client.close(true);
+    expect(await items.countDocuments()).toBe(5000);
+  });
+
+  it('carries replies and documents of many megabytes', async () => {
+    await engine.listen(`unix:${path}`);
+    const client = await MongoClient.connect(`mongodb://${encodeURIComponent(path)}`);
+    const items = client.db('d').collection<{ _id: number; text: string }>('c');
+    const text = 'x'.repeat(5_000_000);
+    await items.insertMany(Array.from({ length: 8 }, (_, n) => ({ _id: n, text })));
+    const found = await items.find().sort({ text: 1, _id: -1 }).toArray();
+    expect(found.map((doc) => doc._id)).toEqual([7, 6, 5, 4, 3, 2, 1, 0]);
+    const grouped = await items.aggregate([{ $addFields: { copy: '$text' } }]).toArray();
+    expect(grouped).toHaveLength(8);
+    await client.close();
+  });
+});
