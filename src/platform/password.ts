@@ -31,8 +31,8 @@ export interface Passwords {
 export function defaultLimits(): PasswordLimits {
   return {
     concurrency: Math.max(1, Math.min(availableParallelism() - 1, 3)),
-    maxWaiting: 300,
-    maxWaitingPerParty: 150,
+    maxWaiting: 200,
+    maxWaitingPerParty: 100,
   };
 }
 
