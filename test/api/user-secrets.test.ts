@@ -6,6 +6,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest
 import { HIDDEN_FIELD } from '../../src/features/collections/field.js';
 import { setSocialProvider } from '../../src/features/users/social-provider.js';
 import { requireUser, userStore } from '../../src/features/users/user-store.js';
+import { buildPayload } from '../../src/features/webhooks/build-delivery.js';
 import { drainJobs } from '../../src/worker.js';
 import { buildProject, type TestProject } from '../helpers/build-project.js';
 import { openCookieJar } from '../helpers/cookie-jar.js';
@@ -154,6 +155,17 @@ describe('secrets of end users', () => {
     for (const secret of secrets.filter(({ handedOver, what }) => handedOver && what.endsWith('token'))) {
       expect(replies.filter((reply) => holds(reply, secret))).toHaveLength(1);
     }
+  });
+
+  it('are in no webhook', async () => {
+    const email = buildEmail();
+    await client.signUp({ email });
+    const user = await requireUser(test.app, project.project._id, email);
+    const event = { id: 'evt_1', at: new Date(), projectId: project.project._id, collection: 'users', documentId: 'x' };
+    const payload = buildPayload({ ...event, action: 'insert' }, user);
+    expect(payload).toContain(email);
+    expect(payload).not.toContain('$2b$');
+    expect(payload).not.toMatch(/password|_bsvc/);
   });
 
   it('are compared once per sign-in, whether or not the address has an account', async () => {

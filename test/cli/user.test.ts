@@ -83,6 +83,15 @@ describe('bsvc collection edit users', () => {
     expect(made.json<{ user: Account }>().user).toMatchObject({ role: 'admin', age: 36 });
   });
 
+  it('checks stored accounts against what they are stored as', async () => {
+    const fits = await bsvc(['collection', 'edit', 'users', '--add-field', 'nick:String', '--check', '--json']);
+    expect([fits.code, fits.json<{ misfits: number }>().misfits]).toEqual([0, 0]);
+    const misfits = await bsvc(['collection', 'edit', 'users', '--add-field', 'nick:String!', '--check']);
+    expect(misfits.code).toBe(1);
+    expect(misfits.stdout).toMatch(/nick is required\s/);
+    expect(misfits.stdout).not.toMatch(/password|emailVerified/);
+  });
+
   it.each([
     ['drop the address', ['--drop-field', 'email']],
     ['make the address optional', ['--set-field', 'email:String&']],

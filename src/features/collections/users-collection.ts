@@ -51,6 +51,13 @@ export function checkUsersContract(collection: Pick<Collection, 'name' | 'mode' 
   }
 }
 
+/** The collection as its documents really are: users are stored without `password` and with `emailVerified`. Others as they stand. */
+export function asStored(collection: Collection): Collection {
+  if (collection.name !== USERS) return collection;
+  const fields = collection.fields.filter(({ name }) => name !== PASSWORD.name);
+  return { ...collection, fields: [...fields, { name: EMAIL_VERIFIED, type: 'Boolean', required: true }] };
+}
+
 const TELLING_NAME =
   /^(is)?_?(admin|superuser|staff|owner|moderator)$|^(roles?|permissions?|scopes?|plan|tier|credits?|balance|quota|banned|verified|approved|premium|stripe.*id)$/i;
 

@@ -1,5 +1,6 @@
 import type { App } from '../../app.js';
 import type { Collection } from '../collections/collection.js';
+import { asStored } from '../collections/users-collection.js';
 import { visibleDocuments } from './document.js';
 import { documentStore } from './document-store.js';
 import { documentShape } from './document-shape.js';
@@ -22,7 +23,7 @@ export interface FitReport {
  */
 export async function checkStoredDocuments(app: App, collection: Collection, stop: AbortSignal): Promise<FitReport> {
   const report: FitReport = { checked: 0, misfits: 0, examples: [] };
-  const shape = documentShape(collection);
+  const shape = documentShape(asStored(collection));
   const unique = collection.mode === 'enforced' ? collection.fields.filter((field) => field.unique) : [];
   const seen = new Map(unique.map(({ name }) => [name, new Set<string>()]));
   for await (const document of documentStore(app, collection).find(visibleDocuments()).sort({ _id: 1 })) {

@@ -12,7 +12,7 @@ import type { User } from './user.js';
 /** Removes an account for good; documents it owns stay. Its tokens end here at once, elsewhere within a second. 404 when the user is gone. */
 export async function deleteUser(app: App, project: Project, user: Pick<User, '_id'>): Promise<void> {
   const collection = await requireCollection(app, project._id, USERS);
-  const removed = await removeDocumentRecord(app, collection, { _id: user._id });
+  const removed = await removeDocumentRecord(app, collection, { _id: user._id, isDeleted: false });
   // Before the answer for an unknown user, so that repeating finishes what a crash left.
   await cutOffTokens(app, project._id, user._id.toHexString(), new Date(app.clock.now()));
   await sessionStore(app).deleteMany({ projectId: project._id, userId: user._id });
