@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { stat } from 'node:fs/promises';
 import { request as httpRequest } from 'node:http';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { measureStorage } from '../../src/features/files/measure-storage.js';
@@ -25,6 +26,12 @@ const storedFiles = async (): Promise<string[]> =>
   (await listStoredFiles(test.dataDir)).filter(
     (path) => path.includes(owner.project._id.toHexString()) || path.includes('incoming'),
   );
+
+async function arrivedBytes(): Promise<number> {
+  const paths = await listStoredFiles(test.dataDir);
+  const sizes = await Promise.all(paths.map(async (path) => (await stat(path)).size));
+  return sizes.reduce((sum, size) => sum + size, 0);
+}
 
 describe('POST /api/storage/upload', () => {
   it('stores the file and answers 201 with path, url and provider', async () => {
@@ -112,6 +119,17 @@ describe('POST /api/storage/upload', () => {
     expect(reply.status).toBe(400);
     expect(await storedFiles()).toEqual([]);
     expect(await usedBytes()).toBe(0);
+  });
+
+  it('has the bytes on disk, not in memory, while twenty uploads are still arriving', async () => {
+    const uploads = Array.from({ length: 20 }, () => openRawUpload(owner.secret));
+    await Promise.all(uploads.map((upload) => upload.write(Buffer.alloc(5 * MIB))));
+    const held = 20 * 256 * 1024;
+    await vi.waitFor(async () => expect(await arrivedBytes()).toBeGreaterThan(20 * 5 * MIB - held), {
+      timeout: 20_000,
+    });
+    for (const upload of uploads) upload.destroy();
+    await vi.waitFor(async () => expect(await storedFiles()).toEqual([]));
   });
 
   it('leaves nothing behind when the client goes away in the middle', async () => {

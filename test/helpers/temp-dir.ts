@@ -10,5 +10,5 @@ export interface TempDir {
 /** A new empty directory that the test removes. */
 export async function openTempDir(): Promise<TempDir> {
   const path = await mkdtemp(join(tmpdir(), 'bsvc-test-'));
-  return { path, remove: () => rm(path, { recursive: true, force: true }) };
+  return { path, remove: () => rm(path, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 }) };
 }

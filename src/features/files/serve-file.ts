@@ -39,11 +39,8 @@ export async function serveFile(app: App, ctx: Context, path: string): Promise<v
     ctx.status = range ? 206 : 200;
     if (range) ctx.set('Content-Range', `bytes ${start}-${end}/${opened.size}`);
     ctx.length = end - start + 1;
-    if (ctx.method === 'HEAD' || ctx.length === 0) {
-      ctx.body = ctx.method === 'HEAD' ? null : '';
-      return;
-    }
-    ctx.body = opened.file.createReadStream({ start, end });
+    if (ctx.method === 'HEAD') return;
+    ctx.body = opened.size === 0 ? '' : opened.file.createReadStream({ start, end });
   } finally {
     if (typeof ctx.body !== 'object' || ctx.body === null) await opened.file.close();
   }
