@@ -2,7 +2,7 @@ import type { App } from '../src/app.js';
 import { unavailable } from '../src/errors.js';
 import type { Context, Purpose } from './context.js';
 import type { Io } from './io.js';
-import type { Act, NewAct } from '../src/features/operators/audit-log.js';
+import type { Act, NewAct } from '../src/features/audit/audit-log.js';
 import { openOutput } from './output.js';
 import { openPrompt } from './prompt.js';
 import { readConfig, readLayers } from './settings.js';
@@ -44,7 +44,7 @@ export function openContext(
     const app = await openWithin(context, purpose);
     const begun = act();
     if (begun) {
-      const { startAct } = await import('../src/features/operators/audit-log.js');
+      const { startAct } = await import('../src/features/audit/audit-log.js');
       recorded = { app, act: await startAct(app, begun) };
     }
     return app;
@@ -63,7 +63,7 @@ export function openContext(
     ...context,
     async finish(code) {
       if (!recorded) return;
-      const { finishAct } = await import('../src/features/operators/audit-log.js');
+      const { finishAct } = await import('../src/features/audit/audit-log.js');
       // By now the words that a person was asked for are known too.
       await finishAct(recorded.app, recorded.act, { code, input: act()?.input ?? {} });
     },

@@ -1,5 +1,5 @@
 import { hostname, userInfo } from 'node:os';
-import type { NewAct } from '../src/features/operators/audit-log.js';
+import type { NewAct } from '../src/features/audit/audit-log.js';
 import type { LoadedCommand } from './command.js';
 
 /** The act that a command line is, for the audit log: its words without secrets, and who gave them. */

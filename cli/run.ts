@@ -14,7 +14,7 @@ import type { Io } from './io.js';
 import { openContext, type GlobalOptions } from './open-context.js';
 import { describeAct } from './record-act.js';
 import { wantsColour } from './output.js';
-import type { NewAct } from '../src/features/operators/audit-log.js';
+import type { NewAct } from '../src/features/audit/audit-log.js';
 import { VERSION } from '../src/version.js';
 
 /** A command that ignores being told to stop is left alone after this time. */

@@ -1,5 +1,5 @@
 import { parseDuration } from '../../src/config.js';
-import { listActs, type Act } from '../../src/features/operators/audit-log.js';
+import { listActs, type Act } from '../../src/features/audit/audit-log.js';
 import { defineCommand, value } from '../command.js';
 
 const DEFAULT_LIMIT = 50;

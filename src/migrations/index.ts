@@ -7,6 +7,7 @@ import { createWebhookIndexes } from './005-create-webhook-indexes.js';
 import { createUserCollections } from './006-create-user-collections.js';
 import { createAuditIndex } from './010-create-audit-index.js';
 import { createFileIndexes } from './011-create-file-indexes.js';
+import { createOperatorIndexes } from './012-create-operator-indexes.js';
 
 /** Numbered one-way changes of stored data, in order. A released one is never edited. */
 export const MIGRATIONS: readonly Migration[] = [
@@ -18,4 +19,5 @@ export const MIGRATIONS: readonly Migration[] = [
   createUserCollections,
   createAuditIndex,
   createFileIndexes,
+  createOperatorIndexes,
 ];

@@ -1,31 +1,108 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { Context, Middleware } from 'koa';
 import type { App } from '../../app.js';
-import { missing, unauthenticated } from '../../errors.js';
+import { forbidden, missing, unauthenticated } from '../../errors.js';
+import { readJson } from '../../http/read-body.js';
 import { findObjectId } from '../../platform/ids.js';
+import { recordAct } from '../audit/audit-log.js';
 import type { Project } from '../projects/project.js';
 import { findProject } from '../projects/project-store.js';
+import { findSignedIn, isOperatorTokenForm, type OperatorRole, type SignedInOperator } from './operator.js';
 
-/** Guard of the operators' routes: 401 AUTH_REQUIRED without a bearer, TOKEN_INVALID for one that is not `BSVC_ADMIN_TOKEN`. */
+/** Who is behind a request to the operators' API. */
+export interface ActingOperator {
+  /** For the audit log: the address, or that it was `BSVC_ADMIN_TOKEN`. */
+  name: string;
+  role: OperatorRole;
+  /** Ids of the projects it sees; null = all. */
+  projects: ReadonlySet<string> | null;
+  /** Null for `BSVC_ADMIN_TOKEN`, which is nobody's. */
+  signedIn: SignedInOperator | null;
+}
+
+/** Guard of the operators' routes: 401 AUTH_REQUIRED without a bearer, TOKEN_INVALID or TOKEN_EXPIRED for a bad one, 403 VIEWER_READS_ONLY when a viewer sends anything but a GET. */
 export function requireOperator(app: App): Middleware {
-  return (ctx, next) => {
-    const header = ctx.get('authorization');
-    if (header === '')
-      throw unauthenticated('AUTH_REQUIRED', 'This needs an operator: send Authorization: Bearer <token>');
-    const token = /^Bearer ([^\s]+)$/i.exec(header)?.[1];
-    if (!token || !app.config.adminToken || !isSame(token, app.config.adminToken))
-      throw unauthenticated('TOKEN_INVALID', 'The operator’s token is not valid');
+  return async (ctx, next) => {
+    await settleOperator(app, ctx);
+    if (ctx.method !== 'GET' && ctx.method !== 'HEAD') requireOwnerRole(ctx);
     return next();
   };
 }
 
-/** The project that the path names by its id; 404 for any other. */
+/**
+ * Guard of routes by which an operator changes something: as requireOperator, but for owners only. Reads the JSON body and records the act in the audit log
+ * under `action`, the words that the command line has for it.
+ */
+export function requireOwner(app: App, action: string): Middleware {
+  const readBody = readJson();
+  return async (ctx, next) => {
+    await settleOperator(app, ctx);
+    requireOwnerRole(ctx);
+    await readBody(ctx, () =>
+      recordAct(app, { actor: operatorOf(ctx).name, action, input: describeRequest(ctx) }, next),
+    );
+  };
+}
+
+/** The operator that a guard settled. */
+export function operatorOf(ctx: Pick<Context, 'state'>): ActingOperator {
+  return ctx.state.operator as ActingOperator;
+}
+
+/** The project that the path names by its id; 404 for any other, one that the operator does not see among them. */
 export async function operatedProject(app: App, ctx: Context): Promise<Project> {
-  const { projectId = '' } = (ctx as Context & { params: Record<string, string> }).params;
-  const project = findObjectId(projectId) && (await findProject(app, projectId));
-  if (!project) throw missing('PROJECT_NOT_FOUND', 'There is no project with this id');
+  const project = await findProject(app, requireOperatedId(ctx));
+  if (!project) throw projectNotFound();
   return project;
 }
+
+/** The id in the path, if the operator sees that project in case it exists; 404 otherwise. */
+export function requireOperatedId(ctx: Context): string {
+  const { projectId = '' } = (ctx as Context & { params: Record<string, string> }).params;
+  const id = findObjectId(projectId)?.toHexString();
+  const { projects } = operatorOf(ctx);
+  if (!id || (projects && !projects.has(id))) throw projectNotFound();
+  return id;
+}
+
+async function settleOperator(app: App, ctx: Context): Promise<void> {
+  const header = ctx.get('authorization');
+  if (header === '')
+    throw unauthenticated('AUTH_REQUIRED', 'This needs an operator: send Authorization: Bearer <token>');
+  const token = /^Bearer ([^\s]+)$/i.exec(header)?.[1];
+  if (!token) throw invalidToken();
+  ctx.state.operator = await findOperator(app, token);
+  ctx.set('Cache-Control', 'no-store');
+}
+
+async function findOperator(app: App, token: string): Promise<ActingOperator> {
+  if (app.config.adminToken && isSame(token, app.config.adminToken))
+    return { name: 'BSVC_ADMIN_TOKEN', role: 'owner', projects: null, signedIn: null };
+  const signedIn = isOperatorTokenForm(token) ? await findSignedIn(app, token) : null;
+  if (!signedIn) throw invalidToken();
+  const { operator, session } = signedIn;
+  if (session.expiresAt.getTime() <= app.clock.now())
+    throw unauthenticated('TOKEN_EXPIRED', 'The operator’s token has expired: sign in again');
+  const projects = operator.projects && new Set(operator.projects.map((id) => id.toHexString()));
+  return { name: operator.email, role: operator.role, projects, signedIn };
+}
+
+function requireOwnerRole(ctx: Context): void {
+  if (operatorOf(ctx).role !== 'owner')
+    throw forbidden('VIEWER_READS_ONLY', 'Your role is viewer: only an owner may change something');
+}
+
+/** Where the request goes and what it says, for the audit log. */
+function describeRequest(ctx: Context): Record<string, unknown> {
+  const { projectId, ...named } = (ctx as Context & { params: Record<string, string> }).params;
+  const body = (ctx.request as { body?: unknown }).body;
+  const fields = typeof body === 'object' && body !== null && !Array.isArray(body) ? body : {};
+  return { ...fields, ...named, ...(projectId !== undefined && { project: projectId }) };
+}
+
+const invalidToken = (): Error => unauthenticated('TOKEN_INVALID', 'The operator’s token is not valid');
+
+const projectNotFound = (): Error => missing('PROJECT_NOT_FOUND', 'There is no project with this id');
 
 /** Compares hashes, so that the time tells neither content nor length. */
 function isSame(a: string, b: string): boolean {

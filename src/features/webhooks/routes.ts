@@ -1,9 +1,9 @@
 import type { Context } from 'koa';
 import type { App } from '../../app.js';
 import { invalid } from '../../errors.js';
-import { readJson, requireObjectBody } from '../../http/read-body.js';
+import { requireObjectBody } from '../../http/read-body.js';
 import { createRouter, type RouteGroup } from '../../http/routes.js';
-import { operatedProject, requireOperator } from '../access/require-operator.js';
+import { operatedProject, requireOperator, requireOwner } from '../access/require-operator.js';
 import { addWebhook, type NewWebhook } from './add-webhook.js';
 import { editWebhook, type WebhookChanges } from './edit-webhook.js';
 import { listDeliveries } from './list-deliveries.js';
@@ -21,10 +21,10 @@ const PREFIX = '/api/projects/:projectId/webhooks';
 export function webhookRoutes(app: App): RouteGroup {
   const router = createRouter(PREFIX);
   const operator = requireOperator(app);
-  const body = readJson();
+  const owner = (action: string) => requireOwner(app, action);
   const project = (ctx: Context) => operatedProject(app, ctx);
 
-  router.post('/', operator, body, async (ctx) => {
+  router.post('/', owner('webhook add'), async (ctx) => {
     const input = readWebhook(ctx);
     if (typeof input.url !== 'string' || input.events === undefined)
       throw invalid('INVALID_BODY', 'A webhook needs url and events');
@@ -47,17 +47,17 @@ export function webhookRoutes(app: App): RouteGroup {
     ctx.body = { success: true, data: presentWebhook(webhook), message: 'Webhook' };
   });
 
-  router.patch('/:id', operator, body, async (ctx) => {
+  router.patch('/:id', owner('webhook edit'), async (ctx) => {
     const webhook = await editWebhook(app, await project(ctx), ctx.params.id!, readWebhook(ctx));
     ctx.body = { success: true, data: presentWebhook(webhook), message: 'Webhook updated' };
   });
 
-  router.delete('/:id', operator, async (ctx) => {
+  router.delete('/:id', owner('webhook remove'), async (ctx) => {
     const { id } = await removeWebhook(app, await project(ctx), ctx.params.id!);
     ctx.body = { success: true, data: { id: id.toHexString() }, message: 'Webhook deleted' };
   });
 
-  router.post('/:id/rotate-secret', operator, async (ctx) => {
+  router.post('/:id/rotate-secret', owner('webhook rotate-secret'), async (ctx) => {
     const { webhook, secret, previousExpiresAt } = await rotateSecret(app, await project(ctx), ctx.params.id!);
     ctx.body = {
       success: true,
@@ -66,7 +66,7 @@ export function webhookRoutes(app: App): RouteGroup {
     };
   });
 
-  router.post('/:id/test', operator, async (ctx) => {
+  router.post('/:id/test', owner('webhook test'), async (ctx) => {
     const delivery = await testWebhook(app, await project(ctx), ctx.params.id!);
     const message = delivery.state === 'delivered' ? 'Test event delivered' : 'Test event not delivered';
     ctx.body = { success: true, data: presentDelivery(delivery), message };
@@ -86,7 +86,7 @@ export function webhookRoutes(app: App): RouteGroup {
     };
   });
 
-  router.post('/:id/deliveries/:deliveryId/replay', operator, async (ctx) => {
+  router.post('/:id/deliveries/:deliveryId/replay', owner('webhook replay'), async (ctx) => {
     const delivery = await replayDelivery(app, await project(ctx), ctx.params.id!, ctx.params.deliveryId!);
     ctx.status = 202;
     ctx.body = { success: true, data: presentDelivery(delivery), message: 'Delivery queued again' };

@@ -1,0 +1,80 @@
+import type { ObjectId } from 'bson';
+import type { App } from '../../app.js';
+import type { Store } from '../../platform/database.js';
+import { randomToken, sha256Hex } from '../../platform/ids.js';
+
+export const OPERATOR_ROLES = ['owner', 'viewer'] as const;
+/** `owner` may change everything it sees, `viewer` only looks. */
+export type OperatorRole = (typeof OPERATOR_ROLES)[number];
+
+/** A user of the dashboard: somebody who looks after projects, not an end user of one. */
+export interface Operator {
+  _id: ObjectId;
+  /** Trimmed and lower-cased; unique. */
+  email: string;
+  role: OperatorRole;
+  /** The projects it sees; null = all, and new ones may be created. */
+  projects: ObjectId[] | null;
+  passwordHash: string;
+  createdAt: Date;
+}
+
+/** A token that was given out. It works until it expires, is signed out, or its operator is removed. */
+export interface OperatorSession {
+  /** SHA-256 of the token. */
+  _id: string;
+  operatorId: ObjectId;
+  createdAt: Date;
+  expiresAt: Date;
+}
+
+export const OPERATORS = 'operators';
+export const OPERATOR_SESSIONS = 'operator_sessions';
+
+export function operatorStore(app: Pick<App, 'db'>): Store<Operator> {
+  return app.db.collection<Operator>(OPERATORS);
+}
+
+export function operatorSessionStore(app: Pick<App, 'db'>): Store<OperatorSession> {
+  return app.db.collection<OperatorSession>(OPERATOR_SESSIONS);
+}
+
+const TOKEN_PREFIX = 'bsvc_op_';
+const TOKEN_BYTES = 32;
+const TOKEN_FORM = /^bsvc_op_[A-Za-z0-9_-]{43}$/;
+
+/** A new bearer token; only its hash is ever stored. */
+export function generateOperatorToken(): string {
+  return TOKEN_PREFIX + randomToken(TOKEN_BYTES);
+}
+
+/** True for text in the form of an operator's token; says nothing about its being one. */
+export function isOperatorTokenForm(text: string): boolean {
+  return TOKEN_FORM.test(text);
+}
+
+export function hashOperatorToken(token: string): string {
+  return sha256Hex(token);
+}
+
+const CACHE = 'operators';
+
+export interface SignedInOperator {
+  operator: Operator;
+  session: OperatorSession;
+}
+
+/** Who a token belongs to, at most half a second old; null for one that is unknown, signed out or of a removed operator. */
+export function findSignedIn(app: App, token: string): Promise<SignedInOperator | null> {
+  const hash = hashOperatorToken(token);
+  return app.cache.read<SignedInOperator>(CACHE, hash, async () => {
+    const session = (await operatorSessionStore(app).findOne({ _id: hash })) as OperatorSession | null;
+    const operator = session && ((await operatorStore(app).findOne({ _id: session.operatorId })) as Operator | null);
+    return session && operator ? { operator, session } : null;
+  });
+}
+
+/** What this process remembers of operators is read anew. */
+export function forgetOperators(app: Pick<App, 'cache'>): void {
+  app.cache.forgetAll(CACHE);
+}

@@ -1,0 +1,102 @@
+import { ObjectId } from 'bson';
+import type { App } from '../../app.js';
+import { AppError } from '../../errors.js';
+import { findOutage, type Store } from '../../platform/database.js';
+
+/** An administrative act as recorded: who did what with which words, and how it ended. Never a secret. */
+export interface Act {
+  _id: ObjectId;
+  at: Date;
+  /** `ada@host` for the command line, the operator's address for the HTTP API. */
+  actor: string;
+  /** The words of the command, for example `project update`; the HTTP API uses the same ones. */
+  action: string;
+  /** Arguments and options by name, without secrets. */
+  input: Record<string, unknown>;
+  /** `started` stays only when the process died before the end. */
+  outcome: 'started' | 'done' | 'failed';
+  /** Code of the error of a failed act. */
+  code: string | null;
+}
+
+export type NewAct = Pick<Act, 'actor' | 'action' | 'input'>;
+
+export const AUDIT_LOG = 'audit_log';
+
+const MAX_TEXT = 500;
+const MAX_ITEMS = 50;
+
+const auditStore = (app: Pick<App, 'db'>): Store<Act> => app.db.collection<Act>(AUDIT_LOG);
+
+/** Records an act before it is carried out, so that one that dies in the middle leaves a trace. */
+export async function startAct(app: App, { actor, action, input }: NewAct): Promise<Act> {
+  const act: Act = {
+    _id: new ObjectId(),
+    at: new Date(app.clock.now()),
+    actor,
+    action,
+    input: shorten(input),
+    outcome: 'started',
+    code: null,
+  };
+  await auditStore(app).insertOne(act);
+  return act;
+}
+
+/** Notes how an act ended and with which input in the end; `code` is the error's, null for success. Written whole, as a restore replaces the log. */
+export async function finishAct(app: App, act: Act, end: { code: string | null; input: Act['input'] }): Promise<void> {
+  const { _id, ...begun } = act;
+  const outcome = end.code === null ? 'done' : 'failed';
+  const ended = { ...begun, outcome, code: end.code, input: shorten(end.input) } as const;
+  await auditStore(app).replaceOne({ _id }, ended, { upsert: true });
+}
+
+/** Carries out `work` and records it as an act: before it begins, and how it ended. An end that cannot be recorded is logged and does not undo the work's answer. */
+export async function recordAct<T>(app: App, act: NewAct, work: () => Promise<T>): Promise<T> {
+  const begun = await startAct(app, act);
+  let code: string | null = null;
+  try {
+    return await work();
+  } catch (error) {
+    code = error instanceof AppError ? error.code : (findOutage(error)?.code ?? 'INTERNAL');
+    throw error;
+  } finally {
+    await finishAct(app, begun, { code, input: act.input }).catch((error: unknown) =>
+      app.log.error({ err: error, action: act.action }, 'the end of an act could not be recorded'),
+    );
+  }
+}
+
+/** The newest acts first; `since` in milliseconds since 1970. */
+export function listActs(app: App, options: { limit: number; since?: number; action?: string }): Promise<Act[]> {
+  const filter = {
+    ...(options.since !== undefined && { at: { $gte: new Date(options.since) } }),
+    ...(options.action !== undefined && { action: options.action }),
+  };
+  return auditStore(app).find(filter).sort({ at: -1, _id: -1 }).limit(options.limit).toArray() as Promise<Act[]>;
+}
+
+const SECRET_NAME = /passw|secret|token|api_?key|authorization/i;
+const MAX_LEVELS = 6;
+const MAX_VALUES = 300;
+const MAX_NAME = 100;
+
+/** The input in a form that is small and safe to store: long texts and lists are cut, secrets are masked by their names, and names that a database would misread are changed. */
+function shorten(input: Record<string, unknown>): Record<string, unknown> {
+  let left = MAX_VALUES;
+  const shortenValue = (value: unknown, level: number): unknown => {
+    left -= 1;
+    if (left < 0 || level > MAX_LEVELS) return '…';
+    if (typeof value === 'string') return value.length > MAX_TEXT ? `${value.slice(0, MAX_TEXT)}…` : value;
+    if (Array.isArray(value)) return value.slice(0, MAX_ITEMS).map((item) => shortenValue(item, level + 1));
+    if (typeof value !== 'object' || value === null) return value;
+    const entries = Object.entries(value).slice(0, MAX_ITEMS);
+    return Object.fromEntries(
+      entries.map(([name, inner]) => [
+        name.slice(0, MAX_NAME).replace(/^\$|^__proto__$|[.\0]/g, '_'),
+        SECRET_NAME.test(name) && typeof inner === 'string' ? '********' : shortenValue(inner, level + 1),
+      ]),
+    );
+  };
+  return shortenValue(input, 1) as Record<string, unknown>;
+}
