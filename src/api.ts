@@ -7,6 +7,13 @@ import { fileRoutes } from './features/files/routes.js';
 import { userRoutes } from './features/users/routes.js';
 import { healthRoutes } from './features/health/routes.js';
 import { mailOperatorRoutes, mailRoutes } from './features/mail/routes.js';
+import { accountRoutes } from './features/operators/account-routes.js';
+import { adminRoutes } from './features/operators/admin-routes.js';
+import { bucketRoutes } from './features/operators/bucket-routes.js';
+import { collectionRoutes } from './features/operators/collection-routes.js';
+import { keyRoutes } from './features/operators/key-routes.js';
+import { projectRoutes } from './features/operators/project-routes.js';
+import { templateRoutes } from './features/operators/template-routes.js';
 import { webhookRoutes } from './features/webhooks/routes.js';
 import { accessLog } from './http/access-log.js';
 import { allowOrigins } from './http/allow-origins.js';
@@ -24,6 +31,13 @@ export const ROUTES: readonly ((app: App) => RouteGroup)[] = [
   webhookRoutes,
   fileRoutes,
   localFileRoutes,
+  adminRoutes,
+  projectRoutes,
+  collectionRoutes,
+  keyRoutes,
+  accountRoutes,
+  bucketRoutes,
+  templateRoutes,
   healthRoutes,
 ];
 

@@ -1,5 +1,5 @@
 import { parseDuration } from '../../src/config.js';
-import { listActs, type Act } from '../../src/features/audit/audit-log.js';
+import { listActs, presentAct } from '../../src/features/audit/audit-log.js';
 import { defineCommand, value } from '../command.js';
 
 const DEFAULT_LIMIT = 50;
@@ -35,10 +35,6 @@ export default defineCommand({
     };
   },
 });
-
-function presentAct({ _id, at, ...act }: Act) {
-  return { id: _id.toHexString(), at: at.toISOString(), ...act };
-}
 
 function presentInput(input: Record<string, unknown>): string {
   return Object.entries(input)

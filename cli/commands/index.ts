@@ -230,6 +230,21 @@ export const COMMANDS: readonly CommandNode[] = [
     ],
   },
   {
+    name: 'operator',
+    summary: 'dashboard users, for /api/projects/…',
+    examples: [
+      'bsvc operator add --email ann@example.com --role viewer',
+      'bsvc operator list',
+      'bsvc operator token ann@example.com --quiet',
+    ],
+    commands: [
+      { name: 'add', summary: 'add an operator with a password', load: () => import('./operator/add.js') },
+      { name: 'list', summary: 'list operators', load: () => import('./operator/list.js') },
+      { name: 'token', summary: 'give out a bearer token, shown once', load: () => import('./operator/token.js') },
+      { name: 'remove', summary: 'remove an operator, its tokens end', load: () => import('./operator/remove.js') },
+    ],
+  },
+  {
     name: 'jobs',
     summary: 'background jobs: what waits, runs and failed',
     examples: ['bsvc jobs list --state dead', 'bsvc jobs retry --dead', 'bsvc jobs purge --older-than 7d --yes'],

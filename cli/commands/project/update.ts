@@ -1,8 +1,7 @@
 import { presentProject } from '../../../src/features/projects/present-project.js';
 import { LIMIT_NAMES } from '../../../src/features/plans/plan-limits.js';
 import { requireProject } from '../../../src/features/projects/project-store.js';
-import { setMailSettings } from '../../../src/features/mail/project-mail.js';
-import { updateProject } from '../../../src/features/projects/update-project.js';
+import { changeProject } from '../../../src/features/operators/change-project.js';
 import { projectArgument } from '../../choose-project.js';
 import { choice, defineCommand, list, value } from '../../command.js';
 import { UsageError } from '../../exit.js';
@@ -32,28 +31,21 @@ export default defineCommand({
     limits: list('--limit <name=value>', 'one limit of this project instead of the plan’s', readLimit),
   },
   async run(context, { project, name, plan, allowedDomains, mailFrom, publishableUploads, limits }) {
-    const changesRecord =
-      [name, plan, publishableUploads].some((given) => given !== undefined) ||
-      allowedDomains.length + limits.length > 0;
-    if (!changesRecord && mailFrom === undefined) {
+    const single = [name, plan, publishableUploads, mailFrom];
+    if (single.every((given) => given === undefined) && allowedDomains.length + limits.length === 0) {
       throw new UsageError(
         'Nothing to change: give --name, --plan, --allowed-domain, --mail-from, --publishable-uploads or --limit.',
       );
     }
     const app = await context.app();
-    let changed = await requireProject(app, project);
-    if (mailFrom !== undefined) {
-      changed = await setMailSettings(app, changed, { providerFromEmail: mailFrom === 'none' ? null : mailFrom });
-    }
-    if (changesRecord) {
-      changed = await updateProject(app, project, {
-        name,
-        plan,
-        ...(allowedDomains.length > 0 && { allowedDomains }),
-        ...(publishableUploads && { publishableUploads: publishableUploads === 'on' }),
-        ...(limits.length > 0 && { limits: Object.fromEntries(limits) }),
-      });
-    }
+    const changed = await changeProject(app, await requireProject(app, project), {
+      name,
+      plan,
+      ...(allowedDomains.length > 0 && { allowedDomains }),
+      ...(publishableUploads && { publishableUploads: publishableUploads === 'on' }),
+      ...(limits.length > 0 && { limits: Object.fromEntries(limits) }),
+      ...(mailFrom !== undefined && { providerFromEmail: mailFrom === 'none' ? null : mailFrom }),
+    });
     const updated = presentProject(changed);
     return { json: updated, quiet: updated.id, text: (view) => presentProjectTable(view, updated) };
   },

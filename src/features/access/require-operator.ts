@@ -29,6 +29,14 @@ export function requireOperator(app: App): Middleware {
   };
 }
 
+/** Guard of what an operator does about itself alone: as requireOperator, in any role. */
+export function identifyOperator(app: App): Middleware {
+  return async (ctx, next) => {
+    await settleOperator(app, ctx);
+    return next();
+  };
+}
+
 /**
  * Guard of routes by which an operator changes something: as requireOperator, but for owners only. Reads the JSON body and records the act in the audit log
  * under `action`, the words that the command line has for it.

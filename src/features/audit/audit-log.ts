@@ -76,6 +76,11 @@ export function listActs(app: App, options: { limit: number; since?: number; act
   return auditStore(app).find(filter).sort({ at: -1, _id: -1 }).limit(options.limit).toArray() as Promise<Act[]>;
 }
 
+/** What every door shows of an act. */
+export function presentAct({ _id, at, ...act }: Act) {
+  return { id: _id.toHexString(), at: at.toISOString(), ...act };
+}
+
 const SECRET_NAME = /passw|secret|token|api_?key|authorization/i;
 const MAX_LEVELS = 6;
 const MAX_VALUES = 300;

@@ -20,6 +20,16 @@ export interface MailSettings {
 
 /** Sets a project's mail settings by one write; secrets are sealed and bound to project and field. 400 for a bad form, nothing is changed then. */
 export async function setMailSettings(app: App, project: Project, settings: MailSettings): Promise<Project> {
+  const { $set, $unset } = readMailChanges(app, project, settings);
+  return updateProjectRecord(app, project._id, { $set, ...(Object.keys($unset).length > 0 && { $unset }) });
+}
+
+/** What settings mean for the project's record; secrets are sealed. 400 for a bad form. */
+export function readMailChanges(
+  app: Pick<App, 'secrets'>,
+  project: Pick<Project, '_id'>,
+  settings: MailSettings,
+): { $set: Partial<Project>; $unset: Record<string, ''> } {
   const $set: Record<string, unknown> = {};
   const $unset: Record<string, ''> = {};
   const put = (name: string, value: string | null | undefined): void => {
@@ -38,10 +48,7 @@ export async function setMailSettings(app: App, project: Project, settings: Mail
   put('keyHint', providerApiKey && `re_…${providerApiKey.slice(-4)}`);
   put('fromEmail', providerFromEmail);
   put('sealedWebhookSecret', webhookSecret && app.secrets.seal(webhookSecret, sealContext(project._id, 'webhook')));
-  return updateProjectRecord(app, project._id, {
-    $set: $set as Partial<Project>,
-    ...(Object.keys($unset).length > 0 && { $unset }),
-  });
+  return { $set: $set as Partial<Project>, $unset };
 }
 
 /** 400 INVALID_MAIL_KEY unless the text has the form of a provider key. */

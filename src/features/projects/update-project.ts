@@ -20,20 +20,25 @@ const DOMAIN_ENTRY = /^(\*|(\*\.)?[a-z0-9-]+(\.[a-z0-9-]+)*(:\d{1,5})?|https?:\/
 
 /** Changes a project by one write. 400 for a bad value or nothing to change, 404, 409 when the name is taken. */
 export async function updateProject(app: App, idOrName: string, changes: ProjectChanges): Promise<Project> {
-  if (changes.name !== undefined) checkProjectName(changes.name);
+  const { $set, $unset } = readProjectChanges(changes);
   const project = await requireProject(app, idOrName);
-  const { $set, $unset } = readChanges(changes);
   if (Object.keys($set).length + Object.keys($unset).length === 0)
     throw invalid('INVALID_BODY', 'There is nothing to change');
   try {
     return await updateProjectRecord(app, project._id, { $set, ...(Object.keys($unset).length > 0 && { $unset }) });
   } catch (error) {
-    if (isDuplicateKey(error)) throw conflict('PROJECT_EXISTS', `There is already a project "${changes.name}"`);
-    throw error;
+    throw nameTaken(error, changes) ?? error;
   }
 }
 
-function readChanges(changes: ProjectChanges): { $set: Partial<Project>; $unset: Record<string, ''> } {
+/** The 409 for a write that was refused because another project has the name; null for any other error. */
+export function nameTaken(error: unknown, { name }: ProjectChanges): Error | null {
+  return isDuplicateKey(error) ? conflict('PROJECT_EXISTS', `There is already a project "${name}"`) : null;
+}
+
+/** What changes mean for a project's record. Pure; 400 for a bad value. */
+export function readProjectChanges(changes: ProjectChanges): { $set: Partial<Project>; $unset: Record<string, ''> } {
+  if (changes.name !== undefined) checkProjectName(changes.name);
   const $set: Record<string, unknown> = {};
   const $unset: Record<string, ''> = {};
   if (changes.name !== undefined) $set.name = changes.name;

@@ -1,0 +1,57 @@
+import { OPERATOR_ROLES } from '../../../src/features/access/operator.js';
+import { addOperator } from '../../../src/features/operators/add-operator.js';
+import { findOperatorByEmail, requireOperatorEmail } from '../../../src/features/operators/operator-email.js';
+import { presentOperator } from '../../../src/features/operators/list-operators.js';
+import { requireProject } from '../../../src/features/projects/project-store.js';
+import { choice, defineCommand, flag, list, secret, value } from '../../command.js';
+import { readSecret } from '../../read-secret.js';
+import { presentSeen } from './present.js';
+
+export default defineCommand({
+  details: [
+    'Operators sign in at POST /api/admin/login and use /api/projects/… with the token they get.',
+    'An owner may change everything it sees, a viewer only looks. Without --project it sees all projects and may create new ones.',
+  ].join('\n'),
+  examples: [
+    'bsvc operator add --email ann@example.com',
+    'bsvc operator add --email bob@example.com --role viewer --project shop --password-stdin < password.txt',
+  ],
+  audited: true,
+  parameters: {
+    email: value('--email <address>', 'e-mail address to sign in with'),
+    role: choice('--role <role>', 'what it may do (default: owner)', OPERATOR_ROLES),
+    projects: list('--project <id|name>', 'only this project (repeatable)'),
+    password: secret('password', 'the password, 6 to 72 bytes'),
+    ifNotExists: flag('--if-not-exists', 'do nothing when there is one with that address'),
+  },
+  async run(context, input) {
+    const given = input.email ?? (await context.ask.text('E-mail address:', 'No address given: add --email <address>'));
+    const email = requireOperatorEmail(given);
+    const app = await context.app();
+    const existing = input.ifNotExists ? await findOperatorByEmail(app, email) : null;
+    if (existing) {
+      const shown = presentOperator(existing);
+      return {
+        json: { operator: shown, created: false },
+        quiet: shown.id,
+        text: () => `Operator ${shown.email} was there already; nothing was changed.`,
+      };
+    }
+    const projects = [];
+    for (const named of input.projects) projects.push(await requireProject(app, named));
+    const password = await readSecret(context, input.password, 'Password');
+    const operator = presentOperator(
+      await addOperator(app, {
+        email,
+        password,
+        role: input.role ?? 'owner',
+        projects: projects.length > 0 ? projects : null,
+      }),
+    );
+    return {
+      json: { operator, created: true },
+      quiet: operator.id,
+      text: () => `Added operator ${operator.email} (${operator.role}, ${presentSeen(operator)}).`,
+    };
+  },
+});

@@ -1,0 +1,25 @@
+import { listOperators, type presentOperator } from '../../../src/features/operators/list-operators.js';
+import { invalid } from '../../../src/errors.js';
+import { argument } from '../../command.js';
+
+/** The argument of commands about one operator; picked from a list at a terminal. */
+export const operatorArgument = argument('operator', 'e-mail address or id of the operator', {
+  ask: async (context) => {
+    const missing = 'The argument <operator> is missing';
+    // Nobody to ask: refused before anything is connected.
+    if (!context.ask.possible) return context.ask.choose('', missing, []);
+    const operators = await listOperators(await context.app());
+    if (operators.length === 0)
+      throw invalid('NO_OPERATOR', 'There is no operator yet. Add one with "bsvc operator add --email <address>".');
+    return context.ask.choose(
+      'Which operator?',
+      missing,
+      operators.map(({ _id, email, role }) => ({ name: email, value: _id.toHexString(), description: role })),
+    );
+  },
+});
+
+/** Which projects an operator sees. */
+export function presentSeen({ projects }: ReturnType<typeof presentOperator>): string {
+  return projects ? `only ${projects.join(', ')}` : 'all projects';
+}

@@ -1,0 +1,44 @@
+import { parseDuration } from '../../../src/config.js';
+import { openOperatorSession } from '../../../src/features/operators/open-operator-session.js';
+import { requireOperatorNamed } from '../../../src/features/operators/remove-operator.js';
+import { defineCommand, value } from '../../command.js';
+import { operatorArgument } from './present.js';
+
+const DEFAULT_TTL = '12h';
+const MAX_TTL_MS = 366 * 86_400_000;
+
+export default defineCommand({
+  details: `For scripts: a bearer token without a password. It ends after --ttl (default ${DEFAULT_TTL}), or when the operator is removed.`,
+  examples: [
+    'bsvc operator token ann@example.com --quiet',
+    'TOKEN=$(bsvc operator token ann@example.com --ttl 30d --quiet)',
+  ],
+  audited: true,
+  parameters: {
+    operator: operatorArgument,
+    ttl: value('--ttl <duration>', `how long it works (default: ${DEFAULT_TTL})`, readTtl),
+  },
+  async run(context, { operator: named, ttl = parseDuration(DEFAULT_TTL) }) {
+    const app = await context.app();
+    const operator = await requireOperatorNamed(app, named);
+    const { token, expiresAt } = await openOperatorSession(app, operator, ttl);
+    return {
+      json: { token, expiresAt: expiresAt.toISOString(), operator: operator._id.toHexString() },
+      quiet: token,
+      text: () =>
+        [
+          `Token of ${operator.email}, until ${expiresAt.toISOString()}:`,
+          '',
+          `  ${token}`,
+          '',
+          'It is shown this once.',
+        ].join('\n'),
+    };
+  },
+});
+
+function readTtl(text: string): number {
+  const ms = parseDuration(text);
+  if (ms < 1000 || ms > MAX_TTL_MS) throw new Error('must be between 1s and 366d');
+  return ms;
+}

@@ -1,0 +1,48 @@
+import { ObjectId } from 'bson';
+import type { App } from '../../app.js';
+import { conflict } from '../../errors.js';
+import { isDuplicateKey } from '../../platform/database.js';
+import { operatorStore, type Operator, type OperatorRole } from '../access/operator.js';
+import { Problems } from '../documents/problems.js';
+import type { Project } from '../projects/project.js';
+import { checkNewPassword } from '../users/credentials.js';
+import { OPERATORS_PARTY } from './log-in-operator.js';
+import { findOperatorByEmail, requireOperatorEmail } from './operator-email.js';
+
+export interface NewOperator {
+  email: string;
+  password: string;
+  role: OperatorRole;
+  /** What it sees; null = every project, those to come too. */
+  projects: readonly Pick<Project, '_id'>[] | null;
+}
+
+/** Adds an operator by one write. 400 for what is not an address or no good password, 409 OPERATOR_EXISTS. */
+export async function addOperator(app: App, input: NewOperator): Promise<Operator> {
+  const email = requireOperatorEmail(input.email);
+  const problems = new Problems();
+  checkNewPassword(input.password, problems, 'password');
+  problems.throwIfAny();
+  // Before the slow hash; the unique index has the last word.
+  if (await findOperatorByEmail(app, email)) throw operatorExists(email);
+  const operator: Operator = {
+    _id: new ObjectId(),
+    email,
+    role: input.role,
+    projects: input.projects && input.projects.map(({ _id }) => _id),
+    passwordHash: await app.passwords.inTurn(OPERATORS_PARTY, (bcrypt) => bcrypt.hash(input.password)),
+    createdAt: new Date(app.clock.now()),
+  };
+  try {
+    await operatorStore(app).insertOne(operator);
+  } catch (error) {
+    throw isDuplicateKey(error) ? operatorExists(email) : error;
+  }
+  return operator;
+}
+
+const operatorExists = (email: string): Error =>
+  conflict(
+    'OPERATOR_EXISTS',
+    `There is already an operator ${email}: remove it first to give it another role or password`,
+  );

@@ -1,0 +1,18 @@
+import type { App } from '../../app.js';
+import { operatorStore, type Operator } from '../access/operator.js';
+
+/** All operators by address. */
+export function listOperators(app: Pick<App, 'db'>): Promise<Operator[]> {
+  return operatorStore(app).find({}).sort({ email: 1 }).toArray() as Promise<Operator[]>;
+}
+
+/** What every door shows of an operator; `projects` null = all. */
+export function presentOperator(operator: Operator) {
+  return {
+    id: operator._id.toHexString(),
+    email: operator.email,
+    role: operator.role,
+    projects: operator.projects && operator.projects.map((id) => id.toHexString()),
+    createdAt: operator.createdAt.toISOString(),
+  };
+}
