@@ -21,7 +21,7 @@ export interface BudgetOptions {
 }
 
 /** MongoDB's limit for a blocking stage. */
-export const MEMORY_BYTES = 100 * 1024 * 1024;
+const MEMORY_BYTES = 100 * 1024 * 1024;
 const SLICE_MS = 2;
 const SLICE_DOCUMENTS = 512;
 /** Looking at the clock costs as much as looking at a small document. */

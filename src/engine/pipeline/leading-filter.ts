@@ -1,5 +1,4 @@
-import type { Environment } from '../query/expression.js';
-import { compileWith } from '../query/expression.js';
+import { compileWith, type Environment } from '../query/expression.js';
 import type { Compiled, Scope } from '../query/operators/operator.js';
 import { type Doc, isDocument, isNullish, typeOf } from '../query/value.js';
 

@@ -17,7 +17,7 @@ const MAX_EXPONENT = 6111;
 const MIN_EXPONENT = -6176;
 const BIAS = 6176n;
 
-export const NAN_DECIMAL: Decimal = { special: 'nan', negative: false, coefficient: 0n, exponent: 0 };
+const NAN_DECIMAL: Decimal = { special: 'nan', negative: false, coefficient: 0n, exponent: 0 };
 
 function finite(negative: boolean, coefficient: bigint, exponent: number): Decimal {
   return { special: 'none', negative, coefficient, exponent };

@@ -90,7 +90,7 @@ const LOGICAL = new Set(['$and', '$or', '$nor']);
 const MAX_DEPTH = 150;
 
 /** The top-level operators of a filter. */
-export const TOP_LEVEL_OPERATORS: readonly string[] = [
+const TOP_LEVEL_OPERATORS: readonly string[] = [
   '$and',
   '$or',
   '$nor',

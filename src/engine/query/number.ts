@@ -1,4 +1,3 @@
-import { Decimal128 } from 'bson';
 import {
   addDecimals,
   closeDecimal,
@@ -77,8 +76,3 @@ export const multiplyNumbers = arithmetic(
   (a, b) => a * b,
   multiplyDecimals,
 );
-
-/** A decimal from its text; the text must be a number. */
-export function decimalFromText(text: string): Decimal128 {
-  return Decimal128.fromString(text);
-}

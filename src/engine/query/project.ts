@@ -1,9 +1,8 @@
 import { refusal } from '../errors.js';
 import { compileExpression, type Environment, type Expression, openEnvironment } from './expression.js';
-import { compileFilter, isOperatorDocument, type MatchResult } from './match.js';
+import { compileFilter, compileValueTest, isOperatorDocument, type MatchResult } from './match.js';
 import { QUERY_OPERATORS } from './match-operators.js';
 import { openScope, type Scope } from './operators/operator.js';
-import { compileValueTest } from './match.js';
 import { splitPath } from './path.js';
 import { copyDoc, type Doc, fieldOf, integerOf, isDocument, isTruthy, setField, typeOf } from './value.js';
 

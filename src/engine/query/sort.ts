@@ -56,7 +56,7 @@ export function compileSort(spec: Doc): Sort {
 
 function directionOf(value: unknown, path: string): 1 | -1 {
   if (path === '' || path.split('.').includes('')) {
-    throw refusal(path === '' ? 15998 : 15998, 'FieldPath field names may not be empty strings.');
+    throw refusal(15998, 'FieldPath field names may not be empty strings.');
   }
   if (path.startsWith('$')) throw refusal(16410, "FieldPath field names may not start with '$'.");
   if (isDocument(value)) throw badValue('$meta sorts are not supported by this engine');

@@ -10,7 +10,7 @@ import { eachDocument, Gauge, inBatches, type Run, type Source, type Stage, type
 const NOTHING: ReadonlySet<string> = new Set();
 
 /** A stage made of a function from document to document. */
-export function documentStage(compile: DocumentStageCompiler): StageCompiler {
+function documentStage(compile: DocumentStageCompiler): StageCompiler {
   return (spec, { environment }) => {
     const { apply, reads, replaces } = compile(spec, environment);
     return { run: (source, run) => eachDocument(source, run, apply), reads, replaces };

@@ -1,8 +1,7 @@
 import { refusal } from '../../errors.js';
-import { compileExpression } from '../../query/expression.js';
+import { compileExpression, type Environment } from '../../query/expression.js';
 import { NO_SCOPE } from '../../query/operators/operator.js';
-import type { Environment } from '../../query/expression.js';
-import { compareValues, type Doc, integerOf, isDocument, isNullish, rankOf, setField } from '../../query/value.js';
+import { compareValues, type Doc, integerOf, isDocument, rankOf, setField } from '../../query/value.js';
 import { Gauge, inBatches, type StageCompiler, unionOf } from '../stage.js';
 import { compileAccumulation, type GroupFields } from './accumulate.js';
 import { groupStage } from './group.js';
@@ -127,7 +126,7 @@ export const bucketAuto: StageCompiler = (spec, { environment }) => {
       yield* inBatches(results);
       gauge.close();
     },
-    reads: isNullish(by.fields) ? null : unionOf(by.fields, fields.reads),
+    reads: unionOf(by.fields, fields.reads),
     replaces: true,
   };
 };

@@ -14,7 +14,7 @@ export interface Join {
 const MAX_KEPT = 20_000;
 
 /** The values a document joins by: an array's elements, or the value itself, missing counting as null. */
-export function joinValues(value: unknown): readonly unknown[] {
+function joinValues(value: unknown): readonly unknown[] {
   if (Array.isArray(value)) return value;
   return [value ?? null];
 }

@@ -1,6 +1,5 @@
 import { refusal } from '../../errors.js';
-import { compileWith } from '../../query/expression.js';
-import { parseFieldPath } from '../../query/expression.js';
+import { compileWith, type Environment, parseFieldPath } from '../../query/expression.js';
 import type { Compiled } from '../../query/operators/operator.js';
 import { splitPath } from '../../query/path.js';
 import { type Doc, isDocument, typeOf } from '../../query/value.js';
@@ -102,7 +101,7 @@ export const lookup: StageCompiler = (spec, tools) => {
   };
 };
 
-function compileBindings(spec: unknown, environment: Parameters<typeof compileWith>[0]): Bindings {
+function compileBindings(spec: unknown, environment: Environment): Bindings {
   if (spec === undefined) return { names: [], values: [], reads: new Set() };
   if (!isDocument(spec)) throw refusal(9, "$lookup argument 'let' must be an object");
   const names = Object.keys(spec);

@@ -235,7 +235,7 @@ function coordinate(value: unknown): number {
 }
 
 /** The functions of `$setWindowFields` that are no accumulators. */
-export const WINDOW_FUNCTIONS: Readonly<Record<string, WindowCompiler>> = {
+const WINDOW_FUNCTIONS: Readonly<Record<string, WindowCompiler>> = {
   $rank: rank((isTie, previous, index) => (isTie ? previous : index + 1)),
   $denseRank: rank((isTie, previous) => (isTie ? previous : previous + 1)),
   $documentNumber: rank((_isTie, _previous, index) => index + 1),

@@ -175,10 +175,7 @@ export function checkCount(value: unknown, name: string): number {
 }
 
 /** Keeps `count` of the values in order; `least` says which of two goes first. */
-export function openBest(
-  count: number,
-  order: (a: unknown, b: unknown) => number,
-): Accumulation & { values: unknown[] } {
+function openBest(count: number, order: (a: unknown, b: unknown) => number): Accumulation & { values: unknown[] } {
   const values: unknown[] = [];
   return {
     values,

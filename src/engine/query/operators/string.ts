@@ -69,7 +69,7 @@ function requireString(value: unknown, name: string, code: number): string {
   throw refusal(code, `${name} requires a string, found: ${typeOf(value)}`);
 }
 
-/** `length` and `search` decide whether positions count bytes or code points. */
+/** `toUnits` decides whether positions count bytes or code points. */
 function indexOf(name: string, toUnits: (text: string) => readonly (string | number)[]): ExpressionOperator {
   return variadic(
     ([value, wanted, from, to]) => {
