@@ -3,10 +3,10 @@ import type { Response } from 'supertest';
 import { drainJobs } from '../../src/worker.js';
 import { listOutbox } from '../../src/platform/mail-provider/outbox.js';
 import { buildProject, type TestProject } from '../helpers/build-project.js';
+import { createFakeClock } from '../helpers/fake-clock.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 import {
   bearer,
-  buildClock,
   buildEmail,
   countMails,
   openUserClient,
@@ -14,7 +14,7 @@ import {
   type UserClient,
 } from '../helpers/user-client.js';
 
-const clock = buildClock();
+const clock = createFakeClock();
 const NEW_PASSWORD = 'a brand new password';
 let test: TestApp;
 let project: TestProject;

@@ -10,10 +10,11 @@ import { rotateTokenSecret } from '../../src/features/projects/rotate-token-secr
 import { requireSigningKey } from '../../src/features/projects/token-secret.js';
 import { requireProject } from '../../src/features/projects/project-store.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
+import { createFakeClock } from '../helpers/fake-clock.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
-import { bearer, buildClock, buildEmail, openUserClient, PASSWORD, type UserClient } from '../helpers/user-client.js';
+import { bearer, buildEmail, openUserClient, PASSWORD, type UserClient } from '../helpers/user-client.js';
 
-const clock = buildClock();
+const clock = createFakeClock();
 let test: TestApp;
 let project: TestProject;
 let client: UserClient;

@@ -2,7 +2,6 @@ import supertest, { type Response, type Test } from 'supertest';
 import { listOutbox } from '../../src/platform/mail-provider/outbox.js';
 import { drainJobs } from '../../src/worker.js';
 import type { TestApp } from './open-test-app.js';
-import type { TestProject } from './build-project.js';
 
 export const PASSWORD = 'correct horse battery';
 
@@ -60,11 +59,3 @@ export async function countMails(test: TestApp, email: string): Promise<number> 
   await drainJobs(test.app);
   return (await listOutbox(test.app, { to: email })).length;
 }
-
-/** A clock that stands still until it is moved. */
-export function buildClock(start = Date.now()): { now(): number; advance(ms: number): void } {
-  let now = start;
-  return { now: () => now, advance: (ms) => void (now += ms) };
-}
-
-export type { TestApp, TestProject };
