@@ -8,6 +8,9 @@ import { temporaryDir } from './doors.js';
 /** BSVC_TEST_KILLS=100 for the long form. */
 const KILLS = Number(process.env['BSVC_TEST_KILLS'] ?? 6);
 
+/** So many lines a writer has said at least before it is killed. */
+const LEAST_LINES = 50;
+
 interface Acknowledged {
   inserted: Set<string>;
   updated: Set<string>;
@@ -38,7 +41,7 @@ describe('a writer killed at random moments', () => {
       await runAndKill(round, acknowledged);
       await checkData(acknowledged);
     }
-    expect(acknowledged.inserted.size).toBeGreaterThan(KILLS * 20);
+    expect(acknowledged.inserted.size).toBeGreaterThan(KILLS * 10);
   });
 
   /** Kills the writer some milliseconds after it began to write. */
@@ -48,6 +51,8 @@ describe('a writer killed at random moments', () => {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     let rest = '';
+    let noted = 0;
+    let condemned = false;
     await new Promise<void>((resolve, reject) => {
       child.on('error', reject);
       child.on('close', () => {
@@ -57,7 +62,12 @@ describe('a writer killed at random moments', () => {
         const lines = (rest + chunk.toString()).split('\n');
         rest = lines.pop()!;
         for (const line of lines) note(line, acknowledged);
-        if (lines.includes('ready')) setTimeout(() => child.kill('SIGKILL'), 10 + Math.random() * 150);
+        // Counted, not timed, so that a slow machine has written as much as a fast one when the moment is drawn.
+        noted += lines.length;
+        if (noted >= LEAST_LINES && !condemned) {
+          condemned = true;
+          setTimeout(() => child.kill('SIGKILL'), Math.random() * 150);
+        }
       });
     });
     expect(child.signalCode).toBe('SIGKILL');
