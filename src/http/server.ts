@@ -22,7 +22,8 @@ export async function startServer(api: Koa, host: string, port: number): Promise
     if (draining) response.setHeader('Connection', 'close');
     void handle(request, response);
   });
-  server.requestTimeout = 60_000;
+  // A file may come over a slow line: 10 MiB in five minutes are 35 KiB a second.
+  server.requestTimeout = 300_000;
   server.headersTimeout = 20_000;
   server.keepAliveTimeout = 65_000;
   server.on('clientError', answerBrokenRequest);
