@@ -9,15 +9,18 @@ export interface FollowUps {
 }
 
 const MOST_TOGETHER = 200;
+const GATHER_MS = 20;
+/** Beyond this, items are left to the sweep rather than kept in memory. */
+const MOST_WAITING = 2_000;
 
 export function openFollowUps(log: Logger): FollowUps {
   const waiting = new Map<string, unknown[]>();
   const underWay = new Map<string, Promise<void>>();
 
   const run = async (kind: string, work: (items: never[]) => Promise<void>): Promise<void> => {
-    // The answer goes out first.
-    await new Promise((resolve) => setImmediate(resolve));
     for (;;) {
+      // The answer goes out first, and what follows it soon is done together with it.
+      await new Promise((resolve) => setTimeout(resolve, GATHER_MS));
       const items = waiting.get(kind)?.splice(0, MOST_TOGETHER) ?? [];
       if (items.length === 0) break;
       try {
@@ -32,6 +35,7 @@ export function openFollowUps(log: Logger): FollowUps {
   return {
     add(kind, item, work) {
       const items = waiting.get(kind);
+      if (items && items.length >= MOST_WAITING) return;
       if (items) items.push(item);
       else waiting.set(kind, [item]);
       if (!underWay.has(kind)) underWay.set(kind, run(kind, work));

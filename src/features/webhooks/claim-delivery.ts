@@ -8,8 +8,12 @@ const CLAIM_MS = 20_000;
 const MOST_UNFINISHED = 20;
 const LOOK_AHEAD = 256;
 
-/** Lanes of a webhook in which something may be due, those that wait longest first; never one of `busy`. */
-export async function findDueLanes(app: App, webhookId: ObjectId, busy: readonly string[]): Promise<string[]> {
+/** Lanes of a webhook in which something may be due, and how much of it was seen; those that wait longest first, never one of `busy`. */
+export async function findDueLanes(
+  app: App,
+  webhookId: ObjectId,
+  busy: readonly string[],
+): Promise<Map<string, number>> {
   const due = await deliveryStore(app)
     .find({
       webhookId,
@@ -21,7 +25,9 @@ export async function findDueLanes(app: App, webhookId: ObjectId, busy: readonly
     .project({ lane: 1 })
     .limit(LOOK_AHEAD)
     .toArray();
-  return [...new Set(due.map(({ lane }) => lane))];
+  const lanes = new Map<string, number>();
+  for (const { lane } of due) lanes.set(lane, (lanes.get(lane) ?? 0) + 1);
+  return lanes;
 }
 
 /** When something of the webhook is due next; null when nothing waits. */
@@ -35,32 +41,33 @@ export async function findNextDue(app: App, webhookId: ObjectId): Promise<Date |
   return (next?.dueAt as Date | undefined) ?? null;
 }
 
-/** Begins an attempt of the first pending delivery of a lane; null when there is none, it is not due yet, or somebody else was faster. */
-export async function claimLaneHead(app: App, webhookId: ObjectId, lane: string): Promise<Delivery | null> {
+/** The first pending delivery of a lane if it is due, else null. Whoever runs a webhook's deliveries is alone with them, so nothing is written; two who both believe to be are told apart when they record. */
+export async function findLaneHead(app: App, webhookId: ObjectId, lane: string): Promise<Delivery | null> {
   const deliveries = deliveryStore(app);
   const [head] = (await deliveries
     .find({ webhookId, state: 'pending', lane })
     .sort({ seq: 1 })
-    .project({ seq: 1, dueAt: 1, claims: 1, unfinished: 1 })
     .limit(1)
     .toArray()) as Delivery[];
-  if (!head) return null;
-  const now = new Date(app.clock.now());
-  if (head.dueAt > now) {
-    // The later ones wait for it; moved behind it, they are not looked at again before.
-    await deliveries.updateMany(
-      { webhookId, state: 'pending', lane, seq: { $gt: head.seq }, dueAt: { $lt: head.dueAt } },
-      { $set: { dueAt: head.dueAt } },
-    );
+  if (!head || head.dueAt.getTime() <= app.clock.now()) return head ?? null;
+  // The later ones wait for it; moved behind it, they are not looked at again before.
+  await deliveries.updateMany(
+    { webhookId, state: 'pending', lane, seq: { $gt: head.seq }, dueAt: { $lt: head.dueAt } },
+    { $set: { dueAt: head.dueAt } },
+  );
+  return null;
+}
+
+/** Writes down that an attempt begins: needed after a run that did not come to its end, in case this very delivery was the reason. Null when it is given up for that, or somebody else was faster. */
+export async function noteAttempt(app: App, delivery: Delivery): Promise<Delivery | null> {
+  const { _id, claims, unfinished } = delivery;
+  if (unfinished >= MOST_UNFINISHED) {
+    await failDeliveries(app, { _id, claims }, 'Every attempt was cut off before its end.');
     return null;
   }
-  if (head.unfinished >= MOST_UNFINISHED) {
-    await failDeliveries(app, { _id: head._id, claims: head.claims }, 'Every attempt was cut off before its end.');
-    return claimLaneHead(app, webhookId, lane);
-  }
-  return (await deliveries.findOneAndUpdate(
-    { _id: head._id, state: 'pending', claims: head.claims },
-    { $set: { dueAt: new Date(now.getTime() + CLAIM_MS) }, $inc: { claims: 1, unfinished: 1 } },
+  return (await deliveryStore(app).findOneAndUpdate(
+    { _id, state: 'pending', claims },
+    { $set: { dueAt: new Date(app.clock.now() + CLAIM_MS) }, $inc: { claims: 1, unfinished: 1 } },
     { returnDocument: 'after' },
   )) as Delivery | null;
 }

@@ -3,7 +3,15 @@ import type { App } from '../../app.js';
 import type { JobContext, JobDefinition, RunAgain } from '../../platform/jobs/job.js';
 import { OutboundError } from '../../platform/outbound.js';
 import { attemptDelivery } from './attempt-delivery.js';
-import { claimLaneHead, failPendingDeliveries, findDueLanes, findNextDue, handBackDelivery } from './claim-delivery.js';
+import {
+  failPendingDeliveries,
+  findDueLanes,
+  findLaneHead,
+  findNextDue,
+  handBackDelivery,
+  noteAttempt,
+} from './claim-delivery.js';
+import type { Delivery } from './delivery.js';
 import { recordAttempt } from './record-attempt.js';
 import type { Webhook } from './webhook.js';
 import { findWebhook } from './webhook-store.js';
@@ -49,18 +57,18 @@ async function deliverDue(run: Run): Promise<RunAgain | void> {
   const { app, payload } = run;
   const webhookId = new ObjectId(payload.webhookId);
   const lanes = new Map<string, Promise<void>>();
-  let ready: string[] = [];
+  let ready: [lane: string, due: number][] = [];
   try {
     while (!isOver(run)) {
       if (!(await findTarget(run))) {
         await failPendingDeliveries(app, webhookId);
         return;
       }
-      if (ready.length === 0) ready = await findDueLanes(app, webhookId, [...lanes.keys()]);
-      for (const lane of ready.splice(0, LANES_AT_ONCE - lanes.size)) {
+      if (ready.length === 0) ready = [...(await findDueLanes(app, webhookId, [...lanes.keys()]))];
+      for (const [lane, due] of ready.splice(0, LANES_AT_ONCE - lanes.size)) {
         lanes.set(
           lane,
-          deliverLane(run, webhookId, lane)
+          deliverLane(run, webhookId, lane, due)
             .catch((cause: unknown) => void (run.broken = { cause }))
             .finally(() => lanes.delete(lane)),
         );
@@ -94,22 +102,27 @@ async function findTarget({ app, payload }: Run): Promise<Webhook | null> {
   return webhook && !webhook.disabled ? webhook : null;
 }
 
-/** Delivers what is due in one lane, one after the other; ends at the first that fails. */
-async function deliverLane(run: Run, webhookId: ObjectId, lane: string): Promise<void> {
-  const { app, context } = run;
-  while (!isOver(run)) {
+/** Delivers at most `due` deliveries of one lane, one after the other; ends at the first that fails. */
+async function deliverLane(run: Run, webhookId: ObjectId, lane: string, due: number): Promise<void> {
+  for (let count = 0; count < due && !isOver(run); count++) {
     const webhook = await findTarget(run);
-    const delivery = webhook && (await claimLaneHead(app, webhookId, lane));
-    if (!delivery) return;
-    try {
-      const tried = await attemptDelivery(app, webhook, delivery, context.signal);
-      const verdict = await recordAttempt(app, webhook, delivery, tried);
-      if (verdict?.kind === 'delivered') run.failuresInARow = 0;
-      else run.failuresInARow++;
-    } catch (error) {
-      if (!(error instanceof OutboundError)) throw error;
-      await handBackDelivery(app, delivery);
-    }
+    const head = webhook && (await findLaneHead(run.app, webhookId, lane));
+    // After a run that was cut off, each attempt is written down first.
+    const delivery = head && run.context.attempt > 1 ? await noteAttempt(run.app, head) : head;
+    if (!webhook || !delivery) return;
+    await deliverOne(run, webhook, delivery);
+  }
+}
+
+async function deliverOne(run: Run, webhook: Webhook, delivery: Delivery): Promise<void> {
+  const { app, context } = run;
+  try {
+    const tried = await attemptDelivery(app, webhook, delivery, context.signal);
+    const verdict = await recordAttempt(app, webhook, delivery, tried);
+    run.failuresInARow = verdict?.kind === 'delivered' ? 0 : run.failuresInARow + 1;
+  } catch (error) {
+    if (!(error instanceof OutboundError)) throw error;
+    if (delivery.unfinished > 0) await handBackDelivery(app, delivery);
   }
 }
 

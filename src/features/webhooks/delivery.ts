@@ -38,9 +38,9 @@ export interface Delivery {
   body: string;
   state: 'pending' | 'delivered' | 'failed';
   dueAt: Date;
-  /** Attempts begun: an outcome is recorded only by whoever began the last one. */
+  /** Grows with everything that is written about attempts: an outcome is recorded only by whoever has seen the last of it. */
   claims: number;
-  /** Attempts begun since the last recorded outcome. */
+  /** Attempts noted as begun since the last recorded outcome. */
   unfinished: number;
   /** Attempts that failed; the retry schedule goes by it. */
   failures: number;

@@ -7,7 +7,7 @@ import { changeWebhooks } from './webhook-store.js';
 
 const DAY_MS = 86_400_000;
 
-/** Stores what came of an attempt and what follows from it. Null when somebody else has begun a later attempt: the outcome comes too late and is refused. */
+/** Stores what came of an attempt and what follows from it. Null when somebody else has begun or recorded an attempt since: the outcome comes too late and is refused. */
 export async function recordAttempt(
   app: App,
   webhook: Webhook,
@@ -20,7 +20,7 @@ export async function recordAttempt(
     { _id: delivery._id, state: 'pending', claims: delivery.claims },
     {
       $set: { ...stateAfter(verdict, nowMs), unfinished: 0, updatedAt: new Date(nowMs) },
-      $inc: { failures: verdict.kind === 'delivered' ? 0 : 1 },
+      $inc: { claims: 1, failures: verdict.kind === 'delivered' ? 0 : 1 },
       $push: { attempts: { $each: [attempt], $slice: -KEPT_ATTEMPTS } },
     },
   );
