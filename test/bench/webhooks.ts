@@ -1,3 +1,5 @@
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -65,7 +67,14 @@ function measureWrites() {
     const plain = await buildProject(place.app);
     const hooked = await buildProject(place.app);
     for (const { project } of [plain, hooked]) await buildCollection(place.app, project, { name: 'posts' });
-    for (let n = 0; n < 3; n++) await buildWebhook(place.app, hooked.project, (await openReceiver(place)).url);
+    const receivers = fork(join(import.meta.dirname, 'receiver-process.ts'), ['3'], { execArgv: ['--import', 'tsx'] });
+    const [urls] = (await once(receivers, 'message')) as [string[]];
+    for (const url of urls) await buildWebhook(place.app, hooked.project, url);
+    const allReceived = async (count: number): Promise<boolean> => {
+      receivers.send('count');
+      const [counts] = (await once(receivers, 'message')) as [number[]];
+      return counts.every((received) => received >= count);
+    };
     const server = await startService(['serve', '--no-worker'], place.env);
     const worker = await startService(['worker'], place.env);
     const write = async (key: string): Promise<number> => {
@@ -91,6 +100,7 @@ function measureWrites() {
       }
     }
     await Promise.all([server.stop(), worker.stop()]);
+    receivers.kill();
     const [without, withThree] = [summarise(samples.without), summarise(samples.with)];
     return { writes: WRITES, without, with3: withThree, ratioP50: Number((withThree.p50 / without.p50).toFixed(2)) };
   });
