@@ -95,8 +95,7 @@ function measureWrites() {
         const key = kind === 'with' ? hooked.secret : plain.secret;
         for (let n = 0; n < WRITES / ROUNDS; n++) samples[kind].push(await write(key));
         // What one kind left to do must not slow the other.
-        while (place.receivers.some(({ received }) => received.length < samples.with.length))
-          await new Promise((resolve) => setTimeout(resolve, 50));
+        while (!(await allReceived(samples.with.length))) await new Promise((resolve) => setTimeout(resolve, 50));
       }
     }
     await Promise.all([server.stop(), worker.stop()]);
