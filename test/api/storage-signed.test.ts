@@ -180,6 +180,20 @@ describe.each(PLACES)('uploads to signed addresses: %s', (place) => {
     expect(await usedBytes()).toBe(isExternal ? 0 : 2);
   });
 
+  it('are only saved by browsers, not shown, when they carry html', async () => {
+    const html = '<script>alert(1)</script>';
+    const file = { filename: 'page.png', contentType: 'text/html', size: html.length };
+    const { signedUrl, filePath } = (await storage.request(file)).body;
+    await putSigned(signedUrl, html, 'text/html');
+    const signed = (await storage.confirm({ filePath, size: html.length })).body.url!;
+    const direct = (await storage.upload(html, 'page.html', 'text/html')).body.url!;
+    for (const url of [signed, direct]) {
+      const reply = await fetch(url);
+      expect(reply.headers.get('content-disposition')).toMatch(/^attachment/);
+      expect(await reply.text()).toBe(html);
+    }
+  });
+
   it('are all deleted by DELETE /api/storage/all', async () => {
     for (let i = 0; i < 5; i++) expect((await storage.upload(`file ${i}`, `${i}.txt`, 'text/plain')).status).toBe(201);
     const pending = (await storage.request({ filename: 'later.txt', contentType: 'text/plain', size: 2 })).body;
