@@ -64,12 +64,24 @@ export function openEngine(options: EngineOptions): Engine {
   const { dataDir, durability = 'full', maxBytes, ignoreUndefined = false, onError = () => undefined } = options;
   const storage = openStorage(dataDir, durability, maxBytes);
   const core: Core = { storage, cursors: new Cursors(), startedAt: Date.now() };
-  let housekeeping = keepHouse(core);
+  // Processes that live for one command do not stay to expire documents.
+  let housekeeping = keepHouse(core, { expire: false });
   const timer = setInterval(() => {
-    housekeeping = keepHouse(core);
+    housekeeping = keepHouse(core, { expire: true });
   }, HOUSEKEEPING_MS);
   timer.unref();
   const listeners: Listener[] = [];
+  let closing: Promise<void> | undefined;
+
+  async function closeAll(): Promise<void> {
+    clearInterval(timer);
+    await Promise.all(listeners.map((listener) => listener.close()));
+    core.cursors.closeAll();
+    storage.queue.close();
+    await housekeeping;
+    await storage.close();
+  }
+
   return {
     async listen(address) {
       const listener = await listen(core, address, onError);
@@ -81,24 +93,17 @@ export function openEngine(options: EngineOptions): Engine {
     verify: () => verifyStorage(storage),
     expire: (now = new Date()) => expireDocuments(storage, now),
     db: (name) => openDatabase(core, name, { ignoreUndefined }),
-    async close() {
-      clearInterval(timer);
-      await Promise.all(listeners.map((listener) => listener.close()));
-      core.cursors.closeAll();
-      storage.queue.close();
-      await housekeeping;
-      await storage.close();
-    },
+    close: () => (closing ??= closeAll()),
   };
 }
 
-/** Closes forgotten cursors and finishes what a killed process left: half-built indexes, space of dropped collections. */
-async function keepHouse({ storage, cursors }: Core): Promise<void> {
+/** Closes forgotten cursors, finishes what a killed process left (half-built indexes, dropped collections), expires. */
+async function keepHouse({ storage, cursors }: Core, { expire }: { expire: boolean }): Promise<void> {
   try {
     cursors.closeIdle();
     await resumeBuilds(storage);
     await reclaimDropped(storage);
-    await expireDocuments(storage, new Date());
+    if (expire) await expireDocuments(storage, new Date());
   } catch {
     // Closed in between, or no space at the moment: the next round tries again.
   }

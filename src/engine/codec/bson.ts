@@ -2,8 +2,13 @@ import { createRequire } from 'node:module';
 import type * as Bson from 'bson';
 
 // The driver loads the CommonJS build of `bson`; importing the ESM build here would give a second set of classes and
-// `value instanceof ObjectId` would be false for documents read through the in-process door.
+// `value instanceof ObjectId` would be false for what the in-process door gives. All of the engine takes them from here.
 const bson = createRequire(import.meta.url)('bson') as typeof Bson;
+
+// The classes that are also named as types.
+export type Decimal128 = Bson.Decimal128;
+export type Double = Bson.Double;
+export type ObjectId = Bson.ObjectId;
 
 export const {
   Binary,
@@ -19,4 +24,5 @@ export const {
   MinKey,
   ObjectId,
   Timestamp,
+  calculateObjectSize,
 } = bson;

@@ -20,7 +20,10 @@ export const createIndexes: Command = {
     const { storage } = call.core;
     storage.refresh();
     const before = storage.catalog.find(ns);
-    await buildIndexes(storage, ns, (collection) => newIndexes(collection.definition.indexes, specs));
+    // Whoever makes sure of its indexes at every start should not have to wait for a write.
+    if (before === null || newIndexes(before.definition.indexes, specs).length > 0) {
+      await buildIndexes(storage, ns, (collection) => newIndexes(collection.definition.indexes, specs));
+    }
     await waitUntilBuilt(() => {
       storage.refresh();
       return storage.catalog.find(ns);

@@ -1,4 +1,4 @@
-import { Decimal128 } from 'bson';
+import { Decimal128 } from '../codec/bson.js';
 
 /**
  * A Decimal128 taken apart: `coefficient * 10^exponent`, or one of the three special values.

@@ -1,4 +1,4 @@
-import { Timestamp } from 'bson';
+import { Timestamp } from '../codec/bson.js';
 import { badValue, failedToParse, refusal, typeMismatch } from '../errors.js';
 import { closeDecimal, decimalOf } from './decimal.js';
 import { compileFilter, compileValueTest, isOperatorDocument } from './match.js';

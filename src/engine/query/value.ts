@@ -1,5 +1,6 @@
 import type { Decimal128, Timestamp } from 'bson';
-import { type Binary, type BSONRegExp, type BSONSymbol, type Code, Double, type ObjectId } from 'bson';
+import type { Binary, BSONRegExp, BSONSymbol, Code, ObjectId } from 'bson';
+import { Double } from '../codec/bson.js';
 import { compareDecimals, decimalOf, decimalToNumber, openDecimal } from './decimal.js';
 
 /** A document in the engine: a plain object whose keys are data, `__proto__` included (see `setField`). */

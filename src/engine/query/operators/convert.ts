@@ -1,5 +1,6 @@
 import type { Decimal128 } from 'bson';
-import { type Binary, type BSONSymbol, ObjectId, type Timestamp } from 'bson';
+import type { Binary, BSONSymbol, Timestamp } from 'bson';
+import { ObjectId } from '../../codec/bson.js';
 import { refusal } from '../../errors.js';
 import { closeDecimal, decimalOf, decimalToBigint, openDecimal, parseDecimal } from '../decimal.js';
 import { kindOf } from '../number.js';

@@ -1,4 +1,5 @@
-import { type Binary, calculateObjectSize } from 'bson';
+import type { Binary } from 'bson';
+import { calculateObjectSize } from '../../codec/bson.js';
 import { refusal } from '../../errors.js';
 import { copyDoc, type Doc, fieldOf, isDocument, isNullish, setField, typeOf } from '../value.js';
 import {
