@@ -1,5 +1,6 @@
 import Koa from 'koa';
 import type { App } from './app.js';
+import { limitRequests } from './features/access/limit-requests.js';
 import { documentRoutes } from './features/documents/routes.js';
 import { schemaRoutes } from './features/documents/schema-routes.js';
 import { localFileRoutes } from './features/files/local-routes.js';
@@ -17,6 +18,7 @@ import { templateRoutes } from './features/operators/template-routes.js';
 import { webhookRoutes } from './features/webhooks/routes.js';
 import { accessLog } from './http/access-log.js';
 import { allowOrigins } from './http/allow-origins.js';
+import { readClientAddress } from './http/client-address.js';
 import { requestId } from './http/request-id.js';
 import { dispatch, type RouteGroup } from './http/routes.js';
 import { writeErrors } from './http/write-errors.js';
@@ -47,9 +49,12 @@ export function createApi(app: App): Koa {
   api.silent = true;
   api.on('error', (error: Error) => app.log.debug({ err: error }, 'response could not be sent'));
   api.use(requestId());
+  api.use(readClientAddress(app.config.trustProxy));
   api.use(accessLog(app.log));
   api.use(allowOrigins());
   api.use(writeErrors(app.log));
+  const limits = limitRequests(app);
+  if (limits) api.use(limits);
   api.use(dispatch(ROUTES.map((routes) => routes(app))));
   return api;
 }

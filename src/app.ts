@@ -12,6 +12,8 @@ import { openObjectStores, type ObjectStores } from './platform/object-store/obj
 import { readOrCreateMasterKey } from './platform/master-key.js';
 import { openOutbound, type Outbound } from './platform/outbound.js';
 import { openPasswords, type Passwords } from './platform/password.js';
+import { openLimits } from './platform/rate-limit/open-limits.js';
+import type { RateLimiter } from './platform/rate-limit/rate-limiter.js';
 import { openSecretBox, type SecretBox } from './platform/secret-box.js';
 import { openTurns, type Turns } from './platform/turns.js';
 
@@ -23,6 +25,8 @@ export interface App {
   readonly db: Database;
   readonly cache: Cache;
   readonly jobs: JobQueue;
+  /** Counts requests of client addresses, together with all processes of the service. */
+  readonly limits: RateLimiter;
   readonly followUps: FollowUps;
   readonly outbound: Outbound;
   readonly secrets: SecretBox;
@@ -50,8 +54,10 @@ export async function openApp(config: Config, log: Logger, clock: Clock = system
   const followUps = openFollowUps(log);
   const files = openObjectStores(config, secrets, clock);
   const outbound = openOutbound({ allowPrivate: config.webhookAllowPrivate });
+  const limits = openLimits(db, clock, log);
   const close = async (): Promise<void> => {
     await followUps.idle();
+    await limits.close();
     await outbound.close();
     files.close();
     await db.close();
@@ -64,6 +70,7 @@ export async function openApp(config: Config, log: Logger, clock: Clock = system
     db,
     cache: openCache(),
     jobs: openJobQueue(db, clock),
+    limits,
     followUps,
     outbound,
     secrets,

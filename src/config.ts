@@ -58,6 +58,11 @@ const lifetime: Reader<number> = (value) => {
   return ms;
 };
 
+const redisUrl: Reader<string> = (value) => {
+  if (!/^rediss?:\/\/./.test(value)) throw new Error('must start with redis:// or rediss://');
+  return value;
+};
+
 const flag: Reader<boolean> = (value) => {
   if (['true', '1', 'yes', 'on'].includes(value.toLowerCase())) return true;
   if (['false', '0', 'no', 'off'].includes(value.toLowerCase())) return false;
@@ -133,11 +138,34 @@ export const SETTINGS = {
     'wire door of the embedded engine: `127.0.0.1:27027` or `unix:/path/name.sock`',
     { defaultText: 'off' },
   ),
+  redisUrl: optional('REDIS_URL', redisUrl, 'Redis for limits, wake-ups and cache invalidation across machines', {
+    secret: true,
+  }),
   host: setting('BSVC_HOST', text, '127.0.0.1', 'address to listen on'),
   port: setting('BSVC_PORT', wholeNumber(0, 65_535), 4000, 'port to listen on; 0 = any free one'),
   publicUrl: optional('BSVC_PUBLIC_URL', httpUrl, 'address under which clients reach the service', {
     defaultText: 'from host and port',
   }),
+  rateLimit: setting(
+    'BSVC_RATE_LIMIT',
+    rate,
+    { count: 100, windowMs: 15 * 60_000 } as Rate | null,
+    'requests of one client address; `off` switches off',
+    { defaultText: '100/15m' },
+  ),
+  authRateLimit: setting(
+    'BSVC_AUTH_RATE_LIMIT',
+    rate,
+    { count: 20, windowMs: 15 * 60_000 } as Rate | null,
+    'sign-ins and the like of one client address, three times as many refreshes; `off` switches off',
+    { defaultText: '20/15m' },
+  ),
+  trustProxy: setting(
+    'BSVC_TRUST_PROXY',
+    wholeNumber(0, 10),
+    0,
+    'number of proxies in front whose X-Forwarded-For entries count',
+  ),
   secretKey: optional(
     'BSVC_SECRET_KEY',
     text,

@@ -8,6 +8,7 @@ import { createUserCollections } from './006-create-user-collections.js';
 import { createAuditIndex } from './010-create-audit-index.js';
 import { createFileIndexes } from './011-create-file-indexes.js';
 import { createOperatorIndexes } from './012-create-operator-indexes.js';
+import { createRateCounterIndex } from './013-create-rate-counter-index.js';
 
 /** Numbered one-way changes of stored data, in order. A released one is never edited. */
 export const MIGRATIONS: readonly Migration[] = [
@@ -20,4 +21,5 @@ export const MIGRATIONS: readonly Migration[] = [
   createAuditIndex,
   createFileIndexes,
   createOperatorIndexes,
+  createRateCounterIndex,
 ];

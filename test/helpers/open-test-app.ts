@@ -39,6 +39,8 @@ export async function openTestApp(options: TestAppOptions = {}): Promise<TestApp
         BSVC_DATA_DIR: dataDir,
         BSVC_DURABILITY: 'relaxed',
         BSVC_LOG_LEVEL: 'info',
+        BSVC_RATE_LIMIT: 'off',
+        BSVC_AUTH_RATE_LIMIT: 'off',
         ...door.settings,
         ...options.settings,
       },

@@ -7,6 +7,9 @@ import { createInterface } from 'node:readline';
 const ROOT = join(import.meta.dirname, '..', '..');
 export const BINARY = join(ROOT, 'bin', 'bsvc.js');
 
+/** Tests come from one address; those of the limits switch them on. */
+const WITHOUT_LIMITS = { BSVC_RATE_LIMIT: 'off', BSVC_AUTH_RATE_LIMIT: 'off' };
+
 export interface BinaryOutcome {
   /** null when a signal ended it. */
   code: number | null;
@@ -73,5 +76,8 @@ export async function startService(argv: string[], env: Record<string, string>):
 
 function spawnBinary(argv: string[], env: Record<string, string>, cwd = ROOT): ChildProcess {
   if (!existsSync(join(ROOT, 'dist', 'cli', 'main.js'))) throw new Error('dist/ is missing: run "npm run build" first');
-  return spawn(process.execPath, [BINARY, ...argv], { cwd, env: { PATH: process.env.PATH!, ...env } });
+  return spawn(process.execPath, [BINARY, ...argv], {
+    cwd,
+    env: { PATH: process.env.PATH!, ...WITHOUT_LIMITS, ...env },
+  });
 }

@@ -1,5 +1,5 @@
 import { presentProject } from '../../../src/features/projects/present-project.js';
-import { LIMIT_NAMES } from '../../../src/features/plans/plan-limits.js';
+import { OVERRIDABLE_LIMITS } from '../../../src/features/plans/plan-limits.js';
 import { requireProject } from '../../../src/features/projects/project-store.js';
 import { changeProject } from '../../../src/features/operators/change-project.js';
 import { projectArgument } from '../../choose-project.js';
@@ -53,8 +53,8 @@ export default defineCommand({
 
 function readLimit(text: string): [name: string, value: number | null] {
   const [, name, number] = /^(\w+)=(\d+|plan)$/.exec(text) ?? [];
-  if (!name || !(LIMIT_NAMES as readonly string[]).includes(name)) {
-    throw new Error(`The form is name=number or name=plan, with one of ${LIMIT_NAMES.join(', ')}.`);
+  if (!name || !OVERRIDABLE_LIMITS.includes(name)) {
+    throw new Error(`The form is name=number or name=plan, with one of ${OVERRIDABLE_LIMITS.join(', ')}.`);
   }
   return [name, number === 'plan' ? null : Number(number)];
 }

@@ -37,9 +37,7 @@ export function requireQueryKey(app: App): Middleware {
 
 async function settleCaller(app: App, ctx: Context, value: string): Promise<void> {
   if (!isKeyForm(value)) throw unauthenticated('API_KEY_MISSING', 'Send the project’s API key in the header x-api-key');
-  const hash = hashKey(value);
-  const owner =
-    app.cache.peek<KeyOwner>('callers', hash) ?? (await app.cache.read('callers', hash, () => findKeyOwner(app, hash)));
+  const owner = await readKeyOwner(app, value);
   if (!owner || !isLiveKey(owner.key, app.clock.now())) {
     throw unauthenticated('API_KEY_INVALID', 'The API key is unknown, revoked or expired');
   }
@@ -67,6 +65,25 @@ export function requireSecretKey(): Middleware {
 /** The caller that requireKey settled. */
 export function callerOf(ctx: Pick<Context, 'state'>): Caller {
   return ctx.state.caller as Caller;
+}
+
+/** The project whose live key this is, by the copy that requests share; null for any other text. */
+export async function findKeyProject(app: App, value: string): Promise<Project | null> {
+  if (!isKeyForm(value)) return null;
+  const owner = await readKeyOwner(app, value);
+  return owner && isLiveKey(owner.key, app.clock.now()) ? owner.project : null;
+}
+
+/** As findKeyProject, but only when it is known without asking the database; undefined otherwise. */
+export function peekKeyProject(app: App, value: string): Project | undefined {
+  if (!isKeyForm(value)) return undefined;
+  const owner = app.cache.peek<KeyOwner>('callers', hashKey(value));
+  return owner && isLiveKey(owner.key, app.clock.now()) ? owner.project : undefined;
+}
+
+async function readKeyOwner(app: App, value: string): Promise<KeyOwner | null> {
+  const hash = hashKey(value);
+  return app.cache.peek<KeyOwner>('callers', hash) ?? app.cache.read('callers', hash, () => findKeyOwner(app, hash));
 }
 
 async function findKeyOwner(app: App, hash: string): Promise<KeyOwner | null> {

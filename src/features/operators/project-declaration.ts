@@ -1,7 +1,7 @@
 import type { SchemaObject } from 'ajv';
 import { compileReader } from '../../platform/json-schema.js';
 import { DECLARATION_SCHEMA, FIELD_DEFS, type CollectionDeclaration } from '../collections/collection-declaration.js';
-import { LIMIT_NAMES } from '../plans/plan-limits.js';
+import { OVERRIDABLE_LIMITS } from '../plans/plan-limits.js';
 import type { PlanName } from '../projects/project.js';
 
 export const PROJECTS_FORMAT = 'bsvc/1';
@@ -32,7 +32,9 @@ const PROJECT_SCHEMA: SchemaObject = {
     limits: {
       type: 'object',
       additionalProperties: false,
-      properties: Object.fromEntries(LIMIT_NAMES.map((name) => [name, { type: ['integer', 'null'], minimum: 0 }])),
+      properties: Object.fromEntries(
+        OVERRIDABLE_LIMITS.map((name) => [name, { type: ['integer', 'null'], minimum: 0 }]),
+      ),
     },
     collections: { type: 'array', items: { $ref: '#/$defs/collection' }, maxItems: 1000 },
   },

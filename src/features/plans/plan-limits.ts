@@ -24,6 +24,13 @@ const PLAN_LIMITS: Readonly<Record<PlanName, PlanLimits>> = {
 
 export const LIMIT_NAMES = Object.keys(PLAN_LIMITS.free) as readonly LimitName[];
 
+/** Requests of one client address within the window of `BSVC_RATE_LIMIT` and `BSVC_AUTH_RATE_LIMIT`; the settings stand for every plan. */
+export const RATE_LIMIT_NAMES = ['requests', 'authRequests'] as const;
+export type RateLimitName = (typeof RATE_LIMIT_NAMES)[number];
+
+/** Every name that a project can override. */
+export const OVERRIDABLE_LIMITS: readonly string[] = [...LIMIT_NAMES, ...RATE_LIMIT_NAMES];
+
 /** The project's own limit of that name, else its plan's; null = unlimited. Bytes for storage and database. */
 export function findLimit(project: Pick<Project, 'plan' | 'limits'>, name: LimitName): number | null {
   return Object.hasOwn(project.limits, name) ? project.limits[name]! : PLAN_LIMITS[project.plan][name];

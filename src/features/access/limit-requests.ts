@@ -1,0 +1,133 @@
+import { LRUCache } from 'lru-cache';
+import type { Context, Middleware } from 'koa';
+import type { App } from '../../app.js';
+import type { Rate } from '../../config.js';
+import { overLimit } from '../../errors.js';
+import { clientNetwork } from '../../http/client-address.js';
+import type { Verdict } from '../../platform/rate-limit/rate-limiter.js';
+import type { RateLimitName } from '../plans/plan-limits.js';
+import type { Project } from '../projects/project.js';
+import { findKeyProject, peekKeyProject } from './require-key.js';
+
+/** One limit that a request counts against. */
+interface AppliedLimit {
+  /** Keeps the counts of different limits apart. */
+  name: string;
+  rate: Rate;
+  /** Which of a project's limits overrides the count. */
+  override: RateLimitName;
+  /** The override is for so many times as much. */
+  times: number;
+}
+
+const REFRESHES_PER_SIGN_IN = 3;
+const REMEMBERED_KEYS = 10_000;
+const REMEMBERED_ADDRESSES = 10_000;
+
+/** Counts requests of each client address (rest-api.md 8, decisions.md 9): 429 RATE_LIMITED beyond the limit. Null when both limits are off. */
+export function limitRequests(app: App): Middleware | null {
+  const { rateLimit, authRateLimit } = app.config;
+  if (!rateLimit && !authRateLimit) return null;
+  const limitsFor = listLimits(rateLimit, authRateLimit);
+  const findProject = openProjectFinder(app);
+  /** Addresses that are beyond the limit, with the moment until which. */
+  const refused = new LRUCache<string, number>({ max: REMEMBERED_ADDRESSES });
+  return async (ctx, next) => {
+    const limits = limitsFor[classify(ctx.method, ctx.path)];
+    if (limits.length === 0) return next();
+    const client = clientNetwork(ctx.ip);
+    const key = ctx.get('x-api-key');
+    const known = key === '' ? null : findProject(key, () => (refused.get(client) ?? 0) > app.clock.now());
+    const project = known instanceof Promise ? await known : known;
+    let tightest: Verdict | null = null;
+    for (const limit of limits) {
+      const consumed = consume(app, limit, client, project);
+      const verdict = consumed instanceof Promise ? await consumed : consumed;
+      if (!tightest || verdict.left <= tightest.left) tightest = verdict;
+      if (verdict.allowed) continue;
+      if (!project) refused.set(client, verdict.resetMs);
+      throw refuse(ctx, verdict, app.clock.now());
+    }
+    tell(ctx, tightest!, app.clock.now());
+    return next();
+  };
+}
+
+type RequestClass = 'free' | 'plain' | 'sign-in' | 'refresh';
+
+const AUTH = '/api/userAuth/';
+/** What an end user does who is signed in. Everything else there takes a secret, so that a spelling nobody thought of is limited too. */
+const SIGNED_IN = /^(me|logout|update-profile|public\/[^/]+)\/?$/;
+/** Monitoring must not be refused, and the mail provider calls for all projects from few addresses; its calls are signed. */
+const FREE = /^\/api\/(health(\/.*)?|mail\/webhook)$/;
+
+/** Which limits a request counts against. Preflights count nothing: a browser cannot keep from sending them. */
+export function classify(method: string, path: string): RequestClass {
+  if (method === 'OPTIONS' || !path.startsWith('/api/') || FREE.test(path)) return 'free';
+  if (path === '/api/admin/login') return 'sign-in';
+  if (!path.startsWith(AUTH)) return 'plain';
+  const rest = path.slice(AUTH.length);
+  if (/^refresh-token\/?$/.test(rest)) return 'refresh';
+  return SIGNED_IN.test(rest) ? 'plain' : 'sign-in';
+}
+
+function listLimits(rateLimit: Rate | null, authRateLimit: Rate | null): Record<RequestClass, AppliedLimit[]> {
+  const plain: AppliedLimit[] = rateLimit
+    ? [{ name: 'requests', rate: rateLimit, override: 'requests', times: 1 }]
+    : [];
+  const auth = (name: string, times: number): AppliedLimit[] =>
+    authRateLimit
+      ? [{ name, rate: { ...authRateLimit, count: authRateLimit.count * times }, override: 'authRequests', times }]
+      : [];
+  return {
+    free: [],
+    plain,
+    'sign-in': [...plain, ...auth('auth', 1)],
+    refresh: [...plain, ...auth('refresh', REFRESHES_PER_SIGN_IN)],
+  };
+}
+
+/** Requests of a project with a limit of its own are counted for themselves; all others of an address together. */
+function consume(
+  app: App,
+  { name, rate, override, times }: AppliedLimit,
+  client: string,
+  project: Project | null,
+): Verdict | Promise<Verdict> {
+  if (!project || !Object.hasOwn(project.limits, override)) return app.limits.consume(`${name} ${client}`, rate);
+  const own = { count: project.limits[override]! * times, windowMs: rate.windowMs };
+  return app.limits.consume(`${name} ${project._id.toHexString()} ${client}`, own);
+}
+
+/** Finds the project of a request's key, from the copy that all requests share whenever it is there. */
+function openProjectFinder(
+  app: App,
+): (key: string, isRefused: () => boolean) => Project | null | Promise<Project | null> {
+  const lately = new LRUCache<string, true>({ max: REMEMBERED_KEYS });
+  return (key, isRefused) => {
+    const project = peekKeyProject(app, key);
+    if (project) {
+      lately.set(key, true);
+      return project;
+    }
+    // A flood of invented keys is not to become a flood of queries.
+    return !lately.has(key) && isRefused() ? null : findKeyProject(app, key);
+  };
+}
+
+function refuse(ctx: Context, verdict: Verdict, nowMs: number): Error {
+  tell(ctx, verdict, nowMs);
+  return overLimit('RATE_LIMITED', 'Too many requests: please try again later', {
+    retryAfterSeconds: secondsUntil(verdict.resetMs, nowMs),
+  });
+}
+
+function tell(ctx: Context, { limit, left, resetMs }: Verdict, nowMs: number): void {
+  ctx.set('RateLimit-Limit', String(limit));
+  ctx.set('RateLimit-Remaining', String(left));
+  ctx.set('RateLimit-Reset', String(secondsUntil(resetMs, nowMs)));
+}
+
+function secondsUntil(ms: number, nowMs: number): number {
+  return Math.max(1, Math.ceil((ms - nowMs) / 1000));
+}

@@ -1,0 +1,67 @@
+import type { Clock } from '../clock.js';
+import { isDuplicateKey, type Database, type Store } from '../database.js';
+import type { RateCounter } from './rate-counter.js';
+
+export const RATE_COUNTERS = 'rate_counters';
+
+/** A window as stored; a TTL index removes it when it is over. */
+export interface StoredWindow {
+  _id: string;
+  used: number;
+  resetAt: Date;
+  /** What the last taker got. */
+  granted?: number;
+}
+
+/** Windows stored without waiting for a majority: losing the last counts when a primary fails is better than every request waiting for replicas. */
+export function windowStore(db: Database): Store<StoredWindow> {
+  return db.collection<StoredWindow>(RATE_COUNTERS, { writeConcern: { w: 1 } });
+}
+
+/** Counts in the database, for any number of machines: one atomic update for each take. */
+export function openDatabaseCounter(db: Database, clock: Clock): RateCounter {
+  const windows = windowStore(db);
+  return {
+    async take(key, want, rate) {
+      const nowMs = clock.now();
+      const fresh = new Date(nowMs + rate.windowMs);
+      const update = [
+        { $set: { live: { $and: [{ $gt: ['$resetAt', new Date(nowMs)] }, { $lte: ['$resetAt', fresh] }] } } },
+        {
+          $set: {
+            used: { $cond: ['$live', '$used', 0] },
+            resetAt: { $cond: ['$live', '$resetAt', fresh] },
+          },
+        },
+        { $set: { granted: { $max: [0, { $min: [want, { $subtract: [rate.count, '$used'] }] }] } } },
+        { $set: { used: { $add: ['$used', '$granted'] } } },
+        { $unset: 'live' },
+      ];
+      const stored = await updateOrInsert(windows, key, update);
+      return {
+        granted: stored.granted!,
+        left: Math.max(0, rate.count - stored.used),
+        resetMs: stored.resetAt.getTime(),
+      };
+    },
+    async giveBack(key, uses, resetMs) {
+      await windows.updateOne(
+        { _id: key, resetAt: new Date(resetMs), used: { $gte: uses } },
+        { $inc: { used: -uses } },
+      );
+    },
+    close: () => Promise.resolve(),
+  };
+}
+
+/** Of several that find nothing and insert at once, all but one are told of a duplicate key: the next attempt finds it. */
+async function updateOrInsert(windows: Store<StoredWindow>, key: string, update: object[]): Promise<StoredWindow> {
+  for (;;) {
+    try {
+      const stored = await windows.findOneAndUpdate({ _id: key }, update, { upsert: true, returnDocument: 'after' });
+      return stored!;
+    } catch (error) {
+      if (!isDuplicateKey(error)) throw error;
+    }
+  }
+}

@@ -1,0 +1,20 @@
+import type { Rate } from '../../config.js';
+
+/** What a counter granted out of a window. */
+export interface Grant {
+  /** From 0 to what was wanted. */
+  granted: number;
+  /** What is left for everybody after this grant. */
+  left: number;
+  /** When the window ends and the count begins anew: milliseconds since 1970. */
+  resetMs: number;
+}
+
+/** Counts uses of keys within windows that begin with the first use. What it has granted in a window never exceeds the rate's count, whoever asks. */
+export interface RateCounter {
+  /** Takes up to `want` uses. A counter in this process answers at once, one elsewhere by a promise that fails when it cannot be reached. */
+  take(key: string, want: number, rate: Rate): Grant | Promise<Grant>;
+  /** Returns uses that were taken and not needed, if their window still stands. */
+  giveBack(key: string, uses: number, resetMs: number): void | Promise<void>;
+  close(): Promise<void>;
+}

@@ -1,0 +1,182 @@
+import type { Rate } from '../../config.js';
+import type { Clock } from '../clock.js';
+import type { Grant, RateCounter } from './rate-counter.js';
+
+/** Whether a request may pass, and what the client is told about it. */
+export interface Verdict {
+  allowed: boolean;
+  limit: number;
+  left: number;
+  /** End of the window, milliseconds since 1970. */
+  resetMs: number;
+}
+
+export interface RateLimiter {
+  /** Uses up one of the key's `rate.count` in the present window, if any is left. Answers without a promise whenever nobody else has to be asked. */
+  consume(key: string, rate: Rate): Verdict | Promise<Verdict>;
+  close(): Promise<void>;
+}
+
+/** What this process knows of one key's window. */
+interface Known {
+  limit: number;
+  resetMs: number;
+  /** Taken from the counter, not yet used. */
+  spare: number;
+  /** Left for everybody when the counter was last asked. */
+  left: number;
+  /** A refusal counts until then; others may give back what they did not need. */
+  refusedUntilMs: number;
+  usedSinceTick: boolean;
+  /** Requests that wait for the counter's answer. */
+  waiting: Waiting[];
+  asking: boolean;
+}
+
+interface Waiting {
+  resolve(verdict: Verdict): void;
+  reject(error: unknown): void;
+}
+
+/**
+ * A take asks for this part of what is left, at least for one. Limits below it are counted use by use: then no process can hold anything that
+ * another one lacks, and the limit is met exactly. With larger limits a process may refuse up to 1/64 of the limit too early, for about two
+ * seconds, while another holds unused what it has taken; nobody ever passes beyond a limit.
+ */
+const SHARE = 64;
+const TICK_MS = 1_000;
+const ASK_AGAIN_MS = 1_000;
+const MAX_KNOWN = 100_000;
+
+/** Limits by a counter that may be elsewhere: takes several uses at once from large limits, asks once for all requests that wait, and remembers refusals. */
+export function openRateLimiter(counter: RateCounter, clock: Clock): RateLimiter {
+  const known = new Map<string, Known>();
+  const holding = new Set<string>();
+
+  const meet = (key: string, rate: Rate): Known => {
+    const nowMs = clock.now();
+    const found = known.get(key);
+    if (found && found.limit === rate.count && found.resetMs > nowMs && found.resetMs <= nowMs + rate.windowMs)
+      return found;
+    if (found && found.waiting.length > 0) return found;
+    known.delete(key);
+    if (known.size >= MAX_KNOWN) known.delete(known.keys().next().value!);
+    const entry: Known = {
+      limit: rate.count,
+      resetMs: nowMs + rate.windowMs,
+      spare: 0,
+      left: rate.count,
+      refusedUntilMs: 0,
+      usedSinceTick: true,
+      waiting: [],
+      asking: false,
+    };
+    known.set(key, entry);
+    return entry;
+  };
+
+  const settle = (key: string, entry: Known, asked: number, { granted, left, resetMs }: Grant): void => {
+    entry.resetMs = resetMs;
+    entry.left = left;
+    entry.spare += granted;
+    const answered = entry.waiting.splice(0, asked);
+    for (const { resolve } of answered) {
+      if (entry.spare > 0) resolve(use(entry));
+      else {
+        entry.refusedUntilMs = entry.limit < 2 * SHARE ? resetMs : Math.min(resetMs, clock.now() + ASK_AGAIN_MS);
+        resolve(refusal(entry));
+      }
+    }
+    if (entry.spare > 0) holding.add(key);
+  };
+
+  const ask = async (key: string, entry: Known, rate: Rate): Promise<void> => {
+    entry.asking = true;
+    while (entry.waiting.length > 0) {
+      const asked = entry.waiting.length;
+      try {
+        const want = Math.max(asked, Math.floor(entry.left / SHARE));
+        settle(key, entry, asked, await counter.take(key, want, rate));
+      } catch (error) {
+        for (const { reject } of entry.waiting.splice(0, asked)) reject(error);
+      }
+    }
+    entry.asking = false;
+  };
+
+  const tick = (): void => {
+    const nowMs = clock.now();
+    for (const key of holding) {
+      const entry = known.get(key);
+      if (entry?.usedSinceTick) {
+        entry.usedSinceTick = false;
+        continue;
+      }
+      holding.delete(key);
+      if (entry) void giveBack(key, entry);
+    }
+    for (const [key, { resetMs, waiting }] of known) {
+      if (resetMs > nowMs || waiting.length > 0) break;
+      known.delete(key);
+    }
+  };
+  const giveBack = async (key: string, entry: Known): Promise<void> => {
+    const { spare } = entry;
+    if (spare === 0) return;
+    entry.spare = 0;
+    entry.left += spare;
+    // Not returned, it is lost until the window ends: fewer requests pass, never more.
+    await Promise.resolve(counter.giveBack(key, spare, entry.resetMs)).catch(() => undefined);
+  };
+  const timer = setInterval(tick, TICK_MS);
+  timer.unref();
+
+  return {
+    consume(key, rate) {
+      const entry = meet(key, rate);
+      if (entry.waiting.length === 0) {
+        if (entry.spare > 0) return use(entry);
+        if (entry.refusedUntilMs > clock.now()) return refusal(entry);
+      }
+      return new Promise((resolve, reject) => {
+        entry.waiting.push({ resolve, reject });
+        if (!entry.asking) void ask(key, entry, rate);
+      });
+    },
+    async close() {
+      clearInterval(timer);
+      for (const key of holding) {
+        const entry = known.get(key);
+        if (entry) await giveBack(key, entry);
+      }
+      await counter.close();
+    },
+  };
+}
+
+/** Limits by a counter in this process, which knows everything there is to know. */
+export function openLocalRateLimiter(counter: RateCounter): RateLimiter {
+  const judge = ({ granted, left, resetMs }: Grant, limit: number): Verdict => ({
+    allowed: granted > 0,
+    limit,
+    left,
+    resetMs,
+  });
+  return {
+    consume(key, rate) {
+      const grant = counter.take(key, 1, rate);
+      return grant instanceof Promise ? grant.then((taken) => judge(taken, rate.count)) : judge(grant, rate.count);
+    },
+    close: () => counter.close(),
+  };
+}
+
+function use(entry: Known): Verdict {
+  entry.spare--;
+  entry.usedSinceTick = true;
+  return { allowed: true, limit: entry.limit, left: entry.left + entry.spare, resetMs: entry.resetMs };
+}
+
+function refusal({ limit, resetMs }: Known): Verdict {
+  return { allowed: false, limit, left: 0, resetMs };
+}
