@@ -104,14 +104,16 @@ function openProjectFinder(
   app: App,
 ): (key: string, isRefused: () => boolean) => Project | null | Promise<Project | null> {
   const lately = new LRUCache<string, true>({ max: REMEMBERED_KEYS });
+  const remember = (key: string, project: Project | null): Project | null => {
+    if (project) lately.set(key, true);
+    return project;
+  };
   return (key, isRefused) => {
     const project = peekKeyProject(app, key);
-    if (project) {
-      lately.set(key, true);
-      return project;
-    }
+    if (project) return remember(key, project);
     // A flood of invented keys is not to become a flood of queries.
-    return !lately.has(key) && isRefused() ? null : findKeyProject(app, key);
+    if (!lately.has(key) && isRefused()) return null;
+    return findKeyProject(app, key).then((found) => remember(key, found));
   };
 }
 

@@ -11,7 +11,7 @@ import {
   requireOwner,
 } from '../access/require-operator.js';
 import { recountStorage } from '../files/recount-storage.js';
-import { LIMIT_NAMES } from '../plans/plan-limits.js';
+import { OVERRIDABLE_LIMITS } from '../plans/plan-limits.js';
 import { createProject } from '../projects/create-project.js';
 import { listProjects } from '../projects/list-projects.js';
 import { presentProject } from '../projects/present-project.js';
@@ -54,7 +54,9 @@ const readProjectBody = compileReader<ProjectBody>({
     limits: {
       type: 'object',
       additionalProperties: false,
-      properties: Object.fromEntries(LIMIT_NAMES.map((name) => [name, { type: ['integer', 'null'], minimum: 0 }])),
+      properties: Object.fromEntries(
+        OVERRIDABLE_LIMITS.map((name) => [name, { type: ['integer', 'null'], minimum: 0 }]),
+      ),
     },
     providerApiKey: TEXT_OR_NULL,
     providerFromEmail: TEXT_OR_NULL,

@@ -1,0 +1,159 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { revokeKey } from '../../src/features/projects/manage-keys.js';
+import { updateProject } from '../../src/features/projects/update-project.js';
+import { buildCollection, buildProject } from '../helpers/build-project.js';
+import { createFakeClock } from '../helpers/fake-clock.js';
+import { openTestApp, type TestApp, type TestAppOptions } from '../helpers/open-test-app.js';
+
+let test: TestApp;
+afterEach(() => test.close());
+
+const start = async (settings: Record<string, string>, options: TestAppOptions = {}): Promise<void> => {
+  test = await openTestApp({ ...options, settings: { BSVC_RATE_LIMIT: '5/15m', ...settings } });
+};
+const call = (path: string, headers: Record<string, string> = {}, method = 'GET'): Promise<Response> =>
+  fetch(`${test.url}${path}`, { method, headers });
+const statuses = async (count: number, path: string, headers: Record<string, string> = {}, method = 'GET') => {
+  const replies = [];
+  for (let use = 0; use < count; use++) replies.push((await call(path, headers, method)).status);
+  return replies;
+};
+const limitsOf = ({ headers }: Response): Record<string, string | null> => ({
+  limit: headers.get('ratelimit-limit'),
+  left: headers.get('ratelimit-remaining'),
+  reset: headers.get('ratelimit-reset'),
+});
+
+describe('the limit of requests per address (rest-api.md 8)', () => {
+  it('is told with every reply and answers 429 RATE_LIMITED with Retry-After beyond it', async () => {
+    const clock = createFakeClock();
+    await start({}, { clock });
+    expect(limitsOf(await call('/api/data/x'))).toEqual({ limit: '5', left: '4', reset: '900' });
+    expect(await statuses(4, '/api/data/x')).toEqual([401, 401, 401, 401]);
+    clock.advance(60_000);
+    const refused = await call('/api/data/x');
+    expect(refused.status).toBe(429);
+    expect(limitsOf(refused)).toEqual({ limit: '5', left: '0', reset: '840' });
+    expect(refused.headers.get('retry-after')).toBe('840');
+    expect(await refused.json()).toEqual({
+      success: false,
+      data: {},
+      message: 'Too many requests: please try again later',
+      error: 'Too many requests: please try again later',
+      code: 'RATE_LIMITED',
+      requestId: refused.headers.get('x-request-id'),
+    });
+    clock.advance(840_000);
+    expect((await call('/api/data/x')).status).toBe(401);
+  });
+
+  it('is 100 in 15 minutes unless set', async () => {
+    test = await openTestApp({ settings: { BSVC_RATE_LIMIT: '', BSVC_AUTH_RATE_LIMIT: '' } });
+    expect(limitsOf(await call('/api/data/x'))).toMatchObject({ limit: '100', left: '99' });
+    expect(limitsOf(await call('/api/userAuth/login', {}, 'POST'))).toMatchObject({ limit: '20', left: '19' });
+    expect(limitsOf(await call('/api/userAuth/refresh-token', {}, 'POST'))).toMatchObject({ limit: '60', left: '59' });
+  });
+
+  it('is gone with "off", headers included', async () => {
+    await start({ BSVC_RATE_LIMIT: 'off' });
+    expect(limitsOf(await call('/api/data/x'))).toEqual({ limit: null, left: null, reset: null });
+  });
+
+  it('counts all paths of an address together, unknown ones too, but not health and preflights', async () => {
+    await start({});
+    expect(await statuses(9, '/api/health')).not.toContain(429);
+    expect(await statuses(9, '/api/health/live')).not.toContain(429);
+    expect(await statuses(9, '/api/data/x', { origin: 'https://a.example' }, 'OPTIONS')).not.toContain(429);
+    expect(await statuses(3, '/api/nothing')).toEqual([404, 404, 404]);
+    expect(await statuses(3, '/api/storage/upload', {}, 'POST')).toEqual([401, 401, 429]);
+  });
+
+  it('lets a browser read a refusal', async () => {
+    await start({ BSVC_RATE_LIMIT: '1/15m' });
+    await call('/api/data/x');
+    const refused = await call('/api/data/x', { origin: 'https://a.example' });
+    expect(refused.status).toBe(429);
+    expect(refused.headers.get('access-control-allow-origin')).toBe('https://a.example');
+    expect(refused.headers.get('access-control-expose-headers')).toContain('ratelimit-remaining');
+  });
+
+  it('looks at X-Forwarded-For only behind trusted proxies, and there at the entry that they wrote', async () => {
+    await start({});
+    for (let client = 0; client < 6; client++) await call('/api/data/x', { 'x-forwarded-for': `1.1.1.${client}` });
+    expect((await call('/api/data/x', { 'x-forwarded-for': '9.9.9.9' })).status).toBe(429);
+    await test.close();
+
+    await start({ BSVC_TRUST_PROXY: '1' });
+    const spoofed = (entry: number) => ({ 'x-forwarded-for': `1.1.1.${entry}, 203.0.113.7` });
+    for (let entry = 0; entry < 5; entry++) await call('/api/data/x', spoofed(entry));
+    expect((await call('/api/data/x', spoofed(5))).status).toBe(429);
+    expect((await call('/api/data/x', { 'x-forwarded-for': '203.0.113.8' })).status).toBe(401);
+  });
+
+  it('counts an IPv6 client by its /64', async () => {
+    await start({ BSVC_TRUST_PROXY: '1' });
+    for (let host = 0; host < 5; host++) await call('/api/data/x', { 'x-forwarded-for': `2001:db8:0:1::${host}` });
+    expect((await call('/api/data/x', { 'x-forwarded-for': '2001:db8:0:1:ffff::1' })).status).toBe(429);
+    expect((await call('/api/data/x', { 'x-forwarded-for': '2001:db8:0:2::1' })).status).toBe(401);
+  });
+});
+
+describe('the limit of sign-ins per address', () => {
+  it('counts what takes a secret, and refreshes by themselves three times as often', async () => {
+    await start({ BSVC_RATE_LIMIT: '1000/15m', BSVC_AUTH_RATE_LIMIT: '2/15m' });
+    expect(await statuses(1, '/api/userAuth/login', {}, 'POST')).toEqual([401]);
+    expect(await statuses(1, '/api/userAuth/signup', {}, 'POST')).toEqual([401]);
+    expect(await statuses(1, '/api/userAuth/reset-password', {}, 'POST')).toEqual([429]);
+    expect(await statuses(7, '/api/userAuth/refresh-token', {}, 'POST')).toEqual([401, 401, 401, 401, 401, 401, 429]);
+    expect(await statuses(1, '/api/userAuth/me')).toEqual([401]);
+  });
+
+  it('works without the other one', async () => {
+    await start({ BSVC_RATE_LIMIT: 'off', BSVC_AUTH_RATE_LIMIT: '1/15m' });
+    expect(await statuses(2, '/api/userAuth/login', {}, 'POST')).toEqual([401, 429]);
+    expect(limitsOf(await call('/api/data/x'))).toMatchObject({ limit: null });
+  });
+});
+
+describe('limits that a project overrides', () => {
+  it('hold for requests with its keys, counted for themselves', async () => {
+    await start({ BSVC_RATE_LIMIT: '3/15m', BSVC_AUTH_RATE_LIMIT: '2/15m' });
+    const [open, strict, usual] = [
+      await buildProject(test.app),
+      await buildProject(test.app),
+      await buildProject(test.app),
+    ];
+    await updateProject(test.app, open.project.name, { limits: { requests: 50, authRequests: 6 } });
+    await updateProject(test.app, strict.project.name, { limits: { requests: 1 } });
+    for (const { project } of [open, strict, usual]) await buildCollection(test.app, project, { name: 'things' });
+    const key = (secret: string) => ({ 'x-api-key': secret });
+
+    expect(await statuses(3, '/api/data/things', key(usual.secret))).toEqual([200, 200, 200]);
+    expect(await statuses(1, '/api/data/things', key(usual.secret))).toEqual([429]);
+    expect(await statuses(2, '/api/data/things', key(strict.secret))).toEqual([200, 429]);
+    expect(await statuses(20, '/api/data/things', key(open.secret))).not.toContain(429);
+    expect(limitsOf(await call('/api/data/things', key(open.secret)))).toMatchObject({ limit: '50', left: '29' });
+    const logins = await statuses(7, '/api/userAuth/login', key(open.publishable), 'POST');
+    expect(logins).toEqual([400, 400, 400, 400, 400, 400, 429]);
+  });
+
+  it('do not hold for keys that are no longer good', async () => {
+    await start({ BSVC_RATE_LIMIT: '2/15m' });
+    const { project, secret } = await buildProject(test.app);
+    await updateProject(test.app, project.name, { limits: { requests: 50 } });
+    const { id } = project.keys.find(({ type }) => type === 'secret')!;
+    await revokeKey(test.app, project, id.toHexString());
+    expect(await statuses(3, '/api/data/x', { 'x-api-key': secret })).toEqual([401, 401, 429]);
+  });
+
+  it('hold on from behind an address whose other requests are refused', async () => {
+    await start({ BSVC_RATE_LIMIT: '2/15m' });
+    const { project, secret } = await buildProject(test.app);
+    await updateProject(test.app, project.name, { limits: { requests: 50 } });
+    const headers = { 'x-api-key': secret };
+    expect((await call('/api/data/x', headers)).status).toBe(404);
+    await statuses(3, '/api/data/x');
+    test.app.cache.forgetAll('callers');
+    expect((await call('/api/data/x', headers)).status).toBe(404);
+  });
+});
