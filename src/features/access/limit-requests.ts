@@ -64,7 +64,7 @@ const FREE = /^\/api\/(health(\/.*)?|mail\/webhook)$/;
 /** Which limits a request counts against. Preflights count nothing: a browser cannot keep from sending them. */
 export function classify(method: string, path: string): RequestClass {
   if (method === 'OPTIONS' || !path.startsWith('/api/') || FREE.test(path)) return 'free';
-  if (path === '/api/admin/login') return 'sign-in';
+  if (/^\/api\/admin\/login\/?$/.test(path)) return 'sign-in';
   if (!path.startsWith(AUTH)) return 'plain';
   const rest = path.slice(AUTH.length);
   if (/^refresh-token\/?$/.test(rest)) return 'refresh';

@@ -9,6 +9,7 @@ describe('which limits a request counts against', () => {
     ['POST', '/api/userAuth/social/exchange', 'sign-in'],
     ['GET', '/api/userAuth/social/google/start', 'sign-in'],
     ['POST', '/api/admin/login', 'sign-in'],
+    ['POST', '/api/admin/login/', 'sign-in'],
     ['POST', '/api/userAuth/refresh-token', 'refresh'],
     ['POST', '/api/userAuth/refresh-token/', 'refresh'],
     ['GET', '/api/userAuth/me', 'plain'],
