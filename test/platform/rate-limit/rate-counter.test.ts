@@ -89,7 +89,7 @@ describe.each(Object.entries(COUNTERS))('a counter in the %s', (_name, open) => 
 
   it('grants exactly the limit to a hundred that take at once', async () => {
     const { counter } = await start();
-    const grants = await Promise.all(Array.from({ length: 100 }, () => counter.take('a', 1, TEN)));
+    const grants = await Promise.all(Array.from({ length: 100 }, async () => counter.take('a', 1, TEN)));
     expect(grants.filter(({ granted }) => granted === 1)).toHaveLength(10);
   });
 });

@@ -56,7 +56,7 @@ describe('a limit shared by four processes', () => {
           let sent = 0;
           for (const { at, together } of arrivals) {
             const verdicts = await Promise.all(
-              Array.from({ length: together }, () => limiters[at]!.consume('client', rate(count))),
+              Array.from({ length: together }, async () => limiters[at]!.consume('client', rate(count))),
             );
             allowed += verdicts.filter((verdict) => verdict.allowed).length;
             sent += together;
@@ -72,7 +72,7 @@ describe('a limit shared by four processes', () => {
     const { limiters, counter } = openProcesses(4);
     let allowed = 0;
     for (let round = 0; round < 3_000; round++) {
-      const verdicts = await Promise.all(limiters.map((limiter) => limiter.consume('client', rate(10_000))));
+      const verdicts = await Promise.all(limiters.map(async (limiter) => limiter.consume('client', rate(10_000))));
       allowed += verdicts.filter((verdict) => verdict.allowed).length;
     }
     expect(allowed).toBe(10_000);
@@ -102,7 +102,7 @@ describe('a process that shares limits', () => {
   it('asks once for all requests that arrive together, and never again for who is refused', async () => {
     const { limiters, counter, clock } = openProcesses(1);
     const limiter = limiters[0]!;
-    await Promise.all(Array.from({ length: 50 }, () => limiter.consume('client', rate(20))));
+    await Promise.all(Array.from({ length: 50 }, async () => limiter.consume('client', rate(20))));
     expect(counter.takes).toBeLessThanOrEqual(3);
     const before = counter.takes;
     for (let use = 0; use < 100; use++) expect(limiter.consume('client', rate(20))).toMatchObject({ allowed: false });
