@@ -228,6 +228,38 @@ describe('what the provider’s answer does to log and slot', () => {
   });
 });
 
+describe('a worker that dies between the provider’s acceptance and its own note of it', () => {
+  it('is followed by another that makes no second mail of it', async () => {
+    const clock = { nowMs: Date.now(), now: () => clock.nowMs };
+    const double = await startMailProviderDouble();
+    const other = await openTestApp({
+      clock,
+      settings: { RESEND_API_KEY: 're_platform', RESEND_BASE_URL: double.url, BSVC_MAIL_FROM: 'a@b.co' },
+    });
+    const project = await buildProject(other.app);
+    double.moods.push('accept-and-hang');
+    await request(other.server).post('/api/mail/send').set('x-api-key', project.secret).send(mail());
+    // The first worker never gets further than this, as if it were dead.
+    const stuck = drainJobs(other.app);
+    await double.hung;
+    // Its lease runs out, the job is taken back, and after its pause another worker has it.
+    clock.nowMs += 10 * 60_000;
+    await drainJobs(other.app);
+    clock.nowMs += 60_000;
+    await drainJobs(other.app);
+    expect(double.accepted).toHaveLength(1);
+    expect(await mailLogStore(other.app).findOne({ projectId: project.project._id })).toMatchObject({
+      status: 'sent',
+      providerEmailId: double.accepted[0]!.id,
+    });
+    expect((await readSlots(other.app, project.project)).used).toBe(1);
+    await double.close();
+    await stuck;
+    expect(await mailLogStore(other.app).findOne({ projectId: project.project._id })).toMatchObject({ status: 'sent' });
+    await other.close();
+  });
+});
+
 describe('POST /api/mail/send-batch', () => {
   const batch = (items: unknown) => send(items as object, '/api/mail/send-batch');
 
@@ -309,6 +341,27 @@ describe('GET /api/mail/logs', () => {
 });
 
 describe('the default provider', () => {
+  it('works before any sender is set', async () => {
+    const plain = await openTestApp();
+    const project = await buildProject(plain.app, 'Corner shop');
+    const reply = await request(plain.server)
+      .post('/api/mail/send')
+      .set('x-api-key', project.secret)
+      .send({ to: 'ann@example.com', templateName: 'welcome', variables: { name: 'Ann' } });
+    expect(reply.status).toBe(200);
+    await drainJobs(plain.app);
+    expect(await listOutbox(plain.app)).toMatchObject([{ from: 'Corner shop <no-reply@localhost>' }]);
+    await plain.close();
+  });
+
+  it('asks for a sender once mails really leave', async () => {
+    const real = await openTestApp({ settings: { RESEND_API_KEY: 're_platform', RESEND_BASE_URL: provider.url } });
+    const project = await buildProject(real.app);
+    const reply = await request(real.server).post('/api/mail/send').set('x-api-key', project.secret).send(mail());
+    expect([reply.status, reply.body.message]).toEqual([400, expect.stringContaining('There is no sender')]);
+    await real.close();
+  });
+
   it('keeps mails in the outbox, sealed in the database', async () => {
     const plain = await openTestApp({ settings: { BSVC_MAIL_FROM: 'a@b.co' } });
     const project = await buildProject(plain.app);

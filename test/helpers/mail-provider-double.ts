@@ -18,6 +18,8 @@ export type Mood =
   | { status: number; name?: string; headers?: Record<string, string> }
   /** Accepts the mail but closes the connection without an answer. */
   | 'accept-silently'
+  /** Accepts the mail and never answers. */
+  | 'accept-and-hang'
   | 'reset';
 
 type Body = Record<string, unknown>;
@@ -28,6 +30,8 @@ export interface MailProviderDouble {
   /** Every call: method, path, and the key it came with. */
   calls: { method: string; path: string; key: string; body: Body }[];
   moods: Mood[];
+  /** Resolves when a mail was accepted without an answer. */
+  hung: Promise<void>;
   close(): Promise<void>;
 }
 
@@ -39,6 +43,8 @@ export async function startMailProviderDouble(): Promise<MailProviderDouble> {
   const calls: MailProviderDouble['calls'] = [];
   const moods: Mood[] = [];
   let made = 0;
+  let onHang: () => void = () => undefined;
+  const hung = new Promise<void>((resolve) => (onHang = resolve));
 
   const accept = (request: IncomingMessage, body: Body): string => {
     const idempotencyKey = String(request.headers['idempotency-key']);
@@ -52,8 +58,10 @@ export async function startMailProviderDouble(): Promise<MailProviderDouble> {
 
   const sendEmail = (request: IncomingMessage, response: ServerResponse, body: Body): void => {
     const mood = moods.shift();
-    if (mood === 'accept-silently') accept(request, body);
-    if (mood === 'accept-silently' || mood === 'reset') {
+    if (mood === 'accept-silently' || mood === 'accept-and-hang') accept(request, body);
+    if (mood === 'accept-and-hang') {
+      onHang();
+    } else if (mood === 'accept-silently' || mood === 'reset') {
       request.socket.destroy();
     } else if (mood) {
       const error = { statusCode: mood.status, name: mood.name ?? 'validation_error', message: 'the double says no' };
@@ -112,6 +120,7 @@ export async function startMailProviderDouble(): Promise<MailProviderDouble> {
     accepted,
     calls,
     moods,
+    hung,
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());

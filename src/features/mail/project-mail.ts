@@ -95,15 +95,15 @@ export function chooseProvider(app: App, project: Project): { provider: MailProv
     : { provider: openResend({ apiKey, baseUrl: app.config.resendBaseUrl }), usingByok: true };
 }
 
-/** Sender resolution (rest-api.md 4.4): the request's, the project's default, the server's default; 400 when there is none. */
-export function resolveSender(app: Pick<App, 'config'>, project: Project, requested?: string): string {
+/**
+ * Sender resolution (rest-api.md 4.4): the request's, the project's default, the server's default; 400 when there is none.
+ * What only goes into the outbox needs no sender of anybody's, so that mail works before anything is set.
+ */
+export function resolveSender(app: Pick<App, 'config' | 'mail'>, project: Project, requested?: string): string {
   const sender = requested ?? project.mail?.fromEmail ?? app.config.mailFrom;
-  if (!sender)
-    throw invalid(
-      'INVALID_MAIL',
-      'There is no sender: give from, or set a default with bsvc project update --mail-from',
-    );
-  return sender;
+  if (sender) return sender;
+  if (app.mail.name === 'outbox' && !project.mail?.sealedKey) return `${project.name} <no-reply@localhost>`;
+  throw invalid('INVALID_MAIL', 'There is no sender: give from, or set a default with bsvc project update --mail-from');
 }
 
 function sealContext(projectId: ObjectId, field: 'key' | 'webhook'): string {

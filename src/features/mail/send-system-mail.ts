@@ -3,7 +3,7 @@ import type { App } from '../../app.js';
 import type { Project } from '../projects/project.js';
 import { mailLogStore, sealMail } from './mail-log.js';
 import { requireTemplate } from './mail-template.js';
-import { findByokKey } from './project-mail.js';
+import { findByokKey, resolveSender } from './project-mail.js';
 import { renderTemplate } from './render-template.js';
 import { enqueueDelivery } from './send-mail.js';
 
@@ -17,7 +17,7 @@ export interface SystemMail {
 export async function sendSystemMail(app: App, project: Project, mail: SystemMail): Promise<void> {
   const template = await requireTemplate(app, project, { name: mail.template });
   const text = renderTemplate(template.text, mail.variables);
-  const from = project.mail?.fromEmail ?? app.config.mailFrom ?? `${project.name} <no-reply@localhost>`;
+  const from = resolveSender(app, project);
   const _id = new ObjectId();
   await mailLogStore(app).insertOne({
     _id,
