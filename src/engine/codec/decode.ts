@@ -58,6 +58,21 @@ function readText(bytes: Buffer, from: number, to: number): string {
   return bytes.utf8Slice(from, to);
 }
 
+// Documents have the same few field names again and again: those seen last are not read anew.
+const KNOWN_NAMES = 1024;
+const LONGEST_KNOWN_NAME = 32;
+const knownNames = new Array<string | undefined>(KNOWN_NAMES);
+
+/** True when the bytes are exactly this text; says false for text that is not plain ASCII. */
+function isText(bytes: Buffer, from: number, to: number, text: string): boolean {
+  if (text.length !== to - from) return false;
+  for (let n = 0; n < text.length; n++) {
+    const byte = bytes[from + n]!;
+    if (byte > 0x7f || text.charCodeAt(n) !== byte) return false;
+  }
+  return true;
+}
+
 class Decoder {
   private at = 0;
   private end = 0;
@@ -126,11 +141,22 @@ class Decoder {
   }
 
   private name(): string {
+    const { bytes, end } = this;
     const from = this.at;
     let to = from;
-    while (this.bytes[to] !== 0) if (++to >= this.end) throw new BsonFormatError('field name runs over');
+    let hash = 0;
+    let byte = bytes[to]!;
+    while (byte !== 0) {
+      hash = (hash * 31 + byte) | 0;
+      if (++to >= end) throw new BsonFormatError('field name runs over');
+      byte = bytes[to]!;
+    }
     this.at = to + 1;
-    return readText(this.bytes, from, to);
+    if (to - from > LONGEST_KNOWN_NAME) return readText(bytes, from, to);
+    const place = (hash ^ (hash >>> 12)) & (KNOWN_NAMES - 1);
+    const known = knownNames[place];
+    if (known !== undefined && isText(bytes, from, to, known)) return known;
+    return (knownNames[place] = readText(bytes, from, to));
   }
 
   private text(): string {
