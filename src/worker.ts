@@ -1,4 +1,5 @@
 import type { App } from './app.js';
+import { finishDropJob } from './features/collections/finish-drop.job.js';
 import { forgetAnswersJob } from './features/documents/forget-answers.job.js';
 import { purgeTrashJob } from './features/documents/purge-trash.job.js';
 import { settleBatchesJob } from './features/documents/settle-batches.job.js';
@@ -7,6 +8,7 @@ import { mailCodeJob } from './features/users/mail-code.job.js';
 import { removeExpiredAccessJob } from './features/users/remove-expired.job.js';
 import { deliverMail } from './features/mail/deliver-mail.job.js';
 import { sweepMail } from './features/mail/sweep-mail.job.js';
+import { finishDeletionJob } from './features/operators/finish-deletion.job.js';
 import { deliverWebhook } from './features/webhooks/deliver-webhook.job.js';
 import { removeOldDeliveriesJob } from './features/webhooks/remove-old-deliveries.job.js';
 import { sweepWebhooksJob } from './features/webhooks/sweep-webhooks.job.js';
@@ -41,6 +43,8 @@ export const JOBS: readonly AnyJobDefinition<App>[] = [
   sweepWebhooksJob,
   removeOldDeliveriesJob,
   sweepUploadsJob,
+  finishDropJob,
+  finishDeletionJob,
 ];
 
 /** What is enqueued by the clock (UTC, seconds first when there are six fields). Any number of workers makes one run of each tick. */

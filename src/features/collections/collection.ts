@@ -31,5 +31,10 @@ export interface Collection {
 
 /** The stored name of a collection's documents: made of ids, so that `item` and `Item` never meet and a rename moves nothing. */
 export function documentsName(collection: Pick<Collection, '_id' | 'projectId'>): string {
-  return `documents_${collection.projectId.toHexString()}_${collection._id.toHexString()}`;
+  return documentsPrefix(collection.projectId) + collection._id.toHexString();
+}
+
+/** What the stored names of all of a project's documents begin with. */
+export function documentsPrefix(projectId: ObjectId): string {
+  return `documents_${projectId.toHexString()}_`;
 }

@@ -1,22 +1,26 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import { forbidden, missing } from '../../errors.js';
-import { documentsName, type Collection } from './collection.js';
+import type { Collection } from './collection.js';
 import { collectionStore, forgetCollection } from './collection-store.js';
+import { enqueueFinishDrop, removeDropped } from './finish-drop.job.js';
 
-/** Removes a collection and all its documents for good. Unreachable from the first write on; repeating it finishes what a crash left. 404 for an unknown name, 403 for `users`. */
+/** Removes a collection and all its documents for good. Unreachable from the first write on; what a crash leaves, or a late writer makes anew, goes within minutes. 404 for an unknown name, 403 for `users`. */
 export async function dropCollection(app: App, projectId: ObjectId, name: string): Promise<Collection> {
   if (name === 'users')
     throw forbidden('USERS_BLOCKED', 'The users collection belongs to every project and cannot be dropped');
-  const collection = (await collectionStore(app).findOneAndUpdate(
-    { projectId, name },
-    { $set: { state: 'dropping', updatedAt: new Date(app.clock.now()) } },
-    { returnDocument: 'after' },
-  )) as Collection | null;
+  const found = (await collectionStore(app).findOne({ projectId, name })) as Collection | null;
+  if (found) await enqueueFinishDrop(app, found);
+  const collection =
+    found &&
+    ((await collectionStore(app).findOneAndUpdate(
+      { _id: found._id, name },
+      { $set: { state: 'dropping', updatedAt: new Date(app.clock.now()) } },
+      { returnDocument: 'after' },
+    )) as Collection | null);
   if (!collection)
     throw missing('COLLECTION_NOT_FOUND', `There is no collection "${name.slice(0, 64)}" in this project`);
   forgetCollection(app, collection);
-  await app.db.collection(documentsName(collection)).drop();
-  await collectionStore(app).deleteOne({ _id: collection._id, state: 'dropping' });
+  await removeDropped(app, collection);
   return collection;
 }

@@ -8,6 +8,7 @@ import type { WritePlace } from './write-place.js';
 /** The memory of one idempotency key. */
 interface AnsweredRequest {
   _id: string;
+  projectId: ObjectId;
   bodyHash: string;
   /** The ids that the request's documents get, whoever carries it out and however often. */
   ids: ObjectId[];
@@ -62,7 +63,9 @@ export async function answerOnce<T>(
   if (earlier?.bodyHash === bodyHash && earlier.answer !== null) return JSON.parse(earlier.answer) as T;
   if (earlier && earlier.bodyHash !== bodyHash) throw otherBody();
   const prepared = prepare();
-  const record = earlier ?? (await remember(app, store, { _id, bodyHash, ids: prepared.ids }));
+  const record =
+    earlier ??
+    (await remember(app, store, { _id, projectId: request.place.collection.projectId, bodyHash, ids: prepared.ids }));
   if (record.bodyHash !== bodyHash) throw otherBody();
   try {
     const answer = await prepared.run(record.ids);
@@ -86,6 +89,11 @@ export async function forgetAnswers(app: App): Promise<number> {
   return (await answerStore(app).deleteMany(expired)).deletedCount;
 }
 
+/** Removes what is remembered of a project. */
+export async function removeAnswers(app: App, projectId: ObjectId): Promise<void> {
+  await answerStore(app).deleteMany({ projectId });
+}
+
 function answerStore(app: App): Store<AnsweredRequest> {
   return app.db.collection<AnsweredRequest>('idempotency_keys');
 }
@@ -101,7 +109,7 @@ async function findEarlier(app: App, store: Store<AnsweredRequest>, _id: string)
 async function remember(
   app: App,
   store: Store<AnsweredRequest>,
-  first: Pick<AnsweredRequest, '_id' | 'bodyHash' | 'ids'>,
+  first: Pick<AnsweredRequest, '_id' | 'projectId' | 'bodyHash' | 'ids'>,
 ): Promise<AnsweredRequest> {
   const record: AnsweredRequest = { ...first, answer: null, expiresAt: new Date(app.clock.now() + KEPT_MS) };
   try {

@@ -2,7 +2,7 @@ import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import type { Project } from '../projects/project.js';
 import { deliveryStore } from './delivery.js';
-import { changeWebhooks, readProjectWebhooks, webhookNotFound, webhookStore } from './webhook-store.js';
+import { changeWebhooks, forgetWebhooks, readProjectWebhooks, webhookNotFound, webhookStore } from './webhook-store.js';
 import type { Webhook } from './webhook.js';
 
 /** Removes a webhook with the log of its deliveries, and answers it as it was; 404. */
@@ -17,9 +17,12 @@ export async function removeWebhook(app: App, project: Project, id: string): Pro
   return removed!;
 }
 
-/** Removes all of a project's webhooks with their logs, when the project goes. Harmless to repeat. */
-export async function removeProjectWebhooks(app: App, projectId: ObjectId): Promise<void> {
+/** Removes all of a project's webhooks with their logs, those of `known` ones too, when the project goes. Harmless to repeat. */
+export async function removeProjectWebhooks(app: App, projectId: ObjectId, known: readonly ObjectId[]): Promise<void> {
   const { webhooks } = await readProjectWebhooks(app, projectId);
-  for (const { id } of webhooks) await deliveryStore(app).deleteMany({ webhookId: id });
+  // First the list, so that nothing new is built for them.
   await webhookStore(app).deleteOne({ _id: projectId });
+  forgetWebhooks(app, projectId);
+  for (const id of [...known, ...webhooks.map((webhook) => webhook.id)])
+    await deliveryStore(app).deleteMany({ webhookId: id });
 }

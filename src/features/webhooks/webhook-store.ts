@@ -51,6 +51,11 @@ export async function changeWebhooks(
     const next = change(webhooks);
     if (await storeWebhooks(app, { _id: projectId, revision: revision + 1, webhooks: next })) break;
   }
+  forgetWebhooks(app, projectId);
+}
+
+/** What this process remembers of a project's webhooks is read anew. */
+export function forgetWebhooks(app: Pick<App, 'cache'>, projectId: ObjectId): void {
   app.cache.forget(CACHE, projectId.toHexString());
 }
 

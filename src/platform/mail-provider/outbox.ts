@@ -60,6 +60,11 @@ export async function listOutbox(
   }));
 }
 
+/** Removes kept messages by the keys they were handed over with. */
+export async function removeFromOutbox(app: { db: Database }, keys: readonly string[]): Promise<void> {
+  await outboxStore(app.db).deleteMany({ _id: { $in: [...keys] } });
+}
+
 export const SEALED_OUTBOX: SealedPlace = {
   collection: MAIL_OUTBOX,
   fields: (record) => {

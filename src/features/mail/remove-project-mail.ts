@@ -1,0 +1,27 @@
+import type { ObjectId } from 'bson';
+import type { App } from '../../app.js';
+import { removeFromOutbox } from '../../platform/mail-provider/outbox.js';
+import { mailLogStore, type MailLog } from './mail-log.js';
+import { usageStore } from './mail-slots.js';
+import { templateStore } from './mail-template.js';
+
+const BATCH = 500;
+
+/** Removes logs, kept messages, templates and usage of a project that is being deleted; what is still queued is not sent. Harmless to repeat. */
+export async function removeProjectMail(app: App, projectId: ObjectId): Promise<void> {
+  await templateStore(app).deleteMany({ projectId });
+  for (;;) {
+    const logs = await mailLogStore(app)
+      .find({ projectId }, { projection: { _id: 1 } })
+      .limit(BATCH)
+      .toArray();
+    const ids = (logs as Pick<MailLog, '_id'>[]).map(({ _id }) => _id);
+    if (ids.length === 0) break;
+    await removeFromOutbox(
+      app,
+      ids.map((id) => id.toHexString()),
+    );
+    await mailLogStore(app).deleteMany({ _id: { $in: ids } });
+  }
+  await usageStore(app).deleteMany({ projectId });
+}
