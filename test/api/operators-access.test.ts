@@ -1,0 +1,254 @@
+import supertest from 'supertest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ROUTES } from '../../src/api.js';
+import { listActs } from '../../src/features/audit/audit-log.js';
+import { presentKey } from '../../src/features/projects/present-project.js';
+import type { Project } from '../../src/features/projects/project.js';
+import { signUp } from '../../src/features/users/sign-up.js';
+import { addWebhook } from '../../src/features/webhooks/add-webhook.js';
+import { testWebhook } from '../../src/features/webhooks/test-webhook.js';
+import { setTemplate } from '../../src/features/mail/mail-template.js';
+import { buildCollection, buildProject } from '../helpers/build-project.js';
+import { buildOperator, openOperatorClient, type Method, type OperatorClient } from '../helpers/operator-client.js';
+import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+
+const ADMIN_TOKEN = 'admin-token-for-tests';
+const BUCKET = {
+  bucket: 'files',
+  accessKeyId: 'id',
+  secretAccessKey: 'key',
+  endpoint: 'http://127.0.0.1:9',
+  verify: false,
+};
+
+/** Every operators' route: what it is asked, what an owner is answered, and the act it is recorded as. */
+const MATRIX: readonly [method: Method, path: string, owner: number, act: string | null, body?: unknown][] = [
+  ['get', '/api/projects', 200, null],
+  ['post', '/api/projects', 200, 'project create', { name: 'matrix project', ifNotExists: true }],
+  ['get', '/api/projects/:projectId', 200, null],
+  ['patch', '/api/projects/:projectId', 200, 'project update', { plan: 'pro' }],
+  ['delete', '/api/projects/:projectId', 200, 'project delete'],
+  ['get', '/api/projects/:projectId/usage', 200, null],
+  ['post', '/api/projects/:projectId/recount', 200, 'project recount'],
+  ['get', '/api/projects/:projectId/collections', 200, null],
+  ['post', '/api/projects/:projectId/collections', 201, 'collection add', { name: 'added', mode: 'flexible' }],
+  ['get', '/api/projects/:projectId/collections/:collection', 200, null],
+  ['patch', '/api/projects/:projectId/collections/:collection', 200, 'collection edit', { mode: 'flexible' }],
+  ['put', '/api/projects/:projectId/collections/:collection/rls', 200, 'collection rls', { enabled: false }],
+  ['post', '/api/projects/:projectId/collections/:collection/rename', 200, 'collection rename', { name: 'other' }],
+  ['delete', '/api/projects/:projectId/collections/:collection', 200, 'collection drop'],
+  ['get', '/api/projects/:projectId/keys', 200, null],
+  ['post', '/api/projects/:projectId/keys', 201, 'key create', { type: 'secret' }],
+  ['post', '/api/projects/:projectId/keys/rotate', 201, 'key rotate', { type: 'secret' }],
+  ['delete', '/api/projects/:projectId/keys/:keyId', 200, 'key revoke'],
+  ['get', '/api/projects/:projectId/users', 200, null],
+  ['post', '/api/projects/:projectId/users', 201, 'user create', { email: 'new@b.test', password: 'long enough' }],
+  ['get', '/api/projects/:projectId/users/:user', 200, null],
+  ['patch', '/api/projects/:projectId/users/:user', 200, 'user update', { name: 'Ann' }],
+  ['delete', '/api/projects/:projectId/users/:user', 200, 'user delete'],
+  ['post', '/api/projects/:projectId/users/:user/set-password', 200, 'user set-password', { password: 'another one' }],
+  ['post', '/api/projects/:projectId/users/:user/disable', 200, 'user disable'],
+  ['post', '/api/projects/:projectId/users/:user/enable', 200, 'user enable'],
+  ['get', '/api/projects/:projectId/users/:user/sessions', 200, null],
+  ['delete', '/api/projects/:projectId/users/:user/sessions', 200, 'user sessions'],
+  ['delete', '/api/projects/:projectId/users/:user/sessions/:session', 404, 'user sessions'],
+  ['get', '/api/projects/:projectId/bucket', 200, null],
+  ['put', '/api/projects/:projectId/bucket', 200, 'byok bucket set', BUCKET],
+  ['delete', '/api/projects/:projectId/bucket', 200, 'byok bucket clear'],
+  ['get', '/api/projects/:projectId/mail/templates', 200, null],
+  ['get', '/api/projects/:projectId/mail/templates/:name', 200, null],
+  ['put', '/api/projects/:projectId/mail/templates/:name', 200, 'mail template set', { subject: 's', text: 't' }],
+  ['delete', '/api/projects/:projectId/mail/templates/:name', 200, 'mail template remove'],
+  ['get', '/api/projects/:projectId/mail/logs', 200, null],
+  ['get', '/api/projects/:projectId/mail/logs/:id', 404, null],
+  ['get', '/api/projects/:projectId/mail/logs/:id/live', 404, null],
+  // 403 BYOK_REQUIRED: past the guard, and nothing leaves the house.
+  ['get', '/api/projects/:projectId/mail/audiences', 403, null],
+  ['post', '/api/projects/:projectId/mail/audiences', 403, 'mail audience create', { name: 'all' }],
+  ['delete', '/api/projects/:projectId/mail/audiences/:audienceId', 403, 'mail audience delete'],
+  ['get', '/api/projects/:projectId/mail/audiences/:audienceId/contacts', 403, null],
+  [
+    'post',
+    '/api/projects/:projectId/mail/audiences/:audienceId/contacts',
+    403,
+    'mail contact create',
+    { email: 'a@b.co' },
+  ],
+  [
+    'patch',
+    '/api/projects/:projectId/mail/audiences/:audienceId/contacts/:contactId',
+    403,
+    'mail contact update',
+    { firstName: 'A' },
+  ],
+  ['delete', '/api/projects/:projectId/mail/audiences/:audienceId/contacts/:contactId', 403, 'mail contact delete'],
+  [
+    'post',
+    '/api/projects/:projectId/mail/broadcasts',
+    403,
+    'mail broadcast create',
+    { audienceId: 'a', subject: 's', html: 'h' },
+  ],
+  ['post', '/api/projects/:projectId/mail/broadcasts/:id/send', 403, 'mail broadcast send'],
+  ['get', '/api/projects/:projectId/mail/broadcasts', 403, null],
+  ['get', '/api/projects/:projectId/mail/broadcasts/:id', 403, null],
+  ['delete', '/api/projects/:projectId/mail/broadcasts/:id', 403, 'mail broadcast delete'],
+  ['post', '/api/projects/:projectId/webhooks', 201, 'webhook add', { url: 'http://127.0.0.1:9/', events: ['*'] }],
+  ['get', '/api/projects/:projectId/webhooks', 200, null],
+  ['get', '/api/projects/:projectId/webhooks/:webhook', 200, null],
+  ['patch', '/api/projects/:projectId/webhooks/:webhook', 200, 'webhook edit', { description: 'x' }],
+  ['delete', '/api/projects/:projectId/webhooks/:webhook', 200, 'webhook remove'],
+  ['post', '/api/projects/:projectId/webhooks/:webhook/rotate-secret', 200, 'webhook rotate-secret'],
+  ['post', '/api/projects/:projectId/webhooks/:webhook/test', 200, 'webhook test'],
+  ['get', '/api/projects/:projectId/webhooks/:webhook/deliveries', 200, null],
+  ['post', '/api/projects/:projectId/webhooks/:webhook/deliveries/:delivery/replay', 202, 'webhook replay'],
+];
+
+let test: TestApp;
+let owner: Awaited<ReturnType<typeof buildOperator>>;
+let viewer: Awaited<ReturnType<typeof buildOperator>>;
+let names: Record<string, string>;
+let project: Project;
+
+beforeAll(async () => {
+  const settings = {
+    BSVC_ADMIN_TOKEN: ADMIN_TOKEN,
+    BSVC_BCRYPT_COST: '4',
+    BSVC_RATE_LIMIT: 'off',
+    BSVC_WEBHOOK_ALLOW_PRIVATE: 'true',
+  };
+  test = await openTestApp({ settings });
+  owner = await buildOperator(test, 'owner');
+  viewer = await buildOperator(test, 'viewer');
+  await owner.call('post', '/api/projects', { name: 'matrix project' }).expect(201);
+  await renew();
+});
+afterAll(() => test.close());
+
+/** Makes a new project with one of everything, whose names fill the paths: before what changes it, and once for all that changes nothing. */
+async function renew(): Promise<void> {
+  ({ project } = await buildProject(test.app));
+  const collection = await buildCollection(test.app, project);
+  const user = await signUp(test.app, project, { email: 'user@b.test', password: 'long enough' }, 'project');
+  const { webhook } = await addWebhook(test.app, project, { url: 'http://127.0.0.1:9/', events: ['*'] });
+  const delivery = await testWebhook(test.app, project, webhook.id.toHexString());
+  await setTemplate(test.app, project, 'own', { subject: 's', text: 't' });
+  names = {
+    projectId: project._id.toHexString(),
+    collection: collection.name,
+    keyId: presentKey(project.keys[0]!, 0).id,
+    user: user._id.toHexString(),
+    session: '00000000-0000-4000-8000-000000000000',
+    name: 'own',
+    webhook: webhook.id.toHexString(),
+    delivery: delivery._id,
+  };
+}
+
+const fill = (path: string) => path.replace(/:(\w+)/g, (_, name: string) => names[name] ?? 'unknown');
+const isRead = (method: Method) => method === 'get';
+const codeOf = ({ body }: { body: unknown }) => (body as { code?: string }).code;
+
+describe('the operators’ API', () => {
+  it('has no route that this table does not know', () => {
+    const withoutNames = (path: string) => path.replace(/:\w+/g, ':').replace(/\/$/, '');
+    const known = new Set(MATRIX.map(([method, path]) => `${method} ${withoutNames(path)}`));
+    const groups = ROUTES.map((routes) => routes(test.app)).filter(({ prefix }) => prefix.startsWith('/api/projects'));
+    const routes = groups.flatMap(({ router }) =>
+      router.stack.flatMap(({ methods, path }) =>
+        methods
+          .filter((method) => method !== 'HEAD')
+          .map((method) => `${method.toLowerCase()} ${withoutNames(String(path))}`),
+      ),
+    );
+    expect(new Set(routes)).toEqual(known);
+  });
+
+  it.each(MATRIX)('%s %s: an owner is answered %i and recorded as %s', async (method, path, status, act, body) => {
+    await renew();
+    const before = (await listActs(test.app, { limit: 1000 })).length;
+    const answer = await owner.call(method, fill(path), body);
+    expect({ status: answer.status, body: answer.body as object }).toMatchObject({ status });
+    expect((answer.body as { success: boolean }).success).toBe(status < 300);
+    const acts = await listActs(test.app, { limit: 1000 });
+    expect(acts.length - before).toBe(act === null ? 0 : 1);
+    if (act === null) return;
+    expect(acts[0]).toMatchObject({
+      actor: owner.email,
+      action: act,
+      outcome: status < 300 ? 'done' : 'failed',
+      ...(path.includes(':projectId') && { input: { project: names.projectId } }),
+    });
+  });
+
+  it.each(MATRIX)('%s %s: a viewer only looks', async (method, path, status, _act, body) => {
+    const before = (await listActs(test.app, { limit: 1000 })).length;
+    const answer = await viewer.call(method, fill(path), body);
+    expect(answer.status).toBe(isRead(method) ? status : 403);
+    if (!isRead(method)) expect(codeOf(answer)).toBe('VIEWER_READS_ONLY');
+    expect((await listActs(test.app, { limit: 1000 })).length).toBe(before);
+  });
+
+  it.each(MATRIX)('%s %s: BSVC_ADMIN_TOKEN is an owner', async (method, path, status, act, body) => {
+    await renew();
+    const admin: OperatorClient = openOperatorClient(test, ADMIN_TOKEN);
+    expect((await admin(method, fill(path), body)).status).toBe(status);
+    if (act) expect(await listActs(test.app, { limit: 1 })).toMatchObject([{ actor: 'BSVC_ADMIN_TOKEN', action: act }]);
+  });
+
+  it.each(MATRIX)('%s %s: 401 without a token, whatever the body', async (method, path, _status, _act, body) => {
+    const answer = await supertest(test.server)
+      [method](fill(path))
+      .send(body as object);
+    expect({ status: answer.status, code: codeOf(answer) }).toEqual({ status: 401, code: 'AUTH_REQUIRED' });
+    expect(answer.headers['content-type']).toMatch(/^application\/json/);
+  });
+
+  it.each(MATRIX.filter(([, path]) => path.includes(':projectId')))(
+    '%s %s: a project of someone else is 404, to an owner too',
+    async (method, path, _status, _act, body) => {
+      const other = await buildProject(test.app);
+      const stranger = await buildOperator(test, 'owner', [other.project]);
+      const foreign = await stranger.call(method, fill(path), body);
+      expect({ status: foreign.status, code: codeOf(foreign) }).toEqual({ status: 404, code: 'PROJECT_NOT_FOUND' });
+      const absent = await owner.call(method, fill(path).replace(names.projectId!, 'f'.repeat(24)), body);
+      // Nothing tells a foreign project from one that does not exist, except its name given by who deletes.
+      if (method !== 'delete' || path !== '/api/projects/:projectId')
+        expect({ ...(absent.body as object), requestId: '' }).toEqual({ ...(foreign.body as object), requestId: '' });
+      expect(absent.status).toBe(404);
+    },
+  );
+
+  it.each(MATRIX.filter(([, path]) => /:(collection|keyId|user|webhook)\b/.test(path)))(
+    '%s %s: what belongs to another project is 404',
+    async (method, path, _status, _act, body) => {
+      const other = await buildProject(test.app);
+      const foreign = fill(path).replace(names.projectId!, other.project._id.toHexString());
+      expect((await owner.call(method, foreign, body)).status).toBe(404);
+    },
+  );
+});
+
+describe('an operator with some projects', () => {
+  it('sees these only, and changes them as owner; creating projects is for those who see all', async () => {
+    await renew();
+    const { email, call } = await buildOperator(test, 'owner', [project]);
+    const { body } = await call('get', '/api/projects').expect(200);
+    expect(body).toMatchObject({ data: { items: [{ id: names.projectId }], total: 1 } });
+    await call('patch', `/api/projects/${names.projectId}`, { plan: 'pro' }).expect(200);
+    const refused = await call('post', '/api/projects', { name: 'one more' }).expect(403);
+    expect(codeOf(refused)).toBe('ALL_PROJECTS_REQUIRED');
+    expect(await listActs(test.app, { limit: 1 })).toMatchObject([
+      { actor: email, action: 'project create', outcome: 'failed', code: 'ALL_PROJECTS_REQUIRED' },
+    ]);
+  });
+
+  it('no longer sees one that was deleted', async () => {
+    await renew();
+    const { call } = await buildOperator(test, 'owner', [project]);
+    await call('delete', `/api/projects/${names.projectId}`).expect(200);
+    const { body } = await call('get', '/api/admin/me').expect(200);
+    expect(body).toMatchObject({ data: { projects: [] } });
+    await call('get', `/api/projects/${names.projectId}`).expect(404);
+  });
+});

@@ -1,0 +1,97 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { openCliHome, type CliOptions } from '../helpers/run-cli.js';
+
+const home = openCliHome();
+const PASSWORD = 'correct horse battery';
+
+beforeAll(async () => {
+  await home.bsvc(['project', 'create', 'shop']);
+});
+afterAll(() => home.remove());
+
+interface Operator {
+  id: string;
+  email: string;
+  role: string;
+  projects: string[] | null;
+}
+
+const bsvc = (argv: string[], options: CliOptions = {}) =>
+  home.bsvc(argv, { ...options, env: { BSVC_BCRYPT_COST: '4', ...options.env } });
+const add = (email: string, ...more: string[]) =>
+  bsvc(['operator', 'add', '--email', email, '--password-stdin', '--json', ...more], { stdin: `${PASSWORD}\n` });
+
+describe('bsvc operator add', () => {
+  it('adds an owner of everything, whose password is in no output', async () => {
+    const added = await add(' Ann@Example.test ');
+    expect(added).toMatchObject({ code: 0, stderr: '' });
+    expect(added.json()).toEqual({
+      operator: {
+        id: expect.stringMatching(/^[0-9a-f]{24}$/) as string,
+        email: 'ann@example.test',
+        role: 'owner',
+        projects: null,
+        createdAt: expect.any(String) as string,
+      },
+      created: true,
+    });
+    const audit = await bsvc(['audit', '--action', 'operator add', '--json']);
+    expect(audit.stdout).toContain('Ann@Example.test');
+    expect(added.stdout + audit.stdout).not.toContain(PASSWORD);
+  });
+
+  it('adds a viewer of some projects, by the name of the project', async () => {
+    const shop = (await bsvc(['project', 'show', 'shop', '--quiet'])).stdout.trim();
+    const added = await add('viewer@example.test', '--role', 'viewer', '--project', 'shop');
+    expect(added.json<{ operator: Operator }>().operator).toMatchObject({ role: 'viewer', projects: [shop] });
+    expect((await bsvc(['operator', 'list'])).stdout).toMatch(new RegExp(`viewer@example.test +viewer +only ${shop}`));
+    expect((await add('nobody@example.test', '--project', 'nowhere')).code).toBe(1);
+  });
+
+  it('refuses a second one of that address with exit 1, unless --if-not-exists', async () => {
+    await add('twice@example.test');
+    const again = await add('TWICE@example.test');
+    expect({ code: again.code, stdout: again.stdout }).toEqual({ code: 1, stdout: '' });
+    expect(again.stderr).toMatch(/There is already an operator twice@example.test: remove it first/);
+    const kept = await add('twice@example.test', '--if-not-exists', '--role', 'viewer');
+    expect(kept.json()).toMatchObject({ operator: { role: 'owner' }, created: false });
+  });
+
+  it('makes one of five parallel runs', async () => {
+    const runs = await Promise.all(Array.from({ length: 5 }, () => add('raced@example.test')));
+    expect(runs.map(({ code }) => code).sort()).toEqual([0, 1, 1, 1, 1]);
+  });
+
+  it('is exit 2 for what is missing or unknown, exit 1 for what is refused', async () => {
+    expect((await bsvc(['operator', 'add'])).code).toBe(2);
+    expect((await bsvc(['operator', 'add', '--email', 'a@b.test'])).stderr).toMatch(/--password-stdin/);
+    expect((await bsvc(['operator', 'add', '--email', 'a@b.test', '--role', 'god'])).code).toBe(2);
+    expect((await add('not an address')).stderr).toMatch(/is not an e-mail address/);
+    const short = await bsvc(['operator', 'add', '--email', 'a@b.test', '--password-env', 'PW'], { env: { PW: 'x' } });
+    expect(short).toMatchObject({ code: 1, stderr: expect.stringMatching(/at least 6 bytes/) as string });
+  });
+});
+
+describe('bsvc operator token, list, remove', () => {
+  it('gives out a token for scripts, and takes all tokens back with the operator', async () => {
+    const { operator } = (await add('script@example.test')).json<{ operator: Operator }>();
+    const token = await bsvc(['operator', 'token', 'script@example.test', '--quiet']);
+    expect(token.stdout).toMatch(/^bsvc_op_[\w-]{43}\n$/);
+    const dated = await bsvc(['operator', 'token', operator.id, '--ttl', '30d', '--json']);
+    const { expiresAt } = dated.json<{ expiresAt: string }>();
+    const days = (Date.parse(expiresAt) - Date.now()) / 86_400_000;
+    expect(Math.round(days)).toBe(30);
+    expect((await bsvc(['operator', 'token', operator.id, '--ttl', '3y'])).code).toBe(2);
+    expect((await bsvc(['operator', 'token', operator.id, '--ttl', '400d'])).code).toBe(2);
+    expect((await bsvc(['operator', 'list', '--json'])).stdout).not.toMatch(/bsvc_op_|passwordHash|\$2b\$/);
+    expect((await bsvc(['operator', 'remove', operator.id])).code).toBe(2);
+    const removed = await bsvc(['operator', 'remove', 'script@example.test', '--yes', '--json']);
+    expect(removed.json()).toMatchObject({ id: operator.id });
+    expect((await bsvc(['operator', 'token', operator.id])).stderr).toBe(
+      `bsvc: There is no operator "${operator.id}"\n`,
+    );
+    expect((await bsvc(['operator', 'remove', 'script@example.test', '--yes'])).code).toBe(1);
+    const listed = (await bsvc(['operator', 'list', '--json'])).json<Operator[]>();
+    expect(listed.map(({ email }) => email)).not.toContain('script@example.test');
+  });
+});
