@@ -565,6 +565,15 @@ describe.each(DOORS)('$name', ({ open }) => {
       expect(await db.listCollections({ name: renamed.collectionName }).toArray()).toEqual([]);
     });
 
+    it('lists more collections than fit into the first batch', async () => {
+      const prefix = `${items.collectionName}_many_`;
+      const names = Array.from({ length: 7 }, (_, n) => `${prefix}${n}`);
+      for (const name of names) await db.createCollection(name);
+      const filter = { name: { $in: names } };
+      const listed = await db.listCollections(filter, { nameOnly: true, batchSize: 3 }).toArray();
+      expect(listed.map(({ name }) => name as string).sort()).toEqual(names);
+    });
+
     it('forgets documents and indexes of a dropped collection', async () => {
       await items.createIndex({ a: 1 }, { unique: true });
       await items.insertMany(Array.from({ length: 1000 }, (_, a) => ({ a })));
