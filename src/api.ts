@@ -19,8 +19,10 @@ import { webhookRoutes } from './features/webhooks/routes.js';
 import { accessLog } from './http/access-log.js';
 import { allowOrigins } from './http/allow-origins.js';
 import { readClientAddress } from './http/client-address.js';
+import { limitInFlight } from './http/limit-in-flight.js';
 import { requestId } from './http/request-id.js';
 import { dispatch, type RouteGroup } from './http/routes.js';
+import { securityHeaders } from './http/security-headers.js';
 import { writeErrors } from './http/write-errors.js';
 
 /** Every route of the service, feature by feature. */
@@ -49,10 +51,12 @@ export function createApi(app: App): Koa {
   api.silent = true;
   api.on('error', (error: Error) => app.log.debug({ err: error }, 'response could not be sent'));
   api.use(requestId());
+  api.use(securityHeaders(app.config.publicUrl));
   api.use(readClientAddress(app.config.trustProxy));
   api.use(accessLog(app.log));
   api.use(allowOrigins());
   api.use(writeErrors(app.log));
+  api.use(limitInFlight(app.config.maxInFlight).limit);
   const limits = limitRequests(app);
   if (limits) api.use(limits);
   api.use(dispatch(ROUTES.map((routes) => routes(app))));

@@ -14,6 +14,7 @@ import { openOutbound, type Outbound } from './platform/outbound.js';
 import { openPasswords, type Passwords } from './platform/password.js';
 import { openLimits } from './platform/rate-limit/open-limits.js';
 import type { RateLimiter } from './platform/rate-limit/rate-limiter.js';
+import { openReadiness, type Readiness } from './platform/readiness.js';
 import { openSecretBox, type SecretBox } from './platform/secret-box.js';
 import { openTurns, type Turns } from './platform/turns.js';
 
@@ -27,6 +28,7 @@ export interface App {
   readonly jobs: JobQueue;
   /** Counts requests of client addresses, together with all processes of the service. */
   readonly limits: RateLimiter;
+  readonly readiness: Readiness;
   readonly followUps: FollowUps;
   readonly outbound: Outbound;
   readonly secrets: SecretBox;
@@ -71,6 +73,7 @@ export async function openApp(config: Config, log: Logger, clock: Clock = system
     cache: openCache(),
     jobs: openJobQueue(db, clock),
     limits,
+    readiness: openReadiness(),
     followUps,
     outbound,
     secrets,

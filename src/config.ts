@@ -260,6 +260,19 @@ export const SETTINGS = {
     secret: true,
   }),
   processes: setting('BSVC_PROCESSES', wholeNumber(1, 64), 1, 'processes of `bsvc serve` that share the port'),
+  maxInFlight: setting(
+    'BSVC_MAX_IN_FLIGHT',
+    wholeNumber(1, 100_000),
+    500,
+    'requests that a process works on at once; beyond it clients are told to come back',
+  ),
+  drainMs: setting(
+    'BSVC_DRAIN',
+    duration,
+    1_000,
+    'how long a stopping process that has clients goes on serving while it says that it is not ready; longer than a load balancer needs to notice',
+    { defaultText: '1s' },
+  ),
   shutdownGraceMs: setting(
     'BSVC_SHUTDOWN_GRACE',
     duration,

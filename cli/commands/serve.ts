@@ -6,6 +6,7 @@ import { startServer } from '../../src/http/server.js';
 import { createWorker } from '../../src/worker.js';
 import { defineCommand, flag, setting } from '../command.js';
 import { createDemo, type Demo } from '../create-demo.js';
+import { requireStrongSecrets } from '../require-strong-secrets.js';
 import { isShare, startProcesses, tellReady } from '../serve-processes.js';
 import { whenStopped } from '../when-stopped.js';
 import type { View } from '../output.js';
@@ -25,6 +26,7 @@ export default defineCommand({
   },
   async run(context, input) {
     const { config } = context.settings();
+    requireStrongSecrets(config);
     if (isShare()) {
       const server = await listen(await context.app('service'), config, input.noWorker);
       tellReady(server.url);
@@ -56,7 +58,8 @@ async function listen(app: App, config: Config, noWorker: boolean): Promise<{ ur
   return {
     url: server.url,
     async stop() {
-      await Promise.all([server.stop(config.shutdownGraceMs), worker?.stop()]);
+      app.readiness.end();
+      await Promise.all([server.stop(config.shutdownGraceMs, config.drainMs), worker?.stop()]);
     },
   };
 }

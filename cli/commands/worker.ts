@@ -1,5 +1,6 @@
 import { createWorker } from '../../src/worker.js';
 import { defineCommand, value } from '../command.js';
+import { requireStrongSecrets } from '../require-strong-secrets.js';
 import { whenStopped } from '../when-stopped.js';
 
 export default defineCommand({
@@ -10,6 +11,7 @@ export default defineCommand({
     concurrency: value('--concurrency <n>', 'jobs at once (default: 10)', readConcurrency),
   },
   async run(context, { concurrency }) {
+    requireStrongSecrets(context.settings().config);
     const app = await context.app('service');
     const worker = createWorker(app, { concurrency });
     await context.out.print({

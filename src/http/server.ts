@@ -1,4 +1,4 @@
-import { createServer, type Server } from 'node:http';
+import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { randomUUID } from 'node:crypto';
 import type Koa from 'koa';
@@ -9,23 +9,57 @@ export interface RunningServer {
   /** Address to reach it at, for example `http://127.0.0.1:4000`. */
   url: string;
   port: number;
-  /** Stops taking connections, lets what is under way finish for at most `graceMs`, then cuts what is left. Safe to call twice. */
-  stop(graceMs: number): Promise<void>;
+  /**
+   * Goes on serving for at most `drainMs`, while every reply tells its client to close the connection; then takes no more, lets what is under way
+   * finish for at most `graceMs`, and cuts what is left. Safe to call twice.
+   */
+  stop(graceMs: number, drainMs?: number): Promise<void>;
 }
 
+/** How long a client may take, milliseconds. */
+export interface ClientTimeouts {
+  /** To send the headers of a request. */
+  headersMs: number;
+  /** To send a request completely. */
+  requestMs: number;
+  /** Without sending or taking anything, inside a request. */
+  silenceMs: number;
+  /** Between two requests of one connection. */
+  keepAliveMs: number;
+}
+
+/** A request of ten megabytes passes at 300 kbit/s; proxies that keep connections for a minute never meet one that was just closed. */
+const TIMEOUTS: ClientTimeouts = { headersMs: 10_000, requestMs: 300_000, silenceMs: 60_000, keepAliveMs: 65_000 };
+
 /** Listens on host and port (0 = any free one). Throws an AppError that names the port when it is taken. */
-export async function startServer(api: Koa, host: string, port: number): Promise<RunningServer> {
+export async function startServer(
+  api: Koa,
+  host: string,
+  port: number,
+  timeouts: ClientTimeouts = TIMEOUTS,
+): Promise<RunningServer> {
   let draining = false;
   const handle = api.callback();
-  const server = createServer((request, response) => {
-    // Keep-alive connections would otherwise hold a stopping server until their timeout.
-    if (draining) response.setHeader('Connection', 'close');
+  const options = {
+    headersTimeout: timeouts.headersMs,
+    requestTimeout: timeouts.requestMs,
+    keepAliveTimeout: timeouts.keepAliveMs,
+    // How late a timeout may be noticed.
+    connectionsCheckingInterval: Math.min(2_000, timeouts.headersMs),
+  };
+  const underWay = new Set<ServerResponse>();
+  const server = createServer(options, (request, response) => {
+    if (draining) response.shouldKeepAlive = false;
+    underWay.add(response);
+    response.once('close', () => underWay.delete(response));
     void handle(request, response);
   });
-  // A file may come over a slow line: 10 MiB in five minutes are 35 KiB a second.
-  server.requestTimeout = 300_000;
-  server.headersTimeout = 20_000;
-  server.keepAliveTimeout = 65_000;
+  const drain = (): void => {
+    draining = true;
+    // Keep-alive connections would otherwise hold a stopping server until their timeout.
+    for (const response of underWay) response.shouldKeepAlive = false;
+  };
+  server.timeout = timeouts.silenceMs;
   server.on('clientError', answerBrokenRequest);
   await listen(server, host, port);
   const bound = server.address() as AddressInfo;
@@ -34,9 +68,9 @@ export async function startServer(api: Koa, host: string, port: number): Promise
   return {
     url: `http://${urlHost}:${bound.port}`,
     port: bound.port,
-    stop: (graceMs) => {
-      draining = true;
-      return (stopping ??= stopServer(server, graceMs));
+    stop: (graceMs, drainMs = 0) => {
+      drain();
+      return (stopping ??= stopServer(server, graceMs, drainMs));
     },
   };
 }
@@ -59,12 +93,29 @@ const LISTEN_ADVICE: Record<string, (host: string, port: number) => string> = {
   ENOTFOUND: (host) => `The host name ${host} cannot be resolved: choose another with --host.`,
 };
 
-async function stopServer(server: Server, graceMs: number): Promise<void> {
+async function stopServer(server: Server, graceMs: number, drainMs: number): Promise<void> {
+  await untilUnused(server, drainMs);
+  // Behind a turn of polling, so that connections that have been made are accepted and not reset.
+  await new Promise((resolve) => setImmediate(resolve));
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
   server.closeIdleConnections();
   const cut = setTimeout(() => server.closeAllConnections(), graceMs);
   await closed;
   clearTimeout(cut);
+}
+
+const LOOK_MS = 50;
+
+/** Resolves when nobody is connected, at the latest after `ms`. */
+async function untilUnused(server: Server, ms: number): Promise<void> {
+  const end = performance.now() + ms;
+  while (performance.now() < end) {
+    const connections = await new Promise<number>((resolve) =>
+      server.getConnections((_error, count) => resolve(count)),
+    );
+    if (connections === 0) return;
+    await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+  }
 }
 
 const BROKEN_STATUS: Record<string, string> = {

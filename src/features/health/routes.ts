@@ -10,6 +10,11 @@ export function healthRoutes(app: App): RouteGroup {
     ctx.status = health.status === 'ok' ? 200 : 503;
     ctx.body = health;
   });
+  router.get('/ready', async (ctx) => {
+    const status = !app.readiness.isReady() ? 'stopping' : (await checkHealth(app)).status;
+    ctx.status = status === 'ok' ? 200 : 503;
+    ctx.body = { status };
+  });
   router.get('/live', (ctx) => {
     ctx.body = { status: 'ok' };
   });

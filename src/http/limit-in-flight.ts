@@ -1,0 +1,27 @@
+import type { Middleware } from 'koa';
+import { unavailable } from '../errors.js';
+
+export interface InFlight {
+  /** Requests whose reply is not completely sent. */
+  count(): number;
+  limit: Middleware;
+}
+
+/** Lets at most `most` requests be under way, so that a flood costs neither memory nor everybody's time: 503 OVERLOADED beyond it. Health checks always pass. */
+export function limitInFlight(most: number): InFlight {
+  let count = 0;
+  const leave = (): void => void count--;
+  return {
+    count: () => count,
+    limit(ctx, next) {
+      if (count >= most && !ctx.path.startsWith('/api/health')) {
+        throw unavailable('OVERLOADED', 'The server has too much to do just now: try again in a moment', {
+          retryAfterSeconds: 1,
+        });
+      }
+      count++;
+      ctx.res.once('close', leave);
+      return next();
+    },
+  };
+}

@@ -1,0 +1,45 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+
+let test: TestApp;
+beforeAll(async () => {
+  test = await openTestApp({ settings: { BSVC_PUBLIC_URL: 'https://api.example.com' } });
+});
+afterAll(() => test.close());
+
+describe('security headers', () => {
+  it('stand on every reply, errors included', async () => {
+    for (const path of ['/api/health', '/api/data/x', '/nothing']) {
+      const { headers } = await fetch(`${test.url}${path}`);
+      expect(Object.fromEntries(headers)).toMatchObject({
+        'content-security-policy': "default-src 'none';frame-ancestors 'none'",
+        'cross-origin-resource-policy': 'cross-origin',
+        'referrer-policy': 'no-referrer',
+        'strict-transport-security': 'max-age=31536000; includeSubDomains',
+        'x-content-type-options': 'nosniff',
+        'x-frame-options': 'DENY',
+      });
+      expect(headers.has('x-powered-by')).toBe(false);
+    }
+  });
+
+  it('do not promise HTTPS where clients come without', async () => {
+    const plain = await openTestApp();
+    expect((await fetch(`${plain.url}/api/health`)).headers.has('strict-transport-security')).toBe(false);
+    await plain.close();
+  });
+});
+
+describe('GET /api/health/ready', () => {
+  it('is 200 until the process begins to stop, then 503; live stays 200', async () => {
+    const ready = () => fetch(`${test.url}/api/health/ready`);
+    expect(await (await ready()).json()).toEqual({ status: 'ok' });
+    test.app.readiness.end();
+    const stopping = await ready();
+    expect({ status: stopping.status, body: await stopping.json() }).toEqual({
+      status: 503,
+      body: { status: 'stopping' },
+    });
+    expect((await fetch(`${test.url}/api/health/live`)).status).toBe(200);
+  });
+});

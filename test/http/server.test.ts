@@ -1,0 +1,147 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import Koa from 'koa';
+import { afterEach, describe, expect, it } from 'vitest';
+import { limitInFlight } from '../../src/http/limit-in-flight.js';
+import { startServer, type ClientTimeouts, type RunningServer } from '../../src/http/server.js';
+import { writeErrors } from '../../src/http/write-errors.js';
+import { openLogger } from '../../src/platform/logger.js';
+import { eventually } from '../helpers/eventually.js';
+
+const QUICK: ClientTimeouts = { headersMs: 200, requestMs: 400, silenceMs: 300, keepAliveMs: 5_000 };
+const log = openLogger({ level: 'silent', format: 'json' });
+const open: RunningServer[] = [];
+const sockets: Socket[] = [];
+afterEach(async () => {
+  for (const socket of sockets.splice(0)) socket.destroy();
+  for (const server of open.splice(0)) await server.stop(0);
+});
+
+async function start(api: Koa, timeouts?: ClientTimeouts): Promise<RunningServer> {
+  const server = await startServer(api, '127.0.0.1', 0, timeouts);
+  open.push(server);
+  return server;
+}
+
+/** A connection that sends `text` and keeps what comes back. */
+async function speak(server: RunningServer, text: string): Promise<{ socket: Socket; heard: () => string }> {
+  const socket = connect(server.port, '127.0.0.1');
+  sockets.push(socket);
+  let heard = '';
+  socket.setEncoding('utf8').on('data', (part: string) => (heard += part));
+  socket.on('error', () => undefined);
+  await once(socket, 'connect');
+  socket.write(text);
+  return { socket, heard: () => heard };
+}
+
+/** An API whose requests stay until they are let go. */
+function openGate(): { api: Koa; waiting: () => number; letGo: () => void } {
+  const waiting: (() => void)[] = [];
+  const api = new Koa();
+  api.use(writeErrors(log));
+  api.use(limitInFlight(2).limit);
+  api.use(async (ctx) => {
+    if (ctx.path !== '/quick') await new Promise<void>((resolve) => waiting.push(resolve));
+    ctx.body = { done: true };
+  });
+  return { api, waiting: () => waiting.length, letGo: () => waiting.splice(0).forEach((resolve) => resolve()) };
+}
+
+describe('slow clients', () => {
+  it('that dribble headers are told 408 and cut', async () => {
+    const { api } = openGate();
+    const { socket, heard } = await speak(await start(api, QUICK), 'GET / HTTP/1.1\r\nHost: x\r\n');
+    const dribble = setInterval(() => socket.write('x-a: b\r\n'), 30);
+    await eventually('the connection is cut', () => socket.closed);
+    clearInterval(dribble);
+    expect(heard()).toMatch(/^HTTP\/1\.1 408 /);
+    expect(heard()).toContain('"success":false');
+  });
+
+  it('that dribble a body are cut', async () => {
+    const api = new Koa();
+    api.use(async (ctx) => {
+      for await (const part of ctx.req) void part;
+    });
+    api.silent = true;
+    const head = 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n';
+    const { socket } = await speak(await start(api, QUICK), head);
+    const dribble = setInterval(() => socket.write('x'), 30);
+    await eventually('the connection is cut', () => socket.closed);
+    clearInterval(dribble);
+  });
+
+  it('that say nothing are cut', async () => {
+    const { api } = openGate();
+    const { socket } = await speak(await start(api, QUICK), '');
+    await eventually('the connection is cut', () => socket.closed);
+  });
+
+  it('do not keep others waiting', async () => {
+    const { api } = openGate();
+    const server = await start(api);
+    for (let at = 0; at < 200; at++) await speak(server, 'POST / HTTP/1.1\r\nHost: x\r\nContent-Le');
+    expect((await fetch(`${server.url}/quick`)).status).toBe(200);
+  });
+});
+
+describe('more requests than a process works on', () => {
+  it('are told 503 OVERLOADED with Retry-After until there is room; health checks pass', async () => {
+    const { api, waiting, letGo } = openGate();
+    const server = await start(api);
+    const busy = [fetch(server.url), fetch(server.url)];
+    await eventually('both are under way', () => waiting() === 2);
+    const refused = await fetch(`${server.url}/quick`);
+    expect(refused.status).toBe(503);
+    expect(refused.headers.get('retry-after')).toBe('1');
+    expect(await refused.json()).toMatchObject({ success: false, code: 'OVERLOADED' });
+    const health = fetch(`${server.url}/api/health/live`);
+    await eventually('the health check is under way', () => waiting() === 3);
+    letGo();
+    expect((await Promise.all([...busy, health])).map(({ status }) => status)).toEqual([200, 200, 200]);
+    await eventually('there is room', async () => (await fetch(`${server.url}/quick`)).status === 200);
+  });
+
+  it('make room when their clients go away', async () => {
+    const { api, waiting } = openGate();
+    const server = await start(api);
+    for (let at = 0; at < 2; at++) {
+      const { socket } = await speak(server, 'GET / HTTP/1.1\r\nHost: x\r\n\r\n');
+      await eventually('it is under way', () => waiting() === at + 1);
+      socket.destroy();
+    }
+    await eventually('there is room', async () => (await fetch(`${server.url}/quick`)).status === 200);
+  });
+});
+
+describe('a stopping server', () => {
+  it('lets what is under way finish and tells clients to close', async () => {
+    const { api, waiting, letGo } = openGate();
+    const server = await start(api);
+    const reply = fetch(server.url);
+    await eventually('it is under way', () => waiting() === 1);
+    const stopped = server.stop(60_000, 60_000);
+    const meanwhile = await fetch(`${server.url}/quick`);
+    expect(meanwhile.headers.get('connection')).toBe('close');
+    letGo();
+    expect(await (await reply).json()).toEqual({ done: true });
+    await stopped;
+    await expect(fetch(`${server.url}/quick`)).rejects.toThrow();
+  });
+
+  it('cuts what does not finish in time', async () => {
+    const { api, waiting } = openGate();
+    const server = await start(api);
+    const reply = fetch(server.url);
+    await eventually('it is under way', () => waiting() === 1);
+    await Promise.all([server.stop(50), expect(reply).rejects.toThrow()]);
+  });
+
+  it('does not wait for anybody when nobody is connected', async () => {
+    const { api } = openGate();
+    const server = await start(api);
+    await server.stop(60_000, 60_000);
+    await expect(fetch(server.url)).rejects.toThrow();
+  });
+});
