@@ -286,6 +286,11 @@ export const COMMANDS: readonly CommandNode[] = [
     load: () => import('./backup.js'),
   },
   { name: 'restore', summary: 'make the store what a backup holds', load: () => import('./restore.js') },
+  {
+    name: 'move-to',
+    summary: 'copy an embedded store into a real MongoDB, verified',
+    load: () => import('./move-to.js'),
+  },
   { name: 'audit', summary: 'list administrative acts', load: () => import('./audit.js') },
   {
     name: 'completion',

@@ -1,5 +1,5 @@
 import { type Core } from './commands/command.js';
-import { storageStats, type StorageStats } from './commands/administration.js';
+import { listProcesses, storageStats, type StorageStats } from './commands/administration.js';
 import { Cursors } from './commands/cursors.js';
 import { expireDocuments } from './commands/expire-documents.js';
 import { type DataDb } from './doors/in-process/contract.js';
@@ -46,6 +46,8 @@ export interface Engine {
   /** Writes a consistent copy of the data file to `path` while work goes on; it opens like the original. */
   backup(path: string): Promise<void>;
   stats(): StorageStats;
+  /** Ids of the processes of this machine that have the data directory open, this one included. */
+  processes(): number[];
   /** Reads everything and tells what is wrong with it, in words; only meaningful while nobody writes. */
   verify(): Promise<string[]>;
   /** Deletes what TTL indexes say is over now, as happens every minute anyway; returns how many documents. */
@@ -90,6 +92,7 @@ export function openEngine(options: EngineOptions): Engine {
     },
     backup: (path) => backUp(storage.environment, path),
     stats: () => storageStats(storage),
+    processes: () => listProcesses(storage),
     verify: () => verifyStorage(storage),
     expire: (now = new Date()) => expireDocuments(storage, now),
     db: (name) => openDatabase(core, name, { ignoreUndefined }),

@@ -1,12 +1,15 @@
 import { conflict } from '../errors.js';
 import type { Database } from '../platform/database.js';
+import { findMoveMark } from '../platform/move-mark.js';
 import { findMigrationStatus, migrate } from './migrate.js';
 
 /**
  * Makes sure that the stored data is that of this version. The embedded engine and an empty MongoDB are brought up to it;
  * a MongoDB with data in it is changed only on request (409 MIGRATIONS_PENDING), as other versions may still be running on it.
+ * One that `bsvc move-to` has not finished with is refused (409 MOVE_UNFINISHED): it may lack documents.
  */
 export async function requireMigrated(db: Database): Promise<void> {
+  await refuseUnfinishedMove(db);
   const { applied, pending } = await findMigrationStatus(db);
   if (pending.length === 0) return;
   const untouched = applied.length === 0 && (await db.listNames()).length === 0;
@@ -17,4 +20,14 @@ export async function requireMigrated(db: Database): Promise<void> {
     );
   }
   await migrate(db);
+}
+
+async function refuseUnfinishedMove(db: Database): Promise<void> {
+  if (db.kind !== 'mongodb') return;
+  const mark = await findMoveMark(db);
+  if (!mark || mark.done) return;
+  throw conflict(
+    'MOVE_UNFINISHED',
+    'A store is being moved into this database and may not be whole yet: stop serving the old one, unset MONGODB_URI and run "bsvc move-to" again.',
+  );
 }

@@ -20,6 +20,8 @@ export interface Database {
    * caller's to remove after closing. MongoDB is read as it is, collection by collection.
    */
   freeze(dir: string): Promise<Database>;
+  /** Other processes of this machine that have the embedded store open, by id; none is known of a MongoDB. */
+  listOtherProcesses(): number[];
   close(): Promise<void>;
 }
 
@@ -68,6 +70,7 @@ async function openMongodb(uri: string, name: string): Promise<Database> {
     listNames: async () => (await db.listCollections({}, { nameOnly: true }).toArray()).map((entry) => entry.name),
     ping: async () => void (await db.command({ ping: 1 })),
     freeze: () => Promise.resolve({ ...database, close: () => Promise.resolve() }),
+    listOtherProcesses: () => [],
     close: () => client.close(),
   } as Database;
   return database;
@@ -92,6 +95,7 @@ async function openEmbedded(config: Config): Promise<Database> {
         await engine.backup(join(dir, DATA_FILE));
         return openEmbedded({ ...config, dataDir: dir, engineListen: null });
       },
+      listOtherProcesses: () => engine.processes().filter((pid) => pid !== process.pid),
       close: () => {
         closed = true;
         return engine.close();

@@ -1,0 +1,114 @@
+import { join } from 'node:path';
+import type { Config } from '../../src/config.js';
+import { moveStore, type MoveReport } from '../../src/features/operators/move-store.js';
+import { defineCommand, flag, optionalArgument, secret, value, type SecretSource } from '../command.js';
+import type { Context } from '../context.js';
+import { EXIT, UsageError } from '../exit.js';
+import type { View } from '../output.js';
+import { readSecret } from '../read-secret.js';
+
+export default defineCommand({
+  details: [
+    'Copies all collections with their indexes into a database there, and compares every document. The embedded store stays as it is.',
+    'Serving may go on meanwhile; what it writes after the start is not copied. So stop serving, then run this again: it copies what has changed since.',
+    'Interrupted, run it again too. Until it has ended well on a store that nobody else has open, bsvc refuses to work on the database there.',
+    'An address with a password is given by --uri-env, --uri-stdin or the prompt. Uploads kept locally stay in the data directory.',
+  ].join('\n'),
+  examples: [
+    'bsvc move-to mongodb://127.0.0.1:27017 --dry-run',
+    'bsvc move-to mongodb://127.0.0.1:27017',
+    'bsvc move-to --uri-env NEW_MONGODB_URI --json',
+  ],
+  audited: true,
+  parameters: {
+    uri: optionalArgument('mongodb-uri', 'address of the MongoDB, without a password'),
+    secretUri: secret('uri', 'address of the MongoDB'),
+    db: value('--db <name>', 'database to make there (default: BSVC_MONGODB_DB)'),
+    dryRun: flag('--dry-run', 'only look whether it can be done, and count'),
+  },
+  async run(context, { uri: given, secretUri, db, dryRun }) {
+    const uri = await readUri(context, given, secretUri);
+    const app = await context.app();
+    const progress = await context.out.progress('Looking at both databases');
+    const report = await moveStore(app, uri, {
+      stop: context.stop,
+      databaseName: db ?? app.config.mongodbName,
+      dryRun,
+      onProgress: (text) => progress.update(text),
+    }).finally(() => progress.stop());
+    const next = nextSettings(app.config, given ?? '…', report.database);
+    const json = { ...report, dryRun, ...(report.done && { next }) };
+    const quiet = report.documents;
+    if (dryRun) return { json, quiet, text: (view) => presentPlan(view, report) };
+    return {
+      json,
+      quiet,
+      text: () => presentMove(report, next),
+      ...(!report.done && {
+        failure: {
+          exitCode: EXIT.refused,
+          code: 'STILL_IN_USE',
+          message: `Copied and verified, but the embedded store ${presentUse(report)}. Stop "bsvc serve" and "bsvc worker", then run this again: it copies what has changed.`,
+        },
+      }),
+    };
+  },
+});
+
+async function readUri(context: Context, given: string | undefined, source: SecretSource): Promise<string> {
+  if (given !== undefined && (source.stdin || source.env !== undefined))
+    throw new UsageError('Give the address once: as an argument, or with --uri-stdin or --uri-env.');
+  const uri = given ?? (await readSecret(context, source, 'Address of the MongoDB (mongodb://…)'));
+  if (!/^mongodb(\+srv)?:\/\/./.test(uri))
+    throw new UsageError('The address must start with mongodb:// or mongodb+srv://.');
+  if (given !== undefined && /^[^/]*\/\/[^/]*:[^/]*@/.test(given)) {
+    throw new UsageError(
+      'An address with a password would be seen in the list of processes: put it into an environment variable and name that with --uri-env, or use --uri-stdin.',
+    );
+  }
+  return uri;
+}
+
+/** What the services need from now on, without the secrets themselves. */
+function nextSettings(config: Config, uri: string, databaseName: string): Record<string, string> {
+  return {
+    MONGODB_URI: uri,
+    BSVC_MONGODB_DB: databaseName,
+    ...(config.secretKey === null
+      ? { BSVC_SECRET_KEY_FILE: join(config.dataDir, 'secret.key') }
+      : { BSVC_SECRET_KEY: '(as it is now)' }),
+  };
+}
+
+function presentUse({ inUseBy }: MoveReport): string {
+  if (inUseBy.length === 0) return 'was changed meanwhile';
+  return `was open in other processes (${inUseBy.join(', ')})`;
+}
+
+async function presentPlan(view: View, report: MoveReport): Promise<string> {
+  const rows = report.collections.map(({ name, documents, indexes }) => [name, documents, indexes]);
+  return [
+    await view.table(['COLLECTION', 'DOCUMENTS', 'INDEXES'], rows),
+    '',
+    `${report.documents} documents would be copied into the database ${report.database} there. Nothing was changed (--dry-run).`,
+    ...(report.inUseBy.length > 0
+      ? [`The store is open in other processes (${report.inUseBy.join(', ')}): stop them before the last run.`]
+      : []),
+  ].join('\n');
+}
+
+function presentMove(report: MoveReport, next: Record<string, string>): string {
+  const counts = `${report.collections.length} collections with ${report.documents} documents are there and verified; ${report.written} were written now, ${report.removed} removed.`;
+  if (!report.done) return counts;
+  const settings = Object.entries(next).map(([name, text]) => `  ${name}=${text}`);
+  return [
+    counts,
+    '',
+    'Set for every process from now on, and start it:',
+    ...settings,
+    ...(next.BSVC_SECRET_KEY_FILE
+      ? ['The file’s contents may also be given as BSVC_SECRET_KEY: without them no stored secret opens any more.']
+      : []),
+    'Keep the data directory: it holds the embedded store as it was, and uploads that are kept locally.',
+  ].join('\n');
+}
