@@ -65,7 +65,7 @@ const HOUSEKEEPING_MS = 60_000;
 export function openEngine(options: EngineOptions): Engine {
   const { dataDir, durability = 'full', maxBytes, ignoreUndefined = false, onError = () => undefined } = options;
   const storage = openStorage(dataDir, durability, maxBytes);
-  const core: Core = { storage, cursors: new Cursors(), startedAt: Date.now() };
+  const core: Core = { storage, cursors: new Cursors(), startedAt: Date.now(), commandCounts: new Map() };
   // Processes that live for one command do not stay to expire documents.
   let housekeeping = keepHouse(core, { expire: false });
   const timer = setInterval(() => {

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { createApi } from '../../src/api.js';
 import { openApp, type App } from '../../src/app.js';
 import { loadConfig } from '../../src/config.js';
+import { COMMANDS } from '../../src/engine/commands/index.js';
 import { openEngine } from '../../src/engine/index.js';
 import { migrate } from '../../src/migrations/migrate.js';
 import { systemClock, type Clock } from '../../src/platform/clock.js';
@@ -77,6 +78,13 @@ async function openDoor(dataDir: string): Promise<{ settings: Record<string, str
   const { uri } = await engine.listen('127.0.0.1:0');
   return {
     settings: { MONGODB_URI: uri, BSVC_SECRET_KEY: 'a-master-key-for-tests-only-0123456789' },
-    close: () => engine.close(),
+    async close() {
+      const { metrics } = await engine.db('admin').command({ serverStatus: 1 });
+      await engine.close();
+      const { commands } = metrics as { commands: Record<string, { total: number }> };
+      // The application may use nothing of a database that the engine's table of commands does not list.
+      const unlisted = Object.keys(commands).filter((name) => !Object.hasOwn(COMMANDS, name));
+      if (unlisted.length > 0) throw new Error(`commands outside the supported table: ${unlisted.join(', ')}`);
+    },
   };
 }

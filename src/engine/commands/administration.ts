@@ -109,7 +109,7 @@ export const serverStatus: Command = {
     'recordStats',
   ],
   run(call) {
-    const { storage, cursors, startedAt } = call.core;
+    const { storage, cursors, startedAt, commandCounts } = call.core;
     const uptimeMillis = Date.now() - startedAt;
     return {
       host: 'localhost',
@@ -120,7 +120,10 @@ export const serverStatus: Command = {
       uptimeMillis,
       localTime: new Date(),
       storageEngine: { name: 'lmdb', persistent: true, supportsCommittedReads: true },
-      metrics: { cursor: { open: { total: cursors.count } } },
+      metrics: {
+        commands: Object.fromEntries([...commandCounts].map(([name, total]) => [name, { total }])),
+        cursor: { open: { total: cursors.count } },
+      },
       mem: { resident: Math.round(process.memoryUsage.rss() / 2 ** 20), supported: true },
       storage: storageStats(storage),
     };

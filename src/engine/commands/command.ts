@@ -8,6 +8,8 @@ export interface Core {
   readonly storage: Storage;
   readonly cursors: Cursors;
   readonly startedAt: number;
+  /** How often each command was asked for since the start, unknown ones together under `<UNKNOWN>`. */
+  readonly commandCounts: Map<string, number>;
 }
 
 /** One call of a command. */

@@ -59,7 +59,11 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
 /** Runs the command that the body's first field names; 59 when there is none of that name. */
 export async function runCommand(call: Call, body: Doc): Promise<Doc> {
   const [name] = Object.keys(body);
-  if (name === undefined || !Object.hasOwn(COMMANDS, name)) {
+  const known = name !== undefined && Object.hasOwn(COMMANDS, name);
+  const { commandCounts } = call.core;
+  const countedAs = known ? name : '<UNKNOWN>';
+  commandCounts.set(countedAs, (commandCounts.get(countedAs) ?? 0) + 1);
+  if (!known) {
     throw new EngineError(59, `no such command: '${String(name)}'`);
   }
   const command = COMMANDS[name]!;
