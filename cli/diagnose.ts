@@ -1,6 +1,5 @@
-import { randomUUID } from 'node:crypto';
-import { access, constants, rm, stat, statfs, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { access, constants, stat, statfs } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import type { App } from '../src/app.js';
 import type { Config } from '../src/config.js';
 import { listCollections } from '../src/features/collections/list-collections.js';
@@ -8,20 +7,14 @@ import { documentsName } from '../src/features/collections/collection.js';
 import { applyIndexes, documentIndexes } from '../src/features/collections/document-indexes.js';
 import { listProjects } from '../src/features/projects/list-projects.js';
 import { findMigrationStatus } from '../src/migrations/migrate.js';
+import { failed, passed, type Check } from './check.js';
 import type { Context } from './context.js';
+import { checkClock } from './check-clock.js';
+import { checkCache, checkDoor, checkMail } from './check-neighbours.js';
 import { diagnoseBucket } from './diagnose-bucket.js';
 import { presentFailure } from './exit.js';
 
-export interface Check {
-  name: string;
-  ok: boolean;
-  detail: string;
-  /** What to do about it. */
-  hint: string | null;
-}
-
 const LEAST_FREE_BYTES = 256 * 1024 * 1024;
-const MOST_CLOCK_DRIFT_MS = 5000;
 
 /** Every check of `bsvc doctor`, in the order in which they build on each other: without settings, or without a database, the rest is not asked. */
 export async function diagnose(context: Context, options: { fix: boolean }): Promise<Check[]> {
@@ -35,8 +28,15 @@ export async function diagnose(context: Context, options: { fix: boolean }): Pro
   } catch (error) {
     return [...checks, failed('settings', presentFailure(error).message, 'Correct them; "bsvc settings" lists all.')];
   }
-  checks.push(await checkDataDir(config), ...(await checkDatabase(context, config, options)));
-  return checks;
+  checks.push(await checkDataDir(config));
+  // They wait for different machines, so they wait together.
+  const [stored, cache, mail, door] = await Promise.all([
+    checkDatabase(context, config, options),
+    checkCache(config),
+    checkMail(config),
+    checkDoor(config),
+  ]);
+  return [...checks, ...stored, cache, mail, ...door];
 }
 
 async function checkDataDir({ dataDir, mongodbUri }: Config): Promise<Check> {
@@ -58,14 +58,6 @@ async function checkDataDir({ dataDir, mongodbUri }: Config): Promise<Check> {
   const free = `${Math.floor((bavail * bsize) / 1024 / 1024)} MB free`;
   if (bavail * bsize < LEAST_FREE_BYTES)
     return failed('data directory', `${dataDir}: only ${free}`, 'Make room on the disk.');
-  const driftMs = await measureClock(dataDir);
-  if (Math.abs(driftMs) > MOST_CLOCK_DRIFT_MS) {
-    return failed(
-      'data directory',
-      `its file system's clock is ${driftMs} ms off ours`,
-      'Synchronise the clocks (NTP).',
-    );
-  }
   return passed('data directory', `${dataDir}, ${free}`);
 }
 
@@ -86,6 +78,7 @@ async function checkDatabase(context: Context, config: Config, options: { fix: b
     passed('database', kind),
     await checkMigrations(app),
     await checkIndexes(app, options),
+    await checkClock(app),
     ...(await diagnoseBucket(app, options)),
   ];
 }
@@ -125,23 +118,4 @@ async function isWritable(path: string): Promise<boolean> {
     () => true,
     () => false,
   );
-}
-
-/** How far the clock of the data directory's file system is from ours; network file systems have their own. Milliseconds. */
-async function measureClock(dataDir: string): Promise<number> {
-  const probe = join(dataDir, `.clock-${randomUUID()}`);
-  try {
-    await writeFile(probe, '', { flag: 'wx' });
-    return Math.round((await stat(probe)).mtimeMs - Date.now());
-  } finally {
-    await rm(probe, { force: true });
-  }
-}
-
-function passed(name: string, detail: string): Check {
-  return { name, ok: true, detail, hint: null };
-}
-
-function failed(name: string, detail: string, hint: string): Check {
-  return { name, ok: false, detail, hint };
 }

@@ -34,6 +34,8 @@ export default defineCommand({
       return server.stop();
     }
     const app = await context.app(input.migrate ? 'migrating service' : 'service');
+    const door = config.engineListen ? await app.db.openDoor(config.engineListen) : null;
+    if (door) app.log.info({ uri: door }, 'the wire door of the embedded engine is open');
     const demo = input.demo ? await createDemo(app) : null;
     const empty = (await listProjects(app)).length === 0;
     const server =

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import type { CollectionOptions, Document } from 'mongodb';
 import type { DataCollection } from '../engine/index.js';
 import type { Config } from '../config.js';
-import { unavailable, type AppError } from '../errors.js';
+import { invalid, unavailable, type AppError } from '../errors.js';
 
 /** The part of the official driver's collection that stores use; the driver and the embedded engine both fit. */
 export type Store<T extends Document> = DataCollection<T>;
@@ -20,6 +20,11 @@ export interface Database {
    * caller's to remove after closing. MongoDB is read as it is, collection by collection.
    */
   freeze(dir: string): Promise<Database>;
+  /**
+   * Lets MongoDB's tools in at `127.0.0.1:port` or `unix:/path` (no password: loopback only) until the database is closed, and answers the address
+   * to give them. 400 when it cannot be listened on; null for a MongoDB, which has its own door.
+   */
+  openDoor(address: string): Promise<string | null>;
   /** Other processes of this machine that have the embedded store open, by id; none is known of a MongoDB. */
   listOtherProcesses(): number[];
   close(): Promise<void>;
@@ -70,6 +75,7 @@ async function openMongodb(uri: string, name: string): Promise<Database> {
     listNames: async () => (await db.listCollections({}, { nameOnly: true }).toArray()).map((entry) => entry.name),
     ping: async () => void (await db.command({ ping: 1 })),
     freeze: () => Promise.resolve({ ...database, close: () => Promise.resolve() }),
+    openDoor: () => Promise.resolve(null),
     listOtherProcesses: () => [],
     close: () => client.close(),
   } as Database;
@@ -77,7 +83,7 @@ async function openMongodb(uri: string, name: string): Promise<Database> {
 }
 
 async function openEmbedded(config: Config): Promise<Database> {
-  const { openEngine, DATA_FILE } = await import('../engine/index.js');
+  const { openEngine, ListenError, DATA_FILE } = await import('../engine/index.js');
   try {
     const { dataDir, durability } = config;
     const engine = openEngine({ dataDir, durability, ignoreUndefined: true });
@@ -94,6 +100,14 @@ async function openEmbedded(config: Config): Promise<Database> {
       async freeze(dir) {
         await engine.backup(join(dir, DATA_FILE));
         return openEmbedded({ ...config, dataDir: dir, engineListen: null });
+      },
+      async openDoor(address) {
+        try {
+          return (await engine.listen(address)).uri;
+        } catch (error) {
+          if (!(error instanceof ListenError)) throw error;
+          throw invalid('DOOR_CLOSED', `BSVC_ENGINE_LISTEN cannot be opened: ${error.message}`, { cause: error });
+        }
       },
       listOtherProcesses: () => engine.processes().filter((pid) => pid !== process.pid),
       close: () => {

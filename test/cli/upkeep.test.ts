@@ -1,7 +1,15 @@
+import { once } from 'node:events';
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer, type AddressInfo, type Server } from 'node:net';
 import { join } from 'node:path';
+import { MongoClient } from 'mongodb';
 import { afterAll, describe, expect, it } from 'vitest';
+import { recordAct } from '../../src/features/audit/audit-log.js';
 import { MIGRATIONS } from '../../src/migrations/index.js';
+import { createFakeClock } from '../helpers/fake-clock.js';
+import { startMailProviderDouble } from '../helpers/mail-provider-double.js';
+import { openTestApp } from '../helpers/open-test-app.js';
+import { startService } from '../helpers/run-binary.js';
 import { openCliHome, runCli } from '../helpers/run-cli.js';
 
 const home = openCliHome();
@@ -10,6 +18,15 @@ afterAll(() => home.remove());
 interface Checks {
   ok: boolean;
   checks: { name: string; ok: boolean; detail: string; hint: string | null }[];
+}
+
+const find = (stdout: string, name: string) =>
+  (JSON.parse(stdout) as Checks).checks.find((check) => check.name === name)!;
+
+async function listen(server: Server): Promise<number> {
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return (server.address() as AddressInfo).port;
 }
 
 describe('bsvc doctor', () => {
@@ -34,7 +51,75 @@ describe('bsvc doctor', () => {
       'database',
       'migrations',
       'indexes',
+      'clock',
+      'cache',
+      'mail',
     ]);
+  });
+
+  it('asks Redis, and is exit 3 when it does not answer', async () => {
+    const refused = await home.bsvc(['doctor', '--json'], { env: { REDIS_URL: 'redis://127.0.0.1:1' } });
+    expect(refused.code).toBe(3);
+    expect(find(refused.stdout, 'cache')).toMatchObject({
+      ok: false,
+      hint: expect.stringContaining('REDIS_URL') as string,
+    });
+    const redis = createServer((socket) => {
+      // Enough of the protocol for a PING: one answer for each command of a packet.
+      socket.on('data', (text) => socket.write('+PONG\r\n'.repeat(String(text).match(/^\*\d/gm)?.length ?? 0)));
+    });
+    const port = await listen(redis);
+    const { stdout } = await home.bsvc(['doctor', '--json'], { env: { REDIS_URL: `redis://127.0.0.1:${port}` } });
+    redis.close();
+    expect(find(stdout, 'cache')).toMatchObject({ ok: true, detail: 'Redis answers' });
+  });
+
+  it('tries the key of the mail provider, or the mail server, and sends nothing', async () => {
+    const provider = await startMailProviderDouble();
+    const env = { RESEND_API_KEY: 're_good', RESEND_BASE_URL: provider.url, BSVC_MAIL_FROM: 'a@b.example' };
+    const good = await home.bsvc(['doctor', '--json'], { env });
+    expect(find(good.stdout, 'mail')).toMatchObject({
+      ok: true,
+      detail: expect.stringContaining('a@b.example') as string,
+    });
+    await provider.close();
+    const gone = await home.bsvc(['doctor', '--json'], { env });
+    expect({ code: gone.code, mail: find(gone.stdout, 'mail') }).toMatchObject({ code: 1, mail: { ok: false } });
+    const smtp = await home.bsvc(['doctor', '--json'], { env: { BSVC_SMTP_URL: 'smtp://127.0.0.1:1' } });
+    expect(find(smtp.stdout, 'mail')).toMatchObject({
+      ok: false,
+      hint: expect.stringContaining('BSVC_SMTP_URL') as string,
+    });
+  });
+
+  it('tells that the clock stands before what was stored last', async () => {
+    const late = openCliHome();
+    const app = await openTestApp({
+      settings: { BSVC_DATA_DIR: join(late.dir, 'data') },
+      clock: createFakeClock(Date.now() + 3_600_000),
+    });
+    await recordAct(app.app, { actor: 'a', action: 'key create', input: {} }, () => Promise.resolve());
+    await app.close();
+    const { code, stdout } = await late.bsvc(['doctor', '--json']);
+    expect({ code, clock: find(stdout, 'clock') }).toMatchObject({ code: 1, clock: { ok: false } });
+    late.remove();
+  });
+
+  it('says whether the wire door is open, which serve opens', async () => {
+    const socket = join(home.dir, 'door.sock');
+    const env = { BSVC_DATA_DIR: join(home.dir, 'data'), BSVC_ENGINE_LISTEN: `unix:${socket}`, BSVC_LOG_LEVEL: 'warn' };
+    expect(find((await home.bsvc(['doctor', '--json'], { env })).stdout, 'wire door').detail).toContain('closed');
+    const service = await startService(['serve', '--port', '0', '--no-worker'], env);
+    expect(find((await home.bsvc(['doctor', '--json'], { env })).stdout, 'wire door').detail).toContain('open at');
+    const client = await MongoClient.connect(`mongodb://${encodeURIComponent(socket)}`);
+    expect(await client.db('bsvc').collection('projects').countDocuments({ name: 'shop' })).toBe(1);
+    await client.close();
+    expect(await service.stop()).toBe(0);
+    const foreign = await home.bsvc(['serve', '--port', '0'], { env: { BSVC_ENGINE_LISTEN: '0.0.0.0:0' } });
+    expect({ code: foreign.code, stderr: foreign.stderr }).toEqual({
+      code: 1,
+      stderr: expect.stringContaining('loopback only') as string,
+    });
   });
 
   it('says what to do about a wrong setting', async () => {
@@ -62,7 +147,7 @@ describe('bsvc doctor', () => {
     const env = { MONGODB_URI: 'mongodb://127.0.0.1:1/?serverSelectionTimeoutMS=100', BSVC_SECRET_KEY: 'k'.repeat(32) };
     const { code, stdout } = await home.bsvc(['doctor', '--json'], { env });
     expect(code).toBe(3);
-    expect((JSON.parse(stdout) as Checks).checks.at(-1)).toMatchObject({ name: 'database', ok: false });
+    expect(find(stdout, 'database')).toMatchObject({ ok: false });
   });
 });
 
