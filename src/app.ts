@@ -78,7 +78,7 @@ export async function openApp(config: Config, log: Logger, clock: Clock = system
     outbound,
     secrets,
     passwords: openPasswords(config.bcryptCost),
-    aggregations: openTurns({ concurrency: 4, perParty: 2, maxWaiting: 40, maxWaitingPerParty: 20 }),
+    aggregations: openTurns({ concurrency: 4, perParty: 2, maxWaiting: 400, maxWaitingPerParty: 200 }),
     files,
     mail: openMailProvider(config, db, clock, secrets),
     close: () => (closing ??= close()),

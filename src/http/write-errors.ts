@@ -37,8 +37,9 @@ export function writeErrors(log: Logger): Middleware {
       await next();
     } catch (error) {
       const known = error instanceof AppError ? error : (findOutage(error) ?? concealed(error, ctx, log));
-      if (known.kind === 'unavailable')
-        log.warn({ requestId: ctx.state.requestId as string, err: known.cause ?? known }, known.message);
+      // Turning somebody away because of load is no event of its own: the access log has the 503. What failed below is.
+      if (known.kind === 'unavailable' && known.cause)
+        log.warn({ requestId: ctx.state.requestId as string, err: known.cause }, known.message);
       writeError(ctx, known);
     }
   };

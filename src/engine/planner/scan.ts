@@ -15,8 +15,6 @@ export type Visit = (bytes: Buffer, doc: Doc) => boolean;
 /** How many entries are read before the clock is looked at. */
 const FIRST_CHUNK = 32;
 const LARGEST_CHUNK = 512;
-/** How many entries are counted before others get a turn: about two milliseconds. */
-const COUNTED_AT_ONCE = 65_536;
 const NOTHING: Doc = {};
 
 /**
@@ -83,25 +81,43 @@ export class PlanScan {
     return false;
   }
 
-  /** Counts on for one chunk without looking at documents; only for plans whose every entry is an answer. LMDB steps over the entries itself: their keys become no values here. */
-  countChunk(): number {
+  /**
+   * Counts on without looking at documents; only for plans whose every entry is an answer. With `atOnce` LMDB counts the rest of a range by itself,
+   * eight times as fast but in one piece; else it goes chunk by chunk.
+   */
+  countChunk(atOnce: boolean): number {
     const { store } = this.storage.environment;
     const before = this.keysExamined;
-    let left = COUNTED_AT_ONCE;
+    let left = LARGEST_CHUNK;
     while (left > 0 && !this.finished) {
       const range = this.plan.ranges[this.at]!;
-      const start = this.last ?? range.start;
-      let next: Buffer | null = null;
-      for (const key of store.getKeys({ start, end: range.end, offset: left, limit: 1 })) next = key;
-      // With nothing that far ahead, what is left of the range is less than that.
-      const read = next === null ? store.getKeysCount({ start, end: range.end }) : left;
-      this.last = next;
-      if (next === null) this.at++;
+      const read = atOnce
+        ? store.getKeysCount({ start: range.start, end: range.end })
+        : this.countKeys(range.end, left);
       this.keysExamined += read;
+      if (atOnce || read < left) {
+        this.at++;
+        this.last = null;
+      }
       left -= Math.max(read, 1);
     }
     this.lastRead = this.keysExamined - before;
     return this.lastRead;
+  }
+
+  private countKeys(end: Buffer, limit: number): number {
+    const start = this.last ?? this.plan.ranges[this.at]!.start;
+    let read = 0;
+    for (const key of this.storage.environment.store.getKeys({
+      start,
+      end,
+      limit,
+      exclusiveStart: this.last !== null,
+    })) {
+      this.last = key;
+      read++;
+    }
+    return read;
   }
 
   private readSingle(key: Buffer, visit: Visit): boolean {
