@@ -1,7 +1,8 @@
 import cluster, { type Worker } from 'node:cluster';
 import { once } from 'node:events';
 import { conflict } from '../src/errors.js';
-import type { Logger } from '../src/platform/logger.js';
+import type { App } from '../src/app.js';
+import { openSiblingHost } from '../src/platform/siblings.js';
 
 /** Whether this process was started by another `bsvc serve` to share its port. */
 export const isShare = (): boolean => cluster.isWorker;
@@ -17,28 +18,36 @@ export interface Processes {
   stop(): Promise<void>;
 }
 
-/** One that ends this soon after its start is not started again at once. */
-const RESTART_PAUSE_MS = 1000;
+/** A process that ends is replaced after this pause, which doubles with each that did not live for long. */
+const FIRST_PAUSE_MS = 250;
+const MOST_PAUSE_MS = 30_000;
+const LONG_LIFE_MS = 60_000;
 
 /**
  * Starts this same command in `count` further processes that share one port, and replaces each that dies. Ready when all of them listen; throws
  * when one ends before, after it has said itself why.
  */
-export async function startProcesses(count: number, log: Logger): Promise<Processes> {
+export async function startProcesses(count: number, app: App): Promise<Processes> {
   const running = new Set<Worker>();
   const pauses = new Set<NodeJS.Timeout>();
+  const host = openSiblingHost(app.limits.counter);
   let stopping = false;
+  let pauseMs = FIRST_PAUSE_MS;
   const start = (): Worker => {
     const share = cluster.fork();
+    const startedMs = performance.now();
     running.add(share);
+    host.serve(share);
     share.once('exit', (code, signal) => {
       running.delete(share);
       if (stopping) return;
-      log.error({ process: share.process.pid, code, signal }, 'a serving process ended and is replaced');
+      app.log.error({ process: share.process.pid, code, signal }, 'a serving process ended and is replaced');
+      if (performance.now() - startedMs > LONG_LIFE_MS) pauseMs = FIRST_PAUSE_MS;
       const pause = setTimeout(() => {
         pauses.delete(pause);
         start();
-      }, RESTART_PAUSE_MS);
+      }, pauseMs);
+      pauseMs = Math.min(2 * pauseMs, MOST_PAUSE_MS);
       pauses.add(pause);
     });
     return share;
@@ -62,7 +71,11 @@ export async function startProcesses(count: number, log: Logger): Promise<Proces
 }
 
 async function whenReady(share: Worker): Promise<string> {
-  const ready = once(share, 'message').then(([message]) => (message as { url: string }).url);
+  const ready = new Promise<string>((resolve) => {
+    share.on('message', ({ url }: { url?: string }) => {
+      if (url !== undefined) resolve(url);
+    });
+  });
   const ended = once(share, 'exit').then(() => {
     throw conflict('PROCESS_ENDED', 'A serving process ended before it was ready: its message is above.');
   });

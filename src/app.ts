@@ -12,10 +12,12 @@ import { openObjectStores, type ObjectStores } from './platform/object-store/obj
 import { readOrCreateMasterKey } from './platform/master-key.js';
 import { openOutbound, type Outbound } from './platform/outbound.js';
 import { openPasswords, type Passwords } from './platform/password.js';
-import { openLimits } from './platform/rate-limit/open-limits.js';
-import type { RateLimiter } from './platform/rate-limit/rate-limiter.js';
+import { openLimits, type Limits } from './platform/rate-limit/open-limits.js';
 import { openReadiness, type Readiness } from './platform/readiness.js';
+import type { RedisDoor } from './platform/redis/redis.js';
 import { openSecretBox, type SecretBox } from './platform/secret-box.js';
+import { openSiblings, type Siblings } from './platform/siblings.js';
+import { openSignals } from './platform/signals.js';
 import { openTurns, type Turns } from './platform/turns.js';
 
 /** The connected dependencies that use cases take as their first argument. */
@@ -27,7 +29,11 @@ export interface App {
   readonly cache: Cache;
   readonly jobs: JobQueue;
   /** Counts requests of client addresses, together with all processes of the service. */
-  readonly limits: RateLimiter;
+  readonly limits: Limits;
+  /** Null without `REDIS_URL`. */
+  readonly redis: RedisDoor | null;
+  /** Null unless this process is one of several of a `serve`. */
+  readonly siblings: Siblings | null;
   readonly readiness: Readiness;
   readonly followUps: FollowUps;
   readonly outbound: Outbound;
@@ -56,10 +62,14 @@ export async function openApp(config: Config, log: Logger, clock: Clock = system
   const followUps = openFollowUps(log);
   const files = openObjectStores(config, secrets, clock);
   const outbound = openOutbound({ allowPrivate: config.webhookAllowPrivate });
-  const limits = openLimits(db, clock, log);
+  const redis = config.redisUrl ? await connectRedis(config.redisUrl, log) : null;
+  const siblings = openSiblings();
+  const signals = openSignals(redis, siblings);
+  const limits = openLimits({ db, clock, log, redis, siblings });
   const close = async (): Promise<void> => {
     await followUps.idle();
     await limits.close();
+    await redis?.close();
     await outbound.close();
     files.close();
     await db.close();
@@ -70,9 +80,12 @@ export async function openApp(config: Config, log: Logger, clock: Clock = system
     log,
     clock,
     db,
-    cache: openCache(),
-    jobs: openJobQueue(db, clock),
+    cache: openCache(signals),
+    // Each process of a `serve` works off the queue itself; others are reached by Redis alone.
+    jobs: openJobQueue(db, clock, redis && signals),
     limits,
+    redis,
+    siblings,
     readiness: openReadiness(),
     followUps,
     outbound,
@@ -83,4 +96,10 @@ export async function openApp(config: Config, log: Logger, clock: Clock = system
     mail: openMailProvider(config, db, clock, secrets),
     close: () => (closing ??= close()),
   };
+}
+
+/** Loaded only when it is wanted: most commands never need it. */
+async function connectRedis(url: string, log: Logger): Promise<RedisDoor> {
+  const { openRedis } = await import('./platform/redis/redis.js');
+  return openRedis(url, log);
 }

@@ -39,9 +39,7 @@ export default defineCommand({
     const demo = input.demo ? await createDemo(app) : null;
     const empty = (await listProjects(app)).length === 0;
     const server =
-      config.processes > 1
-        ? await startProcesses(config.processes, app.log)
-        : await listen(app, config, input.noWorker);
+      config.processes > 1 ? await startProcesses(config.processes, app) : await listen(app, config, input.noWorker);
     const url = config.publicUrl ?? server.url;
     await context.out.print({
       json: { url: server.url, pid: process.pid, ...(demo && { demo }) },
@@ -61,7 +59,12 @@ async function listen(app: App, config: Config, noWorker: boolean): Promise<{ ur
     url: server.url,
     async stop() {
       app.readiness.end();
-      await Promise.all([server.stop(config.shutdownGraceMs, config.drainMs), worker?.stop()]);
+      const stopServing = (): Promise<void> =>
+        server.stop(config.shutdownGraceMs, {
+          drainMs: config.drainMs,
+          untilNobodyListens: () => app.siblings?.meet() ?? Promise.resolve(),
+        });
+      await Promise.all([stopServing(), worker?.stop()]);
     },
   };
 }

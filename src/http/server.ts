@@ -1,5 +1,5 @@
 import { createServer, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import { Server as NetServer, type AddressInfo, type Socket } from 'node:net';
 import { randomUUID } from 'node:crypto';
 import type Koa from 'koa';
 import { AppError, invalid } from '../errors.js';
@@ -10,10 +10,17 @@ export interface RunningServer {
   url: string;
   port: number;
   /**
-   * Goes on serving for at most `drainMs`, while every reply tells its client to close the connection; then takes no more, lets what is under way
-   * finish for at most `graceMs`, and cuts what is left. Safe to call twice.
+   * Goes on serving for a while if asked to; then takes no more connections, tells clients with every reply to close theirs, lets what is under way finish
+   * for at most `graceMs`, and cuts what is left. Safe to call twice.
    */
-  stop(graceMs: number, drainMs?: number): Promise<void>;
+  stop(graceMs: number, stopping?: Stopping): Promise<void>;
+}
+
+export interface Stopping {
+  /** How long to go on serving, unless nobody is connected. */
+  drainMs?: number;
+  /** Waits until nobody else listens on the port either: clients that are sent away from here would otherwise go there. */
+  untilNobodyListens?: () => Promise<void>;
 }
 
 /** How long a client may take, milliseconds. */
@@ -38,7 +45,7 @@ export async function startServer(
   port: number,
   timeouts: ClientTimeouts = TIMEOUTS,
 ): Promise<RunningServer> {
-  let draining = false;
+  let closing = false;
   const handle = api.callback();
   const options = {
     headersTimeout: timeouts.headersMs,
@@ -49,13 +56,13 @@ export async function startServer(
   };
   const underWay = new Set<ServerResponse>();
   const server = createServer(options, (request, response) => {
-    if (draining) response.shouldKeepAlive = false;
+    if (closing) response.shouldKeepAlive = false;
     underWay.add(response);
     response.once('close', () => underWay.delete(response));
     void handle(request, response);
   });
-  const drain = (): void => {
-    draining = true;
+  const endKeepAlive = (): void => {
+    closing = true;
     // Keep-alive connections would otherwise hold a stopping server until their timeout.
     for (const response of underWay) response.shouldKeepAlive = false;
   };
@@ -68,9 +75,8 @@ export async function startServer(
   return {
     url: `http://${urlHost}:${bound.port}`,
     port: bound.port,
-    stop: (graceMs, drainMs = 0) => {
-      drain();
-      return (stopping ??= stopServer(server, graceMs, drainMs));
+    stop: (graceMs, how = {}) => {
+      return (stopping ??= stopServer(server, endKeepAlive, graceMs, how));
     },
   };
 }
@@ -93,13 +99,31 @@ const LISTEN_ADVICE: Record<string, (host: string, port: number) => string> = {
   ENOTFOUND: (host) => `The host name ${host} cannot be resolved: choose another with --host.`,
 };
 
-async function stopServer(server: Server, graceMs: number, drainMs: number): Promise<void> {
+/** A client whose connection was just accepted may not have been heard yet. */
+const LISTEN_TO_THE_LAST_MS = 250;
+
+/** The event loop accepts one connection in a turn. */
+const TURNS_TO_ACCEPT = 100;
+
+/**
+ * As long as the server listens, clients keep their connections: one that has to connect anew in the moment in which listening ends would be reset, although
+ * it was refused nothing.
+ */
+async function stopServer(
+  server: Server,
+  endKeepAlive: () => void,
+  graceMs: number,
+  { drainMs = 0, untilNobodyListens }: Stopping,
+): Promise<void> {
   await untilUnused(server, drainMs);
-  // Behind a turn of polling, so that connections that have been made are accepted and not reset.
-  await new Promise((resolve) => setImmediate(resolve));
-  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-  server.closeIdleConnections();
+  for (let turn = 0; turn < TURNS_TO_ACCEPT; turn++) await new Promise((resolve) => setImmediate(resolve));
+  // Not the HTTP server's own close, which cuts at once what has been accepted but not been heard.
+  const closed = new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()));
+  await untilNobodyListens?.();
+  endKeepAlive();
   const cut = setTimeout(() => server.closeAllConnections(), graceMs);
+  await untilUnused(server, Math.min(LISTEN_TO_THE_LAST_MS, graceMs));
+  server.close();
   await closed;
   clearTimeout(cut);
 }

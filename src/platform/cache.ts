@@ -1,8 +1,11 @@
 import { LRUCache } from 'lru-cache';
+import type { Signals } from './signals.js';
 
 /** Answers are kept this long, so that a change made by another process is seen within a second. */
 const MAX_AGE_MS = 500;
 const MAX_ENTRIES = 10_000;
+/** Tells other processes what changed; its lines are word, region and, for a single record, key. */
+const FORGET = 'forget';
 
 /** Short-lived copies of records that almost every request needs. Absent records are not kept: what was just created is found at once. */
 export interface Cache {
@@ -12,13 +15,14 @@ export interface Cache {
   keep(region: string, key: string, value: object): void;
   /** The kept value, or what `load` finds; null is passed on and not kept. Waiters for one key share one load. */
   read<T extends object>(region: string, key: string, load: () => Promise<T | null>): Promise<T | null>;
-  /** Drops one value in this process at once. */
+  /** Drops one value, in this process at once. */
   forget(region: string, key: string): void;
-  /** Drops all of a region in this process at once. */
+  /** Drops all of a region, in this process at once. */
   forgetAll(region: string): void;
 }
 
-export function openCache(): Cache {
+/** Other processes are told by `signals` what to drop; what they are not told they find out when a copy is too old. */
+export function openCache(signals: Signals): Cache {
   const regions = new Map<string, LRUCache<string, object>>();
   const loading = new Map<string, Promise<unknown>>();
   const region = (name: string): LRUCache<string, object> => {
@@ -32,6 +36,20 @@ export function openCache(): Cache {
   const forgetLoads = (prefix: string): void => {
     for (const name of loading.keys()) if (name.startsWith(prefix)) loading.delete(name);
   };
+  const forget = (name: string, key: string): void => {
+    region(name).delete(key);
+    loading.delete(`${name}\n${key}`);
+  };
+  const forgetAll = (name: string): void => {
+    regions.delete(name);
+    forgetLoads(`${name}\n`);
+  };
+  signals.on((text) => {
+    const [word, name, key] = text.split('\n');
+    if (word !== FORGET || name === undefined) return;
+    if (key === undefined) forgetAll(name);
+    else forget(name, key);
+  });
 
   return {
     peek: <T extends object>(name: string, key: string) => region(name).get(key) as T | undefined,
@@ -54,12 +72,12 @@ export function openCache(): Cache {
       }
     },
     forget(name, key) {
-      region(name).delete(key);
-      loading.delete(`${name}\n${key}`);
+      forget(name, key);
+      signals.send(`${FORGET}\n${name}\n${key}`);
     },
     forgetAll(name) {
-      regions.delete(name);
-      forgetLoads(`${name}\n`);
+      forgetAll(name);
+      signals.send(`${FORGET}\n${name}`);
     },
   };
 }

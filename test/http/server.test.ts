@@ -116,18 +116,34 @@ describe('more requests than a process works on', () => {
 });
 
 describe('a stopping server', () => {
-  it('lets what is under way finish and tells clients to close', async () => {
+  it('takes no more connections, lets what is under way finish and tells its client to close', async () => {
     const { api, waiting, letGo } = openGate();
     const server = await start(api);
     const reply = fetch(server.url);
     await eventually('it is under way', () => waiting() === 1);
-    const stopped = server.stop(60_000, 60_000);
-    const meanwhile = await fetch(`${server.url}/quick`);
-    expect(meanwhile.headers.get('connection')).toBe('close');
+    const stopped = server.stop(60_000);
+    await eventually('nobody else gets in', () =>
+      fetch(`${server.url}/quick`).then(
+        () => false,
+        () => true,
+      ),
+    );
     letGo();
+    expect((await reply).headers.get('connection')).toBe('close');
     expect(await (await reply).json()).toEqual({ done: true });
     await stopped;
-    await expect(fetch(`${server.url}/quick`)).rejects.toThrow();
+  });
+
+  it('goes on serving while it drains', async () => {
+    const { api, waiting, letGo } = openGate();
+    const server = await start(api);
+    const reply = fetch(server.url);
+    await eventually('it is under way', () => waiting() === 1);
+    const stopped = server.stop(60_000, { drainMs: 300 });
+    expect((await fetch(`${server.url}/quick`)).status).toBe(200);
+    letGo();
+    expect((await reply).status).toBe(200);
+    await stopped;
   });
 
   it('cuts what does not finish in time', async () => {
@@ -141,7 +157,7 @@ describe('a stopping server', () => {
   it('does not wait for anybody when nobody is connected', async () => {
     const { api } = openGate();
     const server = await start(api);
-    await server.stop(60_000, 60_000);
+    await server.stop(60_000, { drainMs: 60_000 });
     await expect(fetch(server.url)).rejects.toThrow();
   });
 });

@@ -16,13 +16,14 @@ const PING_LIMIT_MS = 3_000;
 /** Asks the dependencies; an answer that takes longer than three seconds counts as none. */
 export async function checkHealth(app: App): Promise<Health> {
   const database = await isReached(app.db.ping());
+  const cache = app.redis?.state() ?? (app.db.kind === 'embedded' ? 'embedded' : 'disabled');
   return {
-    status: database ? 'ok' : 'error',
+    status: database && cache !== 'disconnected' ? 'ok' : 'error',
     timestamp: new Date(app.clock.now()).toISOString(),
     version: VERSION,
     dependencies: {
       database: database ? 'connected' : 'disconnected',
-      cache: app.db.kind === 'embedded' ? 'embedded' : 'disabled',
+      cache,
     },
   };
 }

@@ -11,9 +11,10 @@ export function healthRoutes(app: App): RouteGroup {
     ctx.body = health;
   });
   router.get('/ready', async (ctx) => {
-    const status = !app.readiness.isReady() ? 'stopping' : (await checkHealth(app)).status;
-    ctx.status = status === 'ok' ? 200 : 503;
-    ctx.body = { status };
+    // Without its cache a process serves on; without the database it cannot.
+    const status = app.readiness.isReady() ? (await checkHealth(app)).dependencies.database : 'stopping';
+    ctx.status = status === 'connected' ? 200 : 503;
+    ctx.body = { status: status === 'connected' ? 'ok' : status };
   });
   router.get('/live', (ctx) => {
     ctx.body = { status: 'ok' };

@@ -2,6 +2,7 @@ import { ObjectId } from 'bson';
 import type { Clock } from '../clock.js';
 import { isDuplicateKey, type Database } from '../database.js';
 import type { Logger } from '../logger.js';
+import type { Signals } from '../signals.js';
 import { jobStore, NORMAL_PRIORITY, poolOf, type JobPriority, type JobRecord } from './job.js';
 
 export interface EnqueueOptions {
@@ -35,7 +36,7 @@ export interface JobQueue {
     payload: Payload,
     options?: EnqueueOptions,
   ): Promise<boolean>;
-  /** Tells the workers of this process that there may be something to do. */
+  /** Tells the workers that there may be something to do. */
   wake(): void;
   /** Calls `listener` at every wake-up; returns how to stop that. */
   onWake(listener: () => void): () => void;
@@ -49,12 +50,32 @@ export interface JobDependencies {
   readonly jobs: JobQueue;
 }
 
-/** Opens the queue on the database; the same collection serves every process. */
-export function openJobQueue(db: Database, clock: Clock): JobQueue {
+const WAKE = 'wake';
+const TOGETHER_MS = 10;
+
+/** Opens the queue on the database; the same collection serves every process. Workers elsewhere are woken by `signals`. */
+export function openJobQueue(db: Database, clock: Clock, signals: Signals | null): JobQueue {
   const listeners = new Set<() => void>();
-  const wake = (): void => {
+  const wakeHere = (): void => {
     for (const listener of listeners) listener();
   };
+  let telling = false;
+  /** Workers elsewhere look by themselves every second; many jobs in a row need one word. */
+  const wakeOthers = (to: Signals): void => {
+    if (telling) return;
+    telling = true;
+    setTimeout(() => {
+      telling = false;
+      to.send(WAKE);
+    }, TOGETHER_MS).unref();
+  };
+  const wake = (): void => {
+    wakeHere();
+    if (signals) wakeOthers(signals);
+  };
+  signals?.on((text) => {
+    if (text === WAKE) wakeHere();
+  });
   return {
     async enqueue(definition, payload, options = {}) {
       const isNew = await insertOrMerge(db, buildRecord(definition, payload, options, clock.now()), options);

@@ -1,15 +1,41 @@
 import type { Clock } from '../clock.js';
 import type { Database } from '../database.js';
 import type { Logger } from '../logger.js';
+import { openRedisCounter } from '../redis/redis-counter.js';
+import type { RedisDoor } from '../redis/redis.js';
+import type { Siblings } from '../siblings.js';
 import { openDatabaseCounter } from './database-counter.js';
 import { openInsuredCounter } from './insured-counter.js';
 import { openMemoryCounter } from './memory-counter.js';
+import type { RateCounter } from './rate-counter.js';
 import { openLocalRateLimiter, openRateLimiter, type RateLimiter } from './rate-limiter.js';
 import { openSavedCounter } from './saved-counter.js';
 
-/** Counts where all processes that serve the same data can see it: in a MongoDB for any number of machines, in the one process that serves an embedded store. */
-export function openLimits(db: Database, clock: Clock, log: Logger): RateLimiter {
-  if (db.kind === 'embedded') return openLocalRateLimiter(openSavedCounter(db, clock, log));
-  const counter = openInsuredCounter(openDatabaseCounter(db, clock), openMemoryCounter(clock), log);
-  return openRateLimiter(counter, clock);
+export interface Limits extends RateLimiter {
+  /** Where this process counts, for those it supervises. */
+  counter: RateCounter;
+}
+
+export interface CounterPlaces {
+  db: Database;
+  clock: Clock;
+  log: Logger;
+  redis: RedisDoor | null;
+  siblings: Siblings | null;
+}
+
+/** Counts where all processes that serve the same data can see it: in Redis; else in a MongoDB; else in the one process that serves an embedded store or supervises those that do. */
+export function openLimits({ db, clock, log, redis, siblings }: CounterPlaces): Limits {
+  const isAlone = db.kind === 'embedded' && !siblings;
+  if (isAlone && !redis) {
+    const counter = openSavedCounter(db, clock, log);
+    return { ...openLocalRateLimiter(counter), counter };
+  }
+  const insured = (main: RateCounter, insurance = openMemoryCounter(clock) as RateCounter): RateCounter =>
+    openInsuredCounter(main, insurance, log);
+  const own = isAlone
+    ? openSavedCounter(db, clock, log)
+    : insured(db.kind === 'embedded' ? siblings!.counter : openDatabaseCounter(db, clock));
+  const counter = redis ? insured(openRedisCounter(redis, clock), own) : own;
+  return { ...openRateLimiter(counter, clock), counter };
 }

@@ -1,0 +1,182 @@
+import cluster, { type Worker } from 'node:cluster';
+import type { Rate } from '../config.js';
+import type { Grant, RateCounter } from './rate-limit/rate-counter.js';
+
+/** What the processes of one `serve --processes` say to each other, by way of the one that started them. */
+type FromProcess =
+  | { bsvc: 'take'; id: number; key: string; want: number; rate: Rate }
+  | { bsvc: 'giveBack'; key: string; uses: number; resetMs: number }
+  | { bsvc: 'signal'; text: string }
+  | { bsvc: 'gather'; id: number }
+  | { bsvc: 'gathered'; round: number; part: unknown }
+  | { bsvc: 'arrived' };
+
+type FromPrimary =
+  | { bsvc: 'granted'; id: number; grant: Grant | null }
+  | { bsvc: 'signal'; text: string }
+  | { bsvc: 'contribute'; round: number }
+  | { bsvc: 'parts'; id: number; parts: unknown[] }
+  | { bsvc: 'proceed' };
+
+/** The view that one of the processes has of the others. */
+export interface Siblings {
+  /** Counts in the process that started this one. */
+  counter: RateCounter;
+  /** Tells all others. */
+  signal(text: string): void;
+  onSignal(listener: (text: string) => void): void;
+  /** What `contribute` gives in each process, this one included; those that do not answer within a second are left out. */
+  gather(): Promise<unknown[]>;
+  onGather(contribute: () => Promise<unknown>): void;
+  /** Resolves when all of them have come here, at the latest after two seconds. For the one time in which they stop. */
+  meet(): Promise<void>;
+}
+
+const ANSWER_MS = 1_000;
+const GATHER_MS = 2 * ANSWER_MS;
+const MEETING_MS = 2_000;
+
+/** The siblings of this process; null when it was not started as one of several. */
+export function openSiblings(): Siblings | null {
+  if (!cluster.isWorker) return null;
+  const asked = new Map<number, { resolve(answer: never): void; timer: NodeJS.Timeout }>();
+  const listeners: ((text: string) => void)[] = [];
+  let contribute: () => Promise<unknown> = () => Promise.resolve(null);
+  let lastId = 0;
+  let proceed: () => void = () => undefined;
+
+  // When the supervisor is gone this process is about to end too.
+  const send = (message: FromProcess): void => void process.send?.(message, undefined, undefined, () => undefined);
+  const ask = <T>(message: (id: number) => FromProcess, limitMs: number): Promise<T> =>
+    new Promise((resolve, reject) => {
+      const id = ++lastId;
+      const timer = setTimeout(() => {
+        asked.delete(id);
+        reject(new Error('the process that supervises this one does not answer'));
+      }, limitMs);
+      asked.set(id, { resolve, timer });
+      send(message(id));
+    });
+  const answer = (id: number, value: unknown): void => {
+    const waiting = asked.get(id);
+    if (!waiting) return;
+    asked.delete(id);
+    clearTimeout(waiting.timer);
+    waiting.resolve(value as never);
+  };
+
+  process.on('message', (message: FromPrimary) => {
+    if (message.bsvc === 'granted') answer(message.id, message.grant);
+    else if (message.bsvc === 'parts') answer(message.id, message.parts);
+    else if (message.bsvc === 'proceed') proceed();
+    else if (message.bsvc === 'signal') for (const listener of listeners) listener(message.text);
+    else if (message.bsvc === 'contribute') {
+      void contribute()
+        .catch(() => null)
+        .then((part) => send({ bsvc: 'gathered', round: message.round, part }));
+    }
+  });
+
+  return {
+    counter: {
+      async take(key, want, rate) {
+        const grant = await ask<Grant | null>((id) => ({ bsvc: 'take', id, key, want, rate }), ANSWER_MS);
+        if (!grant) throw new Error('the counter of the supervising process failed');
+        return grant;
+      },
+      giveBack: (key, uses, resetMs) => send({ bsvc: 'giveBack', key, uses, resetMs }),
+      close: () => Promise.resolve(),
+    },
+    signal: (text) => send({ bsvc: 'signal', text }),
+    onSignal: (listener) => void listeners.push(listener),
+    gather: () => ask<unknown[]>((id) => ({ bsvc: 'gather', id }), GATHER_MS),
+    onGather: (give) => void (contribute = give),
+    async meet() {
+      let timer: NodeJS.Timeout | undefined;
+      await new Promise<void>((resolve) => {
+        proceed = resolve;
+        timer = setTimeout(resolve, MEETING_MS);
+        send({ bsvc: 'arrived' });
+      });
+      clearTimeout(timer);
+    },
+  };
+}
+
+export interface SiblingHost {
+  /** Answers what this process asks and passes on what it says, until it ends. */
+  serve(process: Worker): void;
+}
+
+interface Round {
+  waitingFor: Set<Worker>;
+  parts: unknown[];
+  finish(): void;
+}
+
+/** The supervisor's side: counts for all, and stands between them. */
+export function openSiblingHost(counter: RateCounter): SiblingHost {
+  const processes = new Set<Worker>();
+  const arrived = new Set<Worker>();
+  const rounds = new Map<number, Round>();
+  let lastRound = 0;
+
+  const tell = (to: Worker, message: FromPrimary): void => {
+    // One that is just ending takes no messages any more.
+    if (to.isConnected()) to.send(message, () => undefined);
+  };
+  const gather = (from: Worker, id: number): void => {
+    const round = ++lastRound;
+    const parts: unknown[] = [];
+    const finish = (): void => {
+      if (!rounds.delete(round)) return;
+      clearTimeout(timer);
+      tell(from, { bsvc: 'parts', id, parts });
+    };
+    const timer = setTimeout(finish, ANSWER_MS);
+    rounds.set(round, { waitingFor: new Set(processes), parts, finish });
+    for (const each of processes) tell(each, { bsvc: 'contribute', round });
+  };
+  const collect = (from: Worker, round: number, part: unknown): void => {
+    const open = rounds.get(round);
+    if (!open?.waitingFor.delete(from)) return;
+    if (part !== null) open.parts.push(part);
+    if (open.waitingFor.size === 0) open.finish();
+  };
+  const proceedWhenAllArrived = (): void => {
+    if (arrived.size === 0 || arrived.size < processes.size) return;
+    for (const each of arrived) tell(each, { bsvc: 'proceed' });
+    arrived.clear();
+  };
+  const take = async (from: Worker, { id, key, want, rate }: FromProcess & { bsvc: 'take' }): Promise<void> => {
+    const grant = await Promise.resolve(counter.take(key, want, rate)).catch(() => null);
+    tell(from, { bsvc: 'granted', id, grant });
+  };
+
+  return {
+    serve(started) {
+      processes.add(started);
+      started.on('message', (message: FromProcess) => {
+        if (message.bsvc === 'take') void take(started, message);
+        else if (message.bsvc === 'giveBack') void counter.giveBack(message.key, message.uses, message.resetMs);
+        else if (message.bsvc === 'gather') gather(started, message.id);
+        else if (message.bsvc === 'gathered') collect(started, message.round, message.part);
+        else if (message.bsvc === 'arrived') {
+          arrived.add(started);
+          proceedWhenAllArrived();
+        } else if (message.bsvc === 'signal') {
+          for (const other of processes) if (other !== started) tell(other, message);
+        }
+      });
+      started.once('exit', () => {
+        processes.delete(started);
+        arrived.delete(started);
+        proceedWhenAllArrived();
+        for (const round of rounds.values()) {
+          round.waitingFor.delete(started);
+          if (round.waitingFor.size === 0) round.finish();
+        }
+      });
+    },
+  };
+}

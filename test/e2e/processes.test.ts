@@ -1,0 +1,95 @@
+import { readFileSync } from 'node:fs';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { eventually } from '../helpers/eventually.js';
+import { send, startLoad } from '../helpers/load.js';
+import { runBinary, startService, type RunningService } from '../helpers/run-binary.js';
+import { openTempDir, type TempDir } from '../helpers/temp-dir.js';
+
+let dir: TempDir;
+const running: RunningService[] = [];
+beforeEach(async () => {
+  dir = await openTempDir();
+});
+afterEach(async () => {
+  for (const service of running.splice(0)) await service.stop('SIGTERM');
+  await dir.remove();
+});
+
+const env = (more: Record<string, string> = {}): Record<string, string> => ({
+  BSVC_DATA_DIR: dir.path,
+  BSVC_LOG_LEVEL: 'error',
+  BSVC_PROJECT: 'shop',
+  ...more,
+});
+const serve = async (processes: number, more: Record<string, string> = {}): Promise<RunningService> => {
+  const service = await startService(['serve', '--port', '0', '--processes', String(processes)], env(more));
+  running.push(service);
+  return service;
+};
+const bsvc = async (...words: string[]): Promise<string> => {
+  const { code, stdout, stderr } = await runBinary(words, { env: env() });
+  if (code !== 0) throw new Error(stderr);
+  return stdout.trim();
+};
+
+describe('bsvc serve --processes 4', () => {
+  it('meets a rate limit exactly', async () => {
+    const { ready } = await serve(4, { BSVC_RATE_LIMIT: '100/15m' });
+    const statuses: number[] = [];
+    // A new connection each, so that all processes get their share.
+    const client = async (): Promise<void> => {
+      for (let at = 0; at < 20; at++) statuses.push(await send(`${ready.url}/api/data/x`, false, {}));
+    };
+    await Promise.all(Array.from({ length: 16 }, client));
+    expect(statuses.filter((status) => status === 401)).toHaveLength(100);
+    expect(statuses.filter((status) => status === 429)).toHaveLength(220);
+  });
+
+  it('refuses a revoked key everywhere within a second', async () => {
+    const { ready } = await serve(4);
+    await bsvc('project', 'create', 'shop');
+    await bsvc('collection', 'add', 'notes', '--field', 'n:Number');
+    const key = await bsvc('key', 'create', '--type', 'secret', '--quiet');
+    const list = (): Promise<number> => send(`${ready.url}/api/data/notes`, false, { 'x-api-key': key });
+    expect(await Promise.all(Array.from({ length: 16 }, list))).toEqual(Array(16).fill(200));
+    const keys = JSON.parse(await bsvc('key', 'list', '--json')) as { id: string; last4: string }[];
+    await bsvc('key', 'revoke', keys.find(({ last4 }) => key.endsWith(last4))!.id, '--yes');
+    await eventually('no process takes it', async () =>
+      (await Promise.all(Array.from({ length: 16 }, list))).every((status) => status === 401),
+    );
+  });
+
+  it.runIf(process.platform === 'linux')(
+    'fails no request when one of its processes is killed, but for those under way there',
+    async () => {
+      const { ready, stderr } = await serve(4);
+      const load = startLoad(`${ready.url}/api/health/live`, { clients: 8 });
+      await eventually('there is load', () => load.replies() > 100);
+      process.kill(oneShare(ready.pid), 'SIGKILL');
+      await eventually('its replacement is started', () => stderr().includes('is replaced'));
+      const before = load.replies();
+      await eventually('the others serve on', () => load.replies() > before + 100);
+      load.stop();
+      const { failed, statuses } = await load.ended;
+      expect(failed.length).toBeLessThanOrEqual(8);
+      expect(Object.keys(statuses)).toEqual(['200']);
+    },
+  );
+});
+
+describe.each([1, 4])('SIGTERM under load, processes: %i', (processes) => {
+  it('fails no request and ends all of them with exit 0', async () => {
+    const service = await serve(processes);
+    const load = startLoad(`${service.ready.url}/api/health`, { clients: 32 });
+    await eventually('there is load', () => load.replies() > 500);
+    expect(await service.stop('SIGTERM')).toBe(0);
+    const { failed, statuses } = await load.ended;
+    expect(failed).toEqual([]);
+    expect(Object.keys(statuses)).toEqual(['200']);
+  });
+});
+
+/** A process that `pid` has started. */
+function oneShare(pid: number): number {
+  return Number(readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ')[0]);
+}
