@@ -43,9 +43,13 @@ export function withParsedCollections(value: unknown): unknown {
 }
 
 function withParsedProject(project: unknown): unknown {
-  const collections = (project as { collections?: unknown } | null)?.collections;
-  if (!Array.isArray(collections)) return project;
-  return { ...(project as object), collections: collections.map(withParsedFields) };
+  if (typeof project !== 'object' || project === null) return project;
+  const { collections, users } = project as { collections?: unknown; users?: unknown };
+  return {
+    ...project,
+    ...(Array.isArray(collections) && { collections: collections.map(withParsedFields) }),
+    ...(users !== undefined && { users: withParsedFields(users) }),
+  };
 }
 
 function withParsedFields(declaration: unknown): unknown {

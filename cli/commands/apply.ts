@@ -1,25 +1,27 @@
-import { applyProjects, type CreatedKeys } from '../../src/features/operators/apply-projects.js';
+import type { App } from '../../src/app.js';
+import { applyProjects, type CreatedSecret } from '../../src/features/operators/apply-projects.js';
 import { planProjects, type ProjectPlan } from '../../src/features/operators/plan-projects.js';
 import { projectsFileSchema, readProjectsFile } from '../../src/features/operators/project-declaration.js';
 import { defineCommand, flag, value } from '../command.js';
 import { confirmByName, yesOption } from '../confirm.js';
-import { UsageError } from '../exit.js';
+import { presentFailure, UsageError, type Failure } from '../exit.js';
 import type { Result, View } from '../output.js';
 import { readStructuredFile, withParsedCollections } from '../read-declaration-file.js';
 
 export default defineCommand({
   details: [
-    'The file declares projects with plan, allowed domains, limits and collections; what it leaves out is left as it is.',
+    'The file (format: bsvc/1) declares projects with plan, allowedDomains, limits, collections, fields of users, webhooks, mail sender and templates, storage.',
+    'What it leaves out is left as it is.',
     'The plan is shown with + (made), ~ (changed), - (dropped). A second run changes nothing.',
-    'Collections that the file does not name stay, unless --prune drops them with their documents.',
-    'Keys of created projects are shown once. --schema prints the JSON Schema of the file, for editors.',
+    'Collections, templates and webhooks that a list of the file does not name stay, unless --prune drops them with what they hold.',
+    'Keys of created projects and secrets of created webhooks are shown once. --schema prints the JSON Schema of the file, for editors.',
   ].join('\n'),
   examples: ['bsvc apply -f bsvc.yaml --dry-run', 'bsvc apply -f bsvc.yaml', 'bsvc apply --schema > bsvc.schema.json'],
   audited: true,
   parameters: {
     file: value('-f, --file <file>', 'YAML or JSON file'),
     dryRun: flag('--dry-run', 'only show the plan'),
-    prune: flag('--prune', 'drop collections that the file does not name'),
+    prune: flag('--prune', 'drop collections, templates and webhooks that the file does not name'),
     schema: flag('--schema', 'print the JSON Schema of the file'),
     yes: yesOption,
   },
@@ -33,51 +35,101 @@ export default defineCommand({
     const { projects } = readProjectsFile(withParsedCollections(await readStructuredFile(context, input.file)));
     const app = await context.app();
     const plans = await planProjects(app, projects, { prune: input.prune });
-    const created: CreatedKeys[] = [];
+    const created: CreatedSecret[] = [];
+    let failure: Failure | undefined;
     if (!input.dryRun) {
       await confirmDrops(plans, (what, name) => confirmByName(context, input.yes, what, name));
-      await applyProjects(app, plans, (keys) => created.push(keys));
+      failure = await applyAll(app, plans, created);
     }
     const changes = plans.flatMap((plan) => listChanges(plan, created));
     return {
-      json: { changes, applied: !input.dryRun },
+      json: { changes, applied: !input.dryRun && !failure },
       quiet: changes.map(({ action, kind, name }) => `${action} ${kind} ${name}`),
-      text: (view) => presentPlans(view, plans, created, input.dryRun),
+      text: (view) =>
+        presentPlans(
+          view,
+          plans,
+          created,
+          input.dryRun
+            ? 'Nothing was changed (--dry-run).'
+            : failure
+              ? 'Stopped in the middle; run it again after correcting what stands below.'
+              : 'Done.',
+        ),
+      ...(failure && { failure }),
     };
   },
 });
+
+/** A failure after secrets were made is reported beside them, since they are shown nowhere else. */
+async function applyAll(
+  app: App,
+  plans: readonly ProjectPlan[],
+  created: CreatedSecret[],
+): Promise<Failure | undefined> {
+  try {
+    await applyProjects(app, plans, (secret) => created.push(secret));
+    return undefined;
+  } catch (error) {
+    if (created.length === 0) throw error;
+    return presentFailure(error);
+  }
+}
 
 async function confirmDrops(
   plans: readonly ProjectPlan[],
   confirm: (what: string, name: string) => Promise<void>,
 ): Promise<void> {
-  for (const { name, collections } of plans) {
-    const dropped = collections.filter(({ action }) => action === 'drop').map(({ collection }) => collection);
-    if (dropped.length > 0) await confirm(`Drops ${dropped.join(', ')} of project ${name} with all documents.`, name);
+  for (const { name, collections, templates, webhooks } of plans) {
+    const dropped = [
+      ...collections.flatMap((change) => (change.action === 'drop' ? [`${change.collection} with all documents`] : [])),
+      ...templates.flatMap((change) => (change.action === 'drop' ? [`template ${change.name}`] : [])),
+      ...webhooks.flatMap((change) => (change.action === 'drop' ? [`webhook ${change.url}`] : [])),
+    ];
+    if (dropped.length > 0) await confirm(`Drops ${dropped.join(', ')} of project ${name}.`, name);
   }
 }
 
-function listChanges(plan: ProjectPlan, created: readonly CreatedKeys[]) {
-  const keys = created.find(({ project }) => project === plan.name)?.keys;
-  const own = plan.project
-    ? plan.what.length > 0 && { action: 'change', kind: 'project', name: plan.name, what: plan.what }
-    : { action: 'add', kind: 'project', name: plan.name, what: plan.what, ...(keys && { keys }) };
-  const collections = plan.collections.map((change) => ({
+interface Change {
+  action: 'add' | 'change' | 'drop';
+  kind: 'project' | 'collection' | 'template' | 'webhook';
+  name: string;
+  what?: string[];
+  /** Shown once. */
+  keys?: { publishable: string; secret: string };
+  secret?: string;
+}
+
+function listChanges(plan: ProjectPlan, created: readonly CreatedSecret[]): Change[] {
+  const { name, what } = plan;
+  const mine = created.filter(({ project }) => project === name);
+  const made = mine.find((secret) => 'keys' in secret);
+  const changes: Change[] = [];
+  if (!plan.project) changes.push({ action: 'add', kind: 'project', name, what, ...(made && { keys: made.keys }) });
+  else if (what.length > 0) changes.push({ action: 'change', kind: 'project', name, what });
+  const add = (kind: Change['kind'], change: { action: Change['action']; what?: string[] }, inner: string): Change => ({
     action: change.action,
-    kind: 'collection',
-    name: `${plan.name}/${change.collection}`,
-    ...(change.action === 'change' && { what: change.what }),
-  }));
-  return [...(own ? [own] : []), ...collections];
+    kind,
+    name: `${name}/${inner}`,
+    ...(change.what && { what: change.what }),
+  });
+  changes.push(...plan.collections.map((change) => add('collection', change, change.collection)));
+  changes.push(...plan.templates.map((change) => add('template', change, change.name)));
+  for (const change of plan.webhooks) {
+    const url = change.action === 'drop' ? change.url : change.to.url;
+    const secret = mine.find((found) => 'url' in found && found.url === url);
+    changes.push({ ...add('webhook', change, url), ...(secret && 'secret' in secret && { secret: secret.secret }) });
+  }
+  return changes;
 }
 
 function presentPlans(
   { paint }: View,
   plans: readonly ProjectPlan[],
-  created: readonly CreatedKeys[],
-  dryRun: boolean,
+  created: readonly CreatedSecret[],
+  end: string,
 ): string {
-  const signs: Record<string, string> = { add: paint.green('+'), change: paint.yellow('~'), drop: paint.red('-') };
+  const signs = { add: paint.green('+'), change: paint.yellow('~'), drop: paint.red('-') };
   const lines = plans.flatMap((plan) =>
     listChanges(plan, []).flatMap(({ action, kind, name, what = [] }) => [
       `${signs[action]} ${kind} ${name}`,
@@ -85,8 +137,11 @@ function presentPlans(
     ]),
   );
   if (lines.length === 0) return 'Nothing to change: everything is as the file declares it.';
-  for (const { project, keys } of created) {
-    lines.push('', `Keys of ${project}, shown this once:`, `  ${keys.publishable}`, `  ${keys.secret}`);
+  for (const made of created) {
+    if ('keys' in made) {
+      const { publishable, secret } = made.keys;
+      lines.push('', `Keys of ${made.project}, shown this once:`, `  ${publishable}`, `  ${secret}`);
+    } else lines.push('', `Secret of the webhook ${made.url}, shown this once:`, `  ${made.secret}`);
   }
-  return [...lines, '', dryRun ? 'Nothing was changed (--dry-run).' : 'Done.'].join('\n');
+  return [...lines, '', end].join('\n');
 }

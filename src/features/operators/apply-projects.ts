@@ -1,29 +1,71 @@
 import type { App } from '../../app.js';
 import { applySchema } from '../collections/apply-schema.js';
+import { removeTemplate, setTemplate } from '../mail/mail-template.js';
 import { createProject } from '../projects/create-project.js';
-import { updateProject } from '../projects/update-project.js';
+import type { Project } from '../projects/project.js';
+import { addWebhook } from '../webhooks/add-webhook.js';
+import { editWebhook } from '../webhooks/edit-webhook.js';
+import { removeWebhook } from '../webhooks/remove-webhook.js';
+import { changeProject } from './change-project.js';
 import type { ProjectPlan } from './plan-projects.js';
+import type { TemplateChange } from './plan-templates.js';
+import type { WebhookChange } from './plan-webhooks.js';
 
-export interface CreatedKeys {
-  project: string;
-  keys: { publishable: string; secret: string };
-}
+/** Secrets that are shown once: the keys of a created project, the secret of a created webhook. */
+export type CreatedSecret =
+  { project: string; keys: { publishable: string; secret: string } } | { project: string; url: string; secret: string };
 
-/** Carries out plans, one project after the other; each step is whole by itself and a new plan holds what a failure left. Hands on the keys of each created project, which are shown once. */
+/**
+ * Carries out plans, one project after the other; each step is whole by itself and a new plan holds what a failure left. Hands on each secret that
+ * is shown once as soon as it exists.
+ */
 export async function applyProjects(
   app: App,
   plans: readonly ProjectPlan[],
-  onCreated: (created: CreatedKeys) => void,
+  onCreated: (created: CreatedSecret) => void,
 ): Promise<void> {
   for (const plan of plans) {
     let { project } = plan;
     if (!project) {
       const created = await createProject(app, { name: plan.name, plan: plan.settings.plan, ifNotExists: true });
       project = created.project;
-      // Told at once: they exist nowhere else, should a later step fail.
       if (created.keys) onCreated({ project: plan.name, keys: created.keys });
     }
-    if (plan.what.length > 0) project = await updateProject(app, project._id.toHexString(), plan.settings);
+    if (plan.what.length > 0) project = await changeProject(app, project, plan.settings);
     await applySchema(app, project, plan.collections);
+    for (const change of plan.templates) await applyTemplate(app, project, change);
+    for (const change of removalsFirst(plan.webhooks)) {
+      const secret = await applyWebhook(app, project, change);
+      if (secret) onCreated({ project: plan.name, ...secret });
+    }
   }
+}
+
+async function applyTemplate(app: App, project: Project, change: TemplateChange): Promise<void> {
+  if (change.action === 'drop') await removeTemplate(app, project, change.name);
+  else await setTemplate(app, project, change.name, change.to);
+}
+
+/** A plan allows so many webhooks: what goes makes room for what comes. */
+function removalsFirst(changes: readonly WebhookChange[]): WebhookChange[] {
+  return [...changes].sort((a, b) => Number(b.action === 'drop') - Number(a.action === 'drop'));
+}
+
+async function applyWebhook(
+  app: App,
+  project: Project,
+  change: WebhookChange,
+): Promise<{ url: string; secret: string } | null> {
+  if (change.action === 'drop') {
+    await removeWebhook(app, project, change.id);
+    return null;
+  }
+  const { url, events, description, enabled } = change.to;
+  if (change.action === 'change') {
+    await editWebhook(app, project, change.id, { events, description, enabled });
+    return null;
+  }
+  const { webhook, secret } = await addWebhook(app, project, { url, events, description, ifNotExists: true });
+  if (enabled === false) await editWebhook(app, project, webhook.id.toHexString(), { enabled });
+  return secret === null ? null : { url, secret };
 }

@@ -1,0 +1,49 @@
+import { invalid } from '../../errors.js';
+import { parseEvents } from '../webhooks/webhook-event.js';
+import type { Webhook } from '../webhooks/webhook.js';
+import type { WebhookDeclaration } from './project-declaration.js';
+
+export type WebhookChange =
+  | { action: 'add'; to: WebhookDeclaration }
+  | { action: 'change'; id: string; what: string[]; to: WebhookDeclaration }
+  | { action: 'drop'; id: string; url: string };
+
+/** What makes a project's webhooks the declared ones, by address; without a declaration nothing. Those not named go only with `prune`. Pure; 400 for a bad one. */
+export function planWebhooks(
+  existing: readonly Webhook[],
+  declared: readonly WebhookDeclaration[] | undefined,
+  { prune }: { prune: boolean },
+): WebhookChange[] {
+  if (!declared) return [];
+  const changes: WebhookChange[] = [];
+  const named = new Set<string>();
+  for (const declaration of declared) {
+    const to = { ...declaration, url: normalise(declaration.url), events: parseEvents(declaration.events) };
+    if (named.has(to.url)) throw invalid('INVALID_FILE', `The webhook ${to.url} is declared twice`);
+    named.add(to.url);
+    const webhook = existing.find(({ url }) => url === to.url);
+    const what = webhook ? listDifferences(webhook, to) : [];
+    if (!webhook) changes.push({ action: 'add', to });
+    else if (what.length > 0) changes.push({ action: 'change', id: webhook.id.toHexString(), what, to });
+  }
+  const dropped = prune ? existing.filter(({ url }) => !named.has(url)) : [];
+  return [...changes, ...dropped.map(({ id, url }) => ({ action: 'drop' as const, id: id.toHexString(), url }))];
+}
+
+function normalise(text: string): string {
+  if (!URL.canParse(text)) throw invalid('INVALID_URL', `The webhook address "${text.slice(0, 200)}" is no url`);
+  const url = new URL(text);
+  url.hash = '';
+  return url.href;
+}
+
+function listDifferences(webhook: Webhook, to: WebhookDeclaration): string[] {
+  const what: string[] = [];
+  const enabled = webhook.disabled === null;
+  const [before, after] = [webhook.events, to.events].map((events) => [...events].sort().join(', '));
+  if (before !== after) what.push(`events: ${before} -> ${after}`);
+  if (to.description !== undefined && to.description !== webhook.description)
+    what.push(`description: ${webhook.description || 'none'} -> ${to.description || 'none'}`);
+  if (to.enabled !== undefined && to.enabled !== enabled) what.push(to.enabled ? 'off -> on' : 'on -> off');
+  return what;
+}

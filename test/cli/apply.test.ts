@@ -1,0 +1,183 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Ajv } from 'ajv';
+import { afterAll, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { openCliHome } from '../helpers/run-cli.js';
+
+const home = openCliHome();
+afterAll(() => home.remove());
+const env = { BSVC_WEBHOOK_ALLOW_PRIVATE: 'true' };
+const bsvc = (argv: string[]) => home.bsvc(argv, { env });
+
+const WHOLE = `# yaml-language-server: $schema=./bsvc.schema.json
+format: bsvc/1
+projects:
+  - name: shop
+    plan: pro
+    allowedDomains: [https://shop.example]
+    limits: { mail: 100 }
+    storage: { publishableUploads: true }
+    users:
+      fields: ["name:String", "username:String&", { name: role, type: String, protected: true }]
+    collections:
+      - name: orders
+        fields: ["number:Number!&", "customer:Ref(users)"]
+        rls: { mode: private, ownerField: customer }
+    mail:
+      from: Shop <shop@shop.example>
+      templates:
+        - name: welcome
+          subject: Hello {{name}}
+          text: |
+            Hello {{name}},
+            good to have you.
+    webhooks:
+      - url: http://127.0.0.1:9/orders
+        events: [orders.insert, orders.update]
+        description: to the warehouse
+      - url: http://127.0.0.1:9/quiet
+        events: ["*"]
+        enabled: false
+`;
+
+interface Change {
+  action: string;
+  kind: string;
+  name: string;
+  what?: string[];
+  secret?: string;
+}
+
+async function apply(text: string, ...words: string[]): Promise<Change[]> {
+  writeFileSync(join(home.dir, 'bsvc.yaml'), text);
+  const outcome = await bsvc(['apply', '-f', 'bsvc.yaml', '--json', ...words]);
+  if (outcome.code !== 0) throw new Error(outcome.stderr);
+  return outcome.json<{ changes: Change[] }>().changes;
+}
+
+describe('bsvc apply of everything a project has', () => {
+  it('makes it at once, and nothing the second time', async () => {
+    const planned = await apply(WHOLE, '--dry-run');
+    expect(planned.map(({ action, kind, name }) => `${action} ${kind} ${name}`)).toEqual([
+      'add project shop',
+      'add collection shop/orders',
+      'change collection shop/users',
+      'add template shop/welcome',
+      'add webhook shop/http://127.0.0.1:9/orders',
+      'add webhook shop/http://127.0.0.1:9/quiet',
+    ]);
+    const made = await apply(WHOLE);
+    expect(made.flatMap(({ secret }) => secret ?? [])).toEqual([
+      expect.stringMatching(/^whsec_/) as string,
+      expect.stringMatching(/^whsec_/) as string,
+    ]);
+    expect(await apply(WHOLE)).toEqual([]);
+    const [users, hooks, template, project] = await Promise.all(
+      [
+        ['collection', 'show', 'users', '--project', 'shop'],
+        ['webhook', 'list', '--project', 'shop'],
+        ['mail', 'template', 'show', 'welcome', '--project', 'shop'],
+        ['project', 'show', 'shop'],
+      ].map(async (words) => (await bsvc([...words, '--json'])).stdout),
+    );
+    expect(JSON.parse(users!)).toMatchObject({
+      fields: [{ name: 'email' }, { name: 'password' }, { name: 'name' }, { name: 'username' }, { name: 'role' }],
+    });
+    expect(JSON.parse(hooks!)).toMatchObject([{ enabled: true, description: 'to the warehouse' }, { enabled: false }]);
+    expect(template).toContain('good to have you');
+    expect(project).toContain('https://shop.example');
+  });
+
+  it('shows drift of every kind with + ~ - and leads back', async () => {
+    const hooks = (await bsvc(['webhook', 'list', '--project', 'shop', '--json'])).json<
+      { id: string; url: string }[]
+    >();
+    const [first, second] = [hooks[0]!, hooks[1]!];
+    await bsvc(['webhook', 'edit', first.id, '--project', 'shop', '--events', 'orders.delete']);
+    await bsvc(['webhook', 'remove', second.id, '--project', 'shop', '--yes']);
+    await bsvc(['webhook', 'add', '--project', 'shop', '--url', 'http://127.0.0.1:9/later', '--events', '*']);
+    await bsvc(['mail', 'template', 'set', 'welcome', '--project', 'shop', '--subject', 'Hi']);
+    await bsvc(['project', 'update', 'shop', '--publishable-uploads', 'off', '--mail-from', 'none']);
+    await bsvc(['collection', 'edit', 'users', '--project', 'shop', '--drop-field', 'role']);
+    const template = join(home.dir, 'body.txt');
+    writeFileSync(template, 'Hi');
+    await bsvc(['mail', 'template', 'set', 'welcome', '--project', 'shop', '--subject', 'Hi', '--text', template]);
+    writeFileSync(join(home.dir, 'bsvc.yaml'), WHOLE);
+    const { stdout } = await bsvc(['apply', '-f', 'bsvc.yaml', '--dry-run', '--prune']);
+    expect(stdout).toBe(`~ project shop
+    mail sender: the service’s -> Shop <shop@shop.example>
+    publishable uploads: off -> on
+~ collection shop/users
+    + role
+~ template shop/welcome
+    ~ subject
+    ~ text
+~ webhook shop/http://127.0.0.1:9/orders
+    events: orders.delete -> orders.insert, orders.update
++ webhook shop/http://127.0.0.1:9/quiet
+- webhook shop/http://127.0.0.1:9/later
+
+Nothing was changed (--dry-run).
+`);
+    expect((await bsvc(['apply', '-f', 'bsvc.yaml', '--prune'])).code).toBe(2);
+    await apply(WHOLE, '--prune', '--yes');
+    expect(await apply(WHOLE, '--prune')).toEqual([]);
+  });
+
+  it('leaves alone what the file does not mention', async () => {
+    expect(await apply('format: bsvc/1\nprojects: [{ name: shop }]', '--prune')).toEqual([]);
+    expect(await apply('format: bsvc/1\nprojects: [{ name: shop, mail: {}, storage: {} }]', '--prune')).toEqual([]);
+  });
+
+  it('drops templates and webhooks that an empty list does not name, with --prune', async () => {
+    const none = 'format: bsvc/1\nprojects: [{ name: shop, mail: { templates: [] }, webhooks: [] }]';
+    expect(await apply(none)).toEqual([]);
+    const dropped = await apply(none, '--prune', '--yes');
+    expect(dropped.map(({ action, kind }) => `${action} ${kind}`)).toEqual([
+      'drop template',
+      'drop webhook',
+      'drop webhook',
+    ]);
+  });
+
+  it.each([
+    ['webhooks: [{ url: "no url", events: ["*"] }]', 'is no url'],
+    ['webhooks: [{ url: "https://a.example", events: [orders.explode] }]', 'is not an event'],
+    ['webhooks: [{ url: "https://a.example", events: ["*"] }, { url: "https://a.example/", events: ["*"] }]', 'twice'],
+    ['mail: { templates: [{ name: a, subject: x, text: x }, { name: a, subject: x, text: x }] }', 'twice'],
+    ['users: { fields: ["email:String!&"] }', 'not declared'],
+    ['users: { fields: [] }\n    collections: [{ name: users }]', 'twice'],
+    ['users: { fields: ["a:Strng"] }', 'expected a type'],
+  ])('refuses %s before anything is changed', async (text, message) => {
+    writeFileSync(join(home.dir, 'bad.yaml'), `format: bsvc/1\nprojects:\n  - name: other\n    ${text}\n`);
+    const { code, stderr } = await bsvc(['apply', '-f', 'bad.yaml']);
+    expect({ refused: code > 0, stderr }).toEqual({
+      refused: true,
+      stderr: expect.stringContaining(message) as string,
+    });
+    expect((await bsvc(['project', 'show', 'other'])).code).toBe(1);
+  });
+
+  it('shows the secrets it made although a later step failed, and goes on from there', async () => {
+    const text = 'format: bsvc/1\nprojects: [{ name: half, webhooks: [{ url: "ftp://a.example", events: ["*"] }] }]';
+    writeFileSync(join(home.dir, 'half.yaml'), text);
+    const { code, stderr, json } = await bsvc(['apply', '-f', 'half.yaml', '--json']);
+    expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining('https://') as string });
+    expect(json()).toMatchObject({
+      applied: false,
+      changes: [{ keys: { secret: expect.stringMatching(/^sk_/) as string } }, { kind: 'webhook' }],
+    });
+  });
+
+  it('has a JSON Schema for editors that the whole file fits and mistakes do not', () => {
+    const schema = JSON.parse(
+      readFileSync(join(import.meta.dirname, '..', '..', 'templates', 'bsvc.schema.json'), 'utf8'),
+    ) as object;
+    const fits = new Ajv({ strict: false }).compile(schema);
+    expect(fits(parse(WHOLE))).toBe(true);
+    expect(fits(parse(WHOLE.replace('webhooks:', 'webhook:')))).toBe(false);
+    expect(fits(parse(WHOLE.replace('plan: pro', 'plan: gold')))).toBe(false);
+    expect(fits(parse(WHOLE.replace('"name:String"', '"name"')))).toBe(false);
+  });
+});
