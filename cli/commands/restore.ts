@@ -7,7 +7,7 @@ import { confirmByName, yesOption } from '../confirm.js';
 export default defineCommand({
   details: [
     'The whole file is checked before anything is changed. A store with projects in it is replaced only when that is confirmed.',
-    'Interrupted, run it again. Start running servers anew afterwards: the master key may be another.',
+    'Interrupted, run it again: until then every other command refuses the store. Start running servers anew afterwards: the master key may be another.',
   ].join('\n'),
   examples: [
     'bsvc restore bsvc.backup',

@@ -1,15 +1,16 @@
 import { conflict } from '../errors.js';
 import type { Database } from '../platform/database.js';
 import { findMoveMark } from '../platform/move-mark.js';
+import { isHalfRestored } from '../platform/restore-mark.js';
 import { findMigrationStatus, migrate } from './migrate.js';
 
 /**
  * Makes sure that the stored data is that of this version. The embedded engine and an empty MongoDB are brought up to it;
  * a MongoDB with data in it is changed only on request (409 MIGRATIONS_PENDING), as other versions may still be running on it.
- * One that `bsvc move-to` has not finished with is refused (409 MOVE_UNFINISHED): it may lack documents.
+ * A store that `bsvc restore` or `bsvc move-to` has not finished with is refused (409 RESTORE_UNFINISHED, MOVE_UNFINISHED): it may lack documents.
  */
 export async function requireMigrated(db: Database): Promise<void> {
-  await refuseUnfinishedMove(db);
+  await refuseHalfStore(db);
   const { applied, pending } = await findMigrationStatus(db);
   if (pending.length === 0) return;
   const untouched = applied.length === 0 && (await db.listNames()).length === 0;
@@ -22,7 +23,13 @@ export async function requireMigrated(db: Database): Promise<void> {
   await migrate(db);
 }
 
-async function refuseUnfinishedMove(db: Database): Promise<void> {
+async function refuseHalfStore(db: Database): Promise<void> {
+  if (await isHalfRestored(db)) {
+    throw conflict(
+      'RESTORE_UNFINISHED',
+      'A backup is being restored, or the restore was interrupted: run "bsvc restore" again with the same file.',
+    );
+  }
   if (db.kind !== 'mongodb') return;
   const mark = await findMoveMark(db);
   if (!mark || mark.done) return;

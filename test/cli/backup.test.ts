@@ -2,6 +2,8 @@ import { mkdirSync, readdirSync, readFileSync, statSync, truncateSync, writeFile
 import { dirname, join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { openEngine } from '../../src/engine/index.js';
+import { eventually } from '../helpers/eventually.js';
 import { runBinary, startService } from '../helpers/run-binary.js';
 import { openCliHome } from '../helpers/run-cli.js';
 
@@ -129,6 +131,50 @@ describe('bsvc backup and restore', () => {
     });
     expect((await third.bsvc(['project', 'list', '-q'])).stdout).toBe('');
     third.remove();
+  });
+});
+
+describe('a restore that was killed', () => {
+  it('leaves a store that is not served, and is repeated as it was called, without a confirmation', async () => {
+    const large = openCliHome();
+    await large.bsvc(['project', 'create', 'shop']);
+    await large.bsvc(['collection', 'add', 'posts', '--project', 'shop', '--flexible']);
+    const stdin = Array.from({ length: 20_000 }, (_, n) => `{"n":${n}}\n`).join('');
+    await large.bsvc(['data', 'import', 'posts', '-', '--format', 'ndjson', '--project', 'shop'], { stdin });
+    const upload = join(large.dir, 'data', 'files', 'p1', 'photo');
+    mkdirSync(dirname(upload), { recursive: true });
+    writeFileSync(upload, 'bytes');
+    await large.bsvc(['backup', '--out', 'large.backup']);
+    const file = join(large.dir, 'large.backup');
+
+    const third = openCliHome();
+    const dataDir = join(third.dir, 'data');
+    const engine = openEngine({ dataDir, durability: 'relaxed' });
+    const { code } = await runBinary(['restore', file], {
+      env: { BSVC_DATA_DIR: dataDir, BSVC_DURABILITY: 'relaxed' },
+      onStart: (child) =>
+        void eventually('some of it is stored', () => engine.stats().documents > 2000 && child.kill('SIGKILL')),
+    });
+    expect(code).toBeNull();
+    expect(engine.stats().documents).toBeLessThan(20_000);
+    await engine.close();
+    const draft = join(dataDir, 'files', 'p1', '.restore-1.part');
+    mkdirSync(dirname(draft), { recursive: true });
+    writeFileSync(draft, 'half');
+    for (const words of [['project', 'list'], ['backup'], ['serve', '--port', '0']]) {
+      const refused = await third.bsvc(words);
+      expect({ words, code: refused.code, stderr: refused.stderr }).toEqual({
+        words,
+        code: 1,
+        stderr: expect.stringContaining('run "bsvc restore" again') as string,
+      });
+    }
+    expect((await third.bsvc(['restore', file])).code).toBe(0);
+    expect((await third.bsvc(['data', 'query', 'posts', '--project', 'shop', '--count', '-q'])).stdout).toBe('20000\n');
+    expect(readdirSync(dirname(draft))).toEqual(['photo']);
+    expect((await third.bsvc(['restore', file])).code).toBe(2);
+    third.remove();
+    large.remove();
   });
 });
 

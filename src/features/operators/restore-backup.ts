@@ -1,10 +1,11 @@
-import { mkdir, open, rename, rm, type FileHandle } from 'node:fs/promises';
+import { mkdir, open, readdir, rename, rm, type FileHandle } from 'node:fs/promises';
 import { dirname, join, resolve, sep } from 'node:path';
 import { deserialize, type Document } from 'bson';
 import type { IndexDescription } from 'mongodb';
 import type { App } from '../../app.js';
 import { conflict, invalid } from '../../errors.js';
 import { replaceMasterKey } from '../../platform/master-key.js';
+import { isHalfRestored, markRestore, RESTORES } from '../../platform/restore-mark.js';
 import { listProjects } from '../projects/list-projects.js';
 import { readArchive, type ArchiveLine } from './backup-archive.js';
 
@@ -15,6 +16,8 @@ export interface RestoreReport {
 }
 
 const BATCH_DOCUMENTS = 500;
+const DRAFT_PREFIX = '.restore-';
+const DRAFT_SUFFIX = '.part';
 
 /**
  * Reads an archive from end to end before anything is changed. 400 BACKUP_DAMAGED; 409 for one of a newer version, or whose sealed secrets
@@ -37,21 +40,23 @@ export async function verifyBackup(
   return head!;
 }
 
-/** Whether there is anything that a restore would destroy. */
+/** Whether there is nothing that a restore would destroy: no projects, or the half of what an interrupted restore has brought. */
 export async function isEmptyStore(app: App): Promise<boolean> {
+  if (await isHalfRestored(app.db)) return true;
   const names = await app.db.listNames();
   return !names.includes('projects') || (await listProjects(app)).length === 0;
 }
 
 /**
  * Makes the store what the archive holds: what else is stored is removed. Check the archive with verifyBackup first. Interrupted, it leaves a
- * store that must be restored again; repeating it is harmless. Running servers keep the old master key until they are started anew.
+ * marked store that every other command refuses until it is restored again. Running servers keep the old master key until they are started anew.
  */
 export async function restoreBackup(
   app: App,
   path: string,
   options: { stop: AbortSignal; onProgress: (documents: number, files: number) => void },
 ): Promise<RestoreReport> {
+  await markRestore(app.db);
   const restore = new Restore(app);
   for await (const line of readArchive(path)) {
     options.stop.throwIfAborted();
@@ -89,11 +94,17 @@ class Restore {
     }
   }
 
-  /** Removes what the archive does not name. */
+  /** Removes what the archive does not name; the mark goes last, when all is there. */
   async finish(): Promise<void> {
     for (const name of await this.#app.db.listNames()) {
-      if (!this.#restored.has(name)) await this.#app.db.collection(name).drop();
+      if (!this.#restored.has(name) && name !== RESTORES) await this.#app.db.collection(name).drop();
     }
+    await removeDrafts(this.#filesDir);
+    await this.#app.db.collection(RESTORES).drop();
+  }
+
+  get #filesDir(): string {
+    return resolve(this.#app.config.dataDir, 'files');
   }
 
   #begin(secretKey: string | null): void {
@@ -117,12 +128,12 @@ class Restore {
   }
 
   async #openFile(name: string): Promise<void> {
-    const root = resolve(this.#app.config.dataDir, 'files');
+    const root = this.#filesDir;
     const path = resolve(root, name);
     if (!path.startsWith(root + sep))
       throw invalid('BACKUP_DAMAGED', `The backup names a file outside its place: ${name}`);
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-    const draft = join(dirname(path), `.restore-${process.pid}.part`);
+    const draft = join(dirname(path), `${DRAFT_PREFIX}${process.pid}${DRAFT_SUFFIX}`);
     this.#file = { handle: await open(draft, 'w', 0o600), draft, path };
     this.report.files++;
   }
@@ -137,6 +148,15 @@ class Restore {
       await rm(draft, { force: true });
       throw error;
     });
+  }
+}
+
+/** Files that interrupted restores had begun. */
+async function removeDrafts(dir: string): Promise<void> {
+  for (const entry of await readdir(dir, { withFileTypes: true }).catch(() => [])) {
+    const path = join(dir, entry.name);
+    if (entry.isDirectory()) await removeDrafts(path);
+    else if (entry.name.startsWith(DRAFT_PREFIX) && entry.name.endsWith(DRAFT_SUFFIX)) await rm(path, { force: true });
   }
 }
 
