@@ -15,11 +15,13 @@ import { collectionRoutes } from './features/operators/collection-routes.js';
 import { keyRoutes } from './features/operators/key-routes.js';
 import { projectRoutes } from './features/operators/project-routes.js';
 import { templateRoutes } from './features/operators/template-routes.js';
+import { metricsRoutes } from './features/health/metrics-routes.js';
 import { webhookRoutes } from './features/webhooks/routes.js';
 import { accessLog } from './http/access-log.js';
 import { allowOrigins } from './http/allow-origins.js';
 import { readClientAddress } from './http/client-address.js';
 import { limitInFlight } from './http/limit-in-flight.js';
+import { measureRequests } from './http/measure-requests.js';
 import { requestId } from './http/request-id.js';
 import { dispatch, type RouteGroup } from './http/routes.js';
 import { securityHeaders } from './http/security-headers.js';
@@ -43,6 +45,7 @@ export const ROUTES: readonly ((app: App) => RouteGroup)[] = [
   bucketRoutes,
   templateRoutes,
   healthRoutes,
+  metricsRoutes,
 ];
 
 /** The HTTP API as a Koa application; the order of what follows is the order in which a request meets it. */
@@ -53,10 +56,13 @@ export function createApi(app: App): Koa {
   api.use(requestId());
   api.use(securityHeaders(app.config.publicUrl));
   api.use(readClientAddress(app.config.trustProxy));
+  api.use(measureRequests(app.metrics));
   api.use(accessLog(app.log));
   api.use(allowOrigins());
   api.use(writeErrors(app.log));
-  api.use(limitInFlight(app.config.maxInFlight).limit);
+  const inFlight = limitInFlight(app.config.maxInFlight);
+  app.metrics.gauge('http_requests_in_flight', 'Requests under way', () => [{ value: inFlight.count() }]);
+  api.use(inFlight.limit);
   const limits = limitRequests(app);
   if (limits) api.use(limits);
   api.use(dispatch(ROUTES.map((routes) => routes(app))));

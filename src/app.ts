@@ -6,6 +6,7 @@ import { openDatabase, type Database } from './platform/database.js';
 import { openFollowUps, type FollowUps } from './platform/follow-ups.js';
 import { openJobQueue, type JobQueue } from './platform/jobs/job-queue.js';
 import type { Logger } from './platform/logger.js';
+import { openMetrics, type Metrics } from './platform/metrics.js';
 import type { MailProvider } from './platform/mail-provider/mail-provider.js';
 import { openMailProvider } from './platform/mail-provider/open-mail-provider.js';
 import { openObjectStores, type ObjectStores } from './platform/object-store/object-stores.js';
@@ -34,6 +35,7 @@ export interface App {
   readonly redis: RedisDoor | null;
   /** Null unless this process is one of several of a `serve`. */
   readonly siblings: Siblings | null;
+  readonly metrics: Metrics;
   readonly readiness: Readiness;
   readonly followUps: FollowUps;
   readonly outbound: Outbound;
@@ -86,6 +88,7 @@ export async function openApp(config: Config, log: Logger, clock: Clock = system
     limits,
     redis,
     siblings,
+    metrics: openMetrics(),
     readiness: openReadiness(),
     followUps,
     outbound,

@@ -27,6 +27,8 @@ export interface Database {
   openDoor(address: string): Promise<string | null>;
   /** Other processes of this machine that have the embedded store open, by id; none is known of a MongoDB. */
   listOtherProcesses(): number[];
+  /** Measures of the embedded engine's file; MongoDB has tools of its own. */
+  stats?(): Record<string, number>;
   close(): Promise<void>;
 }
 
@@ -110,6 +112,7 @@ async function openEmbedded(config: Config): Promise<Database> {
         }
       },
       listOtherProcesses: () => engine.processes().filter((pid) => pid !== process.pid),
+      stats: () => ({ ...engine.stats() }),
       close: () => {
         closed = true;
         return engine.close();

@@ -45,6 +45,15 @@ describe('bsvc serve --processes 4', () => {
     expect(statuses.filter((status) => status === 429)).toHaveLength(220);
   });
 
+  it('answers /metrics for all of them, whichever is asked', async () => {
+    const { ready } = await serve(4, { BSVC_ADMIN_TOKEN: 'admin-token-for-metrics' });
+    for (let at = 0; at < 20; at++) await send(`${ready.url}/api/health/live`, false, {});
+    const headers = { authorization: 'Bearer admin-token-for-metrics', connection: 'close' };
+    const line = 'bsvc_http_request_duration_seconds_count{method="GET",route="/api/health/live",status="200"} 20\n';
+    for (let at = 0; at < 4; at++)
+      expect(await (await fetch(`${ready.url}/metrics`, { headers })).text()).toContain(line);
+  });
+
   it('refuses a revoked key everywhere within a second', async () => {
     const { ready } = await serve(4);
     await bsvc('project', 'create', 'shop');

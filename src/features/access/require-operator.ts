@@ -1,9 +1,9 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
 import type { Context, Middleware } from 'koa';
 import type { App } from '../../app.js';
 import { forbidden, missing, unauthenticated } from '../../errors.js';
 import { readJson } from '../../http/read-body.js';
 import { findObjectId } from '../../platform/ids.js';
+import { isSameSecret } from '../../platform/is-same-secret.js';
 import { recordAct } from '../audit/audit-log.js';
 import type { Project } from '../projects/project.js';
 import { findProject } from '../projects/project-store.js';
@@ -84,7 +84,7 @@ async function settleOperator(app: App, ctx: Context): Promise<void> {
 }
 
 async function findOperator(app: App, token: string): Promise<ActingOperator> {
-  if (app.config.adminToken && isSame(token, app.config.adminToken))
+  if (app.config.adminToken && isSameSecret(token, app.config.adminToken))
     return { name: 'BSVC_ADMIN_TOKEN', role: 'owner', projects: null, signedIn: null };
   const signedIn = isOperatorTokenForm(token) ? await findSignedIn(app, token) : null;
   if (!signedIn) throw invalidToken();
@@ -111,9 +111,3 @@ function describeRequest(ctx: Context): Record<string, unknown> {
 const invalidToken = (): Error => unauthenticated('TOKEN_INVALID', 'The operator’s token is not valid');
 
 const projectNotFound = (): Error => missing('PROJECT_NOT_FOUND', 'There is no project with this id');
-
-/** Compares hashes, so that the time tells neither content nor length. */
-function isSame(a: string, b: string): boolean {
-  const hash = (text: string): Buffer => createHash('sha256').update(text).digest();
-  return timingSafeEqual(hash(a), hash(b));
-}

@@ -61,7 +61,7 @@ const BEFORE: Readonly<Record<MailStatus, readonly MailStatus[]>> = {
 
 /** Moves a log forward by one conditional write; false when it is already there or beyond. */
 export async function advanceLog(
-  app: Pick<App, 'db'>,
+  app: Pick<App, 'db' | 'metrics'>,
   filter: { _id: ObjectId } | { providerEmailId: string; projectId?: ObjectId },
   status: MailStatus,
   change: Partial<MailLog> = {},
@@ -70,7 +70,9 @@ export async function advanceLog(
     { ...filter, status: { $in: [...BEFORE[status]] } },
     { $set: { ...change, status }, $unset: { sealedMail: '' } },
   );
-  return result.modifiedCount === 1;
+  if (result.modifiedCount === 0) return false;
+  app.metrics.event('mails', status);
+  return true;
 }
 
 /** What a client sees of a log. */

@@ -25,6 +25,7 @@ export async function recordAttempt(
     },
   );
   if (result.matchedCount === 0) return null;
+  app.metrics.event('webhook_attempts', verdict.kind);
   await recordHealth(app, webhook, delivery, verdict, nowMs);
   return verdict;
 }
