@@ -97,16 +97,15 @@ export function wantsColour(io: Io, stream: { isTTY?: boolean }, allowed: boolea
 
 function createView(stream: Io['stdout'], io: Io, colour: boolean): View {
   const painted = wantsColour(io, stream, colour);
+  const paint = new Chalk({ level: painted ? 1 : 0 });
   return {
-    paint: new Chalk({ level: painted ? 1 : 0 }),
+    paint,
     async table(head, rows) {
       const cells = rows.map((row) => row.map(presentCell));
       if (!stream.isTTY) return presentColumns([head, ...cells]);
       const { default: Table } = await import('cli-table3');
-      const table = new Table({
-        head: [...head],
-        style: { head: painted ? ['cyan'] : [], border: painted ? ['gray'] : [] },
-      });
+      // Painted here: the package would judge by the process's own environment whether colour is wanted.
+      const table = new Table({ head: head.map((cell) => paint.cyan(cell)), style: { head: [], border: [] } });
       table.push(...cells);
       return table.toString();
     },
