@@ -46,6 +46,19 @@ describe('bsvc data import', () => {
     expect(documents).toHaveLength(250);
   });
 
+  it('checks every line and stores nothing with --dry-run', async () => {
+    const name = await addCollection('--field', 'title:String!');
+    const words = ['data', 'import', name, '-', '--format', 'ndjson', '--dry-run'];
+    const stdin = '{"title":"a"}\n{"titel":"b"}\n{"title":"c"}\n';
+    const { code, stdout } = await inShop([...words, '--json'], { stdin });
+    expect({ code, report: JSON.parse(stdout) as object }).toMatchObject({
+      code: 1,
+      report: { inserted: 0, fitting: 2, rejectedCount: 1, rejected: [{ line: 2 }], dryRun: true },
+    });
+    expect((await inShop(words, { stdin: '{"title":"a"}\n' })).stdout).toContain('1 document would be imported');
+    expect((await inShop(['data', 'query', name, '--count', '-q'])).stdout).toBe('0\n');
+  });
+
   it('reports refused lines with their numbers, stores the others, and ends with exit 1', async () => {
     const name = await addCollection('--field', 'title:String!', '--field', 'slug:String&', '--field', 'n:Number');
     const lines = [
@@ -75,7 +88,7 @@ describe('bsvc data import', () => {
       expect.stringContaining('__proto__'),
       'A document must be a JSON object',
     ]);
-    expect(stderr).toContain('7 of the lines were refused, 2 documents were stored');
+    expect(stderr).toContain('7 lines refused, 2 documents stored');
     expect((await exported(name)).map(({ title }) => title)).toEqual(['a', 'f']);
   });
 

@@ -17,7 +17,13 @@ projects:
     collections:
       - name: orders
         fields: ['number:Number!&', 'note:String', 'paid:Boolean=false']
+    users:
+      fields: ['name:String', 'username:String&']
+    mail:
+      templates:
+        - { name: paid, subject: 'Order {{number}}', text: 'Thank you for order {{number}}.' }
 YAML
+bsvc apply -f bsvc.yaml --dry-run --quiet | grep -q 'add template ci-shop/paid'
 bsvc apply -f bsvc.yaml --no-input --quiet
 [ "$(bsvc apply -f bsvc.yaml --no-input --json)" = '{"changes":[],"applied":true}' ]
 bsvc project create "$BSVC_PROJECT" --if-not-exists --json | grep -q '"created":false'
@@ -25,6 +31,7 @@ bsvc project create "$BSVC_PROJECT" --if-not-exists --json | grep -q '"created":
 say 'write and read'
 old=$(bsvc key create --type secret --quiet)
 call "$old" "$API/data/orders" -d '{"number":1}' >/dev/null
+printf '{"number":"two"}\n' | bsvc data import orders - --format ndjson --dry-run --quiet 2>/dev/null && exit 1
 printf '{"number":2}\n{"number":3,"paid":true}\n' | bsvc data import orders - --format ndjson --quiet
 [ "$(bsvc data query orders --filter paid=true --count --quiet)" = 1 ]
 call "$old" "$API/data/orders?count=true" | grep -q '"count":3'

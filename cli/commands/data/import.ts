@@ -41,7 +41,7 @@ export default defineCommand({
     format: choice<Format>('--format <format>', 'of the file (default: by its name)', FORMATS),
     onError: choice('--on-error <action>', 'when a line is refused (default: continue)', ['continue', 'stop']),
     batch: value('--batch <n>', `documents stored at once (default: ${BATCH_DOCUMENTS})`, readBatchSize),
-    dryRun: flag('--dry-run', 'only read and check the form of the file'),
+    dryRun: flag('--dry-run', 'only check every line against the fields of the collection'),
   },
   async run(context, input) {
     const format = input.format ?? findFormat(input.file);
@@ -55,15 +55,18 @@ export default defineCommand({
       if (report.rejected.length < MAX_LISTED_REJECTS) report.rejected.push({ line, message });
     };
     const store = async (batch: { line: number; value: unknown }[]): Promise<void> => {
-      if (batch.length === 0 || input.dryRun) return;
+      if (batch.length === 0) return;
       const outcome = await importDocuments(
         app,
         collection,
         batch.map((entry) => entry.value),
+        { dryRun: input.dryRun },
       );
       report.inserted += outcome.inserted;
       for (const { index, message } of outcome.rejected) reject(batch[index]!.line, message);
-      progress.update(`${report.inserted} documents stored, ${report.rejectedCount} refused`);
+      progress.update(
+        `${report.inserted} documents ${input.dryRun ? 'fit' : 'stored'}, ${report.rejectedCount} refused`,
+      );
     };
     const size = input.onError === 'stop' ? 1 : (input.batch ?? BATCH_DOCUMENTS);
     const stopping = (): boolean => input.onError === 'stop' && report.rejectedCount > 0;
@@ -90,16 +93,20 @@ export default defineCommand({
     // What does not parse is noticed before what the batch refuses.
     report.rejected.sort((a, b) => a.line - b.line);
     return {
-      json: { ...report, collection: collection.name },
+      json: {
+        ...report,
+        ...(input.dryRun && { inserted: 0, fitting: report.inserted, dryRun: true }),
+        collection: collection.name,
+      },
       quiet: report.inserted,
       ...(report.rejectedCount > 0 && {
         failure: {
           exitCode: EXIT.refused,
           code: 'LINES_REFUSED',
-          message: `${report.rejectedCount} of the lines were refused, ${report.inserted} documents were stored. Correct those lines and import them again.`,
+          message: `${countOf(report.rejectedCount, 'line')} refused, ${countOf(report.inserted, 'document')} ${input.dryRun ? 'would be stored' : 'stored'}. Correct what was refused and import it again.`,
         },
       }),
-      text: () => presentReport(collection.name, report, input.onError === 'stop'),
+      text: () => presentReport(collection.name, report, { stops: input.onError === 'stop', dryRun: input.dryRun }),
     };
   },
 });
@@ -120,15 +127,23 @@ function openSource(context: Context, file: string): AsyncIterable<Buffer> {
 function presentReport(
   name: string,
   { inserted, rejectedCount, rejected }: { inserted: number; rejectedCount: number; rejected: Rejected[] },
-  stops: boolean,
+  { stops, dryRun }: { stops: boolean; dryRun: boolean },
 ): string {
-  const lines = [`Imported ${inserted} documents into ${name}.`];
+  const lines = [
+    dryRun
+      ? `${countOf(inserted, 'document')} would be imported into ${name}; unique values were not compared. Nothing was stored (--dry-run).`
+      : `Imported ${countOf(inserted, 'document')} into ${name}.`,
+  ];
   if (rejectedCount === 0) return lines[0]!;
   lines.push(stops ? 'Stopped at the first refused line:' : `Refused ${rejectedCount}:`);
   for (const { line, message } of rejected.slice(0, SHOWN_REJECTS)) lines.push(`  line ${line}: ${message}`);
   if (rejectedCount > SHOWN_REJECTS)
     lines.push(`  … and ${rejectedCount - SHOWN_REJECTS} more (--json lists up to ${MAX_LISTED_REJECTS})`);
   return lines.join('\n');
+}
+
+function countOf(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }
 
 function readBatchSize(text: string): number {

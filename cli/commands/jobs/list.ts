@@ -15,10 +15,12 @@ export default defineCommand({
       json: jobs,
       quiet: jobs.map(({ id }) => id),
       text: (view) =>
-        view.table(
-          ['id', 'name', 'state', 'attempts', 'runs at', 'error'],
-          jobs.map((job) => [job.id, job.name, job.state, job.attempts, job.runAt, job.error?.slice(0, 60)]),
-        ),
+        jobs.length === 0
+          ? 'No jobs.'
+          : view.table(
+              ['id', 'name', 'state', 'attempts', 'runs at', 'error'],
+              jobs.map((job) => [job.id, job.name, job.state, job.attempts, job.runAt, job.error?.slice(0, 60)]),
+            ),
     };
   },
 });

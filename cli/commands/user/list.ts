@@ -22,16 +22,18 @@ export default defineCommand({
       json: accounts,
       quiet: accounts.map(({ _id }) => _id),
       text: (view) =>
-        view.table(
-          ['id', 'e-mail', 'confirmed', 'state', 'created'],
-          users.map((user, index) => [
-            accounts[index]!._id,
-            user.email,
-            user.emailVerified ? 'yes' : 'no',
-            accounts[index]!.disabled ? 'disabled' : 'active',
-            user.createdAt,
-          ]),
-        ),
+        users.length === 0
+          ? 'No users.'
+          : view.table(
+              ['id', 'e-mail', 'confirmed', 'state', 'created'],
+              users.map((user, index) => [
+                accounts[index]!._id,
+                user.email,
+                user.emailVerified ? 'yes' : 'no',
+                accounts[index]!.disabled ? 'disabled' : 'active',
+                user.createdAt,
+              ]),
+            ),
     };
   },
 });

@@ -14,11 +14,13 @@ export interface ImportOutcome {
 /**
  * Stores a batch of values from a file. Each one stands for itself: what does not fit, or is there already, is reported and the others are stored.
  * Reports a duplicate `_id` too, so that an interrupted import of an export can be repeated. 403 for `users`.
+ * `dryRun` stores nothing: each value is checked by itself, and `inserted` counts those that fit.
  */
 export async function importDocuments(
   app: App,
   collection: Collection,
   values: readonly unknown[],
+  { dryRun = false }: { dryRun?: boolean } = {},
 ): Promise<ImportOutcome> {
   if (collection.name === 'users') {
     throw forbidden('USERS_BLOCKED', 'Users cannot be imported as documents: use "bsvc user create"');
@@ -34,7 +36,7 @@ export async function importDocuments(
       rejected.push({ index, message: error.message });
     }
   });
-  if (accepted.length === 0) return { inserted: 0, rejected };
+  if (accepted.length === 0 || dryRun) return { inserted: accepted.length, rejected };
   const refusals = await insertEachRecord(
     app,
     collection,
