@@ -16,6 +16,7 @@ import { keyRoutes } from './features/operators/key-routes.js';
 import { projectRoutes } from './features/operators/project-routes.js';
 import { templateRoutes } from './features/operators/template-routes.js';
 import { metricsRoutes } from './features/health/metrics-routes.js';
+import { apiDocumentRoutes } from './features/reference/routes.js';
 import { webhookRoutes } from './features/webhooks/routes.js';
 import { accessLog } from './http/access-log.js';
 import { allowOrigins } from './http/allow-origins.js';
@@ -46,6 +47,7 @@ export const ROUTES: readonly ((app: App) => RouteGroup)[] = [
   templateRoutes,
   healthRoutes,
   metricsRoutes,
+  apiDocumentRoutes,
 ];
 
 /** The HTTP API as a Koa application; the order of what follows is the order in which a request meets it. */

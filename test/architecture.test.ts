@@ -61,6 +61,7 @@ const FEATURE_ROWS = [
   ['users'],
   ['files'],
   ['operators'],
+  ['reference'],
 ];
 
 function partOf(path: string): string {

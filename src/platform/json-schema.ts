@@ -1,15 +1,23 @@
 import { Ajv, type ErrorObject, type SchemaObject } from 'ajv';
 import { invalid } from '../errors.js';
 
-/** Makes the reader of a request body: it answers the value as `T` or throws a 400 that names the first place that does not fit the schema. */
-export function compileReader<T>(schema: SchemaObject): (value: unknown) => T {
+/** Answers the value as `T` or throws a 400 that names the first place that does not fit the schema. */
+export interface Reader<T> {
+  (value: unknown): T;
+  /** What is checked, to be shown in the description of the API. */
+  readonly schema: SchemaObject;
+}
+
+/** Makes the reader of a request body. */
+export function compileReader<T>(schema: SchemaObject): Reader<T> {
   let fits: ReturnType<Ajv['compile']> | undefined;
-  return (value) => {
+  const read = (value: unknown): T => {
     // Compiling takes milliseconds, so it waits for the first use: commands that never need it start faster.
     fits ??= new Ajv({ ownProperties: true, strict: true, allowUnionTypes: true }).compile(schema);
     if (!fits(value)) throw describe(fits.errors![0]!);
     return value as T;
   };
+  return Object.assign(read, { schema });
 }
 
 function describe(error: ErrorObject): Error {

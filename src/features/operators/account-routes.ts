@@ -21,7 +21,7 @@ const USERS_PAGE = 50;
 const MAX_USERS_PAGE = 200;
 const MAX_PAGE = 100_000;
 
-const readNewPassword = compileReader<{ password: string }>({
+export const readNewPassword = compileReader<{ password: string }>({
   type: 'object',
   required: ['password'],
   additionalProperties: false,

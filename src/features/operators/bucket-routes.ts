@@ -21,7 +21,7 @@ interface BucketBody {
 const TEXT = { type: 'string', maxLength: 2048 };
 const TEXT_OR_NULL = { type: ['string', 'null'], maxLength: 2048 };
 
-const readBucketBody = compileReader<BucketBody>({
+export const readBucketBody = compileReader<BucketBody>({
   type: 'object',
   required: ['bucket', 'accessKeyId', 'secretAccessKey'],
   additionalProperties: false,

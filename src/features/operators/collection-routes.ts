@@ -36,7 +36,7 @@ const RLS_SCHEMA = {
 const FIELDS = { type: 'array', items: { $ref: '#/$defs/field' }, maxItems: 1000 };
 const { name: NAME, mode: MODE, indexes: INDEXES } = DECLARATION_SCHEMA.properties as Record<string, object>;
 
-const readNewCollection = compileReader<Omit<NewCollection, 'rls'> & { rls?: RlsBody }>({
+export const readNewCollection = compileReader<Omit<NewCollection, 'rls'> & { rls?: RlsBody }>({
   type: 'object',
   required: ['name'],
   additionalProperties: false,
@@ -62,7 +62,7 @@ interface EditBody {
   rls?: RlsBody;
 }
 
-const readEdit = compileReader<EditBody>({
+export const readEdit = compileReader<EditBody>({
   type: 'object',
   minProperties: 1,
   additionalProperties: false,
@@ -78,9 +78,9 @@ const readEdit = compileReader<EditBody>({
   $defs: FIELD_DEFS,
 });
 
-const readRlsBody = compileReader<Exclude<RlsBody, null>>({ ...RLS_SCHEMA, type: 'object', minProperties: 1 });
+export const readRlsBody = compileReader<Exclude<RlsBody, null>>({ ...RLS_SCHEMA, type: 'object', minProperties: 1 });
 
-const readNewName = compileReader<{ name: string }>({
+export const readNewName = compileReader<{ name: string }>({
   type: 'object',
   required: ['name'],
   additionalProperties: false,

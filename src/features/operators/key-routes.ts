@@ -11,14 +11,14 @@ const PREFIX = '/api/projects/:projectId/keys';
 const TYPE = { enum: ['publishable', 'secret'] };
 const DEFAULT_GRACE = '24h';
 
-const readNewKey = compileReader<{ type: KeyType }>({
+export const readNewKey = compileReader<{ type: KeyType }>({
   type: 'object',
   required: ['type'],
   additionalProperties: false,
   properties: { type: TYPE },
 });
 
-const readRotation = compileReader<{ type: KeyType; grace?: string }>({
+export const readRotation = compileReader<{ type: KeyType; grace?: string }>({
   type: 'object',
   required: ['type'],
   additionalProperties: false,

@@ -25,7 +25,7 @@ const PREFIX = '/api/projects';
 const PLAN = { enum: ['free', 'pro'] };
 const TEXT_OR_NULL = { type: ['string', 'null'], maxLength: 500 };
 
-const readNewProject = compileReader<{ name: string; plan?: PlanName; ifNotExists?: boolean }>({
+export const readNewProject = compileReader<{ name: string; plan?: PlanName; ifNotExists?: boolean }>({
   type: 'object',
   required: ['name'],
   additionalProperties: false,
@@ -43,7 +43,7 @@ interface ProjectBody {
   storage?: { publishableUploads?: boolean };
 }
 
-const readProjectBody = compileReader<ProjectBody>({
+export const readProjectBody = compileReader<ProjectBody>({
   type: 'object',
   minProperties: 1,
   additionalProperties: false,

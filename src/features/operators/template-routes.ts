@@ -8,7 +8,7 @@ import type { MailText } from '../mail/render-template.js';
 const PREFIX = '/api/projects/:projectId/mail/templates';
 const TEXT = { type: 'string', maxLength: 500_000 };
 
-const readTemplateBody = compileReader<MailText>({
+export const readTemplateBody = compileReader<MailText>({
   type: 'object',
   required: ['subject'],
   additionalProperties: false,

@@ -1,0 +1,118 @@
+import type { Access, Refusals, SecurityScheme } from '../../http/route-description.js';
+
+const header = (name: string, description: string): SecurityScheme => ({
+  name,
+  definition: { type: 'apiKey', in: 'header', name: 'x-api-key', description },
+});
+
+const PUBLISHABLE_KEY = header(
+  'publishableKey',
+  'The project’s publishable key, `pk_live_…`: for browsers and apps. Reads; writes only where row-level security is on, together with a user’s token.',
+);
+const SECRET_KEY_HEADER = header(
+  'secretKey',
+  'The project’s secret key, `sk_live_…`: for servers only, since it may do everything.',
+);
+const QUERY_KEY: SecurityScheme = {
+  name: 'publishableKeyInQuery',
+  definition: {
+    type: 'apiKey',
+    in: 'query',
+    name: 'key',
+    description: 'The publishable key, for the one page that a browser opens by itself.',
+  },
+};
+const USER_TOKEN: SecurityScheme = {
+  name: 'userToken',
+  definition: {
+    type: 'http',
+    scheme: 'bearer',
+    bearerFormat: 'JWT',
+    description: 'The `accessToken` of a signed-in end user, beside the project’s key.',
+  },
+};
+const OPERATOR_TOKEN: SecurityScheme = {
+  name: 'operatorToken',
+  definition: {
+    type: 'http',
+    scheme: 'bearer',
+    description:
+      'The token of an operator, from `POST /api/admin/login` or `bsvc operator token`; or `BSVC_ADMIN_TOKEN`.',
+  },
+};
+
+const KEY_REFUSALS: Refusals = { 401: ['API_KEY_MISSING', 'API_KEY_INVALID'], 403: ['ORIGIN_NOT_ALLOWED'] };
+const TOKEN_CODES = ['AUTH_REQUIRED', 'TOKEN_INVALID', 'TOKEN_EXPIRED'];
+
+const also = (refuses: Refusals, more: Refusals): Refusals => ({
+  ...refuses,
+  ...Object.fromEntries(
+    Object.entries(more).map(([status, codes]) => [status, [...(refuses[Number(status)] ?? []), ...codes]]),
+  ),
+});
+
+/** Guard requireKey. */
+export const ANY_KEY: Access = {
+  note: 'Any live key of the project.',
+  security: [[PUBLISHABLE_KEY], [SECRET_KEY_HEADER]],
+  refuses: KEY_REFUSALS,
+};
+
+/** Guards requireKey and requireSecretKey. */
+export const SECRET_KEY: Access = {
+  note: 'The secret key.',
+  security: [[SECRET_KEY_HEADER]],
+  refuses: also(KEY_REFUSALS, { 403: ['SECRET_KEY_REQUIRED'] }),
+};
+
+/** Guard requireQueryKey. */
+export const KEY_IN_QUERY: Access = {
+  note: 'The publishable key, in the query.',
+  security: [[QUERY_KEY]],
+  refuses: KEY_REFUSALS,
+};
+
+/** Guard requireKey, and a signed-in user. */
+export const SIGNED_IN: Access = {
+  note: 'Any live key of the project, and the token of a signed-in user.',
+  security: [
+    [PUBLISHABLE_KEY, USER_TOKEN],
+    [SECRET_KEY_HEADER, USER_TOKEN],
+  ],
+  refuses: also(KEY_REFUSALS, { 401: TOKEN_CODES }),
+};
+
+/** readFilter (rest-api.md 5). */
+export const READS_DOCUMENTS: Access = {
+  note: 'Any live key; with a publishable key a private collection needs the token of a signed-in user too, who sees the own documents alone.',
+  security: [[PUBLISHABLE_KEY], [PUBLISHABLE_KEY, USER_TOKEN], [SECRET_KEY_HEADER]],
+  refuses: also(KEY_REFUSALS, { 401: TOKEN_CODES, 403: ['USERS_BLOCKED'] }),
+};
+
+/** requireWriter (rest-api.md 5). */
+export const WRITES_DOCUMENTS: Access = {
+  note: 'The secret key; or the publishable key with the token of a signed-in user, where row-level security is on.',
+  security: [[SECRET_KEY_HEADER], [PUBLISHABLE_KEY, USER_TOKEN]],
+  refuses: also(KEY_REFUSALS, { 401: TOKEN_CODES, 403: ['USERS_BLOCKED', 'WRITE_BLOCKED'] }),
+};
+
+/** Guard requireUploader (decisions.md 6). */
+export const UPLOADS: Access = {
+  note: 'The secret key; the publishable key too when the project’s setting `storage.publishableUploads` is on.',
+  security: [[SECRET_KEY_HEADER], [PUBLISHABLE_KEY]],
+  refuses: also(KEY_REFUSALS, { 403: ['SECRET_KEY_REQUIRED'] }),
+};
+
+/** Guards requireOperator, of a route that reads, and identifyOperator. */
+export const OPERATOR: Access = {
+  note: 'An operator, in any role.',
+  security: [[OPERATOR_TOKEN]],
+  refuses: { 401: TOKEN_CODES },
+};
+
+/** Guard requireOwner. */
+export const OWNER: Access = {
+  note: 'An operator in the role `owner`; the act is recorded in the audit log.',
+  security: [[OPERATOR_TOKEN]],
+  refuses: { 401: TOKEN_CODES, 403: ['VIEWER_READS_ONLY'] },
+};

@@ -1,0 +1,69 @@
+import {
+  envelope,
+  FLAG,
+  jsonAnswer,
+  jsonBody,
+  MOMENT,
+  object,
+  orNull,
+  TEXT,
+  type GroupDescription,
+} from '../../http/route-description.js';
+import { OPERATOR, OWNER } from '../access/describe-access.js';
+import { readBucketBody } from './bucket-routes.js';
+
+/** What presentBucket answers. */
+const BUCKET = {
+  title: 'Bucket',
+  anyOf: [
+    object({
+      bucket: TEXT,
+      endpoint: orNull(TEXT),
+      region: TEXT,
+      accessKeyId: TEXT,
+      secretAccessKey: { const: '********' },
+      publicUrl: orNull(TEXT),
+      forcePathStyle: FLAG,
+      setAt: MOMENT,
+    }),
+    object({ bucket: { type: 'null' } }),
+  ],
+};
+
+/** As in bucket-routes.ts. */
+export const BUCKET_ROUTES: GroupDescription = {
+  prefix: '/api/projects/:projectId/bucket',
+  tag: 'Project bucket',
+  about: 'A project’s own bucket for its files.',
+  routes: {
+    'GET /': {
+      id: 'getBucket',
+      summary: 'Get the bucket',
+      access: OPERATOR,
+      answers: { 200: jsonAnswer('The bucket, without its secret', envelope(BUCKET)) },
+    },
+    'PUT /': {
+      id: 'setBucket',
+      summary: 'Send new files to a bucket',
+      description: 'The bucket is tried first, unless `verify` is false.',
+      access: OWNER,
+      body: jsonBody(readBucketBody.schema, {
+        bucket: 'shop-files',
+        endpoint: 'https://ACCOUNT.r2.cloudflarestorage.com',
+        region: 'auto',
+        accessKeyId: 'KEY_ID',
+        secretAccessKey: 'SECRET',
+        publicUrl: 'https://files.shop.example',
+      }),
+      answers: { 200: jsonAnswer('The bucket', envelope(BUCKET)) },
+      refuses: { 400: ['INVALID_BUCKET', 'INVALID_URL', 'PRIVATE_ADDRESS', 'BUCKET_UNUSABLE'] },
+    },
+    'DELETE /': {
+      id: 'clearBucket',
+      summary: 'Send new files to the service’s own storage again',
+      access: OWNER,
+      answers: { 200: jsonAnswer('No bucket', envelope(BUCKET)) },
+      refuses: { 404: ['NO_BUCKET'] },
+    },
+  },
+};

@@ -1,0 +1,114 @@
+import {
+  arrayOf,
+  envelope,
+  flag,
+  ID,
+  jsonAnswer,
+  jsonBody,
+  listOf,
+  object,
+  parameter,
+  TEXT,
+  WHOLE,
+  type GroupDescription,
+} from '../../http/route-description.js';
+import { OPERATOR, OWNER } from '../access/describe-access.js';
+import { ADDED_COLLECTION, COLLECTION } from '../collections/describe-collection.js';
+import { readEdit, readNewCollection, readNewName, readRlsBody } from './collection-routes.js';
+
+const FIT_REPORT = object(
+  { checked: WHOLE, misfits: WHOLE, examples: arrayOf(object({ id: ID, message: TEXT })) },
+  'FitReport',
+);
+
+const NAMED = { collection: parameter('Name of the collection', TEXT) };
+const UNKNOWN = ['COLLECTION_NOT_FOUND'];
+const BAD_SETTINGS = ['EMPTY_SCHEMA', 'VALIDATION_FAILED', 'INVALID_INDEX', 'USERS_CONTRACT'];
+
+/** As in collection-routes.ts. */
+export const COLLECTION_ROUTES: GroupDescription = {
+  prefix: '/api/projects/:projectId/collections',
+  tag: 'Project collections',
+  about: 'Which collections a project has: their fields, mode, row-level security and indexes.',
+  routes: {
+    'GET /': {
+      id: 'listCollections',
+      summary: 'List collections',
+      access: OPERATOR,
+      answers: { 200: jsonAnswer('All of them', envelope(listOf(COLLECTION))) },
+    },
+    'POST /': {
+      id: 'addCollection',
+      summary: 'Register a collection',
+      access: OWNER,
+      body: jsonBody(readNewCollection.schema, {
+        name: 'orders',
+        fields: [{ name: 'number', type: 'Number', required: true, unique: true }],
+        rls: { mode: 'private', ownerField: 'userId' },
+      }),
+      answers: {
+        201: jsonAnswer('Registered', envelope(ADDED_COLLECTION)),
+        200: jsonAnswer('With `ifNotExists`: it was there already', envelope(ADDED_COLLECTION)),
+      },
+      refuses: {
+        400: [...BAD_SETTINGS, 'INVALID_NAME'],
+        403: ['USERS_BLOCKED'],
+        409: ['COLLECTION_EXISTS', 'COLLECTION_DROPPING'],
+      },
+    },
+    'GET /:collection': {
+      id: 'getCollection',
+      summary: 'Get a collection',
+      access: OPERATOR,
+      path: NAMED,
+      answers: { 200: jsonAnswer('The collection', envelope(COLLECTION)) },
+      refuses: { 403: ['USERS_BLOCKED'], 404: UNKNOWN },
+    },
+    'PATCH /:collection': {
+      id: 'editCollection',
+      summary: 'Change a collection',
+      access: OWNER,
+      path: NAMED,
+      query: { check: flag('Change nothing: tell which stored documents would not fit') },
+      body: jsonBody(readEdit.schema, { addFields: [{ name: 'note', type: 'String' }] }),
+      answers: {
+        200: jsonAnswer(
+          'The collection, or with `check=true` the report',
+          envelope({ anyOf: [COLLECTION, FIT_REPORT] }),
+        ),
+      },
+      refuses: {
+        400: [...BAD_SETTINGS, 'INVALID_QUERY'],
+        403: ['USERS_BLOCKED'],
+        404: [...UNKNOWN, 'FIELD_NOT_FOUND'],
+        409: ['FIELD_EXISTS', 'DUPLICATE_VALUE'],
+      },
+    },
+    'PUT /:collection/rls': {
+      id: 'setRls',
+      summary: 'Switch row-level security on or off',
+      access: OWNER,
+      path: NAMED,
+      body: jsonBody(readRlsBody.schema, { mode: 'public-read', ownerField: 'userId' }),
+      answers: { 200: jsonAnswer('The collection', envelope(COLLECTION)) },
+      refuses: { 400: ['USERS_CONTRACT'], 403: ['USERS_BLOCKED'], 404: UNKNOWN },
+    },
+    'POST /:collection/rename': {
+      id: 'renameCollection',
+      summary: 'Rename a collection',
+      access: OWNER,
+      path: NAMED,
+      body: jsonBody(readNewName.schema, { name: 'purchases' }),
+      answers: { 200: jsonAnswer('The collection', envelope(COLLECTION)) },
+      refuses: { 400: ['INVALID_NAME'], 403: ['USERS_BLOCKED'], 404: UNKNOWN, 409: ['COLLECTION_EXISTS'] },
+    },
+    'DELETE /:collection': {
+      id: 'dropCollection',
+      summary: 'Drop a collection with all its documents',
+      access: OWNER,
+      path: NAMED,
+      answers: { 200: jsonAnswer('Dropped', envelope(object({ id: ID, name: TEXT }))) },
+      refuses: { 403: ['USERS_BLOCKED'], 404: UNKNOWN },
+    },
+  },
+};

@@ -1,0 +1,261 @@
+import { ERROR, type Access, type Answer, type GroupDescription, type Refusals } from '../../http/route-description.js';
+import type { ParameterDescription, RouteDescription, Schema } from '../../http/route-description.js';
+import { classify } from '../access/limit-requests.js';
+import { openComponents, type Components } from './schema-components.js';
+
+/** The parts of an OpenAPI 3.1 document that the page reads. */
+export interface ApiDocument {
+  openapi: string;
+  info: { title: string; version: string; description: string };
+  servers: { url: string }[];
+  tags: { name: string; description: string }[];
+  paths: Record<string, Record<string, Operation>>;
+  components: {
+    schemas: Record<string, Schema>;
+    responses: Record<string, ApiResponse>;
+    headers: Record<string, object>;
+    securitySchemes: Record<string, Schema>;
+  };
+}
+
+export interface Operation {
+  operationId: string;
+  summary: string;
+  description: string;
+  tags: string[];
+  security: Record<string, never[]>[];
+  parameters: ApiParameter[];
+  requestBody?: {
+    description?: string;
+    required: boolean;
+    content: Record<string, { schema: Schema; example?: unknown }>;
+  };
+  responses: Record<string, ApiResponse>;
+}
+
+export interface ApiParameter {
+  name: string;
+  in: 'path' | 'query' | 'header';
+  description: string;
+  required: boolean;
+  schema: Schema;
+  style?: string;
+  explode?: boolean;
+}
+
+export interface ApiResponse {
+  $ref?: string;
+  description: string;
+  headers?: Record<string, object>;
+  content?: Record<string, { schema: Schema }>;
+}
+
+const ABOUT = `The HTTP API of bsvc, a self-hosted backend for applications.
+
+Applications send their project’s key in the header \`x-api-key\`: the publishable one in browsers and apps, the secret one on servers. End users sign in by \`/api/userAuth\` and are then known by \`Authorization: Bearer <accessToken>\` beside the key. Operators, who look after projects, sign in by \`/api/admin/login\`.
+
+Every refusal is one JSON object with \`success: false\`, a \`message\` for people, a \`code\` for programs and the \`requestId\` of the header \`x-request-id\`; the codes of each operation are listed at its statuses. A path that exists under another method answers 405 with \`Allow\`, any other 404. Replies of limited operations tell in \`RateLimit-*\` what is left; 429 and some others tell in \`Retry-After\` when to come back. Bodies are JSON of at most 1 MiB and 32 levels.`;
+
+const RESPONSES: Readonly<Record<number, { name: string; description: string }>> = {
+  400: { name: 'BadRequest', description: 'The request is not valid' },
+  401: { name: 'Unauthenticated', description: 'Nobody knows who is asking' },
+  403: { name: 'Forbidden', description: 'Not allowed' },
+  404: { name: 'NotFound', description: 'There is no such thing' },
+  409: { name: 'Conflict', description: 'Something else stands against it' },
+  413: { name: 'TooLarge', description: 'Too large' },
+  416: { name: 'RangeNotSatisfiable', description: 'The file has no such part' },
+  422: { name: 'Unprocessable', description: 'Does not fit what was sent before' },
+  423: { name: 'Locked', description: 'Locked for a while' },
+  429: { name: 'TooManyRequests', description: 'Over a limit' },
+  500: { name: 'InternalError', description: 'Something went wrong on the server’s side' },
+  503: { name: 'Unavailable', description: 'Not possible just now' },
+};
+
+const HEADERS: Record<string, object> = {
+  RequestId: { description: 'Names the request in the logs', schema: { type: 'string' } },
+  RetryAfter: { description: 'Seconds to wait', schema: { type: 'string', pattern: '^\\d+$' } },
+  RateLimitLimit: { description: 'Requests in a window', schema: { type: 'string', pattern: '^\\d+$' } },
+  RateLimitRemaining: { description: 'Requests left in the window', schema: { type: 'string', pattern: '^\\d+$' } },
+  RateLimitReset: { description: 'Seconds until the next window', schema: { type: 'string', pattern: '^\\d+$' } },
+};
+const headerRef = (name: string): object => ({ $ref: `#/components/headers/${name}` });
+const ALWAYS = { 'x-request-id': headerRef('RequestId') };
+const LIMITED = {
+  'RateLimit-Limit': headerRef('RateLimitLimit'),
+  'RateLimit-Remaining': headerRef('RateLimitRemaining'),
+  'RateLimit-Reset': headerRef('RateLimitReset'),
+};
+const WITH_RETRY = new Set([409, 423, 429, 503]);
+
+const JSON_TYPE = 'application/json';
+const PROJECT_ID: ParameterDescription = {
+  description: 'Id of the project',
+  schema: { type: 'string', pattern: '^[0-9a-fA-F]{24}$' },
+};
+const ANY_TEXT: ParameterDescription = { description: '', schema: { type: 'string' } };
+
+/** The OpenAPI 3.1 document of described routes. Throws when two operations share an id, or two schemas a title. */
+export function buildApiDocument(groups: readonly GroupDescription[], version: string): ApiDocument {
+  const components = openComponents();
+  const error = components.place(ERROR);
+  const document: ApiDocument = {
+    openapi: '3.1.0',
+    info: { title: 'bsvc', version, description: ABOUT },
+    servers: [{ url: '/' }],
+    tags: [...new Map(groups.map(({ tag, about }) => [tag, about]))].map(([name, description]) => ({
+      name,
+      description,
+    })),
+    paths: {},
+    components: {
+      schemas: components.schemas,
+      responses: errorResponses(error),
+      headers: HEADERS,
+      securitySchemes: {},
+    },
+  };
+  const ids = new Set<string>();
+  for (const group of groups) {
+    for (const [route, description] of Object.entries(group.routes)) {
+      if (ids.has(description.id)) throw new Error(`two operations are named ${description.id}`);
+      ids.add(description.id);
+      const [method = '', below = ''] = route.split(' ');
+      const address = below === '/' ? group.prefix : group.prefix + below;
+      const operation = describeOperation({ ...description, method, address, tag: group.tag }, components);
+      (document.paths[templateOf(address)] ??= {})[method.toLowerCase()] = operation;
+      for (const scheme of description.access.security.flat())
+        document.components.securitySchemes[scheme.name] = scheme.definition;
+    }
+  }
+  return document;
+}
+
+/** As OpenAPI writes a path of the router: `/files/*path` and `/:id` become `/files/{path}` and `/{id}`. */
+export function templateOf(path: string): string {
+  return path.replace(/[:*](\w+)/g, '{$1}');
+}
+
+interface RoutedDescription extends RouteDescription {
+  method: string;
+  /** As the router has it, prefix included. */
+  address: string;
+  tag: string;
+}
+
+function describeOperation(route: RoutedDescription, components: Components): Operation {
+  const { body } = route;
+  return {
+    operationId: route.id,
+    summary: route.summary,
+    description: [route.description, `**Access:** ${route.access.note}`].filter(Boolean).join('\n\n'),
+    tags: [route.tag],
+    security: securityOf(route.access),
+    parameters: parametersOf(route, components),
+    ...(body && {
+      requestBody: {
+        ...(body.description !== undefined && { description: body.description }),
+        required: body.required ?? true,
+        content: Object.fromEntries(
+          Object.entries(body.content).map(([type, schema]) => [
+            type,
+            { schema: components.place(schema), ...(body.example !== undefined && { example: body.example }) },
+          ]),
+        ),
+      },
+    }),
+    responses: responsesOf(route, components),
+  };
+}
+
+function securityOf({ security }: Access): Operation['security'] {
+  return security.map((together) => Object.fromEntries(together.map(({ name }) => [name, []])));
+}
+
+function parametersOf(route: RoutedDescription, components: Components): ApiParameter[] {
+  const named = [...route.address.matchAll(/[:*](\w+)/g)].map(([, name]) => name!);
+  const describe = (place: ApiParameter['in'], name: string, described: ParameterDescription): ApiParameter => ({
+    name,
+    in: place,
+    description: described.description,
+    required: place === 'path' || described.required === true,
+    schema: components.place(described.schema),
+    ...(described.isOpen && { style: 'form', explode: true }),
+  });
+  const inPath: Record<string, ParameterDescription> = { projectId: PROJECT_ID, ...route.path };
+  return [
+    ...named.map((name) => describe('path', name, inPath[name] ?? ANY_TEXT)),
+    ...Object.entries(route.query ?? {}).map(([name, described]) => describe('query', name, described)),
+    ...Object.entries(route.headers ?? {}).map(([name, described]) => describe('header', name, described)),
+  ];
+}
+
+function responsesOf(route: RoutedDescription, components: Components): Operation['responses'] {
+  const isLimited = classify(route.method, route.address) !== 'free';
+  const responses: Operation['responses'] = {};
+  for (const [status, answer] of Object.entries(route.answers)) {
+    responses[status] = describeAnswer(answer, isLimited, components);
+  }
+  for (const [status, codes] of Object.entries(refusalsOf(route, isLimited))) {
+    const { name } = RESPONSES[Number(status)]!;
+    const description = [...new Set(codes)].map((code) => `\`${code}\``).join(', ');
+    const answered = responses[status];
+    if (!answered) responses[status] = { $ref: `#/components/responses/${name}`, description };
+    else {
+      answered.description += `; or ${description}`;
+      const content = answered.content![JSON_TYPE]!;
+      content.schema = { anyOf: [content.schema, components.place(ERROR)] };
+    }
+  }
+  return responses;
+}
+
+function describeAnswer(answer: Answer, isLimited: boolean, components: Components): ApiResponse {
+  const own = Object.entries(answer.headers ?? {}).map(([name, description]) => [
+    name,
+    { description, schema: { type: 'string' } },
+  ]);
+  return {
+    description: answer.description,
+    headers: { ...Object.fromEntries(own), ...(isLimited && LIMITED), ...ALWAYS },
+    ...(answer.content && {
+      content: Object.fromEntries(
+        Object.entries(answer.content).map(([type, schema]) => [type, { schema: components.place(schema) }]),
+      ),
+    }),
+  };
+}
+
+/** Everything that a route can refuse with: its own, and what comes with its path, guards, body and limits. */
+function refusalsOf(
+  { address, access, body, refuses = {} }: RoutedDescription,
+  isLimited: boolean,
+): Record<string, string[]> {
+  const takesJson = body?.content[JSON_TYPE] !== undefined;
+  const sources: Refusals[] = [
+    takesJson ? { 400: ['INVALID_JSON', 'INVALID_BODY'], 413: ['BODY_TOO_LARGE'] } : {},
+    access.refuses,
+    address.includes('/:projectId') ? { 404: ['PROJECT_NOT_FOUND'] } : {},
+    refuses,
+    isLimited ? { 429: ['RATE_LIMITED'] } : {},
+    { 500: ['INTERNAL'] },
+    address.startsWith('/api/health') ? {} : { 503: ['OVERLOADED', 'DATABASE_UNAVAILABLE'] },
+  ];
+  const all: Record<string, string[]> = {};
+  for (const source of sources) {
+    for (const [status, codes] of Object.entries(source)) (all[status] ??= []).push(...codes);
+  }
+  return all;
+}
+
+function errorResponses(error: Schema): Record<string, ApiResponse> {
+  return Object.fromEntries(
+    Object.entries(RESPONSES).map(([status, { name, description }]) => [
+      name,
+      {
+        description,
+        headers: { ...(WITH_RETRY.has(Number(status)) && { 'Retry-After': headerRef('RetryAfter') }), ...ALWAYS },
+        content: { [JSON_TYPE]: { schema: error } },
+      },
+    ]),
+  );
+}

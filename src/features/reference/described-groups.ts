@@ -1,0 +1,38 @@
+import type { GroupDescription } from '../../http/route-description.js';
+import { DOCUMENT_ROUTES } from '../documents/describe-routes.js';
+import { SCHEMA_ROUTES } from '../documents/describe-schema-routes.js';
+import { FILE_ROUTES, LOCAL_FILE_ROUTES } from '../files/describe-routes.js';
+import { HEALTH_ROUTES, METRICS_ROUTES } from '../health/describe-routes.js';
+import { MAIL_OPERATOR_ROUTES, MAIL_ROUTES } from '../mail/describe-routes.js';
+import { ACCOUNT_ROUTES } from '../operators/describe-account-routes.js';
+import { ADMIN_ROUTES } from '../operators/describe-admin-routes.js';
+import { BUCKET_ROUTES } from '../operators/describe-bucket-routes.js';
+import { COLLECTION_ROUTES } from '../operators/describe-collection-routes.js';
+import { KEY_ROUTES } from '../operators/describe-key-routes.js';
+import { PROJECT_ROUTES } from '../operators/describe-project-routes.js';
+import { TEMPLATE_ROUTES } from '../operators/describe-template-routes.js';
+import { USER_ROUTES } from '../users/describe-routes.js';
+import { WEBHOOK_ROUTES } from '../webhooks/describe-routes.js';
+import { DOCUMENT_FILE_ROUTES } from './describe-routes.js';
+
+/** What every feature says about its routes, in the order in which readers meet it: what applications call, then what operators do. */
+export const DESCRIBED_GROUPS: readonly GroupDescription[] = [
+  DOCUMENT_ROUTES,
+  SCHEMA_ROUTES,
+  USER_ROUTES,
+  FILE_ROUTES,
+  LOCAL_FILE_ROUTES,
+  MAIL_ROUTES,
+  ADMIN_ROUTES,
+  PROJECT_ROUTES,
+  COLLECTION_ROUTES,
+  KEY_ROUTES,
+  ACCOUNT_ROUTES,
+  WEBHOOK_ROUTES,
+  MAIL_OPERATOR_ROUTES,
+  TEMPLATE_ROUTES,
+  BUCKET_ROUTES,
+  HEALTH_ROUTES,
+  METRICS_ROUTES,
+  DOCUMENT_FILE_ROUTES,
+];

@@ -1,0 +1,50 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Schema } from '../../http/route-description.js';
+
+/** The named schemas of a document while it is built. */
+export interface Components {
+  readonly schemas: Record<string, Schema>;
+  /** The schema with every titled part of it replaced by a reference to a component of that name. Throws when two different schemas share a title. */
+  place(schema: Schema): Schema;
+}
+
+export function openComponents(): Components {
+  const schemas: Record<string, Schema> = {};
+  const add = (name: string, schema: Schema): Schema => {
+    const known = schemas[name];
+    if (!known) schemas[name] = schema;
+    else if (!isDeepStrictEqual(known, schema)) throw new Error(`two schemas are named ${name}`);
+    return { $ref: `#/components/schemas/${name}` };
+  };
+  const place = (value: unknown, name?: string): unknown => {
+    if (Array.isArray(value)) return value.map((item) => place(item));
+    if (typeof value !== 'object' || value === null) return value;
+    const { $defs, title = name, ...schema } = value as Schema & { $defs?: Record<string, Schema> };
+    for (const [part, definition] of Object.entries($defs ?? {})) place(definition, componentName(part));
+    const placed = Object.fromEntries(
+      Object.entries(schema).map(([keyword, part]) => [
+        keyword,
+        keyword === '$ref' ? placeRef(part as string) : placePart(keyword, part),
+      ]),
+    );
+    return title === undefined ? placed : add(title, placed);
+  };
+  const placePart = (keyword: string, part: unknown): unknown => {
+    // Names of fields are not keywords, and examples are not schemas.
+    if (VALUES.has(keyword)) return part;
+    if (keyword === 'properties')
+      return Object.fromEntries(Object.entries(part as object).map(([field, inner]) => [field, place(inner)]));
+    return place(part);
+  };
+  return { schemas, place: (schema) => place(schema) as Schema };
+}
+
+const VALUES: ReadonlySet<string> = new Set(['enum', 'const', 'default', 'examples', 'required', 'type']);
+
+/** Parts of schemas that check bodies are referred to within them. */
+function placeRef(ref: string): string {
+  const part = /^#\/\$defs\/(\w+)$/.exec(ref)?.[1];
+  return part === undefined ? ref : `#/components/schemas/${componentName(part)}`;
+}
+
+const componentName = (part: string): string => part[0]!.toUpperCase() + part.slice(1);

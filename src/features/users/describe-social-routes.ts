@@ -1,0 +1,66 @@
+import {
+  jsonAnswer,
+  jsonBody,
+  parameter,
+  PUBLIC,
+  TEXT,
+  type RouteDescription,
+  type Schema,
+} from '../../http/route-description.js';
+import { ANY_KEY, KEY_IN_QUERY } from '../access/describe-access.js';
+import { REFRESH_MODE, TOKEN_HEADERS } from './describe-tokens.js';
+
+const PROVIDER = {
+  provider: parameter('Name of a provider that the project has set up: `google`, `github` or its own', TEXT),
+};
+
+/** As in social-routes.ts; `signedIn` is the reply of a login. */
+export function describeSocialRoutes(signedIn: Schema): Record<string, RouteDescription> {
+  return {
+    'GET /social/:provider/start': {
+      id: 'startSocialLogin',
+      summary: 'Send the browser to a sign-in provider',
+      description: 'To be opened by the browser itself, which comes back to `redirect` with `?rtCode=…` or `?error=…`.',
+      access: KEY_IN_QUERY,
+      path: PROVIDER,
+      query: { redirect: parameter('Where to return to: one of the listed addresses, else the first of them', TEXT) },
+      answers: { 302: { description: 'To the provider', headers: { Location: 'The provider’s page' } } },
+      refuses: { 400: ['REDIRECT_NOT_ALLOWED'], 404: ['PROVIDER_NOT_FOUND'] },
+    },
+    'GET /social/:provider/callback': {
+      id: 'finishSocialLogin',
+      summary: 'Where the provider sends the browser back to',
+      access: PUBLIC,
+      path: PROVIDER,
+      query: {
+        state: parameter('Names the sign-in', TEXT),
+        code: parameter('From the provider', TEXT),
+        error: parameter('From the provider', TEXT),
+      },
+      answers: {
+        302: { description: 'Back to the application', headers: { Location: 'The address with `rtCode` or `error`' } },
+      },
+      refuses: { 400: ['SOCIAL_STATE_INVALID'], 404: ['PROVIDER_NOT_FOUND'] },
+    },
+    'POST /social/exchange': {
+      id: 'exchangeSocialCode',
+      summary: 'Exchange the code of a social sign-in for tokens',
+      access: ANY_KEY,
+      headers: REFRESH_MODE,
+      body: jsonBody(
+        {
+          type: 'object',
+          required: ['rtCode'],
+          properties: { rtCode: { type: 'string', minLength: 1, maxLength: 72 } },
+        },
+        { rtCode: 'the value from the address' },
+      ),
+      answers: { 200: jsonAnswer('The user, signed in', signedIn, TOKEN_HEADERS) },
+      refuses: {
+        400: ['VALIDATION_FAILED'],
+        401: ['SOCIAL_CODE_INVALID', 'INVALID_CREDENTIALS'],
+        403: ['ACCOUNT_DISABLED'],
+      },
+    },
+  };
+}
