@@ -35,17 +35,31 @@ export function openSmtp(url: string): MailProvider {
         })) as { messageId: string };
         return { outcome: 'accepted', id: sent.messageId.replace(/^<|@.*$/g, '') };
       } catch (error) {
-        return readSmtpFailure(error as Error & { responseCode?: number; code?: string; command?: string });
+        return readSmtpFailure(error as SmtpError);
       }
     },
     findStatus: () => Promise.resolve(null),
   };
 }
 
-function readSmtpFailure(error: Error & { responseCode?: number; code?: string; command?: string }): SendOutcome {
-  const reason = error.message.slice(0, 500);
-  if ((error.responseCode ?? 0) >= PERMANENT || error.code === 'EENVELOPE') return { outcome: 'refused', reason };
-  // Once the body was on its way, a lost connection leaves open whether the server took it.
-  if (error.responseCode === undefined && error.command === 'DATA') return { outcome: 'unknown', reason };
-  return { outcome: 'later', reason, retryAfterMs: null };
+type SmtpError = Error & { responseCode?: number; code?: string; syscall?: string };
+
+/** Before any of these the message itself cannot have been sent. */
+const NOT_CONNECTED_CODES = new Set(['EDNS', 'EAUTH', 'ETLS']);
+const NOT_CONNECTED_CALLS = new Set(['connect', 'getaddrinfo']);
+
+function readSmtpFailure({ message, responseCode, code = '', syscall = '' }: SmtpError): SendOutcome {
+  const reason = message.slice(0, 500);
+  if (responseCode !== undefined) {
+    return responseCode >= PERMANENT
+      ? { outcome: 'refused', reason }
+      : { outcome: 'later', reason, retryAfterMs: null };
+  }
+  // An envelope that is refused without the server's word is one that no server would take.
+  if (code === 'EENVELOPE') return { outcome: 'refused', reason };
+  if (NOT_CONNECTED_CODES.has(code) || NOT_CONNECTED_CALLS.has(syscall)) {
+    return { outcome: 'later', reason, retryAfterMs: null };
+  }
+  // A connection that was lost leaves open whether the server had the whole message by then.
+  return { outcome: 'unknown', reason };
 }
