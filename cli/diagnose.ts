@@ -71,11 +71,11 @@ async function checkDatabase(context: Context, config: Config, options: { fix: b
     await app.db.ping();
   } catch (error) {
     const { message } = presentFailure(error);
-    return [failed('database', message, 'Check MONGODB_URI, or unset it to use the embedded engine.')];
+    return [failed('database', message, 'Without MONGODB_URI bsvc uses the embedded engine.')];
   }
-  const kind = app.db.kind === 'mongodb' ? 'MongoDB answers' : 'the embedded engine answers';
+  const { summary, warnings } = app.db;
   return [
-    passed('database', kind),
+    { ...passed('database', `${summary} answers`), hint: warnings.length > 0 ? warnings.join(' ') : null },
     await checkMigrations(app),
     await checkIndexes(app, options),
     await checkClock(app),

@@ -107,6 +107,7 @@ async function prepare(app: App, purpose: Purpose): Promise<App> {
   try {
     if (purpose === 'migrating service') await migrate(app.db);
     else if (purpose !== 'migration') await requireMigrated(app.db);
+    if (purpose.endsWith('service')) for (const warning of app.db.warnings) app.log.warn(warning);
     return app;
   } catch (error) {
     await app.close();

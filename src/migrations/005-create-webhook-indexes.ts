@@ -5,7 +5,7 @@ const PENDING = { state: 'pending' };
 export const createWebhookIndexes: Migration = {
   id: '005-create-webhook-indexes',
   async up(db) {
-    await db.collection('webhook_deliveries').createIndexes([
+    await db.createIndexes('webhook_deliveries', [
       { key: { webhookId: 1, dueAt: 1, lane: 1 }, name: 'due', partialFilterExpression: PENDING },
       { key: { webhookId: 1, lane: 1, seq: 1 }, name: 'lanes', partialFilterExpression: PENDING },
       { key: { dueAt: 1 }, name: 'forgotten', partialFilterExpression: PENDING },

@@ -5,6 +5,6 @@ const KEPT_SECONDS = 400 * 24 * 60 * 60;
 export const createAuditIndex: Migration = {
   id: '010-create-audit-index',
   async up(db) {
-    await db.collection('audit_log').createIndexes([{ key: { at: -1 }, name: 'at', expireAfterSeconds: KEPT_SECONDS }]);
+    await db.createIndexes('audit_log', [{ key: { at: -1 }, name: 'at', expireAfterSeconds: KEPT_SECONDS }]);
   },
 };

@@ -1,8 +1,17 @@
 import { join } from 'node:path';
-import type { CollectionOptions, Document } from 'mongodb';
+import type {
+  CollectionOptions,
+  Db,
+  Document,
+  IndexDescription,
+  MongoClient,
+  MongoClientOptions,
+  ReadConcernLike,
+} from 'mongodb';
 import type { DataCollection } from '../engine/index.js';
 import type { Config } from '../config.js';
 import { invalid, unavailable, type AppError } from '../errors.js';
+import { judgeServer, type ServerAnswers, type ServerJudgement } from './mongodb-server.js';
 
 /** The part of the official driver's collection that stores use; the driver and the embedded engine both fit. */
 export type Store<T extends Document> = DataCollection<T>;
@@ -10,7 +19,15 @@ export type Store<T extends Document> = DataCollection<T>;
 /** The one door to stored data. Nobody above it can tell MongoDB from the embedded engine, except by `kind` in a health report. */
 export interface Database {
   readonly kind: 'mongodb' | 'embedded';
+  /** What is behind it, in a few words. */
+  readonly summary: string;
+  /** What its operator should change about it. */
+  readonly warnings: readonly string[];
+  /** Options for reads that decide about access: what they find cannot be taken back by a change of primary. */
+  readonly confirmedReads: { readConcern?: ReadConcernLike };
   collection<T extends Document>(name: string, options?: CollectionOptions): Store<T>;
+  /** Builds those indexes of a stored collection that are missing, however long it takes. Throws the duplicate key error of a unique one that cannot be. */
+  createIndexes(name: string, indexes: IndexDescription[]): Promise<void>;
   /** Names of all stored collections. */
   listNames(): Promise<string[]>;
   /** Resolves when the database answers, throws otherwise. */
@@ -46,42 +63,116 @@ export async function openDatabase(config: Config): Promise<Database> {
 
 // A command whose database is away has to say so within ten seconds, on a slow machine too.
 const SERVER_SELECTION_MS = 6_000;
+/** A majority that does not confirm a write by then is not there. */
+const MAJORITY_MS = 10_000;
+const SILENCE_MS = 60_000;
+
+/** They stand above what MONGODB_URI says: reads from secondaries or writes that one member confirms would break promises. */
+const CLIENT_OPTIONS: MongoClientOptions = {
+  appName: 'bsvc',
+  writeConcern: { w: 'majority', wtimeoutMS: MAJORITY_MS },
+  readPreference: 'primary',
+  retryWrites: true,
+  retryReads: true,
+  serverSelectionTimeoutMS: SERVER_SELECTION_MS,
+  connectTimeoutMS: 5_000,
+  socketTimeoutMS: SILENCE_MS,
+  waitQueueTimeoutMS: 10_000,
+  ignoreUndefined: true,
+};
+
+/** For work that takes longer than any other command may. */
+const PATIENT_OPTIONS: MongoClientOptions = {
+  ...CLIENT_OPTIONS,
+  socketTimeoutMS: 0,
+  maxPoolSize: 2,
+  maxIdleTimeMS: 30_000,
+};
 
 async function openMongodb(uri: string, name: string): Promise<Database> {
-  const { MongoClient } = await import('mongodb');
-  const client = new MongoClient(uri, {
-    appName: 'bsvc',
-    writeConcern: { w: 'majority' },
-    serverSelectionTimeoutMS: SERVER_SELECTION_MS,
-    connectTimeoutMS: 5_000,
-    socketTimeoutMS: 60_000,
-    waitQueueTimeoutMS: 10_000,
-    ignoreUndefined: true,
-  });
+  const client = await connectMongodb(uri, CLIENT_OPTIONS);
+  const db = client.db(name);
+  let server: ServerJudgement;
   try {
-    await client.connect();
+    server = judgeServer(await askServer(client.db('admin')));
   } catch (error) {
     await client.close();
-    throw unavailable(
-      'DATABASE_UNAVAILABLE',
-      'MongoDB cannot be reached: check MONGODB_URI and that the server is running.',
-      {
-        cause: error,
-      },
-    );
+    throw findOutage(error) ?? error;
   }
-  const db = client.db(name);
+  if (server.refusal) {
+    await client.close();
+    throw unavailable('DATABASE_UNSUITABLE', server.refusal);
+  }
+  const hasMembers = server.topology === 'replica set' || server.topology === 'sharded cluster';
+  let patient: Promise<MongoClient> | null = null;
   const database = {
     kind: 'mongodb',
+    summary: server.summary,
+    warnings: server.warnings,
+    confirmedReads: hasMembers ? { readConcern: { level: 'majority' } } : {},
     collection: (collection, options) => db.collection(collection, options),
+    async createIndexes(collection, indexes) {
+      patient ??= connectMongodb(uri, PATIENT_OPTIONS).catch((error: unknown) => {
+        patient = null;
+        throw error;
+      });
+      const connected = await patient;
+      await connected
+        .db(name)
+        .collection(collection)
+        .createIndexes(indexes, hasMembers ? { commitQuorum: 'majority' } : {});
+    },
     listNames: async () => (await db.listCollections({}, { nameOnly: true }).toArray()).map((entry) => entry.name),
-    ping: async () => void (await db.command({ ping: 1 })),
+    ping: async () => void (await db.command({ ping: 1, maxTimeMS: 5_000 })),
     freeze: () => Promise.resolve({ ...database, close: () => Promise.resolve() }),
     openDoor: () => Promise.resolve(null),
     listOtherProcesses: () => [],
-    close: () => client.close(),
+    async close() {
+      await (await patient?.catch(() => null))?.close();
+      await client.close();
+    },
   } as Database;
   return database;
+}
+
+async function connectMongodb(uri: string, options: MongoClientOptions): Promise<MongoClient> {
+  const { MongoClient } = await import('mongodb');
+  const client = new MongoClient(uri, options);
+  try {
+    return await client.connect();
+  } catch (error) {
+    await client.close();
+    throw unavailable('DATABASE_UNAVAILABLE', explainNoConnection(error), { cause: error });
+  }
+}
+
+const AUTHENTICATION_FAILED = 18;
+
+function explainNoConnection(error: unknown): string {
+  const { code, cause } = error as { code?: unknown; cause?: Error };
+  if (cause?.name === 'MongoCompatibilityError')
+    return 'The server that MONGODB_URI names is too old: bsvc needs MongoDB 6.0 or newer.';
+  if (code === AUTHENTICATION_FAILED)
+    return 'MongoDB refuses the user or password of MONGODB_URI: check both, and authSource.';
+  return 'MongoDB cannot be reached: check MONGODB_URI and that the server is running.';
+}
+
+async function askServer(admin: Db): Promise<ServerAnswers> {
+  const [hello, build] = await Promise.all([
+    admin.command({ hello: 1 }) as Promise<ServerAnswers['hello']>,
+    admin.command({ buildInfo: 1 }) as Promise<ServerAnswers['build']>,
+  ]);
+  const answers = { hello, build, compatibilityVersion: null };
+  const { topology, refusal } = judgeServer(answers);
+  if (refusal || (topology !== 'standalone' && topology !== 'replica set')) return answers;
+  try {
+    const found = await admin.command({ getParameter: 1, featureCompatibilityVersion: 1 });
+    const { version } = (found.featureCompatibilityVersion ?? {}) as { version?: string };
+    return { ...answers, compatibilityVersion: version ?? null };
+  } catch {
+    // Few users may ask; the version of the server has to do then.
+    return answers;
+  }
 }
 
 async function openEmbedded(config: Config): Promise<Database> {
@@ -93,7 +184,11 @@ async function openEmbedded(config: Config): Promise<Database> {
     let closed = false;
     return {
       kind: 'embedded',
+      summary: 'the embedded engine',
+      warnings: [],
+      confirmedReads: {},
       collection: (name) => db.collection(name),
+      createIndexes: async (name, indexes) => void (await db.collection(name).createIndexes(indexes)),
       listNames: async () => (await db.collections()).map((collection) => collection.collectionName),
       ping: async () => {
         if (closed) throw new Error('the database is closed');
@@ -128,7 +223,7 @@ export function findOutage(error: unknown): AppError | null {
   if (!(error instanceof Error)) return null;
   if (error.name === 'StorageError')
     return unavailable('DATABASE_UNAVAILABLE', error.message, { cause: error, retryAfterSeconds: 5 });
-  if (OUTAGE_NAMES.has(error.name)) {
+  if (OUTAGE_NAMES.has(error.name) || OUTAGE_CODES.has((error as { code?: unknown }).code)) {
     return unavailable('DATABASE_UNAVAILABLE', 'The database cannot be reached just now', {
       cause: error,
       retryAfterSeconds: 5,
@@ -147,4 +242,19 @@ const OUTAGE_NAMES = new Set([
   'MongoTopologyClosedError',
   'MongoPoolClosedError',
   'MongoPoolClearedError',
+  'MongoWriteConcernError',
+]);
+
+/** Answers of a server that is just not able to work: it stops, has lost its office as primary, or no majority confirms. The driver has tried twice by then. */
+const OUTAGE_CODES = new Set<unknown>([
+  64, // WriteConcernTimeout
+  91, // ShutdownInProgress
+  100, // UnsatisfiableWriteConcern
+  133, // FailedToSatisfyReadPreference
+  189, // PrimarySteppedDown
+  10_107, // NotWritablePrimary
+  11_600, // InterruptedAtShutdown
+  11_602, // InterruptedDueToReplStateChange
+  13_435, // NotPrimaryNoSecondaryOk
+  13_436, // NotPrimaryOrSecondary
 ]);

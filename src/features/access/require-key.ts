@@ -87,7 +87,10 @@ async function readKeyOwner(app: App, value: string): Promise<KeyOwner | null> {
 }
 
 async function findKeyOwner(app: App, hash: string): Promise<KeyOwner | null> {
-  const project = (await projectStore(app).findOne({ 'keys.hash': hash, state: 'active' })) as Project | null;
+  const project = (await projectStore(app).findOne(
+    { 'keys.hash': hash, state: 'active' },
+    app.db.confirmedReads,
+  )) as Project | null;
   const key = project?.keys.find((candidate) => candidate.hash === hash);
   return project && key ? { project, key } : null;
 }

@@ -44,7 +44,7 @@ export async function changeCollection(
 
 async function buildIndexes(app: App, current: Collection, changed: Collection): Promise<void> {
   try {
-    await app.db.collection(documentsName(changed)).createIndexes(documentIndexes(changed));
+    await app.db.createIndexes(documentsName(changed), documentIndexes(changed));
   } catch (error) {
     if (!isDuplicateKey(error)) throw error;
     await applyIndexes(app, current);

@@ -71,7 +71,7 @@ function readParts(spec: string): [string, 1 | -1][] {
 export async function applyIndexes(app: Pick<App, 'db'>, collection: Collection): Promise<void> {
   const store = app.db.collection(documentsName(collection));
   const wanted = documentIndexes(collection);
-  await store.createIndexes(wanted);
+  await app.db.createIndexes(documentsName(collection), wanted);
   const names = new Set(['_id_', ...wanted.map((index) => index.name)]);
   for (const { name } of await store.indexes()) {
     if (name && !names.has(name)) await store.dropIndex(name);

@@ -44,6 +44,6 @@ export async function prepareUserStore(app: App, projectId: ObjectId): Promise<v
   const key = projectId.toHexString();
   if (done.has(key)) return;
   const collection = (await findCollection(app, projectId, USERS)) ?? defaultUsersCollection(projectId);
-  await userStore(app, projectId).createIndexes(documentIndexes(collection));
+  await app.db.createIndexes(userStore(app, projectId).collectionName, documentIndexes(collection));
   done.add(key);
 }

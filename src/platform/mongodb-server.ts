@@ -1,0 +1,112 @@
+/** What `hello`, `buildInfo` and `getParameter` answer, as far as it matters here. */
+export interface ServerAnswers {
+  hello: {
+    maxWireVersion?: number;
+    isWritablePrimary?: boolean;
+    secondary?: boolean;
+    arbiterOnly?: boolean;
+    readOnly?: boolean;
+    setName?: string;
+    hosts?: readonly string[];
+    arbiters?: readonly string[];
+    /** `isdbgrid` from a router of a sharded cluster. */
+    msg?: string;
+    /** There behind a load balancer. */
+    serviceId?: unknown;
+  };
+  build: { version?: string; modules?: readonly string[] };
+  /** null when it was not told: routers have none, and reading it needs a right. */
+  compatibilityVersion: string | null;
+}
+
+export interface ServerJudgement {
+  topology: 'standalone' | 'replica set' | 'sharded cluster' | 'engine';
+  /** What it is, in a few words. */
+  summary: string;
+  /** Why bsvc cannot work with it and what to do; null when it can. */
+  refusal: string | null;
+  /** What it can do without but should not have to. */
+  warnings: string[];
+}
+
+/** The name under which the embedded engine's wire door makes itself known. */
+const ENGINE_MODULE = 'bsvc embedded engine';
+
+/** MongoDB 6.0: unique indexes here are partial ones with `$in` in their condition, which older servers refuse. */
+const LEAST_WIRE_VERSION = 17;
+const LEAST_VERSION = 6;
+
+/** Whether bsvc can work on a server that answered so, and what its operator should know. */
+export function judgeServer({ hello, build, compatibilityVersion }: ServerAnswers): ServerJudgement {
+  const version = build.version ?? 'of unknown version';
+  const topology = findTopology(hello, build);
+  const summary = summarise(topology, version, hello);
+  const judge = (refusal: string | null, warnings: string[] = []): ServerJudgement => ({
+    topology,
+    summary,
+    refusal,
+    warnings,
+  });
+  if ((hello.maxWireVersion ?? 0) < LEAST_WIRE_VERSION) {
+    return judge(
+      `This is MongoDB ${version}; bsvc needs ${LEAST_VERSION}.0 or newer. Upgrade it, or leave MONGODB_URI unset and use the embedded engine.`,
+    );
+  }
+  if (compatibilityVersion !== null && majorOf(compatibilityVersion) < LEAST_VERSION) {
+    return judge(
+      `MongoDB ${version} still works as version ${compatibilityVersion}, without the indexes that bsvc needs. Run db.adminCommand({ setFeatureCompatibilityVersion: "${majorOf(version)}.0" }) there; from 7.0 on it also wants confirm: true.`,
+    );
+  }
+  if (hello.arbiterOnly)
+    return judge('MONGODB_URI leads to an arbiter, which holds no data: name the other members of its replica set.');
+  if (hello.isWritablePrimary !== true || hello.readOnly === true) {
+    return judge(
+      hello.secondary
+        ? 'MONGODB_URI leads to a secondary, which takes no writes: name all members of the replica set, and leave out directConnection.'
+        : 'MongoDB takes no writes just now: check that its replica set is initiated and has a primary, and that it was not started read-only.',
+    );
+  }
+  return judge(null, listWarnings(topology, version, hello, compatibilityVersion));
+}
+
+function listWarnings(
+  topology: ServerJudgement['topology'],
+  version: string,
+  hello: ServerAnswers['hello'],
+  compatibilityVersion: string | null,
+): string[] {
+  const warnings: string[] = [];
+  if (topology === 'standalone') {
+    warnings.push(
+      'MongoDB runs as a standalone: a write whose connection breaks cannot be repeated safely and nothing is replicated. Run it as a replica set; one member is enough to begin with.',
+    );
+  }
+  if (topology === 'replica set' && (hello.arbiters?.length ?? 0) > 0 && (hello.hosts?.length ?? 0) < 3) {
+    warnings.push(
+      'The replica set has an arbiter and only two members with data: while one of them is down, no write can reach a majority. Replace the arbiter with a member that holds data.',
+    );
+  }
+  if (compatibilityVersion !== null && majorOf(compatibilityVersion) < majorOf(version)) {
+    warnings.push(
+      `MongoDB ${version} still works as version ${compatibilityVersion}: when the upgrade has proved itself, set featureCompatibilityVersion to ${majorOf(version)}.0.`,
+    );
+  }
+  return warnings;
+}
+
+function findTopology(hello: ServerAnswers['hello'], build: ServerAnswers['build']): ServerJudgement['topology'] {
+  if (build.modules?.includes(ENGINE_MODULE)) return 'engine';
+  if (hello.msg === 'isdbgrid' || hello.serviceId !== undefined) return 'sharded cluster';
+  return hello.setName === undefined ? 'standalone' : 'replica set';
+}
+
+function summarise(topology: ServerJudgement['topology'], version: string, hello: ServerAnswers['hello']): string {
+  if (topology === 'engine') return 'the embedded engine of another bsvc, by its wire door';
+  if (topology !== 'replica set') return `MongoDB ${version}, ${topology}`;
+  const members = hello.hosts?.length ?? 0;
+  return `MongoDB ${version}, replica set ${hello.setName} with ${members} ${members === 1 ? 'member' : 'members'}`;
+}
+
+function majorOf(version: string): number {
+  return Number.parseInt(version, 10) || 0;
+}

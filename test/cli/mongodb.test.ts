@@ -1,0 +1,143 @@
+import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
+import { buildInfo, helloCommand, isMaster } from '../../src/engine/commands/handshake.js';
+import { openEngine } from '../../src/engine/index.js';
+import { listenToCommands } from '../helpers/command-log.js';
+import { startMongodbDouble, type MongodbDouble } from '../helpers/mongodb-double.js';
+import { openCliHome } from '../helpers/run-cli.js';
+
+const home = openCliHome();
+afterAll(() => home.remove());
+const cleanUps: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
+  vi.restoreAllMocks();
+});
+
+const SECRET = 'a-master-key-for-tests-only-0123456789';
+const bsvc = (uri: string, ...words: string[]) =>
+  home.bsvc(words, { env: { MONGODB_URI: uri, BSVC_SECRET_KEY: SECRET } });
+
+interface Check {
+  name: string;
+  ok: boolean;
+  detail: string;
+  hint: string | null;
+}
+const databaseCheck = (report: { checks: Check[] }): Check => report.checks.find(({ name }) => name === 'database')!;
+
+const PRIMARY = { isWritablePrimary: true, maxWireVersion: 13, minWireVersion: 0, helloOk: true };
+
+async function openDouble(answers: Record<string, object>): Promise<MongodbDouble> {
+  const double = await startMongodbDouble(answers);
+  cleanUps.push(() => double.close());
+  return double;
+}
+
+describe('a MongoDB that is too old', () => {
+  it.each([['serve', '--port', '0'], ['worker'], ['project', 'list'], ['migrate']])(
+    'is refused by bsvc %s with exit 3 and advice, before anything is read or written',
+    async (...words) => {
+      const double = await openDouble({ hello: PRIMARY, buildInfo: { version: '5.0.31' } });
+      const { code, stderr } = await bsvc(double.uri, ...words);
+      expect({ code, stderr }).toEqual({ code: 3, stderr: expect.stringContaining('needs 6.0 or newer') as string });
+      expect(double.asked).toEqual(['buildInfo']);
+    },
+  );
+
+  it('fails bsvc doctor, which says the same', async () => {
+    const double = await openDouble({ hello: PRIMARY, buildInfo: { version: '5.0.31' } });
+    const { code, json } = await bsvc(double.uri, 'doctor', '--json');
+    expect(code).toBe(3);
+    expect(databaseCheck(json())).toMatchObject({
+      ok: false,
+      detail: expect.stringContaining('MongoDB 5.0.31') as string,
+    });
+  });
+
+  it('is refused in the same words when not even the driver speaks its language', async () => {
+    const double = await openDouble({ hello: { ...PRIMARY, maxWireVersion: 4 }, buildInfo: { version: '3.2.0' } });
+    const { code, stderr } = await bsvc(double.uri, 'project', 'list');
+    expect({ code, stderr }).toEqual({ code: 3, stderr: expect.stringContaining('6.0 or newer') as string });
+  });
+});
+
+describe('a secondary that is named alone', () => {
+  it('is refused with exit 3', async () => {
+    const hello = {
+      ...PRIMARY,
+      maxWireVersion: 21,
+      isWritablePrimary: false,
+      secondary: true,
+      setName: 'rs0',
+      hosts: ['a:1'],
+    };
+    const double = await openDouble({ hello, buildInfo: { version: '7.0.14' } });
+    const { code, stderr } = await bsvc(double.uri, 'project', 'list');
+    expect({ code, stderr }).toEqual({
+      code: 3,
+      stderr: expect.stringContaining('leave out directConnection') as string,
+    });
+  });
+});
+
+describe('a standalone MongoDB', () => {
+  /** The embedded engine, passing for one. */
+  async function openStandalone(): Promise<string> {
+    const engine = openEngine({ dataDir: `${home.dir}/standalone`, durability: 'relaxed' });
+    cleanUps.push(() => engine.close());
+    vi.spyOn(buildInfo, 'run').mockReturnValue({ version: '7.0.14', modules: [] });
+    return (await engine.listen('127.0.0.1:0')).uri;
+  }
+
+  it('works; bsvc doctor says what is missing', async () => {
+    const uri = await openStandalone();
+    expect((await bsvc(uri, 'project', 'create', 'shop')).code).toBe(0);
+    const { code, json } = await bsvc(uri, 'doctor', '--json');
+    expect(code).toBe(0);
+    expect(databaseCheck(json())).toMatchObject({
+      ok: true,
+      detail: 'MongoDB 7.0.14, standalone answers',
+      hint: expect.stringContaining('Run it as a replica set') as string,
+    });
+  });
+
+  it('makes bsvc serve warn once in its log, and other commands say nothing', async () => {
+    const uri = await openStandalone();
+    const stop = new AbortController();
+    const env = { MONGODB_URI: uri, BSVC_SECRET_KEY: SECRET, BSVC_LOG_LEVEL: 'warn' };
+    const serving = home.bsvc(['serve', '--port', '0', '--no-worker'], { env, stop: stop.signal });
+    stop.abort('SIGTERM');
+    const { stderr } = await serving;
+    expect(stderr.match(/Run it as a replica set/g)).toHaveLength(1);
+    expect((await bsvc(uri, 'project', 'list')).stderr).toBe('');
+  });
+});
+
+describe('a replica set', () => {
+  it('is told apart by its hello; writes can be repeated and wait for a majority, indexes too', async () => {
+    const engine = openEngine({ dataDir: `${home.dir}/set`, durability: 'relaxed' });
+    cleanUps.push(() => engine.close());
+    const { uri } = await engine.listen('127.0.0.1:0');
+    const host = new URL(uri.replace('mongodb:', 'http:')).host;
+    const say = { setName: 'rs0', hosts: [host], me: host, primary: host, secondary: false };
+    for (const command of [helloCommand, isMaster]) {
+      const real = command.run.bind(command);
+      vi.spyOn(command, 'run').mockImplementation(async (call, body) => ({ ...(await real(call, body)), ...say }));
+    }
+    vi.spyOn(buildInfo, 'run').mockReturnValue({ version: '7.0.14', modules: [] });
+    const commands = listenToCommands();
+    cleanUps.push(commands.stop);
+    expect((await bsvc(uri, 'project', 'create', 'shop')).code).toBe(0);
+    expect((await bsvc(uri, 'collection', 'add', 'posts', '--project', 'shop', '--field', 'a:String')).code).toBe(0);
+    const { json } = await bsvc(uri, 'doctor', '--json');
+    expect(databaseCheck(json())).toMatchObject({
+      detail: 'MongoDB 7.0.14, replica set rs0 with 1 member answers',
+      hint: null,
+    });
+    const writes = commands.named('insert', 'update', 'delete', 'findAndModify');
+    expect(writes.length).toBeGreaterThan(0);
+    const retryable = { txnNumber: expect.anything() as unknown, writeConcern: { w: 'majority', wtimeout: 10_000 } };
+    for (const { body } of writes) expect(body).toMatchObject(retryable);
+    for (const { body } of commands.named('createIndexes')) expect(body).toMatchObject({ commitQuorum: 'majority' });
+  });
+});

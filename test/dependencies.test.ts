@@ -1,0 +1,93 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { builtinModules } from 'node:module';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+
+const ROOT = join(import.meta.dirname, '..');
+const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
+
+const { dependencies, devDependencies, scripts } = JSON.parse(read('package.json')) as Record<
+  'dependencies' | 'devDependencies' | 'scripts',
+  Record<string, string>
+>;
+const { packages } = JSON.parse(read('package-lock.json')) as {
+  packages: Record<string, { resolved?: string; integrity?: string; hasInstallScript?: boolean; dev?: boolean }>;
+};
+
+const shipped = importsOf(['src', 'cli', 'bin'].flatMap(listFiles));
+const tested = importsOf([...listFiles('test'), 'vitest.config.ts', 'eslint.config.js']);
+
+describe('package.json', () => {
+  it('lists everything that the service imports, and nothing else', () => {
+    expect(Object.keys(dependencies).sort()).toEqual([...shipped].sort());
+  });
+
+  it('lists what only tests and tools need apart', () => {
+    const missing = [...tested].filter((name) => !dependencies[name] && !devDependencies[name]);
+    const unused = Object.keys(devDependencies).filter(
+      (name) => !tested.has(name) && !isTypesOfListed(name) && !isTool(name),
+    );
+    expect({ missing, unused }).toEqual({ missing: [], unused: [] });
+  });
+
+  it('names exact versions', () => {
+    const loose = Object.entries({ ...dependencies, ...devDependencies }).filter(
+      ([, version]) => !/^\d+\.\d+\.\d+$/.test(version),
+    );
+    expect(loose).toEqual([]);
+  });
+});
+
+describe('package-lock.json', () => {
+  it('takes every package from the registry, with its checksum', () => {
+    const odd = Object.entries(packages).filter(
+      // Without an address it is the registry's.
+      ([path, { resolved, integrity }]) => path !== '' && (resolved !== undefined || !integrity?.startsWith('sha512-')),
+    );
+    expect(odd.map(([path]) => path)).toEqual([]);
+  });
+
+  // Each of these ships binaries for the usual platforms and compiles only elsewhere: `npm ci --ignore-scripts` is enough.
+  it('has no install scripts beyond those that can be left out', () => {
+    const withScripts = Object.entries(packages).filter(([, { hasInstallScript }]) => hasInstallScript);
+    expect(withScripts.map(([path, { dev }]) => [path.replace('node_modules/', ''), dev === true])).toEqual([
+      ['bcrypt', false],
+      ['esbuild', true],
+      ['lmdb', false],
+      ['msgpackr-extract', false],
+    ]);
+  });
+});
+
+function isTypesOfListed(name: string): boolean {
+  if (name === '@types/node') return true;
+  const typed = /^@types\/(.+)$/.exec(name)?.[1]?.replace(/^(.+)__(.+)$/, '@$1/$2');
+  return typed !== undefined && (typed in dependencies || typed in devDependencies);
+}
+
+/** Called by name in the scripts of package.json. */
+function isTool(name: string): boolean {
+  const command = name === 'typescript' ? 'tsc' : name;
+  return Object.values(scripts).some((script) => script.split(' ').includes(command));
+}
+
+/** Names of the packages that these files load, whether by `import`, `import()`, `require()` or by their path. */
+function importsOf(paths: string[]): Set<string> {
+  const forms =
+    /(?:\bfrom\s+|\bimport\s+|\bimport\(\s*|\brequire\(\s*|createRequire\(import\.meta\.url\)\(\s*|'node_modules',\s*)'([^'.][^']*)'/g;
+  const names = paths.flatMap((path) => [...read(path).matchAll(forms)].map((match) => packageName(match[1]!)));
+  return new Set(names.filter((name) => !name.startsWith('node:') && !builtinModules.includes(name)));
+}
+
+function packageName(specifier: string): string {
+  return specifier
+    .split('/')
+    .slice(0, specifier.startsWith('@') ? 2 : 1)
+    .join('/');
+}
+
+function listFiles(folder: string): string[] {
+  return readdirSync(join(ROOT, folder), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && /\.[cm]?[jt]s$/.test(entry.name))
+    .map((entry) => join(entry.parentPath, entry.name).slice(ROOT.length + 1));
+}

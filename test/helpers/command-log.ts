@@ -1,0 +1,31 @@
+import { COMMANDS } from '../../src/engine/commands/index.js';
+
+export interface SeenCommand {
+  name: string;
+  body: Record<string, unknown>;
+}
+
+export interface CommandLog {
+  seen: SeenCommand[];
+  named(...names: string[]): SeenCommand[];
+  stop(): void;
+}
+
+/** Notes every command that engines of this process run, by whichever door it comes, until stopped. */
+export function listenToCommands(): CommandLog {
+  const seen: SeenCommand[] = [];
+  const originals = [...new Set(Object.values(COMMANDS))].map((command) => ({ command, run: command.run }));
+  for (const { command, run } of originals) {
+    command.run = (call, body) => {
+      seen.push({ name: Object.keys(body)[0]!, body });
+      return run.call(command, call, body);
+    };
+  }
+  return {
+    seen,
+    named: (...names) => seen.filter(({ name }) => names.includes(name)),
+    stop() {
+      for (const { command, run } of originals) command.run = run;
+    },
+  };
+}

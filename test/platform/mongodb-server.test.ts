@@ -1,0 +1,94 @@
+import { describe, expect, it } from 'vitest';
+import { judgeServer, type ServerAnswers } from '../../src/platform/mongodb-server.js';
+
+const PRIMARY = { isWritablePrimary: true, maxWireVersion: 21 };
+const REPLICA_SET = { ...PRIMARY, setName: 'rs0', hosts: ['a:27017', 'b:27017', 'c:27017'] };
+
+interface Given {
+  hello: ServerAnswers['hello'];
+  version?: string;
+  compatibilityVersion?: string;
+  modules?: string[];
+}
+
+const judge = ({ hello, version = '7.0.14', compatibilityVersion, modules = [] }: Given) =>
+  judgeServer({ hello, build: { version, modules }, compatibilityVersion: compatibilityVersion ?? null });
+
+describe('a MongoDB that bsvc works with as it is', () => {
+  it.each<[string, Given, string]>([
+    [
+      'a replica set',
+      { hello: REPLICA_SET, compatibilityVersion: '7.0' },
+      'MongoDB 7.0.14, replica set rs0 with 3 members',
+    ],
+    [
+      'a replica set of one',
+      { hello: { ...REPLICA_SET, hosts: ['a:27017'] } },
+      'MongoDB 7.0.14, replica set rs0 with 1 member',
+    ],
+    [
+      'three members with data and arbiters',
+      { hello: { ...REPLICA_SET, arbiters: ['d:27017', 'e:27017'] } },
+      'MongoDB 7.0.14, replica set rs0 with 3 members',
+    ],
+    ['a router', { hello: { ...PRIMARY, msg: 'isdbgrid' } }, 'MongoDB 7.0.14, sharded cluster'],
+    ['a load balancer', { hello: { ...PRIMARY, serviceId: 'x' } }, 'MongoDB 7.0.14, sharded cluster'],
+    [
+      'the oldest version that will do',
+      { hello: { ...REPLICA_SET, maxWireVersion: 17 }, version: '6.0.0', compatibilityVersion: '6.0' },
+      'MongoDB 6.0.0, replica set rs0 with 3 members',
+    ],
+    [
+      'a version of tomorrow',
+      { hello: { ...REPLICA_SET, maxWireVersion: 40 }, version: '10.1.0', compatibilityVersion: '10.0' },
+      'MongoDB 10.1.0, replica set rs0 with 3 members',
+    ],
+    [
+      'the wire door of another bsvc',
+      { hello: PRIMARY, modules: ['bsvc embedded engine'] },
+      'the embedded engine of another bsvc, by its wire door',
+    ],
+  ])('%s', (_what, given, summary) => {
+    expect(judge(given)).toMatchObject({ refusal: null, warnings: [], summary });
+  });
+});
+
+describe('a MongoDB that bsvc works with and warns about', () => {
+  it.each<[string, Given, RegExp]>([
+    ['a standalone', { hello: PRIMARY }, /standalone.*replica set; one member is enough/],
+    [
+      'two members with an arbiter',
+      { hello: { ...REPLICA_SET, hosts: ['a:27017', 'b:27017'], arbiters: ['c:27017'] } },
+      /arbiter and only two members/,
+    ],
+    [
+      'an upgrade that was not finished',
+      { hello: REPLICA_SET, version: '7.0.14', compatibilityVersion: '6.0' },
+      /works as version 6\.0.*featureCompatibilityVersion to 7\.0/,
+    ],
+  ])('%s', (_what, given, warning) => {
+    expect(judge(given)).toMatchObject({ refusal: null, warnings: [expect.stringMatching(warning)] });
+  });
+});
+
+describe('a MongoDB that bsvc cannot work with', () => {
+  it.each<[string, Given, RegExp]>([
+    ['5.0', { hello: { ...REPLICA_SET, maxWireVersion: 13 }, version: '5.0.31' }, /MongoDB 5\.0\.31.*6\.0 or newer/],
+    [
+      '6.0 that works as 5.0',
+      { hello: { ...REPLICA_SET, maxWireVersion: 17 }, version: '6.0.19', compatibilityVersion: '5.0' },
+      /setFeatureCompatibilityVersion: "6\.0"/,
+    ],
+    [
+      'a secondary',
+      { hello: { ...REPLICA_SET, isWritablePrimary: false, secondary: true } },
+      /secondary.*directConnection/,
+    ],
+    ['an arbiter', { hello: { ...REPLICA_SET, isWritablePrimary: false, arbiterOnly: true } }, /arbiter/],
+    ['a set without a primary', { hello: { ...REPLICA_SET, isWritablePrimary: false } }, /has a primary/],
+    ['one that was started read-only', { hello: { ...PRIMARY, readOnly: true } }, /read-only/],
+    ['one that says nothing', { hello: {} }, /6\.0 or newer/],
+  ])('%s', (_what, given, refusal) => {
+    expect(judge(given).refusal).toMatch(refusal);
+  });
+});
