@@ -18,10 +18,10 @@ export interface Processes {
   stop(): Promise<void>;
 }
 
-/** A process that ends is replaced after this pause, which doubles with each that did not live for long. */
+/** A process that ends is replaced after this pause, which doubles with each that did not live for long. Never so long that killing one by one makes the service slow to come back. */
 const FIRST_PAUSE_MS = 250;
-const MOST_PAUSE_MS = 30_000;
-const LONG_LIFE_MS = 60_000;
+const MOST_PAUSE_MS = 5_000;
+const LONG_LIFE_MS = 10_000;
 
 /**
  * Starts this same command in `count` further processes that share one port, and replaces each that dies. Ready when all of them listen; throws

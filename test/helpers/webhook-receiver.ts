@@ -17,8 +17,8 @@ export interface WebhookReceiver {
   close(): Promise<void>;
 }
 
-/** A real HTTP server that keeps what it is sent. */
-export async function openWebhookReceiver(): Promise<WebhookReceiver> {
+/** A real HTTP server that keeps what it is sent; at any free port unless one is given. */
+export async function openWebhookReceiver(port = 0): Promise<WebhookReceiver> {
   const sockets = new Set<Socket>();
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
@@ -36,7 +36,7 @@ export async function openWebhookReceiver(): Promise<WebhookReceiver> {
     socket.on('close', () => sockets.delete(socket));
     socket.on('error', () => undefined);
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
   const receiver: WebhookReceiver = {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`,
     received: [],

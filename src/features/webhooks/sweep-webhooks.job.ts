@@ -2,8 +2,8 @@ import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import type { JobContext, JobDefinition } from '../../platform/jobs/job.js';
 import { documentsName, type Collection } from '../collections/collection.js';
-import { collectionStore } from '../collections/collection-store.js';
 import { PENDING } from '../collections/document-indexes.js';
+import { listCollections } from '../collections/list-collections.js';
 import { enqueueDelivery } from './deliver-webhook.job.js';
 import { deliveryStore, type Delivery } from './delivery.js';
 import { OUTBOX_SINCE } from './outbox-field.js';
@@ -17,7 +17,8 @@ const BATCH = 200;
 /** Finds what a crash left: events that wait in their documents, and due deliveries that nobody works on. */
 export const sweepWebhooksJob: JobDefinition<App> = {
   name: 'webhooks.sweep',
-  retry: { delaysMs: [] },
+  // One whose worker is killed runs again soon, instead of being left as dead.
+  retry: { delaysMs: [5_000, 30_000] },
   async run(app, _payload, context) {
     await relayLeftovers(app, context);
     await wakeForgotten(app, context);
@@ -26,9 +27,10 @@ export const sweepWebhooksJob: JobDefinition<App> = {
 
 async function relayLeftovers(app: App, context: JobContext): Promise<void> {
   for await (const { _id: projectId } of webhookStore(app).find({})) {
-    for await (const collection of collectionStore(app).find({ projectId, state: 'active' })) {
+    // `users` too, which has no record of its own until it is edited.
+    for (const collection of await listCollections(app, projectId)) {
       if (isOver(context)) return;
-      await relayCollection(app, collection as Collection, context);
+      await relayCollection(app, collection, context);
     }
   }
 }

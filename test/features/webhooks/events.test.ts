@@ -191,6 +191,18 @@ describe('what a crash leaves', () => {
     expect(receiver.actionsOf(document._id)).toEqual(['insert']);
   });
 
+  it('is told later of users too, whose collection has no record of its own until it is edited', async () => {
+    await buildWebhook(test.app, owner.project, receiver.url);
+    const crashing = { ...test.app, followUps: { add: () => undefined, idle: async () => undefined } };
+    const { signUp } = await import('../../../src/features/users/sign-up.js');
+    const { sweepWebhooksJob } = await import('../../../src/features/webhooks/sweep-webhooks.job.js');
+    const user = await signUp(crashing, owner.project, { email: 'ann@example.test', password: 'secret words' }, 'user');
+    clock.advance(5_000);
+    await test.app.jobs.enqueue(sweepWebhooksJob, {});
+    await settleWebhooks(test.app);
+    expect(receiver.actionsOf(user._id.toHexString())).toEqual(['insert']);
+  });
+
   it('is told once, however often it is relayed', async () => {
     await buildWebhook(test.app, owner.project, receiver.url);
     const { relayDocuments } = await import('../../../src/features/webhooks/relay-outbox.js');

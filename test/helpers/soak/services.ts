@@ -1,0 +1,173 @@
+import { readFileSync } from 'node:fs';
+import { createServer, type AddressInfo } from 'node:net';
+import { once } from 'node:events';
+import { eventually } from '../eventually.js';
+import { startService, type RunningService } from '../run-binary.js';
+
+const API_PROCESSES = 2;
+const WORKERS = 2;
+
+/** What can be killed; `everything` is what a power cut does, `database` exists only where the database is a process of its own. */
+export type Victim = 'supervisor' | 'api' | 'worker' | 'everything' | 'database';
+
+/** The real processes of one installation. */
+export interface Services {
+  url: string;
+  /** Kills (SIGKILL), starts again, and answers how long it took from the start to a healthy service, milliseconds. */
+  kill(victim: Victim, index: number): Promise<number>;
+  /** Stops all with SIGTERM; their exit codes. */
+  stop(): Promise<(number | null)[]>;
+  /** Kills whatever runs. */
+  destroy(): Promise<void>;
+  /** What they logged so far, warnings and errors, by message. */
+  logged(): Map<string, number>;
+}
+
+export interface ServiceEnvironment {
+  /** Of the API and the workers. */
+  env: Record<string, string>;
+  /** Of the process that keeps the data, where there is one. */
+  databaseEnv: Record<string, string> | null;
+}
+
+/** Starts `serve` with two processes and two workers; with `databaseEnv` also a `serve` of its own whose wire door is their MongoDB. */
+export async function startServices({ env, databaseEnv }: ServiceEnvironment): Promise<Services> {
+  const port = String(await findFreePort());
+  const lines = new Map<string, number>();
+  const start = {
+    database: () => startService(['serve', '--port', '0', '--no-worker'], databaseEnv!),
+    api: () => startService(['serve', '--port', port, '--no-worker', '--processes', String(API_PROCESSES)], env),
+    worker: () => startService(['worker'], env),
+  };
+  const url = `http://127.0.0.1:${port}`;
+  const isHealthy = async (): Promise<boolean> => {
+    const reply = await fetch(`${url}/api/health`, { headers: { connection: 'close' } }).catch(() => null);
+    await reply?.arrayBuffer().catch(() => undefined);
+    return reply?.status === 200;
+  };
+  const healthy = (): Promise<unknown> => eventually('the service is healthy', isHealthy, 60_000);
+  const running = {
+    database: databaseEnv && (await start.database()),
+    api: await start.api(),
+    workers: await Promise.all(Array.from({ length: WORKERS }, start.worker)),
+  };
+  await healthy();
+
+  const note = (service: RunningService): void => {
+    for (const line of service.stderr().split('\n')) {
+      const message = readMessage(line);
+      if (message) lines.set(message, (lines.get(message) ?? 0) + 1);
+    }
+  };
+  const end = async (service: RunningService): Promise<void> => {
+    await service.stop('SIGKILL');
+    note(service);
+  };
+  const timed = async (work: () => Promise<unknown>): Promise<number> => {
+    const begun = performance.now();
+    await work();
+    return performance.now() - begun;
+  };
+
+  /** The serving processes have to notice by themselves that the one that started them is gone. */
+  const endSupervisor = async (): Promise<void> => {
+    const shares = childrenOf(running.api.ready.pid);
+    await end(running.api);
+    await eventually('the processes of a killed supervisor end', () => !shares.some(isAlive));
+  };
+  const startApi = async (): Promise<void> => {
+    running.api = await start.api();
+    await healthy();
+  };
+  const kills: Record<Victim, (index: number) => Promise<number>> = {
+    async supervisor() {
+      await endSupervisor();
+      return timed(startApi);
+    },
+    async api(index) {
+      const { pid } = running.api.ready;
+      const victim = childrenOf(pid)[index % API_PROCESSES];
+      if (victim === undefined) return 0;
+      process.kill(victim, 'SIGKILL');
+      return timed(async () => {
+        await eventually('a killed process is replaced', () => {
+          const shares = childrenOf(pid);
+          return shares.length === API_PROCESSES && !shares.includes(victim);
+        });
+        await healthy();
+      });
+    },
+    async worker(index) {
+      const at = index % WORKERS;
+      await end(running.workers[at]!);
+      return timed(async () => (running.workers[at] = await start.worker()));
+    },
+    async database() {
+      if (!running.database) return 0;
+      await end(running.database);
+      return timed(async () => {
+        running.database = await start.database();
+        await healthy();
+      });
+    },
+    async everything() {
+      const both = [...running.workers, ...(running.database ? [running.database] : [])];
+      await Promise.all([endSupervisor(), ...both.map(end)]);
+      return timed(async () => {
+        running.database &&= await start.database();
+        const workers = Promise.all(running.workers.map(start.worker));
+        await startApi();
+        running.workers = await workers;
+      });
+    },
+  };
+  const all = (): RunningService[] => [running.api, ...running.workers];
+  return {
+    url,
+    kill: (victim, index) => kills[victim](index),
+    async stop() {
+      const codes = await Promise.all(all().map((service) => service.stop('SIGTERM')));
+      if (running.database) codes.push(await running.database.stop('SIGTERM'));
+      for (const service of all()) note(service);
+      return codes;
+    },
+    async destroy() {
+      await Promise.all(
+        [...all(), ...(running.database ? [running.database] : [])].map((each) => each.stop('SIGKILL')),
+      );
+    },
+    logged: () => lines,
+  };
+}
+
+const WARNING = 40;
+
+function readMessage(line: string): string | null {
+  if (!line.startsWith('{')) return line.trim() === '' ? null : line.slice(0, 200);
+  const { level, msg, err } = JSON.parse(line) as { level: number | string; msg?: string; err?: { message?: string } };
+  const isSevere = typeof level === 'number' ? level >= WARNING : /warn|error|fatal/i.test(level);
+  return isSevere ? `${msg ?? ''}${err?.message ? `: ${err.message.slice(0, 150)}` : ''}` : null;
+}
+
+function childrenOf(pid: number): number[] {
+  const text = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim();
+  return text === '' ? [] : text.split(' ').map(Number);
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+export async function findFreePort(): Promise<number> {
+  const probe = createServer().listen(0, '127.0.0.1');
+  await once(probe, 'listening');
+  const { port } = probe.address() as AddressInfo;
+  probe.close();
+  await once(probe, 'close');
+  return port;
+}

@@ -1,0 +1,20 @@
+import { openApp, type App } from '../../../src/app.js';
+import { loadConfig } from '../../../src/config.js';
+import { openLogger } from '../../../src/platform/logger.js';
+
+/** The application in this process, its clock set ahead. */
+export async function withApp<T>(
+  env: Record<string, string>,
+  aheadMs: number,
+  work: (app: App) => Promise<T>,
+): Promise<T> {
+  const { config } = loadConfig([{ source: 'soak', values: env }]);
+  const app = await openApp(config, openLogger({ level: 'silent', format: 'json' }), {
+    now: () => Date.now() + aheadMs,
+  });
+  try {
+    return await work(app);
+  } finally {
+    await app.close();
+  }
+}
