@@ -32,31 +32,6 @@ describe('the bsvc binary', () => {
     expect(found.stdout).toBe(made.stdout);
   });
 
-  it.each([
-    ['project', 'list'],
-    ['project', 'show', 'shop'],
-    ['project', 'usage', 'shop'],
-    ['key', 'list'],
-    ['key', 'create', '--type', 'secret'],
-    ['collection', 'list'],
-    ['collection', 'show', 'notes'],
-    ['schema', 'export'],
-    ['data', 'query', 'notes'],
-    ['data', 'export', 'notes'],
-    ['settings'],
-    ['doctor'],
-    ['migrate', 'status'],
-    ['audit'],
-    ['completion', 'bash'],
-    ['service', 'install', '--print'],
-    ['apply', '--schema'],
-  ])('prints with --json one JSON value and not a byte more: %s %s', async (...words) => {
-    const { code, stdout, stderr } = await runBinary([...words, '--json'], { env });
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-    expect(() => JSON.parse(stdout) as unknown).not.toThrow();
-    expect(stdout).not.toContain('\u001b');
-  });
-
   it('never waits for input without a terminal: exit 2', async () => {
     for (const words of [
       ['project', 'create'],

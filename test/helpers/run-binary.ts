@@ -44,7 +44,8 @@ export interface RunningService {
   process: ChildProcess;
   /** The one JSON line that it printed when it was ready. */
   ready: { url: string; pid: number };
-  /** Everything printed on stderr so far. */
+  /** Everything printed so far. */
+  stdout(): string;
   stderr(): string;
   /** Sends the signal and answers the exit code. */
   stop(signal?: NodeJS.Signals): Promise<number | null>;
@@ -53,7 +54,9 @@ export interface RunningService {
 /** Starts `serve` or `worker` with --json and waits for its ready line. */
 export async function startService(argv: string[], env: Record<string, string>): Promise<RunningService> {
   const child = spawnBinary([...argv, '--json'], env);
+  let stdout = '';
   let stderr = '';
+  child.stdout!.setEncoding('utf8').on('data', (text: string) => (stdout += text));
   child.stderr!.setEncoding('utf8').on('data', (text: string) => (stderr += text));
   child.stdin!.end();
   const lines = createInterface({ input: child.stdout! });
@@ -64,6 +67,7 @@ export async function startService(argv: string[], env: Record<string, string>):
   return {
     process: child,
     ready: JSON.parse(first) as { url: string; pid: number },
+    stdout: () => stdout,
     stderr: () => stderr,
     async stop(signal = 'SIGTERM') {
       if (child.exitCode !== null || child.signalCode !== null) return child.exitCode;

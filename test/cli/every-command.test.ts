@@ -1,0 +1,228 @@
+import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { CommandNode } from '../../cli/command.js';
+import { COMMANDS } from '../../cli/commands/index.js';
+import { openEngine, type Engine } from '../../src/engine/index.js';
+import { runBinary, startService, type BinaryOutcome } from '../helpers/run-binary.js';
+import { openS3Double, type S3Double } from '../helpers/s3-double.js';
+import { openTempDir, type TempDir } from '../helpers/temp-dir.js';
+import { openWebhookReceiver, type WebhookReceiver } from '../helpers/webhook-receiver.js';
+
+/** A day in the life of one data directory, told by every command of bsvc with `--json`. */
+const outcomes = new Map<string, BinaryOutcome[]>();
+
+let dir: TempDir;
+let bucket: S3Double;
+let receiver: WebhookReceiver;
+let elsewhere: Engine;
+let env: Record<string, string>;
+
+/** What is given by `--…-env` or standard input, and must be seen nowhere else. */
+const SECRETS = {
+  PASSWORD: 'canary-password-4711',
+  MAIL_KEY: 're_canary_mail_key_4711',
+  EVENTS_SECRET: `whsec_${Buffer.from('canary-events-secret-4711').toString('base64')}`,
+  SOCIAL_SECRET: 'canary-social-secret-4711',
+};
+
+/** Runs `bsvc <words> <more> --json`, keeps what came of it under the words, and answers the JSON value. */
+async function bsvc<T = Record<string, never>>(words: string, more: string[] = [], stdin?: string): Promise<T> {
+  const outcome = await runBinary([...words.split(' '), ...more, '--json'], { env, cwd: dir.path, stdin });
+  outcomes.set(words, [...(outcomes.get(words) ?? []), outcome]);
+  if (outcome.code !== 0) throw new Error(`bsvc ${words} ${more.join(' ')}: exit ${outcome.code}, ${outcome.stderr}`);
+  return JSON.parse(outcome.stdout) as T;
+}
+
+async function runService(words: string, more: string[]): Promise<void> {
+  const service = await startService([words, ...more], env);
+  const code = await service.stop('SIGTERM');
+  outcomes.set(words, [{ code, stdout: service.stdout(), stderr: '' }]);
+}
+
+beforeAll(async () => {
+  [dir, bucket, receiver] = await Promise.all([openTempDir(), openS3Double(), openWebhookReceiver()]);
+  elsewhere = openEngine({ dataDir: join(dir.path, 'elsewhere'), durability: 'relaxed' });
+  env = {
+    BSVC_DATA_DIR: join(dir.path, 'data'),
+    BSVC_DURABILITY: 'relaxed',
+    BSVC_PROJECT: 'shop',
+    BSVC_BCRYPT_COST: '4',
+    BSVC_WEBHOOK_ALLOW_PRIVATE: 'true',
+    BSVC_LOG_LEVEL: 'warn',
+    ...SECRETS,
+    BUCKET_SECRET: bucket.access.secretAccessKey,
+  };
+  await bsvc('project create', ['shop']);
+  await Promise.all([aboutProjects(), aboutCollections(), aboutUsers(), aboutMail(), aboutHooks(), aboutTheHouse()]);
+  await aboutTheStore();
+}, 120_000);
+
+afterAll(async () => {
+  await elsewhere.close();
+  await Promise.all([bucket.close(), receiver.close(), dir.remove()]);
+});
+
+async function aboutProjects(): Promise<void> {
+  await bsvc('project create', ['other', '--plan', 'pro']);
+  await bsvc('project create', ['other', '--if-not-exists']);
+  await bsvc('project list');
+  await bsvc('project update', ['other', '--name', 'another', '--limit', 'mail=7']);
+  await bsvc('project show', ['another']);
+  await bsvc('project usage', ['another']);
+  await bsvc('project recount', ['another']);
+  await bsvc('project delete', ['another', '--yes']);
+  const { key } = await bsvc<{ key: { id: string } }>('key create', ['--type', 'secret']);
+  await bsvc('key list');
+  await bsvc('key rotate', ['--type', 'secret', '--grace', '1h']);
+  await bsvc('key revoke', [key.id, '--yes']);
+}
+
+async function aboutCollections(): Promise<void> {
+  await bsvc('collection add', ['posts', '--field', 'title:String!', '--field', 'userId:String']);
+  await bsvc('collection add', ['posts', '--flexible', '--if-not-exists']);
+  const lines = '{"title":"one"}\n{"title":"two"}\n';
+  await bsvc('data import', ['posts', '-', '--format', 'ndjson'], lines);
+  await bsvc('data import', ['posts', '-', '--format', 'ndjson', '--dry-run'], lines);
+  await bsvc('data query', ['posts', '--filter', 'title=one']);
+  await bsvc('data query', ['posts', '--count']);
+  await bsvc('data export', ['posts']);
+  await bsvc('data export', ['posts', '--out', 'posts.csv']);
+  await bsvc('collection list');
+  await bsvc('collection show', ['posts']);
+  await bsvc('collection edit', ['posts', '--set-field', 'title:String', '--check']);
+  await bsvc('collection edit', ['posts', '--add-field', 'views:Number=0']);
+  await bsvc('collection rls', ['posts', '--mode', 'public-read']);
+  await bsvc('schema export');
+  await bsvc('schema export', ['--out', 'schema.json']);
+  await bsvc('collection rename', ['posts', 'articles']);
+  await bsvc('schema apply', ['schema.json', '--dry-run', '--prune', '--yes']);
+  await bsvc('schema apply', ['schema.json']);
+  await bsvc('collection drop', ['posts', '--yes']);
+}
+
+async function aboutUsers(): Promise<void> {
+  const ann = 'ann@example.com';
+  await bsvc('user create', ['--email', ann, '--password-env', 'PASSWORD', '--verified']);
+  await bsvc('user create', ['--email', ann, '--if-not-exists']);
+  await bsvc('user list');
+  await bsvc('user sessions', [ann]);
+  await bsvc('user sessions', [ann, '--revoke', 'all']);
+  await bsvc('user set-password', [ann, '--password-stdin'], `${SECRETS.PASSWORD}-again\n`);
+  await bsvc('user disable', [ann]);
+  await bsvc('user enable', [ann]);
+  await bsvc('user delete', [ann, '--yes']);
+  const place = ['--client-id', 'shop', '--redirect-url', 'https://shop.example.com/in'];
+  await bsvc('user social set', ['github', ...place, '--client-secret-env', 'SOCIAL_SECRET']);
+  await bsvc('user social list');
+  await bsvc('user social remove', ['github']);
+  await bsvc('operator add', ['--email', ann, '--password-env', 'PASSWORD']);
+  await bsvc('operator list');
+  await bsvc('operator token', [ann, '--ttl', '1h']);
+  await bsvc('operator remove', [ann, '--yes']);
+}
+
+async function aboutMail(): Promise<void> {
+  await writeFile(join(dir.path, 'welcome.txt'), 'Hello {{name}}');
+  await bsvc('mail template set', ['welcome', '--subject', 'Hello', '--text', 'welcome.txt']);
+  await bsvc('mail template list');
+  await bsvc('mail template show', ['welcome']);
+  await bsvc('mail template remove', ['welcome']);
+  await bsvc('mail test', ['--to', 'me@example.com']);
+  await bsvc('mail logs');
+  await bsvc('mail outbox');
+  await bsvc('byok set', ['--mail-key-env', 'MAIL_KEY', '--no-verify']);
+  await bsvc('byok webhook-secret', ['--secret-stdin'], SECRETS.EVENTS_SECRET);
+  await bsvc('byok show');
+  await bsvc('byok clear');
+  const { bucket: name, region, accessKeyId } = bucket.access;
+  const place = ['--bucket', name, '--region', region, '--endpoint', bucket.url, '--path-style'];
+  await bsvc('byok bucket set', [
+    ...place,
+    '--access-key-id',
+    accessKeyId,
+    '--secret-access-key-env',
+    'BUCKET_SECRET',
+    '--no-verify',
+  ]);
+  await bsvc('byok bucket show');
+  await bsvc('byok bucket cors', ['--origin', 'https://shop.example.com']);
+  await bsvc('byok bucket check', ['--origin', 'https://shop.example.com']);
+  await bsvc('byok bucket clear');
+}
+
+async function aboutHooks(): Promise<void> {
+  const { id } = await bsvc<{ id: string }>('webhook add', ['--url', receiver.url, '--events', 'posts.*']);
+  await bsvc('webhook list');
+  const delivery = await bsvc<{ id: string }>('webhook test', [id]);
+  await bsvc('webhook deliveries', [id]);
+  await bsvc('webhook replay', [id, delivery.id]);
+  await bsvc('webhook rotate-secret', [id]);
+  await bsvc('webhook edit', [id, '--disable']);
+  await bsvc('webhook remove', [id, '--yes']);
+  await bsvc('jobs list');
+  await bsvc('jobs retry', ['--dead']);
+  await bsvc('jobs purge', ['--yes']);
+}
+
+async function aboutTheHouse(): Promise<void> {
+  await writeFile(join(dir.path, 'bsvc.json'), '{"format":"bsvc/1","projects":[{"name":"declared"}]}');
+  await bsvc('apply', ['--schema']);
+  await bsvc('apply', ['-f', 'bsvc.json', '--dry-run']);
+  await bsvc('apply', ['-f', 'bsvc.json']);
+  await bsvc('settings');
+  await bsvc('doctor');
+  await bsvc('migrate status');
+  await bsvc('migrate up');
+  await bsvc('audit');
+  await bsvc('completion', ['bash']);
+  await bsvc('service install', ['--print']);
+  await bsvc('service install', ['--out', 'units', '--worker']);
+}
+
+/** What changes or replaces everything comes last. */
+async function aboutTheStore(): Promise<void> {
+  await Promise.all([runService('serve', ['--port', '0']), runService('worker', [])]);
+  await bsvc('secrets rotate-tokens', ['--grace', '0s']);
+  await bsvc('secrets rotate');
+  await bsvc('backup', ['--out', 'all.backup']);
+  await bsvc('restore', ['all.backup', '--verify']);
+  await bsvc('restore', ['all.backup', '--yes']);
+  const { uri } = await elsewhere.listen('127.0.0.1:0');
+  await bsvc('move-to', [uri, '--dry-run']);
+  await bsvc('move-to', [uri]);
+}
+
+function listLeaves(nodes: readonly CommandNode[], path: readonly string[] = []): string[] {
+  return nodes.flatMap((node) =>
+    node.commands ? listLeaves(node.commands, [...path, node.name]) : [[...path, node.name].join(' ')],
+  );
+}
+
+describe('the bsvc binary with --json', () => {
+  it.each(listLeaves(COMMANDS))('%s: one JSON value on stdout and nothing else anywhere', (words) => {
+    const all = outcomes.get(words) ?? [];
+    expect(all.length, 'a new command needs a line above').toBeGreaterThan(0);
+    for (const { code, stdout, stderr } of all) {
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+      expect(stdout).toMatch(/^[^\u001b]+\n$/);
+      expect(JSON.parse(stdout)).toBeTypeOf('object');
+    }
+  });
+
+  it('shows no secret that it was given, and stores none as it is', async () => {
+    const canary = /canary-|re_canary/;
+    const events = SECRETS.EVENTS_SECRET.slice('whsec_'.length);
+    for (const [words, all] of outcomes) {
+      for (const { stdout } of all) expect({ words, shown: canary.exec(stdout)?.[0] }).toEqual({ words });
+    }
+    const entries = await readdir(dir.path, { recursive: true, withFileTypes: true });
+    const files = entries.filter((entry) => entry.isFile()).map(({ parentPath, name }) => join(parentPath, name));
+    expect(files.length).toBeGreaterThan(5);
+    for (const file of files) {
+      const text = await readFile(file, 'latin1');
+      expect({ file, held: canary.exec(text)?.[0] }).toEqual({ file });
+      expect({ file, held: text.includes(events) }).toEqual({ file, held: false });
+    }
+  });
+});
