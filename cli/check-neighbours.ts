@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import type { Config } from '../src/config.js';
 import { AppError } from '../src/errors.js';
 import { verifyMailKey } from '../src/features/mail/verify-mail-key.js';
-import { failed, passed, type Check } from './check.js';
+import { failed, passed, unreachable, type Check } from './check.js';
 
 const PATIENCE_MS = 3000;
 
@@ -26,7 +26,11 @@ export async function checkCache({ redisUrl }: Config): Promise<Check> {
     await redis.ping();
     return passed('cache', 'Redis answers');
   } catch (error) {
-    return failed('cache', `Redis does not answer (${(error as Error).message})`, 'Check REDIS_URL and that it runs.');
+    return unreachable(
+      'cache',
+      `Redis does not answer (${(error as Error).message})`,
+      'Check REDIS_URL and that it runs.',
+    );
   } finally {
     redis.disconnect();
   }

@@ -5,6 +5,8 @@ export interface Check {
   detail: string;
   /** What to do about it. */
   hint: string | null;
+  /** It failed because something outside could not be reached. */
+  away?: boolean;
 }
 
 export function passed(name: string, detail: string): Check {
@@ -13,4 +15,9 @@ export function passed(name: string, detail: string): Check {
 
 export function failed(name: string, detail: string, hint: string): Check {
   return { name, ok: false, detail, hint };
+}
+
+/** As failed, for what could not be reached: exit 3. */
+export function unreachable(name: string, detail: string, hint: string): Check {
+  return { name, ok: false, detail, hint, away: true };
 }

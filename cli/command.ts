@@ -90,8 +90,8 @@ export interface Definition<P extends Parameters> {
   parameters: P;
   /** Runs until it is told to stop, and then ends by itself (`serve`, `worker`). */
   service?: boolean;
-  /** Changes what is stored: every run is recorded in the audit log. */
-  audited?: boolean;
+  /** Changes what is stored: every run is recorded in the audit log, or those whose input says that it will. */
+  audited?: boolean | ((input: Input<P>) => boolean);
   run(context: Context, input: Input<P>): Promise<Result | void>;
 }
 
@@ -101,7 +101,7 @@ export interface LoadedCommand {
   examples: readonly string[];
   parameters: Parameters;
   service?: boolean;
-  audited?: boolean;
+  audited?: boolean | ((input: Record<string, unknown>) => boolean);
   run(context: Context, input: Record<string, unknown>): Promise<Result | void>;
 }
 
@@ -172,7 +172,7 @@ function readOrRefuse(parameter: Parameter<unknown>, text: string): unknown {
     return parameter.read(text);
   } catch (error) {
     if (error instanceof Error && error.name === 'UsageError') throw error;
-    throw new InvalidArgumentError((error as Error).message);
+    throw new InvalidArgumentError((error as Error).message.replace(/^(It )?must /, 'it must '));
   }
 }
 

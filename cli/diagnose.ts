@@ -7,7 +7,7 @@ import { documentsName } from '../src/features/collections/collection.js';
 import { applyIndexes, documentIndexes } from '../src/features/collections/document-indexes.js';
 import { listProjects } from '../src/features/projects/list-projects.js';
 import { findMigrationStatus } from '../src/migrations/migrate.js';
-import { failed, passed, type Check } from './check.js';
+import { failed, passed, unreachable, type Check } from './check.js';
 import type { Context } from './context.js';
 import { checkClock } from './check-clock.js';
 import { checkCache, checkDoor, checkMail } from './check-neighbours.js';
@@ -71,7 +71,7 @@ async function checkDatabase(context: Context, config: Config, options: { fix: b
     await app.db.ping();
   } catch (error) {
     const { message } = presentFailure(error);
-    return [failed('database', message, 'Without MONGODB_URI bsvc uses the embedded engine.')];
+    return [unreachable('database', message, 'Without MONGODB_URI bsvc uses the embedded engine.')];
   }
   const { summary, warnings } = app.db;
   return [

@@ -1,6 +1,7 @@
 import { AppError } from '../src/errors.js';
 import { ConfigError } from '../src/config.js';
 import { findOutage } from '../src/platform/database.js';
+import { presentRefusal } from './next-step.js';
 
 /** What the process answers its caller with (cli.md, exit codes). */
 export const EXIT = { done: 0, refused: 1, usage: 2, unreachable: 3, interrupted: 130 } as const;
@@ -66,7 +67,7 @@ export function presentFailure(error: unknown): Failure {
   }
   if (error instanceof AppError) {
     const exitCode = error.kind === 'unavailable' ? EXIT.unreachable : EXIT.refused;
-    return { exitCode, code: error.code, message: error.message };
+    return { exitCode, code: error.code, message: presentRefusal(error) };
   }
   return presentForeignError(error);
 }

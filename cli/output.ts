@@ -101,13 +101,18 @@ function createView(stream: Io['stdout'], io: Io, colour: boolean): View {
   return {
     paint,
     async table(head, rows) {
-      const cells = rows.map((row) => row.map(presentCell));
-      if (!stream.isTTY) return presentColumns([head, ...cells]);
+      if (!stream.isTTY) return presentColumns([head, ...rows.map((row) => row.map(presentCell))]);
+      const cells = rows.map((row) => row.map((value) => shortenTime(presentCell(value))));
       const { default: Table } = await import('cli-table3');
+      const widths = fitColumns(head, cells, (stream.columns ?? 0) - (3 * head.length + 1));
+      const wrapped = cells.map((row) => row.map((cell, column) => wrapText(cell, widths[column]!)));
+      const flat = wrapped.every((row) => row.every((cell) => !cell.includes('\n')));
       // Painted here: the package would judge by the process's own environment whether colour is wanted.
       const table = new Table({ head: head.map((cell) => paint.cyan(cell)), style: { head: [], border: [] } });
-      table.push(...cells);
-      return table.toString();
+      table.push(...wrapped);
+      const lines = table.toString().split('\n');
+      // A line below the head; between rows only where a row takes several lines.
+      return lines.filter((line, at) => !flat || at <= 2 || !line.startsWith('├')).join('\n');
     },
   };
 }
@@ -118,8 +123,52 @@ async function presentResult(result: Result, options: OutputOptions, view: View)
   return result.text(view);
 }
 
+function measureColumns(rows: readonly (readonly string[])[]): number[] {
+  const widthOf = (cell = ''): number => Math.max(...cell.split('\n').map((line) => line.length));
+  return rows[0]!.map((_, column) => rows.reduce((most, row) => Math.max(most, widthOf(row[column])), 0));
+}
+
+const NARROWEST_COLUMN = 8;
+const ID = /^[\w.-]{20,50}$/;
+
+/** Takes from the widest columns until all fit; 0 or less means that the terminal does not tell its width. What is read as one word, an id among it, is kept whole even where that is too wide. */
+function fitColumns(head: readonly string[], rows: readonly (readonly string[])[], available: number): number[] {
+  const widths = measureColumns([head, ...rows]);
+  if (available <= 0) return widths;
+  const least = head.map((name, column) =>
+    Math.max(NARROWEST_COLUMN, name.length, ...rows.map((row) => (ID.test(row[column]!) ? row[column]!.length : 0))),
+  );
+  let excess = widths.reduce((sum, width) => sum + width, 0) - available;
+  while (excess > 0) {
+    const [spare, column] = widths.reduce<[number, number]>(
+      (most, width, at) => (width > least[at]! && width > most[0] ? [width, at] : most),
+      [0, -1],
+    );
+    if (spare === 0) break;
+    widths[column]! -= 1;
+    excess -= 1;
+  }
+  return widths;
+}
+
+/** In lines of at most `width` characters, broken between words where there are any. */
+function wrapText(text: string, width: number): string {
+  const lines: string[] = [];
+  for (const paragraph of text.split('\n')) {
+    let rest = paragraph;
+    while (rest.length > width) {
+      const space = rest.lastIndexOf(' ', width);
+      const end = space > 0 ? space : width;
+      lines.push(rest.slice(0, end));
+      rest = rest.slice(space > 0 ? end + 1 : end);
+    }
+    lines.push(rest);
+  }
+  return lines.join('\n');
+}
+
 function presentColumns(rows: readonly (readonly string[])[]): string {
-  const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
+  const widths = measureColumns(rows);
   return rows
     .map((row) =>
       row
@@ -128,6 +177,11 @@ function presentColumns(rows: readonly (readonly string[])[]): string {
         .trimEnd(),
     )
     .join('\n');
+}
+
+/** At a terminal, where every column counts; elsewhere times stay as programs read them. */
+function shortenTime(cell: string): string {
+  return cell.replace(/^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)\.\d{3}Z$/, '$1 $2Z');
 }
 
 function presentCell(value: unknown): string {

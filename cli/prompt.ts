@@ -18,8 +18,8 @@ export interface Prompt {
     missing: string,
     options?: { default?: string; check?: (answer: string) => true | string },
   ): Promise<string>;
-  /** Not echoed. */
-  secret(question: string, missing: string): Promise<string>;
+  /** Not echoed; asked again while `check` answers what is wrong. */
+  secret(question: string, missing: string, options?: { check?: (answer: string) => true | string }): Promise<string>;
   choose<T>(question: string, missing: string, choices: readonly Choice<T>[]): Promise<T>;
   yes(question: string, missing: string, fallback?: boolean): Promise<boolean>;
 }
@@ -58,7 +58,8 @@ export function openPrompt(io: Io, allowed: boolean): Prompt {
           context,
         ),
       ),
-    secret: (message, missing) => ask(missing, ({ password }, context) => password({ message, mask: true }, context)),
+    secret: (message, missing, options = {}) =>
+      ask(missing, ({ password }, context) => password({ message, mask: true, validate: options.check }, context)),
     choose: (message, missing, choices) =>
       ask(missing, ({ select }, context) => select({ message, choices: [...choices] }, context)),
     yes: (message, missing, fallback = false) =>

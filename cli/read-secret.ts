@@ -1,3 +1,5 @@
+import { checkNewPassword } from '../src/features/users/credentials.js';
+import { Problems } from '../src/features/documents/problems.js';
 import type { SecretSource } from './command.js';
 import type { Context } from './context.js';
 import { UsageError } from './exit.js';
@@ -19,6 +21,22 @@ export async function readSecret(context: Context, source: SecretSource, questio
   const text = (await readAll(context)).replace(/\r?\n$/, '');
   if (!text) throw new UsageError(`${option}-stdin was given, but standard input is empty.`);
   return text;
+}
+
+/** As readSecret, for a password that a person makes up: typed twice, and again until it is long enough. */
+export async function readNewPassword(context: Context, source: SecretSource, question: string): Promise<string> {
+  if (source.stdin || source.env !== undefined || !context.ask.possible) return readSecret(context, source, question);
+  const password = await context.ask.secret(`${question}:`, '', {
+    check: (typed) => {
+      const problems = new Problems();
+      checkNewPassword(typed, problems, 'It');
+      return problems.summary === null || `${problems.summary}.`;
+    },
+  });
+  await context.ask.secret('Once more:', '', {
+    check: (typed) => typed === password || 'That is another one. Type the same password again, or press Ctrl-C.',
+  });
+  return password;
 }
 
 async function readAll(context: Context): Promise<string> {

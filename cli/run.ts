@@ -12,7 +12,7 @@ import type { Context } from './context.js';
 import { EXIT, Interrupted, presentFailure, UsageError, type Failure } from './exit.js';
 import type { Io } from './io.js';
 import { openContext, type GlobalOptions } from './open-context.js';
-import { describeAct } from './record-act.js';
+import { describeAct, isAudited } from './record-act.js';
 import { wantsColour } from './output.js';
 import type { NewAct } from '../src/features/audit/audit-log.js';
 import { VERSION } from '../src/version.js';
@@ -122,7 +122,7 @@ async function execute(
 ): Promise<number> {
   const { input, settings } = collectInput(loaded, selected!);
   const action = path.map(({ name }) => name).join(' ');
-  const act = (): NewAct | null => (loaded.audited ? describeAct(action, loaded, input) : null);
+  const act = (): NewAct | null => (isAudited(loaded, input) ? describeAct(action, loaded, input) : null);
   const context = openContext(io, program.opts<GlobalOptions>(), settings, stop, act);
   try {
     await askForArguments(context, loaded, input);
@@ -191,9 +191,22 @@ function findPath(argv: readonly string[]): CommandNode[] {
   return fallback ? [...path, fallback] : path;
 }
 
+/** As commander words it: `option '--limit <n>' argument 'x' is invalid. it must be a number`. */
+const INVALID_VALUE = /^(option '[^']*') argument ('.*') is invalid\. (.*)$/;
+
 function explainUsage(error: CommanderError, path: readonly CommandNode[]): UsageError {
-  if (error.code === 'commander.help') return new UsageError(`A command is missing. ${seeHelp(path)}`);
-  const text = error.message.replace(/^error: /, '').replaceAll('\n', ' ');
+  if (error.code === 'commander.help') {
+    const verbs = path
+      .at(-1)
+      ?.commands?.map(({ name }) => name)
+      .join(', ');
+    return new UsageError(`A command is missing${verbs ? `: ${verbs}` : ''}. ${seeHelp(path)}`);
+  }
+  const text = error.message
+    .replace(/^error: /, '')
+    .replaceAll('\n', ' ')
+    .replace(INVALID_VALUE, '$1 cannot be $2: $3')
+    .replace(': Allowed choices are', ': choose one of');
   return new UsageError(`${capitalised(text)}${/[.)?]$/.test(text) ? '' : '.'} ${seeHelp(path)}`);
 }
 

@@ -6,6 +6,8 @@ import { defineCommand, flag, value } from '../command.js';
 import { confirmByName, yesOption } from '../confirm.js';
 import { presentFailure, UsageError, type Failure } from '../exit.js';
 import type { Result, View } from '../output.js';
+import { AppError, invalid } from '../../src/errors.js';
+import type { Context } from '../context.js';
 import { readStructuredFile, withParsedCollections } from '../read-declaration-file.js';
 
 export default defineCommand({
@@ -17,7 +19,7 @@ export default defineCommand({
     'Keys of created projects and secrets of created webhooks are shown once. --schema prints the JSON Schema of the file, for editors.',
   ].join('\n'),
   examples: ['bsvc apply -f bsvc.yaml --dry-run', 'bsvc apply -f bsvc.yaml', 'bsvc apply --schema > bsvc.schema.json'],
-  audited: true,
+  audited: ({ dryRun, schema }) => !dryRun && !schema,
   parameters: {
     file: value('-f, --file <file>', 'YAML or JSON file'),
     dryRun: flag('--dry-run', 'only show the plan'),
@@ -32,7 +34,7 @@ export default defineCommand({
       return { json: schema, quiet: text, text: () => text };
     }
     if (input.file === undefined) throw new UsageError('No file given: add -f <file>.');
-    const { projects } = readProjectsFile(withParsedCollections(await readStructuredFile(context, input.file)));
+    const { projects } = await readDeclared(context, input.file);
     const app = await context.app();
     const plans = await planProjects(app, projects, { prune: input.prune });
     const created: CreatedSecret[] = [];
@@ -60,6 +62,18 @@ export default defineCommand({
     };
   },
 });
+
+/** The file, checked; what is wrong with it is told with its name. */
+async function readDeclared(context: Context, file: string): Promise<ReturnType<typeof readProjectsFile>> {
+  const value = withParsedCollections(await readStructuredFile(context, file));
+  try {
+    return readProjectsFile(value);
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    const message = `${file}: ${error.message}. "bsvc apply --schema" prints what the file may hold.`;
+    throw invalid('INVALID_FILE', message, { cause: error });
+  }
+}
 
 /** A failure after secrets were made is reported beside them, since they are shown nowhere else. */
 async function applyAll(

@@ -1,6 +1,6 @@
-import { resolve } from 'node:path';
 import { backUp } from '../../src/features/operators/back-up.js';
 import { defineCommand, value } from '../command.js';
+import { resolveOutput } from '../resolve-output.js';
 
 export default defineCommand({
   details: [
@@ -11,11 +11,12 @@ export default defineCommand({
   audited: true,
   parameters: { out: value('--out <file>', 'file to write (default: bsvc-<time>.backup)') },
   async run(context, { out }) {
+    const given = out === undefined ? null : await resolveOutput(context, out);
     const app = await context.app();
     const time = new Date(app.clock.now()).toISOString().slice(0, 19).replaceAll(':', '');
     const file = out ?? `bsvc-${time}.backup`;
     const progress = await context.out.progress('Backing up');
-    const report = await backUp(app, resolve(context.io.cwd, file), {
+    const report = await backUp(app, given ?? (await resolveOutput(context, file)), {
       stop: context.stop,
       onProgress: (documents, files) => progress.update(`${documents} documents, ${files} files`),
     }).finally(() => progress.stop());

@@ -10,9 +10,12 @@ export default defineCommand({
   async run(context, { fix }) {
     const checks = await diagnose(context, { fix });
     const failed = checks.filter(({ ok }) => !ok);
-    const unreachable = failed.some(({ name }) => name === 'database' || name === 'cache');
+    const unreachable = failed.some(({ away }) => away);
     return {
-      json: { ok: failed.length === 0, checks },
+      json: {
+        ok: failed.length === 0,
+        checks: checks.map(({ name, ok, detail, hint }) => ({ name, ok, detail, hint })),
+      },
       quiet: failed.length === 0 ? 'ok' : failed.map(({ name }) => name),
       ...(failed.length > 0 && {
         failure: {

@@ -19,7 +19,7 @@ export default defineCommand({
     'bsvc move-to mongodb://127.0.0.1:27017',
     'bsvc move-to --uri-env NEW_MONGODB_URI --json',
   ],
-  audited: true,
+  audited: ({ dryRun }) => !dryRun,
   parameters: {
     uri: optionalArgument('mongodb-uri', 'address of the MongoDB, without a password'),
     secretUri: secret('uri', 'address of the MongoDB'),

@@ -14,7 +14,7 @@ export default defineCommand({
     'bsvc restore bsvc.backup --verify',
     'bsvc restore bsvc.backup --data-dir ./elsewhere --yes',
   ],
-  audited: true,
+  audited: ({ verify }) => !verify,
   parameters: {
     file: argument('file', 'backup to restore'),
     verify: flag('--verify', 'only check the file'),

@@ -13,7 +13,7 @@ export function compileReader<T>(schema: SchemaObject): Reader<T> {
   let fits: ReturnType<Ajv['compile']> | undefined;
   const read = (value: unknown): T => {
     // Compiling takes milliseconds, so it waits for the first use: commands that never need it start faster.
-    fits ??= new Ajv({ ownProperties: true, strict: true, allowUnionTypes: true }).compile(schema);
+    fits ??= new Ajv({ ownProperties: true, strict: true, allowUnionTypes: true, verbose: true }).compile(schema);
     if (!fits(value)) throw describe(fits.errors![0]!);
     return value as T;
   };
@@ -26,8 +26,11 @@ function describe(error: ErrorObject): Error {
   return invalid('INVALID_BODY', message, { details: [{ field: place, rule: error.keyword, message }] });
 }
 
-function whatIsWrong({ keyword, params, message }: ErrorObject): string {
-  if (keyword === 'additionalProperties') return `must not contain "${String(params.additionalProperty)}"`;
+function whatIsWrong({ keyword, params, message, parentSchema }: ErrorObject): string {
+  if (keyword === 'additionalProperties') {
+    const known = Object.keys((parentSchema?.properties as object | undefined) ?? {}).join(', ');
+    return `must not contain "${String(params.additionalProperty)}"${known && `: it may have ${known}`}`;
+  }
   if (keyword === 'enum') return `must be one of ${(params.allowedValues as unknown[]).join(', ')}`;
   if (keyword === 'required') return `must have "${String(params.missingProperty)}"`;
   return message ?? 'is not valid';

@@ -46,10 +46,17 @@ describe('wrong usage is exit 2', () => {
     [['project', 'craete', 'x'], "Unknown command 'craete' (Did you mean create?)"],
     [['project', 'create', 'x', '--plna', 'pro'], "Unknown option '--plna' (Did you mean --plan?)"],
     [['project', 'create', 'x', '--plan'], "Option '--plan <plan>' argument missing"],
-    [['project', 'create', 'x', '--plan', 'gold'], 'Allowed choices are free, pro'],
+    [
+      ['project', 'create', 'x', '--plan', 'gold'],
+      "Option '--plan <plan>' cannot be 'gold': choose one of free, pro. See",
+    ],
     [['project', 'create', 'x', 'y'], 'Too many arguments'],
     [['project', 'create'], 'The argument <name> is missing.'],
-    [['project'], 'A command is missing'],
+    [['project'], 'A command is missing: create, list, show, update'],
+    [
+      ['user', 'list', '--limit', 'x', '--project', 'y'],
+      "Option '--limit <n>' cannot be 'x': it must be a whole number",
+    ],
     [['key', 'create', '--project', 'x'], 'Add --type publishable or --type secret.'],
     [['collection', 'list'], 'No project named'],
     [['collection', 'drop', 'posts', '--project', 'x'], '--yes'],
@@ -146,9 +153,51 @@ describe('colour and tables', () => {
     expect(stdout).toContain('│');
   });
 
+  it('fit the terminal: long texts wrap between words, and every word of them is there', async () => {
+    const { stdout } = await runCli(['settings', '--no-color'], { terminal: true, columns: 100 });
+    const lines = stdout.trimEnd().split('\n');
+    expect(lines.filter((line) => line.length > 100)).toEqual([]);
+    const cells = lines.map((line) => line.split('│').map((cell) => cell.trim()));
+    const at = cells.findIndex((row) => row[1] === 'BSVC_SHUTDOWN_GRACE');
+    const meaning = [cells[at]![4], cells[at + 1]![4]].join(' ');
+    expect(meaning).toBe('how long a stopping process waits for what is under way');
+  });
+
+  it('keep ids whole, and show times to the second', async () => {
+    const { project } = (await home.bsvc(['project', 'create', 'wide', '--json'])).json<{ project: { id: string } }>();
+    const narrow = await home.bsvc(['project', 'list'], { terminal: true, columns: 40, env: { NO_COLOR: '1' } });
+    expect(narrow.stdout).toContain(`│ ${project.id} │`);
+    const wide = await home.bsvc(['project', 'list'], { terminal: true, columns: 200, env: { NO_COLOR: '1' } });
+    expect(wide.stdout).toMatch(/│ \d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ │/);
+    // One line below the head and none between rows that take one line each.
+    expect(wide.stdout.match(/├/g)).toHaveLength(1);
+  });
+
   it('marks errors in colour at a terminal only', async () => {
     expect((await runCli(['nothing'], { terminal: true })).stderr).toContain('\u001b[31m');
     expect((await runCli(['nothing'])).stderr).not.toContain('\u001b');
+  });
+});
+
+describe('a refusal', () => {
+  it.each([
+    [['project', 'show', 'nobody'], 'There is no project "nobody". "bsvc project list" shows them.'],
+    [['user', 'disable', 'a@b.co'], 'The project has no user "a@b.co". "bsvc user list" shows them.'],
+    [
+      ['collection', 'edit', 'users', '--set-field', 'x:String'],
+      'has no field "x". --add-field declares a further one',
+    ],
+    [['collection', 'edit', 'users', '--add-field', 'name:Number'], 'has a field "name" already. --set-field'],
+    [['byok', 'bucket', 'check'], 'has no bucket of its own. "bsvc byok bucket set" gives it one.'],
+    [['backup', '--out', 'absent/x.backup'], 'absent to write into. Make it, or choose another --out.'],
+    [['schema', 'export', '--out', 'absent/x.json'], 'absent to write into.'],
+    [['data', 'export', 'users', '--out', 'absent/x.json'], 'absent to write into.'],
+  ])('%j says what to do next', async (argv, text) => {
+    await home.bsvc(['project', 'create', 'refusing', '--if-not-exists']);
+    const { code, stdout, stderr } = await home.bsvc(argv, { env: { BSVC_PROJECT: 'refusing' } });
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toContain(text);
+    expect(stderr).toMatch(/^bsvc: .*\.\n$/);
   });
 });
 

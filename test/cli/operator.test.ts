@@ -88,7 +88,7 @@ describe('bsvc operator token, list, remove', () => {
     const removed = await bsvc(['operator', 'remove', 'script@example.test', '--yes', '--json']);
     expect(removed.json()).toMatchObject({ id: operator.id });
     expect((await bsvc(['operator', 'token', operator.id])).stderr).toBe(
-      `bsvc: There is no operator "${operator.id}"\n`,
+      `bsvc: There is no operator "${operator.id}". "bsvc operator list" shows them.\n`,
     );
     expect((await bsvc(['operator', 'remove', 'script@example.test', '--yes'])).code).toBe(1);
     const listed = (await bsvc(['operator', 'list', '--json'])).json<Operator[]>();

@@ -72,7 +72,7 @@ describe('bsvc project list, show, update, usage, delete', () => {
 
   it('answers exit 1 for a project that does not exist', async () => {
     const { code, stdout, stderr } = await home.bsvc(['project', 'show', 'nowhere']);
-    expect({ code, stdout, stderr }).toEqual({ code: 1, stdout: '', stderr: 'bsvc: There is no project "nowhere"\n' });
+    expect({ code, stdout, stderr }).toEqual({ code: 1, stdout: '', stderr: 'bsvc: There is no project "nowhere". "bsvc project list" shows them.\n' });
   });
 
   it('changes name, plan, allowed domains and limits; "plan" takes a limit back', async () => {
@@ -176,6 +176,28 @@ describe('BSVC_PROJECT', () => {
 });
 
 describe('bsvc audit', () => {
+  it('records what changes something, and nothing that only looks', async () => {
+    const bsvc = (...words: string[]) => home.bsvc(words, { env: { BSVC_PROJECT: 'looking', PW: 'long enough' } });
+    await bsvc('project', 'create', 'looking');
+    await bsvc('user', 'create', '--email', 'a@b.co', '--password-env', 'PW');
+    await bsvc('schema', 'export', '--out', 'looking.json');
+    await bsvc('backup', '--out', 'looking.backup');
+    const [{ id }] = (await bsvc('audit', '--limit', '1', '--json')).json<[{ id: string }]>();
+    for (const look of [
+      ['user', 'sessions', 'a@b.co'],
+      ['collection', 'edit', 'users', '--add-field', 'nick:String', '--check'],
+      ['schema', 'apply', 'looking.json', '--dry-run'],
+      ['restore', 'looking.backup', '--verify'],
+      ['migrate', 'up', '--dry-run'],
+      ['key', 'list'],
+    ]) {
+      expect({ look, ...(await bsvc(...look)) }).toMatchObject({ look, code: 0 });
+    }
+    expect((await bsvc('audit', '--limit', '1', '--json')).json()).toMatchObject([{ id }]);
+    await bsvc('user', 'sessions', 'a@b.co', '--revoke', 'all');
+    expect((await bsvc('audit', '--limit', '1', '--json')).json()).toMatchObject([{ action: 'user sessions' }]);
+  });
+
   it('tells who did what, and how it ended', async () => {
     await create('audited');
     await home.bsvc(['project', 'create', 'audited']);

@@ -76,6 +76,43 @@ describe.runIf(process.platform === 'linux')('at a terminal', () => {
     expect((await right.end()).code).toBe(0);
   });
 
+  it('a password is typed twice, hidden, and again until it is long enough', async () => {
+    const terminal = openTerminal(['user', 'create', '--project', 'alpha', '--email', 'ann@example.com'], env);
+    await terminal.shows('Password:');
+    terminal.type(`abc${RETURN}`);
+    await terminal.shows('must have at least 6 bytes');
+    terminal.type(`defgh${RETURN}`);
+    await terminal.shows('Once more:');
+    terminal.type(`abcdefgi${RETURN}`);
+    await terminal.shows('That is another one');
+    terminal.type(`\bh${RETURN}`);
+    await terminal.shows('Created user ann@example.com');
+    const { code, raw } = await terminal.end();
+    expect(code).toBe(0);
+    expect(raw).not.toMatch(/abc|def/);
+  });
+
+  it('every value that a command misses is asked for', async () => {
+    const bucket = openTerminal(['byok', 'bucket', 'set', '--project', 'alpha', '--no-verify'], env);
+    await bucket.shows('Name of the bucket:');
+    bucket.type(`alpha-files${RETURN}`);
+    await bucket.shows('Address of the S3 service:');
+    bucket.type(RETURN);
+    await bucket.shows('Access key id:');
+    bucket.type(`AKIAALPHA${RETURN}`);
+    await bucket.shows('Secret access key:');
+    bucket.type(`hidden-away${RETURN}`);
+    await bucket.shows('alpha-files');
+    const { code, raw } = await bucket.end();
+    expect(code).toBe(0);
+    expect(raw).not.toContain('hidden');
+    const mail = openTerminal(['mail', 'test', '--project', 'alpha'], env);
+    await mail.shows('Who gets it:');
+    mail.type(`me@example.com${RETURN}`);
+    await mail.shows('Queued for me@example.com');
+    expect((await mail.end()).code).toBe(0);
+  });
+
   it('Ctrl-C in a question is exit 130 and does nothing', async () => {
     const terminal = openTerminal(['project', 'create'], env);
     await terminal.shows('Name of the project:');

@@ -57,8 +57,13 @@ describe('bsvc user create', () => {
   });
 
   it('explains what the schema refuses', async () => {
-    expect((await create('nobody')).stderr).toMatch(/email must be an e-mail address/);
+    expect((await create('nobody')).stderr).toMatch(/"nobody" is not an e-mail address/);
     expect((await create('d@example.com', '--field', 'shoe=44')).stderr).toMatch(/shoe is not a field/);
+    const exposed = await create('d@example.com', '--field', 'password="seen by all"');
+    expect({ code: exposed.code, stderr: exposed.stderr }).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('A password is never an argument') as string,
+    });
     expect((await create('d@example.com', '--field', 'shoe')).code).toBe(2);
   });
 });
@@ -138,7 +143,10 @@ describe('bsvc user', () => {
     expect((await bsvc(['user', 'delete', 'close@example.com'])).code).toBe(2);
     expect((await bsvc(['user', 'delete', 'close@example.com', '--yes'])).code).toBe(0);
     const gone = await bsvc(['user', 'disable', 'close@example.com']);
-    expect([gone.code, gone.stderr]).toEqual([1, 'bsvc: The project has no user "close@example.com"\n']);
+    expect([gone.code, gone.stderr]).toEqual([
+      1,
+      'bsvc: The project has no user "close@example.com". "bsvc user list" shows them.\n',
+    ]);
   });
 
   it('sets a password', async () => {

@@ -18,12 +18,14 @@ export interface CliOptions {
   stdin?: string;
   /** stdout and stderr pretend to be a terminal. stdin does not: prompts are tested on a real one. */
   terminal?: boolean;
+  /** How wide that terminal is; unknown unless given. */
+  columns?: number;
   stop?: AbortSignal;
 }
 
 /** Runs a command line in this process, on the streams and the environment given here and nothing else. */
 export async function runCli(argv: string[], options: CliOptions = {}): Promise<CliOutcome> {
-  const stdout = collect(options.terminal);
+  const stdout = collect(options.terminal, options.columns);
   const stderr = collect(options.terminal);
   const code = await run(argv, {
     stdin: Readable.from(options.stdin === undefined ? [] : [Buffer.from(options.stdin)]),
@@ -56,9 +58,9 @@ export function openCliHome(): {
   };
 }
 
-function collect(isTTY = false): { stream: PassThrough & { isTTY: boolean }; text(): string } {
+function collect(isTTY = false, columns?: number): { stream: PassThrough & { isTTY: boolean }; text(): string } {
   const chunks: Buffer[] = [];
-  const stream = Object.assign(new PassThrough(), { isTTY });
+  const stream = Object.assign(new PassThrough(), { isTTY, columns });
   stream.on('data', (chunk: Buffer) => chunks.push(chunk));
   return { stream, text: () => Buffer.concat(chunks).toString('utf8') };
 }

@@ -17,7 +17,7 @@ export default defineCommand({
     'bsvc collection edit posts --project shop --set-field title:String!& --check',
     'bsvc collection edit posts --project shop --drop-field subtitle',
   ],
-  audited: true,
+  audited: ({ check }) => !check,
   parameters: {
     collection: collectionArgument,
     project: projectOption,

@@ -1,6 +1,5 @@
 import { createWriteStream } from 'node:fs';
 import { rename, rm } from 'node:fs/promises';
-import { resolve } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { App } from '../../../src/app.js';
@@ -11,6 +10,7 @@ import { projectOption } from '../../choose-project.js';
 import { choice, defineCommand, flag, value } from '../../command.js';
 import { Interrupted } from '../../exit.js';
 import { findFormat, FORMATS, type Format } from '../../formats/read-entries.js';
+import { resolveOutput } from '../../resolve-output.js';
 import { writeEntries } from '../../formats/write-entries.js';
 
 const PROGRESS_STEP = 1000;
@@ -33,8 +33,9 @@ export default defineCommand({
     includeDeleted: flag('--include-deleted', 'the documents in the trash too'),
   },
   async run(context, input) {
-    const { app, collection } = await chooseCollection(context, input);
     const { out } = input;
+    const path = out === undefined ? null : await resolveOutput(context, out);
+    const { app, collection } = await chooseCollection(context, input);
     const format =
       input.format ?? (out ? findFormat(out) : null) ?? (out === undefined && context.out.json ? 'json' : 'ndjson');
     const progress = await context.out.progress(`Exporting ${collection.name}`);
@@ -49,13 +50,13 @@ export default defineCommand({
     try {
       const columns = format === 'csv' ? await findColumns(app, collection, input) : [];
       const text = inChunks(writeEntries(documents(), format, columns));
-      if (out === undefined) {
+      if (path === null) {
         for await (const chunk of text) await context.out.write(chunk);
         progress.stop();
         context.out.note(`Exported ${count} documents.`);
         return;
       }
-      await writeWhole(resolve(context.io.cwd, out), text);
+      await writeWhole(path, text);
     } finally {
       progress.stop();
     }

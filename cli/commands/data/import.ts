@@ -33,7 +33,7 @@ export default defineCommand({
     'bsvc data import countries countries.json --project shop --on-error stop',
     'gunzip -c events.ndjson.gz | bsvc data import events - --format ndjson --project shop',
   ],
-  audited: true,
+  audited: ({ dryRun }) => !dryRun,
   parameters: {
     collection: argument('collection', 'name of the collection'),
     file: argument('file', 'file to read; - for standard input'),

@@ -20,6 +20,13 @@ export default defineCommand({
     await confirmByName(context, yes, 'Removes dead jobs for good.', 'purge');
     const app = await context.app();
     const purged = await purgeDeadJobs(app, new Date(app.clock.now() - olderThan), name);
-    return { json: { purged }, quiet: purged, text: () => `${purged} dead jobs are removed.` };
+    return {
+      json: { purged },
+      quiet: purged,
+      text: () =>
+        purged === 0
+          ? 'There are no such dead jobs.'
+          : `${purged} dead ${purged === 1 ? 'job is' : 'jobs are'} removed.`,
+    };
   },
 });

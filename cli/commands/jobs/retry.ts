@@ -19,6 +19,11 @@ export default defineCommand({
       return { json: job, quiet: job.id, text: () => `Job ${job.id} (${job.name}) is due now.` };
     }
     const retried = await retryDeadJobs(app, name);
-    return { json: { retried }, quiet: retried, text: () => `${retried} dead jobs are due now.` };
+    return {
+      json: { retried },
+      quiet: retried,
+      text: () =>
+        retried === 0 ? 'There are no dead jobs.' : `${retried} dead ${retried === 1 ? 'job is' : 'jobs are'} due now.`,
+    };
   },
 });

@@ -12,10 +12,12 @@ export default defineCommand({
       json: keys,
       quiet: keys.map(({ id }) => id),
       text: (view) =>
-        view.table(
-          ['id', 'type', 'ends in', 'state', 'created'],
-          keys.map((key) => [key.id, key.type, key.last4, presentState(key), key.createdAt]),
-        ),
+        keys.length === 0
+          ? 'No keys. Create one with: bsvc key create --type secret'
+          : view.table(
+              ['id', 'type', 'ends in', 'state', 'created'],
+              keys.map((key) => [key.id, key.type, key.last4, presentState(key), key.createdAt]),
+            ),
     };
   },
 });

@@ -2,15 +2,14 @@ import { sendMail } from '../../../src/features/mail/send-mail.js';
 import { readMailRequest } from '../../../src/features/mail/read-mail.js';
 import { chooseProject, projectOption } from '../../choose-project.js';
 import { defineCommand, value } from '../../command.js';
-import { UsageError } from '../../exit.js';
 
 export default defineCommand({
   details: 'It takes a slot of the monthly quota like any other mail; a running server or worker delivers it.',
   examples: ['bsvc mail test --project shop --to me@example.com'],
   audited: true,
   parameters: { project: projectOption, to: value('--to <address>', 'who gets it') },
-  async run(context, { project: named, to }) {
-    if (to === undefined) throw new UsageError('The option --to <address> is missing.');
+  async run(context, { project: named, to: given }) {
+    const to = given ?? (await context.ask.text('Who gets it:', 'The option --to <address> is missing'));
     const { app, project } = await chooseProject(context, named);
     const mail = { to, subject: `Test mail of ${project.name}`, text: 'If you read this, mail works.' };
     const queued = await sendMail(app, project, readMailRequest(mail));

@@ -4,7 +4,7 @@ import { defineCommand, flag } from '../../command.js';
 export default defineCommand({
   details: 'Migrations go one way and are harmless to repeat. The embedded engine runs them by itself.',
   examples: ['bsvc migrate', 'bsvc migrate up --dry-run'],
-  audited: true,
+  audited: ({ dryRun }) => !dryRun,
   parameters: { dryRun: flag('--dry-run', 'only say what would be run') },
   async run(context, { dryRun }) {
     const app = await context.app('migration');

@@ -4,7 +4,7 @@ import { findOperatorByEmail, requireOperatorEmail } from '../../../src/features
 import { presentOperator } from '../../../src/features/operators/list-operators.js';
 import { requireProject } from '../../../src/features/projects/project-store.js';
 import { choice, defineCommand, flag, list, secret, value } from '../../command.js';
-import { readSecret } from '../../read-secret.js';
+import { readNewPassword } from '../../read-secret.js';
 import { presentSeen } from './present.js';
 
 export default defineCommand({
@@ -39,7 +39,7 @@ export default defineCommand({
     }
     const projects = [];
     for (const named of input.projects) projects.push(await requireProject(app, named));
-    const password = await readSecret(context, input.password, 'Password');
+    const password = await readNewPassword(context, input.password, 'Password');
     const operator = presentOperator(
       await addOperator(app, {
         email,
@@ -51,7 +51,11 @@ export default defineCommand({
     return {
       json: { operator, created: true },
       quiet: operator.id,
-      text: () => `Added operator ${operator.email} (${operator.role}, ${presentSeen(operator)}).`,
+      text: () =>
+        [
+          `Added operator ${operator.email} (${operator.role}, ${presentSeen(operator)}).`,
+          `It signs in at POST /api/admin/login; for scripts: bsvc operator token ${operator.email}`,
+        ].join('\n'),
     };
   },
 });

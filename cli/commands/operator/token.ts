@@ -31,7 +31,7 @@ export default defineCommand({
           '',
           `  ${token}`,
           '',
-          'It is shown this once.',
+          'It is shown this once. Try: curl -H "Authorization: Bearer <token>" <address of the server>/api/projects',
         ].join('\n'),
     };
   },

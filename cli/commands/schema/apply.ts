@@ -16,7 +16,7 @@ export default defineCommand({
     'bsvc schema apply schema.json --project shop',
     'bsvc schema apply schema.yaml --project shop --prune --yes',
   ],
-  audited: true,
+  audited: ({ dryRun }) => !dryRun,
   parameters: {
     file: argument('file', 'JSON or YAML file'),
     project: projectOption,

@@ -1,9 +1,9 @@
 import { writeFile } from 'node:fs/promises';
-import { resolve } from 'node:path';
 import { declareCollection } from '../../../src/features/collections/collection-declaration.js';
 import { listCollections } from '../../../src/features/collections/list-collections.js';
 import { chooseProject, projectOption } from '../../choose-project.js';
 import { defineCommand, value } from '../../command.js';
+import { resolveOutput } from '../../resolve-output.js';
 import { SCHEMA_FORMAT, type SchemaFile } from '../../schema-file.js';
 
 export default defineCommand({
@@ -19,7 +19,7 @@ export default defineCommand({
     const file: SchemaFile = { format: SCHEMA_FORMAT, collections };
     const text = `${JSON.stringify(file, null, 2)}\n`;
     if (out === undefined) return { json: file, quiet: text, text: () => text };
-    await writeFile(resolve(context.io.cwd, out), text);
+    await writeFile(await resolveOutput(context, out), text);
     return {
       json: { file: out, collections: collections.length },
       quiet: out,

@@ -58,6 +58,7 @@ export default defineCommand({
         [
           ...files.map((file) => `Wrote ${file}`),
           'Next:',
+          ...(input.out ? [`  ${control} link ${files.join(' ')}`] : []),
           `  ${control} daemon-reload`,
           `  ${control} enable --now ${units.map(({ file }) => file).join(' ')}`,
           ...(system ? [] : ['  loginctl enable-linger    # so that it runs without you being logged in']),

@@ -1,12 +1,14 @@
+import { invalid } from '../../../src/errors.js';
 import { requireCollection } from '../../../src/features/collections/collection-store.js';
 import { USERS } from '../../../src/features/collections/users-collection.js';
 import { findUserByEmail } from '../../../src/features/users/user-store.js';
-import { normaliseEmail } from '../../../src/features/users/credentials.js';
+import { isEmail, normaliseEmail } from '../../../src/features/users/credentials.js';
 import { presentAccount } from '../../../src/features/users/list-users.js';
+import { emailTaken } from '../../../src/features/users/insert-user.js';
 import { signUp } from '../../../src/features/users/sign-up.js';
 import { chooseProject, projectOption } from '../../choose-project.js';
 import { defineCommand, flag, list, secret, value } from '../../command.js';
-import { readSecret } from '../../read-secret.js';
+import { readNewPassword } from '../../read-secret.js';
 import { readFields } from './read-fields.js';
 
 export default defineCommand({
@@ -27,9 +29,13 @@ export default defineCommand({
   },
   async run(context, input) {
     const email = input.email ?? (await context.ask.text('E-mail address:', 'No address: add --email <address>'));
+    if (!isEmail(normaliseEmail(email)))
+      throw invalid('INVALID_EMAIL', `"${email.slice(0, 100)}" is not an e-mail address`);
     const { app, project } = await chooseProject(context, input.project);
-    const existing = input.ifNotExists ? await findUserByEmail(app, project._id, normaliseEmail(email)) : null;
+    // Before the password is asked for, so that nobody types one in vain.
+    const existing = await findUserByEmail(app, project._id, normaliseEmail(email));
     if (existing) {
+      if (!input.ifNotExists) throw emailTaken();
       const account = presentAccount(existing);
       return {
         json: { user: account, created: false },
@@ -38,7 +44,7 @@ export default defineCommand({
       };
     }
     const fields = readFields(input.fields, await requireCollection(app, project._id, USERS));
-    const password = await readSecret(context, input.password, 'Password');
+    const password = await readNewPassword(context, input.password, 'Password');
     const body = { ...fields, email, password, ...(input.verified && { emailVerified: true }) };
     const user = await signUp(app, project, body, 'project');
     const account = presentAccount(user);

@@ -5,5 +5,5 @@ import type { Result } from '../../output.js';
 /** One user as the result of a command that changed it; `done` is the line for a person. */
 export function presentUserResult(user: User, done: string): Result {
   const account = presentAccount(user);
-  return { json: account, quiet: account._id, text: () => `${user.email} (${account._id}): ${done}` };
+  return { json: account, quiet: account._id, text: () => `${user.email} (${account._id}) ${done}` };
 }

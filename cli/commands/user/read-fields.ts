@@ -9,8 +9,12 @@ export function readFields(words: readonly string[], { fields }: Pick<Collection
     words.map((word): [string, unknown] => {
       const [, name, text] = /^([^=]+)=(.*)$/s.exec(word) ?? [];
       if (name === undefined || text === undefined) throw new UsageError(`--field takes name=value, not "${word}".`);
+      if (name === 'password')
+        throw new UsageError('A password is never an argument: use --password-stdin or --password-env.');
+      if (name === 'email') throw new UsageError('The address is given by --email.');
       const declared = fields.find((field) => field.name === name);
-      return [name, declared && AS_TEXT.has(declared.type) ? text : readJson(name, text)];
+      // One that is not declared is refused by its name, whatever it holds.
+      return [name, !declared || AS_TEXT.has(declared.type) ? text : readJson(name, text)];
     }),
   );
 }

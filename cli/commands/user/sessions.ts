@@ -9,7 +9,7 @@ export default defineCommand({
     'bsvc user sessions ann@example.com --project shop',
     'bsvc user sessions ann@example.com --project shop --revoke all',
   ],
-  audited: true,
+  audited: ({ revoke }) => revoke !== undefined,
   parameters: {
     user: userArgument,
     project: projectOption,
@@ -26,10 +26,12 @@ export default defineCommand({
       json: sessions,
       quiet: sessions.map(({ id }) => id),
       text: (view) =>
-        view.table(
-          ['id', 'used', 'ends', 'IP', 'client'],
-          sessions.map(({ id, usedAt, expiresAt, ip, userAgent }) => [id, usedAt, expiresAt, ip, userAgent]),
-        ),
+        sessions.length === 0
+          ? 'Signed in nowhere.'
+          : view.table(
+              ['id', 'used', 'ends', 'IP', 'client'],
+              sessions.map(({ id, usedAt, expiresAt, ip, userAgent }) => [id, usedAt, expiresAt, ip, userAgent]),
+            ),
     };
   },
 });

@@ -2,7 +2,7 @@ import { setPassword } from '../../../src/features/users/set-password.js';
 import { projectOption } from '../../choose-project.js';
 import { chooseUser, userArgument } from '../../choose-user.js';
 import { defineCommand, secret } from '../../command.js';
-import { readSecret } from '../../read-secret.js';
+import { readNewPassword } from '../../read-secret.js';
 import { presentUserResult } from './present.js';
 
 export default defineCommand({
@@ -15,7 +15,7 @@ export default defineCommand({
   parameters: { user: userArgument, project: projectOption, password: secret('password', 'the new password') },
   async run(context, input) {
     const { app, project, user } = await chooseUser(context, input);
-    await setPassword(app, project, user, await readSecret(context, input.password, 'New password'));
+    await setPassword(app, project, user, await readNewPassword(context, input.password, 'New password'));
     return presentUserResult(user, 'has a new password; all sessions have ended.');
   },
 });

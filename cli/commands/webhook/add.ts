@@ -1,7 +1,6 @@
 import { addWebhook } from '../../../src/features/webhooks/add-webhook.js';
 import { chooseProject, projectOption } from '../../choose-project.js';
 import { defineCommand, flag, list, value } from '../../command.js';
-import { UsageError } from '../../exit.js';
 import { presentWithSecret, readEvents } from './present.js';
 
 export default defineCommand({
@@ -22,10 +21,18 @@ export default defineCommand({
     ifNotExists: flag('--if-not-exists', 'do nothing when there is one with that address'),
   },
   async run(context, { project: named, url, events, description, ifNotExists }) {
-    if (events.length === 0) throw new UsageError('No events given: add --events, for example --events posts.insert.');
     const target = url ?? (await context.ask.text('Address of the receiver:', 'No address given: add --url <url>'));
+    const wanted =
+      events.length > 0
+        ? events
+        : [
+            await context.ask.text(
+              'Events to send (posts.insert, posts.*, *):',
+              'No events given: add --events, for example --events posts.insert',
+            ),
+          ];
     const { app, project } = await chooseProject(context, named);
-    const input = { url: target, events: readEvents(events), description, ifNotExists };
+    const input = { url: target, events: readEvents(wanted), description, ifNotExists };
     const { webhook, secret, created } = await addWebhook(app, project, input);
     const what = created ? 'is registered' : 'was there already';
     return presentWithSecret(webhook, secret, { created }, [

@@ -14,16 +14,18 @@ export default defineCommand({
       json: webhooks.map(presentWebhook),
       quiet: webhooks.map(({ id }) => id.toHexString()),
       text: (view) =>
-        view.table(
-          ['id', 'url', 'events', 'state', 'description'],
-          webhooks.map((webhook) => [
-            webhook.id.toHexString(),
-            webhook.url,
-            webhook.events.join(', '),
-            presentState(webhook),
-            webhook.description,
-          ]),
-        ),
+        webhooks.length === 0
+          ? 'No webhooks yet. Add one with: bsvc webhook add --url <url> --events <events>'
+          : view.table(
+              ['id', 'url', 'events', 'state', 'description'],
+              webhooks.map((webhook) => [
+                webhook.id.toHexString(),
+                webhook.url,
+                webhook.events.join(', '),
+                presentState(webhook),
+                webhook.description,
+              ]),
+            ),
     };
   },
 });

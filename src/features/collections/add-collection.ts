@@ -66,7 +66,7 @@ function existingCollection(existing: Collection, input: NewCollection): { colle
   if (existing.state === 'dropping') {
     throw conflict(
       'COLLECTION_DROPPING',
-      `"${input.name}" is still being dropped: repeat bsvc collection drop ${input.name}, then add it again`,
+      `"${input.name}" is still being dropped: drop it once more, or wait a moment, then add it again`,
     );
   }
   if (input.ifNotExists) return { collection: existing, created: false };

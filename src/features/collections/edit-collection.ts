@@ -32,13 +32,13 @@ export function applyEdit(
   }
   for (const field of edit.addFields ?? []) {
     if (fields.has(field.name)) {
-      throw conflict('FIELD_EXISTS', `${current.name} has a field "${field.name}" already: change it with --set-field`);
+      throw conflict('FIELD_EXISTS', `${current.name} has a field "${field.name}" already`);
     }
     fields.set(field.name, field);
   }
   for (const field of edit.setFields ?? []) {
     if (!fields.has(field.name)) {
-      throw missing('FIELD_NOT_FOUND', `${current.name} has no field "${field.name}": add it with --add-field`);
+      throw missing('FIELD_NOT_FOUND', `${current.name} has no field "${field.name}"`);
     }
     fields.set(field.name, field);
   }

@@ -9,6 +9,8 @@ export interface BucketCheck {
   detail: string;
   /** What to do about it. */
   hint: string | null;
+  /** The bucket did not answer at all. */
+  away?: boolean;
 }
 
 const TYPE = 'image/png';
@@ -90,7 +92,8 @@ async function attempt(name: BucketCheck['name'], step: () => Promise<string>): 
     return { name, ok: true, detail: await step(), hint: null };
   } catch (error) {
     if (!(error instanceof AppError || error instanceof Finding)) throw error;
-    return { name, ok: false, detail: error.message, hint: HINTS[name] };
+    const away = error instanceof AppError && error.code === 'STORAGE_UNAVAILABLE';
+    return { name, ok: false, detail: error.message, hint: HINTS[name], ...(away && { away }) };
   }
 }
 

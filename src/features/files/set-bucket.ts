@@ -54,7 +54,11 @@ async function requireUsable(store: S3Store): Promise<void> {
 }
 
 async function requireAccess(app: App, access: BucketAccess): Promise<BucketAccess> {
-  if (!BUCKET_NAME.test(access.bucket)) throw invalid('INVALID_BUCKET', `"${access.bucket}" is not a bucket’s name`);
+  if (!BUCKET_NAME.test(access.bucket))
+    throw invalid(
+      'INVALID_BUCKET',
+      `"${access.bucket}" is not a bucket’s name: 3 to 63 lower-case letters, digits, dots and hyphens`,
+    );
   if (!REGION.test(access.region)) throw invalid('INVALID_BUCKET', `"${access.region}" is not a region`);
   if (!CREDENTIAL.test(access.accessKeyId)) throw invalid('INVALID_BUCKET', 'The access key id is not valid');
   if (!CREDENTIAL.test(access.secretAccessKey)) throw invalid('INVALID_BUCKET', 'The secret access key is not valid');

@@ -76,8 +76,7 @@ export function findByokKey(app: Pick<App, 'secrets'>, project: Project): string
 /** As findByokKey; 403 BYOK_REQUIRED without one. */
 export function requireByokKey(app: Pick<App, 'secrets'>, project: Project): string {
   const key = findByokKey(app, project);
-  if (!key)
-    throw forbidden('BYOK_REQUIRED', 'This needs the project’s own mail provider key: set one with bsvc byok set');
+  if (!key) throw forbidden('BYOK_REQUIRED', 'This needs the project’s own mail provider key (providerApiKey)');
   return key;
 }
 
@@ -103,7 +102,10 @@ export function resolveSender(app: Pick<App, 'config' | 'mail'>, project: Projec
   const sender = requested ?? project.mail?.fromEmail ?? app.config.mailFrom;
   if (sender) return sender;
   if (app.mail.name === 'outbox' && !project.mail?.sealedKey) return `${project.name} <no-reply@localhost>`;
-  throw invalid('INVALID_MAIL', 'There is no sender: give from, or set a default with bsvc project update --mail-from');
+  throw invalid(
+    'SENDER_MISSING',
+    'There is no sender: give from, or set a default for the project (providerFromEmail)',
+  );
 }
 
 function sealContext(projectId: ObjectId, field: 'key' | 'webhook'): string {

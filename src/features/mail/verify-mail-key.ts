@@ -13,6 +13,6 @@ export async function verifyMailKey(app: Pick<App, 'config'>, apiKey: string): P
   }
   throw unavailable(
     'MAIL_PROVIDER_UNAVAILABLE',
-    'The mail provider cannot be reached to check the key: try again, or use --no-verify',
+    'The mail provider cannot be reached to check the key: try again, or store it without the check',
   );
 }

@@ -2,6 +2,7 @@ import { checkBucket } from '../../../../src/features/files/check-bucket.js';
 import { requireBucket } from '../../../../src/features/files/set-bucket.js';
 import { chooseProject, projectOption } from '../../../choose-project.js';
 import { defineCommand, value } from '../../../command.js';
+import { EXIT } from '../../../exit.js';
 
 export default defineCommand({
   details: 'Tries put, head, delete, a signed upload and the CORS rules, on objects of its own.',
@@ -15,7 +16,10 @@ export default defineCommand({
     const checks = await checkBucket(await requireBucket(app, project), origin ?? 'https://app.example');
     const failed = checks.filter((check) => !check.ok);
     return {
-      json: { ok: failed.length === 0, checks },
+      json: {
+        ok: failed.length === 0,
+        checks: checks.map(({ name, ok, detail, hint }) => ({ name, ok, detail, hint })),
+      },
       quiet: failed.map((check) => check.name),
       text: (view) =>
         view.table(
@@ -28,7 +32,7 @@ export default defineCommand({
         ),
       ...(failed.length > 0 && {
         failure: {
-          exitCode: 1,
+          exitCode: failed.some(({ away }) => away) ? EXIT.unreachable : EXIT.refused,
           code: 'BUCKET_UNUSABLE',
           message: `${failed.length} of ${checks.length} tests failed.`,
         },

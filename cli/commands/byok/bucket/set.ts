@@ -1,9 +1,11 @@
 import { setBucket } from '../../../../src/features/files/set-bucket.js';
 import { chooseProject, projectOption } from '../../../choose-project.js';
 import { defineCommand, flag, secret, value } from '../../../command.js';
-import { UsageError } from '../../../exit.js';
 import { readSecret } from '../../../read-secret.js';
 import { presentBucketResult } from './present.js';
+
+/** Stands for the service that needs no address. */
+const AWS = 'AWS';
 
 export default defineCommand({
   details:
@@ -25,14 +27,21 @@ export default defineCommand({
     noVerify: flag('--no-verify', 'store the settings without trying them'),
   },
   async run(context, input) {
-    if (!input.bucket || !input.accessKeyId) throw new UsageError('Give --bucket and --access-key-id.');
+    const bucket = input.bucket ?? (await context.ask.text('Name of the bucket:', 'No bucket: add --bucket <name>'));
+    const endpoint =
+      input.endpoint ??
+      (input.bucket === undefined
+        ? await context.ask.text('Address of the S3 service:', '', { default: AWS, check: () => true })
+        : AWS);
+    const accessKeyId =
+      input.accessKeyId ?? (await context.ask.text('Access key id:', 'No access key id: add --access-key-id <id>'));
     const { app, project } = await chooseProject(context, input.project);
     const secretAccessKey = (await readSecret(context, input.secretAccessKey, 'Secret access key')).trim();
     const access = {
-      endpoint: input.endpoint ?? null,
+      endpoint: endpoint === AWS ? null : endpoint,
       region: input.region ?? 'us-east-1',
-      bucket: input.bucket,
-      accessKeyId: input.accessKeyId,
+      bucket,
+      accessKeyId,
       secretAccessKey,
       publicUrl: input.publicUrl ?? null,
       forcePathStyle: input.pathStyle,

@@ -20,8 +20,8 @@ export default defineCommand({
     html: value('--html <file>', 'file with the HTML'),
     text: value('--text <file>', 'file with the plain text'),
   },
-  async run(context, { name, project: named, subject, html, text }) {
-    if (subject === undefined) throw new UsageError('The option --subject <text> is missing.');
+  async run(context, { name, project: named, subject: given, html, text }) {
+    const subject = given ?? (await context.ask.text('Subject:', 'The option --subject <text> is missing'));
     const { app, project } = await chooseProject(context, named);
     const saved = await setTemplate(app, project, name, {
       subject,

@@ -12,10 +12,17 @@ export default defineCommand({
       json: providers,
       quiet: providers.map(({ name }) => name),
       text: (view) =>
-        view.table(
-          ['name', 'issuer', 'client id', 'sends back to'],
-          providers.map(({ name, issuer, clientId, redirectUrls }) => [name, issuer, clientId, redirectUrls.join(' ')]),
-        ),
+        providers.length === 0
+          ? 'No providers yet. Add one with: bsvc user social set google'
+          : view.table(
+              ['name', 'issuer', 'client id', 'sends back to'],
+              providers.map(({ name, issuer, clientId, redirectUrls }) => [
+                name,
+                issuer,
+                clientId,
+                redirectUrls.join(' '),
+              ]),
+            ),
     };
   },
 });

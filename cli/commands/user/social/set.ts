@@ -27,9 +27,18 @@ export default defineCommand({
   },
   async run(context, input) {
     const clientId = input.clientId ?? (await context.ask.text('Client id:', 'No client id: add --client-id <id>'));
+    const redirectUrls =
+      input.redirectUrls.length > 0
+        ? input.redirectUrls
+        : [
+            await context.ask.text(
+              'Address to send browsers back to:',
+              'No address to return to: add --redirect-url <url>',
+            ),
+          ];
     const { app, project } = await chooseProject(context, input.project);
     const clientSecret = await readSecret(context, input.clientSecret, 'Client secret');
-    const { provider: name, redirectUrls, issuer, scopes } = input;
+    const { provider: name, issuer, scopes } = input;
     const provider = presentSocialProvider(
       await setSocialProvider(app, project, { name, clientId, clientSecret, redirectUrls, issuer, scopes }),
     );

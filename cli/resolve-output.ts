@@ -1,0 +1,16 @@
+import { stat } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
+import { missing } from '../src/errors.js';
+import type { Context } from './context.js';
+
+/** The path of a file to write. Refused before any work is done when the directory that it belongs into is not there. */
+export async function resolveOutput(context: Context, file: string): Promise<string> {
+  const path = resolve(context.io.cwd, file);
+  const directory = await stat(dirname(path)).catch(() => null);
+  if (!directory?.isDirectory())
+    throw missing(
+      'DIRECTORY_MISSING',
+      `There is no directory ${dirname(path)} to write into. Make it, or choose another --out.`,
+    );
+  return path;
+}
