@@ -72,7 +72,11 @@ describe('bsvc project list, show, update, usage, delete', () => {
 
   it('answers exit 1 for a project that does not exist', async () => {
     const { code, stdout, stderr } = await home.bsvc(['project', 'show', 'nowhere']);
-    expect({ code, stdout, stderr }).toEqual({ code: 1, stdout: '', stderr: 'bsvc: There is no project "nowhere". "bsvc project list" shows them.\n' });
+    expect({ code, stdout, stderr }).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: 'bsvc: There is no project "nowhere". "bsvc project list" shows them.\n',
+    });
   });
 
   it('changes name, plan, allowed domains and limits; "plan" takes a limit back', async () => {
