@@ -1,0 +1,426 @@
+/** Who may come in by a route. */
+export type Door =
+  /** Anybody, without any key. */
+  | 'everybody'
+  /** Any live key of the project. */
+  | 'a key'
+  /** The publishable key, as `?key=`. */
+  | 'a key in the query'
+  /** The secret key. */
+  | 'the secret key'
+  /** The secret key; a publishable one only with row-level security, which the collection of these tests has not. */
+  | 'the secret key to write'
+  /** A live key and the bearer token of an end user. */
+  | 'an end user'
+  /** An operator who sees the project. */
+  | 'an operator'
+  /** An operator who sees the project and is no viewer. */
+  | 'an owner'
+  /** An operator who sees all projects; those of these tests see one. */
+  | 'an operator of all projects'
+  /** The same who is no viewer. */
+  | 'an owner of all projects'
+  /** BSVC_ADMIN_TOKEN. */
+  | 'the admin token';
+
+/** Whoever stands before a door, of the project itself. */
+export const CALLERS = [
+  'nobody',
+  'publishable',
+  'secret',
+  'revoked',
+  'rotated',
+  'user',
+  'disabled user',
+  'operator',
+  'viewer',
+  'admin',
+] as const;
+export type CallerName = (typeof CALLERS)[number];
+
+/** What each caller is told at each door; `in` = what the route answers to who is let in. */
+export const DOORS: Record<Door, Record<CallerName, string>> = {
+  everybody: everyone('in'),
+  'a key': {
+    ...everyone('401 API_KEY_MISSING'),
+    publishable: 'in',
+    secret: 'in',
+    revoked: '401 API_KEY_INVALID',
+    rotated: '401 API_KEY_INVALID',
+    user: 'in',
+    'disabled user': 'in',
+  },
+  'a key in the query': {
+    ...everyone('401 API_KEY_MISSING'),
+    publishable: 'in',
+    rotated: '401 API_KEY_INVALID',
+    user: 'in',
+    'disabled user': 'in',
+  },
+  'the secret key': {
+    ...everyone('401 API_KEY_MISSING'),
+    publishable: '403 SECRET_KEY_REQUIRED',
+    secret: 'in',
+    revoked: '401 API_KEY_INVALID',
+    rotated: '401 API_KEY_INVALID',
+    user: '403 SECRET_KEY_REQUIRED',
+    'disabled user': '403 SECRET_KEY_REQUIRED',
+  },
+  'the secret key to write': {
+    ...everyone('401 API_KEY_MISSING'),
+    publishable: '403 WRITE_BLOCKED',
+    secret: 'in',
+    revoked: '401 API_KEY_INVALID',
+    rotated: '401 API_KEY_INVALID',
+    user: '403 WRITE_BLOCKED',
+    'disabled user': '403 WRITE_BLOCKED',
+  },
+  'an end user': {
+    ...everyone('401 API_KEY_MISSING'),
+    publishable: '401 AUTH_REQUIRED',
+    secret: '401 AUTH_REQUIRED',
+    revoked: '401 API_KEY_INVALID',
+    rotated: '401 API_KEY_INVALID',
+    user: 'in',
+    'disabled user': '401 TOKEN_INVALID',
+  },
+  'an operator': {
+    ...everyone('401 AUTH_REQUIRED'),
+    user: '401 TOKEN_INVALID',
+    'disabled user': '401 TOKEN_INVALID',
+    operator: 'in',
+    viewer: 'in',
+    admin: 'in',
+  },
+  'an owner': {
+    ...everyone('401 AUTH_REQUIRED'),
+    user: '401 TOKEN_INVALID',
+    'disabled user': '401 TOKEN_INVALID',
+    operator: 'in',
+    viewer: '403 VIEWER_READS_ONLY',
+    admin: 'in',
+  },
+  'an operator of all projects': {
+    ...everyone('401 AUTH_REQUIRED'),
+    user: '401 TOKEN_INVALID',
+    'disabled user': '401 TOKEN_INVALID',
+    operator: '403 ALL_PROJECTS_REQUIRED',
+    viewer: '403 ALL_PROJECTS_REQUIRED',
+    admin: 'in',
+  },
+  'an owner of all projects': {
+    ...everyone('401 AUTH_REQUIRED'),
+    user: '401 TOKEN_INVALID',
+    'disabled user': '401 TOKEN_INVALID',
+    operator: '403 ALL_PROJECTS_REQUIRED',
+    viewer: '403 VIEWER_READS_ONLY',
+    admin: 'in',
+  },
+  'the admin token': {
+    ...everyone('401 AUTH_REQUIRED'),
+    user: '401 TOKEN_INVALID',
+    'disabled user': '401 TOKEN_INVALID',
+    operator: '401 TOKEN_INVALID',
+    viewer: '401 TOKEN_INVALID',
+    admin: 'in',
+  },
+};
+
+function everyone(outcome: string): Record<CallerName, string> {
+  return Object.fromEntries(CALLERS.map((caller) => [caller, outcome])) as Record<CallerName, string>;
+}
+
+export interface RouteRow {
+  method: string;
+  /** `:parameters` are filled in from what the project owns. */
+  path: string;
+  door: Door;
+  /** What the route answers to who is let in. */
+  allowed: string;
+  /** What another project is told that passes this door with its own keys and names what is not its own; it never succeeds where something is named. */
+  foreign: string;
+  body?: unknown;
+  headers?: Record<string, string>;
+  /** Uses up what it names: everybody who is let in gets a new project. */
+  spends?: true;
+}
+
+type More = Pick<RouteRow, 'body' | 'headers' | 'spends'>;
+
+const row = (
+  method: string,
+  path: string,
+  door: Door,
+  allowed: string,
+  foreign: string,
+  more: More = {},
+): RouteRow => ({
+  method,
+  path,
+  door,
+  allowed,
+  foreign,
+  ...more,
+});
+const json = (body: unknown): More => ({ body });
+const once = (body?: unknown): More => ({ body, spends: true });
+
+const NO_COLLECTION = '404 COLLECTION_NOT_FOUND';
+const NO_FILE = '404 FILE_NOT_FOUND';
+const NO_PROJECT = '404 PROJECT_NOT_FOUND';
+const NO_BYOK = '403 BYOK_REQUIRED';
+const MAIL = { to: 'ann@example.test', subject: 'Hello', text: 'Hello' };
+const FORM = { 'content-type': 'multipart/form-data; boundary=B' };
+const FILE = '--B\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\nbytes\r\n--B--\r\n';
+
+const data = (method: string, rest: string, door: Door, allowed: string, more: More = {}): RouteRow =>
+  row(method, `/api/data/:collectionName${rest}`, door, allowed, NO_COLLECTION, more);
+
+/** A route below one project: everybody else is told that there is no such project. */
+const inProject = (method: string, rest: string, door: Door, allowed: string, more: More = {}): RouteRow =>
+  row(method, `/api/projects/:projectId${rest}`, door, allowed, NO_PROJECT, more);
+
+/** Every route of the service: whom it lets in, what it answers them, and what it tells another project. */
+export const ROUTE_TABLE: readonly RouteRow[] = [
+  data('GET', '', 'a key', '200'),
+  data('GET', '/:document', 'a key', '200'),
+  data('POST', '', 'the secret key to write', '201', json({ text: 'new' })),
+  data('POST', '/bulk', 'the secret key to write', '201', json([{ text: 'new' }])),
+  data('POST', '/aggregate', 'a key', '200', json({ pipeline: [{ $match: {} }] })),
+  data('PUT', '/:document', 'the secret key to write', '200', json({ text: 'changed' })),
+  data('PATCH', '/:document', 'the secret key to write', '200', json({ text: 'changed' })),
+  data('PATCH', '/:trashed/recover', 'the secret key to write', '200', once()),
+  data('DELETE', '/:document', 'the secret key to write', '200', once()),
+
+  row('GET', '/api/schemas/:collectionName', 'a key', '200', NO_COLLECTION),
+  row('POST', '/api/schemas', 'the secret key', '201', '201', once({ name: 'added', mode: 'flexible' })),
+
+  row('POST', '/api/userAuth/signup', 'a key', '400 VALIDATION_FAILED', '400 VALIDATION_FAILED', json({ name: 'Ann' })),
+  row(
+    'POST',
+    '/api/userAuth/login',
+    'a key',
+    '200',
+    '401 INVALID_CREDENTIALS',
+    json({ email: ':email', password: ':password' }),
+  ),
+  row('POST', '/api/userAuth/refresh-token', 'a key', '200', '401 REFRESH_INVALID', {
+    headers: { 'x-refresh-token': ':refreshToken' },
+    spends: true,
+  }),
+  // It says so to everybody, whether or not there was a session to end.
+  row('POST', '/api/userAuth/logout', 'a key', '200', '200', {
+    headers: { 'x-refresh-token': ':refreshToken' },
+    spends: true,
+  }),
+  row('GET', '/api/userAuth/me', 'an end user', '200', '401 AUTH_REQUIRED'),
+  row('PATCH', '/api/userAuth/update-profile', 'an end user', '200', '401 AUTH_REQUIRED', json({ name: 'Ann' })),
+  row('PUT', '/api/userAuth/update-profile', 'an end user', '200', '401 AUTH_REQUIRED', json({ name: 'Ann' })),
+  ...['POST', 'PUT'].map((method) =>
+    row(
+      method,
+      '/api/userAuth/change-password',
+      'an end user',
+      '200',
+      '401 AUTH_REQUIRED',
+      once({ currentPassword: ':password', newPassword: 'another one' }),
+    ),
+  ),
+  // The same to everybody: whether an address has an account is nobody's business.
+  row('POST', '/api/userAuth/request-password-reset', 'a key', '200', '200', json({ email: ':email' })),
+  row('POST', '/api/userAuth/resend-verification-otp', 'a key', '200', '200', json({ email: ':email' })),
+  row(
+    'POST',
+    '/api/userAuth/reset-password',
+    'a key',
+    '400 OTP_INVALID',
+    '400 OTP_INVALID',
+    json({ email: ':email', otp: '000000', newPassword: 'another one' }),
+  ),
+  row(
+    'POST',
+    '/api/userAuth/verify-email',
+    'a key',
+    '400 OTP_INVALID',
+    '400 OTP_INVALID',
+    json({ email: ':email', otp: '000000' }),
+  ),
+  row('GET', '/api/userAuth/public/:username', 'a key', '404 USER_NOT_FOUND', '404 USER_NOT_FOUND'),
+  row('GET', '/api/userAuth/social/:provider/start?key=:key', 'a key in the query', '302', '404 PROVIDER_NOT_FOUND'),
+  row(
+    'GET',
+    '/api/userAuth/social/:provider/callback',
+    'everybody',
+    '400 SOCIAL_STATE_INVALID',
+    '400 SOCIAL_STATE_INVALID',
+  ),
+  row(
+    'POST',
+    '/api/userAuth/social/exchange',
+    'a key',
+    '401 SOCIAL_CODE_INVALID',
+    '401 SOCIAL_CODE_INVALID',
+    json({ rtCode: 'x' }),
+  ),
+
+  row('POST', '/api/storage/upload', 'the secret key', '201', '201', { body: FILE, headers: FORM }),
+  row(
+    'POST',
+    '/api/storage/upload-request',
+    'the secret key',
+    '200',
+    '200',
+    json({ filename: 'a.txt', contentType: 'text/plain', size: 6 }),
+  ),
+  row(
+    'POST',
+    '/api/storage/upload-confirm',
+    'the secret key',
+    '409 UPLOAD_NOT_READY',
+    NO_FILE,
+    json({ filePath: ':pendingPath', size: 6 }),
+  ),
+  row('DELETE', '/api/storage/file', 'the secret key', '200', NO_FILE, once({ path: ':path' })),
+  row('DELETE', '/api/storage/all', 'the secret key', '200', '200', once()),
+  // Public by its address, and a signed address is for whoever has it.
+  row('GET', '/files/*path', 'everybody', '404 FILE_NOT_FOUND', '404 FILE_NOT_FOUND'),
+  row('PUT', '/files/*path', 'everybody', '403 UPLOAD_URL_INVALID', '403 UPLOAD_URL_INVALID', json('')),
+
+  row(
+    'POST',
+    '/api/mail/send',
+    'the secret key',
+    '200',
+    '404 TEMPLATE_NOT_FOUND',
+    json({ ...MAIL, templateId: ':templateId' }),
+  ),
+  row('POST', '/api/mail/send-batch', 'the secret key', '200', '200', json([MAIL])),
+  row(
+    'POST',
+    '/api/mail/webhook',
+    'everybody',
+    '400 INVALID_SIGNATURE',
+    '400 INVALID_SIGNATURE',
+    json({ type: 'email.sent' }),
+  ),
+  ...mail((method, rest, allowed, foreign, more) =>
+    row(method, `/api/mail${rest}`, 'the secret key', allowed, foreign, more),
+  ),
+  ...mail((method, rest, allowed, _foreign, more) =>
+    inProject(method, `/mail${rest}`, method === 'GET' ? 'an operator' : 'an owner', allowed, more),
+  ),
+  inProject('GET', '/mail/templates', 'an operator', '200'),
+  inProject('GET', '/mail/templates/:template', 'an operator', '200'),
+  inProject('PUT', '/mail/templates/:template', 'an owner', '200', json({ subject: 's', text: 't' })),
+  inProject('DELETE', '/mail/templates/:template', 'an owner', '200', once()),
+
+  inProject('GET', '/webhooks', 'an operator', '200'),
+  inProject('POST', '/webhooks', 'an owner', '201', json({ url: 'http://127.0.0.1:9/', events: ['*'] })),
+  inProject('GET', '/webhooks/:webhook', 'an operator', '200'),
+  inProject('PATCH', '/webhooks/:webhook', 'an owner', '200', json({ description: 'x' })),
+  inProject('DELETE', '/webhooks/:webhook', 'an owner', '200', once()),
+  inProject('POST', '/webhooks/:webhook/rotate-secret', 'an owner', '200'),
+  inProject('POST', '/webhooks/:webhook/test', 'an owner', '200'),
+  inProject('GET', '/webhooks/:webhook/deliveries', 'an operator', '200'),
+  inProject('POST', '/webhooks/:webhook/deliveries/:delivery/replay', 'an owner', '202'),
+
+  row(
+    'POST',
+    '/api/admin/login',
+    'everybody',
+    '400 VALIDATION_FAILED',
+    '400 VALIDATION_FAILED',
+    json({ email: 'a@b.co' }),
+  ),
+  row('POST', '/api/admin/logout', 'an operator', '200', '200', once()),
+  row('GET', '/api/admin/me', 'an operator', '200', '200'),
+  row('GET', '/api/admin/audit', 'an operator of all projects', '200', '403 ALL_PROJECTS_REQUIRED'),
+
+  row('GET', '/api/projects', 'an operator', '200', '200'),
+  row(
+    'POST',
+    '/api/projects',
+    'an owner of all projects',
+    '201',
+    '403 ALL_PROJECTS_REQUIRED',
+    json({ name: 'one more' }),
+  ),
+  inProject('GET', '', 'an operator', '200'),
+  inProject('PATCH', '', 'an owner', '200', json({ limits: { webhooks: 9 } })),
+  inProject('DELETE', '', 'an owner', '200', once()),
+  inProject('GET', '/usage', 'an operator', '200'),
+  inProject('POST', '/recount', 'an owner', '200'),
+  inProject('GET', '/collections', 'an operator', '200'),
+  inProject('POST', '/collections', 'an owner', '201', once({ name: 'added', mode: 'flexible' })),
+  inProject('GET', '/collections/:collection', 'an operator', '200'),
+  inProject('PATCH', '/collections/:collection', 'an owner', '200', json({ mode: 'flexible' })),
+  inProject('PUT', '/collections/:collection/rls', 'an owner', '200', json({ enabled: false })),
+  inProject('POST', '/collections/:collection/rename', 'an owner', '200', once({ name: 'other' })),
+  inProject('DELETE', '/collections/:collection', 'an owner', '200', once()),
+  inProject('GET', '/keys', 'an operator', '200'),
+  inProject('POST', '/keys', 'an owner', '201', json({ type: 'secret' })),
+  inProject('POST', '/keys/rotate', 'an owner', '201', once({ type: 'secret' })),
+  inProject('DELETE', '/keys/:keyId', 'an owner', '200', once()),
+  inProject('GET', '/users', 'an operator', '200'),
+  inProject('POST', '/users', 'an owner', '201', once({ email: 'new@example.test', password: 'long enough' })),
+  inProject('GET', '/users/:user', 'an operator', '200'),
+  inProject('PATCH', '/users/:user', 'an owner', '200', json({ name: 'Ann' })),
+  inProject('DELETE', '/users/:user', 'an owner', '200', once()),
+  inProject('POST', '/users/:user/set-password', 'an owner', '200', once({ password: 'another one' })),
+  inProject('POST', '/users/:user/disable', 'an owner', '200', once()),
+  inProject('POST', '/users/:user/enable', 'an owner', '200'),
+  inProject('GET', '/users/:user/sessions', 'an operator', '200'),
+  inProject('DELETE', '/users/:user/sessions', 'an owner', '200', once()),
+  inProject('DELETE', '/users/:user/sessions/:session', 'an owner', '200', once()),
+  inProject('GET', '/bucket', 'an operator', '200'),
+  inProject(
+    'PUT',
+    '/bucket',
+    'an owner',
+    '200',
+    once({ bucket: 'bucket', accessKeyId: 'i', secretAccessKey: 's', endpoint: 'http://127.0.0.1:9', verify: false }),
+  ),
+  inProject('DELETE', '/bucket', 'an owner', '200'),
+
+  row('GET', '/api/health', 'everybody', '200', '200'),
+  row('GET', '/api/health/ready', 'everybody', '200', '200'),
+  row('GET', '/api/health/live', 'everybody', '200', '200'),
+  row('GET', '/metrics', 'the admin token', '200', '401 AUTH_REQUIRED'),
+];
+
+/** What a secret key and an operator may do alike with a project's mail. */
+function mail(
+  make: (method: string, rest: string, allowed: string, foreign: string, more?: More) => RouteRow,
+): RouteRow[] {
+  return [
+    make('GET', '/logs', '200', '200'),
+    make('GET', '/logs/:mail', '200', '404 NOT_FOUND'),
+    make('GET', '/logs/:mail/live', '200', '404 NOT_FOUND'),
+    make('GET', '/audiences', '200', NO_BYOK),
+    make('POST', '/audiences', '200', NO_BYOK, json({ name: 'all' })),
+    make('DELETE', '/audiences/:audience', '200', NO_BYOK, once()),
+    make('GET', '/audiences/:audience/contacts', '200', NO_BYOK),
+    make('POST', '/audiences/:audience/contacts', '200', NO_BYOK, json({ email: 'bob@example.test' })),
+    make('PATCH', '/audiences/:audience/contacts/:contact', '200', NO_BYOK, json({ firstName: 'Bob' })),
+    make('DELETE', '/audiences/:audience/contacts/:contact', '200', NO_BYOK, once()),
+    make('POST', '/broadcasts', '200', NO_BYOK, json({ audienceId: ':audience', subject: 's', text: 't' })),
+    make('POST', '/broadcasts/:broadcast/send', '200', NO_BYOK, once()),
+    make('GET', '/broadcasts', '200', NO_BYOK),
+    make('GET', '/broadcasts/:broadcast', '200', NO_BYOK),
+    make('DELETE', '/broadcasts/:broadcast', '200', NO_BYOK, once()),
+  ];
+}
+
+/** A path as the router knows it: without the names that this table has for its parameters. */
+export function patternOf({ method, path }: Pick<RouteRow, 'method' | 'path'>): string {
+  return `${method} ${path.split('?')[0]!.replace(/:\w+/g, ':')}`;
+}
+
+/** Fills in the names; a `:name` alone is a whole text in bodies and headers too. */
+export function fill<T>(template: T, names: Readonly<Record<string, string>>): T {
+  if (typeof template === 'string')
+    return template.replace(/:([A-Za-z]+)/g, (whole, name: string) => names[name] ?? whole) as T;
+  if (Array.isArray(template)) return template.map((item: unknown) => fill(item, names)) as T;
+  if (typeof template !== 'object' || template === null) return template;
+  return Object.fromEntries(Object.entries(template).map(([key, value]) => [key, fill(value, names)])) as T;
+}
