@@ -82,6 +82,8 @@ export function presentAct({ _id, at, ...act }: Act) {
 }
 
 const SECRET_NAME = /passw|secret|token|api_?key|authorization/i;
+/** What a database reads as something else: operators, paths, prototypes, and the key by which the driver knows its own types. */
+const MISREAD = /^\$|^__proto__$|^_bsontype$|[.\0]/g;
 const MAX_LEVELS = 6;
 const MAX_VALUES = 300;
 const MAX_NAME = 100;
@@ -98,7 +100,7 @@ function shorten(input: Record<string, unknown>): Record<string, unknown> {
     const entries = Object.entries(value).slice(0, MAX_ITEMS);
     return Object.fromEntries(
       entries.map(([name, inner]) => [
-        name.slice(0, MAX_NAME).replace(/^\$|^__proto__$|[.\0]/g, '_'),
+        name.slice(0, MAX_NAME).replace(MISREAD, '_'),
         SECRET_NAME.test(name) && typeof inner === 'string' ? '********' : shortenValue(inner, level + 1),
       ]),
     );
