@@ -76,7 +76,7 @@ export function webhookRoutes(app: App): RouteGroup {
     const limit = readParameter(ctx, 'limit');
     const page = await listDeliveries(app, await project(ctx), ctx.params.id!, {
       state: readParameter(ctx, 'state'),
-      limit: limit === undefined ? undefined : Number(limit),
+      limit: limit === undefined ? undefined : /^\d{1,9}$/.test(limit) ? Number(limit) : Number.NaN,
       before: readParameter(ctx, 'before'),
     });
     ctx.body = {
