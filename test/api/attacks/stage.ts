@@ -18,6 +18,7 @@ import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
 import { buildOperator } from '../../helpers/operator-client.js';
 import { openStorageClient } from '../../helpers/storage-client.js';
 import { openUserClient, PASSWORD } from '../../helpers/user-client.js';
+import type { Door } from './routes-table.js';
 
 export const ADMIN_TOKEN = 'admin-token-of-the-attacked-service';
 export const EVENT_SECRET = `whsec_${Buffer.from('the secret of the mail provider').toString('base64')}`;
@@ -307,4 +308,25 @@ export async function readEverything({ app }: Stage, { project }: TestProject): 
     }
   }
   return lines.join('\n');
+}
+
+/** The headers of somebody of the project who is let in by a door. */
+export function passFor(door: Door, own: Credentials & TestProject): Record<string, string> {
+  const bearer = (token: string): Record<string, string> => ({ authorization: `Bearer ${token}` });
+  switch (door) {
+    case 'everybody':
+    case 'a key in the query':
+      return {};
+    case 'a key':
+    case 'the secret key':
+    case 'the secret key to write':
+      return { 'x-api-key': own.secret };
+    case 'an end user':
+      return { 'x-api-key': own.publishable, ...bearer(own.user.accessToken) };
+    case 'an operator':
+    case 'an owner':
+      return bearer(own.operator);
+    default:
+      return bearer(ADMIN_TOKEN);
+  }
 }
