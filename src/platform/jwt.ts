@@ -26,10 +26,20 @@ export function signToken(claims: TokenClaims, kid: string, key: TokenKey): stri
   return jwt.sign(claims, key, { algorithm: 'HS256', keyid: kid });
 }
 
-/** The key id a token names, or null when it is not a token at all. Nothing is verified. */
+/** The key id a token names, or null when it is not a token at all, or one that demands what we do not know (`crit`). Nothing is verified. */
 export function findTokenKid(token: string): string | null {
-  const decoded = jwt.decode(token, { complete: true });
-  return typeof decoded?.header.kid === 'string' ? decoded.header.kid : null;
+  const header = findHeader(token);
+  return typeof header?.kid === 'string' && header.crit === undefined ? header.kid : null;
+}
+
+function findHeader(token: string): jwt.JwtHeader | null {
+  try {
+    const decoded = jwt.decode(token, { complete: true });
+    // The library trips over claims that are null when it verifies them, and here over claims that are no JSON.
+    return decoded?.payload ? decoded.header : null;
+  } catch {
+    return null;
+  }
 }
 
 /** The claims of a good HS256 token with an expiry, or why it is not one. `nowMs` is the moment of judgement. */
@@ -40,7 +50,7 @@ export function verifyToken(
 ): TokenClaims | 'TOKEN_INVALID' | 'TOKEN_EXPIRED' {
   try {
     const claims = jwt.verify(token, key, { algorithms: ['HS256'], clockTimestamp: Math.floor(nowMs / 1000) });
-    if (typeof claims === 'string' || typeof claims.exp !== 'number' || typeof claims.sub !== 'string')
+    if (typeof claims === 'string' || !Number.isSafeInteger(claims.exp) || typeof claims.sub !== 'string')
       return 'TOKEN_INVALID';
     return claims as TokenClaims;
   } catch (error) {
