@@ -11,6 +11,7 @@ import { updateProject } from '../../../src/features/projects/update-project.js'
 import { disableUser } from '../../../src/features/users/disable-user.js';
 import { setSocialProvider } from '../../../src/features/users/social-provider.js';
 import { addWebhook } from '../../../src/features/webhooks/add-webhook.js';
+import type { Clock } from '../../../src/platform/clock.js';
 import { drainJobs } from '../../../src/worker.js';
 import { buildCollection, buildProject, type TestProject } from '../../helpers/build-project.js';
 import { startMailProviderDouble, type MailProviderDouble } from '../../helpers/mail-provider-double.js';
@@ -30,9 +31,10 @@ export interface Stage extends TestApp {
   provider: MailProviderDouble;
 }
 
-export async function openStage(settings: Record<string, string> = {}): Promise<Stage> {
+export async function openStage(settings: Record<string, string> = {}, clock?: Clock): Promise<Stage> {
   const provider = await startMailProviderDouble();
   const test = await openTestApp({
+    clock,
     settings: {
       BSVC_ADMIN_TOKEN: ADMIN_TOKEN,
       BSVC_BCRYPT_COST: '4',
