@@ -78,8 +78,11 @@ function scalarOperand(): fc.Arbitrary<unknown> {
 }
 
 const fields = fc.dictionary(path, condition, { maxKeys: 3 });
+/** Shapes that come again and again with other values, whose plans are remembered. */
+const equalities = fc.dictionary(fc.constantFrom('a', 'b', 'c', '_id'), scalar, { minKeys: 1, maxKeys: 2 });
 const filter: fc.Arbitrary<object> = fc.oneof(
   { weight: 5, arbitrary: fields },
+  { weight: 4, arbitrary: equalities },
   { weight: 2, arbitrary: fc.record({ $and: fc.array(fields, { minLength: 1, maxLength: 2 }) }) },
   { weight: 1, arbitrary: fc.record({ $or: fc.array(fields, { minLength: 1, maxLength: 2 }) }) },
 );

@@ -49,8 +49,8 @@ const COMMON_FIELDS = new Set([
 
 /** Refuses fields that the command does not know (40415), and everything that belongs to a transaction (20). */
 export function checkFields(name: string, command: Command, body: Doc): void {
-  for (const field of Object.keys(body)) {
-    if (field === name || COMMON_FIELDS.has(field) || command.fields.includes(field)) continue;
+  for (const field in body) {
+    if (field === name || command.fields.includes(field) || COMMON_FIELDS.has(field)) continue;
     if (field === 'startTransaction' || field === 'autocommit') {
       throw new EngineError(20, 'Transaction numbers are only allowed on a replica set member or mongos');
     }

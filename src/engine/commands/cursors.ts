@@ -3,10 +3,17 @@ import { EngineError } from '../errors.js';
 
 /** Where a cursor's documents come from. */
 export interface RowSource {
-  /** At least one row, at most `most`, unless there are no more. */
-  next(most: number): Promise<Row[]>;
+  /** At least one row, at most `most`, unless there are no more; a promise when others were let in meanwhile. */
+  next(most: number): Promise<Row[]> | Row[];
   readonly finished: boolean;
   close(): void;
+}
+
+/** The `cursor` field of the reply that opens a cursor; an id of zero says that there is nothing more. */
+export interface CursorReply {
+  firstBatch: Row[];
+  id: bigint;
+  ns: string;
 }
 
 interface OpenCursor {
@@ -26,16 +33,37 @@ export class Cursors {
   private readonly open = new Map<bigint, OpenCursor>();
   private lastId = BigInt(Math.floor(Math.random() * 2 ** 40));
 
-  /** The first batch of `source` as the `cursor` field of a reply; what is left waits under an id. */
-  async begin(ns: string, source: RowSource, batchSize: number | undefined, single = false): Promise<object> {
-    let firstBatch: Row[] = [];
+  /**
+   * The first batch of `source` as the `cursor` field of a reply, at once when the source has it at once; what is left
+   * waits under an id.
+   */
+  begin(
+    ns: string,
+    source: RowSource,
+    batchSize: number | undefined,
+    single = false,
+  ): Promise<CursorReply> | CursorReply {
     try {
       // A batch size of zero only opens the cursor.
-      if (batchSize !== 0 || single) firstBatch = await source.next(batchSize ?? FIRST_BATCH);
+      const rows = batchSize !== 0 || single ? source.next(batchSize ?? FIRST_BATCH) : [];
+      if (rows instanceof Promise) return this.beginLater(ns, source, rows, single);
+      return this.present(ns, source, rows, single);
     } catch (error) {
       source.close();
       throw error;
     }
+  }
+
+  private async beginLater(ns: string, source: RowSource, rows: Promise<Row[]>, single: boolean): Promise<CursorReply> {
+    try {
+      return this.present(ns, source, await rows, single);
+    } catch (error) {
+      source.close();
+      throw error;
+    }
+  }
+
+  private present(ns: string, source: RowSource, firstBatch: Row[], single: boolean): CursorReply {
     if (source.finished || single) {
       source.close();
       return { firstBatch, id: 0n, ns };

@@ -31,6 +31,13 @@ interface Sorted {
   order: number;
 }
 
+/** A batch that is being read. */
+interface Batch {
+  readonly rows: Row[];
+  size: number;
+  readonly wanted: number;
+}
+
 /** The rows of a find: streamed in the plan's order, or collected and sorted first when no index has the order. */
 export class FindRows implements RowSource {
   finished = false;
@@ -58,21 +65,15 @@ export class FindRows implements RowSource {
     this.scan = openScan(storage, collection, this.plan, query, this.plan.sorted ? undefined : query.sort?.fields);
   }
 
-  async next(most: number): Promise<Row[]> {
+  next(most: number): Promise<Row[]> | Row[] {
     if (this.started) {
       this.pace.resume();
       checkStillThere(this.storage, this.collection, this.plan.index);
     }
     this.started = true;
-    let rows: Row[];
-    if (this.query.sort === null || this.plan.sorted) {
-      rows = await this.stream(most);
-    } else {
-      this.sorted ??= await this.collectSorted();
-      rows = this.takeSorted(most);
-    }
-    if (!this.finished) this.pace.suspend();
-    return rows;
+    if (this.query.sort !== null && !this.plan.sorted) return this.nextSorted(most);
+    const batch = this.openBatch(most);
+    return this.readOn(batch) ? this.finishBatch(batch) : this.stream(batch);
   }
 
   close(): void {
@@ -80,21 +81,25 @@ export class FindRows implements RowSource {
     this.sorted = null;
   }
 
-  private async stream(most: number): Promise<Row[]> {
-    const rows: Row[] = [];
-    const wanted = Math.min(most, this.left);
-    let size = 0;
+  private openBatch(most: number): Batch {
+    const batch: Batch = { rows: [], size: 0, wanted: Math.min(most, this.left) };
     if (this.pending !== null) {
-      rows.push(this.pending);
+      batch.rows.push(this.pending);
       this.pending = null;
     }
+    return batch;
+  }
+
+  /** Reads until the batch is full or the turn is over; true when nothing is missing any more. */
+  private readOn(batch: Batch): boolean {
+    const { rows, wanted } = batch;
     const visit = (bytes: Buffer): boolean => {
       if (this.skip > 0) {
         this.skip--;
         return false;
       }
-      size += bytes.length;
-      if (rows.length > 0 && size > MAX_BATCH_BYTES) {
+      batch.size += bytes.length;
+      if (rows.length > 0 && batch.size > MAX_BATCH_BYTES) {
         this.pending = this.present(bytes);
         return true;
       }
@@ -102,15 +107,24 @@ export class FindRows implements RowSource {
       return rows.length >= wanted;
     };
     for (;;) {
-      if (rows.length >= wanted || this.scan.readChunk(visit, this.chunkFor(wanted - rows.length))) break;
-      if (this.scan.finished) break;
-      if (this.pace.due(this.scan.lastRead)) {
-        await this.pace.rest();
-        checkStillThere(this.storage, this.collection, this.plan.index);
-      }
+      if (rows.length >= wanted || this.scan.readChunk(visit, this.chunkFor(wanted - rows.length))) return true;
+      if (this.scan.finished) return true;
+      if (this.pace.due(this.scan.lastRead)) return false;
     }
+  }
+
+  private async stream(batch: Batch): Promise<Row[]> {
+    do {
+      await this.pace.rest();
+      checkStillThere(this.storage, this.collection, this.plan.index);
+    } while (!this.readOn(batch));
+    return this.finishBatch(batch);
+  }
+
+  private finishBatch({ rows }: Batch): Row[] {
     this.left -= rows.length;
     this.finished = this.left <= 0 || (this.scan.finished && this.pending === null);
+    if (!this.finished) this.pace.suspend();
     return rows;
   }
 
@@ -124,6 +138,13 @@ export class FindRows implements RowSource {
     if (projection === null) return new RawDocument(keep(bytes));
     const doc = decodeDocument(bytes, 'engine', positional ? undefined : (projection.fields ?? undefined));
     return projection.apply(doc, positional ? this.query.filter.match(doc) : null);
+  }
+
+  private async nextSorted(most: number): Promise<Row[]> {
+    this.sorted ??= await this.collectSorted();
+    const rows = this.takeSorted(most);
+    if (!this.finished) this.pace.suspend();
+    return rows;
   }
 
   private async collectSorted(): Promise<Sorted[]> {
@@ -188,7 +209,7 @@ export class FindRows implements RowSource {
 /** The rows of a collection that does not exist. */
 export const NO_ROWS: RowSource = {
   finished: true,
-  next: () => Promise.resolve([]),
+  next: () => [],
   close() {
     // Nothing is held.
   },

@@ -1,3 +1,4 @@
+import { type Environment } from '../query/expression.js';
 import { compileProjection } from '../query/project.js';
 import { type Doc } from '../codec/document.js';
 import {
@@ -12,7 +13,7 @@ import {
 } from './command.js';
 import { typeMismatch } from '../errors.js';
 import { type RowSource } from './cursors.js';
-import { FindRows, NO_ROWS } from './find-rows.js';
+import { FindRows, NO_ROWS, type RowsOptions } from './find-rows.js';
 import { Pace } from './pace.js';
 import { compileQuery } from './query.js';
 import { readVariables } from './variables.js';
@@ -35,13 +36,13 @@ export const find: Command = {
     'returnKey',
     'showRecordId',
   ],
-  async run(call, body) {
+  run(call, body) {
     const ns = requireNamespace(call, body['find']);
     const limit = readLimit(body);
     const source = openFindRows(call, ns, body, Math.abs(limit));
     const batchSize = limit < 0 ? Math.abs(limit) : readCount(body, 'batchSize');
-    const cursor = await call.core.cursors.begin(ns, source, batchSize, limit < 0 || readFlag(body, 'singleBatch'));
-    return { cursor };
+    const cursor = call.core.cursors.begin(ns, source, batchSize, limit < 0 || readFlag(body, 'singleBatch'));
+    return cursor instanceof Promise ? cursor.then((begun) => ({ cursor: begun })) : { cursor };
   },
 };
 
@@ -62,17 +63,22 @@ function openFindRows(call: Call, ns: string, body: Doc, limit: number): RowSour
   }
   const environment = readVariables(body);
   const query = compileQuery(readDoc(body, 'filter'), readDoc(body, 'sort'), body['hint'], environment);
-  const projection = readDoc(body, 'projection');
-  const fields = Object.keys(projection);
-  const options = {
-    skip: readCount(body, 'skip') ?? 0,
-    limit,
-    projection:
-      fields.length === 0 ? null : compileProjection(projection, environment === undefined ? {} : { environment }),
-    positional: fields.some((path) => path.endsWith('.$')),
-  };
+  const options = { skip: readCount(body, 'skip') ?? 0, limit, ...readProjection(body, environment) };
   const pace = new Pace(readCount(body, 'maxTimeMS'), call.signal);
   storage.refresh();
   const collection = storage.catalog.find(ns);
   return collection === null ? NO_ROWS : new FindRows(storage, collection, query, options, pace);
+}
+
+const WHOLE = { projection: null, positional: false };
+
+function readProjection(body: Doc, environment: Environment | undefined): Pick<RowsOptions, keyof typeof WHOLE> {
+  if (body['projection'] === undefined) return WHOLE;
+  const spec = readDoc(body, 'projection');
+  const fields = Object.keys(spec);
+  if (fields.length === 0) return WHOLE;
+  return {
+    projection: compileProjection(spec, environment === undefined ? {} : { environment }),
+    positional: fields.some((path) => path.endsWith('.$')),
+  };
 }

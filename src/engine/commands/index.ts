@@ -56,9 +56,12 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
   update,
 };
 
-/** Runs the command that the body's first field names; 59 when there is none of that name. */
-export async function runCommand(call: Call, body: Doc): Promise<Doc> {
-  const [name] = Object.keys(body);
+/**
+ * Runs the command that the body's first field names; 59 when there is none of that name. What needs no turn of the event
+ * loop is answered, or refused, at once instead of by a promise.
+ */
+export function runCommand(call: Call, body: Doc): Promise<Doc> | Doc {
+  const name = firstField(body);
   const known = name !== undefined && Object.hasOwn(COMMANDS, name);
   const { commandCounts } = call.core;
   const countedAs = known ? name : '<UNKNOWN>';
@@ -69,4 +72,9 @@ export async function runCommand(call: Call, body: Doc): Promise<Doc> {
   const command = COMMANDS[name]!;
   checkFields(name, command, body);
   return command.run(call, body);
+}
+
+function firstField(body: Doc): string | undefined {
+  for (const name in body) if (Object.hasOwn(body, name)) return name;
+  return undefined;
 }

@@ -75,7 +75,7 @@ export function listSource(rows: readonly Row[]): RowSource {
     next(most) {
       const batch = rows.slice(at, at + most);
       at += batch.length;
-      return Promise.resolve(batch);
+      return batch;
     },
     close() {
       at = rows.length;

@@ -1,10 +1,11 @@
 import { type Doc } from '../codec/document.js';
 import { badValue, EngineError } from '../errors.js';
+import { planEqualities } from '../planner/equality-plan.js';
 import { choosePlan, type Plan, type PlanQuery } from '../planner/plan.js';
 import { countEntries, PlanScan } from '../planner/scan.js';
 import { type Environment } from '../query/expression.js';
 import { compileFilter, type Filter } from '../query/match.js';
-import { compileSort, type Sort } from '../query/sort.js';
+import { compileSort, type Sort, type SortPart } from '../query/sort.js';
 import { type CollectionEntry, type IndexEntry } from '../storage/index-definition.js';
 import { type Storage } from '../storage/storage.js';
 
@@ -38,16 +39,24 @@ export function compileQuery(filter: Doc, sort: Doc = {}, hint?: unknown, enviro
 
 /** The plan for a query on a collection as it is now. */
 export function planQuery(storage: Storage, collection: CollectionEntry, query: Query, limit: number): Plan {
-  return choosePlan(collection, planQueryOf(collection, query, limit), (plan, most) =>
-    countEntries(storage, plan, most),
-  );
+  const { equalities } = query.filter;
+  let probed = false;
+  const choose = (): Plan =>
+    choosePlan(collection, planQueryOf(collection, query, limit), (plan, most) => {
+      probed = true;
+      return countEntries(storage, plan, most);
+    });
+  if (equalities === null || query.natural !== null || query.hint !== undefined) return choose();
+  return planEqualities(collection, equalities, query.sort?.parts ?? NO_SORT, () => ({ plan: choose(), probed }));
 }
+
+const NO_SORT: readonly SortPart[] = [];
 
 export function planQueryOf(collection: CollectionEntry, query: Query, limit: number): PlanQuery {
   return {
     conjuncts: query.filter.conjuncts,
     residual: query.filter.residual,
-    sort: query.sort?.parts ?? [],
+    sort: query.sort?.parts ?? NO_SORT,
     limit,
     hint: query.natural === null ? findHinted(collection, query.hint) : { natural: query.natural },
   };
@@ -80,18 +89,10 @@ export function openScan(
 ): PlanScan {
   // When every entry of the plan is an answer there is nothing to check.
   const isCovered = query.everything || plan.exact;
-  const fields = isCovered ? NO_FIELDS : query.filter.fields;
-  const mask = more === null || fields === null ? undefined : union(fields, more);
-  return new PlanScan(storage, collection, plan, isCovered ? null : query.filter, mask);
+  return new PlanScan(storage, collection, plan, isCovered ? null : query.filter, more);
 }
 
 const NO_FIELDS: ReadonlySet<string> = new Set();
-
-function union(a: ReadonlySet<string>, b: ReadonlySet<string>): ReadonlySet<string> {
-  if (b.size === 0) return a;
-  if (a.size === 0) return b;
-  return new Set([...a, ...b]);
-}
 
 /**
  * To be called when a scan goes on after a turn in which others could write: 175 when its collection or index is gone.

@@ -6,6 +6,7 @@ import { readDoc } from './command.js';
 
 /** The variables that a command's `let` defines, as fixed values for `$$name`; undefined when it has none. */
 export function readVariables(body: Doc): Environment | undefined {
+  if (body['let'] === undefined) return undefined;
   const given = readDoc(body, 'let');
   const names = Object.keys(given);
   if (names.length === 0) return undefined;

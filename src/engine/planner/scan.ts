@@ -29,18 +29,22 @@ export class PlanScan {
   private at = 0;
   private last: Buffer | null = null;
   private chunk = FIRST_CHUNK;
-  private readonly needsDoc: boolean;
   private readonly seen: Set<string> | null;
+  private readonly wantsDoc: boolean;
+  /** The fields to decode where the filter needs them: made when the first document has to be decoded. */
+  private mask: ReadonlySet<string> | undefined;
+  private masked = false;
 
   constructor(
     private readonly storage: Storage,
     private readonly collection: CollectionEntry,
     readonly plan: Plan,
     private readonly filter: Filter | null,
-    private readonly fields: ReadonlySet<string> | undefined,
+    /** The top-level fields that `visit` wants decoded, null for all. */
+    private readonly fields: ReadonlySet<string> | null,
   ) {
     this.seen = plan.repeats ? new Set() : null;
-    this.needsDoc = filter !== null || fields === undefined || fields.size > 0;
+    this.wantsDoc = fields === null || fields.size > 0;
   }
 
   get finished(): boolean {
@@ -168,9 +172,29 @@ export class PlanScan {
 
   private examine(bytes: Buffer, visit: Visit): boolean {
     this.documentsExamined++;
-    const doc = this.needsDoc ? decodeDocument(bytes, 'engine', this.fields) : NOTHING;
-    return (this.filter === null || this.filter.matches(doc)) && visit(bytes, doc);
+    const { filter } = this;
+    const known = filter === null ? true : filter.testBytes(bytes);
+    if (known === false) return false;
+    if (known === true) {
+      return visit(bytes, this.wantsDoc ? decodeDocument(bytes, 'engine', this.fields ?? undefined) : NOTHING);
+    }
+    const doc = decodeDocument(bytes, 'engine', this.filterMask(filter!));
+    return filter!.matches(doc) && visit(bytes, doc);
   }
+
+  private filterMask(filter: Filter): ReadonlySet<string> | undefined {
+    if (!this.masked) {
+      this.masked = true;
+      this.mask = this.fields === null || filter.fields === null ? undefined : union(filter.fields, this.fields);
+    }
+    return this.mask;
+  }
+}
+
+function union(a: ReadonlySet<string>, b: ReadonlySet<string>): ReadonlySet<string> {
+  if (b.size === 0) return a;
+  if (a.size === 0) return b;
+  return new Set([...a, ...b]);
 }
 
 /** A copy of bytes that a later read would overwrite. */

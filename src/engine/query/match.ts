@@ -1,6 +1,7 @@
 import type { BSONRegExp } from 'bson';
 import { badValue } from '../errors.js';
 import { NO_SCOPE, openScope, type Scope } from './operators/operator.js';
+import { compileByteTest, type Equality, readEqualities } from './equalities.js';
 import { compileExpression, type Environment, openEnvironment } from './expression.js';
 import { compileSchema } from './json-schema.js';
 import {
@@ -38,6 +39,10 @@ export interface Filter {
   readonly conjuncts: readonly Conjunct[];
   /** True when the conjuncts are not the whole filter. */
   readonly residual: boolean;
+  /** The whole filter when it is nothing but equalities of top-level fields with plain values, else null. */
+  readonly equalities: readonly Equality[] | null;
+  /** Tests a stored document; undefined when it has to be decoded for that. */
+  testBytes(bytes: Buffer): boolean | undefined;
 }
 
 export interface FilterOptions {
@@ -109,10 +114,8 @@ export const supportedQueryOperators: readonly string[] = [
 
 /** Compiles a filter document once; refuses what is malformed or unsupported with MongoDB's codes (mostly 2). */
 export function compileFilter(filter: Doc, options: FilterOptions = {}): Filter {
-  const names = Object.keys(filter);
-  if (names.length === 1 && isPlainEquality(names[0]!, filter[names[0]!])) {
-    return equalityFilter(names[0]!, filter[names[0]!]);
-  }
+  const equalities = readEqualities(filter);
+  if (equalities !== null && equalities.length > 0) return new EqualityFilter(equalities);
   const parsing = openParsing(options.environment);
   const node = parseFilter(filter, parsing, true);
   const fields = parsing.whole ? null : parsing.fields;
@@ -127,29 +130,48 @@ export function compileFilter(filter: Doc, options: FilterOptions = {}): Filter 
     fields,
     conjuncts: parsing.conjuncts,
     residual: parsing.residual,
+    equalities: null,
+    testBytes: () => undefined,
   };
 }
 
-/** By far the most frequent filter: one top-level field has a plain value. */
-function isPlainEquality(name: string, value: unknown): boolean {
-  if (name.startsWith('$') || name.includes('.')) return false;
-  return typeof value !== 'object' || value === null || typeOf(value) === 'objectId';
-}
+/** By far the most frequent filter: some top-level fields have plain values. Most of it is made only when asked for. */
+class EqualityFilter implements Filter {
+  readonly residual = false;
+  private node: Node | undefined;
+  private bytesTest: ((bytes: Buffer) => boolean | undefined) | undefined;
 
-function equalityFilter(name: string, value: unknown): Filter {
-  const predicate = equalityPredicate(value);
-  const { test, locate } = leafNode([name], predicate);
-  return {
-    matches: (doc) => test(doc, NO_SCOPE),
-    match(doc) {
-      if (!test(doc, NO_SCOPE)) return null;
-      const arrayIndex = locate(doc, NO_SCOPE);
-      return arrayIndex < 0 ? {} : { arrayIndex };
-    },
-    fields: new Set([name]),
-    conjuncts: [{ path: name, op: 'eq', value }],
-    residual: false,
-  };
+  constructor(readonly equalities: readonly Equality[]) {}
+
+  get fields(): ReadonlySet<string> {
+    return new Set(this.equalities.map(({ path }) => path));
+  }
+
+  get conjuncts(): readonly Conjunct[] {
+    return this.equalities.map(({ path, value }) => ({ path, op: 'eq', value }));
+  }
+
+  matches(doc: Doc): boolean {
+    return this.open().test(doc, NO_SCOPE);
+  }
+
+  match(doc: Doc): MatchResult | null {
+    const node = this.open();
+    if (!node.test(doc, NO_SCOPE)) return null;
+    const arrayIndex = node.locate(doc, NO_SCOPE);
+    return arrayIndex < 0 ? {} : { arrayIndex };
+  }
+
+  testBytes(bytes: Buffer): boolean | undefined {
+    this.bytesTest ??= compileByteTest(this.equalities);
+    return this.bytesTest(bytes);
+  }
+
+  private open(): Node {
+    return (this.node ??= conjunction(
+      this.equalities.map(({ path, value }) => leafNode([path], equalityPredicate(value))),
+    ));
+  }
 }
 
 function parseFilter(filter: Doc, parsing: Parsing, top: boolean): Node {

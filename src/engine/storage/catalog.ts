@@ -206,6 +206,7 @@ export class Catalog {
 
   private prepare(definition: CollectionDefinition): CollectionEntry {
     const indexedFields = new Set<string>(['_id']);
+    const conditionFields = new Set<string>();
     const indexes = definition.indexes.map((index): IndexEntry => {
       const fields = Object.keys(index.key).map((path) => {
         const parts = path.split('.');
@@ -219,9 +220,10 @@ export class Catalog {
       const filter = compileFilter(index.partialFilterExpression);
       for (const field of filter.fields ?? []) indexedFields.add(field);
       const condition = filter.residual ? 'unknown' : filter.conjuncts;
+      for (const { path, op } of filter.conjuncts) if (op !== 'exists') conditionFields.add(path);
       return { definition: index, fields, partial: (doc) => filter.matches(doc), condition, limit };
     });
-    return { definition, id: definition.id, ns: definition.ns, indexes, indexedFields };
+    return { definition, id: definition.id, ns: definition.ns, indexes, indexedFields, conditionFields };
   }
 }
 

@@ -66,6 +66,7 @@ function emptyCollection(ns: string): CollectionEntry {
     ns,
     indexes: [],
     indexedFields: new Set(),
+    conditionFields: new Set(),
   };
 }
 

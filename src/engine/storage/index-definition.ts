@@ -59,4 +59,6 @@ export interface CollectionEntry {
   readonly indexes: readonly IndexEntry[];
   /** The top-level fields that index keys and partial filters are made from. */
   readonly indexedFields: ReadonlySet<string>;
+  /** The paths whose values decide whether a filter implies the condition of a partial index. */
+  readonly conditionFields: ReadonlySet<string>;
 }

@@ -24,8 +24,8 @@ const DOCS: readonly Doc[] = [
 ];
 
 function ids(filter: Doc): unknown[] {
-  const { matches } = compileFilter(filter);
-  return DOCS.filter((doc) => matches(doc)).map((doc) => doc['_id']);
+  const compiled = compileFilter(filter);
+  return DOCS.filter((doc) => compiled.matches(doc)).map((doc) => doc['_id']);
 }
 
 function refusalOf(filter: Doc): number | undefined {

@@ -1,9 +1,9 @@
 import { ObjectId } from '../../codec/bson.js';
-import { decodeDocument } from '../../codec/decode.js';
 import { toApp } from '../../codec/app-values.js';
-import { type Doc, RawDocument } from '../../codec/document.js';
+import { type Doc, type Row } from '../../codec/document.js';
+import { type CursorReply } from '../../commands/cursors.js';
 import { bulkWrite, type BulkOperation } from './bulk-write.js';
-import { InProcessCursor, readSort } from './cursor.js';
+import { InProcessCursor, presentRow, readSort } from './cursor.js';
 import { bulkError, bulkItemError, invalidArgument, serverError } from './driver-errors.js';
 import { type Session } from './session.js';
 
@@ -22,7 +22,7 @@ export class InProcessCollection {
   }
 
   find(filter: object = {}, options?: Options): InProcessCursor {
-    const body: Doc = { find: this.collectionName, filter: this.session.readDoc(filter) };
+    const body: Doc = { find: this.collectionName, filter: this.session.readFilter(filter) };
     addFindOptions(this.session, body, options);
     const cursor = new InProcessCursor(this.session, body, options?.['raw'] === true, false);
     if (typeof options?.['batchSize'] === 'number') cursor.batchSize(options['batchSize']);
@@ -30,13 +30,14 @@ export class InProcessCollection {
   }
 
   async findOne(filter: object = {}, options?: Options): Promise<unknown> {
-    const body: Doc = { find: this.collectionName, filter: this.session.readDoc(filter) };
+    const body: Doc = { find: this.collectionName, filter: this.session.readFilter(filter) };
     addFindOptions(this.session, body, options);
     body['limit'] = 1;
     body['singleBatch'] = true;
-    const reply = await this.session.run(body);
-    const [row] = (reply['cursor'] as { firstBatch: (RawDocument | Doc)[] }).firstBatch;
-    return row === undefined ? null : presentRow(row);
+    const running = this.session.run(body);
+    const reply = running instanceof Promise ? await running : running;
+    const [row] = (reply['cursor'] as CursorReply).firstBatch;
+    return row === undefined ? null : presentRow(row, options?.['raw'] === true);
   }
 
   async insertOne(doc: Doc): Promise<unknown> {
@@ -117,9 +118,10 @@ export class InProcessCollection {
   }
 
   async countDocuments(filter: object = {}, options?: Options): Promise<number> {
-    const body: Doc = { count: this.collectionName, query: this.session.readDoc(filter) };
+    const body: Doc = { count: this.collectionName, query: this.session.readFilter(filter) };
     copyOptions(this.session, body, options, ['limit', 'skip', 'maxTimeMS', 'hint', 'collation']);
-    return (await this.session.run(body))['n'] as number;
+    const running = this.session.run(body);
+    return (running instanceof Promise ? await running : running)['n'] as number;
   }
 
   async estimatedDocumentCount(options?: Options): Promise<number> {
@@ -193,7 +195,7 @@ export class InProcessCollection {
   }
 
   private async runUpdate(filter: object, change: object, multi: boolean, options: Options): Promise<unknown> {
-    const statement: Doc = { q: this.session.readDoc(filter), u: this.session.read(change), multi };
+    const statement: Doc = { q: this.session.readFilter(filter), u: this.session.read(change), multi };
     copyOptions(this.session, statement, options, ['upsert', 'arrayFilters', 'hint', 'collation', 'sort']);
     const body: Doc = { update: this.collectionName, updates: [statement] };
     copyOptions(this.session, body, options, ['maxTimeMS', 'let']);
@@ -211,7 +213,7 @@ export class InProcessCollection {
   }
 
   private async runDelete(filter: object, limit: number, options: Options): Promise<unknown> {
-    const statement: Doc = { q: this.session.readDoc(filter), limit };
+    const statement: Doc = { q: this.session.readFilter(filter), limit };
     copyOptions(this.session, statement, options, ['hint', 'collation']);
     const body: Doc = { delete: this.collectionName, deletes: [statement] };
     copyOptions(this.session, body, options, ['maxTimeMS', 'let']);
@@ -222,7 +224,7 @@ export class InProcessCollection {
   }
 
   private async runFindAndModify(filter: object, change: Doc, options: Options): Promise<unknown> {
-    const body: Doc = { findAndModify: this.collectionName, query: this.session.readDoc(filter), ...change };
+    const body: Doc = { findAndModify: this.collectionName, query: this.session.readFilter(filter), ...change };
     copyOptions(this.session, body, options, [
       'upsert',
       'arrayFilters',
@@ -235,8 +237,8 @@ export class InProcessCollection {
     if (options?.['projection'] !== undefined) body['fields'] = this.session.readDoc(options['projection'] as object);
     if (options?.['returnDocument'] === 'after') body['new'] = true;
     const reply = await this.session.run(body);
-    const row = reply['value'] as RawDocument | Doc | null;
-    const value = row === null ? null : presentRow(row);
+    const row = reply['value'] as Row | null;
+    const value = row === null ? null : presentRow(row, options?.['raw'] === true);
     if (options?.['includeResultMetadata'] !== true) return value;
     return { lastErrorObject: toApp(reply['lastErrorObject']), value, ok: 1 };
   }
@@ -269,10 +271,6 @@ function copyOptions(session: Session, body: Doc, options: Options, names: reado
     if (value === undefined || value === null) continue;
     body[name] = name === 'sort' ? readSort(value) : session.read(value);
   }
-}
-
-function presentRow(row: RawDocument | Doc): unknown {
-  return row instanceof RawDocument ? decodeDocument(row.bytes, 'app') : toApp(row);
 }
 
 /** The document's `_id`, made here when it has none and then also set on the caller's object, as the driver does. */

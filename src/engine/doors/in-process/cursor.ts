@@ -8,30 +8,32 @@ import { invalidArgument } from './driver-errors.js';
 /** Rows that are fetched in one go unless the caller says otherwise; nothing travels, so more than the driver's 101. */
 const BATCH_SIZE = 1000;
 
-interface CursorReply {
-  cursor: { firstBatch?: Row[]; nextBatch?: Row[]; id: bigint; ns: string };
+/** The `cursor` field of a reply. */
+interface Batch {
+  firstBatch?: Row[];
+  nextBatch?: Row[];
+  id: bigint;
+  ns: string;
 }
 
 /** A cursor over the replies of one command, with the driver's methods. */
 export class InProcessCursor {
   closed = false;
-  private body: Doc;
   private started = false;
   private id = 0n;
   private ns = '';
   private rows: Row[] = [];
   private at = 0;
   private size: number | undefined;
-  private readonly transforms: ((doc: unknown) => unknown)[] = [];
+  private transforms: ((doc: unknown) => unknown)[] | null = null;
 
   constructor(
     private readonly session: Session,
-    body: Doc,
+    /** The command, which belongs to this cursor. */
+    private readonly body: Doc,
     private readonly raw: boolean,
     private readonly sizeInCursorField: boolean,
-  ) {
-    this.body = body;
-  }
+  ) {}
 
   sort(sort: unknown, direction?: unknown): this {
     return this.set('sort', readSort(sort, direction));
@@ -54,7 +56,7 @@ export class InProcessCursor {
   }
 
   filter(value: object): this {
-    return this.set('filter', this.session.readDoc(value));
+    return this.set('filter', this.session.readFilter(value));
   }
 
   maxTimeMS(value: number): this {
@@ -67,7 +69,7 @@ export class InProcessCursor {
   }
 
   map(transform: (doc: unknown) => unknown): this {
-    this.transforms.push(transform);
+    (this.transforms ??= []).push(transform);
     return this;
   }
 
@@ -86,10 +88,11 @@ export class InProcessCursor {
 
   async toArray(): Promise<unknown[]> {
     const all: unknown[] = [];
-    while (this.at < this.rows.length || (await this.fetch())) {
+    for (;;) {
       while (this.at < this.rows.length) all.push(this.take());
+      const fetching = this.fetch();
+      if (!(fetching instanceof Promise ? await fetching : fetching)) return all;
     }
-    return all;
   }
 
   async forEach(visit: (doc: unknown) => boolean | void): Promise<void> {
@@ -126,51 +129,66 @@ export class InProcessCursor {
 
   private set(name: string, value: unknown): this {
     if (this.started) throw invalidArgument('Cursor is already initialized');
-    this.body = { ...this.body, [name]: value };
+    this.body[name] = value;
     return this;
   }
 
   private take(): unknown {
     const row = this.rows[this.at++]!;
-    let doc: unknown;
-    if (this.raw) doc = row instanceof RawDocument ? row.bytes : encodeDocument(row);
-    else doc = row instanceof RawDocument ? decodeDocument(row.bytes, 'app') : toApp(row);
-    for (const transform of this.transforms) doc = transform(doc);
+    let doc = presentRow(row, this.raw);
+    if (this.transforms !== null) for (const transform of this.transforms) doc = transform(doc);
     return doc;
   }
 
   /** Gets the next batch; false when there are no more rows. */
-  private async fetch(): Promise<boolean> {
+  private fetch(): Promise<boolean> | boolean {
     while (!this.closed) {
-      let reply: CursorReply;
-      if (!this.started) {
-        this.started = true;
-        const batchSize = this.size ?? BATCH_SIZE;
-        reply = (await this.session.run({
-          ...this.body,
-          ...(this.sizeInCursorField ? { cursor: { batchSize } } : { batchSize }),
-        })) as unknown as CursorReply;
-      } else if (this.id === 0n) {
+      if (this.started && this.id === 0n) {
         this.closed = true;
         return false;
-      } else {
-        const collection = this.ns.slice(this.ns.indexOf('.') + 1);
-        const batchSize = this.size ?? BATCH_SIZE;
-        reply = (await this.session.run({ getMore: this.id, collection, batchSize })) as unknown as CursorReply;
       }
-      const { firstBatch, nextBatch, id, ns } = reply.cursor;
-      this.rows = firstBatch ?? nextBatch ?? [];
-      this.at = 0;
-      this.id = id;
-      this.ns = ns;
-      if (this.rows.length > 0) return true;
+      const command = this.started ? this.nextCommand() : this.firstCommand();
+      this.started = true;
+      const running = this.session.run(command);
+      if (running instanceof Promise) return this.fetchLater(running);
+      if (this.receive(running)) return true;
     }
     return false;
+  }
+
+  private async fetchLater(running: Promise<Doc>): Promise<boolean> {
+    return this.receive(await running) || this.fetch();
+  }
+
+  private firstCommand(): Doc {
+    const batchSize = this.size ?? BATCH_SIZE;
+    if (this.sizeInCursorField) this.body['cursor'] = { batchSize };
+    else this.body['batchSize'] = batchSize;
+    return this.body;
+  }
+
+  private nextCommand(): Doc {
+    return {
+      getMore: this.id,
+      collection: this.ns.slice(this.ns.indexOf('.') + 1),
+      batchSize: this.size ?? BATCH_SIZE,
+    };
+  }
+
+  /** Takes over the rows of a reply; false when there are none. */
+  private receive(reply: Doc): boolean {
+    const { firstBatch, nextBatch, id, ns } = reply['cursor'] as Batch;
+    this.rows = firstBatch ?? nextBatch ?? [];
+    this.at = 0;
+    this.id = id;
+    this.ns = ns;
+    return this.rows.length > 0;
   }
 }
 
 /** The driver's ways to write a sort, as a document of 1 and -1. */
 export function readSort(sort: unknown, direction?: unknown): Doc {
+  if (isSortDocument(sort)) return sort;
   if (typeof sort === 'string') return { [sort]: readDirection(direction ?? 1) };
   if (Array.isArray(sort)) {
     const pairs = typeof sort[0] === 'string' && sort.length === 2 && isDirection(sort[1]) ? [sort] : sort;
@@ -182,6 +200,16 @@ export function readSort(sort: unknown, direction?: unknown): Doc {
   }
   const entries = sort instanceof Map ? [...(sort as Map<string, unknown>)] : Object.entries(sort as object);
   return Object.fromEntries(entries.map(([path, value]) => [path, readDirection(value)]));
+}
+
+/** The usual way: already as the engine wants it. */
+function isSortDocument(sort: unknown): sort is Doc {
+  if (typeof sort !== 'object' || sort === null || Object.getPrototypeOf(sort) !== Object.prototype) return false;
+  for (const path in sort) {
+    const direction = (sort as Doc)[path];
+    if (direction !== 1 && direction !== -1) return false;
+  }
+  return true;
 }
 
 function isDirection(value: unknown): boolean {
@@ -201,4 +229,10 @@ function readDirection(value: unknown): unknown {
     default:
       return value;
   }
+}
+
+/** A row as the application gets it: decoded, or as BSON. */
+export function presentRow(row: Row, raw: boolean): unknown {
+  if (raw) return row instanceof RawDocument ? row.bytes : encodeDocument(row);
+  return row instanceof RawDocument ? decodeDocument(row.bytes, 'app') : toApp(row);
 }

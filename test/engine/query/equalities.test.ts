@@ -1,0 +1,81 @@
+import fc from 'fast-check';
+import { Decimal128, Long, ObjectId } from 'mongodb';
+import { describe, expect, it } from 'vitest';
+import { docFromApp } from '../../../src/engine/codec/app-values.js';
+import { decodeDocument } from '../../../src/engine/codec/decode.js';
+import { encodeDocument } from '../../../src/engine/codec/encode.js';
+import { readEqualities } from '../../../src/engine/query/equalities.js';
+import { compileFilter } from '../../../src/engine/query/match.js';
+
+const SEED = 20261121;
+const FIELDS = ['a', 'b', 'ab', '', '__proto__'];
+
+const plain = fc.oneof(
+  fc.constantFrom<unknown>(0, 1, -1, 1.5, 2 ** 31, -(2 ** 31), '', 'a', 'é', 'a\u0000', '\u{1F600}', true, false, null),
+  fc.constantFrom<unknown>(new Date(0), new Date(5), new ObjectId('00000000000000000000000a')),
+);
+const rare = fc.constantFrom<unknown>(
+  -0,
+  NaN,
+  undefined,
+  Long.fromNumber(1),
+  Decimal128.fromString('1'),
+  new ObjectId('00000000000000000000000b'),
+  { a: 1 },
+);
+const stored = fc.oneof(plain, rare, fc.array(plain, { maxLength: 2 }));
+const field = fc.constantFrom(...FIELDS);
+
+describe('filters of plain equalities', () => {
+  it('say the same of stored bytes as of the decoded document, or nothing', () => {
+    let decided = 0;
+    fc.assert(
+      fc.property(
+        fc.array(fc.tuple(field, stored), { maxLength: 4 }),
+        fc.array(fc.tuple(field, plain), { minLength: 1, maxLength: 3 }),
+        (fields, conditions) => {
+          const bytes = encodeDocument(docFromApp(Object.fromEntries(fields)));
+          const filter = compileFilter({ $and: conditions.map((condition) => Object.fromEntries([condition])) });
+          const known = filter.testBytes(bytes);
+          if (known === undefined) return;
+          decided++;
+          expect(known).toBe(filter.matches(decodeDocument(bytes)));
+        },
+      ),
+      { numRuns: 3000, seed: SEED },
+    );
+    expect(decided).toBeGreaterThan(1000);
+  });
+
+  it('leave to decoding what bytes cannot decide', () => {
+    const { equalities } = compileFilter({ a: 1 });
+    expect(equalities).toEqual([{ path: 'a', value: 1 }]);
+    for (const value of [[1], [], Long.fromNumber(1), Decimal128.fromString('1')]) {
+      expect(compileFilter({ a: 1 }).testBytes(encodeDocument(docFromApp({ a: value })))).toBeUndefined();
+    }
+  });
+
+  it('take the last of two fields of one name, as decoding does', () => {
+    const [first, second] = [encodeDocument({ a: 1 }), encodeDocument({ a: 2 })];
+    const twice = Buffer.concat([first.subarray(0, -1), second.subarray(4)]);
+    twice.writeInt32LE(twice.length, 0);
+    expect(compileFilter({ a: 1 }).testBytes(twice)).toBe(false);
+    expect(compileFilter({ a: 2 }).testBytes(twice)).toBe(true);
+  });
+
+  it.each([
+    { 'a.b': 1 },
+    { a: { $gt: 1 } },
+    { a: NaN },
+    { a: -0 },
+    { a: [1] },
+    { a: { b: 1 } },
+    { é: 1 },
+    { a: undefined },
+    { $or: [{ a: 1 }] },
+    { $and: [] },
+    { $and: [{ $and: [{ a: 1 }] }] },
+  ])('are not %j', (filter) => {
+    expect(readEqualities(filter)).toBeNull();
+  });
+});
