@@ -146,7 +146,7 @@ describe('an operator’s token', () => {
     await me().expect(200);
     await removeOperator(test.app, await requireOperatorNamed(test.app, email));
     await withToken(token)('get', '/api/admin/me').expect(401);
-    await expect.poll(async () => (await me()).status, { timeout: 5_000 }).toBe(401);
+    await expect.poll(async () => (await me()).status, { timeout: 1_000 }).toBe(401);
     await logIn({ email, password: OPERATOR_PASSWORD }).expect(401);
     await elsewhere.close();
   });

@@ -63,9 +63,9 @@ describe('bsvc serve --processes 4', () => {
     expect(await Promise.all(Array.from({ length: 16 }, list))).toEqual(Array(16).fill(200));
     const keys = JSON.parse(await bsvc('key', 'list', '--json')) as { id: string; last4: string }[];
     await bsvc('key', 'revoke', keys.find(({ last4 }) => key.endsWith(last4))!.id, '--yes');
-    await eventually('no process takes it', async () =>
-      (await Promise.all(Array.from({ length: 16 }, list))).every((status) => status === 401),
-    );
+    const refused = async (): Promise<boolean> =>
+      (await Promise.all(Array.from({ length: 16 }, list))).every((status) => status === 401);
+    await eventually('no process takes it', refused, 1000);
   });
 
   it.runIf(process.platform === 'linux')(

@@ -52,7 +52,7 @@ describe('commands about users beside a running server', () => {
     expect((await bsvc('user', verb, `${verb}@example.test`, ...more)).code).toBe(0);
     const refused = async (): Promise<boolean> =>
       (await call('GET', '/api/data/notes', undefined, bearer)).status === 401;
-    await eventually('the token is refused', refused, 2000);
+    await eventually('the token is refused', refused, 1000);
     expect((await call('GET', '/api/userAuth/me', undefined, bearer)).status).toBe(401);
   });
 
@@ -61,7 +61,7 @@ describe('commands about users beside a running server', () => {
     expect(edited.code).toBe(0);
     const body = { email: 'city@example.test', password: PASSWORD, city: 'Oslo' };
     const accepted = async (): Promise<boolean> => (await call('POST', '/api/userAuth/signup', body)).status === 201;
-    await eventually('the field is known', accepted, 2000);
+    await eventually('the field is known', accepted, 1000);
   });
 
   it('an account made by bsvc user create can sign in, and the outbox shows the codes of others', async () => {
