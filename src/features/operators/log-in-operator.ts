@@ -24,14 +24,16 @@ export async function logInOperator(
   const lock = loginLock(app, NO_PROJECT, input.email, ip);
   await lock.refuseLocked();
   const operator = await app.passwords.inTurn(OPERATORS_PARTY, async (bcrypt) => {
-    // Looked at again when the turn has come: of many guesses at once only the first five are compared.
+    // Looked at again when the turn has come: of many guesses at once few are compared, and of these five at most are told.
     await lock.refuseLocked();
     const found = await findOperatorByEmail(app, input.email);
-    if (await bcrypt.matches(input.password, found?.passwordHash ?? null)) return found!;
+    if (await bcrypt.matches(input.password, found?.passwordHash ?? null)) {
+      await lock.admit();
+      return found!;
+    }
     await lock.countFailure();
     throw unauthenticated('INVALID_CREDENTIALS', 'Invalid e-mail or password');
   });
-  await lock.clear();
   const opened = await recordAct(app, { actor: operator.email, action: 'operator login', input: {} }, () =>
     openOperatorSession(app, operator, SESSION_MS),
   );

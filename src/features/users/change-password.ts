@@ -27,12 +27,12 @@ export async function changePassword(
   const passwordHash = await app.passwords.inTurn(project._id.toHexString(), async (bcrypt) => {
     await lock.refuseLocked();
     if (await bcrypt.matches(input.currentPassword, user[HIDDEN_FIELD].passwordHash)) {
+      await lock.admit();
       return bcrypt.hash(input.newPassword);
     }
     await lock.countFailure();
     throw unauthenticated('INVALID_CREDENTIALS', 'The current password is not right');
   });
-  await lock.clear();
   const over = user[HIDDEN_FIELD].passwordHash;
   if (!(await storePassword(app, project, user, { passwordHash, over, keepSession: from.session })))
     throw conflict('CHANGED_MEANWHILE', 'The account was changed at the same time: please try again');

@@ -26,16 +26,16 @@ export async function logIn(
   const lock = loginLock(app, project._id, input.email, client.ip);
   await lock.refuseLocked();
   const user = await app.passwords.inTurn(project._id.toHexString(), async (bcrypt) => {
-    // Looked at again when the turn has come: of many guesses at once only the first five are compared.
+    // Looked at again when the turn has come: of many guesses at once few are compared, and of these five at most are told.
     await lock.refuseLocked();
     const found = await findUserByEmail(app, project._id, input.email);
     if (await bcrypt.matches(input.password, found?.[HIDDEN_FIELD].passwordHash ?? null)) {
+      await lock.admit();
       return renewHash(app, project, found!, input.password, bcrypt);
     }
     await lock.countFailure();
     throw unauthenticated('INVALID_CREDENTIALS', 'Invalid e-mail or password');
   });
-  await lock.clear();
   if (user[HIDDEN_FIELD].disabledAt) throw forbidden('ACCOUNT_DISABLED', 'This account has been disabled');
   return { user, tokens: await openSession(app, project, user, client) };
 }

@@ -25,27 +25,40 @@ function failureStore(app: Pick<App, 'db'>): Store<LoginFailures> {
 export interface LoginLock {
   /** 423 ACCOUNT_LOCKED with Retry-After while locked. */
   refuseLocked(): Promise<void>;
+  /** One more wrong password; 423 when the lock has come meanwhile, so that of any number of guesses at once no more than five are told wrong. */
   countFailure(): Promise<void>;
-  /** Forgets the failures after a success. */
+  /** A right password: forgets the failures, or 423 when the lock has come meanwhile. */
+  admit(): Promise<void>;
+  /** Forgets the failures, and the lock. */
   clear(): Promise<void>;
 }
 
 export function loginLock(app: App, projectId: ObjectId, email: string, ip: string): LoginLock {
   const id = app.secrets.mac('login-failures', JSON.stringify([projectId.toHexString(), email, ip]));
-  let known = true;
   return {
-    async refuseLocked() {
-      const failures = await failureStore(app).findOne({ _id: id });
-      known = failures !== null;
-      const leftMs = (failures?.expiresAt.getTime() ?? 0) - app.clock.now();
-      if (!failures || failures.count < MAX_FAILURES || leftMs <= 0) return;
-      throw locked('ACCOUNT_LOCKED', 'Too many failed sign-ins: try again later', { retryAfterSeconds: leftMs / 1000 });
-    },
+    refuseLocked: async () => void (await hasFailures(app, id)),
     countFailure: () => countFailure(app, projectId, id),
-    async clear() {
-      if (known) await failureStore(app).deleteOne({ _id: id });
-    },
+    admit: () => admit(app, id),
+    clear: async () => void (await failureStore(app).deleteOne({ _id: id })),
   };
+}
+
+/** Whether failures are noted; 423 when they are a lock. */
+async function hasFailures(app: App, id: string): Promise<boolean> {
+  const failures = await failureStore(app).findOne({ _id: id });
+  if (!failures) return false;
+  const leftMs = failures.expiresAt.getTime() - app.clock.now();
+  if (failures.count < MAX_FAILURES || leftMs <= 0) return true;
+  throw locked('ACCOUNT_LOCKED', 'Too many failed sign-ins: try again later', { retryAfterSeconds: leftMs / 1000 });
+}
+
+/** Almost nobody has failures, so almost everybody is admitted by one read. */
+async function admit(app: App, id: string): Promise<void> {
+  while (await hasFailures(app, id)) {
+    const over = { expiresAt: { $lte: new Date(app.clock.now()) } };
+    const forgotten = await failureStore(app).deleteOne({ _id: id, $or: [{ count: { $lt: MAX_FAILURES } }, over] });
+    if (forgotten.deletedCount === 1) return;
+  }
 }
 
 /** One more failure, or the first of a new count when the old one is over; atomic at each step. */
@@ -54,7 +67,7 @@ async function countFailure(app: App, projectId: ObjectId, id: string): Promise<
     const now = app.clock.now();
     const expiresAt = new Date(now + LOCK_MS);
     const counted = await failureStore(app).updateOne(
-      { _id: id, expiresAt: { $gt: new Date(now) } },
+      { _id: id, count: { $lt: MAX_FAILURES }, expiresAt: { $gt: new Date(now) } },
       { $inc: { count: 1 }, $set: { expiresAt } },
     );
     if (counted.matchedCount === 1) return;
@@ -68,6 +81,7 @@ async function countFailure(app: App, projectId: ObjectId, id: string): Promise<
       return;
     } catch (error) {
       if (!isDuplicateKey(error)) throw error;
+      await hasFailures(app, id);
     }
   }
 }
