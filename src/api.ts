@@ -19,6 +19,7 @@ import { metricsRoutes } from './features/health/metrics-routes.js';
 import { apiDocumentRoutes } from './features/reference/routes.js';
 import { webhookRoutes } from './features/webhooks/routes.js';
 import { accessLog } from './http/access-log.js';
+import { answerRequests } from './http/answer-requests.js';
 import { allowOrigins } from './http/allow-origins.js';
 import { readClientAddress } from './http/client-address.js';
 import { limitInFlight } from './http/limit-in-flight.js';
@@ -26,7 +27,6 @@ import { measureRequests } from './http/measure-requests.js';
 import { requestId } from './http/request-id.js';
 import { dispatch, type RouteGroup } from './http/routes.js';
 import { securityHeaders } from './http/security-headers.js';
-import { writeErrors } from './http/write-errors.js';
 
 /** Every route of the service, feature by feature. */
 export const ROUTES: readonly ((app: App) => RouteGroup)[] = [
@@ -55,13 +55,14 @@ export function createApi(app: App): Koa {
   const api = new Koa();
   api.silent = true;
   api.on('error', (error: Error) => app.log.debug({ err: error }, 'response could not be sent'));
-  api.use(requestId());
-  api.use(securityHeaders(app.config.publicUrl));
-  api.use(readClientAddress(app.config.trustProxy));
-  api.use(measureRequests(app.metrics));
-  api.use(accessLog(app.log));
+  api.use(
+    answerRequests({
+      prepare: [requestId(), securityHeaders(app.config.publicUrl), readClientAddress(app.config.trustProxy)],
+      observe: [measureRequests(app.metrics), accessLog(app.log)],
+      log: app.log,
+    }),
+  );
   api.use(allowOrigins());
-  api.use(writeErrors(app.log));
   const inFlight = limitInFlight(app.config.maxInFlight);
   app.metrics.gauge('http_requests_in_flight', 'Requests under way', () => [{ value: inFlight.count() }]);
   api.use(inFlight.limit);

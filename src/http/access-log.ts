@@ -1,19 +1,12 @@
-import type { Middleware } from 'koa';
+import type { Observer } from './answer-requests.js';
 import type { Logger } from '../platform/logger.js';
 
 /** One line per request with method, path (never the query, which may carry data), status and milliseconds. */
-export function accessLog(log: Logger): Middleware {
-  if (!log.isLevelEnabled('info')) return (_ctx, next) => next();
-  return async (ctx, next) => {
-    const started = performance.now();
-    try {
-      await next();
-    } finally {
-      const ms = Math.round((performance.now() - started) * 10) / 10;
-      log.info(
-        { requestId: ctx.state.requestId as string, method: ctx.method, path: ctx.path, status: ctx.status, ms },
-        'request',
-      );
-    }
+export function accessLog(log: Logger): Observer {
+  if (!log.isLevelEnabled('info')) return () => undefined;
+  return (ctx, ms) => {
+    const { requestId } = ctx.state as { requestId: string };
+    const rounded = Math.round(ms * 10) / 10;
+    log.info({ requestId, method: ctx.req.method, path: ctx.path, status: ctx.res.statusCode, ms: rounded }, 'request');
   };
 }

@@ -3,7 +3,7 @@ import type { Context, Middleware } from 'koa';
 
 /** CORS for browsers (decisions.md 1): preflights never need a key; whether a project admits the origin is settled when its key is read. */
 export function allowOrigins(): Middleware {
-  return cors({
+  const answer = cors({
     origin: (ctx) => ctx.get('Origin'),
     credentials: true,
     allowMethods: ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'],
@@ -26,7 +26,14 @@ export function allowOrigins(): Middleware {
       'x-request-id',
     ],
     maxAge: 600,
+    // Errors keep the headers anyway, as they are written to the same reply.
+    keepHeadersOnError: false,
   });
+  return (ctx, next) => {
+    if (ctx.req.headers.origin !== undefined) return answer(ctx, next);
+    ctx.res.setHeader('Vary', 'Origin');
+    return next();
+  };
 }
 
 /** Takes back what allowOrigins granted, for an origin that the project does not admit. */

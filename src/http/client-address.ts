@@ -1,5 +1,5 @@
 import ipaddr from 'ipaddr.js';
-import type { Middleware } from 'koa';
+import type { Preparation } from './answer-requests.js';
 
 /**
  * The client's address: the connection's own, or, behind `hops` trusted proxies, the entry of `X-Forwarded-For` that the outermost of them wrote. What a client
@@ -28,11 +28,10 @@ export function clientNetwork(address: string): string {
 }
 
 /** Makes `ctx.ip` the client's address, once and for all who ask. */
-export function readClientAddress(hops: number): Middleware {
-  return (ctx, next) => {
+export function readClientAddress(hops: number): Preparation {
+  return (ctx) => {
     const forwardedFor = hops > 0 ? ctx.get('x-forwarded-for') : '';
     ctx.request.ip = clientAddress(ctx.req.socket.remoteAddress ?? '', forwardedFor, hops);
-    return next();
   };
 }
 

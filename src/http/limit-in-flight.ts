@@ -22,7 +22,7 @@ export function limitInFlight(most: number): InFlight {
         });
       }
       count++;
-      ctx.res.once('close', leave);
+      ctx.res.on('close', leave);
       return next();
     },
   };

@@ -1,15 +1,14 @@
 import { randomUUID } from 'node:crypto';
-import type { Middleware } from 'koa';
+import type { Preparation } from './answer-requests.js';
 
 const WELL_FORMED = /^[\w.:-]{1,128}$/;
 
 /** Gives every request an id (`ctx.state.requestId`, header `x-request-id`); a well-formed incoming one is kept. */
-export function requestId(): Middleware {
-  return (ctx, next) => {
-    const given = ctx.get('x-request-id');
-    const id = WELL_FORMED.test(given) ? given : randomUUID();
+export function requestId(): Preparation {
+  return (ctx) => {
+    const given = ctx.req.headers['x-request-id'];
+    const id = typeof given === 'string' && WELL_FORMED.test(given) ? given : randomUUID();
     ctx.state.requestId = id;
-    ctx.set('x-request-id', id);
-    return next();
+    ctx.res.setHeader('x-request-id', id);
   };
 }

@@ -1,15 +1,14 @@
 import helmet from 'helmet';
-import type { Middleware } from 'koa';
+import type { Preparation } from './answer-requests.js';
 
 /**
  * Headers that keep a browser from doing with a reply what an API's reply is not for. Computed once; a route that serves something else (files, pages) sets
  * its own over them. HTTPS is made binding only where clients come by it.
  */
-export function securityHeaders(publicUrl: string | null): Middleware {
+export function securityHeaders(publicUrl: string | null): Preparation {
   const headers = listHeaders(publicUrl?.startsWith('https:') === true);
-  return (ctx, next) => {
+  return (ctx) => {
     for (const [name, value] of headers) ctx.res.setHeader(name, value);
-    return next();
   };
 }
 

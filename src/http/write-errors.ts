@@ -1,7 +1,8 @@
-import type { Context, Middleware } from 'koa';
+import type { Context } from 'koa';
 import { AppError, type ErrorKind } from '../errors.js';
 import { findOutage } from '../platform/database.js';
 import type { Logger } from '../platform/logger.js';
+import { replyJson } from './reply.js';
 
 const STATUS: Record<ErrorKind, number> = {
   invalid: 400,
@@ -31,18 +32,15 @@ export interface ErrorBody {
 }
 
 /** The one place where an error becomes a reply: an AppError as it says, anything else as a generic 500 that is logged with its cause. */
-export function writeErrors(log: Logger): Middleware {
-  return async (ctx, next) => {
-    try {
-      await next();
-    } catch (error) {
-      const known = error instanceof AppError ? error : (findOutage(error) ?? concealed(error, ctx, log));
-      // Turning somebody away because of load is no event of its own: the access log has the 503. What failed below is.
-      if (known.kind === 'unavailable' && known.cause)
-        log.warn({ requestId: ctx.state.requestId as string, err: known.cause }, known.message);
-      writeError(ctx, known);
-    }
-  };
+export function writeError(ctx: Context, error: unknown, log: Logger): void {
+  const known = error instanceof AppError ? error : (findOutage(error) ?? concealed(error, ctx, log));
+  // Turning somebody away because of load is no event of its own: the access log has the 503. What failed below is.
+  if (known.kind === 'unavailable' && known.cause)
+    log.warn({ requestId: ctx.state.requestId as string, err: known.cause }, known.message);
+  for (const [name, value] of Object.entries(known.headers ?? {})) ctx.set(name, value);
+  if (known.retryAfterSeconds !== undefined)
+    ctx.set('Retry-After', String(Math.max(1, Math.ceil(known.retryAfterSeconds))));
+  replyJson(ctx, presentError(known, ctx.state.requestId as string), STATUS[known.kind]);
 }
 
 function concealed(error: unknown, ctx: Context, log: Logger): AppError {
@@ -51,14 +49,6 @@ function concealed(error: unknown, ctx: Context, log: Logger): AppError {
     'request failed',
   );
   return new AppError('internal', 'INTERNAL', 'Something went wrong on our side. Please try again.');
-}
-
-function writeError(ctx: Context, error: AppError): void {
-  ctx.status = STATUS[error.kind];
-  for (const [name, value] of Object.entries(error.headers ?? {})) ctx.set(name, value);
-  if (error.retryAfterSeconds !== undefined)
-    ctx.set('Retry-After', String(Math.max(1, Math.ceil(error.retryAfterSeconds))));
-  ctx.body = presentError(error, ctx.state.requestId as string);
 }
 
 export function presentError(error: AppError, requestId: string): ErrorBody {

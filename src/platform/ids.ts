@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { hash, randomBytes } from 'node:crypto';
 import { ObjectId } from 'bson';
 
 const OBJECT_ID_TEXT = /^[0-9a-fA-F]{24}$/;
@@ -15,5 +15,5 @@ export function randomToken(bytes: number): string {
 
 /** SHA-256 as 64 hexadecimal digits. */
 export function sha256Hex(text: string): string {
-  return createHash('sha256').update(text).digest('hex');
+  return hash('sha256', text, 'hex');
 }

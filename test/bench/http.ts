@@ -48,6 +48,8 @@ interface Row {
   p50: number;
   p99: number;
   cpuMicros: number;
+  /** How much of it is the kernel's, mostly for sending. */
+  systemMicros: number;
   memoryMib: number;
   failed: number;
 }
@@ -260,7 +262,8 @@ async function measure(
   await shoot(Math.min(2, SECONDS));
   const before = cpuSeconds(target.pid);
   const result = await shoot(SECONDS);
-  const cpu = cpuSeconds(target.pid) - before;
+  const after = cpuSeconds(target.pid);
+  const cpu = after.user + after.system - before.user - before.system;
   const count = result.requests.total;
   const row: Row = {
     case: name,
@@ -270,6 +273,7 @@ async function measure(
     p50: result.latency.p50,
     p99: result.latency.p99,
     cpuMicros: Math.round((cpu / count) * 1e6),
+    systemMicros: Math.round(((after.system - before.system) / count) * 1e6),
     memoryMib: memoryMib(target.pid),
     failed: result.non2xx + result.errors,
   };
@@ -287,7 +291,7 @@ function format(row: Row): string {
     `${row.requestsPerSecond}/s`.padStart(9),
     `p50 ${row.p50} ms`.padStart(11),
     `p99 ${row.p99} ms`.padStart(12),
-    `${row.cpuMicros} us`.padStart(9),
+    `${row.cpuMicros} us (${row.systemMicros} system)`.padStart(21),
     ratio.padStart(10),
     `${row.memoryMib} MiB`.padStart(8),
     row.failed ? `  ${row.failed} FAILED` : '',
@@ -338,9 +342,9 @@ async function run(env: NodeJS.ProcessEnv, ...words: string[]): Promise<string> 
   return stdout;
 }
 
-function cpuSeconds(pid: number): number {
+function cpuSeconds(pid: number): { user: number; system: number } {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ');
-  return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
+  return { user: Number(fields[11]) / TICKS_PER_SECOND, system: Number(fields[12]) / TICKS_PER_SECOND };
 }
 
 function memoryMib(pid: number): number {

@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import Koa from 'koa';
 import { afterEach, describe, expect, it } from 'vitest';
+import { answerRequests } from '../../src/http/answer-requests.js';
 import { limitInFlight } from '../../src/http/limit-in-flight.js';
 import { startServer, type ClientTimeouts, type RunningServer } from '../../src/http/server.js';
-import { writeErrors } from '../../src/http/write-errors.js';
 import { openLogger } from '../../src/platform/logger.js';
 import { eventually } from '../helpers/eventually.js';
 
@@ -39,7 +39,7 @@ async function speak(server: RunningServer, text: string): Promise<{ socket: Soc
 function openGate(): { api: Koa; waiting: () => number; letGo: () => void } {
   const waiting: (() => void)[] = [];
   const api = new Koa();
-  api.use(writeErrors(log));
+  api.use(answerRequests({ prepare: [], observe: [], log }));
   api.use(limitInFlight(2).limit);
   api.use(async (ctx) => {
     if (ctx.path !== '/quick') await new Promise<void>((resolve) => waiting.push(resolve));

@@ -7,11 +7,12 @@ import { isCutOff } from './token-cutoff.js';
 import { parseTokenId } from './token-id.js';
 
 const MAX_TOKEN_CHARACTERS = 4096;
+const ABSENT: Bearer = { state: 'absent' };
 const INVALID: Bearer = { state: 'invalid', code: 'TOKEN_INVALID' };
 
 /** What an `Authorization` header says about the end user. A bad token never throws: whether it matters is for the rule that needs one. */
-export async function readBearer(app: App, project: Project, header: string): Promise<Bearer> {
-  if (header === '') return { state: 'absent' };
+export function readBearer(app: App, project: Project, header: string): Bearer | Promise<Bearer> {
+  if (header === '') return ABSENT;
   const token = /^Bearer ([^\s]+)$/i.exec(header)?.[1];
   if (!token || token.length > MAX_TOKEN_CHARACTERS) return INVALID;
   const kid = findTokenKid(token);
@@ -21,6 +22,9 @@ export async function readBearer(app: App, project: Project, header: string): Pr
   if (typeof claims === 'string') return { state: 'invalid', code: claims };
   if (claims.projectId !== project._id.toHexString() || claims.userId !== claims.sub) return INVALID;
   const id = parseTokenId(claims.jti);
-  if (!id || (await isCutOff(app, project._id, claims.userId, id))) return INVALID;
-  return { state: 'user', userId: claims.userId, session: id.session };
+  if (!id) return INVALID;
+  const user: Bearer = { state: 'user', userId: claims.userId, session: id.session };
+  const cutOff = isCutOff(app, project._id, claims.userId, id);
+  if (cutOff instanceof Promise) return cutOff.then((ended) => (ended ? INVALID : user));
+  return cutOff ? INVALID : user;
 }

@@ -16,9 +16,9 @@ interface KeyOwner {
 
 /** Guard: settles whose request this is (`callerOf(ctx)`). 401 without a live key, 403 for an origin off the allowlist (decisions.md 1, 2). */
 export function requireKey(app: App): Middleware {
-  return async (ctx, next) => {
-    await settleCaller(app, ctx, ctx.get('x-api-key'));
-    return next();
+  return (ctx, next) => {
+    const settling = settleCaller(app, ctx, ctx.get('x-api-key'));
+    return settling ? settling.then(next) : next();
   };
 }
 
@@ -35,18 +35,29 @@ export function requireQueryKey(app: App): Middleware {
   };
 }
 
-async function settleCaller(app: App, ctx: Context, value: string): Promise<void> {
+/** A promise only when something has to be asked of the database: most requests find all they need in the copies that requests share. */
+function settleCaller(app: App, ctx: Context, value: string): Promise<void> | null {
   if (!isKeyForm(value)) throw unauthenticated('API_KEY_MISSING', 'Send the project’s API key in the header x-api-key');
-  const owner = await readKeyOwner(app, value);
+  const hash = hashKey(value);
+  const known = app.cache.peek<KeyOwner>('callers', hash);
+  if (known) return admit(app, ctx, known);
+  return readKeyOwner(app, hash).then(async (owner) => void (await admit(app, ctx, owner)));
+}
+
+function admit(app: App, ctx: Context, owner: KeyOwner | null): Promise<void> | null {
   if (!owner || !isLiveKey(owner.key, app.clock.now())) {
     throw unauthenticated('API_KEY_INVALID', 'The API key is unknown, revoked or expired');
   }
   requireAdmittedOrigin(ctx, owner);
-  ctx.state.caller = {
-    project: owner.project,
-    key: owner.key,
-    bearer: await readBearer(app, owner.project, ctx.get('authorization')),
-  } satisfies Caller;
+  const { project, key } = owner;
+  const bearer = readBearer(app, project, ctx.get('authorization'));
+  if (!(bearer instanceof Promise)) {
+    ctx.state.caller = { project, key, bearer } satisfies Caller;
+    return null;
+  }
+  return bearer.then((read) => {
+    ctx.state.caller = { project, key, bearer: read } satisfies Caller;
+  });
 }
 
 /** Guard after requireKey: 403 SECRET_KEY_REQUIRED for a publishable key. */
@@ -70,7 +81,7 @@ export function callerOf(ctx: Pick<Context, 'state'>): Caller {
 /** The project whose live key this is, by the copy that requests share; null for any other text. */
 export async function findKeyProject(app: App, value: string): Promise<Project | null> {
   if (!isKeyForm(value)) return null;
-  const owner = await readKeyOwner(app, value);
+  const owner = await readKeyOwner(app, hashKey(value));
   return owner && isLiveKey(owner.key, app.clock.now()) ? owner.project : null;
 }
 
@@ -81,9 +92,8 @@ export function peekKeyProject(app: App, value: string): Project | undefined {
   return owner && isLiveKey(owner.key, app.clock.now()) ? owner.project : undefined;
 }
 
-async function readKeyOwner(app: App, value: string): Promise<KeyOwner | null> {
-  const hash = hashKey(value);
-  return app.cache.peek<KeyOwner>('callers', hash) ?? app.cache.read('callers', hash, () => findKeyOwner(app, hash));
+function readKeyOwner(app: App, hash: string): Promise<KeyOwner | null> {
+  return app.cache.read('callers', hash, () => findKeyOwner(app, hash));
 }
 
 async function findKeyOwner(app: App, hash: string): Promise<KeyOwner | null> {

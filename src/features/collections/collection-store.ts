@@ -14,21 +14,23 @@ export function collectionStore(app: Pick<App, 'db'>): Store<Collection> {
 /** The registered collection of that exact name, or null; at most half a second old. `users` is always there. */
 export async function findCollection(app: App, projectId: ObjectId, name: string): Promise<Collection | null> {
   const key = cacheKey(projectId, name);
-  return (
-    app.cache.peek<Collection>('collections', key) ??
-    app.cache.read('collections', key, async () => {
-      const stored = (await collectionStore(app).findOne({ projectId, name, state: 'active' })) as Collection | null;
-      return stored ?? (name === USERS ? defaultUsersCollection(projectId) : null);
-    })
-  );
+  return app.cache.read('collections', key, async () => {
+    const stored = (await collectionStore(app).findOne({ projectId, name, state: 'active' })) as Collection | null;
+    return stored ?? (name === USERS ? defaultUsersCollection(projectId) : null);
+  });
 }
 
 /** As findCollection; 404 COLLECTION_NOT_FOUND when there is none. */
 export async function requireCollection(app: App, projectId: ObjectId, name: string): Promise<Collection> {
-  const collection = await findCollection(app, projectId, name);
+  const collection = peekCollection(app, projectId, name) ?? (await findCollection(app, projectId, name));
   if (!collection)
     throw missing('COLLECTION_NOT_FOUND', `There is no collection "${name.slice(0, 64)}" in this project`);
   return collection;
+}
+
+/** As findCollection, but only when it is known without asking the database. */
+export function peekCollection(app: App, projectId: ObjectId, name: string): Collection | undefined {
+  return app.cache.peek<Collection>('collections', cacheKey(projectId, name));
 }
 
 /** Straight from the database, for changes that build on what is stored now; `users` gets its record by this. */

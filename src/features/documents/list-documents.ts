@@ -3,28 +3,27 @@ import type { App } from '../../app.js';
 import { readFilter } from '../access/access-rules.js';
 import type { Caller } from '../access/caller.js';
 import type { Collection } from '../collections/collection.js';
-import { requireCollection } from '../collections/collection-store.js';
+import { peekCollection, requireCollection } from '../collections/collection-store.js';
 import { openCursor, sealCursor } from './cursor.js';
-import { visibleDocuments, type StoredDocument } from './document.js';
+import { visibleDocuments } from './document.js';
 import { documentStore } from './document-store.js';
 import { keysetFilters } from './keyset-filter.js';
 import { parseListQuery, type ListQuery } from './parse-list-query.js';
-import { populateDocuments } from './populate-documents.js';
-import { presentDocument, type PresentedDocument } from './present-document.js';
+import type { PresentedDocument } from './present-document.js';
+import { decodeDocument } from './encode-document.js';
 import { listError } from './query-errors.js';
-import { projectionOf, selectFields, widest } from './select-fields.js';
+import { projectionOf, widest } from './select-fields.js';
 import { sortKeyOf } from './sort-key.js';
+import { encodeStored, presentStored, type StoredDocuments } from './stored-documents.js';
 
-export interface OffsetPage {
-  items: PresentedDocument[];
+interface OffsetFigures {
   total: number;
   page: number;
   nextCursor: null;
   limit: number;
 }
 
-export interface CursorPage {
-  items: PresentedDocument[];
+interface CursorFigures {
   /** Only on request, because counting costs more than a page. */
   total: number | null;
   cursor: string;
@@ -32,12 +31,33 @@ export interface CursorPage {
   limit: number;
 }
 
-export type ListReply = OffsetPage | CursorPage | { count: number };
+type Figures = OffsetFigures | CursorFigures;
+export type ListReply = ({ items: PresentedDocument[] } & Figures) | { count: number };
 
 /** Patterns cost much per document, and cannot use an index. */
 const PATTERN_TIME_MS = 3_000;
 /** From here on the documents are counted first: a page beyond the end then costs no more than the count. */
 const DEEP_SKIP = 10_000;
+
+/** A list as JSON, in `latin1` text; otherwise like listDocuments. */
+export interface EncodedList {
+  json: string;
+  /** The number of the documents was asked for instead of a page of them. */
+  counted: boolean;
+}
+
+/** As listDocuments, for sending: documents go from the store to the reply without being decoded. */
+export async function encodeList(
+  app: App,
+  caller: Caller,
+  collectionName: string,
+  rawQuery: string,
+): Promise<EncodedList> {
+  const { query, found } = await readList(app, caller, collectionName, rawQuery);
+  if ('count' in found) return { json: JSON.stringify(found), counted: true };
+  const items = await encodeStored(app, caller, found.items, query);
+  return { json: `{"items":${items},${JSON.stringify(found.figures).slice(1)}`, counted: false };
+}
 
 /**
  * A page of a collection's documents, or their number (rest-api.md 4.2, decisions.md 4). 404 for an unknown collection, 401 without a user on a
@@ -49,7 +69,20 @@ export async function listDocuments(
   collectionName: string,
   rawQuery: string,
 ): Promise<ListReply> {
-  const collection = await requireCollection(app, caller.project._id, collectionName);
+  const { query, found } = await readList(app, caller, collectionName, rawQuery);
+  if ('count' in found) return found;
+  return { items: await presentStored(app, caller, found.items, query), ...found.figures };
+}
+
+async function readList(
+  app: App,
+  caller: Caller,
+  collectionName: string,
+  rawQuery: string,
+): Promise<{ query: ListQuery; found: Found }> {
+  const projectId = caller.project._id;
+  const collection =
+    peekCollection(app, projectId, collectionName) ?? (await requireCollection(app, projectId, collectionName));
   const readable = readFilter(collection, caller);
   const query = parseListQuery(rawQuery, collection);
   const reading: Reading = {
@@ -60,11 +93,7 @@ export async function listDocuments(
     timeMs: timeFor(query, app.config.queryTimeoutMs),
   };
   try {
-    const { items, ...reply } = await read(reading);
-    if (!items) return reply as { count: number };
-    const presented = items.map((document) => presentDocument(document, query.meta));
-    await populateDocuments(app, caller, presented, query);
-    return { items: presented, ...reply } as ListReply;
+    return { query, found: await read(reading) };
   } catch (error) {
     throw listError(error);
   }
@@ -78,33 +107,36 @@ interface Reading {
   timeMs: number;
 }
 
-type Found = Record<string, unknown>;
+type Found = { items: StoredDocuments; figures: Figures } | { count: number };
 
-function read(reading: Reading): Promise<{ items?: Found[]; limit?: number }> {
+function read(reading: Reading): Promise<Found> {
   const { paging, count } = reading.query;
   if (paging.mode === 'cursor') return readFromCursor(reading, paging.cursor);
   return count ? readCount(reading) : readFromOffset(reading, paging);
 }
 
-async function readCount(reading: Reading): Promise<{ items?: undefined; count: number }> {
+async function readCount(reading: Reading): Promise<Found> {
   return { count: await countAll(reading) };
 }
 
-async function readFromOffset(reading: Reading, { page, skip }: { page: number; skip: number }) {
+async function readFromOffset(reading: Reading, { page, skip }: { page: number; skip: number }): Promise<Found> {
   const { limit, fields } = reading.query;
-  const readItems = (): Promise<Found[]> =>
+  const readRows = (): Promise<Buffer[]> =>
     find(reading, reading.filter, shownPaths(reading.query, fields), limit, skip);
+  const pageOf = (rows: Buffer[], total: number): Found => {
+    return { items: { rows, selected: null }, figures: { total, page, nextCursor: null, limit } };
+  };
   if (skip < DEEP_SKIP) {
-    const items = await readItems();
+    const rows = await readRows();
     // A page that is not full is the last one, and tells the total without counting.
-    const isLast = items.length < limit && (items.length > 0 || skip === 0);
-    return { items, total: isLast ? skip + items.length : await countAll(reading), page, nextCursor: null, limit };
+    const isLast = rows.length < limit && (rows.length > 0 || skip === 0);
+    return pageOf(rows, isLast ? skip + rows.length : await countAll(reading));
   }
   const total = await countAll(reading);
-  return { items: skip < total ? await readItems() : [], total, page, nextCursor: null, limit };
+  return pageOf(skip < total ? await readRows() : [], total);
 }
 
-async function readFromCursor(reading: Reading, cursor: string | null) {
+async function readFromCursor(reading: Reading, cursor: string | null): Promise<Found> {
   const { app, collection, query, filter } = reading;
   const { sort, limit, fields } = query;
   const scope = { collection, sort, conditions: query.conditions, includeDeleted: query.includeDeleted };
@@ -112,20 +144,22 @@ async function readFromCursor(reading: Reading, cursor: string | null) {
   const shown = shownPaths(query, fields);
   // The position is made of the sorted fields, shown or not.
   const paths = shown && [...shown, ...sort.map(({ path }) => path)];
-  const found: Found[] = [];
+  const found: Buffer[] = [];
   for (const step of steps) {
     if (found.length > limit) break;
     found.push(...(await find(reading, allOf([filter, step]), paths, limit + 1 - found.length, 0)));
   }
-  const items = found.slice(0, limit);
-  const last = items.at(-1);
-  const position = found.length > limit && last ? sort.map((field) => sortKeyOf(last, field)) : null;
+  const rows = found.slice(0, limit);
+  const last = found.length > limit ? decodeDocument(rows.at(-1)!) : null;
+  const position = last && sort.map((field) => sortKeyOf(last, field));
   return {
-    items: shown ? items.map((document) => selectFields(document, shown)) : items,
-    total: query.count ? await countAll(reading) : null,
-    cursor: cursor ?? 'start',
-    nextCursor: position && sealCursor(app.secrets, scope, position),
-    limit,
+    items: { rows, selected: shown },
+    figures: {
+      total: query.count ? await countAll(reading) : null,
+      cursor: cursor ?? 'start',
+      nextCursor: position && sealCursor(app.secrets, scope, position),
+      limit,
+    },
   };
 }
 
@@ -140,18 +174,17 @@ async function find(
   paths: string[] | null,
   limit: number,
   skip: number,
-): Promise<Found[]> {
+): Promise<Buffer[]> {
   const cursor = documentStore(app, collection)
-    .find(filter)
+    .find(filter, RAW)
     .sort(Object.fromEntries(query.sort.map(({ path, direction }) => [path, direction])))
     .skip(skip)
     .limit(limit)
     .maxTimeMS(timeMs);
-  const documents: StoredDocument[] = await (
-    paths ? cursor.project<StoredDocument>(projectionOf(paths)) : cursor
-  ).toArray();
-  return documents;
+  return (await (paths ? cursor.project(projectionOf(paths)) : cursor).toArray()) as unknown as Buffer[];
 }
+
+const RAW = { raw: true };
 
 function countAll({ app, collection, filter, timeMs }: Reading): Promise<number> {
   return documentStore(app, collection).countDocuments(filter, { maxTimeMS: timeMs });

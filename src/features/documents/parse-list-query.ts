@@ -66,8 +66,11 @@ export function parseListQuery(raw: string, collection: Collection): ListQuery {
   };
 }
 
+const PLAIN: Presentation = { fields: null, populate: [], meta: true, includeDeleted: false };
+
 /** Reads the query string of a single document's request; anything but what shapes the answer is 400. */
 export function parseGetQuery(raw: string, collection: Collection): Presentation {
+  if (raw === '') return PLAIN;
   const query = readQueryText(raw);
   for (const name of query.keys()) {
     if (!PRESENTATION_KEYS.includes(name)) {

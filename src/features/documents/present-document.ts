@@ -17,4 +17,5 @@ export function presentDocument(stored: Record<string, unknown>, meta = true): P
   return presented;
 }
 
-const META_FIELDS: ReadonlySet<string> = new Set(['isDeleted', 'deletedAt', 'createdAt', 'updatedAt']);
+/** The system fields, in the order in which they end a document. */
+export const META_FIELDS: ReadonlySet<string> = new Set(['isDeleted', 'deletedAt', 'createdAt', 'updatedAt']);

@@ -2,6 +2,7 @@ import type Router from '@koa/router';
 import type { Context } from 'koa';
 import type { App } from '../../app.js';
 import { readJson, requireObjectBody } from '../../http/read-body.js';
+import { replyJson } from '../../http/reply.js';
 import { readFlag } from '../../http/read-flag.js';
 import { callerOf } from '../access/require-key.js';
 import { readIdempotencyKey } from './answer-once.js';
@@ -22,8 +23,7 @@ export function addWriteRoutes(router: Router, app: App): void {
   router.post('/:collectionName', readJson(), async (ctx) => {
     const key = readIdempotencyKey(ctx.get('idempotency-key'));
     const document = await insertDocument(app, await place(ctx), requireObjectBody(ctx), key);
-    ctx.status = 201;
-    ctx.body = document;
+    replyJson(ctx, document, 201);
   });
 
   router.post('/:collectionName/bulk', readJson(), async (ctx) => {
@@ -41,7 +41,7 @@ export function addWriteRoutes(router: Router, app: App): void {
   for (const method of ['put', 'patch'] as const) {
     router[method]('/:collectionName/:id', readJson(), async (ctx) => {
       const data = await updateDocument(app, await place(ctx), ctx.params.id!, requireObjectBody(ctx));
-      ctx.body = { message: 'Updated', data };
+      replyJson(ctx, { message: 'Updated', data });
     });
   }
 

@@ -81,10 +81,10 @@ function watch(store: object, finds: { filter: Document; sort: Document; limit: 
       if (typeof value !== 'function') return value;
       const method = (value as (...given: unknown[]) => object).bind(target);
       if (name !== 'find') return method;
-      return (filter: Document) => {
+      return (filter: Document, options: Document) => {
         const seen = { filter, sort: {}, limit: 0 };
         finds.push(seen);
-        return watchCursor(method(filter), seen);
+        return watchCursor(method(filter, options), seen);
       };
     },
   });

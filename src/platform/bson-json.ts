@@ -1,0 +1,320 @@
+import { isUtf8 } from 'node:buffer';
+
+/*
+ * JSON straight from BSON bytes, for what is read and answered as it is stored: no object is made of a document and none of its texts is decoded. What BSON has
+ * and JSON has not is left to the slower way (decoding and JSON.stringify), so that both ways always say the same.
+ */
+
+const FIRST_BYTES = 64 * 1024;
+/** A buffer that one large answer needed is not kept for ever. */
+const KEPT_BYTES = 4 * 1024 * 1024;
+/** No element's JSON is more than six times as long as its BSON: a control character of a text becomes `\u00xx`. */
+const MOST_GROWTH = 6;
+
+/** From here on copying a text that needs no escapes is faster in one go. */
+const LONG_TEXT_BYTES = 48;
+const DAY_MS = 86_400_000;
+const LAST_MOMENT_MS = 8.64e15;
+const HIGH_WORD = 2 ** 32;
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const COMMA = 0x2c;
+const COLON = 0x3a;
+
+const HEX = Buffer.from('0123456789abcdef');
+/** What a text must not hold as it is, with the letter of its short escape; 1 = only `\u00xx` will do. */
+const ESCAPES = new Uint8Array(256);
+for (let code = 0; code < 0x20; code++) ESCAPES[code] = 1;
+for (const [code, letter] of [
+  [0x08, 'b'],
+  [0x09, 't'],
+  [0x0a, 'n'],
+  [0x0c, 'f'],
+  [0x0d, 'r'],
+  [QUOTE, '"'],
+  [BACKSLASH, '\\'],
+] as const)
+  ESCAPES[code] = letter.charCodeAt(0);
+
+export const BSON_OBJECT_ID = 0x07;
+
+/** JSON text in the making, as UTF-8 bytes in one buffer that is used again and again. */
+export class JsonWriter {
+  private bytes = Buffer.allocUnsafeSlow(FIRST_BYTES);
+  private length = 0;
+  /** All bytes of texts so far, OR-ed: says whether there is anything but ASCII. */
+  private seen = 0;
+  private dayNumber = Number.NaN;
+  private dayText = '';
+
+  /** Forgets what has been written. */
+  clear(): void {
+    if (this.bytes.length > KEPT_BYTES) this.bytes = Buffer.allocUnsafeSlow(FIRST_BYTES);
+    this.length = 0;
+  }
+
+  /** How much has been written; `cutTo` goes back to such a place. */
+  get place(): number {
+    return this.length;
+  }
+
+  cutTo(place: number): void {
+    this.length = place;
+  }
+
+  /** What has been written, one character for each byte: to be sent as `latin1`. */
+  text(): string {
+    return this.bytes.latin1Slice(0, this.length);
+  }
+
+  /** Makes room for the JSON of so many bytes of BSON; what writes elements relies on it. */
+  reserve(bsonBytes: number): void {
+    const needed = this.length + bsonBytes * MOST_GROWTH + 64;
+    if (needed <= this.bytes.length) return;
+    const larger = Buffer.allocUnsafeSlow(Math.max(needed, this.bytes.length * 2));
+    this.bytes.copy(larger, 0, 0, this.length);
+    this.bytes = larger;
+  }
+
+  /** Writes any text as it is. */
+  append(text: string): void {
+    this.reserve(text.length);
+    this.length += this.bytes.utf8Write(text, this.length);
+  }
+
+  /** A document's opening brace, before its elements. */
+  open(): void {
+    this.seen = 0;
+    this.bytes[this.length++] = 0x7b;
+  }
+
+  /** The closing brace, instead of the last element's comma. */
+  close(): void {
+    if (this.bytes[this.length - 1] === COMMA) this.length--;
+    this.bytes[this.length++] = 0x7d;
+  }
+
+  /** Whether what has been written since `place` is UTF-8; texts are taken from the store unseen. */
+  isTextSince(place: number): boolean {
+    return this.seen < 0x80 || isUtf8(this.bytes.subarray(place, this.length));
+  }
+
+  /**
+   * Writes an element and a comma: its name at `name`, its value from `value` to `end` of `source`. False when JSON has nothing for it; what has been written of
+   * it must then be taken back.
+   */
+  element(source: Buffer, type: number, name: number, value: number, end: number): boolean {
+    this.string(source, name, value - 1);
+    this.bytes[this.length++] = COLON;
+    const written = this.value(source, type, value, end);
+    this.bytes[this.length++] = COMMA;
+    return written;
+  }
+
+  private value(source: Buffer, type: number, at: number, end: number): boolean {
+    switch (type) {
+      case 0x02:
+        this.string(source, at + 4, end - 1);
+        return true;
+      case 0x10:
+        this.number(readInt32(source, at));
+        return true;
+      case 0x01:
+        this.number(readDouble(source, at));
+        return true;
+      case 0x08:
+        this.ascii(source[at] === 0 ? 'false' : 'true');
+        return true;
+      case 0x09:
+        this.date(readInt64(source, at));
+        return true;
+      case 0x0a:
+        this.ascii('null');
+        return true;
+      case BSON_OBJECT_ID:
+        this.objectId(source, at);
+        return true;
+      case 0x03:
+        return this.elements(source, at, end, false);
+      case 0x04:
+        return this.elements(source, at, end, true);
+      case 0x12: {
+        const value = readInt64(source, at);
+        if (!Number.isSafeInteger(value)) return false;
+        this.number(value);
+        return true;
+      }
+      default:
+        return false;
+    }
+  }
+
+  private elements(source: Buffer, start: number, end: number, isArray: boolean): boolean {
+    this.bytes[this.length++] = isArray ? 0x5b : 0x7b;
+    let at = start + 4;
+    while (at < end - 1) {
+      const type = source[at]!;
+      const value = endOfName(source, at + 1) + 1;
+      const next = endOfValue(source, type, value);
+      if (next < 0) return false;
+      if (!isArray) {
+        this.string(source, at + 1, value - 1);
+        this.bytes[this.length++] = COLON;
+      }
+      if (!this.value(source, type, value, next)) return false;
+      this.bytes[this.length++] = COMMA;
+      at = next;
+    }
+    if (at > start + 4) this.length--;
+    this.bytes[this.length++] = isArray ? 0x5d : 0x7d;
+    return true;
+  }
+
+  /** The text from `start` to `end` in quotes. */
+  private string(source: Buffer, start: number, end: number): void {
+    const { bytes } = this;
+    let { length, seen } = this;
+    bytes[length++] = QUOTE;
+    let at = start;
+    if (end - start > LONG_TEXT_BYTES) {
+      while (at < end) {
+        const code = source[at]!;
+        if (ESCAPES[code] !== 0) break;
+        seen |= code;
+        at++;
+      }
+      source.copy(bytes, length, start, at);
+      length += at - start;
+    }
+    for (; at < end; at++) {
+      const code = source[at]!;
+      seen |= code;
+      const escape = ESCAPES[code]!;
+      if (escape === 0) {
+        bytes[length++] = code;
+        continue;
+      }
+      bytes[length++] = BACKSLASH;
+      if (escape > 1) {
+        bytes[length++] = escape;
+        continue;
+      }
+      bytes[length++] = 0x75;
+      bytes[length++] = 0x30;
+      bytes[length++] = 0x30;
+      bytes[length++] = HEX[code >> 4]!;
+      bytes[length++] = HEX[code & 15]!;
+    }
+    bytes[length++] = QUOTE;
+    this.length = length;
+    this.seen = seen;
+  }
+
+  private ascii(text: string): void {
+    const { bytes } = this;
+    let { length } = this;
+    for (let at = 0; at < text.length; at++) bytes[length++] = text.charCodeAt(at);
+    this.length = length;
+  }
+
+  private number(value: number): void {
+    this.ascii(Number.isFinite(value) ? String(value) : 'null');
+  }
+
+  objectId(source: Buffer, start: number): void {
+    const { bytes } = this;
+    let { length } = this;
+    bytes[length++] = QUOTE;
+    for (let at = start; at < start + 12; at++) {
+      const code = source[at]!;
+      bytes[length++] = HEX[code >> 4]!;
+      bytes[length++] = HEX[code & 15]!;
+    }
+    bytes[length++] = QUOTE;
+    this.length = length;
+  }
+
+  /** ISO 8601 in UTC. Documents of a page are often of one day, whose text is kept. */
+  private date(ms: number): void {
+    if (!(Math.abs(ms) <= LAST_MOMENT_MS)) return this.ascii('null');
+    const day = Math.floor(ms / DAY_MS);
+    if (day !== this.dayNumber) {
+      const iso = new Date(ms).toISOString();
+      this.dayNumber = day;
+      this.dayText = `"${iso.slice(0, iso.indexOf('T') + 1)}`;
+    }
+    this.ascii(this.dayText);
+    const time = ms - day * DAY_MS;
+    const { bytes } = this;
+    let { length } = this;
+    const hour = (time / 3_600_000) | 0;
+    const minute = ((time / 60_000) | 0) % 60;
+    const second = ((time / 1000) | 0) % 60;
+    const milli = time % 1000;
+    bytes[length++] = 0x30 + ((hour / 10) | 0);
+    bytes[length++] = 0x30 + (hour % 10);
+    bytes[length++] = COLON;
+    bytes[length++] = 0x30 + ((minute / 10) | 0);
+    bytes[length++] = 0x30 + (minute % 10);
+    bytes[length++] = COLON;
+    bytes[length++] = 0x30 + ((second / 10) | 0);
+    bytes[length++] = 0x30 + (second % 10);
+    bytes[length++] = 0x2e;
+    bytes[length++] = 0x30 + ((milli / 100) | 0);
+    bytes[length++] = 0x30 + (((milli / 10) | 0) % 10);
+    bytes[length++] = 0x30 + (milli % 10);
+    bytes[length++] = 0x5a;
+    bytes[length++] = QUOTE;
+    this.length = length;
+  }
+}
+
+/** Where the NUL is that ends the name at `at`. */
+export function endOfName(source: Buffer, at: number): number {
+  let end = at;
+  while (end < source.length && source[end] !== 0) end++;
+  return end;
+}
+
+/** Where the value that begins at `at` ends; -1 for types that JSON has nothing for. */
+export function endOfValue(source: Buffer, type: number, at: number): number {
+  switch (type) {
+    case 0x02:
+      return at + 4 + readInt32(source, at);
+    case 0x03:
+    case 0x04:
+      return at + readInt32(source, at);
+    case 0x01:
+    case 0x09:
+    case 0x12:
+      return at + 8;
+    case BSON_OBJECT_ID:
+      return at + 12;
+    case 0x08:
+      return at + 1;
+    case 0x0a:
+      return at;
+    case 0x10:
+      return at + 4;
+    default:
+      return -1;
+  }
+}
+
+export function readInt32(source: Buffer, at: number): number {
+  return source[at]! | (source[at + 1]! << 8) | (source[at + 2]! << 16) | (source[at + 3]! << 24);
+}
+
+function readInt64(source: Buffer, at: number): number {
+  return readInt32(source, at + 4) * HIGH_WORD + (readInt32(source, at) >>> 0);
+}
+
+const doubleBytes = new Uint8Array(8);
+const double = new Float64Array(doubleBytes.buffer);
+
+/** Little-endian, as every machine is that this runs on. */
+function readDouble(source: Buffer, at: number): number {
+  for (let index = 0; index < 8; index++) doubleBytes[index] = source[at + index]!;
+  return double[0]!;
+}
