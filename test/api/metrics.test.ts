@@ -40,7 +40,8 @@ describe('GET /metrics', () => {
   });
 
   it('has no more series than routes, whatever paths and methods clients invent', async () => {
-    const count = async (): Promise<number> => (await text()).split('\n').filter((line) => line.startsWith('bsvc_http')).length;
+    const count = async (): Promise<number> =>
+      (await text()).split('\n').filter((line) => line.startsWith('bsvc_http')).length;
     await fetch(`${test.url}/api/a`, { method: 'PURGE' });
     await fetch(`${test.url}/api/a`);
     // Requests are counted when they have ended, scrapes too: the first one below sees the last of the others.
