@@ -4,7 +4,13 @@ const reportFile = process.env.BSVC_TEST_REPORT;
 
 // The API's tests run twice: on the engine in the process, and through the official driver over the engine's wire door.
 // In CI a failed test gets a second chance, for processes and sockets on a busy machine; the runner lists what needed it. At home the first failure counts.
-const everywhere = { testTimeout: 60_000, hookTimeout: 60_000, pool: 'forks' as const, retry: process.env.CI ? 1 : 0 };
+const everywhere = {
+  testTimeout: 60_000,
+  hookTimeout: 60_000,
+  pool: 'forks' as const,
+  retry: process.env.CI ? 1 : 0,
+  setupFiles: ['test/helpers/reply-violations.ts'],
+};
 
 export default defineConfig({
   test: {

@@ -16,7 +16,7 @@ import { keyRoutes } from './features/operators/key-routes.js';
 import { projectRoutes } from './features/operators/project-routes.js';
 import { templateRoutes } from './features/operators/template-routes.js';
 import { metricsRoutes } from './features/health/metrics-routes.js';
-import { apiDocumentRoutes } from './features/reference/routes.js';
+import { apiDocumentRoutes, docsPageRoutes } from './features/reference/routes.js';
 import { webhookRoutes } from './features/webhooks/routes.js';
 import { accessLog } from './http/access-log.js';
 import { answerRequests } from './http/answer-requests.js';
@@ -48,6 +48,7 @@ export const ROUTES: readonly ((app: App) => RouteGroup)[] = [
   healthRoutes,
   metricsRoutes,
   apiDocumentRoutes,
+  docsPageRoutes,
 ];
 
 /** The HTTP API as a Koa application; the order of what follows is the order in which a request meets it. */

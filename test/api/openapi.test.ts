@@ -52,6 +52,41 @@ describe('GET /api/openapi.json', () => {
   });
 });
 
+describe('GET /api/docs', () => {
+  it('shows every operation and schema of the document, for readers without a script', async () => {
+    const { status, headers, text } = await request(test.server).get('/api/docs');
+    expect([status, headers['content-type']]).toEqual([200, 'text/html; charset=utf-8']);
+    const shown = new Set([...text.matchAll(/<details class="operation" id="(\w+)">/g)].map(([, id]) => id));
+    const ids = Object.values(document.paths).flatMap((operations) =>
+      Object.values(operations).map(({ operationId }) => operationId),
+    );
+    expect(ids.filter((id) => !shown.has(id))).toEqual([]);
+    expect(shown.size).toBe(ids.length);
+    for (const name of Object.keys(document.components.schemas)) expect(text).toContain(`id="schema-${name}"`);
+  });
+
+  it('links only to what is there, and loads nothing from elsewhere', async () => {
+    const { headers, text } = await request(test.server).get('/api/docs');
+    const ids = new Set([...text.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id));
+    expect([...text.matchAll(/href="#([^"]+)"/g)].map(([, id]) => id).filter((id) => !ids.has(id))).toEqual([]);
+    const loaded = [...text.matchAll(/(?:src|<link[^>]* href)="([^"]+)"/g)].map(([, address]) => address!);
+    expect(loaded).toEqual(['/api/docs/page.css', '/api/docs/page.js']);
+    for (const address of loaded) expect((await request(test.server).get(address)).status).toBe(200);
+    // What the policy would block anyway.
+    expect(text).not.toMatch(/<script(?![^>]* src)|<style| style="| on\w+="/);
+    expect(headers['content-security-policy']).toContain("default-src 'none'; style-src 'self'; script-src 'self'");
+  });
+
+  it('is sent compressed to who asks for it, and not again to who has it', async () => {
+    const plain = await fetch(`${test.url}/api/docs`, { headers: { 'accept-encoding': 'identity' } });
+    const packed = await fetch(`${test.url}/api/docs`, { headers: { 'accept-encoding': 'gzip' } });
+    expect([plain.headers.get('content-encoding'), packed.headers.get('content-encoding')]).toEqual([null, 'gzip']);
+    expect(await packed.text()).toBe(await plain.text());
+    const again = await request(test.server).get('/api/docs').set('If-None-Match', plain.headers.get('etag')!);
+    expect([again.status, again.text]).toEqual([304, '']);
+  });
+});
+
 function listMounted(): string[] {
   return ROUTES.map((routes) => routes(test.app)).flatMap(({ router }) =>
     router.stack.flatMap(({ path, methods }) =>

@@ -10,6 +10,8 @@ import { openEngine } from '../../src/engine/index.js';
 import { migrate } from '../../src/migrations/migrate.js';
 import { systemClock, type Clock } from '../../src/platform/clock.js';
 import { openLogger } from '../../src/platform/logger.js';
+import { throwViolations } from './reply-violations.js';
+import { watchReplies } from './watch-replies.js';
 
 export interface TestApp {
   app: App;
@@ -51,6 +53,7 @@ export async function openTestApp(options: TestAppOptions = {}): Promise<TestApp
   const app = await openApp(config, log, options.clock ?? systemClock);
   await migrate(app.db);
   const server = createApi(app).listen(0, '127.0.0.1');
+  watchReplies(server);
   await new Promise((resolve) => server.once('listening', resolve));
   const address = server.address() as { port: number };
   return {
@@ -67,6 +70,7 @@ export async function openTestApp(options: TestAppOptions = {}): Promise<TestApp
       await app.close();
       await door.close();
       await rm(dataDir, { recursive: true, force: true });
+      throwViolations();
     },
   };
 }

@@ -13,7 +13,7 @@ import { PROJECT_ROUTES } from '../operators/describe-project-routes.js';
 import { TEMPLATE_ROUTES } from '../operators/describe-template-routes.js';
 import { USER_ROUTES } from '../users/describe-routes.js';
 import { WEBHOOK_ROUTES } from '../webhooks/describe-routes.js';
-import { DOCUMENT_FILE_ROUTES } from './describe-routes.js';
+import { DOCUMENT_FILE_ROUTES, PAGE_ROUTES } from './describe-routes.js';
 
 /** What every feature says about its routes, in the order in which readers meet it: what applications call, then what operators do. */
 export const DESCRIBED_GROUPS: readonly GroupDescription[] = [
@@ -35,4 +35,5 @@ export const DESCRIBED_GROUPS: readonly GroupDescription[] = [
   HEALTH_ROUTES,
   METRICS_ROUTES,
   DOCUMENT_FILE_ROUTES,
+  PAGE_ROUTES,
 ];

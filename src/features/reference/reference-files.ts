@@ -1,8 +1,10 @@
 import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 import { VERSION } from '../../version.js';
 import { buildApiDocument } from './api-document.js';
 import { DESCRIBED_GROUPS } from './described-groups.js';
+import { renderDocsPage } from './docs-page.js';
 
 export interface ReferenceFile {
   type: string;
@@ -14,6 +16,9 @@ export interface ReferenceFile {
 
 export interface ReferenceFiles {
   document: ReferenceFile;
+  page: ReferenceFile;
+  style: ReferenceFile;
+  script: ReferenceFile;
 }
 
 /** Everything that describes the API, ready to be sent. Costs some tens of milliseconds. */
@@ -21,6 +26,9 @@ export function makeReferenceFiles(): ReferenceFiles {
   const document = buildApiDocument(DESCRIBED_GROUPS, VERSION);
   return {
     document: makeFile('application/json; charset=utf-8', JSON.stringify(document)),
+    page: makeFile('text/html; charset=utf-8', renderDocsPage(document)),
+    style: makeFile('text/css; charset=utf-8', readTemplate('page.css')),
+    script: makeFile('text/javascript; charset=utf-8', readTemplate('page.js')),
   };
 }
 
@@ -28,4 +36,16 @@ function makeFile(type: string, text: string): ReferenceFile {
   const bytes = Buffer.from(text);
   const etag = `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 27)}"`;
   return { type, bytes, gzipped: gzipSync(bytes), etag };
+}
+
+/** Templates lie beside `dist/` when built and beside `src/` when not. */
+function readTemplate(name: string): string {
+  for (const root of ['../../../templates', '../../../../templates']) {
+    try {
+      return readFileSync(new URL(`${root}/docs/${name}`, import.meta.url), 'utf8');
+    } catch {
+      continue;
+    }
+  }
+  throw new Error(`templates/docs/${name} is missing from the installation`);
 }

@@ -1,0 +1,204 @@
+import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http';
+import type { ValidateFunction } from 'ajv';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import addFormats from 'ajv-formats';
+import {
+  buildApiDocument,
+  type ApiParameter,
+  type ApiResponse,
+  type Operation,
+} from '../../src/features/reference/api-document.js';
+import { DESCRIBED_GROUPS } from '../../src/features/reference/described-groups.js';
+
+/** A request and its reply. */
+export interface Exchange {
+  method: string;
+  url: string;
+  requestHeaders: IncomingHttpHeaders;
+  /** Null when unknown. */
+  requestBody: Buffer | null;
+  status: number;
+  headers: OutgoingHttpHeaders;
+  body: Buffer | null;
+}
+
+const document = buildApiDocument(DESCRIBED_GROUPS, 'test');
+const ajv = new Ajv2020({ strict: false, allErrors: false });
+/** Parameters are text. */
+const coercing = new Ajv2020({ strict: false, coerceTypes: true });
+for (const each of [ajv, coercing]) {
+  (addFormats as unknown as (to: Ajv2020) => void)(each);
+  each.addSchema({ $id: 'api', ...document });
+}
+
+/** What of a reply, and of the request when it succeeded, is not as the document says. */
+export function checkExchange(exchange: Exchange): string[] {
+  const { method, status } = exchange;
+  if (method === 'OPTIONS') return [];
+  const url = new URL(exchange.url, 'http://here');
+  const found = findOperation(method === 'HEAD' ? 'get' : method.toLowerCase(), url.pathname);
+  if (!found) return status < 400 ? ['there is no such operation'] : checkBody(exchange, ERROR_RESPONSE, ERROR_POINTER);
+  const response = found.operation.responses[status];
+  if (!response) return [`the status is not described: ${textOf(exchange.body).slice(0, 300)}`];
+  const pointer = response.$ref ? response.$ref.slice(1) : `${found.pointer}/responses/${status}`;
+  return [
+    ...checkBody(exchange, response.$ref ? resolve(response.$ref) : response, pointer),
+    ...(status >= 400 ? checkCode(exchange, response) : checkRequest(exchange, url, found)),
+  ];
+}
+
+interface Found {
+  operation: Operation;
+  pointer: string;
+  params: Record<string, string>;
+}
+
+const TEMPLATES = Object.keys(document.paths)
+  .map((path) => ({
+    path,
+    names: [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!),
+    pattern: new RegExp(
+      `^${path
+        .replace(/\./g, '\\.')
+        .replace('/files/{path}', '/files/(.+)')
+        .replace(/\{\w+\}/g, '([^/]+)')}/?$`,
+    ),
+    // Literal parts before parameters, part by part.
+    rank: path.replace(/\{\w+\}/g, '~'),
+  }))
+  .sort((a, b) => (a.rank < b.rank ? -1 : 1));
+
+function findOperation(method: string, pathname: string): Found | null {
+  for (const { path, names, pattern } of TEMPLATES) {
+    const operation = document.paths[path]![method];
+    const match = operation && pattern.exec(pathname);
+    if (!match) continue;
+    return {
+      operation,
+      pointer: `/paths/${escapePointer(path)}/${method}`,
+      params: Object.fromEntries(names.map((name, at) => [name, decode(match[at + 1]!)])),
+    };
+  }
+  return null;
+}
+
+const ERROR_POINTER = '/components/responses/BadRequest';
+const ERROR_RESPONSE = document.components.responses.BadRequest!;
+
+function checkBody({ method, headers, body }: Exchange, response: ApiResponse, pointer: string): string[] {
+  if (method === 'HEAD' || body === null) return [];
+  if (!response.content)
+    return body.length > 0 ? [`a body where none is described: ${textOf(body).slice(0, 100)}`] : [];
+  const type = mediaType(headers['content-type']);
+  const key = response.content[type] ? type : '*/*';
+  if (!response.content[key]) return [`the content type ${type} is not described`];
+  if (type !== JSON_TYPE || headers['content-encoding'] !== undefined) return [];
+  return validate(`${pointer}/content/${escapePointer(key)}/schema`, JSON.parse(textOf(body)), 'the reply');
+}
+
+/** The codes of refusals stand in the description of their status. */
+function checkCode({ method, body }: Exchange, { description, $ref }: ApiResponse): string[] {
+  if (!$ref || method === 'HEAD' || body === null) return [];
+  const { code } = JSON.parse(textOf(body)) as { code: string };
+  return description.includes(`\`${code}\``) ? [] : [`the code ${code} is not described`];
+}
+
+function checkRequest(exchange: Exchange, url: URL, { operation, pointer, params }: Found): string[] {
+  const { requestBody: described, parameters } = operation;
+  const problems = parameters.flatMap((parameter, at) =>
+    valuesOf(parameter, exchange, url, params).flatMap((value) =>
+      value === undefined
+        ? [`${parameter.in} parameter ${parameter.name} is described as required and was not sent`]
+        : validateText(`${pointer}/parameters/${at}/schema`, value, `${parameter.in} parameter ${parameter.name}`),
+    ),
+  );
+  const { requestBody: body, requestHeaders } = exchange;
+  if (!described || body === null) return problems;
+  if (body.length === 0)
+    return described.required ? [...problems, 'a body is described as required and was not sent'] : problems;
+  const type = mediaType(requestHeaders['content-type']);
+  if (described.content['*/*']) return problems;
+  if (type === 'multipart/form-data')
+    return described.content[type] ? problems : [...problems, 'a form is not described'];
+  if (!described.content[JSON_TYPE] || requestHeaders['content-encoding'] !== undefined) return problems;
+  const schema = `${pointer}/requestBody/content/${escapePointer(JSON_TYPE)}/schema`;
+  return [...problems, ...validate(schema, JSON.parse(textOf(body)), 'the request')];
+}
+
+/** Undefined stands for one that is missing although it is required. */
+function valuesOf(
+  { name, in: place, required, explode }: ApiParameter,
+  { requestHeaders }: Exchange,
+  url: URL,
+  params: Record<string, string>,
+): (string | undefined)[] {
+  if (explode) return [];
+  const header = requestHeaders[name];
+  const values =
+    place === 'path'
+      ? [params[name]]
+      : place === 'query'
+        ? url.searchParams.getAll(name)
+        : header === undefined
+          ? []
+          : [header].flat();
+  return values.length === 0 && required ? [undefined] : values;
+}
+
+const validators = new Map<string, ValidateFunction>();
+
+function compiled(by: Ajv2020, pointer: string): ValidateFunction {
+  const key = (by === coercing ? 'text ' : '') + pointer;
+  let validator = validators.get(key);
+  if (!validator) {
+    const schema = { $ref: `api#${pointer.split('/').map(encodeURIComponent).join('/')}` };
+    validator = by.compile(by === coercing ? { type: 'object', properties: { value: schema } } : schema);
+    validators.set(key, validator);
+  }
+  return validator;
+}
+
+function validate(pointer: string, value: unknown, what: string): string[] {
+  const validator = compiled(ajv, pointer);
+  return validator(value) ? [] : [`${what} ${differences(validator)} in ${JSON.stringify(value).slice(0, 400)}`];
+}
+
+function validateText(pointer: string, value: string, what: string): string[] {
+  const validator = compiled(coercing, pointer);
+  return validator({ value }) ? [] : [`${what} ${differences(validator)}: ${JSON.stringify(value).slice(0, 100)}`];
+}
+
+function differences({ errors }: ValidateFunction): string {
+  return (errors ?? [])
+    .map(({ instancePath, message, params }) => `${instancePath || '/'} ${message} ${JSON.stringify(params)}`)
+    .join('; ');
+}
+
+const JSON_TYPE = 'application/json';
+
+function mediaType(header: unknown): string {
+  return String(header ?? '')
+    .split(';', 1)[0]!
+    .trim()
+    .toLowerCase();
+}
+
+function textOf(body: Buffer | null): string {
+  return body?.toString('utf8') ?? '';
+}
+
+function resolve(ref: string): ApiResponse {
+  return document.components.responses[ref.split('/').at(-1)!]!;
+}
+
+function escapePointer(part: string): string {
+  return part.replaceAll('~', '~0').replaceAll('/', '~1');
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
