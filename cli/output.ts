@@ -76,7 +76,7 @@ export function openOutput(io: Io, options: OutputOptions): Output {
       const { default: ora } = await import('ora');
       // Stdin is left alone: a spinner that reads it would swallow Ctrl-C and piped data.
       const spinner = ora({ text, stream: io.stderr as NodeJS.WriteStream, discardStdin: false });
-      if (!options.colour) spinner.color = undefined as never;
+      if (!wantsColour(io, io.stderr, options.colour)) spinner.color = undefined as never;
       spinner.start();
       running = {
         update: (next) => void (spinner.text = next),

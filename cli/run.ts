@@ -25,6 +25,10 @@ export async function run(argv: readonly string[], io: Io): Promise<number> {
   const pipe = watchPipe(io);
   try {
     const exitCode = await dispatch(normalise(argv), io, pipe.signal);
+    // What was written last may still fail: a full disk must not look like success.
+    await new Promise<void>((resolve) => io.stdout.write('', () => resolve()));
+    const failure = pipe.failure();
+    if (failure) throw failure;
     return pipe.closed() ? EXIT.done : exitCode;
   } catch (error) {
     if (pipe.closed()) return EXIT.done;
@@ -232,11 +236,18 @@ function report(failure: Failure, error: unknown, io: Io, options: Pick<GlobalOp
   return failure.exitCode;
 }
 
-/** Notices that nobody reads stdout any more (`bsvc … | head`): the command stops, and nobody is told. */
-function watchPipe(io: Io): { signal: AbortSignal; closed(): boolean; unwatch(): void } {
+/** Notices that nobody reads stdout any more (`bsvc … | head`): the command stops, and nobody is told. Any other trouble with it is a failure. */
+function watchPipe(io: Io): {
+  signal: AbortSignal;
+  closed(): boolean;
+  failure(): Error | null;
+  unwatch(): void;
+} {
   const controller = new AbortController();
+  let failure: Error | null = null;
   const onError = (error: NodeJS.ErrnoException): void => {
     if (error.code === 'EPIPE' || error.code === 'ERR_STREAM_DESTROYED') controller.abort(error);
+    else failure ??= error;
   };
   const ignore = (): void => undefined;
   io.stdout.on('error', onError);
@@ -244,6 +255,7 @@ function watchPipe(io: Io): { signal: AbortSignal; closed(): boolean; unwatch():
   return {
     signal: controller.signal,
     closed: () => controller.signal.aborted,
+    failure: () => failure,
     unwatch() {
       io.stdout.off('error', onError);
       io.stderr.off('error', ignore);

@@ -13,10 +13,22 @@ export interface TerminalSession {
 
 const PATIENCE_MS = 20_000;
 
-/** The real binary on a pseudo-terminal (util-linux's `script`), so that prompts are asked and answered as by a person. */
-export function openTerminal(argv: string[], env: Record<string, string>): TerminalSession {
-  const command = [process.execPath, BINARY, ...argv].map((word) => `'${word.replaceAll("'", `'\\''`)}'`).join(' ');
-  const child = spawn('script', ['-qefc', `stty cols 120 rows 40; ${command}`, '/dev/null'], {
+/**
+ * The real binary on a pseudo-terminal (util-linux's `script`), so that prompts are asked and answered as by a person. With `stdout` only stdin and
+ * stderr are the terminal: stdout is a pipe whose other end writes that file.
+ */
+export function openTerminal(
+  argv: string[],
+  env: Record<string, string>,
+  { stdout }: { stdout?: string } = {},
+): TerminalSession {
+  const command = [process.execPath, BINARY, ...argv].map(quote).join(' ');
+  const code = stdout && quote(`${stdout}.code`);
+  // exec: the exit code and a Ctrl-C are the command's own, not a shell's.
+  const line = stdout
+    ? `{ ${command}; echo $? >${code}; } | cat >${quote(stdout)}; exit $(cat ${code})`
+    : `exec ${command}`;
+  const child = spawn('script', ['-qefc', `stty cols 120 rows 40; ${line}`, '/dev/null'], {
     env: { PATH: process.env.PATH!, TERM: 'xterm', SHELL: '/bin/sh', ...env },
     stdio: ['pipe', 'pipe', 'inherit'],
   });
@@ -48,3 +60,5 @@ export function openTerminal(argv: string[], env: Record<string, string>): Termi
     },
   };
 }
+
+const quote = (word: string): string => `'${word.replaceAll("'", `'\\''`)}'`;

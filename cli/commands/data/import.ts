@@ -121,7 +121,7 @@ async function checkSource(context: Context, file: string): Promise<void> {
 
 function openSource(context: Context, file: string): AsyncIterable<Buffer> {
   if (file === '-') return context.io.stdin as AsyncIterable<Buffer>;
-  return createReadStream(resolve(context.io.cwd, file), { highWaterMark: CHUNK_BYTES });
+  return createReadStream(resolve(context.io.cwd, file), { highWaterMark: CHUNK_BYTES, signal: context.stop });
 }
 
 function presentReport(
