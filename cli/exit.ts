@@ -84,6 +84,15 @@ function presentForeignError(error: unknown): Failure {
       message: `The database cannot be reached (${oneLine(message)}). Check MONGODB_URI and that the server is running; "bsvc doctor" looks closer.`,
     };
   }
+  if (error instanceof Error && error.name === 'MongoParseError') {
+    // A text that quotes the address would show its password.
+    const why = message.includes('://') ? '' : ` (${oneLine(message)})`;
+    return {
+      exitCode: EXIT.usage,
+      code: 'WRONG_SETTING',
+      message: `The address of the MongoDB cannot be used${why}. Check MONGODB_URI.`,
+    };
+  }
   if (code === 'ENOENT' && typeof path === 'string') {
     return { exitCode: EXIT.refused, code: 'FILE_MISSING', message: `There is no file ${path}. Check the path.` };
   }

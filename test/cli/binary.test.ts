@@ -94,13 +94,6 @@ describe('the bsvc binary', () => {
     clearInterval(feed);
     expect({ code, stderr }).toEqual({ code: 130, stderr: 'bsvc: Interrupted.\n' });
   });
-
-  it('takes secrets from no argument: none of its options holds one', async () => {
-    const { stdout } = await runBinary(['completion', 'fish']);
-    const options = [...stdout.matchAll(/ -l (\S+)/g)].map(([, name]) => name!);
-    const telling = options.filter((name) => /password|secret|token|-key$/.test(name));
-    expect(telling.filter((name) => !/-(stdin|env)$/.test(name))).toEqual([]);
-  });
 });
 
 async function untilDocumentIsStored(): Promise<void> {

@@ -1,0 +1,218 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { CommandNode, LoadedCommand } from '../../cli/command.js';
+import { COMMANDS } from '../../cli/commands/index.js';
+import { SETTINGS } from '../../src/config.js';
+import { BINARY, runBinary, startService, type RunningService } from '../helpers/run-binary.js';
+import { openTempDir, type TempDir } from '../helpers/temp-dir.js';
+
+/** Every secret of this test holds this word or is added to the list once it is made, so that one that gets out is found. */
+const CANARY = 'canary4711';
+const PASSWORD = `${CANARY}-password`;
+const NOBODY = '127.0.0.1:9';
+const GIVEN = {
+  BSVC_ADMIN_TOKEN: `admin-token-${CANARY}`,
+  BSVC_SECRET_KEY: `master-key-${CANARY}-0123456789-abcdefgh`,
+  // None of these is there: what is logged about them must not tell how to sign in.
+  REDIS_URL: `redis://:${CANARY}@${NOBODY}`,
+  BSVC_SMTP_URL: `smtp://mailer:${CANARY}@${NOBODY}`,
+  PROVIDER_WEBHOOK_SECRET: `whsec_${Buffer.from(CANARY).toString('base64')}`,
+};
+
+let dir: TempDir;
+let env: Record<string, string>;
+
+beforeAll(async () => {
+  dir = await openTempDir();
+  env = {
+    BSVC_DATA_DIR: dir.path,
+    BSVC_BCRYPT_COST: '4',
+    BSVC_PROJECT: 'shop',
+    BSVC_MAIL_FROM: 'me@shop.test',
+    ...GIVEN,
+  };
+  env.NEEDED = PASSWORD;
+  await runBinary(['project', 'create', 'shop'], { env });
+});
+afterAll(() => dir.remove());
+
+async function listCommands(nodes: readonly CommandNode[], path: string[] = []): Promise<[string, LoadedCommand][]> {
+  const found = await Promise.all(
+    nodes.map(async (node): Promise<[string, LoadedCommand][]> =>
+      node.commands
+        ? listCommands(node.commands, [...path, node.name])
+        : [[[...path, node.name].join(' '), (await node.load()).default]],
+    ),
+  );
+  return found.flat();
+}
+
+describe('the options of every command', () => {
+  it('take no secret: one comes by standard input, from a named variable or from a prompt', async () => {
+    const commands = await listCommands(COMMANDS);
+    const secrets = new Set(
+      Object.values<{ env: string; secret?: boolean }>(SETTINGS)
+        .filter(({ secret }) => secret)
+        .map(({ env: name }) => name),
+    );
+    expect(secrets.size).toBeGreaterThan(5);
+    const given = commands.flatMap(([words, { parameters }]) =>
+      Object.values(parameters)
+        .filter(({ kind, words: option, env: setting }) => {
+          const name = option.split(' ')[0]!;
+          return kind !== 'secret' && (/passw|secret|token|credential|-key$/.test(name) || secrets.has(setting ?? ''));
+        })
+        .map((parameter) => `${words} ${parameter.words}`),
+    );
+    expect(given).toEqual([]);
+    const asked = commands.filter(([, { parameters }]) =>
+      Object.values(parameters).some(({ kind }) => kind === 'secret'),
+    );
+    expect(asked.length).toBeGreaterThan(6);
+  });
+});
+
+// The list of processes is that of Linux.
+describe.runIf(process.platform === 'linux')('the list of processes', () => {
+  it.each([
+    [['user', 'create', '--email', 'ann@example.com', '--password-stdin'], PASSWORD],
+    [['operator', 'add', '--email', 'op@example.com', '--password-env', 'NEEDED'], ''],
+    [['byok', 'set', '--mail-key-stdin', '--no-verify'], `re_${CANARY}`],
+  ])('shows nothing of what %j reads', async (words, stdin) => {
+    const seen = new Set<string>();
+    const child = spawn(process.execPath, [BINARY, ...words], { env: { PATH: process.env.PATH!, ...env } });
+    const ended = once(child, 'close') as Promise<[number]>;
+    child.stdin.write(stdin.slice(0, 10));
+    const looking = setInterval(() => listTree(child.pid!).forEach((line) => seen.add(line)), 5);
+    setTimeout(() => child.stdin.end(stdin.slice(10)), 200);
+    const [code] = await ended;
+    clearInterval(looking);
+    expect(code).toBe(0);
+    expect([...seen].join('\n')).toContain(words.slice(0, 2).join(' '));
+    expect([...seen].filter((line) => line.includes(CANARY))).toEqual([]);
+  });
+});
+
+describe.runIf(process.platform === 'linux')('a server of two processes', () => {
+  let service: RunningService;
+  const made: string[] = [];
+
+  beforeAll(async () => {
+    service = await startService(['serve', '--port', '0', '--processes', '2'], { ...env, BSVC_LOG_LEVEL: 'trace' });
+  });
+  afterAll(() => service.stop());
+
+  it('shows no secret in the list of processes', () => {
+    const tree = listTree(service.ready.pid);
+    expect(tree.filter((line) => line.includes('serve')).length).toBeGreaterThanOrEqual(3);
+    expect(tree.filter((line) => line.includes(CANARY))).toEqual([]);
+  });
+
+  it('logs none, whatever it is asked and whatever goes wrong', async () => {
+    const { url } = service.ready;
+    type Tokens = { accessToken: string; refreshToken: string };
+    type Answer = { status: number; body: { data?: unknown } & Tokens; cookie: string };
+    const call = async (method: string, path: string, body: unknown, headers: object): Promise<Answer> => {
+      const text = typeof body === 'string' ? body : JSON.stringify(body);
+      const reply = await fetch(`${url}/api${path}`, {
+        method,
+        headers: { 'content-type': 'application/json', ...headers },
+        ...(method !== 'GET' && { body: text }),
+      });
+      const answer = (await reply.json()) as Answer['body'];
+      return { status: reply.status, body: answer, cookie: reply.headers.get('set-cookie') ?? '' };
+    };
+    const tokensOf = ({ body }: Answer): Tokens => body;
+    const keep = (...secrets: string[]): void => {
+      for (const secret of secrets) expect(secret.length).toBeGreaterThan(15);
+      made.push(...secrets);
+    };
+
+    const admin = { authorization: `Bearer ${GIVEN.BSVC_ADMIN_TOKEN}` };
+    const { body: created } = await call('POST', '/projects', { name: 'busy' }, admin);
+    const { project, keys } = created.data as {
+      project: { id: string };
+      keys: { publishable: string; secret: string };
+    };
+    const base = `/projects/${project.id}`;
+    keep(keys.publishable, keys.secret);
+    const rotated = await call('POST', `${base}/keys/rotate`, { type: 'secret', grace: '1h' }, admin);
+    keep((rotated.body.data as { value: string }).value);
+    await call('PATCH', `${base}?verify=true`, { providerApiKey: `re_${CANARY}` }, admin);
+    await call('PATCH', base, { providerApiKey: `re_${CANARY}`, providerWebhookSecret: CANARY }, admin);
+    const bucket = {
+      bucket: 'files',
+      accessKeyId: 'AKIA',
+      secretAccessKey: `${CANARY}/key`,
+      endpoint: `https://${NOBODY}`,
+    };
+    await call('PUT', `${base}/bucket`, bucket, admin);
+    await call('PUT', `${base}/bucket`, { ...bucket, endpoint: `https://me:${CANARY}@files.example.com` }, admin);
+    await call('POST', `${base}/users`, { email: 'op@b.test', password: PASSWORD }, admin);
+    await call('POST', `${base}/users/op@b.test/set-password`, { password: `${PASSWORD}2` }, admin);
+    await call('POST', '/admin/login', { email: 'op@example.com', password: `${PASSWORD}-wrong` }, {});
+    const signedIn = await call('POST', '/admin/login', { email: 'op@example.com', password: PASSWORD }, {});
+    keep((signedIn.body.data as { token: string }).token);
+    await call('GET', '/admin/me', null, { authorization: `Bearer bsvc_op_${CANARY}` });
+
+    const app = { 'x-api-key': keys.publishable, 'x-refresh-token-mode': 'header' };
+    const account = { email: 'user@b.test', password: PASSWORD };
+    const first = tokensOf(await call('POST', '/userAuth/signup', account, app));
+    keep(first.accessToken, first.refreshToken);
+    await call('POST', '/userAuth/login', { ...account, password: `${PASSWORD}?` }, app);
+    const second = tokensOf(await call('POST', '/userAuth/login', account, app));
+    keep(second.accessToken, second.refreshToken);
+    const cookie = await call('POST', '/userAuth/login', account, { 'x-api-key': keys.publishable });
+    keep(/=([^;]{20,})/.exec(cookie.cookie)![1]!);
+    const third = tokensOf(
+      await call('POST', '/userAuth/refresh-token', {}, { ...app, 'x-refresh-token': second.refreshToken }),
+    );
+    keep(third.accessToken, third.refreshToken);
+    const bearer = { ...app, authorization: `Bearer ${first.accessToken}` };
+    await call('GET', '/userAuth/me', null, { ...app, authorization: `Bearer ${first.accessToken}${CANARY}` });
+    await call('POST', '/userAuth/change-password', { currentPassword: PASSWORD, newPassword: `${PASSWORD}3` }, bearer);
+    await call('POST', '/userAuth/request-password-reset', { email: account.email }, app);
+    await call('POST', '/userAuth/reset-password', { email: account.email, otp: '000000', newPassword: PASSWORD }, app);
+    await call('POST', '/userAuth/login', `{"password":"${CANARY}`, app);
+    await call('POST', '/userAuth/social/exchange', { rtCode: CANARY }, app);
+    await call('GET', `/data/posts?key=${CANARY}&token=${CANARY}`, null, { 'x-api-key': `pk_live_${CANARY}` });
+    await call('POST', '/mail/send', { to: 'a@b.co', subject: CANARY, text: CANARY }, { 'x-api-key': keys.secret });
+    const hook = await call('POST', `${base}/webhooks`, { url: 'https://hooks.example/', events: ['*'] }, admin);
+    keep((hook.body.data as { secret: string }).secret);
+
+    expect(await service.stop()).toBe(0);
+    const log = service.stdout() + service.stderr();
+    expect(log).toContain('"path":"/api/userAuth/change-password"');
+    expect(made.length).toBeGreaterThanOrEqual(11);
+    const told = log.split('\n').filter((line) => [CANARY, ...made].some((secret) => line.includes(secret)));
+    expect(told).toEqual([]);
+  });
+});
+
+describe('a server that cannot start', () => {
+  it.each([
+    [{ MONGODB_URI: `mongodb://me:${CANARY}@${NOBODY}/` }, 3],
+    [{ MONGODB_URI: `mongodb://me:${CANARY}@${NOBODY}/?replicaSet=${CANARY}&directConnection=maybe` }, 2],
+    [{ REDIS_URL: `http://:${CANARY}@${NOBODY}` }, 2],
+    [{ BSVC_SMTP_URL: `mail://me:${CANARY}@${NOBODY}` }, 2],
+    [{ MONGODB_URI: `mongodb://me:${CANARY}@` }, 2],
+  ] as [Record<string, string>, number][])('says why without the secret: %j', async (settings, code) => {
+    const outcome = await runBinary(['serve', '--port', '0'], { env: { ...env, ...settings, BSVC_DEBUG: 'true' } });
+    expect(outcome.stderr).not.toContain(CANARY);
+    expect({ code: outcome.code, stderr: outcome.stderr.split('\n')[0] }).toMatchObject({ code });
+  });
+});
+
+/** The command lines of a process and of all that descend from it. */
+function listTree(pid: number): string[] {
+  try {
+    const line = readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ');
+    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim();
+    return [line, ...(children === '' ? [] : children.split(' ').flatMap((child) => listTree(Number(child))))];
+  } catch {
+    // It ended while we looked.
+    return [];
+  }
+}
