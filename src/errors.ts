@@ -11,7 +11,8 @@ export type ErrorKind =
   | 'locked'
   | 'overLimit'
   | 'internal'
-  | 'unavailable';
+  | 'unavailable'
+  | 'outOfSpace';
 
 /** One broken rule of one field, as it appears under `details` of a validation error. */
 export interface FieldProblem {
@@ -77,3 +78,5 @@ export const locked = make('locked');
 export const overLimit = make('overLimit');
 /** 503: a dependency is away or the server is full; worth trying again. */
 export const unavailable = make('unavailable');
+/** 507: the disk is full; what frees space still works. */
+export const outOfSpace = make('outOfSpace');

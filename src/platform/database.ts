@@ -11,6 +11,7 @@ import type {
 import type { DataCollection } from '../engine/index.js';
 import type { Config } from '../config.js';
 import { invalid, unavailable, type AppError } from '../errors.js';
+import { findFullDisk } from './full-disk.js';
 import { judgeServer, type ServerAnswers, type ServerJudgement } from './mongodb-server.js';
 
 /** The part of the official driver's collection that stores use; the driver and the embedded engine both fit. */
@@ -76,6 +77,8 @@ const CLIENT_OPTIONS: MongoClientOptions = {
   retryReads: true,
   serverSelectionTimeoutMS: SERVER_SELECTION_MS,
   connectTimeoutMS: 5_000,
+  // A silent connection is noticed within this and the time to connect: what waits on it is tried anew or refused.
+  heartbeatFrequencyMS: 5_000,
   socketTimeoutMS: SILENCE_MS,
   waitQueueTimeoutMS: 10_000,
   ignoreUndefined: true,
@@ -214,16 +217,23 @@ async function openEmbedded(config: Config): Promise<Database> {
       },
     };
   } catch (error) {
-    throw findOutage(error) ?? error;
+    // Nobody but the operator sees it: the path is what helps.
+    if (error instanceof Error && error.name === 'StorageError')
+      throw unavailable('DATABASE_UNAVAILABLE', error.message, { cause: error });
+    throw error;
   }
 }
 
 /** The error to answer when the database itself cannot do its work just now (away, disk full, unusable file); null for any other error. */
 export function findOutage(error: unknown): AppError | null {
   if (!(error instanceof Error)) return null;
-  if (error.name === 'StorageError')
-    return unavailable('DATABASE_UNAVAILABLE', error.message, { cause: error, retryAfterSeconds: 5 });
-  if (OUTAGE_NAMES.has(error.name) || OUTAGE_CODES.has((error as { code?: unknown }).code)) {
+  // What stops a write of many documents in the middle is wrapped by the driver.
+  const inner =
+    error.name === 'MongoBulkWriteError' ? findOutage((error as { errorResponse?: unknown }).errorResponse) : null;
+  if (inner) return inner;
+  const full = findFullDisk(error);
+  if (full) return full;
+  if (OUTAGE_NAMES.has(error.name) || isOutageAnswer(error)) {
     return unavailable('DATABASE_UNAVAILABLE', 'The database cannot be reached just now', {
       cause: error,
       retryAfterSeconds: 5,
@@ -232,8 +242,9 @@ export function findOutage(error: unknown): AppError | null {
   return null;
 }
 
-/** Errors of the official driver that mean that no answer came. */
+/** Errors of the embedded engine's file, and those of the official driver that mean that no answer came. */
 const OUTAGE_NAMES = new Set([
+  'StorageError',
   'MongoServerSelectionError',
   'MongoNetworkError',
   'MongoNetworkTimeoutError',
@@ -242,6 +253,7 @@ const OUTAGE_NAMES = new Set([
   'MongoTopologyClosedError',
   'MongoPoolClosedError',
   'MongoPoolClearedError',
+  'PoolClearedOnNetworkError',
   'MongoWriteConcernError',
 ]);
 
@@ -258,3 +270,10 @@ const OUTAGE_CODES = new Set<unknown>([
   13_435, // NotPrimaryNoSecondaryOk
   13_436, // NotPrimaryOrSecondary
 ]);
+
+/** What a socket throws that was closed from the other side while the driver writes to it: the driver passes it on as it is. */
+const BROKEN_SOCKET = new Set<unknown>(['EPIPE', 'ERR_STREAM_DESTROYED']);
+
+function isOutageAnswer({ name, code }: Error & { code?: unknown }): boolean {
+  return BROKEN_SOCKET.has(code) || (name.startsWith('Mongo') && OUTAGE_CODES.has(code));
+}

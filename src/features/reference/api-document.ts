@@ -69,6 +69,7 @@ const RESPONSES: Readonly<Record<number, { name: string; description: string }>>
   429: { name: 'TooManyRequests', description: 'Over a limit' },
   500: { name: 'InternalError', description: 'Something went wrong on the server’s side' },
   503: { name: 'Unavailable', description: 'Not possible just now' },
+  507: { name: 'NoSpace', description: 'The server’s disk is full' },
 };
 
 const HEADERS: Record<string, object> = {
@@ -85,7 +86,7 @@ const LIMITED = {
   'RateLimit-Remaining': headerRef('RateLimitRemaining'),
   'RateLimit-Reset': headerRef('RateLimitReset'),
 };
-const WITH_RETRY = new Set([409, 423, 429, 503]);
+const WITH_RETRY = new Set([409, 423, 429, 503, 507]);
 
 const JSON_TYPE = 'application/json';
 const PROJECT_ID: ParameterDescription = {
@@ -238,7 +239,7 @@ function refusalsOf(
     refuses,
     isLimited ? { 429: ['RATE_LIMITED'] } : {},
     { 500: ['INTERNAL'] },
-    address.startsWith('/api/health') ? {} : { 503: ['OVERLOADED', 'DATABASE_UNAVAILABLE'] },
+    address.startsWith('/api/health') ? {} : { 503: ['OVERLOADED', 'DATABASE_UNAVAILABLE'], 507: ['NO_SPACE'] },
   ];
   const all: Record<string, string[]> = {};
   for (const source of sources) {

@@ -3,6 +3,7 @@ import { constants } from 'node:fs';
 import { lstat, mkdir, open, rename, rm, type FileHandle } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Clock } from '../clock.js';
+import { findFullDisk } from '../full-disk.js';
 import type { SecretBox } from '../secret-box.js';
 import { isObjectKey, requireObjectKey, type ObjectStore } from './object-store.js';
 import type { Spool } from './spool.js';
@@ -53,7 +54,7 @@ export function openLocalStore({ dir, spool, secrets, clock }: LocalStoreOptions
         await rename(spooled.path, path);
       } catch (error) {
         await spool.discard(spooled);
-        throw error;
+        throw findFullDisk(error) ?? error;
       }
       await syncDirectory(dirname(path));
       return spooled.size;

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdir, open, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
+import { findFullDisk } from '../full-disk.js';
 
 export interface Spooled {
   path: string;
@@ -10,7 +11,7 @@ export interface Spooled {
 
 /** A directory of files that are still arriving; none of them has a name that anybody is told. */
 export interface Spool {
-  /** Writes `body` to a file of its own and syncs it to disk; when `body` fails the file is removed. */
+  /** Writes `body` to a file of its own and syncs it to disk; when `body` fails the file is removed. 507 when the disk is full. */
   receive(body: Readable): Promise<Spooled>;
   discard(spooled: Spooled): Promise<void>;
   /** Removes files that nothing was written to for `olderThanMs`: left by a process that was killed. Tells how many. */
@@ -27,7 +28,7 @@ export function openSpool(dir: string): Spool {
       } catch (error) {
         body.destroy();
         await discard({ path });
-        throw error;
+        throw findFullDisk(error) ?? error;
       }
     },
     discard,

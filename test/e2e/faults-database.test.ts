@@ -1,0 +1,139 @@
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { openEngine, type Engine } from '../../src/engine/index.js';
+import { documentsName } from '../../src/features/collections/collection.js';
+import { buildCollection, buildProject } from '../helpers/build-project.js';
+import { buildWebhook } from '../helpers/build-webhook.js';
+import { eventually } from '../helpers/eventually.js';
+import { startService, type RunningService } from '../helpers/run-binary.js';
+import { openCaller, type SoakCaller } from '../helpers/soak/caller.js';
+import { runDocumentClient, type DocumentBooks } from '../helpers/soak/document-clients.js';
+import { findLostDocuments } from '../helpers/soak/find-lost-documents.js';
+import { openRandom } from '../helpers/soak/random.js';
+import { withApp } from '../helpers/soak/with-app.js';
+import { startTcpProxy, type TcpProxy } from '../helpers/tcp-proxy.js';
+import { openTempDir, type TempDir } from '../helpers/temp-dir.js';
+import { openWebhookReceiver, type WebhookReceiver } from '../helpers/webhook-receiver.js';
+
+let dir: TempDir;
+let engine: Engine;
+let proxy: TcpProxy;
+let receiver: WebhookReceiver;
+let running: RunningService[];
+let caller: SoakCaller;
+let over: boolean;
+let clients: Promise<unknown>;
+let books: DocumentBooks;
+let readNotes: () => Promise<Record<string, unknown>[]>;
+
+beforeEach(async () => {
+  dir = await openTempDir();
+  engine = openEngine({ dataDir: join(dir.path, 'engine') });
+  proxy = await startTcpProxy(Number(new URL((await engine.listen('127.0.0.1:0')).uri).port));
+  receiver = await openWebhookReceiver();
+  const env = {
+    MONGODB_URI: `mongodb://127.0.0.1:${proxy.port}/?directConnection=true`,
+    BSVC_SECRET_KEY: 'the master key of tests that cut cables',
+    BSVC_DATA_DIR: join(dir.path, 'data'),
+    BSVC_LOG_LEVEL: 'fatal',
+    BSVC_WEBHOOK_ALLOW_PRIVATE: 'true',
+  };
+  running = [await startService(['serve', '--port', '0', '--processes', '2', '--no-worker'], env)];
+  running.push(await startService(['worker'], env));
+  const owner = await withApp(env, 0, async (app) => {
+    const made = await buildProject(app);
+    const notes = await buildCollection(app, made.project, { name: 'notes' });
+    await buildWebhook(app, made.project, receiver.url);
+    const stored = engine.db(app.config.mongodbName).collection(documentsName(notes));
+    readNotes = () => stored.find({}).toArray();
+    return made;
+  });
+  over = false;
+  caller = openCaller(
+    () => running[0]!.ready.url,
+    owner,
+    () => over,
+  );
+  books = { documents: [], batches: new Map(), orders: new Map() };
+  const random = openRandom(1);
+  clients = Promise.all(['a', 'b', 'c', 'd'].map((name) => runDocumentClient(caller, name, random.fork(name), books)));
+});
+afterEach(async () => {
+  over = true;
+  await clients;
+  for (const service of running) await service.stop('SIGKILL');
+  await receiver.close();
+  await proxy.close();
+  await engine.close();
+  await dir.remove();
+});
+
+const answered = (): number =>
+  [...caller.counts].reduce((sum, [label, count]) => (/ 20[01]$/.test(label) ? sum + count : sum), 0);
+const refused = (): number =>
+  [...caller.counts].reduce((sum, [label, count]) => (label.endsWith(' 503') ? sum + count : sum), 0);
+const status = async (path: string): Promise<number> => {
+  const reply = await fetch(`${running[0]!.ready.url}/api/health/${path}`, { headers: { connection: 'close' } });
+  await reply.arrayBuffer();
+  return reply.status;
+};
+
+/** The service has to come back by itself, for new work and for what waited. */
+async function expectRecovery(): Promise<void> {
+  await eventually('it is ready again', async () => (await status('ready')) === 200);
+  const before = answered();
+  await eventually('it answers again', () => answered() > before + 50);
+  over = true;
+  await clients;
+  expect(caller.violations).toEqual([]);
+  const stored = await eventually(
+    'removed documents are gone',
+    async () => {
+      const found = await readNotes();
+      return found.every(({ isDeleted }) => typeof isDeleted === 'boolean') ? found : null;
+    },
+    60_000,
+  );
+  expect(findLostDocuments(stored, books.documents)).toEqual([]);
+  const missing = (): string[] =>
+    books.documents.flatMap(({ id, tag, acknowledged }) =>
+      id !== null && new Set(receiver.actionsOf(id)).size < new Set(acknowledged).size ? [tag] : [],
+    );
+  await eventually('the worker has told of every answered change', () => missing().length === 0, 60_000);
+}
+
+describe('the connection to the database, cut in the middle of work', { timeout: 180_000 }, () => {
+  it('makes requests wait or answer 503, and mends by itself', async () => {
+    await eventually('there is load', () => answered() > 100);
+    await proxy.cut();
+    await eventually('requests are refused', () => refused() > 3);
+    expect(await status('ready')).toBe(503);
+    expect(await status('live')).toBe(200);
+    await proxy.restore();
+    await expectRecovery();
+  });
+
+  it('breaking for a moment again and again loses nothing that was answered', async () => {
+    for (let round = 0; round < 10; round++) {
+      const before = answered();
+      await eventually('there is load', () => answered() > before + 20);
+      await proxy.cut();
+      await proxy.restore();
+    }
+    await expectRecovery();
+  });
+
+  it(
+    'gone silent is noticed: what waits on it is refused in time, and the rest mends by itself',
+    { timeout: 120_000 },
+    async () => {
+      await eventually('there is load', () => answered() > 100);
+      proxy.swallow();
+      await eventually('health notices', async () => (await status('ready')) === 503);
+      const before = refused();
+      await eventually('what waited is refused', () => refused() > before, 40_000);
+      await proxy.restore();
+      await expectRecovery();
+    },
+  );
+});
