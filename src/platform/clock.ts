@@ -4,3 +4,6 @@ export interface Clock {
 }
 
 export const systemClock: Clock = { now: () => Date.now() };
+
+/** A moment that was noted as past and lies further ahead than this was noted by a clock that has been set back since; machines differ by less. */
+export const CLOCK_DOUBT_MS = 3_600_000;

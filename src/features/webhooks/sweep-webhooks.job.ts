@@ -17,8 +17,7 @@ const BATCH = 200;
 /** Finds what a crash left: events that wait in their documents, and due deliveries that nobody works on. */
 export const sweepWebhooksJob: JobDefinition<App> = {
   name: 'webhooks.sweep',
-  // One whose worker is killed runs again soon, instead of being left as dead.
-  retry: { delaysMs: [5_000, 30_000] },
+  retry: { delaysMs: [5_000, 30_000], endless: true },
   async run(app, _payload, context) {
     await relayLeftovers(app, context);
     await wakeForgotten(app, context);

@@ -3,7 +3,7 @@ import { claimJobs } from './claim-jobs.js';
 import { poolOf, SHARED_POOL, type AnyJobDefinition, type JobRecord } from './job.js';
 import type { JobDependencies } from './job-queue.js';
 import { startJob, type JobRun } from './run-job.js';
-import { reclaimExpiredJobs } from './settle-job.js';
+import { bringBackJobs, reclaimExpiredJobs } from './settle-job.js';
 
 export interface RunnerOptions {
   /** How many jobs of the shared pool run at once. */
@@ -27,6 +27,8 @@ const LEASE_MS = 15_000;
 const FIRST_PAUSE_MS = 20;
 const GATHER_MS = 3;
 const IDLE_MS = 1_000;
+/** Smaller corrections of the clock are daily business. */
+const CLOCK_STEP_MS = 1_000;
 
 /** Runs the jobs of the given kinds. Any number of runners, in any number of processes, share one queue. */
 export function openRunner<Deps extends JobDependencies>(
@@ -39,7 +41,10 @@ export function openRunner<Deps extends JobDependencies>(
   const workerId = `${process.pid}-${randomToken(6)}`;
   const running = new Map<string, Set<JobRun>>(pools.map(({ pool }) => [pool, new Set()]));
   const stopping = new AbortController();
+  /** The clock and the time since the process began, at the last look; null before the first. */
+  let seen: { clockMs: number; tickMs: number } | null = null;
   let reclaimAt = 0;
+  let patientUntil = 0;
   let crowded = false;
   let looping: Promise<void> | null = null;
   let stopped: Promise<void> | null = null;
@@ -56,12 +61,23 @@ export function openRunner<Deps extends JobDependencies>(
     return run;
   };
 
+  /** Takes back jobs whose workers are gone. Leases are moments: when the clock was moved, they say nothing until the workers had time to renew them. */
+  const takeBack = async (): Promise<void> => {
+    const [clockMs, tickMs] = [deps.clock.now(), performance.now()];
+    const jumpMs = seen ? clockMs - seen.clockMs - (tickMs - seen.tickMs) : 0;
+    const setBack = jumpMs < -CLOCK_STEP_MS;
+    if (setBack || !seen) await bringBackJobs(deps, leaseMs);
+    if (setBack) reclaimAt = 0;
+    if (jumpMs > leaseMs / 3) patientUntil = tickMs + leaseMs;
+    seen = { clockMs, tickMs };
+    if (clockMs < reclaimAt || tickMs < patientUntil) return;
+    reclaimAt = clockMs + leaseMs / 3;
+    await reclaimExpiredJobs(deps, byName);
+  };
+
   /** One look at the queue: how many jobs were started. */
   const look = async (): Promise<JobRun[]> => {
-    if (deps.clock.now() >= reclaimAt) {
-      reclaimAt = deps.clock.now() + leaseMs / 3;
-      await reclaimExpiredJobs(deps, byName);
-    }
+    await takeBack();
     const started: JobRun[] = [];
     for (const { pool, names, most } of pools) {
       const limit = most - running.get(pool)!.size;
@@ -112,7 +128,7 @@ export function openRunner<Deps extends JobDependencies>(
     async drain() {
       let count = 0;
       for (;;) {
-        reclaimAt = 0;
+        [seen, reclaimAt, patientUntil] = [null, 0, 0];
         const started = await look();
         if (started.length === 0) return count;
         count += started.length;

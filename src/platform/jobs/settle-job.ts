@@ -1,3 +1,4 @@
+import { CLOCK_DOUBT_MS } from '../clock.js';
 import { retryDelay } from './retry-delay.js';
 import { jobStore, type AnyJobDefinition, type JobRecord } from './job.js';
 import type { JobDependencies } from './job-queue.js';
@@ -93,6 +94,25 @@ export async function extendLease(deps: JobDependencies, job: JobRecord, leaseMs
 }
 
 const MOST_RECLAIMED = 200;
+
+/**
+ * After the clock was set back: what was noted by the time before would be waited for once more. Leases from there end after `leaseMs`, unless their
+ * workers renew them, and jobs that were put off there wait as long as they were put off, from now on. How many jobs were changed.
+ */
+export async function bringBackJobs(deps: JobDependencies, leaseMs: number): Promise<number> {
+  const nowMs = deps.clock.now();
+  const doubted = new Date(nowMs + CLOCK_DOUBT_MS);
+  const leased = await jobStore(deps).updateMany({ state: 'running', leaseUntil: { $gt: doubted } } as never, {
+    $set: { leaseUntil: new Date(nowMs + leaseMs) },
+  });
+  const now = new Date(nowMs);
+  const putOff = { $max: [0, { $subtract: ['$runAt', '$updatedAt'] }] };
+  const queued = await jobStore(deps).updateMany(
+    { state: 'queued', updatedAt: { $gt: doubted } } as never,
+    [{ $set: { runAt: { $add: [now, putOff] }, updatedAt: now } }] as never,
+  );
+  return leased.modifiedCount + queued.modifiedCount;
+}
 
 /** Takes back jobs whose workers stopped answering; the lost run counts as a failed one. How many were taken back. */
 export async function reclaimExpiredJobs<Deps extends JobDependencies>(
