@@ -35,15 +35,17 @@ for (const each of [ajv, coercing]) {
 export function checkExchange(exchange: Exchange): string[] {
   const { method, status } = exchange;
   if (method === 'OPTIONS') return [];
-  const url = new URL(exchange.url, 'http://here');
-  const found = findOperation(method === 'HEAD' ? 'get' : method.toLowerCase(), url.pathname);
+  // Not by URL, which would take `/.` away.
+  const [path = '', ...search] = exchange.url.split('?');
+  const query = new URLSearchParams(search.join('?'));
+  const found = findOperation(method === 'HEAD' ? 'get' : method.toLowerCase(), path);
   if (!found) return status < 400 ? ['there is no such operation'] : checkBody(exchange, ERROR_RESPONSE, ERROR_POINTER);
   const response = found.operation.responses[status];
   if (!response) return [`the status is not described: ${textOf(exchange.body).slice(0, 300)}`];
   const pointer = response.$ref ? response.$ref.slice(1) : `${found.pointer}/responses/${status}`;
   return [
     ...checkBody(exchange, response.$ref ? resolve(response.$ref) : response, pointer),
-    ...(status >= 400 ? checkCode(exchange, response) : checkRequest(exchange, url, found)),
+    ...(status >= 400 ? checkCode(exchange, response) : checkRequest(exchange, query, found)),
   ];
 }
 
@@ -103,10 +105,10 @@ function checkCode({ method, body }: Exchange, { description, $ref }: ApiRespons
   return description.includes(`\`${code}\``) ? [] : [`the code ${code} is not described`];
 }
 
-function checkRequest(exchange: Exchange, url: URL, { operation, pointer, params }: Found): string[] {
+function checkRequest(exchange: Exchange, query: URLSearchParams, { operation, pointer, params }: Found): string[] {
   const { requestBody: described, parameters } = operation;
   const problems = parameters.flatMap((parameter, at) =>
-    valuesOf(parameter, exchange, url, params).flatMap((value) =>
+    valuesOf(parameter, exchange, query, params).flatMap((value) =>
       value === undefined
         ? [`${parameter.in} parameter ${parameter.name} is described as required and was not sent`]
         : validateText(`${pointer}/parameters/${at}/schema`, value, `${parameter.in} parameter ${parameter.name}`),
@@ -129,7 +131,7 @@ function checkRequest(exchange: Exchange, url: URL, { operation, pointer, params
 function valuesOf(
   { name, in: place, required, explode }: ApiParameter,
   { requestHeaders }: Exchange,
-  url: URL,
+  query: URLSearchParams,
   params: Record<string, string>,
 ): (string | undefined)[] {
   if (explode) return [];
@@ -138,7 +140,7 @@ function valuesOf(
     place === 'path'
       ? [params[name]]
       : place === 'query'
-        ? url.searchParams.getAll(name)
+        ? query.getAll(name)
         : header === undefined
           ? []
           : [header].flat();

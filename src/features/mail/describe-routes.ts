@@ -139,7 +139,7 @@ const OPERATIONS: Readonly<Record<string, Operation>> = {
     }),
     answers: { 200: jsonAnswer('Queued', envelope(QUEUED_MAIL)) },
     refuses: {
-      400: ['INVALID_MAIL', 'INVALID_TEMPLATE'],
+      400: ['INVALID_MAIL', 'INVALID_TEMPLATE', 'SENDER_MISSING'],
       404: ['TEMPLATE_NOT_FOUND'],
       429: ['MAIL_QUOTA_EXCEEDED'],
     },
@@ -153,7 +153,7 @@ const OPERATIONS: Readonly<Record<string, Operation>> = {
       { to: 'bob@example.com', subject: 'Two', text: 'Hello' },
     ]),
     answers: { 200: jsonAnswer('The fate of each, in the order of the request', envelope(arrayOf(BATCH_RESULT))) },
-    refuses: { 400: ['INVALID_MAIL'], 429: ['MAIL_QUOTA_EXCEEDED'] },
+    refuses: { 400: ['INVALID_MAIL', 'SENDER_MISSING'], 429: ['MAIL_QUOTA_EXCEEDED'] },
   },
   'GET /logs': {
     id: 'listMailLogs',
@@ -249,7 +249,7 @@ const OPERATIONS: Readonly<Record<string, Operation>> = {
       { audienceId: 'aud_1', subject: 'News', html: '<p>News</p>' },
     ),
     answers: { 200: PROVIDED },
-    refuses: BY_PROVIDER_WITH_SLOT,
+    refuses: { ...BY_PROVIDER_WITH_SLOT, 400: ['INVALID_MAIL', 'SENDER_MISSING'] },
   },
   'POST /broadcasts/:id/send': {
     id: 'sendBroadcast',
