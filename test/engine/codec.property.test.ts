@@ -20,6 +20,7 @@ import { BsonFormatError, decodeDocument } from '../../src/engine/codec/decode.j
 import { type Doc } from '../../src/engine/codec/document.js';
 import { BsonValueError, encodeDocument } from '../../src/engine/codec/encode.js';
 import { validateDocument, withIdFirst } from '../../src/engine/codec/raw.js';
+import { spliceDocument } from '../../src/engine/codec/splice.js';
 
 const SEED = 20261121;
 const RUNS = 1500;
@@ -113,6 +114,37 @@ describe('the codec', () => {
         const given = deserialize(serialize(value, DRIVER));
         expect(deserialize(bytes)).toEqual('_id' in given ? given : { ...given, _id: expect.any(ObjectId) as unknown });
         validateDocument(bytes);
+      }),
+      { numRuns: RUNS, seed: SEED },
+    );
+  });
+
+  it('changes fields in the stored bytes as it would in the decoded document', () => {
+    fc.assert(
+      fc.property(doc, doc, fc.array(fc.nat(), { maxLength: 3 }), (original, other, removed) => {
+        const bytes = encodeDocument(original);
+        const whole = decodeDocument(bytes);
+        const changes = decodeDocument(encodeDocument(other));
+        const names = Object.keys(whole);
+        const gone = removed
+          .map((n) => names[n % names.length]!)
+          .filter((field) => names.length > 0 && !(field in changes));
+        const touched = new Set([...Object.keys(changes), ...gone]);
+        const before = decodeDocument(bytes, 'engine', touched);
+        const after: Doc = { ...before, ...changes };
+        const expected: Doc = { ...whole, ...changes };
+        for (const field of gone) {
+          delete after[field];
+          delete expected[field];
+        }
+        const spliced = spliceDocument(bytes, before, after);
+        expect(() => {
+          validateDocument(spliced);
+        }).not.toThrow();
+        expect(decodeDocument(spliced)).toEqual(expected);
+        // JavaScript puts names that look like numbers first; bytes stay where they are.
+        if (![...names, ...touched].some((field) => /^\d+$/.test(field)))
+          expect(spliced).toEqual(encodeDocument(expected));
       }),
       { numRuns: RUNS, seed: SEED },
     );

@@ -1,7 +1,7 @@
 import { decodeDocument } from '../codec/decode.js';
 import { type Doc } from '../codec/document.js';
 import { encodeDocument } from '../codec/encode.js';
-import { readId } from '../codec/raw.js';
+import { spliceDocument } from '../codec/splice.js';
 import { ObjectId } from '../codec/bson.js';
 import { immutableField } from '../errors.js';
 import { keep } from '../planner/scan.js';
@@ -139,7 +139,7 @@ function modifyFound(
   earlier: Buffer,
   modification: Modification,
 ): Modified | null {
-  const current = storage.documents.read(collection.id, storage.documents.encodeId(readId(earlier)));
+  const current = storage.documents.read(collection.id, storage.documents.encodeIdOf(earlier));
   if (current === undefined) return null;
   if (!current.equals(earlier) && !modification.query.filter.matches(decodeDocument(current))) return null;
   return apply(storage, collection, current, modification);
@@ -150,16 +150,18 @@ function apply(storage: Storage, collection: CollectionEntry, before: Buffer, mo
   const { update, query } = modification;
   const { documents } = storage;
   if (update === null) {
-    documents.delete(collection, documents.encodeId(readId(before)), before);
+    documents.delete(collection, documents.encodeIdOf(before), before);
     return { before, after: null, changed: true };
   }
-  const doc = decodeDocument(before);
+  // What matched decides what `$` stands for, and any field may have.
+  const touched = update.positional ? null : update.touches;
+  const doc = decodeDocument(before, 'engine', touched ?? undefined);
   const arrayIndex = update.positional ? query.filter.match(doc)?.arrayIndex : undefined;
   const updated = update.apply(doc, { arrayIndex, inserting: false, now: new Date() });
   if (!updated.changed) return { before, after: before, changed: false };
-  const after = encodeDocument(updated.doc, doc['_id']);
+  const after = touched === null ? encodeDocument(updated.doc, doc['_id']) : spliceDocument(before, doc, updated.doc);
   if (after.equals(before)) return { before, after: before, changed: false };
-  documents.replace(collection, documents.encodeId(doc['_id']), before, after);
+  documents.replace(collection, documents.encodeIdOf(before), before, after, touched);
   return { before, after, changed: true };
 }
 
@@ -266,7 +268,7 @@ function modifySome(
     const collection = storage.catalog.find(ns);
     if (collection === null) return { ...step, next: found.length };
     const bytes = found[step.next]!;
-    const id = done === null ? '' : storage.documents.encodeId(readId(bytes)).latin1Slice();
+    const id = done === null ? '' : storage.documents.encodeIdOf(bytes).latin1Slice();
     step.next++;
     if (done !== null && (done.has(id) || step.ids.includes(id))) continue;
     try {

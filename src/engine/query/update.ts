@@ -37,6 +37,11 @@ export interface Update {
   readonly kind: 'operators' | 'replacement' | 'pipeline';
   /** True when a path has the positional `$`: the filter's `match` has to supply `arrayIndex`. */
   readonly positional: boolean;
+  /**
+   * The only top-level fields that `apply` reads or changes; the document it is given needs no others. Null = all, and
+   * always so when `_id` is among them.
+   */
+  readonly touches: ReadonlySet<string> | null;
   /** Refuses a changed `_id` (66) and whatever the operators refuse; the given document is never modified. */
   apply(doc: Doc, context: UpdateContext): Updated;
   /** The document to insert when nothing matched `filter`; it may lack an `_id`. */
@@ -86,6 +91,7 @@ function compileReplacement(replacement: Doc): Update {
   return {
     kind: 'replacement',
     positional: false,
+    touches: null,
     apply: (doc) => settle(doc, replacement),
     upsert(filter) {
       const id = upsertDocument(filter, true)['_id'];
@@ -111,6 +117,7 @@ function compilePipelineUpdate(stages: readonly Doc[], environment: Environment)
   return {
     kind: 'pipeline',
     positional: false,
+    touches: null,
     apply,
     upsert: (filter, context) => apply(upsertDocument(filter), context).doc,
   };
@@ -179,12 +186,19 @@ function compileOperators(update: Doc, arrayFilters: readonly Doc[]): Update {
   return {
     kind: 'operators',
     positional,
+    touches: touchedFields(steps),
     apply,
     upsert(filter, context) {
       const { doc } = apply(upsertDocument(filter), { ...context, inserting: true });
       return withIdFirst(doc, doc['_id']);
     },
   };
+}
+
+/** The first part of a path is always a name. */
+function touchedFields(steps: readonly Step[]): ReadonlySet<string> | null {
+  const fields = new Set(steps.map(({ path }) => partText(path[0]!)));
+  return fields.has('_id') ? null : fields;
 }
 
 /** `a.$` and `a.0` may turn out to be the same element. */

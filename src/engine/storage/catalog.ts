@@ -214,14 +214,16 @@ export class Catalog {
         return { path, parts, descending: Number(index.key[path]) < 0 };
       });
       const limit = componentLimit(fields.length);
+      const roots = fields.map((field) => field.parts[0]!);
       if (index.partialFilterExpression === undefined) {
-        return { definition: index, fields, partial: null, condition: null, limit };
+        return { definition: index, fields, partial: null, condition: null, reads: new Set(roots), limit };
       }
       const filter = compileFilter(index.partialFilterExpression);
       for (const field of filter.fields ?? []) indexedFields.add(field);
       const condition = filter.residual ? 'unknown' : filter.conjuncts;
       for (const { path, op } of filter.conjuncts) if (op !== 'exists') conditionFields.add(path);
-      return { definition: index, fields, partial: (doc) => filter.matches(doc), condition, limit };
+      const reads = filter.fields === null ? null : new Set([...roots, ...filter.fields]);
+      return { definition: index, fields, partial: (doc) => filter.matches(doc), condition, reads, limit };
     });
     return { definition, id: definition.id, ns: definition.ns, indexes, indexedFields, conditionFields };
   }

@@ -1,5 +1,6 @@
 import { decodeDocument } from '../codec/decode.js';
 import { type Doc, isDocument } from '../codec/document.js';
+import { readId } from '../codec/raw.js';
 import { EngineError } from '../errors.js';
 import { type Catalog } from './catalog.js';
 import { type CommitQueue } from './commit-queue.js';
@@ -7,7 +8,7 @@ import { duplicateKey } from './duplicate-key.js';
 import { DOCUMENT, type Environment } from './environment.js';
 import { type CollectionEntry, type IndexEntry } from './index-definition.js';
 import { type IndexKeys, indexKeysOf } from './index-keys.js';
-import { KeyWriter, MAX_ID_BYTES } from './key-encoding.js';
+import { KeyWriter, MAX_ID_BYTES, objectIdKey } from './key-encoding.js';
 
 export const MAX_DOCUMENT_BYTES = 16 * 1024 * 1024;
 
@@ -68,25 +69,48 @@ export class Documents {
     this.queue.put(key, bytes);
     for (const { keys } of entries) for (const entry of keys) this.queue.put(entry, idBytes);
     this.catalog.addSize(collection.id, 1, bytes.length);
-    this.noteShapes(collection, entries);
+    this.noteShapes(collection, collection.indexes, entries);
     if (isLong && collection.definition.longIds !== true) {
       this.catalog.save({ ...(this.catalog.find(collection.ns) ?? collection).definition, longIds: true });
     }
   }
 
-  /** Replaces a stored document by one with the same `_id`; throws as `insert` does. */
-  replace(collection: CollectionEntry, idBytes: Buffer, before: Buffer, after: Buffer): void {
+  /** The encoded `_id` of a stored document. */
+  encodeIdOf(bytes: Buffer): Buffer {
+    const objectId = objectIdKey(bytes);
+    return objectId ?? this.encodeId(readId(bytes));
+  }
+
+  /**
+   * Replaces a stored document by one with the same `_id`; throws as `insert` does. `touched` are the only top-level
+   * fields that may differ, null when any may.
+   */
+  replace(
+    collection: CollectionEntry,
+    idBytes: Buffer,
+    before: Buffer,
+    after: Buffer,
+    touched: ReadonlySet<string> | null,
+  ): void {
     checkSize(after);
-    if (collection.indexes.length === 0) {
-      this.queue.put(this.writer.reset(DOCUMENT, collection.id).raw(idBytes).take(), after);
-      this.catalog.addSize(collection.id, 0, after.length - before.length);
-      return;
-    }
+    const indexes = touched === null ? collection.indexes : collection.indexes.filter((index) => reads(index, touched));
+    if (indexes.length > 0) this.replaceEntries(collection, indexes, idBytes, before, after);
+    this.queue.put(this.writer.reset(DOCUMENT, collection.id).raw(idBytes).take(), after);
+    this.catalog.addSize(collection.id, 0, after.length - before.length);
+  }
+
+  private replaceEntries(
+    collection: CollectionEntry,
+    indexes: readonly IndexEntry[],
+    idBytes: Buffer,
+    before: Buffer,
+    after: Buffer,
+  ): void {
     const oldDoc = decodeDocument(before, 'engine', collection.indexedFields);
     const newDoc = decodeDocument(after, 'engine', collection.indexedFields);
     const added: Buffer[][] = [];
     const removed: { index: IndexEntry; keys: Buffer[] }[] = [];
-    const entries = collection.indexes.map((index) => {
+    const entries = indexes.map((index) => {
       const old = indexKeysOf(index, oldDoc, idBytes, this.writer).keys;
       const next = indexKeysOf(index, newDoc, idBytes, this.writer);
       const fresh = next.keys.filter((key) => !old.some((other) => other.equals(key)));
@@ -99,9 +123,7 @@ export class Documents {
     });
     for (const { index, keys } of removed) this.removeEntries(index, keys, idBytes);
     for (const keys of added) for (const key of keys) this.queue.put(key, idBytes);
-    this.queue.put(this.writer.reset(DOCUMENT, collection.id).raw(idBytes).take(), after);
-    this.catalog.addSize(collection.id, 0, after.length - before.length);
-    this.noteShapes(collection, entries);
+    this.noteShapes(collection, indexes, entries);
   }
 
   delete(collection: CollectionEntry, idBytes: Buffer, before: Buffer): void {
@@ -152,8 +174,8 @@ export class Documents {
     }
   }
 
-  private noteShapes(collection: CollectionEntry, entries: readonly IndexKeys[]): void {
-    for (let n = 0; n < entries.length; n++) this.noteShape(collection, collection.indexes[n]!, entries[n]!);
+  private noteShapes(collection: CollectionEntry, indexes: readonly IndexEntry[], entries: readonly IndexKeys[]): void {
+    for (let n = 0; n < entries.length; n++) this.noteShape(collection, indexes[n]!, entries[n]!);
   }
 
   /** The planner must know about arrays and cut keys before such an entry can be read. */
@@ -167,6 +189,13 @@ export class Documents {
     if (multikey === known.multikey && cut === known.cut) return;
     this.catalog.changeIndex(current, definition.id, { multikey, cut });
   }
+}
+
+/** An index that is being built is always kept up, since its entries may not be there yet. */
+function reads(index: IndexEntry, touched: ReadonlySet<string>): boolean {
+  if (index.reads === null || index.definition.state === 'building') return true;
+  for (const field of touched) if (index.reads.has(field)) return true;
+  return false;
 }
 
 function firstValue(doc: Doc, parts: readonly string[]): unknown {

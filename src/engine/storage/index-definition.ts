@@ -36,6 +36,8 @@ export interface IndexEntry {
   readonly partial: ((doc: Doc) => boolean) | null;
   /** What the planner must find in a filter before it may use a partial index; `unknown` when it cannot tell. */
   readonly condition: readonly Conjunct[] | 'unknown' | null;
+  /** The top-level fields that its keys and its condition are made from; null = possibly all. */
+  readonly reads: ReadonlySet<string> | null;
   /** Bytes one component may take in a key. */
   readonly limit: number;
 }

@@ -331,6 +331,16 @@ export class KeyWriter {
   }
 }
 
+/** The encoded `_id` of a stored document that begins with an ObjectId `_id`, as most do; null for any other. */
+export function objectIdKey(bytes: Buffer): Buffer | null {
+  // The element: its type, the name with its zero, twelve bytes.
+  if (bytes[4] !== 0x07 || bytes[5] !== 0x5f || bytes[6] !== 0x69 || bytes[7] !== 0x64 || bytes[8] !== 0) return null;
+  const key = Buffer.allocUnsafe(13);
+  key[0] = OBJECT_ID;
+  for (let n = 1; n < 13; n++) key[n] = bytes[8 + n]!;
+  return key;
+}
+
 /**
  * The bytes that begin every value comparable with `value` in a range query ($gt and its family look at one type only),
  * as [first, after last]; null for values that bound nothing an index could use.
