@@ -51,14 +51,19 @@ export const ROUTES: readonly ((app: App) => RouteGroup)[] = [
   docsPageRoutes,
 ];
 
+const PROXY_ADVICE =
+  'A request came with X-Forwarded-For, which is not looked at: if there is a proxy in front, all clients count as one address for limits and locks. Set BSVC_TRUST_PROXY to the number of proxies.';
+
 /** The HTTP API as a Koa application; the order of what follows is the order in which a request meets it. */
 export function createApi(app: App): Koa {
-  const api = new Koa();
-  api.silent = true;
-  api.on('error', (error: Error) => app.log.debug({ err: error }, 'response could not be sent'));
+  const api = openKoa(app);
   api.use(
     answerRequests({
-      prepare: [requestId(), securityHeaders(app.config.publicUrl), readClientAddress(app.config.trustProxy)],
+      prepare: [
+        requestId(),
+        securityHeaders(app.config.publicUrl),
+        readClientAddress(app.config.trustProxy, () => app.log.warn(PROXY_ADVICE)),
+      ],
       observe: [measureRequests(app.metrics), accessLog(app.log)],
       log: app.log,
     }),
@@ -70,5 +75,21 @@ export function createApi(app: App): Koa {
   const limits = limitRequests(app);
   if (limits) api.use(limits);
   api.use(dispatch(ROUTES.map((routes) => routes(app))));
+  return api;
+}
+
+/** Health and metrics alone, for a process that serves nothing else. */
+export function createMonitoringApi(app: App): Koa {
+  const api = openKoa(app);
+  api.use(answerRequests({ prepare: [requestId(), securityHeaders(null)], observe: [], log: app.log }));
+  api.use(limitInFlight(app.config.maxInFlight).limit);
+  api.use(dispatch([healthRoutes(app), metricsRoutes(app)]));
+  return api;
+}
+
+function openKoa(app: App): Koa {
+  const api = new Koa();
+  api.silent = true;
+  api.on('error', (error: Error) => app.log.debug({ err: error }, 'response could not be sent'));
   return api;
 }

@@ -143,6 +143,12 @@ export const SETTINGS = {
   }),
   host: setting('BSVC_HOST', text, '127.0.0.1', 'address to listen on'),
   port: setting('BSVC_PORT', wholeNumber(0, 65_535), 4000, 'port to listen on; 0 = any free one'),
+  workerPort: optional(
+    'BSVC_WORKER_PORT',
+    wholeNumber(0, 65_535),
+    'port on which `bsvc worker` answers /metrics and /api/health; 0 = any free one',
+    { defaultText: 'none' },
+  ),
   publicUrl: optional('BSVC_PUBLIC_URL', httpUrl, 'address under which clients reach the service', {
     defaultText: 'from host and port',
   }),

@@ -1,26 +1,35 @@
+import { createMonitoringApi } from '../../src/api.js';
 import { createWorker } from '../../src/worker.js';
-import { defineCommand, value } from '../command.js';
+import { startServer } from '../../src/http/server.js';
+import { defineCommand, setting, value } from '../command.js';
 import { requireStrongSecrets } from '../require-strong-secrets.js';
 import { whenStopped } from '../when-stopped.js';
 
 export default defineCommand({
   details: 'Runs beside "bsvc serve --no-worker"; several workers share the work. Stops with SIGTERM or Ctrl-C.',
-  examples: ['bsvc worker', 'bsvc worker --concurrency 20'],
+  examples: ['bsvc worker', 'bsvc worker --concurrency 20', 'bsvc worker --port 4001'],
   service: true,
   parameters: {
     concurrency: value('--concurrency <n>', 'jobs at once (default: 10)', readConcurrency),
+    port: setting('--port <port>', 'BSVC_WORKER_PORT', 'answer /metrics and /api/health there (default: nowhere)'),
   },
   async run(context, { concurrency }) {
-    requireStrongSecrets(context.settings().config);
+    const { config } = context.settings();
+    requireStrongSecrets(config);
     const app = await context.app('service');
+    const server =
+      config.workerPort === null ? null : await startServer(createMonitoringApi(app), config.host, config.workerPort);
     const worker = createWorker(app, { concurrency });
     await context.out.print({
-      json: { pid: process.pid },
+      json: { pid: process.pid, ...(server && { url: server.url }) },
       quiet: process.pid,
-      text: () => `The worker is running (process ${process.pid}).`,
+      text: () =>
+        `The worker is running (process ${process.pid}${server ? `, health at ${server.url}/api/health` : ''}).`,
     });
     await whenStopped(context);
+    app.readiness.end();
     await worker.stop();
+    await server?.stop(config.shutdownGraceMs);
   },
 });
 

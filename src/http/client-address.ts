@@ -27,11 +27,18 @@ export function clientNetwork(address: string): string {
     .join(':')}::/64`;
 }
 
-/** Makes `ctx.ip` the client's address, once and for all who ask. */
-export function readClientAddress(hops: number): Preparation {
+/**
+ * Makes `ctx.ip` the client's address, once and for all who ask. Without trusted proxies `onIgnored` is called once, when a request comes that seems to have
+ * passed one.
+ */
+export function readClientAddress(hops: number, onIgnored: () => void): Preparation {
+  let toldOf = hops > 0;
   return (ctx) => {
     const forwardedFor = hops > 0 ? ctx.get('x-forwarded-for') : '';
     ctx.request.ip = clientAddress(ctx.req.socket.remoteAddress ?? '', forwardedFor, hops);
+    if (toldOf || ctx.req.headers['x-forwarded-for'] === undefined) return;
+    toldOf = true;
+    onIgnored();
   };
 }
 

@@ -1,5 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { eventually } from '../helpers/eventually.js';
 import { runBinary, startService, type RunningService } from '../helpers/run-binary.js';
 import { openTempDir, type TempDir } from '../helpers/temp-dir.js';
 
@@ -91,7 +92,7 @@ describe('bsvc serve', () => {
     expect((await call('notes', secret, { n: 2, extra: true })).status).toBe(400);
 
     await bsvc('collection', 'edit', 'notes', '--add-field', 'extra:Boolean');
-    await soon(async () => (await call('notes', secret, { n: 2, extra: true })).status === 201);
+    await within(async () => (await call('notes', secret, { n: 2, extra: true })).status === 201);
 
     await runBinary(['data', 'import', 'notes', '-', '--format', 'ndjson'], { env: env(), stdin: '{"n":3}\n' });
     expect((await call('notes', secret)).body).toMatchObject({ data: { total: 3 } });
@@ -100,13 +101,13 @@ describe('bsvc serve', () => {
     const keys = JSON.parse((await bsvc('key', 'list', '--json')).stdout) as { id: string; last4: string }[];
     const { id } = keys.find(({ last4 }) => other.endsWith(last4))!;
     await bsvc('key', 'revoke', id, '--yes');
-    await soon(async () => (await call('notes', other)).status === 401);
+    await within(async () => (await call('notes', other)).status === 401);
 
     await bsvc('collection', 'drop', 'notes', '--yes');
-    await soon(async () => (await call('notes', secret)).status === 404);
+    await within(async () => (await call('notes', secret)).status === 404);
 
     await bsvc('project', 'delete', 'shop', '--yes');
-    await soon(async () => (await call('notes', secret)).status === 401);
+    await within(async () => (await call('notes', secret)).status === 401);
   });
 });
 
@@ -121,7 +122,7 @@ describe('bsvc serve --processes', () => {
       const shares = await childrenOf(ready.pid);
       expect(shares).toHaveLength(2);
       process.kill(shares[0]!, 'SIGKILL');
-      await soon(async () => {
+      await eventually('it is replaced', async () => {
         const now = await childrenOf(ready.pid);
         return now.length === 2 && !now.includes(shares[0]!) && (await health()) === 200;
       });
@@ -146,6 +147,22 @@ describe('bsvc worker', () => {
     expect(worker.ready).toEqual({ pid: worker.process.pid });
     expect(await worker.stop()).toBe(0);
   });
+
+  it('answers health and metrics, and nothing else, on a port of its own when it is given one', async () => {
+    const worker = await startService(['worker', '--port', '0'], {
+      ...env(),
+      BSVC_ADMIN_TOKEN: 'admin-token-of-workers',
+    });
+    running.push(worker);
+    const ask = (path: string) =>
+      fetch(worker.ready.url + path, { headers: { authorization: 'Bearer admin-token-of-workers' } });
+    expect((await ask('/api/health/ready')).status).toBe(200);
+    expect(await (await ask('/api/health')).json()).toMatchObject({ status: 'ok' });
+    expect(await (await ask('/metrics')).text()).toContain('bsvc_jobs{state="queued"}');
+    expect((await fetch(`${worker.ready.url}/metrics`)).status).toBe(401);
+    expect((await ask('/api/data/notes')).status).toBe(404);
+    expect(await worker.stop()).toBe(0);
+  });
 });
 
 async function childrenOf(pid: number): Promise<number[]> {
@@ -159,11 +176,5 @@ async function childrenOf(pid: number): Promise<number[]> {
   return found;
 }
 
-/** With some room over the promised second for a busy machine. */
-async function soon(condition: () => Promise<boolean>): Promise<void> {
-  const deadline = Date.now() + 5000;
-  for (;;) {
-    if (await condition()) return;
-    if (Date.now() > deadline) throw new Error('it did not take effect in time');
-  }
-}
+/** As soon as the contract promises. */
+const within = (condition: () => Promise<boolean>) => eventually('it takes effect', condition, 1000);
