@@ -14,7 +14,8 @@ export function localFileRoutes(app: App): RouteGroup {
     try {
       await receiveSignedUpload(app, {
         path: pathOf(ctx),
-        query: ctx.URL.searchParams,
+        // Not ctx.URL, which is empty when the Host header is no host.
+        query: new URLSearchParams(ctx.querystring),
         contentType: ctx.get('content-type'),
         contentLength: ctx.request.length ?? null,
         body: ctx.req,
