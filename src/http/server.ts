@@ -1,5 +1,6 @@
-import { createServer, type Server, type ServerResponse } from 'node:http';
-import { Server as NetServer, type AddressInfo, type Socket } from 'node:net';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { Server as NetServer, type AddressInfo } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { randomUUID } from 'node:crypto';
 import type Koa from 'koa';
 import { AppError, invalid } from '../errors.js';
@@ -53,13 +54,16 @@ export async function startServer(
     keepAliveTimeout: timeouts.keepAliveMs,
     // How late a timeout may be noticed.
     connectionsCheckingInterval: Math.min(2_000, timeouts.headersMs),
+    // Asked for below, where the refusal has the one error shape.
+    requireHostHeader: false,
   };
   const underWay = new Set<ServerResponse>();
   const server = createServer(options, (request, response) => {
     if (closing) response.shouldKeepAlive = false;
     underWay.add(response);
     response.once('close', () => underWay.delete(response));
-    void handle(request, response);
+    if (request.headers.host === undefined && request.httpVersion === '1.1') refuse(request.socket, NO_HOST);
+    else void handle(request, response);
   });
   const endKeepAlive = (): void => {
     closing = true;
@@ -68,6 +72,9 @@ export async function startServer(
   };
   server.timeout = timeouts.silenceMs;
   server.on('clientError', answerBrokenRequest);
+  // What Node would answer by itself, without a word or not at all.
+  server.on('checkExpectation', (request: IncomingMessage) => refuse(request.socket, UNKNOWN_EXPECTATION));
+  server.on('connect', (_request, socket: Duplex) => refuse(socket, NO_TUNNEL));
   await listen(server, host, port);
   const bound = server.address() as AddressInfo;
   const urlHost = bound.family === 'IPv6' ? `[${bound.address}]` : bound.address;
@@ -142,20 +149,38 @@ async function untilUnused(server: Server, ms: number): Promise<void> {
   }
 }
 
-const BROKEN_STATUS: Record<string, string> = {
-  HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
-  ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
+/** Status line, code and text of a refusal that never reaches Koa. */
+type Refusal = readonly [status: string, code: string, message: string];
+
+const NOT_HTTP: Refusal = ['400 Bad Request', 'BAD_REQUEST', 'The request is not valid HTTP'];
+const NO_HOST: Refusal = ['400 Bad Request', 'BAD_REQUEST', 'The header Host is missing'];
+const UNKNOWN_EXPECTATION: Refusal = [
+  '417 Expectation Failed',
+  'EXPECTATION_FAILED',
+  'Only 100-continue can be expected',
+];
+const NO_TUNNEL: Refusal = ['405 Method Not Allowed', 'METHOD_NOT_ALLOWED', 'CONNECT is not allowed here'];
+const REFUSALS: Readonly<Record<string, Refusal>> = {
+  HPE_HEADER_OVERFLOW: ['431 Request Header Fields Too Large', 'HEADERS_TOO_LARGE', 'The headers are too large'],
+  ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'REQUEST_TIMEOUT', 'The request took too long to arrive'],
 };
 
 /** Requests that Node's parser refuses never reach Koa; they too get the one error shape. */
-function answerBrokenRequest(error: NodeJS.ErrnoException, socket: Socket): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) {
-    socket.destroy();
-    return;
-  }
-  const status = BROKEN_STATUS[error.code ?? ''] ?? '400 Bad Request';
-  const body = JSON.stringify(presentError(invalid('BAD_REQUEST', 'The request is not valid HTTP'), randomUUID()));
-  socket.end(
-    `HTTP/1.1 ${status}\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
-  );
+function answerBrokenRequest(error: NodeJS.ErrnoException, socket: Duplex): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy();
+  else refuse(socket, REFUSALS[error.code ?? ''] ?? NOT_HTTP);
+}
+
+/** The last words on a connection. */
+function refuse(socket: Duplex, [status, code, message]: Refusal): void {
+  const requestId = randomUUID();
+  const body = JSON.stringify(presentError(invalid(code, message), requestId));
+  const head = [
+    `HTTP/1.1 ${status}`,
+    'Content-Type: application/json; charset=utf-8',
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    `x-request-id: ${requestId}`,
+    'Connection: close',
+  ];
+  socket.on('error', () => undefined).end(`${head.join('\r\n')}\r\n\r\n${body}`);
 }
