@@ -51,7 +51,8 @@ export async function receiveFile<T>(
         part.pipe(body);
         take({ filename: filename ?? '', contentType: mimeType, body }).then(resolve, reject);
       });
-      form.once('error', () => fail(cutShort()));
+      // Not once: a form tells of each thing that is wrong, and an error that nobody hears ends the process.
+      form.on('error', () => fail(cutShort()));
       form.once('close', () => {
         formEnded();
         if (!body) reject(fileMissing(rules.field));
