@@ -385,6 +385,10 @@ export const ROUTE_TABLE: readonly RouteRow[] = [
   row('GET', '/api/health', 'everybody', '200', '200'),
   row('GET', '/api/health/ready', 'everybody', '200', '200'),
   row('GET', '/api/health/live', 'everybody', '200', '200'),
+  row('GET', '/api/openapi.json', 'everybody', '200', '200'),
+  row('GET', '/api/docs', 'everybody', '200', '200'),
+  row('GET', '/api/docs/page.css', 'everybody', '200', '200'),
+  row('GET', '/api/docs/page.js', 'everybody', '200', '200'),
   row('GET', '/metrics', 'the admin token', '200', '401 AUTH_REQUIRED'),
 ];
 
