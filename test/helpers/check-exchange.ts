@@ -45,6 +45,7 @@ export function checkExchange(exchange: Exchange): string[] {
   const pointer = response.$ref ? response.$ref.slice(1) : `${found.pointer}/responses/${status}`;
   return [
     ...checkBody(exchange, response.$ref ? resolve(response.$ref) : response, pointer),
+    ...checkHeaders(exchange, response.$ref ? resolve(response.$ref) : response),
     ...(status >= 400 ? checkCode(exchange, response) : checkRequest(exchange, query, found)),
   ];
 }
@@ -97,6 +98,17 @@ function checkBody({ method, headers, body }: Exchange, response: ApiResponse, p
   if (type !== JSON_TYPE || headers['content-encoding'] !== undefined) return [];
   return validate(`${pointer}/content/${escapePointer(key)}/schema`, JSON.parse(textOf(body)), 'the reply');
 }
+
+function checkHeaders({ headers }: Exchange, { headers: described = {} }: ApiResponse): string[] {
+  return Object.entries(described).flatMap(([name, header]) => {
+    const { required } = ('$ref' in header ? HEADERS[String(header.$ref).split('/').at(-1)!] : header) as {
+      required?: boolean;
+    };
+    return required && headers[name.toLowerCase()] === undefined ? [`the header ${name} is missing`] : [];
+  });
+}
+
+const HEADERS = document.components.headers;
 
 /** The codes of refusals stand in the description of their status. */
 function checkCode({ method, body }: Exchange, { description, $ref }: ApiResponse): string[] {

@@ -15,14 +15,17 @@ const DOCUMENT = {
 };
 
 let server: Server;
-let answer: { status: number; type?: string; body: string };
+let answer: { status: number; type?: string; body: string; unnamed?: boolean };
 let url: string;
 
 beforeEach(async () => {
   server = createServer((request, response) => {
     request.resume();
     request.on('end', () => {
-      response.writeHead(answer.status, { 'content-type': answer.type ?? 'application/json; charset=utf-8' });
+      response.writeHead(answer.status, {
+        'content-type': answer.type ?? 'application/json; charset=utf-8',
+        ...(!answer.unnamed && { 'x-request-id': 'r' }),
+      });
       response.write(answer.body.slice(0, 10));
       response.end(answer.body.slice(10));
     });
@@ -39,9 +42,14 @@ afterEach(async () => {
 async function exchange(
   status: number,
   body: unknown,
-  call: { method?: string; path?: string; sent?: unknown; type?: string } = {},
+  call: { method?: string; path?: string; sent?: unknown; type?: string; unnamed?: boolean } = {},
 ): Promise<void> {
-  answer = { status, body: typeof body === 'string' ? body : JSON.stringify(body), type: call.type };
+  answer = {
+    status,
+    body: typeof body === 'string' ? body : JSON.stringify(body),
+    type: call.type,
+    unnamed: call.unnamed,
+  };
   const reply = await fetch(url + (call.path ?? `/api/data/posts/${ID}`), {
     method: call.method ?? 'GET',
     ...(call.sent !== undefined && {
@@ -68,6 +76,7 @@ describe('what compares the API’s tests with its document', () => {
     ['a code', [404, { ...ERROR, code: 'SURPRISE' }], /code SURPRISE is not described/],
     ['an additional field of an error', [404, { ...ERROR, stack: 'at' }], /additional properties.*stack/],
     ['a content type', [200, '<html>', { type: 'text/html' }], /content type text\/html is not described/],
+    ['a header', [200, DOCUMENT, { unnamed: true }], /the header x-request-id is missing/],
     ['an operation', [200, {}, { path: '/api/nowhere' }], /there is no such operation/],
     ['an error of no operation', [404, { message: 'No' }, { path: '/api/nowhere' }], /required property 'success'/],
     [

@@ -73,7 +73,7 @@ const RESPONSES: Readonly<Record<number, { name: string; description: string }>>
 };
 
 const HEADERS: Record<string, object> = {
-  RequestId: { description: 'Names the request in the logs', schema: { type: 'string' } },
+  RequestId: { description: 'Names the request in the logs', required: true, schema: { type: 'string' } },
   RetryAfter: { description: 'Seconds to wait', schema: { type: 'string', pattern: '^\\d+$' } },
   RateLimitLimit: { description: 'Requests in a window', schema: { type: 'string', pattern: '^\\d+$' } },
   RateLimitRemaining: { description: 'Requests left in the window', schema: { type: 'string', pattern: '^\\d+$' } },

@@ -1,10 +1,13 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { gzipSync } from 'node:zlib';
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
 import { VERSION } from '../../version.js';
 import { buildApiDocument } from './api-document.js';
 import { DESCRIBED_GROUPS } from './described-groups.js';
 import { renderDocsPage } from './docs-page.js';
+
+const compress = promisify(gzip);
 
 export interface ReferenceFile {
   type: string;
@@ -22,20 +25,20 @@ export interface ReferenceFiles {
 }
 
 /** Everything that describes the API, ready to be sent. Costs some tens of milliseconds. */
-export function makeReferenceFiles(): ReferenceFiles {
+export async function makeReferenceFiles(): Promise<ReferenceFiles> {
   const document = buildApiDocument(DESCRIBED_GROUPS, VERSION);
   return {
-    document: makeFile('application/json; charset=utf-8', JSON.stringify(document)),
-    page: makeFile('text/html; charset=utf-8', renderDocsPage(document)),
-    style: makeFile('text/css; charset=utf-8', readTemplate('page.css')),
-    script: makeFile('text/javascript; charset=utf-8', readTemplate('page.js')),
+    document: await makeFile('application/json; charset=utf-8', JSON.stringify(document)),
+    page: await makeFile('text/html; charset=utf-8', renderDocsPage(document)),
+    style: await makeFile('text/css; charset=utf-8', readTemplate('page.css')),
+    script: await makeFile('text/javascript; charset=utf-8', readTemplate('page.js')),
   };
 }
 
-function makeFile(type: string, text: string): ReferenceFile {
+async function makeFile(type: string, text: string): Promise<ReferenceFile> {
   const bytes = Buffer.from(text);
   const etag = `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 27)}"`;
-  return { type, bytes, gzipped: gzipSync(bytes), etag };
+  return { type, bytes, gzipped: await compress(bytes), etag };
 }
 
 /** Templates lie beside `dist/` when built and beside `src/` when not. */
