@@ -1,5 +1,6 @@
 import cors from '@koa/cors';
 import type { Context, Middleware } from 'koa';
+import { addHeaders } from './reply.js';
 
 /** CORS for browsers (decisions.md 1): preflights never need a key; whether a project admits the origin is settled when its key is read. */
 export function allowOrigins(): Middleware {
@@ -31,7 +32,7 @@ export function allowOrigins(): Middleware {
   });
   return (ctx, next) => {
     if (ctx.req.headers.origin !== undefined) return answer(ctx, next);
-    ctx.res.setHeader('Vary', 'Origin');
+    addHeaders(ctx, 'Vary', 'Origin');
     return next();
   };
 }

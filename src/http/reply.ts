@@ -1,3 +1,4 @@
+import type Koa from 'koa';
 import type { Context } from 'koa';
 
 /** JSON that is ready to be sent: a text in `latin1` stands for bytes that are UTF-8 already. */
@@ -8,8 +9,19 @@ interface Reply {
 }
 
 const REPLY = Symbol('reply');
+const HEADERS = Symbol('headers');
+const ENDS_CONNECTION = Symbol('ends connection');
 
-type WithReply = Context & { [REPLY]?: Reply };
+type WithReply = Context & { [REPLY]?: Reply; [HEADERS]?: string[]; [ENDS_CONNECTION]?: boolean };
+
+/**
+ * Gives the reply these headers, name and value in turn, unless the route sets its own of that name. They are sent as one list: keeping each by its name until
+ * then, as `ctx.set` does, costs more than reading a document.
+ */
+export function addHeaders(ctx: Context, ...pairs: readonly string[]): void {
+  const headers = ((ctx as WithReply)[HEADERS] ??= []);
+  for (const part of pairs) headers.push(part);
+}
 
 /** Answers `value` as JSON. The same as setting `ctx.body`, without what Koa does to find out what a body is. */
 export function replyJson(ctx: Context, value: object, status = 200): void {
@@ -21,16 +33,44 @@ export function replyEncodedJson(ctx: Context, text: string, status = 200): void
   (ctx as WithReply)[REPLY] = { status, text, encoding: 'latin1' };
 }
 
-/** Sends what replyJson or replyEncodedJson has settled; leaves every other body to Koa. */
+/** Sends what replyJson or replyEncodedJson has settled; leaves every other body to Koa. Both get the headers of addHeaders. */
 export function sendReply(ctx: Context): void {
-  const reply = (ctx as WithReply)[REPLY];
-  if (!reply) return;
+  const { [REPLY]: reply, [HEADERS]: headers = [] } = ctx as WithReply;
   const { res } = ctx;
+  if ((ctx as WithReply)[ENDS_CONNECTION]) res.shouldKeepAlive = false;
+  if (!reply) return setMissing(ctx, headers);
   ctx.respond = false;
   if (res.headersSent || res.destroyed) return;
-  res.statusCode = reply.status;
-  res.setHeader('Content-Type', 'application/json; charset=utf-8');
-  res.setHeader('Content-Length', Buffer.byteLength(reply.text, reply.encoding));
+  const { status, text, encoding } = reply;
+  const own = [
+    'Content-Type',
+    'application/json; charset=utf-8',
+    'Content-Length',
+    `${Buffer.byteLength(text, encoding)}`,
+  ];
+  if (res.getHeaderNames().length === 0) {
+    headers.push(...own);
+    res.writeHead(status, headers);
+  } else {
+    res.statusCode = status;
+    setMissing(ctx, headers);
+    setMissing(ctx, own);
+  }
   if (ctx.req.method === 'HEAD') res.end();
-  else res.end(reply.text, reply.encoding);
+  else res.end(text, encoding);
+}
+
+/** From now on every reply tells its client to close the connection, also those to requests that are under way. */
+export function endConnections(api: Koa): void {
+  (api.context as unknown as WithReply)[ENDS_CONNECTION] = true;
+}
+
+function setMissing(ctx: Context, headers: readonly string[]): void {
+  const { res } = ctx;
+  if (res.headersSent) return;
+  for (let at = 0; at < headers.length; at += 2) {
+    const name = headers[at]!;
+    if (name === 'Vary') ctx.vary(headers[at + 1]!);
+    else if (!res.hasHeader(name)) res.setHeader(name, headers[at + 1]!);
+  }
 }

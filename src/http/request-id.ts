@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Preparation } from './answer-requests.js';
+import { addHeaders } from './reply.js';
 
 const WELL_FORMED = /^[\w.:-]{1,128}$/;
 
@@ -9,6 +10,6 @@ export function requestId(): Preparation {
     const given = ctx.req.headers['x-request-id'];
     const id = typeof given === 'string' && WELL_FORMED.test(given) ? given : randomUUID();
     ctx.state.requestId = id;
-    ctx.res.setHeader('x-request-id', id);
+    addHeaders(ctx, 'x-request-id', id);
   };
 }

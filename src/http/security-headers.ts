@@ -1,5 +1,6 @@
 import helmet from 'helmet';
 import type { Preparation } from './answer-requests.js';
+import { addHeaders } from './reply.js';
 
 /**
  * Headers that keep a browser from doing with a reply what an API's reply is not for. Computed once; a route that serves something else (files, pages) sets
@@ -7,13 +8,12 @@ import type { Preparation } from './answer-requests.js';
  */
 export function securityHeaders(publicUrl: string | null): Preparation {
   const headers = listHeaders(publicUrl?.startsWith('https:') === true);
-  return (ctx) => {
-    for (const [name, value] of headers) ctx.res.setHeader(name, value);
-  };
+  return (ctx) => addHeaders(ctx, ...headers);
 }
 
-function listHeaders(https: boolean): [string, string][] {
-  const headers: [string, string][] = [];
+/** Names and values in turn. */
+function listHeaders(https: boolean): string[] {
+  const headers: string[] = [];
   const set = helmet({
     contentSecurityPolicy: { useDefaults: false, directives: { defaultSrc: ["'none'"], frameAncestors: ["'none'"] } },
     frameguard: { action: 'deny' },
@@ -29,7 +29,7 @@ function listHeaders(https: boolean): [string, string][] {
     xssFilter: false,
     hidePoweredBy: false,
   });
-  const response = { setHeader: (name: string, value: string) => void headers.push([name, value]) };
+  const response = { setHeader: (name: string, value: string) => void headers.push(name, value) };
   set({} as never, response as never, () => undefined);
   return headers;
 }

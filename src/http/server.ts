@@ -1,9 +1,10 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type Server } from 'node:http';
 import { Server as NetServer, type AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { randomUUID } from 'node:crypto';
 import type Koa from 'koa';
 import { AppError, invalid } from '../errors.js';
+import { endConnections } from './reply.js';
 import { presentError } from './write-errors.js';
 
 export interface RunningServer {
@@ -57,18 +58,15 @@ export async function startServer(
     // Asked for below, where the refusal has the one error shape.
     requireHostHeader: false,
   };
-  const underWay = new Set<ServerResponse>();
   const server = createServer(options, (request, response) => {
     if (closing) response.shouldKeepAlive = false;
-    underWay.add(response);
-    response.once('close', () => underWay.delete(response));
     if (request.headers.host === undefined && request.httpVersion === '1.1') refuse(request.socket, NO_HOST);
     else void handle(request, response);
   });
   const endKeepAlive = (): void => {
     closing = true;
     // Keep-alive connections would otherwise hold a stopping server until their timeout.
-    for (const response of underWay) response.shouldKeepAlive = false;
+    endConnections(api);
   };
   server.timeout = timeouts.silenceMs;
   server.on('clientError', answerBrokenRequest);

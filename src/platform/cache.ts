@@ -3,6 +3,8 @@ import type { Signals } from './signals.js';
 
 /** Answers are kept this long, so that a change made by another process is seen within a second. */
 const MAX_AGE_MS = 500;
+/** How often the clock is read for it. */
+const AGE_RESOLUTION_MS = 20;
 const MAX_ENTRIES = 10_000;
 /** Tells other processes what changed; its lines are word, region and, for a single record, key. */
 const FORGET = 'forget';
@@ -28,7 +30,7 @@ export function openCache(signals: Signals): Cache {
   const region = (name: string): LRUCache<string, object> => {
     let found = regions.get(name);
     if (!found) {
-      found = new LRUCache({ max: MAX_ENTRIES, ttl: MAX_AGE_MS });
+      found = new LRUCache({ max: MAX_ENTRIES, ttl: MAX_AGE_MS, ttlResolution: AGE_RESOLUTION_MS });
       regions.set(name, found);
     }
     return found;

@@ -4,6 +4,7 @@ import type { App } from '../../app.js';
 import type { Rate } from '../../config.js';
 import { overLimit } from '../../errors.js';
 import { clientNetwork } from '../../http/client-address.js';
+import { addHeaders } from '../../http/reply.js';
 import type { Verdict } from '../../platform/rate-limit/rate-limiter.js';
 import type { RateLimitName } from '../plans/plan-limits.js';
 import type { Project } from '../projects/project.js';
@@ -32,9 +33,7 @@ export function limitRequests(app: App): Middleware | null {
   const findProject = openProjectFinder(app);
   /** Addresses that are beyond the limit, with the moment until which. */
   const refused = new LRUCache<string, number>({ max: REMEMBERED_ADDRESSES });
-  return async (ctx, next) => {
-    const limits = limitsFor[classify(ctx.method, ctx.path)];
-    if (limits.length === 0) return next();
+  const count = async (ctx: Context, limits: readonly AppliedLimit[]): Promise<void> => {
     const client = clientNetwork(ctx.ip);
     const key = ctx.get('x-api-key');
     const known = key === '' ? null : findProject(key, () => (refused.get(client) ?? 0) > app.clock.now());
@@ -49,12 +48,17 @@ export function limitRequests(app: App): Middleware | null {
       throw refuse(ctx, verdict, app.clock.now());
     }
     tell(ctx, tightest!, app.clock.now());
-    return next();
+  };
+  return (ctx, next) => {
+    const limits = limitsFor[classify(ctx.method, ctx.path)];
+    return limits.length === 0 ? next() : count(ctx, limits).then(next);
   };
 }
 
 type RequestClass = 'free' | 'plain' | 'sign-in' | 'refresh';
 
+/** By far the most requests, so they are told apart first. */
+const DATA = '/api/data/';
 const AUTH = '/api/userAuth/';
 /** What an end user does who is signed in. Everything else there takes a secret, so that a spelling nobody thought of is limited too. */
 const SIGNED_IN = /^(me|logout|update-profile|public\/[^/]+)\/?$/;
@@ -63,7 +67,9 @@ const FREE = /^\/api\/(health(\/.*)?|mail\/webhook)$/;
 
 /** Which limits a request counts against. Preflights count nothing: a browser cannot keep from sending them. */
 export function classify(method: string, path: string): RequestClass {
-  if (method === 'OPTIONS' || !path.startsWith('/api/') || FREE.test(path)) return 'free';
+  if (method === 'OPTIONS' || !path.startsWith('/api/')) return 'free';
+  if (path.startsWith(DATA)) return 'plain';
+  if (FREE.test(path)) return 'free';
   if (/^\/api\/admin\/login\/?$/.test(path)) return 'sign-in';
   if (!path.startsWith(AUTH)) return 'plain';
   const rest = path.slice(AUTH.length);
@@ -125,9 +131,8 @@ function refuse(ctx: Context, verdict: Verdict, nowMs: number): Error {
 }
 
 function tell(ctx: Context, { limit, left, resetMs }: Verdict, nowMs: number): void {
-  ctx.set('RateLimit-Limit', String(limit));
-  ctx.set('RateLimit-Remaining', String(left));
-  ctx.set('RateLimit-Reset', String(secondsUntil(resetMs, nowMs)));
+  const reset = secondsUntil(resetMs, nowMs);
+  addHeaders(ctx, 'RateLimit-Limit', `${limit}`, 'RateLimit-Remaining', `${left}`, 'RateLimit-Reset', `${reset}`);
 }
 
 function secondsUntil(ms: number, nowMs: number): number {

@@ -7,7 +7,11 @@ import { forbidden } from '../../errors.js';
  */
 export function closeUsers(prefix: string): Middleware {
   return (ctx, next) => {
-    const name = ctx.path.slice(prefix.length + 1);
+    const { path } = ctx;
+    const first = path.charAt(prefix.length + 1);
+    // What begins with another letter, written plainly, is another name.
+    if (first !== 'u' && first !== 'U' && first !== '%') return next();
+    const name = path.slice(prefix.length + 1);
     if (decoded(name).toLowerCase().startsWith('users')) {
       throw forbidden('USERS_BLOCKED', 'The users collection is reached through /api/userAuth only');
     }
