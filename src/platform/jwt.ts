@@ -1,5 +1,6 @@
 import { createSecretKey, type KeyObject } from 'node:crypto';
 import jwt from 'jsonwebtoken';
+import { CLOCKS_DIFFER_MS } from './clock.js';
 
 const { JsonWebTokenError, TokenExpiredError } = jwt;
 
@@ -52,6 +53,8 @@ export function verifyToken(
     const claims = jwt.verify(token, key, { algorithms: ['HS256'], clockTimestamp: Math.floor(nowMs / 1000) });
     if (typeof claims === 'string' || !Number.isSafeInteger(claims.exp) || typeof claims.sub !== 'string')
       return 'TOKEN_INVALID';
+    // Signed while the clock was ahead, it would live on until the clock gets there: its owner asks for a new one, as with any that is over.
+    if (typeof claims.iat === 'number' && claims.iat * 1000 > nowMs + CLOCKS_DIFFER_MS) return 'TOKEN_EXPIRED';
     return claims as TokenClaims;
   } catch (error) {
     if (error instanceof TokenExpiredError) return 'TOKEN_EXPIRED';

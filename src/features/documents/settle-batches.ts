@@ -1,4 +1,5 @@
 import type { App } from '../../app.js';
+import { CLOCK_DOUBT_MS } from '../../platform/clock.js';
 import type { Collection } from '../collections/collection.js';
 import { collectionStore } from '../collections/collection-store.js';
 import { publishPendingRecords, removePendingRecords } from './document-store.js';
@@ -13,7 +14,10 @@ const FORGOTTEN_AFTER_MS = 24 * 3_600_000;
 export async function settleBatches(app: App): Promise<number> {
   const now = app.clock.now();
   let settled = 0;
-  const old = batchStore(app).find({ createdAt: { $lte: new Date(now - ABANDONED_AFTER_MS) } });
+  const left = { $lte: new Date(now - ABANDONED_AFTER_MS) };
+  // Begun by a clock that has been set back since.
+  const doubted = { $gt: new Date(now + CLOCK_DOUBT_MS) };
+  const old = batchStore(app).find({ $or: [{ createdAt: left }, { createdAt: doubted }] });
   for await (const batch of old) {
     await settleBatch(app, batch as InsertBatch, now);
     settled++;

@@ -11,6 +11,8 @@ interface Pace {
 }
 
 export const MAIL_PACE = 'mail_pace';
+/** A worker waits for its turn with a job in its hands. */
+const LONGEST_HOLD_MS = 3_600_000;
 
 /** Books the next call that the provider's rate allows for this project's key, and waits for it. Providers without a key have no pace. */
 export async function waitForTurn(app: App, project: Project): Promise<void> {
@@ -19,23 +21,33 @@ export async function waitForTurn(app: App, project: Project): Promise<void> {
   if (id === null || rate === null) return;
   const now = new Date(app.clock.now());
   const gapMs = rate.windowMs / rate.count;
+  // What is booked further ahead was booked before the clock was set back.
+  const isNear = { $lte: ['$nextAt', new Date(now.getTime() + LONGEST_HOLD_MS)] };
   const booked = await app.db
     .collection<Pace>(MAIL_PACE)
-    .findOneAndUpdate({ _id: id }, [{ $set: { nextAt: { $add: [{ $max: ['$nextAt', now] }, gapMs] } } }], {
-      upsert: true,
-      returnDocument: 'after',
-    });
+    .findOneAndUpdate(
+      { _id: id },
+      [{ $set: { nextAt: { $add: [{ $cond: [isNear, { $max: ['$nextAt', now] }, now] }, gapMs] } } }],
+      {
+        upsert: true,
+        returnDocument: 'after',
+      },
+    );
   const turnMs = (booked as Pace).nextAt.getTime() - gapMs;
   if (turnMs > now.getTime()) await wait(turnMs - now.getTime());
 }
 
-/** Nobody calls with this project's key before `ms` have passed: what the provider asked for with 429. */
+/** Nobody calls with this project's key before `ms` have passed, an hour at most: what the provider asked for with 429. */
 export async function holdTurns(app: App, project: Project, ms: number): Promise<void> {
   const id = paceId(app, project);
   if (id === null) return;
   await app.db
     .collection<Pace>(MAIL_PACE)
-    .updateOne({ _id: id }, { $max: { nextAt: new Date(app.clock.now() + ms) } }, { upsert: true });
+    .updateOne(
+      { _id: id },
+      { $max: { nextAt: new Date(app.clock.now() + Math.min(ms, LONGEST_HOLD_MS)) } },
+      { upsert: true },
+    );
 }
 
 function paceId(app: App, project: Project): string | null {

@@ -1,5 +1,6 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
+import { CLOCK_DOUBT_MS } from '../../platform/clock.js';
 import type { JobDefinition } from '../../platform/jobs/job.js';
 import { mailLogStore, type MailLog } from './mail-log.js';
 import { refundSlot, settleSlots, usageStore } from './mail-slots.js';
@@ -14,14 +15,16 @@ export const sweepMail: JobDefinition<App> = {
   retry: { delaysMs: [60_000] },
   async run(app) {
     const before = new Date(app.clock.now() - LEFT_BEHIND_MS);
+    // Written by a clock that has been set back since.
+    const doubted = new Date(app.clock.now() + CLOCK_DOUBT_MS);
     const stranded = mailLogStore(app).find(
-      { status: 'queued', createdAt: { $lt: before } },
+      { status: 'queued', $or: [{ createdAt: { $lt: before } }, { createdAt: { $gt: doubted } }] },
       { projection: { _id: 1 } },
     );
     for await (const { _id } of stranded) await enqueueDelivery(app, _id);
     for await (const usage of usageStore(app).find({ 'open.0': { $exists: true } })) {
       for (const id of usage.open as ObjectId[]) {
-        if (id.getTimestamp() < before) await settleLeftBehind(app, usage.projectId, id);
+        if (id.getTimestamp() < before || id.getTimestamp() > doubted) await settleLeftBehind(app, usage.projectId, id);
       }
     }
   },

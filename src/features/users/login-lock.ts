@@ -1,6 +1,7 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import { locked } from '../../errors.js';
+import { CLOCKS_DIFFER_MS } from '../../platform/clock.js';
 import { isDuplicateKey, type Store } from '../../platform/database.js';
 
 export const LOGIN_FAILURES = 'login_failures';
@@ -48,15 +49,23 @@ async function hasFailures(app: App, id: string): Promise<boolean> {
   const failures = await failureStore(app).findOne({ _id: id });
   if (!failures) return false;
   const leftMs = failures.expiresAt.getTime() - app.clock.now();
-  if (failures.count < MAX_FAILURES || leftMs <= 0) return true;
+  if (failures.count < MAX_FAILURES || leftMs <= 0 || leftMs > LOCK_MS + CLOCKS_DIFFER_MS) return true;
   throw locked('ACCOUNT_LOCKED', 'Too many failed sign-ins: try again later', { retryAfterSeconds: leftMs / 1000 });
+}
+
+/** Failures that are forgotten. Those that end later than a lock can were counted before the clock was set back. */
+function isOver(nowMs: number): Record<'expiresAt', object>[] {
+  const latest = new Date(nowMs + LOCK_MS + CLOCKS_DIFFER_MS);
+  return [{ expiresAt: { $lte: new Date(nowMs) } }, { expiresAt: { $gt: latest } }];
 }
 
 /** Almost nobody has failures, so almost everybody is admitted by one read. */
 async function admit(app: App, id: string): Promise<void> {
   while (await hasFailures(app, id)) {
-    const over = { expiresAt: { $lte: new Date(app.clock.now()) } };
-    const forgotten = await failureStore(app).deleteOne({ _id: id, $or: [{ count: { $lt: MAX_FAILURES } }, over] });
+    const forgotten = await failureStore(app).deleteOne({
+      _id: id,
+      $or: [{ count: { $lt: MAX_FAILURES } }, ...isOver(app.clock.now())],
+    });
     if (forgotten.deletedCount === 1) return;
   }
 }
@@ -67,12 +76,12 @@ async function countFailure(app: App, projectId: ObjectId, id: string): Promise<
     const now = app.clock.now();
     const expiresAt = new Date(now + LOCK_MS);
     const counted = await failureStore(app).updateOne(
-      { _id: id, count: { $lt: MAX_FAILURES }, expiresAt: { $gt: new Date(now) } },
+      { _id: id, count: { $lt: MAX_FAILURES }, $nor: isOver(now) },
       { $inc: { count: 1 }, $set: { expiresAt } },
     );
     if (counted.matchedCount === 1) return;
     const restarted = await failureStore(app).updateOne(
-      { _id: id, expiresAt: { $lte: new Date(now) } },
+      { _id: id, $or: isOver(now) },
       { $set: { count: 1, expiresAt } },
     );
     if (restarted.matchedCount === 1) return;

@@ -2,6 +2,7 @@ import { randomInt, timingSafeEqual } from 'node:crypto';
 import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import { invalid } from '../../errors.js';
+import { CLOCKS_DIFFER_MS } from '../../platform/clock.js';
 import { isDuplicateKey, type Store } from '../../platform/database.js';
 import type { Project } from '../projects/project.js';
 
@@ -57,7 +58,11 @@ export async function openCode(
     expiresAt: new Date(now + CODE_LIFETIME_MS),
   };
   const replaced = await codeStore(app).updateOne(
-    { _id: id, sentAt: { $lte: new Date(now - COOLDOWN_MS) } },
+    // One from later than now was sent before the clock was set back.
+    {
+      _id: id,
+      $or: [{ sentAt: { $lte: new Date(now - COOLDOWN_MS) } }, { sentAt: { $gt: new Date(now + CLOCKS_DIFFER_MS) } }],
+    },
     { $set: fresh },
   );
   if (replaced.matchedCount === 1) return id;
@@ -98,8 +103,10 @@ export async function checkCode(
   code: string,
 ): Promise<CheckedCode> {
   const id = codeId(app, project._id, purpose, email);
+  const now = app.clock.now();
+  const live = { $gt: new Date(now), $lte: new Date(now + CODE_LIFETIME_MS + CLOCKS_DIFFER_MS) };
   const open = await codeStore(app).findOneAndUpdate(
-    { _id: id, tries: { $lt: MAX_TRIES }, expiresAt: { $gt: new Date(app.clock.now()) } },
+    { _id: id, tries: { $lt: MAX_TRIES }, expiresAt: live },
     { $inc: { tries: 1 } },
   );
   if (!open || !isSameCode(app, id, code, open.codeHash)) throw codeInvalid();

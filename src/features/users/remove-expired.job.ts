@@ -1,5 +1,6 @@
 import type { App } from '../../app.js';
 import type { JobDefinition } from '../../platform/jobs/job.js';
+import { isClockSteady } from '../../platform/steady-clock.js';
 import { TOKEN_CUTOFFS } from '../access/token-cutoff.js';
 import { LOGIN_FAILURES } from './login-lock.js';
 import { ONE_TIME_CODES } from './one-time-code.js';
@@ -8,14 +9,20 @@ import { SOCIAL_ATTEMPTS } from './social-login.js';
 
 const WITH_AN_END = [SESSIONS, TOKEN_CUTOFFS, ONE_TIME_CODES, LOGIN_FAILURES, SOCIAL_ATTEMPTS];
 
+/** As far as the clock may jump ahead without being doubted. */
+const KEPT_AFTER_END_MS = 26 * 3_600_000;
+
 /** Removes what no longer counts; everything that reads these records looks at `expiresAt` itself. */
 export const removeExpiredAccessJob: JobDefinition<App> = {
   name: 'users.removeExpired',
   retry: { delaysMs: [60_000, 300_000] },
   async run(app, _payload, { stopping }) {
+    if (!(await isClockSteady(app))) return;
+    // Kept a little longer than they count: a clock that was ahead by hours and comes back finds them.
+    const before = new Date(app.clock.now() - KEPT_AFTER_END_MS);
     for (const name of WITH_AN_END) {
       if (stopping.aborted) return;
-      await app.db.collection(name).deleteMany({ expiresAt: { $lte: new Date(app.clock.now()) } });
+      await app.db.collection(name).deleteMany({ expiresAt: { $lte: before } });
     }
   },
 };

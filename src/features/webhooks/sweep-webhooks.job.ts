@@ -1,5 +1,6 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
+import { CLOCK_DOUBT_MS } from '../../platform/clock.js';
 import type { JobContext, JobDefinition } from '../../platform/jobs/job.js';
 import { documentsName, type Collection } from '../collections/collection.js';
 import { PENDING } from '../collections/document-indexes.js';
@@ -13,6 +14,7 @@ import { webhookStore } from './webhook-store.js';
 /** Younger events are still in the hands of the process that wrote them. */
 const LEFT_BEHIND_MS = 5_000;
 const BATCH = 200;
+const LONGEST_PAUSE_MS = 14 * 3_600_000;
 
 /** Finds what a crash left: events that wait in their documents, and due deliveries that nobody works on. */
 export const sweepWebhooksJob: JobDefinition<App> = {
@@ -20,6 +22,7 @@ export const sweepWebhooksJob: JobDefinition<App> = {
   retry: { delaysMs: [5_000, 30_000], endless: true },
   async run(app, _payload, context) {
     await relayLeftovers(app, context);
+    await bringBackDeliveries(app);
     await wakeForgotten(app, context);
   },
 };
@@ -35,8 +38,22 @@ async function relayLeftovers(app: App, context: JobContext): Promise<void> {
 }
 
 async function relayCollection(app: App, collection: Collection, context: JobContext): Promise<void> {
+  const nowMs = app.clock.now();
+  const since = [
+    { [OUTBOX_SINCE]: { $lte: new Date(nowMs - LEFT_BEHIND_MS) } },
+    // Written by a clock that has been set back since.
+    { [OUTBOX_SINCE]: { $gt: new Date(nowMs + CLOCK_DOUBT_MS) } },
+  ];
+  for (const left of since) await relayLeft(app, collection, { ...left, isDeleted: { $ne: PENDING } }, context);
+}
+
+async function relayLeft(
+  app: App,
+  collection: Collection,
+  left: Record<string, unknown>,
+  context: JobContext,
+): Promise<void> {
   const documents = app.db.collection<Record<string, unknown>>(documentsName(collection));
-  const left = { [OUTBOX_SINCE]: { $lte: new Date(app.clock.now() - LEFT_BEHIND_MS) }, isDeleted: { $ne: PENDING } };
   for (;;) {
     const found = (await documents
       .find(left)
@@ -49,6 +66,15 @@ async function relayCollection(app: App, collection: Collection, context: JobCon
     );
     if (found.length < BATCH || isOver(context)) return;
   }
+}
+
+/** The longest pause between two attempts is half a day: what is due later was put off before the clock was set back. */
+async function bringBackDeliveries(app: App): Promise<void> {
+  const nowMs = app.clock.now();
+  await deliveryStore(app).updateMany(
+    { state: 'pending', dueAt: { $gt: new Date(nowMs + LONGEST_PAUSE_MS + CLOCK_DOUBT_MS) } },
+    { $set: { dueAt: new Date(nowMs) } },
+  );
 }
 
 async function wakeForgotten(app: App, context: JobContext): Promise<void> {

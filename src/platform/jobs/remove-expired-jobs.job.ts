@@ -1,3 +1,4 @@
+import { isClockSteady } from '../steady-clock.js';
 import type { JobDefinition } from './job.js';
 import type { JobDependencies } from './job-queue.js';
 import { removeExpiredJobs } from './manage-jobs.js';
@@ -6,6 +7,6 @@ export const removeExpiredJobsJob: JobDefinition<JobDependencies> = {
   name: 'jobs.removeExpired',
   retry: { delaysMs: [60_000] },
   async run(deps) {
-    await removeExpiredJobs(deps);
+    if (await isClockSteady(deps)) await removeExpiredJobs(deps);
   },
 };
