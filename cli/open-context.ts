@@ -76,14 +76,17 @@ export function openContext(
 
 async function openWithin(context: Context, purpose: Purpose): Promise<App> {
   const { config } = context.settings();
-  const [{ openApp }, { openLogger }] = await Promise.all([
+  const [{ openApp }, { openLogger }, { openTelemetry }] = await Promise.all([
     import('../src/app.js'),
     import('../src/platform/logger.js'),
+    import('../src/platform/telemetry.js'),
   ]);
   const level = purpose.endsWith('service') || config.verbose ? config.logLevel : 'warn';
   const format = config.logFormat ?? (context.io.stderr.isTTY ? 'text' : 'json');
   const log = openLogger({ level, format }, { write: (line) => void context.io.stderr.write(line) });
-  const opened = openApp(config, log).then((app) => prepare(app, purpose));
+  // Commands are over too soon to be worth the loading.
+  const telemetry = purpose.endsWith('service') ? await openTelemetry() : null;
+  const opened = openApp(config, log, undefined, telemetry).then((app) => prepare(app, purpose));
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(unreachable()), OPEN_DEADLINE_MS);

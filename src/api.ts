@@ -27,6 +27,7 @@ import { measureRequests } from './http/measure-requests.js';
 import { requestId } from './http/request-id.js';
 import { dispatch, type RouteGroup } from './http/routes.js';
 import { securityHeaders } from './http/security-headers.js';
+import { traceRequests } from './http/trace-requests.js';
 
 /** Every route of the service, feature by feature. */
 export const ROUTES: readonly ((app: App) => RouteGroup)[] = [
@@ -57,6 +58,7 @@ const PROXY_ADVICE =
 /** The HTTP API as a Koa application; the order of what follows is the order in which a request meets it. */
 export function createApi(app: App): Koa {
   const api = openKoa(app);
+  if (app.telemetry) api.use(traceRequests(app.telemetry));
   api.use(
     answerRequests({
       prepare: [

@@ -19,6 +19,8 @@ import type { RedisDoor } from './platform/redis/redis.js';
 import { openSecretBox, type SecretBox } from './platform/secret-box.js';
 import { openSiblings, type Siblings } from './platform/siblings.js';
 import { openSignals } from './platform/signals.js';
+import type { Telemetry } from './platform/telemetry.js';
+import { traceDatabase } from './platform/traced-database.js';
 import { openTurns, type Turns } from './platform/turns.js';
 
 /** The connected dependencies that use cases take as their first argument. */
@@ -37,6 +39,8 @@ export interface App {
   readonly siblings: Siblings | null;
   readonly metrics: Metrics;
   readonly readiness: Readiness;
+  /** Null unless an SDK of OpenTelemetry is there to take what it is told. */
+  readonly telemetry: Telemetry | null;
   readonly followUps: FollowUps;
   readonly outbound: Outbound;
   readonly secrets: SecretBox;
@@ -51,8 +55,14 @@ export interface App {
 }
 
 /** Opens the database and what hangs on it. Throws `unavailable` when the database cannot be reached. */
-export async function openApp(config: Config, log: Logger, clock: Clock = systemClock): Promise<App> {
-  const db = await openDatabase(config);
+export async function openApp(
+  config: Config,
+  log: Logger,
+  clock: Clock = systemClock,
+  telemetry: Telemetry | null = null,
+): Promise<App> {
+  const opened = await openDatabase(config);
+  const db = telemetry ? traceDatabase(opened, telemetry) : opened;
   if (config.mongodbUri && !config.secretKey) {
     await db.close();
     throw invalid(
@@ -63,7 +73,7 @@ export async function openApp(config: Config, log: Logger, clock: Clock = system
   const secrets = openSecretBox(() => config.secretKey ?? readOrCreateMasterKey(config.dataDir));
   const followUps = openFollowUps(log);
   const files = openObjectStores(config, secrets, clock);
-  const outbound = openOutbound({ allowPrivate: config.webhookAllowPrivate });
+  const outbound = openOutbound({ allowPrivate: config.webhookAllowPrivate, telemetry });
   const redis = config.redisUrl ? await connectRedis(config.redisUrl, log) : null;
   const siblings = openSiblings();
   const signals = openSignals(redis, siblings);
@@ -75,6 +85,7 @@ export async function openApp(config: Config, log: Logger, clock: Clock = system
     await outbound.close();
     files.close();
     await db.close();
+    await telemetry?.flush();
   };
   let closing: Promise<void> | null = null;
   return {
@@ -90,6 +101,7 @@ export async function openApp(config: Config, log: Logger, clock: Clock = system
     siblings,
     metrics: openMetrics(),
     readiness: openReadiness(),
+    telemetry,
     followUps,
     outbound,
     secrets,

@@ -7,6 +7,7 @@ import {
   resolveBySystem,
   type Resolve,
 } from './public-address.js';
+import { withSpan, type Telemetry } from './telemetry.js';
 
 export interface OutboundOptions {
   /** Lets requests reach private addresses: development only. */
@@ -14,6 +15,7 @@ export interface OutboundOptions {
   /** For the whole exchange, from the name's resolution to the end of the answer. */
   timeoutMs?: number;
   resolve?: Resolve;
+  telemetry?: Telemetry | null;
 }
 
 export interface OutboundRequest {
@@ -64,9 +66,26 @@ export function openOutbound({
   allowPrivate,
   timeoutMs = TIMEOUT_MS,
   resolve = resolveBySystem,
+  telemetry = null,
 }: OutboundOptions): Outbound {
   let opening: Promise<Way> | null = null;
   const open = (): Promise<Way> => (opening ??= openWay(allowPrivate, timeoutMs, resolve));
+  const exchange = async ({ url, method, headers, body, signal }: OutboundRequest): Promise<OutboundReply> => {
+    const { agent, request } = await open();
+    const timeUp = AbortSignal.timeout(timeoutMs);
+    try {
+      const reply = await request(url, {
+        dispatcher: agent,
+        method,
+        headers,
+        body,
+        signal: signal ? AbortSignal.any([signal, timeUp]) : timeUp,
+      });
+      return { status: reply.statusCode, headers: reply.headers, body: await readBeginning(reply.body) };
+    } catch (error) {
+      throw explain(error, timeUp, signal);
+    }
+  };
   return {
     async check(url) {
       if (allowPrivate) return;
@@ -76,21 +95,14 @@ export function openOutbound({
         if (error instanceof PrivateAddressError) throw error;
       }
     },
-    async send({ url, method, headers, body, signal }) {
-      const { agent, request } = await open();
-      const timeUp = AbortSignal.timeout(timeoutMs);
-      try {
-        const reply = await request(url, {
-          dispatcher: agent,
-          method,
-          headers,
-          body,
-          signal: signal ? AbortSignal.any([signal, timeUp]) : timeUp,
-        });
-        return { status: reply.statusCode, headers: reply.headers, body: await readBeginning(reply.body) };
-      } catch (error) {
-        throw explain(error, timeUp, signal);
-      }
+    send(outgoing) {
+      // The rest of an address may be a secret.
+      const attributes = { 'server.address': new URL(outgoing.url).hostname, 'http.request.method': outgoing.method };
+      return withSpan(telemetry, outgoing.method, { kind: 'client', attributes }, () => {
+        const headers = { ...outgoing.headers };
+        telemetry?.inject(headers);
+        return exchange({ ...outgoing, headers });
+      });
     },
     async close() {
       await (await opening)?.agent.destroy();

@@ -10,6 +10,7 @@ import { openEngine } from '../../src/engine/index.js';
 import { migrate } from '../../src/migrations/migrate.js';
 import { systemClock, type Clock } from '../../src/platform/clock.js';
 import { openLogger } from '../../src/platform/logger.js';
+import type { Telemetry } from '../../src/platform/telemetry.js';
 import { throwViolations } from './reply-violations.js';
 import { watchReplies } from './watch-replies.js';
 
@@ -28,6 +29,7 @@ export interface TestAppOptions {
   /** Settings by environment name. */
   settings?: Record<string, string>;
   clock?: Clock;
+  telemetry?: Telemetry | null;
 }
 
 /** The real application on a new, empty database: the embedded engine, or the driver over its wire door when BSVC_TEST_DOOR=wire. */
@@ -50,7 +52,7 @@ export async function openTestApp(options: TestAppOptions = {}): Promise<TestApp
     },
   ]);
   const log = openLogger({ level: config.logLevel, format: 'json' }, { write: (line) => logLines.push(line) });
-  const app = await openApp(config, log, options.clock ?? systemClock);
+  const app = await openApp(config, log, options.clock ?? systemClock, options.telemetry);
   await migrate(app.db);
   const server = createApi(app).listen(0, '127.0.0.1');
   watchReplies(server);

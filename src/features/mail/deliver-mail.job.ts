@@ -1,6 +1,7 @@
 import type { App } from '../../app.js';
 import { findObjectId } from '../../platform/ids.js';
 import type { JobDefinition } from '../../platform/jobs/job.js';
+import { withSpan } from '../../platform/telemetry.js';
 import type { Project } from '../projects/project.js';
 import { projectStore } from '../projects/project-store.js';
 import { advanceLog, mailLogStore, openSealedMail, type MailLog } from './mail-log.js';
@@ -29,7 +30,11 @@ export const deliverMail: JobDefinition<App, { mailLogId: string }> = {
     if (!project) return failMail(app, log, 'the project is gone');
     const { provider } = chooseProvider(app, project);
     await waitForTurn(app, project);
-    const result = await provider.send(openSealedMail(app, log._id, log.sealedMail), mailLogId);
+    const mail = openSealedMail(app, log._id, log.sealedMail);
+    const attributes = { 'bsvc.mail.provider': provider.name, 'bsvc.mail.id': mailLogId };
+    const result = await withSpan(app.telemetry, 'send mail', { kind: 'client', attributes }, () =>
+      provider.send(mail, mailLogId),
+    );
     if (result.outcome === 'accepted') {
       await advanceLog(app, { _id: log._id }, 'sent', {
         providerEmailId: result.id,

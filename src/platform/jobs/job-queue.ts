@@ -3,6 +3,7 @@ import type { Clock } from '../clock.js';
 import { isDuplicateKey, type Database } from '../database.js';
 import type { Logger } from '../logger.js';
 import type { Signals } from '../signals.js';
+import type { Telemetry } from '../telemetry.js';
 import { jobStore, NORMAL_PRIORITY, poolOf, type JobPriority, type JobRecord } from './job.js';
 
 export interface EnqueueOptions {
@@ -48,6 +49,7 @@ export interface JobDependencies {
   readonly clock: Clock;
   readonly log: Logger;
   readonly jobs: JobQueue;
+  readonly telemetry?: Telemetry | null;
 }
 
 const WAKE = 'wake';

@@ -1,6 +1,7 @@
 import { completeJob, extendLease, failJob, handBackJob } from './settle-job.js';
 import type { AnyJobDefinition, JobRecord } from './job.js';
 import type { JobDependencies } from './job-queue.js';
+import { withSpan, type SpanOptions } from '../telemetry.js';
 
 /** A leased job under way in this process. */
 export interface JobRun {
@@ -36,7 +37,9 @@ export function startJob<Deps extends JobDependencies>(
   const run = async (): Promise<void> => {
     try {
       const context = { jobId: job._id, attempt: job.attempts, fence: job.fence, signal: lost.signal, stopping };
-      const result = await definition.run(deps, job.payload, context);
+      const result = await withSpan(deps.telemetry, `job ${job.name}`, describeRun(job), () =>
+        definition.run(deps, job.payload, context),
+      );
       if (!(await completeJob(deps, job, result?.again ?? null)) && !lost.signal.aborted)
         log.warn('the job ended after its lease was lost: the completion is refused');
     } catch (error) {
@@ -59,5 +62,12 @@ export function startJob<Deps extends JobDependencies>(
       await handBackJob(deps, job);
       lost.abort();
     },
+  };
+}
+
+function describeRun({ name, _id, attempts }: JobRecord): SpanOptions {
+  return {
+    kind: 'consumer',
+    attributes: { 'bsvc.job.name': name, 'bsvc.job.id': _id.toHexString(), 'bsvc.job.attempt': attempts },
   };
 }
