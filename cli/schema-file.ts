@@ -1,14 +1,10 @@
 import { invalid } from '../src/errors.js';
-import type { CollectionDeclaration } from '../src/features/collections/collection-declaration.js';
+import {
+  SCHEMA_FORMAT,
+  type CollectionDeclaration,
+  type SchemaFile,
+} from '../src/features/collections/collection-declaration.js';
 import { readCollections } from './read-declaration-file.js';
-
-export const SCHEMA_FORMAT = 'bsvc-schema/1';
-
-/** The content of a schema file: all collections of a project. */
-export interface SchemaFile {
-  format: typeof SCHEMA_FORMAT;
-  collections: CollectionDeclaration[];
-}
 
 /** Checks form and version of a schema file. 400 names what is wrong. */
 export function readSchemaFile(value: unknown): CollectionDeclaration[] {

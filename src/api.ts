@@ -11,6 +11,9 @@ import { mailOperatorRoutes, mailRoutes } from './features/mail/routes.js';
 import { accountRoutes } from './features/operators/account-routes.js';
 import { adminRoutes } from './features/operators/admin-routes.js';
 import { bucketRoutes } from './features/operators/bucket-routes.js';
+import { projectDocumentRoutes } from './features/operators/document-routes.js';
+import { projectSchemaRoutes } from './features/operators/schema-routes.js';
+import { projectSocialRoutes } from './features/operators/social-routes.js';
 import { collectionRoutes } from './features/operators/collection-routes.js';
 import { keyRoutes } from './features/operators/key-routes.js';
 import { projectRoutes } from './features/operators/project-routes.js';
@@ -42,8 +45,11 @@ export const ROUTES: readonly ((app: App) => RouteGroup)[] = [
   adminRoutes,
   projectRoutes,
   collectionRoutes,
+  projectSchemaRoutes,
+  projectDocumentRoutes,
   keyRoutes,
   accountRoutes,
+  projectSocialRoutes,
   bucketRoutes,
   templateRoutes,
   healthRoutes,

@@ -1,5 +1,4 @@
-import { sendMail } from '../../../src/features/mail/send-mail.js';
-import { readMailRequest } from '../../../src/features/mail/read-mail.js';
+import { sendTestMail } from '../../../src/features/mail/send-test-mail.js';
 import { chooseProject, projectOption } from '../../choose-project.js';
 import { defineCommand, value } from '../../command.js';
 
@@ -11,8 +10,7 @@ export default defineCommand({
   async run(context, { project: named, to: given }) {
     const to = given ?? (await context.ask.text('Who gets it:', 'The option --to <address> is missing'));
     const { app, project } = await chooseProject(context, named);
-    const mail = { to, subject: `Test mail of ${project.name}`, text: 'If you read this, mail works.' };
-    const queued = await sendMail(app, project, readMailRequest(mail));
+    const queued = await sendTestMail(app, project, to);
     return {
       json: queued,
       quiet: queued.id,

@@ -1,6 +1,6 @@
 import { applySchema } from '../../../src/features/collections/apply-schema.js';
 import { listCollections } from '../../../src/features/collections/list-collections.js';
-import { planSchema, type SchemaChange } from '../../../src/features/collections/plan-schema.js';
+import { planSchema, presentSchemaChange, type SchemaChange } from '../../../src/features/collections/plan-schema.js';
 import { chooseProject, projectOption } from '../../choose-project.js';
 import { argument, defineCommand, flag } from '../../command.js';
 import { confirmByName, yesOption } from '../../confirm.js';
@@ -37,21 +37,12 @@ export default defineCommand({
       await applySchema(app, project, changes);
     }
     return {
-      json: { changes: changes.map(presentChange), applied: !input.dryRun },
+      json: { changes: changes.map(presentSchemaChange), applied: !input.dryRun },
       quiet: changes.map(({ action, collection }) => `${action} ${collection}`),
       text: (view) => presentChanges(view, changes, input.dryRun),
     };
   },
 });
-
-function presentChange(change: SchemaChange) {
-  return {
-    action: change.action,
-    kind: 'collection',
-    name: change.collection,
-    ...(change.action === 'change' && { what: change.what }),
-  };
-}
 
 function presentChanges({ paint }: View, changes: readonly SchemaChange[], dryRun: boolean): string {
   if (changes.length === 0) return 'Nothing to change: the collections are as the file declares them.';

@@ -1,10 +1,13 @@
 import { writeFile } from 'node:fs/promises';
-import { declareCollection } from '../../../src/features/collections/collection-declaration.js';
+import {
+  declareCollection,
+  SCHEMA_FORMAT,
+  type SchemaFile,
+} from '../../../src/features/collections/collection-declaration.js';
 import { listCollections } from '../../../src/features/collections/list-collections.js';
 import { chooseProject, projectOption } from '../../choose-project.js';
 import { defineCommand, value } from '../../command.js';
 import { resolveOutput } from '../../resolve-output.js';
-import { SCHEMA_FORMAT, type SchemaFile } from '../../schema-file.js';
 
 export default defineCommand({
   details: 'Without --out the file goes to standard output. "bsvc schema apply" takes it, in this or another project.',

@@ -2,6 +2,7 @@ import type { Context, Middleware } from 'koa';
 import type { App } from '../../app.js';
 import { forbidden, missing, unauthenticated } from '../../errors.js';
 import { readJson } from '../../http/read-body.js';
+import { readFlag } from '../../http/read-flag.js';
 import { findObjectId } from '../../platform/ids.js';
 import { isSameSecret } from '../../platform/is-same-secret.js';
 import { recordAct } from '../audit/audit-log.js';
@@ -41,15 +42,25 @@ export function identifyOperator(app: App): Middleware {
  * Guard of routes by which an operator changes something: as requireOperator, but for owners only. Reads the JSON body and records the act in the audit log
  * under `action`, the words that the command line has for it.
  */
-export function requireOwner(app: App, action: string): Middleware {
+export function requireOwner(app: App, action: string, { looks, withoutBody }: Recording = {}): Middleware {
   const readBody = readJson();
   return async (ctx, next) => {
     await settleOperator(app, ctx);
     requireOwnerRole(ctx);
+    const acts = looks === undefined || !readFlag(ctx.query, looks, false);
     await readBody(ctx, () =>
-      recordAct(app, { actor: operatorOf(ctx).name, action, input: describeRequest(ctx) }, next),
+      acts
+        ? recordAct(app, { actor: operatorOf(ctx).name, action, input: describeRequest(ctx, withoutBody) }, next)
+        : next(),
     );
   };
+}
+
+interface Recording {
+  /** The query parameter that makes a request one that only looks: it is not recorded. */
+  looks?: string;
+  /** The body is not written down: it holds a project's data. */
+  withoutBody?: boolean;
 }
 
 /** The operator that a guard settled. */
@@ -101,10 +112,10 @@ function requireOwnerRole(ctx: Context): void {
 }
 
 /** Where the request goes and what it says, for the audit log. */
-function describeRequest(ctx: Context): Record<string, unknown> {
+function describeRequest(ctx: Context, withoutBody = false): Record<string, unknown> {
   const { projectId, ...named } = (ctx as Context & { params: Record<string, string> }).params;
   const body = (ctx.request as { body?: unknown }).body;
-  const fields = typeof body === 'object' && body !== null && !Array.isArray(body) ? body : {};
+  const fields = !withoutBody && typeof body === 'object' && body !== null && !Array.isArray(body) ? body : {};
   return { ...fields, ...named, ...(projectId !== undefined && { project: projectId }) };
 }
 

@@ -12,6 +12,14 @@ export interface CollectionDeclaration {
   indexes?: string[];
 }
 
+export const SCHEMA_FORMAT = 'bsvc-schema/1';
+
+/** All collections of a project, as a file or a request declares them. */
+export interface SchemaFile {
+  format: typeof SCHEMA_FORMAT;
+  collections: CollectionDeclaration[];
+}
+
 const SHAPE_PROPERTIES = {
   type: { enum: [...FIELD_TYPES] },
   ref: { type: 'string' },

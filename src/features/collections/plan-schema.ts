@@ -40,6 +40,16 @@ export function planSchema(
   return changes;
 }
 
+/** What every door shows of a change. */
+export function presentSchemaChange(change: SchemaChange) {
+  return {
+    action: change.action,
+    kind: 'collection',
+    name: change.collection,
+    ...(change.action === 'change' && { what: change.what }),
+  };
+}
+
 function complete(declaration: CollectionDeclaration): Required<CollectionDeclaration> {
   const { name, mode = 'enforced', rls = null, indexes = [] } = declaration;
   return { name, mode, fields: checkFields(declaration.fields ?? [], { name, mode }), rls, indexes };

@@ -23,7 +23,7 @@ import {
 import { OPERATOR, OWNER, SECRET_KEY } from '../access/describe-access.js';
 import { MAIL_STATUSES } from './mail-log.js';
 import { MAX_BATCH } from './read-mail.js';
-import { MAIL_OPERATIONS } from './routes.js';
+import { MAIL_OPERATIONS, readTestMail } from './routes.js';
 
 const ADDRESS: Schema = { type: 'string', minLength: 3, examples: ['ada@example.com'] };
 const ADDRESSES: Schema = { anyOf: [ADDRESS, arrayOf(ADDRESS, { minItems: 1 })] };
@@ -318,17 +318,30 @@ const RECORDED = new Set(
   ),
 );
 
+const SEND = OPERATIONS['POST /send']!;
+
 /** As mailOperatorRoutes in routes.ts. */
 export const MAIL_OPERATOR_ROUTES: GroupDescription = {
   prefix: '/api/projects/:projectId/mail',
   tag: 'Project mail',
   about: 'The same for operators, sending excepted.',
-  routes: Object.fromEntries(
-    Object.entries(OPERATIONS)
-      .filter(([route]) => !route.startsWith('POST /send'))
-      .map(([route, { id, ...operation }]) => [
-        route,
-        { ...operation, id: `${id}OfProject`, access: RECORDED.has(route) ? OWNER : OPERATOR },
-      ]),
-  ),
+  routes: {
+    ...Object.fromEntries(
+      Object.entries(OPERATIONS)
+        .filter(([route]) => !route.startsWith('POST /send'))
+        .map(([route, { id, ...operation }]) => [
+          route,
+          { ...operation, id: `${id}OfProject`, access: RECORDED.has(route) ? OWNER : OPERATOR },
+        ]),
+    ),
+    'POST /test': {
+      id: 'sendTestMail',
+      summary: 'Send a mail that tells whether mail works',
+      description: 'It takes a slot of the monthly quota like any other mail.',
+      access: OWNER,
+      body: jsonBody(readTestMail.schema, { to: 'me@shop.example' }),
+      answers: SEND.answers,
+      ...(SEND.refuses && { refuses: SEND.refuses }),
+    },
+  },
 };

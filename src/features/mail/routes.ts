@@ -4,6 +4,7 @@ import type { App } from '../../app.js';
 import { invalid, tooLarge } from '../../errors.js';
 import { readJson, requireObjectBody } from '../../http/read-body.js';
 import { createRouter, type RouteGroup } from '../../http/routes.js';
+import { compileReader } from '../../platform/json-schema.js';
 import { operatedProject, requireOperator, requireOwner } from '../access/require-operator.js';
 import { callerOf, requireKey, requireSecretKey } from '../access/require-key.js';
 import type { Project } from '../projects/project.js';
@@ -14,6 +15,7 @@ import { readBatch, readMailRequest } from './read-mail.js';
 import { receiveMailEvent } from './receive-mail-event.js';
 import { sendBatch } from './send-batch.js';
 import { sendMail } from './send-mail.js';
+import { sendTestMail } from './send-test-mail.js';
 
 const MAX_EVENT_BYTES = 256 * 1024;
 
@@ -33,9 +35,16 @@ export function mailRoutes(app: App): RouteGroup {
   return { prefix: '/api/mail', router };
 }
 
+export const readTestMail = compileReader<{ to: string }>({
+  type: 'object',
+  required: ['to'],
+  additionalProperties: false,
+  properties: { to: { type: 'string', maxLength: 320 } },
+});
+
 const OPERATOR_PREFIX = '/api/projects/:projectId/mail';
 
-/** The same for an operator's dashboard, sending excepted (rest-api.md 4.4). */
+/** The same for an operator's dashboard, sending excepted (rest-api.md 4.4) but for a test of whether it works. */
 export function mailOperatorRoutes(app: App): RouteGroup {
   const router = createRouter(OPERATOR_PREFIX);
   for (const { method, path, action, run } of MAIL_OPERATIONS.filter(({ path }) => !path.startsWith('/send'))) {
@@ -43,6 +52,11 @@ export function mailOperatorRoutes(app: App): RouteGroup {
       ctx.body = await run(app, await operatedProject(app, ctx), ctx);
     });
   }
+  router.post('/test', requireOwner(app, 'mail test'), async (ctx) => {
+    const project = await operatedProject(app, ctx);
+    const { to } = readTestMail(ctx.request.body);
+    ctx.body = { success: true, data: await sendTestMail(app, project, to), message: 'Mail queued successfully.' };
+  });
   return { prefix: OPERATOR_PREFIX, router };
 }
 

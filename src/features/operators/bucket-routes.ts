@@ -3,7 +3,8 @@ import { createRouter, type RouteGroup } from '../../http/routes.js';
 import { compileReader } from '../../platform/json-schema.js';
 import { operatedProject, requireOperator, requireOwner } from '../access/require-operator.js';
 import { presentBucket } from '../files/project-bucket.js';
-import { clearBucket, setBucket } from '../files/set-bucket.js';
+import { checkBucket } from '../files/check-bucket.js';
+import { applyBucketCors, clearBucket, requireBucket, setBucket } from '../files/set-bucket.js';
 
 const PREFIX = '/api/projects/:projectId/bucket';
 
@@ -37,6 +38,22 @@ export const readBucketBody = compileReader<BucketBody>({
   },
 });
 
+export const readOrigin = compileReader<{ origin?: string }>({
+  type: 'object',
+  additionalProperties: false,
+  properties: { origin: TEXT },
+});
+
+export const readOrigins = compileReader<{ origins: string[] }>({
+  type: 'object',
+  required: ['origins'],
+  additionalProperties: false,
+  properties: { origins: { type: 'array', items: TEXT, minItems: 1, maxItems: 100 } },
+});
+
+/** As a page of which uploads are tried unless the request names one. */
+const SOME_ORIGIN = 'https://app.example';
+
 /** A project's own bucket, for operators (decisions.md 6). It is tried before it is stored, unless `verify` is false. */
 export function bucketRoutes(app: App): RouteGroup {
   const router = createRouter(PREFIX);
@@ -60,6 +77,21 @@ export function bucketRoutes(app: App): RouteGroup {
   router.delete('/', requireOwner(app, 'byok bucket clear'), async (ctx) => {
     const project = await clearBucket(app, await operatedProject(app, ctx));
     ctx.body = { success: true, data: presentBucket(project), message: 'New files go to the service’s own storage' };
+  });
+
+  router.post('/check', requireOwner(app, 'byok bucket check'), async (ctx) => {
+    const store = await requireBucket(app, await operatedProject(app, ctx));
+    const { origin = SOME_ORIGIN } = readOrigin(ctx.request.body ?? {});
+    const checks = (await checkBucket(store, origin)).map(({ name, ok, detail, hint }) => ({ name, ok, detail, hint }));
+    const data = { ok: checks.every(({ ok }) => ok), checks };
+    ctx.body = { success: true, data, message: data.ok ? 'The bucket does what it should' : 'Some tests failed' };
+  });
+
+  router.put('/cors', requireOwner(app, 'byok bucket cors'), async (ctx) => {
+    const project = await operatedProject(app, ctx);
+    const { origins } = readOrigins(ctx.request.body);
+    await applyBucketCors(app, project, origins);
+    ctx.body = { success: true, data: { origins }, message: 'Pages of these origins may upload' };
   });
 
   return { prefix: PREFIX, router };

@@ -119,7 +119,7 @@ export function collectionRoutes(app: App): RouteGroup {
     ctx.body = { success: true, data: presentCollection(collection), message: 'Collection' };
   });
 
-  router.patch('/:collection', owner('collection edit'), async (ctx) => {
+  router.patch('/:collection', requireOwner(app, 'collection edit', { looks: 'check' }), async (ctx) => {
     const { _id } = await operatedProject(app, ctx);
     const body = readEdit(ctx.request.body);
     if (readFlag(ctx.query, 'check', false)) {

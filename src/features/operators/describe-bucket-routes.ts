@@ -1,4 +1,5 @@
 import {
+  arrayOf,
   envelope,
   FLAG,
   jsonAnswer,
@@ -10,7 +11,7 @@ import {
   type GroupDescription,
 } from '../../http/route-description.js';
 import { OPERATOR, OWNER } from '../access/describe-access.js';
-import { readBucketBody } from './bucket-routes.js';
+import { readBucketBody, readOrigin, readOrigins } from './bucket-routes.js';
 
 /** What presentBucket answers. */
 const BUCKET = {
@@ -29,6 +30,8 @@ const BUCKET = {
     object({ bucket: { type: 'null' } }),
   ],
 };
+
+const CHECK = object({ name: TEXT, ok: FLAG, detail: TEXT, hint: orNull(TEXT) }, 'BucketCheck');
 
 /** As in bucket-routes.ts. */
 export const BUCKET_ROUTES: GroupDescription = {
@@ -64,6 +67,24 @@ export const BUCKET_ROUTES: GroupDescription = {
       access: OWNER,
       answers: { 200: jsonAnswer('No bucket', envelope(BUCKET)) },
       refuses: { 404: ['NO_BUCKET'] },
+    },
+    'POST /check': {
+      id: 'checkBucket',
+      summary: 'Try what uploads need of the bucket',
+      description: 'Puts, looks up and deletes objects of its own, and asks whether pages of `origin` may upload.',
+      access: OWNER,
+      body: { ...jsonBody(readOrigin.schema, { origin: 'https://shop.example' }), required: false },
+      answers: { 200: jsonAnswer('What was found', envelope(object({ ok: FLAG, checks: arrayOf(CHECK) }))) },
+      refuses: { 404: ['NO_BUCKET'] },
+    },
+    'PUT /cors': {
+      id: 'setBucketCors',
+      summary: 'Let browsers upload to the bucket',
+      description: 'Replaces the CORS rules of the bucket; `*` stands for every origin.',
+      access: OWNER,
+      body: jsonBody(readOrigins.schema, { origins: ['https://shop.example'] }),
+      answers: { 200: jsonAnswer('Whose pages may upload', envelope(object({ origins: arrayOf(TEXT) }))) },
+      refuses: { 400: ['INVALID_ORIGIN'], 404: ['NO_BUCKET'], 503: ['STORAGE_UNAVAILABLE', 'STORAGE_REFUSED'] },
     },
   },
 };

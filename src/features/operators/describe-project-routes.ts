@@ -18,7 +18,7 @@ import {
 } from '../../http/route-description.js';
 import { OPERATOR, OWNER } from '../access/describe-access.js';
 import { LIMIT_NAMES, OVERRIDABLE_LIMITS } from '../plans/plan-limits.js';
-import { readNewProject, readProjectBody } from './project-routes.js';
+import { readNewProject, readProjectBody, readTokenRotation } from './project-routes.js';
 
 const PLAN = oneOf('free', 'pro');
 const FIELDS: Record<string, Schema> = {
@@ -125,6 +125,14 @@ export const PROJECT_ROUTES: GroupDescription = {
       summary: 'Count what a project holds, beside what its plan grants',
       access: OPERATOR,
       answers: { 200: jsonAnswer('Bytes for storage and database; null is unlimited', envelope(USAGE)) },
+    },
+    'POST /:projectId/rotate-tokens': {
+      id: 'rotateTokens',
+      summary: 'Sign access tokens of end users with a new secret',
+      description: 'Older tokens work for `grace`, by default as long as one can live; `0s` ends them all at once.',
+      access: OWNER,
+      body: { ...jsonBody(readTokenRotation.schema, { grace: '0s' }), required: false },
+      answers: { 200: jsonAnswer('The new secret’s name', envelope(object({ kid: TEXT }))) },
     },
     'POST /:projectId/recount': {
       id: 'recountProject',

@@ -1,4 +1,5 @@
 import type { App } from '../../app.js';
+import { parseDuration } from '../../config.js';
 import { forbidden } from '../../errors.js';
 import { readFlag } from '../../http/read-flag.js';
 import { createRouter, type RouteGroup } from '../../http/routes.js';
@@ -16,6 +17,7 @@ import { createProject } from '../projects/create-project.js';
 import { listProjects } from '../projects/list-projects.js';
 import { presentProject } from '../projects/present-project.js';
 import type { PlanName } from '../projects/project.js';
+import { rotateTokenSecret } from '../projects/rotate-token-secret.js';
 import { changeProject } from './change-project.js';
 import { deleteProject } from './delete-project.js';
 import { measureUsage } from './measure-usage.js';
@@ -30,6 +32,12 @@ export const readNewProject = compileReader<{ name: string; plan?: PlanName; ifN
   required: ['name'],
   additionalProperties: false,
   properties: { name: { type: 'string' }, plan: PLAN, ifNotExists: { type: 'boolean' } },
+});
+
+export const readTokenRotation = compileReader<{ grace?: string }>({
+  type: 'object',
+  additionalProperties: false,
+  properties: { grace: { type: 'string', pattern: '^\\d{1,6}(s|m|h|d)$' } },
 });
 
 interface ProjectBody {
@@ -126,6 +134,14 @@ export function projectRoutes(app: App): RouteGroup {
   router.get('/:projectId/usage', operator, async (ctx) => {
     const usage = await measureUsage(app, await operatedProject(app, ctx));
     ctx.body = { success: true, data: usage, message: 'Usage' };
+  });
+
+  router.post('/:projectId/rotate-tokens', owner('secrets rotate-tokens'), async (ctx) => {
+    const project = await operatedProject(app, ctx);
+    const { grace } = readTokenRotation(ctx.request.body ?? {});
+    const graceMs = grace === undefined ? app.config.accessTokenTtlMs : parseDuration(grace);
+    const { kid } = await rotateTokenSecret(app, project, graceMs);
+    ctx.body = { success: true, data: { kid }, message: 'Access tokens are signed with a new secret' };
   });
 
   router.post('/:projectId/recount', owner('project recount'), async (ctx) => {

@@ -9,7 +9,10 @@ import { ADMIN_ROUTES } from '../operators/describe-admin-routes.js';
 import { BUCKET_ROUTES } from '../operators/describe-bucket-routes.js';
 import { COLLECTION_ROUTES } from '../operators/describe-collection-routes.js';
 import { KEY_ROUTES } from '../operators/describe-key-routes.js';
+import { PROJECT_DOCUMENT_ROUTES } from '../operators/describe-document-routes.js';
 import { PROJECT_ROUTES } from '../operators/describe-project-routes.js';
+import { PROJECT_SCHEMA_ROUTES } from '../operators/describe-schema-routes.js';
+import { PROJECT_SOCIAL_ROUTES } from '../operators/describe-social-routes.js';
 import { TEMPLATE_ROUTES } from '../operators/describe-template-routes.js';
 import { USER_ROUTES } from '../users/describe-routes.js';
 import { WEBHOOK_ROUTES } from '../webhooks/describe-routes.js';
@@ -26,8 +29,11 @@ export const DESCRIBED_GROUPS: readonly GroupDescription[] = [
   ADMIN_ROUTES,
   PROJECT_ROUTES,
   COLLECTION_ROUTES,
+  PROJECT_SCHEMA_ROUTES,
+  PROJECT_DOCUMENT_ROUTES,
   KEY_ROUTES,
   ACCOUNT_ROUTES,
+  PROJECT_SOCIAL_ROUTES,
   WEBHOOK_ROUTES,
   MAIL_OPERATOR_ROUTES,
   TEMPLATE_ROUTES,

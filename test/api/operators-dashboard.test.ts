@@ -1,0 +1,152 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { listActs } from '../../src/features/audit/audit-log.js';
+import { buildProject } from '../helpers/build-project.js';
+import { buildOperator, type OperatorClient } from '../helpers/operator-client.js';
+import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+
+let test: TestApp;
+let call: OperatorClient;
+let path: string;
+
+beforeAll(async () => {
+  test = await openTestApp({ settings: { BSVC_BCRYPT_COST: '4', BSVC_RATE_LIMIT: 'off' } });
+  ({ call } = await buildOperator(test));
+});
+afterAll(() => test.close());
+
+beforeEach(async () => {
+  const { project } = await buildProject(test.app);
+  path = `/api/projects/${project._id.toHexString()}`;
+});
+
+const dataOf = <T = unknown>(answer: { body: unknown }): T => (answer.body as { data: T }).data;
+
+describe('/api/projects/:projectId/schema', () => {
+  const DECLARED = {
+    format: 'bsvc-schema/1',
+    collections: [{ name: 'notes', fields: [{ name: 'text', type: 'String', required: true }] }],
+  };
+
+  it('makes the collections as declared; a second time there is nothing to change', async () => {
+    const dry = await call('put', `${path}/schema?dryRun=true`, DECLARED).expect(200);
+    const changes = [{ action: 'add', kind: 'collection', name: 'notes' }];
+    expect(dataOf(dry)).toEqual({ changes, applied: false });
+    await call('get', `${path}/collections/notes`).expect(404);
+    const done = await call('put', `${path}/schema`, DECLARED).expect(200);
+    expect(dataOf(done)).toEqual({ changes, applied: true });
+    await call('get', `${path}/collections/notes`).expect(200);
+    const again = await call('put', `${path}/schema`, DECLARED).expect(200);
+    expect(dataOf(again)).toEqual({ changes: [], applied: true });
+  });
+
+  it('answers with GET what PUT takes, in this or another project', async () => {
+    const { project } = await buildProject(test.app);
+    const other = `/api/projects/${project._id.toHexString()}`;
+    await call('put', `${path}/schema`, DECLARED).expect(200);
+    const answer = await call('get', `${path}/schema`).expect(200);
+    expect(dataOf(answer)).toMatchObject({
+      format: 'bsvc-schema/1',
+      collections: [{ name: 'notes' }, { name: 'users' }],
+    });
+    await call('put', `${other}/schema`, dataOf(answer)).expect(200);
+    expect(dataOf(await call('get', `${other}/schema`).expect(200))).toEqual(dataOf(answer));
+  });
+
+  it('drops what is not named only with ?prune=true', async () => {
+    await call('put', `${path}/schema`, DECLARED).expect(200);
+    const none = { ...DECLARED, collections: [] };
+    expect(dataOf<{ changes: unknown }>(await call('put', `${path}/schema`, none).expect(200)).changes).toEqual([]);
+    const pruned = await call('put', `${path}/schema?prune=true`, none).expect(200);
+    expect(dataOf<{ changes: unknown }>(pruned).changes).toEqual([
+      { action: 'drop', kind: 'collection', name: 'notes' },
+    ]);
+    await call('get', `${path}/collections/notes`).expect(404);
+  });
+
+  it('records what changes something, and no dry run', async () => {
+    const recorded = async (): Promise<number> =>
+      (await listActs(test.app, { limit: 1000, action: 'schema apply' })).length;
+    const before = await recorded();
+    await call('put', `${path}/schema?dryRun=true`, DECLARED).expect(200);
+    expect(await recorded()).toBe(before);
+    await call('put', `${path}/schema`, DECLARED).expect(200);
+    expect(await recorded()).toBe(before + 1);
+  });
+
+  it.each([
+    [{ collections: [] }, /must have "format"/],
+    [{ format: 'bsvc-schema/2', collections: [] }, /format/],
+    [{ ...DECLARED, collections: [{ name: 'empty' }] }, /At least one field is required/],
+    [{ ...DECLARED, collections: [{ name: 'users2', mode: 'flexible' }] }, /kept for end-user accounts/],
+  ])('refuses %j', async (body, text) => {
+    const reply = await call('put', `${path}/schema`, body);
+    expect(reply.status).toBeGreaterThanOrEqual(400);
+    expect(reply.status).toBeLessThan(404);
+    expect((reply.body as { message: string }).message).toMatch(text);
+  });
+});
+
+describe('/api/projects/:projectId/collections/:collection/documents', () => {
+  it('lists, exports and imports what the secret key could', async () => {
+    await call('post', `${path}/collections`, { name: 'notes', fields: [{ name: 'n', type: 'Number' }] }).expect(201);
+    const documents = [{ n: 1 }, { n: 'two' }, { n: 3, _id: 'a'.repeat(24) }];
+    const dry = await call('post', `${path}/collections/notes/documents/import?dryRun=true`, { documents }).expect(200);
+    expect(dataOf(dry)).toMatchObject({ inserted: 2, rejected: [{ index: 1 }] });
+    const stored = await call('post', `${path}/collections/notes/documents/import`, { documents }).expect(200);
+    expect(dataOf(stored)).toMatchObject({ inserted: 2, rejected: [{ index: 1 }] });
+    const again = await call('post', `${path}/collections/notes/documents/import`, { documents: [documents[2]] });
+    expect(dataOf(again)).toMatchObject({ inserted: 0, rejected: [{ index: 0 }] });
+    const list = await call('get', `${path}/collections/notes/documents?n_gte=2&fields=n`).expect(200);
+    expect(dataOf(list)).toMatchObject({ items: [{ _id: 'a'.repeat(24), n: 3 }], total: 1 });
+    const counted = await call('get', `${path}/collections/notes/documents?count=true`).expect(200);
+    expect(dataOf(counted)).toEqual({ count: 2 });
+    const exported = await call('get', `${path}/collections/notes/documents/export`).expect(200);
+    expect(exported.headers['content-type']).toMatch(/^application\/x-ndjson/);
+    const lines = exported.text.trimEnd().split('\n');
+    expect(lines.map((line) => (JSON.parse(line) as { n: number }).n).sort()).toEqual([1, 3]);
+  });
+
+  it('keeps end users out of it, and documents out of the audit log', async () => {
+    for (const name of ['users', 'Users', 'users2'])
+      expect((await call('get', `${path}/collections/${name}/documents`)).status).toBe(403);
+    await call('post', `${path}/collections`, { name: 'notes', mode: 'flexible' }).expect(201);
+    await call('post', `${path}/collections/notes/documents/import`, { documents: [{ of: 'nobody’s business' }] });
+    expect(JSON.stringify(await listActs(test.app, { limit: 5 }))).not.toContain('nobody’s business');
+  });
+
+  it.each([{}, { documents: [] }, { documents: {} }, { documents: Array(1001).fill({}) }])(
+    'refuses to import %j',
+    async (body) => {
+      await call('post', `${path}/collections`, { name: 'notes', mode: 'flexible' }).expect(201);
+      await call('post', `${path}/collections/notes/documents/import`, body).expect(400);
+    },
+  );
+});
+
+describe('/api/projects/:projectId/social', () => {
+  it('stores a provider, shows it without its secret, and removes it', async () => {
+    const settings = { clientId: 'shop', clientSecret: 'hush-hush', redirectUrls: ['https://shop.example/in'] };
+    const stored = await call('put', `${path}/social/google`, settings).expect(200);
+    expect(dataOf(stored)).toMatchObject({ name: 'google', issuer: 'https://accounts.google.com', clientId: 'shop' });
+    const listed = await call('get', `${path}/social`).expect(200);
+    expect(dataOf(listed)).toEqual({ items: [dataOf(stored)], total: 1 });
+    expect(JSON.stringify([stored.body, listed.body, await listActs(test.app, { limit: 3 })])).not.toContain('hush');
+    await call('delete', `${path}/social/google`).expect(200);
+    await call('delete', `${path}/social/google`).expect(404);
+    await call('put', `${path}/social/acme`, settings).expect(400);
+    await call('put', `${path}/social/google`, { ...settings, redirectUrls: ['javascript:alert(1)'] }).expect(400);
+  });
+});
+
+describe('POST /api/projects/:projectId/rotate-tokens and /mail/test', () => {
+  it('end access tokens at once with no grace, and refuse what is no duration or address', async () => {
+    const rotated = await call('post', `${path}/rotate-tokens`, { grace: '0s' }).expect(200);
+    expect(dataOf(rotated)).toEqual({ kid: expect.any(String) as string });
+    await call('post', `${path}/rotate-tokens`).expect(200);
+    await call('post', `${path}/rotate-tokens`, { grace: 'soon' }).expect(400);
+    const queued = await call('post', `${path}/mail/test`, { to: 'me@shop.test' }).expect(200);
+    expect(dataOf(queued)).toMatchObject({ id: expect.any(String) as string });
+    await call('post', `${path}/mail/test`, { to: 'nobody' }).expect(400);
+    await call('post', `${path}/mail/test`, {}).expect(400);
+  });
+});
