@@ -194,8 +194,7 @@ describe('the operators’ API', () => {
     const answer = await owner.call(method, fill(path), body);
     expect({ status: answer.status, body: answer.body as object }).toMatchObject({ status });
     // What is a file and no JSON is its status alone.
-    if (answer.type === 'application/json')
-      expect((answer.body as { success: boolean }).success).toBe(status < 300);
+    if (answer.type === 'application/json') expect((answer.body as { success: boolean }).success).toBe(status < 300);
     const acts = await listActs(test.app, { limit: 1000 });
     expect(acts.length - before).toBe(act === null ? 0 : 1);
     if (act === null) return;
