@@ -210,14 +210,18 @@ function chain(list: readonly CompiledStage[]): Chain {
   const stages = list.map(({ name, spec, stage }, i) =>
     name === '$sort' ? sortStage(requireSort(spec), mostAfter(list, i + 1)) : stage,
   );
-  let fields: Set<string> | null = new Set<string>();
-  for (const stage of stages) {
+  const fields = new Set<string>();
+  for (const [at, stage] of stages.entries()) {
     if (stage.reads === null) return { stages, fields: null };
     for (const name of stage.reads) fields.add(name);
-    if (stage.replaces) return { stages, fields };
+    if (stage.replaces) return { stages: stages.filter((each, i) => i >= at || !isIdle(each, fields)), fields };
   }
-  fields = null;
-  return { stages, fields };
+  return { stages, fields: null };
+}
+
+/** True for a stage that removes what nobody behind it looks at, and what is therefore not decoded. */
+function isIdle({ removes }: Stage, fields: ReadonlySet<string>): boolean {
+  return removes !== undefined && ![...removes].some((name) => fields.has(name));
 }
 
 /** How many documents of a sort are needed at all, by the `$limit` and `$skip` stages right after it. */

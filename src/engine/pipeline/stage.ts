@@ -33,6 +33,8 @@ export interface Stage {
   readonly reads: ReadonlySet<string> | null;
   /** True when its output holds nothing of the input but what it reads. */
   readonly replaces: boolean;
+  /** Set when all it does is to take something out of these top-level fields. */
+  readonly removes?: ReadonlySet<string>;
 }
 
 /** What stages that contain pipelines need. */

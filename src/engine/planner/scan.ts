@@ -130,17 +130,17 @@ export class PlanScan {
     let bytes = documents.readKey(key);
     if (bytes === undefined) return false;
     if (this.plan.index !== null) {
-      bytes = documents.readShared(this.collection.id, Buffer.from(bytes.subarray(0, bytes.length)));
+      bytes = documents.readShared(this.collection.id, bytes);
       if (bytes === undefined) return false;
     }
     return this.examine(bytes, visit);
   }
 
   private readRange(range: KeyRange, limit: number, visit: Visit): boolean {
-    const { store } = this.storage.environment;
-    const { documents } = this.storage;
+    const { environment, documents } = this.storage;
+    const { reader } = environment;
     const { reverse, index } = this.plan;
-    const entries = store.getRange(
+    const entries = reader.range(
       reverse
         ? {
             start: this.last ?? range.end,
@@ -152,21 +152,26 @@ export class PlanScan {
           }
         : { start: this.last ?? range.start, end: range.end, limit, exclusiveStart: this.last !== null },
     );
-    for (const { key, value } of entries) {
+    let read = 0;
+    for (const { value } of entries) {
+      read++;
       this.keysExamined++;
-      this.last = key;
       let bytes: Buffer | undefined = value;
       if (index !== null) {
         if (this.seen !== null) {
-          const id = value.latin1Slice();
+          const id = value.latin1Slice(0, value.length);
           if (this.seen.has(id)) continue;
           this.seen.add(id);
         }
         bytes = documents.readShared(this.collection.id, value);
         if (bytes === undefined) continue;
       }
-      if (this.examine(bytes, visit)) return true;
+      if (this.examine(bytes, visit)) {
+        this.last = reader.lastKey();
+        return true;
+      }
     }
+    if (read === limit) this.last = reader.lastKey();
     return false;
   }
 

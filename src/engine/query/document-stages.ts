@@ -1,6 +1,7 @@
 import { refusal } from '../errors.js';
 import { compileExpression, type Environment } from './expression.js';
 import type { Scope } from './operators/operator.js';
+import { splitPath } from './path.js';
 import { compileAddFields, compileProjection } from './project.js';
 import { type Doc, isDocument, typeOf } from './value.js';
 
@@ -11,6 +12,8 @@ export interface DocumentStage {
   readonly reads: ReadonlySet<string> | null;
   /** True when fields it does not read are dropped, so that no stage before it needs them. */
   readonly replaces: boolean;
+  /** Set when all it does is to take something out of these top-level fields. */
+  readonly removes?: ReadonlySet<string>;
 }
 
 export type DocumentStageCompiler = (spec: unknown, environment: Environment) => DocumentStage;
@@ -41,7 +44,8 @@ function unset(spec: unknown, environment: Environment): DocumentStage {
     if (name.startsWith('$')) throw refusal(16410, "FieldPath field names may not start with '$'.");
     projection[name] = false;
   }
-  return project(projection, environment);
+  const roots = Object.keys(projection).map((path) => splitPath(path)[0]!);
+  return { ...project(projection, environment), removes: new Set(roots) };
 }
 
 function replaceRoot(spec: unknown, environment: Environment): DocumentStage {

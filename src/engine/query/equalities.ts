@@ -11,6 +11,7 @@ export interface Equality {
 export type PlainValue = string | number | boolean | null | Date | ObjectId;
 
 const MAX_EQUALITIES = 16;
+const MAX_DEPTH = 4;
 
 /**
  * The conditions of a filter that is nothing but equalities of top-level fields with plain values, possibly under
@@ -18,17 +19,17 @@ const MAX_EQUALITIES = 16;
  */
 export function readEqualities(filter: object): Equality[] | null {
   const found: Equality[] = [];
-  return addEqualities(filter as Readonly<Record<string, unknown>>, found, true) ? found : null;
+  return addEqualities(filter as Readonly<Record<string, unknown>>, found, 0) ? found : null;
 }
 
-function addEqualities(filter: Readonly<Record<string, unknown>>, found: Equality[], top: boolean): boolean {
+function addEqualities(filter: Readonly<Record<string, unknown>>, found: Equality[], depth: number): boolean {
   for (const path in filter) {
     if (!Object.prototype.hasOwnProperty.call(filter, path)) return false;
     const value = filter[path];
     if (path.charCodeAt(0) === DOLLAR) {
-      if (path !== '$and' || !top || !Array.isArray(value) || value.length === 0) return false;
+      if (path !== '$and' || depth === MAX_DEPTH || !Array.isArray(value) || value.length === 0) return false;
       for (const part of value as unknown[]) {
-        if (!isPlainObject(part) || !addEqualities(part, found, false)) return false;
+        if (!isPlainObject(part) || !addEqualities(part, found, depth + 1)) return false;
       }
     } else {
       if (!isPlainValue(value) || !isPlainName(path) || found.length === MAX_EQUALITIES) return false;

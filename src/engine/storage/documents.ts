@@ -28,22 +28,18 @@ export class Documents {
     return this.idWriter.restart().component(id, false, MAX_ID_BYTES).take();
   }
 
-  /** The stored document, in a buffer that the next read overwrites; undefined when there is none. */
-  readShared(collectionId: number, idBytes: Uint8Array): Buffer | undefined {
-    return this.readKey(this.writer.reset(DOCUMENT, collectionId).raw(idBytes).take());
+  /** The stored document, in a buffer that the next read overwrites, as `idBytes` may be; undefined when there is none. */
+  readShared(collectionId: number, idBytes: Buffer): Buffer | undefined {
+    return this.environment.reader.get(this.writer.reset(DOCUMENT, collectionId).shared(idBytes));
   }
 
   /** The value under a key, in a buffer that the next read overwrites. */
   readKey(key: Buffer): Buffer | undefined {
-    const value = this.environment.store.getBinaryFast(key);
-    // Large values come as a plain view into the mapped file.
-    if (value === undefined || value instanceof Buffer) return value;
-    const { buffer, byteOffset, byteLength } = value as Uint8Array;
-    return Buffer.from(buffer, byteOffset, byteLength);
+    return this.environment.reader.get(this.writer.restart().raw(key));
   }
 
   /** A copy of the stored document, undefined when there is none. */
-  read(collectionId: number, idBytes: Uint8Array): Buffer | undefined {
+  read(collectionId: number, idBytes: Buffer): Buffer | undefined {
     const shared = this.readShared(collectionId, idBytes);
     return shared === undefined ? undefined : Buffer.from(shared.subarray(0, shared.length));
   }

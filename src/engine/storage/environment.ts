@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { open, type RootDatabase } from 'lmdb';
 import { decodeDocument } from '../codec/decode.js';
 import { encodeDocument } from '../codec/encode.js';
+import { Reader } from './reader.js';
 
 /** `full`: every commit is on the disk before it is acknowledged. `relaxed`: a power loss may take the last commits. */
 export type Durability = 'full' | 'relaxed';
@@ -40,6 +41,7 @@ const FORMAT_KEY = Buffer.from([META, ...Buffer.from('format')]);
 export interface Environment {
   readonly path: string;
   readonly store: RootDatabase<Buffer, Buffer>;
+  readonly reader: Reader;
   close(): Promise<void>;
 }
 
@@ -65,7 +67,7 @@ export function openEnvironment(dataDir: string, durability: Durability, mapByte
   } catch (error) {
     throw translateStorageError(error, path);
   }
-  const environment: Environment = { path, store, close: () => store.close() };
+  const environment: Environment = { path, store, reader: new Reader(store), close: () => store.close() };
   try {
     if (short) readEverything(store, path);
     checkFormat(store, path);

@@ -77,6 +77,12 @@ export class KeyWriter {
     return Buffer.from(this.bytes.subarray(0, this.at));
   }
 
+  /** Copies the key to `target` from `start` on; returns the position after it. */
+  copyTo(target: Uint8Array, start: number): number {
+    for (let n = 0; n < this.at; n++) target[start + n] = this.bytes[n]!;
+    return start + this.at;
+  }
+
   takeFrom(start: number): Buffer {
     return Buffer.from(this.bytes.subarray(start, this.at));
   }
@@ -121,6 +127,15 @@ export class KeyWriter {
     this.reserve(bytes.length);
     this.bytes.set(bytes, this.at);
     this.at += bytes.length;
+    return this;
+  }
+
+  /** As `raw`, for few bytes at the start of a buffer that a read overwrites: its real length is that of the longest value. */
+  shared(bytes: Buffer): this {
+    const { length } = bytes;
+    this.reserve(length);
+    for (let n = 0; n < length; n++) this.bytes[this.at + n] = bytes[n]!;
+    this.at += length;
     return this;
   }
 

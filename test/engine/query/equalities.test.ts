@@ -63,6 +63,13 @@ describe('filters of plain equalities', () => {
     expect(compileFilter({ a: 2 }).testBytes(twice)).toBe(true);
   });
 
+  it('may be nested under $and', () => {
+    expect(readEqualities({ $and: [{ $and: [{ a: 1 }, {}] }, { b: null }] })).toEqual([
+      { path: 'a', value: 1 },
+      { path: 'b', value: null },
+    ]);
+  });
+
   it.each([
     { 'a.b': 1 },
     { a: { $gt: 1 } },
@@ -74,7 +81,7 @@ describe('filters of plain equalities', () => {
     { a: undefined },
     { $or: [{ a: 1 }] },
     { $and: [] },
-    { $and: [{ $and: [{ a: 1 }] }] },
+    { $and: [{ $and: [] }] },
   ])('are not %j', (filter) => {
     expect(readEqualities(filter)).toBeNull();
   });

@@ -12,8 +12,8 @@ const NOTHING: ReadonlySet<string> = new Set();
 /** A stage made of a function from document to document. */
 function documentStage(compile: DocumentStageCompiler): StageCompiler {
   return (spec, { environment }) => {
-    const { apply, reads, replaces } = compile(spec, environment);
-    return { run: (source, run) => eachDocument(source, run, apply), reads, replaces };
+    const { apply, ...uses } = compile(spec, environment);
+    return { run: (source, run) => eachDocument(source, run, apply), ...uses };
   };
 }
 

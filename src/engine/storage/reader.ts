@@ -1,0 +1,69 @@
+import { type RootDatabase } from 'lmdb';
+import { type KeyWriter } from './key-encoding.js';
+
+/** The part of lmdb's store that says how keys and values are handed over; looked up on the store for every read. */
+interface Handover {
+  writeKey(key: unknown, target: Uint8Array, start: number): number;
+  readKey(source: Uint8Array, start: number, end: number): unknown;
+  decoder: { decode(value: Buffer): Buffer };
+  decoderCopies: boolean;
+}
+
+export interface ReadRange {
+  start: Buffer;
+  end: Buffer;
+  limit: number;
+  reverse?: boolean;
+  exclusiveStart?: boolean;
+  inclusiveEnd?: boolean;
+}
+
+/** Longer keys are impossible in LMDB. */
+const MAX_KEY_BYTES = 1978;
+
+/**
+ * Reads without a buffer of its own for every key and value: lmdb copies each value of a range, which costs more than
+ * finding it. What comes out is overwritten by the next read, so it has to be used up or copied before.
+ */
+export class Reader {
+  private readonly byWriter: { getBinaryFast(key: KeyWriter): Buffer | undefined };
+  private readonly shared: RootDatabase<Buffer, Buffer>;
+  private readonly key = Buffer.alloc(MAX_KEY_BYTES);
+  private keyLength = 0;
+
+  constructor(store: RootDatabase<Buffer, Buffer>) {
+    const handOver: Partial<Handover> = {
+      readKey: (source, start, end) => {
+        for (let n = start; n < end; n++) this.key[n - start] = source[n]!;
+        this.keyLength = end - start;
+        return undefined;
+      },
+      decoder: { decode: (value) => value },
+      decoderCopies: true,
+    };
+    this.shared = Object.assign(Object.create(store) as RootDatabase<Buffer, Buffer>, handOver);
+    const byWriter: Partial<Handover> = {
+      writeKey: (key, target, start) => (key as KeyWriter).copyTo(target, start),
+    };
+    this.byWriter = Object.assign(Object.create(store) as typeof this.byWriter, byWriter);
+  }
+
+  /** The value under the key that was written, undefined when there is none. */
+  get(key: KeyWriter): Buffer | undefined {
+    const value = this.byWriter.getBinaryFast(key);
+    // Large values come as a plain view into the mapped file.
+    if (value === undefined || value instanceof Buffer) return value;
+    const { buffer, byteOffset, byteLength } = value as Uint8Array;
+    return Buffer.from(buffer, byteOffset, byteLength);
+  }
+
+  /** The values of a range, one after the other. */
+  range(range: ReadRange): Iterable<{ value: Buffer }> {
+    return this.shared.getRange(range);
+  }
+
+  /** A copy of the key under which the last value of a range was found. */
+  lastKey(): Buffer {
+    return Buffer.from(this.key.subarray(0, this.keyLength));
+  }
+}
