@@ -3,6 +3,7 @@ import { createApi } from '../../src/api.js';
 import type { Config } from '../../src/config.js';
 import { listProjects } from '../../src/features/projects/list-projects.js';
 import { startServer } from '../../src/http/server.js';
+import { markServing } from '../../src/platform/serving-mark.js';
 import { createWorker } from '../../src/worker.js';
 import { defineCommand, flag, setting } from '../command.js';
 import { createDemo, type Demo } from '../create-demo.js';
@@ -36,6 +37,8 @@ export default defineCommand({
     const app = await context.app(input.migrate ? 'migrating service' : 'service');
     const door = config.engineListen ? await app.db.openDoor(config.engineListen) : null;
     if (door) app.log.info({ uri: door }, 'the wire door of the embedded engine is open');
+    const mark = await markServing(app.db, config.dataDir);
+    if (mark.others.length > 0) app.log.warn({ processes: mark.others }, TWO_SERVICES);
     const demo = input.demo ? await createDemo(app) : null;
     const empty = (await listProjects(app)).length === 0;
     const server =
@@ -48,8 +51,12 @@ export default defineCommand({
     });
     await whenStopped(context);
     await server.stop();
+    await mark.remove();
   },
 });
+
+const TWO_SERVICES =
+  'Another "bsvc serve" has this data directory too: each of them counts rate limits for itself, so that clients have the sum. Use one "bsvc serve --processes N" instead.';
 
 /** The API, and unless `noWorker` the background work, in this process. */
 async function listen(app: App, config: Config, noWorker: boolean): Promise<{ url: string; stop(): Promise<void> }> {

@@ -1,5 +1,7 @@
 import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
 import { buildInfo, helloCommand, isMaster } from '../../src/engine/commands/handshake.js';
+import { createIndexes } from '../../src/engine/commands/indexes.js';
+import { EngineError } from '../../src/engine/errors.js';
 import { openEngine } from '../../src/engine/index.js';
 import { listenToCommands } from '../helpers/command-log.js';
 import { startMongodbDouble, type MongodbDouble } from '../helpers/mongodb-double.js';
@@ -139,5 +141,24 @@ describe('a replica set', () => {
     const retryable = { txnNumber: expect.anything() as unknown, writeConcern: { w: 'majority', wtimeout: 10_000 } };
     for (const { body } of writes) expect(body).toMatchObject(retryable);
     for (const { body } of commands.named('createIndexes')) expect(body).toMatchObject({ commitQuorum: 'majority' });
+  });
+});
+
+describe('a sharded collection', () => {
+  it('takes no unique field: 409 with the reason, and everything stays as it was', async () => {
+    expect((await home.bsvc(['project', 'create', 'shards'])).code).toBe(0);
+    const words = ['collection', 'add', 'posts', '--project', 'shards', '--field', 'a:String'];
+    expect((await home.bsvc(words)).code).toBe(0);
+    const build = createIndexes.run.bind(createIndexes);
+    vi.spyOn(createIndexes, 'run').mockImplementation((call, body) => {
+      const unique = (body.indexes as { unique?: boolean }[]).some((index) => index.unique);
+      if (unique) throw new EngineError(67, 'cannot create unique index with the shard key of the collection');
+      return build(call, body);
+    });
+    const edit = ['collection', 'edit', 'posts', '--project', 'shards', '--add-field', 'b:String&', '--json'];
+    const { code, stderr } = await home.bsvc(edit);
+    expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining('nothing unique but') as string });
+    const shown = (await home.bsvc(['collection', 'show', 'posts', '--project', 'shards', '--json'])).stdout;
+    expect(shown).not.toContain('"b"');
   });
 });

@@ -140,6 +140,22 @@ describe('bsvc serve --processes', () => {
   });
 });
 
+describe('a second bsvc serve on one data directory', () => {
+  it('says in its log that limits are counted twice, and no later one does when both are gone', async () => {
+    const said = ({ stderr }: RunningService): boolean => stderr().includes('counts rate limits for itself');
+    const first = await serve('--no-worker');
+    const second = await serve('--no-worker');
+    await eventually('it is said', () => said(second), 5000);
+    expect(said(first)).toBe(false);
+    // One of them in order, the other as by a crash.
+    expect(await first.stop('SIGTERM')).toBe(0);
+    await second.stop('SIGKILL');
+    const third = await serve('--no-worker');
+    expect(await third.stop('SIGTERM')).toBe(0);
+    expect(said(third)).toBe(false);
+  });
+});
+
 describe('bsvc worker', () => {
   it('tells when it is ready and stops with exit 0', async () => {
     const worker = await startService(['worker'], env());

@@ -1,5 +1,6 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
+import { conflict } from '../../errors.js';
 import { isDuplicateKey } from '../../platform/database.js';
 import { checkIndexSpecs } from './check-index-specs.js';
 import { checkRls } from './check-rls.js';
@@ -46,8 +47,18 @@ async function buildIndexes(app: App, current: Collection, changed: Collection):
   try {
     await app.db.createIndexes(documentsName(changed), documentIndexes(changed));
   } catch (error) {
-    if (!isDuplicateKey(error)) throw error;
+    const refused = (error as { code?: unknown }).code === CANNOT_CREATE_INDEX;
+    if (!refused && !isDuplicateKey(error)) throw error;
     await applyIndexes(app, current);
+    if (refused) throw uniqueRefused(changed.name, error);
     throw (await findDuplicates(app, changed)) ?? error;
   }
+}
+
+/** MongoDB's word for a unique index on a collection that is sharded by something else. */
+const CANNOT_CREATE_INDEX = 67;
+
+function uniqueRefused(name: string, cause: unknown): Error {
+  const message = `MongoDB refuses the indexes of "${name}": a sharded collection can keep nothing unique but its shard key`;
+  return conflict('INDEX_REFUSED', message, { cause });
 }

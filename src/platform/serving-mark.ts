@@ -1,0 +1,25 @@
+import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Database } from './database.js';
+
+export interface ServingMark {
+  /** Processes that serve the same embedded store and know nothing of this one. */
+  others: number[];
+  remove(): Promise<void>;
+}
+
+/** Tells later processes that this one serves the embedded store of a data directory. Marks of processes that are gone are cleared away. */
+export async function markServing(db: Database, dataDir: string): Promise<ServingMark> {
+  if (db.kind !== 'embedded') return { others: [], remove: () => Promise.resolve() };
+  const dir = join(dataDir, 'serving');
+  await mkdir(dir, { recursive: true, mode: 0o700 });
+  const own = join(dir, String(process.pid));
+  await writeFile(own, '', { mode: 0o600 });
+  const alive = new Set(db.listOtherProcesses().map(String));
+  const others: number[] = [];
+  for (const name of await readdir(dir)) {
+    if (alive.has(name)) others.push(Number(name));
+    else if (name !== String(process.pid)) await rm(join(dir, name), { force: true });
+  }
+  return { others, remove: () => rm(own, { force: true }) };
+}

@@ -1,0 +1,152 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { addCollection } from '../../src/features/collections/add-collection.js';
+import { documentsName } from '../../src/features/collections/collection.js';
+import { purgeTrash } from '../../src/features/documents/purge-trash.js';
+import { settleBatches } from '../../src/features/documents/settle-batches.js';
+import { buildProject, type TestProject } from '../helpers/build-project.js';
+import { buildWebhook, settleWebhooks } from '../helpers/build-webhook.js';
+import { listenToCommands, type CommandLog } from '../helpers/command-log.js';
+import { createFakeClock } from '../helpers/fake-clock.js';
+import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+import { openWebhookReceiver, type WebhookReceiver } from '../helpers/webhook-receiver.js';
+
+const DAY_MS = 86_400_000;
+const clock = createFakeClock();
+let commands: CommandLog;
+let test: TestApp;
+let shop: TestProject;
+let receiver: WebhookReceiver;
+let stored: string;
+
+/** Everything that is done to documents of a collection that somebody listens to. */
+beforeAll(async () => {
+  commands = listenToCommands();
+  test = await openTestApp({ clock, settings: { BSVC_WEBHOOK_ALLOW_PRIVATE: 'true' } });
+  shop = await buildProject(test.app);
+  receiver = await openWebhookReceiver();
+  await buildWebhook(test.app, shop.project, receiver.url);
+  const fields = [
+    { name: 'title', type: 'String' as const, required: true },
+    { name: 'tags', type: 'Array' as const },
+    { name: 'place', type: 'Object' as const },
+    { name: 'next', type: 'Ref' as const, ref: 'posts' },
+  ];
+  const { collection } = await addCollection(test.app, shop.project, { name: 'posts', mode: 'enforced', fields });
+  stored = documentsName(collection);
+
+  const { _id: one } = await call('POST', '/api/data/posts', { title: 'one', place: { town: 'Oslo' } });
+  const { _id: two } = await call('POST', '/api/data/posts', { title: 'two', next: one, tags: ['a'] });
+  await call('POST', '/api/data/posts/bulk', [{ title: 'three' }, { title: 'four' }], { 'idempotency-key': 'once' });
+  await call('POST', '/api/data/posts/bulk', [{ title: 'five' }, { title: 6 }], {}, 400);
+  await call('PUT', `/api/data/posts/${one}`, { title: 'first', 'place.town': 'Bergen' });
+  await call('PUT', `/api/data/posts/${two}`, { tags: null, 'tags.0': 'b' }, {}, 400);
+  await call('GET', '/api/data/posts?populate=next&title_regex=^t&sort=-title');
+  await call('POST', '/api/data/posts/aggregate', {
+    pipeline: [{ $lookup: { from: 'posts', localField: 'next', foreignField: '_id', as: 'follows' } }],
+  });
+  await call('DELETE', `/api/data/posts/${one}`);
+  await call('PATCH', `/api/data/posts/${one}/recover`);
+  await call('DELETE', `/api/data/posts/${two}`);
+  await call('DELETE', `/api/data/posts/${one}?permanent=true`);
+  await settleWebhooks(test.app);
+  await settleBatches(test.app);
+  clock.advance(40 * DAY_MS);
+  await purgeTrash(test.app, new AbortController().signal);
+  await settleWebhooks(test.app);
+});
+afterAll(async () => {
+  await receiver.close();
+  await test.close();
+  commands.stop();
+});
+
+async function call(
+  method: string,
+  path: string,
+  body?: unknown,
+  headers: Record<string, string> = {},
+  status?: number,
+): Promise<{ _id: string }> {
+  const reply = await fetch(test.url + path, {
+    method,
+    headers: { 'x-api-key': shop.secret, 'content-type': 'application/json', ...headers },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  });
+  const text = await reply.text();
+  if (status ? reply.status !== status : !reply.ok) throw new Error(`${method} ${path}: ${reply.status} ${text}`);
+  return JSON.parse(text) as { _id: string };
+}
+interface Write {
+  q: Record<string, unknown>;
+  many: boolean;
+  upsert: boolean;
+}
+
+/** Every change of a stored document, in one form. */
+function writesTo(name: string): Write[] {
+  const list = (key: string, command: string): Write[] =>
+    commands
+      .named(command)
+      .filter(({ body }) => body[command] === name)
+      .flatMap(({ body }) => body[key] as Record<string, unknown>[])
+      .map(({ q, multi, limit, upsert }) => ({
+        q: q as Record<string, unknown>,
+        many: multi === true || limit === 0,
+        upsert: upsert === true,
+      }));
+  const modified = commands
+    .named('findAndModify', 'findandmodify')
+    .filter(({ name: command, body }) => body[command] === name)
+    .map(({ body }) => ({
+      q: body.query as Record<string, unknown>,
+      many: false,
+      upsert: body.upsert === true,
+    }));
+  return [...list('updates', 'update'), ...list('deletes', 'delete'), ...modified];
+}
+
+/** Whether a filter names one `_id`, which is what leads to one shard. */
+function namesOneId(filter: Record<string, unknown>): boolean {
+  const { _id, $and } = filter as { _id?: object; $and?: Record<string, unknown>[] };
+  if (_id !== undefined) return !Object.keys(_id).some((key) => key.startsWith('$')) || '$eq' in _id;
+  return $and?.some(namesOneId) ?? false;
+}
+
+describe('documents may be sharded by hashed _id', () => {
+  it('because every change of a single one names its _id, and none is an upsert', () => {
+    const writes = writesTo(stored);
+    const single = writes.filter(({ many }) => !many);
+    expect({ single: single.length > 5, many: writes.length > single.length }).toEqual({ single: true, many: true });
+    expect(single.filter(({ q }) => !namesOneId(q))).toEqual([]);
+    expect(writes.filter(({ upsert }) => upsert)).toEqual([]);
+  });
+
+  it('because without unique fields they have no unique index', async () => {
+    const indexes = await test.app.db.collection(stored).indexes();
+    expect(indexes.filter(({ unique }) => unique)).toEqual([]);
+  });
+});
+
+describe('collections that must stay on one shard', () => {
+  it('are those with unique indexes, and the README names them', async () => {
+    const unique: string[] = [];
+    for (const name of await test.app.db.listNames()) {
+      const indexes = await test.app.db.collection(name).indexes();
+      if (indexes.some((index) => index.unique)) unique.push(name);
+    }
+    expect(unique.sort()).toEqual(['collections', 'files', 'jobs', 'mail_templates', 'operators', 'projects']);
+    const readme = readFileSync(join(import.meta.dirname, '..', '..', 'README.md'), 'utf8');
+    expect(readme).toContain(unique.map((name) => `\`${name}\``).join(', '));
+  });
+});
+
+describe('transactions', () => {
+  it('are never asked for', () => {
+    expect(commands.seen.length).toBeGreaterThan(50);
+    const inTransaction = ({ body }: { body: object }): boolean => 'startTransaction' in body || 'autocommit' in body;
+    expect(commands.seen.filter(inTransaction)).toEqual([]);
+    expect(commands.named('commitTransaction', 'abortTransaction')).toEqual([]);
+  });
+});
