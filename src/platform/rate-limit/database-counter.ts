@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.js';
+import { CLOCKS_DIFFER_MS, type Clock } from '../clock.js';
 import { isDuplicateKey, type Database, type Store } from '../database.js';
 import type { RateCounter } from './rate-counter.js';
 
@@ -25,8 +25,10 @@ export function openDatabaseCounter(db: Database, clock: Clock): RateCounter {
     async take(key, want, rate) {
       const nowMs = clock.now();
       const fresh = new Date(nowMs + rate.windowMs);
+      // A window that ends later was made before the clock was set back; one that ends a little later, by somebody whose clock is a little ahead.
+      const latest = new Date(fresh.getTime() + CLOCKS_DIFFER_MS);
       const update = [
-        { $set: { live: { $and: [{ $gt: ['$resetAt', new Date(nowMs)] }, { $lte: ['$resetAt', fresh] }] } } },
+        { $set: { live: { $and: [{ $gt: ['$resetAt', new Date(nowMs)] }, { $lte: ['$resetAt', latest] }] } } },
         {
           $set: {
             used: { $cond: ['$live', '$used', 0] },

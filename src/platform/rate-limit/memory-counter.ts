@@ -1,5 +1,5 @@
 import type { Rate } from '../../config.js';
-import type { Clock } from '../clock.js';
+import { CLOCKS_DIFFER_MS, type Clock } from '../clock.js';
 import type { Grant, RateCounter } from './rate-counter.js';
 
 /** A window as it is kept and saved. */
@@ -50,9 +50,9 @@ export function openMemoryCounter(clock: Clock, maxWindows = MAX_WINDOWS): Memor
     take(key, want, rate) {
       const nowMs = clock.now();
       let window = windows.get(key);
-      // A window that ends later than one that began now could was made before the clock was set back.
-      if (!window || window.resetMs <= nowMs || window.resetMs > nowMs + rate.windowMs)
-        window = begin(key, rate, nowMs);
+      // A window that ends later than one that began now could was made before the clock was set back, by more than it is corrected daily.
+      const latestMs = nowMs + rate.windowMs + CLOCKS_DIFFER_MS;
+      if (!window || window.resetMs <= nowMs || window.resetMs > latestMs) window = begin(key, rate, nowMs);
       const granted = Math.max(0, Math.min(want, rate.count - window.used));
       window.limit = rate.count;
       if (granted > 0) {

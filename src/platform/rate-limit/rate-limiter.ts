@@ -1,5 +1,5 @@
 import type { Rate } from '../../config.js';
-import type { Clock } from '../clock.js';
+import { CLOCKS_DIFFER_MS, type Clock } from '../clock.js';
 import type { Grant, RateCounter } from './rate-counter.js';
 
 /** Whether a request may pass, and what the client is told about it. */
@@ -56,8 +56,8 @@ export function openRateLimiter(counter: RateCounter, clock: Clock): RateLimiter
   const meet = (key: string, rate: Rate): Known => {
     const nowMs = clock.now();
     const found = known.get(key);
-    if (found && found.limit === rate.count && found.resetMs > nowMs && found.resetMs <= nowMs + rate.windowMs)
-      return found;
+    const latestMs = nowMs + rate.windowMs + CLOCKS_DIFFER_MS;
+    if (found && found.limit === rate.count && found.resetMs > nowMs && found.resetMs <= latestMs) return found;
     if (found && found.waiting.length > 0) return found;
     known.delete(key);
     if (known.size >= MAX_KNOWN) known.delete(known.keys().next().value!);

@@ -28,7 +28,7 @@ export const openCommandBooks = (): CommandBooks => ({
 export const IMPORTED = 300;
 const LATEST_KILL_MS = 1_500;
 
-/** Runs one random command beside the service and kills it in the middle, unless it was faster. */
+/** Runs one random command beside the service; most are killed in the middle, unless they are faster. */
 export async function runAndKillCommand(
   place: { env: Record<string, string>; dir: string; project: string },
   random: Random,
@@ -55,12 +55,13 @@ export async function runAndKillCommand(
     const lines = Array.from({ length: IMPORTED }, (_, n) => `${JSON.stringify({ number, n })}\n`);
     await writeFile(file, lines.join(''));
   }
+  const isKilled = random.chance(0.6);
   let timer: NodeJS.Timeout | undefined;
   const outcome = await runBinary(words, {
     cwd: place.dir,
     env: { ...place.env, ...env, BSVC_PROJECT: place.project },
     onStart: (child) => {
-      timer = setTimeout(() => child.kill('SIGKILL'), 100 + random.below(LATEST_KILL_MS));
+      if (isKilled) timer = setTimeout(() => child.kill('SIGKILL'), 100 + random.below(LATEST_KILL_MS));
     },
   });
   clearTimeout(timer);

@@ -42,6 +42,7 @@ export interface SoakReport {
   kills: Record<string, { count: number; medianMs: number; slowestMs: number }>;
   /** Replies by kind of request and status; `cut` had none. */
   requests: Record<string, number>;
+  commands: Record<'ended' | 'killed', Record<string, number>>;
   /** What was compared at the end. */
   compared: Record<string, number>;
   logged: Record<string, number>;
@@ -128,6 +129,7 @@ export async function runSoak(options: SoakOptions): Promise<SoakReport> {
       database: wire ? 'wire door' : 'embedded',
       kills: Object.fromEntries([...restarts].map(([kind, times]) => [kind, summarise(times)])),
       requests: sorted(caller.counts),
+      commands: { ended: sorted(books.commands.ended), killed: sorted(books.commands.killed) },
       compared: { ...compared, 'webhooks settled by the workers after ms': settled },
       logged: sorted(services.logged()),
       notJudged,

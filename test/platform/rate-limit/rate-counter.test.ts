@@ -62,6 +62,15 @@ describe.each(Object.entries(COUNTERS))('a counter in the %s', (_name, open) => 
     expect(await counter.take('a', 1, TEN)).toEqual({ granted: 1, left: 9, resetMs: resetMs + 60_000 });
   });
 
+  it('goes on with a window that somebody has begun whose clock is a little ahead', async () => {
+    const { counter, clock } = await start();
+    expect(await counter.take('a', 8, TEN)).toMatchObject({ granted: 8 });
+    clock.advance(-50);
+    expect(await counter.take('a', 8, TEN)).toMatchObject({ granted: 2 });
+    clock.advance(-60_000);
+    expect(await counter.take('a', 1, TEN)).toMatchObject({ granted: 0 });
+  });
+
   it('never locks anybody out for longer than a window after the clock was set back', async () => {
     const { counter, clock } = await start();
     await counter.take('a', 10, TEN);
