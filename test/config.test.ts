@@ -1,0 +1,89 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { ConfigError, loadConfig, SETTINGS, type SettingName } from '../src/config.js';
+
+const dir = mkdtempSync(join(tmpdir(), 'bsvc-config-'));
+afterAll(() => rmSync(dir, { recursive: true, force: true }));
+
+const load = (values: Record<string, string>) => loadConfig([{ source: 'environment', values }]);
+const problemsOf = (values: Record<string, string>): string[] => {
+  try {
+    load(values);
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems;
+    throw error;
+  }
+  return [];
+};
+
+const SECRETS = Object.entries(SETTINGS).filter(([, setting]) => 'secret' in setting && setting.secret);
+/** A value that the setting takes. */
+const GOOD: Record<string, string> = {
+  MONGODB_URI: 'mongodb://user:canary@db.example:27017',
+  REDIS_URL: 'rediss://:canary@cache.example:6380',
+  BSVC_SMTP_URL: 'smtps://user:canary@mail.example:465',
+};
+const goodFor = (env: string): string => GOOD[env] ?? 'canary-of-a-secret';
+
+describe('a secret from a file', () => {
+  it('is possible for every secret there is', () => {
+    expect(SECRETS.map(([, { env }]) => env).sort()).toEqual([
+      'BSVC_ADMIN_TOKEN',
+      'BSVC_S3_SECRET_ACCESS_KEY',
+      'BSVC_SECRET_KEY',
+      'BSVC_SMTP_URL',
+      'MONGODB_URI',
+      'PROVIDER_WEBHOOK_SECRET',
+      'REDIS_URL',
+      'RESEND_API_KEY',
+    ]);
+  });
+
+  it.each(SECRETS)('is read for %s, without the line break that editors leave', (name, { env }) => {
+    const file = join(dir, env);
+    writeFileSync(file, `${goodFor(env)}\n`);
+    const { config, sources } = load({ [`${env}_FILE`]: file });
+    expect(config[name as SettingName]).toBe(goodFor(env));
+    expect(sources.find((source) => source.name === name)?.source).toBe(`environment (${env}_FILE)`);
+  });
+
+  it('gives way to the value itself, and to a layer above', () => {
+    const file = join(dir, 'token');
+    writeFileSync(file, 'from-the-file');
+    const both = { BSVC_ADMIN_TOKEN: 'itself', BSVC_ADMIN_TOKEN_FILE: file };
+    expect(load(both).config.adminToken).toBe('itself');
+    const above = { source: '.env', values: both };
+    const layers = [{ source: 'environment', values: { BSVC_ADMIN_TOKEN_FILE: file } }, above];
+    expect(loadConfig(layers).config.adminToken).toBe('from-the-file');
+  });
+
+  it('that cannot be read is a problem that names the setting and the file', () => {
+    const file = join(dir, 'missing');
+    expect(problemsOf({ BSVC_SECRET_KEY_FILE: file })).toEqual([
+      `BSVC_SECRET_KEY_FILE names ${file}, which cannot be read`,
+    ]);
+  });
+
+  it('is not offered for what is no secret', () => {
+    const file = join(dir, 'port');
+    writeFileSync(file, '80');
+    expect(load({ BSVC_PORT_FILE: file }).config.port).toBe(4000);
+  });
+});
+
+describe('wrong settings', () => {
+  it('are all told at once', () => {
+    const problems = problemsOf({ BSVC_PORT: '-1', BSVC_RATE_LIMIT: 'many', MONGODB_URI: 'canary' });
+    expect(problems.map((problem) => problem.split(' ')[0]).sort()).toEqual([
+      'BSVC_PORT',
+      'BSVC_RATE_LIMIT',
+      'MONGODB_URI',
+    ]);
+  });
+
+  it.each(['MONGODB_URI', 'REDIS_URL', 'BSVC_SMTP_URL'])('never show a secret: %s', (env) => {
+    expect(problemsOf({ [env]: 'canary' }).join()).toMatch(new RegExp(`^${env} (?!.*canary)`));
+  });
+});

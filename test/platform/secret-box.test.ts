@@ -1,0 +1,81 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { openSecretBox } from '../../src/platform/secret-box.js';
+
+const OLD = 'the first master key of this test';
+const NEW = 'the second master key of this test';
+const keyIdOf = (sealed: string): string => sealed.split('.')[1]!;
+
+describe('a sealed secret', () => {
+  it('opens to what it was, for any text', () => {
+    const box = openSecretBox(OLD);
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), fc.string(), (text, context) => {
+        const plain = Buffer.from(text).toString();
+        expect(box.open(box.seal(plain, context), context)).toBe(plain);
+      }),
+      { seed: 7, numRuns: 200 },
+    );
+  });
+
+  it('names the key that sealed it by an id that tells nothing of the key', () => {
+    const sealed = openSecretBox(OLD).seal('text', 'place');
+    expect(sealed).toMatch(/^v1\.[0-9a-f]{8}\.[\w-]+$/);
+    expect(keyIdOf(openSecretBox(OLD).seal('other', 'place'))).toBe(keyIdOf(sealed));
+    expect(keyIdOf(openSecretBox(NEW).seal('text', 'place'))).not.toBe(keyIdOf(sealed));
+  });
+
+  it('is another one each time', () => {
+    const box = openSecretBox(OLD);
+    expect(box.seal('text', 'place')).not.toBe(box.seal('text', 'place'));
+  });
+
+  it('of an older key opens as long as that is among the keys, and is known to be old', () => {
+    const sealed = openSecretBox(OLD).seal('text', 'place');
+    const both = openSecretBox(`${NEW}, ${OLD}`);
+    expect(both.open(sealed, 'place')).toBe('text');
+    expect(both.isOld(sealed)).toBe(true);
+    expect(both.isOld(both.seal('text', 'place'))).toBe(false);
+    expect(() => openSecretBox(NEW).open(sealed, 'place')).toThrow(/master key [0-9a-f]{8} .*not among/);
+  });
+
+  it('cannot be moved to another place, shortened, or changed by a bit', () => {
+    const box = openSecretBox(OLD);
+    const sealed = box.seal('a text of some length', 'project 1');
+    expect(() => box.open(sealed, 'project 2')).toThrow();
+    const [version, id, body] = sealed.split('.') as [string, string, string];
+    const bytes = Buffer.from(body, 'base64url');
+    for (let at = 0; at < bytes.length; at++) {
+      const changed = Buffer.from(bytes);
+      changed[at]! ^= 1;
+      expect(() => box.open(`${version}.${id}.${changed.toString('base64url')}`, 'project 1')).toThrow();
+      const cut = bytes.subarray(0, at).toString('base64url');
+      expect(() => box.open(`${version}.${id}.${cut}`, 'project 1')).toThrow();
+    }
+    expect(() => box.open(`v2.${id}.${body}`, 'project 1')).toThrow('not a sealed secret');
+  });
+
+  it('of a key that came while the process runs opens at once', () => {
+    let keys = OLD;
+    const running = openSecretBox(() => keys);
+    const sealed = openSecretBox(NEW).seal('text', 'place');
+    expect(() => running.open(sealed, 'place')).toThrow(/not among/);
+    keys = `${NEW},${OLD}`;
+    expect(running.open(sealed, 'place')).toBe('text');
+  });
+
+  it('needs a key', () => {
+    expect(() => openSecretBox(' , ')).toThrow('at least one master key');
+  });
+});
+
+describe('a keyed hash', () => {
+  it('differs by purpose and by key, and can be checked under each key', () => {
+    const both = openSecretBox(`${NEW},${OLD}`);
+    expect(both.mac('cursors', 'text')).not.toBe(both.mac('codes', 'text'));
+    expect(both.macs('cursors', 'text')).toEqual([
+      openSecretBox(NEW).mac('cursors', 'text'),
+      openSecretBox(OLD).mac('cursors', 'text'),
+    ]);
+  });
+});
