@@ -208,6 +208,36 @@ describe('bsvc move-to', () => {
     expect(await posts.indexExists('foreign_1')).toBe(false);
   });
 
+  it('is not done when somebody writes there meanwhile: what differs is told, and the database is not worked on', async () => {
+    let writing = true;
+    let made = 0;
+    const saboteur = (async () => {
+      const name = await eventually('the posts are there', () => findPosts().catch(() => null));
+      while (writing)
+        await target()
+          .collection<Document>(name)
+          .insertOne({ title: `foreign ${++made}` })
+          .catch(() => null);
+    })();
+    const disturbed = await bsvc(['move-to', uri, '--json']);
+    writing = false;
+    await saboteur;
+    expect({ code: disturbed.code, stdout: disturbed.stdout }).toEqual({ code: 1, stdout: '' });
+    expect(JSON.parse(disturbed.stderr.trim().split('\n')[1]!)).toMatchObject({
+      code: 'MOVE_DIFFERS',
+      message: expect.stringMatching(/of the collection .* differs\..*nobody else writes/) as string,
+    });
+    expect((await bsvc(['project', 'list'], { env: wireEnv() })).stderr).toContain('run "bsvc move-to" again');
+    const repaired = (await bsvc(['move-to', uri, '--json'])).json<Report>();
+    expect(repaired.done).toBe(true);
+    expect(repaired.removed).toBeGreaterThan(0);
+    expect(
+      await target()
+        .collection(await findPosts())
+        .findOne({ title: /^foreign/ }),
+    ).toBeNull();
+  });
+
   it('refuses a database that holds something else', async () => {
     await target().collection('theirs').insertOne({ a: 1 });
     const { code, stderr } = await bsvc(['move-to', uri]);
