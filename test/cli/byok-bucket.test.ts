@@ -41,11 +41,34 @@ describe('bsvc byok bucket', () => {
     expect((await bucket(['show', '--json'])).json()).toEqual({ bucket: null });
   });
 
-  it('tries the bucket first: wrong keys are exit 3 and change nothing', async () => {
+  it('tries the bucket first: wrong keys are exit 1 and change nothing', async () => {
     const { code, stderr } = await bucket(setWords(['--endpoint', double.url]), DEVELOPMENT, 'wrong');
-    expect(code).toBe(3);
+    expect(code).toBe(1);
     expect(stderr).toContain('SignatureDoesNotMatch');
     expect((await bucket(['show', '--json'])).json()).toEqual({ bucket: null });
+  });
+
+  it('is exit 3 where nobody answers, for set, check and the doctor', async () => {
+    const nobody = 'http://127.0.0.1:1';
+    const away = await bucket(setWords(['--endpoint', nobody]), DEVELOPMENT, 'any');
+    expect({ code: away.code, stderr: away.stderr }).toMatchObject({
+      code: 3,
+      stderr: expect.stringContaining('cannot be reached (ECONNREFUSED)') as string,
+    });
+    expect((await bucket(setWords(['--endpoint', nobody, '--no-verify']), DEVELOPMENT, 'any')).code).toBe(0);
+    const checked = await bucket(['check', '--json']);
+    expect({ code: checked.code, json: checked.json() }).toMatchObject({
+      code: 3,
+      json: { ok: false, checks: [{ name: 'put', ok: false }] },
+    });
+    expect((await bucket(['clear'])).code).toBe(0);
+    const settings = { BSVC_S3_ENDPOINT: nobody, BSVC_S3_BUCKET: 'uploads', BSVC_S3_REGION: 'eu-test-1' };
+    const keys = { BSVC_S3_ACCESS_KEY_ID: 'id', BSVC_S3_SECRET_ACCESS_KEY: 'key' };
+    const doctor = await home.bsvc(['doctor', '--json'], { env: { ...settings, ...keys } });
+    expect(doctor.code).toBe(3);
+    const { checks } = doctor.json<{ checks: { name: string; ok: boolean }[] }>();
+    expect(checks.filter(({ ok }) => !ok).map(({ name }) => name)).toEqual(['bucket: put']);
+    expect(Object.keys(checks.at(-1)!)).toEqual(['name', 'ok', 'detail', 'hint']);
   });
 
   it('stores the bucket, shows it masked, and leaves nothing in it', async () => {

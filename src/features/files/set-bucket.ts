@@ -14,7 +14,7 @@ const MAX_URL_CHARACTERS = 2048;
 
 /**
  * Makes new files of the project go to its own bucket (decisions.md 6); older ones stay where they are. Unless `verify` is false the bucket is first tried with
- * put, head and delete: 503 with what failed. 400 for values that cannot be right, and for addresses that are not public unless the settings allow those.
+ * put, head and delete: 400 with what it refuses, 503 when it cannot be reached. 400 for values that cannot be right, and for addresses that are not public unless the settings allow those.
  */
 export async function setBucket(app: App, project: Project, access: BucketAccess, verify: boolean): Promise<Project> {
   const checked = await requireAccess(app, access);
@@ -46,11 +46,9 @@ export async function requireBucket(app: App, project: Project): Promise<S3Store
 
 async function requireUsable(store: S3Store): Promise<void> {
   const failed = (await checkAccess(store)).find((check) => !check.ok);
-  if (failed)
-    throw unavailable(
-      'BUCKET_UNUSABLE',
-      `The bucket failed the test "${failed.name}": ${failed.detail}. ${failed.hint}`,
-    );
+  if (!failed) return;
+  const message = `The bucket failed the test "${failed.name}": ${failed.detail}. ${failed.hint}`;
+  throw failed.away ? unavailable('STORAGE_UNAVAILABLE', message) : invalid('BUCKET_UNUSABLE', message);
 }
 
 async function requireAccess(app: App, access: BucketAccess): Promise<BucketAccess> {

@@ -59,7 +59,10 @@ export const BUCKET_ROUTES: GroupDescription = {
         publicUrl: 'https://files.shop.example',
       }),
       answers: { 200: jsonAnswer('The bucket', envelope(BUCKET)) },
-      refuses: { 400: ['INVALID_BUCKET', 'INVALID_URL', 'PRIVATE_ADDRESS', 'BUCKET_UNUSABLE'] },
+      refuses: {
+        400: ['INVALID_BUCKET', 'INVALID_URL', 'PRIVATE_ADDRESS', 'BUCKET_UNUSABLE'],
+        503: ['STORAGE_UNAVAILABLE'],
+      },
     },
     'DELETE /': {
       id: 'clearBucket',
