@@ -62,7 +62,7 @@ export function presentFailure(error: unknown): Failure {
         : `Wrong settings:\n${error.problems.map((problem) => `  ${problem}`).join('\n')}`;
     return { exitCode: EXIT.usage, code: 'WRONG_SETTING', message };
   }
-  if (error instanceof Interrupted || (error instanceof Error && error.name === 'ExitPromptError')) {
+  if (error instanceof Interrupted || (error instanceof Error && /^(ExitPrompt|Abort)Error$/.test(error.name))) {
     return { exitCode: EXIT.interrupted, code: 'INTERRUPTED', message: 'Interrupted.' };
   }
   if (error instanceof AppError) {

@@ -14,6 +14,7 @@ import type { Io } from './io.js';
 import { openContext, type GlobalOptions } from './open-context.js';
 import { describeAct, isAudited } from './record-act.js';
 import { wantsColour } from './output.js';
+import { conflict } from '../src/errors.js';
 import type { NewAct } from '../src/features/audit/audit-log.js';
 import { VERSION } from '../src/version.js';
 
@@ -27,12 +28,12 @@ export async function run(argv: readonly string[], io: Io): Promise<number> {
     const exitCode = await dispatch(normalise(argv), io, pipe.signal);
     // What was written last may still fail: a full disk must not look like success.
     await new Promise<void>((resolve) => io.stdout.write('', () => resolve()));
-    const failure = pipe.failure();
-    if (failure) throw failure;
+    if (pipe.failure()) throw pipe.failure();
     return pipe.closed() ? EXIT.done : exitCode;
   } catch (error) {
     if (pipe.closed()) return EXIT.done;
-    return report(presentFailure(error), error, io, readOutputWords(argv));
+    const cause = pipe.failure() ? outputLost(pipe.failure()!) : error;
+    return report(presentFailure(cause), error, io, readOutputWords(argv));
   } finally {
     pipe.unwatch();
   }
@@ -211,7 +212,7 @@ function explainUsage(error: CommanderError, path: readonly CommandNode[]): Usag
     .replaceAll('\n', ' ')
     .replace(INVALID_VALUE, '$1 cannot be $2: $3')
     .replace(': Allowed choices are', ': choose one of');
-  return new UsageError(`${capitalised(text)}${/[.)?]$/.test(text) ? '' : '.'} ${seeHelp(path)}`);
+  return new UsageError(`${capitalised(text)}${/[.?]$/.test(text) ? '' : '.'} ${seeHelp(path)}`);
 }
 
 function seeHelp(path: readonly CommandNode[]): string {
@@ -240,11 +241,11 @@ function report(failure: Failure, error: unknown, io: Io, options: Pick<GlobalOp
 function watchPipe(io: Io): {
   signal: AbortSignal;
   closed(): boolean;
-  failure(): Error | null;
+  failure(): NodeJS.ErrnoException | null;
   unwatch(): void;
 } {
   const controller = new AbortController();
-  let failure: Error | null = null;
+  let failure: NodeJS.ErrnoException | null = null;
   const onError = (error: NodeJS.ErrnoException): void => {
     if (error.code === 'EPIPE' || error.code === 'ERR_STREAM_DESTROYED') controller.abort(error);
     else failure ??= error;
@@ -261,6 +262,11 @@ function watchPipe(io: Io): {
       io.stderr.off('error', ignore);
     },
   };
+}
+
+function outputLost({ code = 'unknown' }: NodeJS.ErrnoException): Error {
+  const why = code === 'ENOSPC' ? 'the disk is full' : code;
+  return conflict('OUTPUT_LOST', `Standard output cannot be written: ${why}. What was done stays done.`);
 }
 
 function capitalised(text: string): string {

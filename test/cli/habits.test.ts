@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -180,6 +181,8 @@ describe('colour and tables', () => {
 });
 
 describe('a refusal', () => {
+  beforeAll(() => void execFileSync('mkfifo', [join(home.dir, 'pipe')]));
+
   it.each([
     [['project', 'show', 'nobody'], 'There is no project "nobody". "bsvc project list" shows them.'],
     [['user', 'disable', 'a@b.co'], 'The project has no user "a@b.co". "bsvc user list" shows them.'],
@@ -192,6 +195,10 @@ describe('a refusal', () => {
     [['backup', '--out', 'absent/x.backup'], 'absent to write into. Make it, or choose another --out.'],
     [['schema', 'export', '--out', 'absent/x.json'], 'absent to write into.'],
     [['data', 'export', 'users', '--out', 'absent/x.json'], 'absent to write into.'],
+    // A rename would put an end to it.
+    [['data', 'export', 'users', '--out', 'pipe', '--format', 'json'], 'pipe is no regular file.'],
+    [['backup', '--out', 'pipe'], 'pipe is no regular file.'],
+    [['backup', '--out', '.'], 'is a directory.'],
   ])('%j says what to do next', async (argv, text) => {
     await home.bsvc(['project', 'create', 'refusing', '--if-not-exists']);
     const { code, stdout, stderr } = await home.bsvc(argv, { env: { BSVC_PROJECT: 'refusing' } });

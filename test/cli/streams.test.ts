@@ -136,7 +136,9 @@ describe.runIf(process.platform === 'linux')('closed and full streams', () => {
     async (words) => {
       const { code, stderr } = await redirected(words, '>/dev/full');
       expect(code).toBe(1);
-      expect(stderr.split('\n')[0]).toBe('bsvc: The disk is full.');
+      expect(stderr.split('\n')[0]).toBe(
+        'bsvc: Standard output cannot be written: the disk is full. What was done stays done.',
+      );
     },
   );
 

@@ -66,7 +66,7 @@ const RESERVED = [
 
 function readFilter(text: string): [name: string, value: string] {
   const at = text.indexOf('=');
-  if (at < 1) throw new Error('The form is field=value, or field_operator=value such as views_gt=10.');
+  if (at < 1) throw new Error('it must be field=value, or field_operator=value such as views_gt=10.');
   const name = text.slice(0, at);
   if (RESERVED.includes(name))
     throw new UsageError(`--filter ${name}=… is no condition: there is --${name.replaceAll('_', '-')}.`);

@@ -54,7 +54,7 @@ export default defineCommand({
 function readLimit(text: string): [name: string, value: number | null] {
   const [, name, number] = /^(\w+)=(\d+|plan)$/.exec(text) ?? [];
   if (!name || !OVERRIDABLE_LIMITS.includes(name)) {
-    throw new Error(`The form is name=number or name=plan, with one of ${OVERRIDABLE_LIMITS.join(', ')}.`);
+    throw new Error(`it must be name=number or name=plan, with one of ${OVERRIDABLE_LIMITS.join(', ')}.`);
   }
   return [name, number === 'plan' ? null : Number(number)];
 }
