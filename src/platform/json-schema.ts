@@ -1,5 +1,9 @@
-import { Ajv, type ErrorObject, type SchemaObject } from 'ajv';
+import type * as ajvModule from 'ajv';
+import type { Ajv, ErrorObject, SchemaObject } from 'ajv';
 import { invalid } from '../errors.js';
+import { loadLate } from './load-late.js';
+
+const ajv = loadLate<typeof ajvModule>('ajv');
 
 /** Answers the value as `T` or throws a 400 that names the first place that does not fit the schema. */
 export interface Reader<T> {
@@ -13,7 +17,9 @@ export function compileReader<T>(schema: SchemaObject): Reader<T> {
   let fits: ReturnType<Ajv['compile']> | undefined;
   const read = (value: unknown): T => {
     // Compiling takes milliseconds, so it waits for the first use: commands that never need it start faster.
-    fits ??= new Ajv({ ownProperties: true, strict: true, allowUnionTypes: true, verbose: true }).compile(schema);
+    fits ??= new (ajv().Ajv)({ ownProperties: true, strict: true, allowUnionTypes: true, verbose: true }).compile(
+      schema,
+    );
     if (!fits(value)) throw describe(fits.errors![0]!);
     return value as T;
   };

@@ -1,8 +1,9 @@
 import { createSecretKey, type KeyObject } from 'node:crypto';
-import jwt from 'jsonwebtoken';
+import type jsonwebtoken from 'jsonwebtoken';
 import { CLOCKS_DIFFER_MS } from './clock.js';
+import { loadLate } from './load-late.js';
 
-const { JsonWebTokenError, TokenExpiredError } = jwt;
+const jwt = loadLate<typeof jsonwebtoken>('jsonwebtoken');
 
 /** A key for signing and checking, prepared once: preparing it for each token would cost forty times the check. */
 export type TokenKey = KeyObject;
@@ -24,7 +25,7 @@ export interface TokenClaims {
 
 /** Signs with HS256; `claims` carry their own `iat` and `exp` in seconds. */
 export function signToken(claims: TokenClaims, kid: string, key: TokenKey): string {
-  return jwt.sign(claims, key, { algorithm: 'HS256', keyid: kid });
+  return jwt().sign(claims, key, { algorithm: 'HS256', keyid: kid });
 }
 
 /** The key id a token names, or null when it is not a token at all, or one that demands what we do not know (`crit`). Nothing is verified. */
@@ -33,9 +34,9 @@ export function findTokenKid(token: string): string | null {
   return typeof header?.kid === 'string' && header.crit === undefined ? header.kid : null;
 }
 
-function findHeader(token: string): jwt.JwtHeader | null {
+function findHeader(token: string): jsonwebtoken.JwtHeader | null {
   try {
-    const decoded = jwt.decode(token, { complete: true });
+    const decoded = jwt().decode(token, { complete: true });
     // The library trips over claims that are null when it verifies them, and here over claims that are no JSON.
     return decoded?.payload ? decoded.header : null;
   } catch {
@@ -49,16 +50,23 @@ export function verifyToken(
   key: TokenKey,
   nowMs: number,
 ): TokenClaims | 'TOKEN_INVALID' | 'TOKEN_EXPIRED' {
+  const { verify, JsonWebTokenError, TokenExpiredError } = jwt();
   try {
-    const claims = jwt.verify(token, key, { algorithms: ['HS256'], clockTimestamp: Math.floor(nowMs / 1000) });
+    const claims = verify(token, key, { algorithms: ['HS256'], clockTimestamp: Math.floor(nowMs / 1000) });
     if (typeof claims === 'string' || !Number.isSafeInteger(claims.exp) || typeof claims.sub !== 'string')
       return 'TOKEN_INVALID';
-    // Signed while the clock was ahead, it would live on until the clock gets there: its owner asks for a new one, as with any that is over.
-    if (typeof claims.iat === 'number' && claims.iat * 1000 > nowMs + CLOCKS_DIFFER_MS) return 'TOKEN_EXPIRED';
-    return claims as TokenClaims;
+    return isOfNow(claims as TokenClaims, nowMs) ? (claims as TokenClaims) : 'TOKEN_EXPIRED';
   } catch (error) {
     if (error instanceof TokenExpiredError) return 'TOKEN_EXPIRED';
     if (error instanceof JsonWebTokenError || error instanceof SyntaxError) return 'TOKEN_INVALID';
     throw error;
   }
+}
+
+/**
+ * Whether a verified token's time has come and is not over. One that was signed while the clock was ahead would live on until the clock gets there: its owner
+ * asks for a new one, as with any that is over.
+ */
+export function isOfNow({ iat, exp }: TokenClaims, nowMs: number): boolean {
+  return Math.floor(nowMs / 1000) < exp && !(iat * 1000 > nowMs + CLOCKS_DIFFER_MS);
 }

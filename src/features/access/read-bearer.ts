@@ -1,5 +1,5 @@
 import type { App } from '../../app.js';
-import { findTokenKid, verifyToken } from '../../platform/jwt.js';
+import { findTokenKid, isOfNow, verifyToken, type TokenClaims } from '../../platform/jwt.js';
 import type { Project } from '../projects/project.js';
 import { findTokenKey } from '../projects/token-secret.js';
 import type { Bearer } from './caller.js';
@@ -15,10 +15,7 @@ export function readBearer(app: App, project: Project, header: string): Bearer |
   if (header === '') return ABSENT;
   const token = /^Bearer ([^\s]+)$/i.exec(header)?.[1];
   if (!token || token.length > MAX_TOKEN_CHARACTERS) return INVALID;
-  const kid = findTokenKid(token);
-  const key = kid === null ? null : findTokenKey(app, project, kid);
-  if (!key) return INVALID;
-  const claims = verifyToken(token, key, app.clock.now());
+  const claims = readClaims(app, project, token);
   if (typeof claims === 'string') return { state: 'invalid', code: claims };
   if (claims.projectId !== project._id.toHexString() || claims.userId !== claims.sub) return INVALID;
   const id = parseTokenId(claims.jti);
@@ -27,4 +24,23 @@ export function readBearer(app: App, project: Project, header: string): Bearer |
   const cutOff = isCutOff(app, project._id, claims.userId, id);
   if (cutOff instanceof Promise) return cutOff.then((ended) => (ended ? INVALID : user));
   return cutOff ? INVALID : user;
+}
+
+/** A token whose signature has been checked a moment ago. */
+interface Verified {
+  kid: string;
+  claims: TokenClaims;
+}
+
+/** Checking a signature costs as much as reading ten documents, so a token's is checked once in half a second; its time and its secret's every time. */
+function readClaims(app: App, project: Project, token: string): TokenClaims | 'TOKEN_INVALID' | 'TOKEN_EXPIRED' {
+  const now = app.clock.now();
+  const known = app.cache.peek<Verified>('verified-tokens', token);
+  const kid = known ? known.kid : findTokenKid(token);
+  const key = kid === null ? null : findTokenKey(app, project, kid);
+  if (kid === null || !key) return 'TOKEN_INVALID';
+  if (known) return isOfNow(known.claims, now) ? known.claims : 'TOKEN_EXPIRED';
+  const claims = verifyToken(token, key, now);
+  if (typeof claims !== 'string') app.cache.keep('verified-tokens', token, { kid, claims } satisfies Verified);
+  return claims;
 }

@@ -8,7 +8,7 @@ import type { Project } from '../projects/project.js';
 import { projectStore } from '../projects/project-store.js';
 import type { SignedIn } from './log-in.js';
 import { openSession, type Client } from './open-session.js';
-import { beginAtProvider, readIdentity, type SocialChecks, type SocialIdentity } from './social-identity.js';
+import type { SocialChecks, SocialIdentity } from './social-identity.js';
 import { requireSocialProvider, type SocialProvider } from './social-provider.js';
 import { resolveSocialUser } from './social-user.js';
 import type { User } from './user.js';
@@ -59,6 +59,7 @@ export async function startSocialLogin(
   if (!provider.redirectUrls.includes(redirectUrl)) {
     throw invalid('REDIRECT_NOT_ALLOWED', 'This address to return to is not on the provider’s list');
   }
+  const { beginAtProvider } = await import('./social-identity.js');
   const { url, checks } = await beginAtProvider(app, provider, input.callback);
   const id = sha256Hex(checks.state);
   const browser = randomToken(32);
@@ -118,6 +119,7 @@ async function findIdentity(
 ): Promise<SocialIdentity | string> {
   if (query.has('error')) return query.get('error') === 'access_denied' ? 'access_denied' : 'provider_refused';
   const checks = JSON.parse(app.secrets.open(attempt.sealedChecks!, sealContext(attempt._id))) as SocialChecks;
+  const { readIdentity } = await import('./social-identity.js');
   try {
     return await readIdentity(app, provider, new URL(`${attempt.callback}?${query.toString()}`), checks);
   } catch (error) {
