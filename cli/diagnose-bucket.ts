@@ -18,7 +18,11 @@ export async function diagnoseBucket(app: App, options: { fix: boolean }): Promi
       cors.detail = `${cors.detail}; setting the rules failed: ${(error as Error).message}`;
     }
   }
-  return checks.map((check) => ({ ...check, name: `bucket: ${check.name}` }));
+  return checks.map((check) => ({
+    ...check,
+    name: `bucket: ${check.name}`,
+    hint: check.hint && check.name === 'cors' ? `${check.hint} "bsvc doctor --fix" does so.` : check.hint,
+  }));
 }
 
 type BucketCheckLine = Omit<BucketCheck, 'name'> & { name: string };

@@ -21,7 +21,7 @@ const HINTS: Record<BucketCheck['name'], string> = {
   head: 'The keys need s3:GetObject, and s3:ListBucket so that a missing object can be told from a forbidden one.',
   delete: 'The keys need s3:DeleteObject.',
   'signed put': 'The bucket refuses signed addresses: check the region and the clocks.',
-  cors: 'Let browsers upload: allow PUT, GET and HEAD with the headers content-type and content-length ("bsvc byok bucket cors" sets it for a project’s bucket, "bsvc doctor --fix" for the service’s).',
+  cors: 'Let browsers upload: allow PUT, GET and HEAD with the headers content-type and content-length.',
 };
 
 /** Tries on small objects of its own what uploads need of a bucket; CORS as a page of `origin` meets it. Leaves nothing in the bucket. */

@@ -45,7 +45,11 @@ export default defineCommand({
     return {
       json: provider,
       quiet: provider.name,
-      text: () => `Users of ${project.name} may sign in through ${provider.name} (${provider.issuer}).`,
+      text: () =>
+        [
+          `Users of ${project.name} may sign in through ${provider.name} (${provider.issuer}).`,
+          `Register there: ${app.config.publicUrl ?? '<public address>'}/api/userAuth/social/${provider.name}/callback`,
+        ].join('\n'),
     };
   },
 });
