@@ -1,18 +1,23 @@
 import { type Call, checkCollation, type Command, readCount, readDoc, requireNamespace } from './command.js';
 import { type Doc } from '../codec/document.js';
+import { type Plan } from '../planner/plan.js';
+import { type PlanScan } from '../planner/scan.js';
+import { type CollectionEntry } from '../storage/index-definition.js';
+import { type Storage } from '../storage/storage.js';
 import { Pace } from './pace.js';
 import { checkStillThere, compileQuery, openScan, planQuery } from './query.js';
 
 export const count: Command = {
   fields: ['query', 'limit', 'skip', 'hint', 'collation'],
-  async run(call, body) {
+  run(call, body) {
     const ns = requireNamespace(call, body['count']);
     const skip = readCount(body, 'skip') ?? 0;
     const limit = readCount(body, 'limit') ?? 0;
     checkCollation(body);
     const most = limit === 0 ? Infinity : skip + limit;
-    const found = await countMatching(call, ns, body, most);
-    return { n: Math.max(0, Math.min(found, most) - skip) };
+    const found = countMatching(call, ns, body, most);
+    const present = (documents: number): Doc => ({ n: Math.max(0, Math.min(documents, most) - skip) });
+    return found instanceof Promise ? found.then(present) : present(found);
   },
 };
 
@@ -20,7 +25,7 @@ export const count: Command = {
 const COUNTED_AT_ONCE = 1_000_000;
 
 /** Counts what matches, up to about `most`: from the counter, from an index alone, or from the documents. */
-export async function countMatching(call: Call, ns: string, body: Doc, most: number): Promise<number> {
+export function countMatching(call: Call, ns: string, body: Doc, most: number): Promise<number> | number {
   const { storage } = call.core;
   const query = compileQuery(readDoc(body, 'query'), {}, body['hint']);
   const pace = new Pace(readCount(body, 'maxTimeMS'), call.signal);
@@ -30,21 +35,40 @@ export async function countMatching(call: Call, ns: string, body: Doc, most: num
   if (query.everything && query.hint === undefined) return storage.catalog.size(collection.id).documents;
   const plan = planQuery(storage, collection, query, 0);
   const scan = openScan(storage, collection, plan, query);
-  const atOnce = storage.catalog.size(collection.id).documents <= COUNTED_AT_ONCE;
-  const found = { documents: 0 };
-  while (!scan.finished && found.documents < most) {
-    if (plan.exact) {
-      found.documents += scan.countChunk(atOnce);
-    } else {
-      scan.readChunk(() => {
-        found.documents++;
-        return false;
-      });
-    }
-    if (!scan.finished && pace.due(scan.lastRead)) {
-      await pace.rest();
-      checkStillThere(storage, collection, plan.index);
-    }
+  const atOnce = storage.catalog.roughDocuments(collection.id) <= COUNTED_AT_ONCE;
+  const counting: Counting = { storage, collection, plan, scan, most, atOnce, found: 0 };
+  return countOn(counting, pace) ? counting.found : countSlowly(counting, pace);
+}
+
+interface Counting {
+  readonly storage: Storage;
+  readonly collection: CollectionEntry;
+  readonly plan: Plan;
+  readonly scan: PlanScan;
+  readonly most: number;
+  readonly atOnce: boolean;
+  found: number;
+}
+
+/** Counts until there is nothing more to count or the turn is over; false in the latter case. */
+function countOn(counting: Counting, pace: Pace): boolean {
+  const { plan, scan, most, atOnce } = counting;
+  const visit = (): boolean => {
+    counting.found++;
+    return false;
+  };
+  while (!scan.finished && counting.found < most) {
+    if (plan.exact) counting.found += scan.countChunk(atOnce);
+    else scan.readChunk(visit);
+    if (!scan.finished && pace.due(scan.lastRead)) return false;
   }
-  return found.documents;
+  return true;
+}
+
+async function countSlowly(counting: Counting, pace: Pace): Promise<number> {
+  do {
+    await pace.rest();
+    checkStillThere(counting.storage, counting.collection, counting.plan.index);
+  } while (!countOn(counting, pace));
+  return counting.found;
 }

@@ -58,7 +58,7 @@ function planPoint(collection: CollectionEntry, equalities: readonly Equality[])
     if (writer.cut) return null;
     return {
       index: null,
-      ranges: [{ start, end: writer.byte(AFTER).take() }],
+      ranges: [{ start, end: start }],
       reverse: false,
       sorted: true,
       repeats: false,

@@ -27,7 +27,7 @@ export interface Plan {
   /** Every entry of the ranges is an answer: counting them needs no documents. */
   readonly exact: boolean;
   readonly bounds: SpaceBounds;
-  /** At most one document can be in the ranges. */
+  /** At most one document can be in the ranges: the start of the only one is its key. */
   readonly single: boolean;
 }
 

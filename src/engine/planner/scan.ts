@@ -95,11 +95,14 @@ export class PlanScan {
     let left = LARGEST_CHUNK;
     while (left > 0 && !this.finished) {
       const range = this.plan.ranges[this.at]!;
-      const read = atOnce
-        ? store.getKeysCount({ start: range.start, end: range.end })
-        : this.countKeys(range.end, left);
+      const wholeRange = atOnce || this.plan.single;
+      const read = this.plan.single
+        ? this.countSingle(range.start)
+        : atOnce
+          ? store.getKeysCount({ start: range.start, end: range.end })
+          : this.countKeys(range.end, left);
       this.keysExamined += read;
-      if (atOnce || read < left) {
+      if (wholeRange || read < left) {
         this.at++;
         this.last = null;
       }
@@ -107,6 +110,10 @@ export class PlanScan {
     }
     this.lastRead = this.keysExamined - before;
     return this.lastRead;
+  }
+
+  private countSingle(key: Buffer): number {
+    return this.storage.documents.readKey(key) === undefined ? 0 : 1;
   }
 
   private countKeys(end: Buffer, limit: number): number {

@@ -17,6 +17,9 @@ import { componentLimit } from './key-encoding.js';
 const VERSION_KEY = Buffer.from([META, ...Buffer.from('version')]);
 const NEXT_ID_KEY = Buffer.from([META, ...Buffer.from('next')]);
 
+const ROUGH_COUNT_MS = 1000;
+const MOST_ROUGH_COUNTS = 1000;
+
 /** How many documents a collection has and their size in bytes. */
 export interface CollectionSize {
   documents: number;
@@ -32,6 +35,7 @@ export class Catalog {
   private changed = false;
   private readonly known = new Map<string, CollectionEntry | null>();
   private readonly sizeChanges = new Map<number, CollectionSize>();
+  private readonly roughCounts = new Map<number, { documents: number; readAt: number }>();
   private queue!: CommitQueue;
 
   constructor(private readonly environment: Environment) {}
@@ -158,6 +162,18 @@ export class Catalog {
     return change === undefined
       ? stored
       : { documents: stored.documents + change.documents, bytes: stored.bytes + change.bytes };
+  }
+
+  /** About how many documents a collection has: as many as at some moment of the last second. */
+  roughDocuments(id: number): number {
+    const now = Date.now();
+    let rough = this.roughCounts.get(id);
+    if (rough === undefined || now - rough.readAt > ROUGH_COUNT_MS || now < rough.readAt) {
+      if (this.roughCounts.size >= MOST_ROUGH_COUNTS) this.roughCounts.clear();
+      rough = { documents: this.size(id).documents, readAt: now };
+      this.roughCounts.set(id, rough);
+    }
+    return rough.documents;
   }
 
   /** Counts documents in or out. Inside a transaction, which writes the sums once at its end. */

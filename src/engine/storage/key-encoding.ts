@@ -69,10 +69,6 @@ export class KeyWriter {
     return this;
   }
 
-  get length(): number {
-    return this.at;
-  }
-
   take(): Buffer {
     return Buffer.from(this.bytes.subarray(0, this.at));
   }
@@ -81,15 +77,6 @@ export class KeyWriter {
   copyTo(target: Uint8Array, start: number): number {
     for (let n = 0; n < this.at; n++) target[start + n] = this.bytes[n]!;
     return start + this.at;
-  }
-
-  takeFrom(start: number): Buffer {
-    return Buffer.from(this.bytes.subarray(start, this.at));
-  }
-
-  /** Goes back to an earlier length. */
-  truncate(length: number): void {
-    this.at = length;
   }
 
   /** Appends one component; when it is longer than `limit`, its head and a hash of the whole. */
@@ -197,7 +184,7 @@ export class KeyWriter {
     }
     if (value instanceof Date) {
       this.byte(DATE);
-      this.sortableInt64(BigInt(Number.isNaN(value.getTime()) ? 0 : value.getTime()));
+      this.sortableTime(Number.isNaN(value.getTime()) ? 0 : value.getTime());
       return;
     }
     const type = (value as { _bsontype?: unknown })._bsontype;
@@ -339,9 +326,20 @@ export class KeyWriter {
     else this.raw(decimalKeyParts(value).remainder);
   }
 
-  private sortableInt64(value: bigint): void {
+  /** An int64 whose bytes sort as the number does: the sign is inverted. */
+  private sortableTime(time: number): void {
     this.reserve(8);
-    this.bytes.writeBigUInt64BE(BigInt.asUintN(64, value) ^ (1n << 63n), this.at);
+    const high = Math.floor(time / 0x100000000);
+    const low = time - high * 0x100000000;
+    const { bytes, at } = this;
+    bytes[at] = (high >>> 24) ^ 0x80;
+    bytes[at + 1] = high >>> 16;
+    bytes[at + 2] = high >>> 8;
+    bytes[at + 3] = high;
+    bytes[at + 4] = low >>> 24;
+    bytes[at + 5] = low >>> 16;
+    bytes[at + 6] = low >>> 8;
+    bytes[at + 7] = low;
     this.at += 8;
   }
 }
