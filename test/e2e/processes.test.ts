@@ -86,7 +86,7 @@ describe('bsvc serve --processes 4', () => {
   );
 });
 
-describe.each([1, 4])('SIGTERM under load, processes: %i', (processes) => {
+describe.each([1, 2, 4])('SIGTERM under load, processes: %i', (processes) => {
   it('fails no request and ends all of them with exit 0', async () => {
     const service = await serve(processes);
     const load = startLoad(`${service.ready.url}/api/health`, { clients: 32 });

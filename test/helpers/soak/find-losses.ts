@@ -264,7 +264,9 @@ async function compareStore({ dataDir }: SoakEnd, { violations, compared }: Foun
   for (const problem of await engine.verify()) violations.push(`store: ${problem}`);
   compared['bytes of the data file'] = engine.stats().fileBytes;
   await engine.close();
-  const known = new Set(['bsvc.mdb', 'bsvc.mdb-lock', 'files', 'incoming', 'secret.key']);
+  const known = new Set(['bsvc.mdb', 'bsvc.mdb-lock', 'files', 'incoming', 'secret.key', 'serving']);
+  for (const name of await readdir(join(dataDir, 'serving')).catch(() => []))
+    violations.push(`left over: the mark of process ${name}`);
   for (const name of await readdir(dataDir))
     if (!known.has(name)) violations.push(`left over in the data directory: ${name}`);
 }

@@ -1,0 +1,105 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { Agent, request } from 'node:http';
+import { documentsName } from '../../src/features/collections/collection.js';
+import { migrate } from '../../src/migrations/migrate.js';
+import { jobStore } from '../../src/platform/jobs/job.js';
+import { buildCollection, buildProject } from '../helpers/build-project.js';
+import { buildWebhook } from '../helpers/build-webhook.js';
+import { eventually } from '../helpers/eventually.js';
+import { startService, type RunningService } from '../helpers/run-binary.js';
+import { withApp } from '../helpers/soak/with-app.js';
+import { openTempDir, type TempDir } from '../helpers/temp-dir.js';
+import { openWebhookReceiver, type WebhookReceiver } from '../helpers/webhook-receiver.js';
+
+const CLIENTS = 8;
+
+let dir: TempDir;
+let env: Record<string, string>;
+let receiver: WebhookReceiver;
+const running: RunningService[] = [];
+beforeEach(async () => {
+  dir = await openTempDir();
+  env = { BSVC_DATA_DIR: dir.path, BSVC_LOG_LEVEL: 'fatal', BSVC_WEBHOOK_ALLOW_PRIVATE: 'true' };
+  receiver = await openWebhookReceiver();
+});
+afterEach(async () => {
+  for (const service of running.splice(0)) await service.stop('SIGKILL');
+  await receiver.close();
+  await dir.remove();
+});
+
+interface Writing {
+  /** Tags of documents whose creation was answered 201. */
+  stored: Set<string>;
+  /** Everything else that happened to a request that had found a listener. */
+  failed: string[];
+  ended: Promise<unknown>;
+}
+
+/** Clients with a keep-alive connection each that create one document after the other until nobody listens any more. */
+function startWriting(url: string, key: string): Writing {
+  const stored = new Set<string>();
+  const failed: string[] = [];
+  const run = async (client: number): Promise<void> => {
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    for (let made = 0; ; made++) {
+      const tag = `${client}-${made}`;
+      try {
+        const status = await post(`${url}/api/data/notes`, agent, key, JSON.stringify({ tag, text: 'x'.repeat(500) }));
+        if (status === 201) stored.add(tag);
+        else failed.push(`${tag}: ${status}`);
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code === 'ECONNREFUSED') break;
+        failed.push(`${tag}: ${(error as Error).message}`);
+      }
+    }
+    agent.destroy();
+  };
+  return { stored, failed, ended: Promise.all(Array.from({ length: CLIENTS }, (_, client) => run(client))) };
+}
+
+function post(url: string, agent: Agent, key: string, body: string): Promise<number> {
+  const headers = { 'x-api-key': key, 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) };
+  return new Promise((resolve, reject) => {
+    const sent = request(url, { method: 'POST', agent, headers }, (reply) => {
+      reply.on('error', reject).on('end', () => resolve(reply.statusCode!));
+      reply.resume();
+    });
+    sent.on('error', reject).end(body);
+  });
+}
+
+describe.each([1, 2])('SIGTERM while clients write, processes: %i', (processes) => {
+  it(
+    'fails no request, keeps every answered document, and leaves no job in anybody’s hands',
+    { timeout: 120_000 },
+    async () => {
+      const { secret, name } = await withApp(env, 0, async (app) => {
+        await migrate(app.db);
+        const owner = await buildProject(app);
+        const notes = await buildCollection(app, owner.project, { name: 'notes' });
+        await buildWebhook(app, owner.project, receiver.url);
+        return { secret: owner.secret, name: documentsName(notes) };
+      });
+      const answered = new Set<string>();
+      for (let round = 0; round < 2; round++) {
+        const service = await startService(['serve', '--port', '0', '--processes', String(processes)], env);
+        running.push(service);
+        const writing = startWriting(service.ready.url, secret);
+        await eventually('there is load', () => writing.stored.size > 80);
+        expect(await service.stop('SIGTERM')).toBe(0);
+        await writing.ended;
+        expect(writing.failed).toEqual([]);
+        for (const tag of writing.stored) answered.add(`${round} ${tag}`);
+      }
+      await withApp(env, 0, async (app) => {
+        expect(await app.db.collection(name).countDocuments({})).toBe(answered.size);
+        expect(await jobStore(app).countDocuments({ state: 'running' })).toBe(0);
+      });
+      const service = await startService(['serve', '--port', '0'], env);
+      running.push(service);
+      const told = (): number => new Set(receiver.received.map(({ event }) => event.id)).size;
+      await eventually('every change is told', () => told() === answered.size, 60_000);
+    },
+  );
+});
