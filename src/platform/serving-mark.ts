@@ -1,6 +1,7 @@
 import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Database } from './database.js';
+import { findFullDisk } from './full-disk.js';
 
 export interface ServingMark {
   /** Processes that serve the same embedded store and know nothing of this one. */
@@ -12,9 +13,15 @@ export interface ServingMark {
 export async function markServing(db: Database, dataDir: string): Promise<ServingMark> {
   if (db.kind !== 'embedded') return { others: [], remove: () => Promise.resolve() };
   const dir = join(dataDir, 'serving');
-  await mkdir(dir, { recursive: true, mode: 0o700 });
   const own = join(dir, String(process.pid));
-  await writeFile(own, '', { mode: 0o600 });
+  try {
+    await mkdir(dir, { recursive: true, mode: 0o700 });
+    await writeFile(own, '', { mode: 0o600 });
+  } catch (error) {
+    // A mark is a courtesy: with a full disk there is still much to read and to delete.
+    if (findFullDisk(error)) return { others: [], remove: () => Promise.resolve() };
+    throw error;
+  }
   const alive = new Set(db.listOtherProcesses().map(String));
   const others: number[] = [];
   for (const name of await readdir(dir)) {
