@@ -35,8 +35,9 @@ for (const each of [ajv, coercing]) {
 export function checkExchange(exchange: Exchange): string[] {
   const { method, status } = exchange;
   if (method === 'OPTIONS') return [];
-  // Not by URL, which would take `/.` away.
-  const [path = '', ...search] = exchange.url.split('?');
+  // Not by URL, which would take `/.` away: whole addresses and fragments are what a server must bear.
+  const target = exchange.url.replace(/^https?:\/\/[^/?#]*/i, '').replace(/#.*$/, '');
+  const [path = '', ...search] = target.split('?');
   const query = new URLSearchParams(search.join('?'));
   const found = findOperation(method === 'HEAD' ? 'get' : method.toLowerCase(), path);
   if (!found) return status < 400 ? ['there is no such operation'] : checkBody(exchange, ERROR_RESPONSE, ERROR_POINTER);
