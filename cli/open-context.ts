@@ -86,13 +86,16 @@ async function openWithin(context: Context, purpose: Purpose): Promise<App> {
   const log = openLogger({ level, format }, { write: (line) => void context.io.stderr.write(line) });
   // Commands are over too soon to be worth the loading.
   const telemetry = purpose.endsWith('service') ? await openTelemetry() : null;
-  const opened = openApp(config, log, undefined, telemetry).then((app) => prepare(app, purpose));
+  const opened = openApp(config, log, undefined, telemetry);
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(unreachable()), OPEN_DEADLINE_MS);
   });
   try {
-    return await Promise.race([opened, late]);
+    const app = await Promise.race([opened, late]);
+    clearTimeout(timer);
+    // It has answered; migrations take as long as they take.
+    return await prepare(app, purpose);
   } catch (error) {
     // Should it connect after all, nobody is left to close it.
     void opened.then((app) => app.close()).catch(() => undefined);

@@ -59,7 +59,7 @@ export function isDuplicateKey(
 
 /** Opens MongoDB when `MONGODB_URI` is set, else the embedded engine in the data directory. Throws `unavailable` (DATABASE_UNAVAILABLE) with advice. */
 export async function openDatabase(config: Config): Promise<Database> {
-  return config.mongodbUri ? openMongodb(config.mongodbUri, config.mongodbName) : openEmbedded(config);
+  return config.mongodbUri ? openMongodb(config.mongodbUri, config) : openEmbedded(config);
 }
 
 // A command whose database is away has to say so within ten seconds, on a slow machine too.
@@ -79,7 +79,6 @@ const CLIENT_OPTIONS: MongoClientOptions = {
   connectTimeoutMS: 5_000,
   // A silent connection is noticed within this and the time to connect: what waits on it is tried anew or refused.
   heartbeatFrequencyMS: 5_000,
-  socketTimeoutMS: SILENCE_MS,
   waitQueueTimeoutMS: 10_000,
   ignoreUndefined: true,
 };
@@ -92,8 +91,11 @@ const PATIENT_OPTIONS: MongoClientOptions = {
   maxIdleTimeMS: 30_000,
 };
 
-async function openMongodb(uri: string, name: string): Promise<Database> {
-  const client = await connectMongodb(uri, CLIENT_OPTIONS);
+async function openMongodb(uri: string, config: Config): Promise<Database> {
+  const name = config.mongodbName;
+  // The server's own limit on a read comes first, so that the reason is told.
+  const socketTimeoutMS = Math.max(SILENCE_MS, config.queryTimeoutMs + 10_000);
+  const client = await connectMongodb(uri, { ...CLIENT_OPTIONS, socketTimeoutMS });
   const db = client.db(name);
   let server: ServerJudgement;
   try {
