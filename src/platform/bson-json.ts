@@ -83,6 +83,12 @@ export class JsonWriter {
     this.length += this.bytes.utf8Write(text, this.length);
   }
 
+  /** Writes one character of ASCII. */
+  byte(code: number): void {
+    if (this.length === this.bytes.length) this.reserve(1);
+    this.bytes[this.length++] = code;
+  }
+
   /** A document's opening brace, before its elements. */
   open(): void {
     this.seen = 0;

@@ -3,6 +3,10 @@ import { BSON_OBJECT_ID, endOfName, endOfValue, JsonWriter, readInt32 } from '..
 import { HIDDEN_FIELD } from '../collections/field.js';
 import { META_FIELDS, presentDocument } from './present-document.js';
 
+const OPEN = 0x5b;
+const CLOSE = 0x5d;
+const COMMA = 0x2c;
+
 /** Encoding never waits for anything, so one buffer serves all requests. */
 const writer = new JsonWriter();
 
@@ -21,12 +25,12 @@ export function encodeDocument(stored: Buffer, meta: boolean): string {
 /** The JSON array of such documents. */
 export function encodeDocuments(stored: readonly Buffer[], meta: boolean): string {
   writer.clear();
-  writer.append('[');
+  writer.byte(OPEN);
   for (let at = 0; at < stored.length; at++) {
-    if (at > 0) writer.append(',');
+    if (at > 0) writer.byte(COMMA);
     addDocument(stored[at]!, meta);
   }
-  writer.append(']');
+  writer.byte(CLOSE);
   return writer.text();
 }
 
