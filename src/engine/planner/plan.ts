@@ -43,7 +43,8 @@ export interface PlanQuery {
 /** Counts the entries of a plan's ranges, but not beyond `most`. */
 export type Probe = (plan: Plan, most: number) => number;
 
-const PROBED_ENTRIES = 200;
+/** So many entries are counted at first, and so many if none of the plans has fewer. */
+const PROBES = [64, 200];
 const NUMERIC_PART = /(?:^|\.)\d+(?:\.|$)/;
 
 /**
@@ -81,14 +82,16 @@ export function usableIndexes(collection: CollectionEntry, query: PlanQuery): In
 
 function cheapest(plans: readonly Plan[], query: PlanQuery, probe: Probe): Plan {
   const wantsSort = query.sort.length > 0;
-  const ranked = plans.map((plan) => ({
-    plan,
-    entries: isBounded(plan) ? probe(plan, PROBED_ENTRIES) : Infinity,
-    useful: usefulness(plan),
-  }));
+  let most = 0;
+  let counts: number[] = [];
+  for (most of PROBES) {
+    counts = plans.map((plan) => (isBounded(plan) ? probe(plan, most) : Infinity));
+    if (counts.some((count) => count < most)) break;
+  }
+  const ranked = plans.map((plan, n) => ({ plan, entries: counts[n]!, useful: usefulness(plan) }));
   ranked.sort((a, b) => {
-    const aSmall = a.entries < PROBED_ENTRIES;
-    const bSmall = b.entries < PROBED_ENTRIES;
+    const aSmall = a.entries < most;
+    const bSmall = b.entries < most;
     if (aSmall !== bSmall) return aSmall ? -1 : 1;
     if (aSmall && bSmall && a.entries !== b.entries) return a.entries - b.entries;
     if (wantsSort && a.plan.sorted !== b.plan.sorted) return a.plan.sorted ? -1 : 1;

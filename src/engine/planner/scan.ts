@@ -220,7 +220,7 @@ export function countEntries(storage: Storage, plan: Plan, most: number): number
   for (const range of plan.ranges) {
     const limit = most - count;
     if (limit <= 0) break;
-    for (const _key of storage.environment.store.getKeys({ start: range.start, end: range.end, limit })) count++;
+    count += storage.environment.reader.count(range.start, range.end, limit);
   }
   return count;
 }

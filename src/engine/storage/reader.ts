@@ -62,6 +62,13 @@ export class Reader {
     return this.shared.getRange(range);
   }
 
+  /** How many keys there are from `start` up to, not including, `end`, but not beyond `limit`. */
+  count(start: Buffer, end: Buffer, limit: number): number {
+    let count = 0;
+    for (const _key of this.shared.getKeys({ start, end, limit })) count++;
+    return count;
+  }
+
   /** A copy of the key under which the last value of a range was found. */
   lastKey(): Buffer {
     return Buffer.from(this.key.subarray(0, this.keyLength));
