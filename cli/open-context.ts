@@ -1,3 +1,4 @@
+import type { GatheringSink, LogSink } from '../src/platform/logger.js';
 import type { App } from '../src/app.js';
 import { unavailable } from '../src/errors.js';
 import type { Context, Purpose } from './context.js';
@@ -39,9 +40,12 @@ export function openContext(
   const layers = readLayers(io, { ...dataDir, ...flags }, options.envFile);
   let settings: ReturnType<typeof readConfig> | null = null;
   let opening: Promise<App> | null = null;
+  let lines: GatheringSink | null = null;
   let recorded: { app: App; act: Act } | null = null;
   const connect = async (purpose: Purpose): Promise<App> => {
-    const app = await openWithin(context, purpose);
+    const { gatherLines } = await import('../src/platform/logger.js');
+    lines = gatherLines({ write: (text) => void io.stderr.write(text) });
+    const app = await openWithin(context, purpose, lines);
     const begun = act();
     if (begun) {
       const { startAct } = await import('../src/features/audit/audit-log.js');
@@ -70,11 +74,12 @@ export function openContext(
     async close() {
       const app = await opening?.catch(() => null);
       await app?.close();
+      lines?.flush();
     },
   };
 }
 
-async function openWithin(context: Context, purpose: Purpose): Promise<App> {
+async function openWithin(context: Context, purpose: Purpose, lines: LogSink): Promise<App> {
   const { config } = context.settings();
   const [{ openApp }, { openLogger }, { openTelemetry }] = await Promise.all([
     import('../src/app.js'),
@@ -83,7 +88,7 @@ async function openWithin(context: Context, purpose: Purpose): Promise<App> {
   ]);
   const level = purpose.endsWith('service') || config.verbose ? config.logLevel : 'warn';
   const format = config.logFormat ?? (context.io.stderr.isTTY ? 'text' : 'json');
-  const log = openLogger({ level, format }, { write: (line) => void context.io.stderr.write(line) });
+  const log = openLogger({ level, format }, lines);
   // Commands are over too soon to be worth the loading.
   const telemetry = purpose.endsWith('service') ? await openTelemetry() : null;
   const opened = openApp(config, log, undefined, telemetry);

@@ -11,6 +11,45 @@ export interface LoggerOptions {
 /** Where log lines go. Standard error by default: standard output carries results only. */
 export interface LogSink {
   write(line: string): void;
+  /** Level of the line that comes next, for a sink that asks for it. */
+  lastLevel?: number;
+}
+
+export interface GatheringSink extends LogSink {
+  /** Writes at once what has been gathered. */
+  flush(): void;
+}
+
+const GATHER_MS = 100;
+const GATHER_CHARACTERS = 64 * 1024;
+const WARN = 40;
+/** By this pino tells a sink the level of the line that it is about to write. */
+const TELL_LEVEL = Symbol.for('pino.metadata');
+
+/**
+ * A sink that writes the lines of a tenth of a second together: each by itself would cost a request a quarter more. Warnings and errors are written at once,
+ * with what came before them; a process that is killed takes at most that tenth of a second of other lines along.
+ */
+export function gatherLines(sink: LogSink): GatheringSink {
+  let gathered = '';
+  let timer: NodeJS.Timeout | null = null;
+  const gathering = {
+    [TELL_LEVEL]: true,
+    lastLevel: 0,
+    write(line: string): void {
+      gathered += line;
+      if (gathering.lastLevel >= WARN || gathered.length > GATHER_CHARACTERS) gathering.flush();
+      else timer ??= setTimeout(gathering.flush, GATHER_MS).unref();
+    },
+    flush(): void {
+      if (timer) clearTimeout(timer);
+      timer = null;
+      const text = gathered;
+      gathered = '';
+      if (text !== '') sink.write(text);
+    },
+  };
+  return gathering;
 }
 
 // What must never be written even when somebody logs a whole object by mistake.
@@ -36,11 +75,22 @@ const SECRET_PATHS = [
 
 /** A pino logger with secrets redacted; the text format prints one short line per event. */
 export function openLogger(options: LoggerOptions, sink: LogSink = process.stderr): Logger {
-  const target = options.format === 'text' ? { write: (line: string) => sink.write(presentLine(line)) } : sink;
+  const target = options.format === 'text' ? presentTo(sink) : sink;
   return pino(
     { level: options.level, base: undefined, redact: { paths: SECRET_PATHS, censor: '[secret]' } },
     target as { write(line: string): void },
   );
+}
+
+/** Passes everything on to the sink, the lines in words for a person. */
+function presentTo(sink: LogSink): LogSink {
+  return {
+    [TELL_LEVEL]: true,
+    set lastLevel(level: number) {
+      sink.lastLevel = level;
+    },
+    write: (line) => sink.write(presentLine(line)),
+  } as LogSink;
 }
 
 const LEVEL_NAMES: Record<number, string> = {
