@@ -9,6 +9,9 @@ export function accessLog(log: Logger): Observer {
   return (ctx, ms) => {
     const { requestId } = ctx.state as { requestId: string };
     const rounded = Math.round(ms * 10) / 10;
-    plain.info({ requestId, method: ctx.req.method, path: ctx.path, status: ctx.res.statusCode, ms: rounded }, 'request');
+    plain.info(
+      { requestId, method: ctx.req.method, path: ctx.path, status: ctx.res.statusCode, ms: rounded },
+      'request',
+    );
   };
 }
