@@ -30,7 +30,10 @@ const LONG_LIFE_MS = 10_000;
 export async function startProcesses(count: number, app: App): Promise<Processes> {
   const running = new Set<Worker>();
   const pauses = new Set<NodeJS.Timeout>();
-  const host = openSiblingHost(app.limits.counter);
+  const host = openSiblingHost(app.limits.counter, (share) => {
+    app.log.error({ process: share.process.pid }, 'a serving process is stuck and is ended');
+    share.process.kill('SIGKILL');
+  });
   let stopping = false;
   let pauseMs = FIRST_PAUSE_MS;
   const start = (): Worker => {

@@ -9,7 +9,8 @@ type FromProcess =
   | { bsvc: 'signal'; text: string }
   | { bsvc: 'gather'; id: number }
   | { bsvc: 'gathered'; round: number; part: unknown }
-  | { bsvc: 'arrived' };
+  | { bsvc: 'arrived' }
+  | { bsvc: 'beat' };
 
 type FromPrimary =
   | { bsvc: 'granted'; id: number; grant: Grant | null }
@@ -35,6 +36,9 @@ export interface Siblings {
 const ANSWER_MS = 1_000;
 const GATHER_MS = 2 * ANSWER_MS;
 const MEETING_MS = 2_000;
+const BEAT_MS = 2_000;
+/** A process that has not said anything for so long is stuck: nothing that it does takes its turn of the event loop for longer than a moment. */
+const STUCK_MS = 30_000;
 
 /** The siblings of this process; null when it was not started as one of several. */
 export function openSiblings(): Siblings | null {
@@ -77,6 +81,9 @@ export function openSiblings(): Siblings | null {
     }
   });
 
+  send({ bsvc: 'beat' });
+  setInterval(() => send({ bsvc: 'beat' }), BEAT_MS).unref();
+
   return {
     counter: {
       async take(key, want, rate) {
@@ -114,10 +121,18 @@ interface Round {
   finish(): void;
 }
 
-/** The supervisor's side: counts for all, and stands between them. */
-export function openSiblingHost(counter: RateCounter): SiblingHost {
+/**
+ * The supervisor's side: counts for all, stands between them, and tells of one that is stuck. That happens: a process that waits for a lock whose holder is
+ * killed (kill -9) in the wrong instant is never woken.
+ */
+export function openSiblingHost(
+  counter: RateCounter,
+  onStuck: (process: Worker) => void,
+  { stuckMs = STUCK_MS, lookMs = BEAT_MS } = {},
+): SiblingHost {
   const processes = new Set<Worker>();
   const arrived = new Set<Worker>();
+  const heardAt = new Map<Worker, number>();
   const rounds = new Map<number, Round>();
   let lastRound = 0;
 
@@ -153,10 +168,26 @@ export function openSiblingHost(counter: RateCounter): SiblingHost {
     tell(from, { bsvc: 'granted', id, grant });
   };
 
+  let lookedAt = performance.now();
+  const look = (): void => {
+    const now = performance.now();
+    // After a pause of this process itself, what the others have said meanwhile has yet to be read.
+    const wasAway = now - lookedAt > 2 * lookMs;
+    lookedAt = now;
+    if (wasAway) return;
+    for (const [each, at] of heardAt) {
+      if (now - at < stuckMs) continue;
+      heardAt.delete(each);
+      onStuck(each);
+    }
+  };
+  setInterval(look, lookMs).unref();
+
   return {
     serve(started) {
       processes.add(started);
       started.on('message', (message: FromProcess) => {
+        heardAt.set(started, performance.now());
         if (message.bsvc === 'take') void take(started, message);
         else if (message.bsvc === 'giveBack') void counter.giveBack(message.key, message.uses, message.resetMs);
         else if (message.bsvc === 'gather') gather(started, message.id);
@@ -171,6 +202,7 @@ export function openSiblingHost(counter: RateCounter): SiblingHost {
       started.once('exit', () => {
         processes.delete(started);
         arrived.delete(started);
+        heardAt.delete(started);
         proceedWhenAllArrived();
         for (const round of rounds.values()) {
           round.waitingFor.delete(started);

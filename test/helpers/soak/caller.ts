@@ -23,8 +23,8 @@ export interface SendOptions {
   allowed?: readonly number[];
 }
 
-/** No request may be left without an answer for longer. */
-const HUNG_MS = 30_000;
+/** No request may be left without an answer for longer: a process that is stuck is ended after thirty seconds. */
+const HUNG_MS = 45_000;
 const MOST_VIOLATIONS = 200;
 
 /** Sends requests and keeps book of what came back: a reply that may not come, and silence, are violations. */

@@ -133,7 +133,7 @@ export async function runSoak(options: SoakOptions): Promise<SoakReport> {
       compared: { ...compared, 'webhooks settled by the workers after ms': settled },
       logged: sorted(services.logged()),
       notJudged,
-      violations: [...caller.violations, ...books.commands.failures, ...violations],
+      violations: [...caller.violations, ...services.problems, ...books.commands.failures, ...violations],
     };
   } finally {
     over = true;

@@ -21,6 +21,8 @@ export interface Services {
   destroy(): Promise<void>;
   /** What they logged so far, warnings and errors, by message. */
   logged(): Map<string, number>;
+  /** What processes did that they may not. */
+  problems: string[];
 }
 
 export interface ServiceEnvironment {
@@ -34,6 +36,7 @@ export interface ServiceEnvironment {
 export async function startServices({ env, databaseEnv }: ServiceEnvironment): Promise<Services> {
   const port = String(await findFreePort());
   const lines = new Map<string, number>();
+  const problems: string[] = [];
   const start = {
     database: () => startService(['serve', '--port', '0', '--no-worker'], databaseEnv!),
     api: () => startService(['serve', '--port', port, '--no-worker', '--processes', String(API_PROCESSES)], env),
@@ -60,7 +63,11 @@ export async function startServices({ env, databaseEnv }: ServiceEnvironment): P
     }
   };
   const end = async (service: RunningService): Promise<void> => {
-    await service.stop('SIGKILL');
+    const { process: child } = service;
+    if (child.exitCode === null && child.signalCode === null) {
+      child.kill('SIGKILL');
+      await once(child, 'exit');
+    }
     note(service);
   };
   const timed = async (work: () => Promise<unknown>): Promise<number> => {
@@ -73,7 +80,11 @@ export async function startServices({ env, databaseEnv }: ServiceEnvironment): P
   const endSupervisor = async (): Promise<void> => {
     const shares = childrenOf(running.api.ready.pid);
     await end(running.api);
-    await eventually('the processes of a killed supervisor end', () => !shares.some(isAlive));
+    await eventually('they end', () => !shares.some(isAlive)).catch(() => undefined);
+    for (const pid of shares.filter(isAlive)) {
+      problems.push(`process ${pid} lives on without the supervisor that was killed`);
+      process.kill(pid, 'SIGKILL');
+    }
   };
   const startApi = async (): Promise<void> => {
     running.api = await start.api();
@@ -132,11 +143,12 @@ export async function startServices({ env, databaseEnv }: ServiceEnvironment): P
       return codes;
     },
     async destroy() {
-      await Promise.all(
-        [...all(), ...(running.database ? [running.database] : [])].map((each) => each.stop('SIGKILL')),
-      );
+      const shares = childrenOf(running.api.ready.pid);
+      await Promise.all([...all(), ...(running.database ? [running.database] : [])].map(end));
+      for (const pid of shares.filter(isAlive)) process.kill(pid, 'SIGKILL');
     },
     logged: () => lines,
+    problems,
   };
 }
 
@@ -150,8 +162,12 @@ function readMessage(line: string): string | null {
 }
 
 function childrenOf(pid: number): number[] {
-  const text = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim();
-  return text === '' ? [] : text.split(' ').map(Number);
+  try {
+    const text = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim();
+    return text === '' ? [] : text.split(' ').map(Number);
+  } catch {
+    return [];
+  }
 }
 
 function isAlive(pid: number): boolean {
