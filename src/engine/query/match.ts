@@ -13,7 +13,7 @@ import {
   UNSUPPORTED_QUERY_OPERATORS,
 } from './match-operators.js';
 import { type Path, splitPath, visitPath } from './path.js';
-import { compilePattern } from './regex.js';
+import { regexPredicate } from './regex-predicate.js';
 import { type Doc, fieldOf, isDocument, isTruthy, typeOf } from './value.js';
 
 /** A part of the filter's top-level conjunction that an index may answer; the whole filter is to be re-checked. */
@@ -341,25 +341,6 @@ function openTools(parsing: Parsing): PredicateTools {
       inner.depth = parsing.depth;
       const node = descend(inner, () => parseFilter(filter, inner, false));
       return (doc) => node.test(doc, NO_SCOPE);
-    },
-  };
-}
-
-/** Text that the pattern finds, or the same regular expression as a value. */
-function regexPredicate(pattern: string, options: string): Predicate {
-  const compiled = compilePattern(pattern, options, 2);
-  const sorted = [...options].sort().join('');
-  return {
-    kind: 'leaf',
-    leafArrays: true,
-    single(value) {
-      if (typeof value === 'string') return compiled.test(value);
-      if (typeof value !== 'object' || value === null) return false;
-      const type = typeOf(value);
-      if (type === 'symbol') return compiled.test((value as { value: string }).value);
-      if (type !== 'regex') return false;
-      const other = value as BSONRegExp;
-      return other.pattern === pattern && [...other.options].sort().join('') === sorted;
     },
   };
 }
