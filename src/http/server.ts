@@ -1,5 +1,5 @@
-import { createServer, type IncomingMessage, type Server } from 'node:http';
-import { Server as NetServer, type AddressInfo } from 'node:net';
+import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
+import { Server as NetServer, type AddressInfo, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { randomUUID } from 'node:crypto';
 import type Koa from 'koa';
@@ -58,11 +58,14 @@ export async function startServer(
     // Asked for below, where the refusal has the one error shape.
     requireHostHeader: false,
   };
-  const server = createServer(options, (request, response) => {
-    if (closing) response.shouldKeepAlive = false;
-    if (request.headers.host === undefined && request.httpVersion === '1.1') refuse(request.socket, NO_HOST);
-    else void handle(request, response);
-  });
+  const server = createServer(
+    options,
+    oneAfterTheOther((request, response) => {
+      if (closing) response.shouldKeepAlive = false;
+      if (request.headers.host === undefined && request.httpVersion === '1.1') refuse(request.socket, NO_HOST);
+      else void handle(request, response);
+    }),
+  );
   const endKeepAlive = (): void => {
     closing = true;
     // Keep-alive connections would otherwise hold a stopping server until their timeout.
@@ -83,6 +86,47 @@ export async function startServer(
     stop: (graceMs, how = {}) => {
       return (stopping ??= stopServer(server, endKeepAlive, graceMs, how));
     },
+  };
+}
+
+/** So many requests may wait behind the one of their connection that is under way; a client that sends more without reading is cut off. */
+const MOST_WAITING = 100;
+
+interface Connection {
+  newest: ServerResponse;
+  waiting: number;
+}
+
+/**
+ * Requests that a client sends without waiting for replies are taken up one at a time. Node would hand them over all at once, hold their replies in memory
+ * until the first is read, and never tell of the others' end when the client goes away.
+ */
+function oneAfterTheOther(begin: RequestListener): RequestListener {
+  const connections = new WeakMap<Socket, Connection>();
+  return (request, response) => {
+    const { socket } = request;
+    const connection = connections.get(socket);
+    if (!connection) {
+      connections.set(socket, { newest: response, waiting: 0 });
+      begin(request, response);
+      return;
+    }
+    const before = connection.newest;
+    connection.newest = response;
+    if (before.closed) {
+      begin(request, response);
+      return;
+    }
+    if (++connection.waiting > MOST_WAITING) {
+      socket.destroy();
+      return;
+    }
+    before.once('close', () => {
+      connection.waiting--;
+      // It has the connection only if the one before left it open.
+      if (response.socket && !response.socket.destroyed) begin(request, response);
+      else response.emit('close');
+    });
   };
 }
 

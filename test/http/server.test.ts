@@ -115,6 +115,40 @@ describe('more requests than a process works on', () => {
   });
 });
 
+describe('requests that a client sends without waiting', () => {
+  const GET = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n';
+
+  it('are worked on one after the other and answered in order', async () => {
+    const { api, waiting, letGo } = openGate();
+    const { heard } = await speak(await start(api), GET.repeat(3));
+    for (let turn = 1; turn <= 3; turn++) {
+      await eventually('one is under way', () => waiting() === 1);
+      letGo();
+      await eventually('it is answered', () => heard().split('"done":true').length === turn + 1);
+    }
+  });
+
+  it('take no room any more when the client goes away', async () => {
+    const { api, waiting, letGo } = openGate();
+    const server = await start(api);
+    for (let at = 0; at < 5; at++) {
+      const { socket } = await speak(server, GET.repeat(20));
+      await eventually('one is under way', () => waiting() === 1);
+      socket.destroy();
+      await eventually('there is room', async () => (await fetch(`${server.url}/quick`)).status === 200);
+      letGo();
+    }
+  });
+
+  it('are a hundred at most', async () => {
+    const { api, waiting, letGo } = openGate();
+    const { socket } = await speak(await start(api), GET.repeat(200));
+    await eventually('the connection is cut', () => socket.closed);
+    letGo();
+    expect(waiting()).toBe(0);
+  });
+});
+
 describe('a stopping server', () => {
   it('takes no more connections, lets what is under way finish and tells its client to close', async () => {
     const { api, waiting, letGo } = openGate();
