@@ -2,7 +2,7 @@ import type { App } from '../../app.js';
 import { AppError, invalid, missing, overLimit, unavailable } from '../../errors.js';
 import { callResend, isProviderId, openResendClient, type ResendReply } from '../../platform/mail-provider/resend.js';
 import type { Project } from '../projects/project.js';
-import { isMailAddress } from './mail-address.js';
+import { isMailAddress, isOneLine } from './mail-address.js';
 import { requireByokKey } from './project-mail.js';
 import { waitForTurn } from './provider-pace.js';
 
@@ -49,6 +49,7 @@ export function createAudience(app: App, project: Project, body: Record<string, 
   const { name } = body;
   if (typeof name !== 'string' || name.trim() === '' || name.length > 200)
     throw invalid('INVALID_MAIL', 'name is required');
+  if (!isOneLine(name)) throw invalid('INVALID_MAIL', 'name must be one line of text');
   return onOwnAccount(app, project, (client, signal) => client.segments.create({ name }, { signal }));
 }
 
@@ -117,7 +118,7 @@ function readContact(body: Record<string, unknown>): ContactFields {
   for (const name of ['firstName', 'lastName'] as const) {
     const value = body[name];
     if (value === undefined || value === null) continue;
-    if (typeof value !== 'string' || value.length > 200 || /[\r\n\0]/.test(value))
+    if (typeof value !== 'string' || value.length > 200 || !isOneLine(value))
       throw invalid('INVALID_MAIL', `${name} must be one line of text`);
     fields[name] = value;
   }

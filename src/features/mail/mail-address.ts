@@ -10,9 +10,14 @@ export function isMailAddress(value: unknown): value is string {
   return typeof value === 'string' && value.length <= MAX_ADDRESS_CHARACTERS && EMAIL.test(value);
 }
 
+/** Whether a text can stand in a header of a mail: no line break, in whatever spelling, and no other control character. */
+export function isOneLine(text: string): boolean {
+  return !/[\u0000-\u001f\u007f\u2028\u2029]/.test(text);
+}
+
 /** A sender: a bare address, or `Name <address>` on one line. */
 export function isSender(value: unknown): value is string {
-  if (typeof value !== 'string' || /[\r\n\0]/.test(value)) return false;
+  if (typeof value !== 'string' || !isOneLine(value)) return false;
   const named = /^[^<>",;]{1,100}<([^<>]+)>$/.exec(value);
   return isMailAddress(named ? named[1] : value);
 }

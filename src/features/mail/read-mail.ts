@@ -1,7 +1,7 @@
 import { invalid } from '../../errors.js';
 import { findObjectId } from '../../platform/ids.js';
 import type { ObjectId } from 'bson';
-import { readAddresses } from './mail-address.js';
+import { isOneLine, readAddresses } from './mail-address.js';
 import type { MailText } from './render-template.js';
 
 export const MAX_BATCH = 100;
@@ -95,9 +95,7 @@ export function checkRendered(mail: MailText): void {
 
 function checkSubject(subject: string): void {
   if (subject.trim() === '') throw invalid('INVALID_MAIL', 'Subject is required');
-
-  if (/[\u0000-\u001f\u007f\u2028\u2029]/.test(subject))
-    throw invalid('INVALID_MAIL', 'The subject must be one line of text');
+  if (!isOneLine(subject)) throw invalid('INVALID_MAIL', 'The subject must be one line of text');
   if (subject.length > MAX_SUBJECT_CHARACTERS)
     throw invalid('INVALID_MAIL', `The subject may have at most ${MAX_SUBJECT_CHARACTERS} characters`);
 }

@@ -38,6 +38,8 @@ export async function receiveMailEvent(app: App, event: SignedEvent): Promise<st
     event.project === null ? app.config.providerWebhookSecret : project && findProjectWebhookSecret(app, project);
   if (!secret) return 'Webhook ignored: the webhook secret is not configured';
   const payload = verify(event, secret);
+  if (typeof payload !== 'object' || payload === null || Array.isArray(payload))
+    throw invalid('INVALID_BODY', 'The event must be a JSON object');
   const status =
     typeof payload.type === 'string' && Object.hasOwn(STATUS_OF_EVENT, payload.type)
       ? STATUS_OF_EVENT[payload.type]
@@ -59,7 +61,7 @@ interface EventPayload {
   data?: { email_id?: unknown; bounce?: unknown };
 }
 
-function verify(event: SignedEvent, secret: string): EventPayload {
+function verify(event: SignedEvent, secret: string): EventPayload | null {
   const { id, timestamp, signature } = event.headers;
   try {
     // The library checks the signature before it parses, allows several and refuses what is older or newer than five minutes.
@@ -67,7 +69,7 @@ function verify(event: SignedEvent, secret: string): EventPayload {
       'webhook-id': id,
       'webhook-timestamp': timestamp,
       'webhook-signature': signature,
-    }) as EventPayload;
+    }) as EventPayload | null;
   } catch (error) {
     throw invalid('INVALID_SIGNATURE', 'The webhook signature is missing, wrong or too old', { cause: error });
   }
