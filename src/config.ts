@@ -58,6 +58,13 @@ const lifetime: Reader<number> = (value) => {
   return ms;
 };
 
+/** At least long enough for an honest client on a slow line to be heard. */
+const patience: Reader<number> = (value) => {
+  const ms = parseDuration(value);
+  if (ms < 100) throw new Error('must be at least 100ms');
+  return ms;
+};
+
 const redisUrl: Reader<string> = (value) => {
   if (!/^rediss?:\/\/./.test(value)) throw new Error('must start with redis:// or rediss://');
   return value;
@@ -271,6 +278,30 @@ export const SETTINGS = {
     wholeNumber(1, 100_000),
     500,
     'requests that a process works on at once; beyond it clients are told to come back',
+  ),
+  headersTimeoutMs: setting('BSVC_HEADERS_TIMEOUT', patience, 10_000, 'how long a client may take to send headers', {
+    defaultText: '10s',
+  }),
+  requestTimeoutMs: setting(
+    'BSVC_REQUEST_TIMEOUT',
+    patience,
+    300_000,
+    'how long a client may take to send a whole request; ten megabytes in five minutes are 300 kbit/s',
+    { defaultText: '5m' },
+  ),
+  silenceTimeoutMs: setting(
+    'BSVC_SILENCE_TIMEOUT',
+    patience,
+    60_000,
+    'how long a client may send and take nothing in the middle of a request',
+    { defaultText: '60s' },
+  ),
+  keepAliveTimeoutMs: setting(
+    'BSVC_KEEP_ALIVE_TIMEOUT',
+    patience,
+    65_000,
+    'how long an unused connection stays open; longer than a proxy in front keeps its own',
+    { defaultText: '65s' },
   ),
   drainMs: setting(
     'BSVC_DRAIN',

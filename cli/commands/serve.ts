@@ -60,7 +60,12 @@ const TWO_SERVICES =
 
 /** The API, and unless `noWorker` the background work, in this process. */
 async function listen(app: App, config: Config, noWorker: boolean): Promise<{ url: string; stop(): Promise<void> }> {
-  const server = await startServer(createApi(app), config.host, config.port);
+  const server = await startServer(createApi(app), config.host, config.port, {
+    headersMs: config.headersTimeoutMs,
+    requestMs: config.requestTimeoutMs,
+    silenceMs: config.silenceTimeoutMs,
+    keepAliveMs: config.keepAliveTimeoutMs,
+  });
   const worker = noWorker ? null : createWorker(app);
   return {
     url: server.url,
