@@ -73,7 +73,7 @@ export async function startMailProviderDouble(): Promise<MailProviderDouble> {
     }
   };
 
-  /** Segments, contacts and broadcasts: what is posted is kept under its address. */
+  /** Segments, contacts and broadcasts: what is posted is kept under its address, for the account whose key it came with. */
   const handleObject = (method: string, path: string, body: Body, response: ServerResponse): void => {
     if (method === 'POST' && path.endsWith('/send')) {
       const address = path.slice(0, -'/send'.length);
@@ -109,7 +109,7 @@ export async function startMailProviderDouble(): Promise<MailProviderDouble> {
         if (found) answer(response, 200, { object: 'email', id: found.id, last_event: 'delivered' });
         else notFound(response);
       } else {
-        handleObject(method, path, body, response);
+        handleObject(method, `${keyOf(request)}${path}`, body, response);
       }
     });
   });

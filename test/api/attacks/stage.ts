@@ -111,35 +111,35 @@ async function rotateAway({ app }: Stage, owner: TestProject): Promise<string> {
 }
 
 /** What stands in a project's estate under a path's parameter, freshly made; everything readable in it holds the canary. */
-async function furnish(stage: Stage, owner: TestProject): Promise<Record<string, string>> {
+async function furnish(stage: Stage, owner: TestProject, word: string): Promise<Record<string, string>> {
   const { app } = stage;
   const { project } = owner;
-  await updateProject(app, project._id.toHexString(), { plan: 'pro', allowedDomains: ['*', `${CANARY}.example.test`] });
+  await updateProject(app, project._id.toHexString(), { plan: 'pro', allowedDomains: ['*', `${word}.example.test`] });
   const collection = await buildCollection(app, project);
-  const unused = await buildCollection(app, project, { fields: [{ name: CANARY, type: 'String' }] });
+  const unused = await buildCollection(app, project, { fields: [{ name: word, type: 'String' }] });
   const now = new Date();
-  const document = { _id: new ObjectId(), text: CANARY, isDeleted: false as const, deletedAt: null };
-  const trashed = { _id: new ObjectId(), text: CANARY, isDeleted: true as const, deletedAt: now };
+  const document = { _id: new ObjectId(), text: word, isDeleted: false as const, deletedAt: null };
+  const trashed = { _id: new ObjectId(), text: word, isDeleted: true as const, deletedAt: now };
   await documentStore(app, collection).insertMany(
     [document, trashed].map((one) => ({ ...one, createdAt: now, updatedAt: now })),
   );
   const [user, file, pending, template] = await Promise.all([
-    openUserClient(stage, owner.publishable).signUp({ name: CANARY }),
-    openStorageClient(stage, owner.secret).upload(CANARY, `${CANARY}.txt`, 'text/plain'),
+    openUserClient(stage, owner.publishable).signUp({ name: word }),
+    openStorageClient(stage, owner.secret).upload(word, `${word}.txt`, 'text/plain'),
     openStorageClient(stage, owner.secret).request({ filename: 'a.txt', contentType: 'text/plain', size: 6 }),
-    setTemplate(app, project, 'own', { subject: CANARY, html: CANARY, text: CANARY }),
-    setMailSettings(app, project, { providerApiKey: `re_${CANARY}`, providerFromEmail: `${CANARY}@example.test` }),
+    setTemplate(app, project, 'own', { subject: word, html: word, text: word }),
+    setMailSettings(app, project, { providerApiKey: `re_${word}`, providerFromEmail: `${word}@example.test` }),
     setSocialProvider(app, project, {
       name: 'github',
-      clientId: CANARY,
-      clientSecret: CANARY,
+      clientId: word,
+      clientSecret: word,
       redirectUrls: ['https://app.example.test/'],
     }),
   ]);
   const { webhook, secret } = await addWebhook(app, project, {
-    url: `http://127.0.0.1:9/${CANARY}`,
+    url: `${stage.provider.url}/${word}`,
     events: ['*'],
-    description: CANARY,
+    description: word,
   });
   const { user: account } = user.body as { user: { _id: string; email: string } };
   const [session] = (user.headers['x-refresh-token'] as string).split('.');
@@ -170,20 +170,20 @@ async function furnish(stage: Stage, owner: TestProject): Promise<Record<string,
 }
 
 /** A project with one of everything and somebody with a token of every sort. */
-export async function buildEstate(stage: Stage): Promise<Estate> {
+export async function buildEstate(stage: Stage, word = CANARY): Promise<Estate> {
   const owner = await buildProject(stage.app);
-  const credentials = await buildCredentials(stage, owner, CANARY);
-  const estate = { ...owner, ...credentials, names: await furnish(stage, owner) };
-  await furnishByWork(stage, estate);
+  const credentials = await buildCredentials(stage, owner, word);
+  const estate = { ...owner, ...credentials, names: await furnish(stage, owner, word) };
+  await furnishByWork(stage, estate, word);
   return estate;
 }
 
 /** What takes a worker or the mail provider: a delivery, a mail that was sent, an audience with a contact, a draft. */
-async function furnishByWork(stage: Stage, estate: Estate): Promise<void> {
+async function furnishByWork(stage: Stage, estate: Estate, word: string): Promise<void> {
   const { app } = stage;
   const call = asSecret(stage, estate);
-  await call('POST', `/api/data/${estate.names.collectionName}`, { text: CANARY });
-  await call('POST', '/api/mail/send', { to: `${CANARY}@example.test`, subject: CANARY, text: CANARY });
+  await call('POST', `/api/data/${estate.names.collectionName}`, { text: word });
+  await call('POST', '/api/mail/send', { to: `${word}@example.test`, subject: word, text: word });
   await app.followUps.idle();
   await drainJobs(app);
   const delivery = await app.db
@@ -194,9 +194,9 @@ async function furnishByWork(stage: Stage, estate: Estate): Promise<void> {
     .findOne({ projectId: estate.project._id });
   const make = async (path: string, body: object): Promise<string> =>
     (JSON.parse((await call('POST', `/api/mail${path}`, body)).text) as { data: { id: string } }).data.id;
-  const audience = await make('/audiences', { name: CANARY });
-  const contact = await make(`/audiences/${audience}/contacts`, { email: `${CANARY}@example.test` });
-  const broadcast = await make('/broadcasts', { audienceId: audience, subject: CANARY, text: CANARY });
+  const audience = await make('/audiences', { name: word });
+  const contact = await make(`/audiences/${audience}/contacts`, { email: `${word}@example.test` });
+  const broadcast = await make('/broadcasts', { audienceId: audience, subject: word, text: word });
   const made = { delivery: delivery!._id, mail: mail!.providerEmailId, audience, contact, broadcast };
   Object.assign(estate.names, made);
 }
