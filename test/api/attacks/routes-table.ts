@@ -170,6 +170,7 @@ const NO_FILE = '404 FILE_NOT_FOUND';
 const NO_PROJECT = '404 PROJECT_NOT_FOUND';
 const NO_BYOK = '403 BYOK_REQUIRED';
 const MAIL = { to: 'ann@example.test', subject: 'Hello', text: 'Hello' };
+const SOCIAL = { clientId: 'id', clientSecret: 'secret', redirectUrls: ['https://app.example.test/'] };
 const FORM = { 'content-type': 'multipart/form-data; boundary=B' };
 const FILE = '--B\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\nbytes\r\n--B--\r\n';
 
@@ -350,6 +351,18 @@ export const ROUTE_TABLE: readonly RouteRow[] = [
   inProject('DELETE', '', 'an owner', '200', once()),
   inProject('GET', '/usage', 'an operator', '200'),
   inProject('POST', '/recount', 'an owner', '200'),
+  inProject('POST', '/rotate-tokens', 'an owner', '200', once({ grace: '0s' })),
+  inProject('POST', '/mail/test', 'an owner', '200', json({ to: 'me@example.test' })),
+  inProject('GET', '/schema', 'an operator', '200'),
+  inProject('PUT', '/schema', 'an owner', '200', json({ format: 'bsvc-schema/1', collections: [] })),
+  inProject('GET', '/social', 'an operator', '200'),
+  inProject('PUT', '/social/:provider', 'an owner', '200', json(SOCIAL)),
+  inProject('DELETE', '/social/:provider', 'an owner', '200', once()),
+  inProject('GET', '/collections/:collection/documents', 'an operator', '200'),
+  inProject('GET', '/collections/:collection/documents/export', 'an operator', '200'),
+  inProject('POST', '/collections/:collection/documents/import', 'an owner', '200', json({ documents: [{ a: 1 }] })),
+  inProject('POST', '/bucket/check', 'an owner', '404 NO_BUCKET'),
+  inProject('PUT', '/bucket/cors', 'an owner', '404 NO_BUCKET', json({ origins: ['*'] })),
   inProject('GET', '/collections', 'an operator', '200'),
   inProject('POST', '/collections', 'an owner', '201', once({ name: 'added', mode: 'flexible' })),
   inProject('GET', '/collections/:collection', 'an operator', '200'),
