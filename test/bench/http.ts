@@ -33,6 +33,8 @@ const BIN = join(ROOT, 'bin/bsvc.js');
 const TICKS_PER_SECOND = 100;
 /** So many documents share a value of the filtered field, whatever the size of the collection. */
 const GROUP = 50;
+/** Groups of the private collection's one owner. */
+const OWN_GROUPS = 2;
 /** Of documents that the bench itself creates, so that the groups of the others stay as small as they are. */
 const CREATED = -1;
 
@@ -78,8 +80,11 @@ const title = 'x'.repeat(330);
 
 const CASES: Case[] = [
   { name: 'get by id', requests: (world) => many(() => get(world, `/api/data/posts/${pick(world.ids)}`)) },
-  { name: 'list 20', requests: (world) => many(() => get(world, listPath('posts', world))) },
-  { name: 'list 20, RLS private', requests: (world) => many(() => get(world, listPath('own', world), world.bearer)) },
+  { name: 'list 20', requests: (world) => many(() => get(world, listPath('posts', world.groups))) },
+  {
+    name: 'list 20, RLS private',
+    requests: (world) => many(() => get(world, listPath('own', OWN_GROUPS), world.bearer)),
+  },
   { name: 'create', requests: (world) => [post(world, '/api/data/posts', { title, group: CREATED, views: 1 })] },
   {
     name: 'update one field',
@@ -122,8 +127,8 @@ const CASES: Case[] = [
   },
 ];
 
-const listPath = (collection: string, world: World): string =>
-  `/api/data/${collection}?group=${Math.floor(Math.random() * world.groups)}&sort=-createdAt`;
+const listPath = (collection: string, groups: number): string =>
+  `/api/data/${collection}?group=${Math.floor(Math.random() * groups)}&sort=-createdAt`;
 const many = (make: (index: number) => Request): Request[] => Array.from({ length: 500 }, (_, index) => make(index));
 const get = (world: World, path: string, bearer?: string): Request => ({
   method: 'GET',
@@ -247,7 +252,11 @@ async function meet(target: Target, keys: Keys, documents: number): Promise<Worl
   });
   const groups = documents / GROUP;
   // The private list gets as many documents of one owner as the public one has in a group.
-  const mine = Array.from({ length: 100 }, (_, index) => ({ title, group: index % 2, views: index }));
+  const mine = Array.from({ length: OWN_GROUPS * GROUP }, (_, index) => ({
+    title,
+    group: index % OWN_GROUPS,
+    views: index,
+  }));
   await call('/api/data/own/bulk', keys.publishable, mine as unknown as object, accessToken as unknown as string);
   return { ...keys, ids: page.data.items.map((item) => item._id), groups, bearer: accessToken as unknown as string };
 }

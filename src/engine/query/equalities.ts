@@ -14,7 +14,7 @@ const MAX_EQUALITIES = 16;
 const MAX_DEPTH = 4;
 
 /**
- * The conditions of a filter that is nothing but equalities of top-level fields with plain values, possibly under
+ * The conditions of a filter that is nothing but equalities of top-level fields with plain values (`$eq` or not), possibly under
  * `$and`; null for any other filter.
  */
 export function readEqualities(filter: object): Equality[] | null {
@@ -25,7 +25,7 @@ export function readEqualities(filter: object): Equality[] | null {
 function addEqualities(filter: Readonly<Record<string, unknown>>, found: Equality[], depth: number): boolean {
   for (const path in filter) {
     if (!Object.prototype.hasOwnProperty.call(filter, path)) return false;
-    const value = filter[path];
+    const value = plainly(filter[path]);
     if (path.charCodeAt(0) === DOLLAR) {
       if (path !== '$and' || depth === MAX_DEPTH || !Array.isArray(value) || value.length === 0) return false;
       for (const part of value as unknown[]) {
@@ -37,6 +37,13 @@ function addEqualities(filter: Readonly<Record<string, unknown>>, found: Equalit
     }
   }
   return true;
+}
+
+/** What `{$eq: value}` says without its operator; anything else as it is. */
+function plainly(value: unknown): unknown {
+  if (!isPlainObject(value)) return value;
+  for (const name in value) if (name !== '$eq') return value;
+  return value['$eq'];
 }
 
 const DOLLAR = 0x24;

@@ -37,7 +37,22 @@ export function documentIndexes(collection: Pick<Collection, 'mode' | 'fields' |
     if (!spec.includes(','))
       indexes.push({ name: `sort_${spec}`, key: sortKey(spec), partialFilterExpression: ACTIVE });
   }
-  return indexes;
+  return [...indexes, ...ownerIndexes(collection).slice(0, Math.max(0, MOST_INDEXES - indexes.length))];
+}
+
+/** MongoDB holds 64 indexes of a collection, that of `_id` among them. */
+const MOST_INDEXES = 63;
+
+/** In a private collection every list of an end user asks for their own documents first, whatever else it asks for. */
+function ownerIndexes({ rls, indexes }: Pick<Collection, 'rls' | 'indexes'>): Named[] {
+  if (rls?.mode !== 'private') return [];
+  return indexes
+    .filter((spec) => !readParts(spec).some(([path]) => path === rls.ownerField))
+    .map((spec) => ({
+      name: `own_${spec}`,
+      key: { [rls.ownerField]: 1, ...requestedKey(spec) },
+      partialFilterExpression: ACTIVE,
+    }));
 }
 
 /** Unique among active documents that have the field (decisions.md 3). */

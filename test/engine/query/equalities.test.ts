@@ -70,7 +70,17 @@ describe('filters of plain equalities', () => {
     ]);
   });
 
+  it('may be written with $eq', () => {
+    expect(readEqualities({ a: { $eq: 1 }, b: { $eq: null } })).toEqual([
+      { path: 'a', value: 1 },
+      { path: 'b', value: null },
+    ]);
+  });
+
   it.each([
+    { a: { $eq: 1, $gt: 0 } },
+    { a: {} },
+    { a: { $eq: { $eq: 1 } } },
     { 'a.b': 1 },
     { a: { $gt: 1 } },
     { a: NaN },

@@ -139,6 +139,12 @@ describe('the common lists are served by an index', () => {
     expect(explained!.examined).toBeLessThanOrEqual(20);
   });
 
+  it('a user’s own documents, by an indexed field', async () => {
+    const [explained] = await explainList('status=live', callerWith('publishable', { state: 'user', userId: 'user7' }));
+    expect(explained).toMatchObject({ index: 'own_status', sortsInMemory: false });
+    expect(explained!.examined).toBeLessThanOrEqual(20);
+  });
+
   it.each([
     ['sort=-createdAt', 'active_createdAt'],
     ['sort=views', 'sort_views'],
