@@ -12,8 +12,7 @@ export interface Schedule<Deps> {
 const KEEP_TICK_MS = 3_600_000;
 
 /**
- * Enqueues one run of a schedule; any number of processes that do so for the same tick make one job. A tick is left out while an earlier one runs or
- * waits to be tried again: on a machine that cannot keep up, runs would otherwise pile up and make it slower still.
+ * Enqueues one run of a schedule; any number of processes that do so for the same tick make one job. A tick is left out while an earlier one has not ended: on a machine that cannot keep up, runs would otherwise pile up and make it slower still.
  */
 export async function enqueueTick<Deps extends JobDependencies>(
   deps: Deps,
@@ -21,7 +20,14 @@ export async function enqueueTick<Deps extends JobDependencies>(
   tick: Date,
 ): Promise<boolean> {
   const lane = `schedule:${job.name}`;
-  if (await jobStore(deps).findOne({ heldLane: lane })) return false;
+  const earlier = await jobStore(deps).findOne({ heldLane: lane });
+  if (earlier) {
+    // One that waits to be tried again is tried now: after an outage work goes on with the next tick.
+    const now = new Date(deps.clock.now());
+    await jobStore(deps).updateOne({ _id: earlier._id, state: 'queued' }, { $min: { runAt: now } });
+    deps.jobs.wake();
+    return false;
+  }
   const uniqueKey = `${job.name}@${tick.toISOString()}`;
   return deps.jobs.enqueue(job, {}, { uniqueKey, lane, keepMs: KEEP_TICK_MS });
 }

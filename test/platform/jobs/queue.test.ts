@@ -441,6 +441,26 @@ describe('a tick of a schedule', () => {
   });
 });
 
+describe('a tick of a schedule whose last run has not ended', () => {
+  it('makes no second one, and what waits to be tried again is tried at once', async () => {
+    let runs = 0;
+    const run = async (): Promise<void> => {
+      if (++runs === 1) throw new Error('not yet');
+    };
+    const job = defineJob('test.slow', run, { retry: { delaysMs: [3_600_000] } });
+    const tick = (): Promise<boolean> => enqueueTick(test.app, { job, cron: '' }, new Date(clock.now()));
+    expect(await tick()).toBe(true);
+    await openWorker([job]).drain();
+    expect(runs).toBe(1);
+    clock.advance(10_000);
+    expect(await tick()).toBe(false);
+    await openWorker([job]).drain();
+    expect(runs).toBe(2);
+    clock.advance(10_000);
+    expect(await tick()).toBe(true);
+  });
+});
+
 describe('bsvc jobs', () => {
   it('lists by state, retries dead ones and purges them', async () => {
     let works = false;
