@@ -35,7 +35,7 @@ function describe(error: ErrorObject): Error {
 function whatIsWrong({ keyword, params, message, parentSchema }: ErrorObject): string {
   if (keyword === 'additionalProperties') {
     const known = Object.keys((parentSchema?.properties as object | undefined) ?? {}).join(', ');
-    return `must not contain "${String(params.additionalProperty)}"${known && `: it may have ${known}`}`;
+    return `must not contain "${String(params.additionalProperty).slice(0, 100)}"${known && `: it may have ${known}`}`;
   }
   if (keyword === 'enum') return `must be one of ${(params.allowedValues as unknown[]).join(', ')}`;
   if (keyword === 'required') return `must have "${String(params.missingProperty)}"`;
