@@ -92,7 +92,7 @@ async function expectRecovery(): Promise<void> {
       const found = await readNotes();
       return found.every(({ isDeleted }) => typeof isDeleted === 'boolean') ? found : null;
     },
-    60_000,
+    120_000,
   );
   expect(findLostDocuments(stored, books.documents)).toEqual([]);
   const missing = (): string[] =>
@@ -102,7 +102,7 @@ async function expectRecovery(): Promise<void> {
   await eventually('the worker has told of every answered change', () => missing().length === 0, 60_000);
 }
 
-describe('the connection to the database, cut in the middle of work', { timeout: 180_000 }, () => {
+describe('the connection to the database, cut in the middle of work', { timeout: 300_000 }, () => {
   it('makes requests wait or answer 503, and mends by itself', async () => {
     await eventually('there is load', () => answered() > 100);
     await proxy.cut();
@@ -125,7 +125,7 @@ describe('the connection to the database, cut in the middle of work', { timeout:
 
   it(
     'gone silent is noticed: what waits on it is refused in time, and the rest mends by itself',
-    { timeout: 120_000 },
+    { timeout: 300_000 },
     async () => {
       await eventually('there is load', () => answered() > 100);
       proxy.swallow();
