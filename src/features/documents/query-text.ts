@@ -27,14 +27,19 @@ export function readQueryText(raw: string): QueryText {
 
 /** The text of a value; 400 when its percent encoding is broken. `what` begins the message. */
 export function decodeText(raw: string, what: string): string {
-  let text: string;
+  const text = ENCODED.test(raw) ? decodeEncoded(raw, what) : raw;
+  if (text.includes('\0')) throw badQuery(`${what} contains a NUL character`);
+  return text;
+}
+
+const ENCODED = /[%+]/;
+
+function decodeEncoded(raw: string, what: string): string {
   try {
-    text = decodeURIComponent(raw.replaceAll('+', ' '));
+    return decodeURIComponent(raw.replaceAll('+', ' '));
   } catch {
     throw badQuery(`${what} is not properly percent-encoded`);
   }
-  if (text.includes('\0')) throw badQuery(`${what} contains a NUL character`);
-  return text;
 }
 
 /** The one value of a parameter, or null when it is not given; 400 when it is given more than once. */
