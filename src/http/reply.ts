@@ -1,4 +1,5 @@
 import type Koa from 'koa';
+import type { ServerResponse } from 'node:http';
 import type { Context } from 'koa';
 
 /** JSON that is ready to be sent: a text in `latin1` stands for bytes that are UTF-8 already. */
@@ -56,8 +57,31 @@ export function sendReply(ctx: Context): void {
     setMissing(ctx, headers);
     setMissing(ctx, own);
   }
-  if (ctx.req.method === 'HEAD') res.end();
-  else res.end(text, encoding);
+  if (sending.length === 0) setImmediate(sendAll);
+  sending.push({ res, text: ctx.req.method === 'HEAD' ? '' : text, encoding });
+}
+
+interface Sending {
+  res: ServerResponse;
+  text: string;
+  encoding: 'utf8' | 'latin1';
+}
+
+/**
+ * Replies to the requests of one turn of the event loop are sent together at its end. Each by itself would wake its client on another processor before the next
+ * request is looked at, which costs more than reading a document.
+ */
+let sending: Sending[] = [];
+
+function sendAll(): void {
+  const replies = sending;
+  sending = [];
+  for (const { res, text, encoding } of replies) {
+    // Its client may have gone since.
+    if (res.destroyed || res.writableEnded) continue;
+    if (text === '') res.end();
+    else res.end(text, encoding);
+  }
 }
 
 /** From now on every reply tells its client to close the connection, also those to requests that are under way. */

@@ -1,0 +1,87 @@
+import { once } from 'node:events';
+import { request, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import Koa from 'koa';
+import { afterEach, describe, expect, it } from 'vitest';
+import { answerRequests } from '../../src/http/answer-requests.js';
+import { addHeaders, replyEncodedJson, replyJson } from '../../src/http/reply.js';
+import { openLogger } from '../../src/platform/logger.js';
+
+const log = openLogger({ level: 'silent', format: 'json' });
+let server: Server | undefined;
+afterEach(async () => {
+  server?.closeAllConnections();
+  await new Promise((resolve) => (server ? server.close(resolve) : resolve(null)));
+});
+
+/** Serves one answer for every path; its headers come in front of what the answer sets. */
+async function serve(answer: Koa.Middleware): Promise<string> {
+  const api = new Koa();
+  api.use(
+    answerRequests({ prepare: [(ctx) => addHeaders(ctx, 'x-own', 'common', 'Vary', 'Origin')], observe: [], log }),
+  );
+  api.use(answer);
+  server = api.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+describe('replies', () => {
+  it('are JSON with the headers that every reply has', async () => {
+    const url = await serve((ctx) => replyJson(ctx, { text: 'Grüße' }, 201));
+    const reply = await fetch(url);
+    expect(reply.status).toBe(201);
+    expect(reply.headers.get('content-type')).toBe('application/json; charset=utf-8');
+    expect(reply.headers.get('content-length')).toBe(String(Buffer.byteLength('{"text":"Grüße"}')));
+    expect(reply.headers.get('x-own')).toBe('common');
+    expect(await reply.json()).toEqual({ text: 'Grüße' });
+  });
+
+  it('may have been encoded before, one character for each byte', async () => {
+    const url = await serve((ctx) => replyEncodedJson(ctx, Buffer.from('{"text":"東京"}').toString('latin1')));
+    expect(await (await fetch(url)).json()).toEqual({ text: '東京' });
+  });
+
+  it('keep headers that the route has set itself', async () => {
+    const url = await serve((ctx) => {
+      ctx.set('x-own', 'route');
+      ctx.vary('Accept');
+      replyJson(ctx, {});
+    });
+    const { headers } = await fetch(url);
+    expect(headers.get('x-own')).toBe('route');
+    expect(headers.get('vary')).toBe('Accept, Origin');
+  });
+
+  it('of other kinds get them too', async () => {
+    const url = await serve((ctx) => void (ctx.body = 'text'));
+    const reply = await fetch(url);
+    expect(reply.headers.get('x-own')).toBe('common');
+    expect(await reply.text()).toBe('text');
+  });
+
+  it('to HEAD tell the length and send nothing', async () => {
+    const url = await serve((ctx) => replyJson(ctx, { a: 1 }));
+    const reply = await fetch(url, { method: 'HEAD' });
+    expect(reply.headers.get('content-length')).toBe('7');
+    expect(await reply.text()).toBe('');
+  });
+
+  it('reach everybody else when a client has gone before the turn’s replies are sent', async () => {
+    const waiting: (() => void)[] = [];
+    const url = await serve(async (ctx) => {
+      // All are answered in one turn, the first one to a connection that is cut in it.
+      await new Promise<void>((resolve) => {
+        waiting.push(resolve);
+        if (waiting.length === 3) for (const go of waiting) go();
+      });
+      replyJson(ctx, { path: ctx.path });
+      if (ctx.path === '/gone') ctx.req.socket.destroy();
+    });
+    const gone = request(`${url}/gone`).end();
+    const lost = once(gone, 'error');
+    const replies = await Promise.all(['/a', '/b'].map(async (path) => (await fetch(url + path)).json()));
+    expect(replies).toEqual([{ path: '/a' }, { path: '/b' }]);
+    expect(((await lost) as [NodeJS.ErrnoException])[0].code).toBe('ECONNRESET');
+  });
+});
