@@ -138,7 +138,7 @@ export function projectRoutes(app: App): RouteGroup {
 
   router.post('/:projectId/rotate-tokens', owner('secrets rotate-tokens'), async (ctx) => {
     const project = await operatedProject(app, ctx);
-    const { grace } = readTokenRotation(ctx.request.body ?? {});
+    const { grace } = readTokenRotation(ctx.request.body === undefined ? {} : ctx.request.body);
     const graceMs = grace === undefined ? app.config.accessTokenTtlMs : parseDuration(grace);
     const { kid } = await rotateTokenSecret(app, project, graceMs);
     ctx.body = { success: true, data: { kid }, message: 'Access tokens are signed with a new secret' };

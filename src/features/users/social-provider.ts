@@ -72,7 +72,7 @@ export async function setSocialProvider(
   input: SocialProviderInput,
 ): Promise<SocialProvider> {
   const kind = input.name === 'github' ? 'github' : 'oidc';
-  const issuer = (input.issuer ?? KNOWN_ISSUERS[input.name] ?? '').replace(/\/+$/, '');
+  const issuer = (input.issuer ?? findKnownIssuer(input.name) ?? '').replace(/\/+$/, '');
   const scopes = input.scopes?.length ? input.scopes : DEFAULT_SCOPES[kind];
   checkInput(input, issuer, scopes);
   const now = new Date(app.clock.now());
@@ -95,6 +95,11 @@ export async function setSocialProvider(
     { upsert: true, returnDocument: 'after' },
   );
   return saved as SocialProvider;
+}
+
+/** The name comes from an address, so it may be one that every object has. */
+function findKnownIssuer(name: string): string | undefined {
+  return Object.hasOwn(KNOWN_ISSUERS, name) ? KNOWN_ISSUERS[name] : undefined;
 }
 
 /** Removes a provider; its users stay and may set a password by mail. 404 for an unknown name. */
