@@ -23,6 +23,8 @@ export default defineConfig({
           ...everywhere,
           name: 'driver',
           include: ['test/api/**/*.test.ts', 'test/worker/**/*.test.ts'],
+          // About what comes before any database.
+          exclude: ['http-messages', 'json-bombs', 'uploads', 'fuzz'].map((name) => `test/api/attacks/${name}.test.ts`),
           env: { BSVC_TEST_DOOR: 'wire' },
         },
       },
