@@ -8,6 +8,8 @@ const everywhere = {
   testTimeout: 60_000,
   hookTimeout: 60_000,
   pool: 'forks' as const,
+  // Many tests wait for processes that they have started: one file at a time leaves a machine of two processors idle.
+  maxWorkers: 2,
   retry: process.env.CI ? 1 : 0,
   setupFiles: ['test/helpers/reply-violations.ts'],
 };
