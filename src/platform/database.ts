@@ -12,6 +12,7 @@ import type { DataCollection } from '../engine/index.js';
 import type { Config } from '../config.js';
 import { invalid, unavailable, type AppError } from '../errors.js';
 import { findFullDisk } from './full-disk.js';
+import { loadDriver } from './mongodb-driver.js';
 import { judgeServer, type ServerAnswers, type ServerJudgement } from './mongodb-server.js';
 
 /** The part of the official driver's collection that stores use; the driver and the embedded engine both fit. */
@@ -141,7 +142,7 @@ async function openMongodb(uri: string, config: Config): Promise<Database> {
 }
 
 async function connectMongodb(uri: string, options: MongoClientOptions): Promise<MongoClient> {
-  const { MongoClient } = await import('mongodb');
+  const { MongoClient } = await loadDriver();
   const client = new MongoClient(uri, options);
   try {
     return await client.connect();
