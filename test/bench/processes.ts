@@ -38,8 +38,9 @@ async function measure(processes: number, limits: 'off' | 'on'): Promise<void> {
   const posts = `${url}/api/data/posts`;
   const { data } = (await (await fetch(posts, { headers })).json()) as { data: { items: { _id: string }[] } };
   const read = await run({ url: `${posts}/${data.items[0]!._id}`, headers });
+  const list = await run({ url: `${posts}?limit=20`, headers });
   const write = await run({ url: posts, headers, method: 'POST', body: JSON.stringify({ title: 'x' }) });
-  console.log(`processes ${processes}, limits ${limits.padEnd(3)}: ${read} reads/s, ${write} writes/s`);
+  console.log(`processes ${processes}, limits ${limits.padEnd(3)}: ${read} reads/s, ${list} lists/s, ${write} writes/s`);
   await end(server);
   await rm(dataDir, { recursive: true, force: true });
 }
