@@ -25,3 +25,8 @@ export async function settleWebhooks(app: App): Promise<void> {
 export function listAllDeliveries(app: App): Promise<Delivery[]> {
   return deliveryStore(app).find({}).sort({ createdAt: 1, _id: 1 }).toArray() as Promise<Delivery[]>;
 }
+
+/** Without reading them: after hours of load there are many. */
+export function countUndelivered(app: App): Promise<number> {
+  return deliveryStore(app).countDocuments({ state: { $ne: 'delivered' } });
+}

@@ -6,7 +6,7 @@ import { loadConfig } from '../../src/config.js';
 import { migrate } from '../../src/migrations/migrate.js';
 import { openLogger } from '../../src/platform/logger.js';
 import { buildCollection, buildProject } from './build-project.js';
-import { buildWebhook, listAllDeliveries } from './build-webhook.js';
+import { buildWebhook, countUndelivered } from './build-webhook.js';
 import { eventually } from './eventually.js';
 import { startService, type RunningService } from './run-binary.js';
 import { openWebhookReceiver, type WebhookReceiver } from './webhook-receiver.js';
@@ -73,7 +73,7 @@ export async function runCrashRounds({ rounds, writers = 4, onRound }: CrashOpti
     const begun = Date.now();
     const missing = () => histories.flatMap((history) => findMissing(history, receiver));
     await eventually('every answered change has arrived', () => missing().length === 0, 120_000).catch(() => undefined);
-    const undelivered = await countUndelivered(env);
+    const undelivered = await awaitDeliveries(env);
     return summarise(rounds, histories, receiver, undelivered, Date.now() - begun);
   } finally {
     writing.over = true;
@@ -209,12 +209,12 @@ function summarise(
   };
 }
 
-/** Waits for what the receiver got beyond the answered changes to be settled too. */
-function countUndelivered(env: Record<string, string>): Promise<number> {
+/** Waits for what the receiver got beyond the answered changes to be settled too; how many are not. */
+function awaitDeliveries(env: Record<string, string>): Promise<number> {
   return withApp(env, async (app) => {
-    const open = async (): Promise<number> =>
-      (await listAllDeliveries(app)).filter(({ state }) => state !== 'delivered').length;
-    await eventually('all is delivered', async () => (await open()) === 0, 60_000).catch(() => undefined);
-    return open();
+    await eventually('all is delivered', async () => (await countUndelivered(app)) === 0, 60_000).catch(
+      () => undefined,
+    );
+    return countUndelivered(app);
   });
 }

@@ -17,7 +17,7 @@ import { MIGRATIONS } from '../../../src/migrations/index.js';
 import { jobStore } from '../../../src/platform/jobs/job.js';
 import { drainJobs, SCHEDULES } from '../../../src/worker.js';
 import type { TestProject } from '../build-project.js';
-import { listAllDeliveries } from '../build-webhook.js';
+import { countUndelivered } from '../build-webhook.js';
 import type { MailProviderDouble } from '../mail-provider-double.js';
 import { listStoredFiles } from '../storage-client.js';
 import type { ReceivedWebhook } from '../webhook-receiver.js';
@@ -230,7 +230,7 @@ async function compareWebhooks(app: App, end: SoakEnd, { violations, compared }:
     if (size !== BATCH_SIZE && (answered || size > 0))
       violations.push(`webhooks of ${batch}: ${size}, answered: ${answered}`);
   }
-  const waiting = (await listAllDeliveries(app)).filter(({ state }) => state !== 'delivered').length;
+  const waiting = await countUndelivered(app);
   if (waiting > 0) violations.push(`${waiting} deliveries did not succeed`);
   compared['webhook requests'] = received.length;
   compared['webhook events'] = firsts.size;
