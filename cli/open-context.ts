@@ -20,9 +20,11 @@ export interface GlobalOptions {
 
 /** A database that does not answer within this time counts as unreachable (cli.md: exit 3 within 10 s). */
 const OPEN_DEADLINE_MS = 9000;
+/** Codes of failures after which a MongoDB would only be waited for once more. */
+const DATABASE_AWAY: ReadonlySet<string | null> = new Set(['DATABASE_UNAVAILABLE', 'UNREACHABLE']);
 
 export interface RunContext extends Context {
-  /** Records how the audited act ended, if it was begun; `code` is the error's, null for success. */
+  /** Records how the audited act ended, if it was begun and the database is there; `code` is the error's, null for success. */
   finish(code: string | null): Promise<void>;
   /** Ends what was opened; may be called whether or not anything was. */
   close(): Promise<void>;
@@ -66,7 +68,7 @@ export function openContext(
   return {
     ...context,
     async finish(code) {
-      if (!recorded) return;
+      if (!recorded || (recorded.app.db.kind === 'mongodb' && DATABASE_AWAY.has(code))) return;
       const { finishAct } = await import('../src/features/audit/audit-log.js');
       // By now the words that a person was asked for are known too.
       await finishAct(recorded.app, recorded.act, { code, input: act()?.input ?? {} });

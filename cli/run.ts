@@ -133,8 +133,10 @@ async function execute(
     await askForArguments(context, loaded, input);
     const work = loaded.run(context, input);
     const result = loaded.service ? await work : await orInterrupted(work, stop);
-    await context.finish(result?.failure?.code ?? null);
+    // What was made may be shown only now: an end that cannot be recorded must not hide it.
+    const unrecorded = await context.finish(result?.failure?.code ?? null).then(() => null, presentFailure);
     if (result) await context.out.print(result);
+    if (unrecorded) context.out.warn(`Warning: the audit log has no end of this act. ${unrecorded.message}`);
     return result?.failure ? report(result.failure, null, io, program.opts<GlobalOptions>()) : EXIT.done;
   } catch (error) {
     await context.finish(presentFailure(error).code).catch(() => undefined);

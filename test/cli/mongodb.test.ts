@@ -1,11 +1,14 @@
 import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
 import { buildInfo, helloCommand, isMaster } from '../../src/engine/commands/handshake.js';
 import { createIndexes } from '../../src/engine/commands/indexes.js';
+import { insert } from '../../src/engine/commands/insert.js';
 import { EngineError } from '../../src/engine/errors.js';
 import { openEngine } from '../../src/engine/index.js';
 import { listenToCommands } from '../helpers/command-log.js';
 import { startMongodbDouble, type MongodbDouble } from '../helpers/mongodb-double.js';
+import { runBinary } from '../helpers/run-binary.js';
 import { openCliHome } from '../helpers/run-cli.js';
+import { startTcpProxy } from '../helpers/tcp-proxy.js';
 
 const home = openCliHome();
 afterAll(() => home.remove());
@@ -160,5 +163,31 @@ describe('a sharded collection', () => {
     expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining('nothing unique but') as string });
     const shown = (await home.bsvc(['collection', 'show', 'posts', '--project', 'shards', '--json'])).stdout;
     expect(shown).not.toContain('"b"');
+  });
+});
+
+describe('a MongoDB that goes away in the middle of a command', () => {
+  it('is exit 3 within ten seconds', async () => {
+    const engine = openEngine({ dataDir: `${home.dir}/away`, durability: 'relaxed' });
+    cleanUps.push(() => engine.close());
+    const { port } = new URL((await engine.listen('127.0.0.1:0')).uri.replace('mongodb:', 'http:'));
+    const cable = await startTcpProxy(Number(port));
+    cleanUps.push(() => cable.close());
+    const env = { MONGODB_URI: `mongodb://127.0.0.1:${cable.port}/?directConnection=true`, BSVC_SECRET_KEY: SECRET };
+    const run = insert.run.bind(insert);
+    vi.spyOn(insert, 'run').mockImplementation(async (call, body) => {
+      if (body.insert === 'projects') await cable.cut();
+      return run(call, body);
+    });
+    const stop = AbortSignal.timeout(10_000);
+    const { code, stdout, stderr } = await runBinary(['project', 'create', 'shop'], {
+      env,
+      onStart: (child) => stop.addEventListener('abort', () => child.kill('SIGKILL')),
+    });
+    expect({ code, stdout, stderr }).toEqual({
+      code: 3,
+      stdout: '',
+      stderr: expect.stringContaining('The database cannot be reached just now') as string,
+    });
   });
 });

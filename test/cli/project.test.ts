@@ -1,4 +1,6 @@
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it, vi } from 'vitest';
+import { update } from '../../src/engine/commands/update.js';
+import { EngineError } from '../../src/engine/errors.js';
 import { openCliHome } from '../helpers/run-cli.js';
 
 const home = openCliHome();
@@ -211,6 +213,21 @@ describe('bsvc audit', () => {
       { action: 'project create', input: { name: 'audited' }, outcome: 'done', code: null },
     ]);
     expect((acts[0] as { actor: string }).actor).toMatch(/^.+@.+$/);
+  });
+
+  it('does not keep back what a command made when its end cannot be recorded', async () => {
+    const run = update.run.bind(update);
+    const spy = vi.spyOn(update, 'run').mockImplementation((call, body) => {
+      if (body.update === 'audit_log') throw new EngineError(1, 'the log is broken');
+      return run(call, body);
+    });
+    const { code, stderr, json } = await home.bsvc(['project', 'create', 'unrecorded', '--json']);
+    spy.mockRestore();
+    expect({ code, stderr }).toEqual({
+      code: 0,
+      stderr: expect.stringMatching(/^Warning: the audit log has no end of this act\./) as string,
+    });
+    expect(json<CreatedProject>().keys!.secret).toMatch(/^sk_live_/);
   });
 
   it('holds no key and no secret', async () => {
