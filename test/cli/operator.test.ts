@@ -62,6 +62,14 @@ describe('bsvc operator add', () => {
     expect(runs.map(({ code }) => code).sort()).toEqual([0, 1, 1, 1, 1]);
   });
 
+  it('is exit 0 for each of five parallel runs with --if-not-exists, one of which adds it', async () => {
+    const runs = await Promise.all(Array.from({ length: 5 }, () => add('repeated@example.test', '--if-not-exists')));
+    expect(runs.map(({ code, stderr }) => ({ code, stderr }))).toEqual(runs.map(() => ({ code: 0, stderr: '' })));
+    const outcomes = runs.map((run) => run.json<{ operator: Operator; created: boolean }>());
+    expect(outcomes.filter(({ created }) => created)).toHaveLength(1);
+    expect(new Set(outcomes.map(({ operator }) => operator.id)).size).toBe(1);
+  });
+
   it('is exit 2 for what is missing or unknown, exit 1 for what is refused', async () => {
     expect((await bsvc(['operator', 'add'])).code).toBe(2);
     expect((await bsvc(['operator', 'add', '--email', 'a@b.test'])).stderr).toMatch(/--password-stdin/);

@@ -42,6 +42,14 @@ describe('bsvc user create', () => {
     expect(again.json<{ created: boolean }>()).toMatchObject({ created: false });
   });
 
+  it('is exit 0 for each of five parallel runs with --if-not-exists, one of which creates it', async () => {
+    const runs = await Promise.all(Array.from({ length: 5 }, () => create('raced@example.com', '--if-not-exists')));
+    expect(runs.map(({ code, stderr }) => ({ code, stderr }))).toEqual(runs.map(() => ({ code: 0, stderr: '' })));
+    const outcomes = runs.map((run) => run.json<{ user: Account; created: boolean }>());
+    expect(outcomes.filter(({ created }) => created)).toHaveLength(1);
+    expect(new Set(outcomes.map(({ user }) => user._id)).size).toBe(1);
+  });
+
   it('is exit 2 without a password where nobody can be asked, and never takes one as an argument', async () => {
     const missing = await bsvc(['user', 'create', '--email', 'c@example.com']);
     expect(missing.code).toBe(2);

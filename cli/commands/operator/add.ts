@@ -1,9 +1,11 @@
-import { OPERATOR_ROLES } from '../../../src/features/access/operator.js';
+import { AppError } from '../../../src/errors.js';
+import { OPERATOR_ROLES, type Operator } from '../../../src/features/access/operator.js';
 import { addOperator } from '../../../src/features/operators/add-operator.js';
 import { findOperatorByEmail, requireOperatorEmail } from '../../../src/features/operators/operator-email.js';
 import { presentOperator } from '../../../src/features/operators/list-operators.js';
 import { requireProject } from '../../../src/features/projects/project-store.js';
 import { choice, defineCommand, flag, list, secret, value } from '../../command.js';
+import type { Result } from '../../output.js';
 import { readNewPassword } from '../../read-secret.js';
 import { presentSeen } from './present.js';
 
@@ -28,26 +30,29 @@ export default defineCommand({
     const given = input.email ?? (await context.ask.text('E-mail address:', 'No address given: add --email <address>'));
     const email = requireOperatorEmail(given);
     const app = await context.app();
-    const existing = input.ifNotExists ? await findOperatorByEmail(app, email) : null;
-    if (existing) {
-      const shown = presentOperator(existing);
-      return {
-        json: { operator: shown, created: false },
-        quiet: shown.id,
-        text: () => `Operator ${shown.email} was there already; nothing was changed.`,
-      };
-    }
+    const findExisting = () => (input.ifNotExists ? findOperatorByEmail(app, email) : null);
+    const existing = await findExisting();
+    if (existing) return presentExisting(existing);
     const projects = [];
     for (const named of input.projects) projects.push(await requireProject(app, named));
     const password = await readNewPassword(context, input.password, 'Password');
-    const operator = presentOperator(
-      await addOperator(app, {
-        email,
-        password,
-        role: input.role ?? 'owner',
-        projects: projects.length > 0 ? projects : null,
-      }),
-    );
+    let operator: ReturnType<typeof presentOperator>;
+    try {
+      operator = presentOperator(
+        await addOperator(app, {
+          email,
+          password,
+          role: input.role ?? 'owner',
+          projects: projects.length > 0 ? projects : null,
+        }),
+      );
+    } catch (error) {
+      // Somebody else may have added it meanwhile.
+      const taken = error instanceof AppError && error.code === 'OPERATOR_EXISTS';
+      const winner = taken ? await findExisting() : null;
+      if (winner) return presentExisting(winner);
+      throw error;
+    }
     return {
       json: { operator, created: true },
       quiet: operator.id,
@@ -59,3 +64,12 @@ export default defineCommand({
     };
   },
 });
+
+function presentExisting(operator: Operator): Result {
+  const shown = presentOperator(operator);
+  return {
+    json: { operator: shown, created: false },
+    quiet: shown.id,
+    text: () => `Operator ${shown.email} was there already; nothing was changed.`,
+  };
+}

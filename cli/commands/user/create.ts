@@ -1,4 +1,4 @@
-import { invalid } from '../../../src/errors.js';
+import { AppError, invalid } from '../../../src/errors.js';
 import { requireCollection } from '../../../src/features/collections/collection-store.js';
 import { USERS } from '../../../src/features/collections/users-collection.js';
 import { findUserByEmail } from '../../../src/features/users/user-store.js';
@@ -6,8 +6,10 @@ import { isEmail, normaliseEmail } from '../../../src/features/users/credentials
 import { presentAccount } from '../../../src/features/users/list-users.js';
 import { emailTaken } from '../../../src/features/users/insert-user.js';
 import { signUp } from '../../../src/features/users/sign-up.js';
+import type { User } from '../../../src/features/users/user.js';
 import { chooseProject, projectOption } from '../../choose-project.js';
 import { defineCommand, flag, list, secret, value } from '../../command.js';
+import type { Result } from '../../output.js';
 import { readNewPassword } from '../../read-secret.js';
 import { readFields } from './read-fields.js';
 
@@ -33,20 +35,23 @@ export default defineCommand({
       throw invalid('INVALID_EMAIL', `"${email.slice(0, 100)}" is not an e-mail address`);
     const { app, project } = await chooseProject(context, input.project);
     // Before the password is asked for, so that nobody types one in vain.
-    const existing = await findUserByEmail(app, project._id, normaliseEmail(email));
-    if (existing) {
-      if (!input.ifNotExists) throw emailTaken();
-      const account = presentAccount(existing);
-      return {
-        json: { user: account, created: false },
-        quiet: account._id,
-        text: () => `${existing.email} (${account._id}) is there already.`,
-      };
-    }
+    const findExisting = () => findUserByEmail(app, project._id, normaliseEmail(email));
+    const existing = await findExisting();
+    if (existing && !input.ifNotExists) throw emailTaken();
+    if (existing) return presentExisting(existing);
     const fields = readFields(input.fields, await requireCollection(app, project._id, USERS));
     const password = await readNewPassword(context, input.password, 'Password');
     const body = { ...fields, email, password, ...(input.verified && { emailVerified: true }) };
-    const user = await signUp(app, project, body, 'project');
+    let user: User;
+    try {
+      user = await signUp(app, project, body, 'project');
+    } catch (error) {
+      // Somebody else may have created it meanwhile.
+      const taken = error instanceof AppError && error.code === 'EMAIL_TAKEN';
+      const winner = input.ifNotExists && taken ? await findExisting() : null;
+      if (winner) return presentExisting(winner);
+      throw error;
+    }
     const account = presentAccount(user);
     return {
       json: { user: account, created: true },
@@ -55,3 +60,12 @@ export default defineCommand({
     };
   },
 });
+
+function presentExisting(user: User): Result {
+  const account = presentAccount(user);
+  return {
+    json: { user: account, created: false },
+    quiet: account._id,
+    text: () => `${user.email} (${account._id}) is there already.`,
+  };
+}
