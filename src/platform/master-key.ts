@@ -1,5 +1,16 @@
-import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  fsyncSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
+import { conflict } from '../errors.js';
 import { randomToken } from './ids.js';
 
 const FILE_NAME = 'secret.key';
@@ -9,12 +20,11 @@ export function readOrCreateMasterKey(dataDir: string): string {
   const path = join(dataDir, FILE_NAME);
   const existing = findKey(path);
   if (existing) return existing;
-  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
-  // Written aside and linked: the name appears with its whole content or not at all, and the first one wins.
-  const draft = join(dataDir, `${FILE_NAME}.${process.pid}.${randomToken(6)}`);
-  writeFileSync(draft, `${randomToken(32)}\n`, { mode: 0o600, flag: 'wx' });
+  const draft = writeDraft(dataDir, randomToken(32));
   try {
+    // Linked, not renamed: of several the first one wins.
     linkSync(draft, path);
+    syncDirectory(dataDir);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
   } finally {
@@ -25,20 +35,49 @@ export function readOrCreateMasterKey(dataDir: string): string {
   return key;
 }
 
-/** Puts a new key in front of those in the data directory's file: it seals from now on, the others still open. The file changes by one rename. */
+/**
+ * Puts a new key in front of those in the data directory's file: it seals from now on, the others still open. 409 ROTATION_UNDER_WAY while another
+ * process does so: of two that read the same keys, the later would take away the other's, and what that sealed could not be opened any more.
+ */
 export function prependMasterKey(dataDir: string): void {
-  const path = join(dataDir, FILE_NAME);
-  const draft = join(dataDir, `${FILE_NAME}.${process.pid}.${randomToken(6)}`);
-  writeFileSync(draft, `${randomToken(32)},${readOrCreateMasterKey(dataDir)}\n`, { mode: 0o600, flag: 'wx' });
-  renameSync(draft, path);
+  const lock = join(dataDir, `${FILE_NAME}.lock`);
+  try {
+    writeFileSync(lock, '', { mode: 0o600, flag: 'wx' });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    throw conflict(
+      'ROTATION_UNDER_WAY',
+      `Another process is giving the data directory a new master key: try again. If there is none, one was killed in the middle: remove ${lock}`,
+    );
+  }
+  try {
+    replaceMasterKey(dataDir, `${randomToken(32)},${readOrCreateMasterKey(dataDir)}`);
+  } finally {
+    rmSync(lock, { force: true });
+  }
 }
 
 /** Puts another key, or list of keys, in the place of the data directory's own: what the present one sealed opens no more. One rename. */
 export function replaceMasterKey(dataDir: string, key: string): void {
+  renameSync(writeDraft(dataDir, key), join(dataDir, FILE_NAME));
+  syncDirectory(dataDir);
+}
+
+/** A file aside, which gets its name when its whole content is on the disk: a power cut must not take a key from what it has sealed. */
+function writeDraft(dataDir: string, key: string): string {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   const draft = join(dataDir, `${FILE_NAME}.${process.pid}.${randomToken(6)}`);
-  writeFileSync(draft, `${key}\n`, { mode: 0o600, flag: 'wx' });
-  renameSync(draft, join(dataDir, FILE_NAME));
+  writeFileSync(draft, `${key}\n`, { mode: 0o600, flag: 'wx', flush: true });
+  return draft;
+}
+
+function syncDirectory(path: string): void {
+  const directory = openSync(path, 'r');
+  try {
+    fsyncSync(directory);
+  } finally {
+    closeSync(directory);
+  }
 }
 
 function findKey(path: string): string | null {

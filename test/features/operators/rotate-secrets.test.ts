@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import request from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -12,6 +12,7 @@ import { listOutbox } from '../../../src/platform/mail-provider/outbox.js';
 import { openSecretBox } from '../../../src/platform/secret-box.js';
 import { drainJobs } from '../../../src/worker.js';
 import { buildProject } from '../../helpers/build-project.js';
+import { runBinary } from '../../helpers/run-binary.js';
 import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
 
 let test: TestApp;
@@ -34,6 +35,36 @@ describe('bsvc secrets rotate', () => {
     const stored = await requireProject(test.app, project.name);
     expect(findByokKey(test.app, stored)).toBe('re_mine');
     expect(() => findByokKey({ secrets: openSecretBox(oldKey) }, stored)).toThrow(/master key/);
+  });
+
+  it('refuses while another process puts its key into the file, so that neither is lost', async () => {
+    const lock = join(test.dataDir, 'secret.key.lock');
+    await writeFile(lock, '');
+    const before = await readKeys();
+    await expect(rotateSecrets(test.app)).rejects.toMatchObject({
+      code: 'ROTATION_UNDER_WAY',
+      message: expect.stringContaining(lock) as string,
+    });
+    expect(await readKeys()).toBe(before);
+    await rm(lock);
+    await rotateSecrets(test.app);
+    expect((await readKeys()).split(',').slice(1).join()).toBe(before);
+    expect((await readdir(test.dataDir)).filter((name) => name.startsWith('secret.key'))).toEqual(['secret.key']);
+  });
+
+  it('loses no key when several commands run at once', async () => {
+    const owner = await buildProject(test.app);
+    await setMailSettings(test.app, owner.project, { providerApiKey: 're_mine' });
+    const before = (await readKeys()).split(',').length;
+    const env = { BSVC_DATA_DIR: test.dataDir, BSVC_DURABILITY: 'relaxed' };
+    const runs = await Promise.all(Array.from({ length: 4 }, () => runBinary(['secrets', 'rotate', '--json'], { env })));
+    for (const { code, stderr } of runs.filter((run) => run.code !== 0))
+      expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining('ROTATION_UNDER_WAY') as string });
+    const done = runs.filter(({ code }) => code === 0).length;
+    expect(done).toBeGreaterThan(0);
+    expect((await readKeys()).split(',')).toHaveLength(before + done);
+    test.app.secrets.reload();
+    expect(findByokKey(test.app, await requireProject(test.app, owner.project.name))).toBe('re_mine');
   });
 
   it('reaches a server that is running, while mail is being sent', async () => {
