@@ -101,9 +101,14 @@ function shorten(input: Record<string, unknown>): Record<string, unknown> {
     return Object.fromEntries(
       entries.map(([name, inner]) => [
         name.slice(0, MAX_NAME).replace(MISREAD, '_'),
-        SECRET_NAME.test(name) && typeof inner === 'string' ? '********' : shortenValue(inner, level + 1),
+        SECRET_NAME.test(name) && mayTell(inner) ? '********' : shortenValue(inner, level + 1),
       ]),
     );
   };
   return shortenValue(input, 1) as Record<string, unknown>;
+}
+
+/** What was sent in the place of a secret may be one in another form, such as digits without quotation marks; nothing, true and false are none. */
+function mayTell(value: unknown): boolean {
+  return value !== null && value !== undefined && typeof value !== 'boolean';
 }
