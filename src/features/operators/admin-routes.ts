@@ -67,7 +67,7 @@ export function adminRoutes(app: App): RouteGroup {
     const acts = await listActs(app, {
       limit: readWhole(ctx.query, 'limit', ACTS_PAGE, MAX_ACTS_PAGE),
       action: readText(ctx.query, 'action'),
-      ...(since !== undefined && { since: Math.max(0, app.clock.now() - readDuration('since', since)) }),
+      ...(since !== undefined && { since: app.clock.now() - readDuration('since', since) }),
     });
     ctx.body = { success: true, data: { items: acts.map(presentAct) }, message: 'Acts, the newest first' };
   });
