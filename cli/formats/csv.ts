@@ -1,4 +1,5 @@
 import { MAX_ENTRY_BYTES, type Entry } from './entry.js';
+import { NOT_UTF8 } from './parse-entry.js';
 
 const DELIMITERS = [',', ';', '\t'];
 
@@ -39,15 +40,25 @@ export async function* readCsv(
 
 async function* splitRows(chunks: AsyncIterable<Buffer>): AsyncGenerator<Row | { line: number; problem: string }> {
   const splitter = new RowSplitter();
-  const decoder = new TextDecoder('utf-8');
+  const decoder = new TextDecoder('utf-8', { fatal: true });
+  const decode = (chunk?: Buffer): string | null => {
+    try {
+      return decoder.decode(chunk, { stream: chunk !== undefined });
+    } catch {
+      return null;
+    }
+  };
   for await (const chunk of chunks) {
-    yield* splitter.feed(decoder.decode(chunk, { stream: true }));
-    if (splitter.tooLong) {
-      yield { line: splitter.startLine, problem: 'longer than 16 MB: is a quotation mark never closed?' };
+    const text = decode(chunk);
+    if (text !== null) yield* splitter.feed(text);
+    if (text === null || splitter.tooLong) {
+      const problem = text === null ? NOT_UTF8 : 'longer than 16 MB: is a quotation mark never closed?';
+      yield { line: splitter.startLine, problem };
       return;
     }
   }
-  yield* splitter.end();
+  if (decode() === null) yield { line: splitter.startLine, problem: NOT_UTF8 };
+  else yield* splitter.end();
 }
 
 class RowSplitter {

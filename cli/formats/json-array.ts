@@ -123,7 +123,7 @@ class Scan {
     this.partBytes = 0;
     this.open = false;
     this.depth = 0;
-    return parseEntry(this.startLine, bytes.toString('utf8'));
+    return parseEntry(this.startLine, bytes);
   }
 
   private isByteOrderMark(byte: number, at: number): boolean {

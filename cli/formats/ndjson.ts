@@ -2,7 +2,8 @@ import { parseEntry } from './parse-entry.js';
 import { MAX_ENTRY_BYTES, type Entry } from './entry.js';
 
 const LINE_FEED = 0x0a;
-const BYTE_ORDER_MARK = '\ufeff';
+
+const isSpace = (byte: number): boolean => byte === 0x20 || byte === 0x09 || byte === 0x0d;
 
 /** One JSON document per line; empty lines are skipped. */
 export async function* readNdjson(chunks: AsyncIterable<Buffer>): AsyncGenerator<Entry> {
@@ -13,9 +14,7 @@ export async function* readNdjson(chunks: AsyncIterable<Buffer>): AsyncGenerator
       yield { line, problem: `longer than ${MAX_ENTRY_BYTES / 1024 / 1024} MB` };
       continue;
     }
-    let text = bytes.toString('utf8');
-    if (line === 1 && text.startsWith(BYTE_ORDER_MARK)) text = text.slice(1);
-    if (text.trim() !== '') yield parseEntry(line, text);
+    if (!bytes.every(isSpace)) yield parseEntry(line, bytes);
   }
 }
 

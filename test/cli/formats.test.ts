@@ -183,6 +183,26 @@ describe('CSV', () => {
   });
 });
 
+describe('a file that is not UTF-8', () => {
+  const latin = (text: string): Buffer => Buffer.from(text, 'latin1');
+
+  it('is not taken for something else: NDJSON and JSON name the document, and the next is read', async () => {
+    const problem = 'not UTF-8: convert the file first';
+    const third = { line: 3, value: { name: 'Bern' } };
+    const rows = '{"name":"Genf"},\n{"name":"Zürich"},\n{"name":"Bern"}';
+    expect((await readAll(latin(`[${rows}]`), 'json')).slice(1)).toEqual([{ line: 2, problem }, third]);
+    expect((await readAll(latin(rows.replaceAll(',\n', '\n')), 'ndjson')).slice(1)).toEqual([{ line: 2, problem }, third]);
+  });
+
+  it.each(['name\nGenf\nZürich\nBern\n', 'name\nGenf\nZÃ'])('ends the reading of CSV: %j', async (text) => {
+    const entries = await readAll(latin(text), 'csv', 10);
+    expect(entries).toEqual([
+      { line: 2, value: { name: 'Genf' } },
+      { line: 3, problem: 'not UTF-8: convert the file first' },
+    ]);
+  });
+});
+
 describe('written documents', () => {
   const documents = [
     { name: 'a "quoted", text\nof two lines', area: 1.5, landlocked: true, borders: ['X', 'Y'] },
