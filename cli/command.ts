@@ -172,7 +172,7 @@ function readOrRefuse(parameter: Parameter<unknown>, text: string): unknown {
     return parameter.read(text);
   } catch (error) {
     if (error instanceof Error && error.name === 'UsageError') throw error;
-    throw new InvalidArgumentError((error as Error).message.replace(/^(It )?must /, 'it must '));
+    throw new InvalidArgumentError((error as Error).message.replace(/^must /, 'it must '));
   }
 }
 

@@ -1,6 +1,7 @@
 import { parseDuration } from '../../src/config.js';
 import { listActs, presentAct } from '../../src/features/audit/audit-log.js';
 import { defineCommand, value } from '../command.js';
+import { readWhole } from '../read-whole.js';
 
 const DEFAULT_LIMIT = 50;
 const MAX_LIMIT = 10_000;
@@ -10,7 +11,7 @@ export default defineCommand({
     'Who changed what by which command, newest first. An act that is still "started" is under way, or its process died.',
   examples: ['bsvc audit', 'bsvc audit --since 24h --json', 'bsvc audit --action "key revoke" --limit 5'],
   parameters: {
-    limit: value('--limit <n>', `how many (default: ${DEFAULT_LIMIT})`, readLimit),
+    limit: value('--limit <n>', `how many (default: ${DEFAULT_LIMIT})`, readWhole(1, MAX_LIMIT)),
     since: value('--since <duration>', 'no older than this, for example 24h or 30d', parseDuration),
     action: value('--action <words>', 'only this command, for example "project delete"'),
   },
@@ -42,12 +43,4 @@ function presentInput(input: Record<string, unknown>): string {
       given === true ? name : `${name}=${typeof given === 'string' ? given : JSON.stringify(given)}`,
     )
     .join(' ');
-}
-
-function readLimit(text: string): number {
-  const limit = Number(text);
-  if (!/^\d{1,5}$/.test(text) || limit < 1 || limit > MAX_LIMIT) {
-    throw new Error(`It must be a whole number from 1 to ${MAX_LIMIT}.`);
-  }
-  return limit;
 }

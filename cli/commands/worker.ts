@@ -2,6 +2,7 @@ import { createMonitoringApi } from '../../src/api.js';
 import { createWorker } from '../../src/worker.js';
 import { startServer } from '../../src/http/server.js';
 import { defineCommand, setting, value } from '../command.js';
+import { readWhole } from '../read-whole.js';
 import { requireStrongSecrets } from '../require-strong-secrets.js';
 import { whenStopped } from '../when-stopped.js';
 
@@ -10,7 +11,7 @@ export default defineCommand({
   examples: ['bsvc worker', 'bsvc worker --concurrency 20', 'bsvc worker --port 4001'],
   service: true,
   parameters: {
-    concurrency: value('--concurrency <n>', 'jobs at once (default: 10)', readConcurrency),
+    concurrency: value('--concurrency <n>', 'jobs at once (default: 10)', readWhole(1, 999)),
     port: setting('--port <port>', 'BSVC_WORKER_PORT', 'answer /metrics and /api/health there (default: nowhere)'),
   },
   async run(context, { concurrency }) {
@@ -32,8 +33,3 @@ export default defineCommand({
     await server?.stop(config.shutdownGraceMs);
   },
 });
-
-function readConcurrency(text: string): number {
-  if (!/^[1-9]\d{0,2}$/.test(text)) throw new Error('must be a whole number from 1 to 999');
-  return Number(text);
-}

@@ -58,6 +58,8 @@ describe('wrong usage is exit 2', () => {
       ['user', 'list', '--limit', 'x', '--project', 'y'],
       "Option '--limit <n>' cannot be 'x': it must be a whole number",
     ],
+    [['user', 'list', '--limit', '0', '--project', 'y'], 'it must be a whole number from 1 to'],
+    [['webhook', 'deliveries', 'x', '--limit', 'all', '--project', 'y'], 'it must be a whole number from 1 to 100'],
     [['key', 'create', '--project', 'x'], 'Add --type publishable or --type secret.'],
     [['collection', 'list'], 'No project named'],
     [['collection', 'drop', 'posts', '--project', 'x'], '--yes'],

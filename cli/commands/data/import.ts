@@ -9,6 +9,7 @@ import type { Context } from '../../context.js';
 import { EXIT, Interrupted, UsageError } from '../../exit.js';
 import { readCsvRow } from '../../formats/csv-row.js';
 import { findFormat, FORMATS, readEntries, type Format } from '../../formats/read-entries.js';
+import { readWhole } from '../../read-whole.js';
 
 const BATCH_DOCUMENTS = 500;
 /** A batch of large documents ends here, so that they do not pile up in memory. */
@@ -40,7 +41,7 @@ export default defineCommand({
     project: projectOption,
     format: choice<Format>('--format <format>', 'of the file (default: by its name)', FORMATS),
     onError: choice('--on-error <action>', 'when a line is refused (default: continue)', ['continue', 'stop']),
-    batch: value('--batch <n>', `documents stored at once (default: ${BATCH_DOCUMENTS})`, readBatchSize),
+    batch: value('--batch <n>', `documents stored at once (default: ${BATCH_DOCUMENTS})`, readWhole(1, 9999)),
     dryRun: flag('--dry-run', 'only check every line against the fields of the collection'),
   },
   async run(context, input) {
@@ -144,10 +145,4 @@ function presentReport(
 
 function countOf(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`;
-}
-
-function readBatchSize(text: string): number {
-  const size = Number(text);
-  if (!/^\d{1,4}$/.test(text) || size < 1) throw new Error('It must be a whole number from 1 to 9999.');
-  return size;
 }

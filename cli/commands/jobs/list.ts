@@ -1,5 +1,6 @@
 import { JOB_STATES, listJobs, presentJob, type JobState } from '../../../src/platform/jobs/manage-jobs.js';
 import { choice, defineCommand, value } from '../../command.js';
+import { readWhole } from '../../read-whole.js';
 
 export default defineCommand({
   details: 'Jobs that are done are removed at once, except those of schedules.',
@@ -7,7 +8,7 @@ export default defineCommand({
   parameters: {
     state: choice<JobState>('--state <state>', 'only these', JOB_STATES),
     name: value('--name <name>', 'only this kind, for example mail.deliver'),
-    limit: value('--limit <n>', 'how many (default: 100)', readCount),
+    limit: value('--limit <n>', 'how many (default: 100)', readWhole(1, 99_999)),
   },
   async run(context, query) {
     const jobs = (await listJobs(await context.app(), query)).map(presentJob);
@@ -24,8 +25,3 @@ export default defineCommand({
     };
   },
 });
-
-function readCount(text: string): number {
-  if (!/^[1-9]\d{0,4}$/.test(text)) throw new Error('must be a whole number from 1 to 99999');
-  return Number(text);
-}

@@ -1,6 +1,7 @@
 import { listUsers, presentAccount } from '../../../src/features/users/list-users.js';
 import { chooseProject, projectOption } from '../../choose-project.js';
 import { defineCommand, value } from '../../command.js';
+import { readWhole } from '../../read-whole.js';
 
 const DEFAULT_LIMIT = 50;
 
@@ -10,8 +11,8 @@ export default defineCommand({
   parameters: {
     project: projectOption,
     email: value('--email <prefix>', 'only addresses that begin with this'),
-    limit: value('--limit <n>', `how many (default: ${DEFAULT_LIMIT})`, readCount),
-    skip: value('--skip <n>', 'how many to leave out first', readCount),
+    limit: value('--limit <n>', `how many (default: ${DEFAULT_LIMIT})`, readWhole(1, 999_999)),
+    skip: value('--skip <n>', 'how many to leave out first', readWhole(0, 999_999)),
   },
   async run(context, { project: named, email, limit = DEFAULT_LIMIT, skip }) {
     const { app, project } = await chooseProject(context, named);
@@ -37,8 +38,3 @@ export default defineCommand({
     };
   },
 });
-
-function readCount(text: string): number {
-  if (!/^\d{1,6}$/.test(text)) throw new Error('must be a whole number up to 999999');
-  return Number(text);
-}

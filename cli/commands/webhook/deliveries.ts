@@ -3,6 +3,7 @@ import { DELIVERY_STATES, listDeliveries } from '../../../src/features/webhooks/
 import { presentDelivery } from '../../../src/features/webhooks/present-webhook.js';
 import { chooseProject, projectOption } from '../../choose-project.js';
 import { choice, defineCommand, value } from '../../command.js';
+import { readWhole } from '../../read-whole.js';
 import { presentDeliveries, webhookArgument } from './present.js';
 
 export default defineCommand({
@@ -16,7 +17,7 @@ export default defineCommand({
     webhookId: webhookArgument,
     project: projectOption,
     state: choice<Delivery['state']>('--state <state>', 'only these', DELIVERY_STATES),
-    limit: value('--limit <n>', 'how many, 1 to 100 (default: 50)', Number),
+    limit: value('--limit <n>', 'how many, 1 to 100 (default: 50)', readWhole(1, 100)),
     before: value('--before <deliveryId>', 'those before this one: the next page'),
   },
   async run(context, { webhookId, project: named, ...query }) {
