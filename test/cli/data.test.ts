@@ -218,6 +218,8 @@ describe('bsvc data query', () => {
   it.each([
     [['--filter', 'status'], 2, 'field=value'],
     [['--filter', 'limit=3'], 2, 'there is --limit'],
+    [['--filter', 'skip=3'], 2, 'skip=… is no condition.'],
+    [['--filter', 'meta=false'], 2, 'meta=… is no condition.'],
     [['--filter', '$where=1'], 1, '$where'],
     [['--limit', '0'], 1, 'limit'],
   ])('refuses %j', async (words, code, text) => {

@@ -2,6 +2,7 @@ import { forbidden } from '../../../src/errors.js';
 import { operatorCaller } from '../../../src/features/access/operator-caller.js';
 import { USERS } from '../../../src/features/collections/users-collection.js';
 import { listDocuments } from '../../../src/features/documents/list-documents.js';
+import { RESERVED_KEYS } from '../../../src/features/documents/parse-list-query.js';
 import { chooseCollection, collectionArgument } from '../../choose-collection.js';
 import { projectOption } from '../../choose-project.js';
 import { defineCommand, flag, list, value } from '../../command.js';
@@ -51,24 +52,16 @@ export default defineCommand({
   },
 });
 
-const RESERVED = [
-  'sort',
-  'fields',
-  'populate',
-  'expand',
-  'limit',
-  'page',
-  'cursor',
-  'count',
-  'meta',
-  'include_deleted',
-];
+/** What a list can be asked for besides conditions has options of its own here, or none. */
+const OPTIONS = ['sort', 'fields', 'populate', 'limit', 'page', 'count', 'include_deleted'];
 
 function readFilter(text: string): [name: string, value: string] {
   const at = text.indexOf('=');
   if (at < 1) throw new Error('it must be field=value, or field_operator=value such as views_gt=10.');
   const name = text.slice(0, at);
-  if (RESERVED.includes(name))
-    throw new UsageError(`--filter ${name}=… is no condition: there is --${name.replaceAll('_', '-')}.`);
+  if (RESERVED_KEYS.has(name)) {
+    const instead = OPTIONS.includes(name) ? `: there is --${name.replaceAll('_', '-')}` : '';
+    throw new UsageError(`--filter ${name}=… is no condition${instead}.`);
+  }
   return [name, text.slice(at + 1)];
 }

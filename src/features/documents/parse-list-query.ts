@@ -38,7 +38,8 @@ export const DEFAULT_LIMIT = 20;
 export const MAX_LIMIT = 1000;
 
 const PRESENTATION_KEYS = ['fields', 'populate', 'expand', 'meta', 'include_deleted'];
-const RESERVED_KEYS: ReadonlySet<string> = new Set([
+/** Parameters of a list that are no conditions (decisions.md 4). */
+export const RESERVED_KEYS: ReadonlySet<string> = new Set([
   ...PRESENTATION_KEYS,
   'page',
   'limit',
