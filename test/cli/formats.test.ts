@@ -191,7 +191,10 @@ describe('a file that is not UTF-8', () => {
     const third = { line: 3, value: { name: 'Bern' } };
     const rows = '{"name":"Genf"},\n{"name":"Zürich"},\n{"name":"Bern"}';
     expect((await readAll(latin(`[${rows}]`), 'json')).slice(1)).toEqual([{ line: 2, problem }, third]);
-    expect((await readAll(latin(rows.replaceAll(',\n', '\n')), 'ndjson')).slice(1)).toEqual([{ line: 2, problem }, third]);
+    expect((await readAll(latin(rows.replaceAll(',\n', '\n')), 'ndjson')).slice(1)).toEqual([
+      { line: 2, problem },
+      third,
+    ]);
   });
 
   it.each(['name\nGenf\nZürich\nBern\n', 'name\nGenf\nZÃ'])('ends the reading of CSV: %j', async (text) => {

@@ -57,7 +57,9 @@ describe('bsvc secrets rotate', () => {
     await setMailSettings(test.app, owner.project, { providerApiKey: 're_mine' });
     const before = (await readKeys()).split(',').length;
     const env = { BSVC_DATA_DIR: test.dataDir, BSVC_DURABILITY: 'relaxed' };
-    const runs = await Promise.all(Array.from({ length: 4 }, () => runBinary(['secrets', 'rotate', '--json'], { env })));
+    const runs = await Promise.all(
+      Array.from({ length: 4 }, () => runBinary(['secrets', 'rotate', '--json'], { env })),
+    );
     for (const { code, stderr } of runs.filter((run) => run.code !== 0))
       expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining('ROTATION_UNDER_WAY') as string });
     const done = runs.filter(({ code }) => code === 0).length;
