@@ -1,7 +1,7 @@
 import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
 import { buildInfo, helloCommand, isMaster } from '../../src/engine/commands/handshake.js';
+import { find } from '../../src/engine/commands/find.js';
 import { createIndexes } from '../../src/engine/commands/indexes.js';
-import { insert } from '../../src/engine/commands/insert.js';
 import { EngineError } from '../../src/engine/errors.js';
 import { openEngine } from '../../src/engine/index.js';
 import { listenToCommands } from '../helpers/command-log.js';
@@ -174,13 +174,14 @@ describe('a MongoDB that goes away in the middle of a command', () => {
     const cable = await startTcpProxy(Number(port));
     cleanUps.push(() => cable.close());
     const env = { MONGODB_URI: `mongodb://127.0.0.1:${cable.port}/?directConnection=true`, BSVC_SECRET_KEY: SECRET };
-    const run = insert.run.bind(insert);
-    vi.spyOn(insert, 'run').mockImplementation(async (call, body) => {
-      if (body.insert === 'projects') await cable.cut();
+    const run = find.run.bind(find);
+    vi.spyOn(find, 'run').mockImplementation(async (call, body) => {
+      // By then the act is recorded as begun.
+      if (body.find === 'projects') await cable.cut();
       return run(call, body);
     });
     const stop = AbortSignal.timeout(10_000);
-    const { code, stdout, stderr } = await runBinary(['project', 'create', 'shop'], {
+    const { code, stdout, stderr } = await runBinary(['project', 'update', 'shop', '--plan', 'pro'], {
       env,
       onStart: (child) => stop.addEventListener('abort', () => child.kill('SIGKILL')),
     });
