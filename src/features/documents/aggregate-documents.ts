@@ -10,8 +10,8 @@ import { documentStore } from './document-store.js';
 import { guardPipeline, joinedNames } from './guard-pipeline.js';
 import type { PipelineSource } from './pipeline-scope.js';
 import { pipelineError } from './query-errors.js';
+import { MAX_REPLY_BYTES } from './reply-size.js';
 
-const MAX_RESULT_BYTES = 16 * 1024 * 1024;
 const EXACT_NUMBERS: ReadonlySet<unknown> = new Set(['Decimal128', 'Long']);
 
 /**
@@ -65,8 +65,8 @@ async function readResults(app: App, collection: Collection, pipeline: Document[
       if (results.length === aggregateLimit) {
         throw tooMuch(`more than ${aggregateLimit} documents: add a $limit stage, or group further`);
       }
-      if (bytes > MAX_RESULT_BYTES) {
-        throw tooMuch(`more than ${MAX_RESULT_BYTES} bytes: add $limit or $project stages`);
+      if (bytes > MAX_REPLY_BYTES) {
+        throw tooMuch(`more than ${MAX_REPLY_BYTES} bytes: add $limit or $project stages`);
       }
       results.push(presentValue(result) as Document);
     }

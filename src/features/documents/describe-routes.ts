@@ -177,7 +177,7 @@ export const DOCUMENT_ROUTES: GroupDescription = {
         ),
       },
       refuses: {
-        400: ['INVALID_QUERY', 'INVALID_CURSOR', 'QUERY_TIMEOUT', 'QUERY_TOO_LARGE'],
+        400: ['INVALID_QUERY', 'INVALID_CURSOR', 'QUERY_TIMEOUT', 'QUERY_TOO_LARGE', 'RESULT_TOO_LARGE'],
         404: UNKNOWN_COLLECTION,
       },
     },
@@ -188,7 +188,7 @@ export const DOCUMENT_ROUTES: GroupDescription = {
       path: OF_DOCUMENT,
       query: PRESENTATION,
       answers: { 200: jsonAnswer('The document itself', SHOWN_DOCUMENT) },
-      refuses: { 400: ['INVALID_ID', 'INVALID_QUERY'], 404: UNKNOWN_DOCUMENT },
+      refuses: { 400: ['INVALID_ID', 'INVALID_QUERY', 'QUERY_TIMEOUT', 'RESULT_TOO_LARGE'], 404: UNKNOWN_DOCUMENT },
     },
     'POST /:collectionName/aggregate': {
       id: 'aggregateDocuments',

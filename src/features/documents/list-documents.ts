@@ -12,6 +12,7 @@ import { parseListQuery, type ListQuery } from './parse-list-query.js';
 import type { PresentedDocument } from './present-document.js';
 import { decodeDocument } from './encode-document.js';
 import { listError } from './query-errors.js';
+import { readRows, ReplySize } from './reply-size.js';
 import { projectionOf, widest } from './select-fields.js';
 import { sortKeyOf } from './sort-key.js';
 import { encodeStored, presentStored, type StoredDocuments } from './stored-documents.js';
@@ -61,7 +62,7 @@ export async function encodeList(
 
 /**
  * A page of a collection's documents, or their number (rest-api.md 4.2, decisions.md 4). 404 for an unknown collection, 401 without a user on a
- * private one, 400 for a bad query. Holds one page at most; what the caller may not see is filtered by the database.
+ * private one, 400 for a bad query or a page that is too large. Holds one page at most; what the caller may not see is filtered by the database.
  */
 export async function listDocuments(
   app: App,
@@ -91,6 +92,7 @@ async function readList(
     query,
     filter: allOf([...(readable ? [readable] : []), visibleDocuments(query.includeDeleted), ...query.conditions]),
     timeMs: timeFor(query, app.config.queryTimeoutMs),
+    size: new ReplySize(),
   };
   try {
     return { query, found: await read(reading) };
@@ -105,6 +107,8 @@ interface Reading {
   query: ListQuery;
   filter: Document;
   timeMs: number;
+  /** Grows with every document that is read. */
+  size: ReplySize;
 }
 
 type Found = { items: StoredDocuments; figures: Figures } | { count: number };
@@ -124,7 +128,7 @@ async function readFromOffset(reading: Reading, { page, skip }: { page: number; 
   const readRows = (): Promise<Buffer[]> =>
     find(reading, reading.filter, shownPaths(reading.query, fields), limit, skip);
   const pageOf = (rows: Buffer[], total: number): Found => {
-    return { items: { rows, selected: null }, figures: { total, page, nextCursor: null, limit } };
+    return { items: { rows, selected: null, size: reading.size }, figures: { total, page, nextCursor: null, limit } };
   };
   if (skip < DEEP_SKIP) {
     const rows = await readRows();
@@ -153,7 +157,7 @@ async function readFromCursor(reading: Reading, cursor: string | null): Promise<
   const last = found.length > limit ? decodeDocument(rows.at(-1)!) : null;
   const position = last && sort.map((field) => sortKeyOf(last, field));
   return {
-    items: { rows, selected: shown },
+    items: { rows, selected: shown, size: reading.size },
     figures: {
       total: query.count ? await countAll(reading) : null,
       cursor: cursor ?? 'start',
@@ -168,8 +172,8 @@ function shownPaths(query: ListQuery, fields: string[] | null): string[] | null 
   return fields && widest([...fields, ...query.populate.map(({ path }) => path)]);
 }
 
-async function find(
-  { app, collection, query, timeMs }: Reading,
+function find(
+  { app, collection, query, timeMs, size }: Reading,
   filter: Document,
   paths: string[] | null,
   limit: number,
@@ -181,7 +185,7 @@ async function find(
     .skip(skip)
     .limit(limit)
     .maxTimeMS(timeMs);
-  return (await (paths ? cursor.project(projectionOf(paths)) : cursor).toArray()) as unknown as Buffer[];
+  return readRows(paths ? cursor.project(projectionOf(paths)) : cursor, size);
 }
 
 const RAW = { raw: true };

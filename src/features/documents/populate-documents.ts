@@ -10,7 +10,10 @@ import { visibleDocuments } from './document.js';
 import { documentStore } from './document-store.js';
 import type { Presentation } from './parse-list-query.js';
 import { presentDocument, type PresentedDocument } from './present-document.js';
+import { decodeDocument } from './encode-document.js';
+import { listError } from './query-errors.js';
 import { badQuery, quoted } from './query-text.js';
+import { readRows, ReplySize } from './reply-size.js';
 import { projectionOf } from './select-fields.js';
 
 /** Distinct documents that one request may pull in from one collection. */
@@ -19,13 +22,14 @@ const MAX_POPULATED = 5_000;
 /**
  * Replaces, inside the given documents, each identifier at the populated paths by the document it names; one read per collection.
  * A document that is gone, trashed or not the caller's stays an identifier, so that these cases cannot be told apart; of users only public
- * fields are shown. 401 when a private collection is populated without a user, as when it is read directly.
+ * fields are shown. 401 when a private collection is populated without a user, as when it is read directly. Each document counts in `size` wherever it is put.
  */
 export async function populateDocuments(
   app: App,
   caller: Caller,
   documents: readonly PresentedDocument[],
   query: Presentation,
+  size: ReplySize,
 ): Promise<void> {
   for (const ref of new Set(query.populate.map((populated) => populated.ref))) {
     const paths = query.populate.filter((populated) => populated.ref === ref).map(({ path }) => path.split('.'));
@@ -42,9 +46,21 @@ export async function populateDocuments(
     }
     const found = await findReadable(app, caller, collection, [...ids], query);
     for (const document of documents) {
-      for (const path of paths) replaceAt(document, path, (id) => found.get(id.toLowerCase()) ?? id);
+      for (const path of paths) {
+        replaceAt(document, path, (id) => {
+          const populated = found.get(id.toLowerCase());
+          if (!populated) return id;
+          size.add(populated.bytes);
+          return populated.document;
+        });
+      }
     }
   }
+}
+
+interface Populated {
+  document: PresentedDocument;
+  bytes: number;
 }
 
 async function findReadable(
@@ -53,18 +69,26 @@ async function findReadable(
   collection: Collection,
   ids: readonly string[],
   { includeDeleted, meta }: Presentation,
-): Promise<Map<string, PresentedDocument>> {
+): Promise<Map<string, Populated>> {
   const readable = readFilter(collection, caller);
   if (ids.length === 0) return new Map();
   const wanted = { _id: { $in: ids.map((id) => new ObjectId(id)) } };
   const isUsers = collection.name === USERS;
   const cursor = documentStore(app, collection)
-    .find({ $and: [...(readable ? [readable] : []), wanted, visibleDocuments(includeDeleted)] })
+    .find({ $and: [...(readable ? [readable] : []), wanted, visibleDocuments(includeDeleted)] }, { raw: true })
     .maxTimeMS(app.config.queryTimeoutMs);
-  const documents = await (isUsers ? cursor.project(projectionOf(publicFields(collection))) : cursor).toArray();
-  return new Map(
-    documents.map((document) => [String(document._id), presentDocument(document, meta && !isUsers)] as const),
-  );
+  try {
+    const shown = isUsers ? cursor.project(projectionOf(publicFields(collection))) : cursor;
+    const rows = await readRows(shown, new ReplySize());
+    return new Map(
+      rows.map((row) => {
+        const document = presentDocument(decodeDocument(row), meta && !isUsers);
+        return [document._id, { document, bytes: row.length }];
+      }),
+    );
+  } catch (error) {
+    throw listError(error);
+  }
 }
 
 function publicFields(users: Collection): string[] {

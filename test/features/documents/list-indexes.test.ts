@@ -93,10 +93,11 @@ function watch(store: object, finds: { filter: Document; sort: Document; limit: 
 function watchCursor(cursor: object, seen: Document): object {
   const watched: object = new Proxy(cursor, {
     get(target, name) {
-      const method = (Reflect.get(target, name, target) as (...given: unknown[]) => unknown).bind(target);
+      const member = Reflect.get(target, name, target) as unknown;
+      if (typeof member !== 'function') return member;
       return (...given: unknown[]) => {
         if (name === 'sort' || name === 'limit') seen[name] = given[0];
-        const result = method(...given);
+        const result: unknown = member.apply(target, given);
         return result === target ? watched : result;
       };
     },

@@ -21,6 +21,7 @@ export interface DataCursor<T> extends AsyncIterable<T> {
   tryNext(): Promise<T | null>;
   hasNext(): Promise<boolean>;
   toArray(): Promise<T[]>;
+  readBufferedDocuments(): NonNullable<T>[];
   forEach(visit: (doc: T) => boolean | void): Promise<void>;
   close(): Promise<void>;
   batchSize(size: number): DataCursor<T>;

@@ -18,7 +18,7 @@ interface Batch {
 
 /** A cursor over the replies of one command, with the driver's methods. */
 export class InProcessCursor {
-  closed = false;
+  private isClosed = false;
   private started = false;
   private id = 0n;
   private ns = '';
@@ -34,6 +34,11 @@ export class InProcessCursor {
     private readonly raw: boolean,
     private readonly sizeInCursorField: boolean,
   ) {}
+
+  /** There is nothing more, neither in hand nor to be fetched. */
+  get closed(): boolean {
+    return this.at >= this.rows.length && (this.isClosed || (this.started && this.id === 0n));
+  }
 
   sort(sort: unknown, direction?: unknown): this {
     return this.set('sort', readSort(sort, direction));
@@ -83,7 +88,17 @@ export class InProcessCursor {
   }
 
   async hasNext(): Promise<boolean> {
-    return this.at < this.rows.length || (await this.fetch());
+    if (this.at < this.rows.length) return true;
+    const fetching = this.fetch();
+    return fetching instanceof Promise ? await fetching : fetching;
+  }
+
+  /** What has been fetched and not been read yet; as in the driver, `map` does not reach it. */
+  readBufferedDocuments(): unknown[] {
+    const docs = (this.at === 0 ? this.rows : this.rows.slice(this.at)).map((row) => presentRow(row, this.raw));
+    this.rows = [];
+    this.at = 0;
+    return docs;
   }
 
   async toArray(): Promise<unknown[]> {
@@ -108,7 +123,7 @@ export class InProcessCursor {
   }
 
   async close(): Promise<void> {
-    this.closed = true;
+    this.isClosed = true;
     this.rows = [];
     this.at = 0;
     if (this.id === 0n) return;
@@ -142,11 +157,8 @@ export class InProcessCursor {
 
   /** Gets the next batch; false when there are no more rows. */
   private fetch(): Promise<boolean> | boolean {
-    while (!this.closed) {
-      if (this.started && this.id === 0n) {
-        this.closed = true;
-        return false;
-      }
+    while (!this.isClosed) {
+      if (this.started && this.id === 0n) return false;
       const command = this.started ? this.nextCommand() : this.firstCommand();
       this.started = true;
       const running = this.session.run(command);
