@@ -9,7 +9,7 @@ import { checkRls } from './check-rls.js';
 import { requireCollectionName } from './require-collection-name.js';
 import { documentsName, type Collection, type CollectionMode, type Rls } from './collection.js';
 import { collectionStore } from './collection-store.js';
-import { applyIndexes } from './document-indexes.js';
+import { documentIndexes } from './document-indexes.js';
 import type { Field } from './field.js';
 
 export interface NewCollection {
@@ -49,7 +49,7 @@ export async function addCollection(
   const existing = await collectionStore(app).findOne({ projectId: project._id, name: input.name });
   if (existing) return existingCollection(existing as Collection, input);
   // Indexes first: whoever can see the record can rely on them. A crash in between leaves an empty stored collection that nothing names.
-  await applyIndexes(app, collection);
+  await app.db.createIndexes(documentsName(collection), documentIndexes(collection));
   try {
     await collectionStore(app).insertOne(collection);
   } catch (error) {

@@ -4,9 +4,9 @@ import { conflict } from '../../errors.js';
 import { isDuplicateKey } from '../../platform/database.js';
 import { checkIndexSpecs } from './check-index-specs.js';
 import { checkRls } from './check-rls.js';
-import { documentsName, type Collection } from './collection.js';
+import type { Collection } from './collection.js';
 import { collectionStore, forgetCollection, requireStoredCollection } from './collection-store.js';
-import { applyIndexes, documentIndexes } from './document-indexes.js';
+import { addIndexes, applyIndexes } from './document-indexes.js';
 import { findDuplicates } from './find-duplicates.js';
 import { checkUsersContract } from './users-collection.js';
 
@@ -38,27 +38,34 @@ export async function changeCollection(
     )) as Collection | null;
     if (!saved) continue;
     forgetCollection(app, saved);
-    await applyIndexes(app, saved);
+    await settleIndexes(app, saved);
     return saved;
+  }
+}
+
+/** Indexes that the record no longer asks for go; again, when another change was saved meanwhile, whose new ones would have gone with them. */
+async function settleIndexes(app: App, saved: Collection): Promise<void> {
+  for (let latest: Collection | null = saved; latest;) {
+    await applyIndexes(app, latest);
+    const newer = { _id: saved._id, version: { $gt: latest.version }, state: 'active' as const };
+    latest = (await collectionStore(app).findOne(newer)) as Collection | null;
   }
 }
 
 async function buildIndexes(app: App, current: Collection, changed: Collection): Promise<void> {
   try {
-    await app.db.createIndexes(documentsName(changed), documentIndexes(changed));
+    await addIndexes(app, changed);
   } catch (error) {
-    const refused = (error as { code?: unknown }).code === CANNOT_CREATE_INDEX;
-    if (!refused && !isDuplicateKey(error)) throw error;
+    const reason = REFUSALS.get((error as { code?: unknown }).code);
+    if (reason === undefined && !isDuplicateKey(error)) throw error;
     await applyIndexes(app, current);
-    if (refused) throw uniqueRefused(changed.name, error);
-    throw (await findDuplicates(app, changed)) ?? error;
+    if (reason === undefined) throw (await findDuplicates(app, changed)) ?? error;
+    throw conflict('INDEX_REFUSED', `The database refuses the indexes of "${changed.name}": ${reason}`, { cause: error });
   }
 }
 
-/** MongoDB's word for a unique index on a collection that is sharded by something else. */
-const CANNOT_CREATE_INDEX = 67;
-
-function uniqueRefused(name: string, cause: unknown): Error {
-  const message = `MongoDB refuses the indexes of "${name}": a sharded collection can keep nothing unique but its shard key`;
-  return conflict('INDEX_REFUSED', message, { cause });
-}
+/** Why indexes cannot be built, by the database's code. */
+const REFUSALS = new Map<unknown, string>([
+  [67, 'a sharded collection can keep nothing unique but its shard key'],
+  [171, 'some document holds arrays in more than one of the fields of one index'],
+]);

@@ -1,5 +1,6 @@
 import { invalid } from '../../errors.js';
 import type { Collection } from './collection.js';
+import { MOST_INDEXES, requiredIndexes } from './document-indexes.js';
 
 const MAX_INDEXES = 20;
 const MAX_PARTS = 4;
@@ -21,6 +22,11 @@ export function checkIndexSpecs(collection: Pick<Collection, 'mode' | 'fields' |
       );
     }
     for (const name of names) requireKnown(collection, name);
+  }
+  const count = requiredIndexes(collection).length;
+  if (count > MOST_INDEXES) {
+    const text = `Unique fields and requested indexes need ${count} indexes; a collection has at most ${MOST_INDEXES}`;
+    throw invalid('INVALID_INDEX', text);
   }
 }
 

@@ -14,8 +14,18 @@ export const REMOVED = 'removed';
 
 type Named = IndexDescription & { name: string; key: Record<string, 1 | -1> };
 
-/** The indexes that a collection's schema, RLS and requests ask for. Names tell the purpose and never change for the same index. */
-export function documentIndexes(collection: Pick<Collection, 'mode' | 'fields' | 'rls' | 'indexes'>): Named[] {
+type Settings = Pick<Collection, 'mode' | 'fields' | 'rls' | 'indexes'>;
+
+/** MongoDB holds 64 indexes of a collection, that of `_id` among them. */
+export const MOST_INDEXES = 63;
+
+/** The indexes that a collection's schema, RLS and requests ask for, each key once. Names tell the purpose and never change for the same index. */
+export function documentIndexes(collection: Settings): Named[] {
+  return withoutTwins([...requiredIndexes(collection), ...ownerIndexes(collection)]).slice(0, MOST_INDEXES);
+}
+
+/** Those of documentIndexes that have to be there, however many they are. */
+export function requiredIndexes(collection: Settings): Named[] {
   const indexes: Named[] = [
     { name: 'active_createdAt', key: { createdAt: -1, _id: -1 }, partialFilterExpression: ACTIVE },
     { name: 'trash_deletedAt', key: { deletedAt: 1 }, partialFilterExpression: { isDeleted: true } },
@@ -37,14 +47,22 @@ export function documentIndexes(collection: Pick<Collection, 'mode' | 'fields' |
     if (!spec.includes(','))
       indexes.push({ name: `sort_${spec}`, key: sortKey(spec), partialFilterExpression: ACTIVE });
   }
-  return [...indexes, ...ownerIndexes(collection).slice(0, Math.max(0, MOST_INDEXES - indexes.length))];
+  return withoutTwins(indexes);
 }
 
-/** MongoDB holds 64 indexes of a collection, that of `_id` among them. */
-const MOST_INDEXES = 63;
+/** The database takes no two indexes of the same key, and what begins with `_id` is served by its own. */
+function withoutTwins(indexes: readonly Named[]): Named[] {
+  return indexes.filter(
+    (index, at) => Object.keys(index.key)[0] !== '_id' && !indexes.slice(0, at).some((other) => isTwin(other, index)),
+  );
+}
+
+function isTwin(a: Pick<Named, 'key' | 'unique'>, b: Pick<Named, 'key' | 'unique'>): boolean {
+  return !a.unique && !b.unique && JSON.stringify(a.key) === JSON.stringify(b.key);
+}
 
 /** In a private collection every list of an end user asks for their own documents first, whatever else it asks for. */
-function ownerIndexes({ rls, indexes }: Pick<Collection, 'rls' | 'indexes'>): Named[] {
+function ownerIndexes({ rls, indexes }: Settings): Named[] {
   if (rls?.mode !== 'private') return [];
   return indexes
     .filter((spec) => !readParts(spec).some(([path]) => path === rls.ownerField))
@@ -84,11 +102,60 @@ function readParts(spec: string): [string, 1 | -1][] {
 
 /** Makes the stored indexes those that `collection` asks for: creates what is missing, then drops what is no longer wanted. Throws the duplicate key error of a unique index that cannot be built. */
 export async function applyIndexes(app: Pick<App, 'db'>, collection: Collection): Promise<void> {
-  const store = app.db.collection(documentsName(collection));
+  await addIndexes(app, collection);
   const wanted = documentIndexes(collection);
-  await app.db.createIndexes(documentsName(collection), wanted);
-  const names = new Set(['_id_', ...wanted.map((index) => index.name)]);
-  for (const { name } of await store.indexes()) {
-    if (name && !names.has(name)) await store.dropIndex(name);
+  const unwanted = (await listStored(app, collection)).filter((index) => !isAmong(wanted, index));
+  await dropIndexes(app, collection, unwanted);
+}
+
+/** As applyIndexes, but what is no longer wanted stays, unless there is no room for both: then what is not unique goes. */
+export async function addIndexes(app: Pick<App, 'db'>, collection: Collection): Promise<void> {
+  const wanted = documentIndexes(collection);
+  const stored = await listStored(app, collection);
+  const missing = wanted.filter((index) => !isAmong(stored, index));
+  if (stored.length + missing.length > MOST_INDEXES) {
+    const dispensable = stored.filter((index) => !index.unique && !isAmong(wanted, index));
+    await dropIndexes(app, collection, dispensable);
+  }
+  const present = stored.map(({ name }) => name);
+  const named = wanted.filter((index) => missing.includes(index) || present.includes(index.name));
+  await app.db.createIndexes(documentsName(collection), named);
+}
+
+/** The names of those that `collection` asks for and that are not there. */
+export async function listMissingIndexes(app: Pick<App, 'db'>, collection: Collection): Promise<string[]> {
+  const stored = await listStored(app, collection);
+  return documentIndexes(collection)
+    .filter((index) => !isAmong(stored, index))
+    .map(({ name }) => name);
+}
+
+/** Whether an index is there by its name, or by its key under the name of another purpose. */
+function isAmong(indexes: readonly Named[], index: Named): boolean {
+  return indexes.some((other) => other.name === index.name || isTwin(other, index));
+}
+
+const NAMESPACE_NOT_FOUND = 26;
+const INDEX_NOT_FOUND = 27;
+
+/** All but that of `_id`; none of a collection that is not there yet. */
+async function listStored(app: Pick<App, 'db'>, collection: Collection): Promise<Named[]> {
+  try {
+    const stored = (await app.db.collection(documentsName(collection)).indexes()) as Named[];
+    return stored.filter(({ name }) => name !== '_id_');
+  } catch (error) {
+    if ((error as { code?: unknown }).code === NAMESPACE_NOT_FOUND) return [];
+    throw error;
+  }
+}
+
+async function dropIndexes(app: Pick<App, 'db'>, collection: Collection, indexes: readonly Named[]): Promise<void> {
+  for (const { name } of indexes) {
+    try {
+      await app.db.collection(documentsName(collection)).dropIndex(name);
+    } catch (error) {
+      // Somebody else was faster.
+      if ((error as { code?: unknown }).code !== INDEX_NOT_FOUND) throw error;
+    }
   }
 }

@@ -5,7 +5,7 @@ import type { Database, Store } from '../../platform/database.js';
 import { findObjectId } from '../../platform/ids.js';
 import { documentsName } from '../collections/collection.js';
 import { findCollection } from '../collections/collection-store.js';
-import { documentIndexes } from '../collections/document-indexes.js';
+import { addIndexes } from '../collections/document-indexes.js';
 import { defaultUsersCollection, USERS } from '../collections/users-collection.js';
 import type { User } from './user.js';
 
@@ -44,6 +44,6 @@ export async function prepareUserStore(app: App, projectId: ObjectId): Promise<v
   const key = projectId.toHexString();
   if (done.has(key)) return;
   const collection = (await findCollection(app, projectId, USERS)) ?? defaultUsersCollection(projectId);
-  await app.db.createIndexes(userStore(app, projectId).collectionName, documentIndexes(collection));
+  await addIndexes(app, collection);
   done.add(key);
 }
