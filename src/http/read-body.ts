@@ -1,8 +1,8 @@
 import type { Context, Middleware } from 'koa';
 import { type AppError, invalid, tooLarge } from '../errors.js';
 
-export const MAX_JSON_BYTES = 1024 * 1024;
-export const MAX_JSON_DEPTH = 32;
+const MAX_JSON_BYTES = 1024 * 1024;
+const MAX_JSON_DEPTH = 32;
 
 /** Parses a JSON body of at most 1 MiB and 32 levels into `ctx.request.body`; 400 or 413 otherwise. An empty body leaves it undefined. */
 export function readJson(): Middleware {
@@ -59,7 +59,7 @@ function bodyError(error: unknown): AppError {
 }
 
 /** Walks level by level, so that depth costs memory of one level and never the call stack. */
-export function isDeeperThan(value: unknown, limit: number): boolean {
+function isDeeperThan(value: unknown, limit: number): boolean {
   let level: unknown[] = [value];
   for (let depth = 0; level.length > 0; depth++) {
     if (depth > limit) return true;

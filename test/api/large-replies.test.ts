@@ -94,9 +94,9 @@ describe('a reply of more than 16 MiB of documents', () => {
     let cursor: string | null = 'start';
     while (cursor !== null) {
       if (seen.size === 20) await get(`scans?limit=30&sort=n&cursor=${cursor}`).expect(400);
-      const { body } = await get(`scans?limit=10&sort=n&cursor=${cursor}`).expect(200);
-      for (const { n } of body.data.items) seen.add(n);
-      cursor = body.data.nextCursor;
+      const reply: request.Response = await get(`scans?limit=10&sort=n&cursor=${cursor}`).expect(200);
+      for (const { n } of reply.body.data.items) seen.add(n);
+      cursor = reply.body.data.nextCursor;
     }
     expect(seen.size).toBe(DOCUMENTS);
   });

@@ -4,7 +4,7 @@ import type { Collection } from '../collections/collection.js';
 import type { Caller } from './caller.js';
 
 /** Restricts a query to what the caller may see; null = everything. Always AND-ed in front of the client's own filter, never merged with it. */
-export type AccessFilter = Document | null;
+type AccessFilter = Document | null;
 
 /** Which documents of a collection the caller may read (rest-api.md 5). 401 AUTH_REQUIRED or the token's own fault on a private collection. */
 export function readFilter(collection: Collection, caller: Caller): AccessFilter {

@@ -29,7 +29,7 @@ export interface OperatorSession {
 }
 
 export const OPERATORS = 'operators';
-export const OPERATOR_SESSIONS = 'operator_sessions';
+const OPERATOR_SESSIONS = 'operator_sessions';
 
 export function operatorStore(app: Pick<App, 'db'>): Store<Operator> {
   return app.db.collection<Operator>(OPERATORS);

@@ -29,7 +29,7 @@ export interface CutoffScope {
   exceptSession?: string | null;
 }
 
-export function cutoffStore(app: Pick<App, 'db'>): Store<TokenCutoff> {
+function cutoffStore(app: Pick<App, 'db'>): Store<TokenCutoff> {
   return app.db.collection<TokenCutoff>(TOKEN_CUTOFFS);
 }
 

@@ -1,15 +1,12 @@
 import { invalid, type FieldProblem } from '../../errors.js';
 import { FIELD_TYPE_RULES } from './field-type.js';
-import { FIELD_TYPES, HIDDEN_FIELD, SYSTEM_FIELDS, type Field, type FieldShape } from './field.js';
+import { FIELD_TYPES, KEPT_FIELDS, UNSAFE_NAMES, type Field, type FieldShape } from './field.js';
 import { isCollectionName } from './collection-name.js';
 import type { CollectionMode } from './collection.js';
 
-export const MAX_FIELDS = 200;
-export const MAX_FIELD_NESTING = 5;
+const MAX_FIELDS = 200;
+const MAX_FIELD_NESTING = 5;
 const MAX_FIELD_NAME_LENGTH = 128;
-
-const UNSAFE_NAMES: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype', '_bsontype']);
-const KEPT_NAMES: ReadonlySet<string> = new Set([...SYSTEM_FIELDS, HIDDEN_FIELD]);
 
 /**
  * Checks field declarations from any door and answers them in their stored form: no empty flags, a required field without default (rest-api.md 2.4).
@@ -114,6 +111,6 @@ function nameProblem(name: string, topLevel: boolean): string | null {
   if (name.includes('.')) return 'must not contain a dot';
   if (/[\s\p{Cc}]/u.test(name)) return 'must not contain white space';
   if (UNSAFE_NAMES.has(name)) return 'is a reserved name';
-  if (topLevel && KEPT_NAMES.has(name)) return 'is kept by the service and cannot be declared';
+  if (topLevel && KEPT_FIELDS.includes(name)) return 'is kept by the service and cannot be declared';
   return null;
 }

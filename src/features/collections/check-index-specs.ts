@@ -1,6 +1,7 @@
 import { invalid } from '../../errors.js';
 import type { Collection } from './collection.js';
 import { MOST_INDEXES, requiredIndexes } from './document-indexes.js';
+import { HIDDEN_FIELD, UNSAFE_NAMES } from './field.js';
 
 const MAX_INDEXES = 20;
 const MAX_PARTS = 4;
@@ -30,12 +31,16 @@ export function checkIndexSpecs(collection: Pick<Collection, 'mode' | 'fields' |
   }
 }
 
+/** Nothing can be filtered or sorted by them. */
+const UNFIT: ReadonlySet<string> = new Set(['isDeleted', 'deletedAt', HIDDEN_FIELD]);
+
 function requireKnown(collection: Pick<Collection, 'mode' | 'fields' | 'rls'>, name: string): void {
-  const top = name.split('.')[0]!;
+  const parts = name.split('.');
+  const top = parts[0]!;
   const known =
     collection.mode === 'flexible' ||
     ['_id', 'createdAt', 'updatedAt', collection.rls?.ownerField].includes(top) ||
     collection.fields.some((field) => field.name === top);
-  if (!known || top === 'isDeleted' || top === 'deletedAt')
+  if (!known || UNFIT.has(top) || parts.some((part) => UNSAFE_NAMES.has(part)))
     throw invalid('INVALID_INDEX', `The collection has no field "${name}" to index`);
 }

@@ -1,6 +1,6 @@
 import { invalid } from '../../errors.js';
 import type { Collection } from './collection.js';
-import { SYSTEM_FIELDS } from './field.js';
+import { KEPT_FIELDS, UNSAFE_NAMES } from './field.js';
 
 const FIELD_NAME = /^[A-Za-z_][\w-]{0,63}$/;
 
@@ -10,11 +10,7 @@ export function checkRls(collection: Pick<Collection, 'rls' | 'fields'>): void {
   const { ownerField, mode } = collection.rls;
   if (mode !== 'public-read' && mode !== 'private')
     throw invalid('INVALID_BODY', 'The RLS mode must be public-read or private');
-  if (
-    !FIELD_NAME.test(ownerField) ||
-    ownerField === '__proto__' ||
-    (SYSTEM_FIELDS as readonly string[]).includes(ownerField)
-  ) {
+  if (!FIELD_NAME.test(ownerField) || UNSAFE_NAMES.has(ownerField) || KEPT_FIELDS.includes(ownerField)) {
     throw invalid('INVALID_BODY', `"${ownerField}" cannot be the owner field: choose a plain name such as userId`);
   }
   const declared = collection.fields.find((field) => field.name === ownerField);

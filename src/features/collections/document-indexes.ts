@@ -74,7 +74,7 @@ function ownerIndexes({ rls, indexes }: Settings): Named[] {
 }
 
 /** Unique among active documents that have the field (decisions.md 3). */
-export function uniqueIndex(field: string): Named {
+function uniqueIndex(field: string): Named {
   return {
     name: `unique_${field}`,
     key: { [field]: 1 },

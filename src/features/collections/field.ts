@@ -32,3 +32,9 @@ export const SYSTEM_FIELDS = ['_id', 'isDeleted', 'deletedAt', 'createdAt', 'upd
 
 /** Top-level field in which the service keeps its own notes about a document; clients can neither name nor see it. */
 export const HIDDEN_FIELD = '_bsvc';
+
+/** Top-level names that no client gives a meaning to. */
+export const KEPT_FIELDS: readonly string[] = [...SYSTEM_FIELDS, HIDDEN_FIELD];
+
+/** Names that a prototype or the database's driver would take for something else, at any level. */
+export const UNSAFE_NAMES: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype', '_bsontype']);

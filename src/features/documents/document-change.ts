@@ -2,7 +2,7 @@ import type { ObjectId } from 'bson';
 import { invalid, type FieldProblem } from '../../errors.js';
 import type { Collection } from '../collections/collection.js';
 import { findDate } from '../collections/find-date.js';
-import { HIDDEN_FIELD } from '../collections/field.js';
+import { KEPT_FIELDS } from '../collections/field.js';
 import { ANY, documentShape, storeValue, type ObjectShape, type ValueShape } from './document-shape.js';
 import { refuseHostileUpdate } from './hostile-keys.js';
 import { Problems } from './problems.js';
@@ -48,7 +48,7 @@ export function readDocumentChange(
   for (const key of keys) {
     const parts = key.split('.');
     const top = parts[0]!;
-    if (KEPT_FIELDS.has(top)) readKeptField(reading, id, parts, body[key]);
+    if (KEPT_FIELDS.includes(top)) readKeptField(reading, id, parts, body[key]);
     else if (top === collection.rls?.ownerField) reading.change.owner = readOwner(shape, parts, body[key]);
     else readPath(reading, shape, parts, body[key]);
   }
@@ -95,15 +95,6 @@ function refuseOverlap(keys: readonly string[]): void {
     }
   }
 }
-
-const KEPT_FIELDS: ReadonlySet<string> = new Set([
-  '_id',
-  'isDeleted',
-  'deletedAt',
-  'createdAt',
-  'updatedAt',
-  HIDDEN_FIELD,
-]);
 
 /** A fetched document may be sent back: what the service keeps is ignored when it says what is stored, else refused. */
 function readKeptField({ change, problems }: Reading, id: ObjectId, parts: string[], value: unknown): void {

@@ -1,5 +1,5 @@
 import type { Collection } from '../collections/collection.js';
-import { HIDDEN_FIELD, SYSTEM_FIELDS, type FieldShape } from '../collections/field.js';
+import { HIDDEN_FIELD, SYSTEM_FIELDS, UNSAFE_NAMES, type FieldShape } from '../collections/field.js';
 
 /**
  * What a path of a collection's documents points at: `id` is the document's own identifier; `any` is content that nothing declares,
@@ -8,16 +8,15 @@ import { HIDDEN_FIELD, SYSTEM_FIELDS, type FieldShape } from '../collections/fie
  */
 export type PathTarget = { kind: 'id' } | { kind: 'declared'; shape: FieldShape; firm: boolean } | { kind: 'any' };
 
-export const FIELD_PATH = /^[A-Za-z_][\w-]*(\.[\w-]+)*$/;
+const FIELD_PATH = /^[A-Za-z_][\w-]*(\.[\w-]+)*$/;
 const MAX_PATH_PARTS = 32;
-const FORBIDDEN_PARTS: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype']);
 
-/** True for text that can be a path of a document: no operator, no prototype key, none of the service's own notes. */
+/** True for text that can be a path of a document: no operator, no name that means something else, none of the service's own notes. */
 export function isFieldPath(path: string): boolean {
   if (!FIELD_PATH.test(path)) return false;
   const parts = path.split('.');
   return (
-    parts.length <= MAX_PATH_PARTS && parts[0] !== HIDDEN_FIELD && !parts.some((part) => FORBIDDEN_PARTS.has(part))
+    parts.length <= MAX_PATH_PARTS && parts[0] !== HIDDEN_FIELD && !parts.some((part) => UNSAFE_NAMES.has(part))
   );
 }
 

@@ -1,6 +1,6 @@
 import type { Document } from 'bson';
 import { invalid } from '../../errors.js';
-import { HIDDEN_FIELD } from '../collections/field.js';
+import { HIDDEN_FIELD, UNSAFE_NAMES } from '../collections/field.js';
 import { USERS } from '../collections/users-collection.js';
 import { guardMatch } from './guard-match.js';
 import { DocumentShape } from './pipeline-literals.js';
@@ -20,7 +20,6 @@ const MAX_JOINS = 10;
 const MAX_JOIN_DEPTH = 4;
 const MAX_DEPTH = 32;
 const MAX_VALUES = 20_000;
-const RESERVED_KEYS: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype', '_bsontype']);
 
 /** Stages that MongoDB demands at the start; everything else is restricted before it runs. */
 const LEADING: ReadonlySet<string> = new Set(['$geoNear', '$search']);
@@ -167,7 +166,7 @@ function refuseHostile(pipeline: unknown): void {
 }
 
 function refuseKey(key: string): void {
-  if (RESERVED_KEYS.has(key)) throw badPipeline(`A pipeline must not contain the key ${JSON.stringify(key)}`);
+  if (UNSAFE_NAMES.has(key)) throw badPipeline(`A pipeline must not contain the key ${JSON.stringify(key)}`);
   refuseText(key);
 }
 

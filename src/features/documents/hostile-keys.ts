@@ -1,9 +1,8 @@
 import { invalid } from '../../errors.js';
+import { UNSAFE_NAMES } from '../collections/field.js';
 
 /** Levels of objects and arrays in a stored document, itself included. */
-export const MAX_DEPTH = 32;
-
-const RESERVED_KEYS: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype', '_bsontype']);
+const MAX_DEPTH = 32;
 
 /**
  * Refuses with 400 what no document may contain at any depth: keys that a database, a path or a prototype would read as something else,
@@ -47,7 +46,7 @@ function refuseHostileKey(key: string): void {
   if (key.startsWith('$')) throw refusal(`A field name must not begin with $: ${quoted(key)}`);
   if (key.includes('.')) throw refusal(`A field name must not contain a dot: ${quoted(key)}`);
   if (key.includes('\0')) throw refusal(`A field name must not contain a NUL character: ${quoted(key)}`);
-  if (RESERVED_KEYS.has(key)) throw refusal(`A field must not be named ${quoted(key)}`);
+  if (UNSAFE_NAMES.has(key)) throw refusal(`A field must not be named ${quoted(key)}`);
   refuseBrokenText(key, 'A field name');
 }
 

@@ -1,7 +1,7 @@
 import { ObjectId } from 'bson';
 import { forbidden, invalid } from '../../errors.js';
 import type { Collection } from '../collections/collection.js';
-import { HIDDEN_FIELD, SYSTEM_FIELDS } from '../collections/field.js';
+import { KEPT_FIELDS } from '../collections/field.js';
 import { isJsonObject } from '../collections/field-type.js';
 import type { StoredDocument } from './document.js';
 import { documentShape, storeObject } from './document-shape.js';
@@ -10,8 +10,6 @@ import { Problems } from './problems.js';
 
 /** The end user who writes, and the field that says whose a document is; null = the project itself with its secret key. */
 export type Writer = { ownerField: string; userId: string } | null;
-
-const KEPT_FIELDS: readonly string[] = [...SYSTEM_FIELDS, HIDDEN_FIELD];
 
 /**
  * The document that an insert's body asks for (rest-api.md 2.4, 4.2; decisions.md 3), with an end user as its owner. Throws 400 with every problem,
