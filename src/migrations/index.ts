@@ -9,6 +9,7 @@ import { createAuditIndex } from './010-create-audit-index.js';
 import { createFileIndexes } from './011-create-file-indexes.js';
 import { createOperatorIndexes } from './012-create-operator-indexes.js';
 import { createRateCounterIndex } from './013-create-rate-counter-index.js';
+import { createOwnerIndexes } from './014-create-owner-indexes.js';
 
 /** Numbered one-way changes of stored data, in order. A released one is never edited. */
 export const MIGRATIONS: readonly Migration[] = [
@@ -22,4 +23,5 @@ export const MIGRATIONS: readonly Migration[] = [
   createFileIndexes,
   createOperatorIndexes,
   createRateCounterIndex,
+  createOwnerIndexes,
 ];

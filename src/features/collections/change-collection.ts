@@ -60,7 +60,9 @@ async function buildIndexes(app: App, current: Collection, changed: Collection):
     if (reason === undefined && !isDuplicateKey(error)) throw error;
     await applyIndexes(app, current);
     if (reason === undefined) throw (await findDuplicates(app, changed)) ?? error;
-    throw conflict('INDEX_REFUSED', `The database refuses the indexes of "${changed.name}": ${reason}`, { cause: error });
+    throw conflict('INDEX_REFUSED', `The database refuses the indexes of "${changed.name}": ${reason}`, {
+      cause: error,
+    });
   }
 }
 

@@ -12,7 +12,7 @@ export interface CollectionEdit {
   setFields?: readonly Field[];
   dropFields?: readonly string[];
   mode?: CollectionMode;
-  /** Replaces the requested indexes. */
+  /** Replaces the requested indexes; an empty list removes them. */
   indexes?: string[];
 }
 
@@ -26,29 +26,26 @@ export function applyEdit(
   current: Pick<Collection, 'name' | 'mode' | 'fields' | 'indexes'>,
   edit: CollectionEdit,
 ): Pick<Collection, 'mode' | 'fields' | 'indexes'> {
+  const { addFields = [], setFields = [], dropFields = [], mode = current.mode, indexes = current.indexes } = edit;
+  const listed = addFields.length + setFields.length + dropFields.length;
+  if (listed === 0 && edit.mode === undefined && edit.indexes === undefined) {
+    throw invalid('INVALID_BODY', 'There is nothing to change');
+  }
   const fields = new Map(current.fields.map((field) => [field.name, field]));
-  for (const name of edit.dropFields ?? []) {
+  for (const name of dropFields) {
     if (!fields.delete(name)) throw missing('FIELD_NOT_FOUND', `${current.name} has no field "${name}"`);
   }
-  for (const field of edit.addFields ?? []) {
+  for (const field of addFields) {
     if (fields.has(field.name)) {
       throw conflict('FIELD_EXISTS', `${current.name} has a field "${field.name}" already`);
     }
     fields.set(field.name, field);
   }
-  for (const field of edit.setFields ?? []) {
+  for (const field of setFields) {
     if (!fields.has(field.name)) {
       throw missing('FIELD_NOT_FOUND', `${current.name} has no field "${field.name}"`);
     }
     fields.set(field.name, field);
   }
-  if (Object.values(edit).every((part) => part === undefined || part.length === 0)) {
-    throw invalid('INVALID_BODY', 'There is nothing to change');
-  }
-  const mode = edit.mode ?? current.mode;
-  return {
-    mode,
-    fields: checkFields([...fields.values()], { name: current.name, mode }),
-    indexes: edit.indexes ?? current.indexes,
-  };
+  return { mode, fields: checkFields([...fields.values()], { name: current.name, mode }), indexes };
 }

@@ -15,9 +15,7 @@ const MAX_PATH_PARTS = 32;
 export function isFieldPath(path: string): boolean {
   if (!FIELD_PATH.test(path)) return false;
   const parts = path.split('.');
-  return (
-    parts.length <= MAX_PATH_PARTS && parts[0] !== HIDDEN_FIELD && !parts.some((part) => UNSAFE_NAMES.has(part))
-  );
+  return parts.length <= MAX_PATH_PARTS && parts[0] !== HIDDEN_FIELD && !parts.some((part) => UNSAFE_NAMES.has(part));
 }
 
 /** What a path points at, or null when an enforced collection has no such field. The path must pass isFieldPath. */

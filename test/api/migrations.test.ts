@@ -1,0 +1,103 @@
+import { ObjectId } from 'bson';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { documentsName, type Collection } from '../../src/features/collections/collection.js';
+import { collectionStore } from '../../src/features/collections/collection-store.js';
+import { documentIndexes } from '../../src/features/collections/document-indexes.js';
+import { documentStore } from '../../src/features/documents/document-store.js';
+import { createOwnerIndexes } from '../../src/migrations/014-create-owner-indexes.js';
+import { findMigrationStatus, migrate } from '../../src/migrations/migrate.js';
+import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
+import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+
+let test: TestApp;
+let shop: TestProject;
+beforeAll(async () => {
+  test = await openTestApp();
+  shop = await buildProject(test.app);
+});
+afterAll(() => test.close());
+
+describe('014-create-owner-indexes', () => {
+  const ID = '014-create-owner-indexes';
+  const PRIVATE = { mode: 'private', ownerField: 'userId' } as const;
+
+  /** A collection as versions before this migration have left it. */
+  async function buildOld(indexes: string[], rls: Collection['rls'] = PRIVATE): Promise<Collection> {
+    const collection = await buildCollection(test.app, shop.project, { indexes, rls });
+    for (const { name } of await listOwn(collection)) {
+      await test.app.db.collection(documentsName(collection)).dropIndex(name!);
+    }
+    await test.app.db.collection('migrations').deleteOne({ _id: ID as never });
+    return collection;
+  }
+
+  const listIndexes = (collection: Collection) => test.app.db.collection(documentsName(collection)).indexes();
+  const listOwn = async (collection: Collection) =>
+    (await listIndexes(collection)).filter(({ name }) => name!.startsWith('own_'));
+  const wantedOwn = (collection: Collection) =>
+    documentIndexes(collection).filter(({ name }) => name.startsWith('own_'));
+
+  it('makes the indexes of private collections that new ones get', async () => {
+    const collection = await buildOld(['status', '-views', 'status,-views', 'userId,views']);
+    const open = await buildOld(['status'], { mode: 'public-read', ownerField: 'userId' });
+    expect(await migrate(test.app.db)).toEqual([ID]);
+    const made = await listOwn(collection);
+    expect(made.map(({ name }) => name)).toEqual(['own_status', 'own_-views', 'own_status,-views']);
+    expect(made).toMatchObject(wantedOwn(collection));
+    expect(await listOwn(open)).toEqual([]);
+    expect((await findMigrationStatus(test.app.db)).pending).toEqual([]);
+  });
+
+  it('finishes what it was killed in', async () => {
+    const collections = [await buildOld(['a', 'b']), await buildOld(['a', 'b'])];
+    let left = 3;
+    const dying = {
+      ...test.app.db,
+      createIndexes: async (...given: Parameters<typeof test.app.db.createIndexes>) => {
+        if (left-- === 0) throw new Error('killed');
+        await test.app.db.createIndexes(...given);
+      },
+    };
+    await expect(migrate(dying)).rejects.toThrow('killed');
+    expect((await findMigrationStatus(test.app.db)).pending).toEqual([ID]);
+    await migrate(test.app.db);
+    for (const collection of collections) expect(await listOwn(collection)).toMatchObject(wantedOwn(collection));
+  });
+
+  it('changes nothing when it is run again', async () => {
+    const collection = await buildOld(['a', 'b,-c']);
+    await createOwnerIndexes.up(test.app.db);
+    const before = await listIndexes(collection);
+    await createOwnerIndexes.up(test.app.db);
+    expect(await listIndexes(collection)).toEqual(before);
+  });
+
+  it('leaves out what a collection has no room for, or what a document stands in the way of', async () => {
+    const full = await buildOld(Array.from({ length: 20 }, (_, at) => `field${at}`));
+    const odd = await buildOld(['tags', 'views']);
+    await documentStore(test.app, odd).insertOne({
+      _id: new ObjectId(),
+      // From a time when the field was no owner.
+      userId: ['a', 'b'],
+      tags: ['c', 'd'],
+      isDeleted: false,
+      deletedAt: null,
+      createdAt: new Date(0),
+      updatedAt: new Date(0),
+    });
+    await migrate(test.app.db);
+    expect(await listIndexes(full)).toHaveLength(64);
+    expect((await listOwn(full)).length).toBe(wantedOwn(full).length);
+    expect((await listOwn(odd)).map(({ name }) => name)).toEqual(['own_views']);
+  });
+
+  it('makes no documents anew of a collection that is gone', async () => {
+    const dropping = await buildOld(['a']);
+    await collectionStore(test.app).updateOne({ _id: dropping._id }, { $set: { state: 'dropping' } });
+    const gone = await buildOld(['a']);
+    for (const collection of [dropping, gone]) await test.app.db.collection(documentsName(collection)).drop();
+    await migrate(test.app.db);
+    const names = await test.app.db.listNames();
+    for (const collection of [dropping, gone]) expect(names).not.toContain(documentsName(collection));
+  });
+});
