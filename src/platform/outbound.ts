@@ -8,6 +8,7 @@ import {
   type Resolve,
 } from './public-address.js';
 import { withSpan, type Telemetry } from './telemetry.js';
+import { within } from './within.js';
 
 export interface OutboundOptions {
   /** Lets requests reach private addresses: development only. */
@@ -90,7 +91,7 @@ export function openOutbound({
     async check(url) {
       if (allowPrivate) return;
       try {
-        await Promise.race([requirePublicAddresses(url.hostname, resolve), rejectAfter(CHECK_TIMEOUT_MS)]);
+        await within(requirePublicAddresses(url.hostname, resolve), CHECK_TIMEOUT_MS, null);
       } catch (error) {
         if (error instanceof PrivateAddressError) throw error;
       }
@@ -130,10 +131,6 @@ async function openWay(allowPrivate: boolean, timeoutMs: number, resolve: Resolv
     bodyTimeout: timeoutMs,
   });
   return { agent, request: undici.request };
-}
-
-function rejectAfter(ms: number): Promise<never> {
-  return new Promise((_, reject) => setTimeout(() => reject(new Error('too late')), ms).unref());
 }
 
 async function readBeginning(body: Dispatcher.ResponseData['body']): Promise<string> {

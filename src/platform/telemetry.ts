@@ -1,4 +1,5 @@
 import type { Attributes, Context, Span, SpanKind } from '@opentelemetry/api';
+import { within } from './within.js';
 
 export interface SpanOptions {
   kind: 'server' | 'client' | 'consumer';
@@ -64,10 +65,11 @@ export async function openTelemetry(): Promise<Telemetry | null> {
       const delegate = provider.getDelegate?.() ?? provider;
       const { forceFlush } = delegate as { forceFlush?: () => Promise<void> };
       if (!forceFlush) return;
-      let timer: NodeJS.Timeout | undefined;
-      const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, FLUSH_MS)));
-      await Promise.race([forceFlush.call(delegate).catch(() => undefined), late]);
-      clearTimeout(timer);
+      await within(
+        forceFlush.call(delegate).catch(() => undefined),
+        FLUSH_MS,
+        undefined,
+      );
     },
   };
 }

@@ -1,4 +1,5 @@
 import type { Resend } from 'resend';
+import { within } from '../within.js';
 import type { MailProvider, SendOutcome } from './mail-provider.js';
 
 const CALL_LIMIT_MS = 15_000;
@@ -29,20 +30,10 @@ export async function callResend<T>(call: (signal: AbortSignal) => Promise<Resen
     data: null,
     error: { message: 'The mail provider did not answer', statusCode: null, name: 'no_answer' },
   };
-  let timer: NodeJS.Timeout | undefined;
-  const limit = new AbortController();
-  const tooLate = new Promise<ResendReply<T>>((resolve) => {
-    timer = setTimeout(() => {
-      limit.abort();
-      resolve(silence);
-    }, CALL_LIMIT_MS);
-  });
   try {
-    return await Promise.race([call(limit.signal), tooLate]);
+    return await within(call(AbortSignal.timeout(CALL_LIMIT_MS)), CALL_LIMIT_MS, silence);
   } catch {
     return silence;
-  } finally {
-    clearTimeout(timer);
   }
 }
 
