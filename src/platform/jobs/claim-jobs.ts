@@ -13,38 +13,42 @@ export interface ClaimRequest {
   crowded: boolean;
 }
 
-export interface Claim {
-  jobs: JobRecord[];
-  /** Somebody else was faster at some of them. */
-  crowded: boolean;
-}
-
 /** Reading further than needed lets each of several workers find something that the others did not just take. */
 const LOOK_AHEAD = 4;
 const LEAST_LOOK_AHEAD = 32;
 const MOST_BUSY_LANES = 200;
 
-/** Leases up to `limit` due jobs, most urgent first, each by one conditional update, so that no job is leased twice. */
-export async function claimJobs(deps: JobDependencies, request: ClaimRequest): Promise<Claim> {
-  const claimed: JobRecord[] = [];
+/**
+ * Leases up to `limit` due jobs, most urgent first, each by one conditional update, so that no job is leased twice. `begin` gets each at once: what fails
+ * afterwards must not leave a leased job that nobody runs. Answers whether somebody else was faster at some of them.
+ */
+export async function claimJobs(
+  deps: JobDependencies,
+  request: ClaimRequest,
+  begin: (job: JobRecord) => void,
+): Promise<boolean> {
+  let claimed = 0;
   const busyLanes = new Set<string>();
   let crowded = false;
   for (const priority of JOB_PRIORITIES) {
-    while (claimed.length < request.limit) {
-      const wanted = request.limit - claimed.length;
+    while (claimed < request.limit) {
+      const wanted = request.limit - claimed;
       const lookAhead = Math.max(wanted * LOOK_AHEAD, LEAST_LOOK_AHEAD);
       const candidates = await findCandidates(deps, request, priority, lookAhead, busyLanes);
       if (candidates.length === 0) break;
       const heads = firstOfEachLane(candidates);
       const chosen: JobRecord[] = (request.crowded || crowded ? shuffle(heads) : heads).slice(0, wanted);
-      const results = await Promise.all(chosen.map((candidate) => claimOne(deps, request, candidate, busyLanes)));
-      const leased = results.filter((result) => typeof result === 'object');
-      claimed.push(...leased);
-      crowded ||= results.includes('taken');
-      if (leased.length === 0 && busyLanes.size >= MOST_BUSY_LANES) break;
+      const claims = chosen.map((candidate) => claimOne(deps, request, candidate, busyLanes, begin));
+      // When one of them fails the others may still begin something, which the caller has to know of.
+      await Promise.allSettled(claims);
+      const outcomes = await Promise.all(claims);
+      const leased = outcomes.filter((outcome) => outcome === 'leased').length;
+      claimed += leased;
+      crowded ||= outcomes.includes('taken');
+      if (leased === 0 && busyLanes.size >= MOST_BUSY_LANES) break;
     }
   }
-  return { jobs: claimed, crowded };
+  return crowded;
 }
 
 function shuffle<T>(items: readonly T[]): T[] {
@@ -89,7 +93,8 @@ async function claimOne(
   { workerId, leaseMs }: ClaimRequest,
   { _id, fence, lane, heldLane }: JobRecord,
   busyLanes: Set<string>,
-): Promise<JobRecord | 'taken' | 'blocked'> {
+  begin: (job: JobRecord) => void,
+): Promise<'leased' | 'taken' | 'blocked'> {
   const nowMs = deps.clock.now();
   try {
     const leased = await jobStore(deps).findOneAndUpdate(
@@ -107,7 +112,9 @@ async function claimOne(
       { returnDocument: 'after' },
     );
     if (lane !== undefined) busyLanes.add(lane);
-    return (leased as JobRecord | null) ?? 'taken';
+    if (!leased) return 'taken';
+    begin(leased as JobRecord);
+    return 'leased';
   } catch (error) {
     // The unique index on heldLane: another job of the lane is under way, or waits to be retried.
     if (lane === undefined || !isDuplicateKey(error)) throw error;

@@ -8,7 +8,7 @@ export interface JobRun {
   job: JobRecord;
   /** Resolves, never rejects, when the job is settled or was given up to somebody else. */
   ended: Promise<void>;
-  /** Gives the job back to the queue and tells the run that what it still does will be refused. */
+  /** Gives the job back to the queue and tells the run that what it still does will be refused. Never rejects: a job that cannot be given back is taken back when its lease is over. */
   handBack(): Promise<void>;
 }
 
@@ -59,7 +59,9 @@ export function startJob<Deps extends JobDependencies>(
     ended,
     async handBack() {
       clearInterval(heartbeat);
-      await handBackJob(deps, job);
+      await handBackJob(deps, job).catch((error: unknown) =>
+        log.warn({ err: error }, 'the job could not be handed back'),
+      );
       lost.abort();
     },
   };

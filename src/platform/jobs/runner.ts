@@ -1,9 +1,10 @@
 import { randomToken } from '../ids.js';
+import { within } from '../within.js';
 import { claimJobs } from './claim-jobs.js';
 import { poolOf, SHARED_POOL, type AnyJobDefinition, type JobRecord } from './job.js';
 import type { JobDependencies } from './job-queue.js';
 import { startJob, type JobRun } from './run-job.js';
-import { bringBackJobs, reclaimExpiredJobs } from './settle-job.js';
+import { bringBackJobs, findOverdueJobs, reclaimJob } from './settle-job.js';
 
 export interface RunnerOptions {
   /** How many jobs of the shared pool run at once. */
@@ -43,8 +44,9 @@ export function openRunner<Deps extends JobDependencies>(
   const stopping = new AbortController();
   /** The clock and the time since the process began, at the last look; null before the first. */
   let seen: { clockMs: number; tickMs: number } | null = null;
-  let reclaimAt = 0;
-  let patientUntil = 0;
+  /** Leases that were due to be renewed when last looked at, with the moment since which they are. */
+  let overdue = new Map<string, number>();
+  let watchAt = 0;
   let crowded = false;
   let looping: Promise<void> | null = null;
   let stopped: Promise<void> | null = null;
@@ -61,30 +63,37 @@ export function openRunner<Deps extends JobDependencies>(
     return run;
   };
 
-  /** Takes back jobs whose workers are gone. Leases are moments: when the clock was moved, they say nothing until the workers had time to renew them. */
-  const takeBack = async (): Promise<void> => {
+  /**
+   * Takes back jobs whose workers are gone: whose lease is over, and was not renewed for `patienceMs` while this worker watched, by a timer that no clock moves. A
+   * lease alone is a moment by its holder's clock, and says nothing when either clock was moved or is wrong.
+   */
+  const takeBack = async (patienceMs: number): Promise<void> => {
     const [clockMs, tickMs] = [deps.clock.now(), performance.now()];
-    const jumpMs = seen ? clockMs - seen.clockMs - (tickMs - seen.tickMs) : 0;
-    const setBack = jumpMs < -CLOCK_STEP_MS;
+    const setBack = seen !== null && clockMs - seen.clockMs < tickMs - seen.tickMs - CLOCK_STEP_MS;
     if (setBack || !seen) await bringBackJobs(deps, leaseMs);
-    if (setBack) reclaimAt = 0;
-    if (jumpMs > leaseMs / 3) patientUntil = tickMs + leaseMs;
     seen = { clockMs, tickMs };
-    if (clockMs < reclaimAt || tickMs < patientUntil) return;
-    reclaimAt = clockMs + leaseMs / 3;
-    await reclaimExpiredJobs(deps, byName);
+    if (tickMs < watchAt) return;
+    watchAt = tickMs + leaseMs / 3;
+    const before = overdue;
+    overdue = new Map();
+    for (const job of await findOverdueJobs(deps, [...byName.keys()], leaseMs)) {
+      const lease = `${job._id.toHexString()} ${job.fence} ${job.leaseUntil!.getTime()}`;
+      const sinceMs = before.get(lease) ?? tickMs;
+      const isOver = job.leaseUntil!.getTime() < clockMs && tickMs - sinceMs >= patienceMs;
+      if (isOver) await reclaimJob(deps, byName.get(job.name)!, job);
+      else overdue.set(lease, sinceMs);
+    }
   };
 
   /** One look at the queue: how many jobs were started. */
-  const look = async (): Promise<JobRun[]> => {
-    await takeBack();
+  const look = async (patienceMs: number): Promise<JobRun[]> => {
+    await takeBack(patienceMs);
     const started: JobRun[] = [];
     for (const { pool, names, most } of pools) {
       const limit = most - running.get(pool)!.size;
       if (limit <= 0) continue;
-      const claim = await claimJobs(deps, { workerId, pool, names, leaseMs, limit, crowded });
-      crowded = claim.crowded;
-      started.push(...claim.jobs.map((job) => begin(pool, job)));
+      const request = { workerId, pool, names, leaseMs, limit, crowded };
+      crowded = await claimJobs(deps, request, (job) => void started.push(begin(pool, job)));
     }
     return started;
   };
@@ -96,7 +105,7 @@ export function openRunner<Deps extends JobDependencies>(
       rest = restUntilCalled();
       let busy = false;
       try {
-        busy = (await look()).length > 0;
+        busy = (await look((leaseMs * 2) / 3)).length > 0;
         pause = busy ? FIRST_PAUSE_MS : Math.min(pause * 2, idleMs);
       } catch (error) {
         pause = idleMs;
@@ -115,7 +124,7 @@ export function openRunner<Deps extends JobDependencies>(
     stopping.abort();
     rest.end();
     await looping;
-    await within(Promise.all(underWay().map((run) => run.ended)), graceMs);
+    await within(Promise.all(underWay().map((run) => run.ended)), graceMs, null);
     await Promise.all(underWay().map((run) => run.handBack()));
   };
 
@@ -128,8 +137,8 @@ export function openRunner<Deps extends JobDependencies>(
     async drain() {
       let count = 0;
       for (;;) {
-        [seen, reclaimAt, patientUntil] = [null, 0, 0];
-        const started = await look();
+        [seen, watchAt] = [null, 0];
+        const started = await look(0);
         if (started.length === 0) return count;
         count += started.length;
         await Promise.all(started.map((run) => run.ended));
@@ -161,13 +170,5 @@ function listPools(
 function restUntilCalled(): { end(): void; for(ms: number): Promise<void> } {
   let end!: () => void;
   const called = new Promise<void>((resolve) => (end = resolve));
-  return { end, for: (ms) => within(called, ms) };
-}
-
-/** Resolves when `work` does, or after `ms`. */
-async function within(work: Promise<unknown>, ms: number): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const timeUp = new Promise<void>((resolve) => (timer = setTimeout(resolve, ms)));
-  await Promise.race([work, timeUp]);
-  clearTimeout(timer);
+  return { end, for: (ms) => within(called, ms, undefined) };
 }

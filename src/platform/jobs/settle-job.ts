@@ -93,7 +93,7 @@ export async function extendLease(deps: JobDependencies, job: JobRecord, leaseMs
   return (await jobStore(deps).updateOne(heldBy(job), { $set: { leaseUntil } })).matchedCount > 0;
 }
 
-const MOST_RECLAIMED = 200;
+const MOST_WATCHED = 200;
 
 /**
  * After the clock was set back: what was noted by the time before would be waited for once more. Leases from there end after `leaseMs`, unless their
@@ -114,26 +114,30 @@ export async function bringBackJobs(deps: JobDependencies, leaseMs: number): Pro
   return leased.modifiedCount + queued.modifiedCount;
 }
 
-/** Takes back jobs whose workers stopped answering; the lost run counts as a failed one. How many were taken back. */
-export async function reclaimExpiredJobs<Deps extends JobDependencies>(
-  deps: Deps,
-  definitions: ReadonlyMap<string, AnyJobDefinition<Deps>>,
-): Promise<number> {
-  const expired = (await jobStore(deps)
-    .find({
-      state: 'running',
-      leaseUntil: { $lt: new Date(deps.clock.now()) },
-      name: { $in: [...definitions.keys()] },
-    } as never)
-    .limit(MOST_RECLAIMED)
-    .toArray()) as JobRecord[];
-  for (const job of expired) {
-    const outcome = await failJob(deps, definitions.get(job.name)!, job, 'The worker stopped answering.');
-    if (outcome !== 'lost')
-      deps.log.warn(
-        { job: job.name, jobId: job._id.toHexString(), attempt: job.attempts, outcome },
-        'a worker stopped answering; its job was taken back',
-      );
-  }
-  return expired.length;
+/** Running jobs of these kinds whose lease was to be renewed by now, those first whose lease ends first. */
+export function findOverdueJobs(
+  deps: JobDependencies,
+  names: readonly string[],
+  leaseMs: number,
+): Promise<JobRecord[]> {
+  const renewedBy = new Date(deps.clock.now() + (leaseMs * 2) / 3);
+  return jobStore(deps)
+    .find({ state: 'running', leaseUntil: { $lt: renewedBy }, name: { $in: [...names] } } as never)
+    .sort({ leaseUntil: 1 })
+    .limit(MOST_WATCHED)
+    .toArray() as Promise<JobRecord[]>;
+}
+
+/** Takes back a job whose worker stopped answering; the lost run counts as a failed one. */
+export async function reclaimJob(
+  deps: JobDependencies,
+  definition: AnyJobDefinition<never>,
+  job: JobRecord,
+): Promise<void> {
+  const outcome = await failJob(deps, definition, job, 'The worker stopped answering.');
+  if (outcome === 'lost') return;
+  deps.log.warn(
+    { job: job.name, jobId: job._id.toHexString(), attempt: job.attempts, outcome },
+    'a worker stopped answering; its job was taken back',
+  );
 }

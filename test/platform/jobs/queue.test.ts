@@ -1,5 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { App } from '../../../src/app.js';
+import { systemClock } from '../../../src/platform/clock.js';
+import { claimJobs } from '../../../src/platform/jobs/claim-jobs.js';
 import { jobStore, type AnyJobDefinition, type JobContext, type JobRecord } from '../../../src/platform/jobs/job.js';
 import {
   listJobs,
@@ -159,6 +161,90 @@ describe('a job that fails', () => {
       clock.advance(20_000);
     }
     expect(await allJobs()).toMatchObject([{ state: 'dead', attempts: 3, error: 'The worker stopped answering.' }]);
+  });
+});
+
+describe('a worker whose clock is wrong', () => {
+  it('takes nothing from who is alive, and what a dead one has leased all the same', { timeout: 30_000 }, async () => {
+    const end = gate();
+    let runs = 0;
+    const long = defineJob('test.long', async () => {
+      runs++;
+      await end.opened;
+    });
+    const lost = defineJob('test.lost', async () => undefined, { retry: { delaysMs: [0] } });
+    const here = { ...test.app, clock: systemClock };
+    const ahead = { ...test.app, clock: { now: () => Date.now() + 4 * 60_000 } };
+    const lease = { concurrency: 10, leaseMs: 600 };
+    const now = { runAt: new Date(0) };
+    await test.app.jobs.enqueue(lost, {}, now);
+    const dead = { workerId: 'dead', pool: 'shared', names: [lost.name], leaseMs: 600, limit: 1, crowded: false };
+    await claimJobs(here, dead, () => undefined);
+    await test.app.jobs.enqueue(long, {}, now);
+    const [worker, wrong] = [openRunner(here, [long], lease), openRunner(ahead, [long, lost], lease)];
+    runners.push(worker, wrong);
+    worker.start();
+    await eventually('it runs', () => runs === 1);
+    wrong.start();
+    await eventually('the dead worker’s job is done by another', async () =>
+      (await allJobs()).every(({ name }) => name !== lost.name),
+    );
+    const leased = (await allJobs())[0]!.leaseUntil!.getTime();
+    await eventually('some leases go by', async () => (await allJobs())[0]!.leaseUntil!.getTime() > leased + 1_500);
+    expect(runs).toBe(1);
+    expect(await allJobs()).toMatchObject([{ fence: 1 }]);
+    end.open();
+    await worker.stop(1_000);
+    expect(await allJobs()).toEqual([]);
+  });
+});
+
+describe('a worker whose database goes away', () => {
+  /** Its own view of the database, away while `isAway` says so of what is called with what. */
+  function openWorkerWith(isAway: (method: string, filter: unknown) => boolean, definitions: Definition[]): Runner {
+    const collection = (name: string): unknown =>
+      new Proxy(test.app.db.collection(name), {
+        get:
+          (store, method: string) =>
+          (...given: unknown[]) => {
+            if (isAway(method, given[0])) throw new Error('the database is away');
+            return (Reflect.get(store, method) as (...all: unknown[]) => unknown).apply(store, given);
+          },
+      });
+    const deps = { ...test.app, db: { ...test.app.db, collection } as App['db'] };
+    const runner = openRunner(deps, definitions, { concurrency: 10, leaseMs: 3_600_000 });
+    runners.push(runner);
+    return runner;
+  }
+
+  it('runs what it has leased before, instead of leaving it to whoever finds the lease over', async () => {
+    const ran = gate();
+    const job = defineJob('test.leased', async () => ran.open(), { retry: { delaysMs: [] } });
+    await test.app.jobs.enqueue(job, {}, { priority: 0 });
+    const away = (method: string, filter: unknown): boolean =>
+      method === 'find' && (filter as { priority?: number }).priority === 1;
+    openWorkerWith(away, [job]).start();
+    await ran.opened;
+    await eventually('it is done', async () => (await allJobs()).length === 0);
+  });
+
+  it('stops all the same, and tells what still runs', async () => {
+    let isAway = false;
+    const started = gate();
+    const told = gate();
+    const job = defineJob('test.stubborn', (_app, _payload, { signal }) => {
+      signal.addEventListener('abort', () => told.open());
+      started.open();
+      return new Promise(() => undefined);
+    });
+    await test.app.jobs.enqueue(job, {});
+    const worker = openWorkerWith(() => isAway, [job]);
+    worker.start();
+    await started.opened;
+    isAway = true;
+    await worker.stop(10);
+    await told.opened;
+    expect(await allJobs()).toMatchObject([{ state: 'running' }]);
   });
 });
 
