@@ -1,4 +1,5 @@
 import type { MetricObjectWithValues, MetricValue } from 'prom-client';
+import { within } from './within.js';
 
 /** What is counted beside requests, with what may come of it. */
 export type CountedEvent = 'webhook_attempts' | 'mails';
@@ -23,6 +24,7 @@ export interface Metrics {
 
 export type GaugeValues = { labels?: Record<string, string>; value: number }[];
 
+const READ_MS = 800;
 const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
 interface Tally {
@@ -122,8 +124,9 @@ function presentEvents(name: CountedEvent, outcomes: Map<string, number>): Metri
 }
 
 async function presentGauge({ name, help, read, shared }: Gauge): Promise<Metric> {
-  // A gauge that cannot be read just now is left out.
-  const values = await Promise.resolve(read()).catch(() => []);
+  // A gauge that cannot be read just now is left out, and so is one that takes longer than a sibling waits for all of them.
+  const reading = (async () => read())().catch(() => []);
+  const values = await within(reading, READ_MS, []);
   const filled = values.map(({ labels = {}, value }) => ({ labels, value }));
   return describe(`bsvc_${name}`, help, 'gauge', filled, shared ? 'first' : 'sum');
 }

@@ -32,7 +32,7 @@ function describeStore(app: App): void {
       Promise.all(
         WAITING_STATES.map(async (state) => ({
           labels: { state },
-          value: await jobStore(app).countDocuments({ state }, { maxTimeMS: 2_000 }),
+          value: await jobStore(app).countDocuments({ state }, { maxTimeMS: 1_000 }),
         })),
       ),
     { shared: true },
