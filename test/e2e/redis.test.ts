@@ -104,6 +104,16 @@ describe.skipIf(!hasRedis)('machines with one Redis', () => {
     });
   });
 
+  it('say so when it hangs, and go on', async () => {
+    const machine = await openMachine();
+    expect(await cacheHealth(machine)).toBe('connected');
+    redis.pause();
+    expect(await cacheHealth(machine)).toBe('disconnected');
+    expect(await allowed([machine], 'meanwhile', 30)).toBe(10);
+    redis.resume();
+    await eventually('it is back', async () => (await cacheHealth(machine)) === 'connected');
+  });
+
   it('start without it', async () => {
     await redis.kill();
     const machine = await openMachine();

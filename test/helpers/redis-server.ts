@@ -10,6 +10,9 @@ export interface RedisServer {
   url: string;
   /** Kills it, as a crash does. */
   kill(): Promise<void>;
+  /** Lets it hang: connections stay, nothing is answered. */
+  pause(): void;
+  resume(): void;
   /** Starts it anew, empty, at the same port. */
   restart(): Promise<void>;
 }
@@ -26,6 +29,8 @@ export async function startRedis(): Promise<RedisServer> {
   return {
     url: `redis://127.0.0.1:${port}`,
     kill,
+    pause: () => void server.kill('SIGSTOP'),
+    resume: () => void server.kill('SIGCONT'),
     async restart() {
       await kill();
       server = await launch(port);

@@ -1,4 +1,5 @@
 import type { App } from '../../app.js';
+import { within } from '../../platform/within.js';
 import { VERSION } from '../../version.js';
 
 export interface Health {
@@ -15,29 +16,29 @@ const PING_LIMIT_MS = 3_000;
 
 /** Asks the dependencies; an answer that takes longer than three seconds counts as none. */
 export async function checkHealth(app: App): Promise<Health> {
-  const database = await isReached(app.db.ping());
-  const cache = app.redis?.state() ?? (app.db.kind === 'embedded' ? 'embedded' : 'disabled');
+  const [database, cache] = await Promise.all([checkDatabase(app), checkCache(app)]);
   return {
-    status: database && cache !== 'disconnected' ? 'ok' : 'error',
+    status: database === 'connected' && cache !== 'disconnected' ? 'ok' : 'error',
     timestamp: new Date(app.clock.now()).toISOString(),
     version: VERSION,
-    dependencies: {
-      database: database ? 'connected' : 'disconnected',
-      cache,
-    },
+    dependencies: { database, cache },
   };
 }
 
-async function isReached(ping: Promise<void>): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined;
-  const tooLate = new Promise<boolean>((resolve) => {
-    timer = setTimeout(() => resolve(false), PING_LIMIT_MS);
-  });
-  try {
-    return await Promise.race([ping.then(() => true), tooLate]);
-  } catch {
-    return false;
-  } finally {
-    clearTimeout(timer);
-  }
+/** The one dependency without which nothing can be served. */
+export function checkDatabase({ db }: App): Promise<'connected' | 'disconnected'> {
+  return reach(db.ping());
+}
+
+async function checkCache({ db, redis }: App): Promise<Health['dependencies']['cache']> {
+  if (redis) return reach(redis.ping());
+  return db.kind === 'embedded' ? 'embedded' : 'disabled';
+}
+
+function reach(ping: Promise<void>): Promise<'connected' | 'disconnected'> {
+  const answer = ping.then(
+    () => 'connected' as const,
+    () => 'disconnected' as const,
+  );
+  return within(answer, PING_LIMIT_MS, 'disconnected');
 }

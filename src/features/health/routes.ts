@@ -1,6 +1,6 @@
 import type { App } from '../../app.js';
 import { createRouter, type RouteGroup } from '../../http/routes.js';
-import { checkHealth } from './check-health.js';
+import { checkDatabase, checkHealth } from './check-health.js';
 
 /** rest-api.md 4.5, decisions.md 10. */
 export function healthRoutes(app: App): RouteGroup {
@@ -11,8 +11,8 @@ export function healthRoutes(app: App): RouteGroup {
     ctx.body = health;
   });
   router.get('/ready', async (ctx) => {
-    // Without its cache a process serves on; without the database it cannot.
-    const status = app.readiness.isReady() ? (await checkHealth(app)).dependencies.database : 'stopping';
+    // Without its cache a process serves on.
+    const status = app.readiness.isReady() ? await checkDatabase(app) : 'stopping';
     ctx.status = status === 'connected' ? 200 : 503;
     ctx.body = { status: status === 'connected' ? 'ok' : status };
   });

@@ -1,11 +1,10 @@
 import { Redis, type RedisOptions } from 'ioredis';
 import type { Logger } from '../logger.js';
 
-export type RedisState = 'connected' | 'disconnected';
-
 /** A Redis that may come and go: commands fail at once while it is away. */
 export interface RedisDoor {
-  state(): RedisState;
+  /** Resolves when it answers, throws otherwise: half a second of silence counts as no answer. */
+  ping(): Promise<void>;
   client(): Redis;
   /** A connection of its own, as subscriptions need; closed with the door. */
   subscriber(): Redis;
@@ -43,7 +42,7 @@ export async function openRedis(url: string, log: Logger): Promise<RedisDoor> {
   });
   await firstAnswer(client);
   return {
-    state: () => (client.status === 'ready' ? 'connected' : 'disconnected'),
+    ping: async () => void (await client.ping()),
     client: () => client,
     subscriber: () => connect({ enableOfflineQueue: true, maxRetriesPerRequest: null, commandTimeout: undefined }),
     close() {
