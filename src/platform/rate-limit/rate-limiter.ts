@@ -113,16 +113,16 @@ export function openRateLimiter(counter: RateCounter, clock: Clock): RateLimiter
         continue;
       }
       holding.delete(key);
-      if (entry) void giveBack(key, entry);
+      void giveBack(key, entry);
     }
     for (const [key, { resetMs, waiting }] of known) {
       if (resetMs > nowMs || waiting.length > 0) break;
       known.delete(key);
     }
   };
-  const giveBack = async (key: string, entry: Known): Promise<void> => {
+  const giveBack = async (key: string, entry: Known | undefined): Promise<void> => {
+    if (!entry || entry.spare === 0) return;
     const { spare } = entry;
-    if (spare === 0) return;
     entry.spare = 0;
     entry.left += spare;
     // Not returned, it is lost until the window ends: fewer requests pass, never more.
@@ -145,10 +145,8 @@ export function openRateLimiter(counter: RateCounter, clock: Clock): RateLimiter
     },
     async close() {
       clearInterval(timer);
-      for (const key of holding) {
-        const entry = known.get(key);
-        if (entry) await giveBack(key, entry);
-      }
+      // All at once: one after the other would take for ever with a counter that does not answer.
+      await Promise.all([...holding].map(async (key) => giveBack(key, known.get(key))));
       await counter.close();
     },
   };

@@ -54,11 +54,10 @@ export function openSavedCounter(db: Database, clock: Clock, log: Logger): RateC
     },
     giveBack: (key, uses, resetMs) => counter.giveBack(key, uses, resetMs),
     async close() {
+      await loading;
       clearInterval(timer);
-      if (loaded) {
-        await saving;
-        await save();
-      }
+      await saving;
+      await save();
       await counter.close();
     },
   };

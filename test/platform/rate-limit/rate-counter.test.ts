@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { openEngine } from '../../../src/engine/index.js';
 import type { Database } from '../../../src/platform/database.js';
 import { openLogger } from '../../../src/platform/logger.js';
@@ -117,6 +117,15 @@ describe('a saved counter', () => {
     await second.close();
   });
 
+  it('keeps what is counted while it begins and ends', async () => {
+    const db = await openTestDatabase();
+    const counter = openSavedCounter(db, createFakeClock(), log);
+    const taking = counter.take('greedy', 9, TEN);
+    await counter.close();
+    await taking;
+    expect(await windowStore(db).countDocuments()).toBe(1);
+  });
+
   it('writes nothing for those who stay well below the limit', async () => {
     const db = await openTestDatabase();
     const counter = openSavedCounter(db, createFakeClock(), log);
@@ -141,6 +150,32 @@ describe('an insured counter', () => {
     expect(grants.filter(({ granted }) => granted === 1)).toHaveLength(10);
     await counter.giveBack('a', 1, grants[0]!.resetMs);
     expect(await counter.take('a', 2, TEN)).toMatchObject({ granted: 1 });
+  });
+});
+
+describe('an insured counter whose main one hangs', () => {
+  afterEach(() => vi.restoreAllMocks());
+
+  it('lets one request a second find out whether it is back, and no other wait for that', async () => {
+    let nowMs = 0;
+    vi.spyOn(performance, 'now').mockImplementation(() => nowMs);
+    const asked: (() => void)[] = [];
+    const hanging: RateCounter = {
+      take: () => new Promise((_, reject) => asked.push(() => reject(new Error('no answer')))),
+      giveBack: () => undefined,
+      close: () => Promise.resolve(),
+    };
+    const counter = openInsuredCounter(hanging, openMemoryCounter(createFakeClock()), log);
+    cleanUps.push(() => counter.close());
+    for (let outage = 1; outage <= 3; outage++) {
+      const asking = counter.take('a', 1, TEN);
+      expect(asked).toHaveLength(outage);
+      if (outage > 1) expect(await counter.take('a', 1, TEN)).toMatchObject({ granted: 1 });
+      expect(asked).toHaveLength(outage);
+      asked.at(-1)!();
+      expect(await asking).toMatchObject({ granted: 1 });
+      nowMs += 1_000;
+    }
   });
 });
 

@@ -98,6 +98,23 @@ describe('a limit shared by four processes', () => {
   });
 });
 
+describe('a process that is closed while the counter does not answer', () => {
+  it('waits for it once, not once for each client', async () => {
+    const clock = createFakeClock();
+    const memory = remoteCounter(clock);
+    const waiting: (() => void)[] = [];
+    const giveBack = (): Promise<void> =>
+      new Promise((resolve) => {
+        waiting.push(resolve);
+        if (waiting.length === 5) for (const end of waiting) end();
+      });
+    const limiter = openRateLimiter({ ...memory, giveBack }, clock);
+    for (let client = 0; client < 5; client++) await limiter.consume(`client ${client}`, rate(6_400));
+    await limiter.close();
+    expect(waiting).toHaveLength(5);
+  });
+});
+
 describe('a process that shares limits', () => {
   it('asks once for all requests that arrive together, and never again for who is refused', async () => {
     const { limiters, counter, clock } = openProcesses(1);
