@@ -260,13 +260,19 @@ const OUTAGE_NAMES = new Set([
   'MongoWriteConcernError',
 ]);
 
-/** Answers of a server that is just not able to work: it stops, has lost its office as primary, or no majority confirms. The driver has tried twice by then. */
+/** Answers of a server that is just not able to work: it stops, has lost its office as primary, does not reach a shard, or no majority confirms. The driver has tried twice by then. */
 const OUTAGE_CODES = new Set<unknown>([
+  6, // HostUnreachable
+  7, // HostNotFound
   64, // WriteConcernTimeout
+  89, // NetworkTimeout
   91, // ShutdownInProgress
   100, // UnsatisfiableWriteConcern
   133, // FailedToSatisfyReadPreference
+  134, // ReadConcernMajorityNotAvailableYet
   189, // PrimarySteppedDown
+  262, // ExceededTimeLimit
+  9_001, // SocketException
   10_107, // NotWritablePrimary
   11_600, // InterruptedAtShutdown
   11_602, // InterruptedDueToReplStateChange

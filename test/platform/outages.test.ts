@@ -75,6 +75,12 @@ describe('a write that no majority confirms in time', () => {
 });
 
 describe.each([
+  [6, 'HostUnreachable'],
+  [7, 'HostNotFound'],
+  [89, 'NetworkTimeout'],
+  [134, 'ReadConcernMajorityNotAvailableYet'],
+  [262, 'ExceededTimeLimit'],
+  [9_001, 'SocketException'],
   [10_107, 'NotWritablePrimary'],
   [189, 'PrimarySteppedDown'],
   [91, 'ShutdownInProgress'],
