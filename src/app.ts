@@ -10,7 +10,7 @@ import { openMetrics, type Metrics } from './platform/metrics.js';
 import type { MailProvider } from './platform/mail-provider/mail-provider.js';
 import { openMailProvider } from './platform/mail-provider/open-mail-provider.js';
 import { openObjectStores, type ObjectStores } from './platform/object-store/object-stores.js';
-import { readOrCreateMasterKey } from './platform/master-key.js';
+import { openMasterKey } from './platform/master-key.js';
 import { openOutbound, type Outbound } from './platform/outbound.js';
 import { openPasswords, type Passwords } from './platform/password.js';
 import { openLimits, type Limits } from './platform/rate-limit/open-limits.js';
@@ -61,16 +61,15 @@ export async function openApp(
   clock: Clock = systemClock,
   telemetry: Telemetry | null = null,
 ): Promise<App> {
-  const opened = await openDatabase(config);
-  const db = telemetry ? traceDatabase(opened, telemetry) : opened;
   if (config.mongodbUri && !config.secretKey) {
-    await db.close();
     throw invalid(
       'SECRET_KEY_MISSING',
       'BSVC_SECRET_KEY is required with MONGODB_URI: set it to a long random text and keep a copy',
     );
   }
-  const secrets = openSecretBox(() => config.secretKey ?? readOrCreateMasterKey(config.dataDir));
+  const opened = await openDatabase(config);
+  const db = telemetry ? traceDatabase(opened, telemetry) : opened;
+  const secrets = openSecretBox(config.secretKey ?? openMasterKey(config.dataDir));
   const followUps = openFollowUps(log);
   const files = openObjectStores(config, secrets, clock);
   const outbound = openOutbound({ allowPrivate: config.webhookAllowPrivate, telemetry });

@@ -15,6 +15,24 @@ import { randomToken } from './ids.js';
 
 const FILE_NAME = 'secret.key';
 
+/**
+ * A reader of the master key kept in the data directory, which it makes when there is none at first. A file that cannot be read later, or is gone, changes
+ * nothing: under another key nothing that is sealed would open any more.
+ */
+export function openMasterKey(dataDir: string): () => string {
+  const path = join(dataDir, FILE_NAME);
+  let known: string | null = null;
+  return () => {
+    if (known === null) return (known = readOrCreateMasterKey(dataDir));
+    try {
+      known = findKey(path) ?? known;
+    } catch {
+      // Without a directory, or a free file handle, the key that is known still opens everything.
+    }
+    return known;
+  };
+}
+
 /** The master key kept in the data directory, made on first use (mode 0600); processes that start at once agree on one. */
 export function readOrCreateMasterKey(dataDir: string): string {
   const path = join(dataDir, FILE_NAME);
