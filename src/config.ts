@@ -47,31 +47,35 @@ export function parseRate(text: string): Rate | null {
   if (!count || !/^[1-9]\d{0,8}$/.test(count) || !window || rest.length > 0) {
     throw new Error('must be a rate such as 100/15m, or off');
   }
-  return { count: Number(count), windowMs: parseDuration(window) };
+  const windowMs = parseDuration(window);
+  if (windowMs === 0) throw new Error('must count within some time, as in 100/15m');
+  return { count: Number(count), windowMs };
 }
 
 const text: Reader<string> = (value) => value;
-const duration: Reader<number> = parseDuration;
-const rate: Reader<Rate | null> = parseRate;
-const bytes: Reader<number> = parseBytes;
 
-const lifetime: Reader<number> = (value) => {
-  const ms = parseDuration(value);
-  if (ms < 1000) throw new Error('must be at least 1s');
-  return ms;
-};
+const between =
+  (least: string, most: string): Reader<number> =>
+  (value) => {
+    const ms = parseDuration(value);
+    if (ms < parseDuration(least) || ms > parseDuration(most)) throw new Error(`must be from ${least} to ${most}`);
+    return ms;
+  };
 
+const lifetime = between('1s', '36500d');
+/** A timer that is set for more than 2^31 milliseconds ends at once. */
+const wait = between('0s', '24d');
 /** At least long enough for an honest client on a slow line to be heard. */
-const patience: Reader<number> = (value) => {
-  const ms = parseDuration(value);
-  if (ms < 100) throw new Error('must be at least 100ms');
-  return ms;
-};
+const patience = between('100ms', '24d');
 
-const redisUrl: Reader<string> = (value) => {
-  if (!/^rediss?:\/\/./.test(value)) throw new Error('must start with redis:// or rediss://');
-  return value;
-};
+const address =
+  (...schemes: string[]): Reader<string> =>
+  (value) => {
+    const beginnings = schemes.map((scheme) => `${scheme}://`);
+    if (!beginnings.some((beginning) => value.startsWith(beginning) && value !== beginning))
+      throw new Error(`must start with ${beginnings.join(' or ')}`);
+    return value;
+  };
 
 const flag: Reader<boolean> = (value) => {
   if (['true', '1', 'yes', 'on'].includes(value.toLowerCase())) return true;
@@ -96,20 +100,10 @@ const oneOf =
     return value as T;
   };
 
-const mongoUri: Reader<string> = (value) => {
-  if (!/^mongodb(\+srv)?:\/\/./.test(value)) throw new Error('must start with mongodb:// or mongodb+srv://');
-  return value;
-};
-
 const httpUrl: Reader<string> = (value) => {
   if (!/^https?:$/.test(URL.canParse(value) ? new URL(value).protocol : ''))
     throw new Error('must be an http(s) address');
   return value.replace(/\/+$/, '');
-};
-
-const smtpUrl: Reader<string> = (value) => {
-  if (!/^smtps?:\/\/./.test(value)) throw new Error('must start with smtp:// or smtps://');
-  return value;
 };
 
 function setting<T>(
@@ -133,7 +127,12 @@ function optional<T>(
 
 /** Every setting of the service: the README's table, `bsvc settings` and loadConfig are made from this list. */
 export const SETTINGS = {
-  mongodbUri: optional('MONGODB_URI', mongoUri, 'MongoDB to use; none means the embedded engine', { secret: true }),
+  mongodbUri: optional(
+    'MONGODB_URI',
+    address('mongodb', 'mongodb+srv'),
+    'MongoDB to use; none means the embedded engine',
+    { secret: true },
+  ),
   mongodbName: setting('BSVC_MONGODB_DB', text, 'bsvc', 'name of the database'),
   dataDir: setting('BSVC_DATA_DIR', text, './bsvc-data', 'engine files, local uploads, generated secrets'),
   durability: setting(
@@ -148,9 +147,12 @@ export const SETTINGS = {
     'wire door of the embedded engine: `127.0.0.1:27027` or `unix:/path/name.sock`',
     { defaultText: 'off' },
   ),
-  redisUrl: optional('REDIS_URL', redisUrl, 'Redis for limits, wake-ups and cache invalidation across machines', {
-    secret: true,
-  }),
+  redisUrl: optional(
+    'REDIS_URL',
+    address('redis', 'rediss'),
+    'Redis for limits, wake-ups and cache invalidation across machines',
+    { secret: true },
+  ),
   host: setting('BSVC_HOST', text, '127.0.0.1', 'address to listen on'),
   port: setting('BSVC_PORT', wholeNumber(0, 65_535), 4000, 'port to listen on; 0 = any free one'),
   workerPort: optional(
@@ -164,14 +166,14 @@ export const SETTINGS = {
   }),
   rateLimit: setting(
     'BSVC_RATE_LIMIT',
-    rate,
+    parseRate,
     { count: 100, windowMs: 15 * 60_000 } as Rate | null,
     'requests of one client address; `off` switches off',
     { defaultText: '100/15m' },
   ),
   authRateLimit: setting(
     'BSVC_AUTH_RATE_LIMIT',
-    rate,
+    parseRate,
     { count: 20, windowMs: 15 * 60_000 } as Rate | null,
     'sign-ins and the like of one client address, three times as many refreshes; `off` switches off',
     { defaultText: '20/15m' },
@@ -213,7 +215,7 @@ export const SETTINGS = {
     false,
     'let pages of other sites use the refresh cookie (SameSite=None); needs an https BSVC_PUBLIC_URL',
   ),
-  queryTimeoutMs: setting('BSVC_QUERY_TIMEOUT', duration, 10_000, 'how long one read of documents may take', {
+  queryTimeoutMs: setting('BSVC_QUERY_TIMEOUT', wait, 10_000, 'how long one read of documents may take', {
     defaultText: '10s',
   }),
   aggregateLimit: setting(
@@ -225,7 +227,7 @@ export const SETTINGS = {
   trashDays: setting('BSVC_TRASH_DAYS', wholeNumber(0, 36_500), 30, 'days a trashed document is kept'),
   maxFileBytes: setting(
     'BSVC_MAX_FILE',
-    bytes,
+    parseBytes,
     10 * 1024 * 1024,
     'largest file in the service’s own storage; a project’s own bucket has no such cap',
     { defaultText: '10mb' },
@@ -261,11 +263,13 @@ export const SETTINGS = {
   }),
   resendApiKey: optional('RESEND_API_KEY', text, 'key of the mail provider', { secret: true }),
   resendBaseUrl: optional('RESEND_BASE_URL', httpUrl, 'address of the mail provider', { defaultText: 'its own' }),
-  smtpUrl: optional('BSVC_SMTP_URL', smtpUrl, 'mail server: `smtps://user:password@host:465`', { secret: true }),
+  smtpUrl: optional('BSVC_SMTP_URL', address('smtp', 'smtps'), 'mail server: `smtps://user:password@host:465`', {
+    secret: true,
+  }),
   mailFrom: optional('BSVC_MAIL_FROM', text, 'default sender: an address, or `Name <address>`'),
   mailRate: setting(
     'BSVC_MAIL_RATE',
-    rate,
+    parseRate,
     { count: 2, windowMs: 1000 } as Rate | null,
     'calls to the mail provider for each key',
     {
@@ -308,14 +312,14 @@ export const SETTINGS = {
   ),
   drainMs: setting(
     'BSVC_DRAIN',
-    duration,
+    wait,
     1_000,
     'how long a stopping process that has clients goes on serving while it says that it is not ready; longer than a load balancer needs to notice',
     { defaultText: '1s' },
   ),
   shutdownGraceMs: setting(
     'BSVC_SHUTDOWN_GRACE',
-    duration,
+    wait,
     10_000,
     'how long a stopping process waits for what is under way',
     { defaultText: '10s' },
@@ -378,8 +382,18 @@ export function loadConfig(layers: readonly ConfigLayer[]): { config: Config; so
       problems.push(`${entry.env} ${(error as Error).message}${entry.secret ? '' : ` (got "${found.raw}")`}`);
     }
   }
+  const config = Object.freeze(values) as Config;
+  if (problems.length === 0) problems.push(...listContradictions(config));
   if (problems.length > 0) throw new ConfigError(problems);
-  return { config: Object.freeze(values) as Config, sources };
+  return { config, sources };
+}
+
+/** What is wrong with settings that are good each by itself. */
+function listContradictions({ mailProvider, resendApiKey, smtpUrl }: Config): string[] {
+  if (mailProvider === 'resend' && !resendApiKey)
+    return ['BSVC_MAIL_PROVIDER is resend, but RESEND_API_KEY is not set'];
+  if (mailProvider === 'smtp' && !smtpUrl) return ['BSVC_MAIL_PROVIDER is smtp, but BSVC_SMTP_URL is not set'];
+  return [];
 }
 
 function findRaw(

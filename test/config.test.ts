@@ -83,6 +83,27 @@ describe('wrong settings', () => {
     ]);
   });
 
+  it.each([
+    ['BSVC_RATE_LIMIT', '100/0s', 'must count within some time, as in 100/15m'],
+    ['BSVC_SHUTDOWN_GRACE', '25d', 'must be from 0s to 24d'],
+    ['BSVC_REQUEST_TIMEOUT', '99ms', 'must be from 100ms to 24d'],
+    ['BSVC_REFRESH_TOKEN_TTL', '0s', 'must be from 1s to 36500d'],
+    ['REDIS_URL', 'redis://', 'must start with redis:// or rediss://'],
+    ['BSVC_SMTP_URL', 'mail.example', 'must start with smtp:// or smtps://'],
+  ])('are those that could not be kept: %s=%s', (env, value, why) => {
+    expect(problemsOf({ [env]: value })).toEqual([expect.stringContaining(`${env} ${why}`)]);
+  });
+
+  it('are a mail provider without what it needs', () => {
+    expect(problemsOf({ BSVC_MAIL_PROVIDER: 'resend' })).toEqual([
+      'BSVC_MAIL_PROVIDER is resend, but RESEND_API_KEY is not set',
+    ]);
+    expect(problemsOf({ BSVC_MAIL_PROVIDER: 'smtp', RESEND_API_KEY: 're_1' })).toEqual([
+      'BSVC_MAIL_PROVIDER is smtp, but BSVC_SMTP_URL is not set',
+    ]);
+    expect(problemsOf({ BSVC_MAIL_PROVIDER: 'smtp', BSVC_SMTP_URL: GOOD.BSVC_SMTP_URL! })).toEqual([]);
+  });
+
   it.each(['MONGODB_URI', 'REDIS_URL', 'BSVC_SMTP_URL'])('never show a secret: %s', (env) => {
     expect(problemsOf({ [env]: 'canary' }).join()).toMatch(new RegExp(`^${env} (?!.*canary)`));
   });
