@@ -1,5 +1,6 @@
 import { ObjectId } from 'bson';
 import type { App } from '../../app.js';
+import { CLOCKS_DIFFER_MS } from '../../platform/clock.js';
 import type { Store } from '../../platform/database.js';
 import type { TokenId } from './token-id.js';
 
@@ -10,10 +11,10 @@ export interface TokenCutoff {
   _id: ObjectId;
   projectId: ObjectId;
   userId: string;
-  /** Tokens issued at this moment or before are refused. */
-  before: Date;
-  /** Only tokens of this session; null = of all. */
+  /** All tokens of this session are refused; null = those that `before` tells. */
   session: string | null;
+  /** Tokens issued at this moment or before are refused. */
+  before: Date | null;
   /** Tokens of this session go on working: the one in which a password was changed. */
   exceptSession: string | null;
   expiresAt: Date;
@@ -24,37 +25,28 @@ interface Cutoffs {
   byUser: Map<string, TokenCutoff[]>;
 }
 
-export interface CutoffScope {
-  session?: string;
-  exceptSession?: string | null;
-}
+/** Which tokens of a user end: those of a session that is over, or all up to a moment, of every session but one. */
+export type CutoffScope = { session: string } | { before: Date; exceptSession?: string | null };
 
 function cutoffStore(app: Pick<App, 'db'>): Store<TokenCutoff> {
   return app.db.collection<TokenCutoff>(TOKEN_CUTOFFS);
 }
 
-/** Ends a user's access tokens issued up to `before`: here at once, in other processes within a second. Repeating it is harmless. */
-export async function cutOffTokens(
-  app: App,
-  projectId: ObjectId,
-  userId: string,
-  before: Date,
-  scope: CutoffScope = {},
-): Promise<void> {
+/** Ends access tokens of a user: here at once, in other processes within a second. Repeating it is harmless. */
+export async function cutOffTokens(app: App, projectId: ObjectId, userId: string, scope: CutoffScope): Promise<void> {
   await cutoffStore(app).insertOne({
     _id: new ObjectId(),
     projectId,
     userId,
-    before,
-    session: scope.session ?? null,
-    exceptSession: scope.exceptSession ?? null,
-    expiresAt: new Date(app.clock.now() + app.config.accessTokenTtlMs + CLOCK_DIFFERENCE_MS),
+    session: null,
+    before: null,
+    exceptSession: null,
+    ...scope,
+    // Other processes may have signed by a clock that is ahead of ours.
+    expiresAt: new Date(app.clock.now() + app.config.accessTokenTtlMs + CLOCKS_DIFFER_MS),
   });
   app.cache.forget('token-cutoffs', projectId.toHexString());
 }
-
-/** Other processes may have signed by a clock that is ahead of ours. */
-const CLOCK_DIFFERENCE_MS = 60_000;
 
 /** Whether a well-signed token has been ended. One short query per project and half second answers for all its users; a request costs a map look-up. */
 export function isCutOff(app: App, projectId: ObjectId, userId: string, token: TokenId): boolean | Promise<boolean> {
@@ -69,11 +61,10 @@ export function isCutOff(app: App, projectId: ObjectId, userId: string, token: T
 function endsToken({ byUser }: Cutoffs, userId: string, token: TokenId): boolean {
   const own = byUser.get(userId);
   if (!own) return false;
-  return own.some(
-    (cutoff) =>
-      token.issuedMs <= cutoff.before.getTime() &&
-      (cutoff.session === null || cutoff.session === token.session) &&
-      (cutoff.exceptSession === null || cutoff.exceptSession !== token.session),
+  return own.some(({ session, before, exceptSession }) =>
+    before === null
+      ? session === token.session
+      : token.issuedMs <= before.getTime() && (exceptSession === null || exceptSession !== token.session),
   );
 }
 

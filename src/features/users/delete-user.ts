@@ -1,5 +1,6 @@
 import type { App } from '../../app.js';
 import { missing } from '../../errors.js';
+import { CLOCKS_DIFFER_MS } from '../../platform/clock.js';
 import { cutOffTokens } from '../access/token-cutoff.js';
 import { requireCollection } from '../collections/collection-store.js';
 import { USERS } from '../collections/users-collection.js';
@@ -14,7 +15,10 @@ export async function deleteUser(app: App, project: Project, user: Pick<User, '_
   const collection = await requireCollection(app, project._id, USERS);
   const removed = await removeDocumentRecord(app, collection, { _id: user._id, isDeleted: false });
   // Before the answer for an unknown user, so that repeating finishes what a crash left.
-  await cutOffTokens(app, project._id, user._id.toHexString(), new Date(app.clock.now()));
+  await cutOffTokens(app, project._id, user._id.toHexString(), {
+    // Ahead, as a token may have been signed by a clock that is.
+    before: new Date(app.clock.now() + CLOCKS_DIFFER_MS),
+  });
   await sessionStore(app).deleteMany({ projectId: project._id, userId: user._id });
   await identityStore(app).deleteMany({ projectId: project._id, userId: user._id });
   if (!removed) throw missing('USER_NOT_FOUND', 'The user no longer exists');

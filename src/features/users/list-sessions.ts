@@ -2,8 +2,10 @@ import type { App } from '../../app.js';
 import { missing } from '../../errors.js';
 import { cutOffTokens } from '../access/token-cutoff.js';
 import type { Project } from '../projects/project.js';
-import { revokeSession, revokeSessions, sessionStore, type Session } from './session.js';
+import { endSessions, sessionsEnd } from './end-sessions.js';
+import { revokeSession, sessionStore, type Session } from './session.js';
 import type { User } from './user.js';
+import { userStore } from './user-store.js';
 
 /** A user's live sessions, the one used last first. */
 export function listSessions(app: App, project: Project, user: Pick<User, '_id'>): Promise<Session[]> {
@@ -32,16 +34,18 @@ export function presentSession(session: Session) {
 
 /** Ends one session of a user, or `all`, and its access tokens; answers how many there were. 404 for a session that is not the user's or has ended. */
 export async function endSession(app: App, project: Project, user: Pick<User, '_id'>, which: string): Promise<number> {
-  const userId = user._id.toHexString();
-  const now = new Date(app.clock.now());
   if (which === 'all') {
-    const ended = await revokeSessions(app, project._id, user._id, 'revoked');
-    await cutOffTokens(app, project._id, userId, now);
-    return ended;
+    const ended = (await userStore(app, project._id).findOneAndUpdate(
+      { _id: user._id, isDeleted: false },
+      { $set: sessionsEnd(app) },
+      { returnDocument: 'after' },
+    )) as User | null;
+    if (!ended) throw missing('USER_NOT_FOUND', 'The user no longer exists');
+    return endSessions(app, project, ended, 'revoked');
   }
   const sessions = await listSessions(app, project, user);
   if (!sessions.some(({ _id }) => _id === which) || !(await revokeSession(app, which, 'revoked')))
     throw missing('SESSION_NOT_FOUND', 'The user has no such session');
-  await cutOffTokens(app, project._id, userId, now, { session: which });
+  await cutOffTokens(app, project._id, user._id.toHexString(), { session: which });
   return 1;
 }

@@ -31,7 +31,8 @@ export async function logIn(
     const found = await findUserByEmail(app, project._id, input.email);
     if (await bcrypt.matches(input.password, found?.[HIDDEN_FIELD].passwordHash ?? null)) {
       await lock.admit();
-      return renewHash(app, project, found!, input.password, bcrypt);
+      await renewHash(app, project, found!, input.password, bcrypt);
+      return found!;
     }
     await lock.countFailure();
     throw unauthenticated('INVALID_CREDENTIALS', 'Invalid e-mail or password');
@@ -47,13 +48,11 @@ async function renewHash(
   user: User,
   password: string,
   bcrypt: PasswordWork,
-): Promise<User> {
+): Promise<void> {
   const old = user[HIDDEN_FIELD].passwordHash!;
-  if (!bcrypt.isOutdated(old)) return user;
-  const passwordHash = await bcrypt.hash(password);
-  const renewed = await userStore(app, project._id).updateOne(
+  if (!bcrypt.isOutdated(old)) return;
+  await userStore(app, project._id).updateOne(
     { _id: user._id, [`${HIDDEN_FIELD}.passwordHash`]: old },
-    { $set: { [`${HIDDEN_FIELD}.passwordHash`]: passwordHash } },
+    { $set: { [`${HIDDEN_FIELD}.passwordHash`]: await bcrypt.hash(password) } },
   );
-  return renewed.matchedCount === 1 ? { ...user, [HIDDEN_FIELD]: { ...user[HIDDEN_FIELD], passwordHash } } : user;
 }

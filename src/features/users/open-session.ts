@@ -29,6 +29,7 @@ export async function openSession(app: App, project: Project, user: User, client
   const id = randomUUID();
   const token = generateRefreshToken(app.secrets, id);
   const now = app.clock.now();
+  const { stamp } = user[HIDDEN_FIELD];
   const tokens = {
     accessToken: issueAccessToken(app, project, user, id, now),
     refreshToken: formatRefreshToken(token),
@@ -37,6 +38,7 @@ export async function openSession(app: App, project: Project, user: User, client
     _id: id,
     projectId: project._id,
     userId: user._id,
+    ...(stamp !== undefined && { stamp }),
     tokenHash: hashRefreshToken(token),
     rotated: [],
     createdAt: new Date(now),
@@ -50,7 +52,7 @@ export async function openSession(app: App, project: Project, user: User, client
     _id: user._id,
     isDeleted: false,
     [`${HIDDEN_FIELD}.disabledAt`]: null,
-    [`${HIDDEN_FIELD}.passwordHash`]: user[HIDDEN_FIELD].passwordHash,
+    [`${HIDDEN_FIELD}.stamp`]: stamp ?? null,
   });
   if (unchanged) return tokens;
   await sessionStore(app).deleteOne({ _id: id });

@@ -3,6 +3,7 @@ import { unauthenticated } from '../../errors.js';
 import { cutOffTokens } from '../access/token-cutoff.js';
 import { HIDDEN_FIELD } from '../collections/field.js';
 import type { Project } from '../projects/project.js';
+import { isSessionOf } from './end-sessions.js';
 import { issueAccessToken, type Client, type Tokens } from './open-session.js';
 import {
   deriveSuccessor,
@@ -14,7 +15,6 @@ import {
   type RefreshToken,
 } from './refresh-token.js';
 import { revokeSession, sessionStore, type Session } from './session.js';
-import type { User } from './user.js';
 import { findUser } from './user-store.js';
 
 /** An honest client may send two refreshes at once; within this time both get the same successor (decisions.md 2). */
@@ -32,12 +32,12 @@ export async function refreshSession(app: App, project: Project, presented: stri
   const { session, successor } =
     (await rotate(app, project, token, now, client)) ?? (await repeat(app, project, token, now));
   const user = await findUser(app, project._id, session.userId);
-  if (!user || user[HIDDEN_FIELD].disabledAt) {
-    await revokeSession(app, session._id, 'account disabled');
+  if (!user || user[HIDDEN_FIELD].disabledAt || !isSessionOf(session, user)) {
+    await revokeSession(app, session._id, 'account changed');
     throw refreshInvalid();
   }
   return {
-    accessToken: issueAccessToken(app, project, user as User, session._id, now),
+    accessToken: issueAccessToken(app, project, user, session._id, now),
     refreshToken: formatRefreshToken(successor),
   };
 }
@@ -91,7 +91,7 @@ async function repeat(app: App, project: Project, token: RefreshToken, now: numb
   }
   if (!rotation && !isGenuine(app.secrets, token)) throw refreshInvalid();
   await revokeSession(app, session._id, 'token reused');
-  await cutOffTokens(app, project._id, session.userId.toHexString(), new Date(now), { session: session._id });
+  await cutOffTokens(app, project._id, session.userId.toHexString(), { session: session._id });
   app.log.warn(
     { projectId: project._id.toHexString(), session: session._id },
     'refresh token used twice: session ended',

@@ -4,7 +4,8 @@ import type { Store } from '../../platform/database.js';
 
 export const SESSIONS = 'sessions';
 
-export type RevokeReason = 'signed out' | 'token reused' | 'password changed' | 'account disabled' | 'revoked';
+export type RevokeReason =
+  'signed out' | 'token reused' | 'password changed' | 'account changed' | 'account disabled' | 'revoked';
 
 /** A family of refresh tokens, from one sign-in to its end: one document, so that rotation is one compare-and-swap. */
 export interface Session {
@@ -12,6 +13,8 @@ export interface Session {
   _id: string;
   projectId: ObjectId;
   userId: ObjectId;
+  /** The account's, when the session began. */
+  stamp?: string;
   /** SHA-256 of the token that is good now. */
   tokenHash: string;
   /** Tokens replaced last, for the grace window; no more than a few. */

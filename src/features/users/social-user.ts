@@ -3,19 +3,19 @@ import type { App } from '../../app.js';
 import { AppError } from '../../errors.js';
 import { isDuplicateKey, type Store } from '../../platform/database.js';
 import { randomToken, sha256Hex } from '../../platform/ids.js';
-import { cutOffTokens } from '../access/token-cutoff.js';
 import { requireCollection } from '../collections/collection-store.js';
 import { HIDDEN_FIELD } from '../collections/field.js';
 import { USERS } from '../collections/users-collection.js';
 import type { Project } from '../projects/project.js';
+import { changeUser } from './change-user.js';
 import { isEmail, normaliseEmail } from './credentials.js';
+import { endSessions, sessionsEnd } from './end-sessions.js';
 import { insertUser } from './insert-user.js';
 import { readNewUser } from './new-user.js';
-import { revokeSessions } from './session.js';
 import type { SocialIdentity } from './social-identity.js';
 import type { SocialProvider } from './social-provider.js';
 import type { User } from './user.js';
-import { findUser, findUserByEmail, userStore } from './user-store.js';
+import { findUser, findUserByEmail } from './user-store.js';
 
 export const SOCIAL_IDENTITIES = 'social_identities';
 
@@ -84,22 +84,14 @@ async function findLinked(
 async function claim(app: App, project: Project, user: User): Promise<User | SocialRefusal | null> {
   if (user[HIDDEN_FIELD].disabledAt) return 'account_disabled';
   if (user.emailVerified) return user;
-  const now = new Date(app.clock.now());
-  const { matchedCount } = await userStore(app, project._id).updateOne(
+  const claimed = await changeUser(
+    app,
+    project,
     { _id: user._id, email: user.email, emailVerified: false },
-    {
-      $set: {
-        emailVerified: true,
-        [`${HIDDEN_FIELD}.passwordHash`]: null,
-        [`${HIDDEN_FIELD}.tokensSince`]: now,
-        updatedAt: now,
-      },
-    },
+    { emailVerified: true, [`${HIDDEN_FIELD}.passwordHash`]: null, ...sessionsEnd(app) },
   );
-  if (matchedCount === 0) return null;
-  await cutOffTokens(app, project._id, user._id.toHexString(), now);
-  await revokeSessions(app, project._id, user._id, 'password changed');
-  return findUser(app, project._id, user._id);
+  if (claimed) await endSessions(app, project, claimed, 'password changed');
+  return claimed;
 }
 
 /** Null when another request created the account first. */

@@ -1,10 +1,9 @@
 import type { App } from '../../app.js';
-import { cutOffTokens } from '../access/token-cutoff.js';
 import { HIDDEN_FIELD } from '../collections/field.js';
 import type { Project } from '../projects/project.js';
-import { revokeSessions } from './session.js';
+import { changeUser } from './change-user.js';
+import { endSessions, sessionsEnd } from './end-sessions.js';
 import type { User } from './user.js';
-import { userStore } from './user-store.js';
 
 export interface PasswordChange {
   passwordHash: string;
@@ -18,7 +17,7 @@ export interface PasswordChange {
 
 /**
  * Replaces a user's password and ends the sessions and access tokens that came before it. False when the account is gone or no longer has the
- * password in `over`. Repeating it after a crash is harmless.
+ * password in `over`. The sessions end with the write itself, so a crash after it leaves none of them.
  */
 export async function storePassword(
   app: App,
@@ -26,25 +25,18 @@ export async function storePassword(
   user: Pick<User, '_id'>,
   change: PasswordChange,
 ): Promise<boolean> {
-  const now = new Date(app.clock.now());
-  const { matchedCount } = await userStore(app, project._id).updateOne(
+  const { passwordHash, over, keepSession, provesEmail } = change;
+  const changed = await changeUser(
+    app,
+    project,
+    { _id: user._id, ...(over !== undefined && { [`${HIDDEN_FIELD}.passwordHash`]: over }) },
     {
-      _id: user._id,
-      isDeleted: false,
-      ...(change.over !== undefined && { [`${HIDDEN_FIELD}.passwordHash`]: change.over }),
-    },
-    {
-      $set: {
-        [`${HIDDEN_FIELD}.passwordHash`]: change.passwordHash,
-        [`${HIDDEN_FIELD}.tokensSince`]: now,
-        ...(change.provesEmail && { emailVerified: true }),
-        updatedAt: now,
-      },
+      [`${HIDDEN_FIELD}.passwordHash`]: passwordHash,
+      ...sessionsEnd(app, keepSession),
+      ...(provesEmail && { emailVerified: true }),
     },
   );
-  if (matchedCount === 0) return false;
-  const keep = change.keepSession ?? null;
-  await cutOffTokens(app, project._id, user._id.toHexString(), now, { exceptSession: keep });
-  await revokeSessions(app, project._id, user._id, 'password changed', keep);
+  if (!changed) return false;
+  await endSessions(app, project, changed, 'password changed');
   return true;
 }

@@ -9,6 +9,10 @@ export interface Account {
   disabledAt: Date | null;
   /** Access tokens issued until then have been ended; new ones are dated after it. */
   tokensSince: Date | null;
+  /** Changes with whatever ends the sessions; only those that bear it go on. Absent until then. */
+  stamp?: string;
+  /** The one session that goes on though it bears an older stamp: the one in which the password was changed. */
+  keptSession?: string | null;
 }
 
 /** An end user as stored. Never trashed: an account is there or it is deleted. */

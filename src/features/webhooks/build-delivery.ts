@@ -26,19 +26,24 @@ export function generateEventId(): string {
   return `evt_${new ObjectId().toHexString()}`;
 }
 
-/** Fields of an account that no receiver may see, whatever a schema calls them. */
+/** Fields of an account, at any depth, that no receiver may see, whatever a schema calls them. */
 const CONFIDENTIAL = /password|token|secret|otp/i;
+const withoutConfidential = (name: string, value: unknown): unknown => (CONFIDENTIAL.test(name) ? undefined : value);
 
-/** The payload of a data event (decisions.md 8): the stored document without the service's own notes, and without confidential fields of users. */
+/** A delivery is stored with its payload, and a stored document can have 16 MB: a few characters take six times their bytes in JSON. */
+const MAX_PAYLOAD_BYTES = 8 * 1024 * 1024;
+
+/**
+ * The payload of a data event (decisions.md 8): the stored document without the service's own notes, and without confidential fields of users. Of a document
+ * that would make it larger than 8 MiB it holds the `_id` only.
+ */
 export function buildPayload(event: Omit<DocumentEvent, 'body' | 'seq'>, document: Record<string, unknown>): string {
   const data: Record<string, unknown> = { _id: event.documentId };
   for (const [name, value] of Object.entries(document)) {
-    if (name === '_id' || name === HIDDEN_FIELD) continue;
-    if (event.collection === USERS && CONFIDENTIAL.test(name)) continue;
-    data[name] = value;
+    if (name !== '_id' && name !== HIDDEN_FIELD) data[name] = value;
   }
   if (data.isDeleted === REMOVED) data.isDeleted = true;
-  return JSON.stringify({
+  const payload = {
     id: event.id,
     event: `${event.collection}.${event.action}`,
     timestamp: event.at.toISOString(),
@@ -47,7 +52,10 @@ export function buildPayload(event: Omit<DocumentEvent, 'body' | 'seq'>, documen
     action: event.action,
     documentId: event.documentId,
     data,
-  });
+  };
+  const body = JSON.stringify(payload, event.collection === USERS ? withoutConfidential : undefined);
+  if (Buffer.byteLength(body) <= MAX_PAYLOAD_BYTES) return body;
+  return JSON.stringify({ ...payload, data: { _id: event.documentId } });
 }
 
 export function buildDelivery(event: DocumentEvent, webhook: Webhook, nowMs: number): Delivery {

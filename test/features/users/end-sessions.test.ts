@@ -1,0 +1,96 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { openApp, type App } from '../../../src/app.js';
+import type { Project } from '../../../src/features/projects/project.js';
+import { disableUser, enableUser } from '../../../src/features/users/disable-user.js';
+import { endSession } from '../../../src/features/users/list-sessions.js';
+import { logIn } from '../../../src/features/users/log-in.js';
+import { refreshSession } from '../../../src/features/users/refresh-session.js';
+import { setPassword } from '../../../src/features/users/set-password.js';
+import type { SocialProvider } from '../../../src/features/users/social-provider.js';
+import { resolveSocialUser } from '../../../src/features/users/social-user.js';
+import type { User } from '../../../src/features/users/user.js';
+import { requireUser } from '../../../src/features/users/user-store.js';
+import { openLogger } from '../../../src/platform/logger.js';
+import { buildProject } from '../../helpers/build-project.js';
+import { createFakeClock } from '../../helpers/fake-clock.js';
+import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
+import { openUserClient, PASSWORD, type UserClient } from '../../helpers/user-client.js';
+import { Crash, crashAfter, sleepBefore } from '../files/crashing-app.js';
+
+const CLIENT = { ip: '203.0.113.9', userAgent: '' };
+const NEW_PASSWORD = 'another password';
+const clock = createFakeClock();
+let test: TestApp;
+let project: Project;
+let client: UserClient;
+let user: User;
+let refreshToken: string;
+
+beforeAll(async () => {
+  test = await openTestApp({ settings: { BSVC_BCRYPT_COST: '4' }, clock });
+});
+afterAll(() => test.close());
+beforeEach(async () => {
+  const owner = await buildProject(test.app);
+  project = owner.project;
+  client = openUserClient(test, owner.publishable);
+  const reply = await client.signUp();
+  refreshToken = reply.headers['x-refresh-token'] as string;
+  user = await requireUser(test.app, project._id, (reply.body as { user: { email: string } }).user.email);
+});
+
+const provider = { name: 'acme', issuer: 'https://acme.test' } as SocialProvider;
+const claim = (app: App): Promise<unknown> =>
+  resolveSocialUser(app, project, provider, { subject: '1', verifiedEmail: user.email, name: null });
+
+const ENDINGS: [string, (app: App) => Promise<unknown>][] = [
+  ['the password', (app) => setPassword(app, project, user, NEW_PASSWORD)],
+  ['the account’s being open', (app) => disableUser(app, project, user)],
+  ['whose account it is, by a provider’s word', claim],
+  ['nothing but ends all sessions', (app) => endSession(app, project, user, 'all')],
+];
+
+describe.each(ENDINGS)('a write that changes %s', (_what, end) => {
+  it('has ended the sessions even if its process dies right after it', async () => {
+    await expect(end(crashAfter(test.app, 1).app)).rejects.toThrow(Crash);
+    await enableUser(test.app, project, user);
+    const reply = await client.refresh(refreshToken);
+    expect([reply.status, (reply.body as { code: string }).code]).toEqual([401, 'REFRESH_INVALID']);
+  });
+
+  it('lets no refresh through that was already under way', async () => {
+    // Steps of a refresh: the session gets its new token, the user is read.
+    const sleeper = sleepBefore(test.app, 2);
+    const late = refreshSession(sleeper.app, project, refreshToken, CLIENT);
+    await sleeper.reached;
+    await end(test.app);
+    await enableUser(test.app, project, user);
+    sleeper.wake();
+    await expect(late).rejects.toMatchObject({ code: 'REFRESH_INVALID' });
+  });
+
+  it('ends access tokens that a process signed whose clock is ahead', async () => {
+    const ahead = { now: () => clock.now() + 4 * 60_000 };
+    const other = await openApp(test.app.config, openLogger({ level: 'silent', format: 'json' }), ahead);
+    const { tokens } = await logIn(other, project, { email: user.email, password: PASSWORD }, CLIENT);
+    expect((await client.me(tokens.accessToken)).status).toBe(200);
+    await end(test.app);
+    await enableUser(test.app, project, user);
+    expect((await client.me(tokens.accessToken)).status).toBe(401);
+    await other.close();
+  });
+});
+
+describe('an account whose sessions were ended', () => {
+  it('is signed in to anew in the same moment, and each of its sessions can be ended for itself', async () => {
+    await setPassword(test.app, project, user, NEW_PASSWORD);
+    const [one, other] = [await client.logIn(user.email, NEW_PASSWORD), await client.logIn(user.email, NEW_PASSWORD)];
+    const tokenOf = (reply: typeof one): string => (reply.body as { accessToken: string }).accessToken;
+    expect((await client.me(tokenOf(one))).status).toBe(200);
+    const session = (one.headers['x-refresh-token'] as string).split('.')[0]!;
+    expect(await endSession(test.app, project, user, session)).toBe(1);
+    expect((await client.me(tokenOf(one))).status).toBe(401);
+    expect((await client.me(tokenOf(other))).status).toBe(200);
+    expect((await client.refresh(other.headers['x-refresh-token'] as string)).status).toBe(200);
+  });
+});
