@@ -28,7 +28,8 @@ export async function updateProfile(
   if (!isJsonObject(body)) throw invalid('INVALID_BODY', 'The body must be a JSON object');
   const collection = await requireCollection(app, project._id, USERS);
   const change = readChange(collection, user, body, setter);
-  const newEmail = typeof change.email === 'string' && change.email !== user.email;
+  if (Object.keys(change).length === 0 && Object.keys(body).length > 0) return user;
+  const newEmail = typeof change.email === 'string';
   if (newEmail && !Object.hasOwn(change, EMAIL_VERIFIED)) change[EMAIL_VERIFIED] = false;
   const id = user._id.toHexString();
   try {
@@ -62,6 +63,8 @@ function readChange(
   if (typeof change.email === 'string') {
     change.email = normaliseEmail(change.email);
     if (!isEmail(change.email as string)) problems.add('format', 'must be an e-mail address', 'email');
+    // Sent back as it is. Stored, it could undo a change made meanwhile and keep the confirmation of that one.
+    if (change.email === user.email) delete change.email;
   }
   problems.throwIfAny();
   return change;
