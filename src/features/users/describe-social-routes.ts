@@ -59,7 +59,6 @@ export function describeSocialRoutes(signedIn: Schema): Record<string, RouteDesc
       refuses: {
         400: ['VALIDATION_FAILED'],
         401: ['SOCIAL_CODE_INVALID', 'INVALID_CREDENTIALS'],
-        403: ['ACCOUNT_DISABLED'],
       },
     },
   };

@@ -157,19 +157,22 @@ function isText(text: string): boolean {
 
 const LOOPBACK: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]']);
 
+/** What can stand in a `Location` header as it is; a fragment would swallow what is appended. */
+const PLAIN = /^[\x21\x22\x24-\x7e]*$/;
+
 /** https anywhere; http only where nothing leaves the machine. */
 export function isSafeWebAddress(text: string): boolean {
-  if (!URL.canParse(text) || text.length > MAX_TEXT) return false;
+  if (!URL.canParse(text) || text.length > MAX_TEXT || !PLAIN.test(text)) return false;
   const url = new URL(text);
-  if (url.username || url.password || url.hash) return false;
+  if (url.username || url.password) return false;
   return url.protocol === 'https:' || (url.protocol === 'http:' && LOOPBACK.has(url.hostname));
 }
 
 /** Schemes that a browser runs or opens by itself; any other that is not of the web belongs to an app. */
-const OWN_SCHEME = /^(?!(?:javascript|data|file|blob|vbscript|about|https?|ftp|wss?):)[a-z][a-z0-9+.-]*:\/\/[^\s#]*$/;
+const OWN_SCHEME = /^(?!(?:javascript|data|file|blob|vbscript|about|https?|ftp|wss?):)[a-z][a-z0-9+.-]*:\/\//;
 
 function isRedirectTarget(text: string): boolean {
-  return text.length <= MAX_TEXT && (isSafeWebAddress(text) || OWN_SCHEME.test(text));
+  return text.length <= MAX_TEXT && PLAIN.test(text) && (isSafeWebAddress(text) || OWN_SCHEME.test(text));
 }
 
 const refusal = (message: string): Error => invalid('INVALID_PROVIDER', message);
