@@ -7,6 +7,7 @@ import { documentsName } from '../collections/collection.js';
 import { findCollection } from '../collections/collection-store.js';
 import { addIndexes } from '../collections/document-indexes.js';
 import { defaultUsersCollection, USERS } from '../collections/users-collection.js';
+import { normaliseEmail } from './credentials.js';
 import type { User } from './user.js';
 
 /** The stored users of a project. Their place is named by the project's id alone, before and after the schema is first edited. */
@@ -30,7 +31,7 @@ export async function requireUser(app: Pick<App, 'db'>, projectId: ObjectId, idO
   const id = findObjectId(idOrEmail);
   const user = id
     ? await findUser(app, projectId, id)
-    : await findUserByEmail(app, projectId, idOrEmail.trim().toLowerCase());
+    : await findUserByEmail(app, projectId, normaliseEmail(idOrEmail));
   if (!user) throw missing('USER_NOT_FOUND', `The project has no user "${idOrEmail.slice(0, 100)}"`);
   return user;
 }
