@@ -47,6 +47,8 @@ function parse(source: string): Token[] {
   } catch (error) {
     throw invalid('INVALID_TEMPLATE', `The template cannot be read: ${(error as Error).message}`);
   }
+  // The library keeps every text it has parsed, for good.
+  Mustache.clearCache();
   const odd = tokens.find(([kind]) => !['text', 'name', '&', '!'].includes(kind));
   if (odd)
     throw invalid(

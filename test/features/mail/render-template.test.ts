@@ -1,3 +1,4 @@
+import Mustache from 'mustache';
 import { describe, expect, it } from 'vitest';
 import { renderTemplate } from '../../../src/features/mail/render-template.js';
 
@@ -39,6 +40,12 @@ describe('placeholders of a mail template', () => {
   it('escapes nothing in subject and text, which are not HTML', () => {
     const rendered = renderTemplate({ subject: '{{x}}', text: '{{x}}' }, { x: 'Q&A' });
     expect(rendered).toEqual({ subject: 'Q&A', text: 'Q&A' });
+  });
+
+  it('are forgotten with the text once it is rendered', () => {
+    const texts = ['{{n}} one', '{{n}} two'];
+    for (const text of texts) renderTemplate({ subject: text, text }, { n: 1 });
+    expect(texts.map((text) => Mustache.templateCache?.get(`${text}:{{:}}`))).toEqual([undefined, undefined]);
   });
 
   it.each(['{{#each}}x{{/each}}', '{{^x}}y{{/x}}', '{{> partial}}', '{{=<% %>=}}<%x%>', '{{unclosed'])(
