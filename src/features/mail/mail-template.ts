@@ -1,9 +1,8 @@
 import { readFileSync } from 'node:fs';
-import type { ObjectId } from 'bson';
+import { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import { invalid, missing } from '../../errors.js';
 import type { Store } from '../../platform/database.js';
-import { ObjectId as ObjectIdValue } from 'bson';
 import type { Project } from '../projects/project.js';
 import type { TemplateUsed } from './mail-log.js';
 import { checkTemplate, type MailText } from './render-template.js';
@@ -128,7 +127,7 @@ export async function setTemplate(app: App, project: Project, name: string, text
         ...(plain !== undefined && { text: plain }),
         updatedAt: new Date(app.clock.now()),
       },
-      $setOnInsert: { _id: new ObjectIdValue() },
+      $setOnInsert: { _id: new ObjectId() },
       ...((html === undefined || plain === undefined) && {
         $unset: { ...(html === undefined && { html: '' }), ...(plain === undefined && { text: '' }) },
       }),
