@@ -10,6 +10,7 @@ import { createFileIndexes } from './011-create-file-indexes.js';
 import { createOperatorIndexes } from './012-create-operator-indexes.js';
 import { createRateCounterIndex } from './013-create-rate-counter-index.js';
 import { createOwnerIndexes } from './014-create-owner-indexes.js';
+import { sortMailLogsBySentAt } from './015-sort-mail-logs-by-sent-at.js';
 
 /** Numbered one-way changes of stored data, in order. A released one is never edited. */
 export const MIGRATIONS: readonly Migration[] = [
@@ -24,4 +25,5 @@ export const MIGRATIONS: readonly Migration[] = [
   createOperatorIndexes,
   createRateCounterIndex,
   createOwnerIndexes,
+  sortMailLogsBySentAt,
 ];

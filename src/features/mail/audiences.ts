@@ -4,7 +4,7 @@ import { callResend, isProviderId, openResendClient, type ResendReply } from '..
 import type { Project } from '../projects/project.js';
 import { isMailAddress, isOneLine } from './mail-address.js';
 import { requireByokKey } from './project-mail.js';
-import { waitForTurn } from './provider-pace.js';
+import { refuseLongWait, waitForTurn } from './provider-pace.js';
 
 type Client = Awaited<ReturnType<typeof openResendClient>>;
 
@@ -15,6 +15,7 @@ export async function onOwnAccount<T>(
   call: (client: Client, signal: AbortSignal) => Promise<ResendReply<T>>,
 ): Promise<T> {
   const client = await openResendClient(requireByokKey(app, project), app.config.resendBaseUrl);
+  await refuseLongWait(app, project);
   await waitForTurn(app, project);
   const reply = await callResend((signal) => call(client, signal));
   if (reply.data !== null) return reply.data;

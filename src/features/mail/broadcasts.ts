@@ -63,18 +63,17 @@ export function deleteBroadcast(app: App, project: Project, broadcastId: string)
   return onOwnAccount(app, project, (client, signal) => client.broadcasts.remove(id, { signal }));
 }
 
-/** A slot around one call: given back when the provider refuses, kept when nobody knows whether it went out. */
+/** A slot around one call: given back when the provider refuses, kept when nobody knows whether it went out, as after a crash in the middle. */
 async function withSlot<T>(app: App, project: Project, call: () => Promise<T>): Promise<T> {
   const slot = new ObjectId();
-  await reserveSlots(app, project, [slot]);
+  await reserveSlots(app, project, [slot], 'calls');
   try {
-    const result = await call();
-    await settleSlots(app, project._id, [slot]);
-    return result;
+    return await call();
   } catch (error) {
-    if (error instanceof AppError && error.kind !== 'unavailable') await refundSlot(app, project._id, slot);
-    else await settleSlots(app, project._id, [slot]);
+    if (error instanceof AppError && error.kind !== 'unavailable') await refundSlot(app, project._id, slot, 'calls');
     throw error;
+  } finally {
+    await settleSlots(app, project._id, [slot], 'calls');
   }
 }
 

@@ -4,6 +4,7 @@ import type { JobDefinition } from '../../platform/jobs/job.js';
 import { withSpan } from '../../platform/telemetry.js';
 import type { Project } from '../projects/project.js';
 import { projectStore } from '../projects/project-store.js';
+import { acceptMail, closeMail } from './close-mail.js';
 import { advanceLog, mailLogStore, openSealedMail, type MailLog } from './mail-log.js';
 import { refundSlot, settleSlots } from './mail-slots.js';
 import { chooseProvider } from './project-mail.js';
@@ -25,7 +26,7 @@ export const deliverMail: JobDefinition<App, { mailLogId: string }> = {
   async run(app, { mailLogId }, { attempt }) {
     const log = (await mailLogStore(app).findOne({ _id: findObjectId(mailLogId)! })) as MailLog | null;
     if (!log) return;
-    if (log.status !== 'queued' || !log.sealedMail) return closeSlot(app, log);
+    if (log.status !== 'queued' || !log.sealedMail) return closeMail(app, log);
     const project = (await projectStore(app).findOne({ _id: log.projectId, state: 'active' })) as Project | null;
     if (!project) return failMail(app, log, 'the project is gone');
     const { provider } = chooseProvider(app, project);
@@ -35,13 +36,7 @@ export const deliverMail: JobDefinition<App, { mailLogId: string }> = {
     const result = await withSpan(app.telemetry, 'send mail', { kind: 'client', attributes }, () =>
       provider.send(mail, mailLogId),
     );
-    if (result.outcome === 'accepted') {
-      await advanceLog(app, { _id: log._id }, 'sent', {
-        providerEmailId: result.id,
-        sentAt: new Date(app.clock.now()),
-      });
-      return settleSlots(app, log.projectId, [log._id]);
-    }
+    if (result.outcome === 'accepted') return acceptMail(app, log, result.id);
     if (result.outcome === 'refused') return failMail(app, log, result.reason);
     if (result.outcome === 'later' && result.retryAfterMs !== null) await holdTurns(app, project, result.retryAfterMs);
     const last = attempt > MAIL_RETRY.delaysMs.length;
@@ -61,10 +56,4 @@ async function failMail(app: App, log: MailLog, reason: string): Promise<void> {
 async function loseMail(app: App, log: MailLog, reason: string): Promise<void> {
   await settleSlots(app, log.projectId, [log._id]);
   await advanceLog(app, { _id: log._id }, 'failed', { reason });
-}
-
-/** What a crash after the log's last step left to do. */
-async function closeSlot(app: App, log: MailLog): Promise<void> {
-  if (log.status === 'failed') await refundSlot(app, log.projectId, log._id);
-  else await settleSlots(app, log.projectId, [log._id]);
 }

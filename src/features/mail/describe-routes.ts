@@ -153,7 +153,7 @@ const OPERATIONS: Readonly<Record<string, Operation>> = {
       { to: 'bob@example.com', subject: 'Two', text: 'Hello' },
     ]),
     answers: { 200: jsonAnswer('The fate of each, in the order of the request', envelope(arrayOf(BATCH_RESULT))) },
-    refuses: { 400: ['INVALID_MAIL', 'SENDER_MISSING'], 429: ['MAIL_QUOTA_EXCEEDED'] },
+    refuses: { 400: ['INVALID_MAIL', 'SENDER_MISSING'], 429: ['RATE_LIMITED', 'MAIL_QUOTA_EXCEEDED'] },
   },
   'GET /logs': {
     id: 'listMailLogs',

@@ -8,14 +8,14 @@ import { chooseProvider } from './project-mail.js';
 const LOGS_PAGE = 50;
 const MAX_LOGS_PAGE = 200;
 
-/** The latest logs of a project, newest first (rest-api.md 4.4, 8). */
+/** The latest logs of a project by `sentAt`, newest first (rest-api.md 4.4, 8). */
 export async function listMailLogs(app: App, project: Project, page = 1, limit = LOGS_PAGE) {
   const size = Math.min(limit, MAX_LOGS_PAGE);
   const filter = { projectId: project._id };
   const [logs, total] = await Promise.all([
     mailLogStore(app)
       .find(filter, { projection: { sealedMail: 0 } })
-      .sort({ createdAt: -1, _id: -1 })
+      .sort({ sentAt: -1, _id: -1 })
       .skip((page - 1) * size)
       .limit(size)
       .toArray(),

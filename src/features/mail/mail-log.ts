@@ -30,7 +30,8 @@ export interface MailLog {
   /** What is to be sent, sealed, as mails carry codes and private words; removed as soon as its fate is settled. */
   sealedMail?: string;
   createdAt: Date;
-  sentAt: Date | null;
+  /** When the provider took it; until then when it was queued, so that the list can be sorted by it. */
+  sentAt: Date;
 }
 
 export const MAIL_LOGS = 'mail_logs';
@@ -86,7 +87,7 @@ export function presentMailLog(log: MailLog) {
     usingByok: log.usingByok,
     templateUsed: log.templateUsed,
     reason: log.reason,
-    sentAt: (log.sentAt ?? log.createdAt).toISOString(),
+    sentAt: log.sentAt.toISOString(),
   };
 }
 

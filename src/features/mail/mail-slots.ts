@@ -12,9 +12,13 @@ export interface MailUsage {
   projectId: ObjectId;
   /** Slots taken and not given back. */
   used: number;
-  /** Slots whose mail is still on its way, by the id of its log: only these can be given back, each once. */
+  /** Slots whose mail is still on its way, by the id of its log: these can be given back, each once. */
   open: ObjectId[];
+  /** Slots of calls that somebody waits for, as `open`; but whatever a killed process leaves here stays taken, since nobody knows whether its call went through. */
+  calls?: ObjectId[];
 }
+
+type SlotKind = 'open' | 'calls';
 
 export const MAIL_USAGE = 'mail_usage';
 
@@ -30,9 +34,14 @@ export interface SlotCount {
 
 /**
  * Takes one slot of the running month for each id, all or none, by one conditional write: concurrent senders cannot overrun the quota.
- * 429 MAIL_QUOTA_EXCEEDED otherwise. Until settled or given back a slot is open.
+ * 429 MAIL_QUOTA_EXCEEDED otherwise. Until settled or given back a slot is in `kind`.
  */
-export async function reserveSlots(app: App, project: Project, ids: readonly ObjectId[]): Promise<SlotCount> {
+export async function reserveSlots(
+  app: App,
+  project: Project,
+  ids: readonly ObjectId[],
+  kind: SlotKind = 'open',
+): Promise<SlotCount> {
   const limit = findLimit(project, 'mail');
   const nowMs = app.clock.now();
   const usageId = monthKey(project._id, nowMs);
@@ -42,7 +51,7 @@ export async function reserveSlots(app: App, project: Project, ids: readonly Obj
     });
   if (limit !== null && ids.length > limit) throw refused();
   const room = limit === null ? {} : { used: { $lte: limit - ids.length } };
-  const take = { $inc: { used: ids.length }, $push: { open: { $each: [...ids] } } };
+  const take = { $inc: { used: ids.length }, $push: { [kind]: { $each: [...ids] } } };
   // The record of a month is made by its first sender; the second try is for those who meet it being made.
   for (const upsert of [true, false]) {
     try {
@@ -60,16 +69,24 @@ export async function reserveSlots(app: App, project: Project, ids: readonly Obj
 }
 
 /** Closes slots whose mail was accepted: they stay taken. Harmless to repeat. */
-export async function settleSlots(app: Pick<App, 'db'>, projectId: ObjectId, ids: readonly ObjectId[]): Promise<void> {
-  await usageStore(app).updateMany(
-    { projectId, open: { $in: [...ids] } },
-    { $pull: { open: { $in: [...ids] } } as never },
-  );
+export async function settleSlots(
+  app: Pick<App, 'db'>,
+  projectId: ObjectId,
+  ids: readonly ObjectId[],
+  kind: SlotKind = 'open',
+): Promise<void> {
+  const these = { [kind]: { $in: [...ids] } };
+  await usageStore(app).updateMany({ projectId, ...these }, { $pull: these as never });
 }
 
 /** Gives a slot back, in the month it was taken from, if it is still open: repeating it gives nothing back twice. */
-export async function refundSlot(app: Pick<App, 'db'>, projectId: ObjectId, id: ObjectId): Promise<void> {
-  await usageStore(app).updateOne({ projectId, open: id }, { $pull: { open: id }, $inc: { used: -1 } });
+export async function refundSlot(
+  app: Pick<App, 'db'>,
+  projectId: ObjectId,
+  id: ObjectId,
+  kind: SlotKind = 'open',
+): Promise<void> {
+  await usageStore(app).updateOne({ projectId, [kind]: id }, { $pull: { [kind]: id } as never, $inc: { used: -1 } });
 }
 
 /** What the running month has used. */

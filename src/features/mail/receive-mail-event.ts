@@ -1,8 +1,8 @@
 import { Webhook } from 'standardwebhooks';
 import type { App } from '../../app.js';
 import { invalid } from '../../errors.js';
-import { isDuplicateKey } from '../../platform/database.js';
 import { findProject } from '../projects/project-store.js';
+import { keepEvent } from './mail-event.js';
 import { advanceLog, type MailStatus } from './mail-log.js';
 import { findProjectWebhookSecret } from './project-mail.js';
 
@@ -12,14 +12,6 @@ const STATUS_OF_EVENT: Readonly<Record<string, MailStatus>> = {
   'email.bounced': 'bounced',
   'email.complained': 'complained',
 };
-
-interface SeenEvent {
-  /** The event's id at the provider. */
-  _id: string;
-  seenAt: Date;
-}
-
-export const MAIL_EVENTS = 'mail_events';
 
 export interface SignedEvent {
   body: Buffer;
@@ -47,13 +39,20 @@ export async function receiveMailEvent(app: App, event: SignedEvent): Promise<st
   const emailId = payload.data?.email_id;
   if (!status || typeof emailId !== 'string' || emailId === '') return 'Webhook ignored: not an event that is handled';
   const eventId = `${project?._id.toHexString() ?? 'service'}:${event.headers.id}`;
-  if (await wasSeen(app, eventId)) return 'Webhook already processed';
-  await advanceLog(app, { providerEmailId: emailId, ...(project && { projectId: project._id }) }, status, {
-    ...(status === 'bounced' && { reason: readReason(payload.data?.bounce) }),
+  const reason = status === 'bounced' ? readReason(payload.data?.bounce) : null;
+  // Kept before it takes effect: if the mail's id is not known here yet, whoever notes it looks for events afterwards.
+  const isNew = await keepEvent(app, {
+    _id: eventId,
+    projectId: project?._id ?? null,
+    providerEmailId: emailId,
+    status,
+    reason,
+    seenAt: new Date(app.clock.now()),
   });
-  // Remembered only after it took effect: a crash in between makes the provider send it again, which is harmless.
-  await remember(app, eventId);
-  return 'Webhook processed';
+  // Also of one that was kept before: its process may have died right after that.
+  const filter = { providerEmailId: emailId, ...(project && { projectId: project._id }) };
+  await advanceLog(app, filter, status, { ...(reason !== null && { reason }) });
+  return isNew ? 'Webhook processed' : 'Webhook already processed';
 }
 
 interface EventPayload {
@@ -72,18 +71,6 @@ function verify(event: SignedEvent, secret: string): EventPayload | null {
     }) as EventPayload | null;
   } catch (error) {
     throw invalid('INVALID_SIGNATURE', 'The webhook signature is missing, wrong or too old', { cause: error });
-  }
-}
-
-async function wasSeen(app: App, eventId: string): Promise<boolean> {
-  return (await app.db.collection<SeenEvent>(MAIL_EVENTS).findOne({ _id: eventId })) !== null;
-}
-
-async function remember(app: App, eventId: string): Promise<void> {
-  try {
-    await app.db.collection<SeenEvent>(MAIL_EVENTS).insertOne({ _id: eventId, seenAt: new Date(app.clock.now()) });
-  } catch (error) {
-    if (!isDuplicateKey(error)) throw error;
   }
 }
 

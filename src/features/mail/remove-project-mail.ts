@@ -1,6 +1,7 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import { removeFromOutbox } from '../../platform/mail-provider/outbox.js';
+import { eventStore } from './mail-event.js';
 import { mailLogStore, type MailLog } from './mail-log.js';
 import { usageStore } from './mail-slots.js';
 import { templateStore } from './mail-template.js';
@@ -23,5 +24,6 @@ export async function removeProjectMail(app: App, projectId: ObjectId): Promise<
     );
     await mailLogStore(app).deleteMany({ _id: { $in: ids } });
   }
+  await eventStore(app).deleteMany({ projectId });
   await usageStore(app).deleteMany({ projectId });
 }

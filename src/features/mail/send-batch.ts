@@ -2,10 +2,11 @@ import { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import type { SendOutcome } from '../../platform/mail-provider/mail-provider.js';
 import type { Project } from '../projects/project.js';
+import { acceptMail } from './close-mail.js';
 import { advanceLog, mailLogStore, openSealedMail, sealMail, type MailLog } from './mail-log.js';
 import { refundSlot, reserveSlots, settleSlots } from './mail-slots.js';
 import { chooseProvider, resolveSender } from './project-mail.js';
-import { waitForTurn } from './provider-pace.js';
+import { refuseLongWait, waitForTurn } from './provider-pace.js';
 import type { BatchItem } from './read-mail.js';
 
 /** The fate of one item, in the order of the request. */
@@ -32,9 +33,10 @@ export async function sendBatch(app: App, project: Project, items: readonly Batc
       reason: null,
       sealedMail: sealMail(app, _id, { from, ...item }),
       createdAt: now,
-      sentAt: null,
+      sentAt: now,
     };
   });
+  await refuseLongWait(app, project);
   await reserveSlots(
     app,
     project,
@@ -58,8 +60,7 @@ async function sendItem(app: App, project: Project, log: MailLog): Promise<Batch
     log._id.toHexString(),
   );
   if (result.outcome === 'accepted') {
-    await advanceLog(app, { _id: log._id }, 'sent', { providerEmailId: result.id, sentAt: new Date(app.clock.now()) });
-    await settleSlots(app, project._id, [log._id]);
+    await acceptMail(app, log, result.id);
     return { id: result.id };
   }
   return rejectItem(app, log, result);

@@ -28,6 +28,7 @@ export async function sendMail(app: App, project: Project, request: MailRequest)
   const usingByok = findByokKey(app, project) !== null;
   const id = new ObjectId();
   const slots = await reserveSlots(app, project, [id]);
+  const now = new Date(app.clock.now());
   const log: MailLog = {
     _id: id,
     projectId: project._id,
@@ -44,8 +45,8 @@ export async function sendMail(app: App, project: Project, request: MailRequest)
       ...text,
       ...(request.replyTo && { replyTo: request.replyTo }),
     }),
-    createdAt: new Date(app.clock.now()),
-    sentAt: null,
+    createdAt: now,
+    sentAt: now,
   };
   await mailLogStore(app).insertOne(log);
   await enqueueDelivery(app, id);

@@ -19,6 +19,7 @@ export async function sendSystemMail(app: App, project: Project, mail: SystemMai
   const text = renderTemplate(template.text, mail.variables);
   const from = resolveSender(app, project);
   const _id = new ObjectId();
+  const now = new Date(app.clock.now());
   await mailLogStore(app).insertOne({
     _id,
     projectId: project._id,
@@ -31,8 +32,8 @@ export async function sendSystemMail(app: App, project: Project, mail: SystemMai
     templateUsed: template.used,
     reason: null,
     sealedMail: sealMail(app, _id, { from, to: [mail.to], ...text }),
-    createdAt: new Date(app.clock.now()),
-    sentAt: null,
+    createdAt: now,
+    sentAt: now,
   });
   await enqueueDelivery(app, _id);
 }

@@ -2,8 +2,9 @@ import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import { CLOCK_DOUBT_MS } from '../../platform/clock.js';
 import type { JobDefinition } from '../../platform/jobs/job.js';
+import { closeMail } from './close-mail.js';
 import { mailLogStore, type MailLog } from './mail-log.js';
-import { refundSlot, settleSlots, usageStore } from './mail-slots.js';
+import { refundSlot, usageStore } from './mail-slots.js';
 import { enqueueDelivery } from './send-mail.js';
 
 /** Younger ones are the business of whoever is at work on them. */
@@ -33,6 +34,6 @@ export const sweepMail: JobDefinition<App> = {
 async function settleLeftBehind(app: App, projectId: ObjectId, id: ObjectId): Promise<void> {
   const log = (await mailLogStore(app).findOne({ _id: id })) as MailLog | null;
   if (log?.status === 'queued') return;
-  if (log === null || log.status === 'failed') await refundSlot(app, projectId, id);
-  else await settleSlots(app, projectId, [id]);
+  if (log === null) await refundSlot(app, projectId, id);
+  else await closeMail(app, log);
 }

@@ -1,0 +1,22 @@
+import type { App } from '../../app.js';
+import { advanceLog, type MailLog } from './mail-log.js';
+import { listStatusEvents } from './mail-event.js';
+import { refundSlot, settleSlots } from './mail-slots.js';
+
+/** Notes that the provider took a mail, under that id. Its slot stays taken. */
+export async function acceptMail(app: App, log: MailLog, providerEmailId: string): Promise<void> {
+  await advanceLog(app, { _id: log._id }, 'sent', { providerEmailId, sentAt: new Date(app.clock.now()) });
+  await closeMail(app, { ...log, status: 'sent', providerEmailId });
+}
+
+/**
+ * What is left to do once a mail is no longer queued: its slot is settled or given back, and what the provider said before its id was known takes effect.
+ * Harmless to repeat.
+ */
+export async function closeMail(app: App, log: MailLog): Promise<void> {
+  if (log.status === 'failed') return refundSlot(app, log.projectId, log._id);
+  for (const { status, reason } of await listStatusEvents(app, log)) {
+    await advanceLog(app, { _id: log._id }, status, { ...(reason !== null && { reason }) });
+  }
+  await settleSlots(app, log.projectId, [log._id]);
+}

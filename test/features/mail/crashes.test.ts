@@ -1,0 +1,166 @@
+import { Webhook } from 'svix';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { App } from '../../../src/app.js';
+import { createBroadcast, sendBroadcast } from '../../../src/features/mail/broadcasts.js';
+import { deliverMail } from '../../../src/features/mail/deliver-mail.job.js';
+import { listMailLogs } from '../../../src/features/mail/list-mail-logs.js';
+import { mailLogStore, type MailLog } from '../../../src/features/mail/mail-log.js';
+import { readSlots } from '../../../src/features/mail/mail-slots.js';
+import { setMailSettings } from '../../../src/features/mail/project-mail.js';
+import { readBatch, readMailRequest } from '../../../src/features/mail/read-mail.js';
+import { receiveMailEvent } from '../../../src/features/mail/receive-mail-event.js';
+import { sendBatch } from '../../../src/features/mail/send-batch.js';
+import { sendMail } from '../../../src/features/mail/send-mail.js';
+import { sweepMail } from '../../../src/features/mail/sweep-mail.job.js';
+import type { Project } from '../../../src/features/projects/project.js';
+import { drainJobs } from '../../../src/worker.js';
+import { buildProject } from '../../helpers/build-project.js';
+import { startMailProviderDouble, type MailProviderDouble } from '../../helpers/mail-provider-double.js';
+import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
+import { Crash, crashAfter } from '../files/crashing-app.js';
+
+const SECRET = `whsec_${Buffer.from('the secret of the service, 32 by').toString('base64')}`;
+const MAIL = { to: 'ann@example.com', subject: 'Hello', text: 'Hi' };
+const TEN_MINUTES = 10 * 60_000;
+
+// Ids of logs carry the system's time, so this clock goes with it.
+const clock = { aheadMs: 0, now: () => Date.now() + clock.aheadMs };
+let test: TestApp;
+let app: App;
+let provider: MailProviderDouble;
+let project: Project;
+
+beforeAll(async () => {
+  provider = await startMailProviderDouble();
+  test = await openTestApp({
+    clock,
+    settings: {
+      RESEND_API_KEY: 're_platform',
+      RESEND_BASE_URL: provider.url,
+      BSVC_MAIL_FROM: 'a@b.co',
+      BSVC_MAIL_RATE: 'off',
+      PROVIDER_WEBHOOK_SECRET: SECRET,
+    },
+  });
+  app = test.app;
+});
+afterAll(async () => {
+  await test.close();
+  await provider.close();
+});
+beforeEach(async () => {
+  await drainJobs(app);
+  provider.moods.length = 0;
+  ({ project } = await buildProject(app));
+});
+
+const send = (sender: App, mail: object = MAIL): Promise<unknown> =>
+  sendMail(sender, project, readMailRequest({ ...mail }));
+const used = async (): Promise<number> => (await readSlots(app, project)).used;
+const onlyLog = async (): Promise<MailLog> => (await mailLogStore(app).findOne({ projectId: project._id })) as MailLog;
+const deliver = async (worker: App): Promise<unknown> =>
+  deliverMail.run(worker, { mailLogId: (await onlyLog())._id.toHexString() }, { attempt: 1 } as never);
+
+async function sweepLater(): Promise<void> {
+  clock.aheadMs += TEN_MINUTES;
+  await sweepMail.run(app, {}, {} as never);
+}
+
+let events = 0;
+
+/** What the provider says of its mail, signed. */
+function say(type: string, emailId: string, id = `msg_${++events}`): Promise<string> {
+  const body = JSON.stringify({ type, data: { email_id: emailId, bounce: { message: 'mailbox full' } } });
+  const at = new Date();
+  const headers = {
+    id,
+    timestamp: String(Math.floor(at.getTime() / 1000)),
+    signature: new Webhook(SECRET).sign(id, at, body),
+  };
+  return receiveMailEvent(app, { body: Buffer.from(body), headers, project: null });
+}
+
+const nextEmailId = (): string => `email-${provider.accepted.length + 1}`;
+
+describe('what the provider says before the mail’s id is known here', () => {
+  it.each([
+    [['email.delivered', 'email.sent'], 'delivered', null],
+    [['email.complained', 'email.delivered'], 'complained', null],
+    [['email.sent', 'email.bounced'], 'bounced', 'mailbox full'],
+  ] as const)('takes effect when it is: %j', async (types, status, reason) => {
+    await send(app);
+    for (const type of types) expect(await say(type, nextEmailId())).toBe('Webhook processed');
+    await drainJobs(app);
+    expect(await onlyLog()).toMatchObject({ status, reason });
+    expect(await used()).toBe(1);
+  });
+
+  it('takes effect for an item of a batch', async () => {
+    await say('email.delivered', nextEmailId());
+    await sendBatch(app, project, readBatch([MAIL]));
+    expect((await onlyLog()).status).toBe('delivered');
+  });
+
+  it('takes effect though the worker died right after it noted the id', async () => {
+    await send(app);
+    await say('email.delivered', nextEmailId());
+    await expect(deliver(crashAfter(app, 1).app)).rejects.toThrow(Crash);
+    expect((await onlyLog()).status).toBe('sent');
+    await deliver(app);
+    expect((await onlyLog()).status).toBe('delivered');
+  });
+
+  it('takes effect when it is told again, if its first process died in the middle', async () => {
+    await send(app);
+    await drainJobs(app);
+    const { providerEmailId } = await onlyLog();
+    const kept = { _id: 'service:msg_dead', projectId: null, providerEmailId, status: 'bounced', reason: 'full' };
+    await app.db.collection('mail_events').insertOne({ ...kept, seenAt: new Date() } as never);
+    expect(await say('email.bounced', providerEmailId!, 'msg_dead')).toBe('Webhook already processed');
+    expect((await onlyLog()).status).toBe('bounced');
+  });
+});
+
+describe('the slot of a process that died', () => {
+  it('is given back once when its mail was never written', async () => {
+    await expect(send(crashAfter(app, 1).app)).rejects.toThrow(Crash);
+    expect(await used()).toBe(1);
+    await sweepLater();
+    await sweepLater();
+    expect(await used()).toBe(0);
+  });
+
+  it('stays taken when a broadcast may have left', async () => {
+    const own = await setMailSettings(app, project, { providerApiKey: 're_own' });
+    const draft = (await createBroadcast(app, own, { segmentId: 'a1', subject: 's', text: 't' })) as { id: string };
+    await expect(sendBroadcast(crashAfter(app, 1).app, own, draft.id, {})).rejects.toThrow(Crash);
+    await sweepLater();
+    expect(await used()).toBe(1);
+  });
+
+  it.each([1, 2, 3])('is settled or given back once whatever its change %i was', async (after) => {
+    await send(app);
+    provider.moods.push({ status: 422 });
+    await deliver(crashAfter(app, after).app).catch(() => undefined);
+    await deliver(app);
+    await deliver(app);
+    expect((await onlyLog()).status).toBe('failed');
+    expect(await used()).toBe(0);
+  });
+});
+
+describe('GET /api/mail/logs', () => {
+  it('is sorted by sentAt: a mail that left late comes before one that was queued after it', async () => {
+    provider.moods.push({ status: 500 });
+    await send(app, { ...MAIL, subject: 'late' });
+    await drainJobs(app);
+    clock.aheadMs += 1000;
+    await send(app, { ...MAIL, subject: 'at once' });
+    await drainJobs(app);
+    clock.aheadMs += TEN_MINUTES;
+    await drainJobs(app);
+    const { items } = await listMailLogs(app, project);
+    expect(items.map(({ subject }) => subject)).toEqual(['late', 'at once']);
+    expect(items[0]!.sentAt > items[1]!.sentAt).toBe(true);
+  });
+});

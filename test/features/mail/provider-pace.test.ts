@@ -1,0 +1,43 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import request from 'supertest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { setMailSettings } from '../../../src/features/mail/project-mail.js';
+import { holdTurns } from '../../../src/features/mail/provider-pace.js';
+import { readSlots } from '../../../src/features/mail/mail-slots.js';
+import { buildProject, type TestProject } from '../../helpers/build-project.js';
+import { startMailProviderDouble, type MailProviderDouble } from '../../helpers/mail-provider-double.js';
+import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
+
+let test: TestApp;
+let provider: MailProviderDouble;
+let owner: TestProject;
+
+beforeAll(async () => {
+  provider = await startMailProviderDouble();
+  test = await openTestApp({ settings: { RESEND_BASE_URL: provider.url, BSVC_MAIL_FROM: 'a@b.co' } });
+  owner = await buildProject(test.app);
+  owner.project = await setMailSettings(test.app, owner.project, { providerApiKey: 're_own' });
+});
+afterAll(async () => {
+  await test.close();
+  await provider.close();
+});
+
+const call = (method: 'get' | 'post', path: string, body?: object) =>
+  request(test.server)[method](`/api/mail${path}`).set('x-api-key', owner.secret).send(body);
+
+describe('calls of a provider that asked for an hour of silence', () => {
+  it.each([
+    ['get', '/audiences', undefined],
+    ['post', '/broadcasts/b1/send', {}],
+    ['post', '/send-batch', [{ to: 'a@b.co', subject: 's', text: 't' }]],
+  ] as const)('%s %s is answered 429 at once instead of waiting, and takes no slot', async (method, path, body) => {
+    await holdTurns(test.app, owner.project, 3_600_000);
+    const asked = call(method, path, body);
+    const reply = await Promise.race([asked, wait(20_000, null, { ref: false })]);
+    expect([reply?.status, (reply?.body as { code: string }).code]).toEqual([429, 'RATE_LIMITED']);
+    expect(Number(reply!.headers['retry-after'])).toBeGreaterThan(3_000);
+    expect(provider.calls).toEqual([]);
+    expect((await readSlots(test.app, owner.project)).used).toBe(0);
+  });
+});
