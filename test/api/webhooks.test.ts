@@ -74,6 +74,12 @@ describe('/api/projects/:projectId/webhooks', () => {
 });
 
 describe('POST /api/projects/:projectId/webhooks', () => {
+  it('registers a webhook that gets nothing until it is enabled', async () => {
+    const { id } = await create({ enabled: false });
+    const shown = await call('get', path(`/${id}`)).expect(200);
+    expect((shown.body as { data: object }).data).toMatchObject({ enabled: false, disabledReason: 'requested' });
+  });
+
   it('registers a webhook and shows its secret this once', async () => {
     const created = await call('post', path(), { url: receiver.url, events: ['posts.insert'], description: 'search' });
     expect(created.status).toBe(201);

@@ -65,7 +65,6 @@ async function applyWebhook(
     await editWebhook(app, project, change.id, { events, description, enabled });
     return null;
   }
-  const { webhook, secret } = await addWebhook(app, project, { url, events, description, ifNotExists: true });
-  if (enabled === false) await editWebhook(app, project, webhook.id.toHexString(), { enabled });
+  const { secret } = await addWebhook(app, project, { url, events, description, enabled, ifNotExists: true });
   return secret === null ? null : { url, secret };
 }

@@ -13,6 +13,8 @@ export interface NewWebhook {
   url: string;
   events: readonly unknown[];
   description?: string;
+  /** False: it gets no events until it is enabled. */
+  enabled?: boolean;
   /** Answer an existing webhook with that address instead of adding a second one. */
   ifNotExists?: boolean;
 }
@@ -38,7 +40,7 @@ export async function addWebhook(app: App, project: Project, input: NewWebhook):
     url,
     events,
     description: checkDescription(input.description ?? ''),
-    disabled: null,
+    disabled: input.enabled === false ? 'requested' : null,
     secrets: [secret],
     failingSince: null,
     createdAt: now,
