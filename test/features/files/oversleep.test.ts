@@ -1,8 +1,8 @@
-import { Readable } from 'node:stream';
+import { PassThrough, Readable } from 'node:stream';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { App } from '../../../src/app.js';
 import { confirmFile } from '../../../src/features/files/confirm-file.js';
-import { deleteFile } from '../../../src/features/files/delete-file.js';
+import { deleteFile, dropProjectFiles } from '../../../src/features/files/delete-file.js';
 import { discardUpload } from '../../../src/features/files/discard-upload.js';
 import type { FileRecord } from '../../../src/features/files/file.js';
 import { fileStore } from '../../../src/features/files/file-store.js';
@@ -12,7 +12,9 @@ import { uploadFile } from '../../../src/features/files/upload-file.js';
 import { forgetMarks, readUsage } from '../../../src/features/files/usage-store.js';
 import type { Project } from '../../../src/features/projects/project.js';
 import { buildProject } from '../../helpers/build-project.js';
+import { eventually } from '../../helpers/eventually.js';
 import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
+import { listStoredFiles } from '../../helpers/storage-client.js';
 import { sleepBefore } from './crashing-app.js';
 
 // Steps of confirmFile: read the counter, read the file, charge, confirm. Steps of settling one file: remove its bytes, read the counter, give back, mark as settled.
@@ -92,6 +94,23 @@ describe('a confirmation that falls asleep right before its charge', () => {
     settling.wake();
     await settled;
     expect(await usedBytes()).toBe(1000);
+  });
+});
+
+describe('an upload that ends after it was given up', () => {
+  it.each([
+    ['with its project', () => dropProjectFiles(app, project)],
+    ['by the sweep', () => fileStore(app).updateMany({ projectId: project._id, state: 'requested' }, isDeleted)],
+  ])('%s leaves no bytes behind', async (_what, giveUp) => {
+    const body = new PassThrough();
+    const before = await listStoredFiles(test.dataDir);
+    const late = uploadFile(app, project, { filename: 'a.png', contentType: 'image/png', body });
+    body.write(Buffer.alloc(100));
+    await eventually('its record', () => fileStore(app).findOne({ projectId: project._id, state: 'requested' }));
+    await giveUp();
+    body.end();
+    await expect(late).rejects.toMatchObject({ code: 'FILE_NOT_FOUND' });
+    expect((await listStoredFiles(test.dataDir)).filter((path) => !before.includes(path))).toEqual([]);
   });
 });
 
