@@ -274,6 +274,10 @@ describe('settings of a provider', () => {
     ['plain http to return to', { redirectUrls: ['http://app.example.test'] }],
     ['a script to return to', { redirectUrls: ['javascript://x'] }],
     ['a user in the address', { redirectUrls: ['https://a:b@app.example.test'] }],
+    ['a line break in the address', { redirectUrls: ['https://app.example.test/\r\nx: y'] }],
+    ['a letter that no header can hold', { redirectUrls: ['https://app.example.test/\u20ac'] }],
+    ['an empty fragment', { redirectUrls: [`${HOME}#`] }],
+    ['an app’s scheme with a fragment', { redirectUrls: ['myapp://signed-in#x'] }],
   ])('refuse %s', async (_what, change) => {
     await expect(
       setSocialProvider(test.app, project.project, { ...good, ...change } as typeof good),

@@ -1,5 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { changeCollection } from '../../src/features/collections/change-collection.js';
+import { changeUser } from '../../src/features/users/change-user.js';
+import { updateProfile } from '../../src/features/users/update-profile.js';
+import { requireUser } from '../../src/features/users/user-store.js';
 import { buildProject, type TestProject } from '../helpers/build-project.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 import { bearer, buildEmail, openUserClient, PASSWORD, type UserClient } from '../helpers/user-client.js';
@@ -304,6 +307,18 @@ describe('PATCH and PUT /api/userAuth/update-profile', () => {
     expect((await client.logIn(next)).status).toBe(200);
     const conflict = await client.send('patch', '/update-profile', { email: taken }, bearer(accessToken));
     expect(codeOf(conflict)).toEqual([409, 'EMAIL_TAKEN']);
+  });
+
+  it('does not bring back an address, confirmed, that was changed while the request was under way', async () => {
+    const own = await buildProject(test.app);
+    const [old, next] = [buildEmail(), buildEmail()];
+    await openUserClient(test, own.publishable).signUp({ email: old });
+    const asRead = await requireUser(test.app, own.project._id, old);
+    await updateProfile(test.app, own.project, asRead, { email: next }, 'user');
+    await changeUser(test.app, own.project, { _id: asRead._id }, { emailVerified: true });
+    const late = await updateProfile(test.app, own.project, asRead, { email: old, name: 'Ada' }, 'user');
+    expect(late).toMatchObject({ email: next, emailVerified: true, name: 'Ada' });
+    expect(await updateProfile(test.app, own.project, late, { email: next }, 'user')).toEqual(late);
   });
 
   it('lets the secret key beside a user’s token set protected fields', async () => {

@@ -1,7 +1,8 @@
 import supertest from 'supertest';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { HIDDEN_FIELD } from '../../../src/features/collections/field.js';
-import { documentStore } from '../../../src/features/documents/document-store.js';
+import { documentStore, insertDocumentRecord } from '../../../src/features/documents/document-store.js';
+import { readNewDocument } from '../../../src/features/documents/new-document.js';
 import type { Collection } from '../../../src/features/collections/collection.js';
 import { buildCollection, buildProject, type TestProject } from '../../helpers/build-project.js';
 import { buildWebhook, listAllDeliveries, settleWebhooks } from '../../helpers/build-webhook.js';
@@ -130,6 +131,18 @@ describe('a change of a document', () => {
     await settleWebhooks(test.app);
     expect(receiver.received.map(({ event }) => event.event)).toEqual(['posts.update', 'notes.delete']);
     expect(webhook.events).toEqual(['posts.update', '*.delete']);
+  });
+
+  it('is told without its data when that would be too large, and holds up no other', async () => {
+    await buildWebhook(test.app, owner.project, receiver.url);
+    const large = readNewDocument(posts, { text: '\u0001'.repeat(3_000_000) }, null, clock.now());
+    await insertDocumentRecord(test.app, posts, large);
+    const id = await insertPost({ title: 'small' });
+    await settleWebhooks(test.app);
+    expect(receiver.received.map(({ event }) => event.data)).toEqual([
+      { _id: large._id.toHexString() },
+      expect.objectContaining({ _id: id, title: 'small' }),
+    ]);
   });
 
   it('is never told to another project', async () => {
