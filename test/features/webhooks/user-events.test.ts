@@ -51,7 +51,7 @@ const signInAt = (subject: string, email: string): Promise<unknown> =>
   resolveSocialUser(test.app, owner.project, provider, { subject, verifiedEmail: email, name: null });
 
 interface Told {
-  action: string;
+  action: unknown;
   data: Record<string, unknown>;
 }
 
