@@ -1,6 +1,7 @@
 import { mkdirSync, readdirSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
+import { BSONRegExp, Decimal128, Double, Int32, Long, MongoClient, type Db, type Document } from 'mongodb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openEngine } from '../../src/engine/index.js';
 import { eventually } from '../helpers/eventually.js';
@@ -131,6 +132,44 @@ describe('bsvc backup and restore', () => {
     });
     expect((await third.bsvc(['project', 'list', '-q'])).stdout).toBe('');
     third.remove();
+  });
+});
+
+describe('a backup of a MongoDB', () => {
+  it('holds every value in its BSON type, for another MongoDB and for the embedded engine', async () => {
+    const secrets = { BSVC_SECRET_KEY: 'a-master-key-for-tests-only-0123456789' };
+    const [from, to] = [openCliHome(), openCliHome()];
+    const engines = [from, to].map(({ dir }) => openEngine({ dataDir: join(dir, 'wire'), durability: 'relaxed' }));
+    const [source, target] = await Promise.all(
+      engines.map(async (engine) => MongoClient.connect((await engine.listen('127.0.0.1:0')).uri)),
+    );
+    const uriOf = ({ options }: MongoClient): string => `mongodb://${options.hosts[0]!.toString()}`;
+    await from.bsvc(['project', 'create', 'shop'], { env: { ...secrets, MONGODB_URI: uriOf(source!) } });
+    const values = [new Double(1), new Long(5), new Int32(7), Decimal128.fromString('1.50'), new BSONRegExp('a', 'i')];
+    const written = values.map((value, n) => ({ n, value, list: [value, { value }] }));
+    await source!.db('bsvc').collection<Document>('extras').insertMany(written);
+
+    const file = join(from.dir, 'wire.backup');
+    const backup = await from.bsvc(['backup', '--out', file], { env: { ...secrets, MONGODB_URI: uriOf(source!) } });
+    expect(backup).toMatchObject({ code: 0, stderr: '' });
+    expect(await to.bsvc(['restore', file], { env: { ...secrets, MONGODB_URI: uriOf(target!) } })).toMatchObject({
+      code: 0,
+      stderr: '',
+    });
+    expect((await to.bsvc(['restore', file], { env: secrets })).code).toBe(0);
+
+    const embedded = openEngine({ dataDir: join(to.dir, 'data'), durability: 'relaxed' });
+    const rawOf = (db: Pick<Db, 'collection'>): Promise<Document[]> =>
+      db.collection('extras').find({}, { raw: true }).sort({ _id: 1 }).toArray();
+    const before = await rawOf(source!.db('bsvc'));
+    expect(before).toHaveLength(values.length);
+    expect(await rawOf(target!.db('bsvc'))).toEqual(before);
+    expect(await rawOf(embedded.db('bsvc') as unknown as Db)).toEqual(before);
+
+    await Promise.all([source!.close(), target!.close()]);
+    await Promise.all([...engines, embedded].map((engine) => engine.close()));
+    from.remove();
+    to.remove();
   });
 });
 

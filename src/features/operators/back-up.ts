@@ -5,12 +5,12 @@ import { join, relative, resolve, sep } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
-import { serialize } from 'bson';
 import type { App } from '../../app.js';
 import type { Database } from '../../platform/database.js';
 import { readOrCreateMasterKey } from '../../platform/master-key.js';
 import { VERSION } from '../../version.js';
-import { BACKUP_FORMAT, createArchiveWriter, type ArchivedIndex } from './backup-archive.js';
+import { BACKUP_FORMAT, createArchiveWriter } from './backup-archive.js';
+import { readIndexes, readRaw } from './copy-collection.js';
 
 export interface BackupReport {
   file: string;
@@ -19,7 +19,7 @@ export interface BackupReport {
   files: number;
 }
 
-const BATCH_SIZE = 500;
+const PROGRESS_STEP = 500;
 const FILE_CHUNK_BYTES = 48 * 1024;
 const LINES_TOGETHER = 64 * 1024;
 
@@ -65,11 +65,10 @@ async function* writeLines(
   });
   for (const name of (await db.listNames()).sort()) {
     const store = db.collection(name);
-    const indexes = (await store.indexes()).filter((index) => index.name !== '_id_');
-    yield archive.write({ collection: name, indexes: indexes.map(declareIndex) });
-    for await (const document of store.find({}).sort({ _id: 1 }).batchSize(BATCH_SIZE)) {
-      yield archive.write({ document: Buffer.from(serialize(document)).toString('base64') });
-      if (++counts.documents % BATCH_SIZE === 0) onProgress(counts.documents, counts.files);
+    yield archive.write({ collection: name, indexes: await readIndexes(store) });
+    for await (const raw of readRaw(store, {})) {
+      yield archive.write({ document: raw.toString('base64') });
+      if (++counts.documents % PROGRESS_STEP === 0) onProgress(counts.documents, counts.files);
     }
   }
   const root = resolve(app.config.dataDir, 'files');
@@ -89,11 +88,6 @@ async function* writeLines(
     onProgress(counts.documents, ++counts.files);
   }
   yield `${JSON.stringify({ end: { ...counts, sha256: archive.sha256() } })}\n`;
-}
-
-/** What createIndexes needs; a server adds its own notes to the answer. */
-function declareIndex({ v: _v, ns: _ns, ...index }: Record<string, unknown>): ArchivedIndex {
-  return index as unknown as ArchivedIndex;
 }
 
 async function* listFiles(dir: string): AsyncGenerator<string> {

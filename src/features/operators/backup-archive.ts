@@ -2,16 +2,10 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { createGunzip } from 'node:zlib';
+import type { IndexDescription } from 'mongodb';
 import { invalid } from '../../errors.js';
 
 export const BACKUP_FORMAT = 'bsvc-backup/1';
-
-/** How an index is made again. */
-export interface ArchivedIndex {
-  name: string;
-  key: Record<string, 1 | -1>;
-  [option: string]: unknown;
-}
 
 /**
  * One line of an archive, which is gzipped NDJSON: a head, then per collection its name with indexes and its documents (BSON as base64, so that
@@ -19,7 +13,7 @@ export interface ArchivedIndex {
  */
 export type ArchiveLine =
   | { format: string; version: string; createdAt: string; secretKey: string | null }
-  | { collection: string; indexes: ArchivedIndex[] }
+  | { collection: string; indexes: IndexDescription[] }
   | { document: string }
   | { file: string; size: number }
   | { bytes: string }

@@ -16,9 +16,9 @@ interface CopyOptions {
   onProgress: (seen: number) => void;
 }
 
-const BATCH_DOCUMENTS = 500;
+export const BATCH_DOCUMENTS = 500;
 /** Below the 48 MB that one command may hold, with room for what is around the documents. */
-const BATCH_BYTES = 16 * 1024 * 1024;
+export const BATCH_BYTES = 16 * 1024 * 1024;
 const CANNOT_CREATE_INDEX = 67;
 /** IndexOptionsConflict, IndexKeySpecsConflict: an index of an earlier run was declared otherwise. */
 const INDEX_DIFFERS = new Set([85, 86]);

@@ -1,6 +1,6 @@
 import { mkdir, open, readdir, rename, rm, type FileHandle } from 'node:fs/promises';
 import { dirname, join, resolve, sep } from 'node:path';
-import { deserialize, type Document } from 'bson';
+import type { Document } from 'bson';
 import type { IndexDescription } from 'mongodb';
 import type { App } from '../../app.js';
 import { conflict, invalid } from '../../errors.js';
@@ -8,6 +8,7 @@ import { replaceMasterKey } from '../../platform/master-key.js';
 import { isHalfRestored, markRestore, RESTORES } from '../../platform/restore-mark.js';
 import { listProjects } from '../projects/list-projects.js';
 import { readArchive, type ArchiveLine } from './backup-archive.js';
+import { BATCH_BYTES, BATCH_DOCUMENTS, readExactly } from './copy-collection.js';
 
 export interface RestoreReport {
   documents: number;
@@ -15,7 +16,6 @@ export interface RestoreReport {
   collections: number;
 }
 
-const BATCH_DOCUMENTS = 500;
 const DRAFT_PREFIX = '.restore-';
 const DRAFT_SUFFIX = '.part';
 
@@ -73,6 +73,7 @@ class Restore {
   readonly #restored = new Set<string>();
   #collection = '';
   #batch: Document[] = [];
+  #batchBytes = 0;
   #file: { handle: FileHandle; draft: string; path: string } | null = null;
 
   constructor(app: App) {
@@ -81,10 +82,13 @@ class Restore {
 
   async take(line: ArchiveLine): Promise<void> {
     if ('document' in line) {
-      this.#batch.push(deserialize(Buffer.from(line.document, 'base64')));
+      const raw = Buffer.from(line.document, 'base64');
+      if (this.#batch.length >= BATCH_DOCUMENTS || this.#batchBytes + raw.length > BATCH_BYTES) await this.#store();
+      this.#batch.push(readExactly(raw));
+      this.#batchBytes += raw.length;
       this.report.documents++;
-      if (this.#batch.length >= BATCH_DOCUMENTS) await this.#store();
-    } else if ('bytes' in line) await this.#file!.handle.write(Buffer.from(line.bytes, 'base64'));
+      // Unlike write(), writeFile() goes on until every byte is taken, or fails.
+    } else if ('bytes' in line) await this.#file!.handle.writeFile(Buffer.from(line.bytes, 'base64'));
     else {
       await this.#store();
       await this.#closeFile();
@@ -124,6 +128,7 @@ class Restore {
     if (this.#batch.length === 0) return;
     const batch = this.#batch;
     this.#batch = [];
+    this.#batchBytes = 0;
     await this.#app.db.collection(this.#collection).insertMany(batch, { ordered: true });
   }
 
@@ -161,7 +166,7 @@ async function removeDrafts(dir: string): Promise<void> {
 }
 
 function refuseNewer(document: string, known: readonly string[]): void {
-  const id = String(deserialize(Buffer.from(document, 'base64'))._id);
+  const id = String(readExactly(Buffer.from(document, 'base64'))._id);
   if (known.includes(id)) return;
   throw conflict('BACKUP_NEWER', `The backup is of a newer version of bsvc (${id}): restore it with that one.`);
 }
