@@ -8,6 +8,7 @@ import { createGzip } from 'node:zlib';
 import type { App } from '../../app.js';
 import type { Database } from '../../platform/database.js';
 import { readOrCreateMasterKey } from '../../platform/master-key.js';
+import { RESTORES } from '../../platform/restore-mark.js';
 import { VERSION } from '../../version.js';
 import { BACKUP_FORMAT, createArchiveWriter } from './backup-archive.js';
 import { readIndexes, readRaw } from './copy-collection.js';
@@ -63,7 +64,7 @@ async function* writeLines(
     createdAt: new Date(app.clock.now()).toISOString(),
     secretKey: app.config.secretKey ? null : readOrCreateMasterKey(app.config.dataDir),
   });
-  for (const name of (await db.listNames()).sort()) {
+  for (const name of (await db.listNames()).filter((name) => name !== RESTORES).sort()) {
     const store = db.collection(name);
     yield archive.write({ collection: name, indexes: await readIndexes(store) });
     for await (const raw of readRaw(store, {})) {

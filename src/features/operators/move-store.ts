@@ -5,6 +5,7 @@ import type { App } from '../../app.js';
 import { conflict } from '../../errors.js';
 import { openDatabase, type Database } from '../../platform/database.js';
 import { findMoveMark, MOVES, writeMoveMark, type MoveMark } from '../../platform/move-mark.js';
+import { RESTORES } from '../../platform/restore-mark.js';
 import { AUDIT_LOG, type Act } from '../audit/audit-log.js';
 import { compareCollections } from './compare-collections.js';
 import { copyCollection } from './copy-collection.js';
@@ -62,7 +63,7 @@ export async function moveStore(app: App, uri: string, options: MoveOptions): Pr
     frozen = await app.db.freeze(workDir);
     const source = await identifyStore(frozen);
     const mark = await requireOwnTarget(target, source, options.databaseName);
-    const names = (await frozen.listNames()).filter((name) => name !== MOVES).sort();
+    const names = (await frozen.listNames()).filter((name) => name !== MOVES && name !== RESTORES).sort();
     const report: MoveReport = {
       database: options.databaseName,
       collections: [],

@@ -5,7 +5,7 @@ import type { IndexDescription } from 'mongodb';
 import type { App } from '../../app.js';
 import { conflict, invalid } from '../../errors.js';
 import { replaceMasterKey } from '../../platform/master-key.js';
-import { isHalfRestored, markRestore, RESTORES } from '../../platform/restore-mark.js';
+import { beginRestore, endRestore, isHalfRestored, requireRestoring, RESTORES } from '../../platform/restore-mark.js';
 import { listProjects } from '../projects/list-projects.js';
 import { readArchive, type ArchiveLine } from './backup-archive.js';
 import { BATCH_BYTES, BATCH_DOCUMENTS, readExactly } from './copy-collection.js';
@@ -49,15 +49,15 @@ export async function isEmptyStore(app: App): Promise<boolean> {
 
 /**
  * Makes the store what the archive holds: what else is stored is removed. Check the archive with verifyBackup first. Interrupted, it leaves a
- * marked store that every other command refuses until it is restored again. Running servers keep the old master key until they are started anew.
+ * marked store that every other command refuses until it is restored again. 409 RESTORE_OVERTAKEN when another restore begins meanwhile.
+ * Running servers keep the old master key until they are started anew.
  */
 export async function restoreBackup(
   app: App,
   path: string,
   options: { stop: AbortSignal; onProgress: (documents: number, files: number) => void },
 ): Promise<RestoreReport> {
-  await markRestore(app.db);
-  const restore = new Restore(app);
+  const restore = new Restore(app, await beginRestore(app.db));
   for await (const line of readArchive(path)) {
     options.stop.throwIfAborted();
     await restore.take(line);
@@ -70,14 +70,17 @@ export async function restoreBackup(
 class Restore {
   readonly report: RestoreReport = { documents: 0, files: 0, collections: 0 };
   readonly #app: App;
+  readonly #run: string;
   readonly #restored = new Set<string>();
   #collection = '';
   #batch: Document[] = [];
   #batchBytes = 0;
+  #secretKey: string | null = null;
   #file: { handle: FileHandle; draft: string; path: string } | null = null;
 
-  constructor(app: App) {
+  constructor(app: App, run: string) {
     this.#app = app;
+    this.#run = run;
   }
 
   async take(line: ArchiveLine): Promise<void> {
@@ -92,7 +95,7 @@ class Restore {
     else {
       await this.#store();
       await this.#closeFile();
-      if ('format' in line) this.#begin(line.secretKey);
+      if ('format' in line) this.#secretKey = line.secretKey;
       else if ('collection' in line) await this.#openCollection(line.collection, line.indexes);
       else if ('file' in line) await this.#openFile(line.file);
     }
@@ -100,25 +103,25 @@ class Restore {
 
   /** Removes what the archive does not name; the mark goes last, when all is there. */
   async finish(): Promise<void> {
+    await requireRestoring(this.#app.db, this.#run);
     for (const name of await this.#app.db.listNames()) {
       if (!this.#restored.has(name) && name !== RESTORES) await this.#app.db.collection(name).drop();
     }
     await removeDrafts(this.#filesDir);
-    await this.#app.db.collection(RESTORES).drop();
+    const { secretKey, dataDir } = this.#app.config;
+    if (this.#secretKey !== null && !secretKey) replaceMasterKey(dataDir, this.#secretKey);
+    await endRestore(this.#app.db, this.#run);
   }
 
   get #filesDir(): string {
     return resolve(this.#app.config.dataDir, 'files');
   }
 
-  #begin(secretKey: string | null): void {
-    if (secretKey !== null && !this.#app.config.secretKey) replaceMasterKey(this.#app.config.dataDir, secretKey);
-  }
-
   async #openCollection(name: string, indexes: IndexDescription[]): Promise<void> {
     this.#collection = name;
     this.#restored.add(name);
     this.report.collections++;
+    await requireRestoring(this.#app.db, this.#run);
     const store = this.#app.db.collection(name);
     if ((await this.#app.db.listNames()).includes(name)) await store.drop();
     if (indexes.length > 0) await store.createIndexes(indexes);
@@ -129,6 +132,7 @@ class Restore {
     const batch = this.#batch;
     this.#batch = [];
     this.#batchBytes = 0;
+    await requireRestoring(this.#app.db, this.#run);
     await this.#app.db.collection(this.#collection).insertMany(batch, { ordered: true });
   }
 
@@ -137,6 +141,7 @@ class Restore {
     const path = resolve(root, name);
     if (!path.startsWith(root + sep))
       throw invalid('BACKUP_DAMAGED', `The backup names a file outside its place: ${name}`);
+    await requireRestoring(this.#app.db, this.#run);
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
     const draft = join(dirname(path), `${DRAFT_PREFIX}${process.pid}${DRAFT_SUFFIX}`);
     this.#file = { handle: await open(draft, 'w', 0o600), draft, path };
@@ -178,7 +183,8 @@ function refuseForeignKey({ config }: App, secretKey: string | null): void {
       'The backup was sealed with a master key of its own: set BSVC_SECRET_KEY to the one that was set when it was made.',
     );
   }
-  if (secretKey !== null && config.secretKey && !config.secretKey.split(',').includes(secretKey.split(',')[0]!)) {
+  const given = config.secretKey?.split(',').map((key) => key.trim());
+  if (secretKey !== null && given && !given.includes(secretKey.split(',')[0]!)) {
     throw conflict(
       'SECRET_KEY_FOREIGN',
       'The backup was sealed with the generated key of its data directory: add that directory’s secret.key to BSVC_SECRET_KEY, after a comma.',

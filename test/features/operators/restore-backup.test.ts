@@ -1,0 +1,68 @@
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { find } from '../../../src/engine/commands/find.js';
+import { backUp } from '../../../src/features/operators/back-up.js';
+import { restoreBackup } from '../../../src/features/operators/restore-backup.js';
+import { createProject } from '../../../src/features/projects/create-project.js';
+import { listProjects } from '../../../src/features/projects/list-projects.js';
+import { beginRestore, isHalfRestored } from '../../../src/platform/restore-mark.js';
+import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
+
+let test: TestApp;
+let first: string;
+let second: string;
+const options = { stop: new AbortController().signal, onProgress: () => undefined };
+
+beforeEach(async () => {
+  test = await openTestApp();
+  first = join(test.dataDir, 'first.backup');
+  second = join(test.dataDir, 'second.backup');
+  await createProject(test.app, { name: 'early' });
+  await backUp(test.app, first, options);
+  await createProject(test.app, { name: 'late' });
+  await backUp(test.app, second, options);
+});
+afterEach(async () => {
+  vi.restoreAllMocks();
+  await test.close();
+});
+
+/** Does something in the middle of the restore under way, once. */
+function amidRestore(work: () => Promise<unknown>): void {
+  const run = find.run.bind(find);
+  let looks = 0;
+  vi.spyOn(find, 'run').mockImplementation(async (call, body) => {
+    if (body.find === 'restores' && ++looks === 5) await work();
+    return run(call, body);
+  });
+}
+
+const namesOf = async (): Promise<string[]> => (await listProjects(test.app)).map(({ name }) => name).sort();
+
+describe('two restores of one store at once', () => {
+  it('make it what the one that began last brings; the other one stops', async () => {
+    amidRestore(() => restoreBackup(test.app, first, options));
+    await expect(restoreBackup(test.app, second, options)).rejects.toMatchObject({ code: 'RESTORE_OVERTAKEN' });
+    expect(await namesOf()).toEqual(['early']);
+    expect(await isHalfRestored(test.app.db)).toBe(false);
+  });
+
+  it('leave a store that is not served when the one that began last has died', async () => {
+    amidRestore(() => beginRestore(test.app.db));
+    await expect(restoreBackup(test.app, second, options)).rejects.toMatchObject({ code: 'RESTORE_OVERTAKEN' });
+    expect(await isHalfRestored(test.app.db)).toBe(true);
+    await restoreBackup(test.app, second, options);
+    expect(await namesOf()).toEqual(['early', 'late']);
+    expect(await isHalfRestored(test.app.db)).toBe(false);
+  });
+});
+
+describe('a backup of a store that was restored', () => {
+  it('knows nothing of it', async () => {
+    await restoreBackup(test.app, second, options);
+    await backUp(test.app, first, options);
+    await restoreBackup(test.app, first, options);
+    expect(await namesOf()).toEqual(['early', 'late']);
+    expect(await isHalfRestored(test.app.db)).toBe(false);
+  });
+});
