@@ -1,7 +1,7 @@
 import { createWriteStream } from 'node:fs';
-import { mkdtemp, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { mkdtemp, open, rename, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join, relative, resolve, sep } from 'node:path';
+import { join, relative, sep } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
@@ -12,6 +12,7 @@ import { RESTORES } from '../../platform/restore-mark.js';
 import { VERSION } from '../../version.js';
 import { BACKUP_FORMAT, createArchiveWriter } from './backup-archive.js';
 import { readIndexes, readRaw } from './copy-collection.js';
+import { listFiles, localFilesDir } from './local-files.js';
 
 export interface BackupReport {
   file: string;
@@ -72,7 +73,7 @@ async function* writeLines(
       if (++counts.documents % PROGRESS_STEP === 0) onProgress(counts.documents, counts.files);
     }
   }
-  const root = resolve(app.config.dataDir, 'files');
+  const root = localFilesDir(app.config);
   for await (const file of listFiles(root)) {
     // Files never change, but one may have been deleted since it was listed.
     const handle = await open(file).catch(() => null);
@@ -89,15 +90,6 @@ async function* writeLines(
     onProgress(counts.documents, ++counts.files);
   }
   yield `${JSON.stringify({ end: { ...counts, sha256: archive.sha256() } })}\n`;
-}
-
-async function* listFiles(dir: string): AsyncGenerator<string> {
-  const entries = await readdir(dir, { withFileTypes: true }).catch(() => []);
-  for (const entry of entries) {
-    const path = join(dir, entry.name);
-    if (entry.isDirectory()) yield* listFiles(path);
-    else if (entry.isFile()) yield path;
-  }
 }
 
 async function* inChunks(lines: AsyncIterable<string>): AsyncGenerator<string> {

@@ -1,23 +1,22 @@
-import { mkdir, open, readdir, rename, rm, type FileHandle } from 'node:fs/promises';
-import { dirname, join, resolve, sep } from 'node:path';
+import { mkdir, open, rename, rm, type FileHandle } from 'node:fs/promises';
+import { dirname, join, relative, resolve, sep } from 'node:path';
 import type { Document } from 'bson';
 import type { IndexDescription } from 'mongodb';
 import type { App } from '../../app.js';
 import { conflict, invalid } from '../../errors.js';
 import { replaceMasterKey } from '../../platform/master-key.js';
 import { beginRestore, endRestore, isHalfRestored, requireRestoring, RESTORES } from '../../platform/restore-mark.js';
+import { fileStore } from '../files/file-store.js';
 import { listProjects } from '../projects/list-projects.js';
 import { readArchive, type ArchiveLine } from './backup-archive.js';
 import { BATCH_BYTES, BATCH_DOCUMENTS, readExactly } from './copy-collection.js';
+import { listFiles, localFilesDir } from './local-files.js';
 
 export interface RestoreReport {
   documents: number;
   files: number;
   collections: number;
 }
-
-const DRAFT_PREFIX = '.restore-';
-const DRAFT_SUFFIX = '.part';
 
 /**
  * Reads an archive from end to end before anything is changed. 400 BACKUP_DAMAGED; 409 for one of a newer version, or whose sealed secrets
@@ -72,6 +71,7 @@ class Restore {
   readonly #app: App;
   readonly #run: string;
   readonly #restored = new Set<string>();
+  readonly #files = new Set<string>();
   #collection = '';
   #batch: Document[] = [];
   #batchBytes = 0;
@@ -107,14 +107,19 @@ class Restore {
     for (const name of await this.#app.db.listNames()) {
       if (!this.#restored.has(name) && name !== RESTORES) await this.#app.db.collection(name).drop();
     }
-    await removeDrafts(this.#filesDir);
+    await this.#removeOtherFiles();
     const { secretKey, dataDir } = this.#app.config;
     if (this.#secretKey !== null && !secretKey) replaceMasterKey(dataDir, this.#secretKey);
     await endRestore(this.#app.db, this.#run);
   }
 
-  get #filesDir(): string {
-    return resolve(this.#app.config.dataDir, 'files');
+  /** Files that the archive did not bring and no restored record names: those of the store that was, and what interrupted restores had begun. */
+  async #removeOtherFiles(): Promise<void> {
+    const root = localFilesDir(this.#app.config);
+    for await (const file of listFiles(root)) {
+      const path = relative(root, file).split(sep).join('/');
+      if (!this.#files.has(path) && !(await fileStore(this.#app).findOne({ path }))) await rm(file, { force: true });
+    }
   }
 
   async #openCollection(name: string, indexes: IndexDescription[]): Promise<void> {
@@ -137,14 +142,15 @@ class Restore {
   }
 
   async #openFile(name: string): Promise<void> {
-    const root = this.#filesDir;
+    const root = localFilesDir(this.#app.config);
     const path = resolve(root, name);
     if (!path.startsWith(root + sep))
       throw invalid('BACKUP_DAMAGED', `The backup names a file outside its place: ${name}`);
     await requireRestoring(this.#app.db, this.#run);
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-    const draft = join(dirname(path), `${DRAFT_PREFIX}${process.pid}${DRAFT_SUFFIX}`);
+    const draft = join(dirname(path), `.restore-${process.pid}.part`);
     this.#file = { handle: await open(draft, 'w', 0o600), draft, path };
+    this.#files.add(name);
     this.report.files++;
   }
 
@@ -158,15 +164,6 @@ class Restore {
       await rm(draft, { force: true });
       throw error;
     });
-  }
-}
-
-/** Files that interrupted restores had begun. */
-async function removeDrafts(dir: string): Promise<void> {
-  for (const entry of await readdir(dir, { withFileTypes: true }).catch(() => [])) {
-    const path = join(dir, entry.name);
-    if (entry.isDirectory()) await removeDrafts(path);
-    else if (entry.name.startsWith(DRAFT_PREFIX) && entry.name.endsWith(DRAFT_SUFFIX)) await rm(path, { force: true });
   }
 }
 

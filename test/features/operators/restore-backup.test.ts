@@ -1,6 +1,9 @@
+import { readdir, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { find } from '../../../src/engine/commands/find.js';
+import { uploadFile } from '../../../src/features/files/upload-file.js';
 import { backUp } from '../../../src/features/operators/back-up.js';
 import { restoreBackup } from '../../../src/features/operators/restore-backup.js';
 import { createProject } from '../../../src/features/projects/create-project.js';
@@ -54,6 +57,26 @@ describe('two restores of one store at once', () => {
     await restoreBackup(test.app, second, options);
     expect(await namesOf()).toEqual(['early', 'late']);
     expect(await isHalfRestored(test.app.db)).toBe(false);
+  });
+});
+
+describe('files kept locally', () => {
+  it('go when neither the backup nor a restored record names them', async () => {
+    const { project } = await createProject(test.app, { name: 'files' });
+    const files = join(test.dataDir, 'files');
+    const upload = (filename: string): Promise<unknown> =>
+      uploadFile(test.app, project, { filename, contentType: 'text/plain', body: Readable.from([Buffer.from('x')]) });
+    await upload('kept');
+    // As on a machine that reaches the same MongoDB but not these files: their records are in the backup alone.
+    await rename(files, `${files}.away`);
+    await backUp(test.app, second, options);
+    await rename(`${files}.away`, files);
+    await upload('late');
+    const dir = join(files, project._id.toHexString());
+    await writeFile(join(dir, '.restore-1.part'), 'half');
+    expect(await readdir(dir)).toHaveLength(3);
+    await restoreBackup(test.app, second, options);
+    expect(await readdir(dir)).toEqual([expect.stringMatching(/_kept$/) as string]);
   });
 });
 
