@@ -1,11 +1,11 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { ConfigError, loadConfig, SETTINGS, type SettingName } from '../src/config.js';
+import { openTempDir } from './helpers/temp-dir.js';
 
-const dir = mkdtempSync(join(tmpdir(), 'bsvc-config-'));
-afterAll(() => rmSync(dir, { recursive: true, force: true }));
+const { path: dir, remove } = await openTempDir();
+afterAll(remove);
 
 const load = (values: Record<string, string>) => loadConfig([{ source: 'environment', values }]);
 const problemsOf = (values: Record<string, string>): string[] => {

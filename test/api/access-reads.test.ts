@@ -2,14 +2,13 @@ import { ObjectId } from 'bson';
 import request from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { signAccessToken } from '../../src/features/access/sign-access-token.js';
-import type { Collection } from '../../src/features/collections/collection.js';
-import { documentStore } from '../../src/features/documents/document-store.js';
-import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
+import { buildCollection, buildProject, placeDocuments, type TestProject } from '../helpers/build-project.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 import { READ_MATRIX, type BearerKind, type ReadOperation, type Visible } from './access-matrix.js';
 
 const USER = new ObjectId().toHexString();
 const ANOTHER = new ObjectId().toHexString();
+const TRASHED = { isDeleted: true, deletedAt: new Date() };
 
 let test: TestApp;
 let owner: TestProject;
@@ -30,19 +29,21 @@ beforeAll(async () => {
         ],
         rls: rls === 'off' ? null : { mode: rls, ownerField: 'userId' },
       });
-      const placed = {
-        mine: await place(collection, { title: 'mine', userId: USER }),
-        theirs: await place(collection, { title: 'theirs', userId: ANOTHER }),
-        'my trash': await place(collection, { title: 'my trash', userId: USER, ...TRASHED }),
-        'their trash': await place(collection, { title: 'their trash', userId: ANOTHER, ...TRASHED }),
-      };
-      if (project === owner.project) ids[rls] = placed;
+      const documents = [
+        { title: 'mine', userId: USER },
+        { title: 'theirs', userId: ANOTHER },
+        { title: 'my trash', userId: USER, ...TRASHED },
+        { title: 'their trash', userId: ANOTHER, ...TRASHED },
+      ];
+      const placed = await placeDocuments(test.app, collection, documents);
+      if (project === owner.project)
+        ids[rls] = Object.fromEntries(documents.map(({ title }, at) => [title, placed[at]!]));
     }
     const refs = await buildCollection(test.app, owner.project, {
       name: `refs-${rls}`,
       fields: [{ name: 'to', type: 'Array', items: { type: 'Ref', ref: rls } }],
     });
-    await place(refs, { to: Object.values(ids[rls]!) });
+    await placeDocuments(test.app, refs, [{ to: Object.values(ids[rls]!) }]);
   }
   tokens = {
     none: '',
@@ -53,17 +54,6 @@ beforeAll(async () => {
   };
 });
 afterAll(() => test.close());
-
-const TRASHED = { isDeleted: true, deletedAt: new Date() };
-
-/** A stored document, put there past all rules. */
-async function place(collection: Collection, document: Record<string, unknown>): Promise<string> {
-  const _id = new ObjectId();
-  const now = new Date(test.app.clock.now());
-  const system = { isDeleted: false, deletedAt: null, createdAt: now, updatedAt: now };
-  await documentStore(test.app, collection).insertOne({ _id, ...system, ...document });
-  return _id.toHexString();
-}
 
 interface Attempt {
   path: string;

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { signAccessToken } from '../../src/features/access/sign-access-token.js';
 import type { Collection } from '../../src/features/collections/collection.js';
 import { documentStore } from '../../src/features/documents/document-store.js';
-import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
+import { buildCollection, buildProject, placeDocuments, type TestProject } from '../helpers/build-project.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 import { WRITE_MATRIX, type BearerKind, type WriteOperation } from './access-matrix.js';
 
@@ -43,19 +43,9 @@ afterAll(() => test.close());
 
 /** A stored document, put there past all rules. */
 async function place(collection: Collection, userId: string, isDeleted: boolean): Promise<string> {
-  const now = new Date(test.app.clock.now());
-  const _id = new ObjectId();
-  const deletedAt = isDeleted ? now : null;
-  await documentStore(test.app, collection).insertOne({
-    _id,
-    title: 'before',
-    userId,
-    isDeleted,
-    deletedAt,
-    createdAt: now,
-    updatedAt: now,
-  });
-  return _id.toHexString();
+  const deletedAt = isDeleted ? new Date(test.app.clock.now()) : null;
+  const [id] = await placeDocuments(test.app, collection, [{ title: 'before', userId, isDeleted, deletedAt }]);
+  return id!;
 }
 
 interface Attempt {

@@ -5,8 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { signAccessToken } from '../../src/features/access/sign-access-token.js';
 import type { Collection } from '../../src/features/collections/collection.js';
 import { defaultUsersCollection } from '../../src/features/collections/users-collection.js';
-import { documentStore } from '../../src/features/documents/document-store.js';
-import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
+import { buildCollection, buildProject, placeDocuments, type TestProject } from '../helpers/build-project.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 
 const ME = new ObjectId().toHexString();
@@ -23,27 +22,27 @@ beforeAll(async () => {
   shop = await buildProject(test.app);
   token = signAccessToken(test.app, shop.project, ME, 60_000);
   const { posts, authors, notes } = await buildShop(shop);
-  await place(authors, [
+  await placeDocuments(test.app, authors, [
     { _id: ids.ann, name: 'Ann', boss: ids.bob.toHexString(), born: new Date('1990-01-01T00:00:00Z') },
     { _id: ids.bob, name: 'Bob', born: new Date('1980-01-01T00:00:00Z') },
     { name: CANARY, isDeleted: true, deletedAt: new Date() },
     { name: CANARY, isDeleted: 'pending' },
   ]);
-  await place(posts, [
+  await placeDocuments(test.app, posts, [
     { _id: ids.first, title: 'one', views: 1, tags: ['a', 'b'], author: ids.ann.toHexString() },
     { _id: ids.second, title: 'two', views: 2, tags: ['b'], author: ids.bob.toHexString() },
     { title: 'three', views: 3, author: ids.ann.toHexString() },
     { title: CANARY, views: 100, author: ids.ann.toHexString(), isDeleted: true, deletedAt: new Date() },
   ]);
-  await place(notes, [
+  await placeDocuments(test.app, notes, [
     { text: 'mine', userId: ME },
     { text: CANARY, userId: SOMEONE },
     { text: CANARY, userId: ME, isDeleted: true, deletedAt: new Date() },
   ]);
-  await place(defaultUsersCollection(shop.project._id), [{ email: CANARY, password: CANARY }]);
+  await placeDocuments(test.app, defaultUsersCollection(shop.project._id), [{ email: CANARY, password: CANARY }]);
   const stranger = await buildShop(await buildProject(test.app));
   for (const [name, collection] of Object.entries(stranger)) {
-    await place(collection, [{ title: CANARY, text: CANARY, name: CANARY, userId: ME, from: name }]);
+    await placeDocuments(test.app, collection, [{ title: CANARY, text: CANARY, name: CANARY, userId: ME, from: name }]);
   }
 });
 afterAll(() => test.close());
@@ -73,20 +72,6 @@ async function buildShop({ project }: TestProject): Promise<Record<'posts' | 'au
       rls: { mode: 'private', ownerField: 'userId' },
     }),
   };
-}
-
-async function place(collection: Collection, documents: Record<string, unknown>[]): Promise<void> {
-  const now = Date.now();
-  await documentStore(test.app, collection).insertMany(
-    documents.map((document, at) => ({
-      _id: new ObjectId(),
-      isDeleted: false,
-      deletedAt: null,
-      createdAt: new Date(now + at),
-      updatedAt: new Date(now + at),
-      ...document,
-    })) as never,
-  );
 }
 
 const post = (path: string, body: object, { key = shop.publishable, bearer = '' } = {}) =>
@@ -158,7 +143,7 @@ describe('POST /api/data/:collectionName/aggregate', () => {
   });
 
   it('shows no notes of the service, whatever reads the documents', async () => {
-    const [posts] = [await run('posts', [{ $replaceWith: { all: { $objectToArray: '$$ROOT' } } }])];
+    const posts = await run('posts', [{ $replaceWith: { all: { $objectToArray: '$$ROOT' } } }]);
     expect(JSON.stringify(posts)).not.toContain('_bsvc');
   });
 

@@ -6,15 +6,16 @@ import { batchStore } from '../../src/features/documents/insert-batch.js';
 import { readNewDocument } from '../../src/features/documents/new-document.js';
 import { settleBatches } from '../../src/features/documents/settle-batches.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
+import { createFakeClock } from '../helpers/fake-clock.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 
 let test: TestApp;
 let owner: TestProject;
 let items: Collection;
-let now = Date.UTC(2026, 10, 21);
+const clock = createFakeClock();
 
 beforeAll(async () => {
-  test = await openTestApp({ clock: { now: () => now } });
+  test = await openTestApp({ clock });
   owner = await buildProject(test.app);
   items = await buildCollection(test.app, owner.project, {
     name: 'items',
@@ -105,7 +106,7 @@ describe('POST /api/data/:collectionName/bulk', () => {
 
 describe('a bulk insert whose process died', () => {
   const documents = (code: string) =>
-    ['a', 'b'].map((name) => readNewDocument(items, { name, code: `${code}-${name}` }, null, now));
+    ['a', 'b'].map((name) => readNewDocument(items, { name, code: `${code}-${name}` }, null, clock.now()));
 
   async function leaveBehind(code: string, state: 'open' | 'decided'): Promise<string[]> {
     const batch = documents(code);
@@ -116,7 +117,7 @@ describe('a bulk insert whose process died', () => {
       collectionId: items._id,
       ids,
       state,
-      createdAt: new Date(now),
+      createdAt: new Date(clock.now()),
     });
     await insertPendingRecords(test.app, items, batch);
     return ids.map((id) => id.toHexString());
@@ -145,12 +146,12 @@ describe('a bulk insert whose process died', () => {
     const undone = await leaveBehind('undone', 'open');
     const finished = await leaveBehind('finished', 'decided');
     expect(await settleBatches(test.app)).toBe(0);
-    now += 61_000;
+    clock.advance(61_000);
     await settleBatches(test.app);
     for (const id of undone) expect((await get(id)).status).toBe(404);
     for (const id of finished) expect((await get(id)).body).toMatchObject({ isDeleted: false });
     await bulk([{ name: 'x', code: 'undone-a' }]).expect(201);
-    now += 25 * 3_600_000;
+    clock.advance(25 * 3_600_000);
     await settleBatches(test.app);
     expect(await batchStore(test.app).countDocuments({})).toBe(0);
     expect(await documentStore(test.app, items).countDocuments({ isDeleted: 'pending' })).toBe(0);

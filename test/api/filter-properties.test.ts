@@ -1,10 +1,9 @@
-import { ObjectId } from 'bson';
 import fc from 'fast-check';
 import request from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Collection } from '../../src/features/collections/collection.js';
 import { documentStore } from '../../src/features/documents/document-store.js';
-import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
+import { buildCollection, buildProject, placeDocuments, type TestProject } from '../helpers/build-project.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 
 type Value = string | number | boolean | null | undefined | Date | Value[];
@@ -126,19 +125,10 @@ beforeAll(async () => {
 afterAll(() => test.close());
 
 async function store(collection: Collection, rows: readonly Row[]): Promise<Map<string, Row>> {
-  const documents = documentStore(test.app, collection);
-  await documents.deleteMany({});
-  const now = new Date();
-  const stored = rows.map((given) => ({
-    _id: new ObjectId(),
-    ...Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)),
-    isDeleted: false,
-    deletedAt: null,
-    createdAt: now,
-    updatedAt: now,
-  }));
-  await documents.insertMany(stored);
-  return new Map(stored.map(({ _id }, at) => [_id.toHexString(), rows[at]!]));
+  await documentStore(test.app, collection).deleteMany({});
+  const given = rows.map((one) => Object.fromEntries(Object.entries(one).filter(([, value]) => value !== undefined)));
+  const ids = await placeDocuments(test.app, collection, given);
+  return new Map(ids.map((id, at) => [id, rows[at]!]));
 }
 
 async function answered(collection: Collection, questions: readonly Asked[]): Promise<string[]> {

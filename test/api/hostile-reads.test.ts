@@ -1,8 +1,6 @@
-import { ObjectId } from 'bson';
 import request from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { documentStore } from '../../src/features/documents/document-store.js';
-import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
+import { buildCollection, buildProject, placeDocuments, type TestProject } from '../helpers/build-project.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 
 let test: TestApp;
@@ -12,19 +10,9 @@ beforeAll(async () => {
   test = await openTestApp();
   project = await buildProject(test.app);
   const collection = await buildCollection(test.app, project.project, { name: 'many' });
-  const now = new Date();
   for (let batch = 0; batch < 20; batch++) {
-    await documentStore(test.app, collection).insertMany(
-      Array.from({ length: 1000 }, (_, at) => ({
-        _id: new ObjectId(),
-        text: `${'a'.repeat(40)}${batch * 1000 + at}!`,
-        n: at,
-        isDeleted: false,
-        deletedAt: null,
-        createdAt: now,
-        updatedAt: now,
-      })),
-    );
+    const documents = Array.from({ length: 1000 }, (_, n) => ({ text: `${'a'.repeat(40)}${batch * 1000 + n}!`, n }));
+    await placeDocuments(test.app, collection, documents);
   }
 });
 afterAll(() => test.close());
@@ -126,16 +114,8 @@ describe('a read that would take too long', () => {
     try {
       const { project: own, publishable } = await buildProject(hasty.app);
       const collection = await buildCollection(hasty.app, own, { name: 'many' });
-      const now = new Date();
-      const documents = Array.from({ length: 20_000 }, (_, n) => ({
-        _id: new ObjectId(),
-        n,
-        isDeleted: false,
-        deletedAt: null,
-        createdAt: now,
-        updatedAt: now,
-      }));
-      await documentStore(hasty.app, collection).insertMany(documents);
+      const documents = Array.from({ length: 20_000 }, (_, n) => ({ n }));
+      await placeDocuments(hasty.app, collection, documents);
       const list = await request(hasty.server).get('/api/data/many?sort=n').set('x-api-key', publishable).expect(400);
       expect(list.body).toMatchObject({ code: 'QUERY_TIMEOUT', message: expect.stringContaining('narrow the filter') });
       const pipeline = [{ $group: { _id: '$n' } }, { $limit: 1 }];

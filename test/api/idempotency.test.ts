@@ -5,15 +5,16 @@ import type { Collection } from '../../src/features/collections/collection.js';
 import { forgetAnswers } from '../../src/features/documents/answer-once.js';
 import { documentStore } from '../../src/features/documents/document-store.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
+import { createFakeClock } from '../helpers/fake-clock.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 
 let test: TestApp;
 let owner: TestProject;
 let orders: Collection;
-let now = Date.UTC(2026, 10, 21);
+const clock = createFakeClock();
 
 beforeAll(async () => {
-  test = await openTestApp({ clock: { now: () => now } });
+  test = await openTestApp({ clock });
   owner = await buildProject(test.app);
   orders = await buildCollection(test.app, owner.project, {
     name: 'orders',
@@ -34,7 +35,7 @@ describe('Idempotency-Key', () => {
   it('gives a repeated insert the first answer and stores nothing more', async () => {
     const before = await stored();
     const first = await insert('order-1', { item: 'tea' }).expect(201);
-    now += 60_000;
+    clock.advance(60_000);
     const again = await insert('order-1', { item: 'tea' }).expect(201);
     expect(again.body).toEqual(first.body);
     expect(await stored()).toBe(before + 1);
@@ -85,10 +86,10 @@ describe('Idempotency-Key', () => {
 
   it('is forgotten after 24 hours', async () => {
     const first = await insert('order-8', { item: 'tea' }).expect(201);
-    now += 24 * 3_600_000 + 1;
+    clock.advance(24 * 3_600_000 + 1);
     const later = await insert('order-8', { item: 'coffee' }).expect(201);
     expect(later.body._id).not.toBe(first.body._id);
-    now += 24 * 3_600_000 + 1;
+    clock.advance(24 * 3_600_000 + 1);
     expect(await forgetAnswers(test.app)).toBeGreaterThan(0);
     expect(await forgetAnswers(test.app)).toBe(0);
   });

@@ -1,9 +1,8 @@
-import { ObjectId } from 'bson';
 import request from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Collection } from '../../src/features/collections/collection.js';
 import { documentStore } from '../../src/features/documents/document-store.js';
-import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
+import { buildCollection, buildProject, placeDocuments, type TestProject } from '../helpers/build-project.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 
 let test: TestApp;
@@ -41,19 +40,8 @@ beforeAll(async () => {
 });
 afterAll(() => test.close());
 
-/** Documents put there past all rules, a second apart. */
-async function place(collection: Collection, documents: Record<string, unknown>[]): Promise<void> {
-  await documentStore(test.app, collection).insertMany(
-    documents.map((document, at) => ({
-      _id: new ObjectId(),
-      isDeleted: false,
-      deletedAt: null,
-      createdAt: new Date(START + at * 1000),
-      updatedAt: new Date(START + at * 1000),
-      ...document,
-    })) as never,
-  );
-}
+const place = (collection: Collection, documents: Record<string, unknown>[]) =>
+  placeDocuments(test.app, collection, documents, START);
 
 const get = (path: string, key = shop.publishable) =>
   request(test.server).get(`/api/data/${path}`).set('x-api-key', key);

@@ -8,6 +8,7 @@ import { updateProject } from '../../src/features/projects/update-project.js';
 import { listOutbox } from '../../src/platform/mail-provider/outbox.js';
 import { drainJobs } from '../../src/worker.js';
 import { buildProject, type TestProject } from '../helpers/build-project.js';
+import { createFakeClock } from '../helpers/fake-clock.js';
 import { startMailProviderDouble, type MailProviderDouble } from '../helpers/mail-provider-double.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 
@@ -208,7 +209,7 @@ describe('what the provider’s answer does to log and slot', () => {
   });
 
   it('one mail leaves when the provider accepted it but the answer was lost', async () => {
-    const clock = { nowMs: Date.now(), now: () => clock.nowMs };
+    const clock = createFakeClock();
     const later = await openTestApp({
       clock,
       settings: { RESEND_API_KEY: 're_platform', RESEND_BASE_URL: provider.url, BSVC_MAIL_FROM: 'a@b.co' },
@@ -220,7 +221,7 @@ describe('what the provider’s answer does to log and slot', () => {
       .set('x-api-key', project.secret)
       .send(mail({ subject: 'only once' }));
     await drainJobs(later.app);
-    clock.nowMs += 10_000;
+    clock.advance(10_000);
     await drainJobs(later.app);
     expect(provider.accepted.filter((one) => one.subject === 'only once')).toHaveLength(1);
     expect(await mailLogStore(later.app).findOne({ projectId: project.project._id })).toMatchObject({ status: 'sent' });
@@ -230,7 +231,7 @@ describe('what the provider’s answer does to log and slot', () => {
 
 describe('a worker that dies between the provider’s acceptance and its own note of it', () => {
   it('is followed by another that makes no second mail of it', async () => {
-    const clock = { nowMs: Date.now(), now: () => clock.nowMs };
+    const clock = createFakeClock();
     const double = await startMailProviderDouble();
     const other = await openTestApp({
       clock,
@@ -243,9 +244,9 @@ describe('a worker that dies between the provider’s acceptance and its own not
     const stuck = drainJobs(other.app);
     await double.hung;
     // Its lease runs out, the job is taken back, and after its pause another worker has it.
-    clock.nowMs += 10 * 60_000;
+    clock.advance(10 * 60_000);
     await drainJobs(other.app);
-    clock.nowMs += 60_000;
+    clock.advance(60_000);
     await drainJobs(other.app);
     expect(double.accepted).toHaveLength(1);
     expect(await mailLogStore(other.app).findOne({ projectId: project.project._id })).toMatchObject({

@@ -5,8 +5,7 @@ import { signAccessToken } from '../../src/features/access/sign-access-token.js'
 import type { Collection } from '../../src/features/collections/collection.js';
 import { defaultUsersCollection } from '../../src/features/collections/users-collection.js';
 import { collectionStore, forgetCollection } from '../../src/features/collections/collection-store.js';
-import { documentStore } from '../../src/features/documents/document-store.js';
-import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
+import { buildCollection, buildProject, placeDocuments, type TestProject } from '../helpers/build-project.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 
 const ME = new ObjectId().toHexString();
@@ -59,20 +58,20 @@ beforeAll(async () => {
   await collectionStore(test.app).insertOne(users);
   forgetCollection(test.app, users);
   const [ann, bob, trashed] = authorIds as [ObjectId, ObjectId, ObjectId];
-  await place(authors, [
+  await placeDocuments(test.app, authors, [
     { _id: ann, name: 'Ann', boss: bob.toHexString() },
     { _id: bob, name: 'Bob' },
     { _id: trashed, name: 'Trashed', isDeleted: true, deletedAt: new Date() },
   ]);
-  await place(notes, [
+  await placeDocuments(test.app, notes, [
     { _id: noteIds[0], text: 'mine', userId: ME },
     { _id: noteIds[1], text: 'theirs', userId: id().toHexString() },
   ]);
-  await place(users, [
+  await placeDocuments(test.app, users, [
     { _id: userId, email: 'secret@example.test', password: 'hash', nick: 'Annie', emailVerified: true },
   ]);
   const text = (value: ObjectId): string => value.toHexString();
-  await place(posts, [
+  await placeDocuments(test.app, posts, [
     {
       _id: post,
       title: 'one',
@@ -89,20 +88,6 @@ beforeAll(async () => {
   ]);
 });
 afterAll(() => test.close());
-
-async function place(collection: Collection, documents: Record<string, unknown>[]): Promise<void> {
-  const now = Date.now();
-  await documentStore(test.app, collection).insertMany(
-    documents.map((document, at) => ({
-      _id: id(),
-      isDeleted: false,
-      deletedAt: null,
-      createdAt: new Date(now + at),
-      updatedAt: new Date(now + at),
-      ...document,
-    })) as never,
-  );
-}
 
 type Item = Record<string, never>;
 const get = (path: string, { key = shop.publishable, bearer = '' } = {}) =>

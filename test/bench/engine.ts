@@ -3,11 +3,10 @@
  * of about 300 bytes, through both doors. `npm run bench:engine [-- documents...]`; a script, not a test. It runs as
  * compiled code, because loaders for TypeScript add work to every call.
  */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { MongoClient } from 'mongodb';
 import { type DataCollection, type DataDb, openEngine } from '../../src/engine/index.js';
+import { openTempDir } from '../helpers/temp-dir.js';
 
 // eslint-disable-next-line @typescript-eslint/no-explicit-any -- documents of any shape
 type Items = DataCollection<any>;
@@ -28,7 +27,7 @@ function documentOf(n: number): Record<string, unknown> {
     createdAt: new Date(1_700_000_000_000 + n * 1000),
     status: ['live', 'draft', 'gone'][n % 3],
     title: `Title of document number ${n}`,
-    body: 'Lorem ipsum dolor sit amet, consectetur adipiscing elit, sed do eiusmod tempor incididunt. '.repeat(1),
+    body: 'Lorem ipsum dolor sit amet, consectetur adipiscing elit, sed do eiusmod tempor incididunt. ',
     views: n % 1000,
     tags: [`tag${n % 10}`, `tag${n % 7}`],
     address: { city: `City ${n % 100}`, zip: String(10_000 + (n % 9000)) },
@@ -127,7 +126,7 @@ async function createIndexes(items: Items): Promise<void> {
 }
 
 for (const size of SIZES) {
-  const dataDir = mkdtempSync(join(tmpdir(), 'bsvc-bench-'));
+  const { path: dataDir, remove } = await openTempDir();
   const engine = openEngine({ dataDir });
   const direct: DataDb = engine.db('bench');
   const items: Items = direct.collection('items');
@@ -153,5 +152,5 @@ for (const size of SIZES) {
   );
   await client.close();
   await engine.close();
-  rmSync(dataDir, { recursive: true, force: true });
+  await remove();
 }

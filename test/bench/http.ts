@@ -1,11 +1,12 @@
-import { spawn, type ChildProcess } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createWriteStream, readFileSync, writeFileSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import autocannon from 'autocannon';
+import { runOrThrow, startService } from '../helpers/run-binary.js';
+import { openTempDir } from '../helpers/temp-dir.js';
+import { cpuSeconds, memoryMib } from './process-cost.js';
 
 /*
  * The server on the embedded store in a process of its own, driven over HTTP, beside two floors in the same run.
@@ -28,9 +29,6 @@ const { values: options } = parseArgs({
 const DOCUMENTS = options.documents.split(',').map(Number);
 const CONCURRENCY = options.concurrency.split(',').map(Number);
 const SECONDS = Number(options.seconds);
-const ROOT = join(import.meta.dirname, '../..');
-const BIN = join(ROOT, 'bin/bsvc.js');
-const TICKS_PER_SECOND = 100;
 /** So many documents share a value of the filtered field, whatever the size of the collection. */
 const GROUP = 50;
 /** Groups of the private collection's one owner. */
@@ -41,7 +39,6 @@ const CREATED = -1;
 interface Target {
   url: string;
   pid: number;
-  process: ChildProcess;
 }
 
 interface Row {
@@ -154,38 +151,31 @@ async function measureFloors(): Promise<void> {
     ['floor: Koa constant', 'koa', '/api/data/posts/1'],
     ['floor: Koa constant list', 'koa', '/api/data/posts'],
   ] as const) {
-    const target = await start(
-      process.execPath,
-      ['--import', 'tsx', join(import.meta.dirname, 'floors.ts'), kind],
-      process.env,
-    );
+    const floors = join(import.meta.dirname, 'floors.ts');
+    const child = spawn(process.execPath, ['--import', 'tsx', floors, kind], { stdio: ['ignore', 'pipe', 'inherit'] });
+    const [line] = (await once(child.stdout, 'data')) as [Buffer];
+    const target = JSON.parse(line.toString()) as Target;
     try {
       for (const concurrency of CONCURRENCY)
         rows.push(await measure(target, name, [{ method: 'GET', path }], 0, concurrency));
     } finally {
-      await stop(target);
+      child.kill('SIGTERM');
+      await once(child, 'exit');
     }
   }
 }
 
 async function measureService(documents: number): Promise<void> {
-  const folder = await mkdtemp(join(tmpdir(), 'bsvc-bench-'));
-  const env = {
-    ...process.env,
-    BSVC_DATA_DIR: join(folder, 'data'),
-    BSVC_PORT: '0',
-    BSVC_LOG_LEVEL: 'warn',
-    BSVC_PROJECT: 'bench',
-    BSVC_RATE_LIMIT: 'off',
-    BSVC_AUTH_RATE_LIMIT: 'off',
-  };
+  const { path: folder, remove } = await openTempDir();
+  const env = { BSVC_DATA_DIR: join(folder, 'data'), BSVC_LOG_LEVEL: 'warn', BSVC_PROJECT: 'bench' };
   try {
     const keys = await fill(folder, env, documents);
     const started = performance.now();
-    const target = await start(process.execPath, [BIN, 'serve', '--json'], env);
+    const server = await startService(['serve', '--port', '0'], env);
+    const target = server.ready;
     const ready = await fetch(`${target.url}/api/health`);
     console.log(
-      `${documents} documents; cold start to the first healthy answer: ${Math.round(performance.now() - started)} ms (${ready.status}); idle memory ${memoryMib(target.pid)} MiB`,
+      `${documents} documents; cold start to the first healthy answer: ${Math.round(performance.now() - started)} ms (${ready.status}); idle memory ${Math.round(memoryMib(target.pid))} MiB`,
     );
     try {
       const world = await meet(target, keys, documents);
@@ -194,10 +184,10 @@ async function measureService(documents: number): Promise<void> {
           rows.push(await measure(target, one.name, one.requests(world), documents, concurrency));
       }
     } finally {
-      await stop(target);
+      await server.stop();
     }
   } finally {
-    await rm(folder, { recursive: true, force: true });
+    await remove();
   }
 }
 
@@ -207,8 +197,8 @@ interface Keys {
 }
 
 /** Projects and documents by the command line, as an operator would. */
-async function fill(folder: string, env: NodeJS.ProcessEnv, documents: number): Promise<Keys> {
-  const { keys } = JSON.parse(await run(env, 'project', 'create', 'bench', '--json')) as { keys: Keys };
+async function fill(folder: string, env: Record<string, string>, documents: number): Promise<Keys> {
+  const { keys } = JSON.parse(await runOrThrow(['project', 'create', 'bench', '--json'], env)) as { keys: Keys };
   const fields = [
     '--field',
     'title:String!',
@@ -219,8 +209,8 @@ async function fill(folder: string, env: NodeJS.ProcessEnv, documents: number): 
     '--index',
     'group',
   ];
-  await run(env, 'collection', 'add', 'posts', ...fields);
-  await run(env, 'collection', 'add', 'own', ...fields, '--rls', 'private');
+  await runOrThrow(['collection', 'add', 'posts', ...fields], env);
+  await runOrThrow(['collection', 'add', 'own', ...fields, '--rls', 'private'], env);
   const file = join(folder, 'posts.ndjson');
   const stream = createWriteStream(file);
   for (let index = 0; index < documents; index++) {
@@ -229,7 +219,7 @@ async function fill(folder: string, env: NodeJS.ProcessEnv, documents: number): 
   }
   stream.end();
   await once(stream, 'finish');
-  await run(env, 'data', 'import', 'posts', file, '--json');
+  await runOrThrow(['data', 'import', 'posts', file, '--json'], env);
   return keys;
 }
 
@@ -285,7 +275,7 @@ async function measure(
     p99: result.latency.p99,
     cpuMicros: Math.round((cpu / count) * 1e6),
     systemMicros: Math.round(((after.system - before.system) / count) * 1e6),
-    memoryMib: memoryMib(target.pid),
+    memoryMib: Math.round(memoryMib(target.pid)),
     failed: result.non2xx + result.errors,
   };
   console.log(format(row));
@@ -330,34 +320,4 @@ function relative(row: Row, all: Row[]): number {
     row.cpuMicros /
     all.find((one) => one.case === 'floor: Koa constant' && one.concurrency === row.concurrency)!.cpuMicros
   );
-}
-
-async function start(command: string, words: string[], env: NodeJS.ProcessEnv): Promise<Target> {
-  const child = spawn(command, words, { env, cwd: ROOT, stdio: ['ignore', 'pipe', 'inherit'] });
-  const [line] = (await once(child.stdout, 'data')) as [Buffer];
-  const { url, pid } = JSON.parse(line.toString()) as { url: string; pid: number };
-  return { url, pid, process: child };
-}
-
-async function stop({ process: child }: Target): Promise<void> {
-  child.kill('SIGTERM');
-  await once(child, 'exit');
-}
-
-async function run(env: NodeJS.ProcessEnv, ...words: string[]): Promise<string> {
-  const child = spawn(process.execPath, [BIN, ...words], { env, stdio: ['ignore', 'pipe', 'inherit'] });
-  let stdout = '';
-  child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()));
-  const [code] = (await once(child, 'close')) as [number];
-  if (code !== 0) throw new Error(`bsvc ${words.join(' ')} ended with ${code}`);
-  return stdout;
-}
-
-function cpuSeconds(pid: number): { user: number; system: number } {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ');
-  return { user: Number(fields[11]) / TICKS_PER_SECOND, system: Number(fields[12]) / TICKS_PER_SECOND };
-}
-
-function memoryMib(pid: number): number {
-  return Math.round(Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) / 1024);
 }

@@ -1,14 +1,12 @@
 import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { openApp, type App } from '../../src/app.js';
 import { loadConfig } from '../../src/config.js';
 import { migrate } from '../../src/migrations/migrate.js';
 import { jobStore, type JobDefinition } from '../../src/platform/jobs/job.js';
 import { openRunner } from '../../src/platform/jobs/runner.js';
 import { openLogger } from '../../src/platform/logger.js';
+import { openTempDir } from '../helpers/temp-dir.js';
 
 /** `npm run bench:jobs [jobs] [workers]`: worker processes on one queue; each job's effect must be there exactly once. */
 
@@ -86,10 +84,10 @@ async function measure(dir: string): Promise<void> {
 if (dataDir) {
   await work(dataDir);
 } else {
-  const dir = await mkdtemp(join(tmpdir(), 'bsvc-bench-'));
+  const dir = await openTempDir();
   try {
-    await measure(dir);
+    await measure(dir.path);
   } finally {
-    await rm(dir, { recursive: true, force: true });
+    await dir.remove();
   }
 }

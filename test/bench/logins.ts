@@ -1,10 +1,7 @@
-import { spawn, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
+import { runOrThrow, startService } from '../helpers/run-binary.js';
+import { openTempDir } from '../helpers/temp-dir.js';
 
 /*
  * Two questions about sign-ins, asked of the server in a process of its own, bcrypt at its real cost:
@@ -22,7 +19,6 @@ const { values: options } = parseArgs({
     tries: { type: 'string', default: '200' },
   },
 });
-const BIN = join(import.meta.dirname, '../../bin/bsvc.js');
 const PASSWORD = 'correct horse battery';
 const FLOOD = 500;
 
@@ -32,49 +28,29 @@ interface World {
   document: string;
 }
 
-const dir = await mkdtemp(join(tmpdir(), 'bsvc-bench-'));
-const env = {
-  ...process.env,
-  BSVC_DATA_DIR: join(dir, 'data'),
-  BSVC_RATE_LIMIT: 'off',
-  BSVC_AUTH_RATE_LIMIT: 'off',
-  BSVC_LOG_LEVEL: 'error',
-};
-const server = spawn(process.execPath, [BIN, 'serve', '--port', '0', '--json'], {
-  env,
-  stdio: ['ignore', 'pipe', 'inherit'],
-});
+const dir = await openTempDir();
+const env = { BSVC_DATA_DIR: dir.path, BSVC_LOG_LEVEL: 'error' };
+const server = await startService(['serve', '--port', '0'], env);
 try {
-  const world = await prepare(server);
+  const world = await prepare(server.ready.url);
   await compareReads(world);
   await floodLogins(world);
   await compareRefusals(world);
 } finally {
-  server.kill('SIGTERM');
-  await once(server, 'exit');
-  await rm(dir, { recursive: true, force: true });
+  await server.stop();
+  await dir.remove();
 }
 
-async function prepare(child: ChildProcess): Promise<World> {
-  const [line] = (await once(child.stdout!, 'data')) as [Buffer];
-  const { url } = JSON.parse(line.toString()) as { url: string };
-  const { keys } = JSON.parse(await runBsvc('project', 'create', 'bench')) as {
+async function prepare(url: string): Promise<World> {
+  const { keys } = JSON.parse(await runOrThrow(['project', 'create', 'bench', '--json'], env)) as {
     keys: { publishable: string; secret: string };
   };
-  await runBsvc('collection', 'add', 'posts', '--project', 'bench', '--flexible');
+  await runOrThrow(['collection', 'add', 'posts', '--project', 'bench', '--flexible'], env);
   const created = await send({ url, publishable: keys.secret }, 'POST', '/api/data/posts', { title: 'x'.repeat(300) });
   const { _id } = (await created.json()) as { _id: string };
   const world = { url, publishable: keys.publishable, document: _id };
   await send(world, 'POST', '/api/userAuth/signup', { email: 'known@example.test', password: PASSWORD });
   return world;
-}
-
-async function runBsvc(...argv: string[]): Promise<string> {
-  const child = spawn(process.execPath, [BIN, ...argv, '--json'], { env, stdio: ['ignore', 'pipe', 'inherit'] });
-  let text = '';
-  child.stdout.on('data', (chunk: Buffer) => (text += chunk.toString()));
-  await once(child, 'close');
-  return text;
 }
 
 function send(

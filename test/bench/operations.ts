@@ -3,11 +3,9 @@
  * the partial indexes that collections have, through the in-process door. Compare runs on one machine only.
  * `npm run bench:operations [-- documents...]`; a script, not a test.
  */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { ObjectId } from 'mongodb';
 import { type DataCollection, openEngine } from '../../src/engine/index.js';
+import { openTempDir } from '../helpers/temp-dir.js';
 
 // eslint-disable-next-line @typescript-eslint/no-explicit-any -- documents of any shape
 type Posts = DataCollection<any>;
@@ -44,15 +42,20 @@ async function createIndexes(posts: Posts): Promise<void> {
   ]);
 }
 
-/** The best of several rounds: what else runs on the machine only adds. */
-async function measure(operation: string, times: number, run: (n: number) => Promise<unknown>): Promise<void> {
+/** The best of several rounds: what else runs on the machine only adds. Each run does the operation `share` times. */
+async function measure(
+  operation: string,
+  times: number,
+  run: (n: number) => Promise<unknown>,
+  share = 1,
+): Promise<void> {
   let best = Infinity;
   for (let round = 0; round <= ROUNDS; round++) {
     const before = process.cpuUsage();
     for (let n = 0; n < times; n++) await run(round * times + n);
     const { user, system } = process.cpuUsage(before);
     // The first round is slower until the compiler has seen the code.
-    if (round > 0) best = Math.min(best, (user + system) / times);
+    if (round > 0) best = Math.min(best, (user + system) / times / share);
   }
   console.log(`  ${operation.padEnd(56)} ${best.toFixed(2).padStart(8)} us CPU`);
 }
@@ -60,19 +63,10 @@ async function measure(operation: string, times: number, run: (n: number) => Pro
 /** As many requests of one kind at once as share a commit under load. */
 const TOGETHER = 32;
 
-function together(run: (n: number) => Promise<unknown>): (n: number) => Promise<unknown> {
-  return (n) => Promise.all(Array.from({ length: TOGETHER }, (_, k) => run(n * TOGETHER + k)));
-}
-
-async function measureTogether(operation: string, times: number, run: (n: number) => Promise<unknown>): Promise<void> {
-  let best = Infinity;
-  for (let round = 0; round <= ROUNDS; round++) {
-    const before = process.cpuUsage();
-    for (let n = 0; n < times; n++) await together(run)(round * times + n);
-    const { user, system } = process.cpuUsage(before);
-    if (round > 0) best = Math.min(best, (user + system) / times / TOGETHER);
-  }
-  console.log(`  ${operation.padEnd(56)} ${best.toFixed(2).padStart(8)} us CPU`);
+function measureTogether(operation: string, times: number, run: (n: number) => Promise<unknown>): Promise<void> {
+  const together = (n: number): Promise<unknown> =>
+    Promise.all(Array.from({ length: TOGETHER }, (_, k) => run(n * TOGETHER + k)));
+  return measure(operation, times, together, TOGETHER);
 }
 
 async function measureAll(posts: Posts, ids: readonly ObjectId[], groups: number): Promise<void> {
@@ -136,7 +130,7 @@ async function measureAll(posts: Posts, ids: readonly ObjectId[], groups: number
 }
 
 for (const size of SIZES) {
-  const dataDir = mkdtempSync(join(tmpdir(), 'bsvc-bench-'));
+  const { path: dataDir, remove } = await openTempDir();
   const engine = openEngine({ dataDir, ignoreUndefined: true });
   const posts: Posts = engine.db('bench').collection('posts');
   await createIndexes(posts);
@@ -149,5 +143,5 @@ for (const size of SIZES) {
   console.log(`\n${size.toLocaleString('en')} documents`);
   await measureAll(posts, ids, size / GROUP);
   await engine.close();
-  rmSync(dataDir, { recursive: true, force: true });
+  await remove();
 }

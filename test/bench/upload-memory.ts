@@ -1,39 +1,20 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { createInterface } from 'node:readline';
+import { runOrThrow, startService } from '../helpers/run-binary.js';
 import { openTempDir } from '../helpers/temp-dir.js';
+import { memoryMib } from './process-cost.js';
 
 // `npx tsx test/bench/upload-memory.ts` after `npm run build`: memory of the real server while 20 files of 10 MiB arrive at once, three rounds. Linux only (/proc).
 
 const MIB = 1024 * 1024;
 const UPLOADS = 20;
 const FILE_BYTES = 10 * MIB;
-const BIN = join(import.meta.dirname, '..', '..', 'bin', 'bsvc.js');
 
 const dir = await openTempDir();
-const env = { ...process.env, BSVC_DATA_DIR: dir.path, BSVC_LOG_LEVEL: 'error', BSVC_RATE_LIMIT: 'off' };
-
-async function run(...words: string[]): Promise<string> {
-  const child = spawn(process.execPath, [BIN, ...words], { env, stdio: ['ignore', 'pipe', 'inherit'] });
-  let out = '';
-  child.stdout.on('data', (chunk: Buffer) => (out += chunk.toString()));
-  await once(child, 'close');
-  return out;
-}
-
-const { keys } = JSON.parse(await run('project', 'create', 'bench', '--plan', 'pro', '--json')) as {
+const env = { BSVC_DATA_DIR: dir.path, BSVC_LOG_LEVEL: 'error' };
+const { keys } = JSON.parse(await runOrThrow(['project', 'create', 'bench', '--plan', 'pro', '--json'], env)) as {
   keys: { secret: string };
 };
-const server = spawn(process.execPath, [BIN, 'serve', '--port', '0', '--json'], {
-  env,
-  stdio: ['ignore', 'pipe', 'inherit'],
-});
-const [ready] = (await once(createInterface({ input: server.stdout }), 'line')) as [string];
-const { url, pid } = JSON.parse(ready) as { url: string; pid: number };
-
-const residentMib = (): number => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) / 1024;
+const server = await startService(['serve', '--port', '0'], env);
+const { url, pid } = server.ready;
 
 const bytes = new Uint8Array(FILE_BYTES);
 async function upload(): Promise<number> {
@@ -50,10 +31,10 @@ async function upload(): Promise<number> {
 
 try {
   await upload();
-  const before = residentMib();
+  const before = memoryMib(pid);
   for (let round = 1; round <= 3; round++) {
     let peak = before;
-    const timer = setInterval(() => (peak = Math.max(peak, residentMib())), 10);
+    const timer = setInterval(() => (peak = Math.max(peak, memoryMib(pid))), 10);
     const started = performance.now();
     const statuses = await Promise.all(Array.from({ length: UPLOADS }, upload));
     clearInterval(timer);
@@ -64,7 +45,6 @@ try {
     );
   }
 } finally {
-  server.kill('SIGTERM');
-  await once(server, 'exit');
+  await server.stop();
   await dir.remove();
 }

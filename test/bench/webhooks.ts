@@ -1,7 +1,5 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openApp, type App } from '../../src/app.js';
 import { loadConfig } from '../../src/config.js';
@@ -10,7 +8,9 @@ import { migrate } from '../../src/migrations/migrate.js';
 import { openLogger } from '../../src/platform/logger.js';
 import { buildCollection, buildProject } from '../helpers/build-project.js';
 import { buildWebhook } from '../helpers/build-webhook.js';
+import { eventually } from '../helpers/eventually.js';
 import { startService } from '../helpers/run-binary.js';
+import { openTempDir } from '../helpers/temp-dir.js';
 import { openWebhookReceiver, type WebhookReceiver } from '../helpers/webhook-receiver.js';
 
 /**
@@ -40,8 +40,8 @@ function summarise(samples: number[]): { p50: number; p95: number; p99: number }
 }
 
 async function within<T>(work: (place: Place) => Promise<T>): Promise<T> {
-  const dir = await mkdtemp(join(tmpdir(), 'bsvc-bench-'));
-  const env = { BSVC_DATA_DIR: dir, BSVC_WEBHOOK_ALLOW_PRIVATE: 'true', BSVC_RATE_LIMIT: 'off', BSVC_PORT: '0' };
+  const dir = await openTempDir();
+  const env = { BSVC_DATA_DIR: dir.path, BSVC_WEBHOOK_ALLOW_PRIVATE: 'true', BSVC_PORT: '0' };
   const { config } = loadConfig([{ source: 'bench', values: env }]);
   const app = await openApp(config, openLogger({ level: 'error', format: 'json' }));
   await migrate(app.db);
@@ -51,7 +51,7 @@ async function within<T>(work: (place: Place) => Promise<T>): Promise<T> {
   } finally {
     await Promise.all(receivers.map((receiver) => receiver.close()));
     await app.close();
-    await rm(dir, { recursive: true, force: true });
+    await dir.remove();
   }
 }
 
@@ -95,7 +95,7 @@ function measureWrites() {
         const key = kind === 'with' ? hooked.secret : plain.secret;
         for (let n = 0; n < WRITES / ROUNDS; n++) samples[kind].push(await write(key));
         // What one kind left to do must not slow the other.
-        while (!(await allReceived(samples.with.length))) await new Promise((resolve) => setTimeout(resolve, 50));
+        await eventually('all is delivered', () => allReceived(samples.with.length), 600_000);
       }
     }
     await Promise.all([server.stop(), worker.stop()]);
@@ -138,7 +138,7 @@ function measureFairness(hanging: boolean) {
       await answer.arrayBuffer();
       await new Promise((resolve) => setTimeout(resolve, 500));
     }
-    while (samples.length < 30 * 50) await new Promise((resolve) => setTimeout(resolve, 50));
+    await eventually('all is delivered', () => samples.length === 30 * 50, 600_000);
     await Promise.all([server.stop(), worker.stop()]);
     return summarise(samples);
   });

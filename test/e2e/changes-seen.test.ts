@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openEngine } from '../../src/engine/index.js';
 import { eventually } from '../helpers/eventually.js';
 import { hasRedis, startRedis } from '../helpers/redis-server.js';
-import { runBinary, startService } from '../helpers/run-binary.js';
+import { runOrThrow, startService } from '../helpers/run-binary.js';
 import { openTempDir } from '../helpers/temp-dir.js';
 
 const ADMIN_TOKEN = 'admin-token-of-the-changes';
@@ -27,12 +27,6 @@ interface Change {
   body?: unknown;
 }
 
-async function run(env: Record<string, string>, words: string[]): Promise<string> {
-  const { code, stdout, stderr } = await runBinary(words, { env });
-  if (code !== 0) throw new Error(stderr);
-  return stdout.trim();
-}
-
 /** Two processes of one `serve`; what changes is changed by a command. */
 async function openProcesses(): Promise<Service> {
   const dir = await openTempDir();
@@ -41,7 +35,7 @@ async function openProcesses(): Promise<Service> {
   return {
     urls: Array<string>(4).fill(service.ready.url),
     env,
-    change: async ({ words }) => void (await run(env, words)),
+    change: async ({ words }) => void (await runOrThrow(words, env)),
     async close() {
       await service.stop();
       await dir.remove();
@@ -99,13 +93,13 @@ describe.each(SERVICES)('%s', (_name, possible, open) => {
   beforeAll(async () => {
     if (!possible) return;
     service = await open();
-    const created = JSON.parse(await run(service.env, ['project', 'create', 'shop', '--json'])) as {
+    const created = JSON.parse(await runOrThrow(['project', 'create', 'shop', '--json'], service.env)) as {
       project: { id: string };
       keys: { publishable: string };
     };
     projectId = created.project.id;
     publishable = created.keys.publishable;
-    await run(service.env, ['collection', 'add', 'notes', '--field', 'n:Number', '--field', 'userId:String']);
+    await runOrThrow(['collection', 'add', 'notes', '--field', 'n:Number', '--field', 'userId:String'], service.env);
   });
   afterAll(() => service?.close());
 
@@ -136,7 +130,9 @@ describe.each(SERVICES)('%s', (_name, possible, open) => {
   }
 
   it.runIf(possible)('refuse a revoked key within a second', async () => {
-    const { key, value } = JSON.parse(await run(service.env, ['key', 'create', '--type', 'secret', '--json'])) as {
+    const { key, value } = JSON.parse(
+      await runOrThrow(['key', 'create', '--type', 'secret', '--json'], service.env),
+    ) as {
       key: { id: string };
       value: string;
     };
@@ -146,7 +142,7 @@ describe.each(SERVICES)('%s', (_name, possible, open) => {
   });
 
   it.runIf(possible)('check documents against a changed schema within a second', async () => {
-    const secret = await run(service.env, ['key', 'create', '--type', 'secret', '--quiet']);
+    const secret = await runOrThrow(['key', 'create', '--type', 'secret', '--quiet'], service.env);
     const edit = {
       words: ['collection', 'edit', 'notes', '--add-field', 'title:String!'],
       method: 'PATCH',

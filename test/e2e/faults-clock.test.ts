@@ -9,6 +9,7 @@ import { claimJobs } from '../../src/platform/jobs/claim-jobs.js';
 import type { AnyJobDefinition, JobRecord } from '../../src/platform/jobs/job.js';
 import { openRunner } from '../../src/platform/jobs/runner.js';
 import { startSchedules } from '../../src/platform/jobs/schedules.js';
+import { listOutbox } from '../../src/platform/mail-provider/outbox.js';
 import { drainJobs } from '../../src/worker.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
 import { buildWebhook, settleWebhooks } from '../helpers/build-webhook.js';
@@ -336,7 +337,6 @@ describe('the job queue when the clock is moved', () => {
 
 /** The code in a mail to `email` that is not `known`. */
 async function readNewestCode(email: string, known: string): Promise<string> {
-  const { listOutbox } = await import('../../src/platform/mail-provider/outbox.js');
   const codes = (await listOutbox(test.app, { to: email })).flatMap(
     ({ text }) => /\b\d{6}\b/.exec(text ?? '')?.[0] ?? [],
   );

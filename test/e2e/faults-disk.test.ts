@@ -5,9 +5,9 @@ import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openEngine } from '../../src/engine/index.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
 import { eventually } from '../helpers/eventually.js';
-import { runBinary, startService, type RunningService } from '../helpers/run-binary.js';
+import { runOrThrow, startService, type RunningService } from '../helpers/run-binary.js';
 import { openSmallDisk, type SmallDisk } from '../helpers/small-disk.js';
-import { withApp } from '../helpers/soak/with-app.js';
+import { withApp } from '../helpers/with-app.js';
 import { listStoredFiles, openStorageClient, putSigned, type StorageClient } from '../helpers/storage-client.js';
 
 const MEGABYTES = 8;
@@ -25,9 +25,8 @@ beforeEach(async ({ skip }) => {
   if (!opened) return skip();
   disk = opened;
   env = { BSVC_DATA_DIR: join(disk.path, 'data'), BSVC_LOG_LEVEL: 'fatal' };
-  const { stderr, code } = await runBinary(['migrate'], { env });
-  if (code !== 0) throw new Error(stderr);
-  owner = await withApp(env, 0, async (app) => {
+  await runOrThrow(['migrate'], env);
+  owner = await withApp(env, async (app) => {
     const made = await buildProject(app);
     await buildCollection(app, made.project, { name: 'notes' });
     return made;
@@ -129,8 +128,8 @@ describe.skipIf(!probe)('a full disk', { timeout: 120_000 }, () => {
       'nothing of the refused ones is left',
       async () => (await listStoredFiles(env.BSVC_DATA_DIR!)).length === 2,
     );
-    const usage = await runBinary(['project', 'usage', owner.project.name, '--json'], { env });
-    expect(JSON.parse(usage.stdout)).toMatchObject({ storage: { files: 2, bytes: large.length + small.length } });
+    const usage = await runOrThrow(['project', 'usage', owner.project.name, '--json'], env);
+    expect(JSON.parse(usage)).toMatchObject({ storage: { files: 2, bytes: large.length + small.length } });
   });
 
   it('does not keep a killed server from starting and reading', async () => {

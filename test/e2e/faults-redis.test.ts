@@ -7,11 +7,11 @@ import { buildWebhook } from '../helpers/build-webhook.js';
 import { eventually } from '../helpers/eventually.js';
 import { send, startLoad } from '../helpers/load.js';
 import { hasRedis, startRedis, type RedisServer } from '../helpers/redis-server.js';
-import { runBinary, startService, type RunningService } from '../helpers/run-binary.js';
+import { runOrThrow, startService, type RunningService } from '../helpers/run-binary.js';
 import { openCaller, type SoakCaller } from '../helpers/soak/caller.js';
 import { runDocumentClient, type DocumentBooks } from '../helpers/soak/document-clients.js';
-import { openRandom } from '../helpers/soak/random.js';
-import { withApp } from '../helpers/soak/with-app.js';
+import { openRandom } from '../helpers/random.js';
+import { withApp } from '../helpers/with-app.js';
 import { openTempDir, type TempDir } from '../helpers/temp-dir.js';
 import { openWebhookReceiver, type WebhookReceiver } from '../helpers/webhook-receiver.js';
 
@@ -52,7 +52,7 @@ beforeEach(async () => {
     first,
     ...(await Promise.all([startService(['serve', '--port', '0', '--no-worker'], env), startService(['worker'], env)])),
   ];
-  await withApp(env, 0, async (app) => {
+  await withApp(env, async (app) => {
     owner = await buildProject(app);
     limited = await buildProject(app, 'limited');
     await buildCollection(app, owner.project, { name: 'notes' });
@@ -151,11 +151,8 @@ describe.skipIf(!hasRedis)(
 
     it('makes every process refuse a revoked key, with it, without it and after it', async () => {
       const servers = machines.slice(0, 2);
-      const bsvc = async (...words: string[]): Promise<string> => {
-        const { code, stdout, stderr } = await runBinary(words, { env: { ...env, BSVC_PROJECT: owner.project.name } });
-        if (code !== 0) throw new Error(stderr);
-        return stdout.trim();
-      };
+      const bsvc = (...words: string[]): Promise<string> =>
+        runOrThrow(words, { ...env, BSVC_PROJECT: owner.project.name });
       const revokeAndSee = async (): Promise<void> => {
         const key = await bsvc('key', 'create', '--type', 'secret', '--quiet');
         const list = (server: RunningService): Promise<number> =>

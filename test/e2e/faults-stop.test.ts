@@ -1,13 +1,14 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { Agent, request } from 'node:http';
+import { Agent } from 'node:http';
 import { documentsName } from '../../src/features/collections/collection.js';
 import { migrate } from '../../src/migrations/migrate.js';
 import { jobStore } from '../../src/platform/jobs/job.js';
 import { buildCollection, buildProject } from '../helpers/build-project.js';
 import { buildWebhook } from '../helpers/build-webhook.js';
 import { eventually } from '../helpers/eventually.js';
+import { send } from '../helpers/load.js';
 import { startService, type RunningService } from '../helpers/run-binary.js';
-import { withApp } from '../helpers/soak/with-app.js';
+import { withApp } from '../helpers/with-app.js';
 import { openTempDir, type TempDir } from '../helpers/temp-dir.js';
 import { openWebhookReceiver, type WebhookReceiver } from '../helpers/webhook-receiver.js';
 
@@ -45,7 +46,8 @@ function startWriting(url: string, key: string): Writing {
     for (let made = 0; ; made++) {
       const tag = `${client}-${made}`;
       try {
-        const status = await post(`${url}/api/data/notes`, agent, key, JSON.stringify({ tag, text: 'x'.repeat(500) }));
+        const body = JSON.stringify({ tag, text: 'x'.repeat(500) });
+        const status = await send(`${url}/api/data/notes`, agent, { 'x-api-key': key }, body);
         if (status === 201) stored.add(tag);
         else failed.push(`${tag}: ${status}`);
       } catch (error) {
@@ -58,23 +60,12 @@ function startWriting(url: string, key: string): Writing {
   return { stored, failed, ended: Promise.all(Array.from({ length: CLIENTS }, (_, client) => run(client))) };
 }
 
-function post(url: string, agent: Agent, key: string, body: string): Promise<number> {
-  const headers = { 'x-api-key': key, 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) };
-  return new Promise((resolve, reject) => {
-    const sent = request(url, { method: 'POST', agent, headers }, (reply) => {
-      reply.on('error', reject).on('end', () => resolve(reply.statusCode!));
-      reply.resume();
-    });
-    sent.on('error', reject).end(body);
-  });
-}
-
 describe.each([1, 2])('SIGTERM while clients write, processes: %i', (processes) => {
   it(
     'fails no request, keeps every answered document, and leaves no job in anybody’s hands',
     { timeout: 120_000 },
     async () => {
-      const { secret, name } = await withApp(env, 0, async (app) => {
+      const { secret, name } = await withApp(env, async (app) => {
         await migrate(app.db);
         const owner = await buildProject(app);
         const notes = await buildCollection(app, owner.project, { name: 'notes' });
@@ -92,7 +83,7 @@ describe.each([1, 2])('SIGTERM while clients write, processes: %i', (processes) 
         expect(writing.failed).toEqual([]);
         for (const tag of writing.stored) answered.add(`${round} ${tag}`);
       }
-      await withApp(env, 0, async (app) => {
+      await withApp(env, async (app) => {
         expect(await app.db.collection(name).countDocuments({})).toBe(answered.size);
         expect(await jobStore(app).countDocuments({ state: 'running' })).toBe(0);
       });

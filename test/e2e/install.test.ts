@@ -8,6 +8,7 @@ import {
   readFileSync,
   readlinkSync,
   symlinkSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
@@ -92,7 +93,6 @@ describe('install.sh', () => {
     await install();
     expect(npmCalls()).toEqual(['ci --no-audit --no-fund']);
     writeFileSync(calls, '');
-    const { utimesSync } = await import('node:fs');
     writeFileSync(join(checkout, 'src', 'new.ts'), '');
     utimesSync(join(checkout, 'src', 'new.ts'), new Date(), new Date(Date.now() + 60_000));
     await install();

@@ -1,8 +1,8 @@
-import { readFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { eventually } from '../helpers/eventually.js';
 import { send, startLoad } from '../helpers/load.js';
-import { runBinary, startService, type RunningService } from '../helpers/run-binary.js';
+import { childrenOf } from '../helpers/process-tree.js';
+import { runOrThrow, startService, type RunningService } from '../helpers/run-binary.js';
 import { openTempDir, type TempDir } from '../helpers/temp-dir.js';
 
 let dir: TempDir;
@@ -26,11 +26,7 @@ const serve = async (processes: number, more: Record<string, string> = {}): Prom
   running.push(service);
   return service;
 };
-const bsvc = async (...words: string[]): Promise<string> => {
-  const { code, stdout, stderr } = await runBinary(words, { env: env() });
-  if (code !== 0) throw new Error(stderr);
-  return stdout.trim();
-};
+const bsvc = (...words: string[]): Promise<string> => runOrThrow(words, env());
 
 describe('bsvc serve --processes 4', () => {
   it('meets a rate limit exactly', async () => {
@@ -74,7 +70,7 @@ describe('bsvc serve --processes 4', () => {
       const { ready, stderr } = await serve(4);
       const load = startLoad(`${ready.url}/api/health/live`, { clients: 8 });
       await eventually('there is load', () => load.replies() > 100);
-      process.kill(oneShare(ready.pid), 'SIGKILL');
+      process.kill(childrenOf(ready.pid)[0]!, 'SIGKILL');
       await eventually('its replacement is started', () => stderr().includes('is replaced'));
       const before = load.replies();
       await eventually('the others serve on', () => load.replies() > before + 100);
@@ -97,8 +93,3 @@ describe.each([1, 2, 4])('SIGTERM under load, processes: %i', (processes) => {
     expect(Object.keys(statuses)).toEqual(['200']);
   });
 });
-
-/** A process that `pid` has started. */
-function oneShare(pid: number): number {
-  return Number(readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ')[0]);
-}

@@ -1,7 +1,9 @@
+import { ObjectId } from 'bson';
 import { createProject } from '../../src/features/projects/create-project.js';
 import type { Project } from '../../src/features/projects/project.js';
 import { addCollection, type NewCollection } from '../../src/features/collections/add-collection.js';
 import type { Collection } from '../../src/features/collections/collection.js';
+import { documentStore } from '../../src/features/documents/document-store.js';
 import type { App } from '../../src/app.js';
 
 export interface TestProject {
@@ -31,4 +33,20 @@ export async function buildCollection(
     ...input,
   });
   return collection;
+}
+
+/** Stores documents past all rules, created a second apart, with the system fields that they do not bring along. Their ids. */
+export async function placeDocuments(
+  app: App,
+  collection: Collection,
+  documents: readonly Record<string, unknown>[],
+  startMs = app.clock.now(),
+): Promise<string[]> {
+  const stored = documents.map((document, at) => {
+    const moment = new Date(startMs + at * 1000);
+    const system = { isDeleted: false, deletedAt: null, createdAt: moment, updatedAt: moment };
+    return { _id: new ObjectId(), ...system, ...document };
+  });
+  await documentStore(app, collection).insertMany(stored as never);
+  return stored.map(({ _id }) => _id.toHexString());
 }

@@ -39,14 +39,23 @@ export function startLoad(url: string, options: { clients: number; headers?: Rec
   return { replies: () => replies, ended, stop: () => void (stopped = true) };
 }
 
-/** One GET; its status when the whole body has come. */
-export function send(url: string, agent: Agent | false, headers: Record<string, string>): Promise<number> {
+/** One GET, or one POST of a JSON text; its status when the whole reply has come. */
+export function send(
+  url: string,
+  agent: Agent | false,
+  headers: Record<string, string>,
+  json?: string,
+): Promise<number> {
+  const options =
+    json === undefined
+      ? { agent, headers }
+      : { agent, method: 'POST', headers: { ...headers, 'content-type': 'application/json' } };
   return new Promise((resolve, reject) => {
-    request(url, { agent, headers }, (reply) => {
+    request(url, options, (reply) => {
       reply.on('error', reject).on('end', () => resolve(reply.statusCode!));
       reply.resume();
     })
       .on('error', reject)
-      .end();
+      .end(json);
   });
 }

@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { listen } from './listen.js';
 
 /** A mail as the provider took it. */
 export interface AcceptedMail {
@@ -113,20 +113,7 @@ export async function startMailProviderDouble(): Promise<MailProviderDouble> {
       }
     });
   });
-  server.listen(0, '127.0.0.1');
-  await new Promise((resolve) => server.once('listening', resolve));
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    accepted,
-    calls,
-    moods,
-    hung,
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
-  };
+  return { ...(await listen(server)), accepted, calls, moods, hung };
 }
 
 function keyOf(request: IncomingMessage): string {

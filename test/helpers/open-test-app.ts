@@ -1,6 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import type { Server } from 'node:http';
-import { tmpdir } from 'node:os';
+import { createServer, type Server } from 'node:http';
 import { join } from 'node:path';
 import { createApi } from '../../src/api.js';
 import { openApp, type App } from '../../src/app.js';
@@ -11,7 +9,9 @@ import { migrate } from '../../src/migrations/migrate.js';
 import { systemClock, type Clock } from '../../src/platform/clock.js';
 import { openLogger } from '../../src/platform/logger.js';
 import type { Telemetry } from '../../src/platform/telemetry.js';
+import { listen } from './listen.js';
 import { throwViolations } from './reply-violations.js';
+import { openTempDir } from './temp-dir.js';
 import { watchReplies } from './watch-replies.js';
 
 export interface TestApp {
@@ -34,7 +34,7 @@ export interface TestAppOptions {
 
 /** The real application on a new, empty database: the embedded engine, or the driver over its wire door when BSVC_TEST_DOOR=wire. */
 export async function openTestApp(options: TestAppOptions = {}): Promise<TestApp> {
-  const dataDir = await mkdtemp(join(tmpdir(), 'bsvc-test-'));
+  const { path: dataDir, remove } = await openTempDir();
   const door = await openDoor(dataDir);
   const logLines: string[] = [];
   const { config } = loadConfig([
@@ -54,24 +54,20 @@ export async function openTestApp(options: TestAppOptions = {}): Promise<TestApp
   const log = openLogger({ level: config.logLevel, format: 'json' }, { write: (line) => logLines.push(line) });
   const app = await openApp(config, log, options.clock ?? systemClock, options.telemetry);
   await migrate(app.db);
-  const server = createApi(app).listen(0, '127.0.0.1');
+  const server = createServer(createApi(app).callback());
   watchReplies(server);
-  await new Promise((resolve) => server.once('listening', resolve));
-  const address = server.address() as { port: number };
+  const { url, close } = await listen(server);
   return {
     app,
     server,
-    url: `http://127.0.0.1:${address.port}`,
+    url,
     dataDir,
     logLines,
     async close() {
-      await new Promise((resolve) => {
-        server.close(resolve);
-        server.closeAllConnections();
-      });
+      await close();
       await app.close();
       await door.close();
-      await rm(dataDir, { recursive: true, force: true });
+      await remove();
       throwViolations();
     },
   };

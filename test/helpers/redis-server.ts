@@ -1,7 +1,7 @@
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
+import { findFreePort } from './listen.js';
 
 /** Whether a `redis-server` can be started here; tests that need one say that they were skipped otherwise. */
 export const hasRedis = spawnSync('redis-server', ['--version']).status === 0;
@@ -48,13 +48,4 @@ async function launch(port: number): Promise<ChildProcess> {
     });
   });
   return child;
-}
-
-async function findFreePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1');
-  await once(probe, 'listening');
-  const { port } = probe.address() as AddressInfo;
-  probe.close();
-  await once(probe, 'close');
-  return port;
 }

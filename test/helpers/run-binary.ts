@@ -1,6 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 
@@ -20,7 +21,7 @@ export interface BinaryOutcome {
 export interface BinaryOptions {
   env?: Record<string, string>;
   cwd?: string;
-  /** Text to pipe in; `closed` closes stdin at once, which is also the default. */
+  /** Text to pipe in; without it stdin is closed at once. */
   stdin?: string;
   /** Called as soon as the process runs. */
   onStart?: (child: ChildProcess) => void;
@@ -40,10 +41,24 @@ export async function runBinary(argv: string[], options: BinaryOptions = {}): Pr
   return { code, stdout, stderr };
 }
 
+/** What a command that has to succeed prints. */
+export async function runOrThrow(argv: string[], env: Record<string, string>): Promise<string> {
+  const { code, stdout, stderr } = await runBinary(argv, { env });
+  if (code !== 0) throw new Error(`bsvc ${argv.join(' ')} ended with ${code}: ${stderr}`);
+  return stdout.trim();
+}
+
+/** The one JSON line that `serve` or `worker` prints when it is ready. */
+export interface ReadyLine {
+  url: string;
+  pid: number;
+  /** With --demo. */
+  demo?: { keys: { publishable: string; secret: string } };
+}
+
 export interface RunningService {
   process: ChildProcess;
-  /** The one JSON line that it printed when it was ready. */
-  ready: { url: string; pid: number };
+  ready: ReadyLine;
   /** Everything printed so far. */
   stdout(): string;
   stderr(): string;
@@ -66,7 +81,7 @@ export async function startService(argv: string[], env: Record<string, string>):
   ]);
   return {
     process: child,
-    ready: JSON.parse(first) as { url: string; pid: number },
+    ready: JSON.parse(first) as ReadyLine,
     stdout: () => stdout,
     stderr: () => stderr,
     async stop(signal = 'SIGTERM') {
@@ -78,10 +93,20 @@ export async function startService(argv: string[], env: Record<string, string>):
   };
 }
 
+const running = new Set<ChildProcess>();
+
+/** Kills what is still running: a test that failed before it could stop what it had started leaves nothing behind. */
+export function killRunning(): void {
+  for (const child of running) child.kill('SIGKILL');
+}
+
 function spawnBinary(argv: string[], env: Record<string, string>, cwd = ROOT): ChildProcess {
   if (!existsSync(join(ROOT, 'dist', 'cli', 'main.js'))) throw new Error('dist/ is missing: run "npm run build" first');
-  return spawn(process.execPath, [BINARY, ...argv], {
+  const child = spawn(process.execPath, [BINARY, ...argv], {
     cwd,
-    env: { PATH: process.env.PATH!, ...WITHOUT_LIMITS, ...env },
+    env: { PATH: process.env.PATH!, TMPDIR: tmpdir(), ...WITHOUT_LIMITS, ...env },
   });
+  running.add(child);
+  child.once('exit', () => running.delete(child));
+  return child;
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import type { BucketAccess } from '../../src/platform/object-store/s3-store.js';
+import { listen } from './listen.js';
 import { isPresigned, verifySignature } from './sigv4.js';
 
 export interface StoredInDouble {
@@ -112,8 +112,7 @@ export async function openS3Double(): Promise<S3Double> {
     return send(response, found, request.method === 'HEAD');
   }
 
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const { url, close } = await listen(server);
   return {
     url,
     access: {
@@ -130,11 +129,7 @@ export async function openS3Double(): Promise<S3Double> {
     setSkewMs: (ms) => void (skewMs = ms),
     failNext: (count, status) => void (failing = { count, status }),
     hang: () => void (hanging = true),
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
+    close,
   };
 }
 

@@ -1,6 +1,6 @@
 import { createSign, generateKeyPairSync, randomUUID, createHash } from 'node:crypto';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { listen } from './listen.js';
 
 /** Who signs in at the issuer, and what goes wrong there. */
 export interface IssuerBehaviour {
@@ -44,11 +44,10 @@ export async function openSocialIssuer(): Promise<SocialIssuer> {
   const unknown = generateKeyPairSync('rsa', { modulusLength: 2048 });
   const grants = new Map<string, Grant>();
   const accessTokens = new Map<string, IssuerBehaviour>();
-  const server: Server = createServer((request, response) => {
+  const server = createServer((request, response) => {
     answer(request, response).catch(() => refuse(response, 500, 'issuer_failed'));
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const { url, close } = await listen(server);
   const issuer: SocialIssuer = {
     url,
     clientId: 'client-1',
@@ -60,11 +59,7 @@ export async function openSocialIssuer(): Promise<SocialIssuer> {
       if (!target) throw new Error(`the issuer answered ${response.status}: ${await response.text()}`);
       return target;
     },
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
+    close,
   };
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {

@@ -1,5 +1,6 @@
-import { createServer, type Server } from 'node:http';
+import { createServer } from 'node:http';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { listen, type Listening } from './listen.js';
 import { throwViolations } from './reply-violations.js';
 import { watchReplies } from './watch-replies.js';
 
@@ -14,12 +15,11 @@ const DOCUMENT = {
   updatedAt: '2026-11-21T08:00:00.000Z',
 };
 
-let server: Server;
+let server: Listening;
 let answer: { status: number; type?: string; body: string; unnamed?: boolean };
-let url: string;
 
 beforeEach(async () => {
-  server = createServer((request, response) => {
+  const watched = createServer((request, response) => {
     request.resume();
     request.on('end', () => {
       response.writeHead(answer.status, {
@@ -30,14 +30,10 @@ beforeEach(async () => {
       response.end(answer.body.slice(10));
     });
   });
-  watchReplies(server);
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  url = `http://127.0.0.1:${(server.address() as { port: number }).port}`;
+  watchReplies(watched);
+  server = await listen(watched);
 });
-afterEach(async () => {
-  server.closeAllConnections();
-  await new Promise((resolve) => server.close(resolve));
-});
+afterEach(() => server.close());
 
 async function exchange(
   status: number,
@@ -50,7 +46,7 @@ async function exchange(
     type: call.type,
     unnamed: call.unnamed,
   };
-  const reply = await fetch(url + (call.path ?? `/api/data/posts/${ID}`), {
+  const reply = await fetch(server.url + (call.path ?? `/api/data/posts/${ID}`), {
     method: call.method ?? 'GET',
     ...(call.sent !== undefined && {
       headers: { 'content-type': 'application/json' },

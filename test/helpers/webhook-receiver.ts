@@ -1,5 +1,5 @@
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import { listen } from './listen.js';
 
 export interface ReceivedWebhook {
   headers: IncomingHttpHeaders;
@@ -19,7 +19,6 @@ export interface WebhookReceiver {
 
 /** A real HTTP server that keeps what it is sent; at any free port unless one is given. */
 export async function openWebhookReceiver(port = 0): Promise<WebhookReceiver> {
-  const sockets = new Set<Socket>();
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -31,24 +30,16 @@ export async function openWebhookReceiver(port = 0): Promise<WebhookReceiver> {
     });
     request.on('error', () => undefined);
   });
-  server.on('connection', (socket) => {
-    sockets.add(socket);
-    socket.on('close', () => sockets.delete(socket));
-    socket.on('error', () => undefined);
-  });
-  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
+  const { url, close } = await listen(server, port);
   const receiver: WebhookReceiver = {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`,
+    url: `${url}/hook`,
     received: [],
     answer: (response) => void response.writeHead(200).end('ok'),
     actionsOf: (documentId) =>
       receiver.received
         .filter(({ event }) => event.documentId === documentId)
         .map(({ event }) => event.event.split('.')[1]!),
-    async close() {
-      for (const socket of sockets) socket.destroy();
-      await new Promise((resolve) => server.close(resolve));
-    },
+    close,
   };
   return receiver;
 }

@@ -2,7 +2,6 @@ import { request as httpRequest } from 'node:http';
 import { EJSON, ObjectId } from 'bson';
 import { ROUTES } from '../../../src/api.js';
 import { signAccessToken } from '../../../src/features/access/sign-access-token.js';
-import { documentStore } from '../../../src/features/documents/document-store.js';
 import { setTemplate } from '../../../src/features/mail/mail-template.js';
 import { setMailSettings } from '../../../src/features/mail/project-mail.js';
 import { createKey, revokeKey, rotateKey } from '../../../src/features/projects/manage-keys.js';
@@ -13,7 +12,7 @@ import { setSocialProvider } from '../../../src/features/users/social-provider.j
 import { addWebhook } from '../../../src/features/webhooks/add-webhook.js';
 import type { Clock } from '../../../src/platform/clock.js';
 import { drainJobs } from '../../../src/worker.js';
-import { buildCollection, buildProject, type TestProject } from '../../helpers/build-project.js';
+import { buildCollection, buildProject, placeDocuments, type TestProject } from '../../helpers/build-project.js';
 import { startMailProviderDouble, type MailProviderDouble } from '../../helpers/mail-provider-double.js';
 import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
 import { buildOperator } from '../../helpers/operator-client.js';
@@ -117,12 +116,10 @@ async function furnish(stage: Stage, owner: TestProject, word: string): Promise<
   await updateProject(app, project._id.toHexString(), { plan: 'pro', allowedDomains: ['*', `${word}.example.test`] });
   const collection = await buildCollection(app, project);
   const unused = await buildCollection(app, project, { fields: [{ name: word, type: 'String' }] });
-  const now = new Date();
-  const document = { _id: new ObjectId(), text: word, isDeleted: false as const, deletedAt: null };
-  const trashed = { _id: new ObjectId(), text: word, isDeleted: true as const, deletedAt: now };
-  await documentStore(app, collection).insertMany(
-    [document, trashed].map((one) => ({ ...one, createdAt: now, updatedAt: now })),
-  );
+  const [document, trashed] = await placeDocuments(app, collection, [
+    { text: word },
+    { text: word, isDeleted: true, deletedAt: new Date() },
+  ]);
   const [user, file, pending, template] = await Promise.all([
     openUserClient(stage, owner.publishable).signUp({ name: word }),
     openStorageClient(stage, owner.secret).upload(word, `${word}.txt`, 'text/plain'),
@@ -148,8 +145,8 @@ async function furnish(stage: Stage, owner: TestProject, word: string): Promise<
     collectionName: collection.name,
     collection: collection.name,
     emptyCollection: unused.name,
-    document: document._id.toHexString(),
-    trashed: trashed._id.toHexString(),
+    document: document!,
+    trashed: trashed!,
     keyId: presentKey(project.keys[1]!, 0).id,
     user: account._id,
     email: account.email,

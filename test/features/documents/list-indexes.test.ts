@@ -6,7 +6,7 @@ import type { KeyType } from '../../../src/features/projects/project.js';
 import type { Collection } from '../../../src/features/collections/collection.js';
 import { documentStore } from '../../../src/features/documents/document-store.js';
 import { listDocuments } from '../../../src/features/documents/list-documents.js';
-import { buildCollection, buildProject, type TestProject } from '../../helpers/build-project.js';
+import { buildCollection, buildProject, placeDocuments, type TestProject } from '../../helpers/build-project.js';
 import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
 
 const DOCUMENTS = 2_000;
@@ -27,19 +27,13 @@ beforeAll(async () => {
     rls: { mode: 'private', ownerField: 'userId' },
     indexes: ['status', 'views', 'status,-views'],
   });
-  await documentStore(test.app, collection).insertMany(
-    Array.from({ length: DOCUMENTS }, (_, at) => ({
-      _id: new ObjectId(),
-      slug: `post-${at}`,
-      status: at % 20 === 0 ? 'draft' : 'live',
-      views: at,
-      userId: `user${at % 40}`,
-      isDeleted: false,
-      deletedAt: null,
-      createdAt: new Date(at * 1000),
-      updatedAt: new Date(at * 1000),
-    })),
-  );
+  const documents = Array.from({ length: DOCUMENTS }, (_, at) => ({
+    slug: `post-${at}`,
+    status: at % 20 === 0 ? 'draft' : 'live',
+    views: at,
+    userId: `user${at % 40}`,
+  }));
+  await placeDocuments(test.app, collection, documents);
 });
 afterAll(() => test.close());
 

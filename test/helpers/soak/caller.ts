@@ -1,4 +1,4 @@
-import type { Random } from './random.js';
+import type { Random } from '../random.js';
 
 /** A complete reply, or null when none came: the request may have been carried out or not. */
 export type SoakReply = { status: number; headers: Headers; body: Record<string, unknown> } | null;

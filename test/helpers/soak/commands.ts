@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { runBinary } from '../run-binary.js';
 import { FIRST_PASSWORD } from './user-clients.js';
-import type { Random } from './random.js';
+import type { Random } from '../random.js';
 
 export interface CommandBooks {
   /** Commands by name: those that ended well, those that were killed. */

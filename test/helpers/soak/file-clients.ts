@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { complete, think, type SoakCaller, type SoakReply } from './caller.js';
-import type { Random } from './random.js';
+import type { Random } from '../random.js';
 
 export interface FileBooks {
   /** SHA-256 of each file whose upload was answered, by path. */

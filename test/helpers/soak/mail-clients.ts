@@ -1,5 +1,5 @@
 import { complete, think, type SoakCaller } from './caller.js';
-import type { Random } from './random.js';
+import type { Random } from '../random.js';
 
 export interface MailBooks {
   /** Ids of mails that were answered as queued. */

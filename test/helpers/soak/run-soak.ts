@@ -1,13 +1,13 @@
 import { readFileSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { projectStore } from '../../../src/features/projects/project-store.js';
 import { migrate } from '../../../src/migrations/migrate.js';
 import { buildCollection, buildProject, type TestProject } from '../build-project.js';
 import { buildWebhook } from '../build-webhook.js';
+import { findFreePort } from '../listen.js';
 import { startMailProviderDouble, type Mood } from '../mail-provider-double.js';
 import { runBinary } from '../run-binary.js';
+import { openTempDir } from '../temp-dir.js';
 import { openWebhookReceiver, type WebhookReceiver } from '../webhook-receiver.js';
 import { openCaller } from './caller.js';
 import { openCommandBooks, runAndKillCommand } from './commands.js';
@@ -15,10 +15,10 @@ import { runBulkClient, runDocumentClient, runOrderClient, type DocumentBooks } 
 import { runFileClient } from './file-clients.js';
 import { findLosses, type SoakBooks } from './find-losses.js';
 import { runMailClient } from './mail-clients.js';
-import { openRandom, type Random } from './random.js';
-import { findFreePort, startServices, type Victim } from './services.js';
+import { openRandom, type Random } from '../random.js';
+import { startServices, type Victim } from './services.js';
 import { findLostUsers, runUserClient } from './user-clients.js';
-import { withApp } from './with-app.js';
+import { withApp } from '../with-app.js';
 
 export interface SoakOptions {
   seconds: number;
@@ -59,13 +59,13 @@ const MASTER_KEY = 'a master key for soaking only: 0123456789abcdef';
 /** Mixed load on real processes of which a random one is killed (SIGKILL) again and again; then everything that was answered is compared with what is there. */
 export async function runSoak(options: SoakOptions): Promise<SoakReport> {
   const { seconds, seed, wire = false, onProgress = () => undefined } = options;
-  const dir = await mkdtemp(join(tmpdir(), 'bsvc-soak-'));
+  const dir = await openTempDir();
   const random = openRandom(seed);
   const mail = await startMailProviderDouble();
   const hooks = await openRestartingReceiver();
-  const dataDir = join(dir, 'data');
+  const dataDir = join(dir.path, 'data');
   const doorPort = await findFreePort();
-  const storeEnv = { BSVC_DATA_DIR: dataDir, BSVC_SECRET_KEY: MASTER_KEY, BSVC_LOG_LEVEL: 'warn', TMPDIR: dir };
+  const storeEnv = { BSVC_DATA_DIR: dataDir, BSVC_SECRET_KEY: MASTER_KEY, BSVC_LOG_LEVEL: 'warn', TMPDIR: dir.path };
   const env = {
     ...storeEnv,
     ...(wire && { MONGODB_URI: `mongodb://127.0.0.1:${doorPort}/?directConnection=true` }),
@@ -140,7 +140,7 @@ export async function runSoak(options: SoakOptions): Promise<SoakReport> {
     await services.destroy();
     await hooks.close();
     await mail.close();
-    await rm(dir, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
+    await dir.remove();
   }
 
   async function killUntilOver(): Promise<void> {
@@ -163,7 +163,7 @@ export async function runSoak(options: SoakOptions): Promise<SoakReport> {
       if (over) return;
       mail.moods.push(...humours(random));
       const kind = first.shift() ?? random.pick(kinds);
-      const place = { env, dir, project: owner.project.name };
+      const place = { env, dir: dir.path, project: owner.project.name };
       const starved = measureStarvation();
       const ms =
         kind === 'receiver'
@@ -197,7 +197,7 @@ function humours(random: Random): Mood[] {
 }
 
 async function prepare(env: Record<string, string>, hook: string, seconds: number): Promise<TestProject> {
-  return withApp(env, 0, async (app) => {
+  return withApp(env, async (app) => {
     await migrate(app.db);
     const owner = await buildProject(app, 'soak');
     for (const name of ['notes', 'batches', 'orders', 'imports']) await buildCollection(app, owner.project, { name });

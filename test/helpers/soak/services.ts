@@ -1,7 +1,7 @@
-import { readFileSync } from 'node:fs';
-import { createServer, type AddressInfo } from 'node:net';
 import { once } from 'node:events';
 import { eventually } from '../eventually.js';
+import { findFreePort } from '../listen.js';
+import { childrenOf } from '../process-tree.js';
 import { startService, type RunningService } from '../run-binary.js';
 
 const API_PROCESSES = 2;
@@ -161,15 +161,6 @@ function readMessage(line: string): string | null {
   return isSevere ? `${msg ?? ''}${err?.message ? `: ${err.message.slice(0, 150)}` : ''}` : null;
 }
 
-function childrenOf(pid: number): number[] {
-  try {
-    const text = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim();
-    return text === '' ? [] : text.split(' ').map(Number);
-  } catch {
-    return [];
-  }
-}
-
 function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
@@ -177,13 +168,4 @@ function isAlive(pid: number): boolean {
   } catch {
     return false;
   }
-}
-
-export async function findFreePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1');
-  await once(probe, 'listening');
-  const { port } = probe.address() as AddressInfo;
-  probe.close();
-  await once(probe, 'close');
-  return port;
 }

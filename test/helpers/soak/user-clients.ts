@@ -1,5 +1,5 @@
 import { complete, think, type SoakCaller, type SoakReply } from './caller.js';
-import type { Random } from './random.js';
+import type { Random } from '../random.js';
 
 export interface UserBook {
   email: string;

@@ -1,0 +1,21 @@
+import { readFileSync } from 'node:fs';
+
+const TICKS_PER_SECOND = 100;
+
+/** What a process has used of the processors so far, as the kernel counts it. Linux only. */
+export function cpuSeconds(pid: number): { user: number; system: number } {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ');
+  return { user: Number(fields[11]) / TICKS_PER_SECOND, system: Number(fields[12]) / TICKS_PER_SECOND };
+}
+
+/**
+ * The memory of a process, 0 when it has ended: all that is resident, or what is its own, without the pages of the mapped data file, which the system takes
+ * back as it likes. Linux only.
+ */
+export function memoryMib(pid: number, kind: 'VmRSS' | 'RssAnon' = 'VmRSS'): number {
+  try {
+    return Number(new RegExp(`${kind}:\\s+(\\d+) kB`).exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) / 1024;
+  } catch {
+    return 0;
+  }
+}
