@@ -1,17 +1,24 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
+
+// Whatever the runner, the tests and the processes that they start put into the folder for temporary files goes below this one, which goes when the run
+// ends, also when it is interrupted or a test fails before it has cleaned up.
+const temporary = mkdtempSync(join(tmpdir(), 'bsvc-tests-'));
+process.env.TMPDIR = temporary;
+process.on('exit', () => rmSync(temporary, { recursive: true, force: true, maxRetries: 5 }));
 
 const reportFile = process.env.BSVC_TEST_REPORT;
 
 // The API's tests run twice: on the engine in the process, and through the official driver over the engine's wire door.
-// In CI a failed test gets a second chance, for processes and sockets on a busy machine; the runner lists what needed it. At home the first failure counts.
 const everywhere = {
   testTimeout: 60_000,
   hookTimeout: 60_000,
   pool: 'forks' as const,
   // Many tests wait for processes that they have started: one file at a time leaves a machine of two processors idle.
   maxWorkers: 2,
-  retry: process.env.CI ? 1 : 0,
-  setupFiles: ['test/helpers/reply-violations.ts'],
+  setupFiles: ['test/helpers/reply-violations.ts', 'test/helpers/left-over.ts'],
 };
 
 export default defineConfig({
