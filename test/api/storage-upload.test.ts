@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { stat } from 'node:fs/promises';
 import { request as httpRequest } from 'node:http';
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { measureStorage } from '../../src/features/files/measure-storage.js';
 import { updateProject } from '../../src/features/projects/update-project.js';
 import { buildProject, type TestProject } from '../helpers/build-project.js';
+import { eventually } from '../helpers/eventually.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 import { listStoredFiles, openStorageClient, type StorageClient } from '../helpers/storage-client.js';
 
@@ -26,6 +27,8 @@ const storedFiles = async (): Promise<string[]> =>
   (await listStoredFiles(test.dataDir)).filter(
     (path) => path.includes(owner.project._id.toHexString()) || path.includes('incoming'),
   );
+
+const nothingIsLeft = () => eventually('nothing is left', async () => (await storedFiles()).length === 0);
 
 async function arrivedBytes(): Promise<number> {
   const paths = await listStoredFiles(test.dataDir);
@@ -125,21 +128,17 @@ describe('POST /api/storage/upload', () => {
     const uploads = Array.from({ length: 20 }, () => openRawUpload(owner.secret));
     await Promise.all(uploads.map((upload) => upload.write(Buffer.alloc(5 * MIB))));
     const held = 20 * 256 * 1024;
-    await vi.waitFor(async () => expect(await arrivedBytes()).toBeGreaterThan(20 * 5 * MIB - held), {
-      timeout: 20_000,
-    });
+    await eventually('almost all of it is on disk', async () => (await arrivedBytes()) > 20 * 5 * MIB - held);
     for (const upload of uploads) upload.destroy();
-    await vi.waitFor(async () => expect(await storedFiles()).toEqual([]));
+    await nothingIsLeft();
   });
 
   it('leaves nothing behind when the client goes away in the middle', async () => {
     const upload = openRawUpload(owner.secret);
     await upload.write(Buffer.alloc(3 * MIB));
-    await vi.waitFor(async () =>
-      expect((await listStoredFiles(test.dataDir)).some((path) => path.includes('incoming'))).toBe(true),
-    );
+    await eventually('it arrives', async () => (await storedFiles()).length > 0);
     upload.destroy();
-    await vi.waitFor(async () => expect(await storedFiles()).toEqual([]));
+    await nothingIsLeft();
     expect(await usedBytes()).toBe(0);
   });
 

@@ -1,18 +1,17 @@
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { applyBucketCors, setBucket } from '../../src/features/files/set-bucket.js';
 import { requireProject } from '../../src/features/projects/project-store.js';
 import { updateProject } from '../../src/features/projects/update-project.js';
 import { buildProject, type TestProject } from '../helpers/build-project.js';
 import { CHROMIUM, openInBrowser } from '../helpers/chromium.js';
+import { eventually } from '../helpers/eventually.js';
+import { listen, type Listening } from '../helpers/listen.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 import { openS3Double, type S3Double } from '../helpers/s3-double.js';
 import { openStorageClient } from '../helpers/storage-client.js';
 
 const DEADLINE_MS = 45_000;
-
-if (!CHROMIUM) console.warn('browser test skipped: no Chromium on this machine (apt-get install chromium)');
 
 interface Report {
   put?: number;
@@ -24,37 +23,41 @@ interface Report {
 
 let test: TestApp;
 let double: S3Double;
-let site: Server;
-let report: (found: Report) => void;
+let site: Listening;
+let reported: Report | null = null;
 let script = '';
 
 beforeAll(async () => {
   test = await openTestApp({ settings: { BSVC_WEBHOOK_ALLOW_PRIVATE: 'true' } });
   double = await openS3Double();
   // The application's own web server: another origin than the service and the bucket.
-  site = createServer((request, response) => {
+  const server = createServer((request, response) => {
     if (request.method === 'POST') {
       const chunks: Buffer[] = [];
       request.on('data', (chunk: Buffer) => chunks.push(chunk));
       request.on('end', () => {
-        report(JSON.parse(Buffer.concat(chunks).toString()) as Report);
+        reported = JSON.parse(Buffer.concat(chunks).toString()) as Report;
         response.end();
       });
       return;
     }
+    const pages: Record<string, string> = {
+      '/': `<!doctype html><script type="module">${script}</script>`,
+      '/greets': GREETS,
+    };
     response.setHeader('content-type', 'text/html');
-    response.end(request.url === '/' ? `<!doctype html><script type="module">${script}</script>` : '');
+    response.end(pages[request.url!] ?? '');
   });
-  await new Promise<void>((resolve) => site.listen(0, '127.0.0.1', resolve));
+  site = await listen(server);
 });
 afterAll(async () => {
-  site.close();
-  site.closeAllConnections();
+  await site.close();
   await test.close();
   await double.close();
 });
 
-const siteUrl = (): string => `http://127.0.0.1:${(site.address() as AddressInfo).port}`;
+/** Html whose script tells the page around it that it runs. */
+const GREETS = '<script>parent.postMessage("hello", "*")</script>';
 
 /** What a page of the application does: draw a picture, ask for an address, PUT, confirm, show. */
 const pageScript = (key: string, htmlUrl: string | null): string => `
@@ -75,11 +78,13 @@ try {
   let frame = 'not tried';
   const htmlUrl = ${JSON.stringify(htmlUrl)};
   if (htmlUrl) {
-    addEventListener('message', () => (frame = 'its script ran'));
+    const open = (src) => document.body.appendChild(Object.assign(document.createElement('iframe'), { src })).contentWindow;
+    const greeted = (by) => new Promise((resolve) => addEventListener('message', ({ source }) => source === by && resolve()));
     frame = 'silent';
-    const element = document.body.appendChild(document.createElement('iframe'));
-    element.src = htmlUrl;
+    greeted(open(htmlUrl)).then(() => (frame = 'its script ran'));
     await fetch(htmlUrl, { mode: 'no-cors' });
+    // The same html from the site itself, begun later, is heard.
+    await greeted(open('/greets'));
   }
   await report({ put: put.status, url, width: image.naturalWidth, frame });
 } catch (error) {
@@ -88,23 +93,18 @@ try {
 
 async function visit(key: string, htmlUrl: string | null): Promise<Report> {
   script = pageScript(key, htmlUrl);
-  let timer: NodeJS.Timeout | undefined;
-  const reported = new Promise<Report>((resolve, reject) => {
-    report = resolve;
-    timer = setTimeout(() => reject(new Error('the page did not report')), DEADLINE_MS);
-  });
-  const browser = await openInBrowser(siteUrl());
+  reported = null;
+  const browser = await openInBrowser(site.url);
   try {
-    return await reported;
+    return await eventually('the page reports', () => reported, DEADLINE_MS);
   } finally {
-    clearTimeout(timer);
     await browser.close();
   }
 }
 
 async function buildOwner(): Promise<TestProject> {
   const owner = await buildProject(test.app);
-  const allowedDomains = [siteUrl()];
+  const allowedDomains = [site.url];
   await updateProject(test.app, owner.project.name, { publishableUploads: true, allowedDomains });
   return owner;
 }
@@ -112,8 +112,7 @@ async function buildOwner(): Promise<TestProject> {
 describe.skipIf(!CHROMIUM)('a page in a browser', () => {
   it('uploads to the service by a signed address and shows the picture from its public address; uploaded html stays silent', async () => {
     const { publishable, secret } = await buildOwner();
-    const html = '<script>parent.postMessage("hello", "*")</script>';
-    const evil = await openStorageClient(test, secret).upload(html, 'page.html', 'text/html');
+    const evil = await openStorageClient(test, secret).upload(GREETS, 'page.html', 'text/html');
     const found = await visit(publishable, evil.body.url);
     expect(found).toEqual({
       put: 200,
@@ -127,7 +126,7 @@ describe.skipIf(!CHROMIUM)('a page in a browser', () => {
     const { publishable, project } = await buildOwner();
     await setBucket(test.app, project, double.access, true);
     expect((await visit(publishable, null)).error).toMatch(/TypeError/);
-    await applyBucketCors(test.app, await requireProject(test.app, project.name), [siteUrl()]);
+    await applyBucketCors(test.app, await requireProject(test.app, project.name), [site.url]);
     const found = await visit(publishable, null);
     expect(found).toEqual({
       put: 200,

@@ -5,6 +5,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { CommandNode, LoadedCommand } from '../../cli/command.js';
 import { COMMANDS } from '../../cli/commands/index.js';
 import { SETTINGS } from '../../src/config.js';
+import { eventually } from '../helpers/eventually.js';
+import { childrenOf } from '../helpers/process-tree.js';
 import { BINARY, runBinary, startService, type RunningService } from '../helpers/run-binary.js';
 import { openTempDir, type TempDir } from '../helpers/temp-dir.js';
 
@@ -84,13 +86,16 @@ describe.runIf(process.platform === 'linux')('the list of processes', () => {
     const seen = new Set<string>();
     const child = spawn(process.execPath, [BINARY, ...words], { env: { PATH: process.env.PATH!, ...env } });
     const ended = once(child, 'close') as Promise<[number]>;
+    const look = (): void => listTree(child.pid!).forEach((line) => seen.add(line));
     child.stdin.write(stdin.slice(0, 10));
-    const looking = setInterval(() => listTree(child.pid!).forEach((line) => seen.add(line)), 5);
-    setTimeout(() => child.stdin.end(stdin.slice(10)), 200);
-    const [code] = await ended;
-    clearInterval(looking);
+    await eventually('it is in the list', () => {
+      look();
+      return [...seen].some((line) => line.includes(words.slice(0, 2).join(' ')));
+    });
+    const looking = setInterval(look, 5);
+    child.stdin.end(stdin.slice(10));
+    const [code] = await ended.finally(() => clearInterval(looking));
     expect(code).toBe(0);
-    expect([...seen].join('\n')).toContain(words.slice(0, 2).join(' '));
     expect([...seen].filter((line) => line.includes(CANARY))).toEqual([]);
   });
 });
@@ -209,8 +214,7 @@ describe('a server that cannot start', () => {
 function listTree(pid: number): string[] {
   try {
     const line = readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ');
-    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim();
-    return [line, ...(children === '' ? [] : children.split(' ').flatMap((child) => listTree(Number(child))))];
+    return [line, ...childrenOf(pid).flatMap(listTree)];
   } catch {
     // It ended while we looked.
     return [];

@@ -3,13 +3,19 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openEngine } from '../../src/engine/index.js';
+import { openRandom } from '../helpers/random.js';
 import { temporaryDir } from './doors.js';
 
 /** BSVC_TEST_KILLS=100 for the long form. */
 const KILLS = Number(process.env['BSVC_TEST_KILLS'] ?? 6);
 
-/** So many lines a writer has said at least before it is killed. */
+/**
+ * So many lines a writer has said at least before it is killed, and fewer than so many more. Lines and not milliseconds, so that a slow machine has written
+ * as much as a fast one; the writer goes on while they are read, so that it is killed in the middle of something.
+ */
 const LEAST_LINES = 50;
+const MORE_LINES = 400;
+const SEED = 20_261_121;
 
 interface Acknowledged {
   inserted: Set<string>;
@@ -20,6 +26,7 @@ interface Acknowledged {
 }
 
 describe('a writer killed at random moments', () => {
+  const random = openRandom(SEED);
   let dataDir: string;
 
   beforeEach(() => {
@@ -44,7 +51,7 @@ describe('a writer killed at random moments', () => {
     expect(acknowledged.inserted.size).toBeGreaterThan(KILLS * 10);
   });
 
-  /** Kills the writer some milliseconds after it began to write. */
+  /** Kills the writer once it has said as many lines as are drawn for it. */
   async function runAndKill(round: number, acknowledged: Acknowledged): Promise<void> {
     const script = join(import.meta.dirname, 'crash-writer.ts');
     const child = spawn(process.execPath, ['--import', 'tsx', script, dataDir, String(round)], {
@@ -52,7 +59,7 @@ describe('a writer killed at random moments', () => {
     });
     let rest = '';
     let noted = 0;
-    let condemned = false;
+    const enough = LEAST_LINES + random.below(MORE_LINES);
     await new Promise<void>((resolve, reject) => {
       child.on('error', reject);
       child.on('close', () => {
@@ -62,12 +69,8 @@ describe('a writer killed at random moments', () => {
         const lines = (rest + chunk.toString()).split('\n');
         rest = lines.pop()!;
         for (const line of lines) note(line, acknowledged);
-        // Counted, not timed, so that a slow machine has written as much as a fast one when the moment is drawn.
         noted += lines.length;
-        if (noted >= LEAST_LINES && !condemned) {
-          condemned = true;
-          setTimeout(() => child.kill('SIGKILL'), Math.random() * 150);
-        }
+        if (noted >= enough) child.kill('SIGKILL');
       });
     });
     expect(child.signalCode).toBe('SIGKILL');

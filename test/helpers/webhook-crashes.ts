@@ -1,15 +1,18 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { openApp } from '../../src/app.js';
-import { loadConfig } from '../../src/config.js';
 import { migrate } from '../../src/migrations/migrate.js';
-import { openLogger } from '../../src/platform/logger.js';
 import { buildCollection, buildProject } from './build-project.js';
 import { buildWebhook, countUndelivered } from './build-webhook.js';
 import { eventually } from './eventually.js';
+import { openRandom } from './random.js';
 import { startService, type RunningService } from './run-binary.js';
+import { openTempDir } from './temp-dir.js';
 import { openWebhookReceiver, type WebhookReceiver } from './webhook-receiver.js';
+import { withApp } from './with-app.js';
+
+const WRITERS = 4;
+/** Between two kills so many changes are answered at least, and fewer than so many more; which it is follows from the seed. */
+const LEAST_CHANGES = 10;
+const MORE_CHANGES = 60;
+const SEED = 20_261_121;
 
 /** What the writers know of one document. */
 interface History {
@@ -37,14 +40,13 @@ export interface CrashReport {
 
 export interface CrashOptions {
   rounds: number;
-  writers?: number;
   onRound?: (round: number) => void;
 }
 
 /** Writes to a real server while it and the worker are killed (SIGKILL) in turn, then compares what was answered with what a receiver got. */
-export async function runCrashRounds({ rounds, writers = 4, onRound }: CrashOptions): Promise<CrashReport> {
-  const dataDir = await mkdtemp(join(tmpdir(), 'bsvc-crash-'));
-  const env = { BSVC_DATA_DIR: dataDir, BSVC_WEBHOOK_ALLOW_PRIVATE: 'true', BSVC_RATE_LIMIT: 'off', BSVC_PORT: '0' };
+export async function runCrashRounds({ rounds, onRound }: CrashOptions): Promise<CrashReport> {
+  const dir = await openTempDir();
+  const env = { BSVC_DATA_DIR: dir.path, BSVC_LOG_LEVEL: 'error', BSVC_WEBHOOK_ALLOW_PRIVATE: 'true', BSVC_PORT: '0' };
   const receiver = await openWebhookReceiver();
   const secret = await prepare(env, receiver);
   const start = {
@@ -54,10 +56,13 @@ export async function runCrashRounds({ rounds, writers = 4, onRound }: CrashOpti
   const running = { server: await start.server(), worker: await start.worker() };
   const histories: History[] = [];
   const writing = { over: false };
-  const done = Array.from({ length: writers }, () => writeUntilOver(running, secret, histories, writing));
+  const done = Array.from({ length: WRITERS }, () => writeUntilOver(running, secret, histories, writing));
+  const random = openRandom(SEED);
+  const answered = (): number => histories.reduce((sum, { acknowledged }) => sum + acknowledged.length, 0);
   try {
     for (let round = 1; round <= rounds; round++) {
-      await new Promise((resolve) => setTimeout(resolve, 50 + Math.random() * 350));
+      const enough = answered() + LEAST_CHANGES + random.below(MORE_CHANGES);
+      await eventually('changes are answered', () => answered() >= enough);
       const victims =
         round % 3 === 0 ? (['server', 'worker'] as const) : ([round % 3 === 1 ? 'server' : 'worker'] as const);
       await Promise.all(
@@ -79,17 +84,7 @@ export async function runCrashRounds({ rounds, writers = 4, onRound }: CrashOpti
     writing.over = true;
     await Promise.all([running.server.stop('SIGKILL'), running.worker.stop('SIGKILL')]);
     await receiver.close();
-    await rm(dataDir, { recursive: true, force: true });
-  }
-}
-
-async function withApp<T>(env: Record<string, string>, work: (app: Awaited<ReturnType<typeof openApp>>) => Promise<T>) {
-  const { config } = loadConfig([{ source: 'test', values: env }]);
-  const app = await openApp(config, openLogger({ level: 'error', format: 'json' }));
-  try {
-    return await work(app);
-  } finally {
-    await app.close();
+    await dir.remove();
   }
 }
 

@@ -34,20 +34,15 @@ interface Reply {
   body: string;
 }
 
-/** Sends bytes exactly as written and reads until the server closes or falls silent; the replies one after the other. */
-function speak(...parts: (string | Buffer)[]): Promise<Reply[]> {
+/** Sends bytes exactly as written and reads until the server closes, as it has to; the replies one after the other. */
+function speak(...parts: string[]): Promise<Reply[]> {
   return new Promise((resolve) => {
     const socket = connect(server.port, '127.0.0.1');
     const heard: Buffer[] = [];
-    const finish = (): void => {
-      socket.destroy();
-      resolve(parseReplies(Buffer.concat(heard).toString('latin1')));
-    };
-    socket.setTimeout(1_000, finish);
     socket.on('data', (chunk: Buffer) => heard.push(chunk));
     socket.on('error', () => undefined);
-    socket.on('close', finish);
-    for (const part of parts) socket.write(typeof part === 'string' ? Buffer.from(part, 'latin1') : part);
+    socket.on('close', () => resolve(parseReplies(Buffer.concat(heard).toString('latin1'))));
+    for (const part of parts) socket.write(part, 'latin1');
   });
 }
 
@@ -188,10 +183,9 @@ describe('what is no request of this service', () => {
       _id: string;
     };
     const overrides = { 'x-http-method-override': 'DELETE', 'x-method-override': 'DELETE', 'x-http-method': 'DELETE' };
-    for (const path of [`/api/data/things/${_id}`]) {
-      expect((await asSecret(stage, own)('GET', path, undefined, overrides)).status).toBe(200);
-      expect((await asSecret(stage, own)('GET', path)).status).toBe(200);
-    }
+    const path = `/api/data/things/${_id}`;
+    expect((await asSecret(stage, own)('GET', path, undefined, overrides)).status).toBe(200);
+    expect((await asSecret(stage, own)('GET', path)).status).toBe(200);
   });
 });
 

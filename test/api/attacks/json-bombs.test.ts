@@ -15,8 +15,8 @@ import {
 } from './stage.js';
 
 const MIB = 1024 * 1024;
-/** Far beyond what any of these bodies may need on a busy machine; what is really expensive takes minutes. */
-const SOON_MS = 20_000;
+/** Of processor time, which does not depend on what else the machine does: far beyond what any of these bodies needs, far below what an expensive one would. */
+const MOST_MICROSECONDS = 5_000_000;
 
 let stage: Stage;
 let estate: Estate;
@@ -39,13 +39,13 @@ const BOMBS: Record<string, () => string> = {
   'half a million levels of arrays': () => `${'['.repeat(MIB / 2 - 10)}${']'.repeat(MIB / 2 - 10)}`,
   'half a million levels, never closed': () => '['.repeat(MIB / 2),
   'a hundred thousand levels of objects': () => `${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}`,
-  'half a million empty arrays': () => `{"a":[${times(300_000, () => '[]')}]}`,
+  'three hundred thousand empty arrays': () => `{"a":[${times(300_000, () => '[]')}]}`,
   'half a million numbers': () => `{"a":[${times(500_000, () => '1')}]}`,
   'ninety thousand keys': () => `{${times(90_000, (at) => `"k${at}":1`)}}`,
   'ninety thousand keys below a field': () => `{"free":{${times(90_000, (at) => `"k${at}":1`)}}}`,
   'one key eighty thousand times': () => `{${times(80_000, () => '"title":"a"')}}`,
   'eighty thousand operators': () => `{${times(80_000, (at) => `"$k${at}":1`)}}`,
-  'ninety thousand dotted keys': () => `{${times(70_000, (at) => `"a.k${at}":1`)}}`,
+  'seventy thousand dotted keys': () => `{${times(70_000, (at) => `"a.k${at}":1`)}}`,
   'a key of a megabyte': () => `{"${'k'.repeat(MIB - 20)}":1}`,
   'a text of a megabyte': () => `{"title":"${'a'.repeat(MIB - 20)}"}`,
   'a megabyte of escapes': () => `{"title":"${'\\u0041'.repeat(170_000)}"}`,
@@ -54,18 +54,19 @@ const BOMBS: Record<string, () => string> = {
   'a number of a megabyte': () => `{"title":${'9'.repeat(MIB - 20)}}`,
   'a fraction of a megabyte': () => `{"title":0.${'3'.repeat(MIB - 20)}}`,
   'an exponent of a megabyte': () => `{"title":1e${'9'.repeat(MIB - 20)}}`,
-  'a stage of a megabyte': () => `{"pipeline":[{"$match":{"a":{"$in":[${times(400_000, () => '1')}]}}}]}`,
+  'a condition of four hundred thousand values': () =>
+    `{"pipeline":[{"$match":{"a":{"$in":[${times(400_000, () => '1')}]}}}]}`,
   'eighty thousand stages': () => `{"pipeline":[${times(80_000, () => '{"$skip":1}')}]}`,
   'a condition of thirty levels, each with many branches': () => `{"pipeline":[{"$match":${nest(9, 4)}}]}`,
-  'a hundred thousand recipients': () => `{"to":[${times(90_000, () => '"a@b.co"')}],"subject":"s","text":"t"}`,
+  'ninety thousand recipients': () => `{"to":[${times(90_000, () => '"a@b.co"')}],"subject":"s","text":"t"}`,
   'a mail of placeholders': () =>
     `{"to":"a@b.co","subject":"s","text":"${'{{a}}'.repeat(90_000)}","variables":{"a":"${'b'.repeat(400_000)}"}}`,
   'a mail of open braces': () => `{"to":"a@b.co","subject":"s","text":"${'{{'.repeat(200_000)}"}`,
   'a mail of line breaks and braces': () => `{"to":"a@b.co","subject":"s","text":"${'\\n {{! }}'.repeat(60_000)}"}`,
   'an address of a megabyte': () =>
     `{"to":"${'a.'.repeat(500_000)}@b.co","subject":"s","text":"t","email":"${'a'.repeat(1000)}"}`,
-  'a batch of a hundred thousand mails': () => `[${times(90_000, () => '{}')}]`,
-  'ninety thousand fields': () =>
+  'a batch of ninety thousand mails': () => `[${times(90_000, () => '{}')}]`,
+  'twenty thousand fields': () =>
     `{"name":"x","fields":[${times(20_000, (at) => `{"name":"f${at}","type":"String"}`)}]}`,
 };
 
@@ -95,17 +96,18 @@ describe('a body that costs more than it seems', () => {
     expect(readers.length).toBeGreaterThanOrEqual(KINDS.size);
   });
 
-  it.each(Object.keys(BOMBS))('(%s) is answered soon by whatever reads it, and others are served', async (name) => {
+  it.each(Object.keys(BOMBS))('(%s) costs little, whatever reads it, and others are served', async (name) => {
     const bomb = BOMBS[name]!();
     expect(bomb.length).toBeLessThanOrEqual(MIB);
     for (const row of readers) {
-      const started = performance.now();
+      const before = process.cpuUsage();
       const path = fill(row.path, estate.names);
       const answer = await fire(stage, { method: row.method, path, headers: passFor(row.door, estate), body: bomb });
       expect({ path, status: answer.status, code: answer.code }).toMatchObject({
         status: expect.toSatisfy((status: number) => status < 500) as number,
       });
-      expect({ path, soon: performance.now() - started < SOON_MS }).toEqual({ path, soon: true });
+      const { user, system } = process.cpuUsage(before);
+      expect(user + system, path).toBeLessThan(MOST_MICROSECONDS);
       // A refusal names what is wrong in a few words, however large it was.
       if (answer.status >= 400) expect({ path, short: answer.text.length < 20_000 }).toEqual({ path, short: true });
     }
