@@ -2,7 +2,11 @@ import supertest from 'supertest';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { HIDDEN_FIELD } from '../../../src/features/collections/field.js';
 import { documentStore, insertDocumentRecord } from '../../../src/features/documents/document-store.js';
+import { insertDocument } from '../../../src/features/documents/insert-document.js';
 import { readNewDocument } from '../../../src/features/documents/new-document.js';
+import { signUp } from '../../../src/features/users/sign-up.js';
+import { relayDocuments } from '../../../src/features/webhooks/relay-outbox.js';
+import { sweepWebhooksJob } from '../../../src/features/webhooks/sweep-webhooks.job.js';
 import type { Collection } from '../../../src/features/collections/collection.js';
 import { buildCollection, buildProject, type TestProject } from '../../helpers/build-project.js';
 import { buildWebhook, listAllDeliveries, settleWebhooks } from '../../helpers/build-webhook.js';
@@ -190,15 +194,15 @@ describe('events of one document', () => {
 });
 
 describe('what a crash leaves', () => {
+  /** The app as a process that dies once a change is stored, before anything follows from it. */
+  const crashing = () => ({ ...test.app, followUps: { add: () => undefined, idle: async () => undefined } });
+
   it('is told later: an event that still waits in its document', async () => {
     await buildWebhook(test.app, owner.project, receiver.url);
-    const crashing = { ...test.app, followUps: { add: () => undefined, idle: async () => undefined } };
-    const { insertDocument } = await import('../../../src/features/documents/insert-document.js');
-    const document = await insertDocument(crashing, { collection: posts, writer: null }, { title: 'kept' });
+    const document = await insertDocument(crashing(), { collection: posts, writer: null }, { title: 'kept' });
     await settleWebhooks(test.app);
     expect(receiver.received).toEqual([]);
     clock.advance(5_000);
-    const { sweepWebhooksJob } = await import('../../../src/features/webhooks/sweep-webhooks.job.js');
     await test.app.jobs.enqueue(sweepWebhooksJob, {});
     await settleWebhooks(test.app);
     expect(receiver.actionsOf(document._id)).toEqual(['insert']);
@@ -206,10 +210,12 @@ describe('what a crash leaves', () => {
 
   it('is told later of users too, whose collection has no record of its own until it is edited', async () => {
     await buildWebhook(test.app, owner.project, receiver.url);
-    const crashing = { ...test.app, followUps: { add: () => undefined, idle: async () => undefined } };
-    const { signUp } = await import('../../../src/features/users/sign-up.js');
-    const { sweepWebhooksJob } = await import('../../../src/features/webhooks/sweep-webhooks.job.js');
-    const user = await signUp(crashing, owner.project, { email: 'ann@example.test', password: 'secret words' }, 'user');
+    const user = await signUp(
+      crashing(),
+      owner.project,
+      { email: 'ann@example.test', password: 'secret words' },
+      'user',
+    );
     clock.advance(5_000);
     await test.app.jobs.enqueue(sweepWebhooksJob, {});
     await settleWebhooks(test.app);
@@ -218,10 +224,7 @@ describe('what a crash leaves', () => {
 
   it('is told once, however often it is relayed', async () => {
     await buildWebhook(test.app, owner.project, receiver.url);
-    const { relayDocuments } = await import('../../../src/features/webhooks/relay-outbox.js');
-    const crashing = { ...test.app, followUps: { add: () => undefined, idle: async () => undefined } };
-    const { insertDocument } = await import('../../../src/features/documents/insert-document.js');
-    await insertDocument(crashing, { collection: posts, writer: null }, { title: 'once' });
+    await insertDocument(crashing(), { collection: posts, writer: null }, { title: 'once' });
     const document = (await documentStore(test.app, posts).findOne({})) as Record<string, unknown>;
     const item = { collection: posts, document };
     await Promise.all([1, 2, 3].map(() => relayDocuments(test.app, [item, item])));
