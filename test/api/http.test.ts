@@ -1,4 +1,3 @@
-import { connect } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import request from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -48,17 +47,6 @@ describe('every error reply', () => {
     expect(reply.status).toBe(405);
     expect(reply.body.code).toBe('METHOD_NOT_ALLOWED');
     expect(reply.headers.allow).toBe('GET, HEAD, OPTIONS');
-  });
-
-  it('is JSON even for a request that is not HTTP, and the server goes on', async () => {
-    const answer = await new Promise<string>((resolve) => {
-      const socket = connect(Number(new URL(test.url).port), '127.0.0.1', () => socket.write('NONSENSE\r\n\r\n'));
-      let text = '';
-      socket.on('data', (chunk: Buffer) => (text += chunk.toString()));
-      socket.on('close', () => resolve(text));
-    });
-    expect(answer).toMatch(/^HTTP\/1\.1 400 /);
-    expect((await request(test.server).get('/api/health/live')).status).toBe(200);
   });
 });
 

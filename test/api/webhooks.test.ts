@@ -1,15 +1,14 @@
 import supertest from 'supertest';
 import { Webhook as SvixWebhook } from 'svix';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { projectStore } from '../../src/features/projects/project-store.js';
 import { updateProject } from '../../src/features/projects/update-project.js';
 import { webhookStore } from '../../src/features/webhooks/webhook-store.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
 import { settleWebhooks } from '../helpers/build-webhook.js';
+import { createFakeClock, type FakeClock } from '../helpers/fake-clock.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 import { openWebhookReceiver, type WebhookReceiver } from '../helpers/webhook-receiver.js';
-import type { FakeClock } from '../helpers/fake-clock.js';
-import { createFakeClock } from '../helpers/fake-clock.js';
 
 const TOKEN = 'operator-token-for-tests';
 const HOUR = 3_600_000;
@@ -20,7 +19,7 @@ let receiver: WebhookReceiver;
 let owner: TestProject;
 
 beforeAll(async () => {
-  clock = createFakeClock(Date.now());
+  clock = createFakeClock();
   const settings = { BSVC_WEBHOOK_ALLOW_PRIVATE: 'true', BSVC_ADMIN_TOKEN: TOKEN, BSVC_RATE_LIMIT: 'off' };
   test = await openTestApp({ settings, clock });
   receiver = await openWebhookReceiver();
@@ -245,7 +244,7 @@ describe('GET /api/projects/:projectId/webhooks/:id/deliveries', () => {
 });
 
 describe('the signature of a delivery', () => {
-  /** What the independent verifier says to a delivery at its moment, with some part exchanged. */
+  /** What the independent verifier, at the service's time, says to the last delivery, with some part exchanged. */
   const accepts = (secret: string, change: { body?: string; headers?: Record<string, string> } = {}): boolean => {
     const { headers, body } = receiver.received.at(-1)!;
     const pick = (name: string) => String(headers[name]);
@@ -255,11 +254,14 @@ describe('the signature of a delivery', () => {
       'webhook-signature': pick('webhook-signature'),
       ...change.headers,
     };
+    vi.useFakeTimers({ toFake: ['Date'], now: clock.now() });
     try {
       new SvixWebhook(secret).verify(change.body ?? body, signed);
       return true;
     } catch {
       return false;
+    } finally {
+      vi.useRealTimers();
     }
   };
   const ping = (id: string) => call('post', path(`/${id}/test`)).expect(200);
@@ -274,8 +276,6 @@ describe('the signature of a delivery', () => {
     expect(accepts(`whsec_${Buffer.alloc(32, 7).toString('base64')}`)).toBe(false);
     const later = String(Number(headers['webhook-timestamp']) + 1);
     expect(accepts(secret, { headers: { 'webhook-timestamp': later } })).toBe(false);
-    clock.advance(-6 * 60_000);
-    await ping(id);
     clock.advance(6 * 60_000);
     expect(accepts(secret)).toBe(false);
   });
@@ -290,14 +290,7 @@ describe('the signature of a delivery', () => {
     await ping(id);
     expect([accepts(old), accepts(secret)]).toEqual([true, true]);
     clock.advance(24 * HOUR);
-    try {
-      await ping(id);
-      const { headers } = receiver.received.at(-1)!;
-      expect(String(headers['webhook-signature']).split(' ')).toHaveLength(1);
-      // The verifier looks at the real clock, so it is shown today's signature of the same webhook.
-      expect(accepts(old)).toBe(false);
-    } finally {
-      clock.advance(-24 * HOUR);
-    }
+    await ping(id);
+    expect([accepts(old), accepts(secret)]).toEqual([false, true]);
   });
 });

@@ -3,8 +3,19 @@ import { readdir } from 'node:fs/promises';
 import { request as httpRequest } from 'node:http';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { buildProject, type TestProject } from '../../helpers/build-project.js';
+import { eventually } from '../../helpers/eventually.js';
 import { listStoredFiles, openStorageClient, type StorageClient } from '../../helpers/storage-client.js';
-import { asSecret, callerWith, fire, openStage, outcomeOf, type Answer, type Caller, type Stage } from './stage.js';
+import {
+  ADMIN_TOKEN,
+  asSecret,
+  callerWith,
+  fire,
+  openStage,
+  outcomeOf,
+  type Answer,
+  type Caller,
+  type Stage,
+} from './stage.js';
 
 let stage: Stage;
 let owner: TestProject;
@@ -249,6 +260,12 @@ describe('a form', () => {
 
   it('that says it is shorter than it is, or gzipped, is not believed', async () => {
     const form = Buffer.from(inForm('form-data; name="file"; filename="a"'));
+    const shorter = await call('POST', '/api/storage/upload', form, {
+      'content-type': 'multipart/form-data; boundary=B',
+      'content-length': String(form.length - 10),
+    });
+    expect(shorter.status).toBe(400);
+    await eventually('nothing is left', async () => (await listStoredFiles(stage.dataDir)).length === 0);
     const zipped = await call('POST', '/api/storage/upload', form, {
       'content-type': 'multipart/form-data; boundary=B',
       'content-encoding': 'gzip',
@@ -302,10 +319,8 @@ describe('a size', () => {
       const answer = await call('POST', '/api/storage/upload-confirm', { filePath: body.filePath, size: claimed });
       expect({ claimed, outcome: outcomeOf(answer) }).toEqual({ claimed, outcome });
     }
-    const usage = await callerWith(stage, { authorization: 'Bearer admin-token-of-the-attacked-service' })(
-      'GET',
-      `/api/projects/${projectId()}/usage`,
-    );
+    const asAdmin = callerWith(stage, { authorization: `Bearer ${ADMIN_TOKEN}` });
+    const usage = await asAdmin('GET', `/api/projects/${projectId()}/usage`);
     expect(JSON.parse(usage.text)).toMatchObject({ data: { storage: { bytes: 10, files: 2 } } });
   });
 });
