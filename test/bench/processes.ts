@@ -29,7 +29,9 @@ async function measure(processes: number, limits: 'off' | 'on'): Promise<void> {
   const read = await run({ url: `${posts}/${data.items[0]!._id}`, headers });
   const list = await run({ url: `${posts}?limit=20`, headers });
   const write = await run({ url: posts, headers, method: 'POST', body: JSON.stringify({ title: 'x' }) });
-  console.log(`processes ${processes}, limits ${limits.padEnd(3)}: ${read} reads/s, ${list} lists/s, ${write} writes/s`);
+  console.log(
+    `processes ${processes}, limits ${limits.padEnd(3)}: ${read} reads/s, ${list} lists/s, ${write} writes/s`,
+  );
   await server.stop();
   await dir.remove();
 }
