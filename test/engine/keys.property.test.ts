@@ -1,7 +1,7 @@
 import { Binary, Code, Decimal128, Double, MaxKey, MinKey, ObjectId, Timestamp } from 'bson';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { compareValues } from '../../src/engine/query/value.js';
+import { compareValues } from '../../src/engine/query/compare.js';
 import { componentLimit, KeyWriter } from '../../src/engine/storage/key-encoding.js';
 
 const SEED = 20261121;

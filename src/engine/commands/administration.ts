@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import { type Doc } from '../codec/document.js';
 import { EngineError } from '../errors.js';
-import { equalValues } from '../query/value.js';
+import { equalValues } from '../query/compare.js';
 import { type Storage } from '../storage/storage.js';
 import { type CollectionEntry, type IndexDefinition } from '../storage/index-definition.js';
 import { type Command, plainNumber, readDoc, readFlag, requireNamespace } from './command.js';

@@ -3,7 +3,7 @@ import { EngineError, failedToParse } from '../errors.js';
 import { type Budget, openBudget } from '../pipeline/budget.js';
 import { compilePipeline, type Pipeline } from '../pipeline/compile.js';
 import { type Environment } from '../query/expression.js';
-import { roughSize } from '../query/value.js';
+import { weigh } from '../query/weight.js';
 import { type Storage } from '../storage/storage.js';
 import {
   type Call,
@@ -99,7 +99,7 @@ class PipelineRows implements RowSource {
       let taken = 0;
       while (taken < this.waiting.length && rows.length < most) {
         const doc = this.waiting[taken]!;
-        size += roughSize(doc);
+        size += weigh(doc);
         if (rows.length > 0 && size > MAX_BATCH_BYTES) break;
         rows.push(doc);
         taken++;

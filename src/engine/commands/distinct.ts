@@ -1,7 +1,7 @@
 import { type Doc } from '../codec/document.js';
 import { EngineError } from '../errors.js';
 import { splitPath, visitPath } from '../query/path.js';
-import { compareValues } from '../query/value.js';
+import { compareValues } from '../query/compare.js';
 import { KeyWriter } from '../storage/key-encoding.js';
 import { checkCollation, type Command, readCount, readDoc, readText, requireNamespace } from './command.js';
 import { Pace } from './pace.js';

@@ -1,7 +1,7 @@
 import { type Doc, isDocument } from '../codec/document.js';
 import { EngineError, typeMismatch } from '../errors.js';
 import { compileFilter } from '../query/match.js';
-import { equalValues } from '../query/value.js';
+import { equalValues } from '../query/compare.js';
 import { type IndexDefinition } from '../storage/index-definition.js';
 import { checkCollation, plainNumber, readFlag } from './command.js';
 

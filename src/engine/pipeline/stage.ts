@@ -1,6 +1,7 @@
 import type { Environment } from '../query/expression.js';
 import type { Scope } from '../query/operators/operator.js';
-import { type Doc, roughSize } from '../query/value.js';
+import { type Doc } from '../query/value.js';
+import { weigh } from '../query/weight.js';
 import type { Budget } from './budget.js';
 
 /** Documents in batches. Nobody may modify a document that came through one: parts are shared between documents. */
@@ -90,7 +91,7 @@ export class Gauge {
   constructor(private readonly budget: Budget) {}
 
   add(doc: Doc): void {
-    if ((this.seen++ & 7) === 0) this.last = roughSize(doc) + 64;
+    if ((this.seen++ & 7) === 0) this.last = weigh(doc) + 64;
     this.bytes(this.last);
   }
 

@@ -1,5 +1,6 @@
 import { type Conjunct } from '../query/match.js';
-import { compareValues, equalValues, typeOf } from '../query/value.js';
+import { compareValues, equalValues } from '../query/compare.js';
+import { typeOf } from '../query/value.js';
 import { comparableKind } from '../storage/key-encoding.js';
 
 /**

@@ -1,16 +1,7 @@
 import { badValue, failedToParse, typeMismatch } from '../errors.js';
 import { compilePattern } from './regex.js';
-import {
-  compareValues,
-  type Doc,
-  equalValues,
-  integerOf,
-  isDocument,
-  isNumber,
-  numberOf,
-  TYPE_NUMBERS,
-  typeOf,
-} from './value.js';
+import { compareValues, equalValues } from './compare.js';
+import { type Doc, integerOf, isDocument, isNumber, numberOf, TYPE_NUMBERS, typeOf } from './value.js';
 import { keyOf } from './value-key.js';
 
 type Check = (value: unknown) => boolean;

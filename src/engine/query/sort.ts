@@ -1,6 +1,7 @@
 import { badValue, refusal } from '../errors.js';
 import { indexOfPart, type Path, splitPath } from './path.js';
-import { compareValues, type Doc, fieldOf, integerOf, isDocument, numberOf } from './value.js';
+import { compareValues } from './compare.js';
+import { type Doc, fieldOf, integerOf, isDocument, numberOf } from './value.js';
 
 export interface SortPart {
   readonly path: string;

@@ -5,16 +5,8 @@ import { compileFilter, compileValueTest, isOperatorDocument } from './match.js'
 import { addNumbers, kindOf, multiplyNumbers, narrow } from './number.js';
 import { compileSort } from './sort.js';
 import { ABSENT, type Change } from './update-path.js';
-import {
-  compareValues,
-  type Doc,
-  identicalValues,
-  integerOf,
-  isDocument,
-  isNumber,
-  toDouble,
-  typeOf,
-} from './value.js';
+import { compareValues, identicalValues } from './compare.js';
+import { type Doc, integerOf, isDocument, isNumber, toDouble, typeOf } from './value.js';
 import { keyOf } from './value-key.js';
 
 /** What a change may depend on besides the current value. */

@@ -16,7 +16,8 @@ import {
   type UpdatePart,
 } from './update-path.js';
 import { upsertDocument } from './upsert.js';
-import { type Doc, equalValues, fieldOf, identicalValues, isDocument, setField } from './value.js';
+import { equalValues, identicalValues } from './compare.js';
+import { type Doc, fieldOf, isDocument, setField } from './value.js';
 
 export type { UpdateContext } from './update-operators.js';
 

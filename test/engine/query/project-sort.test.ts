@@ -5,7 +5,8 @@ import { EngineError } from '../../../src/engine/errors.js';
 import { compileFilter } from '../../../src/engine/query/match.js';
 import { compileProjection } from '../../../src/engine/query/project.js';
 import { compileSort, extractKeys } from '../../../src/engine/query/sort.js';
-import { compareValues, type Doc, identicalValues, toDouble } from '../../../src/engine/query/value.js';
+import { compareValues, identicalValues } from '../../../src/engine/query/compare.js';
+import { type Doc, toDouble } from '../../../src/engine/query/value.js';
 import { keyOf } from '../../../src/engine/query/value-key.js';
 
 function refusalOf(run: () => unknown): number | undefined {

@@ -4,7 +4,8 @@ import { describe, expect, it } from 'vitest';
 import { EngineError } from '../../../src/engine/errors.js';
 import { compileFilter } from '../../../src/engine/query/match.js';
 import { compileUpdate, supportedUpdateOperators } from '../../../src/engine/query/update.js';
-import { type Doc, identicalValues, toDouble } from '../../../src/engine/query/value.js';
+import { identicalValues } from '../../../src/engine/query/compare.js';
+import { type Doc, toDouble } from '../../../src/engine/query/value.js';
 
 const now = new Date('2024-05-06T07:08:09.123Z');
 

@@ -1,7 +1,8 @@
 import { refusal } from '../../errors.js';
 import { compileExpression, type Environment } from '../../query/expression.js';
 import { NO_SCOPE } from '../../query/operators/operator.js';
-import { compareValues, type Doc, integerOf, isDocument, rankOf, setField } from '../../query/value.js';
+import { compareValues } from '../../query/compare.js';
+import { type Doc, integerOf, isDocument, rankOf, setField } from '../../query/value.js';
 import { Gauge, inBatches, type StageCompiler, unionOf } from '../stage.js';
 import { compileAccumulation, type GroupFields } from './accumulate.js';
 import { groupStage } from './group.js';

@@ -5,7 +5,8 @@ import { addToDate, requireUnit } from '../../query/operators/date-arithmetic.js
 import { UTC } from '../../query/operators/time-zone.js';
 import { splitPath } from '../../query/path.js';
 import { compileSort } from '../../query/sort.js';
-import { compareValues, type Doc, integerOf, isDocument, isNullish, isNumber, numberOf } from '../../query/value.js';
+import { compareValues } from '../../query/compare.js';
+import { type Doc, integerOf, isDocument, isNullish, isNumber, numberOf } from '../../query/value.js';
 import { keyOf } from '../../query/value-key.js';
 import { collect, Gauge, inBatches, type StageCompiler, unionOf } from '../stage.js';
 import { plainPath, withPath } from './basic.js';

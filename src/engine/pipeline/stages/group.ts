@@ -2,7 +2,8 @@ import { refusal } from '../../errors.js';
 import { type Expression, compileExpression } from '../../query/expression.js';
 import type { Accumulation } from '../../query/operators/accumulators.js';
 import { compileSort } from '../../query/sort.js';
-import { type Doc, isDocument, roughSize } from '../../query/value.js';
+import { type Doc, isDocument } from '../../query/value.js';
+import { weigh } from '../../query/weight.js';
 import { keyOf } from '../../query/value-key.js';
 import { Gauge, inBatches, type Run, type Source, type Stage, type StageCompiler, unionOf } from '../stage.js';
 import { compileAccumulation, type GroupFields, presentGroup } from './accumulate.js';
@@ -34,13 +35,13 @@ async function groupSource(
       if (group === undefined) {
         group = { id, parts: accumulators.map((accumulator) => accumulator.open()) };
         groups.set(key, group);
-        gauge.bytes(96 + roughSize(id) + accumulators.length * 64);
+        gauge.bytes(96 + weigh(id) + accumulators.length * 64);
       }
       for (let i = 0; i < accumulators.length; i++) {
         const accumulator = accumulators[i]!;
         const value = accumulator.evaluate(doc, scope);
         group.parts[i]!.add(value);
-        if (accumulator.grows) gauge.bytes(16 + roughSize(value));
+        if (accumulator.grows) gauge.bytes(16 + weigh(value));
       }
     }
   }

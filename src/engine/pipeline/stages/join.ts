@@ -1,5 +1,7 @@
 import { readPath, splitPath, visitPath } from '../../query/path.js';
-import { compareValues, type Doc, isNullish, roughSize, typeOf } from '../../query/value.js';
+import { compareValues } from '../../query/compare.js';
+import { type Doc, isNullish, typeOf } from '../../query/value.js';
+import { weigh } from '../../query/weight.js';
 import { keyOf } from '../../query/value-key.js';
 import type { Run } from '../stage.js';
 
@@ -50,7 +52,7 @@ export function openJoin(from: string, localField: string, foreignField: string,
     const filter = equalityFilter(foreignField, [...wanted.values()]);
     for await (const batch of run.open(from, { filter })) {
       for (const doc of batch) {
-        const size = roughSize(doc);
+        const size = weigh(doc);
         charged += size;
         run.budget.charge(size);
         kept++;

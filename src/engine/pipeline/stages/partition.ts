@@ -1,7 +1,8 @@
 import { refusal } from '../../errors.js';
 import type { Expression } from '../../query/expression.js';
 import type { Sort } from '../../query/sort.js';
-import { compareValues, type Doc } from '../../query/value.js';
+import { compareValues } from '../../query/compare.js';
+import { type Doc } from '../../query/value.js';
 import { keyOf } from '../../query/value-key.js';
 import type { Gauge, Run, Source } from '../stage.js';
 import { type Keyed, orderOf, sortKeyed } from './sort.js';

@@ -1,17 +1,8 @@
 import { refusal } from '../../errors.js';
 import { closeDecimal, decimalOf, divideDecimals } from '../decimal.js';
 import { compileSort, type KeyTuple } from '../sort.js';
-import {
-  compareValues,
-  type Doc,
-  integerOf,
-  isDocument,
-  isNullish,
-  numberOf,
-  setField,
-  toDouble,
-  typeOf,
-} from '../value.js';
+import { compareValues } from '../compare.js';
+import { type Doc, integerOf, isDocument, isNullish, numberOf, setField, toDouble, typeOf } from '../value.js';
 import { keyOf } from '../value-key.js';
 import { type Compiled, type Compiler, type Evaluate, namedOperand, NO_SCOPE } from './operator.js';
 import { Total } from './total.js';

@@ -1,6 +1,7 @@
 import { EngineError, refusal } from '../../errors.js';
 import { compileSort } from '../sort.js';
-import { compareValues, equalValues, integerOf, isDocument, isNullish, isTruthy, typeOf } from '../value.js';
+import { compareValues, equalValues } from '../compare.js';
+import { integerOf, isDocument, isNullish, isTruthy, typeOf } from '../value.js';
 import { keyOf } from '../value-key.js';
 import {
   binary,

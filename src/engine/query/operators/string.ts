@@ -1,7 +1,8 @@
 import type { BSONRegExp, BSONSymbol } from 'bson';
 import { EngineError, refusal } from '../../errors.js';
 import { compilePattern, type Found, type Pattern } from '../regex.js';
-import { compareStrings, type Doc, integerOf, isNullish, isNumber, numberOf, typeOf } from '../value.js';
+import { compareStrings } from '../compare.js';
+import { type Doc, integerOf, isNullish, isNumber, numberOf, typeOf } from '../value.js';
 import { binary, type ExpressionOperator, named, type OperatorTable, unary, variadic } from './operator.js';
 import { convertToString } from './convert.js';
 

@@ -1,0 +1,237 @@
+const CLASS_ESCAPES: Readonly<Record<string, string>> = {
+  d: '0-9',
+  w: 'A-Za-z0-9_',
+  s: '\\t\\n\\v\\f\\r ',
+};
+const CONTROL_ESCAPES: Readonly<Record<string, string>> = {
+  t: '\\t',
+  n: '\\n',
+  r: '\\r',
+  f: '\\f',
+  e: '\\x1b',
+  a: '\\x07',
+};
+const WORD = '[A-Za-z0-9_]';
+const BOUNDARY = `(?:(?<=${WORD})(?!${WORD})|(?<!${WORD})(?=${WORD}))`;
+const NO_BOUNDARY = `(?:(?<=${WORD})(?=${WORD})|(?<!${WORD})(?!${WORD}))`;
+const END = '(?![^\\n]|\\n[^])';
+/** How many ways through a pattern the built-in engine may have to try at one position of the text. */
+const MAX_WAYS = 200;
+
+interface Parsed {
+  text: string;
+  ways: number;
+  unbounded: number;
+  /** Nothing follows the unbounded part, so that once reached it always succeeds. */
+  endsUnbounded: boolean;
+  anchored: boolean;
+}
+
+/**
+ * The pattern for the built-in engine, or null when it is not proven that a search takes linear time: at most one
+ * unbounded quantifier on a single character, which must be the last thing or follow a start anchor, no repeated
+ * groups, and a bounded number of alternatives.
+ */
+export function translateSimple(pattern: string, multiline: boolean, dotAll: boolean): string | null {
+  const reader = { pattern, at: 0, multiline, dotAll, depth: 0 };
+  const parsed = parseAlternatives(reader);
+  if (parsed === null || reader.at < pattern.length) return null;
+  if (parsed.ways > MAX_WAYS || parsed.unbounded > 1) return null;
+  if (parsed.unbounded === 1 && !parsed.anchored && !parsed.endsUnbounded) return null;
+  return parsed.text;
+}
+
+interface Reader {
+  readonly pattern: string;
+  at: number;
+  readonly multiline: boolean;
+  readonly dotAll: boolean;
+  depth: number;
+}
+
+function parseAlternatives(reader: Reader): Parsed | null {
+  const options: Parsed[] = [];
+  for (;;) {
+    const option = parseSequence(reader);
+    if (option === null) return null;
+    options.push(option);
+    if (reader.pattern[reader.at] !== '|') break;
+    reader.at++;
+  }
+  const first = options[0]!;
+  if (options.length === 1) return first;
+  return {
+    text: options.map((option) => option.text).join('|'),
+    ways: options.reduce((sum, option) => sum + option.ways, 0),
+    unbounded: options.reduce((sum, option) => sum + option.unbounded, 0),
+    endsUnbounded: false,
+    anchored: options.every((option) => option.anchored),
+  };
+}
+
+function parseSequence(reader: Reader): Parsed | null {
+  const result: Parsed = { text: '', ways: 1, unbounded: 0, endsUnbounded: false, anchored: false };
+  let first = true;
+  while (reader.at < reader.pattern.length) {
+    const char = reader.pattern[reader.at]!;
+    if (char === '|' || char === ')') break;
+    if (result.endsUnbounded) result.endsUnbounded = false;
+    if (char === '(') {
+      const group = parseGroup(reader);
+      if (group === null) return null;
+      result.text += group.text;
+      result.ways *= group.ways;
+      result.unbounded += group.unbounded;
+      if (first) result.anchored = group.anchored;
+    } else {
+      const atom = parseAtom(reader);
+      if (atom === null) return null;
+      if (first && atom === '^') result.anchored = true;
+      const quantifier = atom.startsWith('(?') || atom === '^' ? noQuantifier(reader) : parseQuantifier(reader);
+      if (quantifier === null) return null;
+      result.text += atom + quantifier.text;
+      result.ways *= quantifier.ways;
+      if (quantifier.unbounded) {
+        result.unbounded++;
+        result.endsUnbounded = true;
+      }
+    }
+    first = false;
+    if (result.ways > MAX_WAYS) return null;
+  }
+  return result;
+}
+
+function parseGroup(reader: Reader): Parsed | null {
+  if (++reader.depth > 20) return null;
+  reader.at++;
+  let open = '(';
+  if (reader.pattern[reader.at] === '?') {
+    if (reader.pattern[reader.at + 1] !== ':') return null;
+    reader.at += 2;
+    open = '(?:';
+  }
+  const inner = parseAlternatives(reader);
+  if (inner === null || reader.pattern[reader.at] !== ')') return null;
+  reader.at++;
+  reader.depth--;
+  const optional = reader.pattern[reader.at] === '?';
+  if (optional) reader.at++;
+  else if (/[*+?{]/.test(reader.pattern[reader.at] ?? '')) return null;
+  if (optional && /[?+]/.test(reader.pattern[reader.at] ?? '')) return null;
+  if (inner.unbounded > 0) return null;
+  return {
+    text: `${open}${inner.text})${optional ? '?' : ''}`,
+    ways: inner.ways + (optional ? 1 : 0),
+    unbounded: 0,
+    endsUnbounded: false,
+    anchored: inner.anchored && !optional,
+  };
+}
+
+function noQuantifier(reader: Reader) {
+  return /[*+?{]/.test(reader.pattern[reader.at] ?? '') ? null : { text: '', ways: 1, unbounded: false };
+}
+
+function parseQuantifier(reader: Reader): { text: string; ways: number; unbounded: boolean } | null {
+  const match = /^(?:[*+?]|\{(\d{1,3})(,(\d{0,3}))?\})/.exec(reader.pattern.slice(reader.at, reader.at + 12));
+  if (match === null) {
+    return reader.pattern[reader.at] === '{' ? null : { text: '', ways: 1, unbounded: false };
+  }
+  reader.at += match[0].length;
+  let text = match[0];
+  const next = reader.pattern[reader.at];
+  if (next === '+') return null;
+  if (next === '?') {
+    text += '?';
+    reader.at++;
+  }
+  if (match[1] === undefined) return { text, ways: text.startsWith('?') ? 2 : 1, unbounded: !text.startsWith('?') };
+  const low = Number(match[1]);
+  if (match[2] === undefined) return { text, ways: 1, unbounded: false };
+  if (match[3] === '') return { text, ways: 1, unbounded: true };
+  return { text, ways: Math.max(1, Number(match[3]) - low + 1), unbounded: false };
+}
+
+function parseAtom(reader: Reader): string | null {
+  const char = String.fromCodePoint(reader.pattern.codePointAt(reader.at)!);
+  reader.at += char.length;
+  switch (char) {
+    case '.':
+      return reader.dotAll ? '[^]' : '[^\\n]';
+    case '^':
+      return reader.multiline ? '(?<![^\\n])' : '^';
+    case '$':
+      return reader.multiline ? '(?![^\\n])' : END;
+    case '[':
+      return parseClass(reader);
+    case '\\':
+      return parseEscape(reader, false);
+    case '*':
+    case '+':
+    case '?':
+    case '{':
+      return null;
+    default:
+      return /[\]}/]/.test(char) ? `\\${char}` : char;
+  }
+}
+
+function parseEscape(reader: Reader, inClass: boolean): string | null {
+  const char = reader.pattern[reader.at];
+  if (char === undefined) return null;
+  reader.at++;
+  const set = CLASS_ESCAPES[char.toLowerCase()];
+  if (set !== undefined) {
+    const negative = char !== char.toLowerCase();
+    if (!inClass) return `[${negative ? '^' : ''}${set}]`;
+    return negative ? null : set;
+  }
+  const control = CONTROL_ESCAPES[char];
+  if (control !== undefined) return control;
+  if (char === 'x') {
+    const hex = /^[0-9a-fA-F]{2}/.exec(reader.pattern.slice(reader.at, reader.at + 2));
+    if (hex === null) return null;
+    reader.at += 2;
+    return `\\x${hex[0]}`;
+  }
+  if (char === 'p' || char === 'P') {
+    const property = /^\{(\w{1,40})\}/.exec(reader.pattern.slice(reader.at, reader.at + 42));
+    if (property === null || !/^(?:[LMNPSZC][a-z]?)$/.test(property[1]!)) return null;
+    reader.at += property[0].length;
+    return `\\${char}${property[0]}`;
+  }
+  if (!inClass) {
+    if (char === 'b') return BOUNDARY;
+    if (char === 'B') return NO_BOUNDARY;
+    if (char === 'A') return '^';
+    if (char === 'z') return '(?![^])';
+    if (char === 'Z') return END;
+  }
+  if (/[A-Za-z0-9]/.test(char) || char.charCodeAt(0) > 126) return null;
+  if (char === '-') return inClass ? '\\-' : '-';
+  return /[$^\\.*+?()[\]{}|/]/.test(char) ? `\\${char}` : char;
+}
+
+function parseClass(reader: Reader): string | null {
+  let text = '[';
+  if (reader.pattern[reader.at] === '^') {
+    text += '^';
+    reader.at++;
+  }
+  let first = true;
+  for (;;) {
+    const code = reader.pattern.codePointAt(reader.at);
+    if (code === undefined) return null;
+    const char = String.fromCodePoint(code);
+    reader.at += char.length;
+    if (char === ']' && !first) return `${text}]`;
+    first = false;
+    if (char === '[' && /[:.=]/.test(reader.pattern[reader.at] ?? '')) return null;
+    if (char === '\\') {
+      const escape = parseEscape(reader, true);
+      if (escape === null) return null;
+      text += escape;
+    } else text += /[[\]^/]/.test(char) ? `\\${char}` : char;
+  }
+}
