@@ -18,6 +18,7 @@ import { stringOperators } from './operators/string.js';
 import { typeOperators } from './operators/type.js';
 import { type Path, readPath, splitPath } from './path.js';
 import { type Doc, fieldOf, isDocument, setField } from './value.js';
+import { weigh } from './weight.js';
 
 const OPERATORS: OperatorTable = {
   ...arithmeticOperators,
@@ -180,7 +181,11 @@ function compileVariable(text: string, environment: Environment, reads: Reads): 
 function compileArray(items: readonly unknown[], environment: Environment, reads: Reads, depth: number): Compiled {
   const parts = items.map((item) => compileNode(item, environment, reads, depth + 1));
   const evaluates = parts.map((part) => part.evaluate);
-  return fold((doc, scope) => evaluates.map((evaluate) => evaluate(doc, scope) ?? null), parts);
+  return fold((doc, scope) => {
+    const result = evaluates.map((evaluate) => evaluate(doc, scope) ?? null);
+    weigh(result);
+    return result;
+  }, parts);
 }
 
 function compileDocument(expression: Doc, environment: Environment, reads: Reads, depth: number): Compiled {
@@ -203,6 +208,7 @@ function compileDocument(expression: Doc, environment: Environment, reads: Reads
       const value = parts[i]!.evaluate(doc, scope);
       if (value !== undefined) setField(result, names[i]!, value);
     }
+    weigh(result);
     return result;
   }, parts);
 }

@@ -2,7 +2,19 @@ import type { Binary, BSONRegExp, ObjectId } from 'bson';
 import { badValue } from '../errors.js';
 import { decimalToBigint, openDecimal } from './decimal.js';
 import { compareValues, equalValues } from './compare.js';
-import { type Doc, integerOf, isDecimal, isDocument, isNumber, isTruthy, numberOf, rankOf, TYPE_NUMBERS, type TypeName, typeOf } from './value.js';
+import {
+  type Doc,
+  integerOf,
+  isDecimal,
+  isDocument,
+  isNumber,
+  isTruthy,
+  numberOf,
+  rankOf,
+  TYPE_NUMBERS,
+  type TypeName,
+  typeOf,
+} from './value.js';
 import { keyOf } from './value-key.js';
 
 /** A condition on the values of one path, before it is bound to the path. */

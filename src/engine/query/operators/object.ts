@@ -2,6 +2,7 @@ import type { Binary } from 'bson';
 import { calculateObjectSize } from '../../codec/bson.js';
 import { refusal } from '../../errors.js';
 import { copyDoc, type Doc, fieldOf, isDocument, isNullish, setField, typeOf } from '../value.js';
+import { weigh } from '../weight.js';
 import {
   type Compiled,
   type Compiler,
@@ -14,16 +15,12 @@ import {
   variadic,
 } from './operator.js';
 
-/** Later documents win; null and missing do not count, anything else that is no document is refused. */
-export function mergeObjects(values: readonly unknown[]): Doc {
-  const result: Doc = {};
-  for (const value of values) {
-    if (isNullish(value)) continue;
-    if (!isDocument(value))
-      throw refusal(40400, `$mergeObjects requires object inputs, but input is of type ${typeOf(value)}`);
-    for (const name of Object.keys(value)) setField(result, name, value[name]);
-  }
-  return result;
+/** Sets every field of a document; null and missing have none, anything else that is no document is refused. */
+export function mergeInto(target: Doc, value: unknown): void {
+  if (isNullish(value)) return;
+  if (!isDocument(value))
+    throw refusal(40400, `$mergeObjects requires object inputs, but input is of type ${typeOf(value)}`);
+  for (const name of Object.keys(value)) setField(target, name, value[name]);
 }
 
 /** The field name of `$getField` and its relatives: a constant, in which `$` has no meaning. */
@@ -59,6 +56,7 @@ function withField(input: Compiled, name: string, value: Compiled | null): Compi
       const next = value?.evaluate(current, scope);
       if (next === undefined) delete copy[name];
       else setField(copy, name, next);
+      weigh(copy);
       return copy;
     },
     [input, value ?? undefined],
@@ -104,7 +102,12 @@ function arrayToObject(value: unknown): unknown {
 
 /** Documents as values. */
 export const objectOperators: OperatorTable = {
-  $mergeObjects: variadic(mergeObjects),
+  $mergeObjects: variadic((values) => {
+    const merged: Doc = {};
+    for (const value of values) mergeInto(merged, value);
+    weigh(merged);
+    return merged;
+  }),
   $objectToArray: unary((value) => {
     if (isNullish(value)) return null;
     if (!isDocument(value)) throw refusal(40390, `$objectToArray requires a document input, found: ${typeOf(value)}`);

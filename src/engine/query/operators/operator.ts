@@ -11,24 +11,33 @@ export interface Scope {
   readonly now: Date;
   /** Called now and then from loops inside one document; throws when the run's time is up. */
   readonly guard: (scope: Scope) => void;
-  /** How many rounds those loops have made. */
+  /** How many rounds those loops have made, and at how many the guard is called next. */
   rounds: number;
+  nextLook: number;
 }
 
 /** No honest expression takes this long on one document; meanwhile nothing else in the process runs. */
 const DOCUMENT_MS = 1000;
+/** Nor does it visit or make so many items, which could be in memory all at once. */
+const DOCUMENT_ROUNDS = 50_000_000;
+const ROUNDS_PER_LOOK = 16;
+
+function tooLong(): EngineError {
+  return new EngineError(50, 'an expression takes too long on one document');
+}
 
 /** Ends what takes too long on a single document, on top of the run's own limits. */
 function openGuard(check: () => void): (scope: Scope) => void {
   let root: Doc | undefined;
   let start = 0;
+  let startRounds = 0;
   return (scope) => {
     check();
     if (scope.root !== root) {
-      ({ root } = scope);
+      ({ root, rounds: startRounds } = scope);
       start = performance.now();
-    } else if (performance.now() - start > DOCUMENT_MS) {
-      throw new EngineError(50, 'an expression takes too long on one document');
+    } else if (scope.rounds - startRounds > DOCUMENT_ROUNDS || performance.now() - start > DOCUMENT_MS) {
+      throw tooLong();
     }
   };
 }
@@ -37,9 +46,20 @@ function unlimited(): void {
   // Outside of pipelines only the time of a single document is limited.
 }
 
-/** To be called once in each round of a loop over something that a pipeline may have made arbitrarily long. */
-export function countRound(scope: Scope): void {
-  if ((++scope.rounds & 1023) === 0) scope.guard(scope);
+/**
+ * To be called by everything whose work grows with a value: with 1 in each round of a loop that runs an expression or
+ * compares, or once with the number of items, which must not be more than an array may have.
+ */
+export function countRounds(scope: Scope, rounds = 1): void {
+  scope.rounds += rounds;
+  if (scope.rounds < scope.nextLook) return;
+  scope.nextLook = scope.rounds + ROUNDS_PER_LOOK;
+  scope.guard(scope);
+}
+
+/** Counts the rounds of one pass over a text, which are much shorter than others. */
+export function countText(scope: Scope, text: string): void {
+  countRounds(scope, text.length >> 4);
 }
 
 /** `current` is what field paths start from (`$$CURRENT`); the result is `undefined` for missing. */
@@ -63,23 +83,34 @@ export type ExpressionOperator = (operand: unknown, compiler: Compiler, name: st
 
 export type OperatorTable = Readonly<Record<string, ExpressionOperator>>;
 
-/** A fresh scope for a run over documents. */
-export function openScope(environment: { readonly now: Date | null }, check = unlimited): Scope {
-  return { root: {}, vars: [], now: environment.now ?? new Date(), guard: openGuard(check), rounds: 0 };
+function openScopeWith(now: Date, guard: (scope: Scope) => void, nextLook: number): Scope {
+  return { root: {}, vars: [], now, guard, rounds: 0, nextLook };
 }
 
-/** For evaluating what is constant. */
-export const NO_SCOPE: Scope = { root: {}, vars: [], now: new Date(0), guard: openGuard(unlimited), rounds: 0 };
+/** A fresh scope for a run over documents. */
+export function openScope(environment: { readonly now: Date | null }, check = unlimited): Scope {
+  return openScopeWith(environment.now ?? new Date(), openGuard(check), ROUNDS_PER_LOOK);
+}
+
+/** For reading the values of constants and for filters without expressions. */
+export const NO_SCOPE: Scope = openScope({ now: new Date(0) });
+
+/** More work than this is left to the run, where time is limited. */
+const FOLDED_ROUNDS = 1000;
+
+function refuseToFold(): void {
+  throw tooLong();
+}
 
 export function constant(value: unknown): Compiled {
   return { evaluate: () => value, constant: true };
 }
 
-/** Evaluates a constant expression once. One that fails stays as it is: it may stand in a branch never taken. */
+/** Evaluates a constant expression once. One that fails, or takes long, stays as it is: it may stand in a branch never taken. */
 export function fold(evaluate: Evaluate, parts: readonly (Compiled | undefined)[]): Compiled {
   if (!parts.every((part) => part === undefined || part.constant)) return { evaluate, constant: false };
   try {
-    return constant(evaluate({}, NO_SCOPE));
+    return constant(evaluate({}, openScopeWith(NO_SCOPE.now, refuseToFold, FOLDED_ROUNDS)));
   } catch (error) {
     if (error instanceof EngineError) return { evaluate, constant: false };
     throw error;
@@ -109,29 +140,40 @@ export function compileArguments(
 }
 
 /** An operator of one argument. */
-export function unary(apply: (value: unknown) => unknown): ExpressionOperator {
+export function unary(apply: (value: unknown, scope: Scope) => unknown): ExpressionOperator {
   return (operand, compiler, name) => {
     const [argument] = compileArguments(operand, compiler, name, 1, 1) as [Compiled];
     const { evaluate } = argument;
-    return fold((current, scope) => apply(evaluate(current, scope)), [argument]);
+    return fold((current, scope) => apply(evaluate(current, scope), scope), [argument]);
   };
 }
 
 /** An operator of two arguments. */
-export function binary(apply: (a: unknown, b: unknown) => unknown): ExpressionOperator {
+export function binary(apply: (a: unknown, b: unknown, scope: Scope) => unknown): ExpressionOperator {
   return (operand, compiler, name) => {
     const parts = compileArguments(operand, compiler, name, 2, 2) as [Compiled, Compiled];
     const [first, second] = [parts[0].evaluate, parts[1].evaluate];
-    return fold((current, scope) => apply(first(current, scope), second(current, scope)), parts);
+    return fold((current, scope) => apply(first(current, scope), second(current, scope), scope), parts);
   };
 }
 
 /** An operator of a list of arguments, all evaluated. */
-export function variadic(apply: (values: unknown[]) => unknown, least = 0, most = Infinity): ExpressionOperator {
+export function variadic(
+  apply: (values: unknown[], scope: Scope) => unknown,
+  least = 0,
+  most = Infinity,
+): ExpressionOperator {
   return (operand, compiler, name) => {
     const parts = compileArguments(operand, compiler, name, least, most);
     const evaluates = parts.map((part) => part.evaluate);
-    return fold((current, scope) => apply(evaluates.map((evaluate) => evaluate(current, scope))), parts);
+    return fold(
+      (current, scope) =>
+        apply(
+          evaluates.map((evaluate) => evaluate(current, scope)),
+          scope,
+        ),
+      parts,
+    );
   };
 }
 
@@ -158,7 +200,7 @@ export function namedOperand(
 export function named(
   required: readonly string[],
   optional: readonly string[],
-  apply: (values: Readonly<Record<string, unknown>>, given: ReadonlySet<string>) => unknown,
+  apply: (values: Readonly<Record<string, unknown>>, given: ReadonlySet<string>, scope: Scope) => unknown,
 ): ExpressionOperator {
   return (operand, compiler, name) => {
     const fields = namedOperand(operand, name, required, optional);
@@ -168,7 +210,7 @@ export function named(
     return fold((current, scope) => {
       const values: Record<string, unknown> = {};
       names.forEach((key, i) => (values[key] = parts[i]!.evaluate(current, scope)));
-      return apply(values, given);
+      return apply(values, given, scope);
     }, parts);
   };
 }

@@ -1,54 +1,75 @@
-import { refusal } from '../../errors.js';
+import { EngineError, refusal } from '../../errors.js';
 import { isNullish, isTruthy, typeOf } from '../value.js';
 import { keyOf } from '../value-key.js';
-import { binary, type OperatorTable, unary, variadic } from './operator.js';
+import { MAX_ITEMS } from '../weight.js';
+import { binary, countRounds, type OperatorTable, type Scope, unary, variadic } from './operator.js';
 
 function requireArray(value: unknown, name: string, code: number): readonly unknown[] {
   if (Array.isArray(value)) return value;
   throw refusal(code, `All operands of ${name} must be arrays. One argument is of type: ${typeOf(value)}`);
 }
 
-function keysOf(items: readonly unknown[]): Set<unknown> {
-  return new Set(items.map(keyOf));
+function keysOf(items: readonly unknown[], scope: Scope): Set<unknown> {
+  const keys = new Set<unknown>();
+  for (const item of items) {
+    countRounds(scope);
+    keys.add(keyOf(item));
+  }
+  return keys;
 }
 
 /** Keeps the first of equal items whose keys pass. */
-function distinct(items: readonly unknown[], passes: (key: unknown) => boolean = () => true): unknown[] {
+function distinct(
+  lists: readonly (readonly unknown[])[],
+  scope: Scope,
+  passes: (key: unknown) => boolean = () => true,
+): unknown[] {
   const seen = new Set<unknown>();
-  return items.filter((item) => {
-    const key = keyOf(item);
-    if (seen.has(key) || !passes(key)) return false;
-    seen.add(key);
-    return true;
-  });
+  const kept: unknown[] = [];
+  for (const items of lists) {
+    for (const item of items) {
+      countRounds(scope);
+      const key = keyOf(item);
+      if (seen.has(key) || !passes(key)) continue;
+      seen.add(key);
+      if (kept.push(item) > MAX_ITEMS) throw new EngineError(146, 'a set would use too much memory');
+    }
+  }
+  return kept;
 }
 
 /** Arrays as sets: duplicates do not count; the order of results is that of first appearance. */
 export const setOperators: OperatorTable = {
-  $setUnion: variadic((values) => {
+  $setUnion: variadic((values, scope) => {
     if (values.some(isNullish)) return null;
-    return distinct(values.flatMap((value) => requireArray(value, '$setUnion', 17043)));
+    return distinct(
+      values.map((value) => requireArray(value, '$setUnion', 17043)),
+      scope,
+    );
   }),
-  $setIntersection: variadic((values) => {
+  $setIntersection: variadic((values, scope) => {
     if (values.some(isNullish)) return null;
     const [first = [], ...others] = values.map((value) => requireArray(value, '$setIntersection', 17047));
-    const keys = others.map(keysOf);
-    return distinct(first, (key) => keys.every((set) => set.has(key)));
+    const keys = others.map((items) => keysOf(items, scope));
+    return distinct([first], scope, (key) => keys.every((set) => set.has(key)));
   }),
-  $setDifference: binary((a, b) => {
+  $setDifference: binary((a, b, scope) => {
     if (isNullish(a) || isNullish(b)) return null;
     const from = requireArray(a, '$setDifference', 17048);
-    const removed = keysOf(requireArray(b, '$setDifference', 17049));
-    return distinct(from, (key) => !removed.has(key));
+    const removed = keysOf(requireArray(b, '$setDifference', 17049), scope);
+    return distinct([from], scope, (key) => !removed.has(key));
   }),
-  $setEquals: variadic((values) => {
-    const [first, ...others] = values.map((value) => keysOf(requireArray(value, '$setEquals', 17044)));
+  $setEquals: variadic((values, scope) => {
+    const [first, ...others] = values.map((value) => keysOf(requireArray(value, '$setEquals', 17044), scope));
     return others.every((set) => set.size === first!.size && [...set].every((key) => first!.has(key)));
   }, 2),
-  $setIsSubset: binary((a, b) => {
+  $setIsSubset: binary((a, b, scope) => {
     const part = requireArray(a, '$setIsSubset', 17046);
-    const whole = keysOf(requireArray(b, '$setIsSubset', 17042));
-    return part.every((item) => whole.has(keyOf(item)));
+    const whole = keysOf(requireArray(b, '$setIsSubset', 17042), scope);
+    return part.every((item) => {
+      countRounds(scope);
+      return whole.has(keyOf(item));
+    });
   }),
   $anyElementTrue: unary((value) => requireArray(value, '$anyElementTrue', 17041).some(isTruthy)),
   $allElementsTrue: unary((value) => requireArray(value, '$allElementsTrue', 17040).every(isTruthy)),

@@ -3,8 +3,19 @@ import { EngineError, refusal } from '../../errors.js';
 import { compilePattern, type Found, type Pattern } from '../regex.js';
 import { compareStrings } from '../compare.js';
 import { type Doc, integerOf, isNullish, isNumber, numberOf, typeOf } from '../value.js';
-import { binary, type ExpressionOperator, named, type OperatorTable, unary, variadic } from './operator.js';
+import { addWeight, MAX_ITEMS } from '../weight.js';
 import { convertToString } from './convert.js';
+import {
+  binary,
+  countText,
+  type ExpressionOperator,
+  named,
+  type OperatorTable,
+  type Scope,
+  unary,
+  variadic,
+} from './operator.js';
+import { openTextSearch } from './text-search.js';
 
 /** What string operators accept besides text: null and missing as the empty string, numbers and dates as their text. */
 function coerce(value: unknown, name: string): string {
@@ -23,8 +34,11 @@ function tooLong(name: string): EngineError {
   return new EngineError(10334, `${name} would make a string of more than 16 MB`);
 }
 
-function asciiCase(pattern: RegExp, shift: number): (text: string) => string {
-  return (text) => text.replace(pattern, (char) => String.fromCharCode(char.charCodeAt(0) + shift));
+function asciiCase(pattern: RegExp, shift: number): (text: string, scope: Scope) => string {
+  return (text, scope) => {
+    countText(scope, text);
+    return text.replace(pattern, (char) => String.fromCharCode(char.charCodeAt(0) + shift));
+  };
 }
 
 const lower = asciiCase(/[A-Z]/g, 32);
@@ -34,8 +48,10 @@ function isContinuation(byte: number | undefined): boolean {
   return byte !== undefined && (byte & 0xc0) === 0x80;
 }
 
-function substringBytes(value: unknown, from: unknown, length: unknown): string {
-  const bytes = Buffer.from(coerce(value, '$substrBytes'));
+function substringBytes([value, from, length]: readonly unknown[], scope: Scope): string {
+  const text = coerce(value, '$substrBytes');
+  countText(scope, text);
+  const bytes = Buffer.from(text);
   const start = requireInteger(from, '$substrBytes', 16034);
   const count = requireInteger(length, '$substrBytes', 16035);
   if (start < 0) throw refusal(50752, '$substrBytes: starting index must be non-negative');
@@ -49,13 +65,15 @@ function substringBytes(value: unknown, from: unknown, length: unknown): string 
   return bytes.toString('utf8', start, Math.max(start, end));
 }
 
-function substringPoints(value: unknown, from: unknown, length: unknown): string {
+function substringPoints([value, from, length]: readonly unknown[], scope: Scope): string {
   const text = coerce(value, '$substrCP');
+  countText(scope, text);
   const start = requireInteger(from, '$substrCP', 34450);
   const count = requireInteger(length, '$substrCP', 34452);
   if (start < 0) throw refusal(34455, '$substrCP: the starting index must be nonnegative integer.');
   if (count < 0) throw refusal(34456, '$substrCP: length must be a nonnegative integer.');
-  return [...text].slice(start, start + count).join('');
+  const offset = offsetAfter(text, start);
+  return text.slice(offset, offsetAfter(text, count, offset));
 }
 
 function requireInteger(value: unknown, name: string, code: number): number {
@@ -70,23 +88,32 @@ function requireString(value: unknown, name: string, code: number): string {
   throw refusal(code, `${name} requires a string, found: ${typeOf(value)}`);
 }
 
-/** `toUnits` decides whether positions count bytes or code points. */
-function indexOf(name: string, toUnits: (text: string) => readonly (string | number)[]): ExpressionOperator {
+/** With `inBytes` positions count bytes, otherwise code points. */
+function indexOf(name: string, inBytes: boolean): ExpressionOperator {
   return variadic(
-    ([value, wanted, from, to]) => {
+    ([value, wanted, from, to], scope) => {
       if (isNullish(value)) return null;
-      const units = toUnits(requireString(value, name, 40091));
-      const search = toUnits(requireString(wanted, name, 40092));
-      const start = from === undefined ? 0 : position(from, name);
-      const end = Math.min(to === undefined ? units.length : position(to, name), units.length);
-      for (let i = start; i + search.length <= end; i++) {
-        if (search.every((unit, k) => units[i + k] === unit)) return i;
-      }
-      return -1;
+      const [text, search] = [requireString(value, name, 40091), requireString(wanted, name, 40092)];
+      countText(scope, text);
+      const first = from === undefined ? 0 : position(from, name);
+      const last = to === undefined ? Infinity : position(to, name);
+      if (inBytes) return indexWithin(byteText(text), byteText(search), first, last);
+      if (first > text.length) return -1;
+      const found = indexWithin(text, search, offsetAfter(text, first), offsetAfter(text, last));
+      return found <= 0 ? found : pointsBefore(text, found);
     },
     2,
     4,
   );
+}
+
+function indexWithin(text: string, wanted: string, from: number, to: number): number {
+  return from > to || from > text.length ? -1 : openTextSearch(wanted).indexIn(text.slice(0, to), from);
+}
+
+/** A text of which each character is one byte of the given one's UTF-8. */
+function byteText(text: string): string {
+  return Buffer.from(text).toString('latin1');
 }
 
 function position(value: unknown, name: string): number {
@@ -101,41 +128,70 @@ const WHITE_SPACE = new Set(
 );
 
 function trim(name: string, left: boolean, right: boolean): ExpressionOperator {
-  return named(['input'], ['chars'], ({ input, chars }, given) => {
+  return named(['input'], ['chars'], ({ input, chars }, given, scope) => {
     if (isNullish(input)) return null;
-    const text = [...requireString(input, name, 50699)];
+    const text = requireString(input, name, 50699);
+    countText(scope, text);
     if (given.has('chars') && isNullish(chars)) return null;
     const set = given.has('chars') ? new Set(requireString(chars, name, 50700)) : WHITE_SPACE;
     let start = 0;
     let end = text.length;
-    while (left && start < end && set.has(text[start]!)) start++;
-    while (right && end > start && set.has(text[end - 1]!)) end--;
-    return text.slice(start, end).join('');
+    while (left && start < end) {
+      const point = String.fromCodePoint(text.codePointAt(start)!);
+      if (!set.has(point)) break;
+      start += point.length;
+    }
+    while (right && end > start) {
+      const pair = text.slice(Math.max(start, end - 2), end);
+      const point = pair.codePointAt(0)! > 0xffff ? pair : pair.slice(-1);
+      if (!set.has(point)) break;
+      end -= point.length;
+    }
+    return text.slice(start, end);
   });
 }
 
 function replace(name: string, all: boolean): ExpressionOperator {
-  return named(['input', 'find', 'replacement'], [], ({ input, find, replacement }) => {
+  return named(['input', 'find', 'replacement'], [], ({ input, find, replacement }, _given, scope) => {
     const text = isNullish(input) ? null : requireString(input, name, 51746);
     const wanted = isNullish(find) ? null : requireString(find, name, 51745);
     const other = isNullish(replacement) ? null : requireString(replacement, name, 51744);
     if (text === null || wanted === null || other === null) return null;
-    if (!all) return text.replace(wanted, () => other);
-    const parts = text.split(wanted);
-    if (text.length + parts.length * other.length > MAX_TEXT) throw tooLong(name);
-    return parts.join(other);
+    countText(scope, text);
+    // The empty text is found at both ends and between any two characters.
+    const parts = wanted === '' ? null : splitText(text, wanted, all ? Infinity : 2);
+    const places = parts?.length ?? (all ? text.length + 1 : 1);
+    if (text.length + places * other.length > MAX_TEXT) throw tooLong(name);
+    return parts?.join(other) ?? (all ? text.replace(/(?:)/gu, () => other) : other + text);
   });
+}
+
+/** Cuts a text at each place of a separator, the last of at most `most` parts being the rest. */
+function splitText(text: string, separator: string, most: number): string[] {
+  const search = openTextSearch(separator);
+  const parts: string[] = [];
+  let start = 0;
+  while (parts.length < most - 1) {
+    const found = search.indexIn(text, start);
+    if (found < 0) break;
+    parts.push(text.slice(start, found));
+    start = found + separator.length;
+  }
+  parts.push(text.slice(start));
+  return parts;
 }
 
 function regexOperator(
   name: string,
   absent: () => unknown,
-  apply: (pattern: Pattern, text: string) => unknown,
+  apply: (pattern: Pattern, text: string, scope: Scope) => unknown,
 ): ExpressionOperator {
-  return named(['input', 'regex'], ['options'], ({ input, regex, options }) => {
+  return named(['input', 'regex'], ['options'], ({ input, regex, options }, _given, scope) => {
     const text = isNullish(input) ? null : requireString(input, name, 51104);
     const pattern = patternOf(regex, options, name);
-    return text === null || pattern === null ? absent() : apply(pattern, text);
+    if (text === null || pattern === null) return absent();
+    countText(scope, text);
+    return apply(pattern, text, scope);
   });
 }
 
@@ -158,21 +214,35 @@ function pointsBefore(text: string, offset: number): number {
   return points;
 }
 
+/** The UTF-16 offset that so many code points lie before, counted from an offset; the text's end when there are fewer. */
+function offsetAfter(text: string, points: number, from = 0): number {
+  let offset = from;
+  if (points >= text.length - from) return text.length;
+  for (let left = points; left > 0 && offset < text.length; left--)
+    offset += text.codePointAt(offset)! > 0xffff ? 2 : 1;
+  return offset;
+}
+
 function present(text: string, found: Found, points: number): Doc {
   return { match: text.slice(found.start, found.end), idx: points, captures: [...found.groups] };
 }
 
-function findAll(pattern: Pattern, text: string): Doc[] {
+function findAll(pattern: Pattern, text: string, scope: Scope): Doc[] {
   const results: Doc[] = [];
+  let weight = 0;
   let points = 0;
   let counted = 0;
   let at = 0;
   while (at <= text.length) {
+    // A single search may have to go through the whole text.
+    scope.guard(scope);
     const found = pattern.find(text, at);
     if (found === null) break;
     points += pointsBefore(text.slice(counted, found.start), found.start - counted);
     counted = found.start;
-    results.push(present(text, found, points));
+    const result = present(text, found, points);
+    weight = addWeight(weight, result);
+    results.push(result);
     at = found.end > found.start ? found.end : found.end + (text.codePointAt(found.end)! > 0xffff ? 2 : 1);
   }
   return results;
@@ -189,22 +259,31 @@ export const stringOperators: OperatorTable = {
     }
     return text;
   }),
-  $toLower: unary((value) => lower(coerce(value, '$toLower'))),
-  $toUpper: unary((value) => upper(coerce(value, '$toUpper'))),
-  $strcasecmp: binary((a, b) => compareStrings(upper(coerce(a, '$strcasecmp')), upper(coerce(b, '$strcasecmp')))),
-  $substr: variadic(([value, from, length]) => substringBytes(value, from, length), 3, 3),
-  $substrBytes: variadic(([value, from, length]) => substringBytes(value, from, length), 3, 3),
-  $substrCP: variadic(([value, from, length]) => substringPoints(value, from, length), 3, 3),
+  $toLower: unary((value, scope) => lower(coerce(value, '$toLower'), scope)),
+  $toUpper: unary((value, scope) => upper(coerce(value, '$toUpper'), scope)),
+  $strcasecmp: binary((a, b, scope) =>
+    compareStrings(upper(coerce(a, '$strcasecmp'), scope), upper(coerce(b, '$strcasecmp'), scope)),
+  ),
+  $substr: variadic(substringBytes, 3, 3),
+  $substrBytes: variadic(substringBytes, 3, 3),
+  $substrCP: variadic(substringPoints, 3, 3),
   $strLenBytes: unary((value) => Buffer.byteLength(requireString(value, '$strLenBytes', 34473))),
-  $strLenCP: unary((value) => [...requireString(value, '$strLenCP', 34471)].length),
-  $indexOfBytes: indexOf('$indexOfBytes', (text) => [...Buffer.from(text)]),
-  $indexOfCP: indexOf('$indexOfCP', (text) => [...text]),
-  $split: binary((value, separator) => {
+  $strLenCP: unary((value, scope) => {
+    const text = requireString(value, '$strLenCP', 34471);
+    countText(scope, text);
+    return pointsBefore(text, text.length);
+  }),
+  $indexOfBytes: indexOf('$indexOfBytes', true),
+  $indexOfCP: indexOf('$indexOfCP', false),
+  $split: binary((value, separator, scope) => {
     if (isNullish(value) || isNullish(separator)) return null;
     const text = requireString(value, '$split', 40085);
     const by = requireString(separator, '$split', 40086);
     if (by === '') throw refusal(40087, '$split requires a non-empty separator');
-    return text.split(by);
+    countText(scope, text);
+    const parts = splitText(text, by, MAX_ITEMS);
+    if (parts.length === MAX_ITEMS) throw new EngineError(146, '$split would make too many parts');
+    return parts;
   }),
   $trim: trim('$trim', true, true),
   $ltrim: trim('$ltrim', true, false),
