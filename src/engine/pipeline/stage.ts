@@ -64,35 +64,49 @@ export type StageCompiler = (spec: unknown, tools: StageTools) => Stage;
 /** How many documents a stage hands on at once when it makes its own batches. */
 export const BATCH_SIZE = 128;
 
-/** Applies a function to every document; `undefined` drops it. */
+/** A batch of documents that a stage made is handed on as soon as it is heavier than this. */
+export const BATCH_BYTES = 1024 * 1024;
+
+/**
+ * Applies a function to every document; `undefined` drops it. With `composes` what comes out may be heavier than what
+ * went in, and is weighed.
+ */
 export async function* eachDocument(
   source: Source,
   run: Run,
   apply: (doc: Doc, scope: Scope) => Doc | undefined,
+  composes = false,
 ): AsyncGenerator<Doc[]> {
   const { budget, scope } = run;
   for await (const batch of source) {
-    const out: Doc[] = [];
+    let out: Doc[] = [];
+    let bytes = 0;
     for (const doc of batch) {
       const result = apply(doc, scope);
       if (result !== undefined) out.push(result);
+      if (composes) bytes += weigh(result);
       if (budget.tick(1)) await budget.pause();
+      if (bytes > BATCH_BYTES) {
+        yield out;
+        out = [];
+        bytes = 0;
+      }
     }
     if (out.length > 0) yield out;
   }
 }
 
-/** Measures documents by sampling, since measuring each costs more than most stages do with it. */
+/** Charges a budget for what a stage holds, until it is closed. */
 export class Gauge {
   private charged = 0;
-  private seen = 0;
-  private last = 0;
 
   constructor(private readonly budget: Budget) {}
 
-  add(doc: Doc): void {
-    if ((this.seen++ & 7) === 0) this.last = weigh(doc) + 64;
-    this.bytes(this.last);
+  /** Refuses, as `weigh` does, a document that is too heavy by itself; returns what was charged for it. */
+  add(doc: Doc): number {
+    const bytes = weigh(doc) + 64;
+    this.bytes(bytes);
+    return bytes;
   }
 
   bytes(count: number): void {

@@ -52,7 +52,7 @@ export function closeDecimal(value: Decimal): Decimal128 {
   if (value.special === 'nan') view.setBigUint64(8, 0x7c00000000000000n, true);
   else if (value.special === 'infinity') view.setBigUint64(8, sign | 0x7800000000000000n, true);
   else {
-    const fitted = fit(value);
+    const fitted = fitDecimal(value);
     if (fitted.special === 'infinity') view.setBigUint64(8, sign | 0x7800000000000000n, true);
     else {
       view.setBigUint64(0, fitted.coefficient & 0xffffffffffffffffn, true);
@@ -66,11 +66,14 @@ function digitsOf(coefficient: bigint): number {
   return coefficient === 0n ? 1 : coefficient.toString().length;
 }
 
-function fit(value: Decimal): Decimal {
+/** What of a value fits into 128 bits: 34 digits (rounded half to even) and an exponent in range. */
+export function fitDecimal(value: Decimal): Decimal {
+  if (value.special !== 'none') return value;
   let { coefficient, exponent } = value;
-  const excess = Math.max(digitsOf(coefficient) - MAX_DIGITS, MIN_EXPONENT - exponent, 0);
+  const digits = digitsOf(coefficient);
+  const excess = Math.max(digits - MAX_DIGITS, MIN_EXPONENT - exponent, 0);
   if (excess > 0) {
-    coefficient = divideHalfEven(coefficient, 10n ** BigInt(Math.min(excess, 80)));
+    coefficient = divideHalfEven(coefficient, 10n ** BigInt(Math.min(excess, digits + 1)));
     exponent += excess;
     if (coefficient > MAX_COEFFICIENT) {
       coefficient /= 10n;
@@ -120,7 +123,13 @@ function exactDecimal(value: number): Decimal {
     : finite(negative, mantissa * 5n ** BigInt(-power), power);
 }
 
-/** Parses a number's text; null when it is none. `shorten` drops trailing zeros after the point. */
+/** More digits than this are not read one by one: they only matter for rounding to 34. */
+const READ_DIGITS = 40;
+
+/**
+ * Parses a number's text; null when it is none. `shorten` drops trailing zeros after the point. What lies beyond 40
+ * digits is cut to one that rounds the same way.
+ */
 export function parseDecimal(text: string, shorten = false): Decimal | null {
   const match = /^([+-]?)(?:(\d+)(?:\.(\d*))?|\.(\d+))(?:[eE]([+-]?\d{1,6}))?$/.exec(text);
   if (match === null) {
@@ -129,8 +138,14 @@ export function parseDecimal(text: string, shorten = false): Decimal | null {
     return special[2]!.toLowerCase() === 'nan' ? NAN_DECIMAL : infinity(special[1] === '-');
   }
   const fraction = match[3] ?? match[4] ?? '';
-  let coefficient = BigInt((match[2] ?? '') + fraction);
+  const digits = ((match[2] ?? '') + fraction).replace(/^0+/, '');
   let exponent = Number(match[5] ?? 0) - fraction.length;
+  let read = digits;
+  if (digits.length > READ_DIGITS) {
+    read = digits.slice(0, READ_DIGITS) + (/[1-9]/.test(digits.slice(READ_DIGITS)) ? '1' : '0');
+    exponent += digits.length - read.length;
+  }
+  let coefficient = BigInt(read);
   if (shorten) {
     while (exponent < 0 && coefficient % 10n === 0n && coefficient !== 0n) {
       coefficient /= 10n;

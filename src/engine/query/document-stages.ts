@@ -4,6 +4,7 @@ import type { Scope } from './operators/operator.js';
 import { splitPath } from './path.js';
 import { compileAddFields, compileProjection } from './project.js';
 import { type Doc, isDocument, typeOf } from './value.js';
+import { weigh } from './weight.js';
 
 /** A stage that turns each document into one other. */
 export interface DocumentStage {
@@ -14,6 +15,8 @@ export interface DocumentStage {
   readonly replaces: boolean;
   /** Set when all it does is to take something out of these top-level fields. */
   readonly removes?: ReadonlySet<string>;
+  /** Whether its output may be heavier than its input. */
+  readonly composes: boolean;
 }
 
 export type DocumentStageCompiler = (spec: unknown, environment: Environment) => DocumentStage;
@@ -21,16 +24,17 @@ export type DocumentStageCompiler = (spec: unknown, environment: Environment) =>
 function addFields(spec: unknown, environment: Environment): DocumentStage {
   if (!isDocument(spec)) throw refusal(40272, '$addFields specification stage must be an object');
   const { apply, fields } = compileAddFields(spec, environment);
-  return { apply: (doc, scope) => apply(doc, null, scope), reads: fields, replaces: false };
+  return { apply: (doc, scope) => apply(doc, null, scope), reads: fields, replaces: false, composes: true };
 }
 
 function project(spec: unknown, environment: Environment): DocumentStage {
   if (!isDocument(spec)) throw refusal(15969, '$project specification must be an object');
-  const { apply, fields } = compileProjection(spec, { environment, aggregation: true });
+  const { apply, fields, computes } = compileProjection(spec, { environment, aggregation: true });
   return {
     apply: (doc, scope) => apply(doc, null, scope),
     reads: fields ?? new Set(),
     replaces: fields !== null,
+    composes: computes,
   };
 }
 
@@ -72,6 +76,7 @@ function replaceWith(spec: unknown, environment: Environment): DocumentStage {
     },
     reads: fields,
     replaces: fields !== null,
+    composes: true,
   };
 }
 
@@ -99,5 +104,10 @@ export function compileDocumentStages(
     if (!Object.hasOwn(DOCUMENT_STAGES, name)) throw refusal(40324, `Unrecognized pipeline stage name: '${name}'`);
     return DOCUMENT_STAGES[name]!((stage as Doc)[name], environment);
   });
-  return (doc, scope) => compiled.reduce((current, stage) => stage.apply(current, scope), doc);
+  return (doc, scope) =>
+    compiled.reduce((current, stage) => {
+      const next = stage.apply(current, scope);
+      if (stage.composes) weigh(next);
+      return next;
+    }, doc);
 }

@@ -12,6 +12,8 @@ export interface Projection {
   apply(doc: Doc, match?: MatchResult | null, scope?: Scope): Doc;
   /** Top-level fields of the document that it needs; null = possibly all. */
   readonly fields: ReadonlySet<string> | null;
+  /** Whether there is anything in its documents that is not in the given ones. */
+  readonly computes: boolean;
 }
 
 export interface ProjectionOptions {
@@ -64,7 +66,7 @@ export function compileProjection(spec: Doc, options: ProjectionOptions = {}): P
   if (names.length === 0) {
     if (parsing.aggregation)
       throw refusal(51272, 'Invalid $project :: caused by :: projection specification must have at least one field');
-    return { apply: (doc) => doc, fields: null };
+    return { apply: (doc) => doc, fields: null, computes: false };
   }
   for (const name of names) parseEntry(name, spec[name], parsing);
   // With nothing else said, `_id` alone decides; a lone $slice keeps everything.
@@ -83,7 +85,7 @@ function finish(parsing: Parsing, mode: 'include' | 'exclude', environment: Envi
   const project = mode === 'include' ? includeFrom : excludeFrom;
   const simple = root.computed.length === 0 && positional === null;
   const fields = mode === 'include' ? includedFields(root) : null;
-  if (simple) return { apply: (doc) => project(root, doc), fields };
+  if (simple) return { apply: (doc) => project(root, doc), fields, computes: false };
   return {
     apply(doc, match, scope = plain) {
       scope.root = doc;
@@ -93,6 +95,7 @@ function finish(parsing: Parsing, mode: 'include' | 'exclude', environment: Envi
       return result;
     },
     fields,
+    computes: true,
   };
 }
 
@@ -355,10 +358,7 @@ function cutToMatch(doc: Doc, path: readonly string[], match: MatchResult | null
 }
 
 /** Compiles `$addFields`: every value is an expression, nested documents go into existing ones. */
-export function compileAddFields(
-  spec: Doc,
-  environment: Environment,
-): Projection & { readonly added: readonly string[] } {
+export function compileAddFields(spec: Doc, environment: Environment): Projection {
   const root = openTree();
   const add = (path: readonly string[], value: unknown): void => {
     if (isDocument(value) && !isOperatorDocument(value) && Object.keys(value).length > 0) {
@@ -379,6 +379,6 @@ export function compileAddFields(
       return result;
     },
     fields,
-    added: [...root.computed],
+    computes: true,
   };
 }

@@ -4,16 +4,26 @@ import { compileExpression, parseFieldPath } from '../../query/expression.js';
 import { compileFilter } from '../../query/match.js';
 import { splitPath } from '../../query/path.js';
 import { copyDoc, type Doc, fieldOf, integerOf, isDocument, setField, typeOf } from '../../query/value.js';
+import { weigh } from '../../query/weight.js';
 import type { Scope } from '../../query/operators/operator.js';
-import { eachDocument, Gauge, inBatches, type Run, type Source, type Stage, type StageCompiler } from '../stage.js';
+import {
+  BATCH_SIZE,
+  eachDocument,
+  Gauge,
+  inBatches,
+  type Run,
+  type Source,
+  type Stage,
+  type StageCompiler,
+} from '../stage.js';
 
 const NOTHING: ReadonlySet<string> = new Set();
 
 /** A stage made of a function from document to document. */
 function documentStage(compile: DocumentStageCompiler): StageCompiler {
   return (spec, { environment }) => {
-    const { apply, ...uses } = compile(spec, environment);
-    return { run: (source, run) => eachDocument(source, run, apply), ...uses };
+    const { apply, composes, ...uses } = compile(spec, environment);
+    return { run: (source, run) => eachDocument(source, run, apply, composes), ...uses };
   };
 }
 
@@ -142,14 +152,14 @@ export const unwind: StageCompiler = (spec) => {
   const withIndex = (doc: Doc, index: bigint | null): Doc =>
     indexPath === null ? doc : withPath(doc, indexPath, index);
 
-  function expand(doc: Doc, out: Doc[]): void {
+  function* expand(doc: Doc): Generator<Doc> {
     const value = plainPath(doc, path);
     if (!Array.isArray(value)) {
-      if ((value !== undefined && value !== null) || preserve) out.push(withIndex(doc, null));
+      if ((value !== undefined && value !== null) || preserve) yield withIndex(doc, null);
       return;
     }
-    if (value.length === 0 && preserve) out.push(withIndex(withPath(doc, path, undefined), null));
-    value.forEach((item, i) => out.push(withIndex(withPath(doc, path, item), BigInt(i))));
+    if (value.length === 0 && preserve) yield withIndex(withPath(doc, path, undefined), null);
+    for (const [i, item] of value.entries()) yield withIndex(withPath(doc, path, item), BigInt(i));
   }
 
   return {
@@ -157,10 +167,11 @@ export const unwind: StageCompiler = (spec) => {
       let out: Doc[] = [];
       for await (const batch of source) {
         for (const doc of batch) {
-          const before = out.length;
-          expand(doc, out);
-          if (budget.tick(1 + out.length - before)) await budget.pause();
-          if (out.length >= 256) {
+          if (budget.tick(1)) await budget.pause();
+          for (const part of expand(doc)) {
+            out.push(part);
+            if (budget.tick(1)) await budget.pause();
+            if (out.length < BATCH_SIZE) continue;
             yield out;
             out = [];
           }
@@ -186,25 +197,26 @@ export const sample: StageCompiler = (spec) => {
     const gauge = new Gauge(budget);
     const kept: Doc[] = [];
     let seen = 0;
-    for await (const batch of source) {
-      for (const doc of batch) {
-        seen++;
-        if (kept.length < size) {
-          gauge.add(doc);
-          kept.push(doc);
-        } else {
-          const at = Math.floor(Math.random() * seen);
-          if (at < size) kept[at] = doc;
+    try {
+      for await (const batch of source) {
+        for (const doc of batch) {
+          seen++;
+          const at = kept.length < size ? kept.length : Math.floor(Math.random() * seen);
+          if (at >= size) continue;
+          if (at < kept.length) gauge.bytes(-weigh(kept[at]));
+          gauge.bytes(weigh(doc));
+          kept[at] = doc;
         }
+        if (budget.tick(batch.length)) await budget.pause();
       }
-      if (budget.tick(batch.length)) await budget.pause();
+      for (let i = kept.length - 1; i > 0; i--) {
+        const other = Math.floor(Math.random() * (i + 1));
+        [kept[i], kept[other]] = [kept[other]!, kept[i]!];
+      }
+      yield* inBatches(kept);
+    } finally {
+      gauge.close();
     }
-    for (let i = kept.length - 1; i > 0; i--) {
-      const other = Math.floor(Math.random() * (i + 1));
-      [kept[i], kept[other]] = [kept[other]!, kept[i]!];
-    }
-    yield* inBatches(kept);
-    gauge.close();
   });
 };
 

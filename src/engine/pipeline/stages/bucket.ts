@@ -2,11 +2,11 @@ import { refusal } from '../../errors.js';
 import { compileExpression, type Environment } from '../../query/expression.js';
 import { NO_SCOPE } from '../../query/operators/operator.js';
 import { compareValues } from '../../query/compare.js';
-import { type Doc, integerOf, isDocument, rankOf, setField } from '../../query/value.js';
+import { type Doc, integerOf, isDocument, rankOf } from '../../query/value.js';
 import { Gauge, inBatches, type StageCompiler, unionOf } from '../stage.js';
-import { compileAccumulation, type GroupFields } from './accumulate.js';
+import { compileAccumulation, type GroupFields, presentGroup } from './accumulate.js';
 import { groupStage } from './group.js';
-import { type Keyed, sortKeyed } from './sort.js';
+import { type KeyedDocument, sortKeyed } from './sort.js';
 
 function readOptions(spec: unknown, name: string, code: number, known: readonly string[]): Doc {
   if (!isDocument(spec)) throw refusal(code, `Argument to ${name} stage must be an object`);
@@ -91,41 +91,39 @@ export const bucketAuto: StageCompiler = (spec, { environment }) => {
     async *run(source, run) {
       const { budget, scope } = run;
       const gauge = new Gauge(budget);
-      const items: Keyed[] = [];
-      for await (const batch of source) {
-        for (const doc of batch) {
-          scope.root = doc;
-          gauge.add(doc);
-          items.push({ doc, keys: [by.evaluate(doc, scope) ?? null] });
-          if (budget.tick(1)) await budget.pause();
+      try {
+        const items: KeyedDocument[] = [];
+        for await (const batch of source) {
+          for (const doc of batch) {
+            scope.root = doc;
+            gauge.add(doc);
+            items.push({ doc, keys: [by.evaluate(doc, scope) ?? null] });
+            if (budget.tick(1)) await budget.pause();
+          }
         }
-      }
-      const sorted = await sortKeyed(items, (a, b) => compareValues(a.keys[0], b.keys[0]), budget);
-      const size = Math.max(1, Math.round(sorted.length / wanted));
-      const results: Doc[] = [];
-      for (let start = 0, index = 0; start < sorted.length; index++) {
-        let end = index === wanted - 1 ? sorted.length : Math.min(sorted.length, start + size);
-        while (end < sorted.length && compareValues(sorted[end]!.keys[0], sorted[end - 1]!.keys[0]) === 0) end++;
-        const parts = fields.accumulators.map((accumulator) => accumulator.open());
-        for (let i = start; i < end; i++) {
-          const { doc } = sorted[i]!;
-          scope.root = doc;
-          fields.accumulators.forEach((accumulator, k) => {
-            parts[k]!.add(accumulator.evaluate(doc, scope));
-          });
-          if (budget.tick(1)) await budget.pause();
+        const sorted = await sortKeyed(items, (a, b) => compareValues(a.keys[0], b.keys[0]), budget);
+        const size = Math.max(1, Math.round(sorted.length / wanted));
+        const results: Doc[] = [];
+        for (let start = 0, index = 0; start < sorted.length; index++) {
+          let end = index === wanted - 1 ? sorted.length : Math.min(sorted.length, start + size);
+          while (end < sorted.length && compareValues(sorted[end]!.keys[0], sorted[end - 1]!.keys[0]) === 0) end++;
+          const parts = fields.accumulators.map((accumulator) => accumulator.open());
+          for (let i = start; i < end; i++) {
+            const { doc } = sorted[i]!;
+            scope.root = doc;
+            fields.accumulators.forEach((accumulator, k) => {
+              gauge.bytes(parts[k]!.add(accumulator.evaluate(doc, scope)));
+            });
+            if (budget.tick(1)) await budget.pause();
+          }
+          const max = sorted[end < sorted.length ? end : end - 1]!.keys[0];
+          results.push(presentGroup({ min: sorted[start]!.keys[0], max }, fields.names, parts));
+          start = end;
         }
-        const max = sorted[end < sorted.length ? end : end - 1]!.keys[0];
-        const bounds = { min: sorted[start]!.keys[0], max };
-        const result: Doc = { _id: bounds };
-        fields.names.forEach((name, k) => {
-          setField(result, name, parts[k]!.result());
-        });
-        results.push(result);
-        start = end;
+        yield* inBatches(results);
+      } finally {
+        gauge.close();
       }
-      yield* inBatches(results);
-      gauge.close();
     },
     reads: unionOf(by.fields, fields.reads),
     replaces: true,

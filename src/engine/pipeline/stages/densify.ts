@@ -99,13 +99,13 @@ export const densify: StageCompiler = (spec, { environment }) => {
         }
         yield* inBatches(others);
         for (const part of await partitionSource(inBatches(present), run, gauge, by, sort)) {
-          const values = part.map((doc) => plainPath(doc, path));
+          const values = part.map(({ doc }) => plainPath(doc, path));
           const explicit = typeof range.bounds === 'string' ? null : range.bounds;
           const start = explicit?.[0] ?? (range.bounds === 'full' ? low : values[0]);
           const end = explicit?.[1] ?? (range.bounds === 'full' ? high : values[values.length - 1]);
           let template: Doc = {};
           for (const names of partitionPaths) {
-            const value = plainPath(part[0]!, names);
+            const value = plainPath(part[0]!.doc, names);
             if (value !== undefined) template = withPath(template, names, value);
           }
           let out: Doc[] = [];
@@ -115,9 +115,9 @@ export const densify: StageCompiler = (spec, { environment }) => {
             const order = compareValues(value, end);
             // Explicit bounds leave out their end, the others include it.
             if (explicit === null ? order > 0 : order >= 0) break;
-            while (at < part.length && compareValues(values[at], value) < 0) out.push(part[at++]!);
+            while (at < part.length && compareValues(values[at], value) < 0) out.push(part[at++]!.doc);
             if (at < part.length && keyOf(values[at]) === keyOf(value)) {
-              while (at < part.length && keyOf(values[at]) === keyOf(value)) out.push(part[at++]!);
+              while (at < part.length && keyOf(values[at]) === keyOf(value)) out.push(part[at++]!.doc);
             } else {
               if (++made > MAX_MADE)
                 throw new EngineError(5897900, `$densify would make more than ${String(MAX_MADE)} documents`);
@@ -129,8 +129,8 @@ export const densify: StageCompiler = (spec, { environment }) => {
               out = [];
             }
           }
-          while (at < part.length) out.push(part[at++]!);
           if (out.length > 0) yield out;
+          yield* inBatches(part.slice(at).map(({ doc }) => doc));
         }
       } finally {
         gauge.close();

@@ -74,13 +74,18 @@ export const fill: StageCompiler = (spec, { environment }) => {
   if (!isOrdered) {
     return {
       run: (source, run) =>
-        eachDocument(source, run, (doc, scope) => {
-          scope.root = doc;
-          return outputs.reduce(
-            (result, entry) => fillValue(result, entry, (expression) => expression.evaluate(doc, scope)),
-            doc,
-          );
-        }),
+        eachDocument(
+          source,
+          run,
+          (doc, scope) => {
+            scope.root = doc;
+            return outputs.reduce(
+              (result, entry) => fillValue(result, entry, (expression) => expression.evaluate(doc, scope)),
+              doc,
+            );
+          },
+          true,
+        ),
       reads,
       replaces: false,
     };
@@ -91,22 +96,25 @@ export const fill: StageCompiler = (spec, { environment }) => {
       const gauge = new Gauge(budget);
       try {
         for (const part of await partitionSource(source, run, gauge, by, sort)) {
-          let docs = part;
-          const positions = part.map((doc) => sort!.keysOf(doc)[0]);
+          const docs = part.map(({ doc }) => doc);
+          const positions = part.map(({ keys }) => keys[0]);
           for (const entry of outputs) {
-            if (entry.method === 'value') {
-              docs = docs.map((doc, i) => {
-                scope.root = part[i]!;
-                return fillValue(doc, entry, (expression) => expression.evaluate(part[i], scope));
-              });
-            } else {
-              const values = part.map((doc) => plainPath(doc, entry.path));
-              const filled = entry.method === 'locf' ? carryForward(values) : interpolate(values, positions);
-              docs = docs.map((doc, i) => (isNullish(values[i]) ? withPath(doc, entry.path, filled[i]) : doc));
+            const values = part.map(({ doc }) => plainPath(doc, entry.path));
+            const filled =
+              entry.method === 'value'
+                ? null
+                : entry.method === 'locf'
+                  ? carryForward(values)
+                  : interpolate(values, positions);
+            for (const [i, { doc }] of part.entries()) {
+              scope.root = doc;
+              if (filled === null) {
+                docs[i] = fillValue(docs[i]!, entry, (expression) => expression.evaluate(doc, scope));
+              } else if (isNullish(values[i])) docs[i] = withPath(docs[i]!, entry.path, filled[i]);
+              if (budget.tick(1)) await budget.pause();
             }
-            if (budget.tick(part.length)) await budget.pause();
           }
-          yield* inBatches(docs);
+          yield* eachDocument(inBatches(docs), run, (doc) => doc, true);
         }
       } finally {
         gauge.close();

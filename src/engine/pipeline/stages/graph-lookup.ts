@@ -4,9 +4,9 @@ import { compileFilter } from '../../query/match.js';
 import { readPath, splitPath } from '../../query/path.js';
 import { type Doc, integerOf, isDocument, isNullish } from '../../query/value.js';
 import { keyOf } from '../../query/value-key.js';
-import { Gauge, type Run, type StageCompiler, unionOf } from '../stage.js';
+import { type Gauge, type Run, type StageCompiler, unionOf } from '../stage.js';
 import { withPath } from './basic.js';
-import { equalityFilter } from './join.js';
+import { equalityFilter, joinEach, MAX_ASKED } from './join.js';
 import { requireCollection, requireFieldPath } from './lookup.js';
 
 const OPTIONS = [
@@ -44,6 +44,14 @@ export const graphLookup: StageCompiler = (spec, tools) => {
     compileFilter(restriction, { environment: tools.environment });
   }
 
+  /** The documents that any of the values leads to; a document that many lead to may come more than once. */
+  async function* reached(values: readonly unknown[], run: Run): AsyncGenerator<Doc[]> {
+    for (let at = 0; at < values.length; at += MAX_ASKED) {
+      const equality = equalityFilter(connectTo, values.slice(at, at + MAX_ASKED));
+      yield* run.open(from, { filter: restriction === undefined ? equality : { $and: [equality, restriction] } });
+    }
+  }
+
   async function search(doc: Doc, run: Run, gauge: Gauge): Promise<Doc[]> {
     const { budget, scope } = run;
     scope.root = doc;
@@ -53,10 +61,8 @@ export const graphLookup: StageCompiler = (spec, tools) => {
     const startValue = start.evaluate(doc, scope);
     let frontier = fresh(Array.isArray(startValue) ? startValue : [startValue ?? null], asked);
     for (let depth = 0; depth <= maxDepth! && frontier.length > 0; depth++) {
-      const equality = equalityFilter(connectTo, frontier);
-      const filter = restriction === undefined ? equality : { $and: [equality, restriction] };
       const next: unknown[] = [];
-      for await (const batch of run.open(from, { filter })) {
+      for await (const batch of reached(frontier, run)) {
         for (const found of batch) {
           const id = keyOf(found['_id']);
           if (visited.has(id)) continue;
@@ -64,7 +70,7 @@ export const graphLookup: StageCompiler = (spec, tools) => {
           gauge.add(found);
           results.push(depthPath === null ? found : withPath(found, depthPath, BigInt(depth)));
           const value = readPath(found, connectFrom);
-          if (Array.isArray(value)) next.push(...(value as unknown[]));
+          if (Array.isArray(value)) for (const item of value as unknown[]) next.push(item);
           else if (!isNullish(value)) next.push(value);
           if (budget.tick(1)) await budget.pause();
         }
@@ -77,14 +83,12 @@ export const graphLookup: StageCompiler = (spec, tools) => {
   return {
     async *run(source, run) {
       for await (const batch of source) {
-        const gauge = new Gauge(run.budget);
-        const out: Doc[] = [];
-        for (const doc of batch) {
-          out.push(withPath(doc, as, await search(doc, run, gauge)));
-          if (run.budget.tick(1)) await run.budget.pause();
-        }
-        yield out;
-        gauge.close();
+        yield* joinEach(
+          batch,
+          run,
+          (doc, _i, gauge) => search(doc, run, gauge),
+          (doc, found) => withPath(doc, as, found),
+        );
       }
     },
     reads: unionOf(start.fields, new Set([as[0]!])),

@@ -38,10 +38,8 @@ async function groupSource(
         gauge.bytes(96 + weigh(id) + accumulators.length * 64);
       }
       for (let i = 0; i < accumulators.length; i++) {
-        const accumulator = accumulators[i]!;
-        const value = accumulator.evaluate(doc, scope);
-        group.parts[i]!.add(value);
-        if (accumulator.grows) gauge.bytes(16 + weigh(value));
+        const held = group.parts[i]!.add(accumulators[i]!.evaluate(doc, scope));
+        if (held !== 0) gauge.bytes(held);
       }
     }
   }

@@ -1,19 +1,21 @@
 import { readPath, splitPath, visitPath } from '../../query/path.js';
 import { compareValues } from '../../query/compare.js';
-import { type Doc, isNullish, typeOf } from '../../query/value.js';
+import { type Doc, typeOf } from '../../query/value.js';
 import { weigh } from '../../query/weight.js';
 import { keyOf } from '../../query/value-key.js';
-import type { Run } from '../stage.js';
+import { BATCH_BYTES, BATCH_SIZE, Gauge, type Run } from '../stage.js';
 
 /** The documents of another collection that share a value with given ones. */
 export interface Join {
-  /** For each document, the matching ones of the other collection. */
-  matches(docs: readonly Doc[]): Promise<Doc[][]>;
+  /** For each document, the matching ones of the other collection; lists may be shared. */
+  matches(docs: readonly Doc[]): Promise<(readonly Doc[])[]>;
   close(): void;
 }
 
-/** How many found documents are kept for later batches with the same values. */
+/** How many found documents and values without any are kept for later batches with the same values. */
 const MAX_KEPT = 20_000;
+/** How many values one query of the other collection asks for. */
+export const MAX_ASKED = 10_000;
 
 /** The values a document joins by: an array's elements, or the value itself, missing counting as null. */
 function joinValues(value: unknown): readonly unknown[] {
@@ -49,6 +51,7 @@ export function openJoin(from: string, localField: string, foreignField: string,
 
   async function fetch(wanted: ReadonlyMap<unknown, unknown>): Promise<void> {
     for (const key of wanted.keys()) found.set(key, []);
+    kept += wanted.size;
     const filter = equalityFilter(foreignField, [...wanted.values()]);
     for await (const batch of run.open(from, { filter })) {
       for (const doc of batch) {
@@ -77,34 +80,91 @@ export function openJoin(from: string, localField: string, foreignField: string,
   return {
     async matches(docs) {
       if (kept > MAX_KEPT) forget();
-      const keysByDoc: unknown[][] = [];
-      const wanted = new Map<unknown, unknown>();
+      const { budget } = run;
+      const keysByDoc: Set<unknown>[] = [];
+      let wanted = new Map<unknown, unknown>();
       for (const doc of docs) {
         const keys = new Set<unknown>();
         for (const value of joinValues(readPath(doc, local))) {
           const key = keyOf(value);
           keys.add(key);
-          if (!found.has(key)) wanted.set(key, value);
+          if (found.has(key)) continue;
+          wanted.set(key, value);
+          if (wanted.size < MAX_ASKED) continue;
+          await fetch(wanted);
+          wanted = new Map();
         }
-        keysByDoc.push([...keys]);
+        keysByDoc.push(keys);
+        if (budget.tick(1)) await budget.pause();
       }
       if (wanted.size > 0) await fetch(wanted);
-      return keysByDoc.map((keys) => combine(keys.map((key) => found.get(key)!)));
+      const lists: (readonly Doc[])[] = [];
+      for (const keys of keysByDoc) {
+        const list = combine([...keys].map((key) => found.get(key)!));
+        lists.push(list);
+        if (budget.tick(keys.size + (keys.size > 1 ? list.length : 0))) await budget.pause();
+      }
+      return lists;
     },
     close: forget,
   };
 }
 
 /** Several values may find the same document, and in an order that is not the collection's. */
-function combine(lists: readonly Doc[][]): Doc[] {
+function combine(lists: readonly (readonly Doc[])[]): readonly Doc[] {
   const full = lists.filter((list) => list.length > 0);
-  if (full.length <= 1) return full.length === 0 ? [] : [...full[0]!];
-  const all = new Set<Doc>();
-  const ids = new Set<unknown>();
-  for (const doc of full.flat()) {
-    const id = keyOf(doc['_id']);
-    if (isNullish(id) || !ids.has(id)) all.add(doc);
-    ids.add(id);
+  if (full.length <= 1) return full[0] ?? [];
+  const all = new Map<unknown, Doc>();
+  for (const list of full) for (const doc of list) all.set(keyOf(doc['_id']), doc);
+  return [...all.values()].sort((a, b) => compareValues(a['_id'], b['_id']));
+}
+
+type Attach = (doc: Doc, found: readonly Doc[]) => Doc;
+
+/** Hands on documents with their lists. */
+export async function* attachLists(
+  docs: readonly Doc[],
+  lists: readonly (readonly Doc[])[],
+  { budget }: Run,
+  attach: Attach,
+): AsyncGenerator<Doc[]> {
+  let out: Doc[] = [];
+  for (const [i, doc] of docs.entries()) {
+    const joined = attach(doc, lists[i]!);
+    weigh(joined);
+    out.push(joined);
+    if (budget.tick(1)) await budget.pause();
+    if (out.length < BATCH_SIZE) continue;
+    yield out;
+    out = [];
   }
-  return [...all].sort((a, b) => compareValues(a['_id'], b['_id']));
+  if (out.length > 0) yield out;
+}
+
+/** Hands on documents with what each finds by itself, as many at once as are not too heavy. */
+export async function* joinEach(
+  docs: readonly Doc[],
+  { budget }: Run,
+  find: (doc: Doc, index: number, gauge: Gauge) => Promise<readonly Doc[]>,
+  attach: Attach,
+): AsyncGenerator<Doc[]> {
+  const gauge = new Gauge(budget);
+  let out: Doc[] = [];
+  let bytes = 0;
+  try {
+    for (const [i, doc] of docs.entries()) {
+      const joined = attach(doc, await find(doc, i, gauge));
+      out.push(joined);
+      bytes += weigh(joined);
+      if (budget.tick(1)) await budget.pause();
+      if (bytes < BATCH_BYTES) continue;
+      yield out;
+      gauge.close();
+      out = [];
+      bytes = 0;
+    }
+    if (out.length > 0) yield out;
+  } finally {
+    gauge.close();
+  }
 }

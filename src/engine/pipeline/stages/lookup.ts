@@ -3,7 +3,9 @@ import { compileWith, type Environment, parseFieldPath } from '../../query/expre
 import type { Compiled } from '../../query/operators/operator.js';
 import { splitPath } from '../../query/path.js';
 import { type Doc, isDocument, typeOf } from '../../query/value.js';
+import { weigh } from '../../query/weight.js';
 import {
+  BATCH_BYTES,
   collect,
   Gauge,
   inBatches,
@@ -14,7 +16,7 @@ import {
   unionOf,
 } from '../stage.js';
 import { withPath } from './basic.js';
-import { openJoin } from './join.js';
+import { attachLists, joinEach, openJoin } from './join.js';
 
 const OPTIONS = ['from', 'localField', 'foreignField', 'as', 'let', 'pipeline'];
 
@@ -109,16 +111,20 @@ function compileBindings(spec: unknown, environment: Environment): Bindings {
   return { names, values: result, reads: fields };
 }
 
-/** How many outer documents share one query of the inner collection. */
+/** How many outer documents, and how heavy, share one query of the inner collection. */
 const JOIN_BATCH = 1024;
+const JOIN_BYTES = 8 * BATCH_BYTES;
 
-async function* regroup(source: Source, size: number): AsyncGenerator<Doc[]> {
+async function* regroup(source: Source): AsyncGenerator<Doc[]> {
   let pending: Doc[] = [];
+  let bytes = 0;
   for await (const batch of source) {
+    for (const doc of batch) bytes += weigh(doc);
     pending = pending.length === 0 ? batch : pending.concat(batch);
-    if (pending.length < size) continue;
+    if (pending.length < JOIN_BATCH && bytes < JOIN_BYTES) continue;
     yield pending;
     pending = [];
+    bytes = 0;
   }
   if (pending.length > 0) yield pending;
 }
@@ -133,9 +139,9 @@ async function* joinByFields(
 ): AsyncGenerator<Doc[]> {
   const join = openJoin(from, local, foreign, run);
   try {
-    for await (const batch of regroup(source, JOIN_BATCH)) {
+    for await (const batch of regroup(source)) {
       const found = await join.matches(batch);
-      yield batch.map((doc, i) => attach(doc, found[i]!));
+      yield* attachLists(batch, found, run, attach);
     }
   } finally {
     join.close();
@@ -155,18 +161,17 @@ async function* joinByPipeline(
   let same: Doc[] | null = null;
   try {
     for await (const batch of source) {
-      const out: Doc[] = [];
-      const gauge = new Gauge(run.budget);
-      for (const doc of batch) {
-        if (correlated) out.push(attach(doc, await collect(pipeline.read(from, bind(doc, run)), run, gauge)));
-        else {
-          same ??= await collect(pipeline.read(from, bind(doc, run)), run, shared);
-          out.push(attach(doc, same));
-        }
-        if (run.budget.tick(1)) await run.budget.pause();
+      if (correlated) {
+        yield* joinEach(
+          batch,
+          run,
+          (doc, _i, gauge) => collect(pipeline.read(from, bind(doc, run)), run, gauge),
+          attach,
+        );
+        continue;
       }
-      yield out;
-      gauge.close();
+      same ??= await collect(pipeline.read(from, bind(batch[0] ?? {}, run)), run, shared);
+      yield* attachLists(batch, new Array<Doc[]>(batch.length).fill(same), run, attach);
     }
   } finally {
     shared.close();
@@ -185,17 +190,11 @@ async function* joinByBoth(
 ): AsyncGenerator<Doc[]> {
   const join = openJoin(from, local, foreign, run);
   try {
-    for await (const batch of regroup(source, JOIN_BATCH)) {
+    for await (const batch of regroup(source)) {
       const found = await join.matches(batch);
-      const gauge = new Gauge(run.budget);
-      const out: Doc[] = [];
-      for (const [i, doc] of batch.entries()) {
-        const rest = pipeline.over(inBatches(found[i]!), bind(doc, run));
-        out.push(attach(doc, await collect(rest, run, gauge)));
-        if (run.budget.tick(1)) await run.budget.pause();
-      }
-      yield out;
-      gauge.close();
+      const through = (doc: Doc, i: number, gauge: Gauge) =>
+        collect(pipeline.over(inBatches(found[i]!), bind(doc, run)), run, gauge);
+      yield* joinEach(batch, run, through, attach);
     }
   } finally {
     join.close();

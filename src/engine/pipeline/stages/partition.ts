@@ -2,13 +2,17 @@ import { refusal } from '../../errors.js';
 import type { Expression } from '../../query/expression.js';
 import type { Sort } from '../../query/sort.js';
 import { compareValues } from '../../query/compare.js';
-import { type Doc } from '../../query/value.js';
 import { keyOf } from '../../query/value-key.js';
 import type { Gauge, Run, Source } from '../stage.js';
-import { type Keyed, orderOf, sortKeyed } from './sort.js';
+import { type Keyed, type KeyedDocument, orderOf, sortKeyed } from './sort.js';
 
-/** The documents of one partition in order. */
-export type Partition = readonly Doc[];
+/** The documents of one partition in order, with what they are ordered by. */
+export type Partition = readonly KeyedDocument[];
+
+interface OpenPartition extends Keyed {
+  /** Its first key is what the documents have in common. */
+  readonly items: KeyedDocument[];
+}
 
 /** Splits a whole source by an expression and sorts each part; the parts come in the order of their keys. */
 export async function partitionSource(
@@ -19,7 +23,7 @@ export async function partitionSource(
   sort: Sort | null,
 ): Promise<Partition[]> {
   const { budget, scope } = run;
-  const parts = new Map<unknown, { id: unknown; items: Keyed[] }>();
+  const parts = new Map<unknown, OpenPartition>();
   for await (const batch of source) {
     for (const doc of batch) {
       scope.root = doc;
@@ -29,7 +33,7 @@ export async function partitionSource(
       const key = keyOf(id ?? null);
       let part = parts.get(key);
       if (part === undefined) {
-        part = { id: id ?? null, items: [] };
+        part = { keys: [id ?? null], items: [] };
         parts.set(key, part);
       }
       gauge.add(doc);
@@ -37,11 +41,11 @@ export async function partitionSource(
       if (budget.tick(1)) await budget.pause();
     }
   }
-  const ordered = [...parts.values()].sort((a, b) => compareValues(a.id, b.id));
+  const ordered = await sortKeyed([...parts.values()], (a, b) => compareValues(a.keys[0], b.keys[0]), budget);
   const result: Partition[] = [];
   for (const part of ordered) {
-    const items = sort === null ? part.items : await sortKeyed(part.items, orderOf(part.items, sort), budget);
-    result.push(items.map((item) => item.doc));
+    result.push(sort === null ? part.items : await sortKeyed(part.items, orderOf(part.items, sort), budget));
+    if (budget.tick(1)) await budget.pause();
   }
   return result;
 }

@@ -5,10 +5,13 @@ import { type Doc, isDocument } from '../../query/value.js';
 import type { Budget } from '../budget.js';
 import { Gauge, inBatches, type Run, type Source, type Stage, type StageCompiler } from '../stage.js';
 
-/** A document with its key, computed once. */
+/** Something with its key, computed once. */
 export interface Keyed {
-  readonly doc: Doc;
   readonly keys: KeyTuple;
+}
+
+export interface KeyedDocument extends Keyed {
+  readonly doc: Doc;
 }
 
 /** How many documents are sorted without a pause. */
@@ -48,15 +51,15 @@ export function orderOf(items: readonly Keyed[], sort: Pick<Sort, 'parts' | 'com
 }
 
 /** Sorts stably, in slices: short runs first, then merges that let others run in between. */
-export async function sortKeyed(items: Keyed[], order: Order, budget: Budget): Promise<Keyed[]> {
+export async function sortKeyed<T extends Keyed>(items: T[], order: Order, budget: Budget): Promise<T[]> {
   if (items.length <= CHUNK) return items.sort(order);
-  let runs: Keyed[][] = [];
+  let runs: T[][] = [];
   for (let i = 0; i < items.length; i += CHUNK) {
     runs.push(items.slice(i, i + CHUNK).sort(order));
     if (budget.tick(CHUNK)) await budget.pause();
   }
   while (runs.length > 1) {
-    const merged: Keyed[][] = [];
+    const merged: T[][] = [];
     for (let i = 0; i < runs.length; i += 2) {
       const [left, right] = [runs[i]!, runs[i + 1]];
       merged.push(right === undefined ? left : await merge(left, right, order, budget));
@@ -66,8 +69,13 @@ export async function sortKeyed(items: Keyed[], order: Order, budget: Budget): P
   return runs[0]!;
 }
 
-async function merge(left: readonly Keyed[], right: readonly Keyed[], order: Order, budget: Budget): Promise<Keyed[]> {
-  const result: Keyed[] = new Array<Keyed>(left.length + right.length);
+async function merge<T extends Keyed>(
+  left: readonly T[],
+  right: readonly T[],
+  order: Order,
+  budget: Budget,
+): Promise<T[]> {
+  const result: T[] = new Array<T>(left.length + right.length);
   let l = 0;
   let r = 0;
   for (let i = 0; i < result.length; i++) {
@@ -88,17 +96,18 @@ export async function sortSource(
 ): Promise<Doc[]> {
   const { budget } = run;
   const room = Math.max(most * 2, CHUNK);
-  let items: Keyed[] = [];
+  let items: (KeyedDocument & { readonly bytes: number })[] = [];
   let bar: KeyTuple | null = null;
   for await (const batch of source) {
     for (const doc of batch) {
       if (budget.tick(1)) await budget.pause();
       const keys = sort.keysOf(doc);
       if (bar !== null && sort.compareKeys(keys, bar) >= 0) continue;
-      if (most === Infinity || items.length < room) gauge.add(doc);
-      items.push({ doc, keys });
+      items.push({ doc, keys, bytes: gauge.add(doc) });
       if (items.length >= room && most !== Infinity) {
-        items = (await sortKeyed(items, orderOf(items, sort), budget)).slice(0, most);
+        const sorted = await sortKeyed(items, orderOf(items, sort), budget);
+        for (let i = most; i < sorted.length; i++) gauge.bytes(-sorted[i]!.bytes);
+        items = sorted.slice(0, most);
         bar = items[items.length - 1]!.keys;
       }
     }

@@ -1,23 +1,24 @@
 import { refusal } from '../../errors.js';
 import { addNumbers, kindOf, multiplyNumbers, subtractNumbers } from '../../query/number.js';
 import { ACCUMULATORS, type Accumulator } from '../../query/operators/accumulators.js';
-import { type Compiler, type Evaluate, NO_SCOPE, type Scope } from '../../query/operators/operator.js';
+import { type Compiler, type Evaluate, NO_SCOPE } from '../../query/operators/operator.js';
 import type { Sort } from '../../query/sort.js';
-import { type Doc, integerOf, isDocument, isNullish, isNumber, numberOf, toDouble } from '../../query/value.js';
+import { integerOf, isDocument, isNullish, isNumber, numberOf, toDouble } from '../../query/value.js';
 import type { Partition } from './partition.js';
+import type { Keyed } from './sort.js';
 
-/** What a function that sees a whole partition works on. */
-export interface Column {
-  readonly docs: Partition;
-  readonly scope: Scope;
-  evaluate(expression: Evaluate, index: number): unknown;
-}
+/** The values of each input for all documents of a partition. */
+type Columns = readonly (readonly unknown[])[];
 
 /** A window function: an accumulator over each document's window, or a computation over the whole partition. */
-export type WindowFunction =
+export type WindowFunction = {
+  /** What is evaluated for each document before anything is computed. */
+  readonly inputs: readonly Evaluate[];
+} & (
   | { readonly kind: 'accumulate'; readonly accumulator: Accumulator }
-  | { readonly kind: 'partition'; compute(column: Column): unknown[] }
-  | { readonly kind: 'window'; compute(column: Column, from: number, to: number): unknown };
+  | { readonly kind: 'partition'; compute(part: Partition, columns: Columns): unknown[] }
+  | { readonly kind: 'window'; compute(part: Partition, columns: Columns, from: number, to: number): unknown }
+);
 
 /** What a window function is compiled with. */
 export interface WindowTools {
@@ -48,10 +49,11 @@ function rank(step: (isTie: boolean, previous: number, index: number) => number)
     const sort = requireSortBy(tools, tools.name !== '$documentNumber');
     return {
       kind: 'partition',
-      compute({ docs }) {
+      inputs: [],
+      compute(part) {
         let current = 0;
-        return docs.map((doc, i) => {
-          const isTie = i > 0 && sort.compare(docs[i - 1]!, doc) === 0;
+        return part.map(({ keys }, i) => {
+          const isTie = i > 0 && sort.compareKeys(part[i - 1]!.keys, keys) === 0;
           current = step(isTie, current, i);
           return current;
         });
@@ -70,15 +72,14 @@ const shift: WindowCompiler = (operand, { compiler, ...tools }) => {
   if (by === null || !Object.hasOwn(operand, 'output'))
     throw refusal(9, "$shift requires 'output' and an integer 'by'");
   const output = compiler.compile(operand['output']).evaluate;
-  const fallback = Object.hasOwn(operand, 'default')
-    ? compiler.compile(operand['default']).evaluate({}, NO_SCOPE)
-    : null;
+  const fallback = compiler.compile(Object.hasOwn(operand, 'default') ? operand['default'] : null);
+  if (!fallback.constant) throw refusal(9, "'$shift:default' must be a constant expression");
+  const missing = fallback.evaluate({}, NO_SCOPE);
   return {
     kind: 'partition',
-    compute: (column) =>
-      column.docs.map((_doc, i) =>
-        i + by >= 0 && i + by < column.docs.length ? (column.evaluate(output, i + by) ?? null) : fallback,
-      ),
+    inputs: [output],
+    compute: (part, [values]) =>
+      part.map((_item, i) => (i + by >= 0 && i + by < part.length ? (values![i + by] ?? null) : missing)),
   };
 };
 
@@ -94,10 +95,11 @@ const expMovingAvg: WindowCompiler = (operand, tools) => {
   const input = tools.compiler.compile(operand['input']).evaluate;
   return {
     kind: 'partition',
-    compute(column) {
+    inputs: [input],
+    compute(_part, [values]) {
       let average: number | null = null;
-      return column.docs.map((_doc, i) => {
-        const number = numberOf(column.evaluate(input, i));
+      return values!.map((value) => {
+        const number = numberOf(value);
         if (number !== null) average = average === null ? number : number * alpha + average * (1 - alpha);
         return average === null ? null : toDouble(average);
       });
@@ -116,14 +118,13 @@ const UNIT_MS: Readonly<Record<string, number>> = {
 
 /** The operand of `$derivative` and `$integral`: `{input, unit}`. */
 function rateOperand(operand: unknown, tools: WindowTools) {
-  const sort = requireSortBy(tools, true);
+  requireSortBy(tools, true);
   if (!isDocument(operand) || !Object.hasOwn(operand, 'input')) throw refusal(9, `${tools.name} requires an 'input'`);
   const unit = operand['unit'];
   const unitMs = unit === undefined ? null : typeof unit === 'string' ? (UNIT_MS[unit] ?? null) : null;
   if (unit !== undefined && unitMs === null) throw refusal(5490710, `unit must be 'week' or smaller in ${tools.name}`);
   const input = tools.compiler.compile(operand['input']).evaluate;
-  const position = (doc: Doc): number | null => {
-    const [key] = sort.keysOf(doc);
+  const position = ({ keys: [key] }: Keyed): number | null => {
     if (key instanceof Date) {
       if (unitMs === null) throw refusal(5624901, `${tools.name} where the sortBy is a Date requires a 'unit'`);
       return key.getTime() / unitMs;
@@ -139,10 +140,11 @@ const derivative: WindowCompiler = (operand, tools) => {
   const { input, position } = rateOperand(operand, tools);
   return {
     kind: 'window',
-    compute(column, from, to) {
+    inputs: [input],
+    compute(part, [values], from, to) {
       if (to <= from) return null;
-      const [x0, x1] = [position(column.docs[from]!), position(column.docs[to]!)];
-      const [y0, y1] = [numberOf(column.evaluate(input, from)), numberOf(column.evaluate(input, to))];
+      const [x0, x1] = [position(part[from]!), position(part[to]!)];
+      const [y0, y1] = [numberOf(values![from]), numberOf(values![to])];
       if (x0 === null || x1 === null || y0 === null || y1 === null || x1 === x0) return null;
       return toDouble((y1 - y0) / (x1 - x0));
     },
@@ -153,12 +155,13 @@ const integral: WindowCompiler = (operand, tools) => {
   const { input, position } = rateOperand(operand, tools);
   return {
     kind: 'window',
-    compute(column, from, to) {
+    inputs: [input],
+    compute(part, [values], from, to) {
       let area = 0;
       let previous: { x: number; y: number } | null = null;
       for (let i = from; i <= to; i++) {
-        const x = position(column.docs[i]!);
-        const y = numberOf(column.evaluate(input, i));
+        const x = position(part[i]!);
+        const y = numberOf(values![i]);
         if (x === null || y === null) continue;
         if (previous !== null) area += ((x - previous.x) * (y + previous.y)) / 2;
         previous = { x, y };
@@ -171,17 +174,17 @@ const integral: WindowCompiler = (operand, tools) => {
 function covariance(isSample: boolean): WindowCompiler {
   return (operand, { compiler, name }) => {
     if (!Array.isArray(operand) || operand.length !== 2) throw refusal(9, `${name} takes an array of two expressions`);
-    const [first, second] = operand.map((item) => compiler.compile(item).evaluate) as [Evaluate, Evaluate];
     return {
       kind: 'window',
-      compute(column, from, to) {
+      inputs: operand.map((item) => compiler.compile(item).evaluate),
+      compute(_part, [first, second], from, to) {
         let count = 0;
         let meanX = 0;
         let meanY = 0;
         let sum = 0;
         for (let i = from; i <= to; i++) {
-          const x = numberOf(column.evaluate(first, i));
-          const y = numberOf(column.evaluate(second, i));
+          const x = numberOf(first![i]);
+          const y = numberOf(second![i]);
           if (x === null || y === null) continue;
           count++;
           const delta = x - meanX;
@@ -248,20 +251,17 @@ const WINDOW_FUNCTIONS: Readonly<Record<string, WindowCompiler>> = {
   $locf(operand, tools) {
     requireSortBy(tools);
     const input = tools.compiler.compile(operand).evaluate;
-    return {
-      kind: 'partition',
-      compute: (column) => carryForward(column.docs.map((_doc, i) => column.evaluate(input, i))),
-    };
+    return { kind: 'partition', inputs: [input], compute: (_part, [values]) => carryForward(values!) };
   },
   $linearFill(operand, tools) {
-    const sort = requireSortBy(tools, true);
-    const input = tools.compiler.compile(operand).evaluate;
+    requireSortBy(tools, true);
     return {
       kind: 'partition',
-      compute: ({ docs, evaluate }) =>
+      inputs: [tools.compiler.compile(operand).evaluate],
+      compute: (part, [values]) =>
         interpolate(
-          docs.map((_doc, i) => evaluate(input, i)),
-          docs.map((doc) => sort.keysOf(doc)[0]),
+          values!,
+          part.map(({ keys }) => keys[0]),
         ),
     };
   },
@@ -281,7 +281,8 @@ export function compileWindowFunction(operand: unknown, tools: WindowTools): Win
   const { name, compiler } = tools;
   if (Object.hasOwn(WINDOW_FUNCTIONS, name)) return WINDOW_FUNCTIONS[name]!(operand, tools);
   if (Object.hasOwn(ACCUMULATORS, name) && !NOT_WINDOWED.has(name)) {
-    return { kind: 'accumulate', accumulator: ACCUMULATORS[name]!(operand, compiler, name) };
+    const accumulator = ACCUMULATORS[name]!(operand, compiler, name);
+    return { kind: 'accumulate', inputs: [accumulator.evaluate], accumulator };
   }
   throw refusal(9, `Unrecognized window function, ${name}`);
 }

@@ -4,11 +4,14 @@ import { addToDate, requireUnit } from '../../query/operators/date-arithmetic.js
 import { UTC } from '../../query/operators/time-zone.js';
 import { compileSort, type Sort } from '../../query/sort.js';
 import { splitPath } from '../../query/path.js';
+import type { Accumulator } from '../../query/operators/accumulators.js';
 import { integerOf, isDocument, numberOf } from '../../query/value.js';
-import { Gauge, inBatches, type Run, type StageCompiler, unionOf } from '../stage.js';
+import { weigh } from '../../query/weight.js';
+import type { Budget } from '../budget.js';
+import { eachDocument, Gauge, inBatches, type Run, type StageCompiler, unionOf } from '../stage.js';
 import { withPath } from './basic.js';
 import { type Partition, partitionSource } from './partition.js';
-import { type Column, compileWindowFunction, type WindowFunction } from './window-functions.js';
+import { compileWindowFunction, type WindowFunction } from './window-functions.js';
 
 type Bound = 'unbounded' | 'current' | number;
 
@@ -64,12 +67,15 @@ export const setWindowFields: StageCompiler = (spec, { environment }) => {
       const gauge = new Gauge(run.budget);
       try {
         for (const part of await partitionSource(source, run, gauge, by, sort)) {
-          let docs = part;
+          const docs = part.map(({ doc }) => doc);
           for (const output of outputs) {
             const values = await computeOutput(output, part, sort, run, gauge);
-            docs = docs.map((doc, i) => withPath(doc, output.path, values[i]));
+            for (const [i, value] of values.entries()) {
+              docs[i] = withPath(docs[i]!, output.path, value);
+              if (run.budget.tick(1)) await run.budget.pause();
+            }
           }
-          yield* inBatches(docs);
+          yield* eachDocument(inBatches(docs), run, (doc) => doc, true);
         }
       } finally {
         gauge.close();
@@ -125,60 +131,67 @@ function parseWindow(spec: unknown, sort: Sort | null): Window {
 
 async function computeOutput(
   { fn, window }: Output,
-  docs: Partition,
+  part: Partition,
   sort: Sort | null,
   run: Run,
   gauge: Gauge,
 ): Promise<unknown[]> {
   const { budget, scope } = run;
-  const column: Column = {
-    docs,
-    scope,
-    evaluate(expression, index) {
-      scope.root = docs[index]!;
-      return expression(docs[index], scope);
-    },
-  };
-  if (fn.kind === 'partition') return fn.compute(column);
-  const boundsOf = windowBounds(window, docs, sort);
-  const results: unknown[] = [];
-  if (fn.kind === 'window') {
-    for (let i = 0; i < docs.length; i++) {
-      const [from, to] = boundsOf(i);
-      results.push(from > to ? null : fn.compute(column, from, to));
-      if (budget.tick(1 + to - from)) await budget.pause();
+  const columns: unknown[][] = [];
+  for (const input of fn.inputs) {
+    const column: unknown[] = [];
+    for (const { doc } of part) {
+      scope.root = doc;
+      const value = input(doc, scope);
+      gauge.bytes(16 + weigh(value));
+      column.push(value);
+      if (budget.tick(1)) await budget.pause();
     }
-    return results;
+    columns.push(column);
   }
-  const { accumulator } = fn;
-  const values: unknown[] = [];
-  for (let i = 0; i < docs.length; i++) {
-    values.push(column.evaluate(accumulator.evaluate, i));
-    if (budget.tick(1)) await budget.pause();
+  if (fn.kind === 'partition') return fn.compute(part, columns);
+  const boundsOf = windowBounds(window, part, sort);
+  const values = fn.kind === 'accumulate' ? accumulateOver(fn.accumulator, columns[0]!) : null;
+  const results: unknown[] = [];
+  let start = 0;
+  let end = -1;
+  for (let i = 0; i < part.length; i++) {
+    const [from, to] = boundsOf(i);
+    if (i > 0 && from === start && to === end) {
+      results.push(results[i - 1]);
+      continue;
+    }
+    start = from;
+    end = to;
+    if (fn.kind === 'window') results.push(from > to ? null : fn.compute(part, columns, from, to));
+    else {
+      const result = await values!(from, to, budget);
+      if (Array.isArray(result)) gauge.bytes(16 + result.length * 8);
+      results.push(result);
+    }
+    if (budget.tick(1 + Math.max(0, to - from))) await budget.pause();
   }
-  // As long as windows only grow at their end, one accumulation serves them all.
+  return results;
+}
+
+/** What an accumulator says of one window after the other; as long as they only grow at their end, it goes on with what it has. */
+function accumulateOver(accumulator: Accumulator, values: readonly unknown[]) {
   let accumulation = accumulator.open();
   let start = 0;
   let end = -1;
-  for (let i = 0; i < docs.length; i++) {
-    const [from, to] = boundsOf(i);
+  return async (from: number, to: number, budget: Budget): Promise<unknown> => {
     if (from !== start || to < end) {
       accumulation = accumulator.open();
       start = from;
       end = from - 1;
     }
-    for (; end < to; end++) {
-      accumulation.add(values[end + 1]);
+    while (end < to) {
+      accumulation.add(values[++end]);
       if (budget.tick(1)) await budget.pause();
     }
     const result = accumulation.result();
-    if (Array.isArray(result)) {
-      gauge.bytes(16 + result.length * 8);
-      results.push([...(result as unknown[])]);
-    } else results.push(result);
-    if (budget.tick(1)) await budget.pause();
-  }
-  return results;
+    return Array.isArray(result) ? [...(result as unknown[])] : result;
+  };
 }
 
 /** For each position the first and last position of its window, cut to the partition. */
@@ -196,7 +209,7 @@ function windowBounds(
     ];
   }
   const [part] = sort!.parts;
-  const positions = docs.map((doc) => rangePosition(sort!.keysOf(doc)[0], window.unit !== null) * part!.dir);
+  const positions = docs.map(({ keys }) => rangePosition(keys[0], window.unit !== null) * part!.dir);
   const shifted = (index: number, bound: number): number => {
     const position = positions[index]! * part!.dir;
     const moved =

@@ -1,4 +1,5 @@
 import { refusal } from '../../errors.js';
+import { compareValues } from '../compare.js';
 import { isNullish, numberOf, typeOf } from '../value.js';
 import {
   accumulateAll,
@@ -7,12 +8,19 @@ import {
   DEVIATIONS,
   EXTREMES,
   openAverage,
-  openSeveral,
   openSum,
   percentileOperand,
   percentilesOf,
 } from './accumulators.js';
-import { compileArguments, type ExpressionOperator, fold, named, type OperatorTable } from './operator.js';
+import {
+  compileArguments,
+  countRounds,
+  type ExpressionOperator,
+  fold,
+  named,
+  type OperatorTable,
+  type Scope,
+} from './operator.js';
 
 /** One argument that is an array stands for its items; several arguments stand for themselves. */
 function over(open: () => Accumulation): ExpressionOperator {
@@ -22,18 +30,35 @@ function over(open: () => Accumulation): ExpressionOperator {
     return fold((current, scope) => {
       const values = evaluates.map((evaluate) => evaluate(current, scope));
       const [only] = values;
-      return accumulateAll(open, values.length === 1 && Array.isArray(only) ? only : values);
+      const items = values.length === 1 && Array.isArray(only) ? (only as unknown[]) : values;
+      countRounds(scope, items.length);
+      return accumulateAll(open, items);
     }, parts);
   };
 }
 
-function several(name: string): ExpressionOperator {
-  return named(['n', 'input'], [], ({ n, input }) => {
+function several(
+  name: string,
+  pick: (items: readonly unknown[], count: number, scope: Scope) => unknown[],
+): ExpressionOperator {
+  return named(['n', 'input'], [], ({ n, input }, _given, scope) => {
     const count = checkCount(n, name);
     if (isNullish(input)) return null;
     if (!Array.isArray(input)) throw refusal(5788200, `${name}: the input must be an array, found ${typeOf(input)}`);
-    return accumulateAll(() => openSeveral(name, count), input);
+    countRounds(scope, input.length);
+    return pick(input, count, scope);
   });
+}
+
+function extremes(direction: 1 | -1) {
+  return (items: readonly unknown[], count: number, scope: Scope): unknown[] =>
+    items
+      .filter((item) => !isNullish(item))
+      .sort((a, b) => {
+        countRounds(scope);
+        return compareValues(a, b) * direction;
+      })
+      .slice(0, count);
 }
 
 const percentile: ExpressionOperator = (operand, compiler, name) => {
@@ -41,7 +66,9 @@ const percentile: ExpressionOperator = (operand, compiler, name) => {
   return fold(
     (current, scope) => {
       const value = input.evaluate(current, scope);
-      const numbers = (Array.isArray(value) ? value : [value])
+      const items: unknown[] = Array.isArray(value) ? value : [value];
+      countRounds(scope, items.length);
+      const numbers = items
         .map(numberOf)
         .filter((number): number is number => number !== null && !Number.isNaN(number));
       const values = percentilesOf(numbers, fractions);
@@ -59,10 +86,10 @@ export const accumulatorExpressions: OperatorTable = {
   $max: over(EXTREMES.$max),
   $stdDevPop: over(DEVIATIONS.$stdDevPop),
   $stdDevSamp: over(DEVIATIONS.$stdDevSamp),
-  $firstN: several('$firstN'),
-  $lastN: several('$lastN'),
-  $minN: several('$minN'),
-  $maxN: several('$maxN'),
+  $firstN: several('$firstN', (items, count) => items.slice(0, count)),
+  $lastN: several('$lastN', (items, count) => items.slice(-count)),
+  $minN: several('$minN', extremes(1)),
+  $maxN: several('$maxN', extremes(-1)),
   $median: percentile,
   $percentile: percentile,
 };

@@ -2,14 +2,17 @@ import { refusal } from '../../errors.js';
 import { closeDecimal, decimalOf, divideDecimals } from '../decimal.js';
 import { compileSort, type KeyTuple } from '../sort.js';
 import { compareValues } from '../compare.js';
-import { type Doc, integerOf, isDocument, isNullish, numberOf, setField, toDouble, typeOf } from '../value.js';
+import { type Doc, integerOf, isDocument, isNullish, numberOf, toDouble } from '../value.js';
 import { keyOf } from '../value-key.js';
+import { weigh } from '../weight.js';
+import { mergeInto } from './object.js';
 import { type Compiled, type Compiler, type Evaluate, namedOperand, NO_SCOPE } from './operator.js';
 import { Total } from './total.js';
 
 /** What an accumulator has seen of one group. */
 export interface Accumulation {
-  add(value: unknown): void;
+  /** Returns by how many bytes it holds more now. */
+  add(value: unknown): number;
   result(): unknown;
 }
 
@@ -17,8 +20,6 @@ export interface Accumulation {
 export interface Accumulator {
   readonly evaluate: Evaluate;
   open(): Accumulation;
-  /** Whether its memory grows with the number of documents. */
-  readonly grows: boolean;
 }
 
 export function openSum(): Accumulation {
@@ -28,9 +29,7 @@ export function openSum(): Accumulation {
 export function openAverage(): Accumulation {
   const total = new Total();
   return {
-    add: (value) => {
-      total.add(value);
-    },
+    add: (value) => total.add(value),
     result() {
       if (total.count === 0) return null;
       const decimal = total.asDecimal();
@@ -45,7 +44,10 @@ function openExtreme(direction: 1 | -1): () => Accumulation {
     let best: unknown = null;
     return {
       add(value) {
-        if (!isNullish(value) && (best === null || compareValues(value, best) * direction > 0)) best = value;
+        if (isNullish(value) || (best !== null && compareValues(value, best) * direction <= 0)) return 0;
+        const held = weigh(value) - weigh(best);
+        best = value;
+        return held;
       },
       result: () => best,
     };
@@ -67,7 +69,7 @@ function openDeviation(sample: boolean): () => Accumulation {
     return {
       add(value) {
         const number = numberOf(value);
-        if (number === null) return;
+        if (number === null) return 0;
         count++;
         const delta = number - mean;
         mean += delta / count;
@@ -76,6 +78,7 @@ function openDeviation(sample: boolean): () => Accumulation {
         squares += number * number;
         isExact &&=
           Number.isInteger(number) && Number.isSafeInteger(squares * count) && Number.isSafeInteger(sum * sum);
+        return 0;
       },
       result() {
         const divisor = sample ? count - 1 : count;
@@ -92,9 +95,10 @@ function openFirst(): Accumulation {
   let seen = false;
   return {
     add(next) {
-      if (seen) return;
+      if (seen) return 0;
       seen = true;
       value = next;
+      return weigh(value);
     },
     result: () => value ?? null,
   };
@@ -102,14 +106,23 @@ function openFirst(): Accumulation {
 
 function openLast(): Accumulation {
   let value: unknown;
-  return { add: (next) => (value = next), result: () => value ?? null };
+  return {
+    add(next) {
+      const held = weigh(next) - weigh(value);
+      value = next;
+      return held;
+    },
+    result: () => value ?? null,
+  };
 }
 
 function openPush(): Accumulation {
   const values: unknown[] = [];
   return {
     add(value) {
-      if (value !== undefined) values.push(value);
+      if (value === undefined) return 0;
+      values.push(value);
+      return 16 + weigh(value);
     },
     result: () => values,
   };
@@ -119,9 +132,11 @@ function openAddToSet(): Accumulation {
   const values = new Map<unknown, unknown>();
   return {
     add(value) {
-      if (value === undefined) return;
+      if (value === undefined) return 0;
       const key = keyOf(value);
-      if (!values.has(key)) values.set(key, value);
+      if (values.has(key)) return 0;
+      values.set(key, value);
+      return 48 + weigh(value);
     },
     result: () => [...values.values()],
   };
@@ -131,10 +146,14 @@ function openMergeObjects(): Accumulation {
   const merged: Doc = {};
   return {
     add(value) {
-      if (isNullish(value)) return;
-      if (!isDocument(value))
-        throw refusal(40400, `$mergeObjects requires object inputs, but input is of type ${typeOf(value)}`);
-      for (const name of Object.keys(value)) setField(merged, name, value[name]);
+      let held = 0;
+      if (isDocument(value)) {
+        for (const name of Object.keys(value)) {
+          held += weigh(value[name]) - (Object.hasOwn(merged, name) ? weigh(merged[name]) : -8 - name.length);
+        }
+      }
+      mergeInto(merged, value);
+      return held;
     },
     result: () => merged,
   };
@@ -142,13 +161,13 @@ function openMergeObjects(): Accumulation {
 
 type AccumulatorCompiler = (operand: unknown, compiler: Compiler, name: string) => Accumulator;
 
-function simple(open: () => Accumulation, grows = false): AccumulatorCompiler {
+function simple(open: () => Accumulation): AccumulatorCompiler {
   return (operand, compiler, name) => {
     if (Array.isArray(operand) && operand.length !== 1) {
       throw refusal(40237, `The ${name} accumulator is a unary operator`);
     }
     const { evaluate } = compiler.compile(Array.isArray(operand) ? operand[0] : operand);
-    return { evaluate, open, grows };
+    return { evaluate, open };
   };
 }
 
@@ -165,48 +184,77 @@ export function checkCount(value: unknown, name: string): number {
   return count;
 }
 
-/** Keeps `count` of the values in order; `least` says which of two goes first. */
-function openBest(count: number, order: (a: unknown, b: unknown) => number): Accumulation & { values: unknown[] } {
+/** What accumulators of `count` values hold beyond that, so that they need not put each value into its place. */
+const SPARE = 64;
+
+/** Keeps `count` of the values in order: those that go first. */
+function openBest<T>(count: number, order: (a: T, b: T) => number) {
+  let values: T[] = [];
+  let last: T | undefined;
+  const settle = (): number => {
+    values.sort(order);
+    const dropped = values.slice(count);
+    if (dropped.length > 0) values = values.slice(0, count);
+    if (values.length === count) last = values[count - 1];
+    return sumOf(dropped);
+  };
+  return {
+    add(value: T): number {
+      if (last !== undefined && order(value, last) >= 0) return 0;
+      const held = 16 + weigh(value);
+      return values.push(value) < count * 2 + SPARE ? held : held - settle();
+    },
+    result(): readonly T[] {
+      settle();
+      return values;
+    },
+  };
+}
+
+function sumOf(values: readonly unknown[]): number {
+  return values.reduce<number>((sum, value) => sum + 16 + weigh(value), 0);
+}
+
+function openMinN(count: number, direction: 1 | -1): Accumulation {
+  const best = openBest<unknown>(count, (a, b) => compareValues(a, b) * direction);
+  return { add: (value) => (isNullish(value) ? 0 : best.add(value)), result: best.result };
+}
+
+function openFirstN(count: number): Accumulation {
   const values: unknown[] = [];
   return {
-    values,
     add(value) {
-      if (values.length === count && order(value, values[count - 1]) >= 0) return;
-      let at = values.length;
-      while (at > 0 && order(value, values[at - 1]) < 0) at--;
-      values.splice(at, 0, value);
-      if (values.length > count) values.pop();
+      if (values.length === count) return 0;
+      values.push(value ?? null);
+      return 16 + weigh(value);
     },
     result: () => values,
   };
 }
 
-/** The accumulation behind `$firstN`, `$lastN`, `$minN` and `$maxN`. */
-export function openSeveral(name: string, count: number): Accumulation {
-  if (name === '$minN' || name === '$maxN') {
-    const best = openBest(count, name === '$minN' ? compareValues : (a, b) => compareValues(b, a));
-    return {
-      add(value) {
-        if (!isNullish(value)) best.add(value);
-      },
-      result: best.result,
-    };
-  }
+function openLastN(count: number): Accumulation {
   const values: unknown[] = [];
   return {
     add(value) {
-      if (name === '$firstN' && values.length === count) return;
-      values.push(value ?? null);
-      if (values.length > count) values.shift();
+      const held = 16 + weigh(value);
+      if (values.push(value ?? null) < count * 2 + SPARE) return held;
+      return held - sumOf(values.splice(0, values.length - count));
     },
-    result: () => values,
+    result: () => values.slice(-count),
   };
 }
+
+const SEVERAL: Readonly<Record<string, (count: number) => Accumulation>> = {
+  $firstN: openFirstN,
+  $lastN: openLastN,
+  $minN: (count) => openMinN(count, 1),
+  $maxN: (count) => openMinN(count, -1),
+};
 
 const several: AccumulatorCompiler = (operand, compiler, name) => {
   const fields = namedOperand(operand, name, ['input', 'n'], []);
   const count = requireCount(compiler.compile(fields['n']), name);
-  return { evaluate: compiler.compile(fields['input']).evaluate, open: () => openSeveral(name, count), grows: true };
+  return { evaluate: compiler.compile(fields['input']).evaluate, open: () => SEVERAL[name]!(count) };
 };
 
 interface Ranked {
@@ -226,8 +274,7 @@ const ranked: AccumulatorCompiler = (operand, compiler, name) => {
   const count = isSeveral ? requireCount(compiler.compile(fields['n']), name) : 1;
   const isBottom = name.startsWith('$bottom');
   // For the bottom the best are the last; reversing both order and result keeps equal ones in their order.
-  const order = (a: unknown, b: unknown) =>
-    sort.compareKeys((a as Ranked).keys, (b as Ranked).keys) * (isBottom ? -1 : 1);
+  const order = (a: Ranked, b: Ranked) => sort.compareKeys(a.keys, b.keys) * (isBottom ? -1 : 1);
   return {
     evaluate: (current, scope): Ranked => ({
       keys: sort.keysOf(isDocument(current) ? current : {}),
@@ -236,18 +283,20 @@ const ranked: AccumulatorCompiler = (operand, compiler, name) => {
     open() {
       const best = openBest(count, order);
       const outputs = (): unknown[] => {
-        const values = best.values.map((item) => (item as Ranked).output);
+        const values = best.result().map((item) => item.output);
         return isBottom ? values.reverse() : values;
       };
-      return { add: best.add, result: () => (isSeveral ? outputs() : (outputs()[0] ?? null)) };
+      return {
+        add: (value) => best.add(value as Ranked),
+        result: () => (isSeveral ? outputs() : (outputs()[0] ?? null)),
+      };
     },
-    grows: true,
   };
 };
 
 /** The values at the given fractions: of the sorted numbers the one at which the fraction is reached. */
 export function percentilesOf(numbers: readonly number[], fractions: readonly number[]): unknown[] {
-  const sorted = [...numbers].sort((a, b) => a - b);
+  const sorted = Float64Array.from(numbers).sort();
   return fractions.map((fraction) => {
     if (sorted.length === 0) return null;
     const rank = Math.max(0, Math.ceil(fraction * sorted.length) - 1);
@@ -281,7 +330,9 @@ const percentile: AccumulatorCompiler = (operand, compiler, name) => {
       return {
         add(value) {
           const number = numberOf(value);
-          if (number !== null && !Number.isNaN(number)) numbers.push(number);
+          if (number === null || Number.isNaN(number)) return 0;
+          numbers.push(number);
+          return 16;
         },
         result() {
           const values = percentilesOf(numbers, fractions);
@@ -289,7 +340,6 @@ const percentile: AccumulatorCompiler = (operand, compiler, name) => {
         },
       };
     },
-    grows: true,
   };
 };
 
@@ -301,15 +351,15 @@ export const ACCUMULATORS: Readonly<Record<string, AccumulatorCompiler>> = {
   $max: simple(openExtreme(1)),
   $first: simple(openFirst),
   $last: simple(openLast),
-  $push: simple(openPush, true),
-  $addToSet: simple(openAddToSet, true),
-  $mergeObjects: simple(openMergeObjects, true),
+  $push: simple(openPush),
+  $addToSet: simple(openAddToSet),
+  $mergeObjects: simple(openMergeObjects),
   $stdDevPop: simple(openDeviation(false)),
   $stdDevSamp: simple(openDeviation(true)),
   $count(operand, _compiler, name) {
     if (!isDocument(operand) || Object.keys(operand).length > 0)
       throw refusal(14, `${name} takes no arguments, i.e. $count:{}`);
-    return { evaluate: () => 1, open: openSum, grows: false };
+    return { evaluate: () => 1, open: openSum };
   },
   $firstN: several,
   $lastN: several,

@@ -1,5 +1,5 @@
 import type { Decimal128 } from 'bson';
-import { addDecimals, closeDecimal, type Decimal, decimalOf, openDecimal } from '../decimal.js';
+import { addDecimals, closeDecimal, type Decimal, decimalOf, fitDecimal, openDecimal } from '../decimal.js';
 import { kindOf, narrow, overflowToDouble } from '../number.js';
 import { isInt32, numberOf, toDouble } from '../value.js';
 
@@ -14,22 +14,24 @@ export class Total {
   private hasLong = false;
   count = 0;
 
-  add(value: unknown): void {
+  add(value: unknown): number {
     if (typeof value === 'number' && isInt32(value)) {
       this.whole += value;
       this.count++;
       if (!Number.isSafeInteger(this.whole + 2147483648)) this.carry();
-      return;
+      return 0;
     }
     const kind = kindOf(value);
-    if (kind === null) return;
+    if (kind === null) return 0;
     this.count++;
-    if (kind === 'decimal') this.decimal = addDecimals(this.decimal ?? decimalOf(0), openDecimal(value as Decimal128));
-    else if (kind === 'double') this.addDouble(numberOf(value)!);
+    if (kind === 'decimal') {
+      this.decimal = fitDecimal(addDecimals(this.decimal ?? decimalOf(0), openDecimal(value as Decimal128)));
+    } else if (kind === 'double') this.addDouble(numberOf(value)!);
     else {
       this.hasLong = true;
       this.big += value as bigint;
     }
+    return 0;
   }
 
   private carry(): void {

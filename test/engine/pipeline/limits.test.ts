@@ -1,0 +1,210 @@
+import { Decimal128 } from 'bson';
+import { describe, expect, it } from 'vitest';
+import { openBudget } from '../../../src/engine/pipeline/budget.js';
+import { compilePipeline } from '../../../src/engine/pipeline/compile.js';
+import { equalValues } from '../../../src/engine/query/compare.js';
+import { compileExpression, openEnvironment } from '../../../src/engine/query/expression.js';
+import { openTextSearch } from '../../../src/engine/query/operators/text-search.js';
+import type { Doc } from '../../../src/engine/query/value.js';
+import { weigh } from '../../../src/engine/query/weight.js';
+import { aggregate, openCollections } from '../query/memory-collections.js';
+
+const one: readonly Doc[] = [{ _id: 1, a: 1 }];
+
+function times<T>(count: number, make: (index: number) => T): T[] {
+  return Array.from({ length: count }, (_, i) => make(i));
+}
+
+/** The value of an expression computed by a pipeline over one document. */
+async function computed(expression: unknown, doc: Doc = one[0]!): Promise<unknown> {
+  const [result] = await aggregate({ one: [doc] }, 'one', [{ $project: { x: expression } }]);
+  return result!['x'];
+}
+
+describe('the weight of a value', () => {
+  it('counts shared parts as often as they stand there, and looks at them once', () => {
+    let value: unknown = ['a'.repeat(5_000)];
+    for (let i = 0; i < 12; i++) value = [value, value];
+    expect(weigh(value)).toBeGreaterThan(2 ** 12 * 5_000);
+    for (let i = 0; i < 2; i++) value = [value];
+    expect(() => times(20, () => (value = [value, value])).map(weigh)).toThrow(
+      expect.objectContaining({ code: 146 }) as Error,
+    );
+  });
+
+  it.each<[string, unknown[], number]>([
+    ['doubled in each stage', times(99, () => ({ $addFields: { a: ['$a', '$a'] } })), 146],
+    ['that contain themselves twice', times(99, () => ({ $replaceWith: { a: '$$ROOT', b: '$$ROOT' } })), 146],
+    ['doubled by projections', times(99, () => ({ $project: { a: { x: '$a', y: '$a' } } })), 146],
+    ['of whole partitions', times(30, () => ({ $setWindowFields: { output: { a: { $push: '$$ROOT' } } } })), 146],
+    ['filled in many times', times(99, () => ({ $fill: { output: { b: { value: ['$a', '$a'] } } } })), 0],
+  ])('is limited for documents %s', async (_what, stages, code) => {
+    const many = times(6, (i) => ({ _id: i, a: 1 }));
+    const answer = aggregate({ one, many }, 'many', stages);
+    if (code === 0) await expect(answer).resolves.toHaveLength(6);
+    else await expect(answer).rejects.toMatchObject({ code });
+  });
+
+  it.each<[string, unknown, number]>([
+    [
+      'a value doubled in a loop',
+      { $reduce: { input: { $range: [0, 100] }, initialValue: [1], in: ['$$value', '$$value'] } },
+      146,
+    ],
+    [
+      'documents merged in a loop',
+      {
+        $reduce: {
+          input: { $range: [0, 100] },
+          initialValue: {},
+          in: { $mergeObjects: [{ x: '$$value' }, { y: '$$value' }] },
+        },
+      },
+      146,
+    ],
+    [
+      'fields set in a loop',
+      {
+        $reduce: {
+          input: { $range: [0, 100] },
+          initialValue: {},
+          in: { $setField: { field: 'x', input: { y: '$$value' }, value: '$$value' } },
+        },
+      },
+      146,
+    ],
+    ['deep nesting', { $reduce: { input: { $range: [0, 1000] }, initialValue: 1, in: { a: '$$value' } } }, 15],
+    [
+      'a list of long lists',
+      { $map: { input: { $range: [0, 1000] }, in: { $range: [0, { $add: ['$$this', 3_000_000] }] } } },
+      146,
+    ],
+    [
+      'a wide table',
+      {
+        $zip: {
+          inputs: [{ $range: [0, 1_000_000] }, ...times(50, () => ['$a'])],
+          useLongestLength: true,
+        },
+      },
+      146,
+    ],
+    ['a million matches', { $regexFindAll: { input: 'a'.repeat(1_000_000), regex: 'a' } }, 146],
+    ['millions of parts', { $split: ['a'.repeat(5_000_000), 'a'] }, 146],
+  ])('is limited for %s', async (_what, expression, code) => {
+    await expect(computed(expression)).rejects.toMatchObject({ code });
+  });
+
+  it('does not grow while an expression is compiled', () => {
+    const isConstant = (expression: unknown) => compileExpression(expression, openEnvironment()).constant;
+    expect(isConstant({ $range: [0, 10] })).toBe(true);
+    expect(isConstant({ $range: [0, 4_000_000] })).toBe(false);
+  });
+});
+
+describe('the time of one operator', () => {
+  it('is not the square of its input', async () => {
+    const size = 300_000;
+    expect(await computed({ $size: { $minN: { n: size, input: { $range: [size, 0, -1] } } } })).toBe(size);
+    expect(await computed({ $size: { $lastN: { n: size - 1, input: { $range: [0, size] } } } })).toBe(size - 1);
+    const text = 'a'.repeat(size);
+    const wanted = `b${'a'.repeat(size / 2)}`;
+    expect(await computed({ $indexOfBytes: [text, wanted] })).toBe(-1);
+    expect(await computed({ $indexOfCP: [`${text}${wanted}`, wanted] })).toBe(size);
+    expect(await computed({ $size: { $split: [text, wanted] } })).toBe(1);
+    expect(await computed({ $strLenCP: { $replaceAll: { input: text, find: wanted, replacement: '' } } })).toBe(size);
+  });
+
+  it('finds the same places as the built-in search', () => {
+    const text = `${'ab'.repeat(5_000)}b${'ab'.repeat(3_000)}c`;
+    for (const wanted of [`${'ab'.repeat(2_000)}b`, `${'ab'.repeat(2_999)}abc`, 'b'.repeat(3_000), text]) {
+      expect(openTextSearch(wanted).indexIn(text, 0)).toBe(text.indexOf(wanted));
+      expect(openTextSearch(wanted).indexIn(text, 1)).toBe(text.indexOf(wanted, 1));
+    }
+  });
+
+  it('reads numbers of any length', async () => {
+    const digits = `1${'0'.repeat(500_000)}`;
+    expect(String(await computed({ $toDecimal: digits }))).toBe('Infinity');
+    const rounded = await computed({ $toDecimal: `${'1'.repeat(34)}5${'0'.repeat(200)}1` });
+    expect(equalValues(rounded, Decimal128.fromString(`${'1'.repeat(33)}2E+202`))).toBe(true);
+  });
+});
+
+describe('what a stage holds', () => {
+  const docs = times(2_000, (i) => ({ _id: i, same: i % 3, text: i % 8 === 0 ? '' : 'x'.repeat(1_000) }));
+
+  function within(memoryBytes: number, stages: unknown[], from: readonly Doc[] = docs): Promise<Doc[]> {
+    const run = openCollections({ docs: from }, { budget: openBudget({ memoryBytes }) });
+    return aggregate({ docs: from }, 'docs', [{ $unset: 'nothing' }, ...stages], {}, run);
+  }
+
+  it.each<[string, unknown]>([
+    ['light and heavy documents', { $sort: { text: 1 } }],
+    ['a document for each group', { $group: { _id: '$_id', first: { $first: '$$ROOT' } } }],
+    ['the greatest value of each group', { $group: { _id: '$_id', text: { $max: '$text' } } }],
+    [
+      'values for windows',
+      { $setWindowFields: { output: { n: { $shift: { output: '$text', by: 1 } } }, sortBy: { _id: 1 } } },
+    ],
+  ])('is charged for %s', async (_what, stage) => {
+    await expect(within(400_000, [stage])).rejects.toMatchObject({ code: 146 });
+  });
+
+  it('is charged for documents that replace lighter ones in a limited sort', async () => {
+    const growing = times(2_000, (i) => ({ _id: i, text: 'x'.repeat(i < 1_000 ? 1 : 1_000) }));
+    const stages = [{ $sort: { _id: -1 } }, { $limit: 600 }];
+    await expect(within(700_000, stages, growing)).rejects.toMatchObject({ code: 146 });
+    await expect(within(700_000, [{ $sort: { _id: -1 } }, { $limit: 20 }], growing)).resolves.toHaveLength(20);
+  });
+
+  it.each<[string, unknown, unknown]>([
+    ['$addToSet', { $addToSet: '$same' }, [0, 1, 2]],
+    ['$top', { $top: { sortBy: { _id: -1 }, output: '$_id' } }, 1_999],
+    ['$maxN', { $maxN: { input: '$_id', n: 2 } }, [1_999, 1_998]],
+    ['$lastN', { $lastN: { input: '$_id', n: 2 } }, [1_998, 1_999]],
+    ['$mergeObjects', { $mergeObjects: { same: '$_id' } }, { same: 1_999 }],
+  ])('is not charged for what %s does not keep', async (_name, accumulator, result) => {
+    expect(await within(20_000, [{ $group: { _id: null, result: accumulator } }])).toEqual([{ _id: null, result }]);
+  });
+
+  it('is given back when the documents of an inner pipeline are not all wanted', async () => {
+    const inner = [{ $sample: { size: 50 } }, { $limit: 1 }];
+    const stages = [{ $lookup: { from: 'docs', let: { id: '$_id' }, pipeline: inner, as: 'some' } }, { $count: 'n' }];
+    expect(await within(2_000_000, stages, docs.slice(0, 200))).toEqual([{ n: 200 }]);
+  });
+});
+
+describe('long arrays', () => {
+  it('are unwound piece by piece', async () => {
+    const pipeline = compilePipeline([{ $unwind: '$list' }]);
+    const run = openCollections({ docs: [{ _id: 1, list: times(5_000, (i) => i) }] });
+    const sizes: number[] = [];
+    for await (const batch of pipeline.run(run.open('docs', {}), run)) sizes.push(batch.length);
+    expect(Math.max(...sizes)).toBeLessThanOrEqual(128);
+    expect(sizes.reduce((sum, size) => sum + size)).toBe(5_000);
+  });
+
+  it('are followed by $graphLookup', async () => {
+    const list = times(200_000, (i) => i);
+    const docs = [
+      { _id: 1, to: list },
+      { _id: 150_000, to: [] },
+    ];
+    const stages = [
+      { $match: { _id: 1 } },
+      { $graphLookup: { from: 'docs', startWith: 1, connectFromField: 'to', connectToField: '_id', as: 'all' } },
+      { $project: { n: { $size: '$all' } } },
+    ];
+    expect(await aggregate({ docs }, 'docs', stages)).toEqual([{ _id: 1, n: 2 }]);
+  });
+
+  it('are shared by all documents that join the same ones', async () => {
+    const docs = times(50, (i) => ({ _id: i, k: 1 }));
+    const joined = await aggregate({ docs }, 'docs', [
+      { $lookup: { from: 'docs', localField: 'k', foreignField: 'k', as: 'all' } },
+    ]);
+    expect(joined[0]!['all']).toHaveLength(50);
+    expect(joined[1]!['all']).toBe(joined[0]!['all']);
+  });
+});
