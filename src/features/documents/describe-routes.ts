@@ -256,7 +256,7 @@ export const DOCUMENT_ROUTES: GroupDescription = {
       path: OF_DOCUMENT,
       answers: { 200: jsonAnswer('The document', envelope(DOCUMENT)) },
       refuses: {
-        400: ['INVALID_ID'],
+        400: ['INVALID_ID', 'VALIDATION_FAILED'],
         403: ['OWNER_MISMATCH'],
         404: UNKNOWN_DOCUMENT,
         409: ['DUPLICATE_VALUE'],

@@ -8,6 +8,7 @@ import { noteEvent, relayLater, relayStoredLater } from '../webhooks/note-event.
 import { outboxOperators, withOutbox } from '../webhooks/outbox-field.js';
 import type { Action } from '../webhooks/webhook-event.js';
 import type { StoredDocument } from './document.js';
+import { PARALLEL_ARRAYS, PARALLEL_ARRAYS_TEXT, parallelArrays } from './parallel-arrays.js';
 
 type Filter = Record<string, unknown>;
 type Database = Pick<App, 'db'>;
@@ -17,7 +18,7 @@ export function documentStore(app: Database, collection: Collection): Store<Stor
   return app.db.collection<StoredDocument>(documentsName(collection));
 }
 
-/** Stores a new document; 409 DUPLICATE_VALUE when a unique value is taken. */
+/** Stores a new document; 409 DUPLICATE_VALUE when a unique value is taken, 400 when an index cannot hold it. */
 export async function insertDocumentRecord(app: App, collection: Collection, document: StoredDocument): Promise<void> {
   const stored = withOutbox(document, await noteEvent(app, collection, 'insert'));
   try {
@@ -53,9 +54,12 @@ async function insertEach(
     await documentStore(app, collection).insertMany(documents, { ordered: false });
     return new Map();
   } catch (error) {
-    const refusals = (error as { writeErrors?: WriteRefusal | WriteRefusal[] }).writeErrors;
-    if (!isDuplicateKey(error) || refusals === undefined) throw error;
-    return new Map([refusals].flat().map((refusal) => [refusal.index, explainRefusal(refusal)]));
+    const { writeErrors = [] } = error as { writeErrors?: WriteRefusal | WriteRefusal[] };
+    const refusals = [writeErrors].flat();
+    if (refusals.length === 0 || refusals.some(({ code }) => code !== DUPLICATE_KEY && code !== PARALLEL_ARRAYS)) {
+      throw error;
+    }
+    return new Map(refusals.map((refusal) => [refusal.index, explainRefusal(refusal)]));
   }
 }
 
@@ -76,7 +80,7 @@ interface WriteRefusal {
 }
 
 function explainRefusal({ code, errmsg = '' }: WriteRefusal): string {
-  if (code !== DUPLICATE_KEY) return 'the database refused it';
+  if (code === PARALLEL_ARRAYS) return PARALLEL_ARRAYS_TEXT;
   const field = duplicateField(errmsg);
   return field === '_id' ? 'there is a document with this _id already' : `${field} must be unique: the value is taken`;
 }
@@ -98,12 +102,14 @@ export async function insertPendingRecords(
   }
 }
 
-/** Makes pending documents active. Harmless to repeat. */
+/** Makes pending documents active. Harmless to repeat; 400 when an index that was made meanwhile cannot hold one of them. */
 export async function publishPendingRecords(app: App, collection: Collection, ids: readonly ObjectId[]): Promise<void> {
-  await documentStore(app, collection).updateMany(
-    { _id: { $in: [...ids] }, isDeleted: PENDING },
-    { $set: { isDeleted: false } },
-  );
+  const pending = { _id: { $in: [...ids] }, isDeleted: PENDING };
+  try {
+    await documentStore(app, collection).updateMany(pending, { $set: { isDeleted: false } });
+  } catch (error) {
+    throw translate(error);
+  }
   if (await noteEvent(app, collection, 'insert')) relayStoredLater(app, collection, ids);
 }
 
@@ -185,6 +191,7 @@ const TOO_LARGE = new Set([10_334, 17_419, 17_420]);
 function translate(error: unknown): unknown {
   if (isDuplicateKey(error)) return duplicateValue(error);
   const { code } = error as { code?: unknown };
+  if (code === PARALLEL_ARRAYS) return parallelArrays();
   if (code === PATH_NOT_VIABLE) return new PathBlocked('a dotted path is blocked', { cause: error });
   if (TOO_LARGE.has(code as number)) {
     return tooLarge('DOCUMENT_TOO_LARGE', 'The document would become larger than the 16 MB a document may have');

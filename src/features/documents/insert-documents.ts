@@ -6,6 +6,7 @@ import { batchStore, type InsertBatch } from './insert-batch.js';
 import { visibleDocuments, type StoredDocument } from './document.js';
 import { documentStore, insertPendingRecords, publishPendingRecords, removePendingRecords } from './document-store.js';
 import { checkNewDocument } from './new-document.js';
+import { hasParallelArrays, parallelArrays } from './parallel-arrays.js';
 import { Problems } from './problems.js';
 import type { WritePlace } from './write-place.js';
 
@@ -77,6 +78,9 @@ function readAll(app: App, { collection, writer }: WritePlace, body: readonly un
     }
   });
   problems.throwIfAny();
+  // Indexes look at published documents only, and by then it is too late for a refusal.
+  const indexes = collection.indexes.map((spec) => spec.split(',').map((part) => part.replace(/^-/, '')));
+  if (documents.some((document) => indexes.some((paths) => hasParallelArrays(document, paths)))) throw parallelArrays();
   return documents;
 }
 

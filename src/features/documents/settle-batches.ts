@@ -1,4 +1,5 @@
 import type { App } from '../../app.js';
+import { AppError } from '../../errors.js';
 import { CLOCK_DOUBT_MS } from '../../platform/clock.js';
 import type { Collection } from '../collections/collection.js';
 import { collectionStore } from '../collections/collection-store.js';
@@ -10,7 +11,7 @@ const ABANDONED_AFTER_MS = 60_000;
 /** A writer that was only asleep may still write after its batch was abandoned, so an abandoned batch is swept again for a day. */
 const FORGOTTEN_AFTER_MS = 24 * 3_600_000;
 
-/** Finishes or undoes the bulk inserts whose process died in the middle, and tells how many. May run anywhere, any time, twice at once. */
+/** Finishes or undoes the bulk inserts whose process died in the middle, and tells how many; one that cannot be finished keeps no other. May run anywhere, any time, twice at once. */
 export async function settleBatches(app: App): Promise<number> {
   const now = app.clock.now();
   let settled = 0;
@@ -19,8 +20,13 @@ export async function settleBatches(app: App): Promise<number> {
   const doubted = { $gt: new Date(now + CLOCK_DOUBT_MS) };
   const old = batchStore(app).find({ $or: [{ createdAt: left }, { createdAt: doubted }] });
   for await (const batch of old) {
-    await settleBatch(app, batch as InsertBatch, now);
-    settled++;
+    try {
+      await settleBatch(app, batch as InsertBatch, now);
+      settled++;
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error;
+      app.log.error({ err: error, batch: String(batch._id) }, 'a bulk insert cannot be published');
+    }
   }
   return settled;
 }

@@ -1,0 +1,112 @@
+import { ObjectId } from 'bson';
+import fc from 'fast-check';
+import request from 'supertest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { editCollection } from '../../src/features/collections/edit-collection.js';
+import type { Collection } from '../../src/features/collections/collection.js';
+import { documentStore, insertPendingRecords } from '../../src/features/documents/document-store.js';
+import { importDocuments } from '../../src/features/documents/import-documents.js';
+import { batchStore } from '../../src/features/documents/insert-batch.js';
+import { readNewDocument } from '../../src/features/documents/new-document.js';
+import { hasParallelArrays } from '../../src/features/documents/parallel-arrays.js';
+import { settleBatches } from '../../src/features/documents/settle-batches.js';
+import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
+import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+
+const BOTH = { tags: ['a'], labels: ['b'] };
+const ONE = { tags: ['a'], labels: 'b' };
+
+let test: TestApp;
+let owner: TestProject;
+let items: Collection;
+let now = Date.UTC(2026, 10, 21);
+beforeAll(async () => {
+  test = await openTestApp({ clock: { now: () => now } });
+  owner = await buildProject(test.app);
+  items = await buildCollection(test.app, owner.project, { name: 'items', indexes: ['tags,-labels'] });
+});
+afterAll(() => test.close());
+
+const send = (method: 'post' | 'patch', path: string, body: object) =>
+  request(test.server)[method](`/api/data/items${path}`).set('x-api-key', owner.secret).send(body);
+const count = () => documentStore(test.app, items).countDocuments({});
+const REFUSAL = {
+  code: 'VALIDATION_FAILED',
+  message: expect.stringContaining('only one of them may be an array') as string,
+};
+
+describe('a document with arrays in two fields of one index', () => {
+  it('is refused with 400 by every way of storing it, and nothing of it stays', async () => {
+    const { body: stored } = await send('post', '', ONE).expect(201);
+    const before = await count();
+    expect((await send('post', '', BOTH).expect(400)).body).toMatchObject(REFUSAL);
+    expect((await send('post', '/bulk', [ONE, BOTH]).expect(400)).body).toMatchObject(REFUSAL);
+    expect((await send('patch', `/${stored._id as string}`, { labels: ['b'] }).expect(400)).body).toMatchObject(
+      REFUSAL,
+    );
+    expect(await count()).toBe(before);
+    expect(await batchStore(test.app).countDocuments({})).toBe(0);
+    expect(await importDocuments(test.app, items, [BOTH, ONE])).toEqual({
+      inserted: 1,
+      rejected: [{ index: 0, message: expect.stringContaining('only one of them') as string }],
+    });
+  });
+
+  it('keeps such an index from being made, with 409', async () => {
+    const { name } = await buildCollection(test.app, owner.project, {});
+    await request(test.server).post(`/api/data/${name}`).set('x-api-key', owner.secret).send(BOTH).expect(201);
+    const making = editCollection(test.app, owner.project._id, name, { indexes: ['tags,labels'] });
+    await expect(making).rejects.toMatchObject({ kind: 'conflict', code: 'INDEX_REFUSED' });
+  });
+
+  it('keeps no other bulk insert from being finished', async () => {
+    const batches = [BOTH, ONE].map((fields) => [readNewDocument(items, fields, null, now)]);
+    for (const documents of batches) {
+      const ids = documents.map(({ _id }) => _id);
+      await insertPendingRecords(test.app, items, documents);
+      await batchStore(test.app).insertOne({
+        _id: ids[0]!,
+        projectId: items.projectId,
+        collectionId: items._id,
+        ids,
+        state: 'decided',
+        createdAt: new Date(now),
+      });
+    }
+    now += 120_000;
+    expect(await settleBatches(test.app)).toBe(1);
+    expect(await documentStore(test.app, items).findOne({ _id: batches[1]![0]!._id })).toMatchObject({
+      isDeleted: false,
+    });
+    expect(test.logLines.join('')).toContain('a bulk insert cannot be published');
+  });
+
+  it('is told as the database would tell it', async () => {
+    const nested = await buildCollection(test.app, owner.project, { indexes: ['a.b,a.c,d', 'a,d.b'] });
+    const leaf = fc.constantFrom<unknown>(1, null, [], [1, 2], [[1]], { b: [1] }, { c: 2 });
+    const object = fc.record({ b: leaf, c: leaf }, { requiredKeys: [] });
+    const value = fc.oneof(leaf, object, fc.array(fc.oneof(leaf, object), { maxLength: 3 }));
+    await fc.assert(
+      fc.asyncProperty(fc.record({ a: value, d: value }, { requiredKeys: [] }), async (fields) => {
+        const moment = new Date(now);
+        const system = { isDeleted: false, deletedAt: null, createdAt: moment, updatedAt: moment };
+        // As from a request: no two places share an array.
+        const own = JSON.parse(JSON.stringify(fields)) as typeof fields;
+        const document = { _id: new ObjectId(), ...own, ...system };
+        const refused = await documentStore(test.app, nested)
+          .insertOne(document)
+          .then(
+            () => false,
+            (error: { code?: number }) => error.code === 171,
+          );
+        expect(
+          [
+            ['a.b', 'a.c', 'd'],
+            ['a', 'd.b'],
+          ].some((paths) => hasParallelArrays(document, paths)),
+        ).toBe(refused);
+      }),
+      { seed: 20_261_121, numRuns: 400 },
+    );
+  });
+});
