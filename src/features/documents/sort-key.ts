@@ -22,26 +22,29 @@ const EMPTY: SortKey = { rank: RANK.empty };
 
 /** The key by which the database sorts a document on one field. Throws on values that a document cannot hold. */
 export function sortKeyOf(document: Record<string, unknown>, { path, direction }: SortField): SortKey {
-  const keys: SortKey[] = [];
-  collectKeys(document, path.split('.'), keys);
-  return keys.reduce((best, key) => (compareKeys(key, best) * direction < 0 ? key : best));
+  let best: SortKey | null = null;
+  // One by one: an array can have a million items.
+  visitKeys(document, path.split('.'), (key) => {
+    if (!best || compareKeys(key, best) * direction < 0) best = key;
+  });
+  return best!;
 }
 
 /** Every value that an array on the way contributes is a key of its own; what cannot be followed counts as null. */
-function collectKeys(value: unknown, path: readonly string[], keys: SortKey[]): void {
+function visitKeys(value: unknown, path: readonly string[], visit: (key: SortKey) => void): void {
   const [part, ...rest] = path;
   if (part === undefined) {
-    if (!Array.isArray(value)) keys.push(keyOf(value));
-    else if (value.length === 0) keys.push(EMPTY);
-    else keys.push(...value.map(keyOf));
+    if (!Array.isArray(value)) visit(keyOf(value));
+    else if (value.length === 0) visit(EMPTY);
+    else for (const item of value) visit(keyOf(item));
   } else if (Array.isArray(value)) {
-    if (value.length === 0) keys.push(keyOf(null));
+    if (value.length === 0) visit(keyOf(null));
     for (const item of value) {
-      if (Array.isArray(item)) keys.push(keyOf(null));
-      else collectKeys(item, path, keys);
+      if (Array.isArray(item)) visit(keyOf(null));
+      else visitKeys(item, path, visit);
     }
   } else {
-    collectKeys(isObject(value) && Object.hasOwn(value, part) ? value[part] : null, rest, keys);
+    visitKeys(isObject(value) && Object.hasOwn(value, part) ? value[part] : null, rest, visit);
   }
 }
 

@@ -75,3 +75,11 @@ describe('the filters behind a cursor', () => {
     expect(walked).toBeGreaterThan(3000);
   });
 });
+
+describe('the sort key of a document', () => {
+  it('is found in an array with more items than a call can have arguments', () => {
+    const f = Array.from({ length: 500_000 }, (_, at) => at);
+    expect(sortKeyOf({ f }, { path: 'f', direction: 1 })).toMatchObject({ value: 0 });
+    expect(sortKeyOf({ f }, { path: 'f', direction: -1 })).toMatchObject({ value: 499_999 });
+  });
+});
