@@ -7,10 +7,13 @@ import type { CollectionMode } from './collection.js';
 const MAX_FIELDS = 200;
 const MAX_FIELD_NESTING = 5;
 const MAX_FIELD_NAME_LENGTH = 128;
+/** A refusal stays short, however many and however long the names are. */
+const MAX_LISTED = 50;
+const MOST_SHOWN = 300;
 
 /**
  * Checks field declarations from any door and answers them in their stored form: no empty flags, a required field without default (rest-api.md 2.4).
- * Throws one 400 that lists every problem; an enforced collection without fields is `EMPTY_SCHEMA`.
+ * Throws one 400 that lists the problems; an enforced collection without fields is `EMPTY_SCHEMA`.
  */
 export function checkFields(fields: readonly Field[], collection: { name: string; mode: CollectionMode }): Field[] {
   if (fields.length === 0 && collection.mode === 'enforced') {
@@ -34,7 +37,9 @@ class Review {
     this.#users = users;
   }
 
-  refuse(field: string, rule: string, text: string): void {
+  refuse(path: string, rule: string, text: string): void {
+    if (this.problems.length === MAX_LISTED) return;
+    const field = path.length > MOST_SHOWN ? `${path.slice(0, MOST_SHOWN)}…` : path;
     this.problems.push({ field, rule, message: field === 'fields' ? text : `${field} ${text}` });
   }
 

@@ -33,6 +33,13 @@ describe('the declared fields of a collection', () => {
     expect(problems([{ name: 'meta', type: 'Object', fields: [{ name, type: 'Date' }] }])).toEqual([]);
   });
 
+  it('are refused in few words, however many and however long their names are', () => {
+    const fields: Field[] = Array.from({ length: 1000 }, () => ({ name: '', type: 'String' }));
+    const found = problems([{ name: 'x'.repeat(500_000), type: 'Object', fields }]);
+    expect(found).toHaveLength(50);
+    expect(found.join().length).toBeLessThan(50_000);
+  });
+
   it('cannot share a name', () => {
     expect(
       problems([
