@@ -158,6 +158,12 @@ describe('CORS and the domain allowlist', () => {
     ['*.example.com', 'null', false],
     ['localhost:3000', 'http://localhost:3000', true],
     ['localhost:3000', 'http://localhost:3001', false],
+    ['*.example.com:8443', 'https://app.example.com:8443', true],
+    ['*.example.com:8443', 'https://app.example.com', false],
+    ['https://app.example.com:443', 'https://app.example.com', true],
+    ['http://app.example.com:443', 'https://app.example.com', false],
+    ['app.example.com:443', 'https://app.example.com', true],
+    ['app.example.com:443', 'http://app.example.com', false],
   ];
   it.each(entries)('with the entry %s treats %s as admitted: %s', async (entry, from, admitted) => {
     const { project, publishable, secret } = await buildProject(test.app);

@@ -55,8 +55,10 @@ export function readProjectChanges(changes: ProjectChanges): { $set: Partial<Pro
 }
 
 function readDomain(entry: string): string {
-  if (!DOMAIN_ENTRY.test(entry)) {
+  const isOrigin = entry.includes('://');
+  if (!DOMAIN_ENTRY.test(entry) || (isOrigin && !URL.canParse(entry))) {
     throw invalid('INVALID_DOMAIN', `"${entry}" is not an origin (https://app.example.com), a host, *.base or *`);
   }
-  return entry.toLowerCase();
+  // Browsers leave a scheme's own port out.
+  return isOrigin ? new URL(entry).origin : entry.toLowerCase();
 }
