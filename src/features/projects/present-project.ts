@@ -1,3 +1,4 @@
+import { isLiveKey } from './api-key.js';
 import type { ApiKey, Project } from './project.js';
 
 /** What every door shows of a project: never keys' hashes or sealed secrets. */
@@ -15,7 +16,6 @@ export function presentProject(project: Project) {
 
 /** What is shown of a key after its creation. */
 export function presentKey(key: ApiKey, nowMs: number) {
-  const ended = key.revokedAt !== null || (key.expiresAt !== null && key.expiresAt.getTime() <= nowMs);
   return {
     id: key.id.toHexString(),
     type: key.type,
@@ -23,6 +23,6 @@ export function presentKey(key: ApiKey, nowMs: number) {
     createdAt: key.createdAt.toISOString(),
     expiresAt: key.expiresAt?.toISOString() ?? null,
     revokedAt: key.revokedAt?.toISOString() ?? null,
-    live: !ended,
+    live: isLiveKey(key, nowMs),
   };
 }
