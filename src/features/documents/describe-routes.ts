@@ -259,7 +259,7 @@ export const DOCUMENT_ROUTES: GroupDescription = {
         400: ['INVALID_ID', 'VALIDATION_FAILED'],
         403: ['OWNER_MISMATCH'],
         404: UNKNOWN_DOCUMENT,
-        409: ['DUPLICATE_VALUE'],
+        409: ['DUPLICATE_VALUE', 'DOCUMENT_CHANGING'],
       },
     },
     'PUT /:collectionName/:id': { id: 'putDocument', summary: 'Change fields of a document (as PATCH)', ...UPDATE },

@@ -1,7 +1,7 @@
 import type { App } from '../../app.js';
 import { changeDocumentRecord, removeDocumentRecord } from './document-store.js';
 import { visibleDocuments } from './document.js';
-import { explainMiss, ownedBy, requireDocumentId, type WritePlace } from './write-place.js';
+import { explainMiss, ownedBy, requireDocumentId, writeOrExplain, type WritePlace } from './write-place.js';
 
 /** Moves an active document to the trash (rest-api.md 3.1). 404 when there is none, one already trashed included; 403 OWNER_MISMATCH for another user's. */
 export async function trashDocument(app: App, place: WritePlace, idText: string): Promise<string> {
@@ -9,13 +9,11 @@ export async function trashDocument(app: App, place: WritePlace, idText: string)
   const now = new Date(app.clock.now());
   const active = { _id: id, isDeleted: false };
   const set = { isDeleted: true, deletedAt: now, updatedAt: now };
-  const trashed = await changeDocumentRecord(
-    app,
-    place.collection,
-    { ...active, ...ownedBy(place.writer) },
-    { action: 'delete', set },
+  const filter = { ...active, ...ownedBy(place.writer) };
+  await writeOrExplain(
+    () => changeDocumentRecord(app, place.collection, filter, { action: 'delete', set }),
+    () => explainMiss(app, place, active),
   );
-  if (!trashed) await explainMiss(app, place, active);
   return id.toHexString();
 }
 
@@ -23,7 +21,10 @@ export async function trashDocument(app: App, place: WritePlace, idText: string)
 export async function deleteDocument(app: App, place: WritePlace, idText: string): Promise<string> {
   const id = requireDocumentId(idText);
   const stored = { _id: id, ...visibleDocuments(true) };
-  const removed = await removeDocumentRecord(app, place.collection, { ...stored, ...ownedBy(place.writer) });
-  if (!removed) await explainMiss(app, place, stored);
+  const filter = { ...stored, ...ownedBy(place.writer) };
+  await writeOrExplain(
+    () => removeDocumentRecord(app, place.collection, filter),
+    () => explainMiss(app, place, stored),
+  );
   return id.toHexString();
 }

@@ -1,13 +1,12 @@
 import type { App } from '../../app.js';
-import { conflict, forbidden, invalid } from '../../errors.js';
+import { forbidden, invalid } from '../../errors.js';
 import { isJsonObject } from '../collections/field-type.js';
+import type { StoredDocument } from './document.js';
 import { readDocumentChange, type DocumentChange } from './document-change.js';
 import { changeDocumentRecord, documentStore, PathBlocked } from './document-store.js';
 import { presentDocument, type PresentedDocument } from './present-document.js';
 import { validationFailed } from './problems.js';
-import { explainMiss, ownedBy, requireDocumentId, type WritePlace } from './write-place.js';
-
-const MAX_ATTEMPTS = 5;
+import { explainMiss, ownedBy, requireDocumentId, writeOrExplain, type WritePlace } from './write-place.js';
 
 /**
  * Changes the given fields of an active document and answers it (rest-api.md 4.2, update rules). One atomic write of just these paths:
@@ -28,21 +27,16 @@ export async function updateDocument(
   const conditions = [...owner, ...change.conditions.map(({ filter }) => filter)];
   const filter = conditions.length > 0 ? { ...active, $and: conditions } : active;
   const set = withOwner(place, change);
-  for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+  const write = async (): Promise<StoredDocument | null> => {
     set.updatedAt = new Date(app.clock.now());
     try {
-      const updated = await changeDocumentRecord(app, collection, filter, {
-        action: 'update',
-        set,
-        unset: change.unset,
-      });
-      if (updated) return presentDocument(updated);
+      return await changeDocumentRecord(app, collection, filter, { action: 'update', set, unset: change.unset });
     } catch (error) {
-      if (!(error instanceof PathBlocked)) throw error;
+      if (error instanceof PathBlocked) return null;
+      throw error;
     }
-    await explainRefusal(app, place, active, change);
-  }
-  throw conflict('DOCUMENT_CHANGING', 'The document is being changed by others: try again', { retryAfterSeconds: 1 });
+  };
+  return presentDocument(await writeOrExplain(write, () => explainRefusal(app, place, active, change)));
 }
 
 /** Nobody can own nothing at all, so this matches no document. */

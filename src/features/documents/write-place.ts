@@ -1,6 +1,6 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
-import { forbidden, invalid, missing, type AppError } from '../../errors.js';
+import { conflict, forbidden, invalid, missing, type AppError } from '../../errors.js';
 import { findObjectId } from '../../platform/ids.js';
 import { requireWriter } from '../access/access-rules.js';
 import type { Caller } from '../access/caller.js';
@@ -32,6 +32,21 @@ export function requireDocumentId(text: string): ObjectId {
 /** Restricts a write to what the writer owns. Part of the write itself, so that nothing can happen between check and write. */
 export function ownedBy(writer: Writer): Record<string, unknown> {
   return writer ? { [writer.ownerField]: writer.userId } : {};
+}
+
+const MAX_ATTEMPTS = 5;
+
+/**
+ * What a conditional write answers. When it matches nothing (null), `explain` throws what the stored document says against it; if that says nothing, it has
+ * changed meanwhile and the write is tried again. 409 DOCUMENT_CHANGING after five times.
+ */
+export async function writeOrExplain<T>(write: () => Promise<T | null>, explain: () => Promise<unknown>): Promise<T> {
+  for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+    const written = await write();
+    if (written !== null) return written;
+    await explain();
+  }
+  throw conflict('DOCUMENT_CHANGING', 'The document is being changed by others: try again', { retryAfterSeconds: 1 });
 }
 
 /** Reads the document that a write did not match: throws 404 when it is not in that state, 403 when it is someone else's; else answers it as it is now. */
