@@ -104,7 +104,7 @@ export async function insertPendingRecords(
 
 /** Makes pending documents active. Harmless to repeat; 400 when an index that was made meanwhile cannot hold one of them. */
 export async function publishPendingRecords(app: App, collection: Collection, ids: readonly ObjectId[]): Promise<void> {
-  const pending = { _id: { $in: [...ids] }, isDeleted: PENDING };
+  const pending = { _id: { $in: [...ids] }, isDeleted: PENDING } as const;
   try {
     await documentStore(app, collection).updateMany(pending, { $set: { isDeleted: false } });
   } catch (error) {
