@@ -1,5 +1,8 @@
+import { ObjectId } from 'bson';
 import supertest from 'supertest';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { reserveSlots } from '../../src/features/mail/mail-slots.js';
+import { addWebhook } from '../../src/features/webhooks/add-webhook.js';
 import { findByokKey } from '../../src/features/mail/project-mail.js';
 import { requireProject } from '../../src/features/projects/project-store.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
@@ -365,10 +368,14 @@ describe('GET /api/projects/:projectId/usage and POST …/recount', () => {
   it('tell what a project holds beside what its plan grants', async () => {
     const { name } = await buildCollection(test.app, owner.project);
     await supertest(test.server).post(`/api/data/${name}`).set('x-api-key', owner.secret).send({ a: 1 });
+    await reserveSlots(test.app, owner.project, [new ObjectId(), new ObjectId()]);
+    await addWebhook(test.app, owner.project, { url: 'https://example.com/hooks', events: ['*'] });
     expect(dataOf(await call('get', `${path}/usage`).expect(200))).toMatchObject({
       plan: 'free',
       documents: 1,
       limits: { webhooks: 3 },
+      mail: { used: 2, limit: 50 },
+      webhooks: 1,
     });
     expect(dataOf(await call('post', `${path}/recount`).expect(200))).toEqual({ storage: { before: 0, after: 0 } });
   });

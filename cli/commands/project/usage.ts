@@ -19,7 +19,11 @@ export default defineCommand({
             ['collection', 'documents', 'in trash'],
             usage.collections.map(({ name, documents, trashed }) => [name, documents, trashed]),
           ),
-          presentStorage(usage.storage),
+          [
+            presentStorage(usage.storage),
+            `${usage.mail.used} of ${usage.mail.limit ?? 'unlimited'} mails used this month`,
+            `${usage.webhooks} of ${usage.limits.webhooks ?? 'unlimited'} webhooks used`,
+          ].join('\n'),
           await view.table(
             ['limit', `plan ${usage.plan} grants`],
             Object.entries(usage.limits).map(([name, limit]) => [name, limit ?? 'unlimited']),

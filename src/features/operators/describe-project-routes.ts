@@ -54,6 +54,8 @@ const USAGE = object(
     documents: WHOLE,
     collections: arrayOf(object({ name: TEXT, documents: WHOLE, trashed: WHOLE })),
     storage: STORAGE_USAGE,
+    mail: object({ used: WHOLE, limit: orNull(WHOLE) }),
+    webhooks: WHOLE,
   },
   'Usage',
 );

@@ -3,8 +3,10 @@ import { documentsName } from '../collections/collection.js';
 import { listCollections } from '../collections/list-collections.js';
 import { visibleDocuments } from '../documents/document.js';
 import { measureStorage, type StorageUsage } from '../files/measure-storage.js';
+import { readSlots, type SlotCount } from '../mail/mail-slots.js';
 import { findLimit, LIMIT_NAMES, type LimitName } from '../plans/plan-limits.js';
 import type { Project } from '../projects/project.js';
+import { listWebhooks } from '../webhooks/list-webhooks.js';
 
 export interface Usage {
   plan: string;
@@ -13,6 +15,9 @@ export interface Usage {
   documents: number;
   collections: { name: string; documents: number; trashed: number }[];
   storage: StorageUsage;
+  /** Of the running month (UTC). */
+  mail: SlotCount;
+  webhooks: number;
 }
 
 /** Counts what a project holds, beside what its plan grants. */
@@ -32,5 +37,7 @@ export async function measureUsage(app: App, project: Project): Promise<Usage> {
     documents: collections.reduce((sum, each) => sum + each.documents, 0),
     collections,
     storage: await measureStorage(app, project),
+    mail: await readSlots(app, project),
+    webhooks: (await listWebhooks(app, project)).length,
   };
 }
