@@ -191,6 +191,26 @@ describe('GET /api/userAuth/social/:provider/start', () => {
     }
   });
 
+  it('sends back with an error when the provider cannot be reached', async () => {
+    const of = { projectId: project.project._id, name: 'acme' };
+    const { clientId, redirectUrls } = (await socialProviderStore(test.app).findOne(of))!;
+    for (const [name, address] of [
+      ['gone', 'http://127.0.0.1:9'],
+      ['no-issuer', test.url],
+    ] as const) {
+      const { clientSecret } = issuer;
+      await setSocialProvider(test.app, project.project, {
+        name,
+        issuer: address,
+        clientId,
+        clientSecret,
+        redirectUrls,
+      });
+      const out = await start(openCookieJar(), name);
+      expect([out.status, out.headers.get('location')]).toEqual([302, `${HOME}?error=provider_failed`]);
+    }
+  });
+
   it('answers 404 for a provider that the project does not have', async () => {
     expect((await start(openCookieJar(), 'google')).status).toBe(404);
     expect((await start(openCookieJar(), '__proto__')).status).toBe(404);

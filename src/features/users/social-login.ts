@@ -18,6 +18,7 @@ export const SOCIAL_ATTEMPTS = 'social_attempts';
 
 const ATTEMPT_MS = 10 * 60_000;
 const CODE_MS = 60_000;
+const PROVIDER_FAILED = 'provider_failed';
 
 /** A sign-in at a provider under way: first out there, then waiting to be exchanged. */
 interface SocialAttempt {
@@ -44,10 +45,10 @@ export interface StartedSocialLogin {
   /** Where to send the browser. */
   url: string;
   /** A cookie for the browser: only the one that went out may come back. */
-  cookie: { name: string; value: string; maxAgeMs: number };
+  cookie: { name: string; value: string; maxAgeMs: number } | null;
 }
 
-/** Begins a sign-in at a provider. 404 for an unknown provider, 400 for an address to return to that is not on the provider's list. */
+/** Begins a sign-in at a provider; one that cannot be reached sends the browser back with `error`. 404 for an unknown provider, 400 for an address to return to that is not on the provider's list. */
 export async function startSocialLogin(
   app: App,
   project: Project,
@@ -59,8 +60,9 @@ export async function startSocialLogin(
   if (!provider.redirectUrls.includes(redirectUrl)) {
     throw invalid('REDIRECT_NOT_ALLOWED', 'This address to return to is not on the provider’s list');
   }
-  const { beginAtProvider } = await import('./social-identity.js');
-  const { url, checks } = await beginAtProvider(app, provider, input.callback);
+  const begun = await findBeginning(app, provider, input.callback);
+  if (!begun) return { url: withQuery(redirectUrl, 'error', PROVIDER_FAILED), cookie: null };
+  const { url, checks } = begun;
   const id = sha256Hex(checks.state);
   const browser = randomToken(32);
   await attemptStore(app).insertOne({
@@ -75,6 +77,20 @@ export async function startSocialLogin(
     expiresAt: new Date(app.clock.now() + ATTEMPT_MS),
   });
   return { url, cookie: { name: attemptCookie(checks.state), value: browser, maxAgeMs: ATTEMPT_MS } };
+}
+
+async function findBeginning(
+  app: App,
+  provider: SocialProvider,
+  callback: string,
+): Promise<{ url: string; checks: SocialChecks } | null> {
+  const { beginAtProvider } = await import('./social-identity.js');
+  try {
+    return await beginAtProvider(app, provider, callback);
+  } catch (error) {
+    warnOfFailure(app, provider, error);
+    return null;
+  }
 }
 
 /** Name of the cookie that ties an attempt to its browser; of its own for each, so that two tabs do not disturb each other. */
@@ -123,10 +139,14 @@ async function findIdentity(
   try {
     return await readIdentity(app, provider, new URL(`${attempt.callback}?${query.toString()}`), checks);
   } catch (error) {
-    // Only the message: the rest of these errors can hold codes and tokens.
-    app.log.warn({ provider: provider.name, reason: (error as Error).message }, 'social sign-in failed');
-    return 'provider_failed';
+    warnOfFailure(app, provider, error);
+    return PROVIDER_FAILED;
   }
+}
+
+/** Only the message: the rest of these errors can hold codes and tokens. */
+function warnOfFailure(app: App, provider: SocialProvider, error: unknown): void {
+  app.log.warn({ provider: provider.name, reason: (error as Error).message }, 'social sign-in failed');
 }
 
 async function storeCode(app: App, project: Project, provider: SocialProvider, user: User): Promise<string> {

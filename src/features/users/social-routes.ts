@@ -19,7 +19,7 @@ export function addSocialRoutes(router: Router, app: App): void {
       redirectUrl: typeof redirect === 'string' ? redirect : null,
       callback: callbackAddress(app, ctx, ctx.params.provider!),
     });
-    setCookie(app, ctx, cookie.name, cookie.value, cookie.maxAgeMs);
+    if (cookie) setCookie(app, ctx, cookie.name, cookie.value, cookie.maxAgeMs);
     sendBrowser(ctx, url);
   });
 
