@@ -73,7 +73,7 @@ const UNITS: readonly [number, string][] = [
 ];
 
 /** The shortest exact text in the form of settings: 900000 is `15m`. */
-export function presentDuration(ms: number): string {
+function presentDuration(ms: number): string {
   const [unitMs, unit] = UNITS.find(([size]) => ms % size === 0) ?? [1, 'ms'];
   return `${ms / unitMs}${unit}`;
 }

@@ -18,7 +18,7 @@ import { revokeSession, sessionStore, type Session } from './session.js';
 import { findUser } from './user-store.js';
 
 /** An honest client may send two refreshes at once; within this time both get the same successor (decisions.md 2). */
-export const GRACE_MS = 10_000;
+const GRACE_MS = 10_000;
 const KEPT_ROTATIONS = 8;
 
 /**

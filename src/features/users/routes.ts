@@ -15,11 +15,10 @@ import type { FieldSetter } from './new-user.js';
 import { openSession } from './open-session.js';
 import { presentUser } from './present-user.js';
 import { refreshSession } from './refresh-session.js';
-import { requestPasswordReset } from './request-password-reset.js';
 import { requireSignedIn } from './require-signed-in.js';
-import { resendVerification } from './resend-verification.js';
 import { resetPassword } from './reset-password.js';
 import { addSocialRoutes } from './social-routes.js';
+import { sendCode } from './send-code.js';
 import { signUp } from './sign-up.js';
 import { updateProfile } from './update-profile.js';
 import { verifyEmail } from './verify-email.js';
@@ -94,7 +93,8 @@ export function userRoutes(app: App): RouteGroup {
   router.put('/change-password', key, json, change);
 
   router.post('/request-password-reset', key, json, async (ctx) => {
-    await requestPasswordReset(app, callerOf(ctx).project, readTexts(ctx.request.body, ['email']));
+    const { email } = readTexts(ctx.request.body, ['email']);
+    await sendCode(app, callerOf(ctx).project, 'password-reset', email);
     ctx.body = done(CODE_SENT);
   });
 
@@ -110,7 +110,8 @@ export function userRoutes(app: App): RouteGroup {
   });
 
   router.post('/resend-verification-otp', key, json, async (ctx) => {
-    await resendVerification(app, callerOf(ctx).project, readTexts(ctx.request.body, ['email']));
+    const { email } = readTexts(ctx.request.body, ['email']);
+    await sendCode(app, callerOf(ctx).project, 'verification', email);
     ctx.body = done(CODE_SENT);
   });
 
