@@ -61,7 +61,7 @@ export function notReady(): Error {
   });
 }
 
-export function quotaExceeded(): Error {
+function quotaExceeded(): Error {
   return forbidden('QUOTA_EXCEEDED', 'The storage quota of the project is used up: delete files or raise the plan');
 }
 

@@ -37,7 +37,7 @@ export function newFile(
 }
 
 /** The last part of a name in letters, digits, `.`, `_` and `-`, short, its extension kept; `file` when nothing is left. */
-export function sanitiseName(name: string): string {
+function sanitiseName(name: string): string {
   const base = name.normalize('NFKD').split(/[/\\]/).at(-1)!;
   const safe = base
     .replace(/[\u0300-\u036f]/g, '')

@@ -23,7 +23,7 @@ export async function onOwnAccount<T>(
 }
 
 /** The provider's refusal in our words; its own text is passed on where it tells the caller what to change. */
-export function providerError(reply: ResendReply<unknown>): AppError {
+function providerError(reply: ResendReply<unknown>): AppError {
   const { statusCode, message } = reply.error ?? { statusCode: null, message: '' };
   if (statusCode === 404) return missing('NOT_FOUND', 'The mail provider knows nothing by that id');
   if (statusCode === 401 || statusCode === 403) {

@@ -14,7 +14,7 @@ const SECOND = 1000;
 const MINUTE = 60 * SECOND;
 
 /** Minutes to hours: a provider's bad afternoon is survived, then the mail counts as failed and its slot is given back. */
-export const MAIL_RETRY = {
+const MAIL_RETRY = {
   delaysMs: [5 * SECOND, 30 * SECOND, 2 * MINUTE, 10 * MINUTE, 30 * MINUTE, 60 * MINUTE, 180 * MINUTE],
 };
 

@@ -34,7 +34,7 @@ export interface MailLog {
   sentAt: Date;
 }
 
-export const MAIL_LOGS = 'mail_logs';
+const MAIL_LOGS = 'mail_logs';
 
 export function mailLogStore(app: Pick<App, 'db'>): Store<MailLog> {
   return app.db.collection<MailLog>(MAIL_LOGS);

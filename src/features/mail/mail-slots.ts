@@ -20,7 +20,7 @@ export interface MailUsage {
 
 type SlotKind = 'open' | 'calls';
 
-export const MAIL_USAGE = 'mail_usage';
+const MAIL_USAGE = 'mail_usage';
 
 export function usageStore(app: Pick<App, 'db'>): Store<MailUsage> {
   return app.db.collection<MailUsage>(MAIL_USAGE);

@@ -17,10 +17,10 @@ export interface MailTemplate extends MailText {
   updatedAt: Date;
 }
 
-export const MAIL_TEMPLATES = 'mail_templates';
+const MAIL_TEMPLATES = 'mail_templates';
 const TEMPLATE_NAME = /^[a-z0-9][a-z0-9_.-]{0,63}$/i;
 const MAX_TEMPLATES = 200;
-export const SYSTEM_TEMPLATES = ['welcome', 'verification', 'password-reset', 'invite'] as const;
+const SYSTEM_TEMPLATES = ['welcome', 'verification', 'password-reset', 'invite'] as const;
 
 export function templateStore(app: Pick<App, 'db'>): Store<MailTemplate> {
   return app.db.collection<MailTemplate>(MAIL_TEMPLATES);
@@ -63,7 +63,7 @@ async function findOwn(app: App, project: Project, filter: Partial<MailTemplate>
 const systemTexts = new Map<string, MailText>();
 
 /** A template that ships with the service, or null. Read from its files once per process. */
-export function findSystemTemplate(name: string): FoundTemplate | null {
+function findSystemTemplate(name: string): FoundTemplate | null {
   if (!(SYSTEM_TEMPLATES as readonly string[]).includes(name)) return null;
   let text = systemTexts.get(name);
   if (!text) {

@@ -12,7 +12,7 @@ interface Pace {
   nextAt: Date;
 }
 
-export const MAIL_PACE = 'mail_pace';
+const MAIL_PACE = 'mail_pace';
 /** A worker waits for its turn with a job in its hands. */
 const LONGEST_HOLD_MS = 3_600_000;
 /** A client waits for its answer. */

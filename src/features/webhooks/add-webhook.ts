@@ -26,7 +26,7 @@ export interface AddedWebhook {
   created: boolean;
 }
 
-export const MOST_DESCRIPTION_CHARACTERS = 200;
+const MOST_DESCRIPTION_CHARACTERS = 200;
 
 /** Registers a webhook by one conditional write, so that creations at once never exceed the plan. 400 for a bad url or event, 403 WEBHOOK_LIMIT. */
 export async function addWebhook(app: App, project: Project, input: NewWebhook): Promise<AddedWebhook> {

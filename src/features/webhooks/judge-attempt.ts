@@ -5,7 +5,7 @@ const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 
 /** decisions.md 8: eight attempts within about seventeen and a half hours. */
-export const DELIVERY_RETRIES: RetrySchedule = {
+const DELIVERY_RETRIES: RetrySchedule = {
   delaysMs: [5 * SECOND, MINUTE, 5 * MINUTE, 15 * MINUTE, HOUR, 4 * HOUR, 12 * HOUR],
 };
 
