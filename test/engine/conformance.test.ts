@@ -238,6 +238,17 @@ describe.each(DOORS)('$name', ({ open }) => {
       expect((await items.find().sort({ v: 1 }).toArray()).map((doc) => doc._id)).toEqual(values.map((_, n) => n));
     });
 
+    it('does not read a query by the plan of another one whose names and nulls spell the same', async () => {
+      await items.createIndex({ a: 1, nb: 1 });
+      await items.insertMany([
+        { _id: 1, a: 1, nb: 1 },
+        { _id: 2, a: null, b: 1 },
+        { _id: 3, a: null, nb: 1 },
+      ]);
+      expect((await items.find({ a: 1, nb: 1 }).toArray()).map((doc) => doc._id)).toEqual([1]);
+      expect((await items.find({ a: null, b: 1 }).toArray()).map((doc) => doc._id)).toEqual([2]);
+    });
+
     it('uses a hint and refuses an unknown one', async () => {
       await numbered(10);
       await items.createIndex({ n: 1 });

@@ -21,7 +21,7 @@ const templates = new WeakMap<CollectionEntry, Map<string, Template>>();
 /**
  * The plan for a filter that is nothing but equalities. One on `_id` leads to its document at once; any other shape of
  * fields and sort is planned by `choose` once and then filled with the values of each query, for as long as the
- * collection's definition stays what it is. `choose` answers null for a choice that depends on how frequent the values are.
+ * collection's definition stays what it is. A choice is `probed` when it hung on how frequent the values are.
  */
 export function planEqualities(
   collection: CollectionEntry,
@@ -81,13 +81,14 @@ function shapeOf(
 ): string | null {
   let shape = '';
   for (const { path, value } of equalities) {
-    shape += path;
-    if (value === null) shape += '\0n';
-    else if (!collection.conditionFields.has(path)) shape += '\0';
+    // With its length in front no name can be taken for the end of another one and what is said of its value.
+    shape += `${path.length}:${path}`;
+    if (value === null) shape += 'null';
+    else if (!collection.conditionFields.has(path)) shape += '=';
     else if (typeof value === 'object') return null;
-    else shape += `\0${typeof value} ${String(value).length}:${String(value)}`;
+    else shape += `${typeof value} ${String(value).length}:${String(value)}`;
   }
-  for (const { path, dir } of sort) shape += `\0${dir === 1 ? '+' : '-'}${path.length}:${path}`;
+  for (const { path, dir } of sort) shape += `${dir === 1 ? '+' : '-'}${path.length}:${path}`;
   return shape;
 }
 
