@@ -19,7 +19,7 @@ export const create: Command = {
     const { storage } = call.core;
     await storage.queue.write(() => {
       if (storage.catalog.find(ns) !== null) throw new EngineError(48, `Collection ${ns} already exists.`);
-      storage.catalog.create(ns, {});
+      storage.catalog.create(ns);
     });
     return {};
   },

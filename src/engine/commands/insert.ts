@@ -71,5 +71,5 @@ function storedForm(document: RawDocument | Doc): Buffer {
 
 /** The collection to write to, made when it does not exist yet. Inside a transaction. */
 export function openCollection(storage: Storage, ns: string): CollectionEntry {
-  return storage.catalog.find(ns) ?? storage.catalog.create(ns, {});
+  return storage.catalog.find(ns) ?? storage.catalog.create(ns);
 }

@@ -33,7 +33,7 @@ export interface CollectionSize {
 export class Catalog {
   private version = -1;
   private changed = false;
-  private readonly known = new Map<string, CollectionEntry | null>();
+  private readonly known = new Map<string, CollectionEntry>();
   private readonly sizeChanges = new Map<number, CollectionSize>();
   private readonly roughCounts = new Map<number, { documents: number; readAt: number }>();
   private queue!: CommitQueue;
@@ -54,16 +54,13 @@ export class Catalog {
     this.known.clear();
   }
 
-  /** What `refresh` saw; changes whenever a collection or an index does. */
-  get currentVersion(): number {
-    return this.version;
-  }
-
   find(ns: string): CollectionEntry | null {
     const known = this.known.get(ns);
     if (known !== undefined) return known;
+    // Names of nothing are not remembered: there is no end to what may be asked for.
     const record = this.environment.store.getBinary(collectionKey(ns));
-    const entry = record === undefined ? null : this.prepare(decodeDefinition(record));
+    if (record === undefined) return null;
+    const entry = this.prepare(decodeDefinition(record));
     this.known.set(ns, entry);
     return entry;
   }
@@ -78,12 +75,12 @@ export class Catalog {
   }
 
   /** Makes a collection with nothing but its `_id` index. Inside a transaction, after checking that there is none. */
-  create(ns: string, options: Doc): CollectionEntry {
+  create(ns: string): CollectionEntry {
     return this.save({
       id: this.takeId(),
       ns,
       uuid: new Binary(Buffer.from(randomUUID().replaceAll('-', ''), 'hex'), Binary.SUBTYPE_UUID),
-      options,
+      options: {},
       indexes: [],
     });
   }
@@ -104,13 +101,13 @@ export class Catalog {
     for (const index of entry.indexes) this.discard(INDEX_ENTRY, index.definition.id);
     this.queue.remove(ownerKey(COUNTER, entry.id));
     this.sizeChanges.delete(entry.id);
-    this.known.set(entry.ns, null);
+    this.known.delete(entry.ns);
     this.changed = true;
   }
 
   rename(entry: CollectionEntry, ns: string): void {
     this.queue.remove(collectionKey(entry.ns));
-    this.known.set(entry.ns, null);
+    this.known.delete(entry.ns);
     this.save({ ...entry.definition, ns });
   }
 

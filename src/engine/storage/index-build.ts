@@ -45,7 +45,7 @@ function beginBuild(
   // All refusals must come before the first put.
   const existing = catalog.find(ns);
   const wanted = definitions(existing ?? emptyCollection(ns));
-  const collection = existing ?? catalog.create(ns, {});
+  const collection = existing ?? catalog.create(ns);
   if (wanted.length === 0) return null;
   const empty = catalog.size(collection.id).documents === 0;
   const added = wanted.map((definition): IndexDefinition => ({
