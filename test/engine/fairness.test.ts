@@ -1,6 +1,9 @@
 import { rmSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { readDocuments } from '../../src/engine/commands/read-documents.js';
 import { type DataCollection, type Engine, openEngine } from '../../src/engine/index.js';
+import { openBudget } from '../../src/engine/pipeline/budget.js';
+import { openStorage } from '../../src/engine/storage/storage.js';
 import { temporaryDir } from './doors.js';
 
 const DOCUMENTS = 20_000;
@@ -67,6 +70,14 @@ describe('long operations', () => {
     await expect(items.countDocuments({ nothing: 1 }, { maxTimeMS: 1 })).rejects.toMatchObject({ code: 50 });
     const pipeline = [{ $group: { _id: '$text', n: { $sum: 1 } } }];
     await expect(items.aggregate(pipeline, { maxTimeMS: 1 }).toArray()).rejects.toMatchObject({ code: 50 });
+  });
+
+  it('stop in the middle of what they collect for the sort of a pipeline', async () => {
+    const storage = openStorage(dataDir, 'relaxed');
+    const wanted = { filter: null, sort: { nothing: 1, group: -1 }, skip: 0, limit: 10, fields: null };
+    const batches = readDocuments(storage, 'd.items', wanted, openBudget({ maxTimeMS: 1 }));
+    await expect(batches.next()).rejects.toMatchObject({ code: 50 });
+    await storage.close();
   });
 
   it('do not count the time between two batches of a cursor', async () => {

@@ -44,7 +44,7 @@ export const aggregate: Command = {
       throw new EngineError(73, "{aggregate: 1} is not valid for '$match'; a collection is required.");
     }
     const pace = new Pace(readCount(body, 'maxTimeMS'), call.signal);
-    const source = new PipelineRows(storage, call.db, ns, pipeline, pace, call.signal, environment, body['hint']);
+    const source = new PipelineRows(storage, call.db, ns, pipeline, pace, environment, body['hint']);
     return { cursor: await cursors.begin(ns, source, batchSize) };
   },
 };
@@ -61,11 +61,10 @@ class PipelineRows implements RowSource {
     ns: string,
     pipeline: Pipeline,
     private readonly pace: Pace,
-    signal: AbortSignal | undefined,
     environment: Environment | undefined,
     hint: unknown,
   ) {
-    const budget = pacedBudget(pace, signal);
+    const budget = pacedBudget(pace);
     const { filter, sort, skip, limit } = pipeline.leading;
     const { fields } = pipeline;
     const own = pipeline.startsAlone
@@ -91,8 +90,8 @@ class PipelineRows implements RowSource {
     this.results = results[Symbol.asyncIterator]();
   }
 
-  async next(most: number): Promise<Row[]> {
-    this.pace.resume();
+  async next(most: number, signal?: AbortSignal): Promise<Row[]> {
+    this.pace.resume(signal);
     const rows: Row[] = [];
     let size = 0;
     for (;;) {
@@ -125,12 +124,11 @@ class PipelineRows implements RowSource {
 }
 
 /** The pipeline's budget with the command's own clock, which stands still while nobody asks for rows. */
-function pacedBudget(pace: Pace, signal: AbortSignal | undefined): Budget {
-  const budget = openBudget(signal === undefined ? {} : { signal });
+function pacedBudget(pace: Pace): Budget {
+  const budget = openBudget();
   return {
     ...budget,
     check() {
-      budget.check();
       pace.check();
     },
     async pause() {

@@ -3,8 +3,11 @@ import { EngineError } from '../errors.js';
 
 /** Where a cursor's documents come from. */
 export interface RowSource {
-  /** At least one row, at most `most`, unless there are no more; a promise when others were let in meanwhile. */
-  next(most: number): Promise<Row[]> | Row[];
+  /**
+   * At least one row, at most `most`, unless there are no more; a promise when others were let in meanwhile. `signal`
+   * tells when whoever asks now is gone.
+   */
+  next(most: number, signal?: AbortSignal): Promise<Row[]> | Row[];
   readonly finished: boolean;
   close(): void;
 }
@@ -74,7 +77,7 @@ export class Cursors {
   }
 
   /** The next batch; 43 when there is no such cursor (any more) on that collection. */
-  async more(ns: string, id: bigint, batchSize: number | undefined): Promise<object> {
+  async more(ns: string, id: bigint, batchSize: number | undefined, signal?: AbortSignal): Promise<object> {
     const cursor = this.open.get(id);
     if (cursor?.ns !== ns) throw new EngineError(43, `cursor id ${id} not found`);
     if (cursor.busy) throw new EngineError(12051, `cursor id ${id} is already in use`);
@@ -82,6 +85,7 @@ export class Cursors {
     try {
       const nextBatch = await cursor.source.next(
         batchSize === undefined || batchSize === 0 ? LARGEST_BATCH : batchSize,
+        signal,
       );
       cursor.busy = false;
       cursor.usedAt = Date.now();

@@ -8,7 +8,7 @@ import { type KeyTuple } from '../query/sort.js';
 import { type CollectionEntry } from '../storage/index-definition.js';
 import { type Storage } from '../storage/storage.js';
 import { type RowSource } from './cursors.js';
-import { type Pace } from './pace.js';
+import { type SearchPace } from './pace.js';
 import { checkStillThere, openScan, planQuery, type Query } from './query.js';
 
 /** A batch of a reply stays below this, with room for the reply around it. */
@@ -56,7 +56,7 @@ export class FindRows implements RowSource {
     private readonly collection: CollectionEntry,
     private readonly query: Query,
     private readonly options: RowsOptions,
-    private readonly pace: Pace,
+    private readonly pace: SearchPace,
   ) {
     const { skip, limit } = options;
     this.skip = skip;
@@ -65,9 +65,9 @@ export class FindRows implements RowSource {
     this.scan = openScan(storage, collection, this.plan, query, this.plan.sorted ? undefined : query.sort?.fields);
   }
 
-  next(most: number): Promise<Row[]> | Row[] {
+  next(most: number, signal?: AbortSignal): Promise<Row[]> | Row[] {
     if (this.started) {
-      this.pace.resume();
+      this.pace.resume(signal);
       checkStillThere(this.storage, this.collection, this.plan.index);
     }
     this.started = true;

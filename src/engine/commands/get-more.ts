@@ -7,7 +7,7 @@ export const getMore: Command = {
     const ns = requireCursorNamespace(call, body['collection']);
     const id = body['getMore'];
     if (typeof id !== 'bigint' && typeof id !== 'number') throw new EngineError(14, 'cursor id must be a long');
-    return { cursor: await call.core.cursors.more(ns, BigInt(id), readCount(body, 'batchSize')) };
+    return { cursor: await call.core.cursors.more(ns, BigInt(id), readCount(body, 'batchSize'), call.signal) };
   },
 };
 

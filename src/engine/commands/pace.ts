@@ -4,6 +4,9 @@ import { EngineError } from '../errors.js';
 const TURN_MS = 2;
 const TURN_DOCUMENTS = 512;
 
+/** What a search needs of a pace. */
+export type SearchPace = Pick<Pace, 'due' | 'rest' | 'suspend' | 'resume'>;
+
 /**
  * Keeps a long command from blocking short ones: work goes on while `due` says false, then `rest` gives the event loop
  * a turn and checks the time limit (error 50) and whether the client is still there (11601).
@@ -16,7 +19,7 @@ export class Pace {
 
   constructor(
     maxTimeMs: number | undefined,
-    private readonly signal: AbortSignal | undefined,
+    private signal: AbortSignal | undefined,
   ) {
     this.deadline = maxTimeMs === undefined || maxTimeMs === 0 ? Infinity : this.turnStarted + maxTimeMs;
   }
@@ -26,8 +29,12 @@ export class Pace {
     this.suspendedAt = performance.now();
   }
 
-  /** Begins a new turn without waiting, when other commands' turns lay in between. */
-  resume(): void {
+  /**
+   * Begins a new turn without waiting, when other commands' turns lay in between. A cursor may be read on over another
+   * connection than the one that opened it, which then decides whether there is still a client.
+   */
+  resume(signal = this.signal): void {
+    this.signal = signal;
     this.turnStarted = performance.now();
     this.documents = 0;
     if (this.suspendedAt !== null) this.deadline += this.turnStarted - this.suspendedAt;

@@ -4,7 +4,7 @@ import { type Budget } from '../pipeline/budget.js';
 import { type Environment } from '../query/expression.js';
 import { type Storage } from '../storage/storage.js';
 import { FindRows } from './find-rows.js';
-import { Pace } from './pace.js';
+import { type SearchPace } from './pace.js';
 import { checkStillThere, compileQuery, openScan, planQuery, type Query } from './query.js';
 
 /** What a pipeline wants of a collection. */
@@ -21,6 +21,8 @@ export interface Wanted {
 
 /** So many documents are handed on at once. */
 const BATCH = 128;
+/** So many bytes of documents are decoded before they are handed on. */
+const CHUNK_BYTES = 4 * 1024 * 1024;
 
 /** The documents of a collection, decoded as far as needed, in batches; nothing for a collection that does not exist. */
 export async function* readDocuments(
@@ -46,21 +48,22 @@ export async function* readDocuments(
   let left = wanted.limit ?? Infinity;
   while (!scan.finished && left > 0) {
     let docs: Doc[] = [];
-    scan.readChunk((_bytes, doc) => {
+    let size = 0;
+    scan.readChunk((bytes, doc) => {
       if (skip > 0) {
         skip--;
         return false;
       }
       docs.push(doc);
-      return --left <= 0;
+      size += bytes.length;
+      return --left <= 0 || size >= CHUNK_BYTES;
     });
-    const examined = scan.keysExamined;
     while (docs.length > 0) {
       yield docs.slice(0, BATCH);
       docs = docs.slice(BATCH);
     }
     if (budget.tick(scan.lastRead)) await budget.pause();
-    if (examined > 0 && !scan.finished && left > 0) checkStillThere(storage, collection, plan.index);
+    if (!scan.finished && left > 0) checkStillThere(storage, collection, plan.index);
   }
 }
 
@@ -73,10 +76,20 @@ async function* readSorted(
 ): AsyncGenerator<Doc[]> {
   const collection = storage.catalog.find(ns)!;
   const options = { skip, limit: limit ?? 0, projection: null, positional: false };
-  const rows = new FindRows(storage, collection, query, options, new Pace(undefined, undefined));
+  const rows = new FindRows(storage, collection, query, options, paceOf(budget));
   while (!rows.finished) {
     const batch = await rows.next(BATCH);
     yield batch.map((row) => decodeDocument((row as RawDocument).bytes, 'engine', fields ?? undefined));
     if (budget.tick(batch.length)) await budget.pause();
   }
+}
+
+/** The search's pace is that of the pipeline, whose clock stands still by itself while nobody asks for rows. */
+function paceOf(budget: Budget): SearchPace {
+  return {
+    due: (documents) => budget.tick(documents),
+    rest: () => budget.pause(),
+    resume: () => undefined,
+    suspend: () => undefined,
+  };
 }
