@@ -1,8 +1,8 @@
-import { existsSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { deserialize, serialize } from 'bson';
+import { deserialize, Long, serialize } from 'bson';
 import { MongoClient } from 'mongodb';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Engine, ListenError, openEngine } from '../../src/engine/index.js';
@@ -143,6 +143,77 @@ describe('the wire door', () => {
     expect(deserialize(answer!.subarray(21))).toMatchObject({ cursor: { firstBatch: [{ _id: 1 }] } });
   });
 
+  it('does not answer a refusal either when no reply is asked for', async () => {
+    await engine.listen(`unix:${path}`);
+    const refused = message({ insert: 'c', documents: [{ _id: 1 }], $db: 'd', unknown: 1 }, { flags: 2 });
+    const answer = await exchange(Buffer.concat([refused, message({ count: 'c', $db: 'd' })]));
+    expect(deserialize(answer!.subarray(21))).toMatchObject({ n: 0, ok: 1 });
+  });
+
+  it.each<[string, object, number]>([
+    ['a cursor id that is no number', { getMore: 'x', collection: 'c' }, 14],
+    ['a cursor id with a fraction', { getMore: 1.5, collection: 'c' }, 14],
+    ['cursors to close that are no numbers', { killCursors: 'c', cursors: ['x'] }, 14],
+    ['documents that are none', { insert: 'c', documents: [5] }, 14],
+    ['statements that are no documents', { update: 'c', updates: [5] }, 14],
+    ['an explained command that is a property of every object', { explain: { constructor: 'c' } }, 59],
+    ['explained statements that are no list', { explain: { update: 'c', updates: 5 } }, 14],
+    ['a database with a dot', { find: 'c', $db: 'a.b' }, 73],
+    ['a database without a name', { dropDatabase: 1, $db: '' }, 73],
+    ['a database with a very long name', { listCollections: 1, $db: 'x'.repeat(5000) }, 73],
+    ['a collection with a very long name', { find: 'x'.repeat(5000) }, 73],
+    ['a very long new name', { renameCollection: 'd.c', to: `d.${'x'.repeat(5000)}`, $db: 'admin' }, 73],
+    ['a new name without a database', { renameCollection: 'd.c', to: 'c', $db: 'admin' }, 73],
+    ['a hint with a long integer', { find: 'c', hint: { b: Long.fromNumber(1) } }, 2],
+    ['an index to drop that is neither name nor key', { dropIndexes: 'c', index: 5 }, 14],
+    ['an expiry that is no number of seconds', { collMod: 'c', index: { name: 'a_1', expireAfterSeconds: NaN } }, 72],
+  ])('refuses %s', async (_what, command, code) => {
+    const errors: unknown[] = [];
+    await engine.listen(`unix:${path}`, (error) => errors.push(error));
+    await reply(message({ createIndexes: 'c', indexes: [{ key: { a: Long.fromNumber(1) }, name: 'a_1' }], $db: 'd' }));
+    const answer = await reply(message('$db' in command ? command : { ...command, $db: 'd' }));
+    const [refusal = answer] = (answer['writeErrors'] as Record<string, unknown>[] | undefined) ?? [];
+    expect(refusal).toMatchObject({ code });
+    expect(errors).toEqual([]);
+  });
+
+  it('refuses documents that could not be read again', async () => {
+    await engine.listen(`unix:${path}`);
+    const insert = (doc: object, damage: (bytes: Buffer) => void): Promise<Record<string, unknown>> => {
+      const bytes = message({ insert: 'c', $db: 'd' }, { lists: { documents: [doc] } });
+      damage(bytes);
+      return reply(bytes);
+    };
+    const noLength = await insert({ _id: 1, bytes: Buffer.alloc(0) }, (bytes) => {
+      bytes.writeInt32LE(-1, bytes.indexOf('bytes\0') + 6);
+    });
+    expect(noLength).toMatchObject({ ok: 0, code: 22, codeName: 'InvalidBSON' });
+    const twoIds = await insert({ _id: 1, xid: 2 }, (bytes) => bytes.write('_id', bytes.indexOf('xid')));
+    expect(twoIds).toMatchObject({ ok: 0, code: 2 });
+    expect(await engine.db('d').collection('c').countDocuments()).toBe(0);
+  });
+
+  it('goes on with a cursor over another connection when the one that opened it is gone', async () => {
+    await engine.listen(`unix:${path}`);
+    await engine
+      .db('d')
+      .collection('c')
+      .insertMany(Array.from({ length: 10 }, (_, n) => ({ n })));
+    for (const command of [
+      { find: 'c', batchSize: 4 },
+      { aggregate: 'c', pipeline: [{ $match: { n: { $gte: 0 } } }], cursor: { batchSize: 4 } },
+    ]) {
+      const socket = connect(path);
+      socket.write(message({ ...command, $db: 'd' }));
+      const [answer] = (await once(socket, 'data')) as [Buffer];
+      const { cursor } = deserialize(answer.subarray(21), { promoteLongs: false }) as { cursor: { id: Long } };
+      socket.end();
+      await once(socket, 'close');
+      const more = await reply(message({ getMore: cursor.id, collection: 'c', $db: 'd' }));
+      expect((more['cursor'] as { nextBatch: object[] }).nextBatch).toHaveLength(6);
+    }
+  });
+
   it('listens on loopback and sockets of the owner only', async () => {
     for (const address of [
       '0.0.0.0:0',
@@ -173,6 +244,13 @@ describe('the wire door', () => {
     writeFileSync(join(dataDir, 'x'), '');
     await engine.listen(`unix:${path}`);
     expect(existsSync(path)).toBe(true);
+  });
+
+  it('leaves a file alone that is no socket, and says why a path cannot be listened on', async () => {
+    writeFileSync(path, 'precious');
+    await expect(engine.listen(`unix:${path}`)).rejects.toBeInstanceOf(ListenError);
+    expect(readFileSync(path, 'utf8')).toBe('precious');
+    await expect(engine.listen(`unix:${path}/below/door.sock`)).rejects.toBeInstanceOf(ListenError);
   });
 
   it('stops working for a client that is gone', async () => {

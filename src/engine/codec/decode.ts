@@ -256,9 +256,11 @@ class Decoder {
         return app ? symbol : new bson.BSONSymbol(symbol);
       }
       case 0x0f: {
-        this.need(4);
+        const start = this.need(4);
         const code = this.text();
-        return new bson.Code(code, this.document(this.at, undefined));
+        const scope = this.document(this.at, undefined);
+        if (this.at !== start + readInt32(bytes, start)) throw new BsonFormatError('code length is wrong');
+        return new bson.Code(code, scope);
       }
       case 0x10:
         return readInt32(bytes, this.need(4));

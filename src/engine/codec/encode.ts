@@ -66,6 +66,12 @@ function putBytes(bytes: Uint8Array): void {
   at += bytes.length;
 }
 
+/** What says of itself that it is of a class need not be: other lengths would make bytes that nobody can read. */
+function putExactly(length: number, bytes: Uint8Array): void {
+  if (bytes.length !== length) throw new BsonValueError(`a value that should have ${length} bytes has not`);
+  putBytes(bytes);
+}
+
 /** Text without a length in front; returns its length in bytes. */
 function putRawText(text: string): number {
   const length = text.length;
@@ -181,7 +187,7 @@ function putBsonClass(name: string, value: object, type: unknown): void {
   switch (type) {
     case 'ObjectId':
       putHead(0x07, name);
-      putBytes((value as { id: Uint8Array }).id);
+      putExactly(12, (value as { id: Uint8Array }).id);
       return;
     case 'Double':
       putHead(0x01, name);
@@ -201,7 +207,7 @@ function putBsonClass(name: string, value: object, type: unknown): void {
       return;
     case 'Decimal128':
       putHead(0x13, name);
-      putBytes((value as Decimal128).bytes);
+      putExactly(16, (value as Decimal128).bytes);
       return;
     case 'Binary': {
       const binary = value as Binary;

@@ -4,8 +4,9 @@ import { EngineError } from '../errors.js';
 import { equalValues } from '../query/compare.js';
 import { type Storage } from '../storage/storage.js';
 import { type CollectionEntry, type IndexDefinition } from '../storage/index-definition.js';
-import { type Command, plainNumber, readDoc, readFlag, requireNamespace } from './command.js';
+import { type Command, readDoc, readFlag, requireNamespace } from './command.js';
 import { VERSION } from './handshake.js';
+import { readExpirySeconds } from './index-specs.js';
 
 /** Changes the expiry or the visibility of one index; other changes are refused. */
 export const collMod: Command = {
@@ -27,12 +28,11 @@ export const collMod: Command = {
       const reply: Doc = {};
       const next: Partial<IndexDefinition> = {};
       if (change['expireAfterSeconds'] !== undefined) {
-        const seconds = plainNumber(change['expireAfterSeconds']);
-        if (seconds === undefined || seconds < 0) throw new EngineError(72, 'expireAfterSeconds must not be negative');
+        const seconds = readExpirySeconds(change['expireAfterSeconds'], 72);
         if (Object.keys(index.key).length > 1)
           throw new EngineError(72, 'only a single-field index can expire documents');
         if (index.expireAfterSeconds !== undefined) reply['expireAfterSeconds_old'] = index.expireAfterSeconds;
-        reply['expireAfterSeconds_new'] = next.expireAfterSeconds = Math.trunc(seconds);
+        reply['expireAfterSeconds_new'] = next.expireAfterSeconds = seconds;
       }
       if (change['hidden'] !== undefined) {
         reply['hidden_old'] = index.hidden;

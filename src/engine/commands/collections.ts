@@ -3,7 +3,17 @@ import { badValue, EngineError } from '../errors.js';
 import { compileFilter } from '../query/match.js';
 import { type CollectionEntry } from '../storage/index-definition.js';
 import { reclaimDropped } from '../storage/reclaim.js';
-import { checkCollation, type Command, readCount, readDoc, readFlag, readText, requireNamespace } from './command.js';
+import {
+  type Call,
+  checkCollation,
+  type Command,
+  readCount,
+  readDoc,
+  readFlag,
+  readText,
+  requireDatabaseName,
+  requireNamespace,
+} from './command.js';
 import { listSource } from './indexes.js';
 import { requireWritable } from './namespaces.js';
 
@@ -55,15 +65,19 @@ export const dropDatabase: Command = {
   },
 };
 
+function requireFullNamespace(call: Call, ns: string): void {
+  const dot = Math.max(0, ns.indexOf('.'));
+  const db = ns.slice(0, dot);
+  requireDatabaseName(db);
+  requireWritable(requireNamespace({ ...call, db }, ns.slice(dot + 1)));
+}
+
 export const renameCollection: Command = {
   fields: ['to', 'dropTarget'],
   async run(call, body) {
     const from = readText(body, 'renameCollection');
     const to = readText(body, 'to');
-    for (const ns of [from, to]) {
-      if (!/^[^.]+\../.test(ns)) throw new EngineError(73, `Invalid namespace specified '${ns}'`);
-      requireWritable(ns);
-    }
+    for (const ns of [from, to]) requireFullNamespace(call, ns);
     if (from === to) throw new EngineError(20, "Can't rename a collection to itself");
     const { storage } = call.core;
     await storage.queue.write(() => {

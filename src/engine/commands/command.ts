@@ -58,6 +58,15 @@ export function checkFields(name: string, command: Command, body: Doc): void {
   }
 }
 
+const MAX_DATABASE_NAME_LENGTH = 63;
+
+/** Refuses names that MongoDB refuses (73): a dot would make one database's collections those of another. */
+export function requireDatabaseName(name: string): void {
+  if (name === '' || name.length > MAX_DATABASE_NAME_LENGTH || /[/\\. "$\0]/.test(name)) {
+    throw new EngineError(73, `Invalid database name: '${name.slice(0, MAX_DATABASE_NAME_LENGTH)}'`);
+  }
+}
+
 /** The full name of the collection that the command's first field names; 73 for names that no collection may have. */
 export function requireNamespace(call: Call, collection: unknown): string {
   if (typeof collection !== 'string') {

@@ -3,7 +3,8 @@ import { EngineError, typeMismatch } from '../errors.js';
 import { presentCountPlan, presentPlan } from '../planner/explain.js';
 import { type Plan, usableIndexes } from '../planner/plan.js';
 import { type CollectionEntry } from '../storage/index-definition.js';
-import { type Call, type Command, readCount, readDoc, requireNamespace } from './command.js';
+import { type Storage } from '../storage/storage.js';
+import { type Command, readCount, readDoc, requireNamespace } from './command.js';
 import { Pace } from './pace.js';
 import { checkStillThere, compileQuery, openScan, planQuery, planQueryOf, type Query } from './query.js';
 
@@ -24,13 +25,14 @@ export const explain: Command = {
     const inner = body['explain'];
     if (!isDocument(inner)) throw typeMismatch("BSON field 'explain' must be an object");
     const name = Object.keys(inner)[0] ?? '';
-    const reader = READERS[name];
-    if (reader === undefined) throw new EngineError(59, `Explain failed due to unknown command: ${name}`);
+    if (!Object.hasOwn(READERS, name)) throw new EngineError(59, `Explain failed due to unknown command: ${name}`);
     const ns = requireNamespace(call, inner[name]);
-    const { filter, sort, options } = reader(inner);
+    const { filter, sort, options } = READERS[name]!(inner);
     const query = compileQuery(filter, sort, inner['hint']);
     const limit = readCount(options, 'limit') ?? 0;
     const skip = readCount(options, 'skip') ?? 0;
+    const most = limit === 0 ? 0 : limit + skip;
+    const pace = new Pace(readCount(body, 'maxTimeMS'), call.signal);
     const { storage } = call.core;
     storage.refresh();
     const collection = storage.catalog.find(ns);
@@ -41,8 +43,8 @@ export const explain: Command = {
         queryPlanner: { namespace: ns, parsedQuery: filter, winningPlan: { stage: 'EOF' }, rejectedPlans: [] },
       };
     }
-    const plan = planQuery(storage, collection, query, limit === 0 ? 0 : limit + skip);
-    const rejected = usableIndexes(collection, planQueryOf(collection, query, limit)).filter(
+    const plan = planQuery(storage, collection, query, most);
+    const rejected = usableIndexes(collection, planQueryOf(collection, query, most)).filter(
       (index) => index !== plan.index,
     );
     reply['queryPlanner'] = {
@@ -52,15 +54,16 @@ export const explain: Command = {
       rejectedPlans: rejected.map(({ definition }) => ({ indexName: definition.name, keyPattern: definition.key })),
     };
     if (body['verbosity'] !== 'queryPlanner') {
-      reply['executionStats'] = await execute(call, collection, plan, query, limit + skip);
+      reply['executionStats'] = await execute(storage, collection, plan, query, { most, skip, pace });
     }
     return reply;
   },
 };
 
 function statementOf(body: Doc, list: string): { filter: Doc; sort: Doc; options: Doc } {
-  const [statement] = (body[list] as Doc[] | undefined) ?? [];
-  if (statement === undefined) throw typeMismatch(`BSON field '${list}' must not be empty`);
+  const statements = body[list];
+  const statement: unknown = Array.isArray(statements) ? statements[0] : undefined;
+  if (!isDocument(statement)) throw typeMismatch(`BSON field '${list}' must contain documents`);
   return { filter: readDoc(statement, 'q'), sort: {}, options: {} };
 }
 
@@ -74,15 +77,19 @@ function leadingStages(body: Doc): { filter: Doc; sort: Doc; options: Doc } {
 }
 
 /** Runs the plan without keeping anything, to tell how much it reads. */
-async function execute(call: Call, collection: CollectionEntry, plan: Plan, query: Query, most: number): Promise<Doc> {
-  const { storage } = call.core;
+async function execute(
+  storage: Storage,
+  collection: CollectionEntry,
+  plan: Plan,
+  query: Query,
+  { most, skip, pace }: { most: number; skip: number; pace: Pace },
+): Promise<Doc> {
   const started = performance.now();
-  const pace = new Pace(undefined, call.signal);
   const scan = openScan(storage, collection, plan, query);
-  let nReturned = 0;
+  let found = 0;
   const enough = query.sort === null || plan.sorted ? (most === 0 ? Infinity : most) : Infinity;
-  while (!scan.finished && nReturned < enough) {
-    scan.readChunk(() => ++nReturned >= enough);
+  while (!scan.finished && found < enough) {
+    scan.readChunk(() => ++found >= enough);
     if (pace.due(scan.lastRead)) {
       await pace.rest();
       checkStillThere(storage, collection, plan.index);
@@ -90,7 +97,7 @@ async function execute(call: Call, collection: CollectionEntry, plan: Plan, quer
   }
   return {
     executionSuccess: true,
-    nReturned: most === 0 ? nReturned : Math.min(nReturned, most),
+    nReturned: Math.max(0, Math.min(found, most === 0 ? Infinity : most) - skip),
     executionTimeMillis: Math.round(performance.now() - started),
     totalKeysExamined: plan.index === null && !plan.single ? 0 : scan.keysExamined,
     totalDocsExamined: scan.documentsExamined,

@@ -1,13 +1,12 @@
-import { EngineError } from '../errors.js';
+import { typeMismatch } from '../errors.js';
 import { type Call, type Command, readCount, requireNamespace } from './command.js';
 
 export const getMore: Command = {
   fields: ['collection', 'batchSize', 'term', 'lastKnownCommittedOpTime'],
   async run(call, body) {
     const ns = requireCursorNamespace(call, body['collection']);
-    const id = body['getMore'];
-    if (typeof id !== 'bigint' && typeof id !== 'number') throw new EngineError(14, 'cursor id must be a long');
-    return { cursor: await call.core.cursors.more(ns, BigInt(id), readCount(body, 'batchSize'), call.signal) };
+    const id = readCursorId(body['getMore']);
+    return { cursor: await call.core.cursors.more(ns, id, readCount(body, 'batchSize'), call.signal) };
   },
 };
 
@@ -16,16 +15,21 @@ export const killCursors: Command = {
   run(call, body) {
     const ns = requireCursorNamespace(call, body['killCursors']);
     const ids = body['cursors'];
-    if (!Array.isArray(ids)) throw new EngineError(14, "BSON field 'killCursors.cursors' must be an array");
+    if (!Array.isArray(ids)) throw typeMismatch("BSON field 'killCursors.cursors' must be an array");
     const cursorsKilled: bigint[] = [];
     const cursorsNotFound: bigint[] = [];
-    for (const given of ids as unknown[]) {
-      const id = BigInt(given as number | bigint);
+    for (const id of (ids as unknown[]).map(readCursorId)) {
       (call.core.cursors.close(id, ns) ? cursorsKilled : cursorsNotFound).push(id);
     }
     return { cursorsKilled, cursorsNotFound, cursorsAlive: [], cursorsUnknown: [] };
   },
 };
+
+function readCursorId(value: unknown): bigint {
+  if (typeof value === 'bigint') return value;
+  if (typeof value === 'number' && Number.isInteger(value)) return BigInt(value);
+  throw typeMismatch('a cursor id must be a long');
+}
 
 /** What a cursor belongs to: a collection, or a command that is about none and answers under `$cmd.<command>`. */
 function requireCursorNamespace(call: Call, name: unknown): string {

@@ -44,7 +44,7 @@ export function readIndexSpec(spec: unknown): Omit<IndexDefinition, 'id'> {
   if (partial !== undefined) {
     if (!isDocument(partial)) throw typeMismatch("'partialFilterExpression' must be a document");
     if (sparse) throw new EngineError(67, "cannot mix 'partialFilterExpression' and 'sparse' options");
-    checkPartial(partial, true);
+    checkPartial(partial);
     compileFilter(partial);
   }
   return {
@@ -85,7 +85,7 @@ function readKey(key: unknown): Doc {
 }
 
 /** MongoDB's default name, such as `a_1_b_-1`. */
-export function defaultName(key: Doc): string {
+function defaultName(key: Doc): string {
   return Object.keys(key)
     .map((path) => `${path}_${String(plainNumber(key[path]))}`)
     .join('_');
@@ -94,23 +94,27 @@ export function defaultName(key: Doc): string {
 function readExpiry(spec: Doc, key: Doc): number | undefined {
   const value = spec['expireAfterSeconds'];
   if (value === undefined || value === null) return undefined;
-  const seconds = plainNumber(value);
-  if (seconds === undefined || Number.isNaN(seconds) || seconds < 0 || seconds > MAX_EXPIRE_SECONDS) {
-    throw new EngineError(67, `TTL index 'expireAfterSeconds' option must be within 0 and ${MAX_EXPIRE_SECONDS}`);
-  }
+  const seconds = readExpirySeconds(value, 67);
   if (Object.keys(key).length > 1 || '_id' in key) {
     throw new EngineError(67, 'TTL indexes are single-field indexes, compound indexes and _id do not support TTL');
   }
-  return Math.trunc(seconds);
+  return seconds;
 }
 
-function checkPartial(filter: Doc, top: boolean): void {
+/** After how many whole seconds documents expire; anything else is refused with `code`. */
+export function readExpirySeconds(value: unknown, code: number): number {
+  const seconds = plainNumber(value) ?? NaN;
+  if (seconds >= 0 && seconds <= MAX_EXPIRE_SECONDS) return Math.trunc(seconds);
+  throw new EngineError(code, `TTL index 'expireAfterSeconds' option must be within 0 and ${MAX_EXPIRE_SECONDS}`);
+}
+
+function checkPartial(filter: Doc): void {
   for (const [name, condition] of Object.entries(filter)) {
     if (name === '$and' || name === '$or') {
       if (!Array.isArray(condition)) throw new EngineError(67, `${name} must be an array`);
       for (const part of condition as unknown[]) {
         if (!isDocument(part)) throw new EngineError(67, `${name} must contain documents`);
-        checkPartial(part, false);
+        checkPartial(part);
       }
     } else if (name.startsWith('$')) {
       throw new EngineError(67, `Expression not supported in partial index: ${name}`);
@@ -124,7 +128,6 @@ function checkPartial(filter: Doc, top: boolean): void {
       }
     }
   }
-  if (top && Object.keys(filter).length === 0) return;
 }
 
 /**

@@ -1,5 +1,7 @@
-import { type Doc, type Row } from '../codec/document.js';
+import { type Doc, isDocument, type Row } from '../codec/document.js';
 import { EngineError, typeMismatch } from '../errors.js';
+import { equalValues } from '../query/value.js';
+import { showValue } from '../storage/duplicate-key.js';
 import { buildIndexes } from '../storage/index-build.js';
 import { reclaimDropped } from '../storage/reclaim.js';
 import { type CollectionEntry, type IndexDefinition } from '../storage/index-definition.js';
@@ -105,11 +107,11 @@ function matchIndexes(collection: CollectionEntry, wanted: unknown): IndexDefini
   const { indexes } = collection.definition;
   if (wanted === '*') return indexes;
   if (Array.isArray(wanted)) return (wanted as unknown[]).flatMap((name) => matchIndexes(collection, name));
-  const pattern = JSON.stringify(wanted);
-  if (wanted === '_id_' || pattern === '{"_id":1}') throw new EngineError(72, 'cannot drop _id index');
-  const found = indexes.filter((index) => index.name === wanted || JSON.stringify(index.key) === pattern);
+  if (wanted === '_id_' || equalValues(wanted, { _id: 1 })) throw new EngineError(72, 'cannot drop _id index');
+  const found = indexes.filter((index) => index.name === wanted || equalValues(index.key, wanted));
   if (found.length > 0) return found;
-  throw typeof wanted === 'string'
-    ? new EngineError(27, `index not found with name [${wanted}]`)
-    : new EngineError(27, `can't find index with key: ${pattern}`);
+  if (typeof wanted === 'string') throw new EngineError(27, `index not found with name [${wanted}]`);
+  if (!isDocument(wanted))
+    throw typeMismatch("BSON field 'dropIndexes.index' must be a name, a list of names or a key");
+  throw new EngineError(27, `can't find index with key: ${showValue(wanted)}`);
 }

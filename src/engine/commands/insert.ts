@@ -1,4 +1,4 @@
-import { type Doc, RawDocument } from '../codec/document.js';
+import { type Doc, isDocument, RawDocument } from '../codec/document.js';
 import { encodeDocument } from '../codec/encode.js';
 import { withIdFirst } from '../codec/raw.js';
 import { EngineError, typeMismatch } from '../errors.js';
@@ -32,19 +32,19 @@ export const insert: Command = {
   },
 };
 
-function readDocuments(value: unknown): readonly (RawDocument | Doc)[] {
+function readDocuments(value: unknown): readonly unknown[] {
   if (!Array.isArray(value)) throw typeMismatch("BSON field 'insert.documents' is missing or no array");
   if (value.length < 1 || value.length > MAX_STATEMENTS) {
     throw new EngineError(16, `Write batch sizes must be between 1 and ${MAX_STATEMENTS}. Got ${value.length}.`);
   }
-  return value as (RawDocument | Doc)[];
+  return value as unknown[];
 }
 
 /** Inserts as many documents from `from` on as one transaction should take. */
 function insertSome(
   storage: Storage,
   ns: string,
-  documents: readonly (RawDocument | Doc)[],
+  documents: readonly unknown[],
   from: number,
   ordered: boolean,
 ): { next: number; n: number; errors: Doc[] } {
@@ -52,9 +52,9 @@ function insertSome(
   let next = from;
   let n = 0;
   while (next < documents.length && (next === from || !storage.queue.expired())) {
-    const document = documents[next]!;
     try {
-      storage.documents.insert(openCollection(storage, ns), storedForm(document));
+      const bytes = storedForm(documents[next]);
+      storage.documents.insert(openCollection(storage, ns), bytes);
       n++;
     } catch (error) {
       errors.push(writeError(next, error));
@@ -65,8 +65,10 @@ function insertSome(
   return { next, n, errors };
 }
 
-function storedForm(document: RawDocument | Doc): Buffer {
-  return withIdFirst(document instanceof RawDocument ? document.bytes : encodeDocument(document));
+function storedForm(document: unknown): Buffer {
+  if (document instanceof RawDocument) return withIdFirst(document.bytes);
+  if (!isDocument(document)) throw typeMismatch("BSON field 'insert.documents' must contain documents");
+  return withIdFirst(encodeDocument(document));
 }
 
 /** The collection to write to, made when it does not exist yet. Inside a transaction. */

@@ -1,4 +1,4 @@
-import { type Doc } from '../codec/document.js';
+import { type Doc, isDocument } from '../codec/document.js';
 import { badValue, EngineError } from '../errors.js';
 import { planEqualities } from '../planner/equality-plan.js';
 import { choosePlan, type Plan, type PlanQuery } from '../planner/plan.js';
@@ -6,6 +6,7 @@ import { countEntries, PlanScan } from '../planner/scan.js';
 import { type Environment } from '../query/expression.js';
 import { compileFilter, type Filter } from '../query/match.js';
 import { compileSort, type Sort, type SortPart } from '../query/sort.js';
+import { equalValues } from '../query/value.js';
 import { type CollectionEntry, type IndexEntry } from '../storage/index-definition.js';
 import { type Storage } from '../storage/storage.js';
 
@@ -65,17 +66,15 @@ export function planQueryOf(collection: CollectionEntry, query: Query, limit: nu
 /** The hinted index; 2 when there is none of that name or key. */
 function findHinted(collection: CollectionEntry, hint: unknown): PlanQuery['hint'] {
   if (hint === undefined || hint === null) return undefined;
-  if (typeof hint === 'object' && '$natural' in hint) return { natural: Number(hint.$natural) === -1 ? -1 : 1 };
-  const pattern = typeof hint === 'string' ? null : JSON.stringify(hint);
-  if (hint === '_id_' || pattern === '{"_id":1}') return { natural: 1 };
-  const index = collection.indexes.find(
-    (candidate) => candidate.definition.name === hint || JSON.stringify(candidate.definition.key) === pattern,
-  );
-  if (index === undefined) {
-    if (typeof hint === 'object' && Object.keys(hint).length === 0) return undefined;
-    throw badValue('hint provided does not correspond to an existing index');
+  if (isDocument(hint)) {
+    if (Object.keys(hint).length === 0) return undefined;
+    if (Object.hasOwn(hint, '$natural')) return { natural: Number(hint['$natural']) === -1 ? -1 : 1 };
   }
-  if (index.definition.state !== 'ready') throw badValue('hint provided does not correspond to an existing index');
+  if (hint === '_id_' || equalValues(hint, { _id: 1 })) return { natural: 1 };
+  const index = collection.indexes.find(
+    ({ definition }) => definition.name === hint || equalValues(definition.key, hint),
+  );
+  if (index?.definition.state !== 'ready') throw badValue('hint provided does not correspond to an existing index');
   return index;
 }
 

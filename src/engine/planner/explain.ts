@@ -1,4 +1,5 @@
 import { type Doc } from '../codec/document.js';
+import { showValue } from '../storage/duplicate-key.js';
 import { type Plan } from './plan.js';
 
 /** A plan as MongoDB's `explain` shows it, outermost stage first. */
@@ -50,24 +51,17 @@ function presentBounds({ bounds }: Plan, paths: readonly string[]): Doc {
   for (const [n, path] of paths.entries()) {
     const points = bounds.points[n];
     if (points !== undefined) {
-      shown[path] = points.map((value) => `[${show(value)}, ${show(value)}]`);
+      shown[path] = points.map((value) => `[${showValue(value)}, ${showValue(value)}]`);
     } else if (n === bounds.points.length && bounds.range !== null) {
       const { lower, upper } = bounds.range.bounds;
       const top = bounds.range.oneSided && lower !== null ? null : upper;
       shown[path] = [
-        `${lower?.inclusive === true ? '[' : '('}${lower === null ? '-inf' : show(lower.value)}, ` +
-          `${top === null ? 'inf' : show(top.value)}${top?.inclusive === true ? ']' : ')'}`,
+        `${lower?.inclusive === true ? '[' : '('}${lower === null ? '-inf' : showValue(lower.value)}, ` +
+          `${top === null ? 'inf' : showValue(top.value)}${top?.inclusive === true ? ']' : ')'}`,
       ];
     } else {
       shown[path] = ['[MinKey, MaxKey]'];
     }
   }
   return shown;
-}
-
-function show(value: unknown): string {
-  if (typeof value === 'string') return JSON.stringify(value);
-  if (value instanceof Date) return `new Date(${value.getTime()})`;
-  if (value !== null && typeof value === 'object' && !('_bsontype' in value)) return JSON.stringify(value);
-  return String(value);
 }

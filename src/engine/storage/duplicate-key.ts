@@ -8,22 +8,22 @@ export function duplicateKey(ns: string, indexName: string, keyPattern: Doc, val
   const shown = Object.keys(keyPattern).map((path, n) => {
     const value = values[n] === undefined || typeof values[n] === 'symbol' ? null : values[n];
     keyValue[path] = value;
-    return `${path}: ${show(value)}`;
+    return `${path}: ${showValue(value)}`;
   });
   const message = `E11000 duplicate key error collection: ${ns} index: ${indexName} dup key: { ${shown.join(', ')} }`;
   return new EngineError(11000, message, { keyPattern, keyValue });
 }
 
-function show(value: unknown): string {
+/** A value as MongoDB writes it into messages. */
+export function showValue(value: unknown): string {
   if (typeof value === 'string') return JSON.stringify(value);
-  if (typeof value === 'bigint') return String(value);
   if (value instanceof Date) return `new Date(${value.getTime()})`;
-  if (Array.isArray(value)) return `[ ${value.map(show).join(', ')} ]`;
+  if (Array.isArray(value)) return `[ ${value.map(showValue).join(', ')} ]`;
   if (value !== null && typeof value === 'object') {
     const type = (value as { _bsontype?: unknown })._bsontype;
     if (type === 'ObjectId') return `ObjectId('${String(value)}')`;
     if (type === undefined) {
-      const fields = Object.entries(value).map(([name, field]) => `${name}: ${show(field)}`);
+      const fields = Object.entries(value).map(([name, field]) => `${name}: ${showValue(field)}`);
       return `{ ${fields.join(', ')} }`;
     }
     return String(toApp(value));

@@ -40,16 +40,18 @@ async function answer(
   signal: AbortSignal,
   report: ReportError,
 ): Promise<void> {
-  let legacy = isLegacy(message.opCode);
+  const legacy = isLegacy(message.opCode);
+  let wantsReply = true;
   let reply: Doc;
   try {
     const request = readRequest(message);
-    ({ legacy } = request);
+    ({ wantsReply } = request);
     reply = { ...(await runCommand({ core, db: request.db, signal }, request.body)), ok: 1 };
-    if (!request.wantsReply) return;
   } catch (error) {
     reply = presentError(error, report);
   }
+  // Refusals too: an answer nobody waits for would be taken for that to the next command.
+  if (!wantsReply) return;
   let parts: Buffer[];
   try {
     parts = encodeReply(message.requestId, reply, legacy);

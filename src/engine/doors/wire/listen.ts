@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, unlinkSync } from 'node:fs';
+import { lstatSync, mkdirSync, unlinkSync } from 'node:fs';
 import { connect, createServer, isIP, type AddressInfo, type Server, type Socket } from 'node:net';
 import { dirname } from 'node:path';
 import { type Core } from '../../commands/command.js';
@@ -37,6 +37,8 @@ export async function listen(core: Core, address: string, report: ReportError): 
   const uri = address.startsWith('unix:')
     ? await listenOnPath(server, address.slice('unix:'.length))
     : await listenOnPort(server, address);
+  // A connection that could not be taken (no more files) is no reason to end.
+  server.on('error', report);
   return {
     uri,
     async close() {
@@ -70,34 +72,53 @@ async function listenOnPath(server: Server, path: string): Promise<string> {
   if (Buffer.byteLength(path) > MAX_SOCKET_PATH_BYTES) {
     throw new ListenError(`the path of a unix socket may have ${MAX_SOCKET_PATH_BYTES} bytes at most: ${path}`);
   }
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  await removeStale(path);
-  await started(server, () => server.listen(path));
-  chmodSync(path, 0o600);
+  await preparePath(path);
+  await started(server, () => {
+    // From its first moment on nobody but its owner may connect.
+    const mask = process.umask(0o177);
+    try {
+      server.listen(path);
+    } finally {
+      process.umask(mask);
+    }
+  });
   return `mongodb://${encodeURIComponent(path)}`;
 }
 
 function started(server: Server, begin: () => void): Promise<void> {
   return new Promise((resolve, reject) => {
-    server.once('error', (error) => {
+    const refuse = (error: Error): void => {
       reject(new ListenError(error.message, { cause: error }));
+    };
+    server.once('error', refuse);
+    server.once('listening', () => {
+      server.off('error', refuse);
+      resolve();
     });
-    server.once('listening', resolve);
     begin();
   });
 }
 
-/** A killed process leaves its socket file behind; one that somebody answers on is left alone. */
-async function removeStale(path: string): Promise<void> {
-  const code = await new Promise<string | undefined>((resolve) => {
-    const probe = connect(path);
-    probe.once('connect', () => {
-      probe.destroy();
+/** Makes the directory, and removes the socket that a killed process left there; one that somebody answers on is left alone. */
+async function preparePath(path: string): Promise<void> {
+  try {
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    if ((await probe(path)) === 'ECONNREFUSED' && lstatSync(path).isSocket()) unlinkSync(path);
+  } catch (error) {
+    throw new ListenError((error as Error).message, { cause: error });
+  }
+}
+
+/** The error code with which a connection is refused, undefined when it is not. */
+function probe(path: string): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const socket = connect(path);
+    socket.once('connect', () => {
+      socket.destroy();
       resolve(undefined);
     });
-    probe.once('error', (error: NodeJS.ErrnoException) => {
+    socket.once('error', (error: NodeJS.ErrnoException) => {
       resolve(error.code);
     });
   });
-  if (code === 'ECONNREFUSED') unlinkSync(path);
 }

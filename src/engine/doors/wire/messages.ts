@@ -1,8 +1,9 @@
 import { BsonFormatError, decodeDocument } from '../../codec/decode.js';
-import { type Doc, RawDocument } from '../../codec/document.js';
+import { type Doc, RawDocument, setField } from '../../codec/document.js';
 import { encodeDocument } from '../../codec/encode.js';
-import { validateDocument } from '../../codec/raw.js';
-import { EngineError } from '../../errors.js';
+import { hasSecondId } from '../../codec/raw.js';
+import { requireDatabaseName } from '../../commands/command.js';
+import { badValue, EngineError } from '../../errors.js';
 
 /** A message of the protocol: 16 bytes of head, then what the operation code says. */
 export interface Message {
@@ -11,13 +12,10 @@ export interface Message {
   readonly body: Buffer;
 }
 
-/** A command as it came, and how its answer is to be wrapped. */
+/** A command as it came. */
 export interface Request {
-  readonly requestId: number;
   readonly body: Doc;
   readonly db: string;
-  /** The answer to the old OP_QUERY, which drivers use for their first message. */
-  readonly legacy: boolean;
   readonly wantsReply: boolean;
 }
 
@@ -31,17 +29,17 @@ const MORE_TO_COME = 2;
 /** Bits that a server must understand before it may go on. */
 const REQUIRED_FLAGS = 0xffff;
 
-/** Lists whose documents are stored as they are. */
-const STORED_LISTS = new Set(['documents']);
+/** The list of an insert, whose documents are stored as they are. */
+const STORED_LIST = 'documents';
 
-/** Reads a command; throws EngineError (17) or BsonFormatError for what is no valid message. */
+/** Reads a command; throws EngineError (17, 73, 352, 40571) or BsonFormatError for what is no valid message. */
 export function readRequest(message: Message): Request {
   if (message.opCode === OP_MSG) return readMsg(message);
   if (message.opCode === OP_QUERY) return readQuery(message);
   throw new EngineError(17, `operation code ${message.opCode} is not supported`);
 }
 
-function readMsg({ requestId, body }: Message): Request {
+function readMsg({ body }: Message): Request {
   if (body.length < 5) throw new BsonFormatError('the message is too short');
   const flags = body.readUInt32LE(0);
   if ((flags & REQUIRED_FLAGS & ~(CHECKSUM_PRESENT | MORE_TO_COME)) !== 0) {
@@ -69,11 +67,12 @@ function readMsg({ requestId, body }: Message): Request {
   if (command === null) throw new BsonFormatError('the message has no body');
   for (const { name, documents } of lists) {
     if (Object.hasOwn(command, name)) throw new BsonFormatError(`the message has the list '${name}' twice`);
-    command[name] = documents;
+    setField(command, name, documents);
   }
   const db = command['$db'];
   if (typeof db !== 'string') throw new EngineError(40571, 'OP_MSG requests require a $db argument');
-  return { requestId, body: command, db, legacy: false, wantsReply: (flags & MORE_TO_COME) === 0 };
+  requireDatabaseName(db);
+  return { body: command, db, wantsReply: (flags & MORE_TO_COME) === 0 };
 }
 
 function readSize(body: Buffer, at: number, end: number): number {
@@ -93,18 +92,20 @@ function readList(section: Buffer): { name: string; documents: unknown[] } {
   while (at < section.length) {
     const size = readSize(section, at, section.length);
     const bytes = section.subarray(at, at + size);
-    if (STORED_LISTS.has(name)) {
-      validateDocument(bytes);
+    // Decoded also where the bytes are stored as they are, because nobody could ever read them if they were malformed.
+    const doc = decodeDocument(bytes);
+    if (name === STORED_LIST) {
+      if (hasSecondId(bytes)) throw badValue("can't have multiple _id fields");
       documents.push(new RawDocument(bytes));
     } else {
-      documents.push(decodeDocument(bytes));
+      documents.push(doc);
     }
     at += size;
   }
   return { name, documents };
 }
 
-function readQuery({ requestId, body }: Message): Request {
+function readQuery({ body }: Message): Request {
   const nameEnd = body.indexOf(0, 4);
   if (nameEnd < 0) throw new BsonFormatError('the collection name runs over');
   const collection = body.toString('utf8', 4, nameEnd);
@@ -113,8 +114,7 @@ function readQuery({ requestId, body }: Message): Request {
   if (!collection.endsWith('.$cmd') || name === undefined || !/^(?:ismaster|hello)$/i.test(name)) {
     throw new EngineError(352, 'Unsupported OP_QUERY command: only the first handshake may use it');
   }
-  const db = collection.slice(0, -'.$cmd'.length);
-  return { requestId, body: command, db, legacy: true, wantsReply: true };
+  return { body: command, db: collection.slice(0, -'.$cmd'.length), wantsReply: true };
 }
 
 let lastRequestId = 0;
