@@ -1,12 +1,18 @@
 import { type Core } from './commands/command.js';
-import { listProcesses, storageStats, type StorageStats } from './commands/administration.js';
+import { storageStats, type StorageStats } from './commands/administration.js';
 import { Cursors } from './commands/cursors.js';
 import { expireDocuments } from './commands/expire-documents.js';
 import { type DataDb } from './doors/in-process/contract.js';
 import { openDatabase } from './doors/in-process/database.js';
 import { listen, ListenError, type Listener } from './doors/wire/listen.js';
 import { backUp } from './storage/backup.js';
-import { DATA_FILE, type Durability, StorageError, type StorageErrorCode } from './storage/environment.js';
+import {
+  DATA_FILE,
+  type Durability,
+  listProcesses,
+  StorageError,
+  type StorageErrorCode,
+} from './storage/environment.js';
 import { resumeBuilds } from './storage/index-build.js';
 import { reclaimDropped } from './storage/reclaim.js';
 import { openStorage } from './storage/storage.js';
@@ -92,7 +98,7 @@ export function openEngine(options: EngineOptions): Engine {
     },
     backup: (path) => backUp(storage.environment, path),
     stats: () => storageStats(storage),
-    processes: () => listProcesses(storage),
+    processes: () => listProcesses(storage.environment),
     verify: () => verifyStorage(storage),
     expire: (now = new Date()) => expireDocuments(storage, now),
     db: (name) => openDatabase(core, name, { ignoreUndefined }),

@@ -3,7 +3,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
+import { readIndexSpec } from '../../src/engine/commands/index-specs.js';
 import { type Engine, openEngine } from '../../src/engine/index.js';
+import { openStorage } from '../../src/engine/storage/storage.js';
 
 const engines: Engine[] = [];
 const dirs: string[] = [];
@@ -84,4 +86,44 @@ describe('several processes on one data directory', () => {
     expect(won.reduce((sum, n) => sum + n, 0)).toBe(300);
     expect(await taken.countDocuments()).toBe(300);
   });
+
+  it('finishes an index whose builder died, even when another process has its id now', async () => {
+    const dir = temporaryDir();
+    const first = open(dir);
+    await first
+      .db('shared')
+      .collection('c')
+      .insertMany([{ n: 1 }, { n: 2 }]);
+    await first.close();
+    // As in a container whose service was killed and begins anew: the id of the dead builder is that of this process.
+    await leaveHalfBuilt(dir, process.pid);
+    const items = open(dir).db('shared').collection('c');
+    await items.createIndex({ n: 1 });
+    expect(await items.find({ n: 2 }).explain()).toMatchObject({ queryPlanner: { winningPlan: { stage: 'FETCH' } } });
+  });
+
+  it('finishes an index whose builder’s id belongs to a process that does not use the data directory', async () => {
+    const dir = temporaryDir();
+    const first = open(dir);
+    await first.db('shared').collection('c').insertOne({ n: 1 });
+    await first.close();
+    await leaveHalfBuilt(dir, process.ppid);
+    const items = open(dir).db('shared').collection('c');
+    await items.createIndex({ n: 1 });
+    expect(await items.countDocuments({ n: 1 })).toBe(1);
+  });
 });
+
+/** Leaves an index on `n` of `shared.c` as a process that is killed in the middle of building it does. */
+async function leaveHalfBuilt(dir: string, builder: number): Promise<void> {
+  const storage = openStorage(dir, 'full');
+  await storage.queue.write(() => {
+    const { definition } = storage.catalog.find('shared.c')!;
+    const index = readIndexSpec({ key: { n: 1 }, name: 'n_1' });
+    storage.catalog.save({
+      ...definition,
+      indexes: [{ ...index, id: storage.catalog.takeId(), state: 'building', builder }],
+    });
+  });
+  await storage.close();
+}

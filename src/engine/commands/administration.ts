@@ -159,13 +159,6 @@ export function storageStats(storage: Storage): StorageStats {
   };
 }
 
-/** Ids of the processes that have the data file open, this one included; dead ones are forgotten first. */
-export function listProcesses({ environment: { store } }: Storage): number[] {
-  store.readerCheck();
-  const rows = store.readerList().matchAll(/^\s*(\d+) /gm);
-  return [...new Set(Array.from(rows, ([, pid]) => Number(pid)))];
-}
-
 /** What LMDB tells about the pages of one tree. */
 interface PageStats {
   treeBranchPageCount: number;

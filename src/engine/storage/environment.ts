@@ -185,6 +185,13 @@ function readFormat(record: Buffer, path: string): { engine?: unknown; format?: 
   }
 }
 
+/** Ids of the processes that have the data file open, this one included; dead ones are forgotten first. */
+export function listProcesses({ store }: Environment): number[] {
+  store.readerCheck();
+  const rows = store.readerList().matchAll(/^\s*(\d+) /gm);
+  return [...new Set(Array.from(rows, ([, pid]) => Number(pid)))];
+}
+
 /** LMDB's and the system's errors as a StorageError where the operator can do something; anything else unchanged. */
 export function translateStorageError(error: unknown, path: string): unknown {
   if (error instanceof StorageError || !(error instanceof Error)) return error;

@@ -1,18 +1,12 @@
 import { type Storage } from './storage.js';
 import { type CollectionEntry, type IndexDefinition, type IndexEntry } from './index-definition.js';
-import { DOCUMENT } from './environment.js';
+import { DOCUMENT, listProcesses } from './environment.js';
 import { ownerKey } from './catalog.js';
 import { EngineError } from '../errors.js';
 
+/** So many documents, and so many bytes of them, are read at once. */
 const CHUNK = 64;
-
-/** How far the building of an index has come. */
-export interface BuildProgress {
-  ns: string;
-  index: string;
-  documents: number;
-  total: number;
-}
+const CHUNK_BYTES = 1024 * 1024;
 
 /** Where a build stands between two transactions. */
 interface Build {
@@ -30,10 +24,9 @@ export async function buildIndexes(
   storage: Storage,
   ns: string,
   definitions: (collection: CollectionEntry) => Omit<IndexDefinition, 'id'>[],
-  report: (progress: BuildProgress) => void = () => undefined,
 ): Promise<void> {
   const build = await storage.queue.write(() => beginBuild(storage, ns, definitions));
-  if (build !== null) await finishBuild(storage, build, report);
+  if (build !== null) await finishBuild(storage, build);
 }
 
 function beginBuild(
@@ -70,67 +63,71 @@ function emptyCollection(ns: string): CollectionEntry {
   };
 }
 
-async function finishBuild(storage: Storage, build: Build, report: (progress: BuildProgress) => void): Promise<void> {
-  const { catalog, queue } = storage;
-  let documents = 0;
-  for (;;) {
-    let step: { last: Buffer | null; read: number; name: string; total: number };
-    try {
-      step = await queue.write(() => buildSome(storage, build));
-    } catch (error) {
-      await queue.write(() => {
-        abandon(storage, build);
-      });
-      throw error;
-    }
-    documents += step.read;
-    report({ ns: build.ns, index: step.name, documents, total: step.total });
-    if (step.last === null) break;
-    build.last = step.last;
+async function finishBuild(storage: Storage, build: Build): Promise<void> {
+  const { catalog, queue, building } = storage;
+  for (const id of build.indexIds) building.add(id);
+  try {
+    do {
+      build.last = await queue.write(() => buildSome(storage, build));
+    } while (build.last !== null);
+  } catch (error) {
+    // Where not even that can be written, for want of space, housekeeping goes on with the build when there is some.
+    await queue.write(() => abandon(storage, build)).catch(() => undefined);
+    throw error;
+  } finally {
+    for (const id of build.indexIds) building.delete(id);
   }
   // The last batch has made the indexes ready in the same transaction that found no further document.
   storage.refresh();
   if (catalog.find(build.ns)?.id !== build.collectionId) throw new EngineError(175, `collection dropped: ${build.ns}`);
 }
 
-function buildSome(storage: Storage, build: Build): { last: Buffer | null; read: number; name: string; total: number } {
+/** The key of the last document whose entries were added; null when that was the last of all. */
+function buildSome(storage: Storage, build: Build): Buffer | null {
+  const { catalog, documents, queue } = storage;
   const { collection, indexes } = requireBuilding(storage, build);
-  const prefix = ownerKey(DOCUMENT, collection.id);
-  const end = Buffer.concat([prefix, Buffer.from([0xff])]);
-  const name = indexes.map((index) => index.definition.name).join(', ');
-  const total = storage.catalog.size(collection.id).documents;
   let { last } = build;
-  let read = 0;
-  while (read === 0 || !storage.queue.expired()) {
-    const entries = [
-      ...storage.environment.store.getRange({
-        start: last ?? prefix,
-        end,
-        limit: CHUNK,
-        exclusiveStart: last !== null,
-      }),
-    ];
+  do {
+    const { entries, more } = readChunk(storage, collection.id, last);
     for (const { key, value } of entries) {
-      for (const index of indexes) storage.documents.addToIndex(collection, index, value);
+      for (const index of indexes) documents.addToIndex(collection, index, value);
       last = key;
-      read++;
     }
-    if (entries.length < CHUNK) {
-      for (const index of indexes) markReady(storage, build.ns, index);
-      return { last: null, read, name, total };
+    if (!more) {
+      // Adding entries may have changed the definition.
+      let current = catalog.find(build.ns)!;
+      for (const id of build.indexIds) current = catalog.changeIndex(current, id, { state: 'ready' });
+      return null;
     }
-  }
-  return { last, read, name, total };
+  } while (!queue.expired());
+  return last;
 }
 
-function markReady(storage: Storage, ns: string, index: IndexEntry): void {
-  const collection = storage.catalog.find(ns)!;
-  const indexes = collection.definition.indexes.map((definition): IndexDefinition => {
-    if (definition.id !== index.definition.id) return definition;
-    const { builder: _builder, ...rest } = definition;
-    return { ...rest, state: 'ready' };
+interface StoredEntry {
+  key: Buffer;
+  value: Buffer;
+}
+
+/** Documents behind the key `last`, in copies, since nothing may be written while a range is read. */
+function readChunk(
+  storage: Storage,
+  collectionId: number,
+  last: Buffer | null,
+): { entries: StoredEntry[]; more: boolean } {
+  const prefix = ownerKey(DOCUMENT, collectionId);
+  const entries: StoredEntry[] = [];
+  let size = 0;
+  const range = storage.environment.store.getRange({
+    start: last ?? prefix,
+    end: Buffer.concat([prefix, Buffer.from([0xff])]),
+    exclusiveStart: last !== null,
   });
-  storage.catalog.save({ ...collection.definition, indexes });
+  for (const entry of range) {
+    entries.push(entry);
+    size += entry.value.length;
+    if (entries.length === CHUNK || size >= CHUNK_BYTES) return { entries, more: true };
+  }
+  return { entries, more: false };
 }
 
 function requireBuilding(storage: Storage, build: Build): { collection: CollectionEntry; indexes: IndexEntry[] } {
@@ -142,46 +139,34 @@ function requireBuilding(storage: Storage, build: Build): { collection: Collecti
 }
 
 function abandon(storage: Storage, build: Build): void {
-  for (const id of build.indexIds) {
-    const collection = storage.catalog.find(build.ns);
-    if (collection?.id !== build.collectionId) return;
-    if (collection.indexes.some((index) => index.definition.id === id))
-      storage.catalog.changeIndex(collection, id, null);
+  let collection = storage.catalog.find(build.ns);
+  if (collection?.id !== build.collectionId) return;
+  for (const { definition } of collection.indexes) {
+    if (build.indexIds.includes(definition.id))
+      collection = storage.catalog.changeIndex(collection, definition.id, null);
   }
 }
 
-/** Goes on with builds whose process is gone; to be called when the engine is opened and now and then. */
+/** Goes on with builds that nobody works on any more; to be called when the engine is opened and now and then. */
 export async function resumeBuilds(storage: Storage): Promise<void> {
   storage.refresh();
-  for (const collection of storage.catalog.list('')) {
-    const orphans = collection.definition.indexes.filter(
-      (index) => index.state === 'building' && !isAlive(index.builder),
-    );
-    if (orphans.length === 0) continue;
-    const ids = orphans.map((index) => index.id);
-    const build = await storage.queue.write((): Build | null => {
-      const current = storage.catalog.find(collection.ns);
-      if (current?.id !== collection.id) return null;
-      const indexes = current.definition.indexes.map((index) =>
-        ids.includes(index.id) && index.state === 'building' ? { ...index, builder: process.pid } : index,
-      );
-      storage.catalog.save({ ...current.definition, indexes });
-      const indexIds = indexes
-        .filter((index) => ids.includes(index.id) && index.state === 'building')
-        .map(({ id }) => id);
-      return { ns: collection.ns, collectionId: collection.id, indexIds, last: null };
-    });
-    if (build !== null && build.indexIds.length > 0) await finishBuild(storage, build, () => undefined);
+  const processes = listProcesses(storage.environment);
+  // A process that was killed may have a successor with its id, most of all in a container.
+  const isOrphan = ({ id, state, builder }: IndexDefinition): boolean =>
+    state === 'building' &&
+    (builder === undefined || (builder === process.pid ? !storage.building.has(id) : !processes.includes(builder)));
+  for (const { ns, definition } of storage.catalog.list('')) {
+    if (!definition.indexes.some(isOrphan)) continue;
+    const build = await storage.queue.write(() => takeOver(storage, ns, isOrphan));
+    if (build !== null) await finishBuild(storage, build);
   }
 }
 
-function isAlive(pid: number | undefined): boolean {
-  if (pid === undefined) return false;
-  if (pid === process.pid) return true;
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM';
-  }
+function takeOver(storage: Storage, ns: string, isOrphan: (index: IndexDefinition) => boolean): Build | null {
+  const collection = storage.catalog.find(ns);
+  const orphans = collection?.definition.indexes.filter(isOrphan) ?? [];
+  if (collection === null || orphans.length === 0) return null;
+  let current = collection;
+  for (const { id } of orphans) current = storage.catalog.changeIndex(current, id, { builder: process.pid });
+  return { ns, collectionId: collection.id, indexIds: orphans.map(({ id }) => id), last: null };
 }

@@ -17,7 +17,7 @@ export interface IndexDefinition {
   multikey: number;
   /** Set once an entry was too long and had to be hashed: the order of entries is then only approximate. */
   cut: boolean;
-  /** The process that builds it, so that another one can take over when it died. */
+  /** The process that builds or has built it, so that another one can take over when it died. */
   builder?: number;
 }
 

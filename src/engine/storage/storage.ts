@@ -9,6 +9,8 @@ export interface Storage {
   readonly catalog: Catalog;
   readonly queue: CommitQueue;
   readonly documents: Documents;
+  /** Ids of the indexes that this process is building. */
+  readonly building: Set<number>;
   /** Makes everything visible that any process committed so far; to be called when a turn of reading begins. */
   refresh(): void;
   close(): Promise<void>;
@@ -35,6 +37,7 @@ export function openStorage(dataDir: string, durability: Durability, mapBytes?: 
     catalog,
     queue,
     documents: new Documents(environment, catalog, queue),
+    building: new Set(),
     refresh() {
       environment.store.resetReadTxn();
       catalog.refresh();
