@@ -33,12 +33,8 @@ export interface EngineOptions {
   dataDir: string;
   /** `full` by default: an acknowledged write survives a power loss. */
   durability?: Durability;
-  /** The largest size of the data file in bytes. */
-  maxBytes?: number;
   /** As the driver's option: fields whose value is `undefined` are left out instead of becoming null. */
   ignoreUndefined?: boolean;
-  /** Told of errors behind the wire door that are no fault of the client. */
-  onError?: (error: unknown) => void;
 }
 
 /** An opened data directory. */
@@ -46,9 +42,9 @@ export interface Engine {
   db(name: string): DataDb;
   /**
    * Opens the wire door on `127.0.0.1:port` or `unix:/path/name.sock` for the official driver and its tools. Throws
-   * ListenError. It closes with the engine.
+   * ListenError. It closes with the engine. `report` is told of errors behind it that are no fault of a client.
    */
-  listen(address: string): Promise<Listener>;
+  listen(address: string, report?: (error: unknown) => void): Promise<Listener>;
   /** Writes a consistent copy of the data file to `path` while work goes on; it opens like the original. */
   backup(path: string): Promise<void>;
   stats(): StorageStats;
@@ -69,20 +65,26 @@ const HOUSEKEEPING_MS = 60_000;
  * the file in it is foreign, cut short, or newer than this version.
  */
 export function openEngine(options: EngineOptions): Engine {
-  const { dataDir, durability = 'full', maxBytes, ignoreUndefined = false, onError = () => undefined } = options;
-  const storage = openStorage(dataDir, durability, maxBytes);
+  const { dataDir, durability = 'full', ignoreUndefined = false } = options;
+  const storage = openStorage(dataDir, durability);
   const core: Core = { storage, cursors: new Cursors(), startedAt: Date.now(), commandCounts: new Map() };
-  // Processes that live for one command do not stay to expire documents.
-  let housekeeping = keepHouse(core, { expire: false });
-  const timer = setInterval(() => {
-    housekeeping = keepHouse(core, { expire: true });
-  }, HOUSEKEEPING_MS);
-  timer.unref();
   const listeners: Listener[] = [];
   let closing: Promise<void> | undefined;
+  let timer: NodeJS.Timeout | undefined;
+  // Processes that live for one command do not stay to expire documents.
+  let housekeeping = keepHouseOn({ expire: false });
+
+  /** One round, and later the next: a long one is not overtaken. */
+  async function keepHouseOn(chores: { expire: boolean }): Promise<void> {
+    await keepHouse(core, chores);
+    if (closing !== undefined) return;
+    timer = setTimeout(() => {
+      housekeeping = keepHouseOn({ expire: true });
+    }, HOUSEKEEPING_MS).unref();
+  }
 
   async function closeAll(): Promise<void> {
-    clearInterval(timer);
+    clearTimeout(timer);
     await Promise.all(listeners.map((listener) => listener.close()));
     core.cursors.closeAll();
     storage.queue.close();
@@ -91,8 +93,8 @@ export function openEngine(options: EngineOptions): Engine {
   }
 
   return {
-    async listen(address) {
-      const listener = await listen(core, address, onError);
+    async listen(address, report = () => undefined) {
+      const listener = await listen(core, address, report);
       listeners.push(listener);
       return listener;
     },
@@ -100,7 +102,7 @@ export function openEngine(options: EngineOptions): Engine {
     stats: () => storageStats(storage),
     processes: () => listProcesses(storage.environment),
     verify: () => verifyStorage(storage),
-    expire: (now = new Date()) => expireDocuments(storage, now),
+    expire: (now) => expireDocuments(storage, now),
     db: (name) => openDatabase(core, name, { ignoreUndefined }),
     close: () => (closing ??= closeAll()),
   };
@@ -108,12 +110,13 @@ export function openEngine(options: EngineOptions): Engine {
 
 /** Closes forgotten cursors, finishes what a killed process left (half-built indexes, dropped collections), expires. */
 async function keepHouse({ storage, cursors }: Core, { expire }: { expire: boolean }): Promise<void> {
-  try {
-    cursors.closeIdle();
-    await resumeBuilds(storage);
-    await reclaimDropped(storage);
-    if (expire) await expireDocuments(storage, new Date());
-  } catch {
-    // Closed in between, or no space at the moment: the next round tries again.
+  cursors.closeIdle();
+  const chores = [resumeBuilds, reclaimDropped, ...(expire ? [expireDocuments] : [])];
+  for (const chore of chores) {
+    try {
+      await chore(storage);
+    } catch {
+      // Closed in between, or no space at the moment: the next round tries again.
+    }
   }
 }

@@ -137,6 +137,20 @@ describe('the data file', () => {
     expect(written).toBeGreaterThan(100);
   });
 
+  it('is refused when its last page is missing, unless that was never needed', async () => {
+    await fill(1000);
+    const { size } = statSync(file);
+    truncateSync(file, size - 4096);
+    const code = openingCode();
+    expect(statSync(file).size).toBeGreaterThanOrEqual(size);
+    expect(['opened', 'TRUNCATED']).toContain(code);
+    if (code !== 'opened') return;
+    const engine = openEngine({ dataDir });
+    await engine.db('d').collection('c').insertOne({ text: 'x' });
+    expect(await engine.verify()).toEqual([]);
+    await engine.close();
+  });
+
   it('is copied consistently while writing goes on', async () => {
     const engine = openEngine({ dataDir });
     const items = engine.db('d').collection('c');

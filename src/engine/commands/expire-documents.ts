@@ -8,7 +8,7 @@ import { compileQuery } from './query.js';
  * Deletes the documents whose TTL indexes say that their time is over: the indexed date (any of them, in an array) plus
  * `expireAfterSeconds` lies before `now`. Returns how many. Several processes may do it at once.
  */
-export async function expireDocuments(storage: Storage, now: Date): Promise<number> {
+export async function expireDocuments(storage: Storage, now = new Date()): Promise<number> {
   storage.refresh();
   let deleted = 0;
   for (const collection of storage.catalog.list('')) {

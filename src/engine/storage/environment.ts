@@ -1,4 +1,4 @@
-import { constants, accessSync, closeSync, fstatSync, ftruncateSync, mkdirSync, openSync, readSync } from 'node:fs';
+import { constants, accessSync, appendFileSync, closeSync, fstatSync, mkdirSync, openSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 import { open, type RootDatabase } from 'lmdb';
 import { decodeDocument } from '../codec/decode.js';
@@ -26,7 +26,8 @@ export class StorageError extends Error {
 export const STORAGE_FORMAT = 1;
 export const DATA_FILE = 'bsvc.mdb';
 
-const DEFAULT_MAP_BYTES = 256 * 2 ** 30;
+/** Address space that is set aside for the file; LMDB takes more when it is used up. */
+const MAP_BYTES = 256 * 2 ** 30;
 /** Key spaces: the first byte of every key. */
 export const META = 0x01;
 export const COLLECTION = 0x02;
@@ -49,7 +50,7 @@ export interface Environment {
  * Opens or creates the data file. Throws StorageError when the directory cannot be written to or when the file is not
  * ours, is cut short, or was written by a newer version.
  */
-export function openEnvironment(dataDir: string, durability: Durability, mapBytes = DEFAULT_MAP_BYTES): Environment {
+export function openEnvironment(dataDir: string, durability: Durability): Environment {
   const path = join(dataDir, DATA_FILE);
   prepareDirectory(dataDir);
   const short = inspectDataFile(path);
@@ -62,7 +63,7 @@ export function openEnvironment(dataDir: string, durability: Durability, mapByte
       encoding: 'binary',
       overlappingSync: false,
       noMetaSync: durability === 'relaxed',
-      mapSize: mapBytes,
+      mapSize: MAP_BYTES,
     });
   } catch (error) {
     throw translateStorageError(error, path);
@@ -136,17 +137,23 @@ function inspectOpenFile(file: number, path: string): boolean {
   if (missing > UNWRITTEN_PAGES * pageBytes) {
     throw new StorageError('TRUNCATED', `${path} is cut short by ${missing} bytes; restore a backup.`);
   }
-  // Zeros instead of nothing: if the pages do matter, LMDB then reports damage instead of crashing.
-  ftruncateSync(file, expected);
+  // Zeros instead of nothing: if the pages do matter, LMDB then reports damage instead of crashing. They are appended
+  // because another process may be writing: setting the file's length could take away what it has added since.
+  appendFileSync(path, Buffer.alloc(missing));
   return true;
 }
 
 function readEverything(store: RootDatabase<Buffer, Buffer>, path: string): void {
   try {
-    let bytes = 0;
-    for (const { value } of store.getRange({ start: Buffer.from([0]) })) bytes += value.length;
-    if (bytes < 0) throw new Error('unreachable');
+    for (const _entry of store.getRange({ start: Buffer.from([0]) })) {
+      // Each value is copied, and thereby read.
+    }
+    // The list of free pages is read by writers alone.
+    const format = store.getBinary(FORMAT_KEY);
+    if (format !== undefined) store.transactionSync(() => store.putSync(FORMAT_KEY, format));
   } catch (error) {
+    const known = translateStorageError(error, path);
+    if (known instanceof StorageError && known.code === 'NO_SPACE') throw known;
     throw new StorageError('TRUNCATED', `${path} is cut short; restore a backup.`, error);
   }
 }

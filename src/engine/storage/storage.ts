@@ -17,8 +17,8 @@ export interface Storage {
 }
 
 /** Opens or creates the data file in `dataDir`; throws StorageError as `openEnvironment` does. */
-export function openStorage(dataDir: string, durability: Durability, mapBytes?: number): Storage {
-  const environment = openEnvironment(dataDir, durability, mapBytes);
+export function openStorage(dataDir: string, durability: Durability): Storage {
+  const environment = openEnvironment(dataDir, durability);
   const catalog = new Catalog(environment);
   const queue = new CommitQueue(environment, {
     begin: () => {
