@@ -3,7 +3,7 @@ import { type Doc } from '../codec/document.js';
 import { encodeDocument } from '../codec/encode.js';
 import { spliceDocument } from '../codec/splice.js';
 import { ObjectId } from '../codec/bson.js';
-import { immutableField } from '../errors.js';
+import { EngineError, immutableField } from '../errors.js';
 import { keep } from '../planner/scan.js';
 import { type KeyTuple } from '../query/sort.js';
 import { type Update } from '../query/update.js';
@@ -15,8 +15,11 @@ import { checkStillThere, openScan, planQuery, type Query } from './query.js';
 
 /** How many entries a search inside a write transaction may look at before it is done outside instead. */
 const SEARCHED_INSIDE = 256;
-/** How many documents found outside are then changed in one go. */
+/** After so many it also asks whether the transaction, for which other processes may be waiting, has lasted long enough. */
+const SEARCH_STEP = 64;
+/** How many documents found outside, and how many bytes of them, are then changed in one go. */
 const CANDIDATES = 256;
+const CANDIDATE_BYTES = 4 * 1024 * 1024;
 
 /** What to do with the documents that match. */
 export interface Modification {
@@ -87,16 +90,14 @@ function findInside(storage: Storage, collection: CollectionEntry, query: Query)
   const collect = sort !== null && !plan.sorted;
   const scan = openScan(storage, collection, plan, query, collect ? sort.fields : undefined);
   let best: Found | null = null;
-  scan.readChunk((bytes, doc) => {
-    if (!collect) {
-      best = { bytes: keep(bytes), keys: null };
-      return true;
-    }
-    best = better(best, bytes, sort.keysOf(doc), sort.compareKeys);
-    return false;
-  }, SEARCHED_INSIDE);
-  if (best !== null && !collect) return best;
-  return scan.finished ? best : LATER;
+  const visit = (bytes: Buffer, doc: Doc): boolean => {
+    best = collect ? better(best, bytes, sort.keysOf(doc), sort.compareKeys) : { bytes: keep(bytes), keys: null };
+    return !collect;
+  };
+  do {
+    if (scan.readChunk(visit, SEARCH_STEP) || scan.finished) return best;
+  } while (scan.keysExamined < SEARCHED_INSIDE && !storage.queue.expired());
+  return LATER;
 }
 
 function better(
@@ -211,16 +212,20 @@ async function modifyMatching(
   const { query } = modification;
   const plan = planQuery(storage, collection, query, 0);
   const scan = openScan(storage, collection, plan, query);
-  // Entries can only move when an index is read; documents stay where their `_id` puts them.
-  const done = plan.index === null ? null : new Set<string>();
+  // Entries can only move when an index is read; documents stay where their `_id` puts them, and deleted ones are gone.
+  const done = plan.index === null || modification.update === null ? null : new Set<string>();
   while (!scan.finished) {
     const found: Buffer[] = [];
+    let size = 0;
+    const visit = (bytes: Buffer): boolean => {
+      found.push(keep(bytes));
+      size += bytes.length;
+      return size >= CANDIDATE_BYTES;
+    };
+    let full: boolean;
     do {
-      scan.readChunk((bytes) => {
-        found.push(keep(bytes));
-        return false;
-      });
-    } while (!scan.finished && found.length < CANDIDATES && !pace.due(scan.lastRead));
+      full = scan.readChunk(visit);
+    } while (!full && !scan.finished && found.length < CANDIDATES && !pace.due(scan.lastRead));
     let at = 0;
     while (at < found.length) {
       const from = at;
@@ -252,7 +257,7 @@ interface Step {
   matched: number;
   changed: number;
   ids: string[];
-  error?: unknown;
+  error?: EngineError;
 }
 
 function modifySome(
@@ -278,6 +283,8 @@ function modifySome(
       if (modified.changed) step.changed++;
       if (done !== null) step.ids.push(id);
     } catch (error) {
+      // A refusal comes before the first change of its document; after anything else the transaction must not be committed.
+      if (!(error instanceof EngineError)) throw error;
       return { ...step, error };
     }
   }

@@ -75,6 +75,8 @@ export class CommitQueue {
 
   private commit(): void {
     this.scheduled = false;
+    // What was waiting may have been committed by `close`.
+    if (this.waiting.length === 0) return;
     const jobs: WriteJob[] = [];
     const outcomes: (() => void)[] = [];
     try {
