@@ -1,6 +1,6 @@
 import { type Doc, isDocument, type Row } from '../codec/document.js';
 import { EngineError, typeMismatch } from '../errors.js';
-import { equalValues } from '../query/value.js';
+import { equalValues } from '../query/compare.js';
 import { showValue } from '../storage/duplicate-key.js';
 import { buildIndexes } from '../storage/index-build.js';
 import { reclaimDropped } from '../storage/reclaim.js';

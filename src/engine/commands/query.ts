@@ -6,7 +6,7 @@ import { countEntries, PlanScan } from '../planner/scan.js';
 import { type Environment } from '../query/expression.js';
 import { compileFilter, type Filter } from '../query/match.js';
 import { compileSort, type Sort, type SortPart } from '../query/sort.js';
-import { equalValues } from '../query/value.js';
+import { equalValues } from '../query/compare.js';
 import { type CollectionEntry, type IndexEntry } from '../storage/index-definition.js';
 import { type Storage } from '../storage/storage.js';
 
