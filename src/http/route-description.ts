@@ -10,7 +10,11 @@ export interface ParameterDescription {
   required?: boolean;
   /** Stands for any number of query parameters: the properties of an object. */
   isOpen?: boolean;
+  /** What every route of a path with this parameter can refuse with because of it. */
+  refuses?: Refusals;
 }
+
+export type Parameters = Readonly<Record<string, ParameterDescription>>;
 
 /** Codes of refusals by status, as `code` in the body of an error. */
 export type Refusals = Readonly<Record<number, readonly string[]>>;
@@ -46,19 +50,22 @@ export interface Answer {
   headers?: Readonly<Record<string, string>>;
 }
 
+/** By status. */
+export type Answers = Readonly<Record<number, Answer>>;
+
 export interface RouteDescription {
   /** `operationId`: unique in the whole API. */
   id: string;
   summary: string;
   description?: string;
   access: Access;
-  /** Parameters of the path that are not just any text. */
-  path?: Readonly<Record<string, ParameterDescription>>;
-  query?: Readonly<Record<string, ParameterDescription>>;
-  headers?: Readonly<Record<string, ParameterDescription>>;
+  /** Parameters of the path that mean something else here than in the rest of the group. */
+  path?: Parameters;
+  query?: Parameters;
+  headers?: Parameters;
   body?: Body;
-  answers: Readonly<Record<number, Answer>>;
-  /** Beyond those that access, body and limits bring with them. */
+  answers: Answers;
+  /** Beyond those that access, path, body and limits bring with them. */
   refuses?: Refusals;
 }
 
@@ -66,7 +73,10 @@ export interface RouteDescription {
 export interface GroupDescription {
   prefix: string;
   tag: string;
-  about: string;
+  /** What the tag stands for; said by the first group that has it. */
+  about?: string;
+  /** What the parameters of its paths are that are not just any text. */
+  path?: Parameters;
   /** By method and path below the prefix, as the router has them: `GET /:id`. */
   routes: Readonly<Record<string, RouteDescription>>;
 }
@@ -86,6 +96,12 @@ export function object(fields: Readonly<Record<string, Schema>>, title?: string)
     properties: Object.fromEntries(entries.map(([name, schema]) => [name.replace(/\?$/, ''), schema])),
     additionalProperties: false,
   };
+}
+
+/** An object with at least these fields, as `object` takes them: of a body, others are ignored. */
+export function openObject(fields: Readonly<Record<string, Schema>>, title?: string): Schema {
+  const { additionalProperties: _closed, ...open } = object(fields, title);
+  return open;
 }
 
 export function arrayOf(items: Schema, limits: Schema = {}): Schema {
@@ -145,12 +161,47 @@ export function listOf(item: Schema): Schema {
   return object({ items: arrayOf(item), total: WHOLE });
 }
 
+/** What a page of a list has in `data`. */
+export function pageOf(item: Schema): Schema {
+  return object({ items: arrayOf(item), total: WHOLE, page: WHOLE, limit: WHOLE });
+}
+
+/** As `readWhole` reads it from a query. */
+export function wholeNumber(fallback: number): Schema {
+  return { type: 'integer', minimum: 1, maximum: 999_999_999, default: fallback };
+}
+
 export function jsonBody(schema: Schema, example?: unknown): Body {
   return { content: { [JSON_TYPE]: schema }, ...(example !== undefined && { example }) };
 }
 
+/** The same body, which may be left out. */
+export function optional(body: Body): Body {
+  return { ...body, required: false };
+}
+
 export function jsonAnswer(description: string, schema: Schema, headers?: Answer['headers']): Answer {
   return { description, content: { [JSON_TYPE]: schema }, ...(headers && { headers }) };
+}
+
+/** 200 `{success:true, data, message}` */
+export function ok(description: string, data: Schema): Answers {
+  return { 200: jsonAnswer(description, envelope(data)) };
+}
+
+/** 201 `{success:true, data, message}` */
+export function created(description: string, data: Schema): Answers {
+  return { 201: jsonAnswer(description, envelope(data)) };
+}
+
+/** 200 `{success:true, message}` */
+export function done(description: string): Answers {
+  return { 200: jsonAnswer(description, DONE) };
+}
+
+/** A part of a path that names something; 404 with the code `unknown` for what nothing is named. */
+export function naming(description: string, unknown: string, schema: Schema = TEXT): ParameterDescription {
+  return { description, schema, refuses: { 404: [unknown] } };
 }
 
 export function parameter(description: string, schema: Schema, required = false): ParameterDescription {

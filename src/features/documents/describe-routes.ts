@@ -1,13 +1,15 @@
 import {
   arrayOf,
-  envelope,
+  created,
   flag,
   FLAG,
   ID,
   jsonAnswer,
   jsonBody,
   MOMENT,
+  naming,
   object,
+  ok,
   orNull,
   parameter,
   TEXT,
@@ -71,14 +73,7 @@ const CURSOR_PAGE: Schema = object(
   'DocumentCursorPage',
 );
 
-const COLLECTION_NAME = parameter('Name of a registered collection', {
-  type: 'string',
-  pattern: '^[A-Za-z][A-Za-z0-9_-]{0,63}$',
-  examples: ['posts'],
-});
-const DOCUMENT_ID = parameter('Id of the document', { type: 'string', pattern: '^[0-9a-fA-F]{24}$' });
-const IN_COLLECTION = { collectionName: COLLECTION_NAME };
-const OF_DOCUMENT = { collectionName: COLLECTION_NAME, id: DOCUMENT_ID };
+const COLLECTION_NAME: Schema = { type: 'string', pattern: '^[A-Za-z][A-Za-z0-9_-]{0,63}$', examples: ['posts'] };
 
 const INCLUDE_DELETED = flag('Trashed documents too');
 const PRESENTATION: Record<string, ParameterDescription> = {
@@ -95,12 +90,9 @@ const IDEMPOTENCY_KEY = {
   ),
 };
 
-const UNKNOWN_COLLECTION = ['COLLECTION_NOT_FOUND'];
-const UNKNOWN_DOCUMENT = ['COLLECTION_NOT_FOUND', 'DOCUMENT_NOT_FOUND'];
 const INSERT_REFUSALS: Refusals = {
   400: ['VALIDATION_FAILED', 'INVALID_IDEMPOTENCY_KEY'],
   403: ['OWNER_MISMATCH'],
-  404: UNKNOWN_COLLECTION,
   409: ['DUPLICATE_VALUE', 'REQUEST_UNDER_WAY', 'BATCH_ABANDONED'],
   413: ['DOCUMENT_TOO_LARGE'],
   422: ['IDEMPOTENCY_KEY_REUSED'],
@@ -109,7 +101,6 @@ const UPDATE = {
   access: WRITES_DOCUMENTS,
   description:
     'PUT and PATCH do the same: only the given fields change, a dotted key (`meta.views`) changes that nested one. The owner field cannot be changed.',
-  path: OF_DOCUMENT,
   body: jsonBody(
     {
       title: 'DocumentChanges',
@@ -121,9 +112,8 @@ const UPDATE = {
   ),
   answers: { 200: jsonAnswer('The updated document', object({ message: { const: 'Updated' }, data: DOCUMENT })) },
   refuses: {
-    400: ['INVALID_ID', 'VALIDATION_FAILED'],
+    400: ['VALIDATION_FAILED'],
     403: ['OWNER_MISMATCH', 'OWNER_IMMUTABLE'],
-    404: UNKNOWN_DOCUMENT,
     409: ['DUPLICATE_VALUE', 'DOCUMENT_CHANGING'],
     413: ['DOCUMENT_TOO_LARGE'],
   },
@@ -134,6 +124,14 @@ export const DOCUMENT_ROUTES: GroupDescription = {
   prefix: '/api/data',
   tag: 'Documents',
   about: 'JSON documents of registered collections. The collection `users` is reached through `/api/userAuth` alone.',
+  path: {
+    collectionName: naming('Name of a registered collection', 'COLLECTION_NOT_FOUND', COLLECTION_NAME),
+    id: {
+      description: 'Id of the document',
+      schema: { type: 'string', pattern: '^[0-9a-fA-F]{24}$' },
+      refuses: { 400: ['INVALID_ID'], 404: ['DOCUMENT_NOT_FOUND'] },
+    },
+  },
   routes: {
     'GET /:collectionName': {
       id: 'listDocuments',
@@ -141,7 +139,6 @@ export const DOCUMENT_ROUTES: GroupDescription = {
       description:
         'Every other parameter is a filter: `field=value`, or a field with `_gt`, `_gte`, `_lt`, `_lte`, `_ne`, `_in` (comma-separated), `_exists` (true or false), `_regex` (case-insensitive, at most 128 characters). Several are AND-ed.',
       access: READS_DOCUMENTS,
-      path: IN_COLLECTION,
       query: {
         page: parameter('Which page, from 1', { type: 'integer', minimum: 1, default: 1 }),
         limit: parameter(`Documents of a page; more than ${MAX_LIMIT} counts as ${MAX_LIMIT}`, {
@@ -170,25 +167,20 @@ export const DOCUMENT_ROUTES: GroupDescription = {
           isOpen: true,
         },
       },
-      answers: {
-        200: jsonAnswer(
-          'A page, or with `count=true` the number of documents',
-          envelope({ anyOf: [PAGE, CURSOR_PAGE, object({ count: WHOLE }, 'DocumentCount')] }),
-        ),
-      },
+      answers: ok('A page, or with `count=true` the number of documents', {
+        anyOf: [PAGE, CURSOR_PAGE, object({ count: WHOLE }, 'DocumentCount')],
+      }),
       refuses: {
         400: ['INVALID_QUERY', 'INVALID_CURSOR', 'QUERY_TIMEOUT', 'QUERY_TOO_LARGE', 'RESULT_TOO_LARGE'],
-        404: UNKNOWN_COLLECTION,
       },
     },
     'GET /:collectionName/:id': {
       id: 'getDocument',
       summary: 'Get one document',
       access: READS_DOCUMENTS,
-      path: OF_DOCUMENT,
       query: PRESENTATION,
       answers: { 200: jsonAnswer('The document itself', SHOWN_DOCUMENT) },
-      refuses: { 400: ['INVALID_ID', 'INVALID_QUERY', 'QUERY_TIMEOUT', 'RESULT_TOO_LARGE'], 404: UNKNOWN_DOCUMENT },
+      refuses: { 400: ['INVALID_QUERY', 'QUERY_TIMEOUT', 'RESULT_TOO_LARGE'] },
     },
     'POST /:collectionName/aggregate': {
       id: 'aggregateDocuments',
@@ -196,7 +188,6 @@ export const DOCUMENT_ROUTES: GroupDescription = {
       description:
         'MongoDB’s aggregation syntax, with the stages and operators that read. Trashed documents and those of other users are left out before the first stage, in joined collections too.',
       access: READS_DOCUMENTS,
-      path: IN_COLLECTION,
       query: { include_deleted: INCLUDE_DELETED },
       body: jsonBody(
         {
@@ -206,7 +197,7 @@ export const DOCUMENT_ROUTES: GroupDescription = {
         },
         { pipeline: [{ $match: { status: 'live' } }, { $group: { _id: '$author', posts: { $sum: 1 } } }] },
       ),
-      answers: { 200: jsonAnswer('What comes out of the last stage', envelope(arrayOf({ type: 'object' }))) },
+      answers: ok('What comes out of the last stage', arrayOf({ type: 'object' })),
       refuses: {
         400: [
           'INVALID_PIPELINE',
@@ -217,7 +208,6 @@ export const DOCUMENT_ROUTES: GroupDescription = {
           'RESULT_TOO_LARGE',
           'USERS_BLOCKED',
         ],
-        404: UNKNOWN_COLLECTION,
         503: ['BUSY'],
       },
     },
@@ -225,7 +215,6 @@ export const DOCUMENT_ROUTES: GroupDescription = {
       id: 'insertDocument',
       summary: 'Insert a document',
       access: WRITES_DOCUMENTS,
-      path: IN_COLLECTION,
       headers: IDEMPOTENCY_KEY,
       body: jsonBody(NEW_DOCUMENT, { title: 'Hello', views: 0 }),
       answers: { 201: jsonAnswer('The stored document itself', DOCUMENT) },
@@ -235,30 +224,22 @@ export const DOCUMENT_ROUTES: GroupDescription = {
       id: 'insertDocuments',
       summary: `Insert up to ${MAX_BULK_DOCUMENTS} documents, all or none`,
       access: WRITES_DOCUMENTS,
-      path: IN_COLLECTION,
       headers: IDEMPOTENCY_KEY,
       body: jsonBody(arrayOf(NEW_DOCUMENT, { minItems: 1, maxItems: MAX_BULK_DOCUMENTS }), [
         { title: 'One' },
         { title: 'Two' },
       ]),
-      answers: {
-        201: jsonAnswer(
-          'Their ids, in the order of the request',
-          envelope(object({ insertedCount: WHOLE, ids: arrayOf(ID) })),
-        ),
-      },
+      answers: created('Their ids, in the order of the request', object({ insertedCount: WHOLE, ids: arrayOf(ID) })),
       refuses: INSERT_REFUSALS,
     },
     'PATCH /:collectionName/:id/recover': {
       id: 'recoverDocument',
       summary: 'Take a document back from the trash',
       access: WRITES_DOCUMENTS,
-      path: OF_DOCUMENT,
-      answers: { 200: jsonAnswer('The document', envelope(DOCUMENT)) },
+      answers: ok('The document', DOCUMENT),
       refuses: {
-        400: ['INVALID_ID', 'VALIDATION_FAILED'],
+        400: ['VALIDATION_FAILED'],
         403: ['OWNER_MISMATCH'],
-        404: UNKNOWN_DOCUMENT,
         409: ['DUPLICATE_VALUE', 'DOCUMENT_CHANGING'],
       },
     },
@@ -268,13 +249,11 @@ export const DOCUMENT_ROUTES: GroupDescription = {
       id: 'deleteDocument',
       summary: 'Move a document to the trash, or delete it for good',
       access: WRITES_DOCUMENTS,
-      path: OF_DOCUMENT,
       query: { permanent: flag('Delete it for good at once, from the trash too') },
-      answers: { 200: jsonAnswer('Gone from every list', envelope(object({ id: ID }))) },
+      answers: ok('Gone from every list', object({ id: ID })),
       refuses: {
-        400: ['INVALID_ID', 'INVALID_QUERY'],
+        400: ['INVALID_QUERY'],
         403: ['OWNER_MISMATCH'],
-        404: UNKNOWN_DOCUMENT,
         409: ['DOCUMENT_CHANGING'],
       },
     },

@@ -1,11 +1,4 @@
-import {
-  envelope,
-  jsonAnswer,
-  jsonBody,
-  parameter,
-  TEXT,
-  type GroupDescription,
-} from '../../http/route-description.js';
+import { created, jsonBody, naming, ok, type GroupDescription } from '../../http/route-description.js';
 import { ANY_KEY, SECRET_KEY } from '../access/describe-access.js';
 import { readDeclaration } from '../collections/collection-declaration.js';
 import { COLLECTION } from '../collections/describe-collection.js';
@@ -15,14 +8,14 @@ export const SCHEMA_ROUTES: GroupDescription = {
   prefix: '/api/schemas',
   tag: 'Schemas',
   about: 'What collections are made of, for tools that work with a project’s key.',
+  path: { collectionName: naming('Name of a registered collection', 'COLLECTION_NOT_FOUND') },
   routes: {
     'GET /:collectionName': {
       id: 'getSchema',
       summary: 'Get the schema of a collection',
       access: ANY_KEY,
-      path: { collectionName: parameter('Name of a registered collection', TEXT) },
-      answers: { 200: jsonAnswer('The collection', envelope(COLLECTION)) },
-      refuses: { 403: ['USERS_BLOCKED'], 404: ['COLLECTION_NOT_FOUND'] },
+      answers: ok('The collection', COLLECTION),
+      refuses: { 403: ['USERS_BLOCKED'] },
     },
     'POST /': {
       id: 'registerCollection',
@@ -35,7 +28,7 @@ export const SCHEMA_ROUTES: GroupDescription = {
           { name: 'views', type: 'Number', default: 0 },
         ],
       }),
-      answers: { 201: jsonAnswer('The collection', envelope(COLLECTION)) },
+      answers: created('The collection', COLLECTION),
       refuses: {
         400: ['EMPTY_SCHEMA', 'VALIDATION_FAILED', 'INVALID_NAME', 'INVALID_INDEX'],
         403: ['USERS_BLOCKED'],

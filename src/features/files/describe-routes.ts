@@ -1,10 +1,12 @@
 import {
-  DONE,
-  envelope,
+  done,
   jsonAnswer,
   jsonBody,
+  naming,
   object,
+  ok,
   oneOf,
+  openObject,
   orNull,
   parameter,
   PUBLIC,
@@ -59,14 +61,11 @@ export const FILE_ROUTES: GroupDescription = {
       summary: 'Get a signed address to upload a file to',
       description: 'Then `PUT` the bytes to `signedUrl` with the declared `Content-Type`, and confirm.',
       access: UPLOADS,
-      body: jsonBody(
-        {
-          type: 'object',
-          required: ['filename', 'contentType', 'size'],
-          properties: { filename: NAME, contentType: NAME, size: SIZE },
-        },
-        { filename: 'photo.png', contentType: 'image/png', size: 48_123 },
-      ),
+      body: jsonBody(openObject({ filename: NAME, contentType: NAME, size: SIZE }), {
+        filename: 'photo.png',
+        contentType: 'image/png',
+        size: 48_123,
+      }),
       answers: {
         200: jsonAnswer(
           'Good for 15 minutes',
@@ -86,10 +85,10 @@ export const FILE_ROUTES: GroupDescription = {
       summary: 'Confirm that the bytes were sent',
       description: 'May be repeated. Until it succeeds nothing is charged, and after an hour the bytes are removed.',
       access: UPLOADS,
-      body: jsonBody(
-        { type: 'object', required: ['filePath', 'size'], properties: { filePath: PATH, size: SIZE } },
-        { filePath: '66f0c0ffee0ddba11c0de001/7d9e…_photo.png', size: 48_123 },
-      ),
+      body: jsonBody(openObject({ filePath: PATH, size: SIZE }), {
+        filePath: '66f0c0ffee0ddba11c0de001/7d9e…_photo.png',
+        size: 48_123,
+      }),
       answers: {
         200: jsonAnswer(
           'Where it is',
@@ -109,24 +108,20 @@ export const FILE_ROUTES: GroupDescription = {
       id: 'deleteFile',
       summary: 'Delete a file',
       access: UPLOADS,
-      body: jsonBody(
-        { type: 'object', required: ['path'], properties: { path: PATH } },
-        { path: '66f0c0ffee0ddba11c0de001/7d9e…_photo.png' },
-      ),
-      answers: { 200: jsonAnswer('Deleted', envelope({ type: 'object', maxProperties: 0 })) },
+      body: jsonBody(openObject({ path: PATH }), { path: '66f0c0ffee0ddba11c0de001/7d9e…_photo.png' }),
+      answers: ok('Deleted', { type: 'object', maxProperties: 0 }),
       refuses: { 400: ['VALIDATION_FAILED'], 404: ['FILE_NOT_FOUND'], 503: OUTAGES },
     },
     'DELETE /all': {
       id: 'deleteAllFiles',
       summary: 'Delete all files of the project',
       access: SECRET_KEY,
-      answers: { 200: jsonAnswer('How many there were', envelope(object({ deleted: WHOLE }))) },
+      answers: ok('How many there were', object({ deleted: WHOLE })),
       refuses: { 503: OUTAGES },
     },
   },
 };
 
-const FILE_PATH = { path: parameter('`path` of the file, slashes included', { type: 'string', minLength: 1 }) };
 const BYTES: Schema = { type: 'string', contentMediaType: 'application/octet-stream' };
 const FILE_HEADERS = {
   ETag: 'Names the file’s version, which never changes',
@@ -138,13 +133,12 @@ const FILE_HEADERS = {
 export const LOCAL_FILE_ROUTES: GroupDescription = {
   prefix: LOCAL_FILES_PATH,
   tag: 'Files',
-  about: FILE_ROUTES.about,
+  path: { path: naming('`path` of the file, slashes included', 'FILE_NOT_FOUND', { type: 'string', minLength: 1 }) },
   routes: {
     'GET /*path': {
       id: 'readFile',
       summary: 'Read a public file',
       access: PUBLIC,
-      path: FILE_PATH,
       headers: {
         range: parameter('A part of it: `bytes=0-99`', TEXT),
         'if-none-match': parameter('`ETag` of a copy', TEXT),
@@ -155,13 +149,12 @@ export const LOCAL_FILE_ROUTES: GroupDescription = {
         206: { description: 'The part', content: { '*/*': BYTES }, headers: FILE_HEADERS },
         304: { description: 'The copy is good' },
       },
-      refuses: { 404: ['FILE_NOT_FOUND'], 416: ['RANGE_NOT_SATISFIABLE'] },
+      refuses: { 416: ['RANGE_NOT_SATISFIABLE'] },
     },
     'PUT /*path': {
       id: 'putSignedFile',
       summary: 'Send the bytes of an upload to its signed address',
       access: PUBLIC,
-      path: FILE_PATH,
       query: {
         expires: parameter('As in the signed address', TEXT, true),
         size: parameter('As in the signed address', TEXT, true),
@@ -169,11 +162,10 @@ export const LOCAL_FILE_ROUTES: GroupDescription = {
         signature: parameter('As in the signed address', TEXT, true),
       },
       body: { content: { '*/*': BYTES } },
-      answers: { 200: jsonAnswer('Stored, to be confirmed', DONE) },
+      answers: done('Stored, to be confirmed'),
       refuses: {
         400: ['UPLOAD_TYPE_MISMATCH', 'UPLOAD_SIZE_MISMATCH'],
         403: ['UPLOAD_URL_INVALID'],
-        404: ['FILE_NOT_FOUND'],
         409: ['UPLOAD_CLOSED'],
       },
     },

@@ -72,7 +72,6 @@ const ADMIN_TOKEN: Access = {
 export const METRICS_ROUTES: GroupDescription = {
   prefix: '/metrics',
   tag: 'Service',
-  about: HEALTH_ROUTES.about,
   routes: {
     'GET /': {
       id: 'getMetrics',

@@ -1,20 +1,24 @@
 import {
   ANYTHING,
   arrayOf,
-  envelope,
+  done,
   FLAG,
   ID,
-  jsonAnswer,
   jsonBody,
   MOMENT,
+  naming,
   object,
+  ok,
   oneOf,
+  openObject,
+  optional,
   orNull,
+  pageOf,
   parameter,
   PUBLIC,
   TEXT,
-  DONE,
   WHOLE,
+  wholeNumber,
   type GroupDescription,
   type Refusals,
   type RouteDescription,
@@ -85,18 +89,19 @@ const MAIL_LOG: Schema = object(
   },
   'MailLog',
 );
-const WHOLE_NUMBER: Schema = { type: 'integer', minimum: 1, maximum: 999_999 };
 
-const PROVIDED = jsonAnswer('What the mail provider answers', envelope(ANYTHING));
-const BY_PROVIDER: Refusals = {
+const PROVIDER_REFUSALS: Refusals = {
   400: ['INVALID_MAIL'],
   403: ['BYOK_REQUIRED', 'MAIL_KEY_REFUSED'],
   404: ['NOT_FOUND'],
   429: ['RATE_LIMITED'],
   503: ['MAIL_PROVIDER_UNAVAILABLE'],
 };
-const BY_PROVIDER_WITH_SLOT: Refusals = { ...BY_PROVIDER, 429: ['RATE_LIMITED', 'MAIL_QUOTA_EXCEEDED'] };
+/** Passed on to the project's own account at the provider. */
+const BY_PROVIDER = { answers: ok('What the mail provider answers', ANYTHING), refuses: PROVIDER_REFUSALS };
+const WITH_SLOT: Refusals = { ...PROVIDER_REFUSALS, 429: ['RATE_LIMITED', 'MAIL_QUOTA_EXCEEDED'] };
 const PROVIDER_ID = parameter('Id at the mail provider', { type: 'string', pattern: '^[A-Za-z0-9_-]{1,64}$' });
+const PROVIDER_IDS = { audienceId: PROVIDER_ID, contactId: PROVIDER_ID, id: PROVIDER_ID };
 
 const CONTACT_FIELDS: Record<string, Schema> = {
   email: ADDRESS,
@@ -112,14 +117,11 @@ const SCHEDULED_AT: Schema = {
 
 const LIVE_STATUS: Omit<RouteDescription, 'id' | 'access'> = {
   summary: 'Get one mail log, with what the provider says now',
-  path: { id: parameter('`providerEmailId` of the mail, or the `id` of its log', TEXT) },
-  answers: {
-    200: jsonAnswer(
-      'The log and the provider’s word',
-      envelope(object({ dbLog: MAIL_LOG, last_event: TEXT, providerStatus: ANYTHING })),
-    ),
-  },
-  refuses: { 404: ['NOT_FOUND'] },
+  path: { id: naming('`providerEmailId` of the mail, or the `id` of its log', 'NOT_FOUND') },
+  answers: ok(
+    'The log and the provider’s word',
+    object({ dbLog: MAIL_LOG, last_event: TEXT, providerStatus: ANYTHING }),
+  ),
 };
 
 type Operation = Omit<RouteDescription, 'access'>;
@@ -137,7 +139,7 @@ const OPERATIONS: Readonly<Record<string, Operation>> = {
       html: '<p>Good to have you, {{name}}.</p>',
       variables: { name: 'Ada' },
     }),
-    answers: { 200: jsonAnswer('Queued', envelope(QUEUED_MAIL)) },
+    answers: ok('Queued', QUEUED_MAIL),
     refuses: {
       400: ['INVALID_MAIL', 'INVALID_TEMPLATE', 'SENDER_MISSING'],
       404: ['TEMPLATE_NOT_FOUND'],
@@ -152,81 +154,53 @@ const OPERATIONS: Readonly<Record<string, Operation>> = {
       { to: 'ada@example.com', subject: 'One', text: 'Hello' },
       { to: 'bob@example.com', subject: 'Two', text: 'Hello' },
     ]),
-    answers: { 200: jsonAnswer('The fate of each, in the order of the request', envelope(arrayOf(BATCH_RESULT))) },
+    answers: ok('The fate of each, in the order of the request', arrayOf(BATCH_RESULT)),
     refuses: { 400: ['INVALID_MAIL', 'SENDER_MISSING'], 429: ['RATE_LIMITED', 'MAIL_QUOTA_EXCEEDED'] },
   },
   'GET /logs': {
     id: 'listMailLogs',
     summary: 'List sent mails, the newest first',
     query: {
-      page: parameter('Which page, from 1', { ...WHOLE_NUMBER, default: 1 }),
-      limit: parameter('Logs of a page; more than 200 counts as 200', { ...WHOLE_NUMBER, default: 50 }),
+      page: parameter('Which page, from 1', wholeNumber(1)),
+      limit: parameter('Logs of a page; more than 200 counts as 200', wholeNumber(50)),
     },
-    answers: {
-      200: jsonAnswer(
-        'A page',
-        envelope(object({ items: arrayOf(MAIL_LOG), total: WHOLE, page: WHOLE, limit: WHOLE })),
-      ),
-    },
+    answers: ok('A page', pageOf(MAIL_LOG)),
     refuses: { 400: ['INVALID_QUERY'] },
   },
   'GET /logs/:id': { id: 'getMailLog', ...LIVE_STATUS },
   'GET /logs/:id/live': { id: 'getLiveMailLog', ...LIVE_STATUS },
-  'GET /audiences': {
-    id: 'listAudiences',
-    summary: 'List audiences',
-    answers: { 200: PROVIDED },
-    refuses: BY_PROVIDER,
-  },
+  'GET /audiences': { id: 'listAudiences', summary: 'List audiences', ...BY_PROVIDER },
   'POST /audiences': {
     id: 'createAudience',
     summary: 'Create an audience',
-    body: jsonBody(
-      { type: 'object', required: ['name'], properties: { name: { type: 'string', minLength: 1, maxLength: 200 } } },
-      { name: 'Readers' },
-    ),
-    answers: { 200: PROVIDED },
-    refuses: BY_PROVIDER,
+    body: jsonBody(openObject({ name: { type: 'string', minLength: 1, maxLength: 200 } }), { name: 'Readers' }),
+    ...BY_PROVIDER,
   },
-  'DELETE /audiences/:audienceId': {
-    id: 'deleteAudience',
-    summary: 'Delete an audience',
-    path: { audienceId: PROVIDER_ID },
-    answers: { 200: PROVIDED },
-    refuses: BY_PROVIDER,
-  },
+  'DELETE /audiences/:audienceId': { id: 'deleteAudience', summary: 'Delete an audience', ...BY_PROVIDER },
   'GET /audiences/:audienceId/contacts': {
     id: 'listContacts',
     summary: 'List the contacts of an audience',
-    path: { audienceId: PROVIDER_ID },
-    answers: { 200: PROVIDED },
-    refuses: BY_PROVIDER,
+    ...BY_PROVIDER,
   },
   'POST /audiences/:audienceId/contacts': {
     id: 'createContact',
     summary: 'Add a contact',
-    path: { audienceId: PROVIDER_ID },
     body: jsonBody(
       { title: 'NewContact', type: 'object', required: ['email'], properties: CONTACT_FIELDS },
       { email: 'ada@example.com', firstName: 'Ada' },
     ),
-    answers: { 200: PROVIDED },
-    refuses: BY_PROVIDER,
+    ...BY_PROVIDER,
   },
   'PATCH /audiences/:audienceId/contacts/:contactId': {
     id: 'updateContact',
     summary: 'Change a contact',
-    path: { audienceId: PROVIDER_ID, contactId: PROVIDER_ID },
     body: jsonBody({ title: 'ContactChanges', type: 'object', properties: CONTACT_FIELDS }, { unsubscribed: true }),
-    answers: { 200: PROVIDED },
-    refuses: BY_PROVIDER,
+    ...BY_PROVIDER,
   },
   'DELETE /audiences/:audienceId/contacts/:contactId': {
     id: 'deleteContact',
     summary: 'Delete a contact',
-    path: { audienceId: PROVIDER_ID, contactId: PROVIDER_ID },
-    answers: { 200: PROVIDED },
-    refuses: BY_PROVIDER,
+    ...BY_PROVIDER,
   },
   'POST /broadcasts': {
     id: 'createBroadcast',
@@ -248,37 +222,19 @@ const OPERATIONS: Readonly<Record<string, Operation>> = {
       },
       { audienceId: 'aud_1', subject: 'News', html: '<p>News</p>' },
     ),
-    answers: { 200: PROVIDED },
-    refuses: { ...BY_PROVIDER_WITH_SLOT, 400: ['INVALID_MAIL', 'SENDER_MISSING'] },
+    ...BY_PROVIDER,
+    refuses: { ...WITH_SLOT, 400: ['INVALID_MAIL', 'SENDER_MISSING'] },
   },
   'POST /broadcasts/:id/send': {
     id: 'sendBroadcast',
     summary: 'Send a broadcast, now or at `scheduledAt`',
-    path: { id: PROVIDER_ID },
-    body: { ...jsonBody({ type: 'object', properties: { scheduledAt: SCHEDULED_AT } }, {}), required: false },
-    answers: { 200: PROVIDED },
-    refuses: BY_PROVIDER_WITH_SLOT,
+    body: optional(jsonBody(openObject({ 'scheduledAt?': SCHEDULED_AT }), {})),
+    ...BY_PROVIDER,
+    refuses: WITH_SLOT,
   },
-  'GET /broadcasts': {
-    id: 'listBroadcasts',
-    summary: 'List broadcasts',
-    answers: { 200: PROVIDED },
-    refuses: BY_PROVIDER,
-  },
-  'GET /broadcasts/:id': {
-    id: 'getBroadcast',
-    summary: 'Get a broadcast',
-    path: { id: PROVIDER_ID },
-    answers: { 200: PROVIDED },
-    refuses: BY_PROVIDER,
-  },
-  'DELETE /broadcasts/:id': {
-    id: 'deleteBroadcast',
-    summary: 'Delete a broadcast',
-    path: { id: PROVIDER_ID },
-    answers: { 200: PROVIDED },
-    refuses: BY_PROVIDER,
-  },
+  'GET /broadcasts': { id: 'listBroadcasts', summary: 'List broadcasts', ...BY_PROVIDER },
+  'GET /broadcasts/:id': { id: 'getBroadcast', summary: 'Get a broadcast', ...BY_PROVIDER },
+  'DELETE /broadcasts/:id': { id: 'deleteBroadcast', summary: 'Delete a broadcast', ...BY_PROVIDER },
 };
 
 const RECEIVE_EVENT: RouteDescription = {
@@ -293,8 +249,8 @@ const RECEIVE_EVENT: RouteDescription = {
     'svix-timestamp': parameter('Seconds since 1970', TEXT),
     'svix-signature': parameter('`v1,` and the signature in base64; several are separated by spaces', TEXT),
   },
-  body: { ...jsonBody({ type: 'object' }), required: false },
-  answers: { 200: jsonAnswer('Processed, known already, or ignored', DONE) },
+  body: optional(jsonBody({ type: 'object' })),
+  answers: done('Processed, known already, or ignored'),
   refuses: { 400: ['INVALID_SIGNATURE', 'INVALID_BODY'] },
 };
 
@@ -304,6 +260,7 @@ export const MAIL_ROUTES: GroupDescription = {
   tag: 'Mail',
   about:
     'Sending mail, what became of it, and, with the project’s own provider key, audiences, contacts and broadcasts at the provider.',
+  path: PROVIDER_IDS,
   routes: {
     'POST /webhook': RECEIVE_EVENT,
     ...Object.fromEntries(
@@ -325,6 +282,7 @@ export const MAIL_OPERATOR_ROUTES: GroupDescription = {
   prefix: '/api/projects/:projectId/mail',
   tag: 'Project mail',
   about: 'The same for operators, sending excepted.',
+  path: PROVIDER_IDS,
   routes: {
     ...Object.fromEntries(
       Object.entries(OPERATIONS)

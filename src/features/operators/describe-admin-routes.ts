@@ -1,17 +1,17 @@
 import {
   arrayOf,
-  DONE,
-  envelope,
+  done,
   ID,
-  jsonAnswer,
   jsonBody,
   MOMENT,
   object,
+  ok,
   oneOf,
   orNull,
   parameter,
   PUBLIC,
   TEXT,
+  wholeNumber,
   type GroupDescription,
   type Schema,
 } from '../../http/route-description.js';
@@ -60,34 +60,22 @@ export const ADMIN_ROUTES: GroupDescription = {
       id: 'logInOperator',
       summary: 'Sign in as an operator',
       access: PUBLIC,
-      body: jsonBody(
-        {
-          type: 'object',
-          required: ['email', 'password'],
-          properties: { email: EMAIL, password: PASSWORD },
-          additionalProperties: false,
-        },
-        { email: 'op@example.com', password: 'correct horse battery' },
+      body: jsonBody(object({ email: EMAIL, password: PASSWORD }), {
+        email: 'op@example.com',
+        password: 'correct horse battery',
+      }),
+      answers: ok(
+        'A token for twelve hours',
+        object({ token: TEXT, expiresAt: MOMENT, operator: object(OPERATOR_FIELDS, 'Operator') }),
       ),
-      answers: {
-        200: jsonAnswer(
-          'A token for twelve hours',
-          envelope(object({ token: TEXT, expiresAt: MOMENT, operator: object(OPERATOR_FIELDS, 'Operator') })),
-        ),
-      },
       refuses: { 400: ['VALIDATION_FAILED'], 401: ['INVALID_CREDENTIALS'], 423: ['ACCOUNT_LOCKED'], 503: ['BUSY'] },
     },
-    'POST /logout': {
-      id: 'logOutOperator',
-      summary: 'End the token',
-      access: OPERATOR,
-      answers: { 200: jsonAnswer('Signed out', DONE) },
-    },
+    'POST /logout': { id: 'logOutOperator', summary: 'End the token', access: OPERATOR, answers: done('Signed out') },
     'GET /me': {
       id: 'getOperator',
       summary: 'Get the operator behind the token',
       access: OPERATOR,
-      answers: { 200: jsonAnswer('The operator', envelope(ME)) },
+      answers: ok('The operator', ME),
     },
     'GET /audit': {
       id: 'listActs',
@@ -95,16 +83,11 @@ export const ADMIN_ROUTES: GroupDescription = {
       description: 'For operators who see all projects.',
       access: OPERATOR,
       query: {
-        limit: parameter('How many; more than 1000 counts as 1000', {
-          type: 'integer',
-          minimum: 1,
-          maximum: 999_999_999,
-          default: 50,
-        }),
+        limit: parameter('How many; more than 1000 counts as 1000', wholeNumber(50)),
         action: parameter('Only acts of this name, such as `project update`', TEXT),
         since: parameter('Only acts of the last so long: `30m`, `24h`, `7d`', TEXT),
       },
-      answers: { 200: jsonAnswer('Acts', envelope(object({ items: arrayOf(ACT) }))) },
+      answers: ok('Acts', object({ items: arrayOf(ACT) })),
       refuses: { 400: ['INVALID_QUERY'], 403: ['ALL_PROJECTS_REQUIRED'] },
     },
   },

@@ -6,8 +6,9 @@ import {
   jsonAnswer,
   jsonBody,
   listOf,
+  naming,
   object,
-  parameter,
+  ok,
   TEXT,
   WHOLE,
   type GroupDescription,
@@ -21,8 +22,6 @@ const FIT_REPORT = object(
   'FitReport',
 );
 
-const NAMED = { collection: parameter('Name of the collection', TEXT) };
-const UNKNOWN = ['COLLECTION_NOT_FOUND'];
 const BAD_SETTINGS = ['EMPTY_SCHEMA', 'VALIDATION_FAILED', 'INVALID_INDEX', 'USERS_CONTRACT'];
 
 /** As in collection-routes.ts. */
@@ -30,12 +29,13 @@ export const COLLECTION_ROUTES: GroupDescription = {
   prefix: '/api/projects/:projectId/collections',
   tag: 'Project collections',
   about: 'Which collections a project has: their fields, mode, row-level security and indexes.',
+  path: { collection: naming('Name of the collection', 'COLLECTION_NOT_FOUND') },
   routes: {
     'GET /': {
       id: 'listCollections',
       summary: 'List collections',
       access: OPERATOR,
-      answers: { 200: jsonAnswer('All of them', envelope(listOf(COLLECTION))) },
+      answers: ok('All of them', listOf(COLLECTION)),
     },
     'POST /': {
       id: 'addCollection',
@@ -60,27 +60,20 @@ export const COLLECTION_ROUTES: GroupDescription = {
       id: 'getCollection',
       summary: 'Get a collection',
       access: OPERATOR,
-      path: NAMED,
-      answers: { 200: jsonAnswer('The collection', envelope(COLLECTION)) },
-      refuses: { 403: ['USERS_BLOCKED'], 404: UNKNOWN },
+      answers: ok('The collection', COLLECTION),
+      refuses: { 403: ['USERS_BLOCKED'] },
     },
     'PATCH /:collection': {
       id: 'editCollection',
       summary: 'Change a collection',
       access: OWNER,
-      path: NAMED,
       query: { check: flag('Change nothing: tell which stored documents would not fit') },
       body: jsonBody(readEdit.schema, { addFields: [{ name: 'note', type: 'String' }] }),
-      answers: {
-        200: jsonAnswer(
-          'The collection, or with `check=true` the report',
-          envelope({ anyOf: [COLLECTION, FIT_REPORT] }),
-        ),
-      },
+      answers: ok('The collection, or with `check=true` the report', { anyOf: [COLLECTION, FIT_REPORT] }),
       refuses: {
         400: [...BAD_SETTINGS, 'INVALID_QUERY'],
         403: ['USERS_BLOCKED'],
-        404: [...UNKNOWN, 'FIELD_NOT_FOUND'],
+        404: ['FIELD_NOT_FOUND'],
         409: ['FIELD_EXISTS', 'DUPLICATE_VALUE'],
       },
     },
@@ -88,27 +81,24 @@ export const COLLECTION_ROUTES: GroupDescription = {
       id: 'setRls',
       summary: 'Switch row-level security on or off',
       access: OWNER,
-      path: NAMED,
       body: jsonBody(readRlsBody.schema, { mode: 'public-read', ownerField: 'userId' }),
-      answers: { 200: jsonAnswer('The collection', envelope(COLLECTION)) },
-      refuses: { 400: ['USERS_CONTRACT'], 403: ['USERS_BLOCKED'], 404: UNKNOWN },
+      answers: ok('The collection', COLLECTION),
+      refuses: { 400: ['USERS_CONTRACT'], 403: ['USERS_BLOCKED'] },
     },
     'POST /:collection/rename': {
       id: 'renameCollection',
       summary: 'Rename a collection',
       access: OWNER,
-      path: NAMED,
       body: jsonBody(readNewName.schema, { name: 'purchases' }),
-      answers: { 200: jsonAnswer('The collection', envelope(COLLECTION)) },
-      refuses: { 400: ['INVALID_NAME'], 403: ['USERS_BLOCKED'], 404: UNKNOWN, 409: ['COLLECTION_EXISTS'] },
+      answers: ok('The collection', COLLECTION),
+      refuses: { 400: ['INVALID_NAME'], 403: ['USERS_BLOCKED'], 409: ['COLLECTION_EXISTS'] },
     },
     'DELETE /:collection': {
       id: 'dropCollection',
       summary: 'Drop a collection with all its documents',
       access: OWNER,
-      path: NAMED,
-      answers: { 200: jsonAnswer('Dropped', envelope(object({ id: ID, name: TEXT }))) },
-      refuses: { 403: ['USERS_BLOCKED'], 404: UNKNOWN },
+      answers: ok('Dropped', object({ id: ID, name: TEXT })),
+      refuses: { 403: ['USERS_BLOCKED'] },
     },
   },
 };

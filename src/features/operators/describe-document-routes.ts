@@ -1,11 +1,10 @@
 import {
   arrayOf,
-  envelope,
   flag,
-  jsonAnswer,
   jsonBody,
+  naming,
   object,
-  parameter,
+  ok,
   TEXT,
   WHOLE,
   type GroupDescription,
@@ -14,8 +13,7 @@ import { OPERATOR, OWNER } from '../access/describe-access.js';
 import { DOCUMENT_ROUTES } from '../documents/describe-routes.js';
 import { readImportBody } from './document-routes.js';
 
-const NAMED = { collection: parameter('Name of the collection', TEXT) };
-const REFUSES = { 403: ['USERS_BLOCKED'], 404: ['COLLECTION_NOT_FOUND'] };
+const REFUSES = { 403: ['USERS_BLOCKED'] };
 const LIST = DOCUMENT_ROUTES.routes['GET /:collectionName']!;
 
 const OUTCOME = object(
@@ -28,13 +26,13 @@ export const PROJECT_DOCUMENT_ROUTES: GroupDescription = {
   prefix: '/api/projects/:projectId/collections/:collection/documents',
   tag: 'Project documents',
   about: 'Documents of a project, as its operators see them.',
+  path: { collection: naming('Name of the collection', 'COLLECTION_NOT_FOUND') },
   routes: {
     'GET /': {
       id: 'browseDocuments',
       summary: 'List documents, filtered, sorted, in pages',
       ...(LIST.description !== undefined && { description: LIST.description }),
       access: OPERATOR,
-      path: NAMED,
       ...(LIST.query && { query: LIST.query }),
       answers: LIST.answers,
       refuses: { ...LIST.refuses, ...REFUSES },
@@ -44,7 +42,6 @@ export const PROJECT_DOCUMENT_ROUTES: GroupDescription = {
       summary: 'Get all documents, one JSON object a line',
       description: 'In the order of their ids. An answer that breaks off before its end was not whole.',
       access: OPERATOR,
-      path: NAMED,
       query: { include_deleted: flag('Trashed documents too') },
       answers: { 200: { description: 'The documents', content: { 'application/x-ndjson': { type: 'string' } } } },
       refuses: { 400: ['INVALID_QUERY'], ...REFUSES },
@@ -55,10 +52,9 @@ export const PROJECT_DOCUMENT_ROUTES: GroupDescription = {
       description:
         'Each stands for itself: what does not fit or is there already is reported, the others are stored. Ids, times and trash state of an export are kept.',
       access: OWNER,
-      path: NAMED,
       query: { dryRun: flag('Store nothing: check each by itself') },
       body: jsonBody(readImportBody.schema, { documents: [{ title: 'Hello', views: 0 }] }),
-      answers: { 200: jsonAnswer('What was stored and what was refused', envelope(OUTCOME)) },
+      answers: ok('What was stored and what was refused', OUTCOME),
       refuses: { 400: ['INVALID_QUERY'], ...REFUSES },
     },
   },

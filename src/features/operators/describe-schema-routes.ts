@@ -1,11 +1,10 @@
 import {
   arrayOf,
-  envelope,
-  FLAG,
   flag,
-  jsonAnswer,
+  FLAG,
   jsonBody,
   object,
+  ok,
   oneOf,
   TEXT,
   type GroupDescription,
@@ -24,13 +23,12 @@ const CHANGE = object(
 export const PROJECT_SCHEMA_ROUTES: GroupDescription = {
   prefix: '/api/projects/:projectId/schema',
   tag: 'Project collections',
-  about: 'Which collections a project has: their fields, mode, row-level security and indexes.',
   routes: {
     'GET /': {
       id: 'exportSchema',
       summary: 'Get all collections as one declaration',
       access: OPERATOR,
-      answers: { 200: jsonAnswer('What PUT takes, for this or another project', envelope(SCHEMA_FILE)) },
+      answers: ok('What PUT takes, for this or another project', SCHEMA_FILE),
     },
     'PUT /': {
       id: 'applySchema',
@@ -45,9 +43,7 @@ export const PROJECT_SCHEMA_ROUTES: GroupDescription = {
         format: 'bsvc-schema/1',
         collections: [{ name: 'posts', fields: [{ name: 'title', type: 'String', required: true }] }],
       }),
-      answers: {
-        200: jsonAnswer('What was or would be changed', envelope(object({ changes: arrayOf(CHANGE), applied: FLAG }))),
-      },
+      answers: ok('What was or would be changed', object({ changes: arrayOf(CHANGE), applied: FLAG })),
       refuses: {
         400: [
           'EMPTY_SCHEMA',

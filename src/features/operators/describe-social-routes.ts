@@ -1,11 +1,11 @@
 import {
   arrayOf,
-  envelope,
-  jsonAnswer,
   jsonBody,
   listOf,
   MOMENT,
+  naming,
   object,
+  ok,
   parameter,
   TEXT,
   type GroupDescription,
@@ -26,40 +26,37 @@ const PROVIDER = object(
   },
   'SocialProvider',
 );
-const NAMED = { provider: parameter('`google`, `github` or a name of your choice', TEXT) };
 
 /** As in social-routes.ts. */
 export const PROJECT_SOCIAL_ROUTES: GroupDescription = {
   prefix: '/api/projects/:projectId/social',
   tag: 'Project users',
-  about: 'End users of a project, as its operators see them.',
+  path: { provider: naming('Name of the provider', 'PROVIDER_NOT_FOUND') },
   routes: {
     'GET /': {
       id: 'listSocialProviders',
       summary: 'List sign-in providers',
       access: OPERATOR,
-      answers: { 200: jsonAnswer('All of them, without their secrets', envelope(listOf(PROVIDER))) },
+      answers: ok('All of them, without their secrets', listOf(PROVIDER)),
     },
     'PUT /:provider': {
       id: 'setSocialProvider',
       summary: 'Add a sign-in provider or replace its settings',
       access: OWNER,
-      path: NAMED,
+      path: { provider: parameter('`google`, `github` or a name of your choice', TEXT) },
       body: jsonBody(readProviderBody.schema, {
         clientId: '1234.apps.googleusercontent.com',
         clientSecret: 'SECRET',
         redirectUrls: ['https://shop.example.com/signed-in'],
       }),
-      answers: { 200: jsonAnswer('The provider', envelope(PROVIDER)) },
+      answers: ok('The provider', PROVIDER),
       refuses: { 400: ['INVALID_PROVIDER'] },
     },
     'DELETE /:provider': {
       id: 'removeSocialProvider',
       summary: 'Remove a sign-in provider; its users stay',
       access: OWNER,
-      path: NAMED,
-      answers: { 200: jsonAnswer('What was removed', envelope(PROVIDER)) },
-      refuses: { 404: ['PROVIDER_NOT_FOUND'] },
+      answers: ok('What was removed', PROVIDER),
     },
   },
 };

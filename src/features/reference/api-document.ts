@@ -1,5 +1,15 @@
-import { ERROR, type Access, type Answer, type GroupDescription, type Refusals } from '../../http/route-description.js';
-import type { ParameterDescription, RouteDescription, Schema } from '../../http/route-description.js';
+import {
+  ERROR,
+  naming,
+  type Access,
+  type Answer,
+  type GroupDescription,
+  type ParameterDescription,
+  type Parameters,
+  type Refusals,
+  type RouteDescription,
+  type Schema,
+} from '../../http/route-description.js';
 import { classify } from '../access/limit-requests.js';
 import { openComponents, type Components } from './schema-components.js';
 
@@ -89,13 +99,11 @@ const LIMITED = {
 const WITH_RETRY = new Set([409, 423, 429, 503, 507]);
 
 const JSON_TYPE = 'application/json';
-const PROJECT_ID: ParameterDescription = {
-  description: 'Id of the project',
-  schema: { type: 'string', pattern: '^[0-9a-fA-F]{24}$' },
-};
+/** Of every path that has it. */
+const PROJECT_ID = naming('Id of the project', 'PROJECT_NOT_FOUND', { type: 'string', pattern: '^[0-9a-fA-F]{24}$' });
 const ANY_TEXT: ParameterDescription = { description: '', schema: { type: 'string' } };
 
-/** The OpenAPI 3.1 document of described routes. Throws when two operations share an id, or two schemas a title. */
+/** The OpenAPI 3.1 document of described routes. Throws when two operations share an id, two schemas a title, or a tag is not told of once. */
 export function buildApiDocument(groups: readonly GroupDescription[], version: string): ApiDocument {
   const components = openComponents();
   const error = components.place(ERROR);
@@ -103,10 +111,7 @@ export function buildApiDocument(groups: readonly GroupDescription[], version: s
     openapi: '3.1.0',
     info: { title: 'bsvc', version, description: ABOUT },
     servers: [{ url: '/' }],
-    tags: [...new Map(groups.map(({ tag, about }) => [tag, about]))].map(([name, description]) => ({
-      name,
-      description,
-    })),
+    tags: groups.flatMap(({ tag, about }) => (about === undefined ? [] : [{ name: tag, description: about }])),
     paths: {},
     components: {
       schemas: components.schemas,
@@ -117,12 +122,15 @@ export function buildApiDocument(groups: readonly GroupDescription[], version: s
   };
   const ids = new Set<string>();
   for (const group of groups) {
+    if (document.tags.filter(({ name }) => name === group.tag).length !== 1)
+      throw new Error(`one group has to say what ${group.tag} is about`);
     for (const [route, description] of Object.entries(group.routes)) {
       if (ids.has(description.id)) throw new Error(`two operations are named ${description.id}`);
       ids.add(description.id);
       const [method = '', below = ''] = route.split(' ');
       const address = below === '/' ? group.prefix : group.prefix + below;
-      const operation = describeOperation({ ...description, method, address, tag: group.tag }, components);
+      const path = pathParameters(address, { ...group.path, ...description.path });
+      const operation = describeOperation({ ...description, method, address, path, tag: group.tag }, components);
       (document.paths[templateOf(address)] ??= {})[method.toLowerCase()] = operation;
       for (const scheme of description.access.security.flat())
         document.components.securitySchemes[scheme.name] = scheme.definition;
@@ -140,7 +148,14 @@ interface RoutedDescription extends RouteDescription {
   method: string;
   /** As the router has it, prefix included. */
   address: string;
+  /** All of the address, in its order. */
+  path: Parameters;
   tag: string;
+}
+
+function pathParameters(address: string, described: Parameters): Parameters {
+  const known: Parameters = { projectId: PROJECT_ID, ...described };
+  return Object.fromEntries([...address.matchAll(/[:*](\w+)/g)].map(([, name]) => [name!, known[name!] ?? ANY_TEXT]));
 }
 
 function describeOperation(route: RoutedDescription, components: Components): Operation {
@@ -173,21 +188,16 @@ function securityOf({ security }: Access): Operation['security'] {
 }
 
 function parametersOf(route: RoutedDescription, components: Components): ApiParameter[] {
-  const named = [...route.address.matchAll(/[:*](\w+)/g)].map(([, name]) => name!);
-  const describe = (place: ApiParameter['in'], name: string, described: ParameterDescription): ApiParameter => ({
-    name,
-    in: place,
-    description: described.description,
-    required: place === 'path' || described.required === true,
-    schema: components.place(described.schema),
-    ...(described.isOpen && { style: 'form', explode: true }),
-  });
-  const inPath: Record<string, ParameterDescription> = { projectId: PROJECT_ID, ...route.path };
-  return [
-    ...named.map((name) => describe('path', name, inPath[name] ?? ANY_TEXT)),
-    ...Object.entries(route.query ?? {}).map(([name, described]) => describe('query', name, described)),
-    ...Object.entries(route.headers ?? {}).map(([name, described]) => describe('header', name, described)),
-  ];
+  const describe = (place: ApiParameter['in'], parameters: Parameters = {}): ApiParameter[] =>
+    Object.entries(parameters).map(([name, { description, required, schema, isOpen }]) => ({
+      name,
+      in: place,
+      description,
+      required: place === 'path' || required === true,
+      schema: components.place(schema),
+      ...(isOpen && { style: 'form', explode: true }),
+    }));
+  return [...describe('path', route.path), ...describe('query', route.query), ...describe('header', route.headers)];
 }
 
 function responsesOf(route: RoutedDescription, components: Components): Operation['responses'] {
@@ -228,14 +238,14 @@ function describeAnswer(answer: Answer, isLimited: boolean, components: Componen
 
 /** Everything that a route can refuse with: its own, and what comes with its path, guards, body and limits. */
 function refusalsOf(
-  { address, access, body, refuses = {} }: RoutedDescription,
+  { address, access, path, body, refuses = {} }: RoutedDescription,
   isLimited: boolean,
 ): Record<string, string[]> {
   const takesJson = body?.content[JSON_TYPE] !== undefined;
   const sources: Refusals[] = [
     takesJson ? { 400: ['INVALID_JSON', 'INVALID_BODY'], 413: ['BODY_TOO_LARGE'] } : {},
     access.refuses,
-    address.includes('/:projectId') ? { 404: ['PROJECT_NOT_FOUND'] } : {},
+    ...Object.values(path).map((parameter) => parameter.refuses ?? {}),
     refuses,
     isLimited ? { 429: ['RATE_LIMITED'] } : {},
     { 500: ['INTERNAL'] },

@@ -7,7 +7,6 @@ import {
   type GroupDescription,
 } from '../../http/route-description.js';
 
-const TAG = { tag: 'Service', about: 'How the service is, and what describes it.' };
 const CONDITION = { 'if-none-match': parameter('`ETag` of a copy', TEXT) };
 const UNCHANGED: Answer = { description: 'The copy is good' };
 const text = (description: string, type: string): Answer => ({
@@ -19,7 +18,7 @@ const text = (description: string, type: string): Answer => ({
 /** As apiDocumentRoutes in routes.ts. */
 export const DOCUMENT_FILE_ROUTES: GroupDescription = {
   prefix: '/api/openapi.json',
-  ...TAG,
+  tag: 'Service',
   routes: {
     'GET /': {
       id: 'getApiDocument',
@@ -37,7 +36,7 @@ export const DOCUMENT_FILE_ROUTES: GroupDescription = {
 /** As docsPageRoutes in routes.ts. */
 export const PAGE_ROUTES: GroupDescription = {
   prefix: '/api/docs',
-  ...TAG,
+  tag: 'Service',
   routes: {
     'GET /': {
       id: 'getDocsPage',

@@ -1,9 +1,12 @@
 import {
   DONE,
-  envelope,
+  done,
   jsonAnswer,
   jsonBody,
+  naming,
   object,
+  ok,
+  openObject,
   parameter,
   TEXT,
   type Body,
@@ -28,15 +31,14 @@ const REFRESH_TOKEN = {
 };
 
 /** Other fields are ignored. */
-function texts(fields: Record<string, Schema>, example: Record<string, string>): Body {
-  return jsonBody({ type: 'object', required: Object.keys(fields), properties: fields }, example);
-}
+const texts = (fields: Record<string, Schema>, example: Record<string, string>): Body =>
+  jsonBody(openObject(fields), example);
 
 const UPDATE = {
   description: 'Only the given fields change. A new address has to be confirmed again.',
   access: SIGNED_IN,
   body: jsonBody(USER_CHANGES, { name: 'Ada Lovelace' }),
-  answers: { 200: jsonAnswer('The user', envelope(USER)) },
+  answers: ok('The user', USER),
   refuses: {
     400: ['VALIDATION_FAILED'],
     409: ['EMAIL_TAKEN', 'DUPLICATE_VALUE', 'DOCUMENT_CHANGING'],
@@ -51,7 +53,7 @@ const CHANGE_PASSWORD = {
     { currentPassword: { ...PASSWORD, description: 'As it is.' }, newPassword: PASSWORD },
     { currentPassword: 'correct horse battery', newPassword: 'staple correct horse' },
   ),
-  answers: { 200: jsonAnswer('Changed', DONE) },
+  answers: done('Changed'),
   refuses: {
     400: ['VALIDATION_FAILED'],
     401: ['INVALID_CREDENTIALS'],
@@ -118,7 +120,7 @@ export const USER_ROUTES: GroupDescription = {
       summary: 'End the session of the presented refresh token',
       access: ANY_KEY,
       headers: REFRESH_TOKEN,
-      answers: { 200: jsonAnswer('Signed out, also when nothing was presented', DONE) },
+      answers: done('Signed out, also when nothing was presented'),
     },
     'GET /me': {
       id: 'getMe',
@@ -146,7 +148,7 @@ export const USER_ROUTES: GroupDescription = {
         { email: EMAIL, otp: OTP, newPassword: PASSWORD },
         { email: 'ada@example.com', otp: '123456', newPassword: 'staple correct horse' },
       ),
-      answers: { 200: jsonAnswer('Set; every session has ended', DONE) },
+      answers: done('Set; every session has ended'),
       refuses: { 400: ['VALIDATION_FAILED', 'OTP_INVALID'], 503: ['BUSY'] },
     },
     'POST /verify-email': {
@@ -154,7 +156,7 @@ export const USER_ROUTES: GroupDescription = {
       summary: 'Confirm the e-mail address with a mailed code',
       access: ANY_KEY,
       body: texts({ email: EMAIL, otp: OTP }, { email: 'ada@example.com', otp: '123456' }),
-      answers: { 200: jsonAnswer('Confirmed', DONE) },
+      answers: done('Confirmed'),
       refuses: { 400: ['VALIDATION_FAILED', 'OTP_INVALID'] },
     },
     'POST /resend-verification-otp': {
@@ -169,9 +171,8 @@ export const USER_ROUTES: GroupDescription = {
       id: 'getPublicProfile',
       summary: 'Get the public fields of a user',
       access: ANY_KEY,
-      path: { username: parameter('Value of the unique field `username`', TEXT) },
+      path: { username: naming('Value of the unique field `username`', 'USER_NOT_FOUND') },
       answers: { 200: jsonAnswer('The profile itself', PUBLIC_USER) },
-      refuses: { 404: ['USER_NOT_FOUND'] },
     },
     ...describeSocialRoutes(SIGNED_IN_REPLY),
   },

@@ -1,6 +1,8 @@
 import {
   jsonAnswer,
   jsonBody,
+  naming,
+  openObject,
   parameter,
   PUBLIC,
   TEXT,
@@ -11,7 +13,10 @@ import { ANY_KEY, KEY_IN_QUERY } from '../access/describe-access.js';
 import { REFRESH_MODE, TOKEN_HEADERS } from './describe-tokens.js';
 
 const PROVIDER = {
-  provider: parameter('Name of a provider that the project has set up: `google`, `github` or its own', TEXT),
+  provider: naming(
+    'Name of a provider that the project has set up: `google`, `github` or its own',
+    'PROVIDER_NOT_FOUND',
+  ),
 };
 
 /** As in social-routes.ts; `signedIn` is the reply of a login. */
@@ -25,7 +30,7 @@ export function describeSocialRoutes(signedIn: Schema): Record<string, RouteDesc
       path: PROVIDER,
       query: { redirect: parameter('Where to return to: one of the listed addresses, else the first of them', TEXT) },
       answers: { 302: { description: 'To the provider', headers: { Location: 'The provider’s page' } } },
-      refuses: { 400: ['REDIRECT_NOT_ALLOWED'], 404: ['PROVIDER_NOT_FOUND'] },
+      refuses: { 400: ['REDIRECT_NOT_ALLOWED'] },
     },
     'GET /social/:provider/callback': {
       id: 'finishSocialLogin',
@@ -40,21 +45,16 @@ export function describeSocialRoutes(signedIn: Schema): Record<string, RouteDesc
       answers: {
         302: { description: 'Back to the application', headers: { Location: 'The address with `rtCode` or `error`' } },
       },
-      refuses: { 400: ['SOCIAL_STATE_INVALID'], 404: ['PROVIDER_NOT_FOUND'] },
+      refuses: { 400: ['SOCIAL_STATE_INVALID'] },
     },
     'POST /social/exchange': {
       id: 'exchangeSocialCode',
       summary: 'Exchange the code of a social sign-in for tokens',
       access: ANY_KEY,
       headers: REFRESH_MODE,
-      body: jsonBody(
-        {
-          type: 'object',
-          required: ['rtCode'],
-          properties: { rtCode: { type: 'string', minLength: 1, maxLength: 72 } },
-        },
-        { rtCode: 'the value from the address' },
-      ),
+      body: jsonBody(openObject({ rtCode: { type: 'string', minLength: 1, maxLength: 72 } }), {
+        rtCode: 'the value from the address',
+      }),
       answers: { 200: jsonAnswer('The user, signed in', signedIn, TOKEN_HEADERS) },
       refuses: {
         400: ['VALIDATION_FAILED'],

@@ -1,5 +1,6 @@
 import {
   arrayOf,
+  created,
   envelope,
   FLAG,
   ID,
@@ -7,7 +8,9 @@ import {
   jsonBody,
   listOf,
   MOMENT,
+  naming,
   object,
+  ok,
   oneOf,
   orNull,
   parameter,
@@ -70,8 +73,6 @@ const EVENTS = arrayOf(
 );
 const SETTINGS = { url: URL, events: EVENTS, description: TEXT, enabled: FLAG };
 const BAD_SETTINGS = ['INVALID_BODY', 'INVALID_URL', 'PRIVATE_ADDRESS', 'INVALID_EVENTS', 'INVALID_DESCRIPTION'];
-const UNKNOWN = ['WEBHOOK_NOT_FOUND'];
-const OF_WEBHOOK = { id: parameter('Id of the webhook', TEXT) };
 
 /** As in routes.ts. */
 export const WEBHOOK_ROUTES: GroupDescription = {
@@ -79,6 +80,10 @@ export const WEBHOOK_ROUTES: GroupDescription = {
   tag: 'Project webhooks',
   about:
     'Calls to addresses of yours when documents change: signed (`webhook-id`, `webhook-timestamp`, `webhook-signature`), repeated until they are answered with 2xx, logged.',
+  path: {
+    id: naming('Id of the webhook', 'WEBHOOK_NOT_FOUND'),
+    deliveryId: naming('Id of the delivery', 'DELIVERY_NOT_FOUND'),
+  },
   routes: {
     'POST /': {
       id: 'addWebhook',
@@ -88,33 +93,20 @@ export const WEBHOOK_ROUTES: GroupDescription = {
         { ...object({ url: URL, events: EVENTS, 'description?': TEXT, 'enabled?': FLAG }), title: 'NewWebhook' },
         { url: 'https://shop.example/hooks', events: ['orders.insert'] },
       ),
-      answers: {
-        201: jsonAnswer(
-          'The webhook, with its secret',
-          envelope(object({ ...FIELDS, secret: SECRET }, 'CreatedWebhook')),
-        ),
-      },
+      answers: created('The webhook, with its secret', object({ ...FIELDS, secret: SECRET }, 'CreatedWebhook')),
       refuses: { 400: BAD_SETTINGS, 403: ['WEBHOOK_LIMIT'] },
     },
     'GET /': {
       id: 'listWebhooks',
       summary: 'List webhooks',
       access: OPERATOR,
-      answers: { 200: jsonAnswer('All of them', envelope(listOf(WEBHOOK))) },
+      answers: ok('All of them', listOf(WEBHOOK)),
     },
-    'GET /:id': {
-      id: 'getWebhook',
-      summary: 'Get a webhook',
-      access: OPERATOR,
-      path: OF_WEBHOOK,
-      answers: { 200: jsonAnswer('The webhook', envelope(WEBHOOK)) },
-      refuses: { 404: UNKNOWN },
-    },
+    'GET /:id': { id: 'getWebhook', summary: 'Get a webhook', access: OPERATOR, answers: ok('The webhook', WEBHOOK) },
     'PATCH /:id': {
       id: 'editWebhook',
       summary: 'Change a webhook',
       access: OWNER,
-      path: OF_WEBHOOK,
       body: jsonBody(
         {
           ...object(Object.fromEntries(Object.entries(SETTINGS).map(([name, schema]) => [`${name}?`, schema]))),
@@ -123,61 +115,49 @@ export const WEBHOOK_ROUTES: GroupDescription = {
         },
         { enabled: false },
       ),
-      answers: { 200: jsonAnswer('The webhook', envelope(WEBHOOK)) },
-      refuses: { 400: BAD_SETTINGS, 404: UNKNOWN },
+      answers: ok('The webhook', WEBHOOK),
+      refuses: { 400: BAD_SETTINGS },
     },
     'DELETE /:id': {
       id: 'removeWebhook',
       summary: 'Delete a webhook',
       access: OWNER,
-      path: OF_WEBHOOK,
-      answers: { 200: jsonAnswer('Deleted', envelope(object({ id: ID }))) },
-      refuses: { 404: UNKNOWN },
+      answers: ok('Deleted', object({ id: ID })),
     },
     'POST /:id/rotate-secret': {
       id: 'rotateWebhookSecret',
       summary: 'Give a webhook a new secret',
       description: 'For 24 hours deliveries are signed with the old one as well.',
       access: OWNER,
-      path: OF_WEBHOOK,
-      answers: {
-        200: jsonAnswer(
-          'The webhook, with its new secret',
-          envelope(object({ ...FIELDS, secret: SECRET, previousSecretExpiresAt: MOMENT }, 'RotatedWebhook')),
-        ),
-      },
-      refuses: { 404: UNKNOWN },
+      answers: ok(
+        'The webhook, with its new secret',
+        object({ ...FIELDS, secret: SECRET, previousSecretExpiresAt: MOMENT }, 'RotatedWebhook'),
+      ),
     },
     'POST /:id/test': {
       id: 'testWebhook',
       summary: 'Send the test event `test.ping` at once',
       access: OWNER,
-      path: OF_WEBHOOK,
-      answers: { 200: jsonAnswer('What became of it', envelope(DELIVERY)) },
-      refuses: { 404: UNKNOWN },
+      answers: ok('What became of it', DELIVERY),
     },
     'GET /:id/deliveries': {
       id: 'listDeliveries',
       summary: 'List deliveries, the newest first',
       access: OPERATOR,
-      path: OF_WEBHOOK,
       query: {
         state: parameter('Only those in this state', oneOf(...DELIVERY_STATES)),
         limit: parameter('How many', { type: 'integer', minimum: 1, maximum: 100, default: 50 }),
         before: parameter('`next` of the page before', TEXT),
       },
-      answers: {
-        200: jsonAnswer('A page', envelope(object({ items: arrayOf(DELIVERY), next: orNull(TEXT) }))),
-      },
-      refuses: { 400: ['INVALID_QUERY'], 404: UNKNOWN },
+      answers: ok('A page', object({ items: arrayOf(DELIVERY), next: orNull(TEXT) })),
+      refuses: { 400: ['INVALID_QUERY'] },
     },
     'POST /:id/deliveries/:deliveryId/replay': {
       id: 'replayDelivery',
       summary: 'Deliver an event once more',
       access: OWNER,
-      path: { ...OF_WEBHOOK, deliveryId: parameter('Id of the delivery', TEXT) },
       answers: { 202: jsonAnswer('Queued again', envelope(DELIVERY)) },
-      refuses: { 404: [...UNKNOWN, 'DELIVERY_NOT_FOUND'], 409: ['WEBHOOK_DISABLED'] },
+      refuses: { 409: ['WEBHOOK_DISABLED'] },
     },
   },
 };
