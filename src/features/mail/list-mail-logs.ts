@@ -5,23 +5,22 @@ import type { Project } from '../projects/project.js';
 import { mailLogStore, presentMailLog, type MailLog } from './mail-log.js';
 import { chooseProvider } from './project-mail.js';
 
-const LOGS_PAGE = 50;
-const MAX_LOGS_PAGE = 200;
+export const LOGS_PAGE = 50;
+export const MAX_LOGS_PAGE = 200;
 
 /** The latest logs of a project by `sentAt`, newest first (rest-api.md 4.4, 8). */
 export async function listMailLogs(app: App, project: Project, page = 1, limit = LOGS_PAGE) {
-  const size = Math.min(limit, MAX_LOGS_PAGE);
   const filter = { projectId: project._id };
   const [logs, total] = await Promise.all([
     mailLogStore(app)
       .find(filter, { projection: { sealedMail: 0 } })
       .sort({ sentAt: -1, _id: -1 })
-      .skip((page - 1) * size)
-      .limit(size)
+      .skip((page - 1) * limit)
+      .limit(limit)
       .toArray(),
     mailLogStore(app).countDocuments(filter),
   ]);
-  return { items: (logs as MailLog[]).map(presentMailLog), total, page, limit: size };
+  return { items: (logs as MailLog[]).map(presentMailLog), total, page, limit };
 }
 
 /** A log by the provider's id (or ours, while it has none) with what the provider says now. 404 for another project's. */

@@ -3,6 +3,7 @@ import rawBody from 'raw-body';
 import type { App } from '../../app.js';
 import { invalid, tooLarge } from '../../errors.js';
 import { readJson, requireObjectBody } from '../../http/read-body.js';
+import { readWhole } from '../../http/read-parameter.js';
 import { createRouter, type RouteGroup } from '../../http/routes.js';
 import { compileReader } from '../../platform/json-schema.js';
 import { operatedProject, requireOperator, requireOwner } from '../access/require-operator.js';
@@ -10,7 +11,7 @@ import { callerOf, requireKey, requireSecretKey } from '../access/require-key.js
 import type { Project } from '../projects/project.js';
 import * as audiences from './audiences.js';
 import * as broadcasts from './broadcasts.js';
-import { listMailLogs, readLiveStatus } from './list-mail-logs.js';
+import { listMailLogs, LOGS_PAGE, MAX_LOGS_PAGE, readLiveStatus } from './list-mail-logs.js';
 import { readBatch, readMailRequest } from './read-mail.js';
 import { receiveMailEvent } from './receive-mail-event.js';
 import { sendBatch } from './send-batch.js';
@@ -18,6 +19,7 @@ import { sendMail } from './send-mail.js';
 import { sendTestMail } from './send-test-mail.js';
 
 const MAX_EVENT_BYTES = 256 * 1024;
+const MAX_PAGE = 100_000;
 
 /** rest-api.md 4.4 and 6.1 */
 export function mailRoutes(app: App): RouteGroup {
@@ -90,7 +92,12 @@ export const MAIL_OPERATIONS: readonly MailOperation[] = [
     method: 'get',
     path: '/logs',
     async run(app, project, ctx) {
-      const data = await listMailLogs(app, project, readWhole(ctx, 'page'), readWhole(ctx, 'limit'));
+      const data = await listMailLogs(
+        app,
+        project,
+        readWhole(ctx.query, 'page', 1, MAX_PAGE),
+        readWhole(ctx.query, 'limit', LOGS_PAGE, MAX_LOGS_PAGE),
+      );
       return { success: true, data, message: 'Success' };
     },
   },
@@ -184,14 +191,6 @@ function param(ctx: Context, name: string): string {
 function findObjectBody(ctx: Context): Record<string, unknown> {
   const body = (ctx.request as { body?: unknown }).body;
   return body === undefined || body === '' ? {} : requireObjectBody(ctx);
-}
-
-function readWhole(ctx: Context, name: string): number | undefined {
-  const text = ctx.query[name];
-  if (text === undefined) return undefined;
-  if (typeof text !== 'string' || !/^[1-9]\d{0,5}$/.test(text))
-    throw invalid('INVALID_QUERY', `${name} must be a whole number, 1 or more`);
-  return Number(text);
 }
 
 async function readSignedEvent(ctx: Context) {
