@@ -34,6 +34,9 @@ export function openTerminal(
   });
   let screen = '';
   let seen = 0;
+  // Not `exit`, after which something may still arrive.
+  let isOver = false;
+  const closed = once(child, 'close').finally(() => (isOver = true)) as Promise<[number | null]>;
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
     screen += text;
   });
@@ -47,7 +50,7 @@ export function openTerminal(
           seen = at + text.length;
           return;
         }
-        if (Date.now() > deadline || child.exitCode !== null) {
+        if (Date.now() > deadline || isOver) {
           throw new Error(`the terminal never showed "${text}" but:\n${plain()}`);
         }
         await new Promise((resolve) => setTimeout(resolve, 20));
@@ -55,7 +58,7 @@ export function openTerminal(
     },
     type: (text) => void child.stdin.write(text),
     async end() {
-      const [code] = child.exitCode === null ? ((await once(child, 'close')) as [number | null]) : [child.exitCode];
+      const [code] = await closed;
       return { code, screen: plain(), raw: screen };
     },
   };

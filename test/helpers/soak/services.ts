@@ -156,9 +156,8 @@ const WARNING = 40;
 
 function readMessage(line: string): string | null {
   if (!line.startsWith('{')) return line.trim() === '' ? null : line.slice(0, 200);
-  const { level, msg, err } = JSON.parse(line) as { level: number | string; msg?: string; err?: { message?: string } };
-  const isSevere = typeof level === 'number' ? level >= WARNING : /warn|error|fatal/i.test(level);
-  return isSevere ? `${msg ?? ''}${err?.message ? `: ${err.message.slice(0, 150)}` : ''}` : null;
+  const { level, msg, err } = JSON.parse(line) as { level: number; msg?: string; err?: { message?: string } };
+  return level >= WARNING ? `${msg ?? ''}${err?.message ? `: ${err.message.slice(0, 150)}` : ''}` : null;
 }
 
 function isAlive(pid: number): boolean {
