@@ -1,8 +1,22 @@
+import type { App } from '../../src/app.js';
+import { signAccessToken } from '../../src/features/access/sign-access-token.js';
 import type { RlsMode } from '../../src/features/collections/collection.js';
+import type { Project } from '../../src/features/projects/project.js';
 
 /** Who asks. The user of the bearer token is always the same one; `mine` is a document of that user, `theirs` one of another. */
 export type KeyKind = 'publishable' | 'secret';
 export type BearerKind = 'none' | 'user' | 'expired' | 'broken' | 'other project';
+
+/** The token behind each kind of bearer, none as an empty text. */
+export function signBearers(app: App, own: Project, other: Project, userId: string): Record<BearerKind, string> {
+  return {
+    none: '',
+    user: signAccessToken(app, own, userId, 60_000),
+    expired: signAccessToken(app, own, userId, -60_000),
+    broken: 'x.y.z',
+    'other project': signAccessToken(app, other, userId, 60_000),
+  };
+}
 
 export type WriteOperation =
   | 'insert'

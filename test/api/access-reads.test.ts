@@ -1,10 +1,9 @@
 import { ObjectId } from 'bson';
 import request from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { signAccessToken } from '../../src/features/access/sign-access-token.js';
 import { buildCollection, buildProject, placeDocuments, type TestProject } from '../helpers/build-project.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
-import { READ_MATRIX, type BearerKind, type ReadOperation, type Visible } from './access-matrix.js';
+import { READ_MATRIX, signBearers, type BearerKind, type ReadOperation, type Visible } from './access-matrix.js';
 
 const USER = new ObjectId().toHexString();
 const ANOTHER = new ObjectId().toHexString();
@@ -45,13 +44,7 @@ beforeAll(async () => {
     });
     await placeDocuments(test.app, refs, [{ to: Object.values(ids[rls]!) }]);
   }
-  tokens = {
-    none: '',
-    user: signAccessToken(test.app, owner.project, USER, 60_000),
-    expired: signAccessToken(test.app, owner.project, USER, -60_000),
-    broken: 'x.y.z',
-    'other project': signAccessToken(test.app, stranger.project, USER, 60_000),
-  };
+  tokens = signBearers(test.app, owner.project, stranger.project, USER);
 });
 afterAll(() => test.close());
 

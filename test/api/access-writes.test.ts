@@ -1,12 +1,11 @@
 import { ObjectId } from 'bson';
 import request from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { signAccessToken } from '../../src/features/access/sign-access-token.js';
 import type { Collection } from '../../src/features/collections/collection.js';
 import { documentStore } from '../../src/features/documents/document-store.js';
 import { buildCollection, buildProject, placeDocuments, type TestProject } from '../helpers/build-project.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
-import { WRITE_MATRIX, type BearerKind, type WriteOperation } from './access-matrix.js';
+import { WRITE_MATRIX, signBearers, type BearerKind, type WriteOperation } from './access-matrix.js';
 
 const USER = new ObjectId().toHexString();
 const ANOTHER = new ObjectId().toHexString();
@@ -31,13 +30,7 @@ beforeAll(async () => {
     });
     collections.set(rls, collection);
   }
-  tokens = {
-    none: '',
-    user: signAccessToken(test.app, owner.project, USER, 60_000),
-    expired: signAccessToken(test.app, owner.project, USER, -60_000),
-    broken: 'x.y.z',
-    'other project': signAccessToken(test.app, stranger.project, USER, 60_000),
-  };
+  tokens = signBearers(test.app, owner.project, stranger.project, USER);
 });
 afterAll(() => test.close());
 
