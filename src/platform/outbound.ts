@@ -1,5 +1,5 @@
 import { isIP, type LookupFunction } from 'node:net';
-import type { Agent, buildConnector, Dispatcher, request } from 'undici';
+import type { Agent, buildConnector, Dispatcher, fetch, request, RequestInit as UndiciRequestInit } from 'undici';
 import {
   isPublicAddress,
   PrivateAddressError,
@@ -52,6 +52,8 @@ export interface Outbound {
   check(url: URL): Promise<void>;
   /** Sends one request and follows nothing; any status is an answer. Throws OutboundError when there is none. */
   send(request: OutboundRequest): Promise<OutboundReply>;
+  /** The global fetch as far as addresses that projects name may be reached: not private ones, no redirects, no answer of more than a mebibyte. */
+  fetch(this: void, url: string, init?: RequestInit): Promise<Response>;
   close(): Promise<void>;
 }
 
@@ -61,6 +63,8 @@ const KEPT_BODY_BYTES = 1024;
 /** An answer that goes on beyond this is cut off; what came so far counts. */
 const MOST_BODY_BYTES = 64 * 1024;
 const MOST_HEADER_BYTES = 16 * 1024;
+/** Beyond this an exchange fails, whoever reads it. */
+const MOST_RESPONSE_BYTES = 1024 * 1024;
 
 /** Opens the way out. Every connection is made to an address that was checked just then, and checked again once it stands. */
 export function openOutbound({
@@ -105,6 +109,11 @@ export function openOutbound({
         return exchange({ ...outgoing, headers });
       });
     },
+    async fetch(url, init) {
+      const { agent, fetch } = await open();
+      const options = { ...init, redirect: 'manual', dispatcher: agent } as UndiciRequestInit;
+      return (await fetch(url, options)) as unknown as Response;
+    },
     async close() {
       await (await opening)?.agent.destroy();
     },
@@ -114,6 +123,7 @@ export function openOutbound({
 interface Way {
   agent: Agent;
   request: typeof request;
+  fetch: typeof fetch;
 }
 
 /** undici is loaded when the first request goes out: most commands never send one. */
@@ -129,8 +139,9 @@ async function openWay(allowPrivate: boolean, timeoutMs: number, resolve: Resolv
     maxHeaderSize: MOST_HEADER_BYTES,
     headersTimeout: timeoutMs,
     bodyTimeout: timeoutMs,
+    maxResponseSize: MOST_RESPONSE_BYTES,
   });
-  return { agent, request: undici.request };
+  return { agent, request: undici.request, fetch: undici.fetch };
 }
 
 async function readBeginning(body: Dispatcher.ResponseData['body']): Promise<string> {

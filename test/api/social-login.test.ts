@@ -1,3 +1,4 @@
+import { createServer } from 'node:http';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { disableUser } from '../../src/features/users/disable-user.js';
 import {
@@ -8,6 +9,7 @@ import {
 } from '../../src/features/users/social-provider.js';
 import { requireUser } from '../../src/features/users/user-store.js';
 import { buildProject, type TestProject } from '../helpers/build-project.js';
+import { listen } from '../helpers/listen.js';
 import { openCookieJar, type CookieJar } from '../helpers/cookie-jar.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 import { openSocialIssuer, type SocialIssuer } from '../helpers/social-issuer.js';
@@ -21,7 +23,9 @@ let client: UserClient;
 let people = 0;
 
 beforeAll(async () => {
-  test = await openTestApp({ settings: { BSVC_BCRYPT_COST: '4', BSVC_LOG_LEVEL: 'trace' } });
+  test = await openTestApp({
+    settings: { BSVC_BCRYPT_COST: '4', BSVC_LOG_LEVEL: 'trace', BSVC_WEBHOOK_ALLOW_PRIVATE: 'true' },
+  });
   issuer = await openSocialIssuer();
 });
 afterAll(async () => {
@@ -304,6 +308,36 @@ describe('settings of a provider', () => {
     ).rejects.toMatchObject({
       code: 'INVALID_PROVIDER',
     });
+  });
+
+  it('name no issuer that is not public, unless private addresses are allowed', async () => {
+    const guarded = await openTestApp();
+    const own = (await buildProject(guarded.app)).project;
+    for (const address of ['https://127.0.0.1', 'http://localhost:9', 'https://169.254.169.254', 'https://[::1]']) {
+      await expect(setSocialProvider(guarded.app, own, { ...good, issuer: address })).rejects.toMatchObject({
+        code: 'PRIVATE_ADDRESS',
+      });
+    }
+    await guarded.close();
+  });
+
+  it('lead to no address that is not public, whatever was public when they were set', async () => {
+    const guarded = await openTestApp();
+    const { project: own, publishable } = await buildProject(guarded.app);
+    let asked = 0;
+    const inside = await listen(createServer((_request, response) => void (asked++, response.end('{}'))));
+    await setSocialProvider(guarded.app, own, { ...good, name: 'github' });
+    await socialProviderStore(guarded.app).updateOne(
+      { projectId: own._id },
+      { $set: { issuer: inside.url, kind: 'oidc' } },
+    );
+    const out = await fetch(`${guarded.url}/api/userAuth/social/github/start?key=${publishable}`, {
+      redirect: 'manual',
+    });
+    expect(out.headers.get('location')).toBe(`${HOME}?error=provider_failed`);
+    expect(asked).toBe(0);
+    await inside.close();
+    await guarded.close();
   });
 
   it('know google and github by name', async () => {

@@ -20,7 +20,9 @@ let client: UserClient;
 let issuer: SocialIssuer;
 
 beforeAll(async () => {
-  test = await openTestApp({ settings: { BSVC_BCRYPT_COST: '4', BSVC_LOG_LEVEL: 'trace' } });
+  test = await openTestApp({
+    settings: { BSVC_BCRYPT_COST: '4', BSVC_LOG_LEVEL: 'trace', BSVC_WEBHOOK_ALLOW_PRIVATE: 'true' },
+  });
   project = await buildProject(test.app);
   client = openUserClient(test, project.publishable);
   issuer = await openSocialIssuer();

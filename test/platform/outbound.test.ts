@@ -12,6 +12,7 @@ let open: Outbound[] = [];
 beforeAll(async () => {
   server = createServer((request, response) => {
     requests++;
+    if (request.url === '/large') return void response.end(Buffer.alloc(2 * 1024 * 1024));
     if (request.url === '/redirect') response.writeHead(302, { location: `http://127.0.0.1:${port}/inside` });
     response.end('inside');
   });
@@ -144,5 +145,21 @@ describe('a public address', () => {
     });
     await outbound.check(new URL('https://later.test/'));
     await expect(post(outbound, 'http://later.test/')).rejects.toMatchObject({ failure: 'dns' });
+  });
+});
+
+describe('fetch', () => {
+  it.each(INSIDE)('refuses %s (%s)', async (_what, host) => {
+    const before = requests;
+    await expect(openWay().fetch(`http://${host}:${port}/`)).rejects.toThrow();
+    expect(requests).toBe(before);
+  });
+
+  it('follows no redirect and fails with an answer of more than a mebibyte', async () => {
+    const { fetch } = openWay({ allowPrivate: true });
+    const moved = await fetch(`http://127.0.0.1:${port}/redirect`, { redirect: 'follow' });
+    expect([moved.status, await moved.text()]).toEqual([302, 'inside']);
+    const large = await fetch(`http://127.0.0.1:${port}/large`);
+    await expect(large.text()).rejects.toThrow();
   });
 });

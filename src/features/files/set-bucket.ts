@@ -1,6 +1,6 @@
 import type { App } from '../../app.js';
 import { invalid, missing, unavailable } from '../../errors.js';
-import { PrivateAddressError } from '../../platform/public-address.js';
+import { requirePublicTarget } from '../../platform/require-public-target.js';
 import type { BucketAccess, S3Store } from '../../platform/object-store/s3-store.js';
 import type { Project } from '../projects/project.js';
 import { updateProjectRecord } from '../projects/project-store.js';
@@ -71,15 +71,7 @@ async function requireAccess(app: App, access: BucketAccess): Promise<BucketAcce
 /** The service talks to this address by itself, so it is judged like a webhook's (decisions.md 8); every later connection is judged again. */
 async function requireEndpoint(app: App, text: string): Promise<string> {
   const url = readUrl(text, app.config.webhookAllowPrivate ? ['https:', 'http:'] : ['https:']);
-  try {
-    await app.outbound.check(url);
-  } catch (error) {
-    if (!(error instanceof PrivateAddressError)) throw error;
-    throw invalid(
-      'PRIVATE_ADDRESS',
-      `The endpoint leads to ${url.hostname}, which is not a public address; for development set BSVC_WEBHOOK_ALLOW_PRIVATE=true`,
-    );
-  }
+  await requirePublicTarget(app.outbound, url, 'endpoint');
   return url.href.replace(/\/+$/, '');
 }
 

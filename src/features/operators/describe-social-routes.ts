@@ -50,7 +50,7 @@ export const PROJECT_SOCIAL_ROUTES: GroupDescription = {
         redirectUrls: ['https://shop.example.com/signed-in'],
       }),
       answers: ok('The provider', PROVIDER),
-      refuses: { 400: ['INVALID_PROVIDER'] },
+      refuses: { 400: ['INVALID_PROVIDER', 'PRIVATE_ADDRESS'] },
     },
     'DELETE /:provider': {
       id: 'removeSocialProvider',

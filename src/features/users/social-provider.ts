@@ -3,6 +3,7 @@ import type { App } from '../../app.js';
 import { invalid, missing } from '../../errors.js';
 import type { SealedPlace } from '../../platform/reseal.js';
 import type { Store } from '../../platform/database.js';
+import { requirePublicTarget } from '../../platform/require-public-target.js';
 import type { Project } from '../projects/project.js';
 
 export const SOCIAL_PROVIDERS = 'social_providers';
@@ -75,6 +76,8 @@ export async function setSocialProvider(
   const issuer = (input.issuer ?? findKnownIssuer(input.name) ?? '').replace(/\/+$/, '');
   const scopes = input.scopes?.length ? input.scopes : DEFAULT_SCOPES[kind];
   checkInput(input, issuer, scopes);
+  // The service talks to this address by itself, so it is judged like a webhook's (decisions.md 8).
+  if (input.issuer) await requirePublicTarget(app.outbound, new URL(issuer), 'issuer');
   const now = new Date(app.clock.now());
   const saved = await socialProviderStore(app).findOneAndUpdate(
     { _id: providerId(project._id, input.name) },

@@ -1,6 +1,6 @@
 import type { App } from '../../app.js';
 import { invalid } from '../../errors.js';
-import { PrivateAddressError } from '../../platform/public-address.js';
+import { requirePublicTarget } from '../../platform/require-public-target.js';
 
 const MOST_CHARACTERS = 2_048;
 
@@ -13,14 +13,6 @@ export async function requireTargetUrl(app: App, text: string): Promise<string> 
   if (url.username || url.password)
     throw invalid('INVALID_URL', 'The url must not hold a user name or password: deliveries are signed instead');
   url.hash = '';
-  try {
-    await app.outbound.check(url);
-  } catch (error) {
-    if (!(error instanceof PrivateAddressError)) throw error;
-    throw invalid(
-      'PRIVATE_ADDRESS',
-      `The url leads to ${url.hostname}, which is not a public address; for development set BSVC_WEBHOOK_ALLOW_PRIVATE=true`,
-    );
-  }
+  await requirePublicTarget(app.outbound, url, 'url');
   return url.href;
 }
