@@ -157,6 +157,20 @@ describe('a change of schema', () => {
     await request(test.server).get('/api/schemas/shared').set('x-api-key', owner.secret).expect(200);
   });
 
+  it('makes no field unique whose items documents share', async () => {
+    await buildCollection(test.app, owner.project, { name: 'listed' });
+    for (const code of [['a'], ['a', 'b']]) await insert('listed', { code }).expect(201);
+    const making = editCollection(test.app, owner.project._id, 'listed', {
+      mode: 'enforced',
+      addFields: [{ name: 'code', type: 'String', unique: true }],
+    });
+    await expect(making).rejects.toMatchObject({
+      kind: 'conflict',
+      code: 'DUPLICATE_VALUE',
+      details: [{ field: 'code', message: '"a" is in several documents' }],
+    });
+  });
+
   it('makes a field unique when nothing stands in the way, also while documents come in', async () => {
     await buildCollection(test.app, owner.project, { name: 'racing', fields: [{ name: 'code', type: 'String' }] });
     const inserts = Promise.all(Array.from({ length: 40 }, (_, at) => insert('racing', { code: `c${at}` })));

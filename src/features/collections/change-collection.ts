@@ -7,7 +7,7 @@ import { checkRls } from './check-rls.js';
 import type { Collection } from './collection.js';
 import { collectionStore, forgetCollection, requireStoredCollection } from './collection-store.js';
 import { addIndexes, applyIndexes } from './document-indexes.js';
-import { findDuplicates } from './find-duplicates.js';
+import { explainDuplicates } from './explain-duplicates.js';
 import { checkUsersContract } from './users-collection.js';
 
 export type CollectionSettings = Pick<Collection, 'mode' | 'fields' | 'rls' | 'indexes'>;
@@ -58,11 +58,10 @@ async function buildIndexes(app: App, current: Collection, changed: Collection):
   } catch (error) {
     const reason = REFUSALS.get((error as { code?: unknown }).code);
     if (reason === undefined && !isDuplicateKey(error)) throw error;
-    await applyIndexes(app, current);
-    if (reason === undefined) throw (await findDuplicates(app, changed)) ?? error;
-    throw conflict('INDEX_REFUSED', `The database refuses the indexes of "${changed.name}": ${reason}`, {
-      cause: error,
-    });
+    await settleIndexes(app, current);
+    if (isDuplicateKey(error)) throw await explainDuplicates(app, changed, error);
+    const message = `The database refuses the indexes of "${changed.name}": ${reason}`;
+    throw conflict('INDEX_REFUSED', message, { cause: error });
   }
 }
 
