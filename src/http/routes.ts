@@ -83,7 +83,7 @@ function take(
 }
 
 /** A part of a path whose percent encoding is broken is taken as it stands. */
-function decodePart(text: string): string {
+export function decodePart(text: string): string {
   if (!text.includes('%')) return text;
   try {
     return decodeURIComponent(text);

@@ -7,17 +7,12 @@ import { checkFields } from './check-fields.js';
 import { checkIndexSpecs } from './check-index-specs.js';
 import { checkRls } from './check-rls.js';
 import { requireCollectionName } from './require-collection-name.js';
-import { documentsName, type Collection, type CollectionMode, type Rls } from './collection.js';
+import { documentsName, type Collection } from './collection.js';
+import type { CollectionDeclaration } from './collection-declaration.js';
 import { collectionStore } from './collection-store.js';
 import { documentIndexes } from './document-indexes.js';
-import type { Field } from './field.js';
 
-export interface NewCollection {
-  name: string;
-  mode?: CollectionMode;
-  fields?: Field[];
-  rls?: Rls | null;
-  indexes?: string[];
+export interface NewCollection extends CollectionDeclaration {
   ifNotExists?: boolean;
 }
 

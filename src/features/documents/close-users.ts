@@ -1,5 +1,6 @@
 import type { Middleware } from 'koa';
 import { forbidden } from '../../errors.js';
+import { decodePart } from '../../http/routes.js';
 
 /**
  * Guard: 403 USERS_BLOCKED for every path under `prefix` whose first part begins with `users`, whatever its spelling, method or key (rest-api.md 2.6).
@@ -12,17 +13,9 @@ export function closeUsers(prefix: string): Middleware {
     // What begins with another letter, written plainly, is another name.
     if (first !== 'u' && first !== 'U' && first !== '%') return next();
     const name = path.slice(prefix.length + 1);
-    if (decoded(name).toLowerCase().startsWith('users')) {
+    if (decodePart(name).toLowerCase().startsWith('users')) {
       throw forbidden('USERS_BLOCKED', 'The users collection is reached through /api/userAuth only');
     }
     return next();
   };
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }

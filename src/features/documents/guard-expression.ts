@@ -1,6 +1,7 @@
+import { isJsonObject } from '../collections/field-type.js';
 import { EXPRESSION_OPERATORS, META_KINDS, SYSTEM_VARIABLES } from './expression-operators.js';
 import { isWrapped, literalForms, readWrapped, type DocumentShape } from './pipeline-literals.js';
-import { badPipeline, isPlainObject, refusedName } from './pipeline-problems.js';
+import { badPipeline, refusedName } from './pipeline-problems.js';
 import { requireSafePattern } from './safe-pattern.js';
 
 const COMPARISONS: ReadonlySet<string> = new Set(['$eq', '$ne', '$gt', '$gte', '$lt', '$lte', '$cmp']);
@@ -11,7 +12,7 @@ const MAX_PATTERN_CHARACTERS = 512;
 export function guardExpression(value: unknown, shape: DocumentShape): unknown {
   if (typeof value === 'string') return guardReference(value);
   if (Array.isArray(value)) return value.map((item) => guardExpression(item, shape));
-  if (!isPlainObject(value)) return value;
+  if (!isJsonObject(value)) return value;
   if (isWrapped(value)) return readWrapped(value);
   const keys = Object.keys(value);
   const operator = keys.find((key) => key.startsWith('$'));
@@ -60,7 +61,7 @@ function guardOperator(operator: string, argument: unknown, shape: DocumentShape
 }
 
 function guardPattern(operator: string, argument: unknown, shape: DocumentShape): unknown {
-  if (!isPlainObject(argument)) throw badPipeline(`${operator} needs input and regex`);
+  if (!isJsonObject(argument)) throw badPipeline(`${operator} needs input and regex`);
   const { input, regex, options } = argument;
   // A leading $ would be read as a field, whose stored text nobody has checked.
   if (typeof regex === 'string' && regex.startsWith('$'))
@@ -107,7 +108,7 @@ function findPath(value: unknown): string | null {
 }
 
 function constantText(value: unknown): string | null {
-  const inner = isPlainObject(value) && Object.keys(value).length === 1 && '$literal' in value ? value.$literal : value;
+  const inner = isJsonObject(value) && Object.keys(value).length === 1 && '$literal' in value ? value.$literal : value;
   return typeof inner === 'string' && (inner !== value || !inner.startsWith('$')) ? inner : null;
 }
 

@@ -1,9 +1,10 @@
 import type { Document } from 'bson';
 import { HIDDEN_FIELD } from '../collections/field.js';
+import { isJsonObject } from '../collections/field-type.js';
 import { guardExpression } from './guard-expression.js';
 import { guardMatch } from './guard-match.js';
 import { DocumentShape, endsInId } from './pipeline-literals.js';
-import { badPipeline, isPlainObject, requireObject, requirePath } from './pipeline-problems.js';
+import { badPipeline, requireObject, requirePath } from './pipeline-problems.js';
 import type { PipelineScope } from './pipeline-scope.js';
 
 const LOOKUP_KEYS: ReadonlySet<string> = new Set(['from', 'localField', 'foreignField', 'let', 'pipeline', 'as']);
@@ -68,7 +69,7 @@ export function guardGraphLookup(specification: unknown, scope: PipelineScope): 
 }
 
 export function guardUnionWith(specification: unknown, scope: PipelineScope): Document[] {
-  const given = isPlainObject(specification) ? specification : { coll: specification };
+  const given = isJsonObject(specification) ? specification : { coll: specification };
   requireKnownKeys(given, '$unionWith', new Set(['coll', 'pipeline']));
   const source = scope.join(given.coll, '$unionWith');
   return [
@@ -77,7 +78,7 @@ export function guardUnionWith(specification: unknown, scope: PipelineScope): Do
 }
 
 function guardVariables(variables: unknown, scope: PipelineScope): Document {
-  if (!isPlainObject(variables)) throw badPipeline('$lookup: let needs an object');
+  if (!isJsonObject(variables)) throw badPipeline('$lookup: let needs an object');
   return Object.fromEntries(
     Object.entries(variables).map(([name, value]) => {
       if (!/^[a-z]\w*$/.test(name)) throw badPipeline('$lookup: the names in let begin with a small letter');

@@ -1,21 +1,15 @@
 import type { Document } from 'bson';
+import { isJsonObject } from '../collections/field-type.js';
 import { GEO_CONDITIONS, LIST_CONDITIONS, PLAIN_CONDITIONS, VALUE_CONDITIONS } from './expression-operators.js';
 import { guardExpression, requireConstantPattern, requirePatternOptions } from './guard-expression.js';
 import { endsInId, isWrapped, literalForms, readLiteral, type DocumentShape } from './pipeline-literals.js';
-import {
-  badPipeline,
-  isPlainObject,
-  refusedName,
-  requireObject,
-  requirePath,
-  requireText,
-} from './pipeline-problems.js';
+import { badPipeline, refusedName, requireObject, requirePath, requireText } from './pipeline-problems.js';
 
 const GEO_KEYS: ReadonlySet<string> = new Set(['$geometry', '$box', '$polygon', '$center', '$centerSphere']);
 
 /** A `$match` filter as it may be run: only conditions on the list, constants compared with `_id` and Date fields typed. 400 otherwise. */
 export function guardMatch(filter: unknown, shape: DocumentShape, prefix = ''): Document {
-  if (!isPlainObject(filter)) throw badPipeline('$match needs an object');
+  if (!isJsonObject(filter)) throw badPipeline('$match needs an object');
   return Object.fromEntries(
     Object.entries(filter).map(([key, value]): [string, unknown] => {
       if (!key.startsWith('$')) return [requirePath(key, '$match'), guardField(value, prefix + key, shape)];
@@ -39,12 +33,12 @@ function guardField(value: unknown, path: string, shape: DocumentShape): unknown
   if (isConditions(value)) return guardConditions(value, path, shape);
   const forms = literalForms(value, path, shape);
   if (forms.length > 1) return { $in: forms };
-  return isPlainObject(value) && !isWrapped(value) ? { $eq: forms[0] } : forms[0];
+  return isJsonObject(value) && !isWrapped(value) ? { $eq: forms[0] } : forms[0];
 }
 
 /** True for `{$gt: 1}`; false for a value, also one that is an object. */
 function isConditions(value: unknown): value is Record<string, unknown> {
-  return isPlainObject(value) && !isWrapped(value) && Object.keys(value).some((key) => key.startsWith('$'));
+  return isJsonObject(value) && !isWrapped(value) && Object.keys(value).some((key) => key.startsWith('$'));
 }
 
 function guardConditions(conditions: Record<string, unknown>, path: string, shape: DocumentShape): Document {
@@ -101,7 +95,7 @@ function guardValueCondition(
 }
 
 function guardListItem(operator: string, item: unknown, path: string, shape: DocumentShape): unknown[] {
-  if (operator === '$all' && isPlainObject(item) && '$elemMatch' in item) {
+  if (operator === '$all' && isJsonObject(item) && '$elemMatch' in item) {
     return [guardConditions(item, path, shape)];
   }
   const forms = literalForms(item, path, shape);
@@ -119,7 +113,7 @@ function guardElement(operand: unknown, path: string, shape: DocumentShape): Doc
 /** Geometry: numbers and names of shapes, no other operators. */
 function guardShape(value: unknown, operator: string): unknown {
   if (Array.isArray(value)) return value.map((item) => guardShape(item, operator));
-  if (!isPlainObject(value)) return value;
+  if (!isJsonObject(value)) return value;
   return Object.fromEntries(
     Object.entries(value).map(([key, inner]) => {
       if (key.startsWith('$') && !GEO_KEYS.has(key)) throw refusedName(key, `part of ${operator}`);

@@ -2,16 +2,10 @@ import type { Document } from 'bson';
 import { invalid } from '../../errors.js';
 import { HIDDEN_FIELD, UNSAFE_NAMES } from '../collections/field.js';
 import { USERS } from '../collections/users-collection.js';
+import { isJsonObject } from '../collections/field-type.js';
 import { guardMatch } from './guard-match.js';
 import { DocumentShape } from './pipeline-literals.js';
-import {
-  badPipeline,
-  isPlainObject,
-  refusedName,
-  requireObject,
-  requirePath,
-  requireText,
-} from './pipeline-problems.js';
+import { badPipeline, refusedName, requireObject, requirePath, requireText } from './pipeline-problems.js';
 import type { PipelineScope, PipelineSource } from './pipeline-scope.js';
 import { STAGE_GUARDS } from './pipeline-stages.js';
 
@@ -65,7 +59,7 @@ class PipelineGuard {
   guardSource(stages: readonly unknown[], source: PipelineSource, depth: number): Document[] {
     const scope = this.#scope(new DocumentShape(source.collection), depth);
     const [first, ...others] = stages;
-    const leads = isPlainObject(first) && LEADING.has(Object.keys(first)[0] ?? '');
+    const leads = isJsonObject(first) && LEADING.has(Object.keys(first)[0] ?? '');
     const leading = leads ? [this.#guardLeading(first, source, scope.shape)] : [];
     const rest = (leads ? others : stages).flatMap((stage) => this.#guardStage(stage, scope));
     const chosen = rest.findIndex((stage) => !CHOOSING.has(Object.keys(stage)[0]!) || mayReadAnything(stage));
@@ -98,7 +92,7 @@ class PipelineGuard {
 
   #stageName(given: unknown): string {
     if (++this.#stages > MAX_STAGES) throw badPipeline(`A pipeline may have at most ${MAX_STAGES} stages in all`);
-    const names = isPlainObject(given) ? Object.keys(given) : [];
+    const names = isJsonObject(given) ? Object.keys(given) : [];
     if (names.length !== 1) throw badPipeline('Each stage is an object with one key, such as {"$match": {...}}');
     return names[0]!;
   }

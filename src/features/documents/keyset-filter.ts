@@ -132,6 +132,7 @@ function none(conditions: Document[]): Document[] {
   return conditions.length > 0 ? [{ $nor: conditions }] : [];
 }
 
-function allOf(conditions: Document[]): Document {
+/** All of one or more conditions as one. */
+export function allOf(conditions: Document[]): Document {
   return conditions.length === 1 ? conditions[0]! : { $and: conditions };
 }

@@ -7,7 +7,7 @@ import { peekCollection, requireCollection } from '../collections/collection-sto
 import { openCursor, sealCursor } from './cursor.js';
 import { visibleDocuments } from './document.js';
 import { documentStore } from './document-store.js';
-import { keysetFilters } from './keyset-filter.js';
+import { allOf, keysetFilters } from './keyset-filter.js';
 import { parseListQuery, type ListQuery } from './parse-list-query.js';
 import type { PresentedDocument } from './present-document.js';
 import { decodeDocument } from './encode-document.js';
@@ -197,8 +197,4 @@ function countAll({ app, collection, filter, timeMs }: Reading): Promise<number>
 function timeFor({ conditions }: ListQuery, mostMs: number): number {
   const usesPattern = conditions.some((condition) => Object.values(condition).some((part) => '$regex' in Object(part)));
   return usesPattern ? Math.min(mostMs, PATTERN_TIME_MS) : mostMs;
-}
-
-function allOf(conditions: Document[]): Document {
-  return conditions.length === 1 ? conditions[0]! : { $and: conditions };
 }

@@ -1,6 +1,7 @@
 import type { Document } from 'bson';
 import type { Collection } from '../collections/collection.js';
 import { EXACT_MATCH, FILTER_OPERATORS } from './filter-operators.js';
+import { scalarShape } from './filter-value.js';
 import { findField, isDeclaredPath, isFieldPath } from './find-field.js';
 import { parseSort, type SortField } from './parse-sort.js';
 import { badQuery, findSingle, quoted, readFlag, readNames, readQueryText, readWholeNumber } from './query-text.js';
@@ -162,8 +163,6 @@ function readPopulate(query: QueryText, collection: Collection): PopulatedPath[]
 /** The collection that a Ref field or an array of Refs names; undefined when it names none, null when the path is no such field. */
 function findRef(collection: Collection, path: string): string | null | undefined {
   const target = isFieldPath(path) && !/\.\d+(\.|$)/.test(path) ? findField(collection, path) : null;
-  if (target?.kind !== 'declared') return null;
-  let { shape } = target;
-  while (shape.type === 'Array' && shape.items) shape = shape.items;
-  return shape.type === 'Ref' ? shape.ref : null;
+  const shape = target?.kind === 'declared' ? scalarShape(target.shape) : null;
+  return shape?.type === 'Ref' ? shape.ref : null;
 }

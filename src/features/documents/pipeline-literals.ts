@@ -2,8 +2,10 @@ import type { ObjectId } from 'bson';
 import type { Collection } from '../collections/collection.js';
 import { findDate } from '../collections/find-date.js';
 import { findObjectId } from '../../platform/ids.js';
+import { isJsonObject } from '../collections/field-type.js';
+import { scalarShape } from './filter-value.js';
 import { findField, isFieldPath } from './find-field.js';
-import { badPipeline, isPlainObject } from './pipeline-problems.js';
+import { badPipeline } from './pipeline-problems.js';
 
 /** What is known of the documents at one place of a pipeline: stages that give a field a new meaning end what the schema says of it. */
 export class DocumentShape {
@@ -38,10 +40,7 @@ export class DocumentShape {
   isDate(path: string): boolean {
     if (!this.#collection || this.#redefined.has(path.split('.', 1)[0]!) || !isFieldPath(path)) return false;
     const target = findField(this.#collection, path);
-    if (target?.kind !== 'declared' || !target.firm) return false;
-    let { shape } = target;
-    while (shape.type === 'Array' && shape.items) shape = shape.items;
-    return shape.type === 'Date';
+    return target?.kind === 'declared' && target.firm && scalarShape(target.shape)?.type === 'Date';
   }
 }
 
@@ -66,7 +65,7 @@ export function literalForms(value: unknown, path: string | null, shape: Documen
 /** A constant, with `{"$oid": hex}` and `{"$date": text}` read as what they write; any other operator in it is 400. */
 export function readLiteral(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(readLiteral);
-  if (!isPlainObject(value)) return value;
+  if (!isJsonObject(value)) return value;
   if (isWrapped(value)) return readWrapped(value);
   return Object.fromEntries(
     Object.entries(value).map(([key, inner]) => {
@@ -78,7 +77,7 @@ export function readLiteral(value: unknown): unknown {
 
 /** `{"$oid": ...}` or `{"$date": ...}`. */
 export function isWrapped(value: unknown): value is Record<string, unknown> {
-  if (!isPlainObject(value)) return false;
+  if (!isJsonObject(value)) return false;
   const keys = Object.keys(value);
   return keys.length === 1 && (keys[0] === '$oid' || keys[0] === '$date');
 }

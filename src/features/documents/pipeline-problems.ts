@@ -1,4 +1,5 @@
 import { invalid, type AppError } from '../../errors.js';
+import { isJsonObject } from '../collections/field-type.js';
 import { BLOCKED } from './expression-operators.js';
 
 /** 400 INVALID_PIPELINE. */
@@ -13,13 +14,9 @@ export function refusedName(name: string, what: string): AppError {
     : badPipeline(`Unknown ${what} ${JSON.stringify(name.slice(0, 60))}`);
 }
 
-export function isPlainObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
 /** An object with at least one key; 400 otherwise. `what` begins the message. */
 export function requireObject(value: unknown, what: string): Record<string, unknown> {
-  if (!isPlainObject(value) || Object.keys(value).length === 0) throw badPipeline(`${what} needs an object`);
+  if (!isJsonObject(value) || Object.keys(value).length === 0) throw badPipeline(`${what} needs an object`);
   return value;
 }
 

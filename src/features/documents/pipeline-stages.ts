@@ -1,9 +1,10 @@
 import type { Document } from 'bson';
+import { isJsonObject } from '../collections/field-type.js';
 import { guardExpression, guardNamed } from './guard-expression.js';
 import { guardGraphLookup, guardLookup, guardUnionWith } from './guard-joins.js';
 import { guardMatch } from './guard-match.js';
 import { readLiteral } from './pipeline-literals.js';
-import { badPipeline, isPlainObject, requireObject, requirePath, requireText } from './pipeline-problems.js';
+import { badPipeline, requireObject, requirePath, requireText } from './pipeline-problems.js';
 import type { PipelineScope, StageGuard } from './pipeline-scope.js';
 
 const MAX_FACETS = 20;
@@ -117,7 +118,7 @@ function isSwitch(value: unknown): boolean {
 function guardWindow(given: unknown, shape: PipelineScope['shape']): Document {
   const { window, ...operation } = requireObject(given, '$setWindowFields');
   const guarded = guardExpression(operation, shape);
-  if (!isPlainObject(guarded)) throw badPipeline('$setWindowFields: each output needs an operator');
+  if (!isJsonObject(guarded)) throw badPipeline('$setWindowFields: each output needs an operator');
   return window === undefined ? guarded : { ...guarded, window: readLiteral(window) };
 }
 
