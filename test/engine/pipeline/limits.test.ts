@@ -123,6 +123,32 @@ describe('the time of one operator', () => {
     }
   });
 
+  it.each<[string, unknown]>([
+    ['a format of many numbers', { dateString: `${'1'.repeat(60)}x`, format: '%d'.repeat(40) }],
+    ['a date behind which there is nothing for long', { dateString: `2024-01-01${' '.repeat(300_000)}x` }],
+    ['words without end', { dateString: `2024-01-01 ${'a/'.repeat(100_000)}` }],
+  ])('does not explode for %s', async (_what, operand) => {
+    expect(await computed({ $dateFromString: { ...(operand as Doc), onError: 'none' } })).toBe('none');
+  });
+
+  it.each<[string, unknown, number]>([
+    [
+      'years beyond the last',
+      { $dateAdd: { startDate: '$$NOW', unit: 'year', amount: 1e6, timezone: 'Asia/Tokyo' } },
+      15,
+    ],
+    ['parts beyond the last', { $dateFromParts: { year: 2000, day: 1e15, timezone: 'Asia/Tokyo' } }, 15],
+    ['bins of many years', { $dateTrunc: { date: { $toDate: -1.5 }, unit: 'year', binSize: 1e12 } }, 15],
+    ['the last instant, further east', { $isoWeekYear: { date: { $toDate: 8.64e15 }, timezone: '+01:00' } }, 15],
+    [
+      'a week that starts with a document',
+      { $dateTrunc: { date: '$$NOW', unit: 'week', startOfWeek: { $literal: { toString: 1 } } } },
+      9,
+    ],
+  ])('refuses %s', async (_what, expression, code) => {
+    await expect(computed(expression)).rejects.toMatchObject({ code });
+  });
+
   it('reads numbers of any length', async () => {
     const digits = `1${'0'.repeat(500_000)}`;
     expect(String(await computed({ $toDecimal: digits }))).toBe('Infinity');

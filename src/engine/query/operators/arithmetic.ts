@@ -21,6 +21,7 @@ import {
 } from '../number.js';
 import { integerOf, isDecimal, isNullish, isNumber, numberOf, toDouble, typeOf } from '../value.js';
 import { binary, type ExpressionOperator, type OperatorTable, unary, variadic } from './operator.js';
+import { dateAt } from './time-zone.js';
 
 function requireNumber(value: unknown, name: string, code: number): void {
   if (!isNumber(value)) throw refusal(code, `${name} only supports numeric types, not ${typeOf(value)}`);
@@ -66,9 +67,7 @@ function typeRefusal(message: string, value: unknown): EngineError {
 }
 
 function shiftDate(date: Date, amount: unknown): Date {
-  const time = date.getTime() + Math.round(numberOf(amount)!);
-  if (!Number.isFinite(time) || Math.abs(time) > 8.64e15) throw refusal(15, 'date overflow');
-  return new Date(time);
+  return dateAt(date.getTime() + Math.round(numberOf(amount)!));
 }
 
 function subtract(a: unknown, b: unknown): unknown {

@@ -11,6 +11,11 @@ function failure(message: string): Error {
   return refusal(241, message);
 }
 
+/** So much of a text as a message can hold. */
+export function shown(text: string): string {
+  return text.length > 100 ? `${text.slice(0, 100)}...` : text;
+}
+
 function cannot(value: unknown, target: string): Error {
   return failure(`Unsupported conversion from ${typeOf(value)} to ${target} in $convert with no onError value`);
 }
@@ -80,7 +85,9 @@ function toInteger(value: unknown, bits: 32 | 64): bigint {
     case 'string': {
       const text = value as string;
       if (!/^[+-]?\d{1,30}$/.test(text)) {
-        throw failure(`Failed to parse number '${text}' in $convert with no onError value: Bad digit or empty string`);
+        throw failure(
+          `Failed to parse number '${shown(text)}' in $convert with no onError value: Bad digit or empty string`,
+        );
       }
       return inRange(BigInt(text.replace(/^\+/, '')));
     }
@@ -112,7 +119,7 @@ function toDoubleValue(value: unknown): unknown {
     case 'string': {
       const text = value as string;
       const parsed = parseDecimal(text);
-      if (parsed === null) throw failure(`Failed to parse number '${text}' in $convert with no onError value`);
+      if (parsed === null) throw failure(`Failed to parse number '${shown(text)}' in $convert with no onError value`);
       const number =
         parsed.special === 'none'
           ? Number(text)
@@ -122,7 +129,7 @@ function toDoubleValue(value: unknown): unknown {
               ? -Infinity
               : Infinity;
       if (parsed.special === 'none' && !Number.isFinite(number)) {
-        throw failure(`Failed to parse number '${text}' in $convert with no onError value: Out of range`);
+        throw failure(`Failed to parse number '${shown(text)}' in $convert with no onError value: Out of range`);
       }
       return toDouble(number);
     }
@@ -147,7 +154,7 @@ function toDecimalValue(value: unknown): Decimal128 {
     case 'string': {
       const parsed = parseDecimal(value as string);
       if (parsed === null)
-        throw failure(`Failed to parse number '${value as string}' in $convert with no onError value`);
+        throw failure(`Failed to parse number '${shown(value as string)}' in $convert with no onError value`);
       return closeDecimal(parsed);
     }
     default:
@@ -173,7 +180,7 @@ function toDate(value: unknown): Date {
       return new Date((value as Timestamp).t * 1000);
     case 'string': {
       const date = parseIsoDate(value as string, 'UTC');
-      if (date === null) throw failure(`Error parsing date string '${value as string}'`);
+      if (date === null) throw failure(`Error parsing date string '${shown(value as string)}'`);
       return date;
     }
     default:
@@ -185,7 +192,7 @@ function toObjectId(value: unknown): ObjectId {
   if (typeOf(value) === 'objectId') return value as ObjectId;
   if (typeof value !== 'string') throw cannot(value, 'objectId');
   if (!/^[0-9a-fA-F]{24}$/.test(value))
-    throw failure(`Failed to parse objectId '${value}' in $convert with no onError value`);
+    throw failure(`Failed to parse objectId '${shown(value)}' in $convert with no onError value`);
   return new ObjectId(value);
 }
 

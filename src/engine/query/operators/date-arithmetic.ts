@@ -27,7 +27,7 @@ function weekdayOf(name: unknown): number {
   if (name === undefined || name === null) return 0;
   const wanted = typeof name === 'string' ? name.toLowerCase() : '';
   const index = WEEKDAYS.findIndex((day) => day === wanted || (wanted.length === 3 && day.startsWith(wanted)));
-  if (index < 0) throw refusal(9, `unknown day of week value: ${String(name)}`);
+  if (index < 0) throw refusal(9, `unknown day of week value: ${typeof name === 'string' ? name : typeOf(name)}`);
   return index;
 }
 

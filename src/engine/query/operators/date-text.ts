@@ -98,13 +98,16 @@ interface Fields {
 }
 
 const ISO =
-  /^\s*(\d{4})-?(\d{2})-?(\d{2})(?:[T ]?(\d{2})(?::?(\d{2})(?::?(\d{2})(?:[.,](\d{1,9}))?)?)?)?\s*(Z|UTC|GMT|[+-]\d{2}(?::?\d{2})?|[A-Za-z]+\/[A-Za-z_/]+)?\s*$/i;
-const ENGLISH =
-  /^\s*([A-Za-z]{3,9})\.?\s+(\d{1,2})(?:st|nd|rd|th)?,?\s+(\d{4})(?:\s+(\d{1,2}):(\d{2})(?::(\d{2}))?)?\s*$/;
+  /^(\d{4})-?(\d{2})-?(\d{2})(?:[T ]?(\d{2})(?::?(\d{2})(?::?(\d{2})(?:[.,](\d{1,9}))?)?)?)?\s*(Z|UTC|GMT|[+-]\d{2}(?::?\d{2})?|[A-Za-z]+\/[A-Za-z_/]+)?$/i;
+const ENGLISH = /^([A-Za-z]{3,9})\.?\s+(\d{1,2})(?:st|nd|rd|th)?,?\s+(\d{4})(?:\s+(\d{1,2}):(\d{2})(?::(\d{2}))?)?$/;
+/** No date is longer, white space apart. */
+const MAX_DATE_LENGTH = 100;
 
 /** Reads an ISO 8601 date, or an English one like "July 4, 2017"; null for anything else. */
 export function parseIsoDate(text: string, zoneName: string): Date | null {
-  const match = ISO.exec(text);
+  const date = text.trim();
+  if (date.length > MAX_DATE_LENGTH) return null;
+  const match = ISO.exec(date);
   if (match !== null) {
     const [, year, month, day, hour, minute, second, fraction, suffix] = match;
     const fields: Fields = {
@@ -121,7 +124,7 @@ export function parseIsoDate(text: string, zoneName: string): Date | null {
       requireTimeZone(suffix === undefined ? zoneName : suffix.length === 3 || suffix === 'z' ? 'UTC' : suffix),
     );
   }
-  const english = ENGLISH.exec(text);
+  const english = ENGLISH.exec(date);
   if (english === null) return null;
   const month = monthOf(english[1]!);
   if (month < 0) return null;
@@ -169,48 +172,47 @@ export function isoTime(year: number, week: number, day: number): number {
   return monday + ((week - 1) * 7 + day - 1) * DAY;
 }
 
-const READERS: Readonly<Record<string, { pattern: string; read: (text: string, fields: Fields) => void }>> = {
-  Y: { pattern: '(\\d{4})', read: (text, fields) => (fields.year = Number(text)) },
-  m: { pattern: '(\\d{1,2})', read: (text, fields) => (fields.month = Number(text)) },
-  d: { pattern: '(\\d{1,2})', read: (text, fields) => (fields.day = Number(text)) },
-  H: { pattern: '(\\d{1,2})', read: (text, fields) => (fields.hour = Number(text)) },
-  M: { pattern: '(\\d{1,2})', read: (text, fields) => (fields.minute = Number(text)) },
-  S: { pattern: '(\\d{1,2})', read: (text, fields) => (fields.second = Number(text)) },
-  L: { pattern: '(\\d{1,3})', read: (text, fields) => (fields.millisecond = Number(text)) },
-  j: { pattern: '(\\d{1,3})', read: (text, fields) => (fields.dayOfYear = Number(text)) },
-  G: { pattern: '(\\d{4})', read: (text, fields) => (fields.isoYear = Number(text)) },
-  V: { pattern: '(\\d{1,2})', read: (text, fields) => (fields.isoWeek = Number(text)) },
-  u: { pattern: '([1-7])', read: (text, fields) => (fields.isoDay = Number(text)) },
-  b: { pattern: '([A-Za-z]{3})', read: (text, fields) => (fields.month = monthOf(text) + 1) },
-  B: { pattern: '([A-Za-z]{3,9})', read: (text, fields) => (fields.month = monthOf(text) + 1) },
+const READERS: Readonly<Record<string, { pattern: RegExp; read: (text: string, fields: Fields) => void }>> = {
+  Y: { pattern: /\d{4}/y, read: (text, fields) => (fields.year = Number(text)) },
+  m: { pattern: /\d{1,2}/y, read: (text, fields) => (fields.month = Number(text)) },
+  d: { pattern: /\d{1,2}/y, read: (text, fields) => (fields.day = Number(text)) },
+  H: { pattern: /\d{1,2}/y, read: (text, fields) => (fields.hour = Number(text)) },
+  M: { pattern: /\d{1,2}/y, read: (text, fields) => (fields.minute = Number(text)) },
+  S: { pattern: /\d{1,2}/y, read: (text, fields) => (fields.second = Number(text)) },
+  L: { pattern: /\d{1,3}/y, read: (text, fields) => (fields.millisecond = Number(text)) },
+  j: { pattern: /\d{1,3}/y, read: (text, fields) => (fields.dayOfYear = Number(text)) },
+  G: { pattern: /\d{4}/y, read: (text, fields) => (fields.isoYear = Number(text)) },
+  V: { pattern: /\d{1,2}/y, read: (text, fields) => (fields.isoWeek = Number(text)) },
+  u: { pattern: /[1-7]/y, read: (text, fields) => (fields.isoDay = Number(text)) },
+  b: { pattern: /[A-Za-z]{3}/y, read: (text, fields) => (fields.month = monthOf(text) + 1) },
+  B: { pattern: /[A-Za-z]{3,9}/y, read: (text, fields) => (fields.month = monthOf(text) + 1) },
   z: {
-    pattern: '(Z|[+-]\\d{2}:?\\d{2})',
+    pattern: /Z|[+-]\d{2}:?\d{2}/y,
     read: (text, fields) => (fields.offset = requireTimeZone(text).offsetAt(0)),
   },
-  Z: { pattern: '([+-]?\\d{1,4})', read: (text, fields) => (fields.offset = Number(text) * 60_000) },
-  '%': { pattern: '(%)', read: () => undefined },
+  Z: { pattern: /[+-]?\d{1,4}/y, read: (text, fields) => (fields.offset = Number(text) * 60_000) },
+  '%': { pattern: /%/y, read: () => undefined },
 };
 
-/** Reads a date by a format; null when the text does not fit it. */
+/** Reads a date by a format, each part as long as it can be; null when the text does not fit it. */
 export function parseDateBy(text: string, format: string, zoneName: string): Date | null {
-  const letters: string[] = [];
-  let pattern = '';
+  for (const [, letter] of format.matchAll(/%([\s\S]?)/g)) {
+    if (!Object.hasOwn(READERS, letter!))
+      throw refusal(18536, `Invalid format character '%${letter!}' in format string`);
+  }
+  const fields: Fields = {};
+  let at = 0;
   for (let i = 0; i < format.length; i++) {
     if (format[i] !== '%') {
-      pattern += format[i]!.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&');
+      if (text[at++] !== format[i]) return null;
       continue;
     }
-    const letter = format[++i] ?? '';
-    const reader = Object.hasOwn(READERS, letter) ? READERS[letter] : undefined;
-    if (reader === undefined) throw refusal(18536, `Invalid format character '%${letter}' in format string`);
-    letters.push(letter);
-    pattern += reader.pattern;
+    const reader = READERS[format[++i]!]!;
+    reader.pattern.lastIndex = at;
+    const [part] = reader.pattern.exec(text) ?? [];
+    if (part === undefined) return null;
+    reader.read(part, fields);
+    at += part.length;
   }
-  const match = new RegExp(`^${pattern}$`).exec(text);
-  if (match === null) return null;
-  const fields: Fields = {};
-  letters.forEach((letter, i) => {
-    READERS[letter]!.read(match[i + 1]!, fields);
-  });
-  return assemble(fields, requireTimeZone(zoneName));
+  return at === text.length ? assemble(fields, requireTimeZone(zoneName)) : null;
 }

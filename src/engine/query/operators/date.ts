@@ -1,10 +1,11 @@
 import type { ObjectId, Timestamp } from 'bson';
 import { EngineError, refusal } from '../../errors.js';
 import { type Doc, integerOf, isDocument, isNullish, isNumber, numberOf, typeOf } from '../value.js';
+import { shown } from './convert.js';
 import { addToDate, dateDifference, requireUnit, truncateDate } from './date-arithmetic.js';
 import { dayOfYear, formatDate, isoTime, isoWeekOf, parseDateBy, parseIsoDate, weekOf } from './date-text.js';
 import { type ExpressionOperator, fold, named, namedOperand, type OperatorTable, unary } from './operator.js';
-import { fromWallClock, requireTimeZone, type TimeZone, toWallClock, UTC, utcTime } from './time-zone.js';
+import { dateAt, fromWallClock, requireTimeZone, type TimeZone, toWallClock, UTC, utcTime } from './time-zone.js';
 
 /** The instant of a date, timestamp or ObjectId. */
 function timeOf(value: unknown): number {
@@ -33,7 +34,7 @@ function part(read: (local: Date) => number | bigint): ExpressionOperator {
       (current, scope) => {
         const value = date.evaluate(current, scope);
         if (isNullish(value)) return null;
-        if (zone === undefined) return read(new Date(timeOf(value)));
+        if (zone === undefined) return read(dateAt(timeOf(value)));
         const zoneName = zone.evaluate(current, scope);
         if (isNullish(zoneName)) return null;
         return read(toWallClock(timeOf(value), requireTimeZone(zoneName)));
@@ -89,7 +90,7 @@ const fromText: ExpressionOperator = (operand, compiler, name) => {
       if (compiled.has('onError')) return read('onError');
       throw refusal(
         241,
-        `$dateFromString: an error occurred while parsing '${typeof text === 'string' ? text : typeOf(text)}'`,
+        `$dateFromString: an error occurred while parsing '${typeof text === 'string' ? shown(text) : typeOf(text)}'`,
       );
     },
     [...compiled.values()],
@@ -130,7 +131,7 @@ const fromParts: ExpressionOperator = (operand, compiler, name) => {
     ];
     const day = iso ? isoTime(year, second, third) : utcTime(year, second - 1, third);
     const local = day + ((hour * 60 + minute) * 60 + seconds) * 1000 + millisecond;
-    return new Date(fromWallClock(local, zone));
+    return dateAt(fromWallClock(local, zone));
   });
   return compile(operand, compiler, name);
 };
@@ -159,9 +160,7 @@ function shift(direction: 1 | -1): ExpressionOperator {
     if (isNullish(startDate) || isNullish(unit) || isNullish(amount) || zone === null) return null;
     const count = isNumber(amount) ? integerOf(amount) : null;
     if (count === null) throw refusal(5166405, 'the amount must be an integral number of units');
-    const result = addToDate(timeOf(startDate), requireUnit(unit), count * direction, zone);
-    if (!(Math.abs(result) <= 8.64e15)) throw refusal(5166406, 'the resulting date is out of range');
-    return new Date(result);
+    return dateAt(addToDate(timeOf(startDate), requireUnit(unit), count * direction, zone));
   });
 }
 
@@ -199,7 +198,7 @@ export const dateOperators: OperatorTable = {
     if (given.has('binSize') && isNullish(binSize)) return null;
     const size = binSize === undefined ? 1 : isNumber(binSize) ? numberOf(binSize)! : NaN;
     if (!Number.isSafeInteger(size) || size < 1) throw new EngineError(5439017, 'binSize must be a positive integer');
-    return new Date(truncateDate(timeOf(date), requireUnit(unit), size, zone, startOfWeek));
+    return dateAt(truncateDate(timeOf(date), requireUnit(unit), size, zone, startOfWeek));
   }),
   $tsSecond: unary((value) => {
     if (isNullish(value)) return null;

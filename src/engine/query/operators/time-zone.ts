@@ -55,6 +55,8 @@ function namedZone(name: string): TimeZone {
   return {
     isUtc: false,
     offsetAt(time) {
+      // Whoever comes here with such a time is refused when he makes a date of it.
+      if (!(Math.abs(time) <= LAST_INSTANT)) return 0;
       const quarter = Math.floor(time / QUARTER_HOUR);
       const cached = offsets.get(quarter);
       if (cached !== undefined) return cached;
@@ -97,9 +99,17 @@ export function utcTime(
   return date.getTime();
 }
 
+const LAST_INSTANT = 8.64e15;
+
+/** The date of an instant; one that no date can have is refused with 15. */
+export function dateAt(time: number): Date {
+  if (!(Math.abs(time) <= LAST_INSTANT)) throw refusal(15, 'the date is out of range');
+  return new Date(time);
+}
+
 /** The same instant as a date whose UTC fields are the zone's wall clock. */
 export function toWallClock(time: number, zone: TimeZone): Date {
-  return new Date(time + zone.offsetAt(time));
+  return dateAt(time + zone.offsetAt(time));
 }
 
 /** The instant at which the zone's clocks show the given time; within a gap, what they would have shown. */
