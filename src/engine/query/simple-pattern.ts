@@ -15,12 +15,15 @@ const WORD = '[A-Za-z0-9_]';
 const BOUNDARY = `(?:(?<=${WORD})(?!${WORD})|(?<!${WORD})(?=${WORD}))`;
 const NO_BOUNDARY = `(?:(?<=${WORD})(?=${WORD})|(?<!${WORD})(?!${WORD}))`;
 const END = '(?![^\\n]|\\n[^])';
-/** How many ways through a pattern the built-in engine may have to try at one position of the text. */
-const MAX_WAYS = 200;
+/** How many characters the built-in engine may have to look at for one position of the text. */
+const MAX_STEPS = 200;
 
 interface Parsed {
   text: string;
+  /** How many ways there are through it. */
   ways: number;
+  /** How many characters all of them look at together, an unbounded part left out. */
+  steps: number;
   unbounded: number;
   /** Nothing follows the unbounded part, so that once reached it always succeeds. */
   endsUnbounded: boolean;
@@ -30,13 +33,13 @@ interface Parsed {
 /**
  * The pattern for the built-in engine, or null when it is not proven that a search takes linear time: at most one
  * unbounded quantifier on a single character, which must be the last thing or follow a start anchor, no repeated
- * groups, and a bounded number of alternatives.
+ * groups, and a bounded number of steps for all alternatives and bounded repetitions together.
  */
 export function translateSimple(pattern: string, multiline: boolean, dotAll: boolean): string | null {
   const reader = { pattern, at: 0, multiline, dotAll, depth: 0 };
   const parsed = parseAlternatives(reader);
   if (parsed === null || reader.at < pattern.length) return null;
-  if (parsed.ways > MAX_WAYS || parsed.unbounded > 1) return null;
+  if (parsed.steps > MAX_STEPS || parsed.unbounded > 1) return null;
   if (parsed.unbounded === 1 && !parsed.anchored && !parsed.endsUnbounded) return null;
   return parsed.text;
 }
@@ -63,6 +66,7 @@ function parseAlternatives(reader: Reader): Parsed | null {
   return {
     text: options.map((option) => option.text).join('|'),
     ways: options.reduce((sum, option) => sum + option.ways, 0),
+    steps: options.reduce((sum, option) => sum + option.steps, 0),
     unbounded: options.reduce((sum, option) => sum + option.unbounded, 0),
     endsUnbounded: false,
     anchored: options.every((option) => option.anchored),
@@ -70,7 +74,7 @@ function parseAlternatives(reader: Reader): Parsed | null {
 }
 
 function parseSequence(reader: Reader): Parsed | null {
-  const result: Parsed = { text: '', ways: 1, unbounded: 0, endsUnbounded: false, anchored: false };
+  const result: Parsed = { text: '', ways: 1, steps: 1, unbounded: 0, endsUnbounded: false, anchored: false };
   let first = true;
   while (reader.at < reader.pattern.length) {
     const char = reader.pattern[reader.at]!;
@@ -80,6 +84,7 @@ function parseSequence(reader: Reader): Parsed | null {
       const group = parseGroup(reader);
       if (group === null) return null;
       result.text += group.text;
+      result.steps += result.ways * group.steps;
       result.ways *= group.ways;
       result.unbounded += group.unbounded;
       if (first) result.anchored = group.anchored;
@@ -90,6 +95,7 @@ function parseSequence(reader: Reader): Parsed | null {
       const quantifier = atom.startsWith('(?') || atom === '^' ? noQuantifier(reader) : parseQuantifier(reader);
       if (quantifier === null) return null;
       result.text += atom + quantifier.text;
+      result.steps += result.ways * quantifier.steps;
       result.ways *= quantifier.ways;
       if (quantifier.unbounded) {
         result.unbounded++;
@@ -97,7 +103,7 @@ function parseSequence(reader: Reader): Parsed | null {
       }
     }
     first = false;
-    if (result.ways > MAX_WAYS) return null;
+    if (result.steps > MAX_STEPS) return null;
   }
   return result;
 }
@@ -123,20 +129,30 @@ function parseGroup(reader: Reader): Parsed | null {
   return {
     text: `${open}${inner.text})${optional ? '?' : ''}`,
     ways: inner.ways + (optional ? 1 : 0),
+    steps: inner.steps,
     unbounded: 0,
     endsUnbounded: false,
     anchored: inner.anchored && !optional,
   };
 }
 
-function noQuantifier(reader: Reader) {
-  return /[*+?{]/.test(reader.pattern[reader.at] ?? '') ? null : { text: '', ways: 1, unbounded: false };
+interface Quantifier {
+  readonly text: string;
+  readonly ways: number;
+  readonly steps: number;
+  readonly unbounded: boolean;
 }
 
-function parseQuantifier(reader: Reader): { text: string; ways: number; unbounded: boolean } | null {
+const ONCE: Quantifier = { text: '', ways: 1, steps: 1, unbounded: false };
+
+function noQuantifier(reader: Reader): Quantifier | null {
+  return /[*+?{]/.test(reader.pattern[reader.at] ?? '') ? null : ONCE;
+}
+
+function parseQuantifier(reader: Reader): Quantifier | null {
   const match = /^(?:[*+?]|\{(\d{1,3})(,(\d{0,3}))?\})/.exec(reader.pattern.slice(reader.at, reader.at + 12));
   if (match === null) {
-    return reader.pattern[reader.at] === '{' ? null : { text: '', ways: 1, unbounded: false };
+    return reader.pattern[reader.at] === '{' ? null : ONCE;
   }
   reader.at += match[0].length;
   let text = match[0];
@@ -146,11 +162,15 @@ function parseQuantifier(reader: Reader): { text: string; ways: number; unbounde
     text += '?';
     reader.at++;
   }
-  if (match[1] === undefined) return { text, ways: text.startsWith('?') ? 2 : 1, unbounded: !text.startsWith('?') };
+  if (match[1] === undefined) {
+    const optional = text.startsWith('?');
+    return { text, ways: optional ? 2 : 1, steps: 1, unbounded: !optional };
+  }
   const low = Number(match[1]);
-  if (match[2] === undefined) return { text, ways: 1, unbounded: false };
-  if (match[3] === '') return { text, ways: 1, unbounded: true };
-  return { text, ways: Math.max(1, Number(match[3]) - low + 1), unbounded: false };
+  if (match[2] === undefined) return { text, ways: 1, steps: low, unbounded: false };
+  if (match[3] === '') return { text, ways: 1, steps: low + 1, unbounded: true };
+  const high = Number(match[3]);
+  return { text, ways: Math.max(1, high - low + 1), steps: high, unbounded: false };
 }
 
 function parseAtom(reader: Reader): string | null {

@@ -112,6 +112,9 @@ describe('regular expressions', () => {
       'a+b',
       '.*.*=.*',
       'x?'.repeat(40),
+      `${'a{999}'.repeat(50)}b`,
+      `${'a'.repeat(20_000)}b`,
+      `${'(||)'.repeat(15)}b`,
     ]) {
       const start = process.cpuUsage();
       finds(pattern, text);
