@@ -1,7 +1,7 @@
 import { badValue, failedToParse, typeMismatch } from '../errors.js';
 import { compilePattern } from './regex.js';
 import { compareValues, equalValues } from './compare.js';
-import { type Doc, integerOf, isDocument, isNumber, numberOf, TYPE_NUMBERS, typeOf } from './value.js';
+import { type Doc, integerOf, isDocument, isNumber, isTypeName, numberOf, typeOf } from './value.js';
 import { keyOf } from './value-key.js';
 
 type Check = (value: unknown) => boolean;
@@ -86,7 +86,7 @@ const KEYWORDS: Readonly<Record<string, Keyword>> = {
   bsonType: (operand) =>
     typeCheck(operand, 'bsonType', (alias) => {
       if (alias === 'number') return JSON_TYPES['number']!;
-      return Object.hasOwn(TYPE_NUMBERS, alias) ? [alias] : null;
+      return isTypeName(alias) ? [alias] : null;
     }),
   type: (operand) =>
     typeCheck(operand, 'type', (alias) => (Object.hasOwn(JSON_TYPES, alias) ? JSON_TYPES[alias]! : null)),

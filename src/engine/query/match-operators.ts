@@ -4,14 +4,15 @@ import { decimalToBigint, openDecimal } from './decimal.js';
 import { compareValues, equalValues } from './compare.js';
 import {
   type Doc,
+  findTypeByNumber,
   integerOf,
   isDecimal,
   isDocument,
   isNumber,
   isTruthy,
+  isTypeName,
   numberOf,
   rankOf,
-  TYPE_NUMBERS,
   type TypeName,
   typeOf,
 } from './value.js';
@@ -147,14 +148,13 @@ function typeSet(operand: unknown): Set<TypeName> {
     else if (typeof item === 'string') {
       // Deprecated types exist in BSON but never in this engine's documents.
       if (item === 'undefined') continue;
-      if (!Object.hasOwn(TYPE_NUMBERS, item) || item === 'missing') throw badValue(`Unknown type name alias: ${item}`);
-      names.add(item as TypeName);
+      if (!isTypeName(item)) throw badValue(`Unknown type name alias: ${item}`);
+      names.add(item);
     } else {
       const number = integerOf(item);
-      const found = Object.entries(TYPE_NUMBERS).find(([, code]) => code === number && code !== 0);
-      if (found !== undefined) names.add(found[0] as TypeName);
-      else if (number !== 6 && number !== 12)
-        throw badValue(`Invalid numerical type code: ${String(number ?? typeOf(item))}`);
+      const found = findTypeByNumber(number);
+      if (found !== null) names.add(found);
+      else if (number !== 6) throw badValue(`Invalid numerical type code: ${String(number ?? typeOf(item))}`);
     }
   }
   return names;
@@ -199,8 +199,9 @@ function singleTest(predicate: Predicate, value: unknown): boolean {
 function wholeNumber(value: unknown, what: string): bigint {
   const number = numberOf(value);
   if (number === null) throw badValue(`malformed mod, ${what} not a number`);
-  if (!Number.isFinite(number)) throw badValue(`malformed mod, ${what} value is invalid :: NaN or Infinity`);
-  return truncated(value)!;
+  const whole = truncated(value);
+  if (whole === null) throw badValue(`malformed mod, ${what} value is invalid: no 64-bit integer`);
+  return whole;
 }
 
 /** A number cut to an integer; null for what is none or does not fit 64 bits. */
@@ -239,7 +240,9 @@ function bitPositions(operand: unknown): number[] {
   if (Array.isArray(operand)) {
     return operand.map((item: unknown) => {
       const position = integerOf(item);
-      if (position === null || position < 0) throw badValue('bit positions must be an integer >= 0');
+      if (position === null || position < 0 || position > 0x7fffffff) {
+        throw badValue('bit positions must be 32-bit integers >= 0');
+      }
       return position;
     });
   }

@@ -1,3 +1,4 @@
+import { refusal } from '../errors.js';
 import { type Doc, fieldOf, isDocument } from './value.js';
 
 /** A dotted path, split once. */
@@ -5,8 +6,14 @@ export type Path = readonly string[];
 
 const INDEX = /^(?:0|[1-9]\d{0,8})$/;
 
+/** Documents are not nested deeper. */
+const MAX_PARTS = 200;
+
+/** A path of more than 200 parts is refused (15). */
 export function splitPath(path: string): Path {
-  return path.split('.');
+  const parts = path.split('.');
+  if (parts.length > MAX_PARTS) throw refusal(15, `a field path may have at most ${String(MAX_PARTS)} parts`);
+  return parts;
 }
 
 /** The array index a path part stands for, or -1. Leading zeros make it a name. */
@@ -26,10 +33,21 @@ export function visitPath(doc: Doc, path: Path, leafArrays: boolean, visit: Visi
   return visitFrom(doc, path, 0, leafArrays, -1, visit);
 }
 
-function visitFrom(start: Doc, path: Path, from: number, leaf: boolean, outer: number, visit: Visit): boolean {
+/** The parts of the path from which an array inside another one has been visited. */
+type Seen = Map<readonly unknown[], Set<number>>;
+
+function visitFrom(
+  start: Doc,
+  path: Path,
+  from: number,
+  leaf: boolean,
+  outer: number,
+  visit: Visit,
+  seen?: Seen,
+): boolean {
   let value: unknown = start;
   for (let at = from; at < path.length; at++) {
-    if (Array.isArray(value)) return visitArray(value, path, at, leaf, outer, visit);
+    if (Array.isArray(value)) return visitArray(value, path, at, leaf, outer, visit, seen);
     if (!isDocument(value)) return visit(undefined, outer);
     value = fieldOf(value, path[at]!);
   }
@@ -51,18 +69,26 @@ function visitArray(
   leaf: boolean,
   outer: number,
   visit: Visit,
+  seen?: Seen,
 ): boolean {
   const position = indexOfPart(path[at]!);
+  // A number is a position or a name, so that there may be very many ways to one array.
+  const known = position >= 0 && outer >= 0 ? (seen ?? new Map<readonly unknown[], Set<number>>()) : seen;
+  if (known !== undefined) {
+    const parts = known.get(array) ?? new Set();
+    if (parts.has(at)) return false;
+    known.set(array, parts.add(at));
+  }
   for (let i = 0; i < array.length; i++) {
     const item = array[i];
     const index = outer < 0 ? i : outer;
-    if (isDocument(item) && visitFrom(item, path, at, leaf, index, visit)) return true;
+    if (isDocument(item) && visitFrom(item, path, at, leaf, index, visit, known)) return true;
     if (i !== position) continue;
     if (at === path.length - 1) {
       if (visit(item, index)) return true;
     } else if (Array.isArray(item)) {
-      if (visitArray(item, path, at + 1, leaf, index, visit)) return true;
-    } else if (isDocument(item) && visitFrom(item, path, at + 1, leaf, index, visit)) return true;
+      if (visitArray(item, path, at + 1, leaf, index, visit, known)) return true;
+    } else if (isDocument(item) && visitFrom(item, path, at + 1, leaf, index, visit, known)) return true;
   }
   return false;
 }

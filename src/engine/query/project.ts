@@ -33,7 +33,7 @@ interface Tree {
   readonly leaves: Map<string, Leaf>;
   readonly children: Map<string, Tree>;
   /** Names of computed leaves and of children that hold some, in the order of the specification. */
-  readonly computed: string[];
+  readonly computed: Set<string>;
 }
 
 interface Parsing {
@@ -47,7 +47,7 @@ interface Parsing {
 }
 
 function openTree(): Tree {
-  return { leaves: new Map(), children: new Map(), computed: [] };
+  return { leaves: new Map(), children: new Map(), computed: new Set() };
 }
 
 /** Compiles the projection of a find or a `$project` stage; mixtures and colliding paths are refused. */
@@ -83,7 +83,7 @@ function finish(parsing: Parsing, mode: 'include' | 'exclude', environment: Envi
   const { root, positional } = parsing;
   const plain = openScope(environment);
   const project = mode === 'include' ? includeFrom : excludeFrom;
-  const simple = root.computed.length === 0 && positional === null;
+  const simple = root.computed.size === 0 && positional === null;
   const fields = mode === 'include' ? includedFields(root) : null;
   if (simple) return { apply: (doc) => project(root, doc), fields, computes: false };
   return {
@@ -227,7 +227,7 @@ function place(root: Tree, path: readonly string[], leaf: Leaf): void {
     if (tree.leaves.has(name) || (last && tree.children.has(name))) {
       throw refusal(last ? 31250 : 31249, `Path collision at ${path.join('.')}`);
     }
-    if (isComputed && !tree.computed.includes(name)) tree.computed.push(name);
+    if (isComputed) tree.computed.add(name);
     if (last) {
       tree.leaves.set(name, leaf);
       return;

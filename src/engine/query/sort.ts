@@ -56,7 +56,7 @@ export function compileSort(spec: Doc): Sort {
 }
 
 function directionOf(value: unknown, path: string): 1 | -1 {
-  if (path === '' || path.split('.').includes('')) {
+  if (path === '' || splitPath(path).includes('')) {
     throw refusal(15998, 'FieldPath field names may not be empty strings.');
   }
   if (path.startsWith('$')) throw refusal(16410, "FieldPath field names may not start with '$'.");

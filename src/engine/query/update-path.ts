@@ -1,5 +1,5 @@
 import { badValue, conflictingUpdate, pathNotViable, refusal } from '../errors.js';
-import { indexOfPart } from './path.js';
+import { indexOfPart, splitPath } from './path.js';
 import { copyDoc, type Doc, fieldOf, isDocument, setField } from './value.js';
 
 /** One part of an update path: a field name or array index, or a positional operator. */
@@ -29,7 +29,7 @@ const MAX_PADDING = 1_500_000;
 /** Splits and checks an update path; empty parts (56) and names that start with `$` (52) are refused. */
 export function parseUpdatePath(path: string): UpdatePart[] {
   if (path === '') throw refusal(56, 'An empty update path is not valid.');
-  return path.split('.').map((part, i): UpdatePart => {
+  return splitPath(path).map((part, i): UpdatePart => {
     if (part === '') throw refusal(56, `The update path '${path}' contains an empty field name, which is not allowed.`);
     if (!part.startsWith('$')) return { kind: 'name', name: part };
     if (i === 0 && (part === '$' || part.startsWith('$['))) {

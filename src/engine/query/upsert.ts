@@ -1,5 +1,6 @@
 import { refusal } from '../errors.js';
 import { isOperatorDocument } from './match.js';
+import { splitPath } from './path.js';
 import { type Doc, fieldOf, isDocument, setField, typeOf } from './value.js';
 
 /**
@@ -45,7 +46,7 @@ function equalityOf(value: unknown): { value: unknown } | undefined {
 }
 
 function place(doc: Doc, path: string, value: unknown): void {
-  const parts = path.split('.');
+  const parts = splitPath(path);
   let target = doc;
   parts.forEach((part, i) => {
     const existing = fieldOf(target, part);

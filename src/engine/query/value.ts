@@ -29,7 +29,7 @@ export type TypeName =
   | 'maxKey'
   | 'missing';
 
-export const TYPE_NUMBERS: Readonly<Record<TypeName, number>> = {
+const TYPE_NUMBERS: Readonly<Record<TypeName, number>> = {
   missing: 0,
   double: 1,
   string: 2,
@@ -52,6 +52,18 @@ export const TYPE_NUMBERS: Readonly<Record<TypeName, number>> = {
   minKey: -1,
   maxKey: 127,
 };
+
+const NAMES_BY_NUMBER = new Map(Object.entries(TYPE_NUMBERS).map(([name, number]) => [number, name as TypeName]));
+
+/** True for the aliases that an operand may give; `missing` is only ever an answer. */
+export function isTypeName(text: string): text is TypeName {
+  return text !== 'missing' && Object.hasOwn(TYPE_NUMBERS, text);
+}
+
+/** The type of a number that an operand gives, or null. */
+export function findTypeByNumber(number: number | null): TypeName | null {
+  return number === null || number === 0 ? null : (NAMES_BY_NUMBER.get(number) ?? null);
+}
 
 const BSON_TYPES: Readonly<Record<string, TypeName>> = {
   Double: 'double',

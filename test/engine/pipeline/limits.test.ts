@@ -89,7 +89,11 @@ describe('the weight of a value', () => {
       },
       146,
     ],
-    ['a million matches', { $regexFindAll: { input: 'a'.repeat(1_000_000), regex: 'a' } }, 146],
+    [
+      'many matches',
+      { $regexFindAll: { input: 'a'.repeat(500_000), regex: `${'('.repeat(15)}a${')'.repeat(15)}` } },
+      146,
+    ],
     ['millions of parts', { $split: ['a'.repeat(5_000_000), 'a'] }, 146],
   ])('is limited for %s', async (_what, expression, code) => {
     await expect(computed(expression)).rejects.toMatchObject({ code });
@@ -198,6 +202,30 @@ describe('what a stage holds', () => {
     const inner = [{ $sample: { size: 50 } }, { $limit: 1 }];
     const stages = [{ $lookup: { from: 'docs', let: { id: '$_id' }, pipeline: inner, as: 'some' } }, { $count: 'n' }];
     expect(await within(2_000_000, stages, docs.slice(0, 200))).toEqual([{ n: 200 }]);
+  });
+});
+
+describe('paths', () => {
+  it('that lead to one place in many ways are followed once', async () => {
+    let value: unknown = 1;
+    for (let i = 0; i < 60; i++) value = [{ 0: value }];
+    const docs = [{ _id: 1, a: value }];
+    const found = (path: string, wanted: number) => aggregate({ docs }, 'docs', [{ $match: { [path]: wanted } }]);
+    expect(await found(`a${'.0'.repeat(90)}`, 2)).toEqual([]);
+    expect(await found(`a${'.0'.repeat(90)}`, 1)).toHaveLength(1);
+    expect(await found(`a${'.0'.repeat(60)}`, 1)).toHaveLength(1);
+    expect(await found(`a${'.0'.repeat(59)}`, 1)).toEqual([]);
+    expect(await found(`a${'.0'.repeat(121)}`, 1)).toEqual([]);
+  });
+
+  it.each<[string, unknown]>([
+    ['$match', { $match: { [`a${'.b'.repeat(300)}`]: 1 } }],
+    ['$addFields', { $addFields: { [`a${'.b'.repeat(100_000)}`]: 1 } }],
+    ['$project', { $project: { x: `$a${'.b'.repeat(100_000)}` } }],
+    ['$sort', { $sort: { [`a${'.b'.repeat(300)}`]: 1 } }],
+    ['$lookup', { $lookup: { from: 'one', pipeline: [], as: `a${'.b'.repeat(100_000)}` } }],
+  ])('of more parts than a document has levels are refused in %s', async (_name, stage) => {
+    await expect(aggregate({ one }, 'one', [stage])).rejects.toMatchObject({ code: 15 });
   });
 });
 

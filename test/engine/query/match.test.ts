@@ -160,6 +160,8 @@ describe('filters', () => {
     ['a negative size', { a: { $size: -1 } }, 2],
     ['a divisor of zero', { a: { $mod: [0, 1] } }, 2],
     ['an incomplete $mod', { a: { $mod: [2] } }, 2],
+    ['a divisor beyond 64 bits', { a: { $mod: [1e300, 1] } }, 2],
+    ['a bit beyond 32 bits', { a: { $bitsAllSet: [4294967304] } }, 2],
     ['an unknown type', { a: { $type: 'float' } }, 2],
     ['$options alone', { a: { $options: 'i' } }, 2],
     ['an unknown option', { a: { $regex: 'a', $options: 'g' } }, 2],

@@ -4,7 +4,16 @@ import { ObjectId } from '../../codec/bson.js';
 import { refusal } from '../../errors.js';
 import { closeDecimal, decimalOf, decimalToBigint, openDecimal, parseDecimal } from '../decimal.js';
 import { kindOf } from '../number.js';
-import { integerOf, isTruthy, numberOf, toDouble, TYPE_NUMBERS, type TypeName, typeOf } from '../value.js';
+import {
+  findTypeByNumber,
+  integerOf,
+  isTruthy,
+  isTypeName,
+  numberOf,
+  toDouble,
+  type TypeName,
+  typeOf,
+} from '../value.js';
 import { parseIsoDate } from './date-text.js';
 
 function failure(message: string): Error {
@@ -217,11 +226,10 @@ export function convertTo(value: unknown, target: TypeName): unknown {
 /** The type that `$convert`'s `to` names, by alias or number. */
 export function parseTargetType(target: unknown): TypeName {
   if (typeof target === 'string') {
-    if (Object.hasOwn(TYPE_NUMBERS, target) && target !== 'missing') return target as TypeName;
+    if (isTypeName(target)) return target;
     throw refusal(2, `Unknown type name: ${target}`);
   }
-  const number = integerOf(target);
-  const found = Object.entries(TYPE_NUMBERS).find(([name, code]) => code === number && name !== 'missing');
-  if (found === undefined) throw refusal(9, "In $convert, numeric 'to' argument is not a valid type");
-  return found[0] as TypeName;
+  const found = findTypeByNumber(integerOf(target));
+  if (found === null) throw refusal(9, "In $convert, numeric 'to' argument is not a valid type");
+  return found;
 }
