@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { chmodSync, existsSync, mkdirSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { open } from 'lmdb';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -46,6 +46,12 @@ describe('the data file', () => {
     await engine.close();
     expect(statSync(dataDir).mode & 0o777).toBe(0o700);
     expect(existsSync(join(dataDir, 'bsvc.mdb'))).toBe(true);
+  });
+
+  it('is its owner’s alone in a directory that others may look into, too', async () => {
+    chmodSync(dataDir, 0o755);
+    await openEngine({ dataDir }).close();
+    for (const name of readdirSync(dataDir)) expect(statSync(join(dataDir, name)).mode & 0o777, name).toBe(0o600);
   });
 
   it('holds what was written after closing and opening again', async () => {
@@ -96,8 +102,8 @@ describe('the data file', () => {
     mkdirSync(join(dataDir, 'sealed'));
     chmodSync(join(dataDir, 'sealed'), 0o500);
     const script = `
+      import { openEngine } from ${JSON.stringify(ENGINE)};
       if (process.getuid() === 0) { process.setgid(65534); process.setuid(65534); }
-      const { openEngine } = await import(${JSON.stringify(ENGINE)});
       try { openEngine({ dataDir: process.argv[1] }); console.log('opened'); } catch (error) { console.log(error.code); }`;
     chmodSync(dataDir, 0o755);
     expect(runNode(script, join(dataDir, 'sealed'))).toBe('NOT_WRITABLE');
