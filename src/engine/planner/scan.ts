@@ -86,8 +86,8 @@ export class PlanScan {
   }
 
   /**
-   * Counts on without looking at documents; only for plans whose every entry is an answer. With `atOnce` LMDB counts the rest of a range by itself,
-   * eight times as fast but in one piece; else it goes chunk by chunk.
+   * Counts on without looking at documents; only for plans whose every entry is an answer. With `atOnce` LMDB counts a
+   * range by itself, eight times as fast but in one piece; else it goes chunk by chunk.
    */
   countChunk(atOnce: boolean): number {
     const { store } = this.storage.environment;

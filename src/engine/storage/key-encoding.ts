@@ -95,8 +95,8 @@ export class KeyWriter {
   }
 
   /**
-   * Appends a component as a bound: one longer than what is kept of long ones is cut without a hash (and `cut` set), so that the caller can widen the
-   * range to everything that begins so.
+   * Appends a component as a bound: one longer than what is kept of long ones is cut without a hash (and `cut` set), so
+   * that the caller can widen the range to everything that begins so.
    */
   bound(value: unknown, descending: boolean, limit: number): this {
     const start = this.at;
