@@ -85,6 +85,19 @@ export function requireNamespace(call: Call, collection: unknown): string {
   return `${call.db}.${collection}`;
 }
 
+/** How many statements one write command may have; drivers split longer lists. */
+export const MAX_STATEMENTS = 100_000;
+
+/** The statements or documents of a write command, whatever they are: 16 for none or too many. */
+export function readBatch(body: Doc, name: string): readonly unknown[] {
+  const value = body[name];
+  if (!Array.isArray(value)) throw typeMismatch(`BSON field '${name}' is missing or no array`);
+  if (value.length === 0 || value.length > MAX_STATEMENTS) {
+    throw new EngineError(16, `Write batch sizes must be between 1 and ${MAX_STATEMENTS}. Got ${value.length}.`);
+  }
+  return value;
+}
+
 /** A document option, `{}` when absent. */
 export function readDoc(body: Doc, name: string): Doc {
   const value = body[name];

@@ -52,7 +52,7 @@ function readLimit(body: Doc): number {
   if (value === undefined || value === null) return 0;
   const limit = plainNumber(value);
   if (limit === undefined) throw typeMismatch("BSON field 'find.limit' is the wrong type, expected a number");
-  return Math.trunc(limit);
+  return Number.isNaN(limit) ? 0 : Math.trunc(limit);
 }
 
 function openFindRows(call: Call, ns: string, body: Doc, limit: number): RowSource {

@@ -1,7 +1,7 @@
 import { type Doc } from '../codec/document.js';
-import { type Command } from './command.js';
+import { MAX_DOCUMENT_BYTES } from '../storage/documents.js';
+import { type Command, MAX_STATEMENTS } from './command.js';
 
-export const MAX_BSON_BYTES = 16 * 1024 * 1024;
 export const MAX_MESSAGE_BYTES = 48_000_000;
 /** MongoDB 7.0's: what drivers take as the set of features they may use. */
 const MAX_WIRE_VERSION = 21;
@@ -11,9 +11,9 @@ function hello(): Doc {
   return {
     helloOk: true,
     isWritablePrimary: true,
-    maxBsonObjectSize: MAX_BSON_BYTES,
+    maxBsonObjectSize: MAX_DOCUMENT_BYTES,
     maxMessageSizeBytes: MAX_MESSAGE_BYTES,
-    maxWriteBatchSize: 100_000,
+    maxWriteBatchSize: MAX_STATEMENTS,
     localTime: new Date(),
     logicalSessionTimeoutMinutes: 30,
     minWireVersion: 0,
@@ -45,7 +45,7 @@ export const buildInfo: Command = {
     modules: ['bsvc embedded engine'],
     bits: 64,
     debug: false,
-    maxBsonObjectSize: MAX_BSON_BYTES,
+    maxBsonObjectSize: MAX_DOCUMENT_BYTES,
     storageEngines: ['lmdb'],
   }),
 };

@@ -1,21 +1,19 @@
 import { type Doc, isDocument, RawDocument } from '../codec/document.js';
 import { encodeDocument } from '../codec/encode.js';
 import { withIdFirst } from '../codec/raw.js';
-import { EngineError, typeMismatch } from '../errors.js';
+import { typeMismatch } from '../errors.js';
 import { type CollectionEntry } from '../storage/index-definition.js';
 import { type Storage } from '../storage/storage.js';
-import { type Command, readFlag, requireNamespace } from './command.js';
+import { type Command, readBatch, readFlag, requireNamespace } from './command.js';
 import { requireWritable } from './namespaces.js';
 import { writeError } from './write-errors.js';
-
-const MAX_STATEMENTS = 100_000;
 
 export const insert: Command = {
   fields: ['documents', 'ordered', 'bypassDocumentValidation'],
   async run(call, body) {
     const ns = requireNamespace(call, body['insert']);
     requireWritable(ns);
-    const documents = readDocuments(body['documents']);
+    const documents = readBatch(body, 'documents');
     const ordered = readFlag(body, 'ordered', true);
     const { storage } = call.core;
     const state = { n: 0, errors: [] as Doc[] };
@@ -31,14 +29,6 @@ export const insert: Command = {
     return state.errors.length === 0 ? { n: state.n } : { n: state.n, writeErrors: state.errors };
   },
 };
-
-function readDocuments(value: unknown): readonly unknown[] {
-  if (!Array.isArray(value)) throw typeMismatch("BSON field 'insert.documents' is missing or no array");
-  if (value.length < 1 || value.length > MAX_STATEMENTS) {
-    throw new EngineError(16, `Write batch sizes must be between 1 and ${MAX_STATEMENTS}. Got ${value.length}.`);
-  }
-  return value as unknown[];
-}
 
 /** Inserts as many documents from `from` on as one transaction should take. */
 function insertSome(

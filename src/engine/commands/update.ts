@@ -2,7 +2,16 @@ import { type Doc, isDocument } from '../codec/document.js';
 import { EngineError, failedToParse, typeMismatch } from '../errors.js';
 import { type Environment } from '../query/expression.js';
 import { compileUpdate } from '../query/update.js';
-import { type Call, checkCollation, type Command, readCount, readDoc, readFlag, requireNamespace } from './command.js';
+import {
+  type Call,
+  checkCollation,
+  type Command,
+  readBatch,
+  readCount,
+  readDoc,
+  readFlag,
+  requireNamespace,
+} from './command.js';
 import { checkMulti, type Modification, modifyMany, modifyOne, PartlyModified } from './modify.js';
 import { requireWritable } from './namespaces.js';
 import { Pace } from './pace.js';
@@ -60,17 +69,14 @@ export function readStatements(
   name: string,
   fields: ReadonlySet<string> = STATEMENT_FIELDS,
 ): readonly Doc[] {
-  const value = body[name];
-  if (!Array.isArray(value) || value.length === 0) {
-    throw new EngineError(16, `Write batch sizes must be between 1 and 100000. Got 0 operations in '${name}'.`);
-  }
-  for (const statement of value as unknown[]) {
+  const statements = readBatch(body, name);
+  for (const statement of statements) {
     if (!isDocument(statement)) throw typeMismatch(`BSON field '${name}' must contain documents`);
     for (const field of Object.keys(statement)) {
       if (!fields.has(field)) throw new EngineError(40415, `BSON field '${name}.${field}' is an unknown field.`);
     }
   }
-  return value as Doc[];
+  return statements as readonly Doc[];
 }
 
 /** Reads the parts of a modification that update statements and findAndModify share. */

@@ -6,7 +6,7 @@ import { type Doc } from '../../codec/document.js';
 import { type Core } from '../../commands/command.js';
 import { MAX_MESSAGE_BYTES } from '../../commands/handshake.js';
 import { runCommand } from '../../commands/index.js';
-import { EngineError } from '../../errors.js';
+import { codeNameOf, EngineError } from '../../errors.js';
 import { StorageError } from '../../storage/environment.js';
 import { encodeReply, Framing, isLegacy, type Message, readRequest } from './messages.js';
 
@@ -67,15 +67,14 @@ async function answer(
 }
 
 function presentError(error: unknown, report: ReportError): Doc {
-  if (error instanceof EngineError) {
-    const { code, codeName, message, extra } = error;
-    return { ok: 0, errmsg: message, code, codeName, ...extra };
-  }
-  if (error instanceof BsonFormatError) return { ok: 0, errmsg: error.message, code: 22, codeName: 'InvalidBSON' };
-  if (error instanceof BsonValueError) return { ok: 0, errmsg: error.message, code: 2, codeName: 'BadValue' };
+  if (error instanceof EngineError) return present(error.code, error.message, error.extra);
+  if (error instanceof BsonFormatError) return present(22, error.message);
+  if (error instanceof BsonValueError) return present(2, error.message);
   report(error);
-  if (error instanceof StorageError && error.code === 'NO_SPACE') {
-    return { ok: 0, errmsg: error.message, code: 14031, codeName: 'OutOfDiskSpace' };
-  }
-  return { ok: 0, errmsg: 'internal error', code: 1, codeName: 'InternalError' };
+  if (error instanceof StorageError && error.code === 'NO_SPACE') return present(14031, error.message);
+  return present(1, 'internal error');
+}
+
+function present(code: number, errmsg: string, extra?: EngineError['extra']): Doc {
+  return { ok: 0, errmsg, code, codeName: codeNameOf(code), ...extra };
 }
