@@ -411,6 +411,20 @@ describe.each(DOORS)('$name', ({ open }) => {
   });
 
   describe('bulkWrite', () => {
+    it('refuses updates without operators and replacements with them', async () => {
+      const update = { a: 1 } as never;
+      const operations = [
+        { updateOne: { filter: {}, update } },
+        { updateMany: { filter: {}, update } },
+        { replaceOne: { filter: {}, replacement: { $set: { a: 1 } } as never } },
+      ];
+      await items.insertOne({ _id: 1, b: 1 });
+      for (const operation of operations) {
+        await expect((async () => items.bulkWrite([operation]))()).rejects.toThrow('atomic operators');
+      }
+      expect(await items.findOne()).toEqual({ _id: 1, b: 1 });
+    });
+
     it('runs mixed operations in order', async () => {
       const result = await items.bulkWrite([
         { insertOne: { document: { _id: 1, n: 1 } } },

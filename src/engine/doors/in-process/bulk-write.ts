@@ -1,8 +1,9 @@
-import { ObjectId } from '../../codec/bson.js';
 import { toApp } from '../../codec/app-values.js';
 import { type Doc } from '../../codec/document.js';
+import { MAX_STATEMENTS } from '../../commands/command.js';
 import { bulkError, bulkItemError, invalidArgument } from './driver-errors.js';
 import { type Session } from './session.js';
+import { refuseOperators, requireOperators, takeId } from './write-arguments.js';
 
 /** One operation as the driver's `bulkWrite` takes it: `{ insertOne: { document } }`, `{ updateOne: { ... } }`, ... */
 export type BulkOperation = Readonly<Record<string, unknown>>;
@@ -14,7 +15,7 @@ interface Statement {
 }
 
 /** What all operations of a bulk together did, with the driver's names. */
-interface BulkResult {
+export interface BulkResult {
   insertedCount: number;
   matchedCount: number;
   modifiedCount: number;
@@ -22,6 +23,7 @@ interface BulkResult {
   upsertedCount: number;
   upsertedIds: Record<number, unknown>;
   insertedIds: Record<number, unknown>;
+  ok: 1;
 }
 
 const LIST = { insert: 'documents', update: 'updates', delete: 'deletes' } as const;
@@ -32,7 +34,7 @@ export async function bulkWrite(
   collection: string,
   operations: readonly BulkOperation[],
   ordered: boolean,
-): Promise<unknown> {
+): Promise<BulkResult> {
   if (!Array.isArray(operations)) throw invalidArgument('Argument "operations" must be an array of documents');
   if (operations.length === 0) throw invalidArgument('Invalid BulkOperation, Batch cannot be empty');
   const statements = operations.map((operation) => readOperation(session, operation));
@@ -44,22 +46,23 @@ export async function bulkWrite(
     upsertedCount: 0,
     upsertedIds: {},
     insertedIds: {},
+    ok: 1,
   };
   const errors: Doc[] = [];
   let from = 0;
   while (from < statements.length) {
     const { command } = statements[from]!;
     let to = from + 1;
-    while (to < statements.length && statements[to]!.command === command) to++;
+    while (to < statements.length && to - from < MAX_STATEMENTS && statements[to]!.command === command) to++;
     const list = statements.slice(from, to);
     const reply = await session.run({ [command]: collection, [LIST[command]]: list.map((one) => one.value), ordered });
-    errors.push(...addReply(result, reply, list, from, ordered));
+    for (const error of addReply(result, reply, list, from, ordered)) errors.push(error);
     if (ordered && errors.length > 0) break;
     from = to;
   }
-  if (errors.length === 0) return { ...result, ok: 1 };
+  if (errors.length === 0) return result;
   const items = errors.map((error) => bulkItemError(error, operations[error['index'] as number]));
-  throw bulkError(String(errors[0]!['errmsg']), errors[0]!['code'] as number, items, { ...result, ok: 1 });
+  throw bulkError(String(errors[0]!['errmsg']), errors[0]!['code'] as number, items, result);
 }
 
 /** Adds one command's reply; returns its errors with the positions in the whole bulk. */
@@ -97,13 +100,15 @@ function readOperation(session: Session, operation: BulkOperation): Statement {
   switch (kind) {
     case 'insertOne': {
       const doc = (options['document'] ?? options) as Doc;
-      doc['_id'] ??= new ObjectId();
-      return { command: 'insert', value: session.encode(doc, doc['_id']), id: doc['_id'] };
+      const id = takeId(doc);
+      return { command: 'insert', value: session.encode(doc, id), id };
     }
     case 'updateOne':
     case 'updateMany':
+      requireOperators(options['update']);
       return updateStatement(session, options, options['update'], kind === 'updateMany');
     case 'replaceOne':
+      refuseOperators(options['replacement']);
       return updateStatement(session, options, options['replacement'], false);
     case 'deleteOne':
     case 'deleteMany': {

@@ -1,11 +1,11 @@
-import { ObjectId } from '../../codec/bson.js';
 import { toApp } from '../../codec/app-values.js';
 import { type Doc, type Row } from '../../codec/document.js';
 import { type CursorReply } from '../../commands/cursors.js';
-import { bulkWrite, type BulkOperation } from './bulk-write.js';
+import { bulkWrite, type BulkOperation, type BulkResult } from './bulk-write.js';
 import { InProcessCursor, presentRow, readSort } from './cursor.js';
-import { bulkError, bulkItemError, invalidArgument, serverError } from './driver-errors.js';
+import { invalidArgument, serverError } from './driver-errors.js';
 import { type Session } from './session.js';
+import { refuseOperators, requireOperators, takeId } from './write-arguments.js';
 
 type Options = Readonly<Record<string, unknown>> | undefined;
 
@@ -53,27 +53,9 @@ export class InProcessCollection {
 
   async insertMany(docs: Doc[], options?: Options): Promise<unknown> {
     if (!Array.isArray(docs)) throw invalidArgument('Argument "docs" must be an array of documents');
-    if (docs.length === 0) throw invalidArgument('Invalid BulkOperation, Batch cannot be empty');
-    const ids = docs.map(takeId);
-    const documents = docs.map((doc, n) => this.session.encode(doc, ids[n]));
-    const ordered = options?.['ordered'] !== false;
-    const reply = await this.session.run({ insert: this.collectionName, documents, ordered });
-    const errors = (reply['writeErrors'] as Doc[] | undefined) ?? [];
-    const failed = new Set(errors.map((error) => error['index'] as number));
-    const end = ordered && errors.length > 0 ? (errors[0]!['index'] as number) : docs.length;
-    const insertedIds: Record<number, unknown> = {};
-    for (let n = 0; n < end; n++) if (!failed.has(n)) insertedIds[n] = ids[n];
-    const result = { acknowledged: true, insertedCount: reply['n'] as number, insertedIds };
-    if (errors.length === 0) return result;
-    const items = errors.map((error) => bulkItemError(error, docs[error['index'] as number]));
-    throw bulkError(String(errors[0]!['errmsg']), errors[0]!['code'] as number, items, {
-      ...result,
-      matchedCount: 0,
-      modifiedCount: 0,
-      deletedCount: 0,
-      upsertedCount: 0,
-      upsertedIds: {},
-    });
+    const operations = docs.map((document) => ({ insertOne: { document } }));
+    const { insertedCount, insertedIds } = await this.bulkWrite(operations, options);
+    return { acknowledged: true, insertedCount, insertedIds };
   }
 
   async updateOne(filter: object, update: object, options?: Options): Promise<unknown> {
@@ -113,7 +95,7 @@ export class InProcessCollection {
     return this.runFindAndModify(filter, { remove: true }, options);
   }
 
-  bulkWrite(operations: readonly BulkOperation[], options?: Options): Promise<unknown> {
+  bulkWrite(operations: readonly BulkOperation[], options?: Options): Promise<BulkResult> {
     return bulkWrite(this.session, this.collectionName, operations, options?.['ordered'] !== false);
   }
 
@@ -273,12 +255,6 @@ function copyOptions(session: Session, body: Doc, options: Options, names: reado
   }
 }
 
-/** The document's `_id`, made here when it has none and then also set on the caller's object, as the driver does. */
-export function takeId(doc: Doc): unknown {
-  doc['_id'] ??= new ObjectId();
-  return doc['_id'];
-}
-
 function readIndexDescription(session: Session, spec: Doc): Doc {
   const key = readSort(spec['key']);
   const name = spec['name'] ?? Object.entries(key).flat().join('_');
@@ -295,19 +271,4 @@ function readIndexDescription(session: Session, spec: Doc): Doc {
     if (spec[option] !== undefined) index[option] = session.read(spec[option]);
   }
   return index;
-}
-
-export function requireOperators(update: object): void {
-  if (Array.isArray(update)) {
-    if (update.length > 0) return;
-  } else if (Object.keys(update)[0]?.startsWith('$') === true) {
-    return;
-  }
-  throw invalidArgument('Update document requires atomic operators');
-}
-
-export function refuseOperators(replacement: object): void {
-  if (Object.keys(replacement)[0]?.startsWith('$') === true) {
-    throw invalidArgument('Replacement document must not contain atomic operators');
-  }
 }

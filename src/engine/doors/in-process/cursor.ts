@@ -103,10 +103,15 @@ export class InProcessCursor {
 
   async toArray(): Promise<unknown[]> {
     const all: unknown[] = [];
-    for (;;) {
-      while (this.at < this.rows.length) all.push(this.take());
-      const fetching = this.fetch();
-      if (!(fetching instanceof Promise ? await fetching : fetching)) return all;
+    try {
+      for (;;) {
+        while (this.at < this.rows.length) all.push(this.take());
+        const fetching = this.fetch();
+        if (!(fetching instanceof Promise ? await fetching : fetching)) return all;
+      }
+    } catch (error) {
+      await this.close();
+      throw error;
     }
   }
 
@@ -169,7 +174,11 @@ export class InProcessCursor {
   }
 
   private async fetchLater(running: Promise<Doc>): Promise<boolean> {
-    return this.receive(await running) || this.fetch();
+    const received = this.receive(await running);
+    if (!this.isClosed) return received || this.fetch();
+    // Closed meanwhile: nobody will ask for what has come, nor for the rest.
+    await this.close();
+    return false;
   }
 
   private firstCommand(): Doc {
