@@ -19,6 +19,9 @@ export type Parameters = Readonly<Record<string, ParameterDescription>>;
 /** Codes of refusals by status, as `code` in the body of an error. */
 export type Refusals = Readonly<Record<number, readonly string[]>>;
 
+/** Of every route that reads a JSON body. */
+export const JSON_REFUSALS: Refusals = { 400: ['INVALID_JSON', 'INVALID_BODY'], 413: ['BODY_TOO_LARGE'] };
+
 /** Who may send a request, and how that is shown. */
 export interface Access {
   /** For people, one sentence. */

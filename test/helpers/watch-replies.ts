@@ -1,5 +1,5 @@
 import type { IncomingMessage, OutgoingHttpHeaders, Server, ServerResponse } from 'node:http';
-import { checkExchange } from './check-exchange.js';
+import { checkExchange, type Exchange } from './check-exchange.js';
 import { noteViolation } from './reply-violations.js';
 
 const MOST_BYTES = 4 * 1024 * 1024;
@@ -22,7 +22,7 @@ export function watchReplies(server: Server): void {
     response.end = function (this: ServerResponse, ...all: unknown[]) {
       if (typeof all[0] !== 'function') answered.add(all[0]);
       // Before the client has the last of it, so that what is found belongs to the test that asked.
-      const problems = checkExchange({
+      const problems = tryToCheck({
         method: request.method ?? '',
         url: request.url ?? '',
         requestHeaders: request.headers,
@@ -36,6 +36,15 @@ export function watchReplies(server: Server): void {
       return (end as (...given: unknown[]) => ServerResponse).call(this, ...all);
     } as typeof response.end;
   });
+}
+
+/** What cannot be checked is a violation too: an error thrown here would leave the client without its answer. */
+function tryToCheck(exchange: Exchange): string[] {
+  try {
+    return checkExchange(exchange);
+  } catch (error) {
+    return [`the check failed: ${String(error)}`];
+  }
 }
 
 /** The headers of a writeHead, which the response does not show afterwards: an object, or names and values in turn. */

@@ -1,4 +1,4 @@
-import type { Access, Refusals, SecurityScheme } from '../../http/route-description.js';
+import { JSON_REFUSALS, type Access, type Refusals, type SecurityScheme } from '../../http/route-description.js';
 
 const header = (name: string, description: string): SecurityScheme => ({
   name,
@@ -110,9 +110,9 @@ export const OPERATOR: Access = {
   refuses: { 401: TOKEN_CODES },
 };
 
-/** Guard requireOwner. */
+/** Guard requireOwner, which reads the body, also where none is needed. */
 export const OWNER: Access = {
   note: 'An operator in the role `owner`; the act is recorded in the audit log.',
   security: [[OPERATOR_TOKEN]],
-  refuses: { 401: TOKEN_CODES, 403: ['VIEWER_READS_ONLY'] },
+  refuses: also(JSON_REFUSALS, { 401: TOKEN_CODES, 403: ['VIEWER_READS_ONLY'] }),
 };

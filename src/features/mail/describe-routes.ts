@@ -249,7 +249,7 @@ const RECEIVE_EVENT: RouteDescription = {
     'svix-timestamp': parameter('Seconds since 1970', TEXT),
     'svix-signature': parameter('`v1,` and the signature in base64; several are separated by spaces', TEXT),
   },
-  body: optional(jsonBody({ type: 'object' })),
+  body: { required: false, content: { '*/*': {} }, description: 'The event as JSON; read only when it is signed.' },
   answers: done('Processed, known already, or ignored'),
   refuses: { 400: ['INVALID_SIGNATURE', 'INVALID_BODY'] },
 };

@@ -28,9 +28,11 @@ export function mailRoutes(app: App): RouteGroup {
     const message = await receiveMailEvent(app, await readSignedEvent(ctx));
     ctx.body = { success: true, message };
   });
-  const secret: Middleware[] = [requireKey(app), requireSecretKey(), readJson()];
+  const secret: Middleware[] = [requireKey(app), requireSecretKey()];
+  const json = readJson();
   for (const { method, path, run } of MAIL_OPERATIONS) {
-    router[method](path, ...secret, async (ctx) => {
+    const hasBody = method === 'post' || method === 'patch';
+    router[method](path, ...secret, ...(hasBody ? [json] : []), async (ctx) => {
       ctx.body = await run(app, callerOf(ctx).project, ctx);
     });
   }

@@ -1,5 +1,6 @@
 import {
   ERROR,
+  JSON_REFUSALS,
   naming,
   type Access,
   type Answer,
@@ -243,7 +244,7 @@ function refusalsOf(
 ): Record<string, string[]> {
   const takesJson = body?.content[JSON_TYPE] !== undefined;
   const sources: Refusals[] = [
-    takesJson ? { 400: ['INVALID_JSON', 'INVALID_BODY'], 413: ['BODY_TOO_LARGE'] } : {},
+    takesJson ? JSON_REFUSALS : {},
     access.refuses,
     ...Object.values(path).map((parameter) => parameter.refuses ?? {}),
     refuses,
