@@ -15,7 +15,7 @@ export interface PasswordLimits {
 /** The slow work on passwords, off the event loop, within a turn. */
 export interface PasswordWork {
   hash(password: string): Promise<string>;
-  /** With null for a hash that does not exist it does the same work and answers false. */
+  /** With null for a hash that does not exist it does the same work and answers false; so it does for a wrong password to a hash of a lower cost. */
   matches(password: string, hash: string | null): Promise<boolean>;
   /** True for a hash made with another cost than the configured one. */
   isOutdated(hash: string): boolean;
@@ -38,23 +38,28 @@ export function defaultLimits(): PasswordLimits {
 
 // Any well-formed hash does: what counts is that comparing with it costs what its cost says. No password is known to fit it.
 const NO_HASH_SALT_AND_DIGEST = 'N9qo8uLOickgx2ZMRZoMyeDkH9cyrGmkQRh9b5IzP7vRz1nBVgmiC';
+const noHash = (cost: number): string => `$2b$${String(cost).padStart(2, '0')}$${NO_HASH_SALT_AND_DIGEST}`;
+const costOf = (hash: string): number => Number(hash.split('$')[2]);
 
 export function openPasswords(cost: number, limits: PasswordLimits = defaultLimits()): Passwords {
   const waiting = new Map<string, (() => void)[]>();
   let waitingCount = 0;
   let running = 0;
   let averageMs = 2 ** (cost - 10) * 60;
-  const noHash = `$2b$${String(cost).padStart(2, '0')}$${NO_HASH_SALT_AND_DIGEST}`;
 
   // Loaded on first use: most commands never need the native module.
   const load = () => import('bcrypt').then((module) => module.default);
   const work: PasswordWork = {
     hash: async (password) => (await load()).hash(password, cost),
     matches: async (password, hash) => {
-      const same = await (await load()).compare(password, hash ?? noHash);
-      return same && hash !== null;
+      const bcrypt = await load();
+      if (hash === null) await bcrypt.compare(password, noHash(cost));
+      else if (await bcrypt.compare(password, hash)) return true;
+      // Each step of cost is twice the work: these together are what lacks to the configured one.
+      else for (let lower = costOf(hash); lower < cost; lower++) await bcrypt.compare(password, noHash(lower));
+      return false;
     },
-    isOutdated: (hash) => Number(hash.split('$')[2]) !== cost,
+    isOutdated: (hash) => costOf(hash) !== cost,
   };
 
   const startNext = (): void => {

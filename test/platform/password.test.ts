@@ -99,4 +99,16 @@ describe('the door to bcrypt', () => {
       expect(await work.matches('before', hash)).toBe(false);
     });
   });
+
+  it('works as long for a wrong password as for none, also when the password has a hash of a lower cost', async () => {
+    const compare = vi.spyOn(bcrypt, 'compare');
+    const workOf = async (hash: string | null): Promise<number> => {
+      compare.mockClear();
+      const passwords = openPasswords(7, LIMITS);
+      expect(await passwords.inTurn('a', (door) => door.matches('wrong', hash))).toBe(false);
+      return compare.mock.calls.reduce((sum, [, used]) => sum + 2 ** Number(used.split('$')[2]), 0);
+    };
+    expect(await workOf(null)).toBe(2 ** 7);
+    for (const cost of [4, 5, 7]) expect(await workOf(await bcrypt.hash('right', cost))).toBe(2 ** 7);
+  });
 });
