@@ -1,6 +1,7 @@
 import type { App } from '../../app.js';
 import { missing } from '../../errors.js';
 import { requireCollection } from '../collections/collection-store.js';
+import { HIDDEN_FIELD } from '../collections/field.js';
 import { USERS } from '../collections/users-collection.js';
 import type { PresentedDocument } from '../documents/present-document.js';
 import type { Project } from '../projects/project.js';
@@ -20,5 +21,5 @@ export async function requirePublicProfile(app: App, project: Project, username:
 
 async function findActive(app: App, project: Project, username: string): Promise<User | null> {
   const found = (await userStore(app, project._id).findOne({ username, isDeleted: false })) as User | null;
-  return found?._bsvc.disabledAt ? null : found;
+  return found?.[HIDDEN_FIELD].disabledAt ? null : found;
 }
