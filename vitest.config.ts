@@ -2,12 +2,16 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
+import { killDescendants } from './test/helpers/process-tree.js';
 
-// Whatever the runner, the tests and the processes that they start put into the folder for temporary files goes below this one, which goes when the run
-// ends, also when it is interrupted or a test fails before it has cleaned up.
+// Whatever the runner, the tests and the processes that they start put into the folder for temporary files goes below this one. It goes when the run ends,
+// with what still runs, also when the run is interrupted or a test fails before it has cleaned up.
 const temporary = mkdtempSync(join(tmpdir(), 'bsvc-tests-'));
 process.env.TMPDIR = temporary;
-process.on('exit', () => rmSync(temporary, { recursive: true, force: true, maxRetries: 5 }));
+process.on('exit', () => {
+  killDescendants(process.pid);
+  rmSync(temporary, { recursive: true, force: true, maxRetries: 5 });
+});
 
 const reportFile = process.env.BSVC_TEST_REPORT;
 

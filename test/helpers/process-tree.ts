@@ -8,3 +8,15 @@ export function childrenOf(pid: number): number[] {
     return [];
   }
 }
+
+/** Ends all that descend from a process, wherever they are in what they do. */
+export function killDescendants(pid: number): void {
+  for (const child of childrenOf(pid)) {
+    killDescendants(child);
+    try {
+      process.kill(child, 'SIGKILL');
+    } catch {
+      // It has ended meanwhile.
+    }
+  }
+}
