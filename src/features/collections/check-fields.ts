@@ -1,5 +1,5 @@
 import { invalid, type FieldProblem } from '../../errors.js';
-import { FIELD_TYPE_RULES } from './field-type.js';
+import { FIELD_TYPE_RULES, isWellFormed } from './field-type.js';
 import { FIELD_TYPES, KEPT_FIELDS, UNSAFE_NAMES, type Field, type FieldShape } from './field.js';
 import { isCollectionName } from './collection-name.js';
 import type { CollectionMode } from './collection.js';
@@ -71,6 +71,8 @@ class Review {
         this.refuse(path, 'default', `cannot have a default: it is of type ${field.type}`);
       else if (rules && rules.store(field.default) === undefined) {
         this.refuse(path, 'default', `has a default that is not a ${field.type}`);
+      } else if (typeof field.default === 'string' && !isWellFormed(field.default)) {
+        this.refuse(path, 'default', 'has a default with half a surrogate pair, which is not a character');
       }
       checked.default = field.default;
     }
@@ -115,6 +117,7 @@ function nameProblem(name: string, topLevel: boolean): string | null {
   if (name.startsWith('$')) return 'must not begin with $';
   if (name.includes('.')) return 'must not contain a dot';
   if (/[\s\p{Cc}]/u.test(name)) return 'must not contain white space';
+  if (!isWellFormed(name)) return 'has a name with half a surrogate pair, which is not a character';
   if (UNSAFE_NAMES.has(name)) return 'is a reserved name';
   if (topLevel && KEPT_FIELDS.includes(name)) return 'is kept by the service and cannot be declared';
   return null;

@@ -56,3 +56,8 @@ export const FIELD_TYPE_RULES: Readonly<Record<FieldType, FieldTypeRule>> = {
 export function isJsonObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
+
+/** False for a text with half a surrogate pair, which has no UTF-8 form: stored, it would silently become another character. */
+export function isWellFormed(text: string): boolean {
+  return (text as string & { isWellFormed(): boolean }).isWellFormed();
+}

@@ -1,5 +1,6 @@
 import { invalid } from '../../errors.js';
 import { UNSAFE_NAMES } from '../collections/field.js';
+import { isWellFormed } from '../collections/field-type.js';
 
 /** Levels of objects and arrays in a stored document, itself included. */
 const MAX_DEPTH = 32;
@@ -50,11 +51,8 @@ function refuseHostileKey(key: string): void {
   refuseBrokenText(key, 'A field name');
 }
 
-/** A lone surrogate has no UTF-8 form: stored, it would silently become another character. */
 function refuseBrokenText(text: string, what: string): void {
-  if (!(text as string & { isWellFormed(): boolean }).isWellFormed()) {
-    throw refusal(`${what} contains half a surrogate pair, which is not a character`);
-  }
+  if (!isWellFormed(text)) throw refusal(`${what} contains half a surrogate pair, which is not a character`);
 }
 
 function quoted(key: string): string {

@@ -40,6 +40,11 @@ describe('the declared fields of a collection', () => {
     expect(found.join().length).toBeLessThan(50_000);
   });
 
+  it.each([{ name: 'a\ud83d', type: 'String' } as const, { name: 'a', type: 'String', default: '\udc00' } as const])(
+    'cannot hold half a surrogate pair: %j',
+    (field) => expect(problems([field])).toEqual([expect.stringContaining('half a surrogate pair')]),
+  );
+
   it('cannot share a name', () => {
     expect(
       problems([
