@@ -9,6 +9,7 @@ import {
   type Operation,
 } from '../../src/features/reference/api-document.js';
 import { DESCRIBED_GROUPS } from '../../src/features/reference/described-groups.js';
+import { noteRefusal } from './seen-refusals.js';
 
 /** A request and its reply. */
 export interface Exchange {
@@ -20,6 +21,8 @@ export interface Exchange {
   status: number;
   headers: OutgoingHttpHeaders;
   body: Buffer | null;
+  /** Whether the service counts requests; null = some only. */
+  hasLimits: boolean | null;
 }
 
 const document = buildApiDocument(DESCRIBED_GROUPS, 'test');
@@ -47,7 +50,8 @@ export function checkExchange(exchange: Exchange): string[] {
   return [
     ...checkBody(exchange, response.$ref ? resolve(response.$ref) : response, pointer),
     ...checkHeaders(exchange, response.$ref ? resolve(response.$ref) : response),
-    ...(status >= 400 ? checkCode(exchange, response) : checkRequest(exchange, query, found)),
+    ...checkLimits(exchange, found.operation),
+    ...(status >= 400 ? checkCode(exchange, response, found.operation) : checkRequest(exchange, query, found)),
   ];
 }
 
@@ -110,12 +114,29 @@ function checkHeaders({ headers }: Exchange, { headers: described = {} }: ApiRes
 }
 
 const HEADERS = document.components.headers;
+const LIMIT_HEADERS = ['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset'];
+
+/** Every reply of an operation whose answers are described with limits tells of them, refusals too; no other does. */
+function checkLimits({ status, headers, hasLimits }: Exchange, { responses }: Operation): string[] {
+  // Who is turned away because of load, or could not be looked up, was not counted yet.
+  if (hasLimits === null || status >= 500) return [];
+  const isLimited = Object.values(responses).some(
+    (response) => !response.$ref && response.headers?.[LIMIT_HEADERS[0]!],
+  );
+  return LIMIT_HEADERS.flatMap((name) => {
+    const isThere = headers[name.toLowerCase()] !== undefined;
+    if (isThere === (isLimited && hasLimits)) return [];
+    return [isThere ? `the header ${name} is not described, or nothing is limited` : `the header ${name} is missing`];
+  });
+}
 
 /** The codes of refusals stand in the description of their status. */
-function checkCode({ method, body }: Exchange, { description, $ref }: ApiResponse): string[] {
+function checkCode({ method, body }: Exchange, { description, $ref }: ApiResponse, operation: Operation): string[] {
   if (!$ref || method === 'HEAD' || body === null) return [];
   const { code } = JSON.parse(textOf(body)) as { code: string };
-  return description.includes(`\`${code}\``) ? [] : [`the code ${code} is not described`];
+  if (!description.includes(`\`${code}\``)) return [`the code ${code} is not described`];
+  noteRefusal(operation.operationId, code);
+  return [];
 }
 
 function checkRequest(exchange: Exchange, query: URLSearchParams, { operation, pointer, params }: Found): string[] {

@@ -44,8 +44,9 @@ export async function openTestApp(options: TestAppOptions = {}): Promise<TestApp
         BSVC_DATA_DIR: dataDir,
         BSVC_DURABILITY: 'relaxed',
         BSVC_LOG_LEVEL: 'info',
-        BSVC_RATE_LIMIT: 'off',
-        BSVC_AUTH_RATE_LIMIT: 'off',
+        // Never met, but told of in every reply.
+        BSVC_RATE_LIMIT: '1000000/15m',
+        BSVC_AUTH_RATE_LIMIT: '1000000/15m',
         ...door.settings,
         ...options.settings,
       },
@@ -55,7 +56,7 @@ export async function openTestApp(options: TestAppOptions = {}): Promise<TestApp
   const app = await openApp(config, log, options.clock ?? systemClock, options.telemetry);
   await migrate(app.db);
   const server = createServer(createApi(app).callback());
-  watchReplies(server);
+  watchReplies(server, config.rateLimit ? true : config.authRateLimit ? null : false);
   const { url, close } = await listen(server);
   return {
     app,

@@ -16,35 +16,38 @@ const DOCUMENT = {
 };
 
 let server: Listening;
-let answer: { status: number; type?: string; body: string; unnamed?: boolean };
+let answer: { status: number; type?: string; body: string; unnamed?: boolean; limits?: boolean };
 
-beforeEach(async () => {
+async function watch(hasLimits: boolean): Promise<void> {
   const watched = createServer((request, response) => {
     request.resume();
     request.on('end', () => {
       response.writeHead(answer.status, {
         'content-type': answer.type ?? 'application/json; charset=utf-8',
         ...(!answer.unnamed && { 'x-request-id': 'r' }),
+        ...(answer.limits && { 'RateLimit-Limit': '9', 'RateLimit-Remaining': '8', 'RateLimit-Reset': '7' }),
       });
       response.write(answer.body.slice(0, 10));
       response.end(answer.body.slice(10));
     });
   });
-  watchReplies(watched);
+  watchReplies(watched, hasLimits);
   server = await listen(watched);
-});
+}
+beforeEach(() => watch(false));
 afterEach(() => server.close());
 
 async function exchange(
   status: number,
   body: unknown,
-  call: { method?: string; path?: string; sent?: unknown; type?: string; unnamed?: boolean } = {},
+  call: { method?: string; path?: string; sent?: unknown; type?: string; unnamed?: boolean; limits?: boolean } = {},
 ): Promise<void> {
   answer = {
     status,
     body: typeof body === 'string' ? body : JSON.stringify(body),
     type: call.type,
     unnamed: call.unnamed,
+    limits: call.limits,
   };
   const reply = await fetch(server.url + (call.path ?? `/api/data/posts/${ID}`), {
     method: call.method ?? 'GET',
@@ -95,6 +98,26 @@ describe('what compares the API’s tests with its document', () => {
   it.each(refused)('tells of %s that is not', async (_what, call, told) => {
     await exchange(...call);
     expect(throwViolations).toThrow(told);
+    expect(throwViolations).not.toThrow();
+  });
+
+  it('wants limits to be told of where they are described and there are any, and nowhere else', async () => {
+    await exchange(200, DOCUMENT, { limits: true });
+    expect(throwViolations).toThrow(/RateLimit-Limit is not described, or nothing is limited/);
+    await server.close();
+    await watch(true);
+    await exchange(200, DOCUMENT, { limits: true });
+    await exchange(404, ERROR, { limits: true });
+    await exchange(200, { status: 'ok' }, { path: '/api/health/live' });
+    expect(throwViolations).not.toThrow();
+    await exchange(200, DOCUMENT);
+    expect(throwViolations).toThrow(/the header RateLimit-Limit is missing/);
+    await exchange(404, ERROR);
+    expect(throwViolations).toThrow(/the header RateLimit-Reset is missing/);
+    await exchange(200, { status: 'ok' }, { path: '/api/health/live', limits: true });
+    expect(throwViolations).toThrow(/RateLimit-Limit is not described/);
+    // Refused before it was counted.
+    await exchange(503, { ...ERROR, code: 'OVERLOADED' });
     expect(throwViolations).not.toThrow();
   });
 });

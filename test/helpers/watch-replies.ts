@@ -4,8 +4,11 @@ import { noteViolation } from './reply-violations.js';
 
 const MOST_BYTES = 4 * 1024 * 1024;
 
-/** Compares everything that passes through a server with the API's document; the test during which something else passed fails. */
-export function watchReplies(server: Server): void {
+/**
+ * Compares everything that passes through a server with the API's document; the test during which something else passed fails. `hasLimits`: whether the
+ * service counts requests, null when it counts some only.
+ */
+export function watchReplies(server: Server, hasLimits: boolean | null): void {
   server.prependListener('request', (request: IncomingMessage, response: ServerResponse) => {
     const sent = collectRequest(request);
     const answered = new Collected();
@@ -30,6 +33,7 @@ export function watchReplies(server: Server): void {
         status: response.statusCode,
         headers: { ...response.getHeaders(), ...head },
         body: answered.bytes(),
+        hasLimits,
       });
       for (const problem of problems)
         noteViolation(`${request.method} ${request.url} -> ${response.statusCode}: ${problem}`);

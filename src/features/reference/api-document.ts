@@ -86,7 +86,11 @@ const RESPONSES: Readonly<Record<number, { name: string; description: string }>>
 const HEADERS: Record<string, object> = {
   RequestId: { description: 'Names the request in the logs', required: true, schema: { type: 'string' } },
   RetryAfter: { description: 'Seconds to wait', schema: { type: 'string', pattern: '^\\d+$' } },
-  RateLimitLimit: { description: 'Requests in a window', schema: { type: 'string', pattern: '^\\d+$' } },
+  RateLimitLimit: {
+    description:
+      'Requests in a window; like the next two in every reply of a limited operation, unless the service has no limits',
+    schema: { type: 'string', pattern: '^\\d+$' },
+  },
   RateLimitRemaining: { description: 'Requests left in the window', schema: { type: 'string', pattern: '^\\d+$' } },
   RateLimitReset: { description: 'Seconds until the next window', schema: { type: 'string', pattern: '^\\d+$' } },
 };
@@ -265,7 +269,11 @@ function errorResponses(error: Schema): Record<string, ApiResponse> {
       name,
       {
         description,
-        headers: { ...(WITH_RETRY.has(Number(status)) && { 'Retry-After': headerRef('RetryAfter') }), ...ALWAYS },
+        headers: {
+          ...(WITH_RETRY.has(Number(status)) && { 'Retry-After': headerRef('RetryAfter') }),
+          ...LIMITED,
+          ...ALWAYS,
+        },
         content: { [JSON_TYPE]: { schema: error } },
       },
     ]),

@@ -113,7 +113,7 @@ export const USER_ROUTES: GroupDescription = {
       answers: {
         200: jsonAnswer('New tokens', object({ success: { const: true }, ...TOKEN_FIELDS }), TOKEN_HEADERS),
       },
-      refuses: { 401: ['REFRESH_INVALID', 'REFRESH_REUSED', 'INVALID_CREDENTIALS'] },
+      refuses: { 401: ['REFRESH_INVALID', 'REFRESH_REUSED'] },
     },
     'POST /logout': {
       id: 'logOut',
