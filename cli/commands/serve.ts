@@ -35,7 +35,8 @@ export default defineCommand({
       return server.stop();
     }
     const app = await context.app(input.migrate ? 'migrating service' : 'service');
-    const door = config.engineListen ? await app.db.openDoor(config.engineListen) : null;
+    const reportDoor = (error: unknown): void => app.log.error({ err: error }, 'a command at the wire door failed');
+    const door = config.engineListen ? await app.db.openDoor(config.engineListen, reportDoor) : null;
     if (door) app.log.info({ uri: door }, 'the wire door of the embedded engine is open');
     const mark = await markServing(app.db, config.dataDir);
     if (mark.others.length > 0) app.log.warn({ processes: mark.others }, TWO_SERVICES);

@@ -41,9 +41,10 @@ export interface Database {
   freeze(dir: string): Promise<Database>;
   /**
    * Lets MongoDB's tools in at `127.0.0.1:port` or `unix:/path` (no password: loopback only) until the database is closed, and answers the address
-   * to give them. 400 when it cannot be listened on; null for a MongoDB, which has its own door.
+   * to give them. 400 when it cannot be listened on; null for a MongoDB, which has its own door. `report` is told of errors behind it that no
+   * client is to blame for.
    */
-  openDoor(address: string): Promise<string | null>;
+  openDoor(address: string, report: (error: unknown) => void): Promise<string | null>;
   /** Other processes of this machine that have the embedded store open, by id; none is known of a MongoDB. */
   listOtherProcesses(): number[];
   /** Measures of the embedded engine's file; MongoDB has tools of its own. */
@@ -204,9 +205,9 @@ async function openEmbedded(config: Config): Promise<Database> {
         await engine.backup(join(dir, DATA_FILE));
         return openEmbedded({ ...config, dataDir: dir, engineListen: null });
       },
-      async openDoor(address) {
+      async openDoor(address, report) {
         try {
-          return (await engine.listen(address)).uri;
+          return (await engine.listen(address, report)).uri;
         } catch (error) {
           if (!(error instanceof ListenError)) throw error;
           throw invalid('DOOR_CLOSED', `BSVC_ENGINE_LISTEN cannot be opened: ${error.message}`, { cause: error });
