@@ -91,8 +91,10 @@ export class CommitQueue {
       for (const settle of outcomes) settle();
     } catch (error) {
       this.hooks.aborted();
-      if (jobs.length <= 1) jobs[0]?.reject(translateStorageError(error, this.environment.path));
-      else for (const job of jobs) this.commitAlone(job);
+      // A transaction that cannot even begin cannot for those that wait either: they must not wait for ever.
+      const failed = jobs.length === 0 ? this.waiting.splice(0) : jobs;
+      if (jobs.length > 1) for (const job of jobs) this.commitAlone(job);
+      else for (const job of failed) job.reject(translateStorageError(error, this.environment.path));
     }
     if (this.waiting.length > 0 && !this.scheduled) {
       this.scheduled = true;

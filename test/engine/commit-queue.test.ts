@@ -1,0 +1,70 @@
+import { rmSync } from 'node:fs';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { openEngine } from '../../src/engine/index.js';
+import { CommitQueue } from '../../src/engine/storage/commit-queue.js';
+import { type Environment, openEnvironment } from '../../src/engine/storage/environment.js';
+import { temporaryDir } from './doors.js';
+
+describe('the commit queue', () => {
+  let dataDir: string;
+  let environment: Environment;
+
+  beforeEach(() => {
+    dataDir = temporaryDir();
+    environment = openEnvironment(dataDir, 'relaxed');
+  });
+
+  afterEach(async () => {
+    await environment.close();
+    rmSync(dataDir, { recursive: true, force: true });
+  });
+
+  function openQueue(begin: () => void): CommitQueue {
+    return new CommitQueue(environment, { begin, beforeCommit: () => undefined, aborted: () => undefined });
+  }
+
+  const key = (text: string): Buffer => Buffer.from(`\xf0${text}`, 'latin1');
+
+  it('refuses all that waits when a transaction cannot even begin, and works again when it can', async () => {
+    let broken = true;
+    const queue = openQueue(() => {
+      if (broken) throw new Error('unreadable');
+    });
+    const waiting = [1, 2, 3].map((n) => queue.write(() => n));
+    for (const write of waiting) await expect(write).rejects.toThrow('unreadable');
+    broken = false;
+    expect(await queue.write(() => 4)).toBe(4);
+    broken = true;
+    const last = queue.write(() => 5);
+    queue.close();
+    await expect(last).rejects.toThrow('unreadable');
+  });
+
+  it('undoes a job that fails after its first change, and nothing of its neighbours', async () => {
+    const queue = openQueue(() => undefined);
+    const good = queue.write(() => {
+      queue.put(key('good'), key('1'));
+    });
+    const bad = queue.write(() => {
+      queue.put(key('bad'), key('1'));
+      throw new Error('in the middle');
+    });
+    await good;
+    await expect(bad).rejects.toThrow('in the middle');
+    environment.store.resetReadTxn();
+    expect(environment.store.getBinary(key('good'))).toEqual(key('1'));
+    expect(environment.store.getBinary(key('bad'))).toBeUndefined();
+  });
+
+  it('commits what waits when the engine is closed', async () => {
+    const dir = temporaryDir();
+    const engine = openEngine({ dataDir: dir });
+    const insert = engine.db('d').collection('c').insertOne({ n: 1 });
+    await engine.close();
+    await insert;
+    const again = openEngine({ dataDir: dir });
+    expect(await again.db('d').collection('c').countDocuments()).toBe(1);
+    await again.close();
+    rmSync(dir, { recursive: true, force: true });
+  });
+});
