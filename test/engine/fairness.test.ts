@@ -72,6 +72,14 @@ describe('long operations', () => {
     await expect(items.aggregate(pipeline, { maxTimeMS: 1 }).toArray()).rejects.toMatchObject({ code: 50 });
   });
 
+  it('tell what they had changed when their time was over', async () => {
+    const update = { q: {}, u: { $set: { touched: true } }, multi: true };
+    const reply = await engine.db('d').command({ update: 'items', updates: [update], maxTimeMS: 5 });
+    expect(reply['writeErrors']).toMatchObject([{ index: 0, code: 50 }]);
+    expect(reply['n']).toBe(await items.countDocuments({ touched: true }));
+    expect(reply['n']).toBeGreaterThan(0);
+  });
+
   it('stop in the middle of what they collect for the sort of a pipeline', async () => {
     const storage = openStorage(dataDir, 'relaxed');
     const wanted = { filter: null, sort: { nothing: 1, group: -1 }, skip: 0, limit: 10, fields: null };

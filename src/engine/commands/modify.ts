@@ -194,7 +194,11 @@ export async function modifyMany(
   storage.refresh();
   const result: ModifiedMany = { matched: 0, changed: 0 };
   const collection = storage.catalog.find(ns);
-  if (collection !== null) await modifyMatching(storage, collection, modification, pace, result);
+  try {
+    if (collection !== null) await modifyMatching(storage, collection, modification, pace, result);
+  } catch (error) {
+    throw error instanceof EngineError ? new PartlyModified(result, error) : error;
+  }
   if (result.matched > 0 || !modification.upsert) return result;
   const single = await modifyOne(storage, ns, modification, pace);
   if (single === null) return result;
@@ -233,7 +237,7 @@ async function modifyMatching(
       at = step.next;
       result.matched += step.matched;
       result.changed += step.changed;
-      if (step.error !== undefined) throw new PartlyModified(result, step.error);
+      if (step.error !== undefined) throw step.error;
       if (done !== null) for (const id of step.ids) done.add(id);
     }
     if (scan.finished) break;
@@ -242,11 +246,11 @@ async function modifyMatching(
   }
 }
 
-/** A refusal in the middle of changing many documents: what was changed before stays changed. */
+/** A refusal in the middle of changing many documents, or the end of their time: what was changed before stays changed. */
 export class PartlyModified extends Error {
   constructor(
     readonly result: ModifiedMany,
-    override readonly cause: unknown,
+    override readonly cause: EngineError,
   ) {
     super('refused in the middle of changing many documents');
   }
