@@ -72,7 +72,7 @@ export class Cursors {
       return { firstBatch, id: 0n, ns };
     }
     const id = ++this.lastId;
-    this.open.set(id, { ns, source, usedAt: Date.now(), busy: false });
+    this.open.set(id, { ns, source, usedAt: performance.now(), busy: false });
     return { firstBatch, id, ns };
   }
 
@@ -88,7 +88,7 @@ export class Cursors {
         signal,
       );
       cursor.busy = false;
-      cursor.usedAt = Date.now();
+      cursor.usedAt = performance.now();
       if (!cursor.source.finished) return { nextBatch, id, ns };
       this.close(id);
       return { nextBatch, id: 0n, ns };
@@ -108,7 +108,8 @@ export class Cursors {
   }
 
   /** Closes what nobody asked for in ten minutes. */
-  closeIdle(now = Date.now()): void {
+  closeIdle(): void {
+    const now = performance.now();
     for (const [id, cursor] of this.open) if (!cursor.busy && now - cursor.usedAt > IDLE_MS) this.close(id);
   }
 

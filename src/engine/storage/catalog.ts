@@ -163,9 +163,9 @@ export class Catalog {
 
   /** About how many documents a collection has: as many as at some moment of the last second. */
   roughDocuments(id: number): number {
-    const now = Date.now();
+    const now = performance.now();
     let rough = this.roughCounts.get(id);
-    if (rough === undefined || now - rough.readAt > ROUGH_COUNT_MS || now < rough.readAt) {
+    if (rough === undefined || now - rough.readAt > ROUGH_COUNT_MS) {
       if (this.roughCounts.size >= MOST_ROUGH_COUNTS) this.roughCounts.clear();
       rough = { documents: this.size(id).documents, readAt: now };
       this.roughCounts.set(id, rough);

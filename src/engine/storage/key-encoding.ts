@@ -37,6 +37,9 @@ export function componentLimit(parts: number): number {
   return Math.floor(FIELDS_BUDGET / parts);
 }
 
+const FIRST_CAPACITY = 0x1000;
+const KEPT_CAPACITY = 0x100000;
+
 const float = new Float64Array(1);
 const floatBytes = new Uint8Array(float.buffer);
 
@@ -45,15 +48,14 @@ const floatBytes = new Uint8Array(float.buffer);
  * reused; what `take` returns is a copy.
  */
 export class KeyWriter {
-  private bytes = Buffer.allocUnsafeSlow(4096);
+  private bytes = Buffer.allocUnsafeSlow(FIRST_CAPACITY);
   private at = 0;
   /** Set when a component had to be cut and hashed since the last reset: order and ranges are then only approximate. */
   cut = false;
 
   /** Starts a key in the given key space (`kind`) of a collection or an index (`owner`). */
   reset(kind: number, owner: number): this {
-    this.at = 0;
-    this.cut = false;
+    this.restart();
     this.bytes[0] = kind;
     this.bytes[1] = owner >>> 24;
     this.bytes[2] = owner >>> 16;
@@ -66,6 +68,8 @@ export class KeyWriter {
   restart(): this {
     this.at = 0;
     this.cut = false;
+    // One long text must not be paid for ever after.
+    if (this.bytes.length > KEPT_CAPACITY) this.bytes = Buffer.allocUnsafeSlow(FIRST_CAPACITY);
     return this;
   }
 
