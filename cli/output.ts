@@ -131,12 +131,12 @@ function measureColumns(rows: readonly (readonly string[])[]): number[] {
 const NARROWEST_COLUMN = 8;
 const ID = /^[\w.-]{20,50}$/;
 
-/** Takes from the widest columns until all fit; 0 or less means that the terminal does not tell its width. What is read as one word, an id among it, is kept whole even where that is too wide. */
+/** Takes from the widest columns until all fit; 0 or less means that the terminal does not tell its width. An id is kept whole even where that is too wide. */
 function fitColumns(head: readonly string[], rows: readonly (readonly string[])[], available: number): number[] {
   const widths = measureColumns([head, ...rows]);
   if (available <= 0) return widths;
   const least = head.map((name, column) =>
-    Math.max(NARROWEST_COLUMN, name.length, ...rows.map((row) => (ID.test(row[column]!) ? row[column]!.length : 0))),
+    rows.reduce((most, row) => Math.max(most, widestId(row[column]!)), Math.max(NARROWEST_COLUMN, name.length)),
   );
   let excess = widths.reduce((sum, width) => sum + width, 0) - available;
   while (excess > 0) {
@@ -149,6 +149,10 @@ function fitColumns(head: readonly string[], rows: readonly (readonly string[])[
     excess -= 1;
   }
   return widths;
+}
+
+function widestId(cell: string): number {
+  return Math.max(0, ...cell.split(/\s+/).map((word) => (ID.test(word) ? word.length : 0)));
 }
 
 /** In lines of at most `width` characters, broken between words where there are any. */

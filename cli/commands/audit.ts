@@ -39,8 +39,13 @@ export default defineCommand({
 
 function presentInput(input: Record<string, unknown>): string {
   return Object.entries(input)
-    .map(([name, given]) =>
-      given === true ? name : `${name}=${typeof given === 'string' ? given : JSON.stringify(given)}`,
-    )
+    .map(([name, given]) => (given === true ? name : `${name}=${[given].flat().map(presentWord).join(',')}`))
     .join(' ');
+}
+
+/** What has a name, as a declared field has, is told by it. */
+function presentWord(given: unknown): string {
+  if (typeof given === 'string') return given;
+  const name = (given as { name?: unknown } | null)?.name;
+  return typeof name === 'string' ? name : JSON.stringify(given);
 }

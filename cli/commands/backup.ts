@@ -1,5 +1,6 @@
 import { backUp } from '../../src/features/operators/back-up.js';
 import { defineCommand, value } from '../command.js';
+import { countOf, presentBytes } from '../present-amount.js';
 import { resolveOutput } from '../resolve-output.js';
 
 export default defineCommand({
@@ -23,7 +24,8 @@ export default defineCommand({
     return {
       json: { ...report, file },
       quiet: file,
-      text: () => `Wrote ${file}: ${report.documents} documents, ${report.files} files, ${report.bytes} bytes.`,
+      text: () =>
+        `Wrote ${file}: ${countOf(report.documents, 'document')}, ${countOf(report.files, 'file')}, ${presentBytes(report.bytes)}.`,
     };
   },
 });

@@ -5,6 +5,7 @@ import { defineCommand, flag, optionalArgument, secret, value, type SecretSource
 import type { Context } from '../context.js';
 import { EXIT, UsageError } from '../exit.js';
 import type { View } from '../output.js';
+import { countOf } from '../present-amount.js';
 import { readSecret } from '../read-secret.js';
 
 export default defineCommand({
@@ -88,9 +89,9 @@ function presentUse({ inUseBy }: MoveReport): string {
 async function presentPlan(view: View, report: MoveReport): Promise<string> {
   const rows = report.collections.map(({ name, documents, indexes }) => [name, documents, indexes]);
   return [
-    await view.table(['COLLECTION', 'DOCUMENTS', 'INDEXES'], rows),
+    await view.table(['collection', 'documents', 'indexes'], rows),
     '',
-    `${report.documents} documents would be copied into the database ${report.database} there. Nothing was changed (--dry-run).`,
+    `${countOf(report.documents, 'document')} would be copied into the database ${report.database} there. Nothing was changed (--dry-run).`,
     ...(report.inUseBy.length > 0
       ? [`The store is open in other processes (${report.inUseBy.join(', ')}): stop them before the last run.`]
       : []),
@@ -98,7 +99,7 @@ async function presentPlan(view: View, report: MoveReport): Promise<string> {
 }
 
 function presentMove(report: MoveReport, next: Record<string, string>): string {
-  const counts = `${report.collections.length} collections with ${report.documents} documents are there and verified; ${report.written} were written now, ${report.removed} removed.`;
+  const counts = `${countOf(report.collections.length, 'collection')} with ${countOf(report.documents, 'document')} are there and verified; ${report.written} were written now, ${report.removed} removed.`;
   if (!report.done) return counts;
   const settings = Object.entries(next).map(([name, text]) => `  ${name}=${text}`);
   return [

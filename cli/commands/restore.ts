@@ -3,6 +3,7 @@ import { isEmptyStore, restoreBackup, verifyBackup } from '../../src/features/op
 import { MIGRATIONS } from '../../src/migrations/index.js';
 import { argument, defineCommand, flag } from '../command.js';
 import { confirmByName, yesOption } from '../confirm.js';
+import { countOf } from '../present-amount.js';
 
 export default defineCommand({
   details: [
@@ -48,7 +49,7 @@ export default defineCommand({
       json: { file, createdAt, ...report },
       quiet: report.documents,
       text: () =>
-        `Restored ${report.documents} documents in ${report.collections} collections and ${report.files} files, as of ${createdAt}. Start running servers anew.`,
+        `Restored ${countOf(report.documents, 'document')} in ${countOf(report.collections, 'collection')} and ${countOf(report.files, 'file')}, as of ${createdAt}. Start running servers anew.`,
     };
   },
 });

@@ -176,6 +176,19 @@ describe('colour and tables', () => {
     expect(wide.stdout.match(/├/g)).toHaveLength(1);
   });
 
+  it('keep an id whole beside other words, and tell amounts as a person reads them', async () => {
+    const { project } = (await home.bsvc(['project', 'create', 'seen', '--json'])).json<{ project: { id: string } }>();
+    const env = { NO_COLOR: '1', PW: 'long enough', BSVC_BCRYPT_COST: '4' };
+    const words = ['operator', 'add', '--email', 'a@b.co', '--project', 'seen', '--password-env', 'PW'];
+    expect((await home.bsvc(words, { env })).code).toBe(0);
+    const operators = await home.bsvc(['operator', 'list'], { terminal: true, columns: 80, env });
+    expect(operators.stdout).toContain(project.id);
+    expect(operators.stdout).toMatch(new RegExp(`│ only +│.*\n.*│ ${project.id} │`));
+    const usage = await home.bsvc(['project', 'usage', 'seen']);
+    expect(usage.stdout).toMatch(/0 files, 0 bytes of 100 MB used/);
+    expect(usage.stdout).toMatch(/database +50 MB\n/);
+  });
+
   it('marks errors in colour at a terminal only', async () => {
     expect((await runCli(['nothing'], { terminal: true })).stderr).toContain('\u001b[31m');
     expect((await runCli(['nothing'])).stderr).not.toContain('\u001b');

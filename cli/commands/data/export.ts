@@ -10,6 +10,7 @@ import { projectOption } from '../../choose-project.js';
 import { choice, defineCommand, flag, value } from '../../command.js';
 import { Interrupted } from '../../exit.js';
 import { findFormat, FORMATS, type Format } from '../../formats/read-entries.js';
+import { countOf } from '../../present-amount.js';
 import { resolveOutput } from '../../resolve-output.js';
 import { writeEntries } from '../../formats/write-entries.js';
 
@@ -53,7 +54,7 @@ export default defineCommand({
       if (path === null) {
         for await (const chunk of text) await context.out.write(chunk);
         progress.stop();
-        context.out.note(`Exported ${count} documents.`);
+        context.out.note(`Exported ${countOf(count, 'document')}.`);
         return;
       }
       await writeWhole(path, text);
@@ -63,7 +64,7 @@ export default defineCommand({
     return {
       json: { exported: count, collection: collection.name, file: out },
       quiet: count,
-      text: () => `Exported ${count} documents to ${out}.`,
+      text: () => `Exported ${countOf(count, 'document')} to ${out}.`,
     };
   },
 });

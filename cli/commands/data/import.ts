@@ -9,6 +9,7 @@ import type { Context } from '../../context.js';
 import { EXIT, Interrupted, UsageError } from '../../exit.js';
 import { readCsvRow } from '../../formats/csv-row.js';
 import { findFormat, FORMATS, readEntries, type Format } from '../../formats/read-entries.js';
+import { countOf } from '../../present-amount.js';
 import { readWhole } from '../../read-whole.js';
 
 const BATCH_DOCUMENTS = 500;
@@ -141,8 +142,4 @@ function presentReport(
   if (rejectedCount > SHOWN_REJECTS)
     lines.push(`  … and ${rejectedCount - SHOWN_REJECTS} more (--json lists up to ${MAX_LISTED_REJECTS})`);
   return lines.join('\n');
-}
-
-function countOf(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }

@@ -3,6 +3,7 @@ import { measureUsage } from '../../../src/features/operators/measure-usage.js';
 import { requireProject } from '../../../src/features/projects/project-store.js';
 import { projectArgument } from '../../choose-project.js';
 import { defineCommand } from '../../command.js';
+import { countOf, presentBytes } from '../../present-amount.js';
 
 export default defineCommand({
   examples: ['bsvc project usage shop', 'bsvc project usage shop --json'],
@@ -25,8 +26,8 @@ export default defineCommand({
             `${usage.webhooks} of ${usage.limits.webhooks ?? 'unlimited'} webhooks used`,
           ].join('\n'),
           await view.table(
-            ['limit', `plan ${usage.plan} grants`],
-            Object.entries(usage.limits).map(([name, limit]) => [name, limit ?? 'unlimited']),
+            ['limit', `granted (plan ${usage.plan})`],
+            Object.entries(usage.limits).map(([name, limit]) => [name, presentLimit(name, limit)]),
           ),
         ].join('\n\n'),
     };
@@ -35,5 +36,10 @@ export default defineCommand({
 
 function presentStorage({ files, bytes, limit, provider }: StorageUsage): string {
   const place = provider === 'external' ? ' (new files go to the project’s own bucket)' : '';
-  return `${files} files, ${bytes} of ${limit ?? 'unlimited'} bytes used${place}`;
+  return `${countOf(files, 'file')}, ${presentBytes(bytes)} of ${presentLimit('storage', limit)} used${place}`;
+}
+
+function presentLimit(name: string, limit: number | null): string {
+  if (limit === null) return 'unlimited';
+  return name === 'storage' || name === 'database' ? presentBytes(limit) : String(limit);
 }

@@ -7,6 +7,7 @@ import {
 import { listCollections } from '../../../src/features/collections/list-collections.js';
 import { chooseProject, projectOption } from '../../choose-project.js';
 import { defineCommand, value } from '../../command.js';
+import { countOf } from '../../present-amount.js';
 import { resolveOutput } from '../../resolve-output.js';
 
 export default defineCommand({
@@ -17,16 +18,17 @@ export default defineCommand({
   ],
   parameters: { project: projectOption, out: value('--out <file>', 'file to write') },
   async run(context, { project: named, out }) {
+    const path = out === undefined ? null : await resolveOutput(context, out);
     const { app, project } = await chooseProject(context, named);
     const collections = (await listCollections(app, project._id)).map(declareCollection);
     const file: SchemaFile = { format: SCHEMA_FORMAT, collections };
     const text = `${JSON.stringify(file, null, 2)}\n`;
-    if (out === undefined) return { json: file, quiet: text, text: () => text };
-    await writeFile(await resolveOutput(context, out), text);
+    if (path === null || out === undefined) return { json: file, quiet: text, text: () => text };
+    await writeFile(path, text);
     return {
       json: { file: out, collections: collections.length },
       quiet: out,
-      text: () => `Wrote ${collections.length} collections to ${out}.`,
+      text: () => `Wrote ${countOf(collections.length, 'collection')} to ${out}.`,
     };
   },
 });

@@ -1,5 +1,6 @@
 import { rotateSecrets } from '../../../src/features/operators/rotate-secrets.js';
 import { defineCommand } from '../../command.js';
+import { countOf } from '../../present-amount.js';
 
 export default defineCommand({
   details: `Makes a new key in the data directory and seals stored secrets with it; running servers go on. With BSVC_SECRET_KEY, put the new key in front of the old one,
@@ -13,7 +14,11 @@ restart every process, run this, then take the old key out.`,
       json: result,
       quiet: result.resealed,
       text: () =>
-        `${result.newKey ? 'A new key seals from now on. ' : ''}${result.resealed} stored secrets were sealed anew.${result.newKey ? ' Back up the data directory: its secret.key opens them.' : ''}`,
+        [
+          ...(result.newKey ? ['A new key seals from now on.'] : []),
+          `Sealed anew: ${countOf(result.resealed, 'stored secret')}.`,
+          ...(result.newKey ? ['Back up the data directory: its secret.key opens them.'] : []),
+        ].join(' '),
     };
   },
 });
