@@ -17,7 +17,7 @@ export default defineCommand({
     'Without fields, at a terminal, it asks for them.',
   ].join('\n'),
   examples: [
-    'bsvc collection add posts --project shop --field title:String! --field views:Number=0 --field author:Ref(users)',
+    "bsvc collection add posts --project shop --field title:String! --field views:Number=0 --field 'author:Ref(users)'",
     "bsvc collection add notes --project shop --field 'meta:Object{lang:String,tags:Array(String)}' --rls private --owner-field userId",
     'bsvc collection add events --project shop --flexible --if-not-exists',
   ],

@@ -14,7 +14,7 @@ export default defineCommand({
     'Stored documents are left as they are: one that no longer fits is refused when it is next written. --check reports such documents and changes nothing.',
   examples: [
     'bsvc collection edit posts --project shop --add-field subtitle:String',
-    'bsvc collection edit posts --project shop --set-field title:String!& --check',
+    "bsvc collection edit posts --project shop --set-field 'title:String!&' --check",
     'bsvc collection edit posts --project shop --drop-field subtitle',
   ],
   audited: ({ check }) => !check,

@@ -8,7 +8,7 @@ import { presentState, readEvents, webhookArgument } from './present.js';
 export default defineCommand({
   details: 'What is already on its way goes to the new address. --disable gives up what still waits.',
   examples: [
-    'bsvc webhook edit 665f1c2e9b1d8a0012ab34cd --project shop --events posts.*',
+    "bsvc webhook edit 665f1c2e9b1d8a0012ab34cd --project shop --events 'posts.*'",
     'bsvc webhook edit 665f1c2e9b1d8a0012ab34cd --project shop --enable',
   ],
   audited: true,
