@@ -235,9 +235,7 @@ describe('a backup under load', () => {
         written++;
       }
     })();
-    const atLeast = async (count: number): Promise<void> => {
-      while (written < count) await new Promise((resolve) => setTimeout(resolve, 5));
-    };
+    const atLeast = (count: number) => eventually(`${count} documents are written`, () => written >= count);
     await atLeast(20);
     const before = written;
     const { code } = await runBinary(['backup', '--out', path('load.backup')], { env });
