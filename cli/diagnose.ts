@@ -6,6 +6,7 @@ import { listCollections } from '../src/features/collections/list-collections.js
 import { applyIndexes, documentIndexes, listMissingIndexes } from '../src/features/collections/document-indexes.js';
 import { listProjects } from '../src/features/projects/list-projects.js';
 import { findMigrationStatus } from '../src/migrations/migrate.js';
+import { refuseHalfStore } from '../src/migrations/require-migrated.js';
 import { failed, passed, unreachable, type Check } from './check.js';
 import type { Context } from './context.js';
 import { checkClock } from './check-clock.js';
@@ -70,8 +71,13 @@ async function checkDatabase(context: Context, config: Config, options: { fix: b
     await app.db.ping();
   } catch (error) {
     const { message } = presentFailure(error);
-    return [unreachable('database', message, 'Without MONGODB_URI bsvc uses the embedded engine.')];
+    const hint = config.mongodbUri
+      ? 'Without MONGODB_URI bsvc uses the embedded engine.'
+      : 'If the data directory is damaged, "bsvc restore" into a new one (--data-dir) brings a backup back.';
+    return [unreachable('database', message, hint)];
   }
+  const half = await refuseHalfStore(app.db).then(() => null, presentFailure);
+  if (half) return [failed('database', half.message, 'Until then no other command works on it.')];
   const { summary, warnings } = app.db;
   return [
     { ...passed('database', `${summary} answers`), hint: warnings.length > 0 ? warnings.join(' ') : null },

@@ -6,6 +6,7 @@ export default defineCommand({
   details:
     'Looks at settings, data directory, database, migrations, indexes, clock, bucket, cache, mail and wire door. Changes nothing without --fix.',
   examples: ['bsvc doctor', 'bsvc doctor --json'],
+  audited: ({ fix }) => fix,
   parameters: { fix: flag('--fix', 'make missing indexes anew, let browsers upload to the bucket') },
   async run(context, { fix }) {
     const checks = await diagnose(context, { fix });

@@ -23,7 +23,8 @@ export async function requireMigrated(db: Database): Promise<void> {
   await migrate(db);
 }
 
-async function refuseHalfStore(db: Database): Promise<void> {
+/** 409 for a store that a restore or a move has not finished with: RESTORE_UNFINISHED, MOVE_UNFINISHED. */
+export async function refuseHalfStore(db: Database): Promise<void> {
   if (await isHalfRestored(db)) {
     throw conflict(
       'RESTORE_UNFINISHED',

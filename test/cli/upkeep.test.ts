@@ -6,6 +6,7 @@ import { MongoClient } from 'mongodb';
 import { afterAll, describe, expect, it } from 'vitest';
 import { recordAct } from '../../src/features/audit/audit-log.js';
 import { MIGRATIONS } from '../../src/migrations/index.js';
+import { beginRestore } from '../../src/platform/restore-mark.js';
 import { createFakeClock } from '../helpers/fake-clock.js';
 import { startMailProviderDouble } from '../helpers/mail-provider-double.js';
 import { openTestApp } from '../helpers/open-test-app.js';
@@ -103,6 +104,26 @@ describe('bsvc doctor', () => {
     const { code, stdout } = await late.bsvc(['doctor', '--json']);
     expect({ code, clock: find(stdout, 'clock') }).toMatchObject({ code: 1, clock: { ok: false } });
     late.remove();
+  });
+
+  it('is not well while a restore has not ended, and says what to do', async () => {
+    const half = openCliHome();
+    const { app, close } = await openTestApp({ settings: { BSVC_DATA_DIR: join(half.dir, 'data') } });
+    await beginRestore(app.db);
+    await close();
+    const { code, stdout } = await half.bsvc(['doctor', '--json']);
+    expect({ code, database: find(stdout, 'database') }).toMatchObject({
+      code: 1,
+      database: { ok: false, detail: expect.stringContaining('run "bsvc restore" again') as string },
+    });
+    half.remove();
+  });
+
+  it('records with --fix that it was there, and leaves no trace without', async () => {
+    await home.bsvc(['doctor']);
+    expect((await home.bsvc(['audit', '--action', 'doctor', '--json'])).json()).toEqual([]);
+    await home.bsvc(['doctor', '--fix']);
+    expect((await home.bsvc(['audit', '--action', 'doctor', '--json'])).json()).toMatchObject([{ outcome: 'done' }]);
   });
 
   it('says whether the wire door is open, which serve opens', async () => {
