@@ -4,7 +4,7 @@ import { planProjects, type ProjectPlan } from '../../src/features/operators/pla
 import { projectsFileSchema, readProjectsFile } from '../../src/features/operators/project-declaration.js';
 import { defineCommand, flag, value } from '../command.js';
 import { confirmByName, yesOption } from '../confirm.js';
-import { presentFailure, UsageError, type Failure } from '../exit.js';
+import { Interrupted, presentFailure, UsageError, type Failure } from '../exit.js';
 import type { Result, View } from '../output.js';
 import { AppError, invalid } from '../../src/errors.js';
 import type { Context } from '../context.js';
@@ -41,7 +41,7 @@ export default defineCommand({
     let failure: Failure | undefined;
     if (!input.dryRun) {
       await confirmDrops(plans, (what, name) => confirmByName(context, input.yes, what, name));
-      failure = await applyAll(app, plans, created);
+      failure = await applyAll(app, plans, created, context.stop);
     }
     const changes = plans.flatMap((plan) => listChanges(plan, created));
     return {
@@ -55,7 +55,7 @@ export default defineCommand({
           input.dryRun
             ? 'Nothing was changed (--dry-run).'
             : failure
-              ? 'Stopped in the middle; run it again after correcting what stands below.'
+              ? 'Stopped in the middle, for the reason below; run it again to go on.'
               : 'Done.',
         ),
       ...(failure && { failure }),
@@ -80,13 +80,14 @@ async function applyAll(
   app: App,
   plans: readonly ProjectPlan[],
   created: CreatedSecret[],
+  stop: AbortSignal,
 ): Promise<Failure | undefined> {
   try {
-    await applyProjects(app, plans, (secret) => created.push(secret));
+    await applyProjects(app, plans, { stop, onCreated: (secret) => created.push(secret) });
     return undefined;
   } catch (error) {
     if (created.length === 0) throw error;
-    return presentFailure(error);
+    return presentFailure(stop.aborted ? new Interrupted() : error);
   }
 }
 

@@ -1,8 +1,9 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Ajv } from 'ajv';
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it, vi } from 'vitest';
 import { parse } from 'yaml';
+import { insert } from '../../src/engine/commands/insert.js';
 import { openCliHome } from '../helpers/run-cli.js';
 
 const home = openCliHome();
@@ -168,6 +169,28 @@ Nothing was changed (--dry-run).
       applied: false,
       changes: [{ keys: { secret: expect.stringMatching(/^sk_/) as string } }, { kind: 'webhook' }],
     });
+  });
+
+  it('shows the secrets it made although it was interrupted, and stops there', async () => {
+    const stop = new AbortController();
+    const run = insert.run.bind(insert);
+    const spy = vi.spyOn(insert, 'run').mockImplementation((call, body) => {
+      if (body.insert === 'projects') stop.abort('SIGINT');
+      return run(call, body);
+    });
+    writeFileSync(join(home.dir, 'two.yaml'), 'format: bsvc/1\nprojects: [{ name: cut1 }, { name: cut2 }]');
+    const outcome = await home.bsvc(['apply', '-f', 'two.yaml', '--json'], { stop: stop.signal });
+    spy.mockRestore();
+    expect({ code: outcome.code, stderr: outcome.stderr.split('\n')[0] }).toEqual({
+      code: 130,
+      stderr: 'bsvc: Interrupted.',
+    });
+    expect(outcome.json()).toMatchObject({
+      applied: false,
+      changes: [{ name: 'cut1', keys: { secret: expect.stringMatching(/^sk_/) as string } }, { name: 'cut2' }],
+    });
+    expect((await bsvc(['project', 'show', 'cut1'])).code).toBe(0);
+    expect((await bsvc(['project', 'show', 'cut2'])).code).toBe(1);
   });
 
   it('has a JSON Schema for editors that the whole file fits and mistakes do not', () => {

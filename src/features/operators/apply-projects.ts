@@ -17,14 +17,15 @@ export type CreatedSecret =
 
 /**
  * Carries out plans, one project after the other; each step is whole by itself and a new plan holds what a failure left. Hands on each secret that
- * is shown once as soon as it exists.
+ * is shown once as soon as it exists. Stops between two steps when it is told to.
  */
 export async function applyProjects(
   app: App,
   plans: readonly ProjectPlan[],
-  onCreated: (created: CreatedSecret) => void,
+  { stop, onCreated }: { stop: AbortSignal; onCreated: (created: CreatedSecret) => void },
 ): Promise<void> {
   for (const plan of plans) {
+    stop.throwIfAborted();
     let { project } = plan;
     if (!project) {
       const created = await createProject(app, { name: plan.name, plan: plan.settings.plan, ifNotExists: true });
@@ -32,9 +33,13 @@ export async function applyProjects(
       if (created.keys) onCreated({ project: plan.name, keys: created.keys });
     }
     if (plan.what.length > 0) project = await changeProject(app, project, plan.settings);
-    await applySchema(app, project, plan.collections);
+    for (const change of plan.collections) {
+      stop.throwIfAborted();
+      await applySchema(app, project, [change]);
+    }
     for (const change of plan.templates) await applyTemplate(app, project, change);
     for (const change of removalsFirst(plan.webhooks)) {
+      stop.throwIfAborted();
       const secret = await applyWebhook(app, project, change);
       if (secret) onCreated({ project: plan.name, ...secret });
     }
