@@ -34,6 +34,9 @@ export interface Failure {
   unexpected?: boolean;
 }
 
+/** Refusals that are worth another try, although what they came from could be reached. */
+const ANSWERED: ReadonlySet<string> = new Set(['BUSY', 'RECOUNT_BUSY', 'STORAGE_REFUSED']);
+
 const UNREACHABLE_CODES = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
@@ -66,7 +69,7 @@ export function presentFailure(error: unknown): Failure {
     return { exitCode: EXIT.interrupted, code: 'INTERRUPTED', message: 'Interrupted.' };
   }
   if (error instanceof AppError) {
-    const exitCode = error.kind === 'unavailable' ? EXIT.unreachable : EXIT.refused;
+    const exitCode = error.kind === 'unavailable' && !ANSWERED.has(error.code) ? EXIT.unreachable : EXIT.refused;
     return { exitCode, code: error.code, message: presentRefusal(error) };
   }
   return presentForeignError(error);

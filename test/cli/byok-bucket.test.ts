@@ -114,6 +114,16 @@ describe('bsvc byok bucket', () => {
     expect(double.objects.size).toBe(0);
   });
 
+  it('is exit 1 when it answers and refuses', async () => {
+    await bucket(setWords(['--endpoint', double.url, '--no-verify']), DEVELOPMENT, 'wrong');
+    const refused = await bucket(['cors', '--origin', 'https://shop.example']);
+    expect({ code: refused.code, stderr: refused.stderr }).toEqual({
+      code: 1,
+      stderr: expect.stringContaining('SignatureDoesNotMatch') as string,
+    });
+    await bucket(setWords(['--endpoint', double.url]), DEVELOPMENT, double.access.secretAccessKey);
+  });
+
   it('is forgotten with clear', async () => {
     expect((await bucket(['clear', '--json'])).json()).toEqual({ bucket: null });
     expect((await bucket(['check'])).code).toBe(1);
