@@ -275,7 +275,10 @@ describe('bsvc move-to', () => {
   });
 
   it('is exit 3 when the MongoDB cannot be reached, and refuses a store that is a MongoDB', async () => {
-    expect((await bsvc(['move-to', 'mongodb://127.0.0.1:1/?serverSelectionTimeoutMS=100'])).code).toBe(3);
+    expect(await bsvc(['move-to', 'mongodb://127.0.0.1:1/?serverSelectionTimeoutMS=100'])).toMatchObject({
+      code: 3,
+      stderr: 'bsvc: MongoDB cannot be reached: check the address given and that the server is running.\n',
+    });
     await bsvc(['project', 'create', 'there'], { env: { ...wireEnv(), BSVC_MONGODB_DB: 'other' } });
     const moved = await bsvc(['move-to', uri], { env: { ...wireEnv(), BSVC_MONGODB_DB: 'other' } });
     expect({ code: moved.code, stderr: moved.stderr }).toMatchObject({

@@ -2,7 +2,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { App } from '../../app.js';
-import { conflict } from '../../errors.js';
+import type { Config } from '../../config.js';
+import { AppError, conflict, unavailable } from '../../errors.js';
 import { openDatabase, type Database } from '../../platform/database.js';
 import { findMoveMark, MOVES, writeMoveMark, type MoveMark } from '../../platform/move-mark.js';
 import { RESTORES } from '../../platform/restore-mark.js';
@@ -58,7 +59,7 @@ export async function moveStore(app: App, uri: string, options: MoveOptions): Pr
   let target: Database | null = null;
   let frozen: Database | null = null;
   try {
-    target = await openDatabase({ ...app.config, mongodbUri: uri, mongodbName: options.databaseName });
+    target = await openTarget({ ...app.config, mongodbUri: uri, mongodbName: options.databaseName });
     const before = app.db.listOtherProcesses();
     frozen = await app.db.freeze(workDir);
     const source = await identifyStore(frozen);
@@ -101,6 +102,17 @@ export async function moveStore(app: App, uri: string, options: MoveOptions): Pr
     await frozen?.close();
     await target?.close();
     await rm(workDir, { recursive: true, force: true });
+  }
+}
+
+/** As openDatabase, but what is wrong is told of the address given here: MONGODB_URI is not set. */
+async function openTarget(config: Config): Promise<Database> {
+  try {
+    return await openDatabase(config);
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    const message = error.message.replace('MONGODB_URI', 'the address given');
+    throw unavailable('TARGET_UNAVAILABLE', message, { cause: error });
   }
 }
 
