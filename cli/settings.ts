@@ -30,9 +30,13 @@ function readEnvFile(io: Io, named: string | undefined): ConfigLayer[] {
   try {
     text = readFileSync(resolve(io.cwd, source), 'utf8');
   } catch (error) {
-    if (named === undefined) return [];
-    const why = (error as NodeJS.ErrnoException).code === 'ENOENT' ? 'there is no such file' : 'it cannot be read';
-    throw new UsageError(`--env-file names ${named}, but ${why}.`);
+    const { code } = error as NodeJS.ErrnoException;
+    // Directories are called .env too; a file that is there and cannot be read would be missed.
+    if (named === undefined && (code === 'ENOENT' || code === 'EISDIR')) return [];
+    if (named === undefined) throw new UsageError(`The settings file ${DEFAULT_ENV_FILE} cannot be read (${code}).`);
+    throw new UsageError(
+      `--env-file names ${named}, but ${code === 'ENOENT' ? 'there is no such file' : 'it cannot be read'}.`,
+    );
   }
   return [{ source, values: parseEnv(text) as Record<string, string> }];
 }

@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { COMMANDS, ROOT_EXAMPLES } from '../../cli/commands/index.js';
@@ -157,6 +157,17 @@ describe('bsvc settings', () => {
     expect(named('BSVC_HOST')).toEqual({ value: '127.0.0.1', source: 'default' });
     const flagged = await read(['--data-dir', 'here'], { BSVC_DATA_DIR: '/elsewhere' });
     expect(flagged('BSVC_DATA_DIR')).toEqual({ value: join(dir, 'here'), source: 'flag' });
+  });
+
+  it('does not go on without an env file that is there and cannot be read; a directory of that name is none', async () => {
+    const odd = join(home.dir, 'odd');
+    mkdirSync(join(odd, '.env'), { recursive: true });
+    expect((await runCli(['settings'], { cwd: odd })).code).toBe(0);
+    const broken = join(home.dir, 'broken');
+    mkdirSync(broken);
+    symlinkSync('.env', join(broken, '.env'));
+    const { code, stderr } = await runCli(['settings'], { cwd: broken });
+    expect({ code, stderr }).toEqual({ code: 2, stderr: 'bsvc: The settings file .env cannot be read (ELOOP).\n' });
   });
 
   it('masks secrets in every form of output', async () => {
