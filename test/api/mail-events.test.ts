@@ -131,6 +131,14 @@ describe('POST /api/mail/webhook', () => {
     expect(reply.status).toBe(400);
   });
 
+  it.each([
+    ['of the event', { id: 'x'.repeat(4_000) }, 'email-1'],
+    ['of the mail', {}, 'x'.repeat(100_000)],
+  ])('ignores what no provider would send: an id %s of thousands of characters', async (_what, options, emailId) => {
+    const reply = await receive('email.delivered', emailId, options);
+    expect([reply.status, reply.body.message]).toEqual([200, 'Webhook ignored: not an event that is handled']);
+  });
+
   it('accepts one good signature among several, as after a rotation', async () => {
     const id = await buildLog();
     const at = new Date();

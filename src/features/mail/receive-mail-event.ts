@@ -13,6 +13,8 @@ const STATUS_OF_EVENT: Readonly<Record<string, MailStatus>> = {
   'email.complained': 'complained',
 };
 
+const MAX_ID_CHARACTERS = 200;
+
 export interface SignedEvent {
   body: Buffer;
   headers: { id: string; timestamp: string; signature: string };
@@ -37,7 +39,7 @@ export async function receiveMailEvent(app: App, event: SignedEvent): Promise<st
       ? STATUS_OF_EVENT[payload.type]
       : undefined;
   const emailId = payload.data?.email_id;
-  if (!status || typeof emailId !== 'string' || emailId === '') return 'Webhook ignored: not an event that is handled';
+  if (!status || !isId(emailId) || !isId(event.headers.id)) return 'Webhook ignored: not an event that is handled';
   const eventId = `${project?._id.toHexString() ?? 'service'}:${event.headers.id}`;
   const reason = status === 'bounced' ? readReason(payload.data?.bounce) : null;
   // Kept before it takes effect: if the mail's id is not known here yet, whoever notes it looks for events afterwards.
@@ -53,6 +55,11 @@ export async function receiveMailEvent(app: App, event: SignedEvent): Promise<st
   const filter = { providerEmailId: emailId, ...(project && { projectId: project._id }) };
   await advanceLog(app, filter, status, { ...(reason !== null && { reason }) });
   return isNew ? 'Webhook processed' : 'Webhook already processed';
+}
+
+/** Ids are kept and searched for: a project could sign any text as one. */
+function isId(value: unknown): value is string {
+  return typeof value === 'string' && value !== '' && value.length <= MAX_ID_CHARACTERS;
 }
 
 interface EventPayload {
