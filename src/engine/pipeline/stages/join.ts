@@ -119,7 +119,8 @@ function combine(lists: readonly (readonly Doc[])[]): readonly Doc[] {
   return [...all.values()].sort((a, b) => compareValues(a['_id'], b['_id']));
 }
 
-type Attach = (doc: Doc, found: readonly Doc[]) => Doc;
+/** Puts what was found into a document. */
+export type Attach = (doc: Doc, found: readonly Doc[]) => Doc;
 
 /** Hands on documents with their lists. */
 export async function* attachLists(

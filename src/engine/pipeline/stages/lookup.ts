@@ -16,7 +16,7 @@ import {
   unionOf,
 } from '../stage.js';
 import { withPath } from './basic.js';
-import { attachLists, joinEach, openJoin } from './join.js';
+import { type Attach, attachLists, joinEach, openJoin } from './join.js';
 
 const OPTIONS = ['from', 'localField', 'foreignField', 'as', 'let', 'pipeline'];
 
@@ -78,7 +78,7 @@ export const lookup: StageCompiler = (spec, tools) => {
     local === null ? new Set<string>() : new Set([splitPath(local)[0]!]),
     new Set([as[0]!]),
   );
-  const attach = (doc: Doc, found: readonly Doc[]): Doc => withPath(doc, as, found);
+  const attach: Attach = (doc, found) => withPath(doc, as, found);
 
   if (inner === null) {
     return { run: (source, run) => joinByFields(source, run, from!, local!, foreign!, attach), reads, replaces: false };
@@ -135,7 +135,7 @@ async function* joinByFields(
   from: string,
   local: string,
   foreign: string,
-  attach: (doc: Doc, found: readonly Doc[]) => Doc,
+  attach: Attach,
 ): AsyncGenerator<Doc[]> {
   const join = openJoin(from, local, foreign, run);
   try {
@@ -155,7 +155,7 @@ async function* joinByPipeline(
   pipeline: InnerPipeline,
   correlated: boolean,
   bind: (doc: Doc, run: Run) => Run,
-  attach: (doc: Doc, found: readonly Doc[]) => Doc,
+  attach: Attach,
 ): AsyncGenerator<Doc[]> {
   const shared = new Gauge(run.budget);
   let same: Doc[] | null = null;
@@ -186,7 +186,7 @@ async function* joinByBoth(
   foreign: string,
   pipeline: InnerPipeline,
   bind: (doc: Doc, run: Run) => Run,
-  attach: (doc: Doc, found: readonly Doc[]) => Doc,
+  attach: Attach,
 ): AsyncGenerator<Doc[]> {
   const join = openJoin(from, local, foreign, run);
   try {

@@ -217,11 +217,13 @@ function windowBounds(
     return moved * part!.dir;
   };
   return (index) => {
-    const low =
-      from === 'unbounded' ? 0 : firstAtLeast(positions, from === 'current' ? positions[index]! : shifted(index, from));
-    const high =
-      to === 'unbounded' ? last : firstAbove(positions, to === 'current' ? positions[index]! : shifted(index, to)) - 1;
-    return [low, high];
+    const bound = (value: 'current' | number) => (value === 'current' ? positions[index]! : shifted(index, value));
+    const low = from === 'unbounded' ? null : bound(from);
+    const high = to === 'unbounded' ? null : bound(to);
+    return [
+      low === null ? 0 : firstPassing(positions, (position) => position >= low),
+      high === null ? last : firstPassing(positions, (position) => position > high) - 1,
+    ];
   };
 }
 
@@ -235,24 +237,14 @@ function rangePosition(key: unknown, isDate: boolean): number {
   return number;
 }
 
-function firstAtLeast(sorted: readonly number[], wanted: number): number {
+/** The first place of an ascending list from which on all pass. */
+function firstPassing(sorted: readonly number[], passes: (position: number) => boolean): number {
   let low = 0;
   let high = sorted.length;
   while (low < high) {
     const middle = (low + high) >> 1;
-    if (sorted[middle]! < wanted) low = middle + 1;
-    else high = middle;
-  }
-  return low;
-}
-
-function firstAbove(sorted: readonly number[], wanted: number): number {
-  let low = 0;
-  let high = sorted.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (sorted[middle]! <= wanted) low = middle + 1;
-    else high = middle;
+    if (passes(sorted[middle]!)) high = middle;
+    else low = middle + 1;
   }
   return low;
 }
