@@ -13,12 +13,16 @@ describe('long operations', () => {
   let engine: Engine;
   // eslint-disable-next-line @typescript-eslint/no-explicit-any -- documents of any shape
   let items: DataCollection<any>;
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- documents of any shape
+  let small: DataCollection<any>;
 
   beforeAll(async () => {
     engine = openEngine({ dataDir, durability: 'relaxed' });
     items = engine.db('d').collection('items');
     const docs = Array.from({ length: DOCUMENTS }, (_, n) => ({ _id: n, n, group: n % 100, text: `text ${n}` }));
     await items.insertMany(docs);
+    small = engine.db('d').collection('small');
+    await small.insertMany(docs.slice(0, 60));
   });
 
   afterAll(async () => {
@@ -62,6 +66,19 @@ describe('long operations', () => {
     // A scan reads 512 documents at most between two turns, a transaction makes 1024 changes at most.
     expect(turns).toBeGreaterThan(DOCUMENTS / 1024 / 2);
     expect(reads).toBeGreaterThan(5);
+  });
+
+  it.each<[string, (heavy: object) => object[], number]>([
+    ['a filter', (heavy) => [{ $match: { n: { $lt: 60 }, $expr: { $gt: [heavy, 0] } } }], 60],
+    ['a stage', (heavy) => [{ $match: { n: { $lt: 60 } } }, { $project: { x: heavy } }], 60],
+  ])('let others in after each document that takes %s long', async (_name, stages, count) => {
+    const heavy = { $size: { $range: [0, { $add: [500_000, '$n'] }] } };
+    let found: unknown[] = [];
+    const { turns } = await beside(async () => {
+      found = await small.aggregate(stages(heavy)).toArray();
+    });
+    expect(found).toHaveLength(count);
+    expect(turns).toBeGreaterThan(45);
   });
 
   it('stop when their time is over, with error 50', async () => {

@@ -129,6 +129,7 @@ function pacedBudget(pace: Pace): Budget {
   return {
     ...budget,
     check() {
+      budget.check();
       pace.check();
     },
     async pause() {

@@ -62,7 +62,7 @@ export async function* readDocuments(
       yield docs.slice(0, BATCH);
       docs = docs.slice(BATCH);
     }
-    if (budget.tick(scan.lastRead)) await budget.pause();
+    if (isDue(budget, scan.lastRead)) await budget.pause();
     if (!scan.finished && left > 0) checkStillThere(storage, collection, plan.index);
   }
 }
@@ -84,10 +84,16 @@ async function* readSorted(
   }
 }
 
+/** A chunk may be over early because its documents took long: look at the clock, however few they are. */
+function isDue(budget: Budget, documents: number): boolean {
+  budget.check();
+  return budget.tick(documents);
+}
+
 /** The search's pace is that of the pipeline, whose clock stands still by itself while nobody asks for rows. */
 function paceOf(budget: Budget): SearchPace {
   return {
-    due: (documents) => budget.tick(documents),
+    due: (documents) => isDue(budget, documents),
     rest: () => budget.pause(),
     resume: () => undefined,
     suspend: () => undefined,

@@ -4,7 +4,7 @@ import { EngineError } from '../errors.js';
 export interface Budget {
   /** Counts documents; true when the loop has to `await pause()`. */
   tick(documents: number): boolean;
-  /** Throws when the time is up (50) or the client is gone (11601). */
+  /** Throws when the time is up (50) or the client is gone (11601); the next `tick` looks at the clock. */
   check(): void;
   /** Lets the event loop run; throws when the time is up (50) or the client is gone (11601). */
   pause(): Promise<void>;
@@ -51,6 +51,7 @@ export function openBudget(options: BudgetOptions = {}): Budget {
       return documents >= SLICE_DOCUMENTS || performance.now() >= sliceEnd;
     },
     check() {
+      looked = DOCUMENTS_PER_LOOK;
       checkAt(performance.now());
     },
     async pause() {

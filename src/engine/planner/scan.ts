@@ -15,6 +15,8 @@ export type Visit = (bytes: Buffer, doc: Doc) => boolean;
 /** How many entries are read before the clock is looked at. */
 const FIRST_CHUNK = 32;
 const LARGEST_CHUNK = 512;
+/** A chunk ends earlier than that when the filter may take long for a single document. */
+const LONGEST_CHUNK_MS = 2;
 const NOTHING: Doc = {};
 
 /**
@@ -29,6 +31,9 @@ export class PlanScan {
   private at = 0;
   private last: Buffer | null = null;
   private chunk = FIRST_CHUNK;
+  private chunkEnds = Infinity;
+  /** Whether the chunk ended in the middle of a range because its time was over. */
+  private interrupted = false;
   private readonly seen: Set<string> | null;
   private readonly wantsDoc: boolean;
   /** The fields to decode where the filter needs them: made when the first document has to be decoded. */
@@ -57,6 +62,8 @@ export class PlanScan {
    */
   readChunk(visit: Visit, most = this.chunk): boolean {
     const before = this.keysExamined;
+    this.interrupted = false;
+    if (this.filter?.mayTakeLong === true) this.chunkEnds = performance.now() + LONGEST_CHUNK_MS;
     const stopped = this.readEntries(visit, most);
     this.lastRead = this.keysExamined - before;
     return stopped;
@@ -70,11 +77,12 @@ export class PlanScan {
       if (this.plan.single) {
         this.at++;
         if (this.readSingle(range.start, visit)) return true;
+        if (this.isChunkOver()) return false;
         continue;
       }
       const before = this.keysExamined;
       const stopped = this.readRange(range, left, visit);
-      if (stopped) return true;
+      if (stopped || this.interrupted) return stopped;
       const read = this.keysExamined - before;
       if (read < left) {
         this.at++;
@@ -173,13 +181,19 @@ export class PlanScan {
         bytes = documents.readShared(this.collection.id, value);
         if (bytes === undefined) continue;
       }
-      if (this.examine(bytes, visit)) {
+      const stopped = this.examine(bytes, visit);
+      this.interrupted = this.isChunkOver();
+      if (stopped || this.interrupted) {
         this.last = reader.lastKey();
-        return true;
+        return stopped;
       }
     }
     if (read === limit) this.last = reader.lastKey();
     return false;
+  }
+
+  private isChunkOver(): boolean {
+    return this.chunkEnds !== Infinity && performance.now() > this.chunkEnds;
   }
 
   private examine(bytes: Buffer, visit: Visit): boolean {

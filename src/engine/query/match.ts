@@ -41,6 +41,8 @@ export interface Filter {
   readonly residual: boolean;
   /** The whole filter when it is nothing but equalities of top-level fields with plain values, else null. */
   readonly equalities: readonly Equality[] | null;
+  /** True when the test of a single document may take long: it has expressions, patterns or a schema. */
+  readonly mayTakeLong: boolean;
   /** Tests a stored document; undefined when it has to be decoded for that. */
   testBytes(bytes: Buffer): boolean | undefined;
 }
@@ -66,6 +68,7 @@ interface Parsing {
   whole: boolean;
   residual: boolean;
   usesScope: boolean;
+  mayTakeLong: boolean;
   depth: number;
   tools: PredicateTools | undefined;
 }
@@ -79,6 +82,7 @@ function openParsing(environment: Environment | undefined, isWholeDocument = tru
     whole: false,
     residual: false,
     usesScope: false,
+    mayTakeLong: false,
     depth: 0,
     tools: undefined,
   };
@@ -131,6 +135,7 @@ export function compileFilter(filter: Doc, options: FilterOptions = {}): Filter 
     conjuncts: parsing.conjuncts,
     residual: parsing.residual,
     equalities: null,
+    mayTakeLong: parsing.mayTakeLong,
     testBytes: () => undefined,
   };
 }
@@ -138,6 +143,7 @@ export function compileFilter(filter: Doc, options: FilterOptions = {}): Filter 
 /** By far the most frequent filter: some top-level fields have plain values. Most of it is made only when asked for. */
 class EqualityFilter implements Filter {
   readonly residual = false;
+  readonly mayTakeLong = false;
   private node: Node | undefined;
   private bytesTest: ((bytes: Buffer) => boolean | undefined) | undefined;
 
@@ -199,6 +205,7 @@ function parseTopLevel(name: string, value: unknown, parsing: Parsing, top: bool
       const test = compileSchema(value);
       parsing.residual = true;
       parsing.whole = true;
+      parsing.mayTakeLong = true;
       return { test, locate: () => -1 };
     }
     case '$alwaysTrue':
@@ -236,6 +243,7 @@ function parseExpr(value: unknown, parsing: Parsing): Node {
   const expression = compileExpression(value, parsing.environment);
   parsing.residual = true;
   parsing.usesScope = true;
+  parsing.mayTakeLong = true;
   if (expression.fields === null) parsing.whole = true;
   else for (const field of expression.fields) parsing.fields.add(field);
   return {
@@ -303,6 +311,7 @@ function parsePredicate(value: unknown, parsing: Parsing): Predicate {
   if (typeof value !== 'object' || value === null) return equalityPredicate(value);
   if (typeOf(value) === 'regex') {
     const { pattern, options } = value as BSONRegExp;
+    parsing.mayTakeLong = true;
     return regexPredicate(pattern, options);
   }
   return isOperatorDocument(value) ? parseOperators(value, parsing) : equalityPredicate(value);
@@ -334,12 +343,16 @@ function openTools(parsing: Parsing): PredicateTools {
   return {
     isOperatorDocument,
     parseOperators: (spec) => descend(parsing, () => parseOperators(spec, parsing)),
-    regexPredicate,
+    regexPredicate(pattern, options) {
+      parsing.mayTakeLong = true;
+      return regexPredicate(pattern, options);
+    },
     compileDocumentFilter(filter) {
       // Fields inside an array's documents are not fields of the document itself.
       const inner = openParsing(parsing.environment, false);
       inner.depth = parsing.depth;
       const node = descend(inner, () => parseFilter(filter, inner, false));
+      if (inner.mayTakeLong) parsing.mayTakeLong = true;
       return (doc) => node.test(doc, NO_SCOPE);
     },
   };
