@@ -51,13 +51,14 @@ export async function reserveSlots(
     });
   if (limit !== null && ids.length > limit) throw refused();
   const room = limit === null ? {} : { used: { $lte: limit - ids.length } };
+  const fresh = { projectId: project._id, ...(kind === 'calls' && { open: [] }) };
   const take = { $inc: { used: ids.length }, $push: { [kind]: { $each: [...ids] } } };
   // The record of a month is made by its first sender; the second try is for those who meet it being made.
   for (const upsert of [true, false]) {
     try {
       const usage = await usageStore(app).findOneAndUpdate(
         { _id: usageId, ...room },
-        { ...take, ...(upsert && { $setOnInsert: { projectId: project._id } }) },
+        { ...take, ...(upsert && { $setOnInsert: fresh }) },
         { upsert, returnDocument: 'after' },
       );
       if (usage) return { used: usage.used, limit };

@@ -136,6 +136,8 @@ describe('the slot of a process that died', () => {
     await expect(sendBroadcast(crashAfter(app, 1).app, own, draft.id, {})).rejects.toThrow(Crash);
     await sweepLater();
     expect(await used()).toBe(1);
+    await send(app);
+    expect(await used()).toBe(2);
   });
 
   it.each([1, 2, 3])('is settled or given back once whatever its change %i was', async (after) => {
