@@ -49,7 +49,7 @@ describe('README.md', () => {
   );
 
   it('has a bsvc.yaml that makes its project, and changes nothing a second time', async () => {
-    writeFileSync(join(home.dir, 'bsvc.yaml'), /```yaml\n([\s\S]*?)```/.exec(readme)![1]!);
+    writeFileSync(join(home.dir, 'bsvc.yaml'), /```yaml\n(.*\nformat: bsvc[\s\S]*?)```/.exec(readme)![1]!);
     const apply = async () => {
       const { code, stdout, stderr } = await home.bsvc(['apply', '-f', 'bsvc.yaml', '--json']);
       expect({ code, stderr }).toEqual({ code: 0, stderr: '' });

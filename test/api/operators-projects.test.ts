@@ -239,18 +239,17 @@ describe('/api/projects/:projectId/collections', () => {
   });
 
   it.each([
-    [{ name: 'x', fields: [{ name: 'a', type: 'Text' }] }],
-    [{ name: 'x', fields: [{ name: '$where', type: 'String' }] }],
-    [{ name: 'x', fields: [{ name: 'a', type: 'Date', default: 'now' }] }],
-    [{ name: 'x', fields: [{ name: 'a', type: 'String' }], rls: { mode: 'secret' } }],
-    [{ name: 'x', fields: [{ name: 'a', type: 'String' }], rls: {} }],
-    [{ name: 'x', fields: [{ name: 'a', type: 'String' }], state: 'active' }],
-    [{ name: '../x', mode: 'flexible' }],
-    [{ name: 'users', mode: 'flexible' }],
-    [{ name: { $gt: '' }, mode: 'flexible' }],
-  ])('answers 400 or 409 for %j and registers nothing', async (body) => {
-    const answer = await call('post', `${path}/collections`, body);
-    expect([400, 403, 409]).toContain(answer.status);
+    [400, { name: 'x', fields: [{ name: 'a', type: 'Text' }] }],
+    [400, { name: 'x', fields: [{ name: '$where', type: 'String' }] }],
+    [400, { name: 'x', fields: [{ name: 'a', type: 'Date', default: 'now' }] }],
+    [400, { name: 'x', fields: [{ name: 'a', type: 'String' }], rls: { mode: 'secret' } }],
+    [400, { name: 'x', fields: [{ name: 'a', type: 'String' }], rls: {} }],
+    [400, { name: 'x', fields: [{ name: 'a', type: 'String' }], state: 'active' }],
+    [400, { name: '../x', mode: 'flexible' }],
+    [403, { name: 'users', mode: 'flexible' }],
+    [400, { name: { $gt: '' }, mode: 'flexible' }],
+  ])('answers %i for %j and registers nothing', async (status, body) => {
+    await call('post', `${path}/collections`, body).expect(status);
     expect(dataOf<{ total: number }>(await call('get', `${path}/collections`)).total).toBe(1);
   });
 
