@@ -85,10 +85,11 @@ export function openEngine(options: EngineOptions): Engine {
 
   async function closeAll(): Promise<void> {
     clearTimeout(timer);
-    await Promise.all(listeners.map((listener) => listener.close()));
+    const doors = listeners.map((listener) => listener.close());
     core.cursors.closeAll();
+    // What clients of the doors have begun, such as the building of an index, ends with the next write it asks for.
     storage.queue.close();
-    await housekeeping;
+    await Promise.all([...doors, housekeeping]);
     await storage.close();
   }
 

@@ -1,7 +1,9 @@
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { MongoClient } from 'mongodb';
 import { afterEach, describe, expect, it } from 'vitest';
 import { readIndexSpec } from '../../src/engine/commands/index-specs.js';
 import { type Engine, openEngine } from '../../src/engine/index.js';
@@ -20,6 +22,16 @@ function open(dataDir: string): Engine {
   const engine = openEngine({ dataDir });
   engines.push(engine);
   return engine;
+}
+
+/** A script that opens the data directory, says so, and stays. */
+function opener(dataDir: string): string {
+  return `
+    import { openEngine } from ${JSON.stringify(join(import.meta.dirname, '../../src/engine/index.ts'))};
+    openEngine({ dataDir: ${JSON.stringify(dataDir)} });
+    console.log('open');
+    setInterval(() => undefined, 60_000);
+  `;
 }
 
 /** Runs a script in a process of its own, with `open` and the data directory at hand, and gives its last line. */
@@ -100,6 +112,46 @@ describe('several processes on one data directory', () => {
     const items = open(dir).db('shared').collection('c');
     await items.createIndex({ n: 1 });
     expect(await items.find({ n: 2 }).explain()).toMatchObject({ queryPlanner: { winningPlan: { stage: 'FETCH' } } });
+  });
+
+  it('finishes an index whose building was cut off by closing', async () => {
+    const dir = temporaryDir();
+    const engine = open(dir);
+    const client = await MongoClient.connect((await engine.listen('127.0.0.1:0')).uri);
+    const items = engine.db('shared').collection('c');
+    await items.insertMany(Array.from({ length: 20_000 }, (_, n) => ({ n })));
+    // Cut off, unless the machine was so fast that it is done.
+    const building = client
+      .db('shared')
+      .collection('c')
+      .createIndex({ n: 1 })
+      .catch(() => null);
+    const isAsked = async (): Promise<boolean> => (await items.indexes()).some((index) => index.name === 'n_1');
+    await expect.poll(isAsked, { interval: 1 }).toBe(true);
+    await engine.close();
+    await building;
+    await client.close();
+    const again = open(dir);
+    await again.db('shared').collection('c').createIndex({ n: 1 });
+    expect(await again.verify()).toEqual([]);
+    expect(await again.db('shared').collection('c').find().hint('n_1').toArray()).toHaveLength(20_000);
+  });
+
+  it('gives up waiting for an index that another process builds when the time is over', async () => {
+    const dir = temporaryDir();
+    const items = open(dir).db('shared').collection('c');
+    await items.insertOne({ n: 1 });
+    const other = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', opener(dir)]);
+    await once(other.stdout, 'data');
+    await leaveHalfBuilt(dir, other.pid!);
+    const command = { createIndexes: 'c', indexes: [{ key: { n: 1 }, name: 'n_1' }], maxTimeMS: 30 };
+    await expect(engines.at(-1)!.db('shared').command(command)).rejects.toMatchObject({ code: 50 });
+    other.kill('SIGKILL');
+    await once(other, 'close');
+    await engines.pop()!.close();
+    const again = open(dir);
+    await again.db('shared').collection('c').createIndex({ n: 1 });
+    expect(await again.verify()).toEqual([]);
   });
 
   it('finishes an index whose builder’s id belongs to a process that does not use the data directory', async () => {

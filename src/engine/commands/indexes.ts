@@ -5,10 +5,12 @@ import { showValue } from '../storage/duplicate-key.js';
 import { buildIndexes } from '../storage/index-build.js';
 import { reclaimDropped } from '../storage/reclaim.js';
 import { type CollectionEntry, type IndexDefinition } from '../storage/index-definition.js';
+import { type Storage } from '../storage/storage.js';
 import { type Command, readDoc, readCount, requireNamespace } from './command.js';
 import { type RowSource } from './cursors.js';
 import { newIndexes, presentIndex, readIndexSpec } from './index-specs.js';
 import { requireWritable } from './namespaces.js';
+import { Pace } from './pace.js';
 
 export const createIndexes: Command = {
   fields: ['indexes', 'commitQuorum', 'ignoreUnknownIndexOptions'],
@@ -26,12 +28,7 @@ export const createIndexes: Command = {
     if (before === null || newIndexes(before.definition.indexes, specs).length > 0) {
       await buildIndexes(storage, ns, (collection) => newIndexes(collection.definition.indexes, specs));
     }
-    await waitUntilBuilt(() => {
-      storage.refresh();
-      return storage.catalog.find(ns);
-    }, specs);
-    storage.refresh();
-    const after = storage.catalog.find(ns);
+    const after = await waitUntilBuilt(storage, ns, specs, new Pace(readCount(body, 'maxTimeMS'), call.signal));
     const numIndexesBefore = (before?.indexes.length ?? 0) + 1;
     const numIndexesAfter = (after?.indexes.length ?? 0) + 1;
     return {
@@ -45,13 +42,20 @@ export const createIndexes: Command = {
 
 /** Another process may be building the same index: creating it is done only when it can be used. */
 async function waitUntilBuilt(
-  find: () => CollectionEntry | null,
+  storage: Storage,
+  ns: string,
   specs: readonly Omit<IndexDefinition, 'id'>[],
-): Promise<void> {
+  pace: Pace,
+): Promise<CollectionEntry | null> {
   const names = new Set(specs.map((spec) => spec.name));
-  const isBuilding = (): boolean =>
-    find()?.indexes.some(({ definition }) => definition.state === 'building' && names.has(definition.name)) ?? false;
-  while (isBuilding()) await new Promise((resolve) => setTimeout(resolve, 20));
+  for (;;) {
+    storage.refresh();
+    const collection = storage.catalog.find(ns);
+    const waits = collection?.definition.indexes.some(({ state, name }) => state === 'building' && names.has(name));
+    if (waits !== true) return collection;
+    pace.check();
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
 }
 
 export const listIndexes: Command = {
