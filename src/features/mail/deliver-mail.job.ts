@@ -47,10 +47,9 @@ export const deliverMail: JobDefinition<App, { mailLogId: string }> = {
   },
 };
 
-/** A final refusal: the log first, then the slot, so that a crash in between is finished by the next run. */
+/** A final refusal: the log first, then the slot, so that a crash in between is finished by the next run. One that another run has sent keeps its slot. */
 async function failMail(app: App, log: MailLog, reason: string): Promise<void> {
-  await advanceLog(app, { _id: log._id }, 'failed', { reason });
-  await refundSlot(app, log.projectId, log._id);
+  if (await advanceLog(app, { _id: log._id }, 'failed', { reason })) await refundSlot(app, log.projectId, log._id);
 }
 
 async function loseMail(app: App, log: MailLog, reason: string): Promise<void> {

@@ -57,7 +57,7 @@ const BEFORE: Readonly<Record<MailStatus, readonly MailStatus[]>> = {
   delivered: ['queued', 'sent'],
   complained: ['queued', 'sent', 'delivered'],
   bounced: ['queued', 'sent', 'delivered'],
-  failed: ['queued', 'sent'],
+  failed: ['queued'],
 };
 
 /** Moves a log forward by one conditional write; false when it is already there or beyond. */

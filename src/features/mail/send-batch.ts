@@ -73,7 +73,7 @@ async function rejectItem(
   result: Exclude<SendOutcome, { outcome: 'accepted' }>,
 ): Promise<BatchResult> {
   if (result.outcome === 'unknown') await settleSlots(app, log.projectId, [log._id]);
-  await advanceLog(app, { _id: log._id }, 'failed', { reason: result.reason });
-  await refundSlot(app, log.projectId, log._id);
+  if (await advanceLog(app, { _id: log._id }, 'failed', { reason: result.reason }))
+    await refundSlot(app, log.projectId, log._id);
   return { error: { message: result.reason } };
 }

@@ -17,7 +17,7 @@ import { drainJobs } from '../../../src/worker.js';
 import { buildProject } from '../../helpers/build-project.js';
 import { startMailProviderDouble, type MailProviderDouble } from '../../helpers/mail-provider-double.js';
 import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
-import { Crash, crashAfter } from '../files/crashing-app.js';
+import { Crash, crashAfter, sleepBefore } from '../files/crashing-app.js';
 
 const SECRET = `whsec_${Buffer.from('the secret of the service, 32 by').toString('base64')}`;
 const MAIL = { to: 'ann@example.com', subject: 'Hello', text: 'Hi' };
@@ -148,6 +148,27 @@ describe('the slot of a process that died', () => {
     await deliver(app);
     expect((await onlyLog()).status).toBe('failed');
     expect(await used()).toBe(0);
+  });
+});
+
+describe('a worker that lost its mail to another', () => {
+  it('neither calls failed what the other has sent nor gives its slot back', async () => {
+    await send(app);
+    provider.moods.push({ status: 422 });
+    // Steps of a delivery: the log is read, the project is read, what came of it is noted.
+    const sleeper = sleepBefore(app, 3);
+    const late = deliver(sleeper.app);
+    await sleeper.reached;
+    // The other stands between its note and the settling of the slot.
+    const other = sleepBefore(app, 4);
+    const sent = deliver(other.app);
+    await other.reached;
+    sleeper.wake();
+    await late;
+    other.wake();
+    await sent;
+    expect((await onlyLog()).status).toBe('sent');
+    expect(await used()).toBe(1);
   });
 });
 
