@@ -2,7 +2,7 @@ import { refusal } from '../errors.js';
 import { compileExpression, type Environment, type Expression, openEnvironment } from './expression.js';
 import { compileFilter, compileValueTest, isOperatorDocument, type MatchResult } from './match.js';
 import { QUERY_OPERATORS } from './match-operators.js';
-import { openScope, type Scope } from './operators/operator.js';
+import { countRounds, openScope, type Scope } from './operators/operator.js';
 import { splitPath } from './path.js';
 import { copyDoc, type Doc, fieldOf, integerOf, isDocument, isTruthy, setField, typeOf } from './value.js';
 
@@ -330,6 +330,7 @@ function addComputed(tree: Tree, target: Doc, source: unknown, scope: Scope): vo
 /** Arrays get the computed fields in each element; whatever is no document becomes one. */
 function computedWithin(tree: Tree, value: unknown, scope: Scope): unknown {
   if (Array.isArray(value)) return value.map((item) => computedWithin(tree, item, scope));
+  countRounds(scope);
   const target = isDocument(value) ? copyDoc(value) : {};
   addComputed(tree, target, value, scope);
   return target;

@@ -5,7 +5,7 @@ import { compileFilter } from '../../query/match.js';
 import { splitPath } from '../../query/path.js';
 import { copyDoc, type Doc, fieldOf, integerOf, isDocument, setField, typeOf } from '../../query/value.js';
 import { weigh } from '../../query/weight.js';
-import type { Scope } from '../../query/operators/operator.js';
+import { countRounds, type Scope } from '../../query/operators/operator.js';
 import {
   BATCH_SIZE,
   eachDocument,
@@ -233,6 +233,7 @@ export const redact: StageCompiler = (spec, { environment }) => {
   ]);
   const { evaluate } = compileExpression(spec, { ...environment, constants });
   function cut(doc: Doc, scope: Scope): Doc | undefined {
+    countRounds(scope);
     const verdict = evaluate(doc, scope);
     if (verdict === KEEP) return doc;
     if (verdict === PRUNE) return undefined;

@@ -1,6 +1,6 @@
 import { refusal } from '../../errors.js';
 import { type Expression, compileExpression } from '../../query/expression.js';
-import type { Accumulation } from '../../query/operators/accumulators.js';
+import type { Accumulation } from '../../query/operators/accumulations.js';
 import { compileSort } from '../../query/sort.js';
 import { type Doc, isDocument } from '../../query/value.js';
 import { weigh } from '../../query/weight.js';

@@ -4,14 +4,13 @@ import { isNullish, numberOf, typeOf } from '../value.js';
 import {
   accumulateAll,
   type Accumulation,
-  checkCount,
-  DEVIATIONS,
-  EXTREMES,
   openAverage,
+  openDeviation,
+  openExtreme,
   openSum,
-  percentileOperand,
   percentilesOf,
-} from './accumulators.js';
+} from './accumulations.js';
+import { checkCount, percentileOperand } from './accumulators.js';
 import {
   compileArguments,
   countRounds,
@@ -82,10 +81,10 @@ const percentile: ExpressionOperator = (operand, compiler, name) => {
 export const accumulatorExpressions: OperatorTable = {
   $sum: over(openSum),
   $avg: over(openAverage),
-  $min: over(EXTREMES.$min),
-  $max: over(EXTREMES.$max),
-  $stdDevPop: over(DEVIATIONS.$stdDevPop),
-  $stdDevSamp: over(DEVIATIONS.$stdDevSamp),
+  $min: over(openExtreme(-1)),
+  $max: over(openExtreme(1)),
+  $stdDevPop: over(openDeviation(false)),
+  $stdDevSamp: over(openDeviation(true)),
   $firstN: several('$firstN', (items, count) => items.slice(0, count)),
   $lastN: several('$lastN', (items, count) => items.slice(-count)),
   $minN: several('$minN', extremes(1)),

@@ -59,7 +59,7 @@ export function countRounds(scope: Scope, rounds = 1): void {
 
 /** Counts the rounds of one pass over a text, which are much shorter than others. */
 export function countText(scope: Scope, text: string): void {
-  countRounds(scope, text.length >> 4);
+  countRounds(scope, text.length >> 3);
 }
 
 /** `current` is what field paths start from (`$$CURRENT`); the result is `undefined` for missing. */
