@@ -150,9 +150,15 @@ Nothing was changed (--dry-run).
     ['users: { fields: ["email:String!&"] }', 'not declared'],
     ['users: { fields: [] }\n    collections: [{ name: users }]', 'twice'],
     ['users: { fields: ["a:Strng"] }', 'expected a type'],
+    ['allowedDomains: ["https://a.example/path"]', 'is not an origin'],
+    ['mail: { from: "nobody" }', 'default sender must be an address'],
+    ['plan: free\n  - name: "../x"', 'A project name has'],
   ])('refuses %s before anything is changed', async (text, message) => {
-    writeFileSync(join(home.dir, 'bad.yaml'), `format: bsvc/1\nprojects:\n  - name: other\n    ${text}\n`);
+    const projects = `projects:\n  - name: early\n  - name: other\n    ${text}\n`;
+    writeFileSync(join(home.dir, 'bad.yaml'), `format: bsvc/1\n${projects}`);
     const { code, stderr } = await bsvc(['apply', '-f', 'bad.yaml']);
+    expect((await bsvc(['apply', '-f', 'bad.yaml', '--dry-run'])).code).toBe(code);
+    expect((await bsvc(['project', 'show', 'early'])).code).toBe(1);
     expect({ refused: code > 0, stderr }).toEqual({
       refused: true,
       stderr: expect.stringContaining(message) as string,

@@ -4,8 +4,10 @@ import { invalid } from '../../errors.js';
 import { listCollections } from '../collections/list-collections.js';
 import { planSchema, type SchemaChange } from '../collections/plan-schema.js';
 import { defaultUsersCollection, USERS } from '../collections/users-collection.js';
+import { readMailChanges } from '../mail/project-mail.js';
 import { findProject } from '../projects/project-store.js';
 import type { Project } from '../projects/project.js';
+import { readProjectChanges } from '../projects/update-project.js';
 import { listWebhooks } from '../webhooks/list-webhooks.js';
 import type { AnyProjectChanges } from './change-project.js';
 import { planTemplates, type TemplateChange } from './plan-templates.js';
@@ -26,7 +28,7 @@ export interface ProjectPlan {
   webhooks: WebhookChange[];
 }
 
-/** Compares declared projects with the stored ones. Changes nothing. 400 for a project declared twice or a collection that cannot be. */
+/** Compares declared projects with the stored ones. Changes nothing. 400 for a project declared twice and for what cannot be. */
 export async function planProjects(
   app: App,
   declared: readonly ProjectDeclaration[],
@@ -39,6 +41,9 @@ export async function planProjects(
   for (const declaration of declared) {
     const project = await findProject(app, declaration.name);
     const { settings, what } = compareSettings(project, declaration);
+    // Checked here, so that no earlier project is made before it is refused.
+    readProjectChanges({ ...settings, name: declaration.name });
+    readMailChanges(app, { _id: project?._id ?? new ObjectId() }, settings);
     plans.push({
       name: declaration.name,
       project,
