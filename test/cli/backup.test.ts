@@ -120,6 +120,12 @@ describe('bsvc backup and restore', () => {
     const third = openCliHome();
     const file = join(sealed.dir, 'sealed.backup');
     expect((await third.bsvc(['restore', file])).stderr).toContain('BSVC_SECRET_KEY');
+    const wrong = { BSVC_SECRET_KEY: 'quite-another-master-key-9876543210' };
+    expect(await third.bsvc(['restore', file], { env: wrong })).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('Not one of the backup’s sealed secrets can be opened') as string,
+    });
+    expect((await third.bsvc(['project', 'list', '-q'], { env })).stdout).toBe('');
     expect((await third.bsvc(['restore', file], { env })).code).toBe(0);
     sealed.remove();
     third.remove();

@@ -1,12 +1,15 @@
 import { mkdir, open, rename, rm, type FileHandle } from 'node:fs/promises';
 import { dirname, join, relative, resolve, sep } from 'node:path';
-import type { Document } from 'bson';
+import { deserialize, type Document } from 'bson';
 import type { IndexDescription } from 'mongodb';
 import type { App } from '../../app.js';
 import { conflict, invalid } from '../../errors.js';
 import { replaceMasterKey } from '../../platform/master-key.js';
+import type { SealedField } from '../../platform/reseal.js';
 import { beginRestore, endRestore, isHalfRestored, requireRestoring, RESTORES } from '../../platform/restore-mark.js';
+import { openSecretBox, type SecretBox } from '../../platform/secret-box.js';
 import { fileStore } from '../files/file-store.js';
+import { SEALED_PLACES } from './rotate-secrets.js';
 import { listProjects } from '../projects/list-projects.js';
 import { readArchive, type ArchiveLine } from './backup-archive.js';
 import { BATCH_BYTES, BATCH_DOCUMENTS, readExactly } from './copy-collection.js';
@@ -29,14 +32,38 @@ export async function verifyBackup(
 ): Promise<{ createdAt: string; version: string }> {
   let head: { createdAt: string; version: string } | null = null;
   let collection = '';
+  let secrets: SecretBox | null = null;
+  const sealed = { opened: 0, foreign: 0 };
   for await (const line of readArchive(path)) {
     if ('format' in line) {
       head = line;
       refuseForeignKey(app, line.secretKey);
+      secrets = openSecretBox(app.config.secretKey ?? line.secretKey!);
     } else if ('collection' in line) ({ collection } = line);
     else if ('document' in line && collection === 'migrations') refuseNewer(line.document, knownMigrations);
+    else if ('document' in line) {
+      for (const { fields } of SEALED_PLACES.filter((place) => place.collection === collection))
+        for (const field of fields(deserialize(Buffer.from(line.document, 'base64'))))
+          sealed[opensField(secrets!, field) ? 'opened' : 'foreign']++;
+    }
+  }
+  // A single one may have been lost before the backup was made.
+  if (sealed.foreign > 0 && sealed.opened === 0) {
+    throw conflict(
+      'SECRET_KEY_FOREIGN',
+      'Not one of the backup’s sealed secrets can be opened: set BSVC_SECRET_KEY to the one that was set when it was made.',
+    );
   }
   return head!;
+}
+
+function opensField(secrets: SecretBox, { sealed, context }: SealedField): boolean {
+  try {
+    secrets.open(sealed, context);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** Whether there is nothing that a restore would destroy: no projects, or the half of what an interrupted restore has brought. */

@@ -10,7 +10,7 @@ import { SEALED_SOCIAL_SECRETS } from '../users/social-provider.js';
 import { SEALED_WEBHOOK_SECRETS } from '../webhooks/webhook-secret.js';
 
 /** Every place that holds sealed texts for long. */
-const SEALED_PLACES: readonly SealedPlace[] = [
+export const SEALED_PLACES: readonly SealedPlace[] = [
   SEALED_TOKEN_SECRETS,
   SEALED_MAIL_SETTINGS,
   SEALED_BUCKET_SECRETS,
