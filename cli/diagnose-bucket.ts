@@ -1,8 +1,5 @@
 import type { App } from '../src/app.js';
-import { checkBucket, type BucketCheck } from '../src/features/files/check-bucket.js';
-
-/** Pages of any origin count: which ones upload is the projects' affair. */
-const SOME_ORIGIN = 'https://app.example';
+import { checkBucket, SOME_ORIGIN, type BucketCheck } from '../src/features/files/check-bucket.js';
 
 /** Tests of the service's own bucket, under the names `bucket: …`; none when files are kept in the data directory. With `fix`, pages of every origin are let in when none are. */
 export async function diagnoseBucket(app: App, options: { fix: boolean }): Promise<BucketCheckLine[]> {

@@ -60,7 +60,7 @@ export default defineCommand({
       quiet: shown.id,
       text: async (view) => {
         if (!created) return `Collection ${shown.name} was there already; nothing was changed.`;
-        const { url } = { url: context.settings().config.publicUrl ?? addressOf(context.settings().config) };
+        const url = app.config.publicUrl ?? addressOf(app.config);
         return [
           `Registered in project ${project.name}:`,
           await presentCollectionText(view, shown),

@@ -5,6 +5,7 @@ import { pipeline } from 'node:stream/promises';
 import type { App } from '../../../src/app.js';
 import type { Collection } from '../../../src/features/collections/collection.js';
 import { exportDocuments } from '../../../src/features/documents/export-documents.js';
+import { inChunks } from '../../../src/platform/in-chunks.js';
 import { chooseCollection, collectionArgument } from '../../choose-collection.js';
 import { projectOption } from '../../choose-project.js';
 import { choice, defineCommand, flag, value } from '../../command.js';
@@ -15,8 +16,6 @@ import { resolveOutput } from '../../resolve-output.js';
 import { writeEntries } from '../../formats/write-entries.js';
 
 const PROGRESS_STEP = 1000;
-/** Written together, so that a file does not get one small write per document. */
-const CHUNK_CHARACTERS = 64 * 1024;
 
 export default defineCommand({
   details:
@@ -77,17 +76,6 @@ async function writeWhole(path: string, text: AsyncIterable<string>): Promise<vo
   } finally {
     await rm(draft, { force: true });
   }
-}
-
-async function* inChunks(pieces: AsyncIterable<string>): AsyncGenerator<string> {
-  let chunk = '';
-  for await (const piece of pieces) {
-    chunk += piece;
-    if (chunk.length < CHUNK_CHARACTERS) continue;
-    yield chunk;
-    chunk = '';
-  }
-  if (chunk !== '') yield chunk;
 }
 
 /** The columns of CSV: the declared fields, or in a flexible collection every key that occurs, then the system fields. */

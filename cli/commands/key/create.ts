@@ -1,5 +1,5 @@
 import { createKey } from '../../../src/features/projects/manage-keys.js';
-import type { KeyType } from '../../../src/features/projects/project.js';
+import { KEY_TYPES } from '../../../src/features/projects/project.js';
 import { chooseProject, projectOption } from '../../choose-project.js';
 import { choice, defineCommand } from '../../command.js';
 import { chooseKeyType } from './choose-type.js';
@@ -13,10 +13,7 @@ export default defineCommand({
   audited: true,
   parameters: {
     project: projectOption,
-    type: choice<KeyType>('--type <type>', 'for browsers (publishable) or for servers (secret)', [
-      'publishable',
-      'secret',
-    ]),
+    type: choice('--type <type>', 'for browsers (publishable) or for servers (secret)', KEY_TYPES),
   },
   async run(context, input) {
     const type = await chooseKeyType(context, input.type);

@@ -1,6 +1,6 @@
 import { parseDuration } from '../../../src/config.js';
 import { rotateKey } from '../../../src/features/projects/manage-keys.js';
-import type { KeyType } from '../../../src/features/projects/project.js';
+import { KEY_TYPES } from '../../../src/features/projects/project.js';
 import { chooseProject, projectOption } from '../../choose-project.js';
 import { choice, defineCommand, value } from '../../command.js';
 import { chooseKeyType } from './choose-type.js';
@@ -17,7 +17,7 @@ export default defineCommand({
   audited: true,
   parameters: {
     project: projectOption,
-    type: choice<KeyType>('--type <type>', 'which keys to replace', ['publishable', 'secret']),
+    type: choice('--type <type>', 'which keys to replace', KEY_TYPES),
     grace: value('--grace <duration>', 'how long the old keys go on working', (text) => ({
       text,
       ms: parseDuration(text),

@@ -1,4 +1,5 @@
 import { createProject } from '../../../src/features/projects/create-project.js';
+import { PLAN_NAMES } from '../../../src/features/projects/project.js';
 import { presentProject } from '../../../src/features/projects/present-project.js';
 import { argument, choice, defineCommand, flag } from '../../command.js';
 
@@ -8,7 +9,7 @@ export default defineCommand({
   audited: true,
   parameters: {
     name: argument('name', 'name of the project'),
-    plan: choice('--plan <plan>', 'limits to apply', ['free', 'pro']),
+    plan: choice('--plan <plan>', 'limits to apply', PLAN_NAMES),
     ifNotExists: flag('--if-not-exists', 'do nothing when there is one of that name'),
   },
   async run(context, { name, plan, ifNotExists }) {

@@ -1,5 +1,6 @@
 import { presentProject } from '../../../src/features/projects/present-project.js';
 import { OVERRIDABLE_LIMITS } from '../../../src/features/plans/plan-limits.js';
+import { PLAN_NAMES } from '../../../src/features/projects/project.js';
 import { requireProject } from '../../../src/features/projects/project-store.js';
 import { changeProject } from '../../../src/features/operators/change-project.js';
 import { projectArgument } from '../../choose-project.js';
@@ -18,7 +19,7 @@ export default defineCommand({
   parameters: {
     project: projectArgument,
     name: value('--name <name>', 'new name'),
-    plan: choice('--plan <plan>', 'limits to apply', ['free', 'pro']),
+    plan: choice('--plan <plan>', 'limits to apply', PLAN_NAMES),
     allowedDomains: list('--allowed-domain <domain>', 'origin, host or *.base that browsers may call from'),
     mailFrom: value(
       '--mail-from <sender>',

@@ -13,6 +13,9 @@ export interface BucketCheck {
   away?: boolean;
 }
 
+/** As a page of which uploads are tried where none is named. */
+export const SOME_ORIGIN = 'https://app.example';
+
 const TYPE = 'image/png';
 const BYTES = Buffer.from('bsvc checks this bucket');
 

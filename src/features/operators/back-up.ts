@@ -7,6 +7,7 @@ import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 import type { App } from '../../app.js';
 import type { Database } from '../../platform/database.js';
+import { inChunks } from '../../platform/in-chunks.js';
 import { readOrCreateMasterKey } from '../../platform/master-key.js';
 import { RESTORES } from '../../platform/restore-mark.js';
 import { VERSION } from '../../version.js';
@@ -23,7 +24,6 @@ export interface BackupReport {
 
 const PROGRESS_STEP = 500;
 const FILE_CHUNK_BYTES = 48 * 1024;
-const LINES_TOGETHER = 64 * 1024;
 
 /**
  * Writes everything stored into one file (mode 0600) while serving goes on: the documents as of one moment (embedded engine) or collection by
@@ -90,15 +90,4 @@ async function* writeLines(
     onProgress(counts.documents, ++counts.files);
   }
   yield `${JSON.stringify({ end: { ...counts, sha256: archive.sha256() } })}\n`;
-}
-
-async function* inChunks(lines: AsyncIterable<string>): AsyncGenerator<string> {
-  let chunk = '';
-  for await (const line of lines) {
-    chunk += line;
-    if (chunk.length < LINES_TOGETHER) continue;
-    yield chunk;
-    chunk = '';
-  }
-  yield chunk;
 }

@@ -3,7 +3,7 @@ import { createRouter, type RouteGroup } from '../../http/routes.js';
 import { compileReader } from '../../platform/json-schema.js';
 import { operatedProject, requireOperator, requireOwner } from '../access/require-operator.js';
 import { presentBucket } from '../files/project-bucket.js';
-import { checkBucket } from '../files/check-bucket.js';
+import { checkBucket, SOME_ORIGIN } from '../files/check-bucket.js';
 import { applyBucketCors, clearBucket, requireBucket, setBucket } from '../files/set-bucket.js';
 
 const PREFIX = '/api/projects/:projectId/bucket';
@@ -50,9 +50,6 @@ export const readOrigins = compileReader<{ origins: string[] }>({
   additionalProperties: false,
   properties: { origins: { type: 'array', items: TEXT, minItems: 1, maxItems: 100 } },
 });
-
-/** As a page of which uploads are tried unless the request names one. */
-const SOME_ORIGIN = 'https://app.example';
 
 /** A project's own bucket, for operators (decisions.md 6). It is tried before it is stored, unless `verify` is false. */
 export function bucketRoutes(app: App): RouteGroup {

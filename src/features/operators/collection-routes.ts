@@ -162,7 +162,6 @@ export function collectionRoutes(app: App): RouteGroup {
 
 /** What an edit asks for, on top of what is stored. Refuses what editCollection refuses, and fields given both as a whole and one by one. */
 function readSettings(current: Collection, { fields, rls, ...edit }: EditBody): Partial<CollectionSettings> {
-  const parts: CollectionEdit = edit;
   const names = Object.values(edit).some((part) => part !== undefined && part.length > 0);
   const mode = edit.mode ?? current.mode;
   if (fields && (edit.addFields ?? edit.setFields ?? edit.dropFields))
@@ -173,7 +172,7 @@ function readSettings(current: Collection, { fields, rls, ...edit }: EditBody): 
   return {
     ...(fields
       ? { mode, fields: checkFields(fields, { name: current.name, mode }), indexes: edit.indexes ?? current.indexes }
-      : (names || rls === undefined) && applyEdit(current, parts)),
+      : (names || rls === undefined) && applyEdit(current, edit)),
     ...(rls !== undefined && { rls: readRls(rls, current.rls) }),
   };
 }

@@ -14,13 +14,14 @@ import {
   type GroupDescription,
 } from '../../http/route-description.js';
 import { OPERATOR, OWNER } from '../access/describe-access.js';
+import { KEY_TYPES } from '../projects/project.js';
 import { readNewKey, readRotation } from './key-routes.js';
 
 /** What presentKey answers. */
 const KEY = object(
   {
     id: ID,
-    type: oneOf('publishable', 'secret'),
+    type: oneOf(...KEY_TYPES),
     last4: TEXT,
     createdAt: MOMENT,
     expiresAt: orNull(MOMENT),

@@ -20,9 +20,10 @@ import {
 } from '../../http/route-description.js';
 import { OPERATOR, OWNER } from '../access/describe-access.js';
 import { LIMIT_NAMES, OVERRIDABLE_LIMITS } from '../plans/plan-limits.js';
+import { PLAN_NAMES } from '../projects/project.js';
 import { readNewProject, readProjectBody, readTokenRotation } from './project-routes.js';
 
-const PLAN = oneOf('free', 'pro');
+const PLAN = oneOf(...PLAN_NAMES);
 const FIELDS: Record<string, Schema> = {
   id: ID,
   name: TEXT,

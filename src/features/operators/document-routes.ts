@@ -4,6 +4,7 @@ import type { App } from '../../app.js';
 import { forbidden } from '../../errors.js';
 import { readFlag } from '../../http/read-flag.js';
 import { createRouter, type RouteGroup } from '../../http/routes.js';
+import { inChunks } from '../../platform/in-chunks.js';
 import { compileReader } from '../../platform/json-schema.js';
 import { operatorCaller } from '../access/operator-caller.js';
 import { operatedProject, requireOperator, requireOwner } from '../access/require-operator.js';
@@ -16,8 +17,6 @@ import type { Project } from '../projects/project.js';
 
 const PREFIX = '/api/projects/:projectId/collections/:collection/documents';
 const MAX_IMPORTED = 1000;
-/** Written together, so that a long export does not become one small write per document. */
-const CHUNK_CHARACTERS = 64 * 1024;
 
 export const readImportBody = compileReader<{ documents: unknown[] }>({
   type: 'object',
@@ -41,7 +40,7 @@ export function projectDocumentRoutes(app: App): RouteGroup {
     const includeDeleted = readFlag(ctx.query, 'include_deleted', false);
     ctx.type = 'application/x-ndjson';
     ctx.attachment(`${collection.name}.ndjson`);
-    ctx.body = Readable.from(writeLines(exportDocuments(app, collection, { includeDeleted })));
+    ctx.body = Readable.from(inChunks(writeLines(exportDocuments(app, collection, { includeDeleted }))));
   });
 
   // The documents themselves are none of the audit log's business.
@@ -67,12 +66,5 @@ async function requireNamed(app: App, ctx: Context): Promise<{ project: Project;
 }
 
 async function* writeLines(documents: AsyncIterable<object>): AsyncGenerator<string> {
-  let chunk = '';
-  for await (const document of documents) {
-    chunk += `${JSON.stringify(document)}\n`;
-    if (chunk.length < CHUNK_CHARACTERS) continue;
-    yield chunk;
-    chunk = '';
-  }
-  if (chunk !== '') yield chunk;
+  for await (const document of documents) yield `${JSON.stringify(document)}\n`;
 }

@@ -5,10 +5,12 @@ import { compileReader } from '../../platform/json-schema.js';
 import { operatedProject, requireOperator, requireOwner } from '../access/require-operator.js';
 import { createKey, revokeKey, rotateKey, type NewKey } from '../projects/manage-keys.js';
 import { presentKey } from '../projects/present-project.js';
-import type { KeyType } from '../projects/project.js';
+import { KEY_TYPES, type KeyType } from '../projects/project.js';
 
 const PREFIX = '/api/projects/:projectId/keys';
-const TYPE = { enum: ['publishable', 'secret'] };
+const TYPE = { enum: KEY_TYPES };
+/** How long what is replaced goes on working. */
+export const GRACE = { type: 'string', pattern: '^\\d{1,6}(s|m|h|d)$' };
 const DEFAULT_GRACE = '24h';
 
 export const readNewKey = compileReader<{ type: KeyType }>({
@@ -22,7 +24,7 @@ export const readRotation = compileReader<{ type: KeyType; grace?: string }>({
   type: 'object',
   required: ['type'],
   additionalProperties: false,
-  properties: { type: TYPE, grace: { type: 'string', pattern: '^\\d{1,6}(s|m|h|d)$' } },
+  properties: { type: TYPE, grace: GRACE },
 });
 
 /** API keys of a project, for operators. A value is answered once, when its key is made. */

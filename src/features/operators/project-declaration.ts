@@ -4,7 +4,7 @@ import { DECLARATION_SCHEMA, FIELD_DEFS, type CollectionDeclaration } from '../c
 import { OVERRIDABLE_LIMITS } from '../plans/plan-limits.js';
 import type { Field } from '../collections/field.js';
 import type { MailText } from '../mail/render-template.js';
-import type { PlanName } from '../projects/project.js';
+import { PLAN_NAMES, type PlanName } from '../projects/project.js';
 
 export const PROJECTS_FORMAT = 'bsvc/1';
 
@@ -40,6 +40,13 @@ export interface ProjectsFile {
   format: typeof PROJECTS_FORMAT;
   projects: ProjectDeclaration[];
 }
+
+/** Limits of a project's own by name; null is the plan's. */
+export const LIMITS_SCHEMA: SchemaObject = {
+  type: 'object',
+  additionalProperties: false,
+  properties: Object.fromEntries(OVERRIDABLE_LIMITS.map((name) => [name, { type: ['integer', 'null'], minimum: 0 }])),
+};
 
 const WEBHOOK_SCHEMA: SchemaObject = {
   type: 'object',
@@ -80,15 +87,9 @@ const PROJECT_SCHEMA: SchemaObject = {
   additionalProperties: false,
   properties: {
     name: { type: 'string' },
-    plan: { enum: ['free', 'pro'] },
+    plan: { enum: PLAN_NAMES },
     allowedDomains: { type: 'array', items: { type: 'string' }, minItems: 1, maxItems: 200 },
-    limits: {
-      type: 'object',
-      additionalProperties: false,
-      properties: Object.fromEntries(
-        OVERRIDABLE_LIMITS.map((name) => [name, { type: ['integer', 'null'], minimum: 0 }]),
-      ),
-    },
+    limits: LIMITS_SCHEMA,
     collections: { type: 'array', items: { $ref: '#/$defs/collection' }, maxItems: 1000 },
     users: { $ref: '#/$defs/users' },
     webhooks: { type: 'array', items: { $ref: '#/$defs/webhook' }, maxItems: 1000 },

@@ -12,19 +12,20 @@ import {
   requireOwner,
 } from '../access/require-operator.js';
 import { recountStorage } from '../files/recount-storage.js';
-import { OVERRIDABLE_LIMITS } from '../plans/plan-limits.js';
 import { createProject } from '../projects/create-project.js';
 import { listProjects } from '../projects/list-projects.js';
 import { presentProject } from '../projects/present-project.js';
-import type { PlanName } from '../projects/project.js';
+import { PLAN_NAMES, type PlanName } from '../projects/project.js';
 import { rotateTokenSecret } from '../projects/rotate-token-secret.js';
 import { changeProject } from './change-project.js';
 import { deleteProject } from './delete-project.js';
+import { GRACE } from './key-routes.js';
 import { measureUsage } from './measure-usage.js';
 import { presentProjectDetails } from './present-project-details.js';
+import { LIMITS_SCHEMA } from './project-declaration.js';
 
 const PREFIX = '/api/projects';
-const PLAN = { enum: ['free', 'pro'] };
+const PLAN = { enum: PLAN_NAMES };
 const TEXT_OR_NULL = { type: ['string', 'null'], maxLength: 500 };
 
 export const readNewProject = compileReader<{ name: string; plan?: PlanName; ifNotExists?: boolean }>({
@@ -37,7 +38,7 @@ export const readNewProject = compileReader<{ name: string; plan?: PlanName; ifN
 export const readTokenRotation = compileReader<{ grace?: string }>({
   type: 'object',
   additionalProperties: false,
-  properties: { grace: { type: 'string', pattern: '^\\d{1,6}(s|m|h|d)$' } },
+  properties: { grace: GRACE },
 });
 
 interface ProjectBody {
@@ -59,13 +60,7 @@ export const readProjectBody = compileReader<ProjectBody>({
     name: { type: 'string' },
     plan: PLAN,
     allowedDomains: { type: 'array', items: { type: 'string', maxLength: 300 }, minItems: 1, maxItems: 200 },
-    limits: {
-      type: 'object',
-      additionalProperties: false,
-      properties: Object.fromEntries(
-        OVERRIDABLE_LIMITS.map((name) => [name, { type: ['integer', 'null'], minimum: 0 }]),
-      ),
-    },
+    limits: LIMITS_SCHEMA,
     providerApiKey: TEXT_OR_NULL,
     providerFromEmail: TEXT_OR_NULL,
     providerWebhookSecret: TEXT_OR_NULL,

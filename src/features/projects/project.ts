@@ -1,9 +1,11 @@
 import type { ObjectId } from 'bson';
 
-export type KeyType = 'publishable' | 'secret';
+export const KEY_TYPES = ['publishable', 'secret'] as const;
+export type KeyType = (typeof KEY_TYPES)[number];
 export const KEY_PREFIX: Record<KeyType, string> = { publishable: 'pk_live_', secret: 'sk_live_' };
 
-export type PlanName = 'free' | 'pro';
+export const PLAN_NAMES = ['free', 'pro'] as const;
+export type PlanName = (typeof PLAN_NAMES)[number];
 
 /** An API key as stored inside its project's record, so that project and first keys are created by one write. Only the hash of the key is kept. */
 export interface ApiKey {

@@ -1,4 +1,4 @@
-import { checkBucket } from '../../../../src/features/files/check-bucket.js';
+import { checkBucket, SOME_ORIGIN } from '../../../../src/features/files/check-bucket.js';
 import { requireBucket } from '../../../../src/features/files/set-bucket.js';
 import { chooseProject, projectOption } from '../../../choose-project.js';
 import { defineCommand, value } from '../../../command.js';
@@ -9,11 +9,11 @@ export default defineCommand({
   examples: ['bsvc byok bucket check --project shop --origin https://shop.example'],
   parameters: {
     project: projectOption,
-    origin: value('--origin <origin>', 'origin of the pages that upload (default: https://app.example)'),
+    origin: value('--origin <origin>', `origin of the pages that upload (default: ${SOME_ORIGIN})`),
   },
   async run(context, { project: named, origin }) {
     const { app, project } = await chooseProject(context, named);
-    const checks = await checkBucket(await requireBucket(app, project), origin ?? 'https://app.example');
+    const checks = await checkBucket(await requireBucket(app, project), origin ?? SOME_ORIGIN);
     for (const check of checks)
       if (check.hint && check.name === 'cors') check.hint += ' "bsvc byok bucket cors" does so.';
     const failed = checks.filter((check) => !check.ok);
