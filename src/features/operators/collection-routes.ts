@@ -11,7 +11,7 @@ import { DECLARATION_SCHEMA, FIELD_DEFS } from '../collections/collection-declar
 import type { Collection, CollectionMode, Rls, RlsMode } from '../collections/collection.js';
 import { requireStoredCollection } from '../collections/collection-store.js';
 import { dropCollection } from '../collections/drop-collection.js';
-import { applyEdit, type CollectionEdit } from '../collections/edit-collection.js';
+import { applyEdit } from '../collections/edit-collection.js';
 import type { Field } from '../collections/field.js';
 import { listCollections } from '../collections/list-collections.js';
 import { presentCollection } from '../collections/present-collection.js';
