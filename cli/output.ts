@@ -62,7 +62,9 @@ export function openOutput(io: Io, options: OutputOptions): Output {
     write,
     async print(result) {
       running?.stop();
-      await write(withLineFeed(await presentResult(result, options, stdoutView)));
+      await write(
+        withLineFeed(await presentResult(result, options, { view: stdoutView, terminal: Boolean(io.stdout.isTTY) })),
+      );
     },
     note(text) {
       if (talks) io.stderr.write(withLineFeed(text));
@@ -117,10 +119,15 @@ function createView(stream: Io['stdout'], io: Io, colour: boolean): View {
   };
 }
 
-async function presentResult(result: Result, options: OutputOptions, view: View): Promise<string> {
+async function presentResult(
+  result: Result,
+  options: OutputOptions,
+  { view, terminal }: { view: View; terminal: boolean },
+): Promise<string> {
   if (options.json) return JSON.stringify(result.json);
   if (options.quiet) return Array.isArray(result.quiet) ? result.quiet.join('\n') : String(result.quiet);
-  return result.text(view);
+  const text = await result.text(view);
+  return terminal ? withoutControls(text) : text;
 }
 
 function measureColumns(rows: readonly (readonly string[])[]): number[] {
@@ -191,12 +198,18 @@ function shortenTime(cell: string): string {
 function presentCell(value: unknown): string {
   if (value === null || value === undefined || value === '') return '-';
   if (value instanceof Date) return value.toISOString();
-  return withoutControls(String(value));
+  return String(value).replace(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/g, escapeControl);
 }
 
-/** Stored text may hold escape sequences; a terminal must not obey them. */
+/** Stored text may hold escape sequences, which a terminal must not obey: they are shown. Colours, tabs and ends of lines are what they are. */
 export function withoutControls(text: string): string {
-  return text.replace(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/g, (control) => JSON.stringify(control).slice(1, -1));
+  return text.replace(CONTROLS, (match) => (match.length > 1 ? match : escapeControl(match)));
+}
+
+const CONTROLS = /\u001b\[\d{1,2}m|\r(?!\n)|[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]/g;
+
+function escapeControl(control: string): string {
+  return control < ' ' ? JSON.stringify(control).slice(1, -1) : `\\u00${control.charCodeAt(0).toString(16)}`;
 }
 
 function withLineFeed(text: string): string {

@@ -13,7 +13,7 @@ import { EXIT, Interrupted, presentFailure, UsageError, type Failure } from './e
 import type { Io } from './io.js';
 import { openContext, type GlobalOptions } from './open-context.js';
 import { describeAct, isAudited } from './record-act.js';
-import { wantsColour } from './output.js';
+import { wantsColour, withoutControls } from './output.js';
 import { conflict } from '../src/errors.js';
 import type { NewAct } from '../src/features/audit/audit-log.js';
 import { VERSION } from '../src/version.js';
@@ -228,7 +228,7 @@ function readOutputWords(argv: readonly string[]): Pick<GlobalOptions, 'json' | 
 
 function report(failure: Failure, error: unknown, io: Io, options: Pick<GlobalOptions, 'json' | 'color'>): number {
   const mark = wantsColour(io, io.stderr, options.color) ? '\u001b[31mbsvc:\u001b[39m' : 'bsvc:';
-  io.stderr.write(`${mark} ${failure.message}\n`);
+  io.stderr.write(`${mark} ${withoutControls(failure.message)}\n`);
   if (failure.note) io.stderr.write(`${failure.note}\n`);
   if (failure.unexpected && /^(true|1|yes|on)$/i.test(io.env['BSVC_DEBUG'] ?? '')) {
     io.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`);

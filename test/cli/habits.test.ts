@@ -240,6 +240,22 @@ describe('colour and tables', () => {
     expect(usage.stdout).toMatch(/database +50 MB\n/);
   });
 
+  it('show escape sequences of stored texts instead of sending them to the terminal', async () => {
+    await home.bsvc(['project', 'create', 'mails', '--if-not-exists']);
+    const body = join(home.dir, 'body.txt');
+    const hostile = 'one\u001b]0;title\u0007two\u009b2Jthree\u007f\tfour\r\nfive\rsix';
+    writeFileSync(body, hostile);
+    const set = ['mail', 'template', 'set', 'odd', '--project', 'mails', '--subject', 'x', '--text', body];
+    expect((await home.bsvc(set)).code).toBe(0);
+    const show = ['mail', 'template', 'show', 'odd', '--project', 'mails'];
+    expect((await home.bsvc(show)).stdout).toContain(hostile);
+    expect((await home.bsvc(show, { terminal: true })).stdout).toContain(
+      'one\\u001b]0;title\\u0007two\\u009b2Jthree\\u007f\tfour\r\nfive\\rsix',
+    );
+    const refused = await home.bsvc(['project', 'show', '\u001b[2Jnobody']);
+    expect(refused.stderr).toContain('"\\u001b[2Jnobody"');
+  });
+
   it('marks errors in colour at a terminal only', async () => {
     expect((await runCli(['nothing'], { terminal: true })).stderr).toContain('\u001b[31m');
     expect((await runCli(['nothing'])).stderr).not.toContain('\u001b');
