@@ -36,8 +36,8 @@ const MOST_INDEXES = 64;
 
 /** One after the other, so that one that cannot be built takes none along. They only make lists faster: any may be left out. */
 async function addOwnerIndexes(db: Database, name: string, collection: PrivateCollection): Promise<void> {
-  const present = (await db.collection(name).indexes()).map((index) => index.name);
-  const missing = ownerIndexes(collection).filter((index) => !present.includes(index.name));
+  const present = (await db.collection(name).indexes()).map(({ key }) => JSON.stringify(key));
+  const missing = ownerIndexes(collection).filter(({ key }) => !present.includes(JSON.stringify(key)));
   for (const index of missing.slice(0, MOST_INDEXES - present.length)) {
     try {
       await db.createIndexes(name, [index]);
@@ -61,7 +61,7 @@ function ownerIndexes({ indexes, rls: { ownerField } }: PrivateCollection): Inde
       const tail: [string, 1 | -1][] = parts.length === 1 ? [['createdAt', -1]] : [];
       const last = parts.length === 1 ? -1 : parts.at(-1)![1];
       return {
-        name: `own_${spec}`,
+        name: `own_${ownerField}:${spec}`,
         key: Object.fromEntries([[ownerField, 1], ...parts, ...tail, ['_id', last]]) as Record<string, 1 | -1>,
         partialFilterExpression: { isDeleted: false },
       };

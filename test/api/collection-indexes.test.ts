@@ -65,6 +65,14 @@ describe('the indexes of a collection', () => {
     expect(await listMissingIndexes(test.app, without)).toEqual([]);
   });
 
+  it('follow the owner field when it becomes another one', async () => {
+    const collection = await build({ rls: PRIVATE, indexes: ['status', 'a,b'] });
+    const rls = { mode: 'private', ownerField: 'authorId' } as const;
+    const changed = await setRls(test.app, shop.project._id, collection.name, rls);
+    expect(await listMissingIndexes(test.app, changed)).toEqual([]);
+    expect((await listKeys(changed)).join()).not.toContain('userId');
+  });
+
   it('are refused with 400 when a collection cannot have so many', async () => {
     const fields = Array.from({ length: 61 }, (_, at) => unique(`u${at}`));
     const { body } = await register({ fields }).expect(400);

@@ -42,7 +42,7 @@ describe('014-create-owner-indexes', () => {
     const open = await buildOld(['status'], { mode: 'public-read', ownerField: 'userId' });
     expect(await migrate(test.app.db)).toEqual([ID]);
     const made = await listOwn(collection);
-    expect(made.map(({ name }) => name)).toEqual(['own_status', 'own_-views', 'own_status,-views']);
+    expect(made.map(({ name }) => name)).toEqual(['own_userId:status', 'own_userId:-views', 'own_userId:status,-views']);
     expect(made).toMatchObject(wantedOwn(collection));
     expect(await listOwn(open)).toEqual([]);
     expect((await findMigrationStatus(test.app.db)).pending).toEqual([]);
@@ -88,7 +88,7 @@ describe('014-create-owner-indexes', () => {
     await migrate(test.app.db);
     expect(await listIndexes(full)).toHaveLength(64);
     expect((await listOwn(full)).length).toBe(wantedOwn(full).length);
-    expect((await listOwn(odd)).map(({ name }) => name)).toEqual(['own_views']);
+    expect((await listOwn(odd)).map(({ name }) => name)).toEqual(['own_userId:views']);
   });
 
   it('makes no documents anew of a collection that is gone', async () => {

@@ -19,7 +19,7 @@ type Settings = Pick<Collection, 'mode' | 'fields' | 'rls' | 'indexes'>;
 /** MongoDB holds 64 indexes of a collection, that of `_id` among them. */
 export const MOST_INDEXES = 63;
 
-/** The indexes that a collection's schema, RLS and requests ask for, each key once. Names tell the purpose and never change for the same index. */
+/** The indexes that a collection's schema, RLS and requests ask for, each key once. A name tells the purpose and stands for one key. */
 export function documentIndexes(collection: Settings): Named[] {
   return withoutTwins([...requiredIndexes(collection), ...ownerIndexes(collection)]).slice(0, MOST_INDEXES);
 }
@@ -52,13 +52,12 @@ export function requiredIndexes(collection: Settings): Named[] {
 
 /** The database takes no two indexes of the same key, and what begins with `_id` is served by its own. */
 function withoutTwins(indexes: readonly Named[]): Named[] {
-  return indexes.filter(
-    (index, at) => Object.keys(index.key)[0] !== '_id' && !indexes.slice(0, at).some((other) => isTwin(other, index)),
-  );
+  return indexes.filter((index, at) => Object.keys(index.key)[0] !== '_id' && !isAmong(indexes.slice(0, at), index));
 }
 
-function isTwin(a: Pick<Named, 'key' | 'unique'>, b: Pick<Named, 'key' | 'unique'>): boolean {
-  return !a.unique && !b.unique && JSON.stringify(a.key) === JSON.stringify(b.key);
+/** One index may have had another name, of another purpose or version: what it is for the database is its key. */
+function isSame(a: Named, b: Named): boolean {
+  return !a.unique === !b.unique && JSON.stringify(a.key) === JSON.stringify(b.key);
 }
 
 /** In a private collection every list of an end user asks for their own documents first, whatever else it asks for. */
@@ -67,7 +66,7 @@ function ownerIndexes({ rls, indexes }: Settings): Named[] {
   return indexes
     .filter((spec) => !readParts(spec).some(([path]) => path === rls.ownerField))
     .map((spec) => ({
-      name: `own_${spec}`,
+      name: `own_${rls.ownerField}:${spec}`,
       key: { [rls.ownerField]: 1, ...requestedKey(spec) },
       partialFilterExpression: ACTIVE,
     }));
@@ -109,7 +108,7 @@ export async function applyIndexes(app: Pick<App, 'db'>, collection: Collection)
 }
 
 /** As applyIndexes, but what is no longer wanted stays, unless there is no room for both: then what is not unique goes. */
-export async function addIndexes(app: Pick<App, 'db'>, collection: Collection): Promise<void> {
+export async function addIndexes(app: Pick<App, 'db'>, collection: Collection, attempts = 5): Promise<void> {
   const wanted = documentIndexes(collection);
   const stored = await listStored(app, collection);
   const missing = wanted.filter((index) => !isAmong(stored, index));
@@ -119,8 +118,16 @@ export async function addIndexes(app: Pick<App, 'db'>, collection: Collection): 
   }
   const present = stored.map(({ name }) => name);
   const named = wanted.filter((index) => missing.includes(index) || present.includes(index.name));
-  await app.db.createIndexes(documentsName(collection), named);
+  try {
+    await app.db.createIndexes(documentsName(collection), named);
+  } catch (error) {
+    if (attempts === 1 || !RACED.has((error as { code?: unknown }).code)) throw error;
+    await addIndexes(app, collection, attempts - 1);
+  }
 }
+
+/** Codes by which the database says that another change of the same indexes came between: what is stored has to be looked at again. */
+const RACED = new Set<unknown>([85, 86, 175, 276]);
 
 /** The names of those that `collection` asks for and that are not there. */
 export async function listMissingIndexes(app: Pick<App, 'db'>, collection: Collection): Promise<string[]> {
@@ -130,9 +137,8 @@ export async function listMissingIndexes(app: Pick<App, 'db'>, collection: Colle
     .map(({ name }) => name);
 }
 
-/** Whether an index is there by its name, or by its key under the name of another purpose. */
 function isAmong(indexes: readonly Named[], index: Named): boolean {
-  return indexes.some((other) => other.name === index.name || isTwin(other, index));
+  return indexes.some((other) => isSame(other, index));
 }
 
 const NAMESPACE_NOT_FOUND = 26;
