@@ -42,7 +42,11 @@ describe('014-create-owner-indexes', () => {
     const open = await buildOld(['status'], { mode: 'public-read', ownerField: 'userId' });
     expect(await migrate(test.app.db)).toEqual([ID]);
     const made = await listOwn(collection);
-    expect(made.map(({ name }) => name)).toEqual(['own_userId:status', 'own_userId:-views', 'own_userId:status,-views']);
+    expect(made.map(({ name }) => name)).toEqual([
+      'own_userId:status',
+      'own_userId:-views',
+      'own_userId:status,-views',
+    ]);
     expect(made).toMatchObject(wantedOwn(collection));
     expect(await listOwn(open)).toEqual([]);
     expect((await findMigrationStatus(test.app.db)).pending).toEqual([]);
