@@ -113,6 +113,21 @@ describe('long operations', () => {
     expect(await cursor.next()).toBeNull();
   });
 
+  it('do not take longer by the square of the items of an indexed array or of the fields of a document', async () => {
+    const wide = engine.db('d').collection<{ _id: number; tags: number[] }>('wide');
+    await wide.createIndex({ tags: 1 });
+    const tags = Array.from({ length: 50_000 }, (_, n) => n);
+    await wide.insertOne({ _id: 1, tags });
+    await wide.updateOne({ _id: 1 }, { $set: { tags: tags.map((n) => n + 1) } });
+    expect(await wide.countDocuments({ tags: 0 })).toBe(0);
+    expect(await wide.countDocuments({ tags: 50_000 })).toBe(1);
+    const fields = Object.fromEntries(tags.map((n) => [`f${n}`, n]));
+    await wide.updateOne({ _id: 1 }, { $set: fields });
+    await wide.updateOne({ _id: 1 }, { $set: Object.fromEntries(tags.map((n) => [`f${n}`, -n])) });
+    expect(await wide.findOne({ _id: 1 }, { projection: { f49999: 1 } })).toEqual({ _id: 1, f49999: -49_999 });
+    expect(await engine.verify()).toEqual([]);
+  });
+
   it('stop with an error when their collection is dropped, instead of giving half an answer', async () => {
     const doomed = engine.db('d').collection('doomed');
     await doomed.insertMany(Array.from({ length: 500 }, (_, n) => ({ n })));

@@ -24,6 +24,7 @@ export function spliceDocument(bytes: Buffer, before: Doc, after: Doc): Buffer {
   for (const name of Object.keys(before)) {
     if (!Object.hasOwn(after, name)) replacements.push({ name: Buffer.from(name), element: undefined });
   }
+  const find = finderOf(replacements);
   const result = Buffer.allocUnsafe(bytes.length + fresh.length);
   let written = 4;
   let copied = 4;
@@ -35,7 +36,7 @@ export function spliceDocument(bytes: Buffer, before: Doc, after: Doc): Buffer {
     let nameEnd = at + 1;
     while (bytes[nameEnd] !== 0) if (++nameEnd >= bytes.length) throw new BsonFormatError('field name runs over');
     const end = skipValue(bytes, type, nameEnd + 1);
-    const replacement = findReplacement(replacements, bytes, at + 1, nameEnd);
+    const replacement = find(bytes, at + 1, nameEnd);
     if (replacement !== undefined) {
       written += bytes.copy(result, written, copied, at);
       if (replacement.element !== undefined) written += replacement.element.copy(result, written);
@@ -61,6 +62,19 @@ function readElements(bytes: Buffer): Replacement[] {
     at = end;
   }
   return elements;
+}
+
+const FEW_REPLACEMENTS = 16;
+
+/** How to find the replacement whose name stands between two places. */
+function finderOf(
+  replacements: readonly Replacement[],
+): (bytes: Buffer, from: number, to: number) => Replacement | undefined {
+  if (replacements.length <= FEW_REPLACEMENTS) {
+    return (bytes, from, to) => findReplacement(replacements, bytes, from, to);
+  }
+  const byName = new Map(replacements.map((replacement) => [replacement.name.latin1Slice(), replacement]));
+  return (bytes, from, to) => byName.get(bytes.latin1Slice(from, to));
 }
 
 function findReplacement(

@@ -109,11 +109,10 @@ export class Documents {
     const entries = indexes.map((index) => {
       const old = indexKeysOf(index, oldDoc, idBytes, this.writer).keys;
       const next = indexKeysOf(index, newDoc, idBytes, this.writer);
-      const fresh = next.keys.filter((key) => !old.some((other) => other.equals(key)));
-      added.push(fresh);
-      removed.push({ index, keys: old.filter((key) => !next.keys.some((other) => other.equals(key))) });
       // While an index is being built, the unchanged entries may not be there yet; putting them again is harmless.
-      if (index.definition.state === 'building') fresh.push(...next.keys.filter((key) => !fresh.includes(key)));
+      const fresh = index.definition.state === 'building' ? next.keys : keysWithout(next.keys, old);
+      added.push(fresh);
+      removed.push({ index, keys: keysWithout(old, next.keys) });
       this.checkUnique(collection, index, fresh, newDoc, idBytes);
       return next;
     });
@@ -192,6 +191,15 @@ function reads(index: IndexEntry, touched: ReadonlySet<string>): boolean {
   if (index.reads === null || index.definition.state === 'building') return true;
   for (const field of touched) if (index.reads.has(field)) return true;
   return false;
+}
+
+const FEW_KEYS = 8;
+
+/** The keys that are not among `others`, of which an array may have made a hundred thousand. */
+function keysWithout(keys: readonly Buffer[], others: readonly Buffer[]): Buffer[] {
+  if (others.length <= FEW_KEYS) return keys.filter((key) => !others.some((other) => other.equals(key)));
+  const known = new Set(others.map((key) => key.latin1Slice()));
+  return keys.filter((key) => !known.has(key.latin1Slice()));
 }
 
 function firstValue(doc: Doc, parts: readonly string[]): unknown {
