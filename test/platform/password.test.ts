@@ -2,6 +2,7 @@ import bcrypt from 'bcrypt';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { AppError } from '../../src/errors.js';
 import { openPasswords, type PasswordLimits } from '../../src/platform/password.js';
+import { eventually } from '../helpers/eventually.js';
 
 const LIMITS: PasswordLimits = { concurrency: 1, maxWaiting: 4, maxWaitingPerParty: 3 };
 
@@ -16,7 +17,7 @@ function buildWork() {
       return new Promise<string>((resolve) => gates.push(() => resolve(name)));
     },
     async finishNext() {
-      await vi.waitFor(() => expect(gates.length).toBeGreaterThan(0));
+      await eventually('work has begun', () => gates.length > 0);
       gates.shift()!();
     },
   };
