@@ -256,7 +256,7 @@ export const SETTINGS = {
     'BSVC_WEBHOOK_ALLOW_PRIVATE',
     flag,
     false,
-    'allow private addresses and plain http as targets that projects name: webhooks, buckets and sign-in issuers (development)',
+    'allow private addresses and plain http as targets that projects name: webhooks and buckets, and sign-in issuers named by operators of some projects (development)',
   ),
   mailProvider: optional('BSVC_MAIL_PROVIDER', oneOf('outbox', 'resend', 'smtp'), 'who sends mail; `outbox` keeps it', {
     defaultText: '`resend` or `smtp` when their setting is given, else `outbox`',

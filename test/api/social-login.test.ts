@@ -11,6 +11,7 @@ import { requireUser } from '../../src/features/users/user-store.js';
 import { buildProject, type TestProject } from '../helpers/build-project.js';
 import { listen } from '../helpers/listen.js';
 import { openCookieJar, type CookieJar } from '../helpers/cookie-jar.js';
+import { buildOperator } from '../helpers/operator-client.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 import { openSocialIssuer, type SocialIssuer } from '../helpers/social-issuer.js';
 import { buildEmail, openUserClient, PASSWORD, type UserClient } from '../helpers/user-client.js';
@@ -318,6 +319,24 @@ describe('settings of a provider', () => {
         code: 'PRIVATE_ADDRESS',
       });
     }
+    await guarded.close();
+  });
+
+  it('may be in a private network when who runs the whole service names them, not when an operator of this project does', async () => {
+    const guarded = await openTestApp();
+    const { project: own, publishable } = await buildProject(guarded.app);
+    const { clientId, clientSecret, url } = issuer;
+    const set = ({ call }: Awaited<ReturnType<typeof buildOperator>>) =>
+      call('put', `/api/projects/${own._id.toHexString()}/social/acme`, {
+        issuer: url,
+        clientId,
+        clientSecret,
+        redirectUrls: [HOME],
+      });
+    expect(await set(await buildOperator(guarded, 'owner', [own]))).toMatchObject({ status: 400 });
+    expect(await set(await buildOperator(guarded, 'owner'))).toMatchObject({ status: 200 });
+    const out = await fetch(`${guarded.url}/api/userAuth/social/acme/start?key=${publishable}`, { redirect: 'manual' });
+    expect(out.headers.get('location')).toContain(`${url}/`);
     await guarded.close();
   });
 

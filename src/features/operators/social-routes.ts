@@ -1,7 +1,7 @@
 import type { App } from '../../app.js';
 import { createRouter, type RouteGroup } from '../../http/routes.js';
 import { compileReader } from '../../platform/json-schema.js';
-import { operatedProject, requireOperator, requireOwner } from '../access/require-operator.js';
+import { operatedProject, operatorOf, requireOperator, requireOwner } from '../access/require-operator.js';
 import {
   listSocialProviders,
   presentSocialProvider,
@@ -13,7 +13,7 @@ import {
 const PREFIX = '/api/projects/:projectId/social';
 const TEXT = { type: 'string', maxLength: 500 };
 
-export const readProviderBody = compileReader<Omit<SocialProviderInput, 'name'>>({
+export const readProviderBody = compileReader<Omit<SocialProviderInput, 'name' | 'mayBePrivate'>>({
   type: 'object',
   required: ['clientId', 'clientSecret', 'redirectUrls'],
   additionalProperties: false,
@@ -37,7 +37,8 @@ export function projectSocialRoutes(app: App): RouteGroup {
 
   router.put('/:provider', requireOwner(app, 'user social set'), async (ctx) => {
     const project = await operatedProject(app, ctx);
-    const input = { ...readProviderBody(ctx.request.body), name: ctx.params.provider! };
+    const mayBePrivate = operatorOf(ctx).projects === null;
+    const input = { ...readProviderBody(ctx.request.body), name: ctx.params.provider!, mayBePrivate };
     const data = presentSocialProvider(await setSocialProvider(app, project, input));
     ctx.body = { success: true, data, message: 'Provider stored' };
   });

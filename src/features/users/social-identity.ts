@@ -90,11 +90,12 @@ function findConfiguration(app: App, provider: SocialProvider): Promise<openid.C
 async function openConfiguration(app: App, provider: SocialProvider): Promise<openid.Configuration> {
   const secret = app.secrets.open(provider.sealedSecret, socialSealContext(provider.projectId, provider.name));
   const authentication = openid.ClientSecretPost(secret);
-  // Plain http is accepted for an issuer on this machine only (see isSafeWebAddress), which is reached where private addresses are allowed.
+  // Plain http is accepted for an issuer on this machine only; see isSafeWebAddress.
   const plain = provider.issuer.startsWith('http:') ? [openid.allowInsecureRequests] : [];
+  const call = provider.mayBePrivate ? fetch : app.outbound.fetch;
   if (provider.kind === 'oidc') {
     return openid.discovery(new URL(provider.issuer), provider.clientId, undefined, authentication, {
-      [openid.customFetch]: app.outbound.fetch,
+      [openid.customFetch]: call,
       // The library trusts the connection and leaves the signature unchecked unless it is told otherwise.
       execute: [openid.enableNonRepudiationChecks, ...plain],
       timeout: CALL_LIMIT_SECONDS,
@@ -110,7 +111,7 @@ async function openConfiguration(app: App, provider: SocialProvider): Promise<op
     undefined,
     authentication,
   );
-  config[openid.customFetch] = app.outbound.fetch;
+  config[openid.customFetch] = call;
   config.timeout = CALL_LIMIT_SECONDS;
   for (const allow of plain) allow(config);
   return config;

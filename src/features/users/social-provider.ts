@@ -19,6 +19,8 @@ export interface SocialProvider {
   kind: 'oidc' | 'github';
   /** The OpenID issuer, or the address of a GitHub. */
   issuer: string;
+  /** Named by who runs the whole service, who knows what stands in the own network: it need not be public. */
+  mayBePrivate: boolean;
   clientId: string;
   sealedSecret: string;
   scopes: string[];
@@ -36,6 +38,8 @@ export interface SocialProviderInput {
   /** Needed for all but `google` and `github`; for `github` the address of an own one. */
   issuer?: string;
   scopes?: string[];
+  /** The issuer was named by who runs the whole service, not by an operator of some projects alone. */
+  mayBePrivate?: boolean;
 }
 
 const KNOWN_ISSUERS: Record<string, string> = {
@@ -76,8 +80,8 @@ export async function setSocialProvider(
   const issuer = (input.issuer ?? findKnownIssuer(input.name) ?? '').replace(/\/+$/, '');
   const scopes = input.scopes?.length ? input.scopes : DEFAULT_SCOPES[kind];
   checkInput(input, issuer, scopes);
-  // The service talks to this address by itself, so it is judged like a webhook's (decisions.md 8).
-  if (input.issuer) await requirePublicTarget(app.outbound, new URL(issuer), 'issuer');
+  // The service talks to this address by itself, so it is judged like a webhook's (decisions.md 8) where an operator of some projects names it.
+  if (input.issuer && !input.mayBePrivate) await requirePublicTarget(app.outbound, new URL(issuer), 'issuer');
   const now = new Date(app.clock.now());
   const saved = await socialProviderStore(app).findOneAndUpdate(
     { _id: providerId(project._id, input.name) },
@@ -87,6 +91,7 @@ export async function setSocialProvider(
         name: input.name,
         kind,
         issuer,
+        mayBePrivate: input.mayBePrivate === true,
         clientId: input.clientId,
         sealedSecret: app.secrets.seal(input.clientSecret, socialSealContext(project._id, input.name)),
         scopes,

@@ -40,7 +40,15 @@ export default defineCommand({
     const clientSecret = await readSecret(context, input.clientSecret, 'Client secret');
     const { provider: name, issuer, scopes } = input;
     const provider = presentSocialProvider(
-      await setSocialProvider(app, project, { name, clientId, clientSecret, redirectUrls, issuer, scopes }),
+      await setSocialProvider(app, project, {
+        name,
+        clientId,
+        clientSecret,
+        redirectUrls,
+        issuer,
+        scopes,
+        mayBePrivate: true,
+      }),
     );
     return {
       json: provider,
