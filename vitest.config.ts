@@ -28,6 +28,7 @@ const everywhere = {
 export default defineConfig({
   test: {
     ...everywhere,
+    globalSetup: ['test/helpers/demand-refusals.ts'],
     reporters: reportFile ? ['default', ['json', { outputFile: reportFile }]] : ['default'],
     projects: [
       { test: { ...everywhere, name: 'embedded', include: ['test/**/*.test.ts'] } },

@@ -15,7 +15,6 @@ export const SCHEMA_ROUTES: GroupDescription = {
       summary: 'Get the schema of a collection',
       access: ANY_KEY,
       answers: ok('The collection', COLLECTION),
-      refuses: { 403: ['USERS_BLOCKED'] },
     },
     'POST /': {
       id: 'registerCollection',

@@ -50,7 +50,6 @@ export const ACCOUNT_ROUTES: GroupDescription = {
       refuses: {
         400: ['VALIDATION_FAILED'],
         409: ['EMAIL_TAKEN', 'DUPLICATE_VALUE'],
-        413: ['DOCUMENT_TOO_LARGE'],
         503: ['BUSY'],
       },
     },

@@ -69,7 +69,6 @@ export const BUCKET_ROUTES: GroupDescription = {
       summary: 'Send new files to the service’s own storage again',
       access: OWNER,
       answers: ok('No bucket', BUCKET),
-      refuses: { 404: ['NO_BUCKET'] },
     },
     'POST /check': {
       id: 'checkBucket',

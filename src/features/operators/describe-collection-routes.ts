@@ -22,7 +22,7 @@ const FIT_REPORT = object(
   'FitReport',
 );
 
-const BAD_SETTINGS = ['EMPTY_SCHEMA', 'VALIDATION_FAILED', 'INVALID_INDEX', 'USERS_CONTRACT'];
+const BAD_SETTINGS = ['EMPTY_SCHEMA', 'VALIDATION_FAILED', 'INVALID_INDEX'];
 
 /** As in collection-routes.ts. */
 export const COLLECTION_ROUTES: GroupDescription = {
@@ -61,7 +61,6 @@ export const COLLECTION_ROUTES: GroupDescription = {
       summary: 'Get a collection',
       access: OPERATOR,
       answers: ok('The collection', COLLECTION),
-      refuses: { 403: ['USERS_BLOCKED'] },
     },
     'PATCH /:collection': {
       id: 'editCollection',
@@ -71,8 +70,7 @@ export const COLLECTION_ROUTES: GroupDescription = {
       body: jsonBody(readEdit.schema, { addFields: [{ name: 'note', type: 'String' }] }),
       answers: ok('The collection, or with `check=true` the report', { anyOf: [COLLECTION, FIT_REPORT] }),
       refuses: {
-        400: [...BAD_SETTINGS, 'INVALID_QUERY'],
-        403: ['USERS_BLOCKED'],
+        400: [...BAD_SETTINGS, 'USERS_CONTRACT', 'INVALID_QUERY'],
         404: ['FIELD_NOT_FOUND'],
         409: ['FIELD_EXISTS', 'DUPLICATE_VALUE'],
       },
@@ -83,7 +81,7 @@ export const COLLECTION_ROUTES: GroupDescription = {
       access: OWNER,
       body: jsonBody(readRlsBody.schema, { mode: 'public-read', ownerField: 'userId' }),
       answers: ok('The collection', COLLECTION),
-      refuses: { 400: ['USERS_CONTRACT'], 403: ['USERS_BLOCKED'] },
+      refuses: { 400: ['USERS_CONTRACT'] },
     },
     'POST /:collection/rename': {
       id: 'renameCollection',

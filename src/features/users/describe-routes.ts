@@ -82,7 +82,6 @@ export const USER_ROUTES: GroupDescription = {
         400: ['VALIDATION_FAILED'],
         401: ['INVALID_CREDENTIALS'],
         409: ['EMAIL_TAKEN', 'DUPLICATE_VALUE'],
-        413: ['DOCUMENT_TOO_LARGE'],
         503: ['BUSY'],
       },
     },

@@ -1,0 +1,176 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { collectionStore } from '../../src/features/collections/collection-store.js';
+import { setMailSettings } from '../../src/features/mail/project-mail.js';
+import { buildCollection, buildProject, placeDocuments, type TestProject } from '../helpers/build-project.js';
+import { startMailProviderDouble, type MailProviderDouble } from '../helpers/mail-provider-double.js';
+import { buildOperator, type Method, type OperatorClient } from '../helpers/operator-client.js';
+import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+import { openS3Double, type S3Double } from '../helpers/s3-double.js';
+
+// Refusals that the API's document lists and no other test meets (helpers/demand-refusals.ts).
+
+let test: TestApp;
+let provider: MailProviderDouble;
+let bucket: S3Double;
+let call: OperatorClient;
+let owner: TestProject;
+let path: string;
+
+beforeAll(async () => {
+  [provider, bucket] = await Promise.all([startMailProviderDouble(), openS3Double()]);
+  test = await openTestApp({
+    settings: {
+      BSVC_BCRYPT_COST: '4',
+      BSVC_MAIL_RATE: 'off',
+      BSVC_WEBHOOK_ALLOW_PRIVATE: 'true',
+      RESEND_BASE_URL: provider.url,
+    },
+  });
+  ({ call } = await buildOperator(test));
+  owner = await buildProject(test.app);
+  path = `/api/projects/${owner.project._id.toHexString()}`;
+  const notes = await buildCollection(test.app, owner.project, {
+    name: 'notes',
+    fields: [{ name: 'text', type: 'String' }],
+  });
+  await placeDocuments(test.app, notes, [{ text: 'twice' }, { text: 'twice' }]);
+  await buildCollection(test.app, owner.project, { name: 'others' });
+  const dropping = await buildCollection(test.app, owner.project, { name: 'dropping' });
+  await collectionStore(test.app).updateOne({ _id: dropping._id }, { $set: { state: 'dropping' } });
+});
+afterAll(async () => {
+  await test.close();
+  await Promise.all([provider.close(), bucket.close()]);
+});
+
+async function refusalOf(method: Method, address: string, body?: unknown): Promise<string> {
+  const { status, body: answer } = await call(method, address, body);
+  return `${status} ${(answer as { code?: string }).code}`;
+}
+
+const declare = (collection: object): object => ({ format: 'bsvc-schema/1', collections: [collection] });
+const text = (name: string): object => ({ name, type: 'String' });
+
+describe('what operators are refused below /api/projects/:projectId', () => {
+  const refused: [Method, string, unknown, string][] = [
+    ['patch', '', { limits: { mail: 2 ** 60 } }, '400 INVALID_LIMIT'],
+    ['patch', '', { name: '?' }, '400 INVALID_NAME'],
+    ['patch', '?verify=true', { providerApiKey: 're_refused' }, '400 MAIL_KEY_REFUSED'],
+    ['put', '/schema', declare({ name: '1st', fields: [text('a')] }), '400 INVALID_NAME'],
+    ['put', '/schema', declare({ name: 'a', fields: [text('a')], indexes: ['b'] }), '400 INVALID_INDEX'],
+    ['put', '/schema', declare({ name: 'a', fields: [{ ...text('a'), default: 1 }] }), '400 VALIDATION_FAILED'],
+    ['put', '/schema', declare({ name: 'users', fields: [text('email')] }), '400 USERS_CONTRACT'],
+    ['put', '/schema', declare({ name: 'notes', fields: [{ ...text('text'), unique: true }] }), '409 DUPLICATE_VALUE'],
+    ['put', '/schema', declare({ name: 'dropping', fields: [text('a')] }), '409 COLLECTION_DROPPING'],
+    [
+      'put',
+      '/schema',
+      {
+        format: 'bsvc-schema/1',
+        collections: [
+          { name: 'a', fields: [text('a')] },
+          { name: 'a', fields: [text('a')] },
+        ],
+      },
+      '400 INVALID_FILE',
+    ],
+    ['post', '/collections', { name: 'a', fields: [text('a')], indexes: ['b'] }, '400 INVALID_INDEX'],
+    ['post', '/collections', { name: 'dropping', fields: [text('a')] }, '409 COLLECTION_DROPPING'],
+    ['patch', '/collections/notes', { indexes: ['b'] }, '400 INVALID_INDEX'],
+    ['patch', '/collections/notes', { addFields: [{ ...text('a'), default: 1 }] }, '400 VALIDATION_FAILED'],
+    ['patch', '/collections/notes', { addFields: [text('text')] }, '409 FIELD_EXISTS'],
+    ['patch', '/collections/notes', { dropFields: ['nothing'] }, '404 FIELD_NOT_FOUND'],
+    ['patch', '/collections/users', { dropFields: ['email'] }, '400 USERS_CONTRACT'],
+    ['put', '/collections/users/rls', { mode: 'private', ownerField: 'a' }, '400 USERS_CONTRACT'],
+    ['post', '/collections/notes/rename', { name: 'others' }, '409 COLLECTION_EXISTS'],
+    ['get', '/collections/notes/documents?cursor=nonsense', undefined, '400 INVALID_CURSOR'],
+    ['get', '/collections/users/documents/export', undefined, '403 USERS_BLOCKED'],
+    ['post', '/collections/users/documents/import', { documents: [{}] }, '403 USERS_BLOCKED'],
+  ];
+
+  it.each(refused)('%s %s with %j is %s', async (method, below, body, outcome) => {
+    expect(await refusalOf(method, path + below, body)).toBe(outcome);
+  });
+
+  it('a bucket that has no such name, or does not let anybody in', async () => {
+    const { bucket: name, endpoint, region, accessKeyId, forcePathStyle } = bucket.access;
+    const access = { bucket: name, endpoint, region, accessKeyId, secretAccessKey: 'another', forcePathStyle };
+    expect(await refusalOf('put', `${path}/bucket`, { ...access, bucket: 'No' })).toBe('400 INVALID_BUCKET');
+    expect(await refusalOf('put', `${path}/bucket`, access)).toBe('400 BUCKET_UNUSABLE');
+  });
+
+  it('a webhook’s description that is too long, and deliveries of one that is disabled', async () => {
+    const settings = { url: 'http://127.0.0.1:1/', events: ['*'] };
+    const { body } = await call('post', `${path}/webhooks`, settings).expect(201);
+    const webhook = `${path}/webhooks/${(body as { data: { id: string } }).data.id}`;
+    expect(await refusalOf('patch', webhook, { description: 'a'.repeat(10_000) })).toBe('400 INVALID_DESCRIPTION');
+    const ping = await call('post', `${webhook}/test`).expect(200);
+    await call('patch', webhook, { enabled: false }).expect(200);
+    const delivery = (ping.body as { data: { id: string } }).data.id;
+    expect(await refusalOf('post', `${webhook}/deliveries/${delivery}/replay`)).toBe('409 WEBHOOK_DISABLED');
+  });
+
+  it('addresses and unique values of users that are taken', async () => {
+    await call('patch', `${path}/collections/users`, { addFields: [{ ...text('nick'), unique: true }] }).expect(200);
+    const user = (name: string) => ({ email: `${name}@example.test`, password: 'correct horse', nick: name });
+    await call('post', `${path}/users`, user('ada')).expect(201);
+    await call('post', `${path}/users`, user('bob')).expect(201);
+    const bob = `${path}/users/bob@example.test`;
+    expect(await refusalOf('post', `${path}/users`, { ...user('cid'), nick: 'ada' })).toBe('409 DUPLICATE_VALUE');
+    expect(await refusalOf('patch', bob, { nick: 'ada' })).toBe('409 DUPLICATE_VALUE');
+    expect(await refusalOf('patch', bob, { email: 'ada@example.test' })).toBe('409 EMAIL_TAKEN');
+    const headers = { 'x-api-key': owner.publishable, 'content-type': 'application/json' };
+    const send = async (method: string, route: string, body: object, more: object = {}): Promise<Response> =>
+      fetch(`${test.url}/api/userAuth/${route}`, {
+        method,
+        headers: { ...headers, ...more },
+        body: JSON.stringify(body),
+      });
+    const { accessToken } = (await (await send('POST', 'login', user('bob'))).json()) as { accessToken: string };
+    const bearer = { authorization: `Bearer ${accessToken}` };
+    expect((await send('PATCH', 'update-profile', { nick: 'ada' }, bearer)).status).toBe(409);
+  });
+
+  it('more keys than a project may have', async () => {
+    const { project } = await buildProject(test.app);
+    const keys = `/api/projects/${project._id.toHexString()}/keys`;
+    let last = '';
+    for (let made = 0; made < 60 && last !== '409 KEY_LIMIT'; made++)
+      last = await refusalOf('post', keys, { type: 'secret' });
+    expect(last).toBe('409 KEY_LIMIT');
+    expect(await refusalOf('post', `${keys}/rotate`, { type: 'secret', grace: '1h' })).toBe('409 KEY_LIMIT');
+  });
+});
+
+describe('what a project’s secret key is refused', () => {
+  const refused: [string, unknown, string][] = [
+    ['/api/schemas', { name: 'dropping', fields: [text('a')] }, '409 COLLECTION_DROPPING'],
+    ['/api/mail/send-batch', [{ to: 'a@b.co', subject: 's', text: 't' }], '400 SENDER_MISSING'],
+    ['/api/mail/broadcasts', { audienceId: 'a1', subject: 's', text: 't' }, '400 SENDER_MISSING'],
+  ];
+
+  const refusalWithKey = async (address: string, body: unknown): Promise<string> => {
+    const reply = await fetch(test.url + address, {
+      method: 'POST',
+      headers: { 'x-api-key': owner.secret, 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    });
+    return `${reply.status} ${((await reply.json()) as { code: string }).code}`;
+  };
+
+  it.each(refused)('POST %s with %j is %s', async (address, body, outcome) => {
+    await setMailSettings(test.app, owner.project, { providerApiKey: 're_own' });
+    expect(await refusalWithKey(address, body)).toBe(outcome);
+  });
+
+  it('by the mail provider, and by the quota of mails', async () => {
+    const broadcast = { audienceId: 'a1', from: 'a@b.co', subject: 's', text: 't' };
+    await setMailSettings(test.app, owner.project, { providerApiKey: 're_refused' });
+    expect(await refusalWithKey('/api/mail/broadcasts', broadcast)).toBe('403 MAIL_KEY_REFUSED');
+    expect(await refusalWithKey('/api/mail/broadcasts/b1/send', {})).toBe('403 MAIL_KEY_REFUSED');
+    await call('patch', path, { limits: { mail: 0 } }).expect(200);
+    const later = { ...broadcast, scheduledAt: new Date(Date.now() + 3_600_000).toISOString() };
+    await setMailSettings(test.app, owner.project, { providerApiKey: 're_own' });
+    expect(await refusalWithKey('/api/mail/broadcasts', later)).toBe('429 MAIL_QUOTA_EXCEEDED');
+  });
+});

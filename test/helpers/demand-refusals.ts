@@ -1,0 +1,81 @@
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import type { TestProject } from 'vitest/node';
+import { DESCRIBED_GROUPS } from '../../src/features/reference/described-groups.js';
+import type { Refusals } from '../../src/http/route-description.js';
+import { gatherRefusals } from './seen-refusals.js';
+
+const API_TESTS = join(import.meta.dirname, '..', 'api');
+
+/**
+ * What a race, a fault of somebody else or a lack of time or room brings about, by code or by operation and code: tests bring it about below the API, or at
+ * one operation that stands for the others.
+ */
+const SELDOM: ReadonlySet<string> = new Set([
+  'BATCH_ABANDONED',
+  'BUSY',
+  'CHANGED_MEANWHILE',
+  'DOCUMENT_CHANGING',
+  'DOCUMENT_TOO_LARGE',
+  'MAIL_PROVIDER_UNAVAILABLE',
+  'QUERY_TIMEOUT',
+  'QUERY_TOO_LARGE',
+  'RATE_LIMITED',
+  'RECOUNT_BUSY',
+  'RESULT_TOO_LARGE',
+  'STORAGE_REFUSED',
+  'STORAGE_UNAVAILABLE',
+  'confirmUpload FILE_TOO_LARGE',
+  'createBroadcast NOT_FOUND',
+  'exchangeSocialCode INVALID_CREDENTIALS',
+  'signUp INVALID_CREDENTIALS',
+  'uploadFile FILE_NOT_FOUND',
+]);
+
+/** Around a run of all tests of the API, which fails unless every refusal that the API's document lists was met: a list that says too much is no better than one that says too little. */
+export default function demandRefusals({ vitest }: TestProject): () => void {
+  const gathered = gatherRefusals();
+  return () => {
+    const ran = new Set(vitest.state.getFilepaths());
+    const all = readdirSync(API_TESTS, { recursive: true, encoding: 'utf8' }).filter((name) =>
+      name.endsWith('.test.ts'),
+    );
+    if (!all.every((name) => ran.has(join(API_TESTS, name)))) return;
+    const unmet = listUnmet(gathered());
+    if (unmet.length === 0) return;
+    console.error(`No test has met these refusals, which the API's document lists:\n  ${unmet.join('\n  ')}`);
+    process.exitCode = 1;
+  };
+}
+
+/** Refusals as `operationId CODE` that are described and not in `met`: those of an operation itself, and of what guards many of them one at least. */
+export function listUnmet(met: ReadonlySet<string>): string[] {
+  const codesMet = new Set([...met].map((line) => line.split(' ')[1]!));
+  const unmet = new Set<string>();
+  for (const [refuses, ids] of listSharing()) {
+    for (const code of codesOf(refuses)) {
+      if (SELDOM.has(code) || SELDOM.has(`${ids[0]} ${code}`)) continue;
+      if (!ids.some((id) => met.has(`${id} ${code}`))) unmet.add(`${ids.join(', ')} ${code}`);
+    }
+  }
+  for (const { path, routes } of DESCRIBED_GROUPS) {
+    for (const { access, path: own } of Object.values(routes)) {
+      const guards = [access.refuses, ...Object.values({ ...path, ...own }).map(({ refuses = {} }) => refuses)];
+      for (const code of guards.flatMap(codesOf)) if (!codesMet.has(code)) unmet.add(`any operation ${code}`);
+    }
+  }
+  return [...unmet];
+}
+
+/** The operations that share each list of refusals, and so the code that refuses. */
+function listSharing(): Map<Refusals, string[]> {
+  const sharing = new Map<Refusals, string[]>();
+  for (const { routes } of DESCRIBED_GROUPS) {
+    for (const { id, refuses } of Object.values(routes)) {
+      if (refuses) sharing.set(refuses, [...(sharing.get(refuses) ?? []), id]);
+    }
+  }
+  return sharing;
+}
+
+const codesOf = (refuses: Refusals): string[] => Object.values(refuses).flat();
