@@ -4,6 +4,7 @@ import { invalid } from '../errors.js';
 import { loadLate } from './load-late.js';
 
 const ajv = loadLate<typeof ajvModule>('ajv');
+let compiler: Ajv | undefined;
 
 /** Answers the value as `T` or throws a 400 that names the first place that does not fit the schema. */
 export interface Reader<T> {
@@ -17,13 +18,16 @@ export function compileReader<T>(schema: SchemaObject): Reader<T> {
   let fits: ReturnType<Ajv['compile']> | undefined;
   const read = (value: unknown): T => {
     // Compiling takes milliseconds, so it waits for the first use: commands that never need it start faster.
-    fits ??= new (ajv().Ajv)({ ownProperties: true, strict: true, allowUnionTypes: true, verbose: true }).compile(
-      schema,
-    );
+    fits ??= openCompiler().compile(schema);
     if (!fits(value)) throw describe(fits.errors![0]!);
     return value as T;
   };
   return Object.assign(read, { schema });
+}
+
+/** One for all schemas: each would bring its own copy of what JSON Schema itself consists of. */
+function openCompiler(): Ajv {
+  return (compiler ??= new (ajv().Ajv)({ ownProperties: true, strict: true, allowUnionTypes: true, verbose: true }));
 }
 
 function describe(error: ErrorObject): Error {

@@ -131,6 +131,23 @@ describe('what operators are refused below /api/projects/:projectId', () => {
     expect((await send('PATCH', 'update-profile', { nick: 'ada' }, bearer)).status).toBe(409);
   });
 
+  it('a sign-in provider at a private address', async () => {
+    const guarded = await openTestApp();
+    try {
+      const { project } = await buildProject(guarded.app);
+      const operator = await buildOperator(guarded);
+      const { status, body } = await operator.call('put', `/api/projects/${project._id.toHexString()}/social/own`, {
+        issuer: 'https://127.0.0.1',
+        clientId: 'id',
+        clientSecret: 'secret',
+        redirectUrls: ['https://app.example.test/'],
+      });
+      expect([status, (body as { code: string }).code]).toEqual([400, 'PRIVATE_ADDRESS']);
+    } finally {
+      await guarded.close();
+    }
+  });
+
   it('more keys than a project may have', async () => {
     const { project } = await buildProject(test.app);
     const keys = `/api/projects/${project._id.toHexString()}/keys`;
