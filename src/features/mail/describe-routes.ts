@@ -251,7 +251,7 @@ const RECEIVE_EVENT: RouteDescription = {
   },
   body: { required: false, content: { '*/*': {} }, description: 'The event as JSON; read only when it is signed.' },
   answers: done('Processed, known already, or ignored'),
-  refuses: { 400: ['INVALID_SIGNATURE', 'INVALID_BODY'] },
+  refuses: { 400: ['INVALID_SIGNATURE', 'INVALID_BODY'], 413: ['BODY_TOO_LARGE'] },
 };
 
 /** As mailRoutes in routes.ts. */
