@@ -131,6 +131,27 @@ describe('what operators are refused below /api/projects/:projectId', () => {
     expect((await send('PATCH', 'update-profile', { nick: 'ada' }, bearer)).status).toBe(409);
   });
 
+  it('an index that a stored document does not fit, and a trashed document that fits no index made since', async () => {
+    await buildCollection(test.app, owner.project, { name: 'pairs' });
+    const pairs = `${path}/collections/pairs`;
+    const data = (method: string, below: string, body?: object): Promise<Response> =>
+      fetch(`${test.url}/api/data/pairs${below}`, {
+        method,
+        headers: { 'x-api-key': owner.secret, 'content-type': 'application/json' },
+        ...(body && { body: JSON.stringify(body) }),
+      });
+    const stored = await data('POST', '', { tags: ['a'], labels: ['b'] });
+    const { _id } = (await stored.json()) as { _id: string };
+    const indexes = ['tags,labels'];
+    expect(await refusalOf('patch', pairs, { indexes })).toBe('409 INDEX_REFUSED');
+    const declared = declare({ name: 'pairs', mode: 'flexible', fields: [text('a')], indexes });
+    expect(await refusalOf('put', `${path}/schema`, declared)).toBe('409 INDEX_REFUSED');
+    await data('DELETE', `/${_id}`);
+    await call('patch', pairs, { indexes }).expect(200);
+    const recovered = await data('PATCH', `/${_id}/recover`);
+    expect([recovered.status, ((await recovered.json()) as { code: string }).code]).toEqual([400, 'VALIDATION_FAILED']);
+  });
+
   it('a sign-in provider at a private address', async () => {
     const guarded = await openTestApp();
     try {

@@ -72,7 +72,7 @@ export const COLLECTION_ROUTES: GroupDescription = {
       refuses: {
         400: [...BAD_SETTINGS, 'USERS_CONTRACT', 'INVALID_QUERY'],
         404: ['FIELD_NOT_FOUND'],
-        409: ['FIELD_EXISTS', 'DUPLICATE_VALUE'],
+        409: ['FIELD_EXISTS', 'DUPLICATE_VALUE', 'INDEX_REFUSED'],
       },
     },
     'PUT /:collection/rls': {

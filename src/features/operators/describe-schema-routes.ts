@@ -55,7 +55,7 @@ export const PROJECT_SCHEMA_ROUTES: GroupDescription = {
           'INVALID_QUERY',
         ],
         403: ['USERS_BLOCKED'],
-        409: ['DUPLICATE_VALUE', 'COLLECTION_DROPPING'],
+        409: ['DUPLICATE_VALUE', 'INDEX_REFUSED', 'COLLECTION_DROPPING'],
       },
     },
   },
