@@ -1,3 +1,4 @@
+import { access, constants } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { isEmptyStore, restoreBackup, verifyBackup } from '../../src/features/operators/restore-backup.js';
 import { MIGRATIONS } from '../../src/migrations/index.js';
@@ -23,6 +24,8 @@ export default defineCommand({
   },
   async run(context, { file, verify, yes }) {
     const path = resolve(context.io.cwd, file);
+    // Before a store is made that nothing would be restored into.
+    await access(path, constants.R_OK);
     const app = await context.app('migration');
     const progress = await context.out.progress(`Checking ${file}`);
     const { createdAt, version } = await verifyBackup(

@@ -131,6 +131,16 @@ describe('bsvc backup and restore', () => {
     third.remove();
   });
 
+  it('makes no store for a file that is not there', async () => {
+    const third = openCliHome();
+    expect(await third.bsvc(['restore', 'absent.backup'])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('There is no file') as string,
+    });
+    expect(readdirSync(third.dir)).toEqual([]);
+    third.remove();
+  });
+
   it('only checks the file with --verify', async () => {
     const third = openCliHome();
     expect((await third.bsvc(['restore', path('one.backup'), '--verify', '--json'])).json()).toMatchObject({
