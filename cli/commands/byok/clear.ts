@@ -4,7 +4,7 @@ import { defineCommand } from '../../command.js';
 import { presentByok } from './present.js';
 
 export default defineCommand({
-  details: 'Mail goes out through the service’s own provider again.',
+  details: 'The secret of its events is forgotten too. Mail goes out through the service’s own provider again.',
   examples: ['bsvc byok clear --project shop'],
   audited: true,
   parameters: { project: projectOption },
