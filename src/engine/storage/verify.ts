@@ -67,17 +67,19 @@ async function eachEntry(storage: Storage, prefix: Buffer, visit: (key: Buffer, 
   let last: Buffer | null = null;
   for (;;) {
     storage.refresh();
-    const range: { key: Buffer; value: Buffer }[] = [
-      ...storage.environment.store.getRange({
-        start: last ?? prefix,
-        end,
-        limit: CHUNK,
-        exclusiveStart: last !== null,
-      }),
-    ];
-    for (const { key, value } of range) visit(key, value);
-    if (range.length < CHUNK) return;
-    last = range.at(-1)!.key;
+    const range: Iterable<{ key: Buffer; value: Buffer }> = storage.environment.store.getRange({
+      start: last ?? prefix,
+      end,
+      limit: CHUNK,
+      exclusiveStart: last !== null,
+    });
+    let read = 0;
+    for (const { key, value } of range) {
+      visit(key, value);
+      last = key;
+      read++;
+    }
+    if (read < CHUNK) return;
     await new Promise<void>((resolve) => setImmediate(resolve));
   }
 }
