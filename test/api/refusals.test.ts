@@ -152,11 +152,11 @@ describe('what operators are refused below /api/projects/:projectId', () => {
     expect([recovered.status, ((await recovered.json()) as { code: string }).code]).toEqual([400, 'VALIDATION_FAILED']);
   });
 
-  it('a sign-in provider at a private address', async () => {
+  it('a sign-in provider at a private address, unless they see all projects', async () => {
     const guarded = await openTestApp();
     try {
       const { project } = await buildProject(guarded.app);
-      const operator = await buildOperator(guarded);
+      const operator = await buildOperator(guarded, 'owner', [project]);
       const { status, body } = await operator.call('put', `/api/projects/${project._id.toHexString()}/social/own`, {
         issuer: 'https://127.0.0.1',
         clientId: 'id',
