@@ -1,11 +1,28 @@
 import cluster, { type Worker } from 'node:cluster';
 import { once } from 'node:events';
+import { Worker as Thread } from 'node:worker_threads';
 import { conflict } from '../src/errors.js';
 import type { App } from '../src/app.js';
 import { openSiblingHost } from '../src/platform/siblings.js';
 
 /** Whether this process was started by another `bsvc serve` to share its port. */
 export const isShare = (): boolean => cluster.isWorker;
+
+/**
+ * Ends this process when the one that started it has died. Node does so too, but in the main thread, which may just then wait for the store's lock: when all who
+ * held it were killed at once, nobody may ever wake it.
+ */
+export function endWithSupervisor(): void {
+  const watch = new Thread(WATCH, { eval: true, workerData: process.ppid });
+  watch.unref();
+}
+
+const WATCH = `
+  const { workerData: supervisor } = require('node:worker_threads');
+  setInterval(() => {
+    if (process.ppid !== supervisor) process.kill(process.pid, 'SIGKILL');
+  }, 1000);
+`;
 
 /** Tells the process that started this one that it is listening. */
 export function tellReady(url: string): void {

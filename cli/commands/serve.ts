@@ -8,7 +8,7 @@ import { createWorker } from '../../src/worker.js';
 import { defineCommand, flag, setting } from '../command.js';
 import { createDemo, type Demo } from '../create-demo.js';
 import { requireStrongSecrets } from '../require-strong-secrets.js';
-import { isShare, startProcesses, tellReady } from '../serve-processes.js';
+import { endWithSupervisor, isShare, startProcesses, tellReady } from '../serve-processes.js';
 import { whenStopped } from '../when-stopped.js';
 import type { View } from '../output.js';
 
@@ -29,6 +29,7 @@ export default defineCommand({
     const { config } = context.settings();
     requireStrongSecrets(config);
     if (isShare()) {
+      endWithSupervisor();
       const server = await listen(await context.app('service'), config, input.noWorker);
       tellReady(server.url);
       await whenStopped(context);

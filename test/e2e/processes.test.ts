@@ -1,7 +1,11 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { eventually } from '../helpers/eventually.js';
 import { send, startLoad } from '../helpers/load.js';
-import { childrenOf } from '../helpers/process-tree.js';
+import { childrenOf, isAlive } from '../helpers/process-tree.js';
 import { runOrThrow, startService, type RunningService } from '../helpers/run-binary.js';
 import { openTempDir, type TempDir } from '../helpers/temp-dir.js';
 
@@ -80,6 +84,41 @@ describe('bsvc serve --processes 4', () => {
       expect(Object.keys(statuses)).toEqual(['200']);
     },
   );
+});
+
+/** Holds the store's one lock for writers until it is killed. */
+const HOLD_LOCK = `
+  const store = require('lmdb').open({ path: process.argv[1], noSubdir: true, keyEncoding: 'binary', encoding: 'binary', overlappingSync: false });
+  store.transactionSync(() => {
+    require('node:fs').writeSync(1, 'held');
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+  });
+`;
+const FUTEX = '202 ';
+const waitsForLock = (pid: number): boolean => readFileSync(`/proc/${pid}/syscall`, 'utf8').startsWith(FUTEX);
+
+describe.runIf(process.platform === 'linux' && process.arch === 'x64')('bsvc serve --processes 2, killed', () => {
+  it('leaves no process behind, even when they wait for a lock of the store that nobody frees', async () => {
+    const { ready } = await serve(2);
+    await bsvc('project', 'create', 'shop');
+    await bsvc('collection', 'add', 'notes', '--flexible');
+    const key = await bsvc('key', 'create', '--type', 'secret', '--quiet');
+    const shares = childrenOf(ready.pid);
+    expect(shares).toHaveLength(2);
+    const holder = spawn(process.execPath, ['-e', HOLD_LOCK, join(dir.path, 'bsvc.mdb')], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    await once(holder.stdout, 'data');
+    const headers = { 'x-api-key': key, 'content-type': 'application/json', connection: 'close' };
+    const writes = Array.from({ length: 8 }, () =>
+      fetch(`${ready.url}/api/data/notes`, { method: 'POST', headers, body: '{}' }).catch(() => null),
+    );
+    await eventually('all of them wait for the lock', () => shares.every(waitsForLock));
+    process.kill(ready.pid, 'SIGKILL');
+    await eventually('they end', () => !shares.some(isAlive));
+    holder.kill('SIGKILL');
+    await Promise.all(writes);
+  });
 });
 
 describe.each([1, 2, 4])('SIGTERM under load, processes: %i', (processes) => {

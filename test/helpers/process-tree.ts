@@ -20,3 +20,13 @@ export function killDescendants(pid: number): void {
     }
   }
 }
+
+/** Whether a process of this id runs. */
+export function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,7 +1,8 @@
 import { once } from 'node:events';
+import { readdirSync, readFileSync } from 'node:fs';
 import { eventually } from '../eventually.js';
 import { findFreePort } from '../listen.js';
-import { childrenOf } from '../process-tree.js';
+import { childrenOf, isAlive } from '../process-tree.js';
 import { startService, type RunningService } from '../run-binary.js';
 
 const API_PROCESSES = 2;
@@ -82,7 +83,7 @@ export async function startServices({ env, databaseEnv }: ServiceEnvironment): P
     await end(running.api);
     await eventually('they end', () => !shares.some(isAlive)).catch(() => undefined);
     for (const pid of shares.filter(isAlive)) {
-      problems.push(`process ${pid} lives on without the supervisor that was killed`);
+      problems.push(`process ${pid} lives on without the supervisor that was killed: ${describeThreads(pid)}`);
       process.kill(pid, 'SIGKILL');
     }
   };
@@ -160,11 +161,16 @@ function readMessage(line: string): string | null {
   return level >= WARNING ? `${msg ?? ''}${err?.message ? `: ${err.message.slice(0, 150)}` : ''}` : null;
 }
 
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
-  }
+/** What each thread of a process waits for, as the kernel tells. */
+function describeThreads(pid: number): string {
+  const read = (path: string): string => {
+    try {
+      return readFileSync(`/proc/${pid}/task/${path}`, 'utf8').trim();
+    } catch {
+      return '';
+    }
+  };
+  return readdirSync(`/proc/${pid}/task`)
+    .map((thread) => `${read(`${thread}/comm`)} in ${read(`${thread}/wchan`)} (${read(`${thread}/syscall`)})`)
+    .join('; ');
 }
