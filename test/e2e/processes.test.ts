@@ -108,16 +108,19 @@ describe.runIf(process.platform === 'linux' && process.arch === 'x64')('bsvc ser
     const holder = spawn(process.execPath, ['-e', HOLD_LOCK, join(dir.path, 'bsvc.mdb')], {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
-    await once(holder.stdout, 'data');
-    const headers = { 'x-api-key': key, 'content-type': 'application/json', connection: 'close' };
-    const writes = Array.from({ length: 8 }, () =>
-      fetch(`${ready.url}/api/data/notes`, { method: 'POST', headers, body: '{}' }).catch(() => null),
-    );
-    await eventually('all of them wait for the lock', () => shares.every(waitsForLock));
-    process.kill(ready.pid, 'SIGKILL');
-    await eventually('they end', () => !shares.some(isAlive));
-    holder.kill('SIGKILL');
-    await Promise.all(writes);
+    try {
+      await once(holder.stdout, 'data');
+      const headers = { 'x-api-key': key, 'content-type': 'application/json', connection: 'close' };
+      const writes = Array.from({ length: 8 }, () =>
+        fetch(`${ready.url}/api/data/notes`, { method: 'POST', headers, body: '{}' }).catch(() => null),
+      );
+      await eventually('all of them wait for the lock', () => shares.every(waitsForLock));
+      process.kill(ready.pid, 'SIGKILL');
+      await eventually('they end', () => !shares.some(isAlive));
+      await Promise.all(writes);
+    } finally {
+      holder.kill('SIGKILL');
+    }
   });
 });
 
