@@ -1,7 +1,8 @@
 import type { EventEmitter } from 'node:events';
 import { createRequire } from 'node:module';
+import type * as mongodb from 'mongodb';
 
-type Driver = typeof import('mongodb');
+type Driver = typeof mongodb;
 
 /** What is used of the driver's own connection, which it does not export. */
 interface Connection extends EventEmitter {
