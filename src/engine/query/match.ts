@@ -6,15 +6,15 @@ import { compileExpression, type Environment, openEnvironment } from './expressi
 import { compileSchema } from './json-schema.js';
 import {
   equalityPredicate,
-  type LeafPredicate,
   type Predicate,
   type PredicateTools,
   QUERY_OPERATORS,
   UNSUPPORTED_QUERY_OPERATORS,
 } from './match-operators.js';
-import { type Path, splitPath, visitPath } from './path.js';
+import { conjunction, disjunction, leafNode, type Node, pathNode } from './match-nodes.js';
+import { splitPath } from './path.js';
 import { regexPredicate } from './regex-predicate.js';
-import { type Doc, fieldOf, isDocument, isTruthy, typeOf } from './value.js';
+import { type Doc, isDocument, isTruthy, typeOf } from './value.js';
 
 /** A part of the filter's top-level conjunction that an index may answer; the whole filter is to be re-checked. */
 export interface Conjunct {
@@ -50,12 +50,6 @@ export interface Filter {
 export interface FilterOptions {
   /** The enclosing pipeline's variables, for `$expr`. */
   readonly environment?: Environment;
-}
-
-interface Node {
-  test(doc: Doc, scope: Scope): boolean;
-  /** The array position that made the document match, -1 for none. */
-  locate(doc: Doc, scope: Scope): number;
 }
 
 interface Parsing {
@@ -255,37 +249,6 @@ function parseExpr(value: unknown, parsing: Parsing): Node {
   };
 }
 
-function conjunction(nodes: readonly Node[]): Node {
-  if (nodes.length === 1) return nodes[0]!;
-  return {
-    test(doc, scope) {
-      for (const node of nodes) if (!node.test(doc, scope)) return false;
-      return true;
-    },
-    locate(doc, scope) {
-      let found = -1;
-      for (const node of nodes) {
-        const index = node.locate(doc, scope);
-        if (index >= 0) found = index;
-      }
-      return found;
-    },
-  };
-}
-
-function disjunction(nodes: readonly Node[]): Node {
-  return {
-    test(doc, scope) {
-      for (const node of nodes) if (node.test(doc, scope)) return true;
-      return false;
-    },
-    locate(doc, scope) {
-      const node = nodes.find((candidate) => candidate.test(doc, scope));
-      return node === undefined ? -1 : node.locate(doc, scope);
-    },
-  };
-}
-
 /** True for a document whose first field is an operator; a DBRef's `$ref` is none. */
 export function isOperatorDocument(value: unknown): value is Doc {
   if (!isDocument(value)) return false;
@@ -355,47 +318,6 @@ function openTools(parsing: Parsing): PredicateTools {
       if (inner.mayTakeLong) parsing.mayTakeLong = true;
       return (doc) => node.test(doc, NO_SCOPE);
     },
-  };
-}
-
-function pathNode(path: Path, predicate: Predicate): Node {
-  switch (predicate.kind) {
-    case 'and':
-      return conjunction(predicate.parts.map((part) => pathNode(path, part)));
-    case 'not': {
-      const inner = pathNode(path, predicate.part);
-      return { test: (doc, scope) => !inner.test(doc, scope), locate: () => -1 };
-    }
-    case 'leaf':
-      return leafNode(path, predicate);
-  }
-}
-
-function leafNode(path: Path, predicate: LeafPredicate): Node {
-  const { single, leafArrays } = predicate;
-  const locate = (doc: Doc): number => {
-    let found = -1;
-    visitPath(doc, path, leafArrays, (value, index) => {
-      if (!single(value)) return false;
-      found = index < 0 ? (predicate.position?.(value) ?? -1) : index;
-      return true;
-    });
-    return found;
-  };
-  const [name] = path as [string];
-  if (path.length > 1) {
-    const visit = (value: unknown) => single(value);
-    return { test: (doc) => visitPath(doc, path, leafArrays, visit), locate };
-  }
-  if (!leafArrays) return { test: (doc) => single(fieldOf(doc, name)), locate };
-  return {
-    test(doc) {
-      const value = fieldOf(doc, name);
-      if (!Array.isArray(value)) return single(value);
-      for (const item of value) if (single(item)) return true;
-      return single(value);
-    },
-    locate,
   };
 }
 
