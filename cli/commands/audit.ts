@@ -1,4 +1,4 @@
-import { parseDuration } from '../../src/config.js';
+import { parseDuration } from '../../src/setting-readers.js';
 import { listActs, presentAct } from '../../src/features/audit/audit-log.js';
 import { defineCommand, value } from '../command.js';
 import { readWhole } from '../read-whole.js';

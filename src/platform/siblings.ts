@@ -1,5 +1,5 @@
 import cluster, { type Worker } from 'node:cluster';
-import type { Rate } from '../config.js';
+import type { Rate } from '../setting-readers.js';
 import type { Grant, RateCounter } from './rate-limit/rate-counter.js';
 
 /** What the processes of one `serve --processes` say to each other, by way of the one that started them. */

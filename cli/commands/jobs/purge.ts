@@ -1,4 +1,4 @@
-import { parseDuration } from '../../../src/config.js';
+import { parseDuration } from '../../../src/setting-readers.js';
 import { purgeDeadJobs } from '../../../src/platform/jobs/manage-jobs.js';
 import { defineCommand, value } from '../../command.js';
 import { confirmByName, yesOption } from '../../confirm.js';

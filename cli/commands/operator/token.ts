@@ -1,4 +1,4 @@
-import { parseDuration } from '../../../src/config.js';
+import { parseDuration } from '../../../src/setting-readers.js';
 import { openOperatorSession } from '../../../src/features/operators/open-operator-session.js';
 import { requireOperatorNamed } from '../../../src/features/operators/remove-operator.js';
 import { defineCommand, value } from '../../command.js';

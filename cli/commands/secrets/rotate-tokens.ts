@@ -1,4 +1,4 @@
-import { parseDuration } from '../../../src/config.js';
+import { parseDuration } from '../../../src/setting-readers.js';
 import { rotateTokenSecret } from '../../../src/features/projects/rotate-token-secret.js';
 import { chooseProject, projectOption } from '../../choose-project.js';
 import { defineCommand, value } from '../../command.js';

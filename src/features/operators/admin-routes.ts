@@ -1,5 +1,5 @@
 import type { App } from '../../app.js';
-import { parseDuration } from '../../config.js';
+import { parseDuration } from '../../setting-readers.js';
 import { forbidden, invalid } from '../../errors.js';
 import { readJson } from '../../http/read-body.js';
 import { readText, readWhole } from '../../http/read-parameter.js';

@@ -1,5 +1,5 @@
 import type { App } from '../../app.js';
-import { parseDuration } from '../../config.js';
+import { parseDuration } from '../../setting-readers.js';
 import { createRouter, type RouteGroup } from '../../http/routes.js';
 import { compileReader } from '../../platform/json-schema.js';
 import { operatedProject, requireOperator, requireOwner } from '../access/require-operator.js';

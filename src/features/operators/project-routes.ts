@@ -1,5 +1,5 @@
 import type { App } from '../../app.js';
-import { parseDuration } from '../../config.js';
+import { parseDuration } from '../../setting-readers.js';
 import { forbidden } from '../../errors.js';
 import { readFlag } from '../../http/read-flag.js';
 import { createRouter, type RouteGroup } from '../../http/routes.js';

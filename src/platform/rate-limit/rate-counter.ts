@@ -1,4 +1,4 @@
-import type { Rate } from '../../config.js';
+import type { Rate } from '../../setting-readers.js';
 
 /** What a counter granted out of a window. */
 export interface Grant {
