@@ -4,6 +4,7 @@ import type { App } from '../../src/app.js';
 import { purgeTrashJob } from '../../src/features/documents/purge-trash.job.js';
 import { removeExpiredAccessJob } from '../../src/features/users/remove-expired.job.js';
 import { sweepWebhooksJob } from '../../src/features/webhooks/sweep-webhooks.job.js';
+import { systemClock } from '../../src/platform/clock.js';
 import { claimJobs } from '../../src/platform/jobs/claim-jobs.js';
 import type { AnyJobDefinition, JobRecord } from '../../src/platform/jobs/job.js';
 import { openRunner } from '../../src/platform/jobs/runner.js';
@@ -304,6 +305,7 @@ describe('the job queue when the clock is moved', () => {
       const ticks: string[] = [];
       const deps = {
         ...test.app,
+        clock: systemClock,
         db: { collection: () => ({ findOne: () => Promise.resolve(null) }) } as never,
         jobs: {
           ...test.app.jobs,

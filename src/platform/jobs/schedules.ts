@@ -1,6 +1,6 @@
-import { schedule as scheduleTask } from 'node-cron';
 import { jobStore, type AnyJobDefinition } from './job.js';
 import type { JobDependencies } from './job-queue.js';
+import { readTicks, type Ticks } from './next-tick.js';
 
 /** A job without payload that is enqueued at every tick of a cron expression (UTC; six fields start with seconds). */
 export interface Schedule<Deps> {
@@ -32,48 +32,64 @@ export async function enqueueTick<Deps extends JobDependencies>(
   return deps.jobs.enqueue(job, {}, { uniqueKey, lane, keepMs: KEEP_TICK_MS });
 }
 
-const LOOK_MS = 5_000;
+/** How often the clock is looked at, whatever is due: so much later at most it is noticed that it was moved. */
+const LOOK_MS = 1_000;
+/** Smaller corrections of the clock are daily business. */
 const SET_BACK_MS = 1_000;
 
-/** Calls `listener` when the system's clock is found to be set back: timers that wait for a moment would wait for it a second time. */
-function watchForSetBack(listener: () => void): () => void {
-  let lastMs = Date.now();
-  const timer = setInterval(() => {
-    const nowMs = Date.now();
-    if (nowMs < lastMs - SET_BACK_MS) listener();
-    lastMs = nowMs;
-  }, LOOK_MS);
-  timer.unref();
-  return () => clearInterval(timer);
+interface Planned<Deps> {
+  entry: Schedule<Deps>;
+  ticks: Ticks;
+  /** Milliseconds since 1970; null when the expression names no moment any more. */
+  nextMs: number | null;
 }
 
-/** Starts the timers; returns how to stop them. A tick that cannot be enqueued is logged and left to the next one. */
+/**
+ * Starts the timer; returns how to stop it, which resolves when nothing is being enqueued any more. A tick that cannot be enqueued is logged and left to the next
+ * one. However far the clock is moved, or the machine slept, each schedule makes up for what it missed with at most one run, and goes on from now.
+ */
 export function startSchedules<Deps extends JobDependencies>(
   deps: Deps,
   schedules: readonly Schedule<Deps>[],
 ): () => Promise<void> {
-  const start = () =>
-    schedules.map((entry) =>
-      scheduleTask(
-        entry.cron,
-        async ({ date }) => {
-          try {
-            await enqueueTick(deps, entry, date);
-          } catch (error) {
-            deps.log.error({ err: error, job: entry.job.name }, 'a scheduled job could not be enqueued');
-          }
-        },
-        { timezone: 'UTC', suppressMissedWarning: true },
-      ),
-    );
-  let tasks = start();
-  const stopWatching = watchForSetBack(() => {
-    deps.log.warn('the clock was set back: the schedules start anew');
-    for (const task of tasks) void task.destroy();
-    tasks = start();
+  let seenMs = deps.clock.now();
+  const planned: Planned<Deps>[] = schedules.map((entry) => {
+    const ticks = readTicks(entry.cron);
+    return { entry, ticks, nextMs: ticks.after(seenMs) };
   });
+  const underWay = new Set<Promise<void>>();
+  let timer: NodeJS.Timeout;
+
+  const enqueue = async (entry: Schedule<Deps>, tick: Date): Promise<void> => {
+    try {
+      await enqueueTick(deps, entry, tick);
+    } catch (error) {
+      deps.log.error({ err: error, job: entry.job.name }, 'a scheduled job could not be enqueued');
+    }
+  };
+  const look = (): void => {
+    const nowMs = deps.clock.now();
+    if (nowMs < seenMs - SET_BACK_MS) {
+      deps.log.warn('the clock was set back: the schedules start anew');
+      for (const each of planned) each.nextMs = each.ticks.after(nowMs);
+    }
+    seenMs = nowMs;
+    for (const each of planned) {
+      if (each.nextMs === null || each.nextMs > nowMs) continue;
+      // The moment that was planned, not the last one missed: what other processes planned too, so that all of them make one run.
+      const running = enqueue(each.entry, new Date(each.nextMs)).finally(() => underWay.delete(running));
+      underWay.add(running);
+      each.nextMs = each.ticks.after(nowMs);
+    }
+    plan(nowMs);
+  };
+  const plan = (nowMs: number): void => {
+    const waits = planned.flatMap(({ nextMs }) => (nextMs === null ? [] : [nextMs - nowMs]));
+    timer = setTimeout(look, Math.min(LOOK_MS, ...waits));
+  };
+  plan(seenMs);
   return async () => {
-    stopWatching();
-    for (const task of tasks) await task.destroy();
+    clearTimeout(timer);
+    await Promise.all(underWay);
   };
 }

@@ -1,0 +1,84 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { jobStore, type JobRecord } from '../../src/platform/jobs/job.js';
+import { SCHEDULES } from '../../src/worker.js';
+import { cpuSeconds } from '../bench/process-cost.js';
+import { eventually } from '../helpers/eventually.js';
+import { canMoveClocks, openMovedClock, type MovedClock } from '../helpers/moved-clock.js';
+import { startService, type RunningService } from '../helpers/run-binary.js';
+import { openTempDir, type TempDir } from '../helpers/temp-dir.js';
+import { withApp } from '../helpers/with-app.js';
+
+const DAY = 86_400;
+/** Each of the nine schedules makes one run of cold code, as it would by and by; walking the missed ticks took 2 seconds for a day and 30 for a month. */
+const MOST_CPU_SECONDS = 0.6;
+
+let dir: TempDir;
+let clock: MovedClock;
+let service: RunningService;
+let env: Record<string, string>;
+
+beforeEach(async () => {
+  if (!canMoveClocks) return;
+  dir = await openTempDir();
+  clock = openMovedClock(dir.path);
+  env = { BSVC_DATA_DIR: `${dir.path}/data`, BSVC_LOG_LEVEL: 'error', BSVC_DURABILITY: 'relaxed' };
+  service = await startService(['serve', '--port', '0'], { ...env, ...clock.env });
+});
+afterEach(async () => {
+  if (!canMoveClocks) return;
+  await service.stop();
+  await dir.remove();
+});
+
+const cpu = (): number => {
+  const { user, system } = cpuSeconds(service.ready.pid);
+  return user + system;
+};
+/** The scheduled runs that the service stored at or after a moment of its clock, by name, with the tick that each is for. */
+const runsSince = (ms: number): Promise<{ name: string; tickMs: number; state: string }[]> =>
+  withApp(env, async (app) => {
+    const jobs = (await jobStore(app)
+      .find({ createdAt: { $gte: new Date(ms) } } as never)
+      .toArray()) as JobRecord[];
+    return jobs
+      .filter(({ lane }) => lane?.startsWith('schedule:'))
+      .map(({ name, uniqueKey, state }) => ({ name, tickMs: Date.parse(uniqueKey!.split('@')[1]!), state }));
+  });
+const isLive = async (): Promise<boolean> => (await fetch(`${service.ready.url}/api/health/live`)).status === 200;
+
+describe.skipIf(!canMoveClocks)('bsvc serve while the wall clock jumps', { timeout: 180_000 }, () => {
+  it('makes one late run of each schedule for a jump ahead, for next to no processor time, and goes on after one back', async () => {
+    const names = SCHEDULES.map(({ job }) => job.name).sort();
+    let aheadBefore = 0;
+    for (const ahead of [DAY, 30 * DAY, 365 * DAY]) {
+      const before = cpu();
+      // Between the moment before and the one after the jump lies nothing but missed ticks.
+      const jumpedAt = Date.now() + aheadBefore * 1000;
+      clock.setAhead(ahead);
+      const landed = Date.now() + ahead * 1000 - 5_000;
+      const runs = await eventually('every schedule made up for what it missed', async () => {
+        const found = await runsSince(landed);
+        const late = found.filter(({ tickMs, state }) => tickMs < landed && state === 'done');
+        return late.length >= names.length ? found : null;
+      });
+      const late = runs.filter(({ tickMs }) => tickMs < landed);
+      expect(late.map(({ name }) => name).sort()).toEqual(names);
+      expect(late.every(({ tickMs }) => tickMs > jumpedAt - 60_000)).toBe(true);
+      expect(await isLive()).toBe(true);
+      expect(cpu() - before).toBeLessThan(MOST_CPU_SECONDS);
+      aheadBefore = ahead;
+    }
+
+    const before = cpu();
+    const landed = Date.now() - DAY * 1000;
+    clock.setAhead(-DAY);
+    await eventually('the schedules go on', () =>
+      withApp(env, async (app) => {
+        const between = { $gte: new Date(landed - 5_000), $lt: new Date(landed + 3_600_000) };
+        return jobStore(app).findOne({ createdAt: between, name: 'webhooks.sweep', state: 'done' } as never);
+      }),
+    );
+    expect(await isLive()).toBe(true);
+    expect(cpu() - before).toBeLessThan(MOST_CPU_SECONDS);
+  });
+});
