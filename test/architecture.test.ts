@@ -80,6 +80,7 @@ function isAllowed(from: string, to: string): boolean {
   if (source === 'cli') return true;
   if (target === 'cli') return false;
   const base = ['errors', 'config', 'setting-readers', 'version'];
+  if (source === 'config') return target === 'setting-readers';
   if (source === 'platform') return base.includes(target);
   if (source === 'http') return [...base, 'platform'].includes(target);
   if (source === 'migrations') return [...base, 'platform'].includes(target);
