@@ -20,7 +20,7 @@ import { projectRoutes } from './features/operators/project-routes.js';
 import { templateRoutes } from './features/operators/template-routes.js';
 import { metricsRoutes } from './features/health/metrics-routes.js';
 import { apiDocumentRoutes, docsPageRoutes } from './features/reference/routes.js';
-import { webhookRoutes } from './features/webhooks/routes.js';
+import { WEBHOOK_ROUTES } from './features/webhooks/webhook-routes.js';
 import { accessLog } from './http/access-log.js';
 import { answerRequests } from './http/answer-requests.js';
 import { allowOrigins } from './http/allow-origins.js';
@@ -28,6 +28,7 @@ import { readClientAddress } from './http/client-address.js';
 import { limitInFlight } from './http/limit-in-flight.js';
 import { measureRequests } from './http/measure-requests.js';
 import { requestId } from './http/request-id.js';
+import { routerOf } from './http/route-list.js';
 import { dispatch, type RouteGroup } from './http/routes.js';
 import { securityHeaders } from './http/security-headers.js';
 import { traceRequests } from './http/trace-requests.js';
@@ -39,7 +40,7 @@ export const ROUTES: readonly ((app: App) => RouteGroup)[] = [
   userRoutes,
   mailRoutes,
   mailOperatorRoutes,
-  webhookRoutes,
+  routerOf(WEBHOOK_ROUTES),
   fileRoutes,
   localFileRoutes,
   adminRoutes,

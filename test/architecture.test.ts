@@ -82,7 +82,7 @@ function isAllowed(from: string, to: string): boolean {
   const base = ['errors', 'config', 'setting-readers', 'version'];
   if (source === 'config') return target === 'setting-readers';
   if (source === 'platform') return base.includes(target);
-  if (source === 'http') return [...base, 'platform'].includes(target);
+  if (source === 'http') return [...base, 'platform', 'app'].includes(target);
   if (source === 'migrations') return [...base, 'platform'].includes(target);
   if (source === 'app') return [...base, 'platform'].includes(target);
   if (source.startsWith('feature:'))

@@ -20,7 +20,10 @@ export type Parameters = Readonly<Record<string, ParameterDescription>>;
 export type Refusals = Readonly<Record<number, readonly string[]>>;
 
 /** Of every route that reads a JSON body. */
-export const JSON_REFUSALS: Refusals = { 400: ['INVALID_JSON', 'INVALID_BODY'], 413: ['BODY_TOO_LARGE'] };
+export const JSON_REFUSALS: Refusals = {
+  400: ['INVALID_JSON', 'INVALID_BODY', 'VALIDATION_FAILED'],
+  413: ['BODY_TOO_LARGE'],
+};
 
 /** Who may send a request, and how that is shown. */
 export interface Access {

@@ -1,5 +1,10 @@
 import type { Delivery } from '../../../src/features/webhooks/delivery.js';
-import { DELIVERY_STATES, listDeliveries } from '../../../src/features/webhooks/list-deliveries.js';
+import {
+  DEFAULT_DELIVERIES,
+  DELIVERY_STATES,
+  listDeliveries,
+  MAX_DELIVERIES,
+} from '../../../src/features/webhooks/list-deliveries.js';
 import { presentDelivery } from '../../../src/features/webhooks/present-webhook.js';
 import { chooseProject, projectOption } from '../../choose-project.js';
 import { choice, defineCommand, value } from '../../command.js';
@@ -17,12 +22,16 @@ export default defineCommand({
     webhookId: webhookArgument,
     project: projectOption,
     state: choice<Delivery['state']>('--state <state>', 'only these', DELIVERY_STATES),
-    limit: value('--limit <n>', 'how many, 1 to 100 (default: 50)', readWhole(1, 100)),
+    limit: value(
+      '--limit <n>',
+      `how many, 1 to ${MAX_DELIVERIES} (default: ${DEFAULT_DELIVERIES})`,
+      readWhole(1, MAX_DELIVERIES),
+    ),
     before: value('--before <deliveryId>', 'those before this one: the next page'),
   },
-  async run(context, { webhookId, project: named, ...query }) {
+  async run(context, { webhookId, project: named, limit = DEFAULT_DELIVERIES, ...query }) {
     const { app, project } = await chooseProject(context, named);
-    const { items } = await listDeliveries(app, project, webhookId, query);
+    const { items } = await listDeliveries(app, project, webhookId, { ...query, limit });
     return {
       json: items.map(presentDelivery),
       quiet: items.map(({ _id }) => _id),

@@ -47,16 +47,23 @@ export function requireOwner(app: App, action: string, { looks, withoutBody }: R
   return async (ctx, next) => {
     await settleOperator(app, ctx);
     requireOwnerRole(ctx);
-    const acts = looks === undefined || !readFlag(ctx.query, looks, false);
-    await readBody(ctx, () =>
-      acts
-        ? recordAct(app, { actor: operatorOf(ctx).name, action, input: describeRequest(ctx, withoutBody) }, next)
-        : next(),
-    );
+    await readBody(ctx, () => recordRequest(app, ctx, action, { looks, withoutBody }, next));
   };
 }
 
-interface Recording {
+/** Runs the rest of a request as an entry of the audit log, unless it only looks. */
+export function recordRequest<T>(
+  app: App,
+  ctx: Context,
+  action: string,
+  { looks, withoutBody }: Recording,
+  run: () => Promise<T>,
+): Promise<T> {
+  if (looks !== undefined && readFlag(ctx.query, looks, false)) return run();
+  return recordAct(app, { actor: operatorOf(ctx).name, action, input: describeRequest(ctx, withoutBody) }, run);
+}
+
+export interface Recording {
   /** The query parameter that makes a request one that only looks: it is not recorded. */
   looks?: string;
   /** The body is not written down: it holds a project's data. */
@@ -84,7 +91,8 @@ export function requireOperatedId(ctx: Context): string {
   return id;
 }
 
-async function settleOperator(app: App, ctx: Context): Promise<void> {
+/** Settles who the operator of a request is; 401 AUTH_REQUIRED, TOKEN_INVALID or TOKEN_EXPIRED. */
+export async function settleOperator(app: App, ctx: Context): Promise<void> {
   const header = ctx.get('authorization');
   if (header === '')
     throw unauthenticated('AUTH_REQUIRED', 'This needs an operator: send Authorization: Bearer <token>');
@@ -106,7 +114,8 @@ async function findOperator(app: App, token: string): Promise<ActingOperator> {
   return { name: operator.email, role: operator.role, projects, signedIn };
 }
 
-function requireOwnerRole(ctx: Context): void {
+/** 403 VIEWER_READS_ONLY for a viewer. */
+export function requireOwnerRole(ctx: Context): void {
   if (operatorOf(ctx).role !== 'owner')
     throw forbidden('VIEWER_READS_ONLY', 'Your role is viewer: only an owner may change something');
 }

@@ -1,3 +1,4 @@
+import { describeRoutes } from '../../http/route-list.js';
 import type { GroupDescription } from '../../http/route-description.js';
 import { DOCUMENT_ROUTES } from '../documents/describe-routes.js';
 import { SCHEMA_ROUTES } from '../documents/describe-schema-routes.js';
@@ -15,7 +16,7 @@ import { PROJECT_SCHEMA_ROUTES } from '../operators/describe-schema-routes.js';
 import { PROJECT_SOCIAL_ROUTES } from '../operators/describe-social-routes.js';
 import { TEMPLATE_ROUTES } from '../operators/describe-template-routes.js';
 import { USER_ROUTES } from '../users/describe-routes.js';
-import { WEBHOOK_ROUTES } from '../webhooks/describe-routes.js';
+import { WEBHOOK_ROUTES } from '../webhooks/webhook-routes.js';
 import { DOCUMENT_FILE_ROUTES, PAGE_ROUTES } from './describe-routes.js';
 
 /** What every feature says about its routes, in the order in which readers meet it: what applications call, then what operators do. */
@@ -34,7 +35,7 @@ export const DESCRIBED_GROUPS: readonly GroupDescription[] = [
   KEY_ROUTES,
   ACCOUNT_ROUTES,
   PROJECT_SOCIAL_ROUTES,
-  WEBHOOK_ROUTES,
+  describeRoutes(WEBHOOK_ROUTES),
   MAIL_OPERATOR_ROUTES,
   TEMPLATE_ROUTES,
   BUCKET_ROUTES,

@@ -26,7 +26,7 @@ export interface AddedWebhook {
   created: boolean;
 }
 
-const MOST_DESCRIPTION_CHARACTERS = 200;
+export const MAX_DESCRIPTION_CHARACTERS = 200;
 
 /** Registers a webhook by one conditional write, so that creations at once never exceed the plan. 400 for a bad url or event, 403 WEBHOOK_LIMIT. */
 export async function addWebhook(app: App, project: Project, input: NewWebhook): Promise<AddedWebhook> {
@@ -58,7 +58,7 @@ export async function addWebhook(app: App, project: Project, input: NewWebhook):
 
 /** 400 for a description that is too long. */
 export function checkDescription(description: string): string {
-  if (description.length > MOST_DESCRIPTION_CHARACTERS)
-    throw invalid('INVALID_DESCRIPTION', `A description has at most ${MOST_DESCRIPTION_CHARACTERS} characters`);
+  if (description.length > MAX_DESCRIPTION_CHARACTERS)
+    throw invalid('INVALID_DESCRIPTION', `A description has at most ${MAX_DESCRIPTION_CHARACTERS} characters`);
   return description;
 }

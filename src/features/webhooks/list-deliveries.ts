@@ -7,9 +7,9 @@ import { requireWebhook } from './webhook-store.js';
 export const DELIVERY_STATES: readonly Delivery['state'][] = ['pending', 'delivered', 'failed'];
 
 export interface DeliveryQuery {
-  state?: string;
-  /** 1 to 100, default 50. */
-  limit?: number;
+  state?: Delivery['state'];
+  /** 1 to MAX_DELIVERIES. */
+  limit: number;
   /** Id of a delivery: answers those before it. */
   before?: string;
 }
@@ -20,20 +20,16 @@ export interface DeliveryPage {
   next: string | null;
 }
 
-const DEFAULT_LIMIT = 50;
-const MOST = 100;
+export const DEFAULT_DELIVERIES = 50;
+export const MAX_DELIVERIES = 100;
 
 /** The log of a webhook's deliveries, newest first. 400 for a bad query, 404. */
 export async function listDeliveries(
   app: App,
   project: Project,
   id: string,
-  { state, limit = DEFAULT_LIMIT, before }: DeliveryQuery,
+  { state, limit, before }: DeliveryQuery,
 ): Promise<DeliveryPage> {
-  if (!Number.isInteger(limit) || limit < 1 || limit > MOST)
-    throw invalid('INVALID_QUERY', `limit must be a whole number from 1 to ${MOST}`);
-  if (state !== undefined && !(DELIVERY_STATES as readonly string[]).includes(state))
-    throw invalid('INVALID_QUERY', `state must be one of ${DELIVERY_STATES.join(', ')}`);
   const webhook = await requireWebhook(app, project._id, id);
   const deliveries = deliveryStore(app);
   const from = before === undefined ? null : await deliveries.findOne({ _id: before, webhookId: webhook.id });

@@ -1,0 +1,232 @@
+import {
+  accepted,
+  created,
+  listOf,
+  naming,
+  ok,
+  parameter,
+  route,
+  say,
+  wholeNumber,
+  type RouteList,
+} from '../../http/route.js';
+import { arrayOf, changes, FLAG, ID, MOMENT, object, oneOf, orNull, text, TEXT } from '../../platform/schema.js';
+import { PROJECT_OPERATOR, projectOwner } from '../access/operator-access.js';
+import { addWebhook, MAX_DESCRIPTION_CHARACTERS } from './add-webhook.js';
+import { editWebhook } from './edit-webhook.js';
+import { DEFAULT_DELIVERIES, DELIVERY_STATES, listDeliveries, MAX_DELIVERIES } from './list-deliveries.js';
+import { listWebhooks } from './list-webhooks.js';
+import { presentDelivery, presentWebhook } from './present-webhook.js';
+import { removeWebhook } from './remove-webhook.js';
+import { replayDelivery } from './replay-delivery.js';
+import { rotateSecret } from './rotate-secret.js';
+import { testWebhook } from './test-webhook.js';
+import { ACTIONS, MAX_EVENTS } from './webhook-event.js';
+import { requireWebhook } from './webhook-store.js';
+
+const FIELDS = {
+  id: ID,
+  url: TEXT,
+  events: arrayOf(TEXT),
+  description: TEXT,
+  enabled: FLAG,
+  disabledReason: orNull(oneOf('requested', 'gone', 'failing')),
+  failingSince: orNull(MOMENT),
+  createdAt: MOMENT,
+  updatedAt: MOMENT,
+};
+const WEBHOOK = object(FIELDS, 'Webhook');
+const SECRET = text({ pattern: '^whsec_', description: 'Shown only now.' });
+
+const DELIVERY = object(
+  {
+    id: TEXT,
+    webhookId: ID,
+    eventId: TEXT,
+    event: TEXT,
+    collection: orNull(TEXT),
+    documentId: orNull(TEXT),
+    state: oneOf(...DELIVERY_STATES),
+    nextAttemptAt: orNull(MOMENT),
+    attempts: arrayOf(
+      object({
+        at: MOMENT,
+        durationMs: { type: 'number' },
+        status: orNull({ type: 'integer' }),
+        response: TEXT,
+        error: orNull(TEXT),
+      }),
+    ),
+    createdAt: MOMENT,
+    updatedAt: MOMENT,
+  },
+  'Delivery',
+);
+
+const EVENT = text({
+  description: `\`<collection>.<${ACTIONS.join('|')}>\`, \`<collection>.*\`, \`*.<action>\` or \`*\`.`,
+});
+const URL = text({ minLength: 1, examples: ['https://shop.example/hooks'] });
+const EVENTS = arrayOf(EVENT, { minItems: 1, maxItems: MAX_EVENTS, examples: [['orders.insert']] });
+const DESCRIPTION = text({ maxLength: MAX_DESCRIPTION_CHARACTERS });
+
+const BAD_SETTINGS = ['INVALID_URL', 'PRIVATE_ADDRESS', 'INVALID_EVENTS'];
+
+const addWebhookRoute = route({
+  method: 'POST',
+  path: '/api/projects/:projectId/webhooks',
+  id: 'addWebhook',
+  summary: 'Register a webhook',
+  access: projectOwner('webhook add'),
+  body: object({ url: URL, events: EVENTS, 'description?': DESCRIPTION, 'enabled?': FLAG }, 'NewWebhook'),
+  example: { url: 'https://shop.example/hooks', events: ['orders.insert'] },
+  answers: created(
+    object({ ...FIELDS, secret: SECRET }, 'CreatedWebhook'),
+    'Webhook created. The secret is shown only now.',
+  ),
+  refuses: { 400: BAD_SETTINGS, 403: ['WEBHOOK_LIMIT'] },
+  async handle({ app, project, body }) {
+    const { webhook, secret } = await addWebhook(app, project, body);
+    // It is null only for a webhook that was there already, which cannot be asked for here.
+    return { ...presentWebhook(webhook), secret: secret! };
+  },
+});
+
+const listWebhooksRoute = route({
+  method: 'GET',
+  path: '/api/projects/:projectId/webhooks',
+  id: 'listWebhooks',
+  summary: 'List webhooks',
+  access: PROJECT_OPERATOR,
+  answers: ok(listOf(WEBHOOK), 'Webhooks'),
+  async handle({ app, project }) {
+    const items = (await listWebhooks(app, project)).map(presentWebhook);
+    return { items, total: items.length };
+  },
+});
+
+const getWebhookRoute = route({
+  method: 'GET',
+  path: '/api/projects/:projectId/webhooks/:id',
+  id: 'getWebhook',
+  summary: 'Get a webhook',
+  access: PROJECT_OPERATOR,
+  answers: ok(WEBHOOK, 'Webhook'),
+  async handle({ app, project, params }) {
+    return presentWebhook(await requireWebhook(app, project._id, params.id));
+  },
+});
+
+const editWebhookRoute = route({
+  method: 'PATCH',
+  path: '/api/projects/:projectId/webhooks/:id',
+  id: 'editWebhook',
+  summary: 'Change a webhook',
+  access: projectOwner('webhook edit'),
+  body: changes({ url: URL, events: EVENTS, description: DESCRIPTION, enabled: FLAG }, 'WebhookChanges'),
+  example: { enabled: false },
+  answers: ok(WEBHOOK, 'Webhook updated'),
+  refuses: { 400: BAD_SETTINGS },
+  async handle({ app, project, params, body }) {
+    return presentWebhook(await editWebhook(app, project, params.id, body));
+  },
+});
+
+const removeWebhookRoute = route({
+  method: 'DELETE',
+  path: '/api/projects/:projectId/webhooks/:id',
+  id: 'removeWebhook',
+  summary: 'Delete a webhook',
+  access: projectOwner('webhook remove'),
+  answers: ok(object({ id: ID }), 'Webhook deleted'),
+  async handle({ app, project, params }) {
+    const { id } = await removeWebhook(app, project, params.id);
+    return { id: id.toHexString() };
+  },
+});
+
+const rotateSecretRoute = route({
+  method: 'POST',
+  path: '/api/projects/:projectId/webhooks/:id/rotate-secret',
+  id: 'rotateWebhookSecret',
+  summary: 'Give a webhook a new secret',
+  description: 'For 24 hours deliveries are signed with the old one as well.',
+  access: projectOwner('webhook rotate-secret'),
+  answers: ok(
+    object({ ...FIELDS, secret: SECRET, previousSecretExpiresAt: MOMENT }, 'RotatedWebhook'),
+    'Secret rotated. The new one is shown only now.',
+  ),
+  async handle({ app, project, params }) {
+    const { webhook, secret, previousExpiresAt } = await rotateSecret(app, project, params.id);
+    return { ...presentWebhook(webhook), secret, previousSecretExpiresAt: previousExpiresAt.toISOString() };
+  },
+});
+
+const testWebhookRoute = route({
+  method: 'POST',
+  path: '/api/projects/:projectId/webhooks/:id/test',
+  id: 'testWebhook',
+  summary: 'Send the test event `test.ping` at once',
+  access: projectOwner('webhook test'),
+  answers: ok(DELIVERY, 'Test event delivered'),
+  async handle({ app, project, params }) {
+    const delivery = await testWebhook(app, project, params.id);
+    const message = delivery.state === 'delivered' ? 'Test event delivered' : 'Test event not delivered';
+    return say(presentDelivery(delivery), message);
+  },
+});
+
+const listDeliveriesRoute = route({
+  method: 'GET',
+  path: '/api/projects/:projectId/webhooks/:id/deliveries',
+  id: 'listDeliveries',
+  summary: 'List deliveries, the newest first',
+  access: PROJECT_OPERATOR,
+  query: {
+    state: parameter('Only those in this state', oneOf(...DELIVERY_STATES)),
+    limit: wholeNumber('Number of deliveries', DEFAULT_DELIVERIES, { max: MAX_DELIVERIES }),
+    before: parameter('`next` of the page before', TEXT),
+  },
+  answers: ok(object({ items: arrayOf(DELIVERY), next: orNull(TEXT) }), 'Deliveries'),
+  refuses: { 400: ['INVALID_QUERY'] },
+  async handle({ app, project, params, query }) {
+    const { items, next } = await listDeliveries(app, project, params.id, query);
+    return { items: items.map(presentDelivery), next };
+  },
+});
+
+const replayDeliveryRoute = route({
+  method: 'POST',
+  path: '/api/projects/:projectId/webhooks/:id/deliveries/:deliveryId/replay',
+  id: 'replayDelivery',
+  summary: 'Deliver an event once more',
+  access: projectOwner('webhook replay'),
+  answers: accepted(DELIVERY, 'Delivery queued again'),
+  refuses: { 409: ['WEBHOOK_DISABLED'] },
+  async handle({ app, project, params }) {
+    return presentDelivery(await replayDelivery(app, project, params.id, params.deliveryId));
+  },
+});
+
+/** Management of data webhooks (decisions.md 8), for operators. */
+export const WEBHOOK_ROUTES: RouteList = {
+  prefix: '/api/projects/:projectId/webhooks',
+  tag: 'Project webhooks',
+  about:
+    'Calls to addresses of yours when documents change: signed (`webhook-id`, `webhook-timestamp`, `webhook-signature`), repeated until they are answered with 2xx, logged.',
+  params: {
+    id: naming('Id of the webhook', 'WEBHOOK_NOT_FOUND'),
+    deliveryId: naming('Id of the delivery', 'DELIVERY_NOT_FOUND'),
+  },
+  routes: [
+    addWebhookRoute,
+    listWebhooksRoute,
+    getWebhookRoute,
+    editWebhookRoute,
+    removeWebhookRoute,
+    rotateSecretRoute,
+    testWebhookRoute,
+    listDeliveriesRoute,
+    replayDeliveryRoute,
+  ],
+};
