@@ -93,7 +93,13 @@ async function openWithin(context: Context, purpose: Purpose, lines: LogSink): P
   const log = openLogger({ level, format }, lines);
   // Commands are over too soon to be worth the loading.
   const telemetry = purpose.endsWith('service') ? await openTelemetry() : null;
-  const opened = openApp(config, log, undefined, telemetry);
+  // Nobody waits beside the one read of a command.
+  const opened = openApp(
+    purpose.endsWith('service') ? config : { ...config, readerThreads: 0 },
+    log,
+    undefined,
+    telemetry,
+  );
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(unreachable()), OPEN_DEADLINE_MS);

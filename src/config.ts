@@ -61,6 +61,12 @@ export const SETTINGS = {
     'full',
     'embedded engine: `full` survives power loss, `relaxed` may lose the last second',
   ),
+  readerThreads: optional(
+    'BSVC_READER_THREADS',
+    (value) => (value === 'off' ? 0 : wholeNumber(0, 64)(value)),
+    'embedded engine: threads of a serving process for reads that take long; `off` = none',
+    { defaultText: 'processors − 1, at least 1, shared by BSVC_PROCESSES' },
+  ),
   engineListen: optional(
     'BSVC_ENGINE_LISTEN',
     text,

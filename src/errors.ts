@@ -12,7 +12,8 @@ export type ErrorKind =
   | 'overLimit'
   | 'internal'
   | 'unavailable'
-  | 'outOfSpace';
+  | 'outOfSpace'
+  | 'abandoned';
 
 /** One broken rule of one field, as it appears under `details` of a validation error. */
 export interface FieldProblem {
@@ -80,3 +81,5 @@ export const overLimit = make('overLimit');
 export const unavailable = make('unavailable');
 /** 507: the disk is full; what frees space still works. */
 export const outOfSpace = make('outOfSpace');
+/** Nobody waits for the answer any more; 499 in logs and metrics. */
+export const abandoned = (): AppError => new AppError('abandoned', 'CLIENT_LEFT', 'The client has left');

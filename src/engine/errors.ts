@@ -37,6 +37,7 @@ const CODE_NAMES: Readonly<Record<number, string>> = {
   241: 'ConversionFailure',
   292: 'QueryExceededMemoryLimitNoDiskUseAllowed',
   352: 'UnsupportedOpQueryCommand',
+  365: 'TemporarilyUnavailable',
   10334: 'BSONObjectTooLarge',
   11000: 'DuplicateKey',
   11601: 'Interrupted',

@@ -5,6 +5,7 @@ import { expireDocuments } from './commands/expire-documents.js';
 import { type DataDb } from './doors/in-process/contract.js';
 import { openDatabase } from './doors/in-process/database.js';
 import { listen, ListenError, type Listener } from './doors/wire/listen.js';
+import { ReaderPool } from './readers/reader-pool.js';
 import { backUp } from './storage/backup.js';
 import {
   DATA_FILE,
@@ -35,6 +36,13 @@ export interface EngineOptions {
   durability?: Durability;
   /** As the driver's option: fields whose value is `undefined` are left out instead of becoming null. */
   ignoreUndefined?: boolean;
+  /** Most threads for reads that would keep this one busy, each started when it is first needed; 0 (the default): no others. */
+  readerThreads?: number;
+}
+
+export interface EngineStats extends StorageStats {
+  /** Since the start; more than there may be at once tell that some were ended and replaced. */
+  readerThreadsStarted: number;
 }
 
 /** An opened data directory. */
@@ -47,7 +55,7 @@ export interface Engine {
   listen(address: string, report?: (error: unknown) => void): Promise<Listener>;
   /** Writes a consistent copy of the data file to `path` while work goes on; it opens like the original. */
   backup(path: string): Promise<void>;
-  stats(): StorageStats;
+  stats(): EngineStats;
   /** Ids of the processes of this machine that have the data directory open, this one included. */
   processes(): number[];
   /** Reads everything and tells what is wrong with it, in words; only meaningful while nobody writes. */
@@ -65,9 +73,10 @@ const HOUSEKEEPING_MS = 60_000;
  * the file in it is foreign, cut short, or newer than this version.
  */
 export function openEngine(options: EngineOptions): Engine {
-  const { dataDir, durability = 'full', ignoreUndefined = false } = options;
+  const { dataDir, durability = 'full', ignoreUndefined = false, readerThreads = 0 } = options;
   const storage = openStorage(dataDir, durability);
-  const core: Core = { storage, cursors: new Cursors(), startedAt: Date.now(), commandCounts: new Map() };
+  const readers = readerThreads > 0 ? new ReaderPool({ dataDir, durability }, readerThreads) : null;
+  const core: Core = { storage, cursors: new Cursors(), startedAt: Date.now(), commandCounts: new Map(), readers };
   const listeners: Listener[] = [];
   let closing: Promise<void> | undefined;
   let timer: NodeJS.Timeout | undefined;
@@ -87,6 +96,7 @@ export function openEngine(options: EngineOptions): Engine {
     clearTimeout(timer);
     const doors = listeners.map((listener) => listener.close());
     core.cursors.closeAll();
+    await readers?.close();
     // What clients of the doors have begun, such as the building of an index, ends with the next write it asks for.
     storage.queue.close();
     await Promise.all([...doors, housekeeping]);
@@ -100,7 +110,7 @@ export function openEngine(options: EngineOptions): Engine {
       return listener;
     },
     backup: (path) => backUp(storage.environment, path),
-    stats: () => storageStats(storage),
+    stats: () => ({ ...storageStats(storage), readerThreadsStarted: readers?.started ?? 0 }),
     processes: () => listProcesses(storage.environment),
     verify: () => verifyStorage(storage),
     expire: (now) => expireDocuments(storage, now),

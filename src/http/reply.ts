@@ -41,8 +41,10 @@ export function sendReply(ctx: Context): void {
   if ((ctx as WithReply)[ENDS_CONNECTION]) res.shouldKeepAlive = false;
   if (!reply) return setMissing(ctx, headers);
   ctx.respond = false;
-  if (res.headersSent || res.destroyed) return;
   const { status, text, encoding } = reply;
+  // Nobody is there to take it, but logs and metrics tell what it was.
+  if (res.destroyed && !res.headersSent) res.statusCode = status;
+  if (res.headersSent || res.destroyed) return;
   const own = [
     'Content-Type',
     'application/json; charset=utf-8',

@@ -19,6 +19,7 @@ const STATUS: Record<ErrorKind, number> = {
   internal: 500,
   unavailable: 503,
   outOfSpace: 507,
+  abandoned: 499,
 };
 
 /** The body of every error reply (decisions.md 1). */

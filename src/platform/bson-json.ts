@@ -89,6 +89,12 @@ export class JsonWriter {
     this.bytes[this.length++] = code;
   }
 
+  /** Writes a whole document; false as `element`. */
+  document(source: Buffer): boolean {
+    this.seen = 0;
+    return this.elements(source, 0, source.length, false);
+  }
+
   /** A document's opening brace, before its elements. */
   open(): void {
     this.seen = 0;

@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import type {
   CollectionOptions,
@@ -182,11 +183,16 @@ async function askServer(admin: Db): Promise<ServerAnswers> {
   }
 }
 
+/** One processor is left for the event loop, the others are shared by all processes that serve. */
+function readerThreads({ readerThreads, processes }: Config): number {
+  return readerThreads ?? Math.max(1, Math.floor((availableParallelism() - 1) / processes));
+}
+
 async function openEmbedded(config: Config): Promise<Database> {
   const { openEngine, ListenError, DATA_FILE } = await import('../engine/index.js');
   try {
     const { dataDir, durability } = config;
-    const engine = openEngine({ dataDir, durability, ignoreUndefined: true });
+    const engine = openEngine({ dataDir, durability, ignoreUndefined: true, readerThreads: readerThreads(config) });
     const db = engine.db(config.mongodbName);
     let closed = false;
     return {
@@ -203,7 +209,7 @@ async function openEmbedded(config: Config): Promise<Database> {
       },
       async freeze(dir) {
         await engine.backup(join(dir, DATA_FILE));
-        return openEmbedded({ ...config, dataDir: dir, engineListen: null });
+        return openEmbedded({ ...config, dataDir: dir, engineListen: null, readerThreads: 0 });
       },
       async openDoor(address, report) {
         try {

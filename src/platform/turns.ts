@@ -1,4 +1,4 @@
-import { unavailable } from '../errors.js';
+import { abandoned, unavailable } from '../errors.js';
 
 export interface TurnLimits {
   /** How many run at once in all, and how many of one party. */
@@ -11,8 +11,8 @@ export interface TurnLimits {
 
 /** Lets few pieces of heavy work run at once, so that no party can use up the process. */
 export interface Turns {
-  /** Runs `work` when it is its turn. 503 BUSY with Retry-After when too many wait already. */
-  inTurn<T>(party: string, work: () => Promise<T>): Promise<T>;
+  /** Runs `work` when it is its turn. 503 BUSY with Retry-After when too many wait already; gives its place up when `signal` aborts before. */
+  inTurn<T>(party: string, work: () => Promise<T>, signal?: AbortSignal): Promise<T>;
 }
 
 interface Waiting {
@@ -45,13 +45,29 @@ export function openTurns(limits: TurnLimits): Turns {
   };
 
   return {
-    async inTurn(party, work) {
+    async inTurn(party, work, signal) {
       const ofParty = waiting.filter((other) => other.party === party).length;
       if (waiting.length >= limits.maxWaiting || ofParty >= limits.maxWaitingPerParty) {
         throw unavailable('BUSY', 'Too much heavy work is waiting: try again in a moment', { retryAfterSeconds: 1 });
       }
-      await new Promise<void>((start) => {
-        waiting.push({ party, start });
+      await new Promise<void>((start, refuse) => {
+        if (signal?.aborted) {
+          refuse(abandoned());
+          return;
+        }
+        const entry: Waiting = {
+          party,
+          start() {
+            signal?.removeEventListener('abort', leave);
+            start();
+          },
+        };
+        const leave = (): void => {
+          waiting.splice(waiting.indexOf(entry), 1);
+          refuse(abandoned());
+        };
+        signal?.addEventListener('abort', leave, { once: true });
+        waiting.push(entry);
         startNext();
       });
       try {

@@ -38,6 +38,22 @@ const inProcess: Door = {
   },
 };
 
+const throughThreads: Door = {
+  name: 'in-process door with reader threads',
+  foreign: false,
+  open() {
+    const dataDir = temporaryDir();
+    const engine = openEngine({ dataDir, readerThreads: 1 });
+    return Promise.resolve({
+      db: (name) => engine.db(name),
+      async close() {
+        await engine.close();
+        rmSync(dataDir, { recursive: true, force: true });
+      },
+    });
+  },
+};
+
 const overTheWire: Door = {
   name: 'official driver over the wire door',
   foreign: false,
@@ -71,4 +87,9 @@ function otherServer(uri: string): Door {
 const uri = process.env['BSVC_TEST_MONGODB_URI'];
 
 /** Every door the conformance suite runs through. */
-export const DOORS: readonly Door[] = [inProcess, overTheWire, ...(uri === undefined ? [] : [otherServer(uri)])];
+export const DOORS: readonly Door[] = [
+  inProcess,
+  throughThreads,
+  overTheWire,
+  ...(uri === undefined ? [] : [otherServer(uri)]),
+];

@@ -17,7 +17,7 @@ import {
 import { countMatching } from './count.js';
 import { type RowSource } from './cursors.js';
 import { listSource } from './indexes.js';
-import { Pace } from './pace.js';
+import { Pace, TOO_LONG_HERE } from './pace.js';
 import { readDocuments } from './read-documents.js';
 import { readVariables } from './variables.js';
 
@@ -26,6 +26,7 @@ const MAX_BATCH_BYTES = 8 * 1024 * 1024;
 
 export const aggregate: Command = {
   fields: ['pipeline', 'cursor', 'allowDiskUse', 'hint', 'let', 'collation', 'bypassDocumentValidation', 'batchSize'],
+  leaves: true,
   async run(call, body) {
     const { storage, cursors } = call.core;
     checkCollation(body);
@@ -38,6 +39,8 @@ export const aggregate: Command = {
     const counted = alone ? null : await countOnly(call, ns, body);
     if (counted !== null) return { cursor: await cursors.begin(ns, listSource(counted), batchSize) };
 
+    // Even a small pipeline may do much work on one document, where no clock is looked at.
+    if (call.core.readers !== null) throw TOO_LONG_HERE;
     const environment = readVariables(body);
     const pipeline = compilePipeline(body['pipeline'], environment === undefined ? {} : { environment });
     if (alone && !pipeline.startsAlone) {

@@ -10,6 +10,14 @@ export interface Core {
   readonly startedAt: number;
   /** How often each command was asked for since the start, unknown ones together under `<UNKNOWN>`. */
   readonly commandCounts: Map<string, number>;
+  /** Null where every command stays in this thread. */
+  readonly readers: Readers | null;
+}
+
+/** Threads for reads that would keep this one busy. */
+export interface Readers {
+  /** Runs the command on one of them; refused as it would be here, and with 365 while too many wait. */
+  run(call: Call, body: Doc): Promise<Doc>;
 }
 
 /** One call of a command. */
@@ -26,6 +34,8 @@ export interface Call {
  */
 export interface Command {
   readonly fields: readonly string[];
+  /** It only reads, so that it can begin anew in another thread when it throws TOO_LONG_HERE. */
+  readonly leaves?: true;
   run(call: Call, body: Doc): Promise<Doc> | Doc;
 }
 

@@ -4,11 +4,12 @@ import { type Plan } from '../planner/plan.js';
 import { type PlanScan } from '../planner/scan.js';
 import { type CollectionEntry } from '../storage/index-definition.js';
 import { type Storage } from '../storage/storage.js';
-import { Pace } from './pace.js';
-import { checkStillThere, compileQuery, openScan, planQuery } from './query.js';
+import { openPace, type Pace, TOO_LONG_HERE } from './pace.js';
+import { checkStillThere, compileQuery, leaveIfLong, openScan, planQuery } from './query.js';
 
 export const count: Command = {
   fields: ['query', 'limit', 'skip', 'hint', 'collation'],
+  leaves: true,
   run(call, body) {
     const ns = requireNamespace(call, body['count']);
     const skip = readCount(body, 'skip') ?? 0;
@@ -23,19 +24,24 @@ export const count: Command = {
 
 /** Collections of this size are counted in one piece: at most about 30 ms. */
 const COUNTED_AT_ONCE = 1_000_000;
+/** Larger collections are counted in another thread, if there is one: what is counted in one piece keeps this one for up to a millisecond. */
+const COUNTED_HERE = 50_000;
 
 /** Counts what matches, up to about `most`: from the counter, from an index alone, or from the documents. */
 export function countMatching(call: Call, ns: string, body: Doc, most: number): Promise<number> | number {
   const { storage } = call.core;
   const query = compileQuery(readDoc(body, 'query'), {}, body['hint']);
-  const pace = new Pace(readCount(body, 'maxTimeMS'), call.signal);
+  const pace = openPace(call, body);
   storage.refresh();
   const collection = storage.catalog.find(ns);
   if (collection === null) return 0;
   if (query.everything && query.hint === undefined) return storage.catalog.size(collection.id).documents;
   const plan = planQuery(storage, collection, query, 0);
   const scan = openScan(storage, collection, plan, query);
-  const atOnce = storage.catalog.roughDocuments(collection.id) <= COUNTED_AT_ONCE;
+  leaveIfLong(pace, storage, collection, query, plan.exact ? null : plan);
+  const documents = storage.catalog.roughDocuments(collection.id);
+  const atOnce = documents <= COUNTED_AT_ONCE;
+  if (pace.mayLeave && plan.exact && !plan.single && documents > COUNTED_HERE) throw TOO_LONG_HERE;
   const counting: Counting = { storage, collection, plan, scan, most, atOnce, found: 0 };
   return countOn(counting, pace) ? counting.found : countSlowly(counting, pace);
 }

@@ -3,26 +3,28 @@ import { EngineError } from '../errors.js';
 import { splitPath, visitPath } from '../query/path.js';
 import { compareValues } from '../query/compare.js';
 import { KeyWriter } from '../storage/key-encoding.js';
-import { checkCollation, type Command, readCount, readDoc, readText, requireNamespace } from './command.js';
-import { Pace } from './pace.js';
-import { checkStillThere, compileQuery, openScan, planQuery } from './query.js';
+import { checkCollation, type Command, readDoc, readText, requireNamespace } from './command.js';
+import { openPace } from './pace.js';
+import { checkStillThere, compileQuery, leaveIfLong, openScan, planQuery } from './query.js';
 
 const MAX_BYTES = 16 * 1024 * 1024;
 const writer = new KeyWriter();
 
 export const distinct: Command = {
   fields: ['key', 'query', 'hint', 'collation'],
+  leaves: true,
   async run(call, body) {
     const ns = requireNamespace(call, body['distinct']);
     checkCollation(body);
     const path = splitPath(readText(body, 'key'));
     const query = compileQuery(readDoc(body, 'query'), {}, body['hint']);
-    const pace = new Pace(readCount(body, 'maxTimeMS'), call.signal);
+    const pace = openPace(call, body);
     const { storage } = call.core;
     storage.refresh();
     const collection = storage.catalog.find(ns);
     if (collection === null) return { values: [] };
     const plan = planQuery(storage, collection, query, 0);
+    leaveIfLong(pace, storage, collection, query, plan);
     const scan = openScan(storage, collection, plan, query, new Set([path[0]!]));
     const values = new DistinctValues();
     while (!scan.finished) {

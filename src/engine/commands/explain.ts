@@ -5,8 +5,8 @@ import { type Plan, usableIndexes } from '../planner/plan.js';
 import { type CollectionEntry } from '../storage/index-definition.js';
 import { type Storage } from '../storage/storage.js';
 import { type Command, readCount, readDoc, requireNamespace } from './command.js';
-import { Pace } from './pace.js';
-import { checkStillThere, compileQuery, openScan, planQuery, planQueryOf, type Query } from './query.js';
+import { openPace, type Pace } from './pace.js';
+import { checkStillThere, compileQuery, leaveIfLong, openScan, planQuery, planQueryOf, type Query } from './query.js';
 
 /** Where each command that can be explained keeps its filter and sort. */
 const READERS: Readonly<Record<string, (body: Doc) => { filter: Doc; sort: Doc; options: Doc }>> = {
@@ -21,6 +21,7 @@ const READERS: Readonly<Record<string, (body: Doc) => { filter: Doc; sort: Doc; 
 
 export const explain: Command = {
   fields: ['verbosity'],
+  leaves: true,
   async run(call, body) {
     const inner = body['explain'];
     if (!isDocument(inner)) throw typeMismatch("BSON field 'explain' must be an object");
@@ -32,7 +33,7 @@ export const explain: Command = {
     const limit = readCount(options, 'limit') ?? 0;
     const skip = readCount(options, 'skip') ?? 0;
     const most = limit === 0 ? 0 : limit + skip;
-    const pace = new Pace(readCount(body, 'maxTimeMS'), call.signal);
+    const pace = openPace(call, body);
     const { storage } = call.core;
     storage.refresh();
     const collection = storage.catalog.find(ns);
@@ -44,6 +45,7 @@ export const explain: Command = {
       };
     }
     const plan = planQuery(storage, collection, query, most);
+    if (body['verbosity'] !== 'queryPlanner') leaveIfLong(pace, storage, collection, query, most === 0 ? plan : null);
     const rejected = usableIndexes(collection, planQueryOf(collection, query, most)).filter(
       (index) => index !== plan.index,
     );

@@ -9,7 +9,7 @@ import { type CollectionEntry } from '../storage/index-definition.js';
 import { type Storage } from '../storage/storage.js';
 import { type RowSource } from './cursors.js';
 import { type SearchPace } from './pace.js';
-import { checkStillThere, openScan, planQuery, type Query } from './query.js';
+import { checkStillThere, leaveIfLong, openScan, planQuery, type Query } from './query.js';
 
 /** A batch of a reply stays below this, with room for the reply around it. */
 const MAX_BATCH_BYTES = 16 * 1024 * 1024 - 64 * 1024;
@@ -62,6 +62,7 @@ export class FindRows implements RowSource {
     this.skip = skip;
     this.left = limit === 0 ? Infinity : limit;
     this.plan = planQuery(storage, collection, query, limit === 0 ? 0 : skip + limit);
+    leaveIfLong(pace, storage, collection, query, limit === 0 ? this.plan : null);
     this.scan = openScan(storage, collection, this.plan, query, this.plan.sorted ? undefined : query.sort?.fields);
   }
 

@@ -14,7 +14,7 @@ import {
 import { typeMismatch } from '../errors.js';
 import { type RowSource } from './cursors.js';
 import { FindRows, NO_ROWS, type RowsOptions } from './find-rows.js';
-import { Pace } from './pace.js';
+import { openPace } from './pace.js';
 import { compileQuery } from './query.js';
 import { readVariables } from './variables.js';
 
@@ -36,6 +36,7 @@ export const find: Command = {
     'returnKey',
     'showRecordId',
   ],
+  leaves: true,
   run(call, body) {
     const ns = requireNamespace(call, body['find']);
     const limit = readLimit(body);
@@ -64,7 +65,7 @@ function openFindRows(call: Call, ns: string, body: Doc, limit: number): RowSour
   const environment = readVariables(body);
   const query = compileQuery(readDoc(body, 'filter'), readDoc(body, 'sort'), body['hint'], environment);
   const options = { skip: readCount(body, 'skip') ?? 0, limit, ...readProjection(body, environment) };
-  const pace = new Pace(readCount(body, 'maxTimeMS'), call.signal);
+  const pace = openPace(call, body);
   storage.refresh();
   const collection = storage.catalog.find(ns);
   return collection === null ? NO_ROWS : new FindRows(storage, collection, query, options, pace);

@@ -3,7 +3,7 @@ import { EngineError } from '../errors.js';
 import { collMod, collStats, dbStats, serverStatus } from './administration.js';
 import { aggregate } from './aggregate.js';
 import { create, drop, dropDatabase, listCollections, listDatabases, renameCollection } from './collections.js';
-import { type Call, checkFields, type Command } from './command.js';
+import { type Call, checkFields, type Command, type Readers } from './command.js';
 import { count } from './count.js';
 import { deleteCommand } from './delete.js';
 import { distinct } from './distinct.js';
@@ -14,6 +14,7 @@ import { getMore, killCursors } from './get-more.js';
 import { buildInfo, connectionStatus, endSessions, helloCommand, isMaster, ping } from './handshake.js';
 import { createIndexes, dropIndexes, listIndexes } from './indexes.js';
 import { insert } from './insert.js';
+import { TOO_LONG_HERE } from './pace.js';
 import { update } from './update.js';
 
 /** Every command that the engine answers, by the name that clients send. */
@@ -71,7 +72,23 @@ export function runCommand(call: Call, body: Doc): Promise<Doc> | Doc {
   }
   const command = COMMANDS[name]!;
   checkFields(name, command, body);
-  return command.run(call, body);
+  const { readers } = call.core;
+  return readers !== null && command.leaves === true
+    ? runOrLeave(readers, command, call, body)
+    : command.run(call, body);
+}
+
+function runOrLeave(readers: Readers, command: Command, call: Call, body: Doc): Promise<Doc> | Doc {
+  const leave = (error: unknown): Promise<Doc> => {
+    if (error !== TOO_LONG_HERE) throw error;
+    return readers.run(call, body);
+  };
+  try {
+    const reply = command.run(call, body);
+    return reply instanceof Promise ? reply.catch(leave) : reply;
+  } catch (error) {
+    return leave(error);
+  }
 }
 
 function firstField(body: Doc): string | undefined {

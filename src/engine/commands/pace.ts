@@ -1,11 +1,19 @@
+import { type Doc } from '../codec/document.js';
 import { EngineError } from '../errors.js';
+import { type Call, readCount } from './command.js';
 
 /** How long one command may keep the event loop before it lets others in. */
 const TURN_MS = 2;
 const TURN_DOCUMENTS = 512;
 
+/** What a read may take of this thread's time when there are others for it. */
+const STAY_MS = 3;
+
+/** Thrown by a read that is better done by a reader thread. */
+export const TOO_LONG_HERE = new EngineError(11601, 'the command goes on in another thread');
+
 /** What a search needs of a pace. */
-export type SearchPace = Pick<Pace, 'due' | 'rest' | 'suspend' | 'resume'>;
+export type SearchPace = Pick<Pace, 'due' | 'rest' | 'suspend' | 'resume' | 'mayLeave'>;
 
 /**
  * Keeps a long command from blocking short ones: work goes on while `due` says false, then `rest` gives the event loop
@@ -16,10 +24,13 @@ export class Pace {
   private deadline: number;
   private documents = 0;
   private suspendedAt: number | null = null;
+  private workedMs = 0;
 
   constructor(
     maxTimeMs: number | undefined,
     private signal: AbortSignal | undefined,
+    /** Until the first batch is there the command may still begin anew in another thread. */
+    public mayLeave = false,
   ) {
     this.deadline = maxTimeMs === undefined || maxTimeMs === 0 ? Infinity : this.turnStarted + maxTimeMs;
   }
@@ -27,6 +38,7 @@ export class Pace {
   /** Stops the clock between two batches of a cursor: the time limit is for work, not for waiting. */
   suspend(): void {
     this.suspendedAt = performance.now();
+    this.mayLeave = false;
   }
 
   /**
@@ -49,14 +61,25 @@ export class Pace {
   }
 
   async rest(): Promise<void> {
+    if (this.mayLeave) this.leaveWhenLong();
     await new Promise<void>((resolve) => setImmediate(resolve));
     this.turnStarted = performance.now();
     this.documents = 0;
     this.check();
   }
 
+  private leaveWhenLong(): void {
+    this.workedMs += performance.now() - this.turnStarted;
+    if (this.workedMs > STAY_MS) throw TOO_LONG_HERE;
+  }
+
   check(): void {
     if (performance.now() > this.deadline) throw new EngineError(50, 'operation exceeded time limit');
     if (this.signal?.aborted === true) throw new EngineError(11601, 'operation was interrupted');
   }
+}
+
+/** The pace of a command that only reads and may go on in another thread; its clock starts now. */
+export function openPace(call: Call, body: Doc): Pace {
+  return new Pace(readCount(body, 'maxTimeMS'), call.signal, call.core.readers !== null);
 }

@@ -9,6 +9,7 @@ import { compileSort, type Sort, type SortPart } from '../query/sort.js';
 import { equalValues } from '../query/compare.js';
 import { type CollectionEntry, type IndexEntry } from '../storage/index-definition.js';
 import { type Storage } from '../storage/storage.js';
+import { type SearchPace, TOO_LONG_HERE } from './pace.js';
 
 /** What a command wants to read, compiled once. */
 export interface Query {
@@ -92,6 +93,29 @@ export function openScan(
 }
 
 const NO_FIELDS: ReadonlySet<string> = new Set();
+
+/** A filter of expressions or patterns stays in this thread for so many bytes of documents. */
+const STAY_BYTES = 64 * 1024;
+/** A read of everything stays for so many documents. */
+const STAY_DOCUMENTS = 2000;
+
+/**
+ * Throws TOO_LONG_HERE for a read that can be told to be long before it begins: its filter may take long for a single
+ * document, or all of a large collection is wanted. What turns out to be long only later leaves by its pace.
+ */
+export function leaveIfLong(
+  pace: SearchPace,
+  { catalog }: Storage,
+  collection: CollectionEntry,
+  query: Query,
+  wholeOf: Plan | null,
+): void {
+  if (!pace.mayLeave) return;
+  const long =
+    (query.filter.mayTakeLong && catalog.size(collection.id).bytes > STAY_BYTES) ||
+    (wholeOf !== null && wholeOf.bounds.points.length === 0 && catalog.roughDocuments(collection.id) > STAY_DOCUMENTS);
+  if (long) throw TOO_LONG_HERE;
+}
 
 /**
  * To be called when a scan goes on after a turn in which others could write: 175 when its collection or index is gone.

@@ -95,6 +95,7 @@ function paceOf(budget: Budget): SearchPace {
   return {
     due: (documents) => isDue(budget, documents),
     rest: () => budget.pause(),
+    mayLeave: false,
     resume: () => undefined,
     suspend: () => undefined,
   };

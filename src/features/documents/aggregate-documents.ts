@@ -1,4 +1,4 @@
-import { calculateObjectSize, type Document } from 'bson';
+import type { Document } from 'bson';
 import type { App } from '../../app.js';
 import { invalid } from '../../errors.js';
 import { readFilter } from '../access/access-rules.js';
@@ -7,25 +7,24 @@ import { documentsName, type Collection } from '../collections/collection.js';
 import { requireCollection } from '../collections/collection-store.js';
 import { visibleDocuments } from './document.js';
 import { documentStore } from './document-store.js';
+import { encodeResults } from './encode-results.js';
 import { guardPipeline, joinedNames } from './guard-pipeline.js';
 import type { PipelineSource } from './pipeline-scope.js';
 import { pipelineError } from './query-errors.js';
 import { MAX_REPLY_BYTES } from './reply-size.js';
 
-const EXACT_NUMBERS: ReadonlySet<unknown> = new Set(['Decimal128', 'Long']);
-
 /**
  * Runs a client's pipeline over what the caller may see (rest-api.md 4.2, decisions.md 5). 400 for a blocked or malformed pipeline and for one
  * that takes too long or yields too much; 404 for an unknown collection, also a joined one; 401 without a user where one of them is private;
- * 503 when too many are waiting.
+ * 503 when too many are waiting. The documents come as a JSON array in `latin1` text (see replyEncodedJson). Ends when `signal` aborts.
  */
 export async function aggregateDocuments(
   app: App,
   caller: Caller,
   collectionName: string,
   pipeline: unknown,
-  includeDeleted: boolean,
-): Promise<Document[]> {
+  { includeDeleted, signal }: { includeDeleted: boolean; signal: AbortSignal },
+): Promise<string> {
   const collection = await requireCollection(app, caller.project._id, collectionName);
   const sourceOf = (joined: Collection): PipelineSource => visibleSource(joined, caller, includeDeleted);
   const own = sourceOf(collection);
@@ -35,9 +34,14 @@ export async function aggregateDocuments(
   }
   const guarded = guardPipeline(pipeline, own, (name) => sources.get(name)!);
   try {
-    return await app.aggregations.inTurn(caller.project._id.toHexString(), () => readResults(app, collection, guarded));
+    const results = await app.aggregations.inTurn(
+      caller.project._id.toHexString(),
+      () => readResults(app, collection, guarded, signal),
+      signal,
+    );
+    return await encodeResults(results, signal);
   } catch (error) {
-    throw pipelineError(error);
+    throw pipelineError(error, signal);
   }
 }
 
@@ -51,38 +55,36 @@ function visibleSource(collection: Collection, caller: Caller, includeDeleted: b
   };
 }
 
-async function readResults(app: App, collection: Collection, pipeline: Document[]): Promise<Document[]> {
+async function readResults(
+  app: App,
+  collection: Collection,
+  pipeline: Document[],
+  signal: AbortSignal,
+): Promise<Buffer[]> {
   const { aggregateLimit, queryTimeoutMs } = app.config;
   const cursor = documentStore(app, collection).aggregate([...pipeline, { $limit: aggregateLimit + 1 }], {
     maxTimeMS: queryTimeoutMs,
     allowDiskUse: false,
-  });
-  const results: Document[] = [];
+    raw: true,
+    signal,
+  }) as unknown as AsyncIterable<Buffer> & { close(): Promise<void> };
+  const results: Buffer[] = [];
   let bytes = 0;
   try {
     for await (const result of cursor) {
-      bytes += calculateObjectSize(result);
+      bytes += result.length;
       if (results.length === aggregateLimit) {
         throw tooMuch(`more than ${aggregateLimit} documents: add a $limit stage, or group further`);
       }
       if (bytes > MAX_REPLY_BYTES) {
         throw tooMuch(`more than ${MAX_REPLY_BYTES} bytes: add $limit or $project stages`);
       }
-      results.push(presentValue(result) as Document);
+      results.push(result);
     }
   } finally {
     await cursor.close();
   }
   return results;
-}
-
-/** Numbers that JSON cannot hold exactly become texts; dates and identifiers are left to JSON. */
-function presentValue(value: unknown): unknown {
-  if (typeof value === 'bigint') return String(value);
-  if (typeof value !== 'object' || value === null || value instanceof Date) return value;
-  if (Array.isArray(value)) return value.map(presentValue);
-  if ('_bsontype' in value) return EXACT_NUMBERS.has(value._bsontype) ? String(value) : value;
-  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, presentValue(inner)]));
 }
 
 const tooMuch = (text: string): Error => invalid('RESULT_TOO_LARGE', `The pipeline yields ${text}`);

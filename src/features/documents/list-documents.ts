@@ -47,14 +47,15 @@ export interface EncodedList {
   counted: boolean;
 }
 
-/** As listDocuments, for sending: documents go from the store to the reply without being decoded. */
+/** As listDocuments, for sending: documents go from the store to the reply without being decoded. Reading ends when `signal` aborts. */
 export async function encodeList(
   app: App,
   caller: Caller,
   collectionName: string,
   rawQuery: string,
+  signal: AbortSignal,
 ): Promise<EncodedList> {
-  const { query, found } = await readList(app, caller, collectionName, rawQuery);
+  const { query, found } = await readList(app, caller, collectionName, rawQuery, signal);
   if ('count' in found) return { json: JSON.stringify(found), counted: true };
   const items = await encodeStored(app, caller, found.items, query);
   return { json: `{"items":${items},${JSON.stringify(found.figures).slice(1)}`, counted: false };
@@ -80,6 +81,7 @@ async function readList(
   caller: Caller,
   collectionName: string,
   rawQuery: string,
+  signal?: AbortSignal,
 ): Promise<{ query: ListQuery; found: Found }> {
   const projectId = caller.project._id;
   const collection =
@@ -93,11 +95,12 @@ async function readList(
     filter: allOf([...(readable ? [readable] : []), visibleDocuments(query.includeDeleted), ...query.conditions]),
     timeMs: timeFor(query, app.config.queryTimeoutMs),
     size: new ReplySize(),
+    signal,
   };
   try {
     return { query, found: await read(reading) };
   } catch (error) {
-    throw listError(error);
+    throw listError(error, signal);
   }
 }
 
@@ -109,6 +112,8 @@ interface Reading {
   timeMs: number;
   /** Grows with every document that is read. */
   size: ReplySize;
+  /** Aborted when nobody waits for the list any more. */
+  signal: AbortSignal | undefined;
 }
 
 type Found = { items: StoredDocuments; figures: Figures } | { count: number };
@@ -173,14 +178,14 @@ function shownPaths(query: ListQuery, fields: string[] | null): string[] | null 
 }
 
 function find(
-  { app, collection, query, timeMs, size }: Reading,
+  { app, collection, query, timeMs, size, signal }: Reading,
   filter: Document,
   paths: string[] | null,
   limit: number,
   skip: number,
 ): Promise<Buffer[]> {
   const cursor = documentStore(app, collection)
-    .find(filter, RAW)
+    .find(filter, { raw: true, signal })
     .sort(Object.fromEntries(query.sort.map(({ path, direction }) => [path, direction])))
     .skip(skip)
     .limit(limit)
@@ -188,10 +193,8 @@ function find(
   return readRows(paths ? cursor.project(projectionOf(paths)) : cursor, size);
 }
 
-const RAW = { raw: true };
-
-function countAll({ app, collection, filter, timeMs }: Reading): Promise<number> {
-  return documentStore(app, collection).countDocuments(filter, { maxTimeMS: timeMs });
+function countAll({ app, collection, filter, timeMs, signal }: Reading): Promise<number> {
+  return documentStore(app, collection).countDocuments(filter, { maxTimeMS: timeMs, signal });
 }
 
 function timeFor({ conditions }: ListQuery, mostMs: number): number {

@@ -1,4 +1,4 @@
-import { invalid } from '../../errors.js';
+import { abandoned, invalid, unavailable } from '../../errors.js';
 
 const TIME_EXCEEDED = 50;
 const PARALLEL_ARRAYS = new Set([2, 171]);
@@ -6,7 +6,8 @@ const MEMORY_EXCEEDED = new Set([146, 292]);
 const BAD_PATTERN = new Set([51_091, 51_108]);
 
 /** What a failed list means to the client: its filter or sort asks too much. Anything else stays as it is. */
-export function listError(error: unknown): unknown {
+export function listError(error: unknown, signal?: AbortSignal): unknown {
+  if (signal?.aborted) return abandoned();
   const code = (error as { code?: unknown }).code as number;
   if (code === TIME_EXCEEDED) {
     return refusal('QUERY_TIMEOUT', 'The query took too long: narrow the filter, or index the fields it uses', error);
@@ -21,12 +22,14 @@ export function listError(error: unknown): unknown {
   if (PARALLEL_ARRAYS.has(code)) {
     return refusal('INVALID_QUERY', 'sort: some document holds arrays in more than one of the sorted fields', error);
   }
+  if (OVERLOADED.has(code)) return busy(error);
   if (BAD_PATTERN.has(code)) return refusal('INVALID_QUERY', 'The pattern of a _regex filter cannot be used', error);
   return error;
 }
 
 /** What a failed pipeline means to the client. The database's own text stays in the log: it names stored collections. */
-export function pipelineError(error: unknown): unknown {
+export function pipelineError(error: unknown, signal?: AbortSignal): unknown {
+  if (signal?.aborted) return abandoned();
   const { code, name } = error as { code?: unknown; name?: string };
   if (name !== 'MongoServerError' || typeof code !== 'number') return error;
   if (code === TIME_EXCEEDED) {
@@ -43,6 +46,7 @@ export function pipelineError(error: unknown): unknown {
       error,
     );
   }
+  if (OVERLOADED.has(code)) return busy(error);
   if (!isRefusal(code)) return error;
   return refusal(
     'INVALID_PIPELINE',
@@ -60,5 +64,11 @@ const SERVER_FAULTS = new Set([10_107, 11_600, 11_602, 13_388, 13_435, 13_436, 1
 function isRefusal(code: number): boolean {
   return REFUSALS.has(code) || (code >= FIRST_PLACE_CODE && !SERVER_FAULTS.has(code));
 }
+
+/** Too many reads wait for the engine's threads, or the read was broken off because of another one. */
+const OVERLOADED = new Set([365, 11_601]);
+
+const busy = (cause: unknown): Error =>
+  unavailable('BUSY', 'Too much heavy work is going on: try again in a moment', { retryAfterSeconds: 1, cause });
 
 const refusal = (code: string, message: string, cause: unknown): Error => invalid(code, message, { cause });

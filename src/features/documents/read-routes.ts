@@ -1,7 +1,8 @@
 import type Router from '@koa/router';
 import type { App } from '../../app.js';
+import { clientSignal } from '../../http/client-signal.js';
 import { readJson, requireObjectBody } from '../../http/read-body.js';
-import { replyEncodedJson, replyJson } from '../../http/reply.js';
+import { replyEncodedJson } from '../../http/reply.js';
 import { readFlag } from '../../http/read-flag.js';
 import { callerOf } from '../access/require-key.js';
 import { aggregateDocuments } from './aggregate-documents.js';
@@ -11,7 +12,7 @@ import { encodeList } from './list-documents.js';
 /** The routes that read documents (rest-api.md 4.2). All of them need a key, which the group's guards have checked. */
 export function addReadRoutes(router: Router, app: App): void {
   router.get('/:collectionName', async (ctx) => {
-    const list = await encodeList(app, callerOf(ctx), ctx.params.collectionName!, ctx.querystring);
+    const list = await encodeList(app, callerOf(ctx), ctx.params.collectionName!, ctx.querystring, clientSignal(ctx));
     const message = list.counted ? 'Documents counted' : 'Documents fetched';
     replyEncodedJson(ctx, `{"success":true,"data":${list.json},"message":"${message}"}`);
   });
@@ -24,7 +25,10 @@ export function addReadRoutes(router: Router, app: App): void {
   router.post('/:collectionName/aggregate', readJson(), async (ctx) => {
     const { pipeline } = requireObjectBody(ctx);
     const includeDeleted = readFlag(ctx.query, 'include_deleted', false);
-    const data = await aggregateDocuments(app, callerOf(ctx), ctx.params.collectionName!, pipeline, includeDeleted);
-    replyJson(ctx, { success: true, data, message: 'Aggregation completed' });
+    const data = await aggregateDocuments(app, callerOf(ctx), ctx.params.collectionName!, pipeline, {
+      includeDeleted,
+      signal: clientSignal(ctx),
+    });
+    replyEncodedJson(ctx, `{"success":true,"data":${data},"message":"Aggregation completed"}`);
   });
 }

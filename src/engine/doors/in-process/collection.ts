@@ -24,7 +24,7 @@ export class InProcessCollection {
   find(filter: object = {}, options?: Options): InProcessCursor {
     const body: Doc = { find: this.collectionName, filter: this.session.readFilter(filter) };
     addFindOptions(this.session, body, options);
-    const cursor = new InProcessCursor(this.session, body, options?.['raw'] === true, false);
+    const cursor = new InProcessCursor(this.session, body, options?.['raw'] === true, false, signalOf(options));
     if (typeof options?.['batchSize'] === 'number') cursor.batchSize(options['batchSize']);
     return cursor;
   }
@@ -102,7 +102,7 @@ export class InProcessCollection {
   async countDocuments(filter: object = {}, options?: Options): Promise<number> {
     const body: Doc = { count: this.collectionName, query: this.session.readFilter(filter) };
     copyOptions(this.session, body, options, ['limit', 'skip', 'maxTimeMS', 'hint', 'collation']);
-    const running = this.session.run(body);
+    const running = this.session.run(body, signalOf(options));
     return (running instanceof Promise ? await running : running)['n'] as number;
   }
 
@@ -235,9 +235,14 @@ export function aggregateCursor(
 ): InProcessCursor {
   const body: Doc = { aggregate: source, pipeline: session.read(pipeline) };
   copyOptions(session, body, options, ['maxTimeMS', 'hint', 'let', 'collation', 'allowDiskUse']);
-  const cursor = new InProcessCursor(session, body, options?.['raw'] === true, true);
+  const cursor = new InProcessCursor(session, body, options?.['raw'] === true, true, signalOf(options));
   if (typeof options?.['batchSize'] === 'number') cursor.batchSize(options['batchSize']);
   return cursor;
+}
+
+/** Aborted when nobody waits for the answer any more, as the driver's option of that name. */
+function signalOf(options: Options): AbortSignal | undefined {
+  return options?.['signal'] as AbortSignal | undefined;
 }
 
 function addFindOptions(session: Session, body: Doc, options: Options): void {

@@ -1,4 +1,5 @@
 import type {
+  Abortable,
   AggregateOptions,
   Collection,
   CountOptions,
@@ -84,8 +85,11 @@ export type DataCollection<T extends Document = Document> = Pick<
   | 'options'
   | 'isCapped'
 > & {
-  find(filter?: Filter<T>, options?: FindOptions): DataFindCursor<WithId<T>>;
-  aggregate<U extends Document = Document>(pipeline?: Document[], options?: AggregateOptions): DataAggregationCursor<U>;
+  find(filter?: Filter<T>, options?: FindOptions & Abortable): DataFindCursor<WithId<T>>;
+  aggregate<U extends Document = Document>(
+    pipeline?: Document[],
+    options?: AggregateOptions & Abortable,
+  ): DataAggregationCursor<U>;
   listIndexes(): DataCursor<Document>;
   rename(name: string, options?: { dropTarget?: boolean }): Promise<DataCollection>;
 };

@@ -33,6 +33,7 @@ export class InProcessCursor {
     private readonly body: Doc,
     private readonly raw: boolean,
     private readonly sizeInCursorField: boolean,
+    private readonly signal?: AbortSignal,
   ) {}
 
   /** There is nothing more, neither in hand nor to be fetched. */
@@ -166,7 +167,7 @@ export class InProcessCursor {
       if (this.started && this.id === 0n) return false;
       const command = this.started ? this.nextCommand() : this.firstCommand();
       this.started = true;
-      const running = this.session.run(command);
+      const running = this.session.run(command, this.signal);
       if (running instanceof Promise) return this.fetchLater(running);
       if (this.receive(running)) return true;
     }

@@ -8,8 +8,11 @@ import { toDriverError } from './driver-errors.js';
 
 /** One database as the in-process door sees it: how values come in, and how commands are run. */
 export interface Session {
-  /** Runs a command of engine values, at once where nothing has to be waited for; refusals come as the driver's errors. */
-  run(body: Doc): Promise<Doc> | Doc;
+  /**
+   * Runs a command of engine values, at once where nothing has to be waited for; refusals come as the driver's errors. It
+   * is interrupted when `signal` aborts.
+   */
+  run(body: Doc, signal?: AbortSignal): Promise<Doc> | Doc;
   /** A value of the application in the engine's representation. */
   read(value: unknown): unknown;
   readDoc(value: object): Doc;
@@ -22,9 +25,9 @@ export interface Session {
 export function openSession(core: Core, db: string, options: AppValueOptions): Session {
   const call = { core, db };
   return {
-    run(body) {
+    run(body, signal) {
       try {
-        const reply = runCommand(call, body);
+        const reply = runCommand(signal === undefined ? call : { ...call, signal }, body);
         return reply instanceof Promise ? reply.catch(refuse) : reply;
       } catch (error) {
         return refuse(error);

@@ -1,0 +1,111 @@
+import { type Doc, RawDocument, type Row } from '../codec/document.js';
+import { BsonFormatError, decodeDocument } from '../codec/decode.js';
+import { BsonValueError, encodeDocument } from '../codec/encode.js';
+import { type CursorReply } from '../commands/cursors.js';
+import { EngineError } from '../errors.js';
+
+/** What a reader thread needs to open the same data file. */
+export interface ReaderOptions {
+  readonly dataDir: string;
+  readonly durability: 'full' | 'relaxed';
+  /** What its heap may grow to. */
+  readonly heapMb?: number;
+}
+
+/** A command for a reader thread, as BSON: values of the classes of `bson` do not survive a structured clone. */
+export interface ReaderCommand {
+  readonly id: number;
+  readonly db: string;
+  readonly body: Uint8Array;
+}
+
+/** Whoever asked for the command of that id is gone. */
+export interface ReaderAbort {
+  readonly abort: number;
+}
+
+/** The documents of a batch one after the other, or any other reply as one document; or why there is none. */
+export type ReaderAnswer =
+  | { readonly id: number; readonly rows: Uint8Array; readonly cursor: bigint; readonly ns: string }
+  | { readonly id: number; readonly reply: Uint8Array }
+  | { readonly id: number; readonly refusal: Refusal };
+
+/** Sent once, when the data file is open. */
+export const READY = 'ready';
+
+interface Refusal {
+  readonly code: number | null;
+  readonly message: string;
+  readonly extra?: Uint8Array;
+  /** Of an error that is no refusal. */
+  readonly stack?: string | undefined;
+}
+
+/** The bytes in a buffer of their own, which can be handed to another thread without a copy. */
+function detach(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
+  return new Uint8Array(bytes);
+}
+
+export function packBody(body: Doc): Uint8Array<ArrayBuffer> {
+  return detach(encodeDocument(body));
+}
+
+export function unpackBody(body: Uint8Array): Doc {
+  return decodeDocument(toBuffer(body));
+}
+
+/** Computed documents get their stored form here, so that the other side has nothing to do but to hand them on. */
+export function packReply(id: number, reply: Doc): ReaderAnswer {
+  const cursor = reply['cursor'] as (CursorReply & { nextBatch?: Row[] }) | undefined;
+  if (cursor === undefined) return { id, reply: packBody(reply) };
+  const rows = (cursor.firstBatch ?? cursor.nextBatch ?? []).map((row) =>
+    row instanceof RawDocument ? row.bytes : encodeDocument(row),
+  );
+  const packed = new Uint8Array(rows.reduce((sum, row) => sum + row.length, 0));
+  let at = 0;
+  for (const row of rows) {
+    packed.set(row, at);
+    at += row.length;
+  }
+  return { id, rows: packed, cursor: cursor.id, ns: cursor.ns };
+}
+
+export function unpackRows(packed: Uint8Array): RawDocument[] {
+  const bytes = toBuffer(packed);
+  const rows: RawDocument[] = [];
+  for (let at = 0; at < bytes.length;) {
+    const end = at + bytes.readInt32LE(at);
+    rows.push(new RawDocument(bytes.subarray(at, end)));
+    at = end;
+  }
+  return rows;
+}
+
+export function packError(id: number, error: unknown): ReaderAnswer {
+  if (error instanceof EngineError) {
+    const { code, message, extra } = error;
+    return { id, refusal: { code, message, ...(extra === undefined ? {} : { extra: packBody({ ...extra }) }) } };
+  }
+  // As at the wire door: what a client's values make of a reply is the client's affair.
+  if (error instanceof BsonFormatError) return { id, refusal: { code: 22, message: error.message } };
+  if (error instanceof BsonValueError) return { id, refusal: { code: 2, message: error.message } };
+  const { message, stack } = error instanceof Error ? error : new Error(String(error));
+  return { id, refusal: { code: null, message, stack } };
+}
+
+export function unpackError({ code, message, extra, stack }: Refusal): Error {
+  if (code !== null) return new EngineError(code, message, extra === undefined ? undefined : unpackBody(extra));
+  const error = new Error(message);
+  if (stack !== undefined) error.stack = stack;
+  return error;
+}
+
+/** The buffers that a message hands over instead of copying them. */
+export function transfersOf(message: ReaderAnswer): ArrayBuffer[] {
+  if ('rows' in message) return [message.rows.buffer as ArrayBuffer];
+  return 'reply' in message ? [message.reply.buffer as ArrayBuffer] : [];
+}
+
+function toBuffer({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
+  return Buffer.from(buffer, byteOffset, byteLength);
+}

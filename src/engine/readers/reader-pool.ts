@@ -1,0 +1,294 @@
+import { type Doc, type Row } from '../codec/document.js';
+import { type Call, plainNumber, type Readers } from '../commands/command.js';
+import { type RowSource } from '../commands/cursors.js';
+import { EngineError } from '../errors.js';
+import { packBody, type ReaderAnswer, type ReaderOptions, unpackBody, unpackError, unpackRows } from './messages.js';
+import { Reader } from './reader.js';
+
+/** So many commands take turns in one thread, and so many of one collection for each thread. */
+const AT_ONCE = 4;
+const AT_ONCE_OF_ONE = 2;
+const MOST_WAITING = 1000;
+/** A command ends itself at its time limit, or when its client leaves; a thread in which it then goes on for so long is stuck. */
+const GRACE_MS = 500;
+
+interface Request {
+  readonly db: string;
+  readonly ns: string;
+  readonly body: Doc;
+  /** 0: no limit. */
+  readonly maxTimeMs: number;
+  readonly signal: AbortSignal | undefined;
+  /** The only thread that can do it: its cursor is there. */
+  readonly pinned: Thread | null;
+}
+
+interface Job extends Request {
+  /** Its thread ended under it: it may be what ended it, so it begins anew beside no other suspect. */
+  suspect: boolean;
+  readonly resolve: (answer: Answer) => void;
+  readonly reject: (error: unknown) => void;
+  timer: NodeJS.Timeout | undefined;
+  onAbort: (() => void) | undefined;
+}
+
+interface Thread {
+  readonly reader: Reader;
+  readonly running: Map<number, Job>;
+}
+
+type Answer = { readonly from: Thread } & Exclude<ReaderAnswer, { refusal: unknown }>;
+type RowsAnswer = Extract<Answer, { rows: unknown }>;
+
+/**
+ * Threads that run reads over the same data file, each started when it is first needed. A command sees every write that was
+ * acknowledged before it began. The commands of a thread take turns as they do in the main one. A thread that is stuck in a
+ * command beyond its time limit, or after its client has left, is ended; what else ran there begins anew in another.
+ */
+export class ReaderPool implements Readers {
+  private readonly threads = new Set<Thread>();
+  private waiting: Job[] = [];
+  private lastId = 0;
+  private suspectRuns = false;
+  private closed = false;
+
+  /** How many threads were started so far. */
+  started = 0;
+
+  constructor(
+    private readonly options: ReaderOptions,
+    private readonly most: number,
+    private readonly graceMs = GRACE_MS,
+  ) {}
+
+  async run({ core, db, signal }: Call, body: Doc): Promise<Doc> {
+    const ns = `${db}.${String(Object.values(body)[0])}`;
+    const maxTimeMs = plainNumber(body['maxTimeMS']) ?? 0;
+    const answer = await this.ask({ db, ns, body, maxTimeMs, signal, pinned: null });
+    if ('reply' in answer) return unpackBody(answer.reply);
+    const rows = new ThreadRows(this, answer, { db, ns: answer.ns, maxTimeMs, signal });
+    return { cursor: await core.cursors.begin(answer.ns, rows, undefined) };
+  }
+
+  /** Ends all threads; what runs or waits is refused. */
+  async close(): Promise<void> {
+    this.closed = true;
+    const reason = new Error('the engine is closed');
+    for (const job of this.waiting.splice(0)) this.refuse(job, reason);
+    await Promise.all([...this.threads].map((thread) => this.end(thread, () => reason)));
+  }
+
+  /** The answer of a thread to one command; rejects with what refused it. */
+  ask(request: Request): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      const job: Job = { ...request, suspect: false, resolve, reject, timer: undefined, onAbort: undefined };
+      if (request.signal?.aborted === true) reject(interrupted());
+      else if (this.closed) reject(new Error('the engine is closed'));
+      else if (request.pinned !== null) this.start(request.pinned, job);
+      else if (this.waiting.length >= MOST_WAITING) reject(new EngineError(365, 'too many reads are waiting'));
+      else this.enqueue(job);
+    });
+  }
+
+  /** Tells a thread to forget a cursor. */
+  forget(thread: Thread, db: string, ns: string, cursor: bigint): void {
+    if (thread.reader.isOver) return;
+    const body = { killCursors: ns.slice(db.length + 1), cursors: [cursor] };
+    this.ask({ db, ns, body, maxTimeMs: 0, signal: undefined, pinned: thread }).catch(() => undefined);
+  }
+
+  private enqueue(job: Job): void {
+    this.waiting.push(job);
+    job.onAbort = () => {
+      this.waiting = this.waiting.filter((other) => other !== job);
+      this.refuse(job, interrupted());
+    };
+    job.signal?.addEventListener('abort', job.onAbort, { once: true });
+    this.startNext();
+  }
+
+  private startNext(): void {
+    while (!this.closed) {
+      const at = this.waiting.findIndex((job) => this.mayStart(job));
+      const thread = at < 0 ? null : this.freeThread();
+      if (thread === null) return;
+      const [job] = this.waiting.splice(at, 1);
+      release(job!);
+      try {
+        this.start(thread, job!);
+      } catch (error) {
+        this.refuse(job!, error);
+      }
+    }
+  }
+
+  /** Collections take turns, and suspects come one after the other. */
+  private mayStart(job: Job): boolean {
+    if (job.suspect) return !this.suspectRuns;
+    let running = 0;
+    for (const thread of this.threads) for (const other of thread.running.values()) if (other.ns === job.ns) running++;
+    return running < AT_ONCE_OF_ONE * this.most;
+  }
+
+  /** The one with the least to do, a new one rather than one that has anything; null when all have enough. */
+  private freeThread(): Thread | null {
+    let best: Thread | null = null;
+    for (const thread of this.threads) {
+      if (best === null || thread.running.size < best.running.size) best = thread;
+    }
+    if (best === null || (best.running.size > 0 && this.threads.size < this.most)) return this.startThread();
+    return best.running.size < AT_ONCE ? best : null;
+  }
+
+  private startThread(): Thread {
+    const thread: Thread = {
+      running: new Map(),
+      reader: new Reader(this.options, {
+        ready: () => {
+          for (const job of thread.running.values()) this.watch(thread, job);
+        },
+        answer: (answer) => {
+          this.take(thread, answer);
+        },
+        ended: (error) => {
+          void this.end(thread, (job, alone) => explainEnd(error, thread.reader.isReady, alone || job.suspect));
+        },
+      }),
+    };
+    this.threads.add(thread);
+    this.started++;
+    return thread;
+  }
+
+  private start(thread: Thread, job: Job): void {
+    if (thread.reader.isOver) {
+      this.refuse(job, interrupted());
+      return;
+    }
+    const id = ++this.lastId;
+    thread.reader.send({ id, db: job.db, body: packBody(job.body) });
+    thread.running.set(id, job);
+    if (job.suspect) this.suspectRuns = true;
+    thread.reader.hold(true);
+    job.onAbort = () => {
+      job.reject(interrupted());
+      if (thread.reader.isReady) thread.reader.send({ abort: id });
+      clearTimeout(job.timer);
+      job.timer = setTimeout(() => void this.endStuck(thread, job), this.graceMs);
+    };
+    job.signal?.addEventListener('abort', job.onAbort, { once: true });
+    if (thread.reader.isReady) this.watch(thread, job);
+  }
+
+  /** From now on, when its thread has begun with it, the job's time runs. */
+  private watch(thread: Thread, job: Job): void {
+    if (job.maxTimeMs === 0 || job.timer !== undefined) return;
+    job.timer = setTimeout(() => void this.endStuck(thread, job), job.maxTimeMs + this.graceMs);
+  }
+
+  private take(thread: Thread, answer: ReaderAnswer): void {
+    const job = thread.running.get(answer.id);
+    if (job === undefined) return;
+    thread.running.delete(answer.id);
+    this.settle(job);
+    if (thread.running.size === 0) thread.reader.hold(false);
+    if ('refusal' in answer) job.reject(unpackError(answer.refusal));
+    else if (job.signal?.aborted !== true) job.resolve({ ...answer, from: thread });
+    else if ('rows' in answer && answer.cursor !== 0n) this.forget(thread, job.db, answer.ns, answer.cursor);
+    this.startNext();
+  }
+
+  private endStuck(thread: Thread, stuck: Job): Promise<void> {
+    return this.end(thread, (job) =>
+      job === stuck ? new EngineError(50, 'operation exceeded time limit') : job.suspect ? interrupted() : null,
+    );
+  }
+
+  /** Ends a thread. What ran there is refused with `reason`, or begins anew where that is null. */
+  private async end(thread: Thread, reason: (job: Job, alone: boolean) => Error | null): Promise<void> {
+    this.threads.delete(thread);
+    const jobs = [...thread.running.values()];
+    thread.running.clear();
+    const ending = thread.reader.end();
+    for (const job of jobs) {
+      this.settle(job);
+      const error = reason(job, jobs.length === 1);
+      if (error !== null) job.reject(error);
+      else if (job.pinned !== null || job.signal?.aborted === true) job.reject(interrupted());
+      else this.enqueue(Object.assign(job, { suspect: true }));
+    }
+    this.startNext();
+    await ending;
+  }
+
+  private refuse(job: Job, error: unknown): void {
+    this.settle(job);
+    job.reject(error);
+  }
+
+  private settle(job: Job): void {
+    release(job);
+    if (job.suspect) this.suspectRuns = false;
+  }
+}
+
+/** The rest of a cursor whose first batch has come from a thread. */
+class ThreadRows implements RowSource {
+  finished: boolean;
+  private first: Row[] | null;
+  private readonly thread: Thread;
+  private readonly cursor: bigint;
+
+  constructor(
+    private readonly pool: ReaderPool,
+    { from, rows, cursor }: RowsAnswer,
+    private readonly origin: Pick<Request, 'db' | 'ns' | 'maxTimeMs' | 'signal'>,
+  ) {
+    this.first = unpackRows(rows);
+    this.thread = from;
+    this.cursor = cursor;
+    this.finished = cursor === 0n;
+  }
+
+  async next(most: number, signal = this.origin.signal): Promise<Row[]> {
+    if (this.first !== null) {
+      const rows = this.first;
+      this.first = null;
+      return rows;
+    }
+    const { db, ns } = this.origin;
+    const body = { getMore: this.cursor, collection: ns.slice(db.length + 1), batchSize: most };
+    const answer = await this.pool.ask({ ...this.origin, body, signal, pinned: this.thread });
+    if (!('rows' in answer)) throw new Error('a reader thread answered no rows');
+    this.finished = answer.cursor === 0n;
+    return unpackRows(answer.rows);
+  }
+
+  close(): void {
+    this.first = null;
+    if (this.finished) return;
+    this.finished = true;
+    this.pool.forget(this.thread, this.origin.db, this.origin.ns, this.cursor);
+  }
+}
+
+function release(job: Job): void {
+  clearTimeout(job.timer);
+  job.timer = undefined;
+  if (job.onAbort !== undefined) job.signal?.removeEventListener('abort', job.onAbort);
+  job.onAbort = undefined;
+}
+
+function interrupted(): EngineError {
+  return new EngineError(11601, 'operation was interrupted');
+}
+
+/** Why a command has to be given up whose thread ended by itself; null where it may begin anew. */
+function explainEnd(error: Error, wasReady: boolean, isToBlame: boolean): Error | null {
+  if (!wasReady) return new Error('a reader thread could not be started', { cause: error });
+  if (!isToBlame) return null;
+  if ((error as NodeJS.ErrnoException).code === 'ERR_WORKER_OUT_OF_MEMORY') {
+    return new EngineError(146, 'the operation needs more memory than a reader thread has');
+  }
+  return new Error('a reader thread ended under a command', { cause: error });
+}

@@ -1,0 +1,59 @@
+import { parentPort, workerData } from 'node:worker_threads';
+import { type Core } from '../commands/command.js';
+import { Cursors } from '../commands/cursors.js';
+import { runCommand } from '../commands/index.js';
+import { openStorage } from '../storage/storage.js';
+import {
+  packError,
+  packReply,
+  READY,
+  type ReaderAbort,
+  type ReaderAnswer,
+  type ReaderCommand,
+  type ReaderOptions,
+  transfersOf,
+  unpackBody,
+} from './messages.js';
+
+/*
+ * What runs in a reader thread: the commands of the engine over the same data file, for reading only. It may be ended at any
+ * moment, in the middle of a command.
+ */
+
+/** Larger than any stored value: lmdb then copies all of them, and never hands out one buffer over the mapped file that several threads would share. */
+const LARGEST_VALUE_BYTES = 18 * 1024 * 1024;
+
+const port = parentPort!;
+const { dataDir, durability } = workerData as ReaderOptions;
+const storage = openStorage(dataDir, durability);
+// A writer that is ended could leave half a transaction behind.
+storage.queue.close();
+(storage.environment.store as unknown as { _allocateGetBuffer(half: number): void })._allocateGetBuffer(
+  LARGEST_VALUE_BYTES / 2,
+);
+const core: Core = {
+  storage,
+  cursors: new Cursors(),
+  startedAt: Date.now(),
+  commandCounts: new Map(),
+  readers: null,
+};
+const running = new Map<number, AbortController>();
+
+async function answer({ id, db, body }: ReaderCommand): Promise<ReaderAnswer> {
+  const gone = new AbortController();
+  running.set(id, gone);
+  try {
+    return packReply(id, await runCommand({ core, db, signal: gone.signal }, unpackBody(body)));
+  } catch (error) {
+    return packError(id, error);
+  } finally {
+    running.delete(id);
+  }
+}
+
+port.on('message', (message: ReaderCommand | ReaderAbort) => {
+  if ('abort' in message) running.get(message.abort)?.abort();
+  else void answer(message).then((reply) => port.postMessage(reply, transfersOf(reply)));
+});
+port.postMessage(READY);
