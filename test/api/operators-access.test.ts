@@ -9,6 +9,7 @@ import { signUp } from '../../src/features/users/sign-up.js';
 import { addWebhook } from '../../src/features/webhooks/add-webhook.js';
 import { testWebhook } from '../../src/features/webhooks/test-webhook.js';
 import { setTemplate } from '../../src/features/mail/mail-template.js';
+import { readProjectBody } from '../../src/features/operators/project-routes.js';
 import { buildCollection, buildProject } from '../helpers/build-project.js';
 import { buildOperator, openOperatorClient, type Method, type OperatorClient } from '../helpers/operator-client.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
@@ -24,12 +25,25 @@ const BUCKET = {
 
 const PROVIDER = { clientId: 'shop', clientSecret: 'hush', redirectUrls: ['https://shop.example/in'] };
 
+/** Every setting of a project: may who looks after that project alone change it? One that is not here fails the tests. */
+const PROJECT_SETTINGS: Record<string, { value: unknown; mayProject: boolean }> = {
+  name: { value: 'renamed by its own operator', mayProject: true },
+  plan: { value: 'pro', mayProject: false },
+  allowedDomains: { value: ['*'], mayProject: true },
+  limits: { value: { requests: 1_000_000_000 }, mayProject: false },
+  providerApiKey: { value: 're_own', mayProject: true },
+  providerFromEmail: { value: 'a@example.test', mayProject: true },
+  providerWebhookSecret: { value: `whsec_${'a'.repeat(24)}`, mayProject: true },
+  storage: { value: { publishableUploads: true }, mayProject: true },
+};
+const SETTINGS = Object.keys((readProjectBody.schema as { properties: object }).properties);
+
 /** Every operators' route: what it is asked, what an owner is answered, and the act it is recorded as. */
 const MATRIX: readonly [method: Method, path: string, owner: number, act: string | null, body?: unknown][] = [
   ['get', '/api/projects', 200, null],
   ['post', '/api/projects', 200, 'project create', { name: 'matrix project', ifNotExists: true }],
   ['get', '/api/projects/:projectId', 200, null],
-  ['patch', '/api/projects/:projectId', 200, 'project update', { plan: 'pro' }],
+  ['patch', '/api/projects/:projectId', 200, 'project update', { allowedDomains: ['*'] }],
   ['delete', '/api/projects/:projectId', 200, 'project delete'],
   ['get', '/api/projects/:projectId/usage', 200, null],
   ['post', '/api/projects/:projectId/recount', 200, 'project recount'],
@@ -260,12 +274,25 @@ describe('an operator with some projects', () => {
     const { email, call } = await buildOperator(test, 'owner', [project]);
     const { body } = await call('get', '/api/projects').expect(200);
     expect(body).toMatchObject({ data: { items: [{ id: names.projectId }], total: 1 } });
-    await call('patch', `/api/projects/${names.projectId}`, { plan: 'pro' }).expect(200);
+    await call('patch', `/api/projects/${names.projectId}`, { allowedDomains: ['*'] }).expect(200);
     const refused = await call('post', '/api/projects', { name: 'one more' }).expect(403);
     expect(codeOf(refused)).toBe('ALL_PROJECTS_REQUIRED');
     expect(await listActs(test.app, { limit: 1 })).toMatchObject([
       { actor: email, action: 'project create', outcome: 'failed', code: 'ALL_PROJECTS_REQUIRED' },
     ]);
+  });
+
+  it.each(SETTINGS)('%s: sets what belongs to the project, not what the installation grants it', async (name) => {
+    await renew();
+    const { call } = await buildOperator(test, 'owner', [project]);
+    const before = (await call('get', `/api/projects/${names.projectId}`)).body as object;
+    const { value, mayProject } = PROJECT_SETTINGS[name]!;
+    const body = { allowedDomains: ['https://new.example.test'], [name]: value };
+    const answer = await call('patch', `/api/projects/${names.projectId}`, body);
+    expect([answer.status, codeOf(answer)]).toEqual(mayProject ? [200, undefined] : [403, 'ALL_PROJECTS_REQUIRED']);
+    if (!mayProject) expect((await call('get', `/api/projects/${names.projectId}`)).body).toEqual(before);
+    const { call: runsTheService } = await buildOperator(test, 'owner', null);
+    await runsTheService('patch', `/api/projects/${names.projectId}`, body).expect(200);
   });
 
   it('no longer sees one that was deleted', async () => {

@@ -95,6 +95,8 @@ export const PROJECT_ROUTES: GroupDescription = {
     'PATCH /:projectId': {
       id: 'updateProject',
       summary: 'Change settings of a project',
+      description:
+        '`plan` and `limits` belong to who runs the whole service: only operators who see all projects set them.',
       access: OWNER,
       query: { verify: flag('Try the mail provider’s key before it is stored') },
       body: jsonBody(
@@ -115,6 +117,7 @@ export const PROJECT_ROUTES: GroupDescription = {
           'INVALID_MAIL_KEY',
           'MAIL_KEY_REFUSED',
         ],
+        403: ['ALL_PROJECTS_REQUIRED'],
         409: ['PROJECT_EXISTS'],
         503: ['MAIL_PROVIDER_UNAVAILABLE'],
       },

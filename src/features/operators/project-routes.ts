@@ -106,6 +106,11 @@ export function projectRoutes(app: App): RouteGroup {
   router.patch('/:projectId', owner('project update'), async (ctx) => {
     const project = await operatedProject(app, ctx);
     const { storage, providerWebhookSecret, ...changes } = readProjectBody(ctx.request.body);
+    if (operatorOf(ctx).projects && (changes.plan !== undefined || changes.limits !== undefined))
+      throw forbidden(
+        'ALL_PROJECTS_REQUIRED',
+        'Plan and limits are set by who runs the whole service: only an operator who sees all projects may change them',
+      );
     const verify = readFlag(ctx.query, 'verify', false);
     const changed = await changeProject(
       app,

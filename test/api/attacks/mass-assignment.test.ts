@@ -184,7 +184,7 @@ const RECORDS: readonly [
     'PATCH',
     '/api/projects/:projectId',
     'an owner',
-    { plan: 'pro' },
+    { providerWebhookSecret: null },
     [
       '_id',
       'id',
@@ -209,7 +209,14 @@ const RECORDS: readonly [
     { name: 'assigned' },
     ['_id', 'keys', 'tokenSecrets', 'state', 'limits', 'allowedDomains', 'operators'],
   ],
-  ['a project’s storage', 'PATCH', '/api/projects/:projectId', 'an owner', { plan: 'pro' }, ['storage']],
+  [
+    'a project’s storage',
+    'PATCH',
+    '/api/projects/:projectId',
+    'an owner',
+    { providerWebhookSecret: null },
+    ['storage'],
+  ],
   [
     'a key',
     'POST',

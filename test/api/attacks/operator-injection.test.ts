@@ -97,7 +97,7 @@ const BODIES: readonly [method: string, path: string, door: Door, fields: Record
   [
     'PATCH',
     '/api/projects/:projectId',
-    'an owner',
+    'an owner of all projects',
     {
       name: 'other',
       plan: 'free',
@@ -195,7 +195,7 @@ describe('the fields of a webhook, of a collection and of a batch', () => {
       (v) => `{"url":"http://127.0.0.1:9/","events":[${v}]}`,
     ],
     ['an allowed domain', 'an owner', 'PATCH', '/api/projects/:projectId', (v) => `{"allowedDomains":[${v}]}`],
-    ['a limit', 'an owner', 'PATCH', '/api/projects/:projectId', (v) => `{"limits":{"storage":${v}}}`],
+    ['a limit', 'an owner of all projects', 'PATCH', '/api/projects/:projectId', (v) => `{"limits":{"storage":${v}}}`],
     [
       'a field’s name',
       'an owner',

@@ -347,7 +347,7 @@ export const ROUTE_TABLE: readonly RouteRow[] = [
     json({ name: 'one more' }),
   ),
   inProject('GET', '', 'an operator', '200'),
-  inProject('PATCH', '', 'an owner', '200', json({ limits: { webhooks: 9 } })),
+  inProject('PATCH', '', 'an owner', '200', json({ providerWebhookSecret: null })),
   inProject('DELETE', '', 'an owner', '200', once()),
   inProject('GET', '/usage', 'an operator', '200'),
   inProject('POST', '/recount', 'an owner', '200'),
