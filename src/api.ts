@@ -59,6 +59,9 @@ export const ROUTES: readonly ((app: App) => RouteGroup)[] = [
   docsPageRoutes,
 ];
 
+/** What operators alone use, and scripts of theirs: no page of another origin has any business there. */
+const OPERATORS_PATHS = ['/api/admin', '/api/projects', '/metrics'];
+
 const PROXY_ADVICE =
   'A request came with X-Forwarded-For, which is not looked at: if there is a proxy in front, all clients count as one address for limits and locks. Set BSVC_TRUST_PROXY to the number of proxies.';
 
@@ -77,7 +80,7 @@ export function createApi(app: App): Koa {
       log: app.log,
     }),
   );
-  api.use(allowOrigins());
+  api.use(allowOrigins({ except: OPERATORS_PATHS }));
   const inFlight = limitInFlight(app.config.maxInFlight);
   app.metrics.gauge('http_requests_in_flight', 'Requests under way', () => [{ value: inFlight.count() }]);
   api.use(inFlight.limit);

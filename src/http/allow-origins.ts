@@ -2,8 +2,12 @@ import cors from '@koa/cors';
 import type { Context, Middleware } from 'koa';
 import { addHeaders } from './reply.js';
 
-/** CORS for browsers (decisions.md 1): preflights never need a key; whether a project admits the origin is settled when its key is read. */
-export function allowOrigins(): Middleware {
+/**
+ * CORS for browsers (decisions.md 1): preflights never need a key; whether a project admits the origin is settled when its key is read. Pages of other origins
+ * are told nothing, by preflights either, about what is below the paths in `except`.
+ */
+export function allowOrigins({ except }: { except: readonly string[] }): Middleware {
+  const isExcepted = (path: string): boolean => except.some((place) => path === place || path.startsWith(`${place}/`));
   const answer = cors({
     origin: (ctx) => ctx.get('Origin'),
     credentials: true,
@@ -31,7 +35,7 @@ export function allowOrigins(): Middleware {
     keepHeadersOnError: false,
   });
   return (ctx, next) => {
-    if (ctx.req.headers.origin !== undefined) return answer(ctx, next);
+    if (ctx.req.headers.origin !== undefined && !isExcepted(ctx.path)) return answer(ctx, next);
     addHeaders(ctx, 'Vary', 'Origin');
     return next();
   };

@@ -63,7 +63,7 @@ function answerRoutes(router: Router): Middleware {
       const captures = route.regexp.exec(path);
       if (captures) return take(ctx as RoutedContext, next, route, captures);
     }
-    throw unmatched(ctx, router);
+    answerUnmatched(ctx, router);
   };
 }
 
@@ -122,11 +122,15 @@ function unknownRoute(ctx: Context): Error {
   return missing('NOT_FOUND', `There is nothing at ${ctx.method} ${ctx.path}`);
 }
 
-function unmatched(ctx: Context, router: Router): Error {
+/** 204 with what is allowed for OPTIONS to a known path; throws otherwise. */
+function answerUnmatched(ctx: Context, router: Router): void {
   const allowed = new Set(router.match(ctx.path, ctx.method).path.flatMap((layer) => layer.methods));
-  if (allowed.size === 0) return unknownRoute(ctx);
+  if (allowed.size === 0) throw unknownRoute(ctx);
   const list = [...allowed, 'OPTIONS'].sort().join(', ');
-  return methodNotAllowed('METHOD_NOT_ALLOWED', `${ctx.method} is not allowed here; allowed: ${list}`, {
-    headers: { Allow: list },
-  });
+  if (ctx.method !== 'OPTIONS') {
+    const text = `${ctx.method} is not allowed here; allowed: ${list}`;
+    throw methodNotAllowed('METHOD_NOT_ALLOWED', text, { headers: { Allow: list } });
+  }
+  ctx.set('Allow', list);
+  ctx.status = 204;
 }

@@ -62,7 +62,8 @@ export async function startServer(
     options,
     oneAfterTheOther((request, response) => {
       if (closing) response.shouldKeepAlive = false;
-      if (request.headers.host === undefined && request.httpVersion === '1.1') refuse(request.socket, NO_HOST);
+      const refusal = refusalOf(request);
+      if (refusal) refuse(request.socket, refusal);
       else void handle(request, response);
     }),
   );
@@ -196,6 +197,8 @@ type Refusal = readonly [status: string, code: string, message: string];
 
 const NOT_HTTP: Refusal = ['400 Bad Request', 'BAD_REQUEST', 'The request is not valid HTTP'];
 const NO_HOST: Refusal = ['400 Bad Request', 'BAD_REQUEST', 'The header Host is missing'];
+const TWO_HOSTS: Refusal = ['400 Bad Request', 'BAD_REQUEST', 'The header Host is given more than once'];
+const TWO_BEARERS: Refusal = ['400 Bad Request', 'BAD_REQUEST', 'The header Authorization is given more than once'];
 const UNKNOWN_EXPECTATION: Refusal = [
   '417 Expectation Failed',
   'EXPECTATION_FAILED',
@@ -206,6 +209,23 @@ const REFUSALS: Readonly<Record<string, Refusal>> = {
   HPE_HEADER_OVERFLOW: ['431 Request Header Fields Too Large', 'HEADERS_TOO_LARGE', 'The headers are too large'],
   ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'REQUEST_TIMEOUT', 'The request took too long to arrive'],
 };
+
+/** Node takes the first of several hosts or bearers, where a proxy in front may have judged by the last. */
+function refusalOf({ headers, httpVersion, rawHeaders }: IncomingMessage): Refusal | null {
+  if (headers.host === undefined && httpVersion === '1.1') return NO_HOST;
+  let hosts = 0;
+  let bearers = 0;
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at]!;
+    if (name.length === HOST.length && name.toLowerCase() === HOST) hosts++;
+    else if (name.length === BEARER.length && name.toLowerCase() === BEARER) bearers++;
+  }
+  if (hosts > 1) return TWO_HOSTS;
+  return bearers > 1 ? TWO_BEARERS : null;
+}
+
+const HOST = 'host';
+const BEARER = 'authorization';
 
 /** Requests that Node's parser refuses never reach Koa; they too get the one error shape. */
 function answerBrokenRequest(error: NodeJS.ErrnoException, socket: Duplex): void {

@@ -44,6 +44,8 @@ const mail = (more: object = {}) => ({ to: 'ann@example.com', subject: 'Hello', 
 const used = async () => (await readSlots(test.app, owner.project)).used;
 const onlyLog = async () => (await mailLogStore(test.app).findOne({ projectId: owner.project._id }))!;
 
+const ONE_LINE = 'The subject must be one line of text';
+
 describe('POST /api/mail/send', () => {
   it('queues the mail, takes a slot, and the worker sends it once', async () => {
     const reply = await send(mail({ replyTo: ['help@example.com'], html: '<p>Hi</p>' }));
@@ -91,6 +93,11 @@ describe('POST /api/mail/send', () => {
       mail({ replyTo: 'a@b.co\nX: y' }),
       'replyTo holds an invalid email address "a@b.co X: y"',
     ],
+    ['a next-line character in the subject', mail({ subject: 'a\u0085Bcc: evil@x.test' }), ONE_LINE],
+    ['a line separator in the subject', mail({ subject: 'a\u2028b' }), ONE_LINE],
+    ['a paragraph separator in the subject', mail({ subject: 'a\u2029b' }), ONE_LINE],
+    ['a vertical tab in the subject', mail({ subject: 'a\u000bb' }), ONE_LINE],
+    ['a C1 control in the subject', mail({ subject: 'a\u009bb' }), ONE_LINE],
     ['a line break in the subject', mail({ subject: 'a\r\nBcc: evil@x.test' }), 'The subject must be one line of text'],
     ['no subject', { to: 'a@b.co', text: 't' }, 'Subject is required'],
     ['a subject of spaces', mail({ subject: '   ' }), 'Subject is required'],

@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openCliHome, type CliOptions } from '../helpers/run-cli.js';
@@ -207,7 +207,9 @@ describe('bsvc schema', () => {
     ]) {
       await home.bsvc(['collection', 'add', ...words, '--project', 'from']);
     }
+    writeFileSync(join(home.dir, 'schema.json'), 'readable by all', { mode: 0o644 });
     const exported = await home.bsvc(['schema', 'export', '--project', 'from', '--out', 'schema.json', '--json']);
+    expect(statSync(join(home.dir, 'schema.json')).mode & 0o777).toBe(0o600);
     expect(exported.json()).toEqual({ file: 'schema.json', collections: 3 });
     expect((await apply('to', '--dry-run')).changes).toHaveLength(2);
     expect((await apply('to')).changes).toMatchObject([

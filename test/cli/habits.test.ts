@@ -50,6 +50,9 @@ beforeAll(() => {
 });
 afterAll(() => home.remove());
 
+/** What a terminal could obey: everything below a space but ends of lines and tabs, DEL and C1. */
+const CONTROL = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]/;
+
 describe('bsvc --help', () => {
   it('is what bare bsvc prints, with exit 0', async () => {
     const [bare, asked, word] = await Promise.all([runCli([]), runCli(['--help']), runCli(['help'])]);
@@ -252,9 +255,40 @@ describe('colour and tables', () => {
     expect((await home.bsvc(show, { terminal: true })).stdout).toContain(
       'one\\u001b]0;title\\u0007two\\u009b2Jthree\\u007f\tfour\r\nfive\\rsix',
     );
+    const shown = await home.bsvc([...show, '--json'], { terminal: true });
+    expect(shown.stdout).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/);
+    expect(shown.json()).toMatchObject({ text: hostile });
     const refused = await home.bsvc(['project', 'show', '\u001b[2Jnobody']);
     expect(refused.stderr).toContain('"\\u001b[2Jnobody"');
   });
+
+  it.each([
+    ['data export', ['data', 'export', 'odd']],
+    ['data export as CSV', ['data', 'export', 'odd', '--format', 'csv']],
+    ['data export as JSON', ['data', 'export', 'odd', '--json']],
+    ['data query', ['data', 'query', 'odd']],
+    ['data query as JSON', ['data', 'query', 'odd', '--json']],
+    ['the audit log as JSON', ['audit', '--json']],
+  ])(
+    '%s: sends a terminal no control character that is stored, and everything else what is stored',
+    async (_, words) => {
+      const hostile = 'one\u0085two\u009b2Jthree\u007f';
+      await home.bsvc(['project', 'create', 'odd', '--if-not-exists']);
+      const inOdd = ['--project', 'odd'];
+      await home.bsvc(['collection', 'add', 'odd', '--field', 't:String', '--if-not-exists', ...inOdd]);
+      await home.bsvc(['data', 'import', 'odd', '-', '--format', 'ndjson', ...inOdd], {
+        stdin: JSON.stringify({ t: hostile }),
+      });
+      await home.bsvc(['project', 'show', hostile]);
+      const command = words[0] === 'audit' ? words : [...words, ...inOdd];
+      const drawn = await home.bsvc(command, { terminal: 'stdout' });
+      expect([drawn.code, drawn.stdout]).toEqual([0, expect.not.stringMatching(CONTROL)]);
+      if (words[0] !== 'audit') {
+        expect(drawn.stdout).toContain('\\u009b2J');
+        expect((await home.bsvc(command)).stdout).toContain(hostile);
+      }
+    },
+  );
 
   it('marks errors in colour at a terminal only', async () => {
     expect((await runCli(['nothing'], { terminal: true })).stderr).toContain('\u001b[31m');

@@ -16,8 +16,8 @@ export interface CliOptions {
   env?: Record<string, string>;
   cwd?: string;
   stdin?: string;
-  /** stdout and stderr pretend to be a terminal. stdin does not: prompts are tested on a real one. */
-  terminal?: boolean;
+  /** stdout and stderr, or stdout alone, pretend to be a terminal. stdin does not: prompts are tested on a real one. */
+  terminal?: boolean | 'stdout';
   /** How wide that terminal is; unknown unless given. */
   columns?: number;
   stop?: AbortSignal;
@@ -25,8 +25,8 @@ export interface CliOptions {
 
 /** Runs a command line in this process, on the streams and the environment given here and nothing else. */
 export async function runCli(argv: string[], options: CliOptions = {}): Promise<CliOutcome> {
-  const stdout = collect(options.terminal, options.columns);
-  const stderr = collect(options.terminal);
+  const stdout = collect(Boolean(options.terminal), options.columns);
+  const stderr = collect(options.terminal === true);
   const code = await run(argv, {
     stdin: Readable.from(options.stdin === undefined ? [] : [Buffer.from(options.stdin)]),
     stdout: stdout.stream,

@@ -7,7 +7,7 @@ import { clientNetwork } from '../../http/client-address.js';
 import { addHeaders } from '../../http/reply.js';
 import type { Verdict } from '../../platform/rate-limit/rate-limiter.js';
 import type { RateLimitName } from '../plans/plan-limits.js';
-import type { Project } from '../projects/project.js';
+import { KEY_PREFIX, type Project } from '../projects/project.js';
 import { findKeyProject, peekKeyProject } from './require-key.js';
 
 /** One limit that a request counts against. */
@@ -35,7 +35,7 @@ export function limitRequests(app: App): Middleware | null {
   const refused = new LRUCache<string, number>({ max: REMEMBERED_ADDRESSES });
   const count = async (ctx: Context, limits: readonly AppliedLimit[]): Promise<void> => {
     const client = clientNetwork(ctx.ip);
-    const key = ctx.get('x-api-key');
+    const key = keyOf(ctx);
     const known = key === '' ? null : findProject(key, () => (refused.get(client) ?? 0) > app.clock.now());
     const project = known instanceof Promise ? await known : known;
     let tightest: Verdict | null = null;
@@ -75,6 +75,23 @@ export function classify(method: string, path: string): RequestClass {
   const rest = path.slice(AUTH.length);
   if (/^refresh-token\/?$/.test(rest)) return 'refresh';
   return SIGNED_IN.test(rest) ? 'plain' : 'sign-in';
+}
+
+/** Below them a key is looked for; anywhere else a key is nobody's business, and must not choose the limit. */
+const TAKING_KEYS = [AUTH, '/api/storage/', '/api/mail/', '/api/schemas/'];
+/** A browser opens it by itself, with the key in the query. */
+const KEY_IN_QUERY = /^\/api\/userAuth\/social\/[^/]+\/start\/?$/;
+const WITHOUT_KEY = /^\/api\/userAuth\/social\/[^/]+\/callback\/?$/;
+
+/** The key that the request's route goes by, where the route looks for it; empty for none. */
+function keyOf(ctx: Context): string {
+  const { path } = ctx;
+  if (path.startsWith(DATA)) return ctx.get('x-api-key');
+  if (path !== '/api/schemas' && !TAKING_KEYS.some((prefix) => path.startsWith(prefix))) return '';
+  if (WITHOUT_KEY.test(path)) return '';
+  if (!KEY_IN_QUERY.test(path)) return ctx.get('x-api-key');
+  const { key } = ctx.query;
+  return typeof key === 'string' && key.startsWith(KEY_PREFIX.publishable) ? key : '';
 }
 
 function listLimits(rateLimit: Rate | null, authRateLimit: Rate | null): Record<RequestClass, AppliedLimit[]> {

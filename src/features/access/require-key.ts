@@ -105,9 +105,10 @@ async function findKeyOwner(app: App, hash: string): Promise<KeyOwner | null> {
   return project && key ? { project, key } : null;
 }
 
-function requireAdmittedOrigin(ctx: Context, { project, key }: KeyOwner): void {
+/** Whichever key it is: a secret key in a foreign page is the very case that the list is for. */
+function requireAdmittedOrigin(ctx: Context, { project }: KeyOwner): void {
   const origin = ctx.get('Origin');
-  if (!origin || key.type === 'secret' || admitsOrigin(project.allowedDomains, origin)) return;
+  if (!origin || admitsOrigin(project.allowedDomains, origin)) return;
   withdrawOrigin(ctx);
   throw forbidden('ORIGIN_NOT_ALLOWED', `The origin ${origin.slice(0, 200)} is not on the project’s allowlist`);
 }

@@ -158,3 +158,33 @@ describe('a query string', () => {
     }
   });
 });
+
+/** Ways by which a running pipeline names a field. */
+const MADE_NAMES: readonly [way: string, stages: (value: unknown) => object[]][] = [
+  ['$arrayToObject', (v) => [{ $project: { r: { $arrayToObject: [[{ k: NAME, v }]] } } }]],
+  ['$arrayToObject of pairs', (v) => [{ $project: { r: { $arrayToObject: [[[NAME, v]]] } } }]],
+  ['$replaceRoot', (v) => [{ $replaceRoot: { newRoot: { $arrayToObject: [[{ k: NAME, v }]] } } }]],
+  ['$setField', (v) => [{ $project: { r: { $setField: { field: NAME, input: '$$ROOT', value: v } } } }]],
+  ['$mergeObjects', (v) => [{ $project: { r: { $mergeObjects: [{ $arrayToObject: [[{ k: NAME, v }]] }] } } }]],
+  ['$group by it', (v) => [{ $group: { _id: { $arrayToObject: [[{ k: NAME, v }]] } } }]],
+  ['$bsonSize of it', (v) => [{ $project: { r: { $bsonSize: { $arrayToObject: [[{ k: NAME, v }]] } } } }]],
+  ['$sort by it', (v) => [{ $set: { r: { $arrayToObject: [[{ k: NAME, v }]] } } }, { $sort: { r: 1 } }]],
+  ['$unwind', () => [{ $set: { a: [1] } }, { $unwind: { path: '$a', includeArrayIndex: '_bsontype' } }]],
+  ['$count', () => [{ $count: '_bsontype' }]],
+  ['$lookup', () => [{ $lookup: { from: ':collection', pipeline: [], as: '_bsontype' } }]],
+];
+const NAME = { $concat: ['_bson', 'type'] };
+const TYPES = ['ObjectId', 'Long', 'Decimal128', 'Binary', 'Code', 'DBRef', 'MinKey', 'RawDocument', 'x', 1, null, {}];
+
+describe('a field that a pipeline names like the driver’s own types', () => {
+  it.each(MADE_NAMES)('made by %s is refused whatever its value', async (_way, stages) => {
+    const path = `/api/data/${estate.names.collection!}/aggregate`;
+    for (const type of TYPES) {
+      const pipeline = JSON.parse(
+        JSON.stringify(stages(type)).replaceAll(':collection', estate.names.collection!),
+      ) as [];
+      const answer = await send('the secret key', 'POST', path, { pipeline });
+      expect([type, outcomeOf(answer)]).toEqual([type, '400 INVALID_PIPELINE']);
+    }
+  });
+});

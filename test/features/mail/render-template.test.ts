@@ -31,6 +31,19 @@ describe('placeholders of a mail template', () => {
       'https://a.test/%22onclick=x',
     ],
     ['replaces dangerous schemes under any name', '{{{x}}}', { x: ' JavaScript:alert(1)' }, '#'],
+    ...[
+      '\u0001javascript:x',
+      'java\tscript:x',
+      'j\navascript:x',
+      'java\u00adscript:x',
+      '\ufeffjavascript:x',
+      'javascript\t:x',
+    ].map((x): [string, string, Record<string, unknown>, string] => [
+      `replaces a dangerous scheme hidden as ${JSON.stringify(x)}`,
+      '<a href="{{x}}">',
+      { x },
+      '<a href="#">',
+    ]),
     ['leaves text with a colon alone', '{{{x}}}', { x: 'Note: it works' }, 'Note: it works'],
   ];
   it.each(rows)('%s', (_what, source, variables, expected) => {
