@@ -7,7 +7,8 @@ import { updateProject } from '../../src/features/projects/update-project.js';
 import { buildProject, type TestProject } from '../helpers/build-project.js';
 import { eventually } from '../helpers/eventually.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
-import { listStoredFiles, openStorageClient, type StorageClient } from '../helpers/storage-client.js';
+import { listStoredFiles, openStorageClient, putSigned, type StorageClient } from '../helpers/storage-client.js';
+import { bearer, openUserClient } from '../helpers/user-client.js';
 
 const MIB = 1024 * 1024;
 
@@ -199,8 +200,44 @@ describe('POST /api/storage/upload', () => {
     await updateProject(test.app, owner.project.name, { publishableUploads: true });
     const { status, body } = await browser.upload('x');
     expect(status).toBe(201);
-    expect((await browser.remove(body.path)).status).toBe(200);
+    expect((await browser.remove(body.path)).status).toBe(401);
     expect((await browser.removeAll()).status).toBe(403);
+  });
+});
+
+describe('DELETE /api/storage/file with a publishable key', () => {
+  const signIn = async (): Promise<StorageClient> => {
+    const { body } = await openUserClient(test, owner.publishable).signUp();
+    return openStorageClient(test, owner.publishable, bearer((body as { accessToken: string }).accessToken));
+  };
+  beforeEach(() => updateProject(test.app, owner.project.name, { publishableUploads: true }));
+
+  it('deletes what the same signed-in user uploaded, in either way', async () => {
+    const ann = await signIn();
+    const direct = (await ann.upload('x')).body.path;
+    const { signedUrl, filePath } = (await ann.request({ filename: 'a', contentType: 'image/png', size: 1 })).body;
+    await putSigned(signedUrl, 'x', 'image/png');
+    expect((await ann.confirm({ filePath, size: 1 })).status).toBe(200);
+    for (const path of [direct, filePath]) expect((await ann.remove(path)).status).toBe(200);
+    expect(await storedFiles()).toEqual([]);
+  });
+
+  it.each([
+    ['another user', (): Promise<StorageClient> => signIn(), 403, 'OWNER_MISMATCH'],
+    ['nobody', () => Promise.resolve(openStorageClient(test, owner.publishable)), 401, 'AUTH_REQUIRED'],
+    [
+      'a bad token',
+      () => Promise.resolve(openStorageClient(test, owner.publishable, bearer('x.y.z'))),
+      401,
+      'TOKEN_INVALID',
+    ],
+  ])('refuses to delete for %s what a user, the server or a visitor uploaded', async (_who, client, status, code) => {
+    const uploaders = [await signIn(), storage, openStorageClient(test, owner.publishable)];
+    const paths = await Promise.all(uploaders.map(async (uploader) => (await uploader.upload('kept')).body.path));
+    const stranger = await client();
+    for (const path of paths) expect(await stranger.remove(path)).toMatchObject({ status, body: { code } });
+    for (const path of paths) expect(await (await fetch(`${test.url}/files/${path}`)).text()).toBe('kept');
+    for (const path of paths) expect((await storage.remove(path)).status).toBe(200);
   });
 });
 

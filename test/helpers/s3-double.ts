@@ -29,6 +29,8 @@ export interface S3Double {
   setSkewMs(ms: number): void;
   /** Answers the next `count` requests with this status instead of doing them; 0 = breaks the connection. */
   failNext(count: number, status: number): void;
+  /** Runs `act` once, right before the next copy inside the bucket. */
+  beforeCopy(act: () => void): void;
   /** From now on requests are taken and never answered. */
   hang(): void;
   close(): Promise<void>;
@@ -46,6 +48,7 @@ export async function openS3Double(): Promise<S3Double> {
   let skewMs = 0;
   let failing = { count: 0, status: 500 };
   let hanging = false;
+  let beforeCopy = (): void => undefined;
 
   const server = createServer((request, response) => {
     answer(request, response).catch((error: unknown) => {
@@ -92,8 +95,13 @@ export async function openS3Double(): Promise<S3Double> {
     const found = objects.get(key);
     const source = request.headers['x-amz-copy-source'];
     if (request.method === 'PUT' && source !== undefined) {
+      const act = beforeCopy;
+      beforeCopy = () => undefined;
+      act();
       const copied = objects.get(decodeURIComponent(String(source)).replace(`${BUCKET}/`, '').replace(/^\//, ''));
       if (!copied) return refuse(response, 404, 'NoSuchKey');
+      const wanted = request.headers['x-amz-copy-source-if-match'];
+      if (wanted !== undefined && wanted !== etag(copied.bytes)) return refuse(response, 412, 'PreconditionFailed');
       const replaced = request.headers['x-amz-metadata-directive'] === 'REPLACE' ? readMeta(request) : copied;
       objects.set(key, { ...replaced, bytes: copied.bytes });
       response.writeHead(200, { 'content-type': 'application/xml' });
@@ -128,6 +136,7 @@ export async function openS3Double(): Promise<S3Double> {
     setCors: (rules) => void (cors = rules),
     setSkewMs: (ms) => void (skewMs = ms),
     failNext: (count, status) => void (failing = { count, status }),
+    beforeCopy: (act) => void (beforeCopy = act),
     hang: () => void (hanging = true),
     close,
   };

@@ -17,7 +17,7 @@ export interface FileReply {
   code?: string;
 }
 
-/** Calls of the storage API with one key. */
+/** Calls of the storage API with one key, and further headers on each. */
 export interface StorageClient {
   /** Multipart upload of `bytes`, in the field `file` unless another is named. */
   upload(bytes: Uint8Array | string, name?: string, type?: string, field?: string): Promise<Reply<FileReply>>;
@@ -27,12 +27,16 @@ export interface StorageClient {
   removeAll(): Promise<Reply<{ data: { deleted: number } }>>;
 }
 
-export function openStorageClient(test: Pick<TestApp, 'url'>, key: string): StorageClient {
+export function openStorageClient(
+  test: Pick<TestApp, 'url'>,
+  key: string,
+  headers: Record<string, string> = {},
+): StorageClient {
   const send = async <T>(method: string, path: string, body?: FormData | object): Promise<Reply<T>> => {
     const isForm = body instanceof FormData;
     const reply = await fetch(`${test.url}/api/storage/${path}`, {
       method,
-      headers: { 'x-api-key': key, ...(body && !isForm && { 'content-type': 'application/json' }) },
+      headers: { 'x-api-key': key, ...headers, ...(body && !isForm && { 'content-type': 'application/json' }) },
       body: isForm ? body : body && JSON.stringify(body),
     });
     return { status: reply.status, headers: reply.headers, body: (await reply.json()) as T };

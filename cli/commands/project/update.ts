@@ -25,10 +25,11 @@ export default defineCommand({
       '--mail-from <sender>',
       'default sender of mail: an address, or "Name <address>"; "none" for the server’s',
     ),
-    publishableUploads: choice('--publishable-uploads <on|off>', 'whether publishable keys may upload files', [
-      'on',
-      'off',
-    ]),
+    publishableUploads: choice(
+      '--publishable-uploads <on|off>',
+      'whether publishable keys may upload, and signed-in users delete what they uploaded',
+      ['on', 'off'],
+    ),
     limits: list('--limit <name=value>', 'one limit of this project instead of the plan’s', readLimit),
   },
   async run(context, { project, name, plan, allowedDomains, mailFrom, publishableUploads, limits }) {

@@ -103,6 +103,13 @@ export const UPLOADS: Access = {
   refuses: also(KEY_REFUSALS, { 403: ['SECRET_KEY_REQUIRED'] }),
 };
 
+/** As UPLOADS; deleteFile compares the user (decisions.md 6). */
+export const DELETES_UPLOADS: Access = {
+  note: 'The secret key; or, when `storage.publishableUploads` is on, the publishable key with the token of the signed-in user who uploaded the file.',
+  security: [[SECRET_KEY_HEADER], [PUBLISHABLE_KEY, USER_TOKEN]],
+  refuses: also(KEY_REFUSALS, { 401: TOKEN_CODES, 403: ['SECRET_KEY_REQUIRED', 'OWNER_MISMATCH'] }),
+};
+
 /** Guards requireOperator, of a route that reads, and identifyOperator. */
 export const OPERATOR: Access = {
   note: 'An operator, in any role.',

@@ -75,7 +75,7 @@ const CURSOR_PAGE: Schema = object(
 
 const COLLECTION_NAME: Schema = { type: 'string', pattern: '^[A-Za-z][A-Za-z0-9_-]{0,63}$', examples: ['posts'] };
 
-const INCLUDE_DELETED = flag('Trashed documents too');
+const INCLUDE_DELETED = flag('Trashed documents too: whoever may read a collection may read its trash');
 const PRESENTATION: Record<string, ParameterDescription> = {
   fields: parameter('Only these fields, comma-separated; `_id` besides', TEXT),
   populate: parameter('Ref fields to be replaced by their documents, comma-separated or repeated', TEXT),

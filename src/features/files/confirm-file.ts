@@ -3,29 +3,51 @@ import type { App } from '../../app.js';
 import { conflict, forbidden } from '../../errors.js';
 import { findLimit } from '../plans/plan-limits.js';
 import type { Project } from '../projects/project.js';
-import { providerOf, type FileRecord } from './file.js';
+import { providerOf, UNCONFIRMED_MS, type FileRecord } from './file.js';
 import { fileMissing, fileStore } from './file-store.js';
 import { chargeMark, closeMark, forgetMarks, readUsage, usageStore, type UsageRecord } from './usage-store.js';
+
+/** After this time nothing that was on its way to another object of a confirmed upload arrives any more: no request and no signed address lives so long. */
+const LATE_MS = UNCONFIRMED_MS;
 
 /**
  * Turns a stored file into a confirmed one and charges it to the quota, exactly once however often and from wherever it is called, and whichever line a process dies at:
  * a charge without its confirmation is taken up by the next call or given back by the sweep. 403 QUOTA_EXCEEDED, 404 when deleted meanwhile.
  */
-export async function confirmFile(app: App, project: Project, fileId: ObjectId): Promise<FileRecord> {
+export async function confirmFile(app: App, project: Project, fileId: ObjectId): Promise<FileRecord>;
+/** As above for the bytes in `object` alone: null when others were chosen meanwhile. */
+export async function confirmFile(
+  app: App,
+  project: Project,
+  fileId: ObjectId,
+  object: string,
+): Promise<FileRecord | null>;
+export async function confirmFile(
+  app: App,
+  project: Project,
+  fileId: ObjectId,
+  object?: string,
+): Promise<FileRecord | null> {
   for (;;) {
     const usage = await readUsage(app, project._id); // before the file: see UsageRecord
     const file = (await fileStore(app).findOne({ _id: fileId })) as FileRecord | null;
     if (!file || file.state === 'deleted') throw fileMissing();
     if (file.state === 'confirmed') return file;
+    if (object !== undefined && file.object !== object) return null;
     if (file.state === 'requested') throw notReady();
     if (providerOf(file.place) === 'internal') {
       const outcome = await charge(app, usage, file, findLimit(project, 'storage'));
       if (outcome === 'full') throw quotaExceeded();
       if (outcome === 'outdated') continue;
     }
+    const confirmedAt = new Date(app.clock.now());
+    const isAlone = (file.objects?.length ?? 0) < 2;
     const confirmed = await fileStore(app).findOneAndUpdate(
-      { _id: fileId, state: 'stored' },
-      { $set: { state: 'confirmed', confirmedAt: new Date(app.clock.now()) }, $unset: { dueAt: '' } },
+      // One more begun meanwhile, or another taken, is another record than the one that was read.
+      { _id: fileId, state: 'stored', ...(file.objects && { objects: file.objects, object: file.object }) },
+      isAlone
+        ? { $set: { state: 'confirmed', confirmedAt }, $unset: { dueAt: '' } }
+        : { $set: { state: 'confirmed', confirmedAt, dueAt: new Date(confirmedAt.getTime() + LATE_MS) } },
       { returnDocument: 'after' },
     );
     await forgetMarks(app, usage);

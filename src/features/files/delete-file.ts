@@ -1,14 +1,20 @@
 import type { App } from '../../app.js';
+import { forbidden } from '../../errors.js';
 import type { Project } from '../projects/project.js';
 import type { FileRecord } from './file.js';
 import { fileMissing, fileStore, filesOf, findFile } from './file-store.js';
 import { usageStore } from './usage-store.js';
 import { settleFiles } from './settle-files.js';
 
-/** Deletes a confirmed file: gone for everybody with one write, then its bytes and its charge. 404 when there is none, also at the second time. */
-export async function deleteFile(app: App, project: Project, path: string): Promise<void> {
+/**
+ * Deletes a confirmed file: gone for everybody with one write, then its bytes and its charge. 404 when there is none, also at the second time.
+ * `uploader`: only if this end user uploaded it, 403 OWNER_MISMATCH otherwise; null deletes whoever did.
+ */
+export async function deleteFile(app: App, project: Project, path: string, uploader: string | null): Promise<void> {
   const known = await findFile(app, project._id, path);
   if (!known) throw fileMissing();
+  if (uploader !== null && known.uploadedBy !== uploader)
+    throw forbidden('OWNER_MISMATCH', 'With a publishable key a user deletes only what the same user has uploaded');
   const deletedAt = new Date(app.clock.now());
   const file = (await fileStore(app).findOneAndUpdate(
     { _id: known._id, state: 'confirmed' },

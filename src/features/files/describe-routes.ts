@@ -16,7 +16,7 @@ import {
   type Schema,
 } from '../../http/route-description.js';
 import { LOCAL_FILES_PATH } from '../../platform/object-store/local-store.js';
-import { SECRET_KEY, UPLOADS } from '../access/describe-access.js';
+import { DELETES_UPLOADS, SECRET_KEY, UPLOADS } from '../access/describe-access.js';
 
 const NAME: Schema = { type: 'string', minLength: 1, maxLength: 1024 };
 const SIZE: Schema = { type: 'integer', minimum: 0, description: 'Bytes.' };
@@ -59,7 +59,8 @@ export const FILE_ROUTES: GroupDescription = {
     'POST /upload-request': {
       id: 'requestUpload',
       summary: 'Get a signed address to upload a file to',
-      description: 'Then `PUT` the bytes to `signedUrl` with the declared `Content-Type`, and confirm.',
+      description:
+        'Then `PUT` the bytes to `signedUrl` with the declared `Content-Type`, and confirm. What is sent after the confirmation, or arrives late, changes nothing.',
       access: UPLOADS,
       body: jsonBody(openObject({ filename: NAME, contentType: NAME, size: SIZE }), {
         filename: 'photo.png',
@@ -107,7 +108,7 @@ export const FILE_ROUTES: GroupDescription = {
     'DELETE /file': {
       id: 'deleteFile',
       summary: 'Delete a file',
-      access: UPLOADS,
+      access: DELETES_UPLOADS,
       body: jsonBody(openObject({ path: PATH }), { path: '66f0c0ffee0ddba11c0de001/7d9e…_photo.png' }),
       answers: ok('Deleted', { type: 'object', maxProperties: 0 }),
       refuses: { 400: ['VALIDATION_FAILED'], 404: ['FILE_NOT_FOUND'], 503: OUTAGES },
@@ -167,6 +168,7 @@ export const LOCAL_FILE_ROUTES: GroupDescription = {
         400: ['UPLOAD_TYPE_MISMATCH', 'UPLOAD_SIZE_MISMATCH'],
         403: ['UPLOAD_URL_INVALID'],
         409: ['UPLOAD_CLOSED'],
+        429: ['UPLOADS_PENDING'],
       },
     },
   },

@@ -1,6 +1,7 @@
 import type { App } from '../../app.js';
 import { unavailable } from '../../errors.js';
-import type { ObjectStore } from '../../platform/object-store/object-store.js';
+import type { LocalStore } from '../../platform/object-store/local-store.js';
+import type { S3Store } from '../../platform/object-store/s3-store.js';
 import type { Project } from '../projects/project.js';
 import { openBucket } from './project-bucket.js';
 import type { FilePlace, FileRecord } from './file.js';
@@ -16,7 +17,7 @@ export async function openPlace(
   app: Pick<App, 'files' | 'secrets'>,
   project: Pick<Project, '_id' | 'storage'> | null,
   file: Pick<FileRecord, 'place' | 'bucketId'>,
-): Promise<ObjectStore | null> {
+): Promise<LocalStore | S3Store | null> {
   if (file.place === 'local') return app.files.local;
   if (file.place === 'external') {
     const bucket = project?.storage?.bucket;

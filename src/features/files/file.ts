@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { ObjectId } from 'bson';
 
 /**
@@ -26,6 +27,16 @@ export interface FileRecord {
   size: number | null;
   state: 'requested' | 'stored' | 'confirmed' | 'deleted';
   place: FilePlace;
+  /** The one object in that place that holds the bytes, fixed when they are stored; absent on older records = `path`. */
+  object?: string;
+  /** Every object that was begun for this upload, `object` included; those that lost are removed with the file or by the sweep. */
+  objects?: string[];
+  /** What the signed address of a bucket writes to: never `object`, since nobody but the bucket sees when the last writer is done. */
+  uploadTo?: string;
+  /** Which bytes of `uploadTo` the bucket is to copy: its name for them (ETag). */
+  version?: string;
+  /** The end user who was signed in when it was uploaded, with whichever key. */
+  uploadedBy?: string;
   /** Which of the project's own buckets. */
   bucketId?: string;
   createdAt: Date;
@@ -34,7 +45,7 @@ export interface FileRecord {
   settled?: boolean;
   /** Tries to remove the bytes that failed. */
   failures?: number;
-  /** When the sweep looks at this record next: an unconfirmed upload is given up, a deleted file settled, a settled record forgotten. Absent on confirmed files. */
+  /** When the sweep looks at this record next: an unconfirmed upload is given up, a deleted file settled, a settled record forgotten. On a confirmed file only while it may have left objects behind. */
   dueAt?: Date;
 }
 
@@ -42,6 +53,24 @@ export interface FileRecord {
 export type FilePlace = 'local' | 's3' | 'external';
 
 export type Provider = 'internal' | 'external';
+
+/** The key of the object that holds a file's bytes. */
+export function objectOf(file: Pick<FileRecord, 'object' | 'path'>): string {
+  return file.object ?? file.path;
+}
+
+const OBJECT_OF_PATH = /^(.+)\.[0-9a-f]{32}$/;
+
+/** A key for one more object of an upload, never used before; its file is known by it (pathsOf). */
+export function newObject(path: string): string {
+  return `${path}.${randomUUID().replaceAll('-', '')}`;
+}
+
+/** The paths, one of which is the file's that an object belongs to. */
+export function pathsOf(object: string): string[] {
+  const path = OBJECT_OF_PATH.exec(object)?.[1];
+  return path === undefined ? [object] : [object, path];
+}
 
 /** How an upload's storage is named in replies. */
 export function providerOf(place: FilePlace): Provider {

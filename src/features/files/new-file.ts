@@ -11,12 +11,14 @@ export interface NewFile {
   contentType: string;
   declaredSize: number | null;
   place: FilePlace;
+  /** The end user who uploads it; null when nobody is signed in. */
+  uploadedBy: string | null;
 }
 
 /** The record of an upload that begins now, at a path that was never used. */
 export function newFile(
   project: Project,
-  { name, contentType, declaredSize, place }: NewFile,
+  { name, contentType, declaredSize, place, uploadedBy }: NewFile,
   nowMs: number,
 ): FileRecord {
   const safeName = sanitiseName(name);
@@ -30,6 +32,7 @@ export function newFile(
     size: null,
     state: 'requested',
     place,
+    ...(uploadedBy !== null && { uploadedBy }),
     ...(place === 'external' && { bucketId: project.storage!.bucket!.id }),
     createdAt: new Date(nowMs),
     dueAt: new Date(nowMs + UNCONFIRMED_MS),

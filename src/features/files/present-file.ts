@@ -1,6 +1,6 @@
 import type { Project } from '../projects/project.js';
 import type { App } from '../../app.js';
-import { providerOf, type FileRecord, type Provider } from './file.js';
+import { objectOf, providerOf, type FileRecord, type Provider } from './file.js';
 import { openPlace } from './file-places.js';
 
 export interface PresentedFile {
@@ -20,6 +20,6 @@ export async function presentFile(
   serviceUrl: string,
 ): Promise<PresentedFile> {
   const store = await openPlace(app, project, file);
-  const url = store?.publicUrl(file.path, serviceUrl) ?? null;
+  const url = store?.publicUrl(store.kind === 's3' ? objectOf(file) : file.path, serviceUrl) ?? null;
   return { path: file.path, provider: providerOf(file.place), url, ...(url === null && { warning: NO_URL }) };
 }

@@ -4,7 +4,7 @@ import { fileTooLarge } from '../../http/multipart.js';
 import { findLimit } from '../plans/plan-limits.js';
 import type { Project } from '../projects/project.js';
 import { requireRoom } from './confirm-file.js';
-import { providerOf, SIGNED_URL_MS } from './file.js';
+import { newObject, providerOf, SIGNED_URL_MS } from './file.js';
 import { choosePlace, openPlace } from './file-places.js';
 import { fileStore } from './file-store.js';
 import { newFile } from './new-file.js';
@@ -23,7 +23,7 @@ export async function requestUpload(
   app: App,
   project: Project,
   { filename, contentType, size }: UploadRequest,
-  serviceUrl: string,
+  { serviceUrl, uploadedBy }: { serviceUrl: string; uploadedBy: string | null },
 ): Promise<UploadGrant> {
   const place = choosePlace(app, project);
   if (providerOf(place) === 'internal') {
@@ -31,11 +31,14 @@ export async function requestUpload(
     await requireRoom(app, project, size);
     await requireFewPending(app, project, size);
   }
-  const file = newFile(project, { name: filename, contentType, declaredSize: size, place }, app.clock.now());
+  const upload = { name: filename, contentType, declaredSize: size, place, uploadedBy };
+  const file = newFile(project, upload, app.clock.now());
   const store = (await openPlace(app, project, file))!;
   const grant = { contentType, size, expiresInMs: SIGNED_URL_MS };
-  const signedUrl = await store.signPutUrl(file.path, grant, serviceUrl);
-  await fileStore(app).insertOne(file);
+  // What is sent to the service itself it stores where it likes; a bucket stores it where the address says, as long as the address is good.
+  const uploadTo = store.kind === 's3' ? newObject(file.path) : null;
+  const signedUrl = await store.signPutUrl(uploadTo ?? file.path, grant, serviceUrl);
+  await fileStore(app).insertOne({ ...file, ...(uploadTo !== null && { uploadTo, objects: [uploadTo] }) });
   return { signedUrl, filePath: file.path };
 }
 

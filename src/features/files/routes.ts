@@ -3,6 +3,7 @@ import type { App } from '../../app.js';
 import { receiveFile } from '../../http/multipart.js';
 import { readJson, requireObjectBody } from '../../http/read-body.js';
 import { createRouter, type RouteGroup } from '../../http/routes.js';
+import { requireUserId } from '../access/access-rules.js';
 import { callerOf, requireKey, requireSecretKey } from '../access/require-key.js';
 import { confirmUpload } from './confirm-upload.js';
 import { deleteAllFiles, deleteFile } from './delete-file.js';
@@ -16,6 +17,12 @@ import { uploadFile } from './upload-file.js';
 
 const PREFIX = '/api/storage';
 
+/** The end user who is signed in, or null. */
+function userOf(ctx: Context): string | null {
+  const { bearer } = callerOf(ctx);
+  return bearer.state === 'user' ? bearer.userId : null;
+}
+
 /** Files of a project (rest-api.md 4.3; decisions.md 6). */
 export function fileRoutes(app: App): RouteGroup {
   const router = createRouter(PREFIX);
@@ -27,14 +34,17 @@ export function fileRoutes(app: App): RouteGroup {
     const { project } = callerOf(ctx);
     const isInternal = providerOf(choosePlace(app, project)) === 'internal';
     const rules = { field: 'file', maxBytes: isInternal ? app.config.maxFileBytes : null };
-    const file = await receiveFile(ctx, rules, (incoming) => uploadFile(app, project, incoming));
+    const file = await receiveFile(ctx, rules, (incoming) => uploadFile(app, project, incoming, userOf(ctx)));
     ctx.status = 201;
     ctx.body = { message: 'File uploaded', ...(await presentFile(app, project, file, serviceUrl(ctx))) };
   });
 
   router.post('/upload-request', uploader, json, async (ctx) => {
     const input = readUploadRequest(requireObjectBody(ctx));
-    ctx.body = await requestUpload(app, callerOf(ctx).project, input, serviceUrl(ctx));
+    ctx.body = await requestUpload(app, callerOf(ctx).project, input, {
+      serviceUrl: serviceUrl(ctx),
+      uploadedBy: userOf(ctx),
+    });
   });
 
   router.post('/upload-confirm', uploader, json, async (ctx) => {
@@ -44,7 +54,10 @@ export function fileRoutes(app: App): RouteGroup {
   });
 
   router.delete('/file', uploader, json, async (ctx) => {
-    await deleteFile(app, callerOf(ctx).project, readPath(requireObjectBody(ctx)));
+    const caller = callerOf(ctx);
+    // Paths stand in public addresses, so knowing one is no right to it.
+    const uploader = caller.key.type === 'secret' ? null : requireUserId(caller);
+    await deleteFile(app, caller.project, readPath(requireObjectBody(ctx)), uploader);
     ctx.body = { success: true, data: {}, message: 'File deleted' };
   });
 

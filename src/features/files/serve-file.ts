@@ -4,7 +4,7 @@ import { type AppError, unsatisfiable } from '../../errors.js';
 import { isObjectKey } from '../../platform/object-store/object-store.js';
 import { parseByteRange } from './byte-range.js';
 import { isShownInline, UNKNOWN_TYPE } from './content-type.js';
-import type { FileRecord } from './file.js';
+import { objectOf, type FileRecord } from './file.js';
 import { fileMissing, fileStore } from './file-store.js';
 
 /** What is said about every served file: never sniffed, never a document with rights, readable from any page. */
@@ -19,7 +19,7 @@ const HEADERS = {
 /** Answers GET and HEAD for a confirmed file in the data directory: ranges, 304, 416; 404 for everything else, whatever the path looks like. */
 export async function serveFile(app: App, ctx: Context, path: string): Promise<void> {
   const file = await findServed(app, path);
-  const opened = file && (await app.files.local.openFile(file.path));
+  const opened = file && (await app.files.local.openFile(objectOf(file)));
   if (!opened) throw fileMissing();
   try {
     // A path is never used again and a confirmed file never changes, so its id tells its version.

@@ -2,9 +2,10 @@ import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import type { Project } from '../projects/project.js';
 import { projectStore } from '../projects/project-store.js';
-import { providerOf, type FileRecord } from './file.js';
+import { objectOf, providerOf, type FileRecord } from './file.js';
 import { openPlace } from './file-places.js';
 import { fileStore } from './file-store.js';
+import { removeObjects } from './remove-objects.js';
 import { chargeMark, closeMark, forgetMarks, usageStore, type UsageRecord } from './usage-store.js';
 
 const AT_ONCE = 8;
@@ -15,8 +16,7 @@ const KEPT_MS = 24 * 60 * 60 * 1000;
 
 /** Removes the bytes of deleted files of one project and gives their charges back, each exactly once. What a store refuses is tried again by the sweep, ever more rarely. */
 export async function settleFiles(app: App, projectId: ObjectId, files: readonly FileRecord[]): Promise<void> {
-  const needsProject = files.some((file) => file.place === 'external');
-  const project = needsProject ? ((await projectStore(app).findOne({ _id: projectId })) as Project | null) : null;
+  const project = await findOwner(app, projectId, files);
   const removed: FileRecord[] = [];
   const queue = [...files];
   const work = async (): Promise<void> => {
@@ -36,20 +36,44 @@ export async function settleFiles(app: App, projectId: ObjectId, files: readonly
 }
 
 async function removeBytes(app: App, project: Project | null, file: FileRecord): Promise<boolean> {
-  try {
-    // Null: the bucket is one that the project has left, with what is in it.
-    const store = await openPlace(app, project, file);
-    await store?.remove(file.path);
-    return true;
-  } catch (error) {
-    app.log.warn({ err: error, path: file.path }, 'a deleted file could not be removed from its storage yet');
-    const waitMs = Math.min(FIRST_RETRY_MS * 2 ** (file.failures ?? 0), LONGEST_RETRY_MS);
-    await fileStore(app).updateOne(
-      { _id: file._id, state: 'deleted' },
-      { $set: { dueAt: new Date(app.clock.now() + waitMs) }, $inc: { failures: 1 } },
-    );
-    return false;
+  // Null: the bucket is one that the project has left, with what is in it.
+  const store = await openPlace(app, project, file).catch((error: unknown) => noPlace(app, file, error));
+  if (!store || (store !== 'away' && (await removeObjects(app, store, { ...file, state: 'deleted' })))) return true;
+  await postpone(app, file);
+  return false;
+}
+
+function noPlace(app: App, { path }: FileRecord, error: unknown): 'away' {
+  app.log.warn({ err: error, path }, 'the storage of a file cannot be opened yet');
+  return 'away';
+}
+
+async function postpone(app: App, { _id, state, failures = 0 }: FileRecord): Promise<void> {
+  const waitMs = Math.min(FIRST_RETRY_MS * 2 ** failures, LONGEST_RETRY_MS);
+  await fileStore(app).updateOne(
+    { _id, state },
+    { $set: { dueAt: new Date(app.clock.now() + waitMs) }, $inc: { failures: 1 } },
+  );
+}
+
+/** Removes what uploads of confirmed files left beside the object that holds the bytes, once nothing more can arrive there. */
+export async function tidyFiles(app: App, projectId: ObjectId, files: readonly FileRecord[]): Promise<void> {
+  const project = await findOwner(app, projectId, files);
+  for (const file of files) {
+    const store = await openPlace(app, project, file).catch((error: unknown) => noPlace(app, file, error));
+    if (store === 'away' || (store && !(await removeObjects(app, store, file)))) await postpone(app, file);
+    else
+      await fileStore(app).updateOne(
+        { _id: file._id, state: 'confirmed' },
+        { $set: { objects: [objectOf(file)] }, $unset: { dueAt: '', failures: '' } },
+      );
   }
+}
+
+/** The project whose bucket holds some of the files; null when none of them is in one, and when the project is gone. */
+async function findOwner(app: App, projectId: ObjectId, files: readonly FileRecord[]): Promise<Project | null> {
+  if (!files.some((file) => file.place === 'external')) return null;
+  return (await projectStore(app).findOne({ _id: projectId })) as Project | null;
 }
 
 /** One write for all of them. A file that was never charged is closed, so that a confirmation under way cannot charge it any more. */

@@ -1,7 +1,7 @@
 import type { App } from '../../app.js';
 import type { FileRecord } from './file.js';
 import { fileStore } from './file-store.js';
-import { settleFiles } from './settle-files.js';
+import { settleFiles, tidyFiles } from './settle-files.js';
 
 const BATCH = 200;
 
@@ -14,7 +14,7 @@ export interface Sweep {
   forgotten: number;
 }
 
-/** Does what is due with files: gives up uploads that were not confirmed within an hour, settles deleted files that a killed process or a failing bucket left, forgets old records. Harmless to repeat and to run twice at once. */
+/** Does what is due with files: gives up uploads that were not confirmed within an hour, settles deleted files that a killed process or a failing bucket left, removes what repeated uploads left beside confirmed files, forgets old records. Harmless to repeat and to run twice at once. */
 export async function sweepUploads(app: App, stopping?: AbortSignal): Promise<Sweep> {
   const sweep: Sweep = { abandoned: 0, settled: 0, forgotten: 0 };
   await app.files.sweepSpool();
@@ -36,6 +36,8 @@ export async function sweepUploads(app: App, stopping?: AbortSignal): Promise<Sw
       .find({ _id: { $in: ids }, state: 'deleted', settled: false })
       .toArray()) as FileRecord[];
     for (const [, files] of groupByProject(unsettled)) await settleFiles(app, files[0]!.projectId, files);
+    const untidy = due.filter((file) => file.state === 'confirmed');
+    for (const [, files] of groupByProject(untidy)) await tidyFiles(app, files[0]!.projectId, files);
     sweep.abandoned += abandoned.modifiedCount;
     sweep.forgotten += forgotten.deletedCount;
     sweep.settled += unsettled.length;

@@ -4,7 +4,7 @@ import type { Project } from '../projects/project.js';
 import { confirmFile, requireRoom } from './confirm-file.js';
 import { isContentType, isShownInline, UNKNOWN_TYPE } from './content-type.js';
 import { discardUpload } from './discard-upload.js';
-import { providerOf, type FileRecord } from './file.js';
+import { objectOf, providerOf, type FileRecord } from './file.js';
 import { choosePlace, openPlace } from './file-places.js';
 import { fileStore } from './file-store.js';
 import { newFile } from './new-file.js';
@@ -14,16 +14,20 @@ export async function uploadFile(
   app: App,
   project: Project,
   { filename, contentType, body }: IncomingFile,
+  uploadedBy: string | null,
 ): Promise<FileRecord> {
   const place = choosePlace(app, project);
   const type = isContentType(contentType) ? contentType : UNKNOWN_TYPE;
-  const file = newFile(project, { name: filename, contentType: type, declaredSize: null, place }, app.clock.now());
+  const upload = { name: filename, contentType: type, declaredSize: null, place, uploadedBy };
+  const begun = newFile(project, upload, app.clock.now());
+  // No address of its object is given out, so nobody else can write to it.
+  const file: FileRecord = { ...begun, object: begun.path };
   const isInternal = providerOf(place) === 'internal';
   const store = (await openPlace(app, project, file))!;
   if (isInternal) await requireRoom(app, project, 1);
   await fileStore(app).insertOne(file);
   try {
-    const size = await store.put(file.path, body, { contentType: type, attachment: !isShownInline(type) });
+    const size = await store.put(objectOf(file), body, { contentType: type, attachment: !isShownInline(type) });
     await fileStore(app).updateOne({ _id: file._id, state: 'requested' }, { $set: { state: 'stored', size } });
     return await confirmFile(app, project, file._id);
   } catch (error) {

@@ -8,6 +8,7 @@ import { replaceMasterKey } from '../../platform/master-key.js';
 import type { SealedField } from '../../platform/reseal.js';
 import { beginRestore, endRestore, isHalfRestored, requireRestoring, RESTORES } from '../../platform/restore-mark.js';
 import { openSecretBox, type SecretBox } from '../../platform/secret-box.js';
+import { pathsOf } from '../files/file.js';
 import { fileStore } from '../files/file-store.js';
 import { SEALED_PLACES } from './rotate-secrets.js';
 import { listProjects } from '../projects/list-projects.js';
@@ -145,7 +146,8 @@ class Restore {
     const root = localFilesDir(this.#app.config);
     for await (const file of listFiles(root)) {
       const path = relative(root, file).split(sep).join('/');
-      if (!this.#files.has(path) && !(await fileStore(this.#app).findOne({ path }))) await rm(file, { force: true });
+      const isKnown = this.#files.has(path) || (await fileStore(this.#app).findOne({ path: { $in: pathsOf(path) } }));
+      if (!isKnown) await rm(file, { force: true });
     }
   }
 

@@ -12,7 +12,7 @@ export interface ProjectChanges {
   allowedDomains?: string[];
   /** Sets single limits; null returns one to the plan's value. */
   limits?: Record<string, number | null>;
-  /** Whether publishable keys may upload, confirm and delete files. */
+  /** Whether publishable keys may upload and confirm files, and signed-in users delete with them what they uploaded. */
   publishableUploads?: boolean;
 }
 

@@ -68,8 +68,6 @@ export function openLocalStore({ dir, spool, secrets, clock }: LocalStoreOptions
       const path = pathOf(key);
       if (await isRealDirectory(dirname(path))) await rm(path, { force: true });
     },
-    // How a file is shown is settled when it is served.
-    markAttachment: () => Promise.resolve(),
     signPutUrl(key, { contentType, size, expiresInMs }, serviceUrl) {
       const expires = Math.floor((clock.now() + expiresInMs) / 1000);
       const query = new URLSearchParams({ expires: String(expires), size: String(size), type: contentType });

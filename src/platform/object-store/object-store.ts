@@ -22,8 +22,6 @@ export interface ObjectStore {
   findSize(key: string): Promise<number | null>;
   /** Removes the object; harmless when there is none. */
   remove(key: string): Promise<void>;
-  /** Makes an object that was sent by a signed URL be saved by browsers instead of shown. */
-  markAttachment(key: string, contentType: string): Promise<void>;
   /** An address that takes one PUT body of exactly that type and size until it expires. `serviceUrl`: the address of bsvc itself as its client knows it. */
   signPutUrl(key: string, grant: PutGrant, serviceUrl: string): Promise<string>;
   /** The address under which anybody can read the object, or null when the store exposes none. */

@@ -14,6 +14,12 @@ export function isAbsent(error: unknown): boolean {
   return name === 'NoSuchKey' || name === 'NotFound' || ($metadata?.httpStatusCode === 404 && name !== 'NoSuchBucket');
 }
 
+/** True when S3 refuses because the object is not the version that was asked for. */
+export function isOtherVersion(error: unknown): boolean {
+  const { name, $metadata } = error as ServiceError;
+  return name === 'PreconditionFailed' || $metadata?.httpStatusCode === 412;
+}
+
 /** True for what may pass by itself: a broken connection, a time limit, a busy or failing server. */
 export function isTransient(error: unknown): boolean {
   const status = (error as ServiceError).$metadata?.httpStatusCode;

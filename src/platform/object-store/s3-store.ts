@@ -6,12 +6,13 @@ import {
   PutBucketCorsCommand,
   PutObjectCommand,
   S3Client,
+  type HeadObjectCommandOutput,
 } from '@aws-sdk/client-s3';
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
 import { openAgents } from '../public-agents.js';
-import { requireObjectKey, type ObjectStore } from './object-store.js';
+import { requireObjectKey, type ObjectStore, type PutOptions } from './object-store.js';
 import { sendPreflight, sendPut, type PreflightAnswer } from './browser-requests.js';
-import { bucketError, isAbsent, isTransient } from './s3-errors.js';
+import { bucketError, isAbsent, isOtherVersion, isTransient } from './s3-errors.js';
 import type { Spool } from './spool.js';
 
 /** Where a bucket is and how to enter it. */
@@ -38,6 +39,10 @@ export interface S3StoreOptions {
 /** A bucket with an S3 API. */
 export interface S3Store extends ObjectStore {
   readonly kind: 's3';
+  /** Size of the stored object, and the bucket's name for these very bytes (null when it gives none); null when there is no object. */
+  findVersion(key: string): Promise<{ size: number; version: string | null } | null>;
+  /** Copies an object inside the bucket; false when it is gone or holds other bytes than `version` names. */
+  copyVersion(from: string, to: string, options: PutOptions & { version: string | null }): Promise<boolean>;
   /** Replaces the bucket's CORS rules by one that lets browsers of those origins PUT and GET. */
   applyCors(origins: readonly string[]): Promise<void>;
   /** What a browser would be told before a PUT of `key` from `origin`. */
@@ -84,6 +89,15 @@ export function openS3Store(access: BucketAccess, { allowPrivate, spool, callMs 
       signableHeaders: SIGNED_HEADERS,
     });
 
+  const head = async (key: string): Promise<HeadObjectCommandOutput | null> => {
+    try {
+      return await client.send(new HeadObjectCommand({ Bucket, Key: requireObjectKey(key) }), within(callMs));
+    } catch (error) {
+      if (isAbsent(error)) return null;
+      throw bucketError(error);
+    }
+  };
+
   return {
     kind: 's3',
     async put(key, body, { contentType, attachment }) {
@@ -109,14 +123,9 @@ export function openS3Store(access: BucketAccess, { allowPrivate, spool, callMs 
         await spool.discard(spooled);
       }
     },
-    async findSize(key) {
-      try {
-        const found = await client.send(new HeadObjectCommand({ Bucket, Key: requireObjectKey(key) }), within(callMs));
-        return found.ContentLength ?? 0;
-      } catch (error) {
-        if (isAbsent(error)) return null;
-        throw bucketError(error);
-      }
+    findSize: async (key) => {
+      const found = await head(key);
+      return found && (found.ContentLength ?? 0);
     },
     async remove(key) {
       try {
@@ -125,16 +134,27 @@ export function openS3Store(access: BucketAccess, { allowPrivate, spool, callMs 
         if (!isAbsent(error)) throw bucketError(error);
       }
     },
-    async markAttachment(key, contentType) {
+    async findVersion(key) {
+      const found = await head(key);
+      return found && { size: found.ContentLength ?? 0, version: found.ETag ?? null };
+    },
+    async copyVersion(from, to, { contentType, attachment, version }) {
       const copy = new CopyObjectCommand({
         Bucket,
-        Key: requireObjectKey(key),
-        CopySource: `${Bucket}/${key}`,
+        Key: requireObjectKey(to),
+        CopySource: `${Bucket}/${requireObjectKey(from)}`,
+        ...(version !== null && { CopySourceIfMatch: version }),
         MetadataDirective: 'REPLACE',
         ContentType: contentType,
-        ContentDisposition: 'attachment',
+        ...(attachment && { ContentDisposition: 'attachment' }),
       });
-      await client.send(copy, within(callMs)).catch(rethrow);
+      try {
+        await client.send(copy, within(callMs));
+        return true;
+      } catch (error) {
+        if (isAbsent(error) || isOtherVersion(error)) return false;
+        throw bucketError(error);
+      }
     },
     signPutUrl: (key, { contentType, size, expiresInMs }) =>
       signPut(requireObjectKey(key), contentType, size, Math.floor(expiresInMs / 1000)),

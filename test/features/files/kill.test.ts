@@ -5,11 +5,12 @@ import type { App } from '../../../src/app.js';
 import { confirmFile } from '../../../src/features/files/confirm-file.js';
 import { confirmUpload } from '../../../src/features/files/confirm-upload.js';
 import { deleteAllFiles, deleteFile } from '../../../src/features/files/delete-file.js';
-import type { FileRecord } from '../../../src/features/files/file.js';
+import { objectOf, type FileRecord } from '../../../src/features/files/file.js';
 import { discardUpload } from '../../../src/features/files/discard-upload.js';
 import { fileStore, filesOf } from '../../../src/features/files/file-store.js';
 import { measureStorage } from '../../../src/features/files/measure-storage.js';
 import { recountStorage } from '../../../src/features/files/recount-storage.js';
+import { receiveSignedUpload, type SignedUpload } from '../../../src/features/files/receive-signed-upload.js';
 import { requestUpload } from '../../../src/features/files/request-upload.js';
 import { sweepUploads } from '../../../src/features/files/sweep-uploads.js';
 import { uploadFile } from '../../../src/features/files/upload-file.js';
@@ -43,20 +44,29 @@ beforeEach(async () => {
 /** A file whose bytes are stored and which nobody has confirmed. */
 async function buildStored(size: number): Promise<string> {
   const input = { filename: 'a.png', contentType: 'image/png', size };
-  const { filePath } = await requestUpload(app, project, input, 'http://x');
-  await app.files.local.put(filePath, Readable.from([Buffer.alloc(size)]), {
-    contentType: 'image/png',
-    attachment: false,
+  const { filePath, signedUrl } = await requestUpload(app, project, input, {
+    serviceUrl: 'http://x',
+    uploadedBy: null,
   });
+  await receiveSignedUpload(app, signedUpload(signedUrl, size));
   return filePath;
 }
 
+/** A PUT of so many bytes to a signed address. */
+function signedUpload(signedUrl: string, size: number): SignedUpload {
+  const url = new URL(signedUrl);
+  const body = Readable.from([Buffer.alloc(size)]);
+  const path = url.pathname.slice('/files/'.length);
+  return { path, query: url.searchParams, contentType: 'image/png', contentLength: size, body };
+}
+
 const upload = (mortal: App, size: number): Promise<FileRecord> =>
-  uploadFile(mortal, project, {
-    filename: 'a.png',
-    contentType: 'image/png',
-    body: Readable.from([Buffer.alloc(size)]),
-  });
+  uploadFile(
+    mortal,
+    project,
+    { filename: 'a.png', contentType: 'image/png', body: Readable.from([Buffer.alloc(size)]) },
+    null,
+  );
 
 async function findFiles(): Promise<FileRecord[]> {
   return (await fileStore(app).find(filesOf(project._id)).toArray()) as FileRecord[];
@@ -72,7 +82,7 @@ async function expectConsistent(): Promise<FileRecord[]> {
   const sum = confirmed.reduce((bytes, file) => bytes + file.size!, 0);
   expect((await measureStorage(app, project)).bytes).toBe(sum);
   const kept = (await listStoredFiles(test.dataDir)).filter((path) => path.includes(project._id.toHexString()));
-  expect(kept.map((path) => path.split('/files/')[1]).sort()).toEqual(confirmed.map((file) => file.path).sort());
+  expect(kept.map((path) => path.split('/files/')[1]).sort()).toEqual(confirmed.map(objectOf).sort());
   return confirmed;
 }
 
@@ -111,6 +121,27 @@ describe('a process killed between any two changes', () => {
     expect(deaths).toBeGreaterThanOrEqual(5);
   });
 
+  it('of a repeated PUT: what counts is whole, and no bytes are lost', async () => {
+    const deaths = await killEverywhere(
+      async () => {
+        const input = { filename: 'a.png', contentType: 'image/png', size: 500 };
+        const grant = await requestUpload(app, project, input, { serviceUrl: 'http://x', uploadedBy: null });
+        await receiveSignedUpload(app, signedUpload(grant.signedUrl, 500));
+        return grant;
+      },
+      (mortal, { signedUrl }) => receiveSignedUpload(mortal, signedUpload(signedUrl, 500)),
+      async ({ filePath }) => {
+        await confirmUpload(app, project, { filePath, size: 500 });
+        const [file] = await expectConsistent();
+        const opened = await app.files.local.openFile(objectOf(file!));
+        await opened?.file.close();
+        expect(opened?.size).toBe(500);
+      },
+    );
+    // What a death after that leaves behind is the sweep's, and no error of the request.
+    expect(deaths).toBe(3);
+  });
+
   it('of a confirmation: the next one succeeds and charges once', async () => {
     const deaths = await killEverywhere(
       () => buildStored(500),
@@ -135,7 +166,7 @@ describe('a process killed between any two changes', () => {
   it('of a deletion: the bytes go and the charge is given back once', async () => {
     const deaths = await killEverywhere(
       async () => (await upload(app, 500)).path,
-      (mortal, path) => deleteFile(mortal, project, path),
+      (mortal, path) => deleteFile(mortal, project, path, null),
       async () => expect(await expectConsistent()).toEqual([]),
     );
     expect(deaths).toBeGreaterThanOrEqual(4);
@@ -155,7 +186,7 @@ describe('a process killed between any two changes', () => {
         await upload(app, 100);
         await buildStored(200);
         // Died between its charge and its confirmation.
-        const half = crashAfter(app, 2).app;
+        const half = crashAfter(app, 1).app;
         await confirmUpload(half, project, { filePath: await buildStored(300), size: 300 }).catch(() => undefined);
         clock.advance(TWO_HOURS);
       },
@@ -185,8 +216,8 @@ describe('a charge that was made without its confirmation', () => {
     await updateProject(app, project.name, { limits: { storage: 500 } });
     project = { ...project, limits: { storage: 500 } };
     const filePath = await buildStored(300);
-    // Its changes: the upload is stored, the counter is made, the charge.
-    await expect(confirmUpload(crashAfter(app, 3).app, project, { filePath, size: 300 })).rejects.toThrow(Crash);
+    // Its changes: the counter is made, the charge.
+    await expect(confirmUpload(crashAfter(app, 2).app, project, { filePath, size: 300 })).rejects.toThrow(Crash);
     expect((await measureStorage(app, project)).bytes).toBe(300);
     await expect(upload(app, 300)).rejects.toMatchObject({ code: 'QUOTA_EXCEEDED' });
     expect(await expectConsistent()).toEqual([]);
@@ -199,7 +230,7 @@ describe('bsvc project recount', () => {
   it('sets a wrong counter right, and counts what is under way', async () => {
     await upload(app, 100);
     const filePath = await buildStored(30);
-    await confirmUpload(crashAfter(app, 2).app, project, { filePath, size: 30 }).catch(() => undefined);
+    await confirmUpload(crashAfter(app, 1).app, project, { filePath, size: 30 }).catch(() => undefined);
     await usageStore(app).updateOne({ _id: project._id }, { $set: { bytes: 12345 } });
     expect(await recountStorage(app, project)).toEqual({ before: 12345, after: 130 });
     await confirmUpload(app, project, { filePath, size: 30 });
@@ -234,7 +265,7 @@ describe('the sweep', () => {
   });
 
   it('forgets records of deleted files after a day', async () => {
-    await deleteFile(app, project, (await upload(app, 10)).path);
+    await deleteFile(app, project, (await upload(app, 10)).path, null);
     expect(await findFiles()).toHaveLength(1);
     clock.advance(TWO_DAYS);
     await sweepUploads(app);
@@ -282,7 +313,7 @@ describe('any interleaving of uploads, confirmations, deletions, sweeps, recount
             const actor = crashAfter(app, dies ?? Infinity, pause).app;
             const filePath = paths[file]!;
             if (action === 'confirm') await confirmUpload(actor, project, { filePath, size: 100 });
-            if (action === 'delete') await deleteFile(actor, project, filePath);
+            if (action === 'delete') await deleteFile(actor, project, filePath, null);
             if (action === 'sweep') await sweepUploads(actor);
             if (action === 'recount') await recountStorage(actor, project);
             if (action === 'forget') await forgetMarks(actor, await readUsage(actor, project._id), 0);

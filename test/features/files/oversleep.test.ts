@@ -39,7 +39,12 @@ beforeEach(async () => {
 });
 
 const upload = (size: number): Promise<FileRecord> =>
-  uploadFile(app, project, { filename: 'a.png', contentType: 'image/png', body: Readable.from([Buffer.alloc(size)]) });
+  uploadFile(
+    app,
+    project,
+    { filename: 'a.png', contentType: 'image/png', body: Readable.from([Buffer.alloc(size)]) },
+    null,
+  );
 const usedBytes = async (): Promise<number> => (await measureStorage(app, project)).bytes;
 const forgetAll = async (): Promise<void> => forgetMarks(app, await readUsage(app, project._id), 0);
 const isDeleted = { $set: { state: 'deleted' as const, settled: false, deletedAt: new Date(0), dueAt: new Date(0) } };
@@ -104,7 +109,7 @@ describe('an upload that ends after it was given up', () => {
   ])('%s leaves no bytes behind', async (_what, giveUp) => {
     const body = new PassThrough();
     const before = await listStoredFiles(test.dataDir);
-    const late = uploadFile(app, project, { filename: 'a.png', contentType: 'image/png', body });
+    const late = uploadFile(app, project, { filename: 'a.png', contentType: 'image/png', body }, null);
     body.write(Buffer.alloc(100));
     await eventually('its record', () => fileStore(app).findOne({ projectId: project._id, state: 'requested' }));
     await giveUp();
@@ -132,7 +137,9 @@ describe('a refund that falls asleep right before giving back', () => {
   );
 
   it('is made by one deletion only', async () => {
-    const replies = await Promise.allSettled(Array.from({ length: 10 }, () => deleteFile(app, project, file.path)));
+    const replies = await Promise.allSettled(
+      Array.from({ length: 10 }, () => deleteFile(app, project, file.path, null)),
+    );
     expect(replies.filter((reply) => reply.status === 'fulfilled')).toHaveLength(1);
     expect(await usedBytes()).toBe(1000);
   });

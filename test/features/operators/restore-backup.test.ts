@@ -65,7 +65,12 @@ describe('files kept locally', () => {
     const { project } = await createProject(test.app, { name: 'files' });
     const files = join(test.dataDir, 'files');
     const upload = (filename: string): Promise<unknown> =>
-      uploadFile(test.app, project, { filename, contentType: 'text/plain', body: Readable.from([Buffer.from('x')]) });
+      uploadFile(
+        test.app,
+        project,
+        { filename, contentType: 'text/plain', body: Readable.from([Buffer.from('x')]) },
+        null,
+      );
     await upload('kept');
     // As on a machine that reaches the same MongoDB but not these files: their records are in the backup alone.
     await rename(files, `${files}.away`);

@@ -104,14 +104,6 @@ describe.each(SUBJECTS)('object store: %s', (_name, open) => {
     expect(await subject.store.findSize(newKey())).toBeNull();
   });
 
-  it('marks an object as one to save, and leaves its bytes', async () => {
-    const key = newKey();
-    await subject.store.put(key, Readable.from([Buffer.from('<svg/>')]), PLAIN);
-    await subject.store.markAttachment(key, 'image/svg+xml');
-    expect((await subject.read(key)).toString()).toBe('<svg/>');
-    await subject.store.remove(key);
-  });
-
   it.each([
     '../x',
     'a/../b',

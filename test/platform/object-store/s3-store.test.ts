@@ -80,11 +80,19 @@ describe('a bucket with an S3 API', () => {
     expect(double.objects.get('p/a.txt')).toMatchObject({ contentType: 'text/plain', disposition: null });
   });
 
-  it('marks a stored object as one to save', async () => {
+  it('copies an object as one to save, and only the bytes that were meant', async () => {
     const store = open();
-    await store.put('p/a.svg', Readable.from(['<svg/>']), { contentType: 'image/svg+xml', attachment: false });
-    await store.markAttachment('p/a.svg', 'image/svg+xml');
-    expect(double.objects.get('p/a.svg')).toMatchObject({ contentType: 'image/svg+xml', disposition: 'attachment' });
+    await store.put('p/from', Readable.from(['<svg/>']), { contentType: 'image/png', attachment: false });
+    const { version } = (await store.findVersion('p/from'))!;
+    const options = { contentType: 'image/svg+xml', attachment: true, version };
+    expect(await store.copyVersion('p/from', 'p/a.svg', options)).toBe(true);
+    const copied = { contentType: 'image/svg+xml', disposition: 'attachment', bytes: Buffer.from('<svg/>') };
+    expect(double.objects.get('p/a.svg')).toEqual(copied);
+    await store.put('p/from', Readable.from(['<evil/>']), { contentType: 'image/png', attachment: false });
+    expect(await store.copyVersion('p/from', 'p/a.svg', options)).toBe(false);
+    await store.remove('p/from');
+    expect(await store.copyVersion('p/from', 'p/a.svg', options)).toBe(false);
+    expect(double.objects.get('p/a.svg')).toEqual(copied);
   });
 
   it.each([503, 500, 0])('repeats an upload when the bucket fails with %d (0 = connection broken)', async (status) => {
