@@ -2,6 +2,7 @@ import { Catalog } from './catalog.js';
 import { CommitQueue } from './commit-queue.js';
 import { Documents } from './documents.js';
 import { type Durability, type Environment, openEnvironment } from './environment.js';
+import { Snapshots } from './snapshots.js';
 
 /** The opened data file with what reads and writes it. */
 export interface Storage {
@@ -9,6 +10,7 @@ export interface Storage {
   readonly catalog: Catalog;
   readonly queue: CommitQueue;
   readonly documents: Documents;
+  readonly snapshots: Snapshots;
   /** Ids of the indexes that this process is building. */
   readonly building: Set<number>;
   /** Makes everything visible that any process committed so far; to be called when a turn of reading begins. */
@@ -37,6 +39,7 @@ export function openStorage(dataDir: string, durability: Durability): Storage {
     catalog,
     queue,
     documents: new Documents(environment, catalog, queue),
+    snapshots: new Snapshots(environment),
     building: new Set(),
     refresh() {
       environment.store.resetReadTxn();
