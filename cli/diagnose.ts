@@ -10,7 +10,6 @@ import { refuseHalfStore } from '../src/migrations/require-migrated.js';
 import { failed, passed, unreachable, type Check } from './check.js';
 import type { Context } from './context.js';
 import { checkClock } from './check-clock.js';
-import { checkStore } from './check-store.js';
 import { checkCache, checkDoor, checkMail } from './check-neighbours.js';
 import { diagnoseBucket } from './diagnose-bucket.js';
 import { presentFailure } from './exit.js';
@@ -82,7 +81,6 @@ async function checkDatabase(context: Context, config: Config, options: { fix: b
   const { summary, warnings } = app.db;
   return [
     { ...passed('database', `${summary} answers`), hint: warnings.length > 0 ? warnings.join(' ') : null },
-    ...(await checkStore(app.db)),
     await checkMigrations(app),
     await checkIndexes(app, options),
     await checkClock(app),

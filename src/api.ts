@@ -10,14 +10,14 @@ import { healthRoutes } from './features/health/routes.js';
 import { mailOperatorRoutes, mailRoutes } from './features/mail/routes.js';
 import { accountRoutes } from './features/operators/account-routes.js';
 import { adminRoutes } from './features/operators/admin-routes.js';
-import { bucketRoutes } from './features/operators/bucket-routes.js';
-import { projectDocumentRoutes } from './features/operators/document-routes.js';
-import { projectSchemaRoutes } from './features/operators/schema-routes.js';
-import { projectSocialRoutes } from './features/operators/social-routes.js';
-import { collectionRoutes } from './features/operators/collection-routes.js';
-import { keyRoutes } from './features/operators/key-routes.js';
+import { BUCKET_ROUTES } from './features/operators/bucket-routes.js';
+import { PROJECT_DOCUMENT_ROUTES } from './features/operators/document-routes.js';
+import { PROJECT_SCHEMA_ROUTES } from './features/operators/schema-routes.js';
+import { PROJECT_SOCIAL_ROUTES } from './features/operators/social-routes.js';
+import { COLLECTION_ROUTES } from './features/operators/collection-routes.js';
+import { KEY_ROUTES } from './features/operators/key-routes.js';
 import { projectRoutes } from './features/operators/project-routes.js';
-import { templateRoutes } from './features/operators/template-routes.js';
+import { TEMPLATE_ROUTES } from './features/operators/template-routes.js';
 import { metricsRoutes } from './features/health/metrics-routes.js';
 import { apiDocumentRoutes, docsPageRoutes } from './features/reference/routes.js';
 import { WEBHOOK_ROUTES } from './features/webhooks/webhook-routes.js';
@@ -45,14 +45,14 @@ export const ROUTES: readonly ((app: App) => RouteGroup)[] = [
   localFileRoutes,
   adminRoutes,
   projectRoutes,
-  collectionRoutes,
-  projectSchemaRoutes,
-  projectDocumentRoutes,
-  keyRoutes,
+  routerOf(COLLECTION_ROUTES),
+  routerOf(PROJECT_SCHEMA_ROUTES),
+  routerOf(PROJECT_DOCUMENT_ROUTES),
+  routerOf(KEY_ROUTES),
   accountRoutes,
-  projectSocialRoutes,
-  bucketRoutes,
-  templateRoutes,
+  routerOf(PROJECT_SOCIAL_ROUTES),
+  routerOf(BUCKET_ROUTES),
+  routerOf(TEMPLATE_ROUTES),
   healthRoutes,
   metricsRoutes,
   apiDocumentRoutes,

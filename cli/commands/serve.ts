@@ -4,7 +4,6 @@ import type { Config } from '../../src/config.js';
 import { listProjects } from '../../src/features/projects/list-projects.js';
 import { startServer } from '../../src/http/server.js';
 import { markServing } from '../../src/platform/serving-mark.js';
-import { watchSnapshots } from '../../src/platform/watch-snapshots.js';
 import { createWorker } from '../../src/worker.js';
 import { defineCommand, flag, setting } from '../command.js';
 import { createDemo, type Demo } from '../create-demo.js';
@@ -43,7 +42,6 @@ export default defineCommand({
     const mark = await markServing(app.db, config.dataDir);
     if (mark.others.length > 0) app.log.warn({ processes: mark.others }, TWO_SERVICES);
     const demo = input.demo ? await createDemo(app) : null;
-    const endWatch = watchSnapshots(app);
     const empty = (await listProjects(app)).length === 0;
     const server =
       config.processes > 1 ? await startProcesses(config.processes, app) : await listen(app, config, input.noWorker);
@@ -54,7 +52,6 @@ export default defineCommand({
       text: (view) => presentStart(view, url, demo, empty, input.demo),
     });
     await whenStopped(context);
-    endWatch();
     await server.stop();
     await mark.remove();
   },

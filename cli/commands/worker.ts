@@ -1,5 +1,4 @@
 import { createMonitoringApi } from '../../src/api.js';
-import { watchSnapshots } from '../../src/platform/watch-snapshots.js';
 import { createWorker } from '../../src/worker.js';
 import { startServer } from '../../src/http/server.js';
 import { defineCommand, setting, value } from '../command.js';
@@ -22,7 +21,6 @@ export default defineCommand({
     const server =
       config.workerPort === null ? null : await startServer(createMonitoringApi(app), config.host, config.workerPort);
     const worker = createWorker(app, { concurrency });
-    const endWatch = watchSnapshots(app);
     await context.out.print({
       json: { pid: process.pid, ...(server && { url: server.url }) },
       quiet: process.pid,
@@ -30,7 +28,6 @@ export default defineCommand({
         `The worker is running (process ${process.pid}${server ? `, health at ${server.url}/api/health` : ''}).`,
     });
     await whenStopped(context);
-    endWatch();
     app.readiness.end();
     await worker.stop();
     await server?.stop(config.shutdownGraceMs);

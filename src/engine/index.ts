@@ -4,7 +4,6 @@ import { Cursors } from './commands/cursors.js';
 import { expireDocuments } from './commands/expire-documents.js';
 import { type DataDb } from './doors/in-process/contract.js';
 import { openDatabase } from './doors/in-process/database.js';
-import { insertTogether } from './doors/in-process/insert-together.js';
 import { listen, ListenError, type Listener } from './doors/wire/listen.js';
 import { ReaderPool } from './readers/reader-pool.js';
 import { backUp } from './storage/backup.js';
@@ -15,7 +14,6 @@ import {
   StorageError,
   type StorageErrorCode,
 } from './storage/environment.js';
-import { type HeldSnapshot } from './storage/snapshots.js';
 import { resumeBuilds } from './storage/index-build.js';
 import { reclaimDropped } from './storage/reclaim.js';
 import { openStorage } from './storage/storage.js';
@@ -29,7 +27,6 @@ export type {
   DataFindCursor,
 } from './doors/in-process/contract.js';
 export { type StorageStats } from './commands/administration.js';
-export { type HeldSnapshot } from './storage/snapshots.js';
 export { DATA_FILE, type Durability, ListenError, type Listener, StorageError, type StorageErrorCode };
 
 export interface EngineOptions {
@@ -52,11 +49,6 @@ export interface EngineStats extends StorageStats {
 export interface Engine {
   db(name: string): DataDb;
   /**
-   * Stores new documents, each with its `_id`, in one transaction: every reader sees all of them or none, and a refusal
-   * (the driver's error) leaves none. 257 when they take more than 10,000 index entries.
-   */
-  insertTogether(namespace: { db: string; collection: string }, documents: readonly object[]): Promise<void>;
-  /**
    * Opens the wire door on `127.0.0.1:port` or `unix:/path/name.sock` for the official driver and its tools. Throws
    * ListenError. It closes with the engine. `report` is told of errors behind it that are no fault of a client.
    */
@@ -66,8 +58,6 @@ export interface Engine {
   stats(): EngineStats;
   /** Ids of the processes of this machine that have the data directory open, this one included. */
   processes(): number[];
-  /** Snapshots held at this moment by any process, the oldest first; slots of dead processes are freed before. */
-  snapshots(): HeldSnapshot[];
   /** Reads everything and tells what is wrong with it, in words; only meaningful while nobody writes. */
   verify(): Promise<string[]>;
   /** Deletes what TTL indexes say is over now, as happens every minute anyway; returns how many documents. */
@@ -77,8 +67,6 @@ export interface Engine {
 
 /** MongoDB's interval for TTL indexes. */
 const HOUSEKEEPING_MS = 60_000;
-/** A process that is killed while it reads leaves its slot, and with it a snapshot that keeps the file growing, for so long. */
-const READER_CHECK_MS = 3_000;
 
 /**
  * Opens or creates the embedded database in `dataDir`; throws StorageError when the directory cannot be written to or
@@ -94,7 +82,6 @@ export function openEngine(options: EngineOptions): Engine {
   let timer: NodeJS.Timeout | undefined;
   // Processes that live for one command do not stay to expire documents.
   let housekeeping = keepHouseOn({ expire: false });
-  const readerChecks = setInterval(() => storage.snapshots.check(), READER_CHECK_MS).unref();
 
   /** One round, and later the next: a long one is not overtaken. */
   async function keepHouseOn(chores: { expire: boolean }): Promise<void> {
@@ -107,7 +94,6 @@ export function openEngine(options: EngineOptions): Engine {
 
   async function closeAll(): Promise<void> {
     clearTimeout(timer);
-    clearInterval(readerChecks);
     const doors = listeners.map((listener) => listener.close());
     core.cursors.closeAll();
     await readers?.close();
@@ -126,11 +112,8 @@ export function openEngine(options: EngineOptions): Engine {
     backup: (path) => backUp(storage.environment, path),
     stats: () => ({ ...storageStats(storage), readerThreadsStarted: readers?.started ?? 0 }),
     processes: () => listProcesses(storage.environment),
-    snapshots: () => storage.snapshots.check(),
     verify: () => verifyStorage(storage),
     expire: (now) => expireDocuments(storage, now),
-    insertTogether: (namespace, documents) =>
-      insertTogether(core, namespace, documents as Record<string, unknown>[], { ignoreUndefined }),
     db: (name) => openDatabase(core, name, { ignoreUndefined }),
     close: () => (closing ??= closeAll()),
   };

@@ -30,12 +30,14 @@ export function describeRoutes({ prefix, tag, about, params, routes }: RouteList
   return { prefix, tag, about, path: params, routes: Object.fromEntries(described) };
 }
 
-function describeRoute({ body, ownBody, example, bodyIsOptional, params, answers, ...rest }: Route): RouteDescription {
+function describeRoute(route: Route): RouteDescription {
+  const { body, ownBody, example, bodyIsOptional, params, query, ownQuery, answers, ...rest } = route;
   const json = body && { content: { 'application/json': body }, example, required: !bodyIsOptional };
   const list = [answers].flat() as readonly Answer[];
   return {
     ...rest,
     path: params,
+    query: { ...query, ...ownQuery },
     body: json ?? ownBody,
     answers: Object.fromEntries(list.map(({ status, ...answer }) => [status, answer])),
   };

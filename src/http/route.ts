@@ -155,6 +155,8 @@ export interface RouteDefinition<
   /** Parameters of the path that mean something else here than in the rest of the group. */
   params?: Parameters;
   query?: Query;
+  /** Parameters of the query that the handler reads itself. */
+  ownQuery?: Parameters;
   headers?: Parameters;
   /** A JSON body: the schema is its check (400 VALIDATION_FAILED) and its type. */
   body?: Schema<Body>;

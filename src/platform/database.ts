@@ -9,7 +9,7 @@ import type {
   MongoClientOptions,
   ReadConcernLike,
 } from 'mongodb';
-import type { DataCollection, HeldSnapshot } from '../engine/index.js';
+import type { DataCollection } from '../engine/index.js';
 import type { Config } from '../config.js';
 import { invalid, unavailable, type AppError } from '../errors.js';
 import { findFullDisk } from './full-disk.js';
@@ -29,11 +29,6 @@ export interface Database {
   /** Options for reads that decide about access: what they find cannot be taken back by a change of primary. */
   readonly confirmedReads: { readConcern?: ReadConcernLike };
   collection<T extends Document>(name: string, options?: CollectionOptions): Store<T>;
-  /**
-   * Stores new documents, each with its `_id`, so that every reader sees all of them or none, also after a crash; a refusal leaves none.
-   * Only the embedded engine has it: a MongoDB may be one without transactions.
-   */
-  insertTogether?(name: string, documents: readonly Document[]): Promise<void>;
   /** Builds those indexes of a stored collection that are missing, however long it takes. Throws the duplicate key error of a unique one that cannot be. */
   createIndexes(name: string, indexes: IndexDescription[]): Promise<void>;
   /** Names of all stored collections. */
@@ -53,8 +48,6 @@ export interface Database {
   openDoor(address: string, report: (error: unknown) => void): Promise<string | null>;
   /** Other processes of this machine that have the embedded store open, by id; none is known of a MongoDB. */
   listOtherProcesses(): number[];
-  /** Snapshots of the embedded store that processes hold, the oldest first; MongoDB sees to its own. */
-  listSnapshots?(): HeldSnapshot[];
   /** Measures of the embedded engine's file; MongoDB has tools of its own. */
   stats?(): Record<string, number>;
   close(): Promise<void>;
@@ -208,8 +201,6 @@ async function openEmbedded(config: Config): Promise<Database> {
       warnings: [],
       confirmedReads: {},
       collection: (name) => db.collection(name),
-      insertTogether: (name, documents) =>
-        engine.insertTogether({ db: config.mongodbName, collection: name }, documents),
       createIndexes: async (name, indexes) => void (await db.collection(name).createIndexes(indexes)),
       listNames: async () => (await db.collections()).map((collection) => collection.collectionName),
       ping: async () => {
@@ -229,7 +220,6 @@ async function openEmbedded(config: Config): Promise<Database> {
         }
       },
       listOtherProcesses: () => engine.processes().filter((pid) => pid !== process.pid),
-      listSnapshots: () => engine.snapshots(),
       stats: () => ({ ...engine.stats() }),
       close: () => {
         closed = true;

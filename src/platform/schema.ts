@@ -69,6 +69,11 @@ export function orNull<T>(schema: Schema<T>): Schema<T | null> {
   return { ...schema, type: [schema.type, 'null'] };
 }
 
+/** A value that fits one of the schemas. */
+export function anyOf<const S extends readonly Schema[]>(...schemas: S): Schema<TypeOf<S[number]>> {
+  return { anyOf: schemas };
+}
+
 /** A text within limits such as `{ maxLength: 200 }` (characters) or `{ maxBytes: 72 }` (of UTF-8). */
 export function text(limits: Limits = {}): Schema<string> {
   return { type: 'string', ...limits };
@@ -83,4 +88,5 @@ export const ID: Schema<string> = text({
   pattern: '^[0-9a-f]{24}$',
   examples: ['66f0c0ffee0ddba11c0de001'],
 });
+export const NULL: Schema<null> = { type: 'null' };
 export const ANYTHING: Schema = {};

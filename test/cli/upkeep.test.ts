@@ -50,7 +50,6 @@ describe('bsvc doctor', () => {
       'settings',
       'data directory',
       'database',
-      'data file',
       'migrations',
       'indexes',
       'clock',

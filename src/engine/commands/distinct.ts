@@ -2,7 +2,6 @@ import { type Doc } from '../codec/document.js';
 import { EngineError } from '../errors.js';
 import { splitPath, visitPath } from '../query/path.js';
 import { compareValues } from '../query/compare.js';
-import { View } from '../storage/view.js';
 import { KeyWriter } from '../storage/key-encoding.js';
 import { checkCollation, type Command, readDoc, readText, requireNamespace } from './command.js';
 import { openPace } from './pace.js';
@@ -26,23 +25,17 @@ export const distinct: Command = {
     if (collection === null) return { values: [] };
     const plan = planQuery(storage, collection, query, 0);
     leaveIfLong(pace, storage, collection, query, plan);
-    const view = new View(storage);
-    const scan = openScan(storage, collection, plan, query, new Set([path[0]!]), view);
+    const scan = openScan(storage, collection, plan, query, new Set([path[0]!]));
     const values = new DistinctValues();
-    try {
-      while (!scan.finished) {
-        scan.readChunk((_bytes, doc) => {
-          values.addFrom(doc, path);
-          return false;
-        });
-        if (!scan.finished && pace.due(scan.lastRead)) {
-          view.hold();
-          await pace.rest();
-          checkStillThere(storage, collection, plan.index);
-        }
+    while (!scan.finished) {
+      scan.readChunk((_bytes, doc) => {
+        values.addFrom(doc, path);
+        return false;
+      });
+      if (!scan.finished && pace.due(scan.lastRead)) {
+        await pace.rest();
+        checkStillThere(storage, collection, plan.index);
       }
-    } finally {
-      view.release();
     }
     return { values: values.sorted() };
   },

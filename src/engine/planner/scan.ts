@@ -3,7 +3,6 @@ import { type Doc } from '../codec/document.js';
 import { type Filter } from '../query/match.js';
 import { type CollectionEntry } from '../storage/index-definition.js';
 import { type Storage } from '../storage/storage.js';
-import { type View } from '../storage/view.js';
 import { type KeyRange } from './key-ranges.js';
 import { type Plan } from './plan.js';
 
@@ -21,8 +20,8 @@ const LONGEST_CHUNK_MS = 2;
 const NOTHING: Doc = {};
 
 /**
- * Walks the ranges of a plan in chunks. Between two chunks it remembers only the last key; what is committed meanwhile
- * becomes visible, unless the reader's view is held.
+ * Walks the ranges of a plan in chunks. Between two chunks it remembers only the last key, so that no snapshot is held
+ * and other processes' writes become visible.
  */
 export class PlanScan {
   keysExamined = 0;
@@ -48,7 +47,6 @@ export class PlanScan {
     private readonly filter: Filter | null,
     /** The top-level fields that `visit` wants decoded, null for all. */
     private readonly fields: ReadonlySet<string> | null,
-    private readonly view: View | null = null,
   ) {
     this.seen = plan.repeats ? new Set() : null;
     this.wantsDoc = fields === null || fields.size > 0;
@@ -66,9 +64,7 @@ export class PlanScan {
     const before = this.keysExamined;
     this.interrupted = false;
     if (this.filter?.mayTakeLong === true) this.chunkEnds = performance.now() + LONGEST_CHUNK_MS;
-    const { view } = this;
-    const stopped =
-      view?.transaction === undefined ? this.readEntries(visit, most) : view.read(() => this.readEntries(visit, most));
+    const stopped = this.readEntries(visit, most);
     this.lastRead = this.keysExamined - before;
     return stopped;
   }
@@ -102,11 +98,7 @@ export class PlanScan {
    * range by itself, eight times as fast but in one piece; else it goes chunk by chunk.
    */
   countChunk(atOnce: boolean): number {
-    return this.view === null ? this.countEntries(atOnce) : this.view.read(() => this.countEntries(atOnce));
-  }
-
-  private countEntries(atOnce: boolean): number {
-    const { reader } = this.storage.environment;
+    const { store } = this.storage.environment;
     const before = this.keysExamined;
     let left = LARGEST_CHUNK;
     while (left > 0 && !this.finished) {
@@ -115,7 +107,7 @@ export class PlanScan {
       const read = this.plan.single
         ? this.countSingle(range.start)
         : atOnce
-          ? reader.countAll(range.start, range.end)
+          ? store.getKeysCount({ start: range.start, end: range.end })
           : this.countKeys(range.end, left);
       this.keysExamined += read;
       if (wholeRange || read < left) {
@@ -135,7 +127,7 @@ export class PlanScan {
   private countKeys(end: Buffer, limit: number): number {
     const start = this.last ?? this.plan.ranges[this.at]!.start;
     let read = 0;
-    for (const key of this.storage.environment.reader.keys({
+    for (const key of this.storage.environment.store.getKeys({
       start,
       end,
       limit,

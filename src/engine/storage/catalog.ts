@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { type Transaction } from 'lmdb';
 import { decodeDocument } from '../codec/decode.js';
 import { encodeDocument } from '../codec/encode.js';
 import { type Doc } from '../codec/document.js';
@@ -32,7 +31,7 @@ export interface CollectionSize {
  * drops what was remembered, and must run at the start of every command, turn and transaction.
  */
 export class Catalog {
-  version = -1;
+  private version = -1;
   private changed = false;
   private readonly known = new Map<string, CollectionEntry>();
   private readonly sizeChanges = new Map<number, CollectionSize>();
@@ -64,12 +63,6 @@ export class Catalog {
     const entry = this.prepare(decodeDefinition(record));
     this.known.set(ns, entry);
     return entry;
-  }
-
-  /** The collection as an older transaction has it. */
-  findIn(transaction: Transaction, ns: string): CollectionEntry | null {
-    const record = this.environment.store.get(collectionKey(ns), { transaction });
-    return record === undefined ? null : this.prepare(decodeDefinition(record));
   }
 
   /** All collections whose namespace begins with `prefix`, by name. */

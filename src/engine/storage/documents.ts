@@ -11,8 +11,6 @@ import { type IndexKeys, indexKeysOf } from './index-keys.js';
 import { KeyWriter, MAX_ID_BYTES, objectIdKey } from './key-encoding.js';
 
 export const MAX_DOCUMENT_BYTES = 16 * 1024 * 1024;
-/** So many documents and index entries one transaction takes in about 60 ms. */
-const MOST_PUTS_TOGETHER = 10_000;
 
 /** Reads and writes documents together with their index entries. Writes must run inside a transaction of the queue. */
 export class Documents {
@@ -51,47 +49,19 @@ export class Documents {
    * stored; nothing is written then.
    */
   insert(collection: CollectionEntry, bytes: Buffer): void {
-    this.store(collection, this.prepare(collection, bytes));
-  }
-
-  /**
-   * Stores all of the new documents, or throws as `insert` does and stores none; 257 when it would take too long in one
-   * transaction.
-   */
-  insertTogether(collection: CollectionEntry, documents: readonly Buffer[]): void {
-    const taken = new Set<string>();
-    const prepared: NewDocument[] = [];
-    let puts = 0;
-    for (const bytes of documents) {
-      const document = this.prepare(collection, bytes, taken);
-      puts += document.entries.reduce((sum, { keys }) => sum + keys.length, 1);
-      if (puts > MOST_PUTS_TOGETHER) {
-        throw new EngineError(257, `Storing these documents takes more than ${MOST_PUTS_TOGETHER} index entries`);
-      }
-      prepared.push(document);
-    }
-    for (const document of prepared) this.store(collection, document);
-  }
-
-  /** What storing a document takes; `taken` are the unique keys of those before it that are not stored yet. */
-  private prepare(collection: CollectionEntry, bytes: Buffer, taken?: Set<string>): NewDocument {
     checkSize(bytes);
     const doc = decodeDocument(bytes, 'engine', collection.indexedFields);
     checkId(doc['_id']);
     const idBytes = this.encodeId(doc['_id']);
     const isLong = this.idWriter.cut;
     const key = this.writer.reset(DOCUMENT, collection.id).raw(idBytes).take();
-    if (this.environment.store.getBinaryFast(key) !== undefined || isTaken(key, taken)) {
+    if (this.environment.store.getBinaryFast(key) !== undefined) {
       throw duplicateKey(collection.ns, '_id_', { _id: 1 }, [doc['_id']]);
     }
     const entries = collection.indexes.map((index) => indexKeysOf(index, doc, idBytes, this.writer));
     collection.indexes.forEach((index, n) => {
-      this.checkUnique(collection, index, entries[n]!.keys, doc, idBytes, taken);
+      this.checkUnique(collection, index, entries[n]!.keys, doc, idBytes);
     });
-    return { key, bytes, idBytes, isLong, entries };
-  }
-
-  private store(collection: CollectionEntry, { key, bytes, idBytes, isLong, entries }: NewDocument): void {
     this.queue.put(key, bytes);
     for (const { keys } of entries) for (const entry of keys) this.queue.put(entry, idBytes);
     this.catalog.addSize(collection.id, 1, bytes.length);
@@ -178,13 +148,11 @@ export class Documents {
     keys: readonly Buffer[],
     doc: Doc,
     idBytes: Buffer,
-    taken?: Set<string>,
   ): void {
     if (!index.definition.unique) return;
     for (const key of keys) {
       const owner = this.environment.store.getBinaryFast(key);
-      const isFree = owner === undefined || idBytes.equals(owner.subarray(0, owner.length));
-      if (isFree && !isTaken(key, taken)) continue;
+      if (owner === undefined || idBytes.equals(owner.subarray(0, owner.length))) continue;
       const values = index.fields.map((field) => firstValue(doc, field.parts));
       throw duplicateKey(collection.ns, index.definition.name, index.definition.key, values);
     }
@@ -216,24 +184,6 @@ export class Documents {
     if (multikey === known.multikey && cut === known.cut) return;
     this.catalog.changeIndex(current, definition.id, { multikey, cut });
   }
-}
-
-/** A document that was found to be storable. */
-interface NewDocument {
-  key: Buffer;
-  bytes: Buffer;
-  idBytes: Buffer;
-  isLong: boolean;
-  entries: IndexKeys[];
-}
-
-/** Whether an earlier document of the same insert has the key; it is this one's from now on. */
-function isTaken(key: Buffer, taken: Set<string> | undefined): boolean {
-  if (taken === undefined) return false;
-  const text = key.latin1Slice();
-  if (taken.has(text)) return true;
-  taken.add(text);
-  return false;
 }
 
 /** An index that is being built is always kept up, since its entries may not be there yet. */

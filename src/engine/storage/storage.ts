@@ -2,8 +2,6 @@ import { Catalog } from './catalog.js';
 import { CommitQueue } from './commit-queue.js';
 import { Documents } from './documents.js';
 import { type Durability, type Environment, openEnvironment } from './environment.js';
-import { Snapshots } from './snapshots.js';
-import { type View } from './view.js';
 
 /** The opened data file with what reads and writes it. */
 export interface Storage {
@@ -11,9 +9,6 @@ export interface Storage {
   readonly catalog: Catalog;
   readonly queue: CommitQueue;
   readonly documents: Documents;
-  readonly snapshots: Snapshots;
-  /** The views that commands of this process hold. */
-  readonly views: Set<View>;
   /** Ids of the indexes that this process is building. */
   readonly building: Set<number>;
   /** Makes everything visible that any process committed so far; to be called when a turn of reading begins. */
@@ -37,14 +32,11 @@ export function openStorage(dataDir: string, durability: Durability): Storage {
     },
   });
   catalog.attach(queue);
-  const views = new Set<View>();
   return {
     environment,
     catalog,
     queue,
     documents: new Documents(environment, catalog, queue),
-    snapshots: new Snapshots(environment),
-    views,
     building: new Set(),
     refresh() {
       environment.store.resetReadTxn();
@@ -52,7 +44,6 @@ export function openStorage(dataDir: string, durability: Durability): Storage {
     },
     async close() {
       queue.close();
-      for (const view of views) view.release();
       await environment.close();
     },
   };

@@ -12,7 +12,7 @@ export interface CollectionDeclaration {
   indexes?: string[];
 }
 
-export const SCHEMA_FORMAT = 'bsvc-schema/1';
+export const SCHEMA_FORMAT = 'bsvc-schema/1' as const;
 
 /** All collections of a project, as a file or a request declares them. */
 export interface SchemaFile {
@@ -26,6 +26,8 @@ const SHAPE_PROPERTIES = {
   fields: { type: 'array', items: { $ref: '#/$defs/field' }, maxItems: 1000 },
   items: { $ref: '#/$defs/shape' },
 };
+
+export const MAX_INDEXES = 50;
 
 /** Parts shared by every JSON Schema that contains fields; referred to as `#/$defs/field`. */
 export const FIELD_DEFS: Record<string, SchemaObject> = {
@@ -60,7 +62,7 @@ export const DECLARATION_SCHEMA: SchemaObject = {
       additionalProperties: false,
       properties: { mode: { enum: ['public-read', 'private'] }, ownerField: { type: 'string' } },
     },
-    indexes: { type: 'array', items: { type: 'string' }, maxItems: 50 },
+    indexes: { type: 'array', items: { type: 'string' }, maxItems: MAX_INDEXES },
   },
 };
 

@@ -1,18 +1,20 @@
-import { arrayOf, FLAG, ID, MOMENT, object, oneOf, TEXT, type Schema } from '../../http/route-description.js';
+import { anyOf, arrayOf, FLAG, ID, MOMENT, object, oneOf, TEXT, type Schema } from '../../platform/schema.js';
 import { FIELD_DEFS } from './collection-declaration.js';
+import type { Field } from './field.js';
 
-const RLS: Schema = {
-  anyOf: [
-    object({ enabled: { const: true }, mode: oneOf('public-read', 'private'), ownerField: TEXT }),
-    object({ enabled: { const: false } }),
-  ],
-};
+const RLS = anyOf(
+  object({ enabled: oneOf(true), mode: oneOf('public-read', 'private'), ownerField: TEXT }),
+  object({ enabled: oneOf(false) }),
+);
 
-const FIELDS = {
+/** A field, by its definition among those that withFieldDefs adds. */
+const FIELD: Schema<Field> = { $ref: '#/$defs/field' };
+
+const SHOWN = {
   id: ID,
   name: TEXT,
   mode: oneOf('enforced', 'flexible'),
-  fields: arrayOf({ $ref: '#/$defs/field' }),
+  fields: arrayOf(FIELD),
   rls: RLS,
   indexes: arrayOf(TEXT),
   version: { type: 'integer' },
@@ -20,11 +22,15 @@ const FIELDS = {
   updatedAt: MOMENT,
 };
 
-/** What presentCollection answers. */
-export const COLLECTION: Schema = { ...object(FIELDS, 'Collection'), $defs: FIELD_DEFS };
+export const COLLECTION = withFieldDefs(object(SHOWN, 'Collection'));
 
-/** With `created`: whether this request made it. */
-export const ADDED_COLLECTION: Schema = {
-  ...object({ ...FIELDS, created: FLAG }, 'AddedCollection'),
-  $defs: FIELD_DEFS,
-};
+/** A collection, and whether this request registered it. */
+export const ADDED_COLLECTION = withFieldDefs(object({ ...SHOWN, created: FLAG }, 'AddedCollection'));
+
+/** Fields as a body lists them; its schema needs withFieldDefs. */
+export const FIELD_LIST = arrayOf(FIELD, { maxItems: 1000 });
+
+/** The schema with the definitions that its fields refer to. */
+export function withFieldDefs<T>(schema: Schema<T>): Schema<T> {
+  return { ...schema, $defs: FIELD_DEFS };
+}

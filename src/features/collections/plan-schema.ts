@@ -44,7 +44,7 @@ export function planSchema(
 export function presentSchemaChange(change: SchemaChange) {
   return {
     action: change.action,
-    kind: 'collection',
+    kind: 'collection' as const,
     name: change.collection,
     ...(change.action === 'change' && { what: change.what }),
   };

@@ -7,7 +7,7 @@ export function presentCollection(collection: Collection) {
     name: collection.name,
     mode: collection.mode,
     fields: collection.fields,
-    rls: collection.rls ? { enabled: true, ...collection.rls } : { enabled: false },
+    rls: collection.rls ? { enabled: true as const, ...collection.rls } : { enabled: false as const },
     indexes: collection.indexes,
     version: collection.version,
     createdAt: collection.createdAt.toISOString(),

@@ -5,10 +5,10 @@ import { readFilter } from '../access/access-rules.js';
 import type { Caller } from '../access/caller.js';
 import { documentsName, type Collection } from '../collections/collection.js';
 import { requireCollection } from '../collections/collection-store.js';
+import { visibleDocuments } from './document.js';
 import { documentStore } from './document-store.js';
 import { encodeResults } from './encode-results.js';
 import { guardPipeline, joinedNames } from './guard-pipeline.js';
-import { findVisible } from './shown-documents.js';
 import type { PipelineSource } from './pipeline-scope.js';
 import { pipelineError } from './query-errors.js';
 import { MAX_REPLY_BYTES } from './reply-size.js';
@@ -26,11 +26,11 @@ export async function aggregateDocuments(
   { includeDeleted, signal }: { includeDeleted: boolean; signal: AbortSignal },
 ): Promise<string> {
   const collection = await requireCollection(app, caller.project._id, collectionName);
-  const sourceOf = (joined: Collection): Promise<PipelineSource> => visibleSource(app, joined, caller, includeDeleted);
-  const own = await sourceOf(collection);
+  const sourceOf = (joined: Collection): PipelineSource => visibleSource(joined, caller, includeDeleted);
+  const own = sourceOf(collection);
   const sources = new Map<string, PipelineSource>();
   for (const name of joinedNames(pipeline, own)) {
-    sources.set(name, await sourceOf(await requireCollection(app, caller.project._id, name)));
+    sources.set(name, sourceOf(await requireCollection(app, caller.project._id, name)));
   }
   const guarded = guardPipeline(pipeline, own, (name) => sources.get(name)!);
   try {
@@ -45,14 +45,9 @@ export async function aggregateDocuments(
   }
 }
 
-async function visibleSource(
-  app: App,
-  collection: Collection,
-  caller: Caller,
-  includeDeleted: boolean,
-): Promise<PipelineSource> {
+function visibleSource(collection: Collection, caller: Caller, includeDeleted: boolean): PipelineSource {
   const readable = readFilter(collection, caller);
-  const active = await findVisible(app, collection, includeDeleted);
+  const active = visibleDocuments(includeDeleted);
   return {
     collection,
     storedName: documentsName(collection),

@@ -4,7 +4,6 @@ import type { Caller } from '../access/caller.js';
 import { peekCollection, requireCollection } from '../collections/collection-store.js';
 import { visibleDocuments } from './document.js';
 import { documentStore } from './document-store.js';
-import { matchShown } from './shown-documents.js';
 import { parseGetQuery } from './parse-list-query.js';
 import { encodeOne } from './stored-documents.js';
 import { projectionOf } from './select-fields.js';
@@ -26,16 +25,10 @@ export async function getDocument(
   const query = parseGetQuery(rawQuery, collection);
   const shown = query.fields && [...query.fields, ...query.populate.map(({ path }) => path)];
   const visible = visibleDocuments(query.includeDeleted);
-  const options = shown ? { raw: true, projection: projectionOf(shown) } : RAW;
-  const found = await matchShown(
-    app,
-    collection,
-    async (inBatch) =>
-      (await documentStore(app, collection).findOne(
-        { $and: readable ? [readable, { ...wanted, ...inBatch }, visible] : [{ ...wanted, ...inBatch }, visible] },
-        options,
-      )) as Buffer | null,
-  );
+  const found = (await documentStore(app, collection).findOne(
+    { $and: readable ? [readable, wanted, visible] : [wanted, visible] },
+    shown ? { raw: true, projection: projectionOf(shown) } : RAW,
+  )) as Buffer | null;
   if (!found) throw documentNotFound();
   return encodeOne(app, caller, found, query);
 }

@@ -46,7 +46,7 @@ export function presentBucket({ storage }: Pick<Project, 'storage'>) {
     endpoint,
     region,
     accessKeyId,
-    secretAccessKey: '********',
+    secretAccessKey: '********' as const,
     publicUrl,
     forcePathStyle,
     setAt: setAt.toISOString(),

@@ -93,7 +93,7 @@ function readPart(name: string, part: string): string {
 export async function listTemplates(
   app: Pick<App, 'db'>,
   project: Project,
-): Promise<{ name: string; scope: string; subject: string; id: string | null }[]> {
+): Promise<{ name: string; scope: MailTemplate['scope'] | 'system'; subject: string; id: string | null }[]> {
   const own = (await templateStore(app)
     .find({ projectId: project._id })
     .sort({ name: 1 })
@@ -105,7 +105,7 @@ export async function listTemplates(
     ...SYSTEM_TEMPLATES.filter((name) => !overridden.has(name)).map((name) => ({
       id: null,
       name,
-      scope: 'system',
+      scope: 'system' as const,
       subject: findSystemTemplate(name)!.text.subject,
     })),
   ];

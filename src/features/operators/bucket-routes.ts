@@ -1,95 +1,130 @@
-import type { App } from '../../app.js';
-import { createRouter, type RouteGroup } from '../../http/routes.js';
-import { compileReader } from '../../platform/json-schema.js';
-import { operatedProject, requireOperator, requireOwner } from '../access/require-operator.js';
-import { presentBucket } from '../files/project-bucket.js';
+import { ok, route, say, type RouteList } from '../../http/route.js';
+import { anyOf, arrayOf, FLAG, MOMENT, NULL, object, oneOf, orNull, text, TEXT } from '../../platform/schema.js';
+import { PROJECT_OPERATOR, projectOwner } from '../access/operator-access.js';
 import { checkBucket, SOME_ORIGIN } from '../files/check-bucket.js';
+import { presentBucket } from '../files/project-bucket.js';
 import { applyBucketCors, clearBucket, requireBucket, setBucket } from '../files/set-bucket.js';
 
-const PREFIX = '/api/projects/:projectId/bucket';
+const SETTING = text({ maxLength: 2048 });
 
-interface BucketBody {
-  bucket: string;
-  accessKeyId: string;
-  secretAccessKey: string;
-  endpoint?: string | null;
-  region?: string;
-  publicUrl?: string | null;
-  forcePathStyle?: boolean;
-  verify?: boolean;
-}
+const BUCKET = {
+  title: 'Bucket',
+  ...anyOf(
+    object({
+      bucket: TEXT,
+      endpoint: orNull(TEXT),
+      region: TEXT,
+      accessKeyId: TEXT,
+      secretAccessKey: oneOf('********'),
+      publicUrl: orNull(TEXT),
+      forcePathStyle: FLAG,
+      setAt: MOMENT,
+    }),
+    object({ bucket: NULL }),
+  ),
+};
+const CHECK = object({ name: TEXT, ok: FLAG, detail: TEXT, hint: orNull(TEXT) }, 'BucketCheck');
 
-const TEXT = { type: 'string', maxLength: 2048 };
-const TEXT_OR_NULL = { type: ['string', 'null'], maxLength: 2048 };
+const getBucketRoute = route({
+  method: 'GET',
+  path: '/api/projects/:projectId/bucket',
+  id: 'getBucket',
+  summary: 'Get the bucket, without its secret',
+  access: PROJECT_OPERATOR,
+  answers: ok(BUCKET, 'Bucket'),
+  handle: ({ project }) => presentBucket(project),
+});
 
-export const readBucketBody = compileReader<BucketBody>({
-  type: 'object',
-  required: ['bucket', 'accessKeyId', 'secretAccessKey'],
-  additionalProperties: false,
-  properties: {
-    bucket: TEXT,
-    accessKeyId: TEXT,
-    secretAccessKey: TEXT,
-    endpoint: TEXT_OR_NULL,
-    region: TEXT,
-    publicUrl: TEXT_OR_NULL,
-    forcePathStyle: { type: 'boolean' },
-    verify: { type: 'boolean' },
+const setBucketRoute = route({
+  method: 'PUT',
+  path: '/api/projects/:projectId/bucket',
+  id: 'setBucket',
+  summary: 'Send new files to a bucket',
+  description: 'The bucket is tried first, unless `verify` is false.',
+  access: projectOwner('byok bucket set'),
+  body: object({
+    bucket: SETTING,
+    accessKeyId: SETTING,
+    secretAccessKey: SETTING,
+    'endpoint?': orNull(SETTING),
+    'region?': SETTING,
+    'publicUrl?': orNull(SETTING),
+    'forcePathStyle?': FLAG,
+    'verify?': FLAG,
+  }),
+  example: {
+    bucket: 'shop-files',
+    endpoint: 'https://ACCOUNT.r2.cloudflarestorage.com',
+    region: 'auto',
+    accessKeyId: 'KEY_ID',
+    secretAccessKey: 'SECRET',
+    publicUrl: 'https://files.shop.example',
+  },
+  answers: ok(BUCKET, 'New files go to the bucket'),
+  refuses: {
+    400: ['INVALID_BUCKET', 'INVALID_URL', 'PRIVATE_ADDRESS', 'BUCKET_UNUSABLE'],
+    503: ['STORAGE_UNAVAILABLE'],
+  },
+  async handle({ app, project, body: { verify = true, ...access } }) {
+    const defaults = { endpoint: null, region: 'us-east-1', publicUrl: null, forcePathStyle: false };
+    return presentBucket(await setBucket(app, project, { ...defaults, ...access }, verify));
   },
 });
 
-export const readOrigin = compileReader<{ origin?: string }>({
-  type: 'object',
-  additionalProperties: false,
-  properties: { origin: TEXT },
+const clearBucketRoute = route({
+  method: 'DELETE',
+  path: '/api/projects/:projectId/bucket',
+  id: 'clearBucket',
+  summary: 'Send new files to the service’s own storage again',
+  access: projectOwner('byok bucket clear'),
+  answers: ok(BUCKET, 'New files go to the service’s own storage'),
+  async handle({ app, project }) {
+    return presentBucket(await clearBucket(app, project));
+  },
 });
 
-export const readOrigins = compileReader<{ origins: string[] }>({
-  type: 'object',
-  required: ['origins'],
-  additionalProperties: false,
-  properties: { origins: { type: 'array', items: TEXT, minItems: 1, maxItems: 100 } },
+const checkBucketRoute = route({
+  method: 'POST',
+  path: '/api/projects/:projectId/bucket/check',
+  id: 'checkBucket',
+  summary: 'Try what uploads need of the bucket',
+  description: 'Puts, looks up and deletes objects of its own, and asks whether pages of `origin` may upload.',
+  access: projectOwner('byok bucket check'),
+  body: object({ 'origin?': SETTING }),
+  bodyIsOptional: true,
+  example: { origin: 'https://shop.example' },
+  answers: ok(object({ ok: FLAG, checks: arrayOf(CHECK) }), 'The bucket does what it should'),
+  refuses: { 404: ['NO_BUCKET'] },
+  async handle({ app, project, body: { origin = SOME_ORIGIN } }) {
+    const store = await requireBucket(app, project);
+    const found = await checkBucket(store, origin);
+    const checks = found.map(({ name, ok: passed, detail, hint }) => ({ name, ok: passed, detail, hint }));
+    const passed = checks.every((check) => check.ok);
+    return say({ ok: passed, checks }, passed ? 'The bucket does what it should' : 'Some tests failed');
+  },
 });
 
-/** A project's own bucket, for operators (decisions.md 6). It is tried before it is stored, unless `verify` is false. */
-export function bucketRoutes(app: App): RouteGroup {
-  const router = createRouter(PREFIX);
-
-  router.get('/', requireOperator(app), async (ctx) => {
-    ctx.body = { success: true, data: presentBucket(await operatedProject(app, ctx)), message: 'Bucket' };
-  });
-
-  router.put('/', requireOwner(app, 'byok bucket set'), async (ctx) => {
-    const project = await operatedProject(app, ctx);
-    const { verify = true, ...access } = readBucketBody(ctx.request.body);
-    const changed = await setBucket(
-      app,
-      project,
-      { endpoint: null, region: 'us-east-1', publicUrl: null, forcePathStyle: false, ...access },
-      verify,
-    );
-    ctx.body = { success: true, data: presentBucket(changed), message: 'New files go to the bucket' };
-  });
-
-  router.delete('/', requireOwner(app, 'byok bucket clear'), async (ctx) => {
-    const project = await clearBucket(app, await operatedProject(app, ctx));
-    ctx.body = { success: true, data: presentBucket(project), message: 'New files go to the service’s own storage' };
-  });
-
-  router.post('/check', requireOwner(app, 'byok bucket check'), async (ctx) => {
-    const store = await requireBucket(app, await operatedProject(app, ctx));
-    const { origin = SOME_ORIGIN } = readOrigin(ctx.request.body ?? {});
-    const checks = (await checkBucket(store, origin)).map(({ name, ok, detail, hint }) => ({ name, ok, detail, hint }));
-    const data = { ok: checks.every(({ ok }) => ok), checks };
-    ctx.body = { success: true, data, message: data.ok ? 'The bucket does what it should' : 'Some tests failed' };
-  });
-
-  router.put('/cors', requireOwner(app, 'byok bucket cors'), async (ctx) => {
-    const project = await operatedProject(app, ctx);
-    const { origins } = readOrigins(ctx.request.body);
+const setCorsRoute = route({
+  method: 'PUT',
+  path: '/api/projects/:projectId/bucket/cors',
+  id: 'setBucketCors',
+  summary: 'Let browsers upload to the bucket',
+  description: 'Replaces the CORS rules of the bucket; `*` stands for every origin.',
+  access: projectOwner('byok bucket cors'),
+  body: object({ origins: arrayOf(SETTING, { minItems: 1, maxItems: 100 }) }),
+  example: { origins: ['https://shop.example'] },
+  answers: ok(object({ origins: arrayOf(TEXT) }), 'Pages of these origins may upload'),
+  refuses: { 400: ['INVALID_ORIGIN'], 404: ['NO_BUCKET'], 503: ['STORAGE_UNAVAILABLE', 'STORAGE_REFUSED'] },
+  async handle({ app, project, body: { origins } }) {
     await applyBucketCors(app, project, origins);
-    ctx.body = { success: true, data: { origins }, message: 'Pages of these origins may upload' };
-  });
+    return { origins };
+  },
+});
 
-  return { prefix: PREFIX, router };
-}
+/** A project's own bucket, for operators (decisions.md 6). */
+export const BUCKET_ROUTES: RouteList = {
+  prefix: '/api/projects/:projectId/bucket',
+  tag: 'Project bucket',
+  about: 'A project’s own bucket for its files.',
+  routes: [getBucketRoute, setBucketRoute, clearBucketRoute, checkBucketRoute, setCorsRoute],
+};

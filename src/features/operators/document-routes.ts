@@ -1,68 +1,99 @@
 import { Readable } from 'node:stream';
-import type { Context } from 'koa';
 import type { App } from '../../app.js';
 import { forbidden } from '../../errors.js';
-import { readFlag } from '../../http/read-flag.js';
-import { createRouter, type RouteGroup } from '../../http/routes.js';
+import { flag, naming, ok, own, route, say, type RouteList } from '../../http/route.js';
 import { inChunks } from '../../platform/in-chunks.js';
-import { compileReader } from '../../platform/json-schema.js';
+import { ANYTHING, arrayOf, object, TEXT, WHOLE } from '../../platform/schema.js';
+import { PROJECT_OPERATOR, projectOwner } from '../access/operator-access.js';
 import { operatorCaller } from '../access/operator-caller.js';
-import { operatedProject, requireOperator, requireOwner } from '../access/require-operator.js';
 import { requireCollection } from '../collections/collection-store.js';
 import type { Collection } from '../collections/collection.js';
+import { DOCUMENT_ROUTES } from '../documents/describe-routes.js';
 import { exportDocuments } from '../documents/export-documents.js';
 import { importDocuments } from '../documents/import-documents.js';
 import { listDocuments } from '../documents/list-documents.js';
 import type { Project } from '../projects/project.js';
 
-const PREFIX = '/api/projects/:projectId/collections/:collection/documents';
 const MAX_IMPORTED = 1000;
+const REFUSES = { 403: ['USERS_BLOCKED'] };
+const LIST = DOCUMENT_ROUTES.routes['GET /:collectionName']!;
 
-export const readImportBody = compileReader<{ documents: unknown[] }>({
-  type: 'object',
-  required: ['documents'],
-  additionalProperties: false,
-  properties: { documents: { type: 'array', minItems: 1, maxItems: MAX_IMPORTED } },
+const OUTCOME = object(
+  { inserted: WHOLE, rejected: arrayOf(object({ index: WHOLE, message: TEXT })) },
+  'ImportOutcome',
+);
+
+const browseDocumentsRoute = route({
+  method: 'GET',
+  path: '/api/projects/:projectId/collections/:collection/documents',
+  id: 'browseDocuments',
+  summary: 'List documents, filtered, sorted, in pages',
+  description: LIST.description,
+  access: PROJECT_OPERATOR,
+  ownQuery: LIST.query,
+  answers: { ...ok(ANYTHING, 'Documents fetched'), ...LIST.answers[200]! },
+  refuses: { ...LIST.refuses, ...REFUSES },
+  async handle({ app, ctx, project, params }) {
+    const { name } = await requireNamed(app, project, params.collection);
+    const data = await listDocuments(app, operatorCaller(project), name, ctx.querystring);
+    return say(data, 'count' in data ? 'Documents counted' : 'Documents fetched');
+  },
+});
+
+const exportDocumentsRoute = route({
+  method: 'GET',
+  path: '/api/projects/:projectId/collections/:collection/documents/export',
+  id: 'exportDocuments',
+  summary: 'Get all documents, one JSON object a line',
+  description: 'In the order of their ids. An answer that breaks off before its end was not whole.',
+  access: PROJECT_OPERATOR,
+  query: { include_deleted: flag('Trashed documents too') },
+  answers: own(200, 'The documents', { 'application/x-ndjson': { type: 'string' } }),
+  refuses: { 400: ['INVALID_QUERY'], ...REFUSES },
+  async handle({ app, ctx, project, params, query }) {
+    const collection = await requireNamed(app, project, params.collection);
+    const documents = exportDocuments(app, collection, { includeDeleted: query.include_deleted });
+    ctx.type = 'application/x-ndjson';
+    ctx.attachment(`${collection.name}.ndjson`);
+    ctx.body = Readable.from(inChunks(writeLines(documents)));
+  },
+});
+
+const importDocumentsRoute = route({
+  method: 'POST',
+  path: '/api/projects/:projectId/collections/:collection/documents/import',
+  id: 'importDocuments',
+  summary: 'Store documents of an export or from elsewhere',
+  description:
+    'Each stands for itself: what does not fit or is there already is reported, the others are stored. Ids, times and trash state of an export are kept.',
+  // The documents themselves are not for the audit log.
+  access: projectOwner('data import', { looks: 'dryRun', withoutBody: true }),
+  query: { dryRun: flag('Store nothing: check each by itself') },
+  body: object({ documents: arrayOf(ANYTHING, { minItems: 1, maxItems: MAX_IMPORTED }) }),
+  example: { documents: [{ title: 'Hello', views: 0 }] },
+  answers: ok(OUTCOME, 'Documents stored'),
+  refuses: { 400: ['INVALID_QUERY'], ...REFUSES },
+  async handle({ app, project, params, query: { dryRun }, body: { documents } }) {
+    const collection = await requireNamed(app, project, params.collection);
+    const data = await importDocuments(app, collection, documents, { dryRun });
+    return say(data, `${data.inserted} documents ${dryRun ? 'fit' : 'stored'}`);
+  },
 });
 
 /** Documents of a project, for operators: they see and may store what the project's secret key may. `users` have routes of their own. */
-export function projectDocumentRoutes(app: App): RouteGroup {
-  const router = createRouter(PREFIX);
-
-  router.get('/', requireOperator(app), async (ctx) => {
-    const { project, collection } = await requireNamed(app, ctx);
-    const data = await listDocuments(app, operatorCaller(project), collection.name, ctx.querystring);
-    ctx.body = { success: true, data, message: 'count' in data ? 'Documents counted' : 'Documents fetched' };
-  });
-
-  router.get('/export', requireOperator(app), async (ctx) => {
-    const { collection } = await requireNamed(app, ctx);
-    const includeDeleted = readFlag(ctx.query, 'include_deleted', false);
-    ctx.type = 'application/x-ndjson';
-    ctx.attachment(`${collection.name}.ndjson`);
-    ctx.body = Readable.from(inChunks(writeLines(exportDocuments(app, collection, { includeDeleted }))));
-  });
-
-  // The documents themselves are none of the audit log's business.
-  const recorded = { looks: 'dryRun', withoutBody: true };
-  router.post('/import', requireOwner(app, 'data import', recorded), async (ctx) => {
-    const { collection } = await requireNamed(app, ctx);
-    const { documents } = readImportBody(ctx.request.body);
-    const dryRun = readFlag(ctx.query, 'dryRun', false);
-    const data = await importDocuments(app, collection, documents, { dryRun });
-    ctx.body = { success: true, data, message: `${data.inserted} documents ${dryRun ? 'fit' : 'stored'}` };
-  });
-
-  return { prefix: PREFIX, router };
-}
+export const PROJECT_DOCUMENT_ROUTES: RouteList = {
+  prefix: '/api/projects/:projectId/collections/:collection/documents',
+  tag: 'Project documents',
+  about: 'Documents of a project, as its operators see them.',
+  params: { collection: naming('Name of the collection', 'COLLECTION_NOT_FOUND') },
+  routes: [browseDocumentsRoute, exportDocumentsRoute, importDocumentsRoute],
+};
 
 /** 404 for an unknown collection, 403 USERS_BLOCKED for end users. */
-async function requireNamed(app: App, ctx: Context): Promise<{ project: Project; collection: Collection }> {
-  const project = await operatedProject(app, ctx);
-  const { collection: name = '' } = (ctx as Context & { params: Record<string, string> }).params;
+async function requireNamed(app: App, project: Project, name: string): Promise<Collection> {
   if (name.toLowerCase().startsWith('users'))
     throw forbidden('USERS_BLOCKED', 'End users are not listed as documents: see /api/projects/:projectId/users');
-  return { project, collection: await requireCollection(app, project._id, name) };
+  return requireCollection(app, project._id, name);
 }
 
 async function* writeLines(documents: AsyncIterable<object>): AsyncGenerator<string> {

@@ -1,55 +1,73 @@
-import type { App } from '../../app.js';
-import { createRouter, type RouteGroup } from '../../http/routes.js';
-import { compileReader } from '../../platform/json-schema.js';
-import { operatedProject, requireOperator, requireOwner } from '../access/require-operator.js';
+import { listOf, naming, ok, parameter, route, type RouteList } from '../../http/route.js';
+import { ID, object, oneOf, orNull, text, TEXT } from '../../platform/schema.js';
+import { PROJECT_OPERATOR, projectOwner } from '../access/operator-access.js';
 import { listTemplates, removeTemplate, requireTemplate, setTemplate } from '../mail/mail-template.js';
-import type { MailText } from '../mail/render-template.js';
 
-const PREFIX = '/api/projects/:projectId/mail/templates';
-const TEXT = { type: 'string', maxLength: 500_000 };
+const HEAD = { id: orNull(ID), name: TEXT, scope: oneOf('project', 'system', 'embedded') };
+const SHOWN = { subject: TEXT, 'html?': TEXT, 'text?': TEXT };
+const BODY = text({ maxLength: 500_000 });
 
-export const readTemplateBody = compileReader<MailText>({
-  type: 'object',
-  required: ['subject'],
-  additionalProperties: false,
-  properties: { subject: { type: 'string', maxLength: 1000 }, html: TEXT, text: TEXT },
+const listTemplatesRoute = route({
+  method: 'GET',
+  path: '/api/projects/:projectId/mail/templates',
+  id: 'listTemplates',
+  summary: 'List templates, the system’s too',
+  access: PROJECT_OPERATOR,
+  answers: ok(listOf(object({ ...HEAD, subject: TEXT }, 'TemplateSummary')), 'Templates'),
+  async handle({ app, project }) {
+    const items = await listTemplates(app, project);
+    return { items, total: items.length };
+  },
+});
+
+const getTemplateRoute = route({
+  method: 'GET',
+  path: '/api/projects/:projectId/mail/templates/:name',
+  id: 'getTemplate',
+  summary: 'Get the template that mails of this name use',
+  access: PROJECT_OPERATOR,
+  answers: ok(object({ ...HEAD, key: TEXT, ...SHOWN }, 'UsedTemplate'), 'Template'),
+  async handle({ app, project, params: { name } }) {
+    const { text: content, used } = await requireTemplate(app, project, { name });
+    return { ...used, ...content };
+  },
+});
+
+const setTemplateRoute = route({
+  method: 'PUT',
+  path: '/api/projects/:projectId/mail/templates/:name',
+  id: 'setTemplate',
+  summary: 'Store a template',
+  access: projectOwner('mail template set'),
+  params: { name: parameter('Name of the template', TEXT) },
+  body: object({ subject: text({ maxLength: 1000 }), 'html?': BODY, 'text?': BODY }),
+  example: { subject: 'Hello {{name}}', text: 'Good to have you, {{name}}.' },
+  answers: ok(object({ ...HEAD, ...SHOWN }, 'Template'), 'Template stored'),
+  refuses: { 400: ['INVALID_NAME', 'INVALID_TEMPLATE'] },
+  async handle({ app, project, params, body }) {
+    const { _id, name, scope, subject, html, text: plainText } = await setTemplate(app, project, params.name, body);
+    return { id: _id.toHexString(), name, scope, subject, html, text: plainText };
+  },
+});
+
+const removeTemplateRoute = route({
+  method: 'DELETE',
+  path: '/api/projects/:projectId/mail/templates/:name',
+  id: 'removeTemplate',
+  summary: 'Remove a template of the project',
+  access: projectOwner('mail template remove'),
+  answers: ok(object({ name: TEXT }), 'Template removed'),
+  async handle({ app, project, params: { name } }) {
+    await removeTemplate(app, project, name);
+    return { name };
+  },
 });
 
 /** Mail templates of a project, for operators; one of a system template's name overrides it. */
-export function templateRoutes(app: App): RouteGroup {
-  const router = createRouter(PREFIX);
-  const operator = requireOperator(app);
-
-  router.get('/', operator, async (ctx) => {
-    const items = await listTemplates(app, await operatedProject(app, ctx));
-    ctx.body = { success: true, data: { items, total: items.length }, message: 'Templates' };
-  });
-
-  router.get('/:name', operator, async (ctx) => {
-    const { text, used } = await requireTemplate(app, await operatedProject(app, ctx), { name: ctx.params.name! });
-    ctx.body = { success: true, data: { ...used, ...text }, message: 'Template' };
-  });
-
-  router.put('/:name', requireOwner(app, 'mail template set'), async (ctx) => {
-    const project = await operatedProject(app, ctx);
-    const { _id, name, scope, subject, html, text } = await setTemplate(
-      app,
-      project,
-      ctx.params.name!,
-      readTemplateBody(ctx.request.body),
-    );
-    ctx.body = {
-      success: true,
-      data: { id: _id.toHexString(), name, scope, subject, html, text },
-      message: 'Template stored',
-    };
-  });
-
-  router.delete('/:name', requireOwner(app, 'mail template remove'), async (ctx) => {
-    const project = await operatedProject(app, ctx);
-    await removeTemplate(app, project, ctx.params.name!);
-    ctx.body = { success: true, data: { name: ctx.params.name }, message: 'Template removed' };
-  });
-
-  return { prefix: PREFIX, router };
-}
+export const TEMPLATE_ROUTES: RouteList = {
+  prefix: '/api/projects/:projectId/mail/templates',
+  tag: 'Project templates',
+  about: 'Mail templates of a project; one of a system template’s name overrides it.',
+  params: { name: naming('Name of the template', 'TEMPLATE_NOT_FOUND') },
+  routes: [listTemplatesRoute, getTemplateRoute, setTemplateRoute, removeTemplateRoute],
+};

@@ -7,14 +7,14 @@ import { HEALTH_ROUTES, METRICS_ROUTES } from '../health/describe-routes.js';
 import { MAIL_OPERATOR_ROUTES, MAIL_ROUTES } from '../mail/describe-routes.js';
 import { ACCOUNT_ROUTES } from '../operators/describe-account-routes.js';
 import { ADMIN_ROUTES } from '../operators/describe-admin-routes.js';
-import { BUCKET_ROUTES } from '../operators/describe-bucket-routes.js';
-import { COLLECTION_ROUTES } from '../operators/describe-collection-routes.js';
-import { KEY_ROUTES } from '../operators/describe-key-routes.js';
-import { PROJECT_DOCUMENT_ROUTES } from '../operators/describe-document-routes.js';
+import { BUCKET_ROUTES } from '../operators/bucket-routes.js';
+import { COLLECTION_ROUTES } from '../operators/collection-routes.js';
+import { KEY_ROUTES } from '../operators/key-routes.js';
+import { PROJECT_DOCUMENT_ROUTES } from '../operators/document-routes.js';
 import { PROJECT_ROUTES } from '../operators/describe-project-routes.js';
-import { PROJECT_SCHEMA_ROUTES } from '../operators/describe-schema-routes.js';
-import { PROJECT_SOCIAL_ROUTES } from '../operators/describe-social-routes.js';
-import { TEMPLATE_ROUTES } from '../operators/describe-template-routes.js';
+import { PROJECT_SCHEMA_ROUTES } from '../operators/schema-routes.js';
+import { PROJECT_SOCIAL_ROUTES } from '../operators/social-routes.js';
+import { TEMPLATE_ROUTES } from '../operators/template-routes.js';
 import { USER_ROUTES } from '../users/describe-routes.js';
 import { WEBHOOK_ROUTES } from '../webhooks/webhook-routes.js';
 import { DOCUMENT_FILE_ROUTES, PAGE_ROUTES } from './describe-routes.js';
@@ -29,16 +29,16 @@ export const DESCRIBED_GROUPS: readonly GroupDescription[] = [
   MAIL_ROUTES,
   ADMIN_ROUTES,
   PROJECT_ROUTES,
-  COLLECTION_ROUTES,
-  PROJECT_SCHEMA_ROUTES,
-  PROJECT_DOCUMENT_ROUTES,
-  KEY_ROUTES,
+  describeRoutes(COLLECTION_ROUTES),
+  describeRoutes(PROJECT_SCHEMA_ROUTES),
+  describeRoutes(PROJECT_DOCUMENT_ROUTES),
+  describeRoutes(KEY_ROUTES),
   ACCOUNT_ROUTES,
-  PROJECT_SOCIAL_ROUTES,
+  describeRoutes(PROJECT_SOCIAL_ROUTES),
   describeRoutes(WEBHOOK_ROUTES),
   MAIL_OPERATOR_ROUTES,
-  TEMPLATE_ROUTES,
-  BUCKET_ROUTES,
+  describeRoutes(TEMPLATE_ROUTES),
+  describeRoutes(BUCKET_ROUTES),
   HEALTH_ROUTES,
   METRICS_ROUTES,
   DOCUMENT_FILE_ROUTES,
