@@ -6,7 +6,7 @@ import type { Io } from './io.js';
 import type { Act, NewAct } from '../src/features/audit/audit-log.js';
 import { openOutput } from './output.js';
 import { openPrompt } from './prompt.js';
-import { readConfig, readLayers } from './settings.js';
+import { chooseLogFormat, readConfig, readLayers } from './settings.js';
 
 /** Options that every command takes, before or after its name. */
 export interface GlobalOptions {
@@ -89,7 +89,7 @@ async function openWithin(context: Context, purpose: Purpose, lines: LogSink): P
     import('../src/platform/telemetry.js'),
   ]);
   const level = purpose.endsWith('service') || config.verbose ? config.logLevel : 'warn';
-  const format = config.logFormat ?? (context.io.stderr.isTTY ? 'text' : 'json');
+  const format = chooseLogFormat(context.io, config);
   const log = openLogger({ level, format }, lines);
   // Commands are over too soon to be worth the loading.
   const telemetry = purpose.endsWith('service') ? await openTelemetry() : null;

@@ -1,28 +1,11 @@
 import cluster, { type Worker } from 'node:cluster';
 import { once } from 'node:events';
-import { Worker as Thread } from 'node:worker_threads';
 import { conflict } from '../src/errors.js';
 import type { App } from '../src/app.js';
 import { openSiblingHost } from '../src/platform/siblings.js';
 
 /** Whether this process was started by another `bsvc serve` to share its port. */
 export const isShare = (): boolean => cluster.isWorker;
-
-/**
- * Ends this process when the one that started it has died. Node does so too, but in the main thread, which may just then wait for the store's lock: when all who
- * held it were killed at once, nobody may ever wake it.
- */
-export function endWithSupervisor(): void {
-  const watch = new Thread(WATCH, { eval: true, workerData: process.ppid });
-  watch.unref();
-}
-
-const WATCH = `
-  const { workerData: supervisor } = require('node:worker_threads');
-  setInterval(() => {
-    if (process.ppid !== supervisor) process.kill(process.pid, 'SIGKILL');
-  }, 1000);
-`;
 
 /** Tells the process that started this one that it is listening. */
 export function tellReady(url: string): void {
@@ -35,42 +18,66 @@ export interface Processes {
   stop(): Promise<void>;
 }
 
-/** A process that ends is replaced after this pause, which doubles with each that did not live for long. Never so long that killing one by one makes the service slow to come back. */
-const FIRST_PAUSE_MS = 250;
+/** The pause before a process that ended is replaced. */
+const PAUSE_MS = 100;
+/** What cannot start, or ends itself soon after, is tried ever more rarely, but never so rarely that the service is slow to come back. */
 const MOST_PAUSE_MS = 5_000;
 const LONG_LIFE_MS = 10_000;
+/** Signals by which a process ends itself when something is wrong with it: as good as an exit with a code. */
+const OWN_SIGNALS = new Set(['SIGABRT', 'SIGBUS', 'SIGFPE', 'SIGILL', 'SIGSEGV', 'SIGTRAP', 'SIGSYS']);
 
 /**
- * Starts this same command in `count` further processes that share one port, and replaces each that dies. Ready when all of them listen; throws
- * when one ends before, after it has said itself why.
+ * Starts this same command in `count` further processes that share one port, and replaces each that ends. Ready when all of them listen; throws when one ends with
+ * a code before any was ready, after it has said itself why.
  */
 export async function startProcesses(count: number, app: App): Promise<Processes> {
   const running = new Set<Worker>();
+  const ready = new Set<Worker>();
   const pauses = new Set<NodeJS.Timeout>();
-  const host = openSiblingHost(app.limits.counter, (share) => {
-    app.log.error({ process: share.process.pid }, 'a serving process is stuck and is ended');
-    share.process.kill('SIGKILL');
-  });
+  const host = openSiblingHost(
+    app.limits.counter,
+    (share) => {
+      app.log.error({ process: share.process.pid }, 'a serving process is stuck and is ended');
+      share.process.kill('SIGKILL');
+    },
+    { stuckMs: app.config.watchdogMs ?? Infinity },
+  );
   let stopping = false;
-  let pauseMs = FIRST_PAUSE_MS;
-  const start = (): Worker => {
+  let wasReady = false;
+  let pauseMs = PAUSE_MS;
+  let onReady: (url: string) => void = () => undefined;
+  let onFailure: (error: unknown) => void = () => undefined;
+
+  const start = (): void => {
     const share = cluster.fork();
     const startedMs = performance.now();
     running.add(share);
     host.serve(share);
+    share.on('message', ({ url }: { url?: string }) => {
+      if (url === undefined) return;
+      ready.add(share);
+      wasReady = true;
+      onReady(url);
+    });
     share.once('exit', (code, signal) => {
       running.delete(share);
+      ready.delete(share);
       if (stopping) return;
-      app.log.error({ process: share.process.pid, code, signal }, 'a serving process ended and is replaced');
-      if (performance.now() - startedMs > LONG_LIFE_MS) pauseMs = FIRST_PAUSE_MS;
+      if (signal === null && !wasReady) {
+        onFailure(conflict('PROCESS_ENDED', 'A serving process ended before it was ready: its message is above.'));
+        return;
+      }
+      const endedItself = signal === null || OWN_SIGNALS.has(signal);
+      const isQuick = endedItself && performance.now() - startedMs < LONG_LIFE_MS;
+      if (!isQuick) pauseMs = PAUSE_MS;
+      app.log.error({ process: share.process.pid, code, signal, pauseMs }, 'a serving process ended and is replaced');
       const pause = setTimeout(() => {
         pauses.delete(pause);
         start();
       }, pauseMs);
-      pauseMs = Math.min(2 * pauseMs, MOST_PAUSE_MS);
       pauses.add(pause);
+      if (isQuick) pauseMs = Math.min(2 * pauseMs, MOST_PAUSE_MS);
     });
-    return share;
   };
   const stop = async (): Promise<void> => {
     stopping = true;
@@ -79,25 +86,27 @@ export async function startProcesses(count: number, app: App): Promise<Processes
     for (const share of running) share.process.kill('SIGTERM');
     await Promise.all(ended);
   };
+  /** Resolves when so many are ready at once. */
+  const whenReady = (wanted: number): Promise<string> =>
+    new Promise((resolve, reject) => {
+      onReady = (url) => {
+        if (ready.size >= wanted) resolve(url);
+      };
+      onFailure = reject;
+    });
   try {
     // The first one alone: what is wrong with the address is then said once.
-    const url = await whenReady(start());
-    await Promise.all(Array.from({ length: count - 1 }, () => whenReady(start())));
+    const first = whenReady(1);
+    start();
+    const url = await first;
+    if (count > 1) {
+      const all = whenReady(count);
+      for (let at = 1; at < count; at++) start();
+      await all;
+    }
     return { url, stop };
   } catch (error) {
     await stop();
     throw error;
   }
-}
-
-async function whenReady(share: Worker): Promise<string> {
-  const ready = new Promise<string>((resolve) => {
-    share.on('message', ({ url }: { url?: string }) => {
-      if (url !== undefined) resolve(url);
-    });
-  });
-  const ended = once(share, 'exit').then(() => {
-    throw conflict('PROCESS_ENDED', 'A serving process ended before it was ready: its message is above.');
-  });
-  return Promise.race([ready, ended]);
 }

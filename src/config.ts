@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import {
   address,
   flag,
+  hangTime,
   httpUrl,
   lifetime,
   oneOf,
@@ -249,6 +250,13 @@ export const SETTINGS = {
     10_000,
     'how long a stopping process waits for what is under way',
     { defaultText: '10s' },
+  ),
+  watchdogMs: setting(
+    'BSVC_WATCHDOG',
+    hangTime,
+    30_000 as number | null,
+    'how long the main thread of `serve` or `worker` may hang before the process ends itself, to be started anew; `off` switches off',
+    { defaultText: '30s' },
   ),
   adminToken: optional('BSVC_ADMIN_TOKEN', text, 'bearer for the operators’ API from scripts', { secret: true }),
   logLevel: setting(

@@ -54,6 +54,15 @@ export const lifetime = between('1s', '36500d');
 export const wait = between('0s', '24d');
 /** At least long enough for an honest client on a slow line to be heard. */
 export const patience = between('100ms', '24d');
+/** Long enough for whatever honest work keeps the event loop, or `off` as null. */
+export const hangTime: Reader<number | null> = (value) => {
+  if (value === 'off') return null;
+  try {
+    return between('1s', '24d')(value);
+  } catch (error) {
+    throw new Error(`${(error as Error).message}, or off`);
+  }
+};
 
 export const address =
   (...schemes: string[]): Reader<string> =>

@@ -6,9 +6,11 @@ import { startServer } from '../../src/http/server.js';
 import { markServing } from '../../src/platform/serving-mark.js';
 import { createWorker } from '../../src/worker.js';
 import { defineCommand, flag, setting } from '../command.js';
+import type { Context } from '../context.js';
 import { createDemo, type Demo } from '../create-demo.js';
 import { requireStrongSecrets } from '../require-strong-secrets.js';
-import { endWithSupervisor, isShare, startProcesses, tellReady } from '../serve-processes.js';
+import { isShare, startProcesses, tellReady } from '../serve-processes.js';
+import { withWatchdog } from '../with-watchdog.js';
 import { whenStopped } from '../when-stopped.js';
 import type { View } from '../output.js';
 
@@ -26,39 +28,50 @@ export default defineCommand({
     demo: flag('--demo', 'on an empty store: create project "demo" with posts and keys'),
   },
   async run(context, input) {
-    const { config } = context.settings();
-    requireStrongSecrets(config);
-    if (isShare()) {
-      endWithSupervisor();
-      const server = await listen(await context.app('service'), config, input.noWorker);
-      tellReady(server.url);
-      await whenStopped(context);
-      return server.stop();
-    }
-    const app = await context.app(input.migrate ? 'migrating service' : 'service');
-    const reportDoor = (error: unknown): void => app.log.error({ err: error }, 'a command at the wire door failed');
-    const door = config.engineListen ? await app.db.openDoor(config.engineListen, reportDoor) : null;
-    if (door) app.log.info({ uri: door }, 'the wire door of the embedded engine is open');
-    const mark = await markServing(app.db, config.dataDir);
-    if (mark.others.length > 0) app.log.warn({ processes: mark.others }, TWO_SERVICES);
-    const demo = input.demo ? await createDemo(app) : null;
-    const empty = (await listProjects(app)).length === 0;
-    const server =
-      config.processes > 1 ? await startProcesses(config.processes, app) : await listen(app, config, input.noWorker);
-    const url = config.publicUrl ?? server.url;
-    await context.out.print({
-      json: { url: server.url, pid: process.pid, ...(demo && { demo }) },
-      quiet: server.url,
-      text: (view) => presentStart(view, url, demo, empty, input.demo),
-    });
-    await whenStopped(context);
-    await server.stop();
-    await mark.remove();
+    requireStrongSecrets(context.settings().config);
+    await withWatchdog(context, () => (isShare() ? serveShare(context, input.noWorker) : serve(context, input)));
   },
 });
 
 const TWO_SERVICES =
   'Another "bsvc serve" has this data directory too: each of them counts rate limits for itself, so that clients have the sum. Use one "bsvc serve --processes N" instead.';
+
+/** One of the processes of `serve --processes`. */
+async function serveShare(context: Context, noWorker: boolean): Promise<void> {
+  const server = await listen(await context.app('service'), context.settings().config, noWorker);
+  tellReady(server.url);
+  await whenStopped(context);
+  await server.stop();
+}
+
+interface ServeInput {
+  noWorker: boolean;
+  migrate: boolean;
+  demo: boolean;
+}
+
+async function serve(context: Context, input: ServeInput): Promise<void> {
+  const { config } = context.settings();
+  const app = await context.app(input.migrate ? 'migrating service' : 'service');
+  const reportDoor = (error: unknown): void => app.log.error({ err: error }, 'a command at the wire door failed');
+  const door = config.engineListen ? await app.db.openDoor(config.engineListen, reportDoor) : null;
+  if (door) app.log.info({ uri: door }, 'the wire door of the embedded engine is open');
+  const mark = await markServing(app.db, config.dataDir);
+  if (mark.others.length > 0) app.log.warn({ processes: mark.others }, TWO_SERVICES);
+  const demo = input.demo ? await createDemo(app) : null;
+  const empty = (await listProjects(app)).length === 0;
+  const server =
+    config.processes > 1 ? await startProcesses(config.processes, app) : await listen(app, config, input.noWorker);
+  const url = config.publicUrl ?? server.url;
+  await context.out.print({
+    json: { url: server.url, pid: process.pid, ...(demo && { demo }) },
+    quiet: server.url,
+    text: (view) => presentStart(view, url, demo, empty, input.demo),
+  });
+  await whenStopped(context);
+  await server.stop();
+  await mark.remove();
+}
 
 /** The API, and unless `noWorker` the background work, in this process. */
 async function listen(app: App, config: Config, noWorker: boolean): Promise<{ url: string; stop(): Promise<void> }> {

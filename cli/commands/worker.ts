@@ -1,9 +1,11 @@
 import { createMonitoringApi } from '../../src/api.js';
 import { createWorker } from '../../src/worker.js';
 import { startServer } from '../../src/http/server.js';
+import type { Context } from '../context.js';
 import { defineCommand, setting, value } from '../command.js';
 import { readWhole } from '../read-whole.js';
 import { requireStrongSecrets } from '../require-strong-secrets.js';
+import { withWatchdog } from '../with-watchdog.js';
 import { whenStopped } from '../when-stopped.js';
 
 export default defineCommand({
@@ -15,21 +17,25 @@ export default defineCommand({
     port: setting('--port <port>', 'BSVC_WORKER_PORT', 'answer /metrics and /api/health there (default: nowhere)'),
   },
   async run(context, { concurrency }) {
-    const { config } = context.settings();
-    requireStrongSecrets(config);
-    const app = await context.app('service');
-    const server =
-      config.workerPort === null ? null : await startServer(createMonitoringApi(app), config.host, config.workerPort);
-    const worker = createWorker(app, { concurrency });
-    await context.out.print({
-      json: { pid: process.pid, ...(server && { url: server.url }) },
-      quiet: process.pid,
-      text: () =>
-        `The worker is running (process ${process.pid}${server ? `, health at ${server.url}/api/health` : ''}).`,
-    });
-    await whenStopped(context);
-    app.readiness.end();
-    await worker.stop();
-    await server?.stop(config.shutdownGraceMs);
+    requireStrongSecrets(context.settings().config);
+    await withWatchdog(context, () => work(context, concurrency));
   },
 });
+
+async function work(context: Context, concurrency: number | undefined): Promise<void> {
+  const { config } = context.settings();
+  const app = await context.app('service');
+  const server =
+    config.workerPort === null ? null : await startServer(createMonitoringApi(app), config.host, config.workerPort);
+  const worker = createWorker(app, { concurrency });
+  await context.out.print({
+    json: { pid: process.pid, ...(server && { url: server.url }) },
+    quiet: process.pid,
+    text: () =>
+      `The worker is running (process ${process.pid}${server ? `, health at ${server.url}/api/health` : ''}).`,
+  });
+  await whenStopped(context);
+  app.readiness.end();
+  await worker.stop();
+  await server?.stop(config.shutdownGraceMs);
+}

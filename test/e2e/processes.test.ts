@@ -1,12 +1,12 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { eventually } from '../helpers/eventually.js';
+import { findFreePort } from '../helpers/listen.js';
 import { send, startLoad } from '../helpers/load.js';
 import { childrenOf, isAlive } from '../helpers/process-tree.js';
 import { runOrThrow, startService, type RunningService } from '../helpers/run-binary.js';
+import { holdStoreLock } from '../helpers/store-lock.js';
 import { openTempDir, type TempDir } from '../helpers/temp-dir.js';
 
 let dir: TempDir;
@@ -25,8 +25,8 @@ const env = (more: Record<string, string> = {}): Record<string, string> => ({
   BSVC_PROJECT: 'shop',
   ...more,
 });
-const serve = async (processes: number, more: Record<string, string> = {}): Promise<RunningService> => {
-  const service = await startService(['serve', '--port', '0', '--processes', String(processes)], env(more));
+const serve = async (processes: number, more: Record<string, string> = {}, port = 0): Promise<RunningService> => {
+  const service = await startService(['serve', '--port', String(port), '--processes', String(processes)], env(more));
   running.push(service);
   return service;
 };
@@ -86,14 +86,6 @@ describe('bsvc serve --processes 4', () => {
   );
 });
 
-/** Holds the store's one lock for writers until it is killed. */
-const HOLD_LOCK = `
-  const store = require('lmdb').open({ path: process.argv[1], noSubdir: true, keyEncoding: 'binary', encoding: 'binary', overlappingSync: false });
-  store.transactionSync(() => {
-    require('node:fs').writeSync(1, 'held');
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
-  });
-`;
 const FUTEX = '202 ';
 const waitsForLock = (pid: number): boolean => readFileSync(`/proc/${pid}/syscall`, 'utf8').startsWith(FUTEX);
 
@@ -105,11 +97,8 @@ describe.runIf(process.platform === 'linux' && process.arch === 'x64')('bsvc ser
     const key = await bsvc('key', 'create', '--type', 'secret', '--quiet');
     const shares = childrenOf(ready.pid);
     expect(shares).toHaveLength(2);
-    const holder = spawn(process.execPath, ['-e', HOLD_LOCK, join(dir.path, 'bsvc.mdb')], {
-      stdio: ['ignore', 'pipe', 'inherit'],
-    });
+    const holder = await holdStoreLock(dir.path);
     try {
-      await once(holder.stdout, 'data');
       const headers = { 'x-api-key': key, 'content-type': 'application/json', connection: 'close' };
       const writes = Array.from({ length: 8 }, () =>
         fetch(`${ready.url}/api/data/notes`, { method: 'POST', headers, body: '{}' }).catch(() => null),
@@ -123,6 +112,64 @@ describe.runIf(process.platform === 'linux' && process.arch === 'x64')('bsvc ser
     }
   });
 });
+
+describe.runIf(process.platform === 'linux')(
+  'bsvc serve --processes 2, whose processes end',
+  { timeout: 180_000 },
+  () => {
+    /** The pauses after which ended processes were replaced, as the log tells. */
+    const pauses = ({ stderr }: RunningService): number[] =>
+      [...stderr().matchAll(/"pauseMs":(\d+)/g)].map(([, ms]) => Number(ms));
+    /** On a busy machine a start takes long. */
+    const PATIENCE_MS = 60_000;
+    const answers = async (url: string): Promise<boolean> =>
+      (await send(`${url}/api/health/live`, false, {}).catch(() => 0)) === 200;
+
+    it('starts although they are killed while they start', async () => {
+      const killed = new Set<number>();
+      const service = await startService(['serve', '--port', '0', '--processes', '2'], env(), (child) => {
+        const watch = setInterval(() => {
+          for (const share of childrenOf(child.pid!)) {
+            if (killed.size >= 3 || killed.has(share)) continue;
+            killed.add(share);
+            process.kill(share, 'SIGKILL');
+          }
+          if (killed.size >= 3) clearInterval(watch);
+        }, 10);
+        child.once('exit', () => clearInterval(watch));
+      });
+      running.push(service);
+      expect(killed.size).toBe(3);
+      expect(await answers(service.ready.url)).toBe(true);
+      expect(pauses(service)).toEqual([100, 100, 100]);
+    });
+
+    it('replaces those that are killed without making them wait, however often', async () => {
+      const service = await serve(2, {}, await findFreePort());
+      for (let round = 1; round <= 3; round++) {
+        const shares = childrenOf(service.ready.pid);
+        for (const share of shares) process.kill(share, 'SIGKILL');
+        await eventually('they are gone', () => !shares.some(isAlive));
+        await eventually('there are others that answer', () => answers(service.ready.url), PATIENCE_MS);
+        await eventually('there are as many', () => childrenOf(service.ready.pid).length === 2, PATIENCE_MS);
+      }
+      expect(pauses(service).length).toBeGreaterThanOrEqual(6);
+      expect(new Set(pauses(service))).toEqual(new Set([100]));
+    });
+
+    it('tries those that cannot start ever more rarely, and serves again when they can', async () => {
+      const service = await serve(2, {}, await findFreePort());
+      const key = join(dir.path, 'secret.key');
+      renameSync(key, `${key}.away`);
+      writeFileSync(key, '');
+      for (const share of childrenOf(service.ready.pid)) process.kill(share, 'SIGKILL');
+      await eventually('the pause grows', () => pauses(service).some((ms) => ms >= 400), PATIENCE_MS);
+      expect(service.process.exitCode).toBeNull();
+      renameSync(`${key}.away`, key);
+      await eventually('they serve again', () => answers(service.ready.url), PATIENCE_MS);
+    });
+  },
+);
 
 describe.each([1, 2, 4])('SIGTERM under load, processes: %i', (processes) => {
   it('fails no request and ends all of them with exit 0', async () => {

@@ -66,9 +66,14 @@ export interface RunningService {
   stop(signal?: NodeJS.Signals): Promise<number | null>;
 }
 
-/** Starts `serve` or `worker` with --json and waits for its ready line. */
-export async function startService(argv: string[], env: Record<string, string>): Promise<RunningService> {
+/** Starts `serve` or `worker` with --json and waits for its ready line; `onStart` gets the process before that. */
+export async function startService(
+  argv: string[],
+  env: Record<string, string>,
+  onStart?: (child: ChildProcess) => void,
+): Promise<RunningService> {
   const child = spawnBinary([...argv, '--json'], env);
+  onStart?.(child);
   let stdout = '';
   let stderr = '';
   child.stdout!.setEncoding('utf8').on('data', (text: string) => (stdout += text));
