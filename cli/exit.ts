@@ -1,6 +1,6 @@
 import { AppError } from '../src/errors.js';
 import { ConfigError } from '../src/config.js';
-import { findOutage } from '../src/platform/database.js';
+import { findOutage, isDamage } from '../src/platform/database.js';
 import { presentRefusal } from './next-step.js';
 
 /** What the process answers its caller with (cli.md, exit codes). */
@@ -78,6 +78,7 @@ export function presentFailure(error: unknown): Failure {
 function presentForeignError(error: unknown): Failure {
   const outage = findOutage(error);
   if (outage) return presentFailure(outage);
+  if (isDamage(error)) return { exitCode: EXIT.refused, code: 'STORE_DAMAGED', message: (error as Error).message };
   const { message = String(error), code } = error as { message?: string; code?: unknown };
   const path = (error as { path?: unknown }).path;
   if (typeof code === 'string' && UNREACHABLE_CODES.has(code)) {

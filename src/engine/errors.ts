@@ -36,6 +36,7 @@ const CODE_NAMES: Readonly<Record<number, string>> = {
   232: 'MaxSubPipelineDepthExceeded',
   241: 'ConversionFailure',
   292: 'QueryExceededMemoryLimitNoDiskUseAllowed',
+  326: 'DataCorruptionDetected',
   352: 'UnsupportedOpQueryCommand',
   365: 'TemporarilyUnavailable',
   10334: 'BSONObjectTooLarge',

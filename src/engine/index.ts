@@ -7,15 +7,11 @@ import { openDatabase } from './doors/in-process/database.js';
 import { listen, ListenError, type Listener } from './doors/wire/listen.js';
 import { ReaderPool } from './readers/reader-pool.js';
 import { backUp } from './storage/backup.js';
-import {
-  DATA_FILE,
-  type Durability,
-  listProcesses,
-  StorageError,
-  type StorageErrorCode,
-} from './storage/environment.js';
+import { convertStored } from './storage/convert.js';
+import { DATA_FILE, type Durability, listProcesses } from './storage/environment.js';
 import { resumeBuilds } from './storage/index-build.js';
 import { reclaimDropped } from './storage/reclaim.js';
+import { StorageError, type StorageErrorCode } from './storage/storage-error.js';
 import { openStorage } from './storage/storage.js';
 import { verifyStorage } from './storage/verify.js';
 
@@ -38,6 +34,11 @@ export interface EngineOptions {
   ignoreUndefined?: boolean;
   /** Most threads for reads that would keep this one busy, each started when it is first needed; 0 (the default): no others. */
   readerThreads?: number;
+  /**
+   * A top-level field: of every collection made from now on it is kept how many documents have `true` and how many
+   * `false` there, so that counting those costs the same for any number. All processes must give the same.
+   */
+  countBy?: string;
 }
 
 export interface EngineStats extends StorageStats {
@@ -73,8 +74,8 @@ const HOUSEKEEPING_MS = 60_000;
  * the file in it is foreign, cut short, or newer than this version.
  */
 export function openEngine(options: EngineOptions): Engine {
-  const { dataDir, durability = 'full', ignoreUndefined = false, readerThreads = 0 } = options;
-  const storage = openStorage(dataDir, durability);
+  const { dataDir, durability = 'full', ignoreUndefined = false, readerThreads = 0, countBy } = options;
+  const storage = openStorage(dataDir, durability, countBy);
   const readers = readerThreads > 0 ? new ReaderPool({ dataDir, durability }, readerThreads) : null;
   const core: Core = { storage, cursors: new Cursors(), startedAt: Date.now(), commandCounts: new Map(), readers };
   const listeners: Listener[] = [];
@@ -122,7 +123,7 @@ export function openEngine(options: EngineOptions): Engine {
 /** Closes forgotten cursors, finishes what a killed process left (half-built indexes, dropped collections), expires. */
 async function keepHouse({ storage, cursors }: Core, { expire }: { expire: boolean }): Promise<void> {
   cursors.closeIdle();
-  const chores = [resumeBuilds, reclaimDropped, ...(expire ? [expireDocuments] : [])];
+  const chores = [convertStored, resumeBuilds, reclaimDropped, ...(expire ? [expireDocuments] : [])];
   for (const chore of chores) {
     try {
       await chore(storage);

@@ -188,11 +188,20 @@ function readerThreads({ readerThreads, processes }: Config): number {
   return readerThreads ?? Math.max(1, Math.floor((availableParallelism() - 1) / processes));
 }
 
+/** Lists tell how many documents there are outside of the trash, and inside. */
+const COUNTED_FIELD = 'isDeleted';
+
 async function openEmbedded(config: Config): Promise<Database> {
   const { openEngine, ListenError, DATA_FILE } = await import('../engine/index.js');
   try {
     const { dataDir, durability } = config;
-    const engine = openEngine({ dataDir, durability, ignoreUndefined: true, readerThreads: readerThreads(config) });
+    const engine = openEngine({
+      dataDir,
+      durability,
+      ignoreUndefined: true,
+      readerThreads: readerThreads(config),
+      countBy: COUNTED_FIELD,
+    });
     const db = engine.db(config.mongodbName);
     let closed = false;
     return {
@@ -243,6 +252,8 @@ export function findOutage(error: unknown): AppError | null {
   if (inner) return inner;
   const full = findFullDisk(error);
   if (full) return full;
+  // Trying again does not mend it: it is an error of ours, with its cause in the log.
+  if (isDamage(error)) return null;
   if (OUTAGE_NAMES.has(error.name) || isOutageAnswer(error)) {
     return unavailable('DATABASE_UNAVAILABLE', 'The database cannot be reached just now', {
       cause: error,
@@ -250,6 +261,11 @@ export function findOutage(error: unknown): AppError | null {
     });
   }
   return null;
+}
+
+/** True for the embedded engine's finding that what is stored is not as it was written; the message names it. */
+export function isDamage(error: unknown): boolean {
+  return error instanceof Error && error.name === 'StorageError' && (error as { code?: unknown }).code === 'DAMAGED';
 }
 
 /** Errors of the embedded engine's file, and those of the official driver that mean that no answer came. */

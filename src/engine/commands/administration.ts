@@ -61,7 +61,8 @@ export const collStats: Command = {
     const { storage } = call.core;
     storage.refresh();
     const collection = storage.catalog.find(ns);
-    const { documents, bytes } = collection === null ? { documents: 0, bytes: 0 } : storage.catalog.size(collection.id);
+    const { documents, bytes } =
+      collection === null ? { documents: 0, bytes: 0 } : storage.catalog.counts(collection.id);
     return {
       ns,
       count: documents,
@@ -80,7 +81,7 @@ export const dbStats: Command = {
     const { storage } = call.core;
     storage.refresh();
     const collections = storage.catalog.list(`${call.db}.`);
-    const sizes = collections.map((collection) => storage.catalog.size(collection.id));
+    const sizes = collections.map((collection) => storage.catalog.counts(collection.id));
     const objects = sizes.reduce((sum, size) => sum + size.documents, 0);
     const dataSize = sizes.reduce((sum, size) => sum + size.bytes, 0);
     return {
@@ -143,7 +144,7 @@ export interface StorageStats {
 export function storageStats(storage: Storage): StorageStats {
   storage.refresh();
   const collections = storage.catalog.list('');
-  const sizes = collections.map((collection) => storage.catalog.size(collection.id));
+  const sizes = collections.map((collection) => storage.catalog.counts(collection.id));
   const stats = storage.environment.store.getStats() as PageStats & {
     pageSize: number;
     lastPageNumber: number;

@@ -130,7 +130,7 @@ export const listDatabases: Command = {
     const sizes = new Map<string, number>();
     for (const collection of storage.catalog.list('')) {
       const name = collection.ns.slice(0, collection.ns.indexOf('.'));
-      sizes.set(name, (sizes.get(name) ?? 0) + storage.catalog.size(collection.id).bytes);
+      sizes.set(name, (sizes.get(name) ?? 0) + storage.catalog.counts(collection.id).bytes);
     }
     const databases = [...sizes]
       .map(([name, bytes]): Doc => ({ name, sizeOnDisk: bytes, empty: false }))

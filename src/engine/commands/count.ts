@@ -5,7 +5,7 @@ import { type PlanScan } from '../planner/scan.js';
 import { type CollectionEntry } from '../storage/index-definition.js';
 import { type Storage } from '../storage/storage.js';
 import { openPace, type Pace, TOO_LONG_HERE } from './pace.js';
-import { checkStillThere, compileQuery, leaveIfLong, openScan, planQuery } from './query.js';
+import { checkStillThere, compileQuery, leaveIfLong, openScan, planQuery, type Query } from './query.js';
 
 export const count: Command = {
   fields: ['query', 'limit', 'skip', 'hint', 'collation'],
@@ -35,7 +35,10 @@ export function countMatching(call: Call, ns: string, body: Doc, most: number): 
   storage.refresh();
   const collection = storage.catalog.find(ns);
   if (collection === null) return 0;
-  if (query.everything && query.hint === undefined) return storage.catalog.size(collection.id).documents;
+  if (query.hint === undefined) {
+    const kept = keptCount(storage, collection, query);
+    if (kept !== null) return kept;
+  }
   const plan = planQuery(storage, collection, query, 0);
   const scan = openScan(storage, collection, plan, query);
   leaveIfLong(pace, storage, collection, query, plan.exact ? null : plan);
@@ -44,6 +47,21 @@ export function countMatching(call: Call, ns: string, body: Doc, most: number): 
   if (pace.mayLeave && plan.exact && !plan.single && documents > COUNTED_HERE) throw TOO_LONG_HERE;
   const counting: Counting = { storage, collection, plan, scan, most, atOnce, found: 0 };
   return countOn(counting, pace) ? counting.found : countSlowly(counting, pace);
+}
+
+/** What the kept counts say about a filter: for all documents, and for `true`, `false` or both in the counted field. */
+function keptCount({ catalog }: Storage, { id, definition }: CollectionEntry, query: Query): number | null {
+  if (query.everything) return catalog.counts(id).documents;
+  const { conjuncts, residual } = query.filter;
+  const [conjunct] = conjuncts;
+  if (residual || conjuncts.length !== 1 || conjunct!.path !== definition.countBy) return null;
+  const { op, value } = conjunct!;
+  const wanted: unknown[] | null = op === 'eq' ? [value] : op === 'in' && Array.isArray(value) ? value : null;
+  if (wanted?.every((one) => typeof one === 'boolean') !== true) return null;
+  const { yes, no, lists } = catalog.counts(id);
+  // A list may have both; what format 1 stored is counted once it is converted.
+  if (lists > 0 || definition.checked !== true) return null;
+  return (wanted.includes(true) ? yes : 0) + (wanted.includes(false) ? no : 0);
 }
 
 interface Counting {

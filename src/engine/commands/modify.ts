@@ -140,7 +140,7 @@ function modifyFound(
   earlier: Buffer,
   modification: Modification,
 ): Modified | null {
-  const current = storage.documents.read(collection.id, storage.documents.encodeIdOf(earlier));
+  const current = storage.documents.read(collection, storage.documents.encodeIdOf(earlier));
   if (current === undefined) return null;
   if (!current.equals(earlier) && !modification.query.filter.matches(decodeDocument(current))) return null;
   return apply(storage, collection, current, modification);

@@ -112,7 +112,7 @@ export function leaveIfLong(
 ): void {
   if (!pace.mayLeave) return;
   const long =
-    (query.filter.mayTakeLong && catalog.size(collection.id).bytes > STAY_BYTES) ||
+    (query.filter.mayTakeLong && catalog.counts(collection.id).bytes > STAY_BYTES) ||
     (wholeOf !== null && wholeOf.bounds.points.length === 0 && catalog.roughDocuments(collection.id) > STAY_DOCUMENTS);
   if (long) throw TOO_LONG_HERE;
 }

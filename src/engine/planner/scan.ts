@@ -3,6 +3,8 @@ import { type Doc } from '../codec/document.js';
 import { type Filter } from '../query/match.js';
 import { type CollectionEntry } from '../storage/index-definition.js';
 import { type Storage } from '../storage/storage.js';
+import { contentOf } from '../storage/stored-form.js';
+import { Tally } from '../storage/tally.js';
 import { type KeyRange } from './key-ranges.js';
 import { type Plan } from './plan.js';
 
@@ -35,6 +37,8 @@ export class PlanScan {
   /** Whether the chunk ended in the middle of a range because its time was over. */
   private interrupted = false;
   private readonly seen: Set<string> | null;
+  /** Null unless the scan meets everything there is: then what it met is compared with what is counted. */
+  private tally: Tally | null;
   private readonly wantsDoc: boolean;
   /** The fields to decode where the filter needs them: made when the first document has to be decoded. */
   private mask: ReadonlySet<string> | undefined;
@@ -49,6 +53,7 @@ export class PlanScan {
     private readonly fields: ReadonlySet<string> | null,
   ) {
     this.seen = plan.repeats ? new Set() : null;
+    this.tally = isWhole(plan) ? new Tally(storage, collection, plan.index) : null;
     this.wantsDoc = fields === null || fields.size > 0;
   }
 
@@ -66,6 +71,7 @@ export class PlanScan {
     if (this.filter?.mayTakeLong === true) this.chunkEnds = performance.now() + LONGEST_CHUNK_MS;
     const stopped = this.readEntries(visit, most);
     this.lastRead = this.keysExamined - before;
+    if (!stopped) this.tally?.chunkEnded(this.finished);
     return stopped;
   }
 
@@ -141,13 +147,15 @@ export class PlanScan {
 
   private readSingle(key: Buffer, visit: Visit): boolean {
     const { documents } = this.storage;
+    const { index } = this.plan;
     this.keysExamined++;
-    let bytes = documents.readKey(key);
-    if (bytes === undefined) return false;
-    if (this.plan.index !== null) {
-      bytes = documents.readShared(this.collection.id, bytes);
-      if (bytes === undefined) return false;
-    }
+    const value = documents.readKey(key);
+    if (value === undefined) return false;
+    const keySum = documents.readKeySum();
+    const bytes =
+      index === null
+        ? documents.open(this.collection, keySum, value, () => key.subarray(5))
+        : documents.readByEntry(this.collection, index, keySum, value);
     return this.examine(bytes, visit);
   }
 
@@ -171,15 +179,18 @@ export class PlanScan {
     for (const { value } of entries) {
       read++;
       this.keysExamined++;
-      let bytes: Buffer | undefined = value;
-      if (index !== null) {
+      const keySum = reader.keySum();
+      this.tally?.add(value);
+      let bytes: Buffer;
+      if (index === null) {
+        bytes = documents.open(this.collection, keySum, value, () => reader.lastKey().subarray(5));
+      } else {
         if (this.seen !== null) {
-          const id = value.latin1Slice(0, value.length);
+          const id = contentOf(value).latin1Slice();
           if (this.seen.has(id)) continue;
           this.seen.add(id);
         }
-        bytes = documents.readShared(this.collection.id, value);
-        if (bytes === undefined) continue;
+        bytes = documents.readByEntry(this.collection, index, keySum, value);
       }
       const stopped = this.examine(bytes, visit);
       this.interrupted = this.isChunkOver();
@@ -215,6 +226,10 @@ export class PlanScan {
     }
     return this.mask;
   }
+}
+
+function isWhole({ bounds, ranges, single }: Plan): boolean {
+  return !single && ranges.length === 1 && bounds.points.length === 0 && bounds.range === null;
 }
 
 function union(a: ReadonlySet<string>, b: ReadonlySet<string>): ReadonlySet<string> {

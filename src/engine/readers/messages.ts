@@ -3,6 +3,7 @@ import { BsonFormatError, decodeDocument } from '../codec/decode.js';
 import { BsonValueError, encodeDocument } from '../codec/encode.js';
 import { type CursorReply } from '../commands/cursors.js';
 import { EngineError } from '../errors.js';
+import { StorageError, type StorageErrorCode } from '../storage/storage-error.js';
 
 /** What a reader thread needs to open the same data file. */
 export interface ReaderOptions {
@@ -39,6 +40,8 @@ interface Refusal {
   readonly extra?: Uint8Array;
   /** Of an error that is no refusal. */
   readonly stack?: string | undefined;
+  /** Of what the data file says, such as damage. */
+  readonly storage?: StorageErrorCode;
 }
 
 /** The bytes in a buffer of their own, which can be handed to another thread without a copy. */
@@ -89,12 +92,16 @@ export function packError(id: number, error: unknown): ReaderAnswer {
   // As at the wire door: what a client's values make of a reply is the client's affair.
   if (error instanceof BsonFormatError) return { id, refusal: { code: 22, message: error.message } };
   if (error instanceof BsonValueError) return { id, refusal: { code: 2, message: error.message } };
+  if (error instanceof StorageError) {
+    return { id, refusal: { code: null, message: error.message, storage: error.code } };
+  }
   const { message, stack } = error instanceof Error ? error : new Error(String(error));
   return { id, refusal: { code: null, message, stack } };
 }
 
-export function unpackError({ code, message, extra, stack }: Refusal): Error {
+export function unpackError({ code, message, extra, stack, storage }: Refusal): Error {
   if (code !== null) return new EngineError(code, message, extra === undefined ? undefined : unpackBody(extra));
+  if (storage !== undefined) return new StorageError(storage, message);
   const error = new Error(message);
   if (stack !== undefined) error.stack = stack;
   return error;

@@ -1,9 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { decodeDocument } from '../codec/decode.js';
-import { encodeDocument } from '../codec/encode.js';
-import { type Doc } from '../codec/document.js';
 import { Binary } from '../codec/bson.js';
 import { compileFilter } from '../query/match.js';
+import { decodeDefinition, decodeRecord, encodeDefinition, encodeRecord } from './catalog-records.js';
 import { type CommitQueue } from './commit-queue.js';
 import { COLLECTION, COUNTER, DOCUMENT, DROPPED, type Environment, INDEX_ENTRY, META } from './environment.js';
 import {
@@ -11,20 +9,16 @@ import {
   type CollectionEntry,
   type IndexDefinition,
   type IndexEntry,
+  type KeptCounts,
 } from './index-definition.js';
-import { componentLimit } from './key-encoding.js';
+import { CountChanges, decodeCounts, encodeCounts, noCounts } from './kept-counts.js';
+import { componentLimit, KeyWriter } from './key-encoding.js';
 
 const VERSION_KEY = Buffer.from([META, ...Buffer.from('version')]);
 const NEXT_ID_KEY = Buffer.from([META, ...Buffer.from('next')]);
 
 const ROUGH_COUNT_MS = 1000;
 const MOST_ROUGH_COUNTS = 1000;
-
-/** How many documents a collection has and their size in bytes. */
-export interface CollectionSize {
-  documents: number;
-  bytes: number;
-}
 
 /**
  * The collections and indexes of the data file. Other processes change it too: `refresh` compares its version and
@@ -33,12 +27,16 @@ export interface CollectionSize {
 export class Catalog {
   private version = -1;
   private changed = false;
+  private readonly writer = new KeyWriter();
   private readonly known = new Map<string, CollectionEntry>();
-  private readonly sizeChanges = new Map<number, CollectionSize>();
+  private readonly changes = new Map<number, CountChanges>();
   private readonly roughCounts = new Map<number, { documents: number; readAt: number }>();
   private queue!: CommitQueue;
 
-  constructor(private readonly environment: Environment) {}
+  constructor(
+    private readonly environment: Environment,
+    private readonly countBy: string | undefined,
+  ) {}
 
   /** The queue through whose transactions this catalog is changed; set once, because the two need each other. */
   attach(queue: CommitQueue): void {
@@ -58,9 +56,10 @@ export class Catalog {
     const known = this.known.get(ns);
     if (known !== undefined) return known;
     // Names of nothing are not remembered: there is no end to what may be asked for.
-    const record = this.environment.store.getBinary(collectionKey(ns));
+    const key = collectionKey(ns);
+    const record = this.environment.store.getBinary(key);
     if (record === undefined) return null;
-    const entry = this.prepare(decodeDefinition(record));
+    const entry = this.prepare(decodeDefinition(key, Buffer.from(record)));
     this.known.set(ns, entry);
     return entry;
   }
@@ -70,7 +69,7 @@ export class Catalog {
     const start = collectionKey(prefix);
     const range = this.environment.store.getRange({ start, end: Buffer.concat([start, Buffer.from([0xff])]) });
     const definitions: CollectionDefinition[] = [];
-    for (const { value } of range) definitions.push(decodeDefinition(value));
+    for (const { key, value } of range) definitions.push(decodeDefinition(key, value));
     return definitions.map((definition) => this.find(definition.ns)!);
   }
 
@@ -82,12 +81,15 @@ export class Catalog {
       uuid: new Binary(Buffer.from(randomUUID().replaceAll('-', ''), 'hex'), Binary.SUBTYPE_UUID),
       options: {},
       indexes: [],
+      checked: true,
+      ...(this.countBy === undefined ? {} : { countBy: this.countBy }),
     });
   }
 
   /** Stores a changed definition. Inside a transaction. */
   save(definition: CollectionDefinition): CollectionEntry {
-    this.queue.put(collectionKey(definition.ns), encodeDocument(definition as unknown as Doc));
+    const key = collectionKey(definition.ns);
+    this.queue.put(key, encodeDefinition(key, definition));
     this.changed = true;
     const entry = this.prepare(definition);
     this.known.set(definition.ns, entry);
@@ -100,7 +102,7 @@ export class Catalog {
     this.discard(DOCUMENT, entry.id);
     for (const index of entry.indexes) this.discard(INDEX_ENTRY, index.definition.id);
     this.queue.remove(ownerKey(COUNTER, entry.id));
-    this.sizeChanges.delete(entry.id);
+    this.changes.delete(entry.id);
     this.known.delete(entry.ns);
     this.changed = true;
   }
@@ -117,31 +119,57 @@ export class Catalog {
       if (index.id !== id) return [index];
       return change === null ? [] : [{ ...index, ...change }];
     });
-    if (change === null) this.discard(INDEX_ENTRY, id);
+    if (change === null) {
+      this.discard(INDEX_ENTRY, id);
+      this.changesOf(entry.id).dropIndex(id);
+    }
     return this.save({ ...entry.definition, indexes });
   }
 
   takeId(): number {
     const record = this.environment.store.getBinary(NEXT_ID_KEY);
-    const id = record === undefined ? 1 : Buffer.from(record).readUInt32BE(0);
-    const next = Buffer.alloc(4);
-    next.writeUInt32BE(id + 1);
-    this.queue.put(NEXT_ID_KEY, next);
+    const id = record === undefined ? 1 : decodeRecord(NEXT_ID_KEY, Buffer.from(record), 'The next id').readUInt32BE(0);
+    this.putNextId(id + 1);
     return id;
+  }
+
+  private putNextId(id: number): void {
+    const next = Buffer.alloc(4);
+    next.writeUInt32BE(id);
+    this.queue.put(NEXT_ID_KEY, encodeRecord(NEXT_ID_KEY, next));
+  }
+
+  /**
+   * Rewrites what format 1 stored about collections, so that a process of an older version that has the file open finds
+   * nothing it could read any more. Inside a transaction.
+   */
+  upgrade(): void {
+    const definitions = this.list('').map(({ definition }) => definition);
+    for (const definition of definitions) {
+      this.save({ ...definition, ...(this.countBy === undefined ? {} : { countBy: this.countBy }) });
+    }
+    const record = this.environment.store.getBinary(NEXT_ID_KEY);
+    if (record !== undefined) this.putNextId(Buffer.from(record).readUInt32BE(0));
+    for (const prefix of this.discarded()) this.discardPrefix(prefix);
   }
 
   /** Remembers a key space to be emptied: (kind, owner) pairs that nothing refers to any more. */
   private discard(kind: number, owner: number): void {
-    this.queue.put(Buffer.concat([Buffer.from([DROPPED]), ownerKey(kind, owner)]), Buffer.from([1]));
+    this.discardPrefix(ownerKey(kind, owner));
+  }
+
+  private discardPrefix(prefix: Buffer): void {
+    const key = Buffer.concat([Buffer.from([DROPPED]), prefix]);
+    this.queue.put(key, encodeRecord(key, Buffer.from([1])));
   }
 
   /** The prefixes of all keys that are left over from drops. */
   discarded(): Buffer[] {
     const prefixes: Buffer[] = [];
-    for (const key of this.environment.store.getKeys({
-      start: Buffer.from([DROPPED]),
-      end: Buffer.from([DROPPED + 1]),
-    })) {
+    const range = this.environment.store.getRange({ start: Buffer.from([DROPPED]), end: Buffer.from([DROPPED + 1]) });
+    for (const { key, value } of range) {
+      // What a damaged key names may be somebody's data.
+      decodeRecord(key, value, 'A note of dropped data');
       prefixes.push(Buffer.from(key.subarray(1)));
     }
     return prefixes;
@@ -152,13 +180,25 @@ export class Catalog {
     this.queue.remove(Buffer.concat([Buffer.from([DROPPED]), prefix]));
   }
 
-  size(id: number): CollectionSize {
-    const record = this.environment.store.getBinary(ownerKey(COUNTER, id));
-    const stored = record === undefined ? { documents: 0, bytes: 0 } : decodeSize(Buffer.from(record));
-    const change = this.sizeChanges.get(id);
-    return change === undefined
-      ? stored
-      : { documents: stored.documents + change.documents, bytes: stored.bytes + change.bytes };
+  /** What is counted of a collection, with what the current transaction has changed so far. Throws DAMAGED. */
+  counts(id: number): KeptCounts {
+    const stored = this.storedCounts(id);
+    const change = this.changes.get(id);
+    return change === undefined ? stored : change.applyTo(stored);
+  }
+
+  /** What is counted of a collection, as of the moment of the reader's snapshot; null before its first document. */
+  countsSeen(id: number): KeptCounts | null {
+    const record = this.environment.reader.get(this.writer.reset(COUNTER, id));
+    if (record === undefined) return null;
+    return decodeCounts(decodeRecord(ownerKey(COUNTER, id), record, countName(id)));
+  }
+
+  private storedCounts(id: number): KeptCounts {
+    const key = ownerKey(COUNTER, id);
+    const record = this.environment.store.getBinary(key);
+    if (record === undefined) return noCounts();
+    return decodeCounts(decodeRecord(key, Buffer.from(record), countName(id)));
   }
 
   /** About how many documents a collection has: as many as at some moment of the last second. */
@@ -167,40 +207,31 @@ export class Catalog {
     let rough = this.roughCounts.get(id);
     if (rough === undefined || now - rough.readAt > ROUGH_COUNT_MS) {
       if (this.roughCounts.size >= MOST_ROUGH_COUNTS) this.roughCounts.clear();
-      rough = { documents: this.size(id).documents, readAt: now };
+      rough = { documents: this.counts(id).documents, readAt: now };
       this.roughCounts.set(id, rough);
     }
     return rough.documents;
   }
 
-  /** Counts documents in or out. Inside a transaction, which writes the sums once at its end. */
-  addSize(id: number, documents: number, bytes: number): void {
-    const change = this.sizeChanges.get(id);
-    if (change === undefined) {
-      this.sizeChanges.set(id, { documents, bytes });
-    } else {
-      change.documents += documents;
-      change.bytes += bytes;
-    }
+  /** What the current transaction changes about the counts of a collection; it writes the sums once at its end. */
+  changesOf(id: number): CountChanges {
+    let changes = this.changes.get(id);
+    if (changes === undefined) this.changes.set(id, (changes = new CountChanges()));
+    return changes;
   }
 
   beginTransaction(): void {
-    this.sizeChanges.clear();
+    this.changes.clear();
     this.changed = false;
     this.refresh();
   }
 
   finishTransaction(): void {
-    for (const [id, change] of this.sizeChanges) {
-      if (change.documents === 0 && change.bytes === 0) continue;
-      const stored = this.environment.store.getBinary(ownerKey(COUNTER, id));
-      const size = stored === undefined ? { documents: 0, bytes: 0 } : decodeSize(Buffer.from(stored));
-      const record = Buffer.alloc(16);
-      record.writeDoubleBE(size.documents + change.documents, 0);
-      record.writeDoubleBE(size.bytes + change.bytes, 8);
-      this.queue.put(ownerKey(COUNTER, id), record);
+    for (const [id, change] of this.changes) {
+      const key = ownerKey(COUNTER, id);
+      this.queue.put(key, encodeRecord(key, encodeCounts(change.applyTo(this.storedCounts(id)))));
     }
-    this.sizeChanges.clear();
+    this.changes.clear();
     if (!this.changed) return;
     this.version++;
     const record = Buffer.alloc(8);
@@ -213,12 +244,14 @@ export class Catalog {
   forget(): void {
     this.version = -1;
     this.known.clear();
-    this.sizeChanges.clear();
+    this.changes.clear();
     this.changed = false;
   }
 
   private prepare(definition: CollectionDefinition): CollectionEntry {
     const indexedFields = new Set<string>(['_id']);
+    const { countBy } = definition;
+    if (countBy !== undefined) indexedFields.add(countBy);
     const conditionFields = new Set<string>();
     const indexes = definition.indexes.map((index): IndexEntry => {
       const fields = Object.keys(index.key).map((path) => {
@@ -238,8 +271,13 @@ export class Catalog {
       const reads = filter.fields === null ? null : new Set([...roots, ...filter.fields]);
       return { definition: index, fields, partial: (doc) => filter.matches(doc), condition, reads, limit };
     });
-    return { definition, id: definition.id, ns: definition.ns, indexes, indexedFields, conditionFields };
+    const countField = countBy === undefined ? null : new Set([countBy]);
+    return { definition, id: definition.id, ns: definition.ns, indexes, indexedFields, conditionFields, countField };
   }
+}
+
+function countName(id: number): string {
+  return `The count of the collection with the id ${id}`;
 }
 
 function collectionKey(ns: string): Buffer {
@@ -252,12 +290,4 @@ export function ownerKey(kind: number, owner: number): Buffer {
   key[0] = kind;
   key.writeUInt32BE(owner, 1);
   return key;
-}
-
-function decodeDefinition(record: Uint8Array): CollectionDefinition {
-  return decodeDocument(Buffer.from(record)) as unknown as CollectionDefinition;
-}
-
-function decodeSize(record: Buffer): CollectionSize {
-  return { documents: record.readDoubleBE(0), bytes: record.readDoubleBE(8) };
 }

@@ -28,6 +28,8 @@ export class CommitQueue {
   private puts = 0;
   private putsBefore = 0;
   private closed = false;
+  /** True inside a transaction, whose own changes are not counted yet. */
+  writing = false;
 
   constructor(
     private readonly environment: Environment,
@@ -119,13 +121,18 @@ export class CommitQueue {
   }
 
   private transaction(work: () => void): void {
-    this.environment.store.transactionSync(() => {
-      this.startedAt = performance.now();
-      this.putsBefore = this.puts;
-      this.hooks.begin();
-      work();
-      this.hooks.beforeCommit();
-    });
+    this.writing = true;
+    try {
+      this.environment.store.transactionSync(() => {
+        this.startedAt = performance.now();
+        this.putsBefore = this.puts;
+        this.hooks.begin();
+        work();
+        this.hooks.beforeCommit();
+      });
+    } finally {
+      this.writing = false;
+    }
   }
 
   private attempt(job: WriteJob): () => void {

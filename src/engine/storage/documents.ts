@@ -3,12 +3,25 @@ import { type Doc, isDocument } from '../codec/document.js';
 import { readId } from '../codec/raw.js';
 import { EngineError } from '../errors.js';
 import { type Catalog } from './catalog.js';
+import { checksum } from './checksum.js';
 import { type CommitQueue } from './commit-queue.js';
+import { damagedDocument, damagedEntry, missingDocument } from './damage.js';
 import { duplicateKey } from './duplicate-key.js';
 import { DOCUMENT, type Environment } from './environment.js';
 import { type CollectionEntry, type IndexEntry } from './index-definition.js';
 import { type IndexKeys, indexKeysOf } from './index-keys.js';
 import { KeyWriter, MAX_ID_BYTES, objectIdKey } from './key-encoding.js';
+import {
+  bsonLength,
+  contentOf,
+  documentForm,
+  isSealed,
+  isSealIntact,
+  seal,
+  sealDocument,
+  storedSum,
+  SUM_BYTES,
+} from './stored-form.js';
 
 export const MAX_DOCUMENT_BYTES = 16 * 1024 * 1024;
 
@@ -28,9 +41,22 @@ export class Documents {
     return this.idWriter.restart().component(id, false, MAX_ID_BYTES).take();
   }
 
-  /** The stored document, in a buffer that the next read overwrites, as `idBytes` may be; undefined when there is none. */
-  readShared(collectionId: number, idBytes: Buffer): Buffer | undefined {
-    return this.environment.reader.get(this.writer.reset(DOCUMENT, collectionId).shared(idBytes));
+  /**
+   * The document of an index entry with this value, which may lie in the buffer that this read overwrites, as does the
+   * answer. `entrySum` is the checksum of the entry's key. Throws DAMAGED when either is not as it was stored.
+   */
+  readByEntry(collection: CollectionEntry, index: IndexEntry, entrySum: number, value: Buffer): Buffer {
+    const { writer } = this;
+    const sealed = isSealed(value);
+    if (sealed ? !isSealIntact(entrySum, value) : collection.definition.checked === true) {
+      throw damagedEntry(collection.ns, index.definition.name);
+    }
+    writer.reset(DOCUMENT, collection.id);
+    if (sealed) writer.shared(value, 1, value.length - SUM_BYTES);
+    else writer.shared(value);
+    const stored = this.environment.reader.get(writer);
+    if (stored === undefined) throw missingDocument(collection.ns, index.definition.name, writer.take().subarray(5));
+    return this.open(collection, writer.sum(), stored, () => writer.view().subarray(5));
   }
 
   /** The value under a key, in a buffer that the next read overwrites. */
@@ -38,10 +64,35 @@ export class Documents {
     return this.environment.reader.get(this.writer.restart().raw(key));
   }
 
-  /** A copy of the stored document, undefined when there is none. */
-  read(collectionId: number, idBytes: Buffer): Buffer | undefined {
-    const shared = this.readShared(collectionId, idBytes);
-    return shared === undefined ? undefined : Buffer.from(shared.subarray(0, shared.length));
+  /** The checksum of the key that `readKey` was last given. */
+  readKeySum(): number {
+    return this.writer.sum();
+  }
+
+  /**
+   * The BSON in the value that is stored under a document's key, in the same memory. Throws DAMAGED when it is not as it
+   * was stored; `idBytes` is only asked then.
+   */
+  open(collection: CollectionEntry, keySum: number, value: Buffer, idBytes: () => Buffer): Buffer {
+    const form = documentForm(keySum, value);
+    if (form === 'sealed') {
+      const length = value.length - SUM_BYTES;
+      // Lmdb's own buffer carries its length as a property that may be set; any other is cut.
+      if ((value as { isGlobal?: boolean }).isGlobal !== true) return value.subarray(0, length);
+      (value as { length: number }).length = length;
+      return value;
+    }
+    if (form === 'plain' && collection.definition.checked !== true) return value;
+    throw damagedDocument(collection.ns, Buffer.from(idBytes()));
+  }
+
+  /** A copy of the stored document, undefined when there is none. Throws DAMAGED. */
+  read(collection: CollectionEntry, idBytes: Buffer): Buffer | undefined {
+    const { writer } = this;
+    const stored = this.environment.reader.get(writer.reset(DOCUMENT, collection.id).shared(idBytes));
+    if (stored === undefined) return undefined;
+    const bytes = this.open(collection, writer.sum(), stored, () => idBytes);
+    return Buffer.from(bytes.subarray(0, bytes.length));
   }
 
   /**
@@ -55,6 +106,7 @@ export class Documents {
     const idBytes = this.encodeId(doc['_id']);
     const isLong = this.idWriter.cut;
     const key = this.writer.reset(DOCUMENT, collection.id).raw(idBytes).take();
+    const keySum = this.writer.sum();
     if (this.environment.store.getBinaryFast(key) !== undefined) {
       throw duplicateKey(collection.ns, '_id_', { _id: 1 }, [doc['_id']]);
     }
@@ -62,9 +114,13 @@ export class Documents {
     collection.indexes.forEach((index, n) => {
       this.checkUnique(collection, index, entries[n]!.keys, doc, idBytes);
     });
-    this.queue.put(key, bytes);
-    for (const { keys } of entries) for (const entry of keys) this.queue.put(entry, idBytes);
-    this.catalog.addSize(collection.id, 1, bytes.length);
+    const value = sealDocument(keySum, bytes);
+    this.queue.put(key, value);
+    for (const [n, index] of collection.indexes.entries())
+      this.putEntries(collection, index, entries[n]!.keys, idBytes);
+    const changes = this.catalog.changesOf(collection.id);
+    changes.sums.writes++;
+    changes.addDocument(1, bytes.length, storedSum(value), countedValue(collection, doc));
     this.noteShapes(collection, collection.indexes, entries);
     if (isLong && collection.definition.longIds !== true) {
       this.catalog.save({ ...(this.catalog.find(collection.ns) ?? collection).definition, longIds: true });
@@ -91,8 +147,23 @@ export class Documents {
     checkSize(after);
     const indexes = touched === null ? collection.indexes : collection.indexes.filter((index) => reads(index, touched));
     if (indexes.length > 0) this.replaceEntries(collection, indexes, idBytes, before, after);
-    this.queue.put(this.writer.reset(DOCUMENT, collection.id).raw(idBytes).take(), after);
-    this.catalog.addSize(collection.id, 0, after.length - before.length);
+    const key = this.writer.reset(DOCUMENT, collection.id).raw(idBytes).take();
+    const keySum = this.writer.sum();
+    const wasSealed = this.isSealedDocument(collection, key);
+    const value = sealDocument(keySum, after);
+    this.queue.put(key, value);
+    const { sums } = this.catalog.changesOf(collection.id);
+    sums.writes++;
+    sums.bytes += after.length - before.length;
+    const { countField } = collection;
+    // The counted field is the same unless it was touched.
+    const recounts =
+      countField !== null && (!wasSealed || touched === null || touched.has(collection.definition.countBy!));
+    const countedIn = recounts ? countedValue(collection, decodeDocument(after, 'engine', countField)) : undefined;
+    const countedOut = recounts ? countedValue(collection, decodeDocument(before, 'engine', countField)) : undefined;
+    const changes = this.catalog.changesOf(collection.id);
+    if (wasSealed) changes.addDigest(-1, checksum(keySum, before, before.length), countedOut);
+    changes.addDigest(1, storedSum(value), countedIn);
   }
 
   private replaceEntries(
@@ -104,32 +175,37 @@ export class Documents {
   ): void {
     const oldDoc = decodeDocument(before, 'engine', collection.indexedFields);
     const newDoc = decodeDocument(after, 'engine', collection.indexedFields);
-    const added: Buffer[][] = [];
+    const added: { index: IndexEntry; keys: Buffer[] }[] = [];
     const removed: { index: IndexEntry; keys: Buffer[] }[] = [];
     const entries = indexes.map((index) => {
       const old = indexKeysOf(index, oldDoc, idBytes, this.writer).keys;
       const next = indexKeysOf(index, newDoc, idBytes, this.writer);
       // While an index is being built, the unchanged entries may not be there yet; putting them again is harmless.
       const fresh = index.definition.state === 'building' ? next.keys : keysWithout(next.keys, old);
-      added.push(fresh);
+      added.push({ index, keys: fresh });
       removed.push({ index, keys: keysWithout(old, next.keys) });
       this.checkUnique(collection, index, fresh, newDoc, idBytes);
       return next;
     });
-    for (const { index, keys } of removed) this.removeEntries(index, keys, idBytes);
-    for (const keys of added) for (const key of keys) this.queue.put(key, idBytes);
+    for (const { index, keys } of removed) this.removeEntries(collection, index, keys, idBytes);
+    for (const { index, keys } of added) this.putEntries(collection, index, keys, idBytes);
     this.noteShapes(collection, indexes, entries);
   }
 
   delete(collection: CollectionEntry, idBytes: Buffer, before: Buffer): void {
-    if (collection.indexes.length > 0) {
-      const doc = decodeDocument(before, 'engine', collection.indexedFields);
-      for (const index of collection.indexes) {
-        this.removeEntries(index, indexKeysOf(index, doc, idBytes, this.writer).keys, idBytes);
-      }
+    const doc = decodeDocument(before, 'engine', collection.indexedFields);
+    for (const index of collection.indexes) {
+      this.removeEntries(collection, index, indexKeysOf(index, doc, idBytes, this.writer).keys, idBytes);
     }
-    this.queue.remove(this.writer.reset(DOCUMENT, collection.id).raw(idBytes).take());
-    this.catalog.addSize(collection.id, -1, -before.length);
+    const key = this.writer.reset(DOCUMENT, collection.id).raw(idBytes).take();
+    const keySum = this.writer.sum();
+    const wasSealed = this.isSealedDocument(collection, key);
+    this.queue.remove(key);
+    const changes = this.catalog.changesOf(collection.id);
+    changes.sums.writes++;
+    changes.sums.documents--;
+    changes.sums.bytes -= before.length;
+    if (wasSealed) changes.addDigest(-1, checksum(keySum, before, before.length), countedValue(collection, doc));
   }
 
   /** Adds the entries of an existing document to an index that is being built. Throws 11000 as an insert would. */
@@ -138,8 +214,59 @@ export class Documents {
     const idBytes = this.encodeId(doc['_id']);
     const entries = indexKeysOf(index, doc, idBytes, this.writer);
     this.checkUnique(collection, index, entries.keys, doc, idBytes);
-    for (const key of entries.keys) this.queue.put(key, idBytes);
+    this.putEntries(collection, index, entries.keys, idBytes);
     this.noteShape(collection, index, entries);
+  }
+
+  /** Gives its checksum to a document that format 1 stored. False when it is not whole and therefore stays as it is. */
+  convert(collection: CollectionEntry, key: Buffer, value: Buffer): boolean {
+    const keySum = checksum(0, key, key.length);
+    const form = documentForm(keySum, value);
+    if (form !== 'plain') return form === 'sealed';
+    let doc: Doc;
+    try {
+      doc = decodeDocument(value);
+      if (!this.encodeIdOf(value).equals(key.subarray(5))) return false;
+    } catch {
+      return false;
+    }
+    const sealed = sealDocument(keySum, value);
+    this.queue.put(key, sealed);
+    this.catalog.changesOf(collection.id).addDigest(1, storedSum(sealed), countedValue(collection, doc));
+    return true;
+  }
+
+  /** Gives its checksum to an entry that format 1 stored. */
+  convertEntry(collection: CollectionEntry, index: number, key: Buffer, value: Buffer): void {
+    if (isSealed(value)) return;
+    const sealed = seal(checksum(0, key, key.length), value);
+    this.queue.put(key, sealed);
+    this.catalog.changesOf(collection.id).addEntry(index, 1, storedSum(sealed));
+  }
+
+  /** Whether a stored document has a checksum, and so a part in the digest. */
+  private isSealedDocument(collection: CollectionEntry, key: Buffer): boolean {
+    if (collection.definition.checked === true) return true;
+    const stored = this.environment.store.getBinaryFast(key) as Buffer | undefined;
+    return stored !== undefined && stored.length === bsonLength(stored) + SUM_BYTES;
+  }
+
+  private putEntries(collection: CollectionEntry, index: IndexEntry, keys: readonly Buffer[], idBytes: Buffer): void {
+    if (keys.length === 0) return;
+    const changes = this.catalog.changesOf(collection.id);
+    for (const key of keys) {
+      const value = seal(checksum(0, key, key.length), idBytes);
+      // An index that is being built may have the entry already.
+      if (index.definition.state !== 'building' || !this.isSealedEntry(key)) {
+        changes.addEntry(index.definition.id, 1, storedSum(value));
+      }
+      this.queue.put(key, value);
+    }
+  }
+
+  private isSealedEntry(key: Buffer): boolean {
+    const stored = this.environment.store.getBinaryFast(key) as Buffer | undefined;
+    return stored !== undefined && isSealed(stored);
   }
 
   private checkUnique(
@@ -151,21 +278,32 @@ export class Documents {
   ): void {
     if (!index.definition.unique) return;
     for (const key of keys) {
-      const owner = this.environment.store.getBinaryFast(key);
-      if (owner === undefined || idBytes.equals(owner.subarray(0, owner.length))) continue;
+      const owner = this.environment.store.getBinaryFast(key) as Buffer | undefined;
+      if (owner === undefined || idBytes.equals(contentOf(owner))) continue;
       const values = index.fields.map((field) => firstValue(doc, field.parts));
       throw duplicateKey(collection.ns, index.definition.name, index.definition.key, values);
     }
   }
 
-  private removeEntries(index: IndexEntry, keys: readonly Buffer[], idBytes: Buffer): void {
+  private removeEntries(
+    collection: CollectionEntry,
+    index: IndexEntry,
+    keys: readonly Buffer[],
+    idBytes: Buffer,
+  ): void {
+    const { unique, state, id } = index.definition;
+    // Only then is there no doubt that the entry is there, and with a checksum.
+    const sure = collection.definition.checked === true && state === 'ready';
     for (const key of keys) {
-      if (index.definition.unique) {
+      let sealed = true;
+      if (unique || !sure) {
         // While a unique index is being built the key may belong to another document.
-        const owner = this.environment.store.getBinaryFast(key);
-        if (owner === undefined || !idBytes.equals(owner.subarray(0, owner.length))) continue;
+        const owner = this.environment.store.getBinaryFast(key) as Buffer | undefined;
+        if (owner === undefined || (unique && !idBytes.equals(contentOf(owner)))) continue;
+        sealed = isSealed(owner);
       }
       this.queue.remove(key);
+      if (sealed) this.catalog.changesOf(collection.id).addEntry(id, -1, entrySum(key, idBytes));
     }
   }
 
@@ -184,6 +322,16 @@ export class Documents {
     if (multikey === known.multikey && cut === known.cut) return;
     this.catalog.changeIndex(current, definition.id, { multikey, cut });
   }
+}
+
+/** The checksum that the entry of a document has under this key. */
+export function entrySum(key: Buffer, idBytes: Buffer): number {
+  return storedSum(seal(checksum(0, key, key.length), idBytes));
+}
+
+/** The value by which a document is counted; anything but `true` and `false` is not. */
+export function countedValue({ definition }: CollectionEntry, doc: Doc): unknown {
+  return definition.countBy === undefined ? undefined : doc[definition.countBy];
 }
 
 /** An index that is being built is always kept up, since its entries may not be there yet. */

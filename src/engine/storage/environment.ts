@@ -4,26 +4,15 @@ import { open, type RootDatabase } from 'lmdb';
 import { decodeDocument } from '../codec/decode.js';
 import { encodeDocument } from '../codec/encode.js';
 import { Reader } from './reader.js';
+import { StorageError } from './storage-error.js';
 
 /** `full`: every commit is on the disk before it is acknowledged. `relaxed`: a power loss may take the last commits. */
 export type Durability = 'full' | 'relaxed';
 
-export type StorageErrorCode = 'NOT_WRITABLE' | 'FOREIGN' | 'TRUNCATED' | 'NEWER_FORMAT' | 'NO_SPACE' | 'DAMAGED';
-
-/** A condition of the data directory that its owner can act on; the message says how. */
-export class StorageError extends Error {
-  constructor(
-    readonly code: StorageErrorCode,
-    message: string,
-    cause?: unknown,
-  ) {
-    super(message, cause === undefined ? undefined : { cause });
-    this.name = 'StorageError';
-  }
-}
-
 /** The layout of keys and records; `src/engine/README.md` describes it. Raise it with a reader for the older one. */
-export const STORAGE_FORMAT = 1;
+export const STORAGE_FORMAT = 2;
+/** What a file of this format may need beyond it, as its format record names it; a later version adds to that list. */
+const KNOWN_NEEDS: ReadonlySet<unknown> = new Set();
 export const DATA_FILE = 'bsvc.mdb';
 
 /** Address space that is set aside for the file; LMDB takes more when it is used up. */
@@ -37,8 +26,10 @@ export const DROPPED = 0x03;
 export const COUNTER = 0x04;
 export const DOCUMENT = 0x10;
 export const INDEX_ENTRY = 0x20;
+/** Reserved for the log of changes. */
+export const CHANGE = 0x30;
 
-const FORMAT_KEY = Buffer.from([META, ...Buffer.from('format')]);
+export const FORMAT_KEY = Buffer.from([META, ...Buffer.from('format')]);
 
 /** The LMDB environment with binary keys and values, opened in the one way that was found safe. */
 export interface Environment {
@@ -177,7 +168,7 @@ function checkFormat(store: RootDatabase<Buffer, Buffer>, path: string): void {
     }
     record = store.getBinary(FORMAT_KEY)!;
   }
-  const { engine, format } = readFormat(Buffer.from(record), path);
+  const { engine, format, needs } = readFormat(Buffer.from(record), path);
   if (engine !== 'bsvc') throw new StorageError('FOREIGN', `${path} is an LMDB file of something else than bsvc.`);
   if (typeof format !== 'number' || format > STORAGE_FORMAT) {
     throw new StorageError(
@@ -185,9 +176,16 @@ function checkFormat(store: RootDatabase<Buffer, Buffer>, path: string): void {
       `${path} has storage format ${String(format)}, this version reads up to ${STORAGE_FORMAT}; use a newer bsvc.`,
     );
   }
+  for (const need of Array.isArray(needs) ? needs : []) {
+    if (KNOWN_NEEDS.has(need)) continue;
+    throw new StorageError(
+      'NEWER_FORMAT',
+      `${path} has ${String(need)}, which this version does not know; use a newer bsvc.`,
+    );
+  }
 }
 
-function readFormat(record: Buffer, path: string): { engine?: unknown; format?: unknown } {
+export function readFormat(record: Buffer, path: string): { engine?: unknown; format?: unknown; needs?: unknown } {
   try {
     return decodeDocument(record);
   } catch (error) {

@@ -2,6 +2,7 @@ import { type Storage } from './storage.js';
 import { type CollectionEntry, type IndexDefinition, type IndexEntry } from './index-definition.js';
 import { DOCUMENT, listProcesses } from './environment.js';
 import { ownerKey } from './catalog.js';
+import { checksum } from './checksum.js';
 import { EngineError } from '../errors.js';
 
 /** So many documents, and so many bytes of them, are read at once. */
@@ -40,7 +41,7 @@ function beginBuild(
   const wanted = definitions(existing ?? emptyCollection(ns));
   const collection = existing ?? catalog.create(ns);
   if (wanted.length === 0) return null;
-  const empty = catalog.size(collection.id).documents === 0;
+  const empty = catalog.counts(collection.id).documents === 0;
   const added = wanted.map((definition): IndexDefinition => ({
     ...definition,
     id: catalog.takeId(),
@@ -60,6 +61,7 @@ function emptyCollection(ns: string): CollectionEntry {
     indexes: [],
     indexedFields: new Set(),
     conditionFields: new Set(),
+    countField: null,
   };
 }
 
@@ -88,7 +90,7 @@ function buildSome(storage: Storage, build: Build): Buffer | null {
   const { collection, indexes } = requireBuilding(storage, build);
   let { last } = build;
   do {
-    const { entries, more } = readChunk(storage, collection.id, last);
+    const { entries, more } = readChunk(storage, collection, last);
     for (const { key, value } of entries) {
       for (const index of indexes) documents.addToIndex(collection, index, value);
       last = key;
@@ -111,10 +113,10 @@ interface StoredEntry {
 /** Documents behind the key `last`, in copies, since nothing may be written while a range is read. */
 function readChunk(
   storage: Storage,
-  collectionId: number,
+  collection: CollectionEntry,
   last: Buffer | null,
 ): { entries: StoredEntry[]; more: boolean } {
-  const prefix = ownerKey(DOCUMENT, collectionId);
+  const prefix = ownerKey(DOCUMENT, collection.id);
   const entries: StoredEntry[] = [];
   let size = 0;
   const range = storage.environment.store.getRange({
@@ -122,9 +124,10 @@ function readChunk(
     end: Buffer.concat([prefix, Buffer.from([0xff])]),
     exclusiveStart: last !== null,
   });
-  for (const entry of range) {
-    entries.push(entry);
-    size += entry.value.length;
+  for (const { key, value } of range) {
+    const bytes = storage.documents.open(collection, checksum(0, key, key.length), value, () => key.subarray(5));
+    entries.push({ key, value: bytes });
+    size += value.length;
     if (entries.length === CHUNK || size >= CHUNK_BYTES) return { entries, more: true };
   }
   return { entries, more: false };

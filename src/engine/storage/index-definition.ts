@@ -42,6 +42,29 @@ export interface IndexEntry {
   readonly limit: number;
 }
 
+/** How many entries an index holds, and the sum of their checksums. */
+export interface EntryCounts {
+  entries: number;
+  digest: number;
+}
+
+/**
+ * What is kept about a collection in the transactions that change it: how many documents of how many bytes, how many
+ * writes there were, the sum of the documents' checksums, and how many have `true`, `false` or a list in the counted field. All
+ * but documents, bytes and writes leave out what format 1 stored and nobody has converted yet.
+ */
+export interface KeptCounts {
+  documents: number;
+  bytes: number;
+  writes: number;
+  digest: number;
+  yes: number;
+  no: number;
+  lists: number;
+  /** By the id of the index. */
+  indexes: Map<number, EntryCounts>;
+}
+
 /** A collection as the catalog stores it. */
 export interface CollectionDefinition {
   id: number;
@@ -51,6 +74,12 @@ export interface CollectionDefinition {
   indexes: IndexDefinition[];
   /** Set once an `_id` was too long for a key and had to be hashed: the order of documents is then not that of `_id`. */
   longIds?: boolean;
+  /** Set when every document and entry has its checksum; without, some may be as format 1 stored them. */
+  checked?: boolean;
+  /** The process that gives or gave checksums to what format 1 stored. */
+  converter?: number;
+  /** The top-level field by whose values `true` and `false` the documents are counted. */
+  countBy?: string;
 }
 
 /** A collection ready for use. `indexes` leaves out the implicit one on `_id`. */
@@ -63,4 +92,6 @@ export interface CollectionEntry {
   readonly indexedFields: ReadonlySet<string>;
   /** The paths whose values decide whether a filter implies the condition of a partial index. */
   readonly conditionFields: ReadonlySet<string>;
+  /** The counted field alone, null when none is counted. */
+  readonly countField: ReadonlySet<string> | null;
 }

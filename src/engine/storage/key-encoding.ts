@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Binary, BSONRegExp, Code, Decimal128, Double, ObjectId, Timestamp } from 'bson';
 import { type Doc } from '../codec/document.js';
+import { checksumOfWords } from './checksum.js';
 import { decimalKeyParts } from './decimal-key.js';
 
 // The first byte of every encoded value is its place in BSON's order. 0x00 stays free: it ends documents and arrays.
@@ -49,6 +50,7 @@ const floatBytes = new Uint8Array(float.buffer);
  */
 export class KeyWriter {
   private bytes = Buffer.allocUnsafeSlow(FIRST_CAPACITY);
+  private words = new Int32Array(this.bytes.buffer);
   private at = 0;
   /** Set when a component had to be cut and hashed since the last reset: order and ranges are then only approximate. */
   cut = false;
@@ -69,7 +71,7 @@ export class KeyWriter {
     this.at = 0;
     this.cut = false;
     // One long text must not be paid for ever after.
-    if (this.bytes.length > KEPT_CAPACITY) this.bytes = Buffer.allocUnsafeSlow(FIRST_CAPACITY);
+    if (this.bytes.length > KEPT_CAPACITY) this.use(Buffer.allocUnsafeSlow(FIRST_CAPACITY));
     return this;
   }
 
@@ -121,13 +123,21 @@ export class KeyWriter {
     return this;
   }
 
-  /** As `raw`, for few bytes at the start of a buffer that a read overwrites: its real length is that of the longest value. */
-  shared(bytes: Buffer): this {
-    const { length } = bytes;
-    this.reserve(length);
-    for (let n = 0; n < length; n++) this.bytes[this.at + n] = bytes[n]!;
-    this.at += length;
+  /** As `raw`, for a few bytes in a buffer that a read overwrites: its real length is that of the longest value. */
+  shared(bytes: Buffer, from = 0, to = bytes.length): this {
+    this.reserve(to - from);
+    for (let n = from; n < to; n++) this.bytes[this.at++] = bytes[n]!;
     return this;
+  }
+
+  /** The checksum of the key. */
+  sum(): number {
+    return checksumOfWords(0, this.words, 0, this.bytes, this.at);
+  }
+
+  /** The key in this writer's own memory, which the next key overwrites. */
+  view(): Buffer {
+    return this.bytes.subarray(0, this.at);
   }
 
   byte(byte: number): this {
@@ -140,7 +150,12 @@ export class KeyWriter {
     if (this.at + length <= this.bytes.length) return;
     const larger = Buffer.allocUnsafeSlow(Math.max(this.bytes.length * 2, this.at + length));
     this.bytes.copy(larger, 0, 0, this.at);
-    this.bytes = larger;
+    this.use(larger);
+  }
+
+  private use(bytes: Buffer<ArrayBuffer>): void {
+    this.bytes = bytes;
+    this.words = new Int32Array(bytes.buffer, 0, bytes.length >>> 2);
   }
 
   private invert(start: number): void {

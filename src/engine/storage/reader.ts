@@ -1,4 +1,5 @@
 import { type RootDatabase } from 'lmdb';
+import { checksumOfWords } from './checksum.js';
 import { type KeyWriter } from './key-encoding.js';
 
 /** The part of lmdb's store that says how keys and values are handed over; looked up on the store for every read. */
@@ -28,7 +29,8 @@ const MAX_KEY_BYTES = 1978;
 export class Reader {
   private readonly byWriter: { getBinaryFast(key: KeyWriter): Buffer | undefined };
   private readonly shared: RootDatabase<Buffer, Buffer>;
-  private readonly key = Buffer.alloc(MAX_KEY_BYTES);
+  private readonly key = Buffer.allocUnsafeSlow(MAX_KEY_BYTES);
+  private readonly words = new Int32Array(this.key.buffer, 0, MAX_KEY_BYTES >>> 2);
   private keyLength = 0;
 
   constructor(store: RootDatabase<Buffer, Buffer>) {
@@ -67,6 +69,11 @@ export class Reader {
     let count = 0;
     for (const _key of this.shared.getKeys({ start, end, limit })) count++;
     return count;
+  }
+
+  /** The checksum of the key under which the last value of a range was found. */
+  keySum(): number {
+    return checksumOfWords(0, this.words, 0, this.key, this.keyLength);
   }
 
   /** A copy of the key under which the last value of a range was found. */

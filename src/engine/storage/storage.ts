@@ -2,6 +2,7 @@ import { Catalog } from './catalog.js';
 import { CommitQueue } from './commit-queue.js';
 import { Documents } from './documents.js';
 import { type Durability, type Environment, openEnvironment } from './environment.js';
+import { upgradeFormat } from './upgrade-format.js';
 
 /** The opened data file with what reads and writes it. */
 export interface Storage {
@@ -11,15 +12,17 @@ export interface Storage {
   readonly documents: Documents;
   /** Ids of the indexes that this process is building. */
   readonly building: Set<number>;
+  /** Ids of the collections that this process has converted from an older format, or has tried to. */
+  readonly converting: Set<number>;
   /** Makes everything visible that any process committed so far; to be called when a turn of reading begins. */
   refresh(): void;
   close(): Promise<void>;
 }
 
-/** Opens or creates the data file in `dataDir`; throws StorageError as `openEnvironment` does. */
-export function openStorage(dataDir: string, durability: Durability): Storage {
+/** Opens or creates the data file in `dataDir`; throws StorageError as `openEnvironment` does. `countBy`: see EngineOptions. */
+export function openStorage(dataDir: string, durability: Durability, countBy?: string): Storage {
   const environment = openEnvironment(dataDir, durability);
-  const catalog = new Catalog(environment);
+  const catalog = new Catalog(environment, countBy);
   const queue = new CommitQueue(environment, {
     begin: () => {
       catalog.beginTransaction();
@@ -32,12 +35,19 @@ export function openStorage(dataDir: string, durability: Durability): Storage {
     },
   });
   catalog.attach(queue);
+  try {
+    upgradeFormat(environment, catalog, queue);
+  } catch (error) {
+    void environment.close();
+    throw error;
+  }
   return {
     environment,
     catalog,
     queue,
     documents: new Documents(environment, catalog, queue),
     building: new Set(),
+    converting: new Set(),
     refresh() {
       environment.store.resetReadTxn();
       catalog.refresh();

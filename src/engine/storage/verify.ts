@@ -1,10 +1,14 @@
 import { decodeDocument } from '../codec/decode.js';
 import { ownerKey } from './catalog.js';
+import { checksum } from './checksum.js';
+import { countedValue } from './documents.js';
 import { DOCUMENT, INDEX_ENTRY } from './environment.js';
 import { type CollectionEntry } from './index-definition.js';
 import { indexKeysOf } from './index-keys.js';
 import { KeyWriter } from './key-encoding.js';
+import { noCounts } from './kept-counts.js';
 import { type Storage } from './storage.js';
+import { contentOf, isSealed, isSealIntact, storedSum } from './stored-form.js';
 
 const CHUNK = 256;
 const AFTER = Buffer.from([0xff]);
@@ -25,11 +29,19 @@ async function verifyCollection(storage: Storage, collection: CollectionEntry, p
   const writer = new KeyWriter();
   const expected = collection.indexes.map(() => 0);
   const { store } = storage.environment;
-  const seen = { documents: 0, bytes: 0 };
-  await eachEntry(storage, ownerKey(DOCUMENT, collection.id), (key, bytes) => {
+  const seen = noCounts();
+  await eachEntry(storage, ownerKey(DOCUMENT, collection.id), (key, value) => {
+    const bytes = storage.documents.open(collection, checksum(0, key, key.length), value, () => key.subarray(5));
+    const doc = decodeDocument(bytes);
     seen.documents++;
     seen.bytes += bytes.length;
-    const doc = decodeDocument(bytes);
+    if (bytes.length !== value.length) {
+      seen.digest = (seen.digest + storedSum(value)) | 0;
+      const counted = countedValue(collection, doc);
+      if (counted === true) seen.yes++;
+      if (counted === false) seen.no++;
+      if (Array.isArray(counted)) seen.lists++;
+    }
     const idBytes = storage.documents.encodeId(doc['_id']);
     if (!idBytes.equals(key.subarray(5))) problems.push(`${ns}: a document lies under another _id than its own`);
     collection.indexes.forEach((index, n) => {
@@ -38,24 +50,34 @@ async function verifyCollection(storage: Storage, collection: CollectionEntry, p
       expected[n]! += keys.length;
       for (const entry of keys) {
         const owner = store.getBinary(entry);
-        if (owner === undefined || !idBytes.equals(owner)) {
+        if (owner === undefined || !idBytes.equals(contentOf(Buffer.from(owner)))) {
           problems.push(`${ns}: index ${index.definition.name} lacks an entry of ${String(doc['_id'])}`);
         }
       }
     });
   });
-  const size = storage.catalog.size(collection.id);
-  if (size.documents !== seen.documents || size.bytes !== seen.bytes) {
-    problems.push(
-      `${ns}: counted ${size.documents} documents of ${size.bytes} bytes, found ${seen.documents} of ${seen.bytes}`,
-    );
+  const size = storage.catalog.counts(collection.id);
+  for (const what of ['documents', 'bytes', 'yes', 'no', 'lists', 'digest'] as const) {
+    if (size[what] !== seen[what]) problems.push(`${ns}: counted ${what}: ${size[what]}, found ${seen[what]}`);
   }
   for (const [n, index] of collection.indexes.entries()) {
     if (index.definition.state !== 'ready') continue;
+    const { id, name } = index.definition;
     let entries = 0;
-    await eachEntry(storage, ownerKey(INDEX_ENTRY, index.definition.id), () => {
+    const sealed = { entries: 0, digest: 0 };
+    await eachEntry(storage, ownerKey(INDEX_ENTRY, id), (key, value) => {
       entries++;
+      if (!isSealed(value)) return;
+      if (!isSealIntact(checksum(0, key, key.length), value)) problems.push(`${ns}: index ${name}: damaged entry`);
+      sealed.entries++;
+      sealed.digest = (sealed.digest + storedSum(value)) | 0;
     });
+    const kept = size.indexes.get(id) ?? { entries: 0, digest: 0 };
+    if (kept.entries !== sealed.entries || kept.digest !== sealed.digest) {
+      problems.push(
+        `${ns}: index ${name}: counted ${kept.entries} (${kept.digest}), found ${sealed.entries} (${sealed.digest})`,
+      );
+    }
     if (entries !== expected[n]) {
       problems.push(`${ns}: index ${index.definition.name} has ${entries} entries instead of ${expected[n]!}`);
     }

@@ -7,7 +7,7 @@ import { type Core } from '../../commands/command.js';
 import { MAX_MESSAGE_BYTES } from '../../commands/handshake.js';
 import { runCommand } from '../../commands/index.js';
 import { codeNameOf, EngineError } from '../../errors.js';
-import { StorageError } from '../../storage/environment.js';
+import { StorageError } from '../../storage/storage-error.js';
 import { encodeReply, Framing, isLegacy, type Message, readRequest } from './messages.js';
 
 /** Called with errors that are no fault of the client. */
@@ -72,6 +72,7 @@ function presentError(error: unknown, report: ReportError): Doc {
   if (error instanceof BsonValueError) return present(2, error.message);
   report(error);
   if (error instanceof StorageError && error.code === 'NO_SPACE') return present(14031, error.message);
+  if (error instanceof StorageError && error.code === 'DAMAGED') return present(326, error.message);
   return present(1, 'internal error');
 }
 

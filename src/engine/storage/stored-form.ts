@@ -1,0 +1,64 @@
+import { checksum } from './checksum.js';
+
+/**
+ * How values of format 2 lie in the file. A document: its BSON, then the checksum of key and BSON. An entry of an index:
+ * `SEALED`, the encoded `_id`, the checksum of key and both. A record of the catalog: `SEALED`, its content, the checksum
+ * of key and both. In format 1 there were no checksums and no mark, with which nothing of it could begin.
+ */
+const SEALED = 0x02;
+export const SUM_BYTES = 4;
+
+/** The checksum that ends a value. */
+export function storedSum(value: Buffer, end = value.length): number {
+  return value[end - 4]! | (value[end - 3]! << 8) | (value[end - 2]! << 16) | (value[end - 1]! << 24);
+}
+
+function appendSum(value: Buffer, keySum: number): void {
+  const end = value.length - SUM_BYTES;
+  value.writeInt32LE(checksum(keySum, value, end), end);
+}
+
+export function sealDocument(keySum: number, bson: Buffer): Buffer {
+  const value = Buffer.allocUnsafe(bson.length + SUM_BYTES);
+  bson.copy(value);
+  appendSum(value, keySum);
+  return value;
+}
+
+/** The length that a document says it has: where its checksum begins. */
+export function bsonLength(value: Buffer): number {
+  return value[0]! | (value[1]! << 8) | (value[2]! << 16) | (value[3]! << 24);
+}
+
+/** `sealed` with a right checksum, `plain` as format 1 stored it, `damaged` otherwise. Looks at no byte beyond what the document says is its end. */
+export function documentForm(keySum: number, value: Buffer): 'sealed' | 'plain' | 'damaged' {
+  const length = bsonLength(value);
+  if (value.length === length + SUM_BYTES) {
+    return checksum(keySum, value, length) === storedSum(value) ? 'sealed' : 'damaged';
+  }
+  return value.length === length ? 'plain' : 'damaged';
+}
+
+/** Content behind the mark and before the checksum: entries of indexes and records of the catalog. */
+export function seal(keySum: number, content: Buffer): Buffer {
+  const value = Buffer.allocUnsafe(content.length + 1 + SUM_BYTES);
+  value[0] = SEALED;
+  content.copy(value, 1);
+  appendSum(value, keySum);
+  return value;
+}
+
+/** True when the mark is there; a value that it is missing from was stored by format 1. */
+export function isSealed(value: Buffer): boolean {
+  return value[0] === SEALED && value.length > SUM_BYTES;
+}
+
+export function isSealIntact(keySum: number, value: Buffer): boolean {
+  const { length } = value;
+  return checksum(keySum, value, length - SUM_BYTES) === storedSum(value, length);
+}
+
+/** The content of a value, sealed or of format 1; the buffer's memory is shared. */
+export function contentOf(value: Buffer): Buffer {
+  return isSealed(value) ? value.subarray(1, value.length - SUM_BYTES) : value.subarray(0, value.length);
+}
