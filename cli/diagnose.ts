@@ -5,15 +5,21 @@ import type { Config } from '../src/config.js';
 import { listCollections } from '../src/features/collections/list-collections.js';
 import { applyIndexes, documentIndexes, listMissingIndexes } from '../src/features/collections/document-indexes.js';
 import { listProjects } from '../src/features/projects/list-projects.js';
-import { findMigrationStatus } from '../src/migrations/migrate.js';
+import { findMigrationStatus, refuseNewerStore } from '../src/migrations/migrate.js';
 import { refuseHalfStore } from '../src/migrations/require-migrated.js';
+import { SEALED_PLACES } from '../src/features/operators/rotate-secrets.js';
+import type { SealedField } from '../src/platform/reseal.js';
+import { requireSealingKeys } from '../src/platform/sealing-keys.js';
 import { failed, passed, unreachable, type Check } from './check.js';
 import type { Context } from './context.js';
 import { checkClock } from './check-clock.js';
 import { checkCache, checkDoor, checkMail } from './check-neighbours.js';
 import { diagnoseBucket } from './diagnose-bucket.js';
 import { presentFailure } from './exit.js';
+import { countOf } from './present-amount.js';
 
+/** So many records of a kind are looked through for one that holds a secret. */
+const SAMPLED_RECORDS = 50;
 const LEAST_FREE_BYTES = 256 * 1024 * 1024;
 
 /** Every check of `bsvc doctor`, in the order in which they build on each other: without settings, or without a database, the rest is not asked. */
@@ -81,6 +87,7 @@ async function checkDatabase(context: Context, config: Config, options: { fix: b
   const { summary, warnings } = app.db;
   return [
     { ...passed('database', `${summary} answers`), hint: warnings.length > 0 ? warnings.join(' ') : null },
+    await checkMasterKey(app),
     await checkMigrations(app),
     await checkIndexes(app, options),
     await checkClock(app),
@@ -88,8 +95,48 @@ async function checkDatabase(context: Context, config: Config, options: { fix: b
   ];
 }
 
+/** Opens one sealed text of each kind there is, so that it is known before a user needs one. */
+async function checkMasterKey(app: App): Promise<Check> {
+  const hint = 'Every other command refuses the store until then.';
+  try {
+    await requireSealingKeys(app);
+  } catch (error) {
+    return failed('master key', presentFailure(error).message, hint);
+  }
+  const found = await findSealedSamples(app);
+  for (const { sealed, context } of found) {
+    try {
+      app.secrets.open(sealed, context);
+    } catch (error) {
+      const message = `a stored secret cannot be opened: ${(error as Error).message}`;
+      return failed('master key', message, 'Put the right secret.key or BSVC_SECRET_KEY back, or restore a backup.');
+    }
+  }
+  if (found.length === 0) return passed('master key', 'nothing is sealed yet');
+  return passed('master key', `opens what is stored (tried on ${countOf(found.length, 'secret')})`);
+}
+
+async function findSealedSamples(app: App): Promise<SealedField[]> {
+  const samples: SealedField[] = [];
+  for (const { collection, fields } of SEALED_PLACES) {
+    for await (const record of app.db.collection(collection).find({}).limit(SAMPLED_RECORDS)) {
+      const [sample] = fields(record);
+      if (!sample) continue;
+      samples.push(sample);
+      break;
+    }
+  }
+  return samples;
+}
+
 async function checkMigrations(app: App): Promise<Check> {
-  const { applied, pending } = await findMigrationStatus(app.db);
+  const status = await findMigrationStatus(app.db);
+  try {
+    refuseNewerStore(status);
+  } catch (error) {
+    return failed('migrations', presentFailure(error).message, 'Every other command refuses the store until then.');
+  }
+  const { applied, pending } = status;
   if (pending.length === 0) return passed('migrations', `all ${applied.length} applied`);
   if (app.db.kind === 'embedded' || applied.length === 0) {
     return passed('migrations', `${pending.length} to be run at the next start`);
@@ -98,6 +145,9 @@ async function checkMigrations(app: App): Promise<Check> {
 }
 
 async function checkIndexes(app: App, options: { fix: boolean }): Promise<Check> {
+  const { pending } = await findMigrationStatus(app.db);
+  // They make indexes too.
+  if (pending.length > 0) return passed('indexes', 'looked at once the pending migrations are run');
   const missing: string[] = [];
   let count = 0;
   for (const project of await listProjects(app)) {

@@ -10,7 +10,8 @@ import { openMetrics, type Metrics } from './platform/metrics.js';
 import type { MailProvider } from './platform/mail-provider/mail-provider.js';
 import { openMailProvider } from './platform/mail-provider/open-mail-provider.js';
 import { openObjectStores, type ObjectStores } from './platform/object-store/object-stores.js';
-import { openMasterKey } from './platform/master-key.js';
+import { hasMasterKey, openMasterKey } from './platform/master-key.js';
+import { findSealingKeys } from './platform/sealing-keys.js';
 import { openOutbound, type Outbound } from './platform/outbound.js';
 import { openPasswords, type Passwords } from './platform/password.js';
 import { openLimits, type Limits } from './platform/rate-limit/open-limits.js';
@@ -69,7 +70,7 @@ export async function openApp(
   }
   const opened = await openDatabase(config);
   const db = telemetry ? traceDatabase(opened, telemetry) : opened;
-  const secrets = openSecretBox(config.secretKey ?? openMasterKey(config.dataDir));
+  const secrets = openSecretBox(config.secretKey ?? (await openOwnKey(config, db)));
   const followUps = openFollowUps(log);
   const files = openObjectStores(config, secrets, clock);
   const outbound = openOutbound({ allowPrivate: config.webhookAllowPrivate, telemetry });
@@ -110,6 +111,12 @@ export async function openApp(
     mail: openMailProvider(config, db, clock, secrets),
     close: () => (closing ??= close()),
   };
+}
+
+/** The key of the data directory; a new one only for a store in which nothing is sealed. */
+async function openOwnKey({ dataDir }: Config, db: Database): Promise<() => string> {
+  const mayMake = hasMasterKey(dataDir) || (await findSealingKeys(db)).length === 0;
+  return openMasterKey(dataDir, mayMake);
 }
 
 /** Loaded only when it is wanted: most commands never need it. */

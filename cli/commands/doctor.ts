@@ -4,7 +4,7 @@ import { diagnose } from '../diagnose.js';
 
 export default defineCommand({
   details:
-    'Looks at settings, data directory, database, migrations, indexes, clock, bucket, cache, mail and wire door. Changes nothing without --fix.',
+    'Looks at settings, data directory, database, master key, migrations, indexes, clock, bucket, cache, mail and wire door. Changes nothing without --fix.',
   examples: ['bsvc doctor', 'bsvc doctor --json'],
   audited: ({ fix }) => fix,
   parameters: { fix: flag('--fix', 'make missing indexes anew, let browsers upload to the bucket') },

@@ -1,3 +1,4 @@
+import { conflict } from '../errors.js';
 import { isDuplicateKey, type Database } from '../platform/database.js';
 import { MIGRATIONS } from './index.js';
 
@@ -9,6 +10,8 @@ interface MigrationRecord {
 export interface MigrationStatus {
   applied: string[];
   pending: string[];
+  /** Applied by a newer version: this one does not know what they changed. */
+  unknown: string[];
 }
 
 /** Which of the known migrations this database has seen. */
@@ -16,12 +19,27 @@ export async function findMigrationStatus(db: Database): Promise<MigrationStatus
   const records = await db.collection<MigrationRecord>('migrations').find({}).toArray();
   const seen = new Set(records.map((record) => record._id));
   const ids = MIGRATIONS.map((migration) => migration.id);
-  return { applied: ids.filter((id) => seen.has(id)), pending: ids.filter((id) => !seen.has(id)) };
+  return {
+    applied: ids.filter((id) => seen.has(id)),
+    pending: ids.filter((id) => !seen.has(id)),
+    unknown: [...seen].filter((id) => !ids.includes(id)).sort(),
+  };
 }
 
-/** Runs what is pending, in order, and tells what was run. Several processes at once do no harm: every step can be repeated. */
+/** 409 STORE_NEWER for a store that a newer version has changed: this one would read it wrongly, or write what the newer one does not expect. */
+export function refuseNewerStore({ unknown }: MigrationStatus): void {
+  if (unknown.length === 0) return;
+  throw conflict(
+    'STORE_NEWER',
+    `A newer bsvc has changed the stored data (${unknown.join(', ')}): start that version, or a later one. There is no way back but "bsvc restore" of a backup made before, with this version into a new data directory or database.`,
+  );
+}
+
+/** Runs what is pending, in order, and tells what was run. Several processes at once do no harm: every step can be repeated. 409 STORE_NEWER. */
 export async function migrate(db: Database): Promise<string[]> {
-  const { pending } = await findMigrationStatus(db);
+  const status = await findMigrationStatus(db);
+  refuseNewerStore(status);
+  const { pending } = status;
   for (const migration of MIGRATIONS) {
     if (!pending.includes(migration.id)) continue;
     await migration.up(db);

@@ -1,5 +1,6 @@
 import {
   closeSync,
+  existsSync,
   fsyncSync,
   linkSync,
   mkdirSync,
@@ -15,15 +16,26 @@ import { randomToken } from './ids.js';
 
 const FILE_NAME = 'secret.key';
 
+/** Keys are made with 43 characters; what is shorter than this is a part of one, or was never one. */
+const LEAST_CHARACTERS = 32;
+
+/** Whether the data directory has the file; says nothing about its being whole. */
+export function hasMasterKey(dataDir: string): boolean {
+  return existsSync(join(dataDir, FILE_NAME));
+}
+
 /**
- * A reader of the master key kept in the data directory, which it makes when there is none at first. A file that cannot be read later, or is gone, changes
- * nothing: under another key nothing that is sealed would open any more.
+ * A reader of the master key kept in the data directory. When there is none at first it makes one if `mayMake`, else it throws 409 MASTER_KEY_MISSING: something
+ * is sealed already. A file that cannot be read later, or is gone, changes nothing: under another key nothing that is sealed would open any more.
  */
-export function openMasterKey(dataDir: string): () => string {
+export function openMasterKey(dataDir: string, mayMake: boolean): () => string {
   const path = join(dataDir, FILE_NAME);
   let known: string | null = null;
   return () => {
-    if (known === null) return (known = readOrCreateMasterKey(dataDir));
+    if (known === null) {
+      if (!mayMake && !hasMasterKey(dataDir)) throw masterKeyMissing(path);
+      return (known = readOrCreateMasterKey(dataDir));
+    }
     try {
       known = findKey(path) ?? known;
     } catch {
@@ -48,9 +60,14 @@ export function readOrCreateMasterKey(dataDir: string): string {
   } finally {
     rmSync(draft, { force: true });
   }
-  const key = findKey(path);
-  if (!key) throw new Error(`${path} is empty: restore it from a backup, or remove it if nothing was stored with it`);
-  return key;
+  return findKey(path)!;
+}
+
+function masterKeyMissing(path: string): Error {
+  return conflict(
+    'MASTER_KEY_MISSING',
+    `${path} is missing, and what is stored was sealed with the master key in it. Put a copy of the file back, or name its content in BSVC_SECRET_KEY; "bsvc restore" of a backup brings data and key.`,
+  );
 }
 
 /**
@@ -98,11 +115,18 @@ function syncDirectory(path: string): void {
   }
 }
 
+/** The file's keys, or null when there is no file; 409 MASTER_KEY_DAMAGED for one that is empty or cut short. */
 function findKey(path: string): string | null {
+  let text: string;
   try {
-    return readFileSync(path, 'utf8').trim() || null;
+    text = readFileSync(path, 'utf8').trim();
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
     throw error;
   }
+  if (text.split(',').every((key) => key.trim().length >= LEAST_CHARACTERS)) return text;
+  throw conflict(
+    'MASTER_KEY_DAMAGED',
+    `${path} is not a whole master key. Put a copy of the file back; if nothing was ever stored with it, remove it and a new one is made.`,
+  );
 }

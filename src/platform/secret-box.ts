@@ -9,6 +9,8 @@ export interface SecretBox {
   seal(text: string, context: string): string;
   /** The sealed text; throws when the key is gone, the context is another or a bit was changed. */
   open(sealed: string, context: string): string;
+  /** Ids of the keys, newest first; sealed texts name the id of theirs. */
+  keyIds(): string[];
   /** Looks for new master keys now. */
   reload(): void;
   /** True when `sealed` was made with an older key than the newest. */
@@ -30,7 +32,7 @@ const RELOAD_MS = 1_000;
 
 /**
  * Opens a box on the master keys: texts, comma-separated, newest first. A function is asked again about once a second, so that a rotation reaches running processes,
- * and at once when a secret was sealed with a key that is not known yet.
+ * and at once when a secret was sealed with a key that is not known yet. It is asked when the box is first used, not before.
  */
 export function openSecretBox(masterKeys: string | (() => string)): SecretBox {
   const readKeys = typeof masterKeys === 'string' ? () => masterKeys : masterKeys;
@@ -53,7 +55,7 @@ export function openSecretBox(masterKeys: string | (() => string)): SecretBox {
     keys = read;
   };
   const current = (): BoxKey[] => {
-    if (performance.now() - checkedMs > RELOAD_MS) reload();
+    if (keys.length === 0 || performance.now() - checkedMs > RELOAD_MS) reload();
     return keys;
   };
   const requireKey = (id: string | undefined): BoxKey => {
@@ -77,8 +79,9 @@ export function openSecretBox(masterKeys: string | (() => string)): SecretBox {
   const mac = (key: BoxKey, purpose: string, text: string): string =>
     createHmac('sha256', deriveKey(key, purpose)).update(text).digest('base64url');
 
-  reload();
+  if (typeof masterKeys === 'string') reload();
   return {
+    keyIds: () => current().map(({ id }) => id),
     reload,
     seal(text, context) {
       const newest = current()[0]!;
@@ -104,6 +107,11 @@ export function openSecretBox(masterKeys: string | (() => string)): SecretBox {
     mac: (purpose, text) => mac(current()[0]!, purpose, text),
     macs: (purpose, text) => current().map((key) => mac(key, purpose, text)),
   };
+}
+
+/** The id of the key that sealed a text. */
+export function keyIdOf(sealed: string): string {
+  return sealed.split('.')[1] ?? '';
 }
 
 function readKey(text: string): BoxKey {

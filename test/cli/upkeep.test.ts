@@ -50,6 +50,7 @@ describe('bsvc doctor', () => {
       'settings',
       'data directory',
       'database',
+      'master key',
       'migrations',
       'indexes',
       'clock',
@@ -177,7 +178,7 @@ describe('bsvc migrate', () => {
     const ids = MIGRATIONS.map(({ id }) => id);
     await home.bsvc(['project', 'list']);
     const status = await home.bsvc(['migrate', 'status', '--json']);
-    expect(status.json()).toEqual({ applied: ids, pending: [] });
+    expect(status.json()).toEqual({ applied: ids, pending: [], unknown: [] });
     expect((await home.bsvc(['migrate', '--json'])).json()).toEqual({ applied: [], pending: [] });
   });
 

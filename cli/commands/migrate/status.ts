@@ -13,7 +13,11 @@ export default defineCommand({
       text: (view) =>
         view.table(
           ['migration', 'state'],
-          [...status.applied.map((id) => [id, 'applied']), ...status.pending.map((id) => [id, 'pending'])],
+          [
+            ...status.applied.map((id) => [id, 'applied']),
+            ...status.pending.map((id) => [id, 'pending']),
+            ...status.unknown.map((id) => [id, 'applied by a newer bsvc']),
+          ],
         ),
     };
   },

@@ -1,4 +1,5 @@
 import { findMigrationStatus, migrate } from '../../../src/migrations/migrate.js';
+import { requireSealingKeys } from '../../../src/platform/sealing-keys.js';
 import { defineCommand, flag } from '../../command.js';
 
 export default defineCommand({
@@ -17,6 +18,7 @@ export default defineCommand({
           before.pending.length === 0 ? 'Nothing is pending.' : `Would run:\n  ${before.pending.join('\n  ')}`,
       };
     }
+    await requireSealingKeys(app);
     const applied = await migrate(app.db);
     return {
       json: { applied, pending: [] },

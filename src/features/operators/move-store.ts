@@ -6,6 +6,7 @@ import type { Config } from '../../config.js';
 import { AppError, conflict, unavailable } from '../../errors.js';
 import { openDatabase, type Database } from '../../platform/database.js';
 import { findMoveMark, MOVES, writeMoveMark, type MoveMark } from '../../platform/move-mark.js';
+import { SEALING_KEYS } from '../../platform/sealing-keys.js';
 import { RESTORES } from '../../platform/restore-mark.js';
 import { AUDIT_LOG, type Act } from '../audit/audit-log.js';
 import { compareCollections } from './compare-collections.js';
@@ -125,11 +126,20 @@ async function identifyStore(db: Database): Promise<string> {
 async function requireOwnTarget(target: Database, source: string, databaseName: string): Promise<MoveMark | null> {
   const mark = await findMoveMark(target);
   if (mark?.source === source) return mark;
-  if (mark === null && (await target.listNames()).length === 0) return null;
+  if (mark === null && (await isUnused(target))) return null;
   throw conflict(
     'TARGET_NOT_EMPTY',
     `The database "${databaseName}" there holds ${mark ? 'another moved store' : 'something already'}. Choose another one with --db, or empty it.`,
   );
+}
+
+/** What any command makes in a database by looking at it; the copy takes its place. */
+const LEFT_BY_LOOKING: ReadonlySet<string> = new Set(['migrations', SEALING_KEYS, AUDIT_LOG]);
+
+async function isUnused(target: Database): Promise<boolean> {
+  for (const name of await target.listNames())
+    if (!LEFT_BY_LOOKING.has(name) && (await target.collection(name).findOne({})) !== null) return false;
+  return true;
 }
 
 async function describe(frozen: Database, names: string[], report: MoveReport): Promise<MoveReport> {

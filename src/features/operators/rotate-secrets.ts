@@ -1,6 +1,7 @@
 import type { App } from '../../app.js';
 import { prependMasterKey } from '../../platform/master-key.js';
 import { SEALED_OUTBOX } from '../../platform/mail-provider/outbox.js';
+import { forgetOlderKeys, settleSealingKeys } from '../../platform/sealing-keys.js';
 import { resealAll, type SealedPlace } from '../../platform/reseal.js';
 import { SEALED_BUCKET_SECRETS } from '../files/project-bucket.js';
 import { SEALED_QUEUED_MAILS } from '../mail/mail-log.js';
@@ -33,5 +34,8 @@ export async function rotateSecrets(app: App): Promise<RotatedSecrets> {
     prependMasterKey(app.config.dataDir);
     app.secrets.reload();
   }
-  return { newKey, resealed: await resealAll(app, SEALED_PLACES) };
+  await settleSealingKeys(app, app.clock.now());
+  const resealed = await resealAll(app, SEALED_PLACES);
+  await forgetOlderKeys(app);
+  return { newKey, resealed };
 }

@@ -3,6 +3,7 @@ import { unauthenticated } from '../../errors.js';
 import { cutOffTokens } from '../access/token-cutoff.js';
 import { HIDDEN_FIELD } from '../collections/field.js';
 import type { Project } from '../projects/project.js';
+import { requireSigningKey } from '../projects/token-secret.js';
 import { isSessionOf } from './end-sessions.js';
 import { issueAccessToken, type Client, type Tokens } from './open-session.js';
 import {
@@ -28,6 +29,8 @@ const KEPT_ROTATIONS = 8;
 export async function refreshSession(app: App, project: Project, presented: string, client: Client): Promise<Tokens> {
   const token = parseRefreshToken(presented);
   if (!token) throw refreshInvalid();
+  // Before the token is spent: without the new access token its successor would never be told.
+  requireSigningKey(app, project);
   const now = app.clock.now();
   const { session, successor } =
     (await rotate(app, project, token, now, client)) ?? (await repeat(app, project, token, now));

@@ -3,6 +3,7 @@ import { HIDDEN_FIELD } from '../collections/field.js';
 import { requireCollection } from '../collections/collection-store.js';
 import { USERS } from '../collections/users-collection.js';
 import type { Project } from '../projects/project.js';
+import { requireSigningKey } from '../projects/token-secret.js';
 import { emailTaken, insertUser } from './insert-user.js';
 import { readNewUser, type FieldSetter } from './new-user.js';
 import { sendCode } from './send-code.js';
@@ -14,6 +15,8 @@ import { findUserByEmail } from './user-store.js';
  * 503 when too many passwords wait to be hashed.
  */
 export async function signUp(app: App, project: Project, body: unknown, setter: FieldSetter): Promise<User> {
+  // What the reply needs is there before anything is stored: an account whose reply was an error could not be made again.
+  requireSigningKey(app, project);
   const collection = await requireCollection(app, project._id, USERS);
   const { user, password } = readNewUser(collection, body, setter, app.clock.now());
   // Before the slow hash; the unique index has the last word.

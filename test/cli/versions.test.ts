@@ -1,0 +1,104 @@
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { openEngine } from '../../src/engine/index.js';
+import type { Store } from '../../src/platform/database.js';
+import { openCliHome } from '../helpers/run-cli.js';
+import { openTempDir } from '../helpers/temp-dir.js';
+import { withApp } from '../helpers/with-app.js';
+
+const home = openCliHome();
+const env = { BSVC_DATA_DIR: join(home.dir, 'data'), BSVC_DURABILITY: 'relaxed' };
+interface Applied {
+  _id: string;
+  appliedAt: Date;
+}
+
+const migrations = <T>(work: (store: Store<Applied>) => Promise<T>): Promise<T> =>
+  withApp(env, (app) => work(app.db.collection<Applied>('migrations')));
+
+interface Report {
+  checks: { name: string; ok: boolean; detail: string }[];
+}
+
+beforeAll(async () => {
+  await home.bsvc(['project', 'create', 'shop']);
+  await home.bsvc([
+    'collection',
+    'add',
+    'posts',
+    '--project',
+    'shop',
+    '--field',
+    't:String',
+    '--rls',
+    'private',
+    '--index',
+    't',
+  ]);
+});
+afterAll(() => home.remove());
+
+describe('a store that a newer version has changed', () => {
+  const newer = { _id: '999-of-the-future', appliedAt: new Date() };
+  beforeAll(() => migrations((store) => store.insertOne(newer)));
+  afterAll(() => migrations((store) => store.deleteOne({ _id: newer._id })));
+
+  it.each([['project list'], ['project create other'], ['backup'], ['migrate'], ['serve --port 0'], ['worker']])(
+    'is refused by %s, which says what to do and changes nothing',
+    async (words) => {
+      const { code, stderr } = await home.bsvc(words.split(' '), { stop: AbortSignal.timeout(20_000) });
+      expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining('999-of-the-future') as string });
+      expect(stderr).toMatch(/start that version, or a later one/);
+    },
+  );
+
+  it('is told by doctor', async () => {
+    const { code, json } = await home.bsvc(['doctor', '--json']);
+    expect(code).toBe(1);
+    expect(json<Report>().checks.find(({ name }) => name === 'migrations')).toMatchObject({ ok: false });
+  });
+});
+
+describe('a store that waits for a migration', () => {
+  it('lacks no index that the migration makes, says doctor', async () => {
+    await withApp(env, async (app) => {
+      await app.db.collection<Applied>('migrations').deleteOne({ _id: '014-create-owner-indexes' });
+      for (const name of await app.db.listNames())
+        for (const index of await app.db.collection(name).indexes())
+          if (/^own_.*:/.test(index.name!)) await app.db.collection(name).dropIndex(index.name!);
+    });
+    const { code, json } = await home.bsvc(['doctor', '--json']);
+    const { checks } = json<Report>();
+    expect(code).toBe(0);
+    expect(checks.filter(({ name }) => name === 'migrations' || name === 'indexes')).toMatchObject([
+      { ok: true, detail: '1 to be run at the next start' },
+      { ok: true, detail: 'looked at once the pending migrations are run' },
+    ]);
+    expect((await home.bsvc(['project', 'list'])).code).toBe(0);
+    expect((await home.bsvc(['doctor'])).code).toBe(0);
+  });
+});
+
+describe('a database that somebody has only looked at', () => {
+  it('takes a moved store; one with a project in it does not', async () => {
+    const dir = await openTempDir();
+    const engine = openEngine({ dataDir: dir.path, durability: 'relaxed' });
+    try {
+      const { uri } = await engine.listen('127.0.0.1:0');
+      const there = { env: { MONGODB_URI: uri, BSVC_SECRET_KEY: 'k'.repeat(16) + 'another-key-of-some-length' } };
+      expect((await home.bsvc(['project', 'list'], there)).stdout).toMatch(/No projects/);
+      await home.bsvc(['doctor'], there);
+      await home.bsvc(['apply', '--schema'], there);
+      const moved = await home.bsvc(['move-to', uri, '--json']);
+      expect([moved.code, moved.stderr]).toEqual([0, '']);
+      expect(moved.json()).toMatchObject({ done: true });
+      const used = { env: { ...there.env, BSVC_MONGODB_DB: 'used' } };
+      await home.bsvc(['project', 'create', 'own'], used);
+      const refused = await home.bsvc(['move-to', uri, '--db', 'used', '--json']);
+      expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('TARGET_NOT_EMPTY') as string]);
+    } finally {
+      await engine.close();
+      await dir.remove();
+    }
+  });
+});
