@@ -20,7 +20,7 @@ const ids = { ann: new ObjectId(), bob: new ObjectId(), first: new ObjectId(), s
 beforeAll(async () => {
   test = await openTestApp({ settings: { BSVC_AGGREGATE_LIMIT: '50' } });
   shop = await buildProject(test.app);
-  token = signAccessToken(test.app, shop.project, ME, 60_000);
+  token = signAccessToken(test.app, shop.project, ME, 600_000);
   const { posts, authors, notes } = await buildShop(shop);
   await placeDocuments(test.app, authors, [
     { _id: ids.ann, name: 'Ann', boss: ids.bob.toHexString(), born: new Date('1990-01-01T00:00:00Z') },

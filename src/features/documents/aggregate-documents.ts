@@ -28,11 +28,16 @@ export async function aggregateDocuments(
   const collection = await requireCollection(app, caller.project._id, collectionName);
   const sourceOf = (joined: Collection): PipelineSource => visibleSource(joined, caller, includeDeleted);
   const own = sourceOf(collection);
-  const sources = new Map<string, PipelineSource>();
-  for (const name of joinedNames(pipeline, own)) {
-    sources.set(name, sourceOf(await requireCollection(app, caller.project._id, name)));
+  const joined = new Map<string, PipelineSource | Error>();
+  for (const name of joinedNames(pipeline)) {
+    joined.set(
+      name,
+      await requireCollection(app, caller.project._id, name)
+        .then(sourceOf)
+        .catch((error: Error) => error),
+    );
   }
-  const guarded = guardPipeline(pipeline, own, (name) => sources.get(name)!);
+  const guarded = guardWith(joined, pipeline, own);
   try {
     const results = await app.aggregations.inTurn(
       caller.project._id.toHexString(),
@@ -43,6 +48,23 @@ export async function aggregateDocuments(
   } catch (error) {
     throw pipelineError(error, signal);
   }
+}
+
+/** The guarded pipeline. What is wrong with the pipeline itself is told before what is wrong with a collection that it joins. */
+function guardWith(
+  joined: ReadonlyMap<string, PipelineSource | Error>,
+  pipeline: unknown,
+  own: PipelineSource,
+): Document[] {
+  let refusal: Error | undefined;
+  const guarded = guardPipeline(pipeline, own, (name) => {
+    const found = joined.get(name) ?? new Error(`a join was overlooked: ${name}`);
+    if (!(found instanceof Error)) return found;
+    refusal ??= found;
+    return own;
+  });
+  if (refusal) throw refusal;
+  return guarded;
 }
 
 function visibleSource(collection: Collection, caller: Caller, includeDeleted: boolean): PipelineSource {

@@ -51,6 +51,9 @@ const SHOWN_DOCUMENT: Schema = {
 
 const NEW_DOCUMENT: Schema = { title: 'NewDocument', type: 'object', examples: [{ title: 'Hello', views: 0 }] };
 
+/** Codes of the bounds that patterns have in one request. */
+const TOO_MUCH_OF_PATTERNS = ['TOO_MANY_PATTERNS', 'PATTERNS_TOO_LONG', 'PATTERN_TOO_LARGE'];
+
 const LIMIT: Schema = { type: 'integer', minimum: 1, maximum: MAX_LIMIT };
 const PAGE: Schema = object(
   {
@@ -170,7 +173,14 @@ export const DOCUMENT_ROUTES: GroupDescription = {
         anyOf: [PAGE, CURSOR_PAGE, object({ count: WHOLE }, 'DocumentCount')],
       }),
       refuses: {
-        400: ['INVALID_QUERY', 'INVALID_CURSOR', 'QUERY_TIMEOUT', 'QUERY_TOO_LARGE', 'RESULT_TOO_LARGE'],
+        400: [
+          'INVALID_QUERY',
+          'INVALID_CURSOR',
+          'QUERY_TIMEOUT',
+          'QUERY_TOO_LARGE',
+          'RESULT_TOO_LARGE',
+          ...TOO_MUCH_OF_PATTERNS,
+        ],
       },
     },
     'GET /:collectionName/:id': {
@@ -206,6 +216,9 @@ export const DOCUMENT_ROUTES: GroupDescription = {
           'QUERY_TOO_LARGE',
           'RESULT_TOO_LARGE',
           'USERS_BLOCKED',
+          ...TOO_MUCH_OF_PATTERNS,
+          'TOO_MANY_VALUES',
+          'TOO_MANY_BRANCHES',
         ],
         503: ['BUSY'],
       },

@@ -23,6 +23,9 @@ export const EXPRESSION_OPERATORS: ReadonlySet<string> = new Set(
     .map((name) => `$${name}`),
 );
 
+/** Operators that look for the pattern `regex` in the text `input`. */
+export const PATTERN_OPERATORS: ReadonlySet<string> = new Set(['$regexMatch', '$regexFind', '$regexFindAll']);
+
 /** Conditions on a field in a `$match` whose operand is a value, a list of values, or neither. */
 export const VALUE_CONDITIONS: ReadonlySet<string> = new Set(['$eq', '$ne', '$gt', '$gte', '$lt', '$lte']);
 export const LIST_CONDITIONS: ReadonlySet<string> = new Set(['$in', '$nin', '$all']);

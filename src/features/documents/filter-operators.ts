@@ -1,8 +1,8 @@
 import type { Document } from 'bson';
 import type { PathTarget } from './find-field.js';
 import { readValues, readValuesOrNull, scalarShape, type Scalar } from './filter-value.js';
-import { requireSafePattern } from './safe-pattern.js';
 import { badQuery, decodeText } from './query-text.js';
+import type { WorkBudget } from './work-budget.js';
 
 /** One kind of comparison: how the raw texts of its parameter become a condition on a path. */
 interface FilterOperator {
@@ -17,6 +17,8 @@ export interface FilteredField {
   target: PathTarget;
   /** The parameter as the client wrote it, for messages. */
   parameter: string;
+  /** What the request may still ask for. */
+  budget: WorkBudget;
 }
 
 const MAX_LIST_VALUES = 1000;
@@ -50,13 +52,13 @@ export const FILTER_OPERATORS: readonly FilterOperator[] = [
   },
   {
     suffix: '_regex',
-    condition: ({ path, target, parameter }, [raw]) => {
+    condition: ({ path, target, parameter, budget }, [raw]) => {
       requireText(target, parameter);
       const pattern = decodeText(raw!, parameter);
       if ([...pattern].length > MAX_PATTERN_CHARACTERS) {
         throw badQuery(`${parameter} must be at most ${MAX_PATTERN_CHARACTERS} characters long`);
       }
-      requireSafePattern(pattern, (problem) => badQuery(`${parameter} ${problem}`));
+      budget.takePatterns([pattern], (problem) => badQuery(`${parameter} ${problem}`));
       return { [path]: { $regex: pattern, $options: 'i' } };
     },
   },

@@ -1,11 +1,10 @@
 import { isJsonObject } from '../collections/field-type.js';
-import { EXPRESSION_OPERATORS, META_KINDS, SYSTEM_VARIABLES } from './expression-operators.js';
+import { EXPRESSION_OPERATORS, META_KINDS, PATTERN_OPERATORS, SYSTEM_VARIABLES } from './expression-operators.js';
 import { isWrapped, literalForms, readWrapped, type DocumentShape } from './pipeline-literals.js';
 import { badPipeline, refusedName } from './pipeline-problems.js';
-import { requireSafePattern } from './safe-pattern.js';
+import { judgePattern } from './safe-pattern.js';
 
 const COMPARISONS: ReadonlySet<string> = new Set(['$eq', '$ne', '$gt', '$gte', '$lt', '$lte', '$cmp']);
-const PATTERN_OPERATORS: ReadonlySet<string> = new Set(['$regexMatch', '$regexFind', '$regexFindAll']);
 const MAX_PATTERN_CHARACTERS = 512;
 
 /** An aggregation expression as it may be run: only operators on the list at every depth, constants compared with `_id` and Date fields typed. 400 otherwise. */
@@ -34,7 +33,8 @@ export function requireConstantPattern(pattern: unknown, operator: string): stri
   if (pattern.length > MAX_PATTERN_CHARACTERS) {
     throw badPipeline(`${operator}: the pattern must be at most ${MAX_PATTERN_CHARACTERS} characters long`);
   }
-  requireSafePattern(pattern, (problem) => badPipeline(`${operator}: the pattern ${problem}`));
+  const { problem } = judgePattern(pattern);
+  if (problem !== null) throw badPipeline(`${operator}: the pattern ${problem}`);
   return pattern;
 }
 

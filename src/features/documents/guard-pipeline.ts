@@ -1,19 +1,18 @@
 import type { Document } from 'bson';
 import { invalid } from '../../errors.js';
-import { HIDDEN_FIELD, UNSAFE_NAMES } from '../collections/field.js';
+import { HIDDEN_FIELD } from '../collections/field.js';
 import { USERS } from '../collections/users-collection.js';
 import { isJsonObject } from '../collections/field-type.js';
 import { guardMatch } from './guard-match.js';
+import { measurePipeline } from './measure-pipeline.js';
 import { DocumentShape } from './pipeline-literals.js';
 import { badPipeline, refusedName, requireObject, requirePath, requireText } from './pipeline-problems.js';
 import type { PipelineScope, PipelineSource } from './pipeline-scope.js';
-import { STAGE_GUARDS } from './pipeline-stages.js';
+import { MAX_FACETS, STAGE_GUARDS } from './pipeline-stages.js';
 
 const MAX_STAGES = 100;
 const MAX_JOINS = 10;
 const MAX_JOIN_DEPTH = 4;
-const MAX_DEPTH = 32;
-const MAX_VALUES = 20_000;
 
 /** Stages that MongoDB demands at the start; everything else is restricted before it runs. */
 const LEADING: ReadonlySet<string> = new Set(['$geoNear', '$search']);
@@ -23,7 +22,8 @@ const CHOOSING: ReadonlySet<string> = new Set(['$match', '$sort', '$limit', '$sk
 /**
  * The pipeline that may be run for a client's (rest-api.md 4.2, decisions.md 5). Every stage and operator at every depth is on a list;
  * names of collections become stored names of the same project; whatever is read, here or in a join, is first restricted to what its
- * source shows. 400 BLOCKED_STAGE, INVALID_PIPELINE or USERS_BLOCKED; what `find` throws for a name passes through.
+ * source shows. 400 BLOCKED_STAGE, INVALID_PIPELINE, USERS_BLOCKED or a bound of the work (`measurePipeline`); what `find` throws for a
+ * name passes through.
  */
 export function guardPipeline(
   stages: unknown,
@@ -32,17 +32,26 @@ export function guardPipeline(
 ): Document[] {
   if (!Array.isArray(stages)) throw badPipeline('pipeline must be a list of stages');
   if (stages.length === 0) throw badPipeline('pipeline must have at least one stage');
-  refuseHostile(stages);
+  measurePipeline(stages);
   return new PipelineGuard(find).guardSource(stages, own, 0);
 }
 
-/** The names of the collections that a pipeline joins; checks everything that can be checked without them. */
-export function joinedNames(stages: unknown, own: PipelineSource): Set<string> {
+/** The names of the collections that a pipeline joins, by a walk over its stages that checks nothing; not more of them than a pipeline may join. */
+export function joinedNames(pipeline: unknown): Set<string> {
   const names = new Set<string>();
-  guardPipeline(stages, own, (name) => {
-    names.add(name);
-    return own;
-  });
+  const open = [pipeline];
+  while (open.length > 0) {
+    const stages = open.pop();
+    if (!Array.isArray(stages)) continue;
+    for (const { $lookup, $graphLookup, $unionWith, $facet } of stages.filter(isJsonObject)) {
+      for (const join of [$lookup, $graphLookup, $unionWith]) {
+        const name = isJsonObject(join) ? (join.from ?? join.coll) : join;
+        if (typeof name === 'string' && names.size < MAX_JOINS) names.add(name);
+        if (isJsonObject(join)) open.push(join.pipeline);
+      }
+      if (isJsonObject($facet)) open.push(...Object.values($facet).slice(0, MAX_FACETS));
+    }
+  }
   return names;
 }
 
@@ -140,34 +149,5 @@ function refuseOperators(value: unknown): void {
   for (const [key, inner] of Object.entries(value)) {
     if (key.startsWith('$')) throw refusedName(key, 'operator');
     refuseOperators(inner);
-  }
-}
-
-/** Bounds of size and depth, keys that no document can have, and the service's own notes by name. */
-function refuseHostile(pipeline: unknown): void {
-  let values = 0;
-  const walk = (value: unknown, depth: number): void => {
-    if (++values > MAX_VALUES) throw badPipeline(`A pipeline may hold at most ${MAX_VALUES} values`);
-    if (typeof value === 'string') return refuseText(value);
-    if (typeof value !== 'object' || value === null) return;
-    if (depth > MAX_DEPTH) throw badPipeline(`A pipeline may be nested at most ${MAX_DEPTH} levels deep`);
-    for (const [key, inner] of Object.entries(value)) {
-      if (!Array.isArray(value)) refuseKey(key);
-      walk(inner, depth + 1);
-    }
-  };
-  walk(pipeline, 0);
-}
-
-function refuseKey(key: string): void {
-  if (UNSAFE_NAMES.has(key)) throw badPipeline(`A pipeline must not contain the key ${JSON.stringify(key)}`);
-  refuseText(key);
-}
-
-/** By name, `$name` or as part of a path; what is built at run time finds nothing, because the notes are removed before. */
-function refuseText(text: string): void {
-  if (text.includes('\0')) throw badPipeline('A pipeline must not contain NUL characters');
-  if (text.includes(HIDDEN_FIELD) && text.split(/[.$]/).includes(HIDDEN_FIELD)) {
-    throw badPipeline(`A pipeline must not name ${JSON.stringify(text.slice(0, 60))}`);
   }
 }

@@ -6,6 +6,7 @@ import { findField, isDeclaredPath, isFieldPath } from './find-field.js';
 import { parseSort, type SortField } from './parse-sort.js';
 import { badQuery, findSingle, quoted, readFlag, readNames, readQueryText, readWholeNumber } from './query-text.js';
 import type { QueryText } from './query-text.js';
+import { WorkBudget } from './work-budget.js';
 
 /** A Ref field to be replaced by its document, and the collection that its schema names. */
 export interface PopulatedPath {
@@ -93,6 +94,7 @@ function readPresentation(query: QueryText, collection: Collection): Presentatio
 
 function readConditions(query: QueryText, collection: Collection): Document[] {
   const conditions: Document[] = [];
+  const budget = new WorkBudget();
   for (const [parameter, raw] of query) {
     if (RESERVED_KEYS.has(parameter)) continue;
     const operator = isDeclaredPath(collection, parameter)
@@ -104,7 +106,7 @@ function readConditions(query: QueryText, collection: Collection): Document[] {
       const hint = operator === EXACT_MATCH ? `: use ${path}_in for one of several values` : '';
       throw badQuery(`${parameter} is given more than once${hint}`);
     }
-    conditions.push(operator.condition({ path, target, parameter }, raw));
+    conditions.push(operator.condition({ path, target, parameter, budget }, raw));
   }
   return conditions;
 }

@@ -1,330 +1,122 @@
-/** Inclusive ranges of code points. */
-type CharSet = readonly (readonly [number, number])[];
+import { merged, overlap, PatternReader, type CharSet, type Position } from './pattern-reader.js';
 
-/** One place of the pattern that takes a character, and the places that can take the next one: once for every way to get there. */
-interface Position {
-  set: CharSet;
-  next: Position[];
-  index: number;
-}
-
-/** What the analysis needs to know of a part of the pattern. */
-interface Part {
-  nullable: boolean;
-  first: Position[];
-  last: Position[];
-}
-
-const ANY: CharSet = [[0, 0x10ffff]];
-const DIGITS: CharSet = [[48, 57]];
-const WORD: CharSet = [
-  [48, 57],
-  [65, 90],
-  [95, 95],
-  [97, 122],
-];
-const SPACE: CharSet = [
-  [9, 13],
-  [32, 32],
-];
-const CLASS_ESCAPES: Readonly<Record<string, CharSet>> = {
-  d: DIGITS,
-  w: WORD,
-  s: SPACE,
-  D: complement(DIGITS),
-  W: complement(WORD),
-  S: complement(SPACE),
-};
-const CONTROL_ESCAPES: Readonly<Record<string, number>> = { a: 7, f: 12, t: 9, n: 10, r: 13, v: 11 };
-
-/** Copies of one character that are looked at one by one; more count as a loop. */
-const MAX_COPIES = 16;
 /** Loops in a row that can share a text: the power of its length that matching may cost. */
 const MAX_LOOPS_IN_A_ROW = 4;
 /** Undecided choices outside of loops, as in a?a?a?aaa: each may double the work. */
 const MAX_CHOICES = 12;
+/** What a pattern costs before it is ever matched, and whether matching it may explode. */
+export interface PatternShape {
+  /** Characters and empty parts once all counts are written out: what compiling it takes grows with them. */
+  positions: number;
+  /**
+   * Backtracking over the pattern may explode: inside a loop, two ways lead on with the same character (which every exponential pattern
+   * has), too many loops in a row can share a text, too many choices stay open, or there are too many ways to tell. Errs on the side of true.
+   */
+  isAmbiguous(): boolean;
+}
 
-/**
- * True when backtracking over the pattern may explode: inside a loop, two ways lead on with the same character (which every exponential
- * pattern has), too many loops in a row can share a text, or too many choices stay open. Errs on the side of true. The pattern must compile under RE2 syntax.
- */
-export function isAmbiguous(pattern: string): boolean {
-  const positions = new PatternReader(pattern).read();
-  const reach = reachability(positions);
-  const loops = (a: Position, b: Position): boolean => reach[a.index]!.has(b.index) && reach[b.index]!.has(a.index);
-  for (const position of positions) {
-    const inside = position.next.filter((next) => loops(next, position));
-    for (let i = 0; i < inside.length; i++) {
-      for (let j = i + 1; j < inside.length; j++) {
-        if (inside[i] === inside[j] || overlap(inside[i]!.set, inside[j]!.set)) return true;
+/** The shape of a pattern of RE2 syntax; of any other text the number of positions only is of use. Takes time linear in the text and its edges. */
+export function readPattern(pattern: string): PatternShape {
+  const reader = new PatternReader(pattern);
+  const { size } = reader.read();
+  return { positions: size, isAmbiguous: () => reader.isTangled || explodes(reader.positions) };
+}
+
+function explodes(positions: readonly Position[]): boolean {
+  const loops = findLoops(positions);
+  let choices = 0;
+  for (const { index, next } of positions) {
+    const ways = mostAtOnce(next);
+    if (ways < 2) continue;
+    const loop = loops[index];
+    if (loop && mostAtOnce(next.filter((other) => loops[other.index] === loop)) > 1) return true;
+    choices += Math.log2(ways);
+    if (choices > MAX_CHOICES) return true;
+  }
+  return longestRunOfLoops(positions, loops) > MAX_LOOPS_IN_A_ROW;
+}
+
+/** How many of these places can take one and the same character. */
+function mostAtOnce(positions: readonly Position[]): number {
+  if (positions.length < 2) return positions.length;
+  const ranges = positions.flatMap(({ set }) => set);
+  const starts = Float64Array.from(ranges, ([low]) => low).sort();
+  const ends = Float64Array.from(ranges, ([, high]) => high).sort();
+  let most = 0;
+  for (let started = 0, ended = 0; started < starts.length; started++) {
+    while (ends[ended]! < starts[started]!) ended++;
+    most = Math.max(most, started + 1 - ended);
+  }
+  return most;
+}
+
+/** Places each of which can come after each of the others, and after itself. */
+interface Loop {
+  members: Position[];
+  /** What its members take. */
+  set: CharSet;
+}
+
+/** The loop of each position, by index; null for one that never comes again (Tarjan's strongly connected components). */
+function findLoops(positions: readonly Position[]): (Loop | null)[] {
+  const loops = new Array<Loop | null>(positions.length).fill(null);
+  const order = new Int32Array(positions.length);
+  const lowest = new Int32Array(positions.length);
+  const isOpen = new Uint8Array(positions.length);
+  const open: Position[] = [];
+  let visited = 0;
+  const visit = (start: Position): void => {
+    const way: { position: Position; at: number }[] = [];
+    const enter = (position: Position): void => {
+      order[position.index] = lowest[position.index] = ++visited;
+      isOpen[position.index] = 1;
+      open.push(position);
+      way.push({ position, at: 0 });
+    };
+    enter(start);
+    while (way.length > 0) {
+      const step = way.at(-1)!;
+      const { index, next } = step.position;
+      if (step.at < next.length) {
+        const to = next[step.at++]!;
+        if (order[to.index] === 0) enter(to);
+        else if (isOpen[to.index]) lowest[index] = Math.min(lowest[index]!, order[to.index]!);
+        continue;
       }
+      way.pop();
+      const from = way.at(-1)?.position.index;
+      if (from !== undefined) lowest[from] = Math.min(lowest[from]!, lowest[index]!);
+      if (lowest[index] !== order[index]) continue;
+      const members = open.splice(open.lastIndexOf(step.position));
+      for (const member of members) isOpen[member.index] = 0;
+      if (members.length === 1 && !next.includes(step.position)) continue;
+      const loop = { members, set: merged(members.flatMap(({ set }) => set)) };
+      for (const member of members) loops[member.index] = loop;
     }
-  }
-  return choices(positions) > MAX_CHOICES || longestRunOfLoops(positions, reach) > MAX_LOOPS_IN_A_ROW;
-}
-
-/** The sum, over all places, of how often the ways on from there double for one and the same character. */
-function choices(positions: readonly Position[]): number {
-  let sum = 0;
-  for (const { next } of positions) {
-    sum += Math.log2(Math.max(1, ...next.map(({ set }) => next.filter((other) => overlap(set, other.set)).length)));
-  }
-  return sum;
-}
-
-/** For each position, those that can come after it, by index. */
-function reachability(positions: readonly Position[]): Set<number>[] {
-  return positions.map((start) => {
-    const seen = new Set<number>();
-    const open = [...start.next];
-    for (let position = open.pop(); position; position = open.pop()) {
-      if (seen.has(position.index)) continue;
-      seen.add(position.index);
-      open.push(...position.next);
-    }
-    return seen;
-  });
+  };
+  for (const position of positions) if (order[position.index] === 0) visit(position);
+  return loops;
 }
 
 /** Loops can share a text when the way from one to the next takes only characters that the first one repeats. */
-function longestRunOfLoops(positions: readonly Position[], reach: readonly Set<number>[]): number {
-  const isLoop = (position: Position): boolean => reach[position.index]!.has(position.index);
-  const sameLoop = (a: Position, b: Position): boolean =>
-    a === b || (reach[a.index]!.has(b.index) && reach[b.index]!.has(a.index));
-  const memo = new Map<Position, number>();
-  const runFrom = (loop: Position): number => {
+function longestRunOfLoops(positions: readonly Position[], loops: readonly (Loop | null)[]): number {
+  const memo = new Map<Loop, number>();
+  const runFrom = (loop: Loop): number => {
     const known = memo.get(loop);
     if (known !== undefined) return known;
     let longest = 0;
-    const repeated = positions.filter((position) => sameLoop(position, loop));
-    const open = repeated.flatMap(({ next }) => next);
+    const open = loop.members.flatMap(({ next }) => next);
     const seen = new Set<Position>();
     for (let position = open.pop(); position; position = open.pop()) {
-      if (seen.has(position) || sameLoop(position, loop)) continue;
+      const other = loops[position.index]!;
+      if (seen.has(position) || other === loop) continue;
       seen.add(position);
-      const shared = position;
-      if (!repeated.some(({ set }) => overlap(set, shared.set))) continue;
-      if (isLoop(position)) longest = Math.max(longest, runFrom(position));
-      open.push(...position.next.filter((next) => !sameLoop(next, shared)));
+      if (!overlap(loop.set, position.set)) continue;
+      if (other) longest = Math.max(longest, runFrom(other));
+      open.push(...position.next.filter((next) => other === null || loops[next.index] !== other));
     }
     memo.set(loop, longest + 1);
     return longest + 1;
   };
-  return Math.max(0, ...positions.filter(isLoop).map(runFrom));
-}
-
-/** Reads a pattern of RE2 syntax into its positions. Characters are taken without regard to case; what is not worth telling apart counts as any character. */
-class PatternReader {
-  readonly #chars: string[];
-  readonly #positions: Position[] = [];
-  #at = 0;
-
-  constructor(pattern: string) {
-    this.#chars = [...pattern];
-  }
-
-  read(): Position[] {
-    this.#alternatives();
-    return this.#positions;
-  }
-
-  #alternatives(): Part {
-    let part = this.#sequence();
-    while (this.#chars[this.#at] === '|') {
-      this.#at++;
-      const other = this.#sequence();
-      part = {
-        nullable: part.nullable || other.nullable,
-        first: [...part.first, ...other.first],
-        last: [...part.last, ...other.last],
-      };
-    }
-    return part;
-  }
-
-  #sequence(): Part {
-    let part: Part = { nullable: true, first: [], last: [] };
-    while (this.#at < this.#chars.length && !'|)'.includes(this.#chars[this.#at]!)) {
-      part = join(part, this.#repeated());
-    }
-    return part;
-  }
-
-  #repeated(): Part {
-    const start = this.#at;
-    let part = this.#atom();
-    const end = this.#at;
-    for (let count = this.#quantifier(); count; count = this.#quantifier()) {
-      const single = part.first.length === 1 && part.first[0] === part.last[0] && part.first[0]!.next.length === 0;
-      if (count.most > 1 && single && count.least === count.most && count.most <= MAX_COPIES) {
-        const after = this.#at;
-        for (let copy = 1; copy < count.most; copy++) {
-          this.#at = start;
-          part = join(part, this.#atom());
-          if (this.#at !== end) break;
-        }
-        this.#at = after;
-      } else if (count.most > 1) {
-        for (const last of part.last) last.next.push(...part.first);
-      }
-      if (count.least === 0) part = { ...part, nullable: true };
-    }
-    return part;
-  }
-
-  #quantifier(): { least: number; most: number } | null {
-    const char = this.#chars[this.#at];
-    let count: { least: number; most: number } | null = null;
-    if (char === '*' || char === '+' || char === '?') {
-      this.#at++;
-      count = { least: char === '+' ? 1 : 0, most: char === '?' ? 1 : Infinity };
-    } else if (char === '{') {
-      const match = /^\{(\d+)(,(\d*))?\}/.exec(this.#chars.slice(this.#at, this.#at + 16).join(''));
-      if (!match) return null;
-      this.#at += match[0].length;
-      const least = Number(match[1]);
-      count = { least, most: match[2] === undefined ? least : match[3] ? Number(match[3]) : Infinity };
-    }
-    if (count && this.#chars[this.#at] === '?') this.#at++;
-    return count;
-  }
-
-  #atom(): Part {
-    const char = this.#chars[this.#at++]!;
-    if (char === '(') return this.#group();
-    if (char === '[') return this.#position(this.#class());
-    if (char === '.') return this.#position(ANY);
-    if (char === '^' || char === '$') return EMPTY;
-    if (char === '\\') return this.#escape();
-    return this.#position(literal(char));
-  }
-
-  #group(): Part {
-    if (this.#chars[this.#at] === '?') {
-      const header = /^\?(P?<\w+>|[a-zA-Z-]*[:)])/.exec(this.#chars.slice(this.#at, this.#at + 128).join(''));
-      this.#at += header?.[0].length ?? 1;
-      if (header?.[0].endsWith(')')) return EMPTY;
-    }
-    const part = this.#alternatives();
-    this.#at++;
-    return part;
-  }
-
-  #escape(): Part {
-    const char = this.#chars[this.#at++] ?? '\\';
-    if ('bBAzZ'.includes(char)) return EMPTY;
-    if (char === 'Q') {
-      let part: Part = EMPTY;
-      while (this.#at < this.#chars.length) {
-        if (this.#chars[this.#at] === '\\' && this.#chars[this.#at + 1] === 'E') break;
-        part = join(part, this.#position(literal(this.#chars[this.#at++]!)));
-      }
-      this.#at += 2;
-      return part;
-    }
-    return this.#position(this.#escapedSet(char));
-  }
-
-  /** The characters of an escape whose letter has just been read. */
-  #escapedSet(char: string): CharSet {
-    const known = CLASS_ESCAPES[char];
-    if (known) return known;
-    if (char === 'p' || char === 'P') {
-      if (this.#chars[this.#at++] === '{') while (this.#at < this.#chars.length && this.#chars[this.#at++] !== '}');
-      return ANY;
-    }
-    if (char === 'x') {
-      const hex = /^\{([0-9a-fA-F]+)\}|^([0-9a-fA-F]{2})/.exec(this.#chars.slice(this.#at, this.#at + 12).join(''));
-      this.#at += hex?.[0].length ?? 0;
-      return hex ? literal(String.fromCodePoint(parseInt(hex[1] ?? hex[2]!, 16))) : ANY;
-    }
-    if (/[0-7]/.test(char)) {
-      while (/[0-7]/.test(this.#chars[this.#at] ?? '')) this.#at++;
-      return ANY;
-    }
-    return literal(Object.hasOwn(CONTROL_ESCAPES, char) ? String.fromCodePoint(CONTROL_ESCAPES[char]!) : char);
-  }
-
-  #class(): CharSet {
-    const negated = this.#chars[this.#at] === '^';
-    if (negated) this.#at++;
-    const sets: CharSet[] = [];
-    for (let first = true; first || this.#chars[this.#at] !== ']'; first = false) {
-      if (this.#at >= this.#chars.length) return ANY;
-      const set = this.#classItem();
-      if (this.#chars[this.#at] === '-' && this.#chars[this.#at + 1] !== ']' && set !== ANY) {
-        this.#at++;
-        sets.push(rangeBetween(set, this.#classItem()));
-      } else {
-        sets.push(set);
-      }
-    }
-    this.#at++;
-    if (negated) return sets.includes(ANY) ? ANY : complement(sets.flat());
-    return sets.flat();
-  }
-
-  #classItem(): CharSet {
-    const char = this.#chars[this.#at++]!;
-    if (char === '\\') return this.#escapedSet(this.#chars[this.#at++] ?? '\\');
-    if (char === '[' && this.#chars[this.#at] === ':') {
-      while (this.#at < this.#chars.length && this.#chars[this.#at++] !== ']');
-      return ANY;
-    }
-    return literal(char);
-  }
-
-  #position(set: CharSet): Part {
-    const position: Position = { set, next: [], index: this.#positions.length };
-    this.#positions.push(position);
-    return { nullable: false, first: [position], last: [position] };
-  }
-}
-
-const EMPTY: Part = { nullable: true, first: [], last: [] };
-
-function join(left: Part, right: Part): Part {
-  for (const last of left.last) last.next.push(...right.first);
-  return {
-    nullable: left.nullable && right.nullable,
-    first: left.nullable ? [...left.first, ...right.first] : left.first,
-    last: right.nullable ? [...left.last, ...right.last] : right.last,
-  };
-}
-
-/** A character in all its cases. */
-function literal(char: string): CharSet {
-  const cases = new Set([char, char.toLowerCase(), char.toUpperCase(), char.toUpperCase().toLowerCase()]);
-  return [...cases].flatMap((text) =>
-    [...text].map((one): [number, number] => [one.codePointAt(0)!, one.codePointAt(0)!]),
-  );
-}
-
-/** From one class item to another: with the other case of letters, or anything when the range leaves ASCII. */
-function rangeBetween(from: CharSet, to: CharSet): CharSet {
-  const low = Math.min(...from.map(([start]) => start));
-  const high = Math.max(...to.map(([, end]) => end));
-  if (high > 127) return ANY;
-  return low < 123 && high > 64
-    ? [
-        [low, high],
-        [65, 90],
-        [97, 122],
-      ]
-    : [[low, high]];
-}
-
-function overlap(a: CharSet, b: CharSet): boolean {
-  return a.some(([aLow, aHigh]) => b.some(([bLow, bHigh]) => aLow <= bHigh && bLow <= aHigh));
-}
-
-function complement(set: CharSet): CharSet {
-  const rest: [number, number][] = [];
-  let low = 0;
-  for (const [start, end] of [...set].sort((a, b) => a[0] - b[0])) {
-    if (start > low) rest.push([low, start - 1]);
-    low = Math.max(low, end + 1);
-  }
-  if (low <= 0x10ffff) rest.push([low, 0x10ffff]);
-  return rest;
+  return Math.max(0, ...positions.map(({ index }) => loops[index]).map((loop) => (loop ? runFrom(loop) : 0)));
 }

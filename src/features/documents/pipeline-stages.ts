@@ -7,7 +7,7 @@ import { readLiteral } from './pipeline-literals.js';
 import { badPipeline, requireObject, requirePath, requireText } from './pipeline-problems.js';
 import type { PipelineScope, StageGuard } from './pipeline-scope.js';
 
-const MAX_FACETS = 20;
+export const MAX_FACETS = 20;
 
 /** The stages that a client may use, each with what may be run in its place. Everything else is refused. */
 export const STAGE_GUARDS: Readonly<Record<string, StageGuard>> = {

@@ -1,21 +1,49 @@
 import { RE2JS } from 're2js';
-import { isAmbiguous } from './pattern-ambiguity.js';
+import { readPattern } from './pattern-ambiguity.js';
+
+/** What was found out about a pattern. */
+export interface PatternVerdict {
+  /** What compiling it takes, in positions (`readPattern`). */
+  positions: number;
+  /** The rest of a sentence that says why it may not be used; null = it may. */
+  problem: string | null;
+}
+
+/** Positions of one pattern: 1,000 repetitions of a character, as many as RE2 takes, a few times over. */
+export const MAX_PATTERN_POSITIONS = 4000;
+const MAX_REMEMBERED = 500;
+const verdicts = new Map<string, PatternVerdict>();
 
 /**
- * Refuses a pattern that does not compile, or on which a backtracking matcher could take time exponential (or a high power) in the text's length.
- * The service's own engine matches in linear time; MongoDB's does not. `refuse` makes the error from the rest of a sentence.
+ * Tells whether a pattern compiles, and whether a backtracking matcher could take time exponential (or a high power) in the text's length:
+ * the service's own engine matches in linear time, MongoDB's does not. Verdicts are remembered; what takes long to find out is refused first.
  */
-export function requireSafePattern(pattern: string, refuse: (problem: string) => Error): void {
+export function judgePattern(pattern: string): PatternVerdict {
+  const known = verdicts.get(pattern);
+  if (known) {
+    // The one that was asked for longest ago is forgotten first.
+    verdicts.delete(pattern);
+    verdicts.set(pattern, known);
+    return known;
+  }
+  const verdict = judge(pattern);
+  if (verdicts.size >= MAX_REMEMBERED) verdicts.delete(verdicts.keys().next().value!);
+  verdicts.set(pattern, verdict);
+  return verdict;
+}
+
+function judge(pattern: string): PatternVerdict {
+  const { positions, isAmbiguous } = readPattern(pattern);
+  return { positions, problem: positions > MAX_PATTERN_POSITIONS ? null : findProblem(pattern, isAmbiguous) };
+}
+
+function findProblem(pattern: string, isAmbiguous: () => boolean): string | null {
   try {
     RE2JS.compile(pattern, RE2JS.CASE_INSENSITIVE);
   } catch {
-    throw refuse(
-      'is not a usable pattern: check its brackets and escapes; look-around and back-references are not supported',
-    );
+    return 'is not a usable pattern: check its brackets and escapes; look-around and back-references are not supported';
   }
-  if (isAmbiguous(pattern)) {
-    throw refuse(
-      'could take too long: it repeats something that can match the same text in several ways, as in (a+)+ or (a|ab)*',
-    );
-  }
+  return isAmbiguous()
+    ? 'could take too long: it repeats something that can match the same text in several ways, as in (a+)+ or (a|ab)*'
+    : null;
 }

@@ -147,7 +147,7 @@ describe('joins', () => {
 
   it('names every joined collection', () => {
     expect(
-      joinedNames([{ $facet: { a: [{ $lookup: { from: 'x', as: 'x', pipeline: [{ $unionWith: 'y' }] } }] } }], posts),
+      joinedNames([{ $facet: { a: [{ $lookup: { from: 'x', as: 'x', pipeline: [{ $unionWith: 'y' }] } }] } }]),
     ).toEqual(new Set(['x', 'y']));
   });
 
@@ -267,7 +267,6 @@ describe('what is malformed', () => {
     ['too many stages', Array.from({ length: 101 }, () => ({ $limit: 1 }))],
     ['too many joins', Array.from({ length: 11 }, () => ({ $unionWith: 'authors' }))],
     ['too deep', [{ $project: { a: nest(40) } }]],
-    ['too large', [{ $match: { a: { $in: Array.from({ length: 20_001 }, (_, at) => at) } } }]],
   ])('is refused: %s', (_, stages) => {
     try {
       guardPipeline(stages, posts, find);
