@@ -3,8 +3,10 @@ import { type AppError, invalid, tooLarge } from '../errors.js';
 
 const MAX_JSON_BYTES = 1024 * 1024;
 const MAX_JSON_DEPTH = 32;
+/** Of one object: from here on each look at it takes noticeable time. */
+export const MAX_OBJECT_KEYS = 10_000;
 
-/** Parses a JSON body of at most 1 MiB and 32 levels into `ctx.request.body`; 400 or 413 otherwise. An empty body leaves it undefined. */
+/** Parses a JSON body of at most 1 MiB, 32 levels and 10,000 keys an object into `ctx.request.body`; 400 or 413 otherwise. An empty body leaves it undefined. */
 export function readJson(): Middleware {
   return async (ctx, next) => {
     parse ??= await openParser();
@@ -20,9 +22,7 @@ export function readJson(): Middleware {
     if (parsed && hasBody(ctx) && !ctx.is('json', '+json')) {
       throw invalid('INVALID_BODY', 'Send the body as JSON with the header Content-Type: application/json');
     }
-    if (isDeeperThan(ctx.request.body, MAX_JSON_DEPTH)) {
-      throw invalid('INVALID_BODY', `The body is nested more than ${MAX_JSON_DEPTH} levels deep`);
-    }
+    measureBody(ctx.request.body);
     return next();
   };
 }
@@ -59,20 +59,29 @@ function bodyError(error: unknown): AppError {
 }
 
 /** Walks level by level, so that depth costs memory of one level and never the call stack. */
-function isDeeperThan(value: unknown, limit: number): boolean {
-  let level: unknown[] = [value];
+function measureBody(body: unknown): void {
+  let level: unknown[] = [body];
   for (let depth = 0; level.length > 0; depth++) {
-    if (depth > limit) return true;
+    if (depth > MAX_JSON_DEPTH) {
+      throw invalid('INVALID_BODY', `The body is nested more than ${MAX_JSON_DEPTH} levels deep`);
+    }
     const below: unknown[] = [];
     for (const item of level) {
       if (typeof item !== 'object' || item === null) continue;
-      for (const child of Array.isArray(item) ? (item as unknown[]) : Object.values(item)) {
+      for (const child of Array.isArray(item) ? (item as unknown[]) : valuesOf(item)) {
         if (typeof child === 'object' && child !== null) below.push(child);
       }
     }
     level = below;
   }
-  return false;
+}
+
+function valuesOf(item: object): unknown[] {
+  const keys = Object.keys(item);
+  if (keys.length > MAX_OBJECT_KEYS) {
+    throw tooLarge('TOO_MANY_KEYS', `An object of the body has more than ${MAX_OBJECT_KEYS} keys`);
+  }
+  return keys.map((key) => (item as Record<string, unknown>)[key]);
 }
 
 /** The body as a JSON object; 400 INVALID_BODY for anything else. */

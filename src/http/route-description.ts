@@ -22,7 +22,7 @@ export type Refusals = Readonly<Record<number, readonly string[]>>;
 /** Of every route that reads a JSON body. */
 export const JSON_REFUSALS: Refusals = {
   400: ['INVALID_JSON', 'INVALID_BODY', 'VALIDATION_FAILED'],
-  413: ['BODY_TOO_LARGE'],
+  413: ['BODY_TOO_LARGE', 'TOO_MANY_KEYS'],
 };
 
 /** Who may send a request, and how that is shown. */

@@ -1,5 +1,6 @@
 import { RE2JS } from 're2js';
 import { refusal } from '../errors.js';
+import { meterSearch, UNWATCHED_STEPS, watchText } from './pattern-meter.js';
 import { translateSimple } from './simple-pattern.js';
 
 /** One match: UTF-16 offsets, and the groups' texts (null where a group took no part). */
@@ -9,7 +10,7 @@ export interface Found {
   readonly groups: readonly (string | null)[];
 }
 
-/** A compiled pattern whose time is linear in the text, whatever the pattern. */
+/** A compiled pattern whose time is linear in the text, whatever the pattern; what would still take long is refused with 50 (`meterSearch`). */
 export interface Pattern {
   test(text: string): boolean;
   find(text: string, from: number): Found | null;
@@ -17,8 +18,8 @@ export interface Pattern {
 
 const MAX_PATTERN_LENGTH = 32_764;
 const MAX_CACHED = 200;
-/** The linear engine takes about half a second for a million characters when it has to say where something is. */
-const MAX_FIND_LENGTH = 1024 * 1024;
+/** Steps (characters of a text times those that a pattern may look at for each) that the built-in engine, which nobody can interrupt, takes in a few milliseconds. */
+const MAX_NATIVE_STEPS = 4_000_000;
 const cache = new Map<string, Pattern>();
 
 /**
@@ -50,9 +51,10 @@ function build(pattern: string, flags: Set<string>): Pattern {
   const simple = translateSimple(body, flags.has('m'), flags.has('s'));
   if (simple !== null) {
     const letters = `u${flags.has('i') ? 'i' : ''}`;
+    const { text, steps } = simple;
     try {
-      const native = nativePattern(new RegExp(simple, letters), new RegExp(simple, `g${letters}`));
-      return simple.includes('(?<') ? wholeCharacters(native, () => linearPattern(body, flags)) : native;
+      const native = nativePattern(new RegExp(text, letters), new RegExp(text, `g${letters}`));
+      return whereHarmless(native, steps, text.includes('(?<'), () => linearPattern(body, flags));
     } catch {
       // What the built-in engine does not take, the linear one may; if not, it says why.
     }
@@ -79,12 +81,19 @@ function nativePattern(tester: RegExp, finder: RegExp): Pattern {
 const SURROGATES = /[\ud800-\udfff]/;
 
 /**
- * V8 lets a pattern that starts with a look-behind match between the two halves of an astral character; texts with
- * such characters go to the linear engine.
+ * Sends a text to the linear engine when the built-in one would take too long, and, with a look-behind, when it has astral characters: V8
+ * lets such a pattern match between the two halves of one.
  */
-function wholeCharacters(native: Pattern, open: () => Pattern): Pattern {
+function whereHarmless(native: Pattern, steps: number, looksBehind: boolean, open: () => Pattern): Pattern {
   let linear: Pattern | undefined;
-  const fit = (text: string): Pattern => (SURROGATES.test(text) ? (linear ??= open()) : native);
+  const fit = (text: string): Pattern => {
+    const work = text.length * steps;
+    if (work <= MAX_NATIVE_STEPS && !(looksBehind && SURROGATES.test(text))) {
+      if (work > UNWATCHED_STEPS) meterSearch(work >> 4);
+      return native;
+    }
+    return (linear ??= open());
+  };
   return { test: (text) => fit(text).test(text), find: (text, from) => fit(text).find(text, from) };
 }
 
@@ -103,16 +112,25 @@ function linearPattern(body: string, flags: ReadonlySet<string>): Pattern {
       `Regular expression is invalid or uses what this engine refuses (look-around, back-references): ${reason}`,
     );
   }
+  const size = compiled.programSize();
+  const isShort = (text: string): boolean => {
+    const steps = text.length * size;
+    meterSearch(steps);
+    return steps <= UNWATCHED_STEPS;
+  };
+  const test = (text: string): boolean => compiled.test(isShort(text) ? text : watchText(text));
   return {
-    test: (text) => compiled.test(text),
+    test,
     find(text, from) {
-      if (text.length > MAX_FIND_LENGTH) throw refusal(50, 'finding places in so long a text takes too long');
       // Whether there is a match is found out much faster than where.
-      if (from > text.length || (from === 0 && !compiled.test(text))) return null;
-      const matcher = compiled.matcher(text);
+      if (from > text.length || (from === 0 && !test(text))) return null;
+      const matcher = compiled.matcher(isShort(text) ? text : watchText(text));
       if (!matcher.find(from)) return null;
       const groups: (string | null)[] = [];
-      for (let i = 1; i <= matcher.groupCount(); i++) groups.push(matcher.group(i) ?? null);
+      for (let i = 1; i <= matcher.groupCount(); i++) {
+        const start = matcher.start(i);
+        groups.push(start < 0 ? null : text.slice(start, matcher.end(i)));
+      }
       return { start: matcher.start(), end: matcher.end(), groups };
     },
   };

@@ -18,6 +18,12 @@ const END = '(?![^\\n]|\\n[^])';
 /** How many characters the built-in engine may have to look at for one position of the text. */
 const MAX_STEPS = 200;
 
+/** A pattern of the built-in engine, and how many characters it looks at for one position of a text. */
+export interface SimplePattern {
+  text: string;
+  steps: number;
+}
+
 interface Parsed {
   text: string;
   /** How many ways there are through it. */
@@ -35,13 +41,13 @@ interface Parsed {
  * unbounded quantifier on a single character, which must be the last thing or follow a start anchor, no repeated
  * groups, and a bounded number of steps for all alternatives and bounded repetitions together.
  */
-export function translateSimple(pattern: string, multiline: boolean, dotAll: boolean): string | null {
+export function translateSimple(pattern: string, multiline: boolean, dotAll: boolean): SimplePattern | null {
   const reader = { pattern, at: 0, multiline, dotAll, depth: 0 };
   const parsed = parseAlternatives(reader);
   if (parsed === null || reader.at < pattern.length) return null;
   if (parsed.steps > MAX_STEPS || parsed.unbounded > 1) return null;
   if (parsed.unbounded === 1 && !parsed.anchored && !parsed.endsUnbounded) return null;
-  return parsed.text;
+  return { text: parsed.text, steps: parsed.steps };
 }
 
 interface Reader {

@@ -4,8 +4,8 @@ import { type Doc, isDocument, typeOf } from './value.js';
 
 /** What one value may weigh: as much as MongoDB lets a document grow between two stages. */
 const MAX_BYTES = 64 * 1024 * 1024;
-/** An array of more items weighs more than that, whatever they are. */
-export const MAX_ITEMS = MAX_BYTES / 16;
+/** Items of an array that one operator makes: more than that takes so long that others wait. */
+export const MAX_ITEMS = 500_000;
 const MAX_DEPTH = 200;
 /** Lighter containers are weighed anew each time, which is cheaper than remembering them. */
 const WORTH_REMEMBERING = 4096;

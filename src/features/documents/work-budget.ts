@@ -6,7 +6,7 @@ export const MAX_PATTERNS = 20;
 /** Characters of all of them together. */
 export const MAX_PATTERN_CHARACTERS_IN_ALL = 2000;
 /** Values of a pipeline: keys of objects and items of lists at every depth. */
-export const MAX_PIPELINE_VALUES = 10_000;
+export const MAX_PIPELINE_VALUES = 5000;
 /** Branches of $or, $and, $nor and $switch of a pipeline, at every depth. */
 export const MAX_BRANCHES = 1000;
 /** Levels of lists and objects of a pipeline. */

@@ -9,6 +9,8 @@ export interface MailText {
 }
 
 const MAX_RENDERED_CHARACTERS = 500_000;
+/** Of one part of a mail; reading them takes time before the first is filled in. */
+const MAX_PLACEHOLDERS = 5000;
 const URL_NAME = /(^|[._-])(url|link|href)$|(Url|Link|Href)$/;
 const ESCAPES: Record<string, string> = {
   '&': '&amp;',
@@ -41,6 +43,9 @@ export function checkTemplate(template: MailText): void {
 type Token = [kind: string, value: string];
 
 function parse(source: string): Token[] {
+  if (hasMore(source, '{{', MAX_PLACEHOLDERS)) {
+    throw invalid('INVALID_TEMPLATE', `A part of a mail may hold at most ${MAX_PLACEHOLDERS} placeholders`);
+  }
   let tokens: Token[];
   try {
     tokens = Mustache.parse(source) as unknown as Token[];
@@ -56,6 +61,15 @@ function parse(source: string): Token[] {
       `The template may hold {{name}}, {{{name}}} and {{a.b}} only, not {{${odd[0]}${odd[1]}}}`,
     );
   return tokens;
+}
+
+/** True when a text stands more often than so many times in another. */
+function hasMore(source: string, text: string, most: number): boolean {
+  let count = 0;
+  for (let at = source.indexOf(text); at >= 0; at = source.indexOf(text, at + text.length)) {
+    if (++count > most) return true;
+  }
+  return false;
 }
 
 function fill(source: string, variables: Readonly<Record<string, unknown>>, target: Target): string {

@@ -68,3 +68,10 @@ describe('placeholders of a mail template', () => {
     },
   );
 });
+
+describe('a part of a mail with too many placeholders', () => {
+  it('is refused before it is read', () => {
+    expect(html('{{a}}'.repeat(5000), { a: 'b' })).toBe('b'.repeat(5000));
+    expect(() => html('{{a}}'.repeat(5001), { a: 'b' })).toThrow('at most 5000 placeholders');
+  });
+});

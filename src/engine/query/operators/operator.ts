@@ -1,4 +1,5 @@
 import { EngineError, refusal } from '../../errors.js';
+import { Stopwatch } from '../stopwatch.js';
 import { type Doc, isDocument } from '../value.js';
 
 /** The state of one run: the document being worked on and the values of the variables. */
@@ -16,9 +17,7 @@ export interface Scope {
   nextLook: number;
 }
 
-/** No honest expression takes this long on one document; meanwhile nothing else in the process runs. */
-const DOCUMENT_MS = 1000;
-/** Nor does it visit or make so many items, which could be in memory all at once. */
+/** No honest expression visits or make so many items, which could be in memory all at once. */
 const DOCUMENT_ROUNDS = 50_000_000;
 const ROUNDS_PER_LOOK = 16;
 
@@ -29,14 +28,14 @@ function tooLong(): EngineError {
 /** Ends what takes too long on a single document, on top of the run's own limits. */
 function openGuard(check: () => void): (scope: Scope) => void {
   let root: Doc | undefined;
-  let start = 0;
+  const watch = new Stopwatch();
   let startRounds = 0;
   return (scope) => {
     check();
     if (scope.root !== root) {
       ({ root, rounds: startRounds } = scope);
-      start = performance.now();
-    } else if (scope.rounds - startRounds > DOCUMENT_ROUNDS || performance.now() - start > DOCUMENT_MS) {
+      watch.restart();
+    } else if (scope.rounds - startRounds > DOCUMENT_ROUNDS || watch.isOver()) {
       throw tooLong();
     }
   };

@@ -1,0 +1,31 @@
+/** What a loop on one document may take before it is ended, in milliseconds; meanwhile nothing else on its thread runs. */
+export const DOCUMENT_MS = 60;
+/** A busy machine may stretch that so many times. */
+const MAX_STRETCH = 20;
+
+/** Tells when work that cannot be interrupted has taken too long. Starts stopped: `restart` begins. */
+export class Stopwatch {
+  private started = 0;
+  private processStarted: number | null = null;
+
+  restart(): void {
+    this.started = performance.now();
+    this.processStarted = null;
+  }
+
+  /**
+   * True once `DOCUMENT_MS` are over. What other processes take of that does not count for a while, so that a busy machine refuses no more than
+   * an idle one; the processor's time is asked for only when the work takes long, because that costs as much as a small document.
+   */
+  isOver(): boolean {
+    const elapsed = performance.now() - this.started;
+    if (elapsed < DOCUMENT_MS / 4) return false;
+    this.processStarted ??= processMs();
+    return processMs() - this.processStarted > (DOCUMENT_MS * 3) / 4 || elapsed > DOCUMENT_MS * MAX_STRETCH;
+  }
+}
+
+function processMs(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1000;
+}

@@ -1,0 +1,113 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { buildCollection, placeDocuments } from '../../helpers/build-project.js';
+import { watchEventLoop } from '../../helpers/event-loop.js';
+import { KNOWN_EXPENSES, operatorExpenses, type Expense } from './expensive-requests.js';
+import { HOSTILE_JSON, HOSTILE_TEXTS } from './hostile-values.js';
+import { fill, ROUTE_TABLE } from './routes-table.js';
+import {
+  buildEstate,
+  callerWith,
+  fire,
+  openStage,
+  passFor,
+  type Answer,
+  type Caller,
+  type Estate,
+  type Stage,
+} from './stage.js';
+
+/** Processor time for which nobody else is served. A machine whose processors are shared needs up to twice what an idle one does. */
+const MOST_MS = 100;
+const SLOW_MACHINE = 2.5;
+const MOST_RESIDENT_BYTES = 1200 * 1024 * 1024;
+
+let stage: Stage;
+let estate: Estate;
+let visitor: Caller;
+
+beforeAll(async () => {
+  stage = await openStage();
+  estate = await buildEstate(stage);
+  visitor = callerWith(stage, { 'x-api-key': estate.publishable });
+  const open = await buildCollection(stage.app, estate.project, { name: 'open' });
+  await placeDocuments(stage.app, open, [{ a: 'x', n: 1 }]);
+  // What is compiled and loaded at the first use belongs to no request.
+  for (const query of ['a_regex=(a|b)%2Bc', 'sort=a&fields=a']) await visitor('GET', `/api/data/open?${query}`);
+  for (const name of [
+    'a million sums',
+    'all places of a letter in a long text',
+    'a choice of one field five thousand times',
+  ])
+    await spend(KNOWN_EXPENSES[name]!);
+});
+afterAll(() => stage.close());
+
+function spend(expense: Expense): Promise<Answer> {
+  return 'query' in expense
+    ? visitor('GET', `/api/data/open?${expense.query}`)
+    : visitor('POST', '/api/data/open/aggregate', JSON.stringify(expense));
+}
+
+/** Sends requests one after the other, with a health check and a small read beside each; the longest that one of them kept the event loop. */
+async function longestOf(requests: readonly (() => Promise<Answer>)[]): Promise<number> {
+  let longest = 0;
+  for (const request of requests) {
+    const watch = watchEventLoop();
+    const [answer, ...others] = await Promise.all([
+      request(),
+      fire(stage, { method: 'GET', path: '/api/health/live' }),
+      visitor('GET', '/api/data/open?limit=1'),
+    ]);
+    longest = Math.max(longest, watch.longestMs());
+    watch.stop();
+    expect(answer.status, answer.text.slice(0, 500)).toBeLessThan(500);
+    expect(others.map(({ status }) => status)).toEqual([200, 200]);
+  }
+  return longest;
+}
+
+describe('the event loop', () => {
+  it.each(Object.entries(KNOWN_EXPENSES))('is not held by %s', async (_name, expense) => {
+    expect(await longestOf([() => spend(expense)])).toBeLessThan(MOST_MS * SLOW_MACHINE);
+  });
+
+  it('is not held by any operator on large values', async () => {
+    const held: string[] = [];
+    for (const [name, expense] of operatorExpenses()) {
+      const ms = await longestOf([() => spend(expense)]);
+      if (ms >= MOST_MS * SLOW_MACHINE) held.push(`${name}: ${Math.round(ms)} ms`);
+    }
+    expect(held).toEqual([]);
+  }, 300_000);
+
+  it('is not held by any route, whatever stands in its body or its query', async () => {
+    const held: string[] = [];
+    for (const { method, path, door, body, spends } of ROUTE_TABLE) {
+      if (spends) continue;
+      const headers = passFor(door, estate);
+      const own = fill(path, estate.names);
+      const ask = (rest: { path?: string; body?: string }) => () =>
+        fire(stage, { method, path: own, headers, ...rest });
+      const queries = method === 'GET' ? HOSTILE_TEXTS.map((text) => ask({ path: withQuery(own, text) })) : [];
+      const bodies = typeof body === 'object' ? HOSTILE_JSON.map((json) => ask({ body: spread(body, json) })) : [];
+      const ms = await longestOf([...queries, ...bodies]);
+      if (ms >= MOST_MS * SLOW_MACHINE) held.push(`${method} ${path}: ${Math.round(ms)} ms`);
+    }
+    expect(held).toEqual([]);
+  }, 300_000);
+
+  it('runs in a process that stays small', () => {
+    expect(process.memoryUsage().rss).toBeLessThan(MOST_RESIDENT_BYTES);
+  });
+});
+
+function withQuery(path: string, text: string): string {
+  const value = encodeURIComponent(text);
+  return `${path}${path.includes('?') ? '&' : '?'}a=${value}&sort=${value}&limit=${value}&cursor=${value}&b_regex=${value}`;
+}
+
+/** The body with a hostile value in the place of each of its values. */
+function spread(body: unknown, json: string): string {
+  const names = body === null || Array.isArray(body) ? [] : Object.keys(body as object);
+  return names.length === 0 ? json : `{${names.map((name) => `${JSON.stringify(name)}:${json}`).join(',')}}`;
+}
