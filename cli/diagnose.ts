@@ -13,6 +13,7 @@ import { requireSealingKeys } from '../src/platform/sealing-keys.js';
 import { failed, passed, unreachable, type Check } from './check.js';
 import type { Context } from './context.js';
 import { checkClock } from './check-clock.js';
+import { checkCookies } from './check-cookies.js';
 import { checkCache, checkDoor, checkMail } from './check-neighbours.js';
 import { diagnoseBucket } from './diagnose-bucket.js';
 import { presentFailure } from './exit.js';
@@ -91,6 +92,7 @@ async function checkDatabase(context: Context, config: Config, options: { fix: b
     await checkMigrations(app),
     await checkIndexes(app, options),
     await checkClock(app),
+    ...(await checkCookies(app)),
     ...(await diagnoseBucket(app, options)),
   ];
 }

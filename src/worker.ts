@@ -4,6 +4,7 @@ import { forgetAnswersJob } from './features/documents/forget-answers.job.js';
 import { purgeTrashJob } from './features/documents/purge-trash.job.js';
 import { settleBatchesJob } from './features/documents/settle-batches.job.js';
 import { sweepUploadsJob } from './features/files/sweep-uploads.job.js';
+import { finishTakeOverJob } from './features/users/finish-take-over.job.js';
 import { mailCodeJob } from './features/users/mail-code.job.js';
 import { removeExpiredAccessJob } from './features/users/remove-expired.job.js';
 import { deliverMail } from './features/mail/deliver-mail.job.js';
@@ -36,6 +37,7 @@ export const JOBS: readonly AnyJobDefinition<App>[] = [
   settleBatchesJob,
   forgetAnswersJob,
   mailCodeJob,
+  finishTakeOverJob,
   removeExpiredAccessJob,
   deliverMail,
   sweepMail,

@@ -128,6 +128,11 @@ export const COMMANDS: readonly CommandNode[] = [
       { name: 'set-password', summary: 'give a user another password', load: () => import('./user/set-password.js') },
       { name: 'disable', summary: 'close an account', load: () => import('./user/disable.js') },
       { name: 'enable', summary: 'open a closed account again', load: () => import('./user/enable.js') },
+      {
+        name: 'identities',
+        summary: 'list the identities at sign-in providers that open an account',
+        load: () => import('./user/identities.js'),
+      },
       { name: 'sessions', summary: 'show or end where a user is signed in', load: () => import('./user/sessions.js') },
       { name: 'delete', summary: 'delete an account', load: () => import('./user/delete.js') },
       {

@@ -82,6 +82,7 @@ const MATRIX: readonly [method: Method, path: string, owner: number, act: string
   ['post', '/api/projects/:projectId/users/:user/disable', 200, 'user disable'],
   ['post', '/api/projects/:projectId/users/:user/enable', 200, 'user enable'],
   ['get', '/api/projects/:projectId/users/:user/sessions', 200, null],
+  ['get', '/api/projects/:projectId/users/:user/identities', 200, null],
   ['delete', '/api/projects/:projectId/users/:user/sessions', 200, 'user sessions'],
   ['delete', '/api/projects/:projectId/users/:user/sessions/:session', 404, 'user sessions'],
   ['get', '/api/projects/:projectId/bucket', 200, null],

@@ -111,6 +111,7 @@ async function aboutUsers(): Promise<void> {
   await bsvc('user create', ['--email', ann, '--if-not-exists']);
   await bsvc('user list');
   await bsvc('user sessions', [ann]);
+  await bsvc('user identities', [ann]);
   await bsvc('user sessions', [ann, '--revoke', 'all']);
   await bsvc('user set-password', [ann, '--password-stdin'], `${SECRETS.PASSWORD}-again\n`);
   await bsvc('user disable', [ann]);

@@ -59,6 +59,23 @@ describe('bsvc doctor', () => {
     ]);
   });
 
+  it('names the projects whose cookies do not count on other sites, as they admit every origin', async () => {
+    const env = { BSVC_CROSS_SITE_COOKIES: 'true' };
+    const open = await home.bsvc(['doctor', '--json'], { env });
+    expect([open.code, find(open.stdout, 'cross-site cookies')]).toEqual([
+      1,
+      {
+        name: 'cross-site cookies',
+        ok: false,
+        detail: 'they do not count for projects that admit every origin (*): shop',
+        hint: 'Name the origins of its pages: bsvc project update shop --allowed-domain https://app.example.com',
+      },
+    ]);
+    await home.bsvc(['project', 'update', 'shop', '--allowed-domain', 'https://app.example.com']);
+    const named = await home.bsvc(['doctor', '--json'], { env });
+    expect([named.code, find(named.stdout, 'cross-site cookies').ok]).toEqual([0, true]);
+  });
+
   it('asks Redis, and is exit 3 when it does not answer', async () => {
     const refused = await home.bsvc(['doctor', '--json'], { env: { REDIS_URL: 'redis://127.0.0.1:1' } });
     expect(refused.code).toBe(3);

@@ -7,7 +7,12 @@ export const PASSWORD = 'correct horse battery';
 
 /** An application of a project as its end users meet it: the publishable key on every request. */
 export interface UserClient {
-  send(method: 'get' | 'post' | 'put' | 'patch', path: string, body?: unknown, headers?: Record<string, string>): Test;
+  send(
+    method: 'get' | 'post' | 'put' | 'patch' | 'delete',
+    path: string,
+    body?: unknown,
+    headers?: Record<string, string>,
+  ): Test;
   post(path: string, body?: unknown, headers?: Record<string, string>): Test;
   get(path: string, headers?: Record<string, string>): Test;
   /** A new account with its own address; the reply of signup. */

@@ -61,7 +61,7 @@ type RequestClass = 'free' | 'plain' | 'sign-in' | 'refresh';
 const DATA = '/api/data/';
 const AUTH = '/api/userAuth/';
 /** What an end user does who is signed in. Everything else there takes a secret, so that a spelling nobody thought of is limited too. */
-const SIGNED_IN = /^(me|logout|update-profile|public\/[^/]+)\/?$/;
+const SIGNED_IN = /^(me|logout|update-profile|identities(\/[^/]+)?|public\/[^/]+)\/?$/;
 /** Monitoring must not be refused, and the mail provider calls for all projects from few addresses; its calls are signed. */
 const FREE = /^\/api\/(health(\/.*)?|mail\/webhook)$/;
 

@@ -8,6 +8,12 @@ import { presentDocument, type PresentedDocument } from './present-document.js';
 import { validationFailed } from './problems.js';
 import { explainMiss, ownedBy, requireDocumentId, writeOrExplain, type WritePlace } from './write-place.js';
 
+/** A condition and paths of the service's own for the write of a client's change. */
+export interface AlongsideChange {
+  filter: Record<string, unknown>;
+  set: Record<string, unknown>;
+}
+
 /**
  * Changes the given fields of an active document and answers it (rest-api.md 4.2, update rules). One atomic write of just these paths:
  * nobody's change to other paths is lost. 400, 403 OWNER_IMMUTABLE or OWNER_MISMATCH, 404, 409 DUPLICATE_VALUE; then nothing has changed.
@@ -17,6 +23,7 @@ export async function updateDocument(
   place: WritePlace,
   idText: string,
   body: unknown,
+  alongside?: AlongsideChange,
 ): Promise<PresentedDocument> {
   const { collection } = place;
   const id = requireDocumentId(idText);
@@ -25,8 +32,9 @@ export async function updateDocument(
   const active = { _id: id, isDeleted: false };
   const owner = ownerFilter(place, change);
   const conditions = [...owner, ...change.conditions.map(({ filter }) => filter)];
+  if (alongside) conditions.push(alongside.filter);
   const filter = conditions.length > 0 ? { ...active, $and: conditions } : active;
-  const set = withOwner(place, change);
+  const set = { ...withOwner(place, change), ...alongside?.set };
   const write = async (): Promise<StoredDocument | null> => {
     set.updatedAt = new Date(app.clock.now());
     try {

@@ -20,7 +20,14 @@ export interface MailTemplate extends MailText {
 const MAIL_TEMPLATES = 'mail_templates';
 const TEMPLATE_NAME = /^[a-z0-9][a-z0-9_.-]{0,63}$/i;
 const MAX_TEMPLATES = 200;
-const SYSTEM_TEMPLATES = ['welcome', 'verification', 'password-reset', 'invite'] as const;
+const SYSTEM_TEMPLATES = [
+  'welcome',
+  'verification',
+  'password-reset',
+  'email-change',
+  'email-change-notice',
+  'invite',
+] as const;
 
 export function templateStore(app: Pick<App, 'db'>): Store<MailTemplate> {
   return app.db.collection<MailTemplate>(MAIL_TEMPLATES);

@@ -8,7 +8,7 @@ import { renderTemplate } from './render-template.js';
 import { enqueueDelivery } from './send-mail.js';
 
 export interface SystemMail {
-  template: 'verification' | 'password-reset';
+  template: 'verification' | 'password-reset' | 'email-change' | 'email-change-notice';
   to: string;
   variables: Readonly<Record<string, string | number>>;
 }

@@ -8,6 +8,7 @@ import { operatedProject, requireOperator, requireOwner } from '../access/requir
 import type { Project } from '../projects/project.js';
 import { deleteUser } from '../users/delete-user.js';
 import { disableUser, enableUser } from '../users/disable-user.js';
+import { listIdentities, presentIdentity } from '../users/linked-identity.js';
 import { endSession, listSessions, presentSession } from '../users/list-sessions.js';
 import { listUsers, presentAccount } from '../users/list-users.js';
 import { setPassword } from '../users/set-password.js';
@@ -57,7 +58,8 @@ export function accountRoutes(app: App): RouteGroup {
 
   router.patch('/:user', owner('user update'), async (ctx) => {
     const { project, user } = await requireNamed(app, ctx);
-    const updated = await updateProfile(app, project, user, requireObjectBody(ctx), 'project');
+    const editor = { setter: 'project', ip: ctx.ip, session: null } as const;
+    const { user: updated } = await updateProfile(app, project, user, requireObjectBody(ctx), editor);
     ctx.body = { success: true, data: presentAccount(updated), message: 'User updated' };
   });
 
@@ -87,6 +89,12 @@ export function accountRoutes(app: App): RouteGroup {
     const { project, user } = await requireNamed(app, ctx);
     const items = (await listSessions(app, project, user)).map(presentSession);
     ctx.body = { success: true, data: { items, total: items.length }, message: 'Sessions' };
+  });
+
+  router.get('/:user/identities', operator, async (ctx) => {
+    const { project, user } = await requireNamed(app, ctx);
+    const items = (await listIdentities(app, project, user)).map(presentIdentity);
+    ctx.body = { success: true, data: { items, total: items.length }, message: 'Identities' };
   });
 
   const end = async (ctx: Context, which: string): Promise<void> => {

@@ -14,7 +14,7 @@ import {
   type GroupDescription,
 } from '../../http/route-description.js';
 import { OPERATOR, OWNER } from '../access/describe-access.js';
-import { ACCOUNT, NEW_USER, SESSION, USER_CHANGES } from '../users/describe-user.js';
+import { ACCOUNT, IDENTITY, NEW_USER, SESSION, USER_CHANGES } from '../users/describe-user.js';
 import { readNewPassword } from './account-routes.js';
 
 const ENDED = ok('How many there were', object({ ended: WHOLE }));
@@ -91,6 +91,12 @@ export const ACCOUNT_ROUTES: GroupDescription = {
       summary: 'Enable an account again',
       access: OWNER,
       answers: ok('The user', ACCOUNT),
+    },
+    'GET /:user/identities': {
+      id: 'listUserIdentities',
+      summary: 'List the identities at sign-in providers that open the account',
+      access: OPERATOR,
+      answers: ok('All of them, the oldest first', listOf(IDENTITY)),
     },
     'GET /:user/sessions': {
       id: 'listSessions',

@@ -13,6 +13,9 @@ export const OPERATORS_PARTY = 'operators';
 /** Stands where failed sign-ins name a project: no project has this id, which would have been made in 1970. */
 const NO_PROJECT = new ObjectId('0'.repeat(24));
 
+/** Operators' sessions do not note where they were opened; one who is locked out gets a token on the command line. */
+const noneKnown = (): Promise<boolean> => Promise.resolve(false);
+
 const SESSION_MS = 12 * 3_600_000;
 
 /** Signs an operator in for twelve hours. 401 INVALID_CREDENTIALS, at the same cost for an unknown address; 423 after five failures in a row; 503 when too many sign-ins wait. */
@@ -21,7 +24,7 @@ export async function logInOperator(
   input: { email: string; password: string },
   ip: string,
 ): Promise<OpenedSession & { operator: Operator }> {
-  const lock = loginLock(app, NO_PROJECT, input.email, ip);
+  const lock = loginLock(app, NO_PROJECT, input.email, ip, noneKnown);
   await lock.refuseLocked();
   const operator = await app.passwords.inTurn(OPERATORS_PARTY, async (bcrypt) => {
     // Looked at again when the turn has come: of many guesses at once few are compared, and of these five at most are told.

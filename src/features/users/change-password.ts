@@ -1,8 +1,8 @@
 import type { App } from '../../app.js';
-import { conflict, unauthenticated } from '../../errors.js';
+import { conflict } from '../../errors.js';
 import { HIDDEN_FIELD } from '../collections/field.js';
 import type { Project } from '../projects/project.js';
-import { loginLock } from './login-lock.js';
+import { withCurrentPassword } from './check-password.js';
 import { storePassword } from './store-password.js';
 import type { User } from './user.js';
 
@@ -22,17 +22,10 @@ export async function changePassword(
   input: PasswordChangeInput,
   from: { ip: string; session: string | null },
 ): Promise<void> {
-  const lock = loginLock(app, project._id, user.email, from.ip);
-  await lock.refuseLocked();
-  const passwordHash = await app.passwords.inTurn(project._id.toHexString(), async (bcrypt) => {
-    await lock.refuseLocked();
-    if (await bcrypt.matches(input.currentPassword, user[HIDDEN_FIELD].passwordHash)) {
-      await lock.admit();
-      return bcrypt.hash(input.newPassword);
-    }
-    await lock.countFailure();
-    throw unauthenticated('INVALID_CREDENTIALS', 'The current password is not right');
-  });
+  const given = { currentPassword: input.currentPassword, ip: from.ip };
+  const passwordHash = await withCurrentPassword(app, project._id, user, given, (bcrypt) =>
+    bcrypt.hash(input.newPassword),
+  );
   const over = user[HIDDEN_FIELD].passwordHash;
   if (!(await storePassword(app, project, user, { passwordHash, over, keepSession: from.session })))
     throw conflict('CHANGED_MEANWHILE', 'The account was changed at the same time: please try again');

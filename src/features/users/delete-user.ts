@@ -6,8 +6,8 @@ import { requireCollection } from '../collections/collection-store.js';
 import { USERS } from '../collections/users-collection.js';
 import { removeDocumentRecord } from '../documents/document-store.js';
 import type { Project } from '../projects/project.js';
+import { identityStore } from './linked-identity.js';
 import { sessionStore } from './session.js';
-import { identityStore } from './social-user.js';
 import type { User } from './user.js';
 
 /** Removes an account for good; documents it owns stay. Its tokens end here at once, elsewhere within a second. 404 when the user is gone. */

@@ -1,6 +1,7 @@
 import type { Context } from 'koa';
 import type { App } from '../../app.js';
 import type { Project } from '../projects/project.js';
+import { requireCookieOrigin } from './cookie-origin.js';
 import type { Client, Tokens } from './open-session.js';
 
 const COOKIE_PATH = '/api/userAuth';
@@ -16,9 +17,18 @@ export interface TokenReply {
   refreshToken?: string;
 }
 
-/** Hands the refresh token over as cookie and header, in the body too when asked for, and answers the reply's part (decisions.md 2). */
-export function deliverTokens(app: App, ctx: Context, project: Project, tokens: Tokens): TokenReply {
-  const mode = ctx.get('x-refresh-token-mode').toLowerCase();
+/**
+ * Hands the refresh token over as cookie and header, in the body too when asked for, and answers the reply's part (decisions.md 2). In place of a token that
+ * came `by` cookie it is a cookie alone: no script may read what was kept from scripts.
+ */
+export function deliverTokens(
+  app: App,
+  ctx: Context,
+  project: Project,
+  tokens: Tokens,
+  by: PresentedToken['by'] = 'header',
+): TokenReply {
+  const mode = by === 'cookie' ? 'cookie' : ctx.get('x-refresh-token-mode').toLowerCase();
   setRefreshCookie(app, ctx, project, tokens.refreshToken, app.config.refreshTokenTtlMs);
   if (mode !== 'cookie') ctx.set(REFRESH_HEADER, tokens.refreshToken);
   ctx.set('Cache-Control', 'no-store');
@@ -37,9 +47,20 @@ export function clientOf(ctx: Context): Client {
   return { ip: ctx.ip, userAgent: ctx.get('user-agent').slice(0, MAX_USER_AGENT) };
 }
 
-/** The refresh token a request carries: the header's before the cookie's; empty when there is none. */
-export function readRefreshToken(ctx: Context, project: Project): string {
-  return ctx.get(REFRESH_HEADER) || (ctx.cookies.get(cookieName(project)) ?? '');
+/** The refresh token a request carries, empty when there is none, and how it came. */
+export interface PresentedToken {
+  token: string;
+  by: 'header' | 'cookie' | null;
+}
+
+/** The refresh token of a request: the header's before the cookie's. 401 COOKIE_NOT_ACCEPTED for a cookie from an origin where it does not count. */
+export function readRefreshToken(app: App, ctx: Context, project: Project): PresentedToken {
+  const header = ctx.get(REFRESH_HEADER);
+  if (header !== '') return { token: header, by: 'header' };
+  const cookie = ctx.cookies.get(cookieName(project)) ?? '';
+  if (cookie === '') return { token: '', by: null };
+  requireCookieOrigin(app, ctx, project);
+  return { token: cookie, by: 'cookie' };
 }
 
 export function clearRefreshCookie(app: App, ctx: Context, project: Project): void {

@@ -3,10 +3,12 @@ import {
   done,
   jsonAnswer,
   jsonBody,
+  listOf,
   naming,
   object,
   ok,
   openObject,
+  orNull,
   parameter,
   TEXT,
   type Body,
@@ -15,7 +17,7 @@ import {
   type Schema,
 } from '../../http/route-description.js';
 import { ANY_KEY, SIGNED_IN } from '../access/describe-access.js';
-import { EMAIL, NEW_USER, PASSWORD, PUBLIC_USER, USER, USER_CHANGES } from './describe-user.js';
+import { EMAIL, IDENTITY, NEW_USER, PASSWORD, PROFILE_CHANGES, PUBLIC_USER, USER } from './describe-user.js';
 import { describeSocialRoutes } from './describe-social-routes.js';
 import { REFRESH_MODE, TOKEN_FIELDS, TOKEN_HEADERS } from './describe-tokens.js';
 
@@ -35,14 +37,23 @@ const texts = (fields: Record<string, Schema>, example: Record<string, string>):
   jsonBody(openObject(fields), example);
 
 const UPDATE = {
-  description: 'Only the given fields change. A new address has to be confirmed again.',
+  description:
+    'Only the given fields change. A new address is pending until its code is confirmed by `verify-email`; the present one is told by mail. With the secret key it counts at once, unconfirmed unless `emailVerified` says otherwise.',
   access: SIGNED_IN,
-  body: jsonBody(USER_CHANGES, { name: 'Ada Lovelace' }),
-  answers: ok('The user', USER),
+  body: jsonBody(PROFILE_CHANGES, { name: 'Ada Lovelace' }),
+  answers: {
+    200: jsonAnswer(
+      'The user; `pendingEmail` is the new address that waits for its code',
+      object({ success: { const: true }, data: USER, 'pendingEmail?': orNull(TEXT), message: TEXT }),
+    ),
+  },
   refuses: {
-    400: ['VALIDATION_FAILED'],
-    409: ['EMAIL_TAKEN', 'DUPLICATE_VALUE', 'DOCUMENT_CHANGING'],
+    400: ['VALIDATION_FAILED', 'CURRENT_PASSWORD_REQUIRED'],
+    401: ['INVALID_CREDENTIALS'],
+    409: ['EMAIL_TAKEN', 'DUPLICATE_VALUE', 'DOCUMENT_CHANGING', 'CHANGED_MEANWHILE'],
     413: ['DOCUMENT_TOO_LARGE'],
+    423: ['ACCOUNT_LOCKED'],
+    503: ['BUSY'],
   },
 } satisfies Partial<RouteDescription>;
 
@@ -106,13 +117,14 @@ export const USER_ROUTES: GroupDescription = {
     'POST /refresh-token': {
       id: 'refreshSession',
       summary: 'Exchange the refresh token for new tokens',
-      description: 'Each refresh token works once; presenting one again ends its session.',
+      description:
+        'Each refresh token works once; presenting one again ends its session. The cookie counts without an `Origin`, for the service’s own and for origins that the project’s allowlist names (not by `*`); one that came by cookie is answered as cookie alone.',
       access: ANY_KEY,
       headers: { ...REFRESH_TOKEN, ...REFRESH_MODE },
       answers: {
         200: jsonAnswer('New tokens', object({ success: { const: true }, ...TOKEN_FIELDS }), TOKEN_HEADERS),
       },
-      refuses: { 401: ['REFRESH_INVALID', 'REFRESH_REUSED'] },
+      refuses: { 401: ['REFRESH_INVALID', 'REFRESH_REUSED', 'COOKIE_NOT_ACCEPTED'] },
     },
     'POST /logout': {
       id: 'logOut',
@@ -120,6 +132,7 @@ export const USER_ROUTES: GroupDescription = {
       access: ANY_KEY,
       headers: REFRESH_TOKEN,
       answers: done('Signed out, also when nothing was presented'),
+      refuses: { 401: ['COOKIE_NOT_ACCEPTED'] },
     },
     'GET /me': {
       id: 'getMe',
@@ -153,10 +166,12 @@ export const USER_ROUTES: GroupDescription = {
     'POST /verify-email': {
       id: 'verifyEmail',
       summary: 'Confirm the e-mail address with a mailed code',
+      description:
+        'The account’s own address, or the pending one of update-profile, which then takes its place. Whoever confirms an address for the first time owns the account: linked identities, sessions and tokens end, but for the session whose access token comes along as bearer.',
       access: ANY_KEY,
       body: texts({ email: EMAIL, otp: OTP }, { email: 'ada@example.com', otp: '123456' }),
       answers: done('Confirmed'),
-      refuses: { 400: ['VALIDATION_FAILED', 'OTP_INVALID'] },
+      refuses: { 400: ['VALIDATION_FAILED', 'OTP_INVALID'], 409: ['EMAIL_TAKEN'] },
     },
     'POST /resend-verification-otp': {
       id: 'resendVerification',
@@ -165,6 +180,20 @@ export const USER_ROUTES: GroupDescription = {
       body: texts({ email: EMAIL }, { email: 'ada@example.com' }),
       answers: { 200: CODE_REQUESTED },
       refuses: { 400: ['VALIDATION_FAILED'] },
+    },
+    'GET /identities': {
+      id: 'listIdentities',
+      summary: 'List the identities at sign-in providers that open the account',
+      access: SIGNED_IN,
+      answers: ok('All of them, the oldest first', listOf(IDENTITY)),
+    },
+    'DELETE /identities/:provider': {
+      id: 'unlinkIdentity',
+      summary: 'Unlink the identities of a provider and end all other sessions',
+      access: SIGNED_IN,
+      path: { provider: naming('Name of the provider', 'IDENTITY_NOT_FOUND') },
+      answers: done('Unlinked'),
+      refuses: { 409: ['LAST_WAY_IN', 'CHANGED_MEANWHILE'] },
     },
     'GET /public/:username': {
       id: 'getPublicProfile',

@@ -28,9 +28,20 @@ export function describeSocialRoutes(signedIn: Schema): Record<string, RouteDesc
       description: 'To be opened by the browser itself, which comes back to `redirect` with `?rtCode=…` or `?error=…`.',
       access: KEY_IN_QUERY,
       path: PROVIDER,
-      query: { redirect: parameter('Where to return to: one of the listed addresses, else the first of them', TEXT) },
+      query: {
+        redirect: parameter('Where to return to: one of the listed addresses, else the first of them', TEXT),
+        state: parameter('Comes back beside `rtCode` or `error`, so that the application knows its own sign-in', {
+          ...TEXT,
+          maxLength: 512,
+        }),
+        code_challenge: parameter('SHA-256 of a `code_verifier`, as base64url, which the exchange then demands', {
+          ...TEXT,
+          pattern: '^[A-Za-z0-9_-]{43}$',
+        }),
+        code_challenge_method: parameter('S256 is the only one', { const: 'S256' }),
+      },
       answers: { 302: { description: 'To the provider', headers: { Location: 'The provider’s page' } } },
-      refuses: { 400: ['REDIRECT_NOT_ALLOWED'] },
+      refuses: { 400: ['REDIRECT_NOT_ALLOWED', 'INVALID_QUERY'] },
     },
     'GET /social/:provider/callback': {
       id: 'finishSocialLogin',
@@ -52,9 +63,17 @@ export function describeSocialRoutes(signedIn: Schema): Record<string, RouteDesc
       summary: 'Exchange the code of a social sign-in for tokens',
       access: ANY_KEY,
       headers: REFRESH_MODE,
-      body: jsonBody(openObject({ rtCode: { type: 'string', minLength: 1, maxLength: 72 } }), {
-        rtCode: 'the value from the address',
-      }),
+      body: jsonBody(
+        openObject({
+          rtCode: { type: 'string', minLength: 1, maxLength: 72 },
+          'code_verifier?': {
+            type: 'string',
+            pattern: '^[A-Za-z0-9._~-]{43,128}$',
+            description: 'Exactly when the start had a `code_challenge`.',
+          },
+        }),
+        { rtCode: 'the value from the address' },
+      ),
       answers: { 200: jsonAnswer('The user, signed in', signedIn, TOKEN_HEADERS) },
       refuses: {
         400: ['VALIDATION_FAILED'],

@@ -67,3 +67,17 @@ export const USER_CHANGES: Schema = {
   type: 'object',
   properties: { email: EMAIL, password: false },
 };
+
+/** The body of a profile's change by its user. */
+export const PROFILE_CHANGES: Schema = {
+  title: 'ProfileChanges',
+  type: 'object',
+  properties: {
+    email: EMAIL,
+    password: false,
+    currentPassword: { ...PASSWORD, description: 'Needed for another address where the account has a password.' },
+  },
+};
+
+/** As presentIdentity makes it. */
+export const IDENTITY: Schema = object({ provider: TEXT, linkedAt: MOMENT }, 'Identity');

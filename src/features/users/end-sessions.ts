@@ -17,6 +17,8 @@ export function sessionsEnd(app: App, keep: string | null = null): Record<string
   return {
     [`${HIDDEN_FIELD}.stamp`]: randomToken(STAMP_BYTES),
     [`${HIDDEN_FIELD}.keptSession`]: keep,
+    // Asked for in one of those sessions, perhaps by the one who is being kept out.
+    [`${HIDDEN_FIELD}.pendingEmail`]: null,
     // Ahead, as a token may have been signed by a clock that is.
     [`${HIDDEN_FIELD}.tokensSince`]: new Date(app.clock.now() + CLOCKS_DIFFER_MS),
   };

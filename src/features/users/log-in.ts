@@ -3,7 +3,7 @@ import { forbidden, unauthenticated } from '../../errors.js';
 import type { PasswordWork } from '../../platform/password.js';
 import { HIDDEN_FIELD } from '../collections/field.js';
 import type { Project } from '../projects/project.js';
-import { loginLock } from './login-lock.js';
+import { lockUser } from './lock-user.js';
 import { openSession, type Client, type Tokens } from './open-session.js';
 import type { User } from './user.js';
 import { findUserByEmail, userStore } from './user-store.js';
@@ -23,7 +23,7 @@ export async function logIn(
   input: { email: string; password: string },
   client: Client,
 ): Promise<SignedIn> {
-  const lock = loginLock(app, project._id, input.email, client.ip);
+  const lock = lockUser(app, project._id, input.email, client.ip);
   await lock.refuseLocked();
   const user = await app.passwords.inTurn(project._id.toHexString(), async (bcrypt) => {
     // Looked at again when the turn has come: of many guesses at once few are compared, and of these five at most are told.

@@ -23,9 +23,15 @@ export interface Tokens {
 
 /**
  * Starts a session for a user just read. The account is looked at again after the session is stored: whoever disables it, deletes it or changes its
- * password in between ends this session too, with 401.
+ * password in between ends this session too, with 401. `identity` is the linked one that opened it.
  */
-export async function openSession(app: App, project: Project, user: User, client: Client): Promise<Tokens> {
+export async function openSession(
+  app: App,
+  project: Project,
+  user: User,
+  client: Client,
+  identity?: string,
+): Promise<Tokens> {
   const id = randomUUID();
   const token = generateRefreshToken(app.secrets, id);
   const now = app.clock.now();
@@ -39,6 +45,7 @@ export async function openSession(app: App, project: Project, user: User, client
     projectId: project._id,
     userId: user._id,
     ...(stamp !== undefined && { stamp }),
+    ...(identity !== undefined && { identity }),
     tokenHash: hashRefreshToken(token),
     rotated: [],
     createdAt: new Date(now),

@@ -1,8 +1,9 @@
 import type { Context } from 'koa';
 import type { App } from '../../app.js';
-import { AppError } from '../../errors.js';
+import { AppError, unauthenticated } from '../../errors.js';
 import { readJson } from '../../http/read-body.js';
 import { createRouter, type RouteGroup } from '../../http/routes.js';
+import { HIDDEN_FIELD } from '../collections/field.js';
 import type { Caller } from '../access/caller.js';
 import { callerOf, requireKey } from '../access/require-key.js';
 import { changePassword } from './change-password.js';
@@ -13,12 +14,13 @@ import { logIn } from './log-in.js';
 import { logOut } from './log-out.js';
 import type { FieldSetter } from './new-user.js';
 import { openSession } from './open-session.js';
+import { listIdentities, presentIdentity, unlinkIdentity } from './linked-identity.js';
 import { presentUser } from './present-user.js';
 import { refreshSession } from './refresh-session.js';
 import { requireSignedIn } from './require-signed-in.js';
 import { resetPassword } from './reset-password.js';
 import { addSocialRoutes } from './social-routes.js';
-import { sendCode } from './send-code.js';
+import { resendCodes, sendCode } from './send-code.js';
 import { signUp } from './sign-up.js';
 import { updateProfile } from './update-profile.js';
 import { verifyEmail } from './verify-email.js';
@@ -27,6 +29,10 @@ const PREFIX = '/api/userAuth';
 
 /** What is said about a mailed code, whether or not the address has an account. */
 const CODE_SENT = 'If the address belongs to an account, a code is on its way.';
+
+const EMAIL_PENDING = 'Profile updated; the new e-mail address counts once the code mailed to it is confirmed';
+const EMAIL_PENDING_UNMAILED =
+  'Profile updated; no code was mailed to the new e-mail address, as one was a moment ago or too many were today: ask again later';
 
 /** End-user accounts (rest-api.md 4.1; decisions.md 2). Any live key of the project opens every route; the secret key may also set what users may not. */
 export function userRoutes(app: App): RouteGroup {
@@ -51,9 +57,11 @@ export function userRoutes(app: App): RouteGroup {
 
   router.post('/refresh-token', key, async (ctx) => {
     const { project } = callerOf(ctx);
+    const presented = readRefreshToken(app, ctx, project);
+    if (presented.by === null && ctx.get('sec-fetch-site') === 'cross-site') throw cookieStayedBehind();
     try {
-      const tokens = await refreshSession(app, project, readRefreshToken(ctx, project), clientOf(ctx));
-      ctx.body = { success: true, ...deliverTokens(app, ctx, project, tokens) };
+      const tokens = await refreshSession(app, project, presented.token, clientOf(ctx));
+      ctx.body = { success: true, ...deliverTokens(app, ctx, project, tokens, presented.by) };
     } catch (error) {
       if (error instanceof AppError && error.kind === 'unauthenticated') clearRefreshCookie(app, ctx, project);
       throw error;
@@ -62,7 +70,7 @@ export function userRoutes(app: App): RouteGroup {
 
   router.post('/logout', key, async (ctx) => {
     const { project } = callerOf(ctx);
-    await logOut(app, project, readRefreshToken(ctx, project));
+    await logOut(app, project, readRefreshToken(app, ctx, project).token);
     clearRefreshCookie(app, ctx, project);
     ctx.body = done('Signed out');
   });
@@ -75,9 +83,15 @@ export function userRoutes(app: App): RouteGroup {
 
   const update = async (ctx: Context): Promise<void> => {
     const caller = callerOf(ctx);
-    const { user } = await requireSignedIn(app, caller);
-    const updated = await updateProfile(app, caller.project, user, ctx.request.body, setterOf(caller));
-    ctx.body = { success: true, data: presentUser(updated), message: 'Profile updated' };
+    const { user, session } = await requireSignedIn(app, caller);
+    const editor = { setter: setterOf(caller), ip: ctx.ip, session };
+    const { user: updated, mailed } = await updateProfile(app, caller.project, user, ctx.request.body, editor);
+    ctx.body = {
+      success: true,
+      data: presentUser(updated),
+      ...(mailed !== undefined && { pendingEmail: updated[HIDDEN_FIELD].pendingEmail?.address ?? null }),
+      message: mailed === undefined ? 'Profile updated' : mailed ? EMAIL_PENDING : EMAIL_PENDING_UNMAILED,
+    };
   };
   router.patch('/update-profile', key, json, update);
   router.put('/update-profile', key, json, update);
@@ -105,14 +119,31 @@ export function userRoutes(app: App): RouteGroup {
   });
 
   router.post('/verify-email', key, json, async (ctx) => {
-    await verifyEmail(app, callerOf(ctx).project, readTexts(ctx.request.body, ['email', 'otp']));
+    const { project, bearer } = callerOf(ctx);
+    const session = bearer.state === 'user' ? (bearer.session ?? null) : null;
+    await verifyEmail(app, project, readTexts(ctx.request.body, ['email', 'otp']), session);
     ctx.body = done('E-mail address confirmed');
   });
 
   router.post('/resend-verification-otp', key, json, async (ctx) => {
     const { email } = readTexts(ctx.request.body, ['email']);
-    await sendCode(app, callerOf(ctx).project, 'verification', email);
+    await resendCodes(app, callerOf(ctx).project, email);
     ctx.body = done(CODE_SENT);
+  });
+
+  router.get('/identities', key, async (ctx) => {
+    const { project } = callerOf(ctx);
+    const { user } = await requireSignedIn(app, callerOf(ctx));
+    const items = (await listIdentities(app, project, user)).map(presentIdentity);
+    ctx.set('Cache-Control', 'no-store');
+    ctx.body = { success: true, data: { items, total: items.length }, message: 'Identities' };
+  });
+
+  router.delete('/identities/:provider', key, async (ctx) => {
+    const { project } = callerOf(ctx);
+    const { user, session } = await requireSignedIn(app, callerOf(ctx));
+    await unlinkIdentity(app, project, user, ctx.params.provider!, session);
+    ctx.body = done('Identity unlinked; all other sessions have ended');
   });
 
   router.get('/public/:username', key, async (ctx) => {
@@ -121,6 +152,14 @@ export function userRoutes(app: App): RouteGroup {
 
   addSocialRoutes(router, app);
   return { prefix: PREFIX, router };
+}
+
+/** Without a word about it, developers look for the cookie in vain: `localhost` and `127.0.0.1` are two sites. */
+function cookieStayedBehind(): AppError {
+  return unauthenticated(
+    'REFRESH_INVALID',
+    'No refresh token came with this request. Browsers keep cookies from pages of another site (localhost and 127.0.0.1 are two): call the service by the page’s own host name, with credentials, or send x-refresh-token',
+  );
 }
 
 function setterOf(caller: Pick<Caller, 'key'>): FieldSetter {

@@ -15,6 +15,8 @@ export interface Session {
   userId: ObjectId;
   /** The account's, when the session began. */
   stamp?: string;
+  /** The linked identity that opened it, if one did. */
+  identity?: string;
   /** SHA-256 of the token that is good now. */
   tokenHash: string;
   /** Tokens replaced last, for the grace window; no more than a few. */

@@ -3,6 +3,7 @@ import { missing } from '../../errors.js';
 import { Problems } from '../documents/problems.js';
 import type { Project } from '../projects/project.js';
 import { checkNewPassword } from './credentials.js';
+import { lockUser } from './lock-user.js';
 import { storePassword } from './store-password.js';
 import type { User } from './user.js';
 
@@ -14,4 +15,6 @@ export async function setPassword(app: App, project: Project, user: User, passwo
   const passwordHash = await app.passwords.inTurn(project._id.toHexString(), (bcrypt) => bcrypt.hash(password));
   if (!(await storePassword(app, project, user, { passwordHash })))
     throw missing('USER_NOT_FOUND', 'The user no longer exists');
+  // Its guesses were at the old password.
+  await lockUser(app, project._id, user.email, '').clear();
 }

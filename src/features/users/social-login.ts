@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import { invalid, unauthenticated } from '../../errors.js';
@@ -10,8 +11,7 @@ import type { SignedIn } from './log-in.js';
 import { openSession, type Client } from './open-session.js';
 import type { SocialChecks, SocialIdentity } from './social-identity.js';
 import { requireSocialProvider, type SocialProvider } from './social-provider.js';
-import { resolveSocialUser } from './social-user.js';
-import type { User } from './user.js';
+import { resolveSocialUser, type SocialUser } from './social-user.js';
 import { findUser } from './user-store.js';
 
 export const SOCIAL_ATTEMPTS = 'social_attempts';
@@ -32,13 +32,25 @@ interface SocialAttempt {
   browserHash?: string;
   callback?: string;
   redirectUrl?: string;
-  /** `back`: who signed in. */
+  /** Both: the application's own, to be given back to it. */
+  appState?: string;
+  /** Both: SHA-256, as base64url, of the verifier that only the application which began knows (RFC 7636). */
+  codeChallenge?: string;
+  /** `back`: who signed in, by which identity, and the account's stamp then. */
   userId?: ObjectId;
+  identity?: string;
+  stamp?: string | null;
   expiresAt: Date;
 }
 
 function attemptStore(app: Pick<App, 'db'>): Store<SocialAttempt> {
   return app.db.collection<SocialAttempt>(SOCIAL_ATTEMPTS);
+}
+
+/** What an application may send along to know its own sign-in again: `state` comes back with the browser, the challenge is demanded at the exchange. */
+export interface ApplicationChecks {
+  appState: string | null;
+  codeChallenge: string | null;
 }
 
 export interface StartedSocialLogin {
@@ -52,7 +64,7 @@ export interface StartedSocialLogin {
 export async function startSocialLogin(
   app: App,
   project: Project,
-  input: { provider: string; redirectUrl: string | null; callback: string },
+  input: { provider: string; redirectUrl: string | null; callback: string } & ApplicationChecks,
 ): Promise<StartedSocialLogin> {
   const provider = await requireSocialProvider(app, project._id, input.provider);
   const redirectUrl = input.redirectUrl ?? provider.redirectUrls[0]!;
@@ -61,7 +73,8 @@ export async function startSocialLogin(
     throw invalid('REDIRECT_NOT_ALLOWED', 'This address to return to is not on the provider’s list');
   }
   const begun = await findBeginning(app, provider, input.callback);
-  if (!begun) return { url: withQuery(redirectUrl, 'error', PROVIDER_FAILED), cookie: null };
+  const { appState, codeChallenge } = input;
+  if (!begun) return { url: addressBack({ redirectUrl, appState }, 'error', PROVIDER_FAILED), cookie: null };
   const { url, checks } = begun;
   const id = sha256Hex(checks.state);
   const browser = randomToken(32);
@@ -74,6 +87,8 @@ export async function startSocialLogin(
     browserHash: sha256Hex(browser),
     callback: input.callback,
     redirectUrl,
+    ...(appState !== null && { appState }),
+    ...(codeChallenge !== null && { codeChallenge }),
     expiresAt: new Date(app.clock.now() + ATTEMPT_MS),
   });
   return { url, cookie: { name: attemptCookie(checks.state), value: browser, maxAgeMs: ATTEMPT_MS } };
@@ -121,10 +136,10 @@ export async function finishSocialLogin(
     throw invalid('SOCIAL_STATE_INVALID', 'This sign-in is unknown or took too long: start again');
   const provider = await requireSocialProvider(app, project._id, input.provider);
   const identity = await findIdentity(app, provider, attempt, input.query);
-  if (typeof identity === 'string') return withQuery(attempt.redirectUrl!, 'error', identity);
-  const user = await resolveSocialUser(app, project, provider, identity);
-  if (typeof user === 'string') return withQuery(attempt.redirectUrl!, 'error', user);
-  return withQuery(attempt.redirectUrl!, 'rtCode', await storeCode(app, project, provider, user));
+  if (typeof identity === 'string') return addressBack(attempt, 'error', identity);
+  const found = await resolveSocialUser(app, project, provider, identity);
+  if (typeof found === 'string') return addressBack(attempt, 'error', found);
+  return addressBack(attempt, 'rtCode', await storeCode(app, attempt, found));
 }
 
 async function findIdentity(
@@ -149,24 +164,31 @@ function warnOfFailure(app: App, provider: SocialProvider, error: unknown): void
   app.log.warn({ provider: provider.name, reason: (error as Error).message }, 'social sign-in failed');
 }
 
-async function storeCode(app: App, project: Project, provider: SocialProvider, user: User): Promise<string> {
+async function storeCode(app: App, attempt: SocialAttempt, { user, identity }: SocialUser): Promise<string> {
+  const { projectId, provider, codeChallenge } = attempt;
   const code = randomToken(32);
   await attemptStore(app).insertOne({
     _id: sha256Hex(code),
     stage: 'back',
-    projectId: project._id,
-    provider: provider.name,
+    projectId,
+    provider,
+    ...(codeChallenge !== undefined && { codeChallenge }),
     userId: user._id,
+    identity,
+    stamp: user[HIDDEN_FIELD].stamp ?? null,
     expiresAt: new Date(app.clock.now() + CODE_MS),
   });
   return code;
 }
 
-/** Turns the code that came back with the browser into a session; a code works once and for a minute. 401 SOCIAL_CODE_INVALID. */
+/**
+ * Turns the code that came back with the browser into a session; a code works once, for a minute, and only with the verifier of its challenge, if there is
+ * one. 401 SOCIAL_CODE_INVALID, also when the sessions of the account were ended since the code was given.
+ */
 export async function exchangeSocialCode(
   app: App,
   project: Project,
-  rtCode: string,
+  { rtCode, codeVerifier }: { rtCode: string; codeVerifier: string | null },
   client: Client,
 ): Promise<SignedIn> {
   const attempt = (await attemptStore(app).findOneAndDelete({
@@ -175,15 +197,30 @@ export async function exchangeSocialCode(
     projectId: project._id,
     expiresAt: { $gt: new Date(app.clock.now()) },
   })) as SocialAttempt | null;
-  const user = attempt && (await findUser(app, project._id, attempt.userId!));
-  if (!user || user[HIDDEN_FIELD].disabledAt) {
-    throw unauthenticated('SOCIAL_CODE_INVALID', 'The code is unknown, was used already or has expired: start again');
+  const begunHere = attempt !== null && (attempt.codeChallenge ?? null) === challengeOf(codeVerifier);
+  const user = begunHere ? await findUser(app, project._id, attempt.userId!) : null;
+  if (!user || user[HIDDEN_FIELD].disabledAt || (user[HIDDEN_FIELD].stamp ?? null) !== (attempt?.stamp ?? null)) {
+    throw unauthenticated(
+      'SOCIAL_CODE_INVALID',
+      'The code is unknown, was used already, has expired or belongs to another code_verifier: start again',
+    );
   }
-  return { user, tokens: await openSession(app, project, user, client) };
+  return { user, tokens: await openSession(app, project, user, client, attempt?.identity) };
 }
 
-function withQuery(address: string, name: string, value: string): string {
-  return `${address}${address.includes('?') ? '&' : '?'}${name}=${encodeURIComponent(value)}`;
+/** Null without a verifier: then there must be no challenge either, and with one there must be one. */
+function challengeOf(verifier: string | null): string | null {
+  return verifier === null ? null : createHash('sha256').update(verifier).digest('base64url');
+}
+
+/** The application's address with the outcome and, when it sent one, its `state`. */
+function addressBack(
+  { redirectUrl, appState }: { redirectUrl?: string; appState?: string | null },
+  name: 'rtCode' | 'error',
+  value: string,
+): string {
+  const query = new URLSearchParams({ [name]: value, ...(appState != null && { state: appState }) });
+  return `${redirectUrl!}${redirectUrl!.includes('?') ? '&' : '?'}${query.toString()}`;
 }
 
 const sealContext = (id: string): string => `social-attempt:${id}`;

@@ -1,64 +1,53 @@
-import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import { AppError } from '../../errors.js';
-import { isDuplicateKey, type Store } from '../../platform/database.js';
+import { isDuplicateKey } from '../../platform/database.js';
 import { randomToken, sha256Hex } from '../../platform/ids.js';
 import { requireCollection } from '../collections/collection-store.js';
 import { HIDDEN_FIELD } from '../collections/field.js';
 import { USERS } from '../collections/users-collection.js';
 import type { Project } from '../projects/project.js';
-import { changeUser } from './change-user.js';
 import { isEmail, normaliseEmail } from './credentials.js';
-import { endSessions, sessionsEnd } from './end-sessions.js';
 import { insertUser } from './insert-user.js';
+import { identityStore, isLinkOf, removeLink, type LinkedIdentity } from './linked-identity.js';
 import { readNewUser } from './new-user.js';
+import { takeOver } from './ownership.js';
 import type { SocialIdentity } from './social-identity.js';
 import type { SocialProvider } from './social-provider.js';
 import type { User } from './user.js';
 import { findUser, findUserByEmail } from './user-store.js';
 
-export const SOCIAL_IDENTITIES = 'social_identities';
-
-/** A person at a provider who is a user here. */
-interface LinkedIdentity {
-  /** Hash of project, issuer and subject. */
-  _id: string;
-  projectId: ObjectId;
-  userId: ObjectId;
-  provider: string;
-  createdAt: Date;
-}
-
 /** Why a person whom the provider vouched for cannot come in; goes back to the application as `error`. */
 export type SocialRefusal = 'account_disabled' | 'email_unverified' | 'profile_incomplete';
 
-export function identityStore(app: Pick<App, 'db'>): Store<LinkedIdentity> {
-  return app.db.collection<LinkedIdentity>(SOCIAL_IDENTITIES);
-}
-
 const MAX_RACES = 3;
+
+export interface SocialUser {
+  user: User;
+  /** The linked identity by which the user came in. */
+  identity: string;
+}
 
 /**
  * The user that a provider's identity stands for: the one linked before, the one with the same confirmed address, or a new one. An account that was
- * opened with that address but never confirmed it loses its password and sessions: whoever set them did not own the address.
+ * opened with that address but never confirmed it loses its password, sessions and other identities: whoever set them did not own the address.
  */
 export async function resolveSocialUser(
   app: App,
   project: Project,
   provider: SocialProvider,
   identity: SocialIdentity,
-): Promise<User | SocialRefusal> {
-  const linked = await findLinked(app, project, provider, identity);
-  if (linked) return linked[HIDDEN_FIELD].disabledAt ? 'account_disabled' : linked;
+): Promise<SocialUser | SocialRefusal> {
+  const _id = identityId(project, provider, identity);
   const email = normaliseEmail(identity.verifiedEmail ?? '');
-  if (!isEmail(email)) return 'email_unverified';
   for (let race = 0; race < MAX_RACES; race++) {
+    const linked = await findLinked(app, project, _id);
+    if (linked) return linked[HIDDEN_FIELD].disabledAt ? 'account_disabled' : { user: linked, identity: _id };
+    if (!isEmail(email)) return 'email_unverified';
     const existing = await findUserByEmail(app, project._id, email);
     const user = existing ? await claim(app, project, existing) : await create(app, project, email, identity);
     if (user === null) continue;
     if (typeof user === 'string') return user;
-    await link(app, project, provider, identity, user);
-    return user;
+    if (await link(app, project, provider, _id, user)) return { user, identity: _id };
   }
   throw new Error('an account with this address is being changed by others');
 }
@@ -67,31 +56,31 @@ function identityId(project: Project, provider: SocialProvider, identity: Social
   return sha256Hex(JSON.stringify([project._id.toHexString(), provider.issuer, identity.subject]));
 }
 
-async function findLinked(
-  app: App,
-  project: Project,
-  provider: SocialProvider,
-  identity: SocialIdentity,
-): Promise<User | null> {
-  const _id = identityId(project, provider, identity);
+async function findLinked(app: App, project: Project, _id: string): Promise<User | null> {
   const link = (await identityStore(app).findOne({ _id })) as LinkedIdentity | null;
   const user = link && (await findUser(app, project._id, link.userId));
-  if (link && !user) await identityStore(app).deleteOne({ _id, userId: link.userId });
-  return user;
+  if (!link || (user && isLinkOf(link, user))) return user;
+  await removeLink(app, link);
+  return null;
 }
 
 /** Null when the account changed in between: look again. */
 async function claim(app: App, project: Project, user: User): Promise<User | SocialRefusal | null> {
-  if (user[HIDDEN_FIELD].disabledAt) return 'account_disabled';
-  if (user.emailVerified) return user;
-  const claimed = await changeUser(
+  const { disabledAt, unprovenPassword = false } = user[HIDDEN_FIELD];
+  if (disabledAt) return 'account_disabled';
+  if (user.emailVerified && !unprovenPassword) return user;
+  return takeOver(
     app,
     project,
-    { _id: user._id, email: user.email, emailVerified: false },
-    { emailVerified: true, [`${HIDDEN_FIELD}.passwordHash`]: null, ...sessionsEnd(app) },
+    {
+      _id: user._id,
+      email: user.email,
+      emailVerified: user.emailVerified,
+      [`${HIDDEN_FIELD}.unprovenPassword`]: unprovenPassword || { $ne: true },
+    },
+    { [`${HIDDEN_FIELD}.passwordHash`]: null, [`${HIDDEN_FIELD}.unprovenPassword`]: false },
+    null,
   );
-  if (claimed) await endSessions(app, project, claimed, 'password changed');
-  return claimed;
 }
 
 /** Null when another request created the account first. */
@@ -118,22 +107,22 @@ async function create(
   }
 }
 
-async function link(
-  app: App,
-  project: Project,
-  provider: SocialProvider,
-  identity: SocialIdentity,
-  user: User,
-): Promise<void> {
+/** Links the identity under the ownership that the user was read with; false when another request linked it meanwhile. */
+async function link(app: App, project: Project, provider: SocialProvider, _id: string, user: User): Promise<boolean> {
+  const { ownership } = user[HIDDEN_FIELD];
+  const made: LinkedIdentity = {
+    _id,
+    projectId: project._id,
+    userId: user._id,
+    provider: provider.name,
+    ...(ownership !== undefined && { ownership }),
+    createdAt: new Date(app.clock.now()),
+  };
   try {
-    await identityStore(app).insertOne({
-      _id: identityId(project, provider, identity),
-      projectId: project._id,
-      userId: user._id,
-      provider: provider.name,
-      createdAt: new Date(app.clock.now()),
-    });
+    await identityStore(app).insertOne(made);
+    return true;
   } catch (error) {
     if (!isDuplicateKey(error)) throw error;
+    return false;
   }
 }

@@ -11,8 +11,11 @@ export interface PasswordChange {
   over?: string | null;
   /** The session that goes on: the one in which the change was made. */
   keepSession?: string | null;
-  /** The change came by a code that was mailed there, so the address is its owner's. */
-  provesEmail?: boolean;
+}
+
+/** The part of a write by which an account gets a password from its owner or from the project. */
+export function trustedPassword(passwordHash: string | null): Record<string, unknown> {
+  return { [`${HIDDEN_FIELD}.passwordHash`]: passwordHash, [`${HIDDEN_FIELD}.unprovenPassword`]: false };
 }
 
 /**
@@ -25,15 +28,15 @@ export async function storePassword(
   user: Pick<User, '_id'>,
   change: PasswordChange,
 ): Promise<boolean> {
-  const { passwordHash, over, keepSession, provesEmail } = change;
+  const { passwordHash, over, keepSession } = change;
   const changed = await changeUser(
     app,
     project,
     { _id: user._id, ...(over !== undefined && { [`${HIDDEN_FIELD}.passwordHash`]: over }) },
     {
-      [`${HIDDEN_FIELD}.passwordHash`]: passwordHash,
+      // Whoever knew an unproven password may have set it, and sets the next one no better.
+      ...(over === undefined ? trustedPassword(passwordHash) : { [`${HIDDEN_FIELD}.passwordHash`]: passwordHash }),
       ...sessionsEnd(app, keepSession),
-      ...(provesEmail && { emailVerified: true }),
     },
   );
   if (!changed) return false;

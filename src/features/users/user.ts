@@ -13,6 +13,16 @@ export interface Account {
   stamp?: string;
   /** The one session that goes on though it bears an older stamp: the one in which the password was changed. */
   keptSession?: string | null;
+  /** Changes when somebody proves the address; only identities linked under it sign in. Absent until then. */
+  ownership?: string;
+  /** The one identity that goes on though it was linked under an earlier ownership: the prover's own. */
+  keptIdentity?: string | null;
+  /** Marks of links that their user took off: refused from then on, whether or not the record is gone. */
+  unlinked?: string[];
+  /** The address was proven outside any session, so whoever chose the password may not be its owner. */
+  unprovenPassword?: boolean;
+  /** The address that takes the place of `email` once its code has come back. */
+  pendingEmail?: { address: string; askedAt: Date } | null;
 }
 
 /** An end user as stored. Never trashed: an account is there or it is deleted. */

@@ -155,8 +155,10 @@ describe('an end user', () => {
   });
 
   it('cannot take the address of somebody else', async () => {
-    const answer = await asUser('PATCH', '/api/userAuth/update-profile', { email: estate.names.email!.toUpperCase() });
-    expect(outcomeOf(answer)).toBe('409 EMAIL_TAKEN');
+    const email = estate.names.email!.toUpperCase();
+    const change = (more: object) => asUser('PATCH', '/api/userAuth/update-profile', { email, ...more });
+    expect(outcomeOf(await change({}))).toBe('400 CURRENT_PASSWORD_REQUIRED');
+    expect(outcomeOf(await change({ currentPassword: estate.names.password }))).toBe('409 EMAIL_TAKEN');
   });
 
   it('has no name for another user: ids in the body of its own routes are refused or mean nothing', async () => {

@@ -246,6 +246,8 @@ export const ROUTE_TABLE: readonly RouteRow[] = [
     '400 OTP_INVALID',
     json({ email: ':email', otp: '000000' }),
   ),
+  row('GET', '/api/userAuth/identities', 'an end user', '200', '401 AUTH_REQUIRED'),
+  row('DELETE', '/api/userAuth/identities/:provider', 'an end user', '404 IDENTITY_NOT_FOUND', '401 AUTH_REQUIRED'),
   row('GET', '/api/userAuth/public/:username', 'a key', '404 USER_NOT_FOUND', '404 USER_NOT_FOUND'),
   row('GET', '/api/userAuth/social/:provider/start?key=:key', 'a key in the query', '302', '404 PROVIDER_NOT_FOUND'),
   row(
@@ -383,6 +385,7 @@ export const ROUTE_TABLE: readonly RouteRow[] = [
   inProject('POST', '/users/:user/disable', 'an owner', '200', once()),
   inProject('POST', '/users/:user/enable', 'an owner', '200'),
   inProject('GET', '/users/:user/sessions', 'an operator', '200'),
+  inProject('GET', '/users/:user/identities', 'an operator', '200'),
   inProject('DELETE', '/users/:user/sessions', 'an owner', '200', once()),
   inProject('DELETE', '/users/:user/sessions/:session', 'an owner', '200', once()),
   inProject('GET', '/bucket', 'an operator', '200'),

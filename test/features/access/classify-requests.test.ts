@@ -14,6 +14,7 @@ describe('which limits a request counts against', () => {
     ['POST', '/api/userAuth/refresh-token/', 'refresh'],
     ['GET', '/api/userAuth/me', 'plain'],
     ['GET', '/api/userAuth/public/ann', 'plain'],
+    ['DELETE', '/api/userAuth/identities/google', 'plain'],
     ['GET', '/api/userAuth/public/../login', 'sign-in'],
     ['POST', '/api/mail/webhook', 'free'],
     ['POST', '/api/mail/webhook/x', 'plain'],

@@ -3,6 +3,7 @@ import { openApp, type App } from '../../../src/app.js';
 import type { AppError } from '../../../src/errors.js';
 import type { Project } from '../../../src/features/projects/project.js';
 import { logIn } from '../../../src/features/users/log-in.js';
+import { setPassword } from '../../../src/features/users/set-password.js';
 import { signUp } from '../../../src/features/users/sign-up.js';
 import { openLogger } from '../../../src/platform/logger.js';
 import { buildProject } from '../../helpers/build-project.js';
@@ -107,5 +108,56 @@ describe('the lock of an account in several processes', () => {
     await signUp(test.app, project, { email, password: PASSWORD }, 'user');
     const outcomes = await Promise.all(Array.from({ length: 24 }, (_, at) => guess(others[at % 2]!, email, PASSWORD)));
     expect(count(outcomes, 'admitted')).toBe(24);
+  });
+});
+
+describe('the lock of an account over addresses', () => {
+  const from = (app: App, email: string, password: string, ip: string): Promise<string> =>
+    logIn(app, project, { email, password }, { ip, userAgent: '' }).then(
+      () => 'admitted',
+      (error: AppError) => error.code,
+    );
+  const open = (email: string) => signUp(test.app, project, { email, password: PASSWORD }, 'user');
+
+  it('takes a /64 of IPv6 for one, and IPv4 inside IPv6 for IPv4', async () => {
+    await open('network@example.test');
+    const outcomes: string[] = [];
+    for (let at = 1; at <= 7; at++)
+      outcomes.push(await from(test.app, 'network@example.test', 'wrong', `2001:db8:7:8::${at}`));
+    expect([count(outcomes, 'INVALID_CREDENTIALS'), count(outcomes, 'ACCOUNT_LOCKED')]).toEqual([5, 2]);
+    expect(await from(test.app, 'network@example.test', PASSWORD, '2001:db8:7:9::1')).toBe('admitted');
+    const mixed: string[] = [];
+    for (let at = 1; at <= 3; at++) {
+      mixed.push(await from(test.app, 'network@example.test', 'wrong', '203.0.113.77'));
+      mixed.push(await from(test.app, 'network@example.test', 'wrong', '::ffff:203.0.113.77'));
+    }
+    expect(count(mixed, 'INVALID_CREDENTIALS')).toBe(5);
+  });
+
+  it('tells a hundred wrong guesses a day from all networks, and keeps out neither who is signed in nor who resets the password', async () => {
+    const email = 'everywhere@example.test';
+    const home = '198.51.100.1';
+    const user = await open(email);
+    expect(await from(test.app, email, PASSWORD, home)).toBe('admitted');
+    const outcomes = await Promise.all(
+      Array.from({ length: 110 }, (_, at) => from(others[at % 2]!, email, 'wrong', `10.1.${Math.floor(at / 4)}.1`)),
+    );
+    expect([count(outcomes, 'INVALID_CREDENTIALS'), count(outcomes, 'ACCOUNT_LOCKED')]).toEqual([100, 10]);
+    expect(await from(test.app, email, PASSWORD, '198.51.100.2')).toBe('ACCOUNT_LOCKED');
+    expect(await from(test.app, 'nobody@example.test', 'wrong', '198.51.100.2')).toBe('INVALID_CREDENTIALS');
+    expect(await from(test.app, email, PASSWORD, home)).toBe('admitted');
+    for (let at = 0; at < 5; at++) expect(await from(test.app, email, 'wrong', home)).toBe('INVALID_CREDENTIALS');
+    expect(await from(test.app, email, PASSWORD, home)).toBe('ACCOUNT_LOCKED');
+    await setPassword(test.app, project, user, 'a new password');
+    expect(await from(test.app, email, 'a new password', '198.51.100.2')).toBe('admitted');
+  });
+
+  it('tells the same of an address without an account', async () => {
+    const email = 'no-account@example.test';
+    const outcomes = await Promise.all(
+      Array.from({ length: 104 }, (_, at) => from(others[at % 2]!, email, 'wrong', `10.2.${Math.floor(at / 4)}.1`)),
+    );
+    expect([count(outcomes, 'INVALID_CREDENTIALS'), count(outcomes, 'ACCOUNT_LOCKED')]).toEqual([100, 4]);
+    expect(await from(test.app, email, 'wrong', '198.51.100.3')).toBe('ACCOUNT_LOCKED');
   });
 });

@@ -67,8 +67,8 @@ describe('a change of an account', () => {
     const email = buildEmail();
     const reply = await client.signUp({ email, name: 'Ada' });
     const user = await findUser(email);
-    await client.post('/verify-email', { email, otp: await readMailedCode(test, email) });
     const { accessToken } = reply.body as { accessToken: string };
+    await client.post('/verify-email', { email, otp: await readMailedCode(test, email) }, bearer(accessToken));
     expect((await client.send('patch', '/update-profile', { name: 'Lovelace' }, bearer(accessToken))).status).toBe(200);
     await deleteUser(test.app, owner.project, user);
     expect(await toldOf(user)).toMatchObject([

@@ -1,0 +1,357 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { Response } from 'supertest';
+import { listOutbox } from '../../src/platform/mail-provider/outbox.js';
+import { drainJobs } from '../../src/worker.js';
+import { identityStore } from '../../src/features/users/linked-identity.js';
+import { buildProject, type TestProject } from '../helpers/build-project.js';
+import { createFakeClock } from '../helpers/fake-clock.js';
+import { buildOperator } from '../helpers/operator-client.js';
+import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+import { openSocialBrowser, type SocialBrowser } from '../helpers/social-browser.js';
+import { openSocialIssuer, type SocialIssuer } from '../helpers/social-issuer.js';
+import {
+  bearer,
+  buildEmail,
+  countMails,
+  openUserClient,
+  PASSWORD,
+  readMailedCode,
+  type UserClient,
+} from '../helpers/user-client.js';
+
+const NEW_PASSWORD = 'a brand new password';
+const clock = createFakeClock();
+let test: TestApp;
+let issuer: SocialIssuer;
+let project: TestProject;
+let client: UserClient;
+let server: UserClient;
+let browser: SocialBrowser;
+let people = 0;
+
+beforeAll(async () => {
+  test = await openTestApp({ settings: { BSVC_BCRYPT_COST: '4', BSVC_WEBHOOK_ALLOW_PRIVATE: 'true' }, clock });
+  issuer = await openSocialIssuer();
+});
+afterAll(async () => {
+  await issuer.close();
+  await test.close();
+});
+beforeEach(async () => {
+  project = await buildProject(test.app);
+  client = openUserClient(test, project.publishable);
+  server = openUserClient(test, project.secret);
+  browser = await openSocialBrowser(test, issuer, project, client);
+});
+
+interface SignedIn {
+  accessToken: string;
+  user: { _id: string; email: string };
+}
+const signedIn = (reply: Response): SignedIn & { refreshToken: string } => ({
+  ...(reply.body as SignedIn),
+  refreshToken: reply.headers['x-refresh-token'] as string,
+});
+const codeOf = (reply: Response): [number, string] => [reply.status, (reply.body as { code: string }).code];
+const person = (email: string) => ({ sub: `person-${++people}`, email, emailVerified: true });
+
+/** An account that its first owner opened by a provider and by a password, now under an address that is not proven. */
+async function prepareHijack(victim: string) {
+  const attacker = person(buildEmail('attacker'));
+  const { accessToken } = await browser.signIn(attacker);
+  // The project's own server trusted the address; nobody proved it.
+  const moved = await server.send('patch', '/update-profile', { email: victim }, bearer(accessToken));
+  expect((moved.body as { data: object }).data).toMatchObject({ email: victim, emailVerified: false });
+  const again = await client.post('/social/exchange', {
+    rtCode: (await browser.visit(attacker)).searchParams.get('rtCode'),
+  });
+  return { attacker, ...signedIn(again) };
+}
+
+const PROOFS: [string, (victim: string, id: string) => Promise<unknown>][] = [
+  ['a provider’s word', (victim) => browser.signIn(person(victim))],
+  [
+    'a password reset by mail',
+    async (victim) => {
+      await client.post('/request-password-reset', { email: victim });
+      const otp = await readMailedCode(test, victim);
+      expect((await client.post('/reset-password', { email: victim, otp, newPassword: NEW_PASSWORD })).status).toBe(
+        200,
+      );
+    },
+  ],
+  [
+    'the code of a verification',
+    async (victim) => {
+      const otp = await readMailedCode(test, victim);
+      expect((await client.post('/verify-email', { email: victim, otp })).status).toBe(200);
+    },
+  ],
+  [
+    'an operator who sets emailVerified',
+    async (_victim, id) => {
+      const operator = await buildOperator(test, 'owner');
+      const path = `/api/projects/${project.project._id.toHexString()}/users/${id}`;
+      expect((await operator.call('patch', path, { emailVerified: true })).status).toBe(200);
+    },
+  ],
+];
+
+describe.each(PROOFS)('first proof of an address by %s', (_by, prove) => {
+  it('ends identities, sessions and access tokens of whoever had the account before', async () => {
+    const victim = buildEmail('victim');
+    const before = await prepareHijack(victim);
+    const waiting = await browser.visit(before.attacker);
+    await prove(victim, before.user._id);
+    expect((await client.me(before.accessToken)).status).toBe(401);
+    expect((await client.refresh(before.refreshToken)).status).toBe(401);
+    const exchanged = await client.post('/social/exchange', { rtCode: waiting.searchParams.get('rtCode') });
+    expect(codeOf(exchanged)).toEqual([401, 'SOCIAL_CODE_INVALID']);
+    const later = await browser.signIn(before.attacker);
+    expect(later.user._id).not.toBe(before.user._id);
+    expect(later.user.email).toBe(before.attacker.email);
+  });
+});
+
+describe('first proof of an address in a session of the account', () => {
+  it('keeps that session and the identity that opened it, and ends the others', async () => {
+    const next = buildEmail();
+    const own = person(buildEmail());
+    const { user, accessToken } = await browser.signIn(own);
+    const other = signedIn(
+      await client.post('/social/exchange', { rtCode: (await browser.visit(own)).searchParams.get('rtCode') }),
+    );
+    expect((await client.send('patch', '/update-profile', { email: next }, bearer(accessToken))).status).toBe(200);
+    const otp = await readMailedCode(test, next);
+    expect((await client.post('/verify-email', { email: next, otp }, bearer(accessToken))).status).toBe(200);
+    expect((await client.me(accessToken)).body).toMatchObject({ _id: user._id, email: next, emailVerified: true });
+    expect((await client.me(other.accessToken)).status).toBe(401);
+    expect((await client.refresh(other.refreshToken)).status).toBe(401);
+    expect((await browser.signIn(own)).user._id).toBe(user._id);
+  });
+
+  it('does not take a token of another account for one of this', async () => {
+    const { user, ...squatter } = signedIn(await client.signUp());
+    const stranger = signedIn(await client.signUp());
+    const otp = await readMailedCode(test, user.email);
+    await client.post('/verify-email', { email: user.email, otp }, bearer(stranger.accessToken));
+    expect((await client.me(squatter.accessToken)).status).toBe(401);
+    expect((await client.me(stranger.accessToken)).status).toBe(200);
+  });
+});
+
+describe('account opened with a stranger’s address', () => {
+  it('loses the stranger-chosen password at the owner’s first social sign-in, even after a code was entered without a session', async () => {
+    const victim = buildEmail('victim');
+    await client.signUp({ email: victim });
+    await client.post('/verify-email', { email: victim, otp: await readMailedCode(test, victim) });
+    expect((await client.logIn(victim)).status).toBe(200);
+    await browser.signIn(person(victim));
+    expect((await client.logIn(victim)).status).toBe(401);
+  });
+
+  it('keeps the password that was proven in its own session', async () => {
+    const email = buildEmail();
+    const { accessToken } = signedIn(await client.signUp({ email }));
+    await client.post('/verify-email', { email, otp: await readMailedCode(test, email) }, bearer(accessToken));
+    await browser.signIn(person(email));
+    expect((await client.logIn(email)).status).toBe(200);
+  });
+});
+
+describe('GET and DELETE /api/userAuth/identities', () => {
+  it('lists the identities of the account and unlinks one, with all sessions but this', async () => {
+    const email = buildEmail();
+    const github = await openSocialBrowser(test, issuer, project, client, 'github-of-ours');
+    const mine = person(email);
+    const { accessToken } = await browser.signIn(mine);
+    clock.advance(1);
+    const other = await github.signIn(person(email));
+    const listed = await client.get('/identities', bearer(accessToken));
+    expect(listed.body).toMatchObject({
+      success: true,
+      data: { total: 2, items: [{ provider: 'acme' }, { provider: 'github-of-ours' }] },
+    });
+    expect(
+      (await client.send('delete', '/identities/github-of-ours', undefined, bearer(accessToken))).body,
+    ).toMatchObject({
+      success: true,
+    });
+    expect((await client.me(other.accessToken)).status).toBe(401);
+    const left = await client.get('/identities', bearer(accessToken));
+    expect((left.body as { data: { items: object[] } }).data.items).toEqual([
+      { provider: 'acme', linkedAt: expect.any(String) as string },
+    ]);
+    expect(codeOf(await client.send('delete', '/identities/github-of-ours', undefined, bearer(accessToken)))).toEqual([
+      404,
+      'IDENTITY_NOT_FOUND',
+    ]);
+  });
+
+  it('refuses to unlink the last way in, also when two are unlinked at once', async () => {
+    const email = buildEmail();
+    const github = await openSocialBrowser(test, issuer, project, client, 'github-of-ours');
+    const { accessToken } = await browser.signIn(person(email));
+    await github.signIn(person(email));
+    const replies = await Promise.all(
+      ['acme', 'github-of-ours'].map((name) =>
+        client.send('delete', `/identities/${name}`, undefined, bearer(accessToken)),
+      ),
+    );
+    expect(replies.map(codeOf).sort()).toEqual([
+      [200, undefined],
+      [409, 'LAST_WAY_IN'],
+    ]);
+    const left = await client.get('/identities', bearer(accessToken));
+    expect((left.body as { data: { total: number } }).data.total).toBe(1);
+  });
+
+  it('unlinks the last identity of an account with a password', async () => {
+    const email = buildEmail();
+    await server.signUp({ email, emailVerified: true });
+    const { accessToken, user } = await browser.signIn(person(email));
+    expect((await client.send('delete', '/identities/acme', undefined, bearer(accessToken))).status).toBe(200);
+    expect((await client.logIn(email)).status).toBe(200);
+    expect(
+      await identityStore(test.app).countDocuments({
+        userId: { $exists: true },
+        provider: 'acme',
+        projectId: project.project._id,
+      }),
+    ).toBe(0);
+    expect((await browser.signIn(person(email))).user._id).toBe(user._id);
+  });
+
+  it('answers 401 without a token, and shows nobody else’s', async () => {
+    await browser.signIn(person(buildEmail()));
+    expect((await client.get('/identities')).status).toBe(401);
+    expect((await client.send('delete', '/identities/acme')).status).toBe(401);
+    const { accessToken } = signedIn(await client.signUp());
+    expect((await client.get('/identities', bearer(accessToken))).body).toMatchObject({
+      data: { items: [], total: 0 },
+    });
+    expect(codeOf(await client.send('delete', '/identities/acme', undefined, bearer(accessToken)))[0]).toBe(404);
+  });
+});
+
+describe('another e-mail address in update-profile', () => {
+  const change = (accessToken: string, body: object): Promise<Response> =>
+    client.send('patch', '/update-profile', body, bearer(accessToken)) as unknown as Promise<Response>;
+
+  it('is pending until its code is confirmed, and told to the old one', async () => {
+    const [old, next] = [buildEmail(), buildEmail()];
+    const { accessToken } = signedIn(await server.signUp({ email: old, emailVerified: true }));
+    const reply = await change(accessToken, { email: next.toUpperCase(), currentPassword: PASSWORD, name: 'Ada' });
+    expect([reply.status, reply.body]).toEqual([
+      200,
+      {
+        success: true,
+        data: expect.objectContaining({ email: old, emailVerified: true, name: 'Ada' }) as object,
+        pendingEmail: next,
+        message: 'Profile updated; the new e-mail address counts once the code mailed to it is confirmed',
+      },
+    ]);
+    expect((await client.logIn(next)).status).toBe(401);
+    const otp = await readMailedCode(test, next);
+    const [notice] = await listOutbox(test.app, { to: old, limit: 1 });
+    expect(notice!.subject).toMatch(/is about to change$/);
+    expect(notice!.text).not.toContain(otp);
+    expect((await client.logIn(old)).status).toBe(200);
+    const confirmed = await client.post('/verify-email', { email: next, otp }, bearer(accessToken));
+    expect(confirmed.body).toEqual({ success: true, message: 'E-mail address confirmed' });
+    expect((await client.me(accessToken)).body).toMatchObject({ email: next, emailVerified: true });
+    expect((await client.logIn(old)).status).toBe(401);
+    expect((await client.logIn(next)).status).toBe(200);
+    expect(codeOf(await client.post('/verify-email', { email: next, otp }))).toEqual([400, 'OTP_INVALID']);
+  });
+
+  it('needs the current password where there is one, and counts a wrong one like a failed sign-in', async () => {
+    const { accessToken, user } = signedIn(await client.signUp());
+    const email = buildEmail();
+    expect(codeOf(await change(accessToken, { email, name: 'Eve' }))).toEqual([400, 'CURRENT_PASSWORD_REQUIRED']);
+    for (let count = 0; count < 5; count++) {
+      const wrong = await change(accessToken, { email, currentPassword: 'wrong', name: 'Eve' });
+      expect(codeOf(wrong)).toEqual([401, 'INVALID_CREDENTIALS']);
+    }
+    expect(codeOf(await change(accessToken, { email, currentPassword: PASSWORD }))).toEqual([423, 'ACCOUNT_LOCKED']);
+    expect((await client.logIn(user.email)).status).toBe(423);
+    expect((await client.me(accessToken)).body).toEqual(user);
+    expect(await countMails(test, email)).toBe(0);
+  });
+
+  it('is refused when it is taken, at the request and at the confirmation', async () => {
+    const [taken, next] = [buildEmail(), buildEmail()];
+    await client.signUp({ email: taken });
+    const { accessToken, user } = signedIn(await client.signUp());
+    const refused = await change(accessToken, { email: taken, currentPassword: PASSWORD });
+    expect(codeOf(refused)).toEqual([409, 'EMAIL_TAKEN']);
+    await change(accessToken, { email: next, currentPassword: PASSWORD });
+    const otp = await readMailedCode(test, next);
+    await server.signUp({ email: next, emailVerified: true });
+    expect(codeOf(await client.post('/verify-email', { email: next, otp }))).toEqual([409, 'EMAIL_TAKEN']);
+    expect((await client.me(accessToken)).body).toEqual({ ...user, updatedAt: expect.any(String) as string });
+  });
+
+  it('goes to one of two accounts that confirm it at once', async () => {
+    const next = buildEmail();
+    const owners = [signedIn(await client.signUp()), signedIn(await client.signUp())];
+    for (const { accessToken } of owners) await change(accessToken, { email: next, currentPassword: PASSWORD });
+    // The address gets one code: the first account's; the second asks again.
+    const otp = await readMailedCode(test, next);
+    const replies = await Promise.all(owners.map(() => client.post('/verify-email', { email: next, otp })));
+    expect(replies.map(({ status }) => status).sort()).toEqual([200, 400]);
+    const [first, second] = await Promise.all(owners.map(({ user }) => client.logIn(user.email)));
+    expect([first!.status, second!.status]).toEqual([401, 200]);
+    expect((await client.logIn(next)).status).toBe(200);
+  });
+
+  it('is forgotten when a password reset, a password change or the end of all sessions comes between', async () => {
+    const next = buildEmail();
+    const { accessToken, user } = signedIn(await client.signUp());
+    await change(accessToken, { email: next, currentPassword: PASSWORD });
+    const otp = await readMailedCode(test, next);
+    await client.post('/request-password-reset', { email: user.email });
+    const reset = { email: user.email, otp: await readMailedCode(test, user.email), newPassword: NEW_PASSWORD };
+    expect((await client.post('/reset-password', reset)).status).toBe(200);
+    expect(codeOf(await client.post('/verify-email', { email: next, otp }))).toEqual([400, 'OTP_INVALID']);
+    expect((await client.logIn(user.email, NEW_PASSWORD)).status).toBe(200);
+  });
+
+  it('ends identities, sessions and tokens of the account when a stranger to them confirms it', async () => {
+    const victim = buildEmail('victim');
+    const attacker = person(buildEmail('attacker'));
+    const { accessToken, user } = await browser.signIn(attacker);
+    await change(accessToken, { email: victim });
+    expect(
+      (await client.post('/verify-email', { email: victim, otp: await readMailedCode(test, victim) })).status,
+    ).toBe(200);
+    expect((await client.me(accessToken)).status).toBe(401);
+    expect((await browser.signIn(attacker)).user._id).not.toBe(user._id);
+    expect((await browser.signIn(person(victim))).user._id).toBe(user._id);
+  });
+
+  it('has its code mailed again by resend-verification-otp, after a minute', async () => {
+    const next = buildEmail();
+    const { accessToken } = signedIn(await client.signUp());
+    await change(accessToken, { email: next, currentPassword: PASSWORD });
+    const again = await change(accessToken, { email: next, currentPassword: PASSWORD });
+    expect((again.body as { message: string }).message).toContain('no code was mailed');
+    expect(await countMails(test, next)).toBe(1);
+    clock.advance(60_000);
+    await client.post('/resend-verification-otp', { email: next });
+    expect(await countMails(test, next)).toBe(2);
+    const otp = await readMailedCode(test, next);
+    expect((await client.post('/verify-email', { email: next, otp }, bearer(accessToken))).status).toBe(200);
+  });
+
+  it('counts at once for the secret key, which is told nothing of passwords', async () => {
+    const next = buildEmail();
+    const { accessToken } = signedIn(await client.signUp());
+    const reply = await server.send('patch', '/update-profile', { email: next }, bearer(accessToken));
+    expect((reply.body as { data: object }).data).toMatchObject({ email: next, emailVerified: false });
+    await drainJobs(test.app);
+    expect((await client.post('/verify-email', { email: next, otp: await readMailedCode(test, next) })).status).toBe(
+      200,
+    );
+  });
+});

@@ -1,0 +1,117 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { buildProject, type TestProject } from '../helpers/build-project.js';
+import { openCookieJar } from '../helpers/cookie-jar.js';
+import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+import { HOME, openSocialBrowser, type SocialBrowser } from '../helpers/social-browser.js';
+import { openSocialIssuer, type SocialIssuer } from '../helpers/social-issuer.js';
+import { buildEmail, openUserClient, type UserClient } from '../helpers/user-client.js';
+
+let test: TestApp;
+let issuer: SocialIssuer;
+let project: TestProject;
+let client: UserClient;
+let browser: SocialBrowser;
+let people = 0;
+
+beforeAll(async () => {
+  test = await openTestApp({ settings: { BSVC_BCRYPT_COST: '4', BSVC_WEBHOOK_ALLOW_PRIVATE: 'true' } });
+  issuer = await openSocialIssuer();
+  project = await buildProject(test.app);
+  client = openUserClient(test, project.publishable);
+  browser = await openSocialBrowser(test, issuer, project, client);
+});
+afterAll(async () => {
+  await issuer.close();
+  await test.close();
+});
+beforeEach(() => {
+  people++;
+});
+
+const person = (change = {}) => ({ sub: `person-${people}`, email: buildEmail(), emailVerified: true, ...change });
+const verifier = randomBytes(32).toString('base64url');
+const challenge = createHash('sha256').update(verifier).digest('base64url');
+const start = (query: string): Promise<Response> =>
+  fetch(`${test.url}/api/userAuth/social/acme/start?key=${project.publishable}${query}`, { redirect: 'manual' });
+
+describe('state of the application', () => {
+  const state = 'a b&c=d?/é+%';
+
+  it('comes back beside the code', async () => {
+    const home = await browser.visit(person(), `&state=${encodeURIComponent(state)}`);
+    expect(home.searchParams.get('state')).toBe(state);
+    expect(home.searchParams.has('rtCode')).toBe(true);
+  });
+
+  it.each([
+    ['the person declines', { declines: true }, 'access_denied'],
+    ['the provider fails', { broken: true }, 'provider_failed'],
+    ['the address is not vouched for', { emailVerified: false }, 'email_unverified'],
+  ])('comes back beside the error when %s', async (_what, change, error) => {
+    const home = await browser.visit(person(change), `&state=${encodeURIComponent(state)}`);
+    expect([...home.searchParams]).toEqual([
+      ['error', error],
+      ['state', state],
+    ]);
+  });
+
+  it('is absent when none was sent', async () => {
+    expect([...(await browser.visit(person())).searchParams.keys()]).toEqual(['rtCode']);
+  });
+});
+
+describe('code_challenge of the application', () => {
+  const exchange = (home: URL, more: object) =>
+    client.post('/social/exchange', { rtCode: home.searchParams.get('rtCode'), ...more });
+
+  it('lets nobody but who knows the verifier exchange the code', async () => {
+    const query = `&code_challenge=${challenge}&code_challenge_method=S256`;
+    const good = await exchange(await browser.visit(person(), query), { code_verifier: verifier });
+    expect(good.status).toBe(200);
+    for (const more of [{}, { code_verifier: null }, { code_verifier: 'x'.repeat(43) }]) {
+      const home = await browser.visit(person(), query);
+      const reply = await exchange(home, more);
+      expect([reply.status, (reply.body as { code: string }).code]).toEqual([401, 'SOCIAL_CODE_INVALID']);
+      // A code that was tried is used up.
+      expect((await exchange(home, { code_verifier: verifier })).status).toBe(401);
+    }
+  });
+
+  it('cannot be stripped on the way: a verifier needs its challenge', async () => {
+    const reply = await exchange(await browser.visit(person()), { code_verifier: verifier });
+    expect([reply.status, (reply.body as { code: string }).code]).toEqual([401, 'SOCIAL_CODE_INVALID']);
+  });
+
+  it.each([
+    ['a plain challenge', `&code_challenge=${challenge}&code_challenge_method=plain`],
+    ['a method without a challenge', '&code_challenge_method=S256'],
+    ['a challenge that is no SHA-256', '&code_challenge=abc'],
+    ['two challenges', `&code_challenge=${challenge}&code_challenge=${challenge}`],
+    ['two states', '&state=a&state=b'],
+    ['a state of 513 characters', `&state=${'a'.repeat(513)}`],
+  ])('is refused with %s', async (_what, query) => {
+    const reply = await start(query);
+    expect([reply.status, ((await reply.json()) as { code: string }).code]).toEqual([400, 'INVALID_QUERY']);
+  });
+
+  it.each([42, 'short', 'ü'.repeat(43), 'a'.repeat(129)])('answers 400 to the verifier %j', async (code_verifier) => {
+    const reply = await client.post('/social/exchange', { rtCode: 'x', code_verifier });
+    expect([reply.status, (reply.body as { code: string }).code]).toEqual([400, 'VALIDATION_FAILED']);
+  });
+});
+
+describe('cookie of a sign-in under way', () => {
+  it('does not count for a page of another origin', async () => {
+    const jar = openCookieJar();
+    issuer.behaviour = person();
+    const out = await jar.fetch(`${test.url}/api/userAuth/social/acme/start?key=${project.publishable}`);
+    const back = await issuer.visit(out.headers.get('location')!);
+    const reply = await jar.fetch(back, { headers: { origin: 'https://evil.example' } });
+    expect([reply.status, ((await reply.json()) as { code: string }).code]).toEqual([400, 'SOCIAL_STATE_INVALID']);
+  });
+
+  it('counts for the browser that comes back by itself', async () => {
+    expect((await browser.visit(person())).href.startsWith(HOME)).toBe(true);
+  });
+});
