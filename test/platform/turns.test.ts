@@ -46,6 +46,24 @@ describe('turns', () => {
     expect(await next).toBe('second');
   });
 
+  it('gives up the place of whoever leaves, but not work that has begun', async () => {
+    const turns = openTurns({ ...LIMITS, concurrency: 1, maxWaiting: 1 });
+    const { work, names, end } = buildWork();
+    const gone = new AbortController();
+    const running = turns.inTurn('a', work('a1'), gone.signal);
+    const leaving = turns.inTurn('a', work('a2'), gone.signal);
+    await expect(turns.inTurn('b', work('b1'))).rejects.toMatchObject({ code: 'BUSY' });
+    gone.abort();
+    await expect(leaving).rejects.toMatchObject({ kind: 'abandoned' });
+    await expect(turns.inTurn('a', work('a3'), gone.signal)).rejects.toMatchObject({ kind: 'abandoned' });
+    const next = turns.inTurn('b', work('b2'));
+    await end('a1');
+    expect(await running).toBe('a1');
+    expect(names()).toEqual(['b2']);
+    await end('b2');
+    expect(await next).toBe('b2');
+  });
+
   it('answers 503 at once when too many wait, of one party or in all', async () => {
     const turns = openTurns(LIMITS);
     const { work, end } = buildWork();

@@ -1,0 +1,69 @@
+import { request as openRequest, type ClientRequest } from 'node:http';
+import request from 'supertest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { buildCollection, buildProject, placeDocuments, type TestProject } from '../helpers/build-project.js';
+import { eventually } from '../helpers/eventually.js';
+import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+
+const DOCUMENTS = 300;
+/** Every document with every other, four levels deep: hours of work. */
+const ENDLESS = [1, 2, 3, 4].reduce<object[]>(
+  (inner, level) => [{ $lookup: { from: 'posts', pipeline: inner, as: `level${level}` } }],
+  [{ $match: { $expr: { $eq: ['$title', '$views'] } } }],
+);
+
+// The threads belong to the embedded engine; behind the driver it is the server's affair where a read runs.
+const PLACES = process.env.BSVC_TEST_DOOR === 'wire' ? ['off'] : ['off', '1'];
+
+describe.each(PLACES)('a client that leaves while its aggregation runs (reader threads: %s)', (readerThreads) => {
+  let test: TestApp;
+  let shop: TestProject;
+
+  beforeAll(async () => {
+    test = await openTestApp({ settings: { BSVC_QUERY_TIMEOUT: '1h', BSVC_READER_THREADS: readerThreads } });
+    shop = await buildProject(test.app);
+    const posts = await buildCollection(test.app, shop.project, {
+      name: 'posts',
+      fields: [
+        { name: 'title', type: 'String' },
+        { name: 'views', type: 'Number' },
+      ],
+    });
+    const documents = Array.from({ length: DOCUMENTS }, (_, views) => ({ title: `post ${views}`, views }));
+    await placeDocuments(test.app, posts, documents);
+  });
+  afterAll(() => test.close());
+
+  /** A client that waits for no answer. */
+  function startAggregation(pipeline: object[]): ClientRequest {
+    const client = openRequest(`${test.url}/api/data/posts/aggregate`, {
+      method: 'POST',
+      agent: false,
+      headers: { 'content-type': 'application/json', 'x-api-key': shop.publishable },
+    });
+    client.on('error', () => undefined);
+    client.end(JSON.stringify({ pipeline }));
+    return client;
+  }
+
+  it('gives its turn to others, running or waiting, and is noted as such', async () => {
+    const turns = vi.spyOn(test.app.aggregations, 'inTurn');
+    // Two run, as many as a project may have at once; two more wait.
+    const clients = [1, 2, 3, 4].map(() => startAggregation(ENDLESS));
+    await eventually('all four are asked for', () => turns.mock.calls.length === 4);
+    const next = request(test.server)
+      .post('/api/data/posts/aggregate')
+      .set('x-api-key', shop.publishable)
+      .send({ pipeline: [{ $count: 'posts' }] });
+    const answer = next.then((reply) => reply);
+    await eventually('the fifth is asked for', () => turns.mock.calls.length === 5);
+    for (const client of clients) client.destroy();
+    expect((await answer).body).toMatchObject({ success: true, data: [{ posts: DOCUMENTS }] });
+    await eventually(
+      'all four are logged',
+      () => test.logLines.filter((line) => line.includes('"status":499')).length === 4,
+    );
+    expect(test.logLines.filter((line) => line.includes('request failed'))).toEqual([]);
+    turns.mockRestore();
+  });
+});

@@ -1,0 +1,139 @@
+import { Agent, request } from 'node:http';
+import { cpus, loadavg } from 'node:os';
+import { openEngine } from '../../src/engine/index.js';
+import { startService } from '../helpers/run-binary.js';
+import { openTempDir } from '../helpers/temp-dir.js';
+
+/*
+ * What an aggregation over many documents does to small reads beside it, inline and in a reader thread: the time of the aggregation, and the latency of reads
+ * by id at a steady rate, idle and beside it, with the greatest delay of the server's event loop.
+ *
+ *   npm run bench:heavy -- 200000 5        documents, seconds of each phase
+ */
+
+const DOCUMENTS = Number(process.argv[2] ?? 200_000);
+const SECONDS = Number(process.argv[3] ?? 5);
+const READS_PER_SECOND = 200;
+const TOKEN = 'a-token-for-a-benchmark-0123456789';
+const PIPELINE = [
+  { $group: { _id: '$group', views: { $sum: '$views' }, most: { $max: '$views' } } },
+  { $sort: { _id: 1 } },
+];
+
+console.log(`${DOCUMENTS} documents, ${READS_PER_SECOND} reads/s, ${cpus().length} processors shared with the clients`);
+for (const threads of ['off', '1']) await measure(threads);
+
+async function measure(threads: string): Promise<void> {
+  const dir = await openTempDir();
+  const env = {
+    BSVC_DATA_DIR: dir.path,
+    BSVC_READER_THREADS: threads,
+    BSVC_DURABILITY: 'relaxed',
+    BSVC_LOG_LEVEL: 'warn',
+    BSVC_ADMIN_TOKEN: TOKEN,
+  };
+  const server = await startService(['serve', '--demo', '--port', '0', '--no-worker'], env);
+  const { url, demo } = server.ready;
+  const key = demo!.keys.secret;
+  await placeDocuments(dir.path);
+  const agent = new Agent({ keepAlive: true, maxSockets: 16 });
+  const call = (path: string, body?: object): Promise<string> => send(agent, `${url}${path}`, key, body);
+  const list = JSON.parse(await call('/api/data/posts?limit=1')) as { data: { items: { _id: string }[] } };
+  const read = (): Promise<string> => call(`/api/data/posts/${list.data.items[0]!._id}`);
+  const aggregate = (): Promise<string> => call('/api/data/posts/aggregate', { pipeline: PIPELINE });
+
+  for (let n = 0; n < 200; n++) await read();
+  await aggregate();
+  const alone: number[] = [];
+  for (const end = performance.now() + SECONDS * 1000; performance.now() < end;) alone.push(await timed(aggregate));
+  const idle = await readSteadily(read, () => false);
+  await readLoopDelay(url);
+  const beside: number[] = [];
+  let over = false;
+  const heavy = (async () => {
+    while (!over) beside.push(await timed(aggregate));
+  })();
+  const busy = await readSteadily(read, () => (over = true));
+  await heavy;
+  const delay = await readLoopDelay(url);
+  console.log(
+    [
+      `threads ${threads.padEnd(3)} (load ${loadavg()[0]!.toFixed(1)}):`,
+      `aggregation alone ${best(alone)}, beside reads ${best(beside)} (best of ${beside.length});`,
+      `reads idle p50 ${at(idle, 0.5)} p99 ${at(idle, 0.99)}, beside p50 ${at(busy, 0.5)} p99 ${at(busy, 0.99)};`,
+      `event loop delay beside at most ${delay}`,
+    ].join(' '),
+  );
+  agent.destroy();
+  await server.stop();
+  await dir.remove();
+}
+
+/** Straight into the demo's collection, since filling is not what is measured. */
+async function placeDocuments(dataDir: string): Promise<void> {
+  const engine = openEngine({ dataDir, durability: 'relaxed' });
+  const [posts] = (await engine.db('bsvc').collections()).filter(({ collectionName }) =>
+    collectionName.startsWith('documents_'),
+  );
+  for (let first = 0; first < DOCUMENTS; first += 1000) {
+    const createdAt = new Date(1_700_000_000_000 + first);
+    await posts!.insertMany(
+      Array.from({ length: 1000 }, (_, n) => ({
+        title: `post ${first + n}`,
+        group: (first + n) % 100,
+        views: first + n,
+        isDeleted: false,
+        deletedAt: null,
+        createdAt,
+        updatedAt: createdAt,
+      })),
+    );
+  }
+  await engine.close();
+}
+
+/** The latencies of reads begun at the steady rate, whether or not earlier ones are answered. */
+async function readSteadily(read: () => Promise<unknown>, finished: () => boolean): Promise<number[]> {
+  const latencies: number[] = [];
+  const under: Promise<void>[] = [];
+  const count = READS_PER_SECOND * SECONDS;
+  const start = performance.now();
+  for (let n = 0; n < count; n++) {
+    const due = start + (n * 1000) / READS_PER_SECOND;
+    while (performance.now() < due) await new Promise((resolve) => setTimeout(resolve, 1));
+    under.push(timed(read).then((ms) => void latencies.push(ms)));
+  }
+  await Promise.all(under);
+  finished();
+  return latencies.sort((a, b) => a - b);
+}
+
+async function timed(work: () => Promise<unknown>): Promise<number> {
+  const start = performance.now();
+  await work();
+  return performance.now() - start;
+}
+
+function send(agent: Agent, url: string, key: string, body?: object): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const headers = { 'x-api-key': key, 'content-type': 'application/json' };
+    const sent = request(url, { agent, method: body ? 'POST' : 'GET', headers }, (reply) => {
+      let text = '';
+      reply.setEncoding('utf8').on('data', (part: string) => (text += part));
+      reply.on('end', () => (reply.statusCode === 200 ? resolve(text) : reject(new Error(text))));
+    });
+    sent.on('error', reject);
+    sent.end(body && JSON.stringify(body));
+  });
+}
+
+/** The greatest since it was last asked, as the server's metrics tell. */
+async function readLoopDelay(url: string): Promise<string> {
+  const metrics = await (await fetch(`${url}/metrics`, { headers: { authorization: `Bearer ${TOKEN}` } })).text();
+  const [, seconds] = /^nodejs_eventloop_lag_max_seconds (\S+)$/m.exec(metrics) ?? [];
+  return seconds === undefined ? 'unknown' : `${(Number(seconds) * 1000).toFixed(0)} ms`;
+}
+
+const best = (times: number[]): string => `${Math.min(...times).toFixed(0)} ms`;
+const at = (sorted: number[], share: number): string =>
+  `${sorted[Math.floor((sorted.length - 1) * share)]!.toFixed(1)} ms`;
