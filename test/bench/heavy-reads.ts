@@ -1,3 +1,4 @@
+import { readdirSync, readFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
 import { cpus, loadavg } from 'node:os';
 import { openEngine } from '../../src/engine/index.js';
@@ -6,7 +7,7 @@ import { openTempDir } from '../helpers/temp-dir.js';
 
 /*
  * What an aggregation over many documents does to small reads beside it, inline and in a reader thread: the time of the aggregation, and the latency of reads
- * by id at a steady rate, idle and beside it, with the greatest delay of the server's event loop.
+ * by id at a steady rate, idle and beside it, with the greatest delay of the server's event loop. Linux only.
  *
  *   npm run bench:heavy -- 200000 5        documents, seconds of each phase
  */
@@ -45,7 +46,11 @@ async function measure(threads: string): Promise<void> {
   for (let n = 0; n < 200; n++) await read();
   await aggregate();
   const alone: number[] = [];
+  const spentBefore = readProcessorTime(server.ready.pid);
   for (const end = performance.now() + SECONDS * 1000; performance.now() < end;) alone.push(await timed(aggregate));
+  const spent = readProcessorTime(server.ready.pid);
+  const perAggregation = (part: 'main' | 'all'): string =>
+    `${((spent[part] - spentBefore[part]) / alone.length).toFixed(0)} ms`;
   const idle = await readSteadily(read, () => false);
   await readLoopDelay(url);
   const beside: number[] = [];
@@ -60,6 +65,7 @@ async function measure(threads: string): Promise<void> {
     [
       `threads ${threads.padEnd(3)} (load ${loadavg()[0]!.toFixed(1)}):`,
       `aggregation alone ${best(alone)}, beside reads ${best(beside)} (best of ${beside.length});`,
+      `processor time ${perAggregation('all')} each, of it ${perAggregation('main')} in the main thread;`,
       `reads idle p50 ${at(idle, 0.5)} p99 ${at(idle, 0.99)}, beside p50 ${at(busy, 0.5)} p99 ${at(busy, 0.99)};`,
       `event loop delay beside at most ${delay}`,
     ].join(' '),
@@ -134,6 +140,18 @@ async function readLoopDelay(url: string): Promise<string> {
   return seconds === undefined ? 'unknown' : `${(Number(seconds) * 1000).toFixed(0)} ms`;
 }
 
-const best = (times: number[]): string => `${Math.min(...times).toFixed(0)} ms`;
-const at = (sorted: number[], share: number): string =>
-  `${sorted[Math.floor((sorted.length - 1) * share)]!.toFixed(1)} ms`;
+/** Milliseconds, of the main thread and of all: on a busy machine they say more than the clock does. */
+function readProcessorTime(pid: number): { main: number; all: number } {
+  const ofThread = (id: string): number =>
+    Number(readFileSync(`/proc/${pid}/task/${id}/schedstat`, 'utf8').split(' ')[0]) / 1e6;
+  const all = readdirSync(`/proc/${pid}/task`).reduce((sum, id) => sum + ofThread(id), 0);
+  return { main: ofThread(String(pid)), all };
+}
+
+function best(times: number[]): string {
+  return `${Math.min(...times).toFixed(0)} ms`;
+}
+
+function at(sorted: number[], share: number): string {
+  return `${sorted[Math.floor((sorted.length - 1) * share)]!.toFixed(1)} ms`;
+}
