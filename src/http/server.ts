@@ -198,7 +198,6 @@ type Refusal = readonly [status: string, code: string, message: string];
 const NOT_HTTP: Refusal = ['400 Bad Request', 'BAD_REQUEST', 'The request is not valid HTTP'];
 const NO_HOST: Refusal = ['400 Bad Request', 'BAD_REQUEST', 'The header Host is missing'];
 const TWO_HOSTS: Refusal = ['400 Bad Request', 'BAD_REQUEST', 'The header Host is given more than once'];
-const TWO_BEARERS: Refusal = ['400 Bad Request', 'BAD_REQUEST', 'The header Authorization is given more than once'];
 const UNKNOWN_EXPECTATION: Refusal = [
   '417 Expectation Failed',
   'EXPECTATION_FAILED',
@@ -210,22 +209,18 @@ const REFUSALS: Readonly<Record<string, Refusal>> = {
   ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'REQUEST_TIMEOUT', 'The request took too long to arrive'],
 };
 
-/** Node takes the first of several hosts or bearers, where a proxy in front may have judged by the last. */
+/** Node takes the first of several hosts, where a proxy in front may have gone by the last. */
 function refusalOf({ headers, httpVersion, rawHeaders }: IncomingMessage): Refusal | null {
-  if (headers.host === undefined && httpVersion === '1.1') return NO_HOST;
+  if (headers.host === undefined) return httpVersion === '1.1' ? NO_HOST : null;
   let hosts = 0;
-  let bearers = 0;
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const name = rawHeaders[at]!;
     if (name.length === HOST.length && name.toLowerCase() === HOST) hosts++;
-    else if (name.length === BEARER.length && name.toLowerCase() === BEARER) bearers++;
   }
-  if (hosts > 1) return TWO_HOSTS;
-  return bearers > 1 ? TWO_BEARERS : null;
+  return hosts > 1 ? TWO_HOSTS : null;
 }
 
 const HOST = 'host';
-const BEARER = 'authorization';
 
 /** Requests that Node's parser refuses never reach Koa; they too get the one error shape. */
 function answerBrokenRequest(error: NodeJS.ErrnoException, socket: Duplex): void {

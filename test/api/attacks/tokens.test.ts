@@ -256,8 +256,14 @@ describe('an access token', () => {
     ['quotes', (token: string) => `Bearer "${token}"`],
     ['nothing behind the scheme', () => 'Bearer '],
     ['a tab', (token: string) => `Bearer\t${token}`],
+    ['a space that is none of HTTP’s', (token: string) => `Bearer ${token}\u00a0`],
+    ['another word', (token: string) => `Bearer ${token} more`],
   ])('behind %s is not one', async (_what, write) => {
     expect(outcomeOf(await ask(write(session.accessToken)))).toBe('401 TOKEN_INVALID');
+  });
+
+  it('may have blanks around it: they are no part of a header’s value (RFC 9110, 5.5)', async () => {
+    expect((await ask(`  Bearer ${session.accessToken} \t`)).status).toBe(200);
   });
 
   it('counts once: of two Authorization headers the first is believed, and alone', async () => {
