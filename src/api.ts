@@ -1,5 +1,6 @@
-import Koa from 'koa';
+import Koa, { type Context } from 'koa';
 import type { App } from './app.js';
+import type { Caller } from './features/access/caller.js';
 import { limitRequests } from './features/access/limit-requests.js';
 import { documentRoutes } from './features/documents/routes.js';
 import { schemaRoutes } from './features/documents/schema-routes.js';
@@ -62,6 +63,8 @@ export const ROUTES: readonly ((app: App) => RouteGroup)[] = [
 /** What operators alone use, and scripts of theirs: no page of another origin has any business there. */
 const OPERATORS_PATHS = ['/api/admin', '/api/projects', '/metrics'];
 
+const OPERATORS_PARTY = 'operators';
+
 const PROXY_ADVICE =
   'A request came with X-Forwarded-For, which is not looked at: if there is a proxy in front, all clients count as one address for limits and locks. Set BSVC_TRUST_PROXY to the number of proxies.';
 
@@ -78,16 +81,27 @@ export function createApi(app: App): Koa {
       ],
       observe: [measureRequests(app.metrics), accessLog(app.log)],
       log: app.log,
+      countHeld: (ctx, bytes) => {
+        const party = partyOf(ctx);
+        app.replies.add(party, bytes);
+        return () => app.replies.giveBack(party, bytes);
+      },
     }),
   );
   api.use(allowOrigins({ except: OPERATORS_PATHS }));
   const inFlight = limitInFlight(app.config.maxInFlight);
   app.metrics.gauge('http_requests_in_flight', 'Requests under way', () => [{ value: inFlight.count() }]);
+  app.metrics.gauge('http_reply_bytes_held', 'Bytes of large replies under way', () => [{ value: app.replies.held() }]);
   api.use(inFlight.limit);
   const limits = limitRequests(app);
   if (limits) api.use(limits);
   api.use(dispatch(ROUTES.map((routes) => routes(app))));
   return api;
+}
+
+/** Whose reply it is: the project's, or the operators'. */
+function partyOf(ctx: Context): string {
+  return (ctx.state as { caller?: Caller }).caller?.project._id.toHexString() ?? OPERATORS_PARTY;
 }
 
 /** Health and metrics alone, for a process that serves nothing else. */

@@ -17,6 +17,7 @@ import { openPasswords, type Passwords } from './platform/password.js';
 import { openLimits, type Limits } from './platform/rate-limit/open-limits.js';
 import { openReadiness, type Readiness } from './platform/readiness.js';
 import type { RedisDoor } from './platform/redis/redis.js';
+import { openReplyBudget, type ReplyBudget } from './platform/reply-budget.js';
 import { openSecretBox, type SecretBox } from './platform/secret-box.js';
 import { openSiblings, type Siblings } from './platform/siblings.js';
 import { openSignals } from './platform/signals.js';
@@ -48,6 +49,8 @@ export interface App {
   readonly passwords: Passwords;
   /** Turns for aggregations, by project: each may hold much memory. */
   readonly aggregations: Turns;
+  /** What large replies may hold together until their clients have taken them, by project. */
+  readonly replies: ReplyBudget;
   readonly files: ObjectStores;
   /** The service's own way of sending mail; a project with its own key has another. */
   readonly mail: MailProvider;
@@ -107,6 +110,7 @@ export async function openApp(
     secrets,
     passwords: openPasswords(config.bcryptCost),
     aggregations: openTurns({ concurrency: 4, perParty: 2, maxWaiting: 400, maxWaitingPerParty: 200 }),
+    replies: openReplyBudget(config.replyBudgetBytes),
     files,
     mail: openMailProvider(config, db, clock, secrets),
     close: () => (closing ??= close()),

@@ -9,6 +9,7 @@ import {
   parseBytes,
   parseRate,
   patience,
+  replyBudget,
   text,
   wait,
   wholeNumber,
@@ -213,6 +214,13 @@ export const SETTINGS = {
     500,
     'requests that a process works on at once; beyond it clients are told to come back',
   ),
+  replyBudgetBytes: setting(
+    'BSVC_REPLY_BUDGET',
+    replyBudget,
+    128 * 1024 ** 2,
+    'memory that a process gives to large replies under way, half of it at most to one project; beyond it requests wait their turn, then are told to come back',
+    { defaultText: '128mb' },
+  ),
   headersTimeoutMs: setting('BSVC_HEADERS_TIMEOUT', patience, 10_000, 'how long a client may take to send headers', {
     defaultText: '10s',
   }),
@@ -229,6 +237,13 @@ export const SETTINGS = {
     60_000,
     'how long a client may send and take nothing in the middle of a request',
     { defaultText: '60s' },
+  ),
+  stallTimeoutMs: setting(
+    'BSVC_STALL_TIMEOUT',
+    patience,
+    10_000,
+    'how long a client may take nothing of a reply that waits for it',
+    { defaultText: '10s' },
   ),
   keepAliveTimeoutMs: setting(
     'BSVC_KEEP_ALIVE_TIMEOUT',

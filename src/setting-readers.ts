@@ -64,6 +64,15 @@ export const hangTime: Reader<number | null> = (value) => {
   }
 };
 
+/** Less than this would not let two projects have one large reply each. */
+const LEAST_REPLY_BUDGET = 64 * 1024 ** 2;
+
+export const replyBudget: Reader<number> = (value) => {
+  const bytes = parseBytes(value);
+  if (bytes < LEAST_REPLY_BUDGET) throw new Error('must be 64mb or more');
+  return bytes;
+};
+
 export const address =
   (...schemes: string[]): Reader<string> =>
   (value) => {

@@ -79,6 +79,7 @@ async function listen(app: App, config: Config, noWorker: boolean): Promise<{ ur
     headersMs: config.headersTimeoutMs,
     requestMs: config.requestTimeoutMs,
     silenceMs: config.silenceTimeoutMs,
+    stallMs: config.stallTimeoutMs,
     keepAliveMs: config.keepAliveTimeoutMs,
   });
   const worker = noWorker ? null : createWorker(app);

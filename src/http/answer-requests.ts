@@ -1,6 +1,7 @@
 import type { Context, Middleware } from 'koa';
 import type { Logger } from '../platform/logger.js';
-import { sendReply } from './reply.js';
+import { leaveBody } from './leave-body.js';
+import { sendReply, type CountHeld } from './reply.js';
 import { writeError } from './write-errors.js';
 
 /** Sets something on a request before anything can fail; neither asynchronous nor able to refuse. */
@@ -13,13 +14,14 @@ interface Steps {
   prepare: readonly Preparation[];
   observe: readonly Observer[];
   log: Logger;
+  countHeld?: CountHeld;
 }
 
 /**
  * What every request has in common, in one asynchronous frame instead of one for each concern: preparations, then the rest, then its error or its reply, then
  * the observers.
  */
-export function answerRequests({ prepare, observe, log }: Steps): Middleware {
+export function answerRequests({ prepare, observe, log, countHeld }: Steps): Middleware {
   return async (ctx, next) => {
     const startedMs = performance.now();
     for (const step of prepare) step(ctx);
@@ -28,7 +30,8 @@ export function answerRequests({ prepare, observe, log }: Steps): Middleware {
     } catch (error) {
       writeError(ctx, error, log);
     }
-    sendReply(ctx);
+    if (!ctx.req.complete) leaveBody(ctx);
+    sendReply(ctx, countHeld);
     const ms = performance.now() - startedMs;
     for (const observer of observe) observer(ctx, ms);
   };

@@ -7,7 +7,7 @@ import type { Schema } from '../platform/schema.js';
 import { readJson, requireObjectBody } from './read-body.js';
 import { readFlag } from './read-flag.js';
 import { readText, readWhole } from './read-parameter.js';
-import { replyEncodedJson, replyJson } from './reply.js';
+import { replyEncodedJson, replyJson, replyParts, type LargeReply } from './reply.js';
 import { Said, type Answer, type Parameter, type Parameters, type Route, type RouteContext } from './route.js';
 
 /**
@@ -95,13 +95,18 @@ function requireFitting(name: string, value: string, schema: Schema): void {
     throw invalid('INVALID_QUERY', `${name} must have at most ${maxLength} characters`);
 }
 
+function replyEncoded(ctx: RouteContext, json: string | LargeReply, status: number): void {
+  if (typeof json === 'string') replyEncodedJson(ctx, json, status);
+  else replyParts(ctx, json, status);
+}
+
 function reply(ctx: RouteContext, answers: readonly Answer[], returned: unknown): void {
   const said = returned instanceof Said ? returned : undefined;
   const answer = said?.status === undefined ? answers[0]! : answers.find(({ status }) => status === said.status)!;
   const value: unknown = said ? said.data : returned;
   const { status, kind } = answer;
   if (kind === 'own') return;
-  if (kind === 'encoded') replyEncodedJson(ctx, value as string, status);
+  if (kind === 'encoded') replyEncoded(ctx, value as string | LargeReply, status);
   else if (kind === 'plain') replyJson(ctx, value as object, status);
   else {
     const message = said?.message ?? answer.description;

@@ -19,8 +19,6 @@ export interface FormRules {
   maxBytes: number | null;
 }
 
-/** After an error so much of the rest is still read and dropped: a client that is cut off while sending never sees the answer. */
-const MAX_DROPPED_BYTES = 64 * 1024 * 1024;
 const LIMITS = { fields: 20, fieldSize: 64 * 1024, parts: 30, headerPairs: 100 };
 
 /**
@@ -65,7 +63,6 @@ export async function receiveFile<T>(
   } catch (error) {
     req.unpipe(form);
     form.destroy();
-    dropRest(ctx);
     throw error;
   }
 }
@@ -74,7 +71,6 @@ function openForm(ctx: Context): busboy.Busboy {
   try {
     return busboy({ headers: ctx.req.headers, limits: LIMITS, defParamCharset: 'utf8' });
   } catch {
-    dropRest(ctx);
     throw invalid('FILE_MISSING', 'Send the file as multipart/form-data');
   }
 }
@@ -105,15 +101,4 @@ function cutShort(): AppError {
 
 function fileMissing(field: string): AppError {
   return invalid('FILE_MISSING', `No file was sent: put it into the multipart field "${field}"`);
-}
-
-/** Reads the rest of a refused body away, up to a limit, so that the client gets to read the answer. */
-export function dropRest({ req }: Pick<Context, 'req'>): void {
-  let dropped = 0;
-  req.on('data', (chunk: Buffer) => {
-    dropped += chunk.length;
-    if (dropped > MAX_DROPPED_BYTES) req.destroy();
-  });
-  req.on('error', () => undefined);
-  req.resume();
 }

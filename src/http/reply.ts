@@ -1,13 +1,27 @@
 import type Koa from 'koa';
 import type { ServerResponse } from 'node:http';
 import type { Context } from 'koa';
+import { partsOf, sendParts, type Part } from './send-parts.js';
 
 /** JSON that is ready to be sent: a text in `latin1` stands for bytes that are UTF-8 already. */
 interface Reply {
   status: number;
   text: string;
   encoding: 'utf8' | 'latin1';
+  /** Instead of the text. */
+  large?: LargeReply;
 }
+
+/** A body that is too large to be made in one go. */
+export interface LargeReply {
+  /** Made one after the other, each when the client has taken those before. */
+  parts: Iterable<Part>;
+  /** Called once, when nothing of it is held any more. */
+  release(): void;
+}
+
+/** A text from here on is sent in parts. */
+const LARGE_CHARACTERS = 128 * 1024;
 
 const REPLY = Symbol('reply');
 const HEADERS = Symbol('headers');
@@ -34,23 +48,53 @@ export function replyEncodedJson(ctx: Context, text: string, status = 200): void
   (ctx as WithReply)[REPLY] = { status, text, encoding: 'latin1' };
 }
 
-/** Sends what replyJson or replyEncodedJson has settled; leaves every other body to Koa. Both get the headers of addHeaders. */
-export function sendReply(ctx: Context): void {
+/** Answers JSON part by part, as UTF-8 bytes; its length is not told in advance. */
+export function replyParts(ctx: Context, large: LargeReply, status = 200): void {
+  (ctx as WithReply)[REPLY] = { status, text: '', encoding: 'latin1', large };
+}
+
+/** Counts what large replies hold that were made without asking for room. */
+export type CountHeld = (ctx: Context, bytes: number) => () => void;
+
+/** Sends what replyJson, replyEncodedJson or replyParts has settled, or a plain object in `ctx.body`; leaves every other body to Koa. All get the headers of addHeaders. */
+export function sendReply(ctx: Context, countHeld: CountHeld = () => () => undefined): void {
+  if (!(ctx as WithReply)[REPLY] && isPlain(ctx.body)) replyJson(ctx, ctx.body, ctx.status);
   const { [REPLY]: reply, [HEADERS]: headers = [] } = ctx as WithReply;
   const { res } = ctx;
   if ((ctx as WithReply)[ENDS_CONNECTION]) res.shouldKeepAlive = false;
   if (!reply) return setMissing(ctx, headers);
   ctx.respond = false;
-  const { status, text, encoding } = reply;
+  const { status, text, encoding, large } = reply;
   // Nobody is there to take it, but logs and metrics tell what it was.
   if (res.destroyed && !res.headersSent) res.statusCode = status;
-  if (res.headersSent || res.destroyed) return;
-  const own = [
-    'Content-Type',
-    'application/json; charset=utf-8',
-    'Content-Length',
-    `${Buffer.byteLength(text, encoding)}`,
-  ];
+  if (res.headersSent || res.destroyed) return large?.release();
+  const type = ['Content-Type', 'application/json; charset=utf-8'];
+  if (large) {
+    writeHead(ctx, status, headers, type);
+    return sendLarge(ctx, large);
+  }
+  writeHead(ctx, status, headers, [...type, 'Content-Length', `${Buffer.byteLength(text, encoding)}`]);
+  if (text.length > LARGE_CHARACTERS)
+    return sendLarge(ctx, { parts: partsOf(text, encoding), release: countHeld(ctx, text.length) });
+  if (sending.length === 0) setImmediate(sendAll);
+  sending.push({ res, text: ctx.req.method === 'HEAD' ? '' : text, encoding });
+}
+
+function isPlain(body: unknown): body is object {
+  if (typeof body !== 'object' || body === null) return false;
+  return Array.isArray(body) || Object.getPrototypeOf(body) === Object.prototype;
+}
+
+function sendLarge(ctx: Context, { parts, release }: LargeReply): void {
+  const { res } = ctx;
+  res.once('close', release);
+  if (ctx.req.method === 'HEAD') res.end();
+  // Its own error is a fault of ours, told like every other that comes too late for an answer.
+  else sendParts(res, parts).catch((error: unknown) => ctx.app.emit('error', error, ctx));
+}
+
+function writeHead(ctx: Context, status: number, headers: string[], own: readonly string[]): void {
+  const { res } = ctx;
   if (res.getHeaderNames().length === 0) {
     headers.push(...own);
     res.writeHead(status, headers);
@@ -59,8 +103,6 @@ export function sendReply(ctx: Context): void {
     setMissing(ctx, headers);
     setMissing(ctx, own);
   }
-  if (sending.length === 0) setImmediate(sendAll);
-  sending.push({ res, text: ctx.req.method === 'HEAD' ? '' : text, encoding });
 }
 
 interface Sending {

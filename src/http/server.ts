@@ -4,6 +4,7 @@ import type { Duplex } from 'node:stream';
 import { randomUUID } from 'node:crypto';
 import type Koa from 'koa';
 import { AppError, invalid } from '../errors.js';
+import { endStalled } from './end-stalled.js';
 import { endConnections } from './reply.js';
 import { presentError } from './write-errors.js';
 
@@ -33,12 +34,20 @@ export interface ClientTimeouts {
   requestMs: number;
   /** Without sending or taking anything, inside a request. */
   silenceMs: number;
+  /** Without taking anything of a reply that waits for it. */
+  stallMs: number;
   /** Between two requests of one connection. */
   keepAliveMs: number;
 }
 
 /** A request of ten megabytes passes at 300 kbit/s; proxies that keep connections for a minute never meet one that was just closed. */
-const TIMEOUTS: ClientTimeouts = { headersMs: 10_000, requestMs: 300_000, silenceMs: 60_000, keepAliveMs: 65_000 };
+const TIMEOUTS: ClientTimeouts = {
+  headersMs: 10_000,
+  requestMs: 300_000,
+  silenceMs: 60_000,
+  stallMs: 10_000,
+  keepAliveMs: 65_000,
+};
 
 /** Listens on host and port (0 = any free one). Throws an AppError that names the port when it is taken. */
 export async function startServer(
@@ -48,6 +57,9 @@ export async function startServer(
   timeouts: ClientTimeouts = TIMEOUTS,
 ): Promise<RunningServer> {
   let closing = false;
+  /** Requests that came in the last moments of listening; null at all other times. */
+  let held: (() => void)[] | null = null;
+  const unheard = new Set<Socket>();
   const handle = api.callback();
   const options = {
     headersTimeout: timeouts.headersMs,
@@ -64,15 +76,28 @@ export async function startServer(
       if (closing) response.shouldKeepAlive = false;
       const refusal = refusalOf(request);
       if (refusal) refuse(request.socket, refusal);
+      else if (held) held.push(() => void handle(request, response));
       else void handle(request, response);
-    }),
+    }, unheard),
   );
-  const endKeepAlive = (): void => {
-    closing = true;
-    // Keep-alive connections would otherwise hold a stopping server until their timeout.
-    endConnections(api);
+  server.on('connection', (socket: Socket) => {
+    unheard.add(socket);
+    socket.once('close', () => unheard.delete(socket));
+  });
+  const lastMoments: LastMoments = {
+    unheard,
+    begin: () => void (held = []),
+    end() {
+      closing = true;
+      // Keep-alive connections would otherwise hold a stopping server until their timeout.
+      endConnections(api);
+      const waiting = held ?? [];
+      held = null;
+      for (const answer of waiting) answer();
+    },
   };
   server.timeout = timeouts.silenceMs;
+  endStalled(server, timeouts.stallMs);
   server.on('clientError', answerBrokenRequest);
   // What Node would answer by itself, without a word or not at all.
   server.on('checkExpectation', (request: IncomingMessage) => refuse(request.socket, UNKNOWN_EXPECTATION));
@@ -85,7 +110,7 @@ export async function startServer(
     url: `http://${urlHost}:${bound.port}`,
     port: bound.port,
     stop: (graceMs, how = {}) => {
-      return (stopping ??= stopServer(server, endKeepAlive, graceMs, how));
+      return (stopping ??= stopServer(server, lastMoments, graceMs, how));
     },
   };
 }
@@ -102,12 +127,15 @@ interface Connection {
  * Requests that a client sends without waiting for replies are taken up one at a time. Node would hand them over all at once, hold their replies in memory
  * until the first is read, and never tell of the others' end when the client goes away.
  */
-function oneAfterTheOther(begin: RequestListener): RequestListener {
+function oneAfterTheOther(begin: RequestListener, unheard: Set<Socket>): RequestListener {
   const connections = new WeakMap<Socket, Connection>();
   return (request, response) => {
     const { socket } = request;
+    // It was told that the connection closes with the reply before.
+    if (socket.writableEnded) return;
     const connection = connections.get(socket);
     if (!connection) {
+      unheard.delete(socket);
       connections.set(socket, { newest: response, waiting: 0 });
       begin(request, response);
       return;
@@ -152,33 +180,66 @@ const LISTEN_ADVICE: Record<string, (host: string, port: number) => string> = {
 /** A client whose connection was just accepted may not have been heard yet. */
 const LISTEN_TO_THE_LAST_MS = 250;
 
-/** The event loop accepts one connection in a turn. */
-const TURNS_TO_ACCEPT = 100;
+/** One that has said nothing yet may be of a machine that is busy. */
+const LISTEN_TO_THE_SILENT_MS = 1_000;
+
+/** Nobody new in so many turns of the event loop, each a millisecond or longer, means that nobody waits to be accepted. */
+const QUIET_TURNS = 25;
+const MOST_UNTIL_QUIET_MS = 500;
+
+/** What is different in the last moments of listening. */
+interface LastMoments {
+  /** Connections that have sent no request yet. */
+  unheard: ReadonlySet<Socket>;
+  /** From now on requests wait: a client that is answered might connect anew in the very moment in which listening ends. */
+  begin(): void;
+  /** Answers those that have waited. From now on every reply closes its connection. */
+  end(): void;
+}
 
 /**
- * As long as the server listens, clients keep their connections: one that has to connect anew in the moment in which listening ends would be reset, although
- * it was refused nothing.
+ * As long as the server listens, clients keep their connections, and it stops listening in a moment in which nobody waits to be accepted: one that had to connect
+ * anew just then would be reset, although it was refused nothing.
  */
 async function stopServer(
   server: Server,
-  endKeepAlive: () => void,
+  lastMoments: LastMoments,
   graceMs: number,
   { drainMs = 0, untilNobodyListens }: Stopping,
 ): Promise<void> {
   await untilUnused(server, drainMs);
-  for (let turn = 0; turn < TURNS_TO_ACCEPT; turn++) await new Promise((resolve) => setImmediate(resolve));
+  lastMoments.begin();
+  await untilQuiet(server);
   // Not the HTTP server's own close, which cuts at once what has been accepted but not been heard.
   const closed = new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()));
   await untilNobodyListens?.();
-  endKeepAlive();
+  lastMoments.end();
   const cut = setTimeout(() => server.closeAllConnections(), graceMs);
   await untilUnused(server, Math.min(LISTEN_TO_THE_LAST_MS, graceMs));
+  await untilHeard(lastMoments.unheard, Math.min(LISTEN_TO_THE_SILENT_MS, graceMs));
   server.close();
   await closed;
   clearTimeout(cut);
 }
 
 const LOOK_MS = 50;
+
+/** Resolves when nobody has connected for a moment, at the latest after half a second. */
+async function untilQuiet(server: Server): Promise<void> {
+  const end = performance.now() + MOST_UNTIL_QUIET_MS;
+  let turns = 0;
+  const note = (): void => void (turns = 0);
+  server.on('connection', note);
+  // Turns and not time: in each of them the system is asked whether somebody waits, however long others take.
+  for (; turns < QUIET_TURNS && performance.now() < end; turns++)
+    await new Promise((resolve) => setTimeout(resolve, 1));
+  server.off('connection', note);
+}
+
+async function untilHeard(unheard: ReadonlySet<Socket>, ms: number): Promise<void> {
+  const end = performance.now() + ms;
+  while (unheard.size > 0 && performance.now() < end) await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+}
 
 /** Resolves when nobody is connected, at the latest after `ms`. */
 async function untilUnused(server: Server, ms: number): Promise<void> {

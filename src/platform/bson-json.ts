@@ -6,8 +6,8 @@ import { isUtf8 } from 'node:buffer';
  */
 
 const FIRST_BYTES = 64 * 1024;
-/** A buffer that one large answer needed is not kept for ever. */
-const KEPT_BYTES = 4 * 1024 * 1024;
+/** A buffer that one large answer needed is not kept for ever; one for a document of a megabyte is. */
+const KEPT_BYTES = 8 * 1024 * 1024;
 /** No element's JSON is more than six times as long as its BSON: a control character of a text becomes `\u00xx`. */
 const MOST_GROWTH = 6;
 

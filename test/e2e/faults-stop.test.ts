@@ -37,12 +37,12 @@ interface Writing {
   ended: Promise<unknown>;
 }
 
-/** Clients with a keep-alive connection each that create one document after the other until nobody listens any more. */
-function startWriting(url: string, key: string): Writing {
+/** Clients, with a connection each or one for each request, that create one document after the other until nobody listens any more. */
+function startWriting(url: string, key: string, keepAlive: boolean): Writing {
   const stored = new Set<string>();
   const failed: string[] = [];
   const run = async (client: number): Promise<void> => {
-    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    const agent = new Agent({ keepAlive, maxSockets: 1 });
     for (let made = 0; ; made++) {
       const tag = `${client}-${made}`;
       try {
@@ -60,7 +60,12 @@ function startWriting(url: string, key: string): Writing {
   return { stored, failed, ended: Promise.all(Array.from({ length: CLIENTS }, (_, client) => run(client))) };
 }
 
-describe.each([1, 2])('SIGTERM while clients write, processes: %i', (processes) => {
+describe.each([
+  { processes: 1, keepAlive: true },
+  { processes: 2, keepAlive: true },
+  { processes: 1, keepAlive: false },
+  { processes: 2, keepAlive: false },
+])('SIGTERM while clients write, processes: $processes, keep-alive: $keepAlive', ({ processes, keepAlive }) => {
   it(
     'fails no request, keeps every answered document, and leaves no job in anybody’s hands',
     { timeout: 120_000 },
@@ -76,7 +81,7 @@ describe.each([1, 2])('SIGTERM while clients write, processes: %i', (processes) 
       for (let round = 0; round < 2; round++) {
         const service = await startService(['serve', '--port', '0', '--processes', String(processes)], env);
         running.push(service);
-        const writing = startWriting(service.ready.url, secret);
+        const writing = startWriting(service.ready.url, secret, keepAlive);
         await eventually('there is load', () => writing.stored.size > 80);
         expect(await service.stop('SIGTERM')).toBe(0);
         await writing.ended;

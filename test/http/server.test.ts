@@ -8,7 +8,7 @@ import { startServer, type ClientTimeouts, type RunningServer } from '../../src/
 import { openLogger } from '../../src/platform/logger.js';
 import { eventually } from '../helpers/eventually.js';
 
-const QUICK: ClientTimeouts = { headersMs: 200, requestMs: 400, silenceMs: 300, keepAliveMs: 5_000 };
+const QUICK: ClientTimeouts = { headersMs: 200, requestMs: 400, silenceMs: 300, stallMs: 200, keepAliveMs: 5_000 };
 const log = openLogger({ level: 'silent', format: 'json' });
 const open: RunningServer[] = [];
 const sockets: Socket[] = [];

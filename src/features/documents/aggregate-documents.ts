@@ -11,12 +11,13 @@ import { encodeResults } from './encode-results.js';
 import { guardPipeline, joinedNames } from './guard-pipeline.js';
 import type { PipelineSource } from './pipeline-scope.js';
 import { pipelineError } from './query-errors.js';
-import { MAX_REPLY_BYTES } from './reply-size.js';
+import type { EncodedReply } from './stored-documents.js';
+import { MAX_REPLY_BYTES, readReserved, type ReplySize } from './reply-size.js';
 
 /**
  * Runs a client's pipeline over what the caller may see (rest-api.md 4.2, decisions.md 5). 400 for a blocked or malformed pipeline and for one
  * that takes too long or yields too much; 404 for an unknown collection, also a joined one; 401 without a user where one of them is private;
- * 503 when too many are waiting. The documents come as a JSON array in `latin1` text (see replyEncodedJson). Ends when `signal` aborts.
+ * 503 BUSY when too many are waiting, for a turn or for room of a large reply. The documents come as a JSON array. Ends when `signal` aborts.
  */
 export async function aggregateDocuments(
   app: App,
@@ -24,7 +25,7 @@ export async function aggregateDocuments(
   collectionName: string,
   pipeline: unknown,
   { includeDeleted, signal }: { includeDeleted: boolean; signal: AbortSignal },
-): Promise<string> {
+): Promise<EncodedReply> {
   const collection = await requireCollection(app, caller.project._id, collectionName);
   const sourceOf = (joined: Collection): PipelineSource => visibleSource(joined, caller, includeDeleted);
   const own = sourceOf(collection);
@@ -39,12 +40,17 @@ export async function aggregateDocuments(
   }
   const guarded = guardWith(joined, pipeline, own);
   try {
-    const results = await app.aggregations.inTurn(
+    return await app.aggregations.inTurn(
       caller.project._id.toHexString(),
-      () => readResults(app, collection, guarded, signal),
+      () =>
+        readReserved(
+          app.replies,
+          caller.project._id,
+          (size) => readResults(app, collection, guarded, { size, signal }),
+          signal,
+        ),
       signal,
     );
-    return await encodeResults(results, signal);
   } catch (error) {
     throw pipelineError(error, signal);
   }
@@ -81,8 +87,8 @@ async function readResults(
   app: App,
   collection: Collection,
   pipeline: Document[],
-  signal: AbortSignal,
-): Promise<Buffer[]> {
+  { size, signal }: { size: ReplySize; signal: AbortSignal },
+): Promise<EncodedReply> {
   const { aggregateLimit, queryTimeoutMs } = app.config;
   const cursor = documentStore(app, collection).aggregate([...pipeline, { $limit: aggregateLimit + 1 }], {
     maxTimeMS: queryTimeoutMs,
@@ -101,12 +107,14 @@ async function readResults(
       if (bytes > MAX_REPLY_BYTES) {
         throw tooMuch(`more than ${MAX_REPLY_BYTES} bytes: add $limit or $project stages`);
       }
+      size.add(result.length);
       results.push(result);
     }
   } finally {
     await cursor.close();
   }
-  return results;
+  if (!size.isLarge) return [...encodeResults(results)].join('');
+  return { parts: encodeResults(results), release: () => size.release() };
 }
 
 const tooMuch = (text: string): Error => invalid('RESULT_TOO_LARGE', `The pipeline yields ${text}`);

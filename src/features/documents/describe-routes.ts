@@ -99,6 +99,8 @@ const INSERT_REFUSALS: Refusals = {
   409: ['DUPLICATE_VALUE', 'REQUEST_UNDER_WAY', 'BATCH_ABANDONED'],
   422: ['IDEMPOTENCY_KEY_REUSED'],
 };
+/** Too many large replies are under way. */
+const NO_ROOM: Refusals = { 503: ['BUSY'] };
 const UPDATE = {
   access: WRITES_DOCUMENTS,
   description:
@@ -118,6 +120,7 @@ const UPDATE = {
     403: ['OWNER_MISMATCH', 'OWNER_IMMUTABLE'],
     409: ['DUPLICATE_VALUE', 'DOCUMENT_CHANGING'],
     413: ['DOCUMENT_TOO_LARGE'],
+    ...NO_ROOM,
   },
 };
 
@@ -181,6 +184,7 @@ export const DOCUMENT_ROUTES: GroupDescription = {
           'RESULT_TOO_LARGE',
           ...TOO_MUCH_OF_PATTERNS,
         ],
+        ...NO_ROOM,
       },
     },
     'GET /:collectionName/:id': {
@@ -189,7 +193,7 @@ export const DOCUMENT_ROUTES: GroupDescription = {
       access: READS_DOCUMENTS,
       query: PRESENTATION,
       answers: { 200: jsonAnswer('The document itself', SHOWN_DOCUMENT) },
-      refuses: { 400: ['INVALID_QUERY', 'QUERY_TIMEOUT', 'RESULT_TOO_LARGE'] },
+      refuses: { 400: ['INVALID_QUERY', 'QUERY_TIMEOUT', 'RESULT_TOO_LARGE'], ...NO_ROOM },
     },
     'POST /:collectionName/aggregate': {
       id: 'aggregateDocuments',
@@ -220,7 +224,7 @@ export const DOCUMENT_ROUTES: GroupDescription = {
           'TOO_MANY_VALUES',
           'TOO_MANY_BRANCHES',
         ],
-        503: ['BUSY'],
+        ...NO_ROOM,
       },
     },
     'POST /:collectionName': {
@@ -230,7 +234,7 @@ export const DOCUMENT_ROUTES: GroupDescription = {
       headers: IDEMPOTENCY_KEY,
       body: jsonBody(NEW_DOCUMENT, { title: 'Hello', views: 0 }),
       answers: { 201: jsonAnswer('The stored document itself', DOCUMENT) },
-      refuses: INSERT_REFUSALS,
+      refuses: { ...INSERT_REFUSALS, ...NO_ROOM },
     },
     'POST /:collectionName/bulk': {
       id: 'insertDocuments',
@@ -253,6 +257,7 @@ export const DOCUMENT_ROUTES: GroupDescription = {
         400: ['VALIDATION_FAILED'],
         403: ['OWNER_MISMATCH'],
         409: ['DUPLICATE_VALUE', 'DOCUMENT_CHANGING'],
+        ...NO_ROOM,
       },
     },
     'PUT /:collectionName/:id': { id: 'putDocument', summary: 'Change fields of a document (as PATCH)', ...UPDATE },

@@ -22,6 +22,28 @@ export function encodeDocument(stored: Buffer, meta: boolean): string {
   return writer.text();
 }
 
+/** About so much of BSON becomes one part: encoding it takes a millisecond or two. */
+const PART_BYTES = 256 * 1024;
+
+/** The JSON array of such documents in parts, each made when it is asked for; of one alone without the brackets if `isArray` is false. */
+export function* encodeInParts(
+  stored: readonly Buffer[],
+  meta: boolean,
+  { isArray } = { isArray: true },
+): Generator<string> {
+  for (let at = 0; at < stored.length;) {
+    writer.clear();
+    let bytes = 0;
+    for (; at < stored.length && bytes < PART_BYTES; at++) {
+      if (isArray) writer.byte(at === 0 ? OPEN : COMMA);
+      bytes += stored[at]!.length;
+      addDocument(stored[at]!, meta);
+    }
+    if (isArray && at === stored.length) writer.byte(CLOSE);
+    yield writer.text();
+  }
+}
+
 /** The JSON array of such documents. */
 export function encodeDocuments(stored: readonly Buffer[], meta: boolean): string {
   writer.clear();

@@ -1,34 +1,30 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { JsonWriter } from '../../platform/bson-json.js';
-import { abandoned } from '../../errors.js';
 import { decodeDocument } from './encode-document.js';
 
 const EXACT_NUMBERS: ReadonlySet<unknown> = new Set(['Decimal128', 'Long']);
-/** So much of BSON is encoded before others get a turn: a millisecond or two. */
-const TURN_BYTES = 256 * 1024;
+/** About so much of BSON becomes one part: a millisecond or two. */
+const PART_BYTES = 256 * 1024;
+const OPEN = 0x5b;
+const CLOSE = 0x5d;
 const COMMA = 0x2c;
 
 const writer = new JsonWriter();
 
-/** The JSON array of what a pipeline yielded, as `latin1` text; ends early by an AppError when `signal` aborts. */
-export async function encodeResults(results: readonly Buffer[], signal: AbortSignal): Promise<string> {
-  const parts: string[] = [];
+/** The JSON array of what a pipeline yielded, as `latin1` text in parts, each made when it is asked for. */
+export function* encodeResults(results: readonly Buffer[]): Generator<string> {
   let at = 0;
-  while (at < results.length) {
-    if (at > 0) {
-      await nextTurn();
-      if (signal.aborted) throw abandoned();
-    }
+  do {
     writer.clear();
-    for (let bytes = 0; at < results.length && bytes < TURN_BYTES; at++) {
+    if (at === 0) writer.byte(OPEN);
+    for (let bytes = 0; at < results.length && bytes < PART_BYTES; at++) {
       if (at > 0) writer.byte(COMMA);
       const result = results[at]!;
       bytes += result.length;
       addResult(result);
     }
-    parts.push(writer.text());
-  }
-  return `[${parts.join('')}]`;
+    if (at === results.length) writer.byte(CLOSE);
+    yield writer.text();
+  } while (at < results.length);
 }
 
 function addResult(result: Buffer): void {

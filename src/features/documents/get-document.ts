@@ -5,18 +5,20 @@ import { peekCollection, requireCollection } from '../collections/collection-sto
 import { visibleDocuments } from './document.js';
 import { documentStore } from './document-store.js';
 import { parseGetQuery } from './parse-list-query.js';
-import { encodeOne } from './stored-documents.js';
+import { encodeDocument, encodeInParts } from './encode-document.js';
+import { readWithin, SMALL_REPLY_BYTES } from './reply-size.js';
+import { encodeOne, type EncodedReply } from './stored-documents.js';
 import { projectionOf } from './select-fields.js';
 import { documentNotFound, requireDocumentId } from './write-place.js';
 
-/** The JSON of one document (rest-api.md 4.2), as `latin1` text. 404 when there is none, when it is trashed and not asked for, and when it is another user's in a private collection. */
+/** The JSON of one document (rest-api.md 4.2). 503 BUSY for a large one when too many large replies are under way. 404 when there is none, when it is trashed and not asked for, and when it is another user's in a private collection. */
 export async function getDocument(
   app: App,
   caller: Caller,
   collectionName: string,
   idText: string,
   rawQuery: string,
-): Promise<string> {
+): Promise<EncodedReply> {
   const projectId = caller.project._id;
   const collection =
     peekCollection(app, projectId, collectionName) ?? (await requireCollection(app, projectId, collectionName));
@@ -25,12 +27,26 @@ export async function getDocument(
   const query = parseGetQuery(rawQuery, collection);
   const shown = query.fields && [...query.fields, ...query.populate.map(({ path }) => path)];
   const visible = visibleDocuments(query.includeDeleted);
-  const found = (await documentStore(app, collection).findOne(
-    { $and: readable ? [readable, wanted, visible] : [wanted, visible] },
-    shown ? { raw: true, projection: projectionOf(shown) } : RAW,
-  )) as Buffer | null;
-  if (!found) throw documentNotFound();
-  return encodeOne(app, caller, found, query);
+  const find = async (): Promise<Buffer> => {
+    const found = (await documentStore(app, collection).findOne(
+      { $and: readable ? [readable, wanted, visible] : [wanted, visible] },
+      shown ? { raw: true, projection: projectionOf(shown) } : RAW,
+    )) as Buffer | null;
+    if (!found) throw documentNotFound();
+    return found;
+  };
+  let found: Buffer | null = await find();
+  const plain = query.populate.length === 0;
+  if (plain && found.length <= SMALL_REPLY_BYTES) return encodeDocument(found, query.meta);
+  return readWithin(app.replies, projectId, async (size) => {
+    const row = found ?? (await find());
+    // Not held while it waits for room.
+    found = null;
+    size.add(row.length);
+    return plain
+      ? { parts: encodeInParts([row], query.meta, { isArray: false }), release: () => size.release() }
+      : encodeOne(app, caller, row, query, size);
+  });
 }
 
 const RAW = { raw: true };

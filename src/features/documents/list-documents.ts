@@ -12,10 +12,10 @@ import { parseListQuery, type ListQuery } from './parse-list-query.js';
 import type { PresentedDocument } from './present-document.js';
 import { decodeDocument } from './encode-document.js';
 import { listError } from './query-errors.js';
-import { readRows, ReplySize } from './reply-size.js';
+import { readRows, readWithin, ReplySize } from './reply-size.js';
 import { projectionOf, widest } from './select-fields.js';
 import { sortKeyOf } from './sort-key.js';
-import { encodeStored, presentStored, type StoredDocuments } from './stored-documents.js';
+import { encodeStored, presentStored, wrapReply, type EncodedReply, type StoredDocuments } from './stored-documents.js';
 
 interface OffsetFigures {
   total: number;
@@ -40,14 +40,17 @@ const PATTERN_TIME_MS = 3_000;
 /** From here on the documents are counted first: a page beyond the end then costs no more than the count. */
 const DEEP_SKIP = 10_000;
 
-/** A list as JSON, in `latin1` text; otherwise like listDocuments. */
+/** A list as JSON; otherwise like listDocuments. */
 export interface EncodedList {
-  json: string;
+  json: EncodedReply;
   /** The number of the documents was asked for instead of a page of them. */
   counted: boolean;
 }
 
-/** As listDocuments, for sending: documents go from the store to the reply without being decoded. Reading ends when `signal` aborts. */
+/**
+ * As listDocuments, for sending: documents go from the store to the reply without being decoded. 503 BUSY when too many large replies are under way. Reading ends
+ * when `signal` aborts.
+ */
 export async function encodeList(
   app: App,
   caller: Caller,
@@ -55,10 +58,17 @@ export async function encodeList(
   rawQuery: string,
   signal: AbortSignal,
 ): Promise<EncodedList> {
-  const { query, found } = await readList(app, caller, collectionName, rawQuery, signal);
-  if ('count' in found) return { json: JSON.stringify(found), counted: true };
-  const items = await encodeStored(app, caller, found.items, query);
-  return { json: `{"items":${items},${JSON.stringify(found.figures).slice(1)}`, counted: false };
+  return readWithin(
+    app.replies,
+    caller.project._id,
+    async (size) => {
+      const { query, found } = await readList(app, caller, collectionName, rawQuery, { size, signal });
+      if ('count' in found) return { json: JSON.stringify(found), counted: true };
+      const items = await encodeStored(app, caller, found.items, query);
+      return { json: wrapReply('{"items":', items, `,${JSON.stringify(found.figures).slice(1)}`), counted: false };
+    },
+    signal,
+  );
 }
 
 /**
@@ -81,7 +91,7 @@ async function readList(
   caller: Caller,
   collectionName: string,
   rawQuery: string,
-  signal?: AbortSignal,
+  { size = new ReplySize(), signal }: { size?: ReplySize; signal?: AbortSignal } = {},
 ): Promise<{ query: ListQuery; found: Found }> {
   const projectId = caller.project._id;
   const collection =
@@ -94,7 +104,7 @@ async function readList(
     query,
     filter: allOf([...(readable ? [readable] : []), visibleDocuments(query.includeDeleted), ...query.conditions]),
     timeMs: timeFor(query, app.config.queryTimeoutMs),
-    size: new ReplySize(),
+    size,
     signal,
   };
   try {

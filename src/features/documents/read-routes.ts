@@ -1,25 +1,30 @@
 import type Router from '@koa/router';
+import type { Context } from 'koa';
 import type { App } from '../../app.js';
 import { clientSignal } from '../../http/client-signal.js';
 import { readJson, requireObjectBody } from '../../http/read-body.js';
-import { replyEncodedJson } from '../../http/reply.js';
+import { replyEncodedJson, replyParts } from '../../http/reply.js';
 import { readFlag } from '../../http/read-flag.js';
 import { callerOf } from '../access/require-key.js';
 import { aggregateDocuments } from './aggregate-documents.js';
 import { getDocument } from './get-document.js';
 import { encodeList } from './list-documents.js';
+import { listEnvelope, wrapReply, type EncodedReply } from './stored-documents.js';
 
 /** The routes that read documents (rest-api.md 4.2). All of them need a key, which the group's guards have checked. */
 export function addReadRoutes(router: Router, app: App): void {
   router.get('/:collectionName', async (ctx) => {
-    const list = await encodeList(app, callerOf(ctx), ctx.params.collectionName!, ctx.querystring, clientSignal(ctx));
-    const message = list.counted ? 'Documents counted' : 'Documents fetched';
-    replyEncodedJson(ctx, `{"success":true,"data":${list.json},"message":"${message}"}`);
+    reply(
+      ctx,
+      listEnvelope(
+        await encodeList(app, callerOf(ctx), ctx.params.collectionName!, ctx.querystring, clientSignal(ctx)),
+      ),
+    );
   });
 
   router.get('/:collectionName/:id', async (ctx) => {
     const { collectionName, id } = ctx.params;
-    replyEncodedJson(ctx, await getDocument(app, callerOf(ctx), collectionName!, id!, ctx.querystring));
+    reply(ctx, await getDocument(app, callerOf(ctx), collectionName!, id!, ctx.querystring));
   });
 
   router.post('/:collectionName/aggregate', readJson(), async (ctx) => {
@@ -29,6 +34,11 @@ export function addReadRoutes(router: Router, app: App): void {
       includeDeleted,
       signal: clientSignal(ctx),
     });
-    replyEncodedJson(ctx, `{"success":true,"data":${data},"message":"Aggregation completed"}`);
+    reply(ctx, wrapReply('{"success":true,"data":', data, ',"message":"Aggregation completed"}'));
   });
+}
+
+function reply(ctx: Context, encoded: EncodedReply): void {
+  if (typeof encoded === 'string') replyEncodedJson(ctx, encoded);
+  else replyParts(ctx, encoded);
 }

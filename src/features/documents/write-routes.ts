@@ -19,10 +19,16 @@ type RouteContext = Context & { params: Record<string, string> };
 export function addWriteRoutes(router: Router, app: App): void {
   const place = (ctx: RouteContext): Promise<WritePlace> =>
     requireWritePlace(app, callerOf(ctx), ctx.params.collectionName!);
+  /** Of a write that answers the document: once it is written there is no waiting for room. */
+  const placeWithRoom = async (ctx: RouteContext): Promise<WritePlace> => {
+    const found = await place(ctx);
+    if (app.replies.held() > 0) await app.replies.room(callerOf(ctx).project._id.toHexString());
+    return found;
+  };
 
   router.post('/:collectionName', readJson(), async (ctx) => {
     const key = readIdempotencyKey(ctx.get('idempotency-key'));
-    const document = await insertDocument(app, await place(ctx), requireObjectBody(ctx), key);
+    const document = await insertDocument(app, await placeWithRoom(ctx), requireObjectBody(ctx), key);
     replyJson(ctx, document, 201);
   });
 
@@ -34,13 +40,13 @@ export function addWriteRoutes(router: Router, app: App): void {
   });
 
   router.patch('/:collectionName/:id/recover', async (ctx) => {
-    const data = await recoverDocument(app, await place(ctx), ctx.params.id!);
+    const data = await recoverDocument(app, await placeWithRoom(ctx), ctx.params.id!);
     ctx.body = { success: true, data, message: 'Document recovered from trash' };
   });
 
   for (const method of ['put', 'patch'] as const) {
     router[method]('/:collectionName/:id', readJson(), async (ctx) => {
-      const data = await updateDocument(app, await place(ctx), ctx.params.id!, requireObjectBody(ctx));
+      const data = await updateDocument(app, await placeWithRoom(ctx), ctx.params.id!, requireObjectBody(ctx));
       replyJson(ctx, { message: 'Updated', data });
     });
   }

@@ -1,6 +1,5 @@
 import type { Context } from 'koa';
 import type { App } from '../../app.js';
-import { dropRest } from '../../http/multipart.js';
 import { createRouter, type RouteGroup } from '../../http/routes.js';
 import { LOCAL_FILES_PATH } from '../../platform/object-store/local-store.js';
 import { receiveSignedUpload } from './receive-signed-upload.js';
@@ -11,19 +10,14 @@ export function localFileRoutes(app: App): RouteGroup {
   const router = createRouter(LOCAL_FILES_PATH);
   router.get('/*path', (ctx) => serveFile(app, ctx, pathOf(ctx)));
   router.put('/*path', async (ctx) => {
-    try {
-      await receiveSignedUpload(app, {
-        path: pathOf(ctx),
-        // Not ctx.URL, which is empty when the Host header is no host.
-        query: new URLSearchParams(ctx.querystring),
-        contentType: ctx.get('content-type'),
-        contentLength: ctx.request.length ?? null,
-        body: ctx.req,
-      });
-    } catch (error) {
-      dropRest(ctx);
-      throw error;
-    }
+    await receiveSignedUpload(app, {
+      path: pathOf(ctx),
+      // Not ctx.URL, which is empty when the Host header is no host.
+      query: new URLSearchParams(ctx.querystring),
+      contentType: ctx.get('content-type'),
+      contentLength: ctx.request.length ?? null,
+      body: ctx.req,
+    });
     ctx.body = { success: true, message: 'File stored' };
   });
   return { prefix: LOCAL_FILES_PATH, router };

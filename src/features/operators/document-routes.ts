@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import type { App } from '../../app.js';
 import { forbidden } from '../../errors.js';
+import { clientSignal } from '../../http/client-signal.js';
 import { flag, naming, ok, own, route, say, type RouteList } from '../../http/route.js';
 import { inChunks } from '../../platform/in-chunks.js';
 import { ANYTHING, arrayOf, object, TEXT, WHOLE } from '../../platform/schema.js';
@@ -9,9 +10,10 @@ import { operatorCaller } from '../access/operator-caller.js';
 import { requireCollection } from '../collections/collection-store.js';
 import type { Collection } from '../collections/collection.js';
 import { DOCUMENT_ROUTES } from '../documents/describe-routes.js';
-import { exportDocuments } from '../documents/export-documents.js';
+import { readExport } from '../documents/export-documents.js';
 import { importDocuments } from '../documents/import-documents.js';
-import { listDocuments } from '../documents/list-documents.js';
+import { encodeList } from '../documents/list-documents.js';
+import { listEnvelope } from '../documents/stored-documents.js';
 import type { Project } from '../projects/project.js';
 
 const MAX_IMPORTED = 1000;
@@ -31,12 +33,11 @@ const browseDocumentsRoute = route({
   description: LIST.description,
   access: PROJECT_OPERATOR,
   ownQuery: LIST.query,
-  answers: { ...ok(ANYTHING, 'Documents fetched'), ...LIST.answers[200]! },
+  answers: { ...ok(ANYTHING, 'Documents fetched'), ...LIST.answers[200]!, kind: 'encoded' },
   refuses: { ...LIST.refuses, ...REFUSES },
   async handle({ app, ctx, project, params }) {
     const { name } = await requireNamed(app, project, params.collection);
-    const data = await listDocuments(app, operatorCaller(project), name, ctx.querystring);
-    return say(data, 'count' in data ? 'Documents counted' : 'Documents fetched');
+    return listEnvelope(await encodeList(app, operatorCaller(project), name, ctx.querystring, clientSignal(ctx)));
   },
 });
 
@@ -49,10 +50,13 @@ const exportDocumentsRoute = route({
   access: PROJECT_OPERATOR,
   query: { include_deleted: flag('Trashed documents too') },
   answers: own(200, 'The documents', { 'application/x-ndjson': { type: 'string' } }),
-  refuses: { 400: ['INVALID_QUERY'], ...REFUSES },
+  refuses: { 400: ['INVALID_QUERY'], ...REFUSES, 503: ['BUSY'] },
   async handle({ app, ctx, project, params, query }) {
     const collection = await requireNamed(app, project, params.collection);
-    const documents = exportDocuments(app, collection, { includeDeleted: query.include_deleted });
+    const { documents, release } = await readExport(app, project, collection, {
+      includeDeleted: query.include_deleted,
+    });
+    ctx.res.once('close', release);
     ctx.type = 'application/x-ndjson';
     ctx.attachment(`${collection.name}.ndjson`);
     ctx.body = Readable.from(inChunks(writeLines(documents)));

@@ -1,0 +1,31 @@
+import type { Server } from 'node:http';
+import type { Socket } from 'node:net';
+
+const LOOK_MS = 1_000;
+
+/** Ends connections whose client takes nothing of a reply that waits for it for `stallMs`; one that is taken slowly may go on. Otherwise the server's own timeouts hold. */
+export function endStalled(server: Server, stallMs: number): void {
+  const patience = server.timeout > 0 ? Math.min(stallMs, server.timeout) : stallMs;
+  const open = new Set<Socket>();
+  const waiting = new Set<Socket>();
+  server.on('connection', (socket: Socket) => {
+    open.add(socket);
+    socket.once('close', () => {
+      open.delete(socket);
+      waiting.delete(socket);
+    });
+  });
+  const look = (): void => {
+    for (const socket of open) {
+      if (socket.writableLength > 0) {
+        if (waiting.has(socket)) continue;
+        waiting.add(socket);
+        // Node starts anew as long as the system takes some of what waits.
+        socket.setTimeout(patience);
+        // Not between two requests, where the server has set another timeout itself.
+      } else if (waiting.delete(socket) && socket.timeout === patience) socket.setTimeout(server.timeout);
+    }
+  };
+  const looking = setInterval(look, Math.min(LOOK_MS, stallMs)).unref();
+  server.once('close', () => clearInterval(looking));
+}

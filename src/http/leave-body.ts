@@ -1,0 +1,40 @@
+import type { IncomingMessage } from 'node:http';
+import type { Context } from 'koa';
+
+/** So much of a body that nobody wants is still read and dropped: a client that is cut off while sending never sees the answer. */
+const MOST_DROPPED_BYTES = 64 * 1024 * 1024;
+
+/**
+ * For a request that is answered before its body has arrived: lets the rest come in and drops it, whoever was reading it and whichever way the reading ended. The
+ * connection goes on when the rest is known to be small enough; otherwise the reply tells that it closes, and it does when the client has stopped sending.
+ */
+export function leaveBody({ req, res }: Context): void {
+  if (req.destroyed) return;
+  const { socket } = req;
+  // A body that was piped into something that has failed stands still otherwise, and the connection with it.
+  req.unpipe();
+  req.on('error', () => undefined);
+  const declared = req.headers['content-length'];
+  const goesOn = declared !== undefined && Number(declared) <= MOST_DROPPED_BYTES;
+  let dropped = 0;
+  req.on('data', (chunk: Buffer) => {
+    dropped += chunk.length;
+    if (dropped > MOST_DROPPED_BYTES) socket.destroy();
+  });
+  req.resume();
+  if (goesOn) return;
+  res.shouldKeepAlive = false;
+  closeGently(req);
+}
+
+/** Makes the connection close only when what the client still sends has come in: an answer that is followed by a reset may be lost. The server's timeouts hold. */
+function closeGently(req: IncomingMessage): void {
+  const { socket } = req;
+  const destroySoon = socket.destroySoon.bind(socket);
+  // What Node's server calls when the last reply of a connection is sent.
+  socket.destroySoon = () => {
+    if (req.complete) return destroySoon();
+    socket.end();
+    req.once('close', destroySoon);
+  };
+}
