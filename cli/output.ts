@@ -53,7 +53,8 @@ export function openOutput(io: Io, options: OutputOptions): Output {
   let running: Progress | null = null;
 
   const write = async (text: string): Promise<void> => {
-    if (!io.stdout.write(text) && !io.stdout.destroyed) await once(io.stdout, 'drain', { signal: io.stop });
+    if (!io.stdout.write(shown(text, io.stdout)) && !io.stdout.destroyed)
+      await once(io.stdout, 'drain', { signal: io.stop });
   };
 
   return {
@@ -62,16 +63,14 @@ export function openOutput(io: Io, options: OutputOptions): Output {
     write,
     async print(result) {
       running?.stop();
-      await write(
-        withLineFeed(await presentResult(result, options, { view: stdoutView, terminal: Boolean(io.stdout.isTTY) })),
-      );
+      await write(withLineFeed(await presentResult(result, options, stdoutView)));
     },
     note(text) {
-      if (talks) io.stderr.write(withLineFeed(text));
+      if (talks) io.stderr.write(withLineFeed(withoutControls(text)));
     },
     warn(text) {
       running?.stop();
-      io.stderr.write(withLineFeed(text));
+      io.stderr.write(withLineFeed(shown(text, io.stderr)));
     },
     async progress(text) {
       if (!talks) return { update: () => undefined, stop: () => undefined };
@@ -119,15 +118,15 @@ function createView(stream: Io['stdout'], io: Io, colour: boolean): View {
   };
 }
 
-async function presentResult(
-  result: Result,
-  options: OutputOptions,
-  { view, terminal }: { view: View; terminal: boolean },
-): Promise<string> {
+async function presentResult(result: Result, options: OutputOptions, view: View): Promise<string> {
   if (options.json) return JSON.stringify(result.json);
   if (options.quiet) return Array.isArray(result.quiet) ? result.quiet.join('\n') : String(result.quiet);
-  const text = await result.text(view);
-  return terminal ? withoutControls(text) : text;
+  return result.text(view);
+}
+
+/** Text as a stream may have it: whole for files and programs, without what a terminal would obey for people. In JSON the escapes mean the same. */
+function shown(text: string, stream: { isTTY?: boolean }): string {
+  return stream.isTTY ? withoutControls(text) : text;
 }
 
 function measureColumns(rows: readonly (readonly string[])[]): number[] {

@@ -11,13 +11,23 @@ export class PrivateAddressError extends Error {
   }
 }
 
+/**
+ * Services of a cloud to its own machines at addresses that look public: the host of every machine at Azure, the service networks at IBM.
+ * Those of the others (169.254.0.0/16, 100.64.0.0/10, 192.0.0.0/24, fc00::/7) are of no public range.
+ */
+const HOST_SERVICES = ['168.63.129.16/32', '161.26.0.0/16', '166.8.0.0/14'].map((range) => ipaddr.parseCIDR(range));
+
 /** Whether an IP literal is on the public internet; IPv6 forms that carry an IPv4 address are judged by it or refused (decisions.md 8). */
 export function isPublicAddress(address: string): boolean {
   const bare = address.replace(/^\[|\]$/g, '').replace(/%.*$/, '');
   if (!ipaddr.isValid(bare)) return false;
   const parsed = ipaddr.process(bare);
-  if (parsed.range() !== 'unicast') return false;
+  if (parsed.range() !== 'unicast' || HOST_SERVICES.some((range) => isWithin(parsed, range))) return false;
   return !(parsed instanceof ipaddr.IPv6) || (isGlobalUnicast(parsed.parts) && !isIsatap(parsed.parts));
+}
+
+function isWithin(address: ipaddr.IPv4 | ipaddr.IPv6, range: [ipaddr.IPv4 | ipaddr.IPv6, number]): boolean {
+  return address.kind() === range[0].kind() && address.match(range);
 }
 
 /** All public IPv6 addresses are in 2000::/3; what lies outside is old, special or a form of an IPv4 address. */

@@ -1,5 +1,6 @@
 import type { Code, Decimal128 } from 'bson';
 import { Double } from '../codec/bson.js';
+import { refusal } from '../errors.js';
 import { decimalToNumber, openDecimal } from './decimal.js';
 
 /** A document in the engine: a plain object whose keys are data, `__proto__` included (see `setField`). */
@@ -219,8 +220,12 @@ export function fieldOf(doc: Doc, name: string): unknown {
   return value;
 }
 
-/** Sets a field; `__proto__` becomes a field like any other. */
+/**
+ * Sets a field; `__proto__` becomes a field like any other. `_bsontype` is refused: the driver's library and ours would take the document for
+ * a value of that type, and clients choose names while an expression runs (`$arrayToObject`).
+ */
 export function setField(doc: Doc, name: string, value: unknown): void {
+  if (name === '_bsontype') throw refusal(52, 'A field must not be named _bsontype');
   if (name === '__proto__') {
     Object.defineProperty(doc, name, { value, writable: true, enumerable: true, configurable: true });
   } else doc[name] = value;

@@ -2,6 +2,7 @@ import { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import { AppError } from '../../errors.js';
 import { findOutage, type Store } from '../../platform/database.js';
+import { sha256Hex } from '../../platform/ids.js';
 
 /** An administrative act as recorded: who did what with which words, and how it ended. Never a secret. */
 export interface Act {
@@ -84,28 +85,48 @@ export function presentAct({ _id, at, ...act }: Act) {
 const SECRET_NAME = /passw|secret|token|api_?key|authorization/i;
 /** What a database reads as something else: operators, paths, prototypes, and the key by which the driver knows its own types. */
 const MISREAD = /^\$|^__proto__$|^_bsontype$|[.\0]/g;
+const MASK = '********';
 const MAX_LEVELS = 6;
 const MAX_VALUES = 300;
 const MAX_NAME = 100;
 
-/** The input in a form that is small and safe to store: long texts and lists are cut, secrets are masked by their names, and names that a database would misread are changed. */
+/** The input in a form that is small and safe to store: long texts and lists are cut and say what is missing, secrets are masked by their names, and names that a database would misread are changed. */
 function shorten(input: Record<string, unknown>): Record<string, unknown> {
   let left = MAX_VALUES;
   const shortenValue = (value: unknown, level: number): unknown => {
     left -= 1;
-    if (left < 0 || level > MAX_LEVELS) return '…';
-    if (typeof value === 'string') return value.length > MAX_TEXT ? `${value.slice(0, MAX_TEXT)}…` : value;
-    if (Array.isArray(value)) return value.slice(0, MAX_ITEMS).map((item) => shortenValue(item, level + 1));
+    if (left < 0 || level > MAX_LEVELS) return describeCut(value);
+    if (typeof value === 'string') return shortenText(value);
+    if (Array.isArray(value)) {
+      const kept = value.slice(0, MAX_ITEMS).map((item) => shortenValue(item, level + 1));
+      return value.length > MAX_ITEMS ? [...kept, describeCut(value.slice(MAX_ITEMS))] : kept;
+    }
     if (typeof value !== 'object' || value === null) return value;
-    const entries = Object.entries(value).slice(0, MAX_ITEMS);
-    return Object.fromEntries(
-      entries.map(([name, inner]) => [
+    const entries = Object.entries(value);
+    const kept = entries
+      .slice(0, MAX_ITEMS)
+      .map(([name, inner]): [string, unknown] => [
         name.slice(0, MAX_NAME).replace(MISREAD, '_'),
-        SECRET_NAME.test(name) && mayTell(inner) ? '********' : shortenValue(inner, level + 1),
-      ]),
-    );
+        SECRET_NAME.test(name) && mayTell(inner) ? MASK : shortenValue(inner, level + 1),
+      ]);
+    const cut = entries.slice(MAX_ITEMS);
+    return Object.fromEntries(cut.length > 0 ? [...kept, ['…', describeCut(Object.fromEntries(cut))]] : kept);
   };
   return shortenValue(input, 1) as Record<string, unknown>;
+}
+
+function shortenText(text: string): string {
+  return text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT)}${describeCut(text.slice(MAX_TEXT))}` : text;
+}
+
+/** What is left out of an act, so that nothing can be hidden behind what is not: how much it is, and the SHA-256 of its JSON with secrets masked by their names. */
+function describeCut(value: unknown): string {
+  if (typeof value !== 'object' && typeof value !== 'string') return '…';
+  const json = JSON.stringify(value, (name, inner: unknown) =>
+    SECRET_NAME.test(name) && mayTell(inner) ? MASK : inner,
+  );
+  const size = typeof value === 'string' ? value.length : Object.keys(value ?? {}).length;
+  return `… ${size} more (sha256 ${sha256Hex(json)})`;
 }
 
 /** What was sent in the place of a secret may be one in another form, such as digits without quotation marks; nothing, true and false are none. */

@@ -12,7 +12,7 @@ export function isMailAddress(value: unknown): value is string {
 
 /** Whether a text can stand in a header of a mail: no line break, in whatever spelling, and no other control character. */
 export function isOneLine(text: string): boolean {
-  return !/[\u0000-\u001f\u007f\u2028\u2029]/.test(text);
+  return !/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/.test(text);
 }
 
 /** A sender: a bare address, or `Name <address>` on one line. */

@@ -22,6 +22,14 @@ const ESCAPES: Record<string, string> = {
   '`': '&#x60;',
 };
 
+const SCHEME = /^[a-z][a-z0-9+.-]*\s*:/i;
+const DANGEROUS_SCHEME = /^(javascript|data|vbscript|file)\s*:/i;
+
+/** Browsers drop tabs and line ends anywhere in an address and controls and blanks before it; readers of mail drop more, so all of it goes before an address is judged. */
+function asBrowsersRead(value: string): string {
+  return value.replace(/[\u0000-\u001f\u007f-\u009f\u00ad\u200b-\u200f\u2028\u2029\u2060\ufeff]/g, '').trimStart();
+}
+
 type Target = 'html' | 'text';
 
 /**
@@ -94,13 +102,13 @@ function findValue(variables: Readonly<Record<string, unknown>>, path: string): 
 function present(name: string, value: unknown, raw: boolean): string {
   if (typeof value === 'number' || typeof value === 'boolean') return String(value);
   if (typeof value !== 'string') return '';
-  const text = URL_NAME.test(name) || /^\s*[a-z][a-z0-9+.-]*:/i.test(value) ? safeUrl(name, value) : value;
+  const text = URL_NAME.test(name) || SCHEME.test(asBrowsersRead(value)) ? safeUrl(name, value) : value;
   return raw ? text : text.replace(/[&<>"'/`]/g, (character) => ESCAPES[character]!);
 }
 
 /** A variable that is named like an address must be one, and http or https: anything else becomes `#`. Other texts only lose dangerous schemes. */
 function safeUrl(name: string, value: string): string {
-  if (!URL_NAME.test(name)) return /^\s*(javascript|data|vbscript|file)\s*:/i.test(value) ? '#' : value;
+  if (!URL_NAME.test(name)) return DANGEROUS_SCHEME.test(asBrowsersRead(value)) ? '#' : value;
   if (!URL.canParse(value)) return '#';
   const url = new URL(value);
   return url.protocol === 'http:' || url.protocol === 'https:' ? url.href : '#';
