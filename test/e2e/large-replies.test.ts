@@ -9,7 +9,6 @@ const MB = 1024 * 1024;
 const CONNECTIONS = 40;
 /** The budget and what reading and encoding need beside it; without a budget it was 1,900 MB. */
 const MOST_GROWTH_BYTES = 400 * MB;
-const MOST_DELAY_MS = 100;
 
 let dir: TempDir;
 let service: RunningService;
