@@ -1,11 +1,12 @@
 import cluster, { type Worker } from 'node:cluster';
 import type { Rate } from '../setting-readers.js';
-import type { Grant, RateCounter } from './rate-limit/rate-counter.js';
+import type { Grant, KnownWindow, RateCounter } from './rate-limit/rate-counter.js';
 
 /** What the processes of one `serve --processes` say to each other, by way of the one that started them. */
 type FromProcess =
   | { bsvc: 'take'; id: number; key: string; want: number; rate: Rate }
   | { bsvc: 'giveBack'; key: string; uses: number; resetMs: number }
+  | { bsvc: 'atLeast'; windows: readonly KnownWindow[] }
   | { bsvc: 'signal'; text: string }
   | { bsvc: 'gather'; id: number }
   | { bsvc: 'gathered'; round: number; part: unknown }
@@ -92,6 +93,7 @@ export function openSiblings(): Siblings | null {
         return grant;
       },
       giveBack: (key, uses, resetMs) => send({ bsvc: 'giveBack', key, uses, resetMs }),
+      atLeast: (windows) => send({ bsvc: 'atLeast', windows }),
       close: () => Promise.resolve(),
     },
     signal: (text) => send({ bsvc: 'signal', text }),
@@ -190,6 +192,7 @@ export function openSiblingHost(
         heardAt.set(started, performance.now());
         if (message.bsvc === 'take') void take(started, message);
         else if (message.bsvc === 'giveBack') void counter.giveBack(message.key, message.uses, message.resetMs);
+        else if (message.bsvc === 'atLeast') void counter.atLeast(message.windows);
         else if (message.bsvc === 'gather') gather(started, message.id);
         else if (message.bsvc === 'gathered') collect(started, message.round, message.part);
         else if (message.bsvc === 'arrived') {

@@ -4,6 +4,7 @@ import { loadConfig } from '../../src/config.js';
 import { migrate } from '../../src/migrations/migrate.js';
 import { systemClock } from '../../src/platform/clock.js';
 import { openLogger } from '../../src/platform/logger.js';
+import { windowStore } from '../../src/platform/rate-limit/database-counter.js';
 import { checkHealth } from '../../src/features/health/check-health.js';
 import { eventually } from '../helpers/eventually.js';
 import { hasRedis, startRedis, type RedisServer } from '../helpers/redis-server.js';
@@ -119,5 +120,76 @@ describe.skipIf(!hasRedis)('machines with one Redis', () => {
     const machine = await openMachine();
     expect(await cacheHealth(machine)).toBe('disconnected');
     expect(await allowed([machine], 'client', 30)).toBe(10);
+  });
+});
+
+/** What the database counts of a key: the machines count there while Redis is away. */
+const countedInDatabase = async (app: App, key: string): Promise<number> =>
+  (await windowStore(app.db).findOne({ _id: key }))?.used ?? 0;
+/** What Redis counts of a key. */
+const countedInRedis = async (app: App, key: string): Promise<number> =>
+  Number(
+    (await app
+      .redis!.client()
+      .get(`bsvc:rate:${key}`)
+      .catch(() => null)) ?? 0,
+  );
+
+describe.skipIf(!hasRedis)('machines whose Redis goes and comes back within a window', () => {
+  const OUTAGES: [string, { lose(): Promise<void>; bringBack(): Promise<void> }][] = [
+    ['killed and restarted empty', { lose: () => redis.kill(), bringBack: () => redis.restart() }],
+    ['hung and continued', { lose: async () => redis.pause(), bringBack: async () => redis.resume() }],
+  ];
+
+  it.each(OUTAGES)('let pass the limit and no more: %s', async (_name, { lose, bringBack }) => {
+    const machines = [await openMachine(), await openMachine()];
+    const [here, there] = machines as [App, App];
+    let passed = 0;
+    const use = async (machine: App, uses: number): Promise<void> => {
+      passed += await allowed([machine], 'client', uses);
+    };
+    // What one has seen is less than what the other has: it learns of the rest.
+    await use(here, 1);
+    await use(there, 5);
+    await lose();
+    await eventually('the other tells what it knows', async () => (await countedInDatabase(here, 'client')) >= 6);
+    await use(here, 1);
+    await use(there, 1);
+    expect(passed).toBe(8);
+    await bringBack();
+    for (const machine of machines)
+      await eventually('it is back', async () => (await cacheHealth(machine)) === 'connected');
+    await eventually('Redis knows of all', async () => (await countedInRedis(here, 'client')) >= 8);
+    expect(await allowed(machines, 'client', 30)).toBe(2);
+    expect(await allowed(machines, 'another', 30)).toBe(10);
+  });
+
+  it.each(OUTAGES)('refuse during and after it whom they refused before: %s', async (_name, { lose, bringBack }) => {
+    const machines = [await openMachine(), await openMachine()];
+    expect(await allowed(machines, 'client', 30)).toBe(10);
+    await lose();
+    expect(await allowed(machines, 'client', 30)).toBe(0);
+    await eventually('it is missed', async () => (await cacheHealth(machines[0]!)) === 'disconnected');
+    expect(await allowed(machines, 'client', 30)).toBe(0);
+    // One that opens now has nothing but what the others have told.
+    await eventually('they have told', async () => (await countedInDatabase(machines[0]!, 'client')) >= 10);
+    expect(await allowed([await openMachine()], 'client', 30)).toBe(0);
+    // A window that begins while it is away is met as exactly, and goes on afterwards.
+    expect(await allowed(machines, 'meanwhile', 30)).toBe(10);
+    await bringBack();
+    for (const machine of machines)
+      await eventually('it is back', async () => (await cacheHealth(machine)) === 'connected');
+    for (const key of ['client', 'meanwhile']) {
+      await eventually('Redis knows', async () => (await countedInRedis(machines[0]!, key)) >= 10);
+      expect(await allowed([await openMachine()], key, 30)).toBe(0);
+    }
+  });
+
+  it('let pass no more when it loses its counts between two requests', async () => {
+    const machine = await openMachine();
+    expect(await allowed([machine], 'client', 7)).toBe(7);
+    await redis.restart();
+    await eventually('it is back', async () => (await cacheHealth(machine)) === 'connected');
+    expect(await allowed([machine], 'client', 30)).toBe(3);
   });
 });

@@ -52,8 +52,36 @@ export function openDatabaseCounter(db: Database, clock: Clock): RateCounter {
         { $inc: { used: -uses } },
       );
     },
+    async atLeast(known) {
+      const nowMs = clock.now();
+      const live = known.filter(({ resetMs }) => resetMs > nowMs);
+      const writes = live.map(({ key, used, resetMs }) => ({
+        updateOne: { filter: { _id: key }, update: raise(used, new Date(resetMs), new Date(nowMs)), upsert: true },
+      }));
+      // Of several that insert at once, all but one are told of a duplicate key: they find it the next time.
+      for (let attempt = 1; writes.length > 0; attempt++) {
+        try {
+          await windows.bulkWrite(writes as never, { ordered: false });
+          return;
+        } catch (error) {
+          if (!isDuplicateKey(error) || attempt === 3) throw error;
+        }
+      }
+    },
     close: () => Promise.resolve(),
   };
+}
+
+function raise(used: number, resetAt: Date, now: Date): object[] {
+  const isLive = { $gt: ['$resetAt', now] };
+  return [
+    {
+      $set: {
+        used: { $cond: [isLive, { $max: ['$used', used] }, used] },
+        resetAt: { $cond: [isLive, '$resetAt', resetAt] },
+      },
+    },
+  ];
 }
 
 /** Of several that find nothing and insert at once, all but one are told of a duplicate key: the next attempt finds it. */

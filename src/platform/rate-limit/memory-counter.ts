@@ -1,6 +1,6 @@
 import type { Rate } from '../../setting-readers.js';
 import { CLOCKS_DIFFER_MS, type Clock } from '../clock.js';
-import type { Grant, RateCounter } from './rate-counter.js';
+import type { Grant, KnownWindow, RateCounter } from './rate-counter.js';
 
 /** A window as it is kept and saved. */
 export interface CountedWindow {
@@ -12,6 +12,7 @@ export interface CountedWindow {
 export interface MemoryCounter extends RateCounter {
   take(key: string, want: number, rate: Rate): Grant;
   giveBack(key: string, uses: number, resetMs: number): void;
+  atLeast(windows: readonly KnownWindow[]): void;
   /** Puts a saved window back, unless the key has one already. */
   restore(key: string, window: CountedWindow): void;
   /** Windows that changed since the last call and have used at least `share` of their limit. */
@@ -66,6 +67,17 @@ export function openMemoryCounter(clock: Clock, maxWindows = MAX_WINDOWS): Memor
       if (window?.resetMs !== resetMs) return;
       window.used = Math.max(0, window.used - uses);
       changed.add(key);
+    },
+    atLeast(known) {
+      const nowMs = clock.now();
+      for (const { key, used, resetMs } of known) {
+        if (resetMs <= nowMs) continue;
+        const found = windows.get(key);
+        const window =
+          found && found.resetMs > nowMs ? found : begin(key, { count: used, windowMs: resetMs - nowMs }, nowMs);
+        window.used = Math.max(window.used, used);
+        changed.add(key);
+      }
     },
     restore(key, window) {
       if (!windows.has(key)) windows.set(key, window);

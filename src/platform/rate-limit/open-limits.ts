@@ -5,7 +5,7 @@ import { openRedisCounter } from '../redis/redis-counter.js';
 import type { RedisDoor } from '../redis/redis.js';
 import type { Siblings } from '../siblings.js';
 import { openDatabaseCounter } from './database-counter.js';
-import { openInsuredCounter } from './insured-counter.js';
+import { openInsuredCounter, type WatchedCounter } from './insured-counter.js';
 import { openMemoryCounter } from './memory-counter.js';
 import type { RateCounter } from './rate-counter.js';
 import { openLocalRateLimiter, openRateLimiter, type RateLimiter } from './rate-limiter.js';
@@ -24,18 +24,18 @@ export interface CounterPlaces {
   siblings: Siblings | null;
 }
 
-/** Counts where all processes that serve the same data can see it: in Redis; else in a MongoDB; else in the one process that serves an embedded store or supervises those that do. */
+/** Counts where all processes that serve the same data can see it: in Redis, and in the database while that is away; else in a MongoDB; else in the one process that serves an embedded store or supervises those that do. */
 export function openLimits({ db, clock, log, redis, siblings }: CounterPlaces): Limits {
   const isAlone = db.kind === 'embedded' && !siblings;
   if (isAlone && !redis) {
     const counter = openSavedCounter(db, clock, log);
     return { ...openLocalRateLimiter(counter), counter };
   }
-  const insured = (main: RateCounter, insurance = openMemoryCounter(clock) as RateCounter): RateCounter =>
-    openInsuredCounter(main, insurance, log);
-  const own = isAlone
-    ? openSavedCounter(db, clock, log)
-    : insured(db.kind === 'embedded' ? siblings!.counter : openDatabaseCounter(db, clock));
+  const insured = (main: RateCounter | WatchedCounter, insurance: RateCounter): RateCounter =>
+    openInsuredCounter(main, insurance, clock, log);
+  // Beside Redis the database, of either kind: all who count in the one can count in the other.
+  const isOfSiblings = db.kind === 'embedded' && siblings && !redis;
+  const own = insured(isOfSiblings ? siblings.counter : openDatabaseCounter(db, clock), openMemoryCounter(clock));
   const counter = redis ? insured(openRedisCounter(redis, clock), own) : own;
   return { ...openRateLimiter(counter, clock), counter };
 }

@@ -53,6 +53,10 @@ export function openSavedCounter(db: Database, clock: Clock, log: Logger): RateC
       return (loading ??= load()).then(() => counter.take(key, want, rate));
     },
     giveBack: (key, uses, resetMs) => counter.giveBack(key, uses, resetMs),
+    async atLeast(known) {
+      if (!loaded) await (loading ??= load());
+      counter.atLeast(known);
+    },
     async close() {
       await loading;
       clearInterval(timer);

@@ -8,6 +8,7 @@ import { openMemoryCounter } from '../../../src/platform/rate-limit/memory-count
 import type { RateCounter } from '../../../src/platform/rate-limit/rate-counter.js';
 import { openSavedCounter } from '../../../src/platform/rate-limit/saved-counter.js';
 import { createFakeClock, type FakeClock } from '../../helpers/fake-clock.js';
+import { eventually } from '../../helpers/eventually.js';
 import { openTempDir } from '../../helpers/temp-dir.js';
 
 const TEN = { count: 10, windowMs: 60_000 };
@@ -96,6 +97,24 @@ describe.each(Object.entries(COUNTERS))('a counter in the %s', (_name, open) => 
     expect(await counter.take('a', 5, { ...TEN, count: 3 })).toMatchObject({ granted: 0, left: 0 });
   });
 
+  it('counts at least what is known from elsewhere, in the window that is known there', async () => {
+    const { counter, clock } = await start();
+    const resetMs = clock.now() + 30_000;
+    await counter.atLeast([
+      { key: 'new', used: 7, resetMs },
+      { key: 'over', used: 7, resetMs: clock.now() - 1 },
+    ]);
+    expect(await counter.take('new', 10, TEN)).toEqual({ granted: 3, left: 0, resetMs });
+    expect(await counter.take('over', 4, TEN)).toMatchObject({ granted: 4 });
+    await counter.atLeast([{ key: 'over', used: 2, resetMs }]);
+    expect(await counter.take('over', 1, TEN)).toMatchObject({ granted: 1, left: 5 });
+    await counter.atLeast([{ key: 'over', used: 9, resetMs }]);
+    expect(await counter.take('over', 10, TEN)).toMatchObject({ granted: 1, left: 0, resetMs: clock.now() + 60_000 });
+    clock.advance(60_000);
+    await counter.atLeast([{ key: 'over', used: 9, resetMs }]);
+    expect(await counter.take('over', 10, TEN)).toMatchObject({ granted: 10 });
+  });
+
   it('grants exactly the limit to a hundred that take at once', async () => {
     const { counter } = await start();
     const grants = await Promise.all(Array.from({ length: 100 }, async () => counter.take('a', 1, TEN)));
@@ -141,15 +160,51 @@ describe('an insured counter', () => {
     const away: RateCounter = {
       take: () => Promise.reject(new Error('connection lost')),
       giveBack: () => Promise.reject(new Error('connection lost')),
+      atLeast: () => Promise.reject(new Error('connection lost')),
       close: () => Promise.resolve(),
     };
-    const counter = openInsuredCounter(away, openMemoryCounter(clock), log);
+    const counter = openInsuredCounter(away, openMemoryCounter(clock), clock, log);
     cleanUps.push(() => counter.close());
     const grants = [];
     for (let use = 0; use < 20; use++) grants.push(await counter.take('a', 1, TEN));
     expect(grants.filter(({ granted }) => granted === 1)).toHaveLength(10);
     await counter.giveBack('a', 1, grants[0]!.resetMs);
     expect(await counter.take('a', 2, TEN)).toMatchObject({ granted: 1 });
+  });
+});
+
+describe('an insured counter while the main one goes and comes back', () => {
+  it('takes its counts along, there and back', async () => {
+    const clock = createFakeClock();
+    let main = openMemoryCounter(clock);
+    let isThere = true;
+    const ask = <T>(work: () => T): Promise<T> =>
+      isThere ? Promise.resolve(work()) : Promise.reject(new Error('connection lost'));
+    const far: RateCounter = {
+      take: (...take) => ask(() => main.take(...take)),
+      giveBack: (...back) => ask(() => main.giveBack(...back)),
+      atLeast: (windows) => ask(() => main.atLeast(windows)),
+      close: () => main.close(),
+    };
+    let nowMs = 0;
+    const performanceNow = vi.spyOn(performance, 'now').mockImplementation(() => nowMs);
+    const counter = openInsuredCounter(far, openMemoryCounter(clock), clock, log);
+    cleanUps.push(() => counter.close());
+    let passed = 0;
+    const take = async (uses: number): Promise<void> => void (passed += (await counter.take('a', uses, TEN)).granted);
+    for (let outage = 0; outage < 3; outage++) {
+      await take(2);
+      isThere = false;
+      await take(1);
+      // It comes back empty.
+      await main.close();
+      main = openMemoryCounter(clock);
+      isThere = true;
+      nowMs += 1_000;
+    }
+    await take(10);
+    expect(passed).toBe(10);
+    performanceNow.mockRestore();
   });
 });
 
@@ -163,13 +218,15 @@ describe('an insured counter whose main one hangs', () => {
     const hanging: RateCounter = {
       take: () => new Promise((_, reject) => asked.push(() => reject(new Error('no answer')))),
       giveBack: () => undefined,
+      atLeast: () => undefined,
       close: () => Promise.resolve(),
     };
-    const counter = openInsuredCounter(hanging, openMemoryCounter(createFakeClock()), log);
+    const clock = createFakeClock();
+    const counter = openInsuredCounter(hanging, openMemoryCounter(clock), clock, log);
     cleanUps.push(() => counter.close());
     for (let outage = 1; outage <= 3; outage++) {
       const asking = counter.take('a', 1, TEN);
-      expect(asked).toHaveLength(outage);
+      await eventually('it asks', () => asked.length === outage);
       if (outage > 1) expect(await counter.take('a', 1, TEN)).toMatchObject({ granted: 1 });
       expect(asked).toHaveLength(outage);
       asked.at(-1)!();
