@@ -181,6 +181,22 @@ describe('POST /api/data/:collectionName/aggregate', () => {
     expect(JSON.stringify(body)).not.toMatch(/documents_|Mongo/);
   });
 
+  it.each<[string, unknown]>([
+    ['$geoNear', [{ $geoNear: { near: { type: 'Point', coordinates: [1, 2] }, distanceField: 'd' } }]],
+    ['$search', [{ $search: { text: { query: 'a', path: 'title' } } }]],
+    ['$geoWithin', [{ $match: { place: { $geoWithin: { $center: [[0, 0], 1] } } } }]],
+    [
+      '$geoIntersects',
+      [{ $match: { place: { $geoIntersects: { $geometry: { type: 'Point', coordinates: [1, 2] } } } } }],
+    ],
+  ])('says that %s is not available', async (name, pipeline) => {
+    const { body } = await post('posts/aggregate', { pipeline }).expect(400);
+    expect(body).toMatchObject({
+      code: 'INVALID_PIPELINE',
+      message: `${name} is not available here: this database has nothing that serves it`,
+    });
+  });
+
   it('answers 400 with a hint for more results than a reply may hold', async () => {
     const many = [{ $limit: 1 }, { $project: { n: { $range: [0, 51] } } }, { $unwind: '$n' }];
     const { body } = await post('posts/aggregate', { pipeline: many }).expect(400);

@@ -47,12 +47,30 @@ export function pipelineError(error: unknown, signal?: AbortSignal): unknown {
     );
   }
   if (OVERLOADED.has(code)) return busy(error);
+  const missing = findMissing(code, (error as Error).message);
+  if (missing) {
+    return refusal(
+      'INVALID_PIPELINE',
+      `${missing} not available here: this database has nothing that serves it`,
+      error,
+    );
+  }
   if (!isRefusal(code)) return error;
   return refusal(
     'INVALID_PIPELINE',
     `The database refused the pipeline (error ${code}): check the options of its stages and the types that its operators meet`,
     error,
   );
+}
+
+/** By which MongoDB says that there is no index for $geoNear, or no search beside it. */
+const NO_INDEX = new Set([27, 291, 31_082]);
+
+/** What the database does not have at all, as the beginning of a sentence; null when the pipeline itself is wrong. */
+function findMissing(code: number, message: string): string | null {
+  if (NO_INDEX.has(code)) return 'An index for $geoNear or $search is';
+  const name = /^(\$\w+).* not supported by this engine$/.exec(message)?.[1];
+  return name === undefined ? null : `${name} is`;
 }
 
 /** Codes by which the database says that a pipeline is wrong: bad values, options, types, conversions, sizes. */
