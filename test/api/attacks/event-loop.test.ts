@@ -18,7 +18,7 @@ import {
 
 /** Processor time for which nobody else is served. A machine whose processors are shared needs up to twice what an idle one does. */
 const MOST_MS = 100;
-const SLOW_MACHINE = 2.5;
+const SLOW_MACHINE = 2;
 const MOST_RESIDENT_BYTES = 1200 * 1024 * 1024;
 
 let stage: Stage;

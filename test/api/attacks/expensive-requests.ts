@@ -137,7 +137,7 @@ export const KNOWN_EXPENSES: Readonly<Record<string, Expense>> = {
     { $setWindowFields: { sortBy: { r: 1 }, output: { all: { $sum: '$r', window: { documents: [-5000, 5000] } } } } },
     { $count: 'n' },
   ),
-  'big numbers': computed(loop(100_000, { $pow: [{ $toDecimal: '1.000001' }, 1000] })),
+  'big numbers': computed({ $size: loop(100_000, { $pow: [{ $toDecimal: '$$this' }, 1000] }) }),
   'a decimal power': computed({ $pow: [{ $toDecimal: '1e6000' }, { $toDecimal: '-0.3333333333333333333' }] }),
   'a text of a megabyte as a number': computed({ $toDecimal: doubled(19, '1', '$concat') }),
   'a text of a megabyte as a date': computed({ $dateFromString: { dateString: doubled(19, '1', '$concat') } }),
