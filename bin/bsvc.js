@@ -1,4 +1,6 @@
-#!/usr/bin/env node
+#!/bin/sh
+':' //; exec node -- "$0" "$@"
+// To the shell the line above is a command, to Node a word and a comment: Node 20 takes its own --env-file from anywhere before a "--".
 // Checked before anything modern is loaded, so that an old Node gets a sentence instead of a syntax error.
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
 if (major < 20 || (major === 20 && minor < 20)) {

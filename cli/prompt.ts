@@ -35,13 +35,23 @@ export function openPrompt(io: Io, allowed: boolean): Prompt {
   ): Promise<T> => {
     if (!possible) throw new UsageError(sentence(missing));
     const prompts = await import('@inquirer/prompts');
+    const left = new AbortController();
+    const leave = (): void => left.abort();
+    const onKey = (_text: unknown, key?: { ctrl?: boolean; name?: string }): void => {
+      if (key?.ctrl && key.name === 'd') leave();
+    };
+    // The library takes the end of the input for no answer at all: the process would end as if all were done.
+    io.stdin.on('keypress', onKey).once('end', leave);
     try {
-      return await question(prompts, { input: io.stdin, output: io.stderr, signal: io.stop });
+      const signal = AbortSignal.any([io.stop, left.signal]);
+      return await question(prompts, { input: io.stdin, output: io.stderr, signal });
     } catch (error) {
       if (error instanceof Error && /^(ExitPrompt|AbortPrompt|CancelPrompt)Error$/.test(error.name)) {
         throw new Interrupted();
       }
       throw error;
+    } finally {
+      io.stdin.off('keypress', onKey).off('end', leave);
     }
   };
 

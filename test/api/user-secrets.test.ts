@@ -164,7 +164,7 @@ describe('secrets of end users', () => {
     await client.signUp({ email });
     const user = await requireUser(test.app, project.project._id, email);
     const event = { id: 'evt_1', at: new Date(), projectId: project.project._id, collection: 'users', documentId: 'x' };
-    const payload = buildPayload({ ...event, action: 'insert' }, user);
+    const payload = buildPayload({ ...event, action: 'insert' }, user, null);
     expect(payload).toContain(email);
     expect(payload).not.toContain('$2b$');
     expect(payload).not.toMatch(/password|_bsvc/);

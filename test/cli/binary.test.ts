@@ -32,6 +32,21 @@ describe('the bsvc binary', () => {
     expect(found.stdout).toBe(made.stdout);
   });
 
+  it.each([['--env-file', 'absent.env'], ['--env-file=absent.env']])(
+    'answers itself when its settings file is missing (%s): exit 2',
+    async (...words) => {
+      // As a shell starts it, by its first line.
+      const child = spawn(BINARY, [...words, 'project', 'list'], {
+        env: { ...env, PATH: process.env.PATH },
+        cwd: dir.path,
+      });
+      let stderr = '';
+      child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text));
+      const [code] = (await once(child, 'close')) as [number];
+      expect([code, stderr]).toEqual([2, 'bsvc: --env-file names absent.env, but there is no such file.\n']);
+    },
+  );
+
   it('never waits for input without a terminal: exit 2', async () => {
     for (const words of [
       ['project', 'create'],

@@ -5,6 +5,7 @@ import { openTempDir, type TempDir } from '../helpers/temp-dir.js';
 
 const RETURN = '\r';
 const CTRL_C = '\u0003';
+const CTRL_D = '\u0004';
 const ARROW_DOWN = '\u001b[B';
 
 let dir: TempDir;
@@ -19,6 +20,24 @@ afterAll(() => dir.remove());
 
 // The pseudo-terminal is that of util-linux.
 describe.runIf(process.platform === 'linux')('at a terminal', () => {
+  it.each([
+    ['a question for a text', ['project', 'create'], 'Name of the project:'],
+    ['a choice', ['collection', 'list'], 'Which project?'],
+    ['a confirmation', ['project', 'delete', 'alpha'], 'alpha'],
+    ['a password', ['user', 'create', '--project', 'alpha', '--email', 'a@b.co'], 'assword'],
+  ])(
+    '%s that is answered by the end of input ends the command with 130, and nothing is done',
+    async (_what, argv, question) => {
+      const terminal = openTerminal(argv, env);
+      await terminal.shows(question);
+      terminal.type(CTRL_D);
+      const { code, screen } = await terminal.end();
+      expect([code, screen]).toEqual([130, expect.stringContaining('Interrupted.') as string]);
+      const list = await runBinary(['project', 'list', '--quiet'], { env });
+      expect(list.stdout.trim().split('\n')).toHaveLength(2);
+    },
+  );
+
   it('a project is created by answering, and its keys are shown', async () => {
     const terminal = openTerminal(['project', 'create'], env);
     await terminal.shows('Name of the project:');

@@ -69,7 +69,7 @@ export default defineCommand({
 
 async function writeUnit(role: 'server' | 'worker', words: string[], directory: string, target: string): Promise<Unit> {
   const template = await readFile(join(PACKAGE_ROOT, 'templates', 'systemd', 'bsvc.service'), 'utf8');
-  const command = [process.execPath, join(PACKAGE_ROOT, 'bin', 'bsvc.js'), ...words].map(quoteWord).join(' ');
+  const command = [process.execPath, '--', join(PACKAGE_ROOT, 'bin', 'bsvc.js'), ...words].map(quoteWord).join(' ');
   const values: Record<string, string> = { role, root: PACKAGE_ROOT, command, directory, target };
   return {
     file: role === 'server' ? 'bsvc.service' : 'bsvc-worker.service',

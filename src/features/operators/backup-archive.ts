@@ -39,6 +39,7 @@ export async function* readArchive(path: string): AsyncGenerator<ArchiveLine> {
   const unzipped = source.pipe(createGunzip());
   // An error of the file would otherwise never reach the reader of the unzipped stream.
   source.on('error', (error) => unzipped.destroy(error));
+  const counts = { documents: 0, files: 0 };
   let first = true;
   let ended = false;
   try {
@@ -48,9 +49,13 @@ export async function* readArchive(path: string): AsyncGenerator<ArchiveLine> {
       first = false;
       if (ended) throw damaged(path, 'something follows its end');
       if ('end' in line) {
-        if (line.end.sha256 !== hash.digest('hex')) throw damaged(path, 'its checksum does not match');
+        const { documents, files, sha256 } = line.end;
+        if (sha256 !== hash.digest('hex') || documents !== counts.documents || files !== counts.files)
+          throw damaged(path, 'its checksum does not match');
         ended = true;
       } else hash.update(`${text}\n`);
+      if ('document' in line) counts.documents++;
+      if ('file' in line) counts.files++;
       yield line;
     }
   } catch (error) {
@@ -62,6 +67,7 @@ export async function* readArchive(path: string): AsyncGenerator<ArchiveLine> {
   if (!ended) throw damaged(path, 'it is cut short');
 }
 
-function damaged(path: string, why: string): Error {
+/** 400 BACKUP_DAMAGED. */
+export function damaged(path: string, why: string): Error {
   return invalid('BACKUP_DAMAGED', `${path} cannot be restored: ${why}. Nothing was changed.`);
 }

@@ -3,7 +3,7 @@ import { dirname, join, relative, resolve, sep } from 'node:path';
 import { deserialize, type Document } from 'bson';
 import type { IndexDescription } from 'mongodb';
 import type { App } from '../../app.js';
-import { conflict, invalid } from '../../errors.js';
+import { AppError, conflict, invalid } from '../../errors.js';
 import { replaceMasterKey } from '../../platform/master-key.js';
 import type { SealedField } from '../../platform/reseal.js';
 import { beginRestore, endRestore, isHalfRestored, requireRestoring, RESTORES } from '../../platform/restore-mark.js';
@@ -12,7 +12,7 @@ import { pathsOf } from '../files/file.js';
 import { fileStore } from '../files/file-store.js';
 import { SEALED_PLACES } from './rotate-secrets.js';
 import { listProjects } from '../projects/list-projects.js';
-import { readArchive, type ArchiveLine } from './backup-archive.js';
+import { damaged, readArchive, type ArchiveLine } from './backup-archive.js';
 import { BATCH_BYTES, BATCH_DOCUMENTS, readExactly } from './copy-collection.js';
 import { listFiles, localFilesDir } from './local-files.js';
 
@@ -35,19 +35,38 @@ export async function verifyBackup(
   let collection = '';
   let secrets: SecretBox | null = null;
   const sealed = { opened: 0, foreign: 0 };
-  for await (const line of readArchive(path)) {
-    if ('format' in line) {
-      head = line;
-      refuseForeignKey(app, line.secretKey);
-      secrets = openSecretBox(app.config.secretKey ?? line.secretKey!);
-    } else if ('collection' in line) ({ collection } = line);
-    else if ('document' in line && collection === 'migrations') refuseNewer(line.document, knownMigrations);
-    else if ('document' in line) {
-      for (const { fields } of SEALED_PLACES.filter((place) => place.collection === collection))
-        for (const field of fields(deserialize(Buffer.from(line.document, 'base64'))))
-          sealed[opensField(secrets!, field) ? 'opened' : 'foreign']++;
+  // What speaks against the backup counts only once its checksum is met: until then it may be a changed byte that speaks.
+  let refusal: unknown = null;
+  const judge = (check: () => void): void => {
+    try {
+      check();
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error;
+      refusal ??= error;
     }
+  };
+  try {
+    for await (const line of readArchive(path)) {
+      if ('format' in line) {
+        head = line;
+        judge(() => {
+          refuseForeignKey(app, line.secretKey);
+          secrets = openSecretBox(app.config.secretKey ?? line.secretKey!);
+        });
+      } else if ('collection' in line) ({ collection } = line);
+      else if ('document' in line && collection === 'migrations')
+        judge(() => refuseNewer(line.document, knownMigrations));
+      else if ('document' in line && secrets) {
+        for (const { fields } of SEALED_PLACES.filter((place) => place.collection === collection))
+          for (const field of fields(deserialize(Buffer.from(line.document, 'base64'))))
+            sealed[opensField(secrets, field) ? 'opened' : 'foreign']++;
+      }
+    }
+  } catch (error) {
+    if (error instanceof AppError || (error as { syscall?: unknown }).syscall !== undefined) throw error;
+    throw damaged(path, 'it cannot be read to its end');
   }
+  if (refusal) throw refusal;
   // A single one may have been lost before the backup was made.
   if (sealed.foreign > 0 && sealed.opened === 0) {
     throw conflict(

@@ -35,9 +35,13 @@ const MAX_PAYLOAD_BYTES = 8 * 1024 * 1024;
 
 /**
  * The payload of a data event (decisions.md 8): the stored document without the service's own notes, and without confidential fields of users. Of a document
- * that would make it larger than 8 MiB it holds the `_id` only.
+ * that would make it larger than 8 MiB it holds the `_id` only. `readAt`: when the document was read, if it may hold later changes than the event's; null if not.
  */
-export function buildPayload(event: Omit<DocumentEvent, 'body' | 'seq'>, document: Record<string, unknown>): string {
+export function buildPayload(
+  event: Omit<DocumentEvent, 'body' | 'seq'>,
+  document: Record<string, unknown>,
+  readAt: Date | null,
+): string {
   const data: Record<string, unknown> = { _id: event.documentId };
   for (const [name, value] of Object.entries(document)) {
     if (name !== '_id' && name !== HIDDEN_FIELD) data[name] = value;
@@ -51,6 +55,7 @@ export function buildPayload(event: Omit<DocumentEvent, 'body' | 'seq'>, documen
     collection: event.collection,
     action: event.action,
     documentId: event.documentId,
+    ...(readAt && { stale: true, readAt: readAt.toISOString() }),
     data,
   };
   const body = JSON.stringify(payload, event.collection === USERS ? withoutConfidential : undefined);

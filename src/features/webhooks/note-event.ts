@@ -36,8 +36,9 @@ export function relayStoredLater(app: App, collection: Collection, ids: readonly
 async function relayStored(app: App, collection: Collection, ids: readonly ObjectId[]): Promise<void> {
   const documents = app.db.collection<{ _id: ObjectId }>(documentsName(collection));
   const found = await documents.find({ _id: { $in: [...ids] } }).toArray();
+  const readAt = new Date(app.clock.now());
   await relayDocuments(
     app,
-    found.map((document) => ({ collection, document })),
+    found.map((document) => ({ collection, document, readAt })),
   );
 }

@@ -14,13 +14,15 @@ import { listProjectWebhooks } from './webhook-store.js';
 export interface RelayItem {
   collection: Collection;
   document: Record<string, unknown>;
+  /** Set when the document was read after its change, and not answered by the write itself: when that was. */
+  readAt?: Date;
 }
 
 type Waiting = RelayItem & { outbox: Required<Outbox> };
 
 /**
  * Makes deliveries of what waits in the documents, then takes it out of them. Both may be repeated: a delivery's id comes from event and webhook.
- * An event's data is its document as given here: the one the write left, or, when a crash came between, a later one.
+ * An event's data is its document as given here. Where that may hold later changes too, because a crash or a quick successor came between, the payload says so.
  */
 export async function relayDocuments(app: App, items: readonly RelayItem[]): Promise<void> {
   const waiting = items.flatMap((item): Waiting[] => {
@@ -39,7 +41,7 @@ export async function relayDocuments(app: App, items: readonly RelayItem[]): Pro
   await wakeDelivery(app, [...deliveries.values()]);
 }
 
-async function buildDeliveries(app: App, { collection, document, outbox }: Waiting): Promise<Delivery[]> {
+async function buildDeliveries(app: App, { collection, document, outbox, readAt }: Waiting): Promise<Delivery[]> {
   const webhooks = (await listProjectWebhooks(app, collection.projectId)).filter(({ disabled }) => !disabled);
   const nowMs = app.clock.now();
   return outbox.outbox.flatMap(({ id, action, at }, index) => {
@@ -55,9 +57,17 @@ async function buildDeliveries(app: App, { collection, document, outbox }: Waiti
     };
     // Entries leave an outbox from its front only, so the last one always has the document's number.
     const seq = outbox.seq - (outbox.outbox.length - 1 - index);
-    const event: DocumentEvent = { ...about, seq, body: buildPayload(about, document) };
+    const isLast = index === outbox.outbox.length - 1;
+    const later = isLast ? findLaterChange(document, at, readAt) : (readAt ?? outbox.outbox.at(-1)!.at);
+    const event: DocumentEvent = { ...about, seq, body: buildPayload(about, document, later) };
     return heardBy.map((webhook) => buildDelivery(event, webhook, nowMs));
   });
+}
+
+/** As of when a document is that was changed after its last event, by a change that nobody listens to; null for one that was not. A change dates its document before its event. */
+function findLaterChange(document: Record<string, unknown>, at: Date, readAt: Date | undefined): Date | null {
+  const { updatedAt } = document;
+  return updatedAt instanceof Date && updatedAt > at ? (readAt ?? updatedAt) : null;
 }
 
 /** In order, so that no event of a document is there before an earlier one; those already there are left as they are. */

@@ -60,9 +60,10 @@ async function relayLeft(
       .sort({ [OUTBOX_SINCE]: 1 })
       .limit(BATCH)
       .toArray()) as Record<string, unknown>[];
+    const readAt = new Date(app.clock.now());
     await relayDocuments(
       app,
-      found.map((document) => ({ collection, document })),
+      found.map((document) => ({ collection, document, readAt })),
     );
     if (found.length < BATCH || isOver(context)) return;
   }

@@ -222,6 +222,34 @@ describe('what a crash leaves', () => {
     expect(receiver.actionsOf(user._id.toHexString())).toEqual(['insert']);
   });
 
+  it('is told as what it is: a document that holds later changes is marked, with the moment it was read', async () => {
+    await buildWebhook(test.app, owner.project, receiver.url);
+    const { _id } = await insertDocument(crashing(), { collection: posts, writer: null }, { title: 'first' });
+    clock.advance(10);
+    await call('patch', `posts/${_id}`, { title: 'second' }).expect(200);
+    await settleWebhooks(test.app);
+    const [inserted, updated] = receiver.received.map(({ event }) => event);
+    expect(inserted).toMatchObject({ action: 'insert', data: { title: 'second' }, stale: true });
+    expect(inserted).toHaveProperty('readAt', new Date(clock.now()).toISOString());
+    expect(updated).toMatchObject({ action: 'update', data: { title: 'second' } });
+    expect(updated).not.toHaveProperty('stale');
+  });
+
+  it('is marked too when the later change is one that nobody listens to', async () => {
+    await buildWebhook(test.app, owner.project, receiver.url, ['posts.insert']);
+    const { _id } = await insertDocument(crashing(), { collection: posts, writer: null }, { title: 'first' });
+    const untouched = await insertDocument(crashing(), { collection: posts, writer: null }, { title: 'alone' });
+    clock.advance(10);
+    await call('patch', `posts/${_id}`, { title: 'second' }).expect(200);
+    clock.advance(5_000);
+    await test.app.jobs.enqueue(sweepWebhooksJob, {});
+    await settleWebhooks(test.app);
+    const told = (id: string) => receiver.received.find(({ event }) => event.documentId === id)?.event;
+    expect(told(_id)).toMatchObject({ data: { title: 'second' }, stale: true, readAt: expect.any(String) as string });
+    expect(told(untouched._id)).toMatchObject({ data: { title: 'alone' } });
+    expect(told(untouched._id)).not.toHaveProperty('stale');
+  });
+
   it('is told once, however often it is relayed', async () => {
     await buildWebhook(test.app, owner.project, receiver.url);
     await insertDocument(crashing(), { collection: posts, writer: null }, { title: 'once' });
