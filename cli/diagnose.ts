@@ -15,6 +15,7 @@ import type { Context } from './context.js';
 import { checkClock } from './check-clock.js';
 import { checkCookies } from './check-cookies.js';
 import { checkCache, checkDoor, checkMail } from './check-neighbours.js';
+import { checkBackups } from './check-backups.js';
 import { diagnoseBucket } from './diagnose-bucket.js';
 import { presentFailure } from './exit.js';
 import { countOf } from './present-amount.js';
@@ -93,6 +94,7 @@ async function checkDatabase(context: Context, config: Config, options: { fix: b
     await checkIndexes(app, options),
     await checkClock(app),
     ...(await checkCookies(app)),
+    await checkBackups(app),
     ...(await diagnoseBucket(app, options)),
   ];
 }

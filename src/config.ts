@@ -1,9 +1,11 @@
 import { readFileSync } from 'node:fs';
 import {
   address,
+  cron,
   flag,
   hangTime,
   httpUrl,
+  keepRule,
   lifetime,
   oneOf,
   parseBytes,
@@ -203,6 +205,25 @@ export const SETTINGS = {
     {
       defaultText: '2/1s',
     },
+  ),
+  backupTo: optional(
+    'BSVC_BACKUP_TO',
+    text,
+    'where backups are kept by the schedule: a directory, or `s3://bucket/prefix` entered with BSVC_S3_*',
+  ),
+  backupSchedule: setting('BSVC_BACKUP_SCHEDULE', cron, '0 3 * * *', 'when backups are made (cron, UTC)'),
+  backupKeep: setting(
+    'BSVC_BACKUP_KEEP',
+    keepRule,
+    { days: 7, weeks: 4, months: 6 },
+    'backups that are kept: the newest of so many days, weeks and months',
+    { defaultText: '7d,4w,6m' },
+  ),
+  backupPassphrase: optional(
+    'BSVC_BACKUP_PASSPHRASE',
+    text,
+    'seals kept backups; none means that the master key does',
+    { secret: true },
   ),
   providerWebhookSecret: optional('PROVIDER_WEBHOOK_SECRET', text, 'checks the mail provider’s events', {
     secret: true,

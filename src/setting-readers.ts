@@ -110,3 +110,44 @@ export const httpUrl: Reader<string> = (value) => {
     throw new Error('must be an http(s) address');
   return value.replace(/\/+$/, '');
 };
+
+const CRON_RANGES = [
+  [0, 59],
+  [0, 23],
+  [1, 31],
+  [1, 12],
+  [0, 7],
+] as const;
+
+/** A cron expression of five fields in figures: minute, hour, day, month, weekday. */
+export const cron: Reader<string> = (value) => {
+  const fields = value.trim().split(/\s+/);
+  const isGood =
+    fields.length === CRON_RANGES.length && fields.every((field, at) => isCronField(field, CRON_RANGES[at]!));
+  if (!isGood) throw new Error('must be a cron expression of five fields in figures, such as 0 3 * * *');
+  return fields.join(' ');
+};
+
+function isCronField(field: string, [least, most]: readonly [number, number]): boolean {
+  return field.split(',').every((part) => {
+    const match = /^(?:\*|(\d{1,2})(?:-(\d{1,2}))?)(?:\/(\d{1,2}))?$/.exec(part);
+    if (!match) return false;
+    const [, from, to, step] = match.map((text) => (text === undefined ? undefined : Number(text)));
+    const isWithin = (number: number | undefined): boolean =>
+      number === undefined || (number >= least && number <= most);
+    return isWithin(from) && isWithin(to) && (to === undefined || from! <= to) && step !== 0;
+  });
+}
+
+/** `7d,4w,6m`: the newest backup of each of so many days, weeks and months; what is not named counts as none. */
+export const keepRule: Reader<{ days: number; weeks: number; months: number }> = (value) => {
+  const rule = { days: 0, weeks: 0, months: 0 };
+  const names = { d: 'days', w: 'weeks', m: 'months' } as const;
+  for (const part of value.split(',')) {
+    const match = /^(\d{1,3})([dwm])$/.exec(part.trim());
+    if (!match) throw new Error('must name days, weeks and months, as in 7d,4w,6m');
+    rule[names[match[2] as keyof typeof names]] = Number(match[1]);
+  }
+  if (rule.days + rule.weeks + rule.months === 0) throw new Error('must keep at least one, as in 7d');
+  return rule;
+};

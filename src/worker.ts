@@ -1,4 +1,6 @@
 import type { App } from './app.js';
+import { measureBackups } from './features/backups/backup-age.js';
+import { backupSchedules, runBackupJob } from './features/backups/run-backup.job.js';
 import { finishDropJob } from './features/collections/finish-drop.job.js';
 import { forgetAnswersJob } from './features/documents/forget-answers.job.js';
 import { purgeTrashJob } from './features/documents/purge-trash.job.js';
@@ -47,6 +49,7 @@ export const JOBS: readonly AnyJobDefinition<App>[] = [
   sweepUploadsJob,
   finishDropJob,
   finishDeletionJob,
+  runBackupJob,
 ];
 
 /** What is enqueued by the clock (UTC, seconds first when there are six fields). Any number of workers makes one run of each tick. */
@@ -64,9 +67,10 @@ export const SCHEDULES: readonly Schedule<App>[] = [
 
 /** Runs background work until stopped: the same inside `bsvc serve` and as `bsvc worker`. */
 export function createWorker(app: App, { concurrency = DEFAULT_CONCURRENCY }: WorkerOptions = {}): Worker {
+  measureBackups(app);
   const runner = openRunner(app, JOBS, { concurrency });
   runner.start();
-  const stopSchedules = startSchedules(app, SCHEDULES);
+  const stopSchedules = startSchedules(app, [...SCHEDULES, ...backupSchedules(app.config)]);
   return {
     async stop(graceMs = app.config.shutdownGraceMs) {
       await stopSchedules();

@@ -61,6 +61,7 @@ const FEATURE_ROWS = [
   ['users'],
   ['files'],
   ['operators'],
+  ['backups'],
   ['reference'],
 ];
 

@@ -287,8 +287,13 @@ export const COMMANDS: readonly CommandNode[] = [
   },
   {
     name: 'backup',
-    summary: 'write everything stored into one file, while serving',
-    load: () => import('./backup.js'),
+    summary: 'backups of everything stored, while serving',
+    examples: ['bsvc backup', 'bsvc backup --to s3://backups/shop', 'bsvc backup list'],
+    fallback: 'make',
+    commands: [
+      { name: 'make', summary: 'write everything stored into one file', load: () => import('./backup/make.js') },
+      { name: 'list', summary: 'list the backups of a place', load: () => import('./backup/list.js') },
+    ],
   },
   { name: 'restore', summary: 'make the store what a backup holds', load: () => import('./restore.js') },
   {

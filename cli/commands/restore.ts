@@ -1,5 +1,6 @@
-import { access, constants } from 'node:fs/promises';
-import { resolve } from 'node:path';
+import { withPlainBackup } from '../../src/features/backups/find-backup.js';
+import type { Context } from '../context.js';
+import type { Result } from '../output.js';
 import { isEmptyStore, restoreBackup, verifyBackup } from '../../src/features/operators/restore-backup.js';
 import { MIGRATIONS } from '../../src/migrations/index.js';
 import { argument, defineCommand, flag } from '../command.js';
@@ -14,45 +15,54 @@ export default defineCommand({
   examples: [
     'bsvc restore bsvc.backup',
     'bsvc restore bsvc.backup --verify',
+    'bsvc restore latest',
+    'bsvc restore s3://backups/shop/bsvc-2026-11-22T030000Z.backup',
     'bsvc restore bsvc.backup --data-dir ./elsewhere --yes',
   ],
   audited: ({ verify }) => !verify,
   parameters: {
-    file: argument('file', 'backup to restore'),
+    file: argument(
+      'file',
+      'backup to restore: a file, a name from "bsvc backup list", latest, or s3://bucket/prefix/name',
+    ),
     verify: flag('--verify', 'only check the file'),
     yes: yesOption,
   },
-  async run(context, { file, verify, yes }) {
-    const path = resolve(context.io.cwd, file);
-    // Before a store is made that nothing would be restored into.
-    await access(path, constants.R_OK);
-    const app = await context.app('migration');
-    const progress = await context.out.progress(`Checking ${file}`);
-    const { createdAt, version } = await verifyBackup(
-      app,
-      path,
-      MIGRATIONS.map(({ id }) => id),
-    ).finally(() => progress.stop());
-    if (verify) {
-      return {
-        json: { file, createdAt, version, intact: true },
-        quiet: createdAt,
-        text: () => `${file} is whole: made ${createdAt} by version ${version}.`,
-      };
-    }
-    if (!(await isEmptyStore(app))) {
-      await confirmByName(context, yes, 'Replaces everything that is stored now by the backup.', 'replace');
-    }
-    const restoring = await context.out.progress('Restoring');
-    const report = await restoreBackup(app, path, {
-      stop: context.stop,
-      onProgress: (documents, files) => restoring.update(`${documents} documents, ${files} files`),
-    }).finally(() => restoring.stop());
-    return {
-      json: { file, createdAt, ...report },
-      quiet: report.documents,
-      text: () =>
-        `Restored ${countOf(report.documents, 'document')} in ${countOf(report.collections, 'collection')} and ${countOf(report.files, 'file')}, as of ${createdAt}. Start running servers anew.`,
-    };
-  },
+  run: (context, options) =>
+    withPlainBackup(context.settings(), options.file, context.io.cwd, (path) => restore(context, path, options)),
 });
+
+async function restore(
+  context: Context,
+  path: string,
+  { file, verify, yes }: { file: string; verify: boolean; yes: boolean },
+): Promise<Result> {
+  const app = await context.app('migration');
+  const progress = await context.out.progress(`Checking ${file}`);
+  const { createdAt, version } = await verifyBackup(
+    app,
+    path,
+    MIGRATIONS.map(({ id }) => id),
+  ).finally(() => progress.stop());
+  if (verify) {
+    return {
+      json: { file, createdAt, version, intact: true },
+      quiet: createdAt,
+      text: () => `${file} is whole: made ${createdAt} by version ${version}.`,
+    };
+  }
+  if (!(await isEmptyStore(app))) {
+    await confirmByName(context, yes, 'Replaces everything that is stored now by the backup.', 'replace');
+  }
+  const restoring = await context.out.progress('Restoring');
+  const report = await restoreBackup(app, path, {
+    stop: context.stop,
+    onProgress: (documents, files) => restoring.update(`${documents} documents, ${files} files`),
+  }).finally(() => restoring.stop());
+  return {
+    json: { file, createdAt, ...report },
+    quiet: report.documents,
+    text: () =>
+      `Restored ${countOf(report.documents, 'document')} in ${countOf(report.collections, 'collection')} and ${countOf(report.files, 'file')}, as of ${createdAt}. Start running servers anew.`,
+  };
+}

@@ -70,6 +70,11 @@ function masterKeyMissing(path: string): Error {
   );
 }
 
+/** The master key kept in the data directory; null when there is none. */
+export function findMasterKey(dataDir: string): string | null {
+  return findKey(join(dataDir, FILE_NAME));
+}
+
 /**
  * Puts a new key in front of those in the data directory's file: it seals from now on, the others still open. 409 ROTATION_UNDER_WAY while another
  * process does so: of two that read the same keys, the later would take away the other's, and what that sealed could not be opened any more.

@@ -38,6 +38,7 @@ export interface S3Double {
 
 const BUCKET = 'uploads';
 const REGION = 'eu-test-1';
+const LIST_PAGE = 2;
 
 /** An S3 endpoint with one bucket, in memory, which believes nobody: signatures, signed headers, expiry, body hashes and lengths are all verified. Objects can be read without a signature. */
 export async function openS3Double(): Promise<S3Double> {
@@ -87,8 +88,24 @@ export async function openS3Double(): Promise<S3Double> {
       cors = readCors(body.toString('utf8'));
       return void response.writeHead(200).end();
     }
+    if (key === '' && url.searchParams.get('list-type') === '2') return sendList(response, url.searchParams);
     if (key === '') return refuse(response, 501, 'NotImplemented');
     return onObject(request, response, key, body);
+  }
+
+  /** In pages of two, so that every client has to ask again. */
+  function sendList(response: ServerResponse, query: URLSearchParams): void {
+    const keys = [...objects.keys()].filter((key) => key.startsWith(query.get('prefix') ?? '')).sort();
+    const from = Number(query.get('continuation-token') ?? 0);
+    const isTruncated = keys.length > from + LIST_PAGE;
+    const contents = keys
+      .slice(from, from + LIST_PAGE)
+      .map((key) => `<Contents><Key>${key}</Key><Size>${objects.get(key)!.bytes.length}</Size></Contents>`);
+    const next = isTruncated ? `<NextContinuationToken>${from + LIST_PAGE}</NextContinuationToken>` : '';
+    response.writeHead(200, { 'content-type': 'application/xml' });
+    response.end(
+      `<ListBucketResult><IsTruncated>${isTruncated}</IsTruncated>${contents.join('')}${next}</ListBucketResult>`,
+    );
   }
 
   function onObject(request: IncomingMessage, response: ServerResponse, key: string, body: Buffer): void {

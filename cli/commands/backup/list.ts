@@ -1,0 +1,28 @@
+import { openBackupPlace } from '../../../src/features/backups/backup-place.js';
+import { invalid } from '../../../src/errors.js';
+import { defineCommand, value } from '../../command.js';
+import { presentBytes } from '../../present-amount.js';
+
+export default defineCommand({
+  details: 'The backups in BSVC_BACKUP_TO, or in another place. "bsvc restore" takes their names.',
+  examples: ['bsvc backup list --from /var/backups/bsvc'],
+  parameters: { from: value('--from <place>', 'directory or s3://bucket/prefix (default: BSVC_BACKUP_TO)') },
+  async run(context, { from }) {
+    const { config } = context.settings();
+    const address = from ?? config.backupTo;
+    if (address === null) throw invalid('NO_BACKUP_PLACE', 'Name a place with --from, or set BSVC_BACKUP_TO');
+    const place = await openBackupPlace({ config }, address);
+    const backups = await place.list().finally(() => place.close());
+    return {
+      json: backups.map(({ name, at, bytes }) => ({ name, at: at.toISOString(), bytes })),
+      quiet: backups.map(({ name }) => name),
+      text: async ({ table }) =>
+        backups.length === 0
+          ? `No backups in ${place.address}.`
+          : table(
+              ['name', 'made', 'size'],
+              backups.map(({ name, at, bytes }) => [name, at.toISOString().slice(0, 16), presentBytes(bytes)]),
+            ),
+    };
+  },
+});

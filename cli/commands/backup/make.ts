@@ -1,0 +1,68 @@
+import { openBackupPlace } from '../../../src/features/backups/backup-place.js';
+import { keepBackup } from '../../../src/features/backups/keep-backup.js';
+import { backUp } from '../../../src/features/operators/back-up.js';
+import { invalid } from '../../../src/errors.js';
+import { defineCommand, value } from '../../command.js';
+import type { Context } from '../../context.js';
+import type { Result } from '../../output.js';
+import { countOf, presentBytes } from '../../present-amount.js';
+import { resolveOutput } from '../../resolve-output.js';
+
+export default defineCommand({
+  details: [
+    'One file with all projects, documents, settings, indexes and locally kept uploads, while the server goes on; checksummed.',
+    'It holds the generated master key too: keep it as safe as the data directory. Files in a bucket are not in it.',
+    'With --to it is sealed, stored in that place under a name with its time, read back, and older ones go as BSVC_BACKUP_KEEP says.',
+  ].join('\n'),
+  examples: [
+    'bsvc backup',
+    'bsvc backup --out /var/backups/bsvc-$(date +%F).bsvc --quiet',
+    'bsvc backup --to /var/backups/bsvc',
+  ],
+  audited: true,
+  parameters: {
+    out: value('--out <file>', 'file to write (default: bsvc-<time>.backup)'),
+    to: value('--to <place>', 'directory or s3://bucket/prefix that keeps backups'),
+  },
+  async run(context, { out, to }) {
+    if (out !== undefined && to !== undefined) throw invalid('INVALID_OPTIONS', 'Give --out or --to, not both');
+    if (to !== undefined) return keepIn(context, to);
+    const given = out === undefined ? null : await resolveOutput(context, out);
+    const app = await context.app();
+    const time = new Date(app.clock.now()).toISOString().slice(0, 19).replaceAll(':', '');
+    const file = out ?? `bsvc-${time}.backup`;
+    const progress = await context.out.progress('Backing up');
+    const report = await backUp(app, given ?? (await resolveOutput(context, file)), {
+      stop: context.stop,
+      onProgress: (documents, files) => progress.update(`${documents} documents, ${files} files`),
+    }).finally(() => progress.stop());
+    return {
+      json: { ...report, file },
+      quiet: file,
+      text: () =>
+        `Wrote ${file}: ${countOf(report.documents, 'document')}, ${countOf(report.files, 'file')}, ${presentBytes(report.bytes)}.`,
+    };
+  },
+});
+
+async function keepIn(context: Context, to: string): Promise<Result> {
+  const app = await context.app();
+  const place = await openBackupPlace(app, to);
+  const progress = await context.out.progress('Backing up');
+  try {
+    const report = await keepBackup(app, place, app.config.backupKeep, {
+      stop: context.stop,
+      onProgress: (documents, files) => progress.update(`${documents} documents, ${files} files`),
+    });
+    const removed = report.removed.length > 0 ? `; ${countOf(report.removed.length, 'older one')} removed` : '';
+    return {
+      json: { ...report, place: place.address },
+      quiet: report.file,
+      text: () =>
+        `Stored and verified ${report.file} in ${place.address}: ${countOf(report.documents, 'document')}, ${presentBytes(report.bytes)}${removed}.`,
+    };
+  } finally {
+    progress.stop();
+    place.close();
+  }
+}

@@ -1,0 +1,118 @@
+import { copyFile, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import type { App } from '../../app.js';
+import { invalid, missing } from '../../errors.js';
+import type { S3Folder } from '../../platform/object-store/s3-folder.js';
+import { timeOfBackup } from './backup-schedule.js';
+
+export interface KeptBackup {
+  name: string;
+  at: Date;
+  bytes: number;
+}
+
+/** Where backups are kept: a directory, or a folder of a bucket. Only files with names of ours are seen. */
+export interface BackupPlace {
+  /** As the settings name it: a path, or `s3://bucket/prefix`. */
+  readonly address: string;
+  /** The oldest first. */
+  list(): Promise<KeptBackup[]>;
+  /** Stores the file under the name; it appears when it is whole. */
+  put(name: string, path: string): Promise<void>;
+  /** Copies a stored backup to `path`; 404 BACKUP_NOT_FOUND. */
+  fetch(name: string, path: string): Promise<void>;
+  remove(name: string): Promise<void>;
+  close(): void;
+}
+
+/** An address as backups record it: a directory by its full path. */
+export function fullAddress(address: string): string {
+  return address.startsWith('s3://') ? address : resolve(address);
+}
+
+/** Opens the place at an address. A bucket is entered with the credentials of `BSVC_S3_*`; 400 INVALID_BACKUP_PLACE for an address without a bucket. */
+export async function openBackupPlace(app: Pick<App, 'config'>, address: string): Promise<BackupPlace> {
+  if (!address.startsWith('s3://')) return openDirectory(fullAddress(address));
+  const [, bucket = '', prefix = ''] = /^s3:\/\/([^/]+)\/?(.*)$/.exec(address) ?? [];
+  if (bucket === '') throw invalid('INVALID_BACKUP_PLACE', `${address} names no bucket: write s3://bucket/prefix`);
+  const { config } = app;
+  const { openS3Folder } = await import('../../platform/object-store/s3-folder.js');
+  const folder = openS3Folder(
+    {
+      endpoint: config.s3Endpoint,
+      region: config.s3Region,
+      bucket,
+      accessKeyId: config.s3AccessKeyId ?? '',
+      secretAccessKey: config.s3SecretAccessKey ?? '',
+      publicUrl: null,
+      forcePathStyle: config.s3ForcePathStyle,
+    },
+    prefix.replace(/\/+$/, ''),
+  );
+  return inFolder(address, folder);
+}
+
+function inFolder(address: string, folder: S3Folder): BackupPlace {
+  return {
+    address,
+    async list() {
+      const objects = await folder.list();
+      return named(objects);
+    },
+    put: (name, path) => folder.put(name, path),
+    async fetch(name, path) {
+      if (!(await folder.fetch(name, path))) throw notFound(name, address);
+    },
+    remove: (name) => folder.remove(name),
+    close: () => folder.close(),
+  };
+}
+
+function openDirectory(dir: string): BackupPlace {
+  return {
+    address: dir,
+    async list() {
+      const names = await readdir(dir).catch(() => []);
+      const files = await Promise.all(
+        names.map(async (name) => ({ name, bytes: (await stat(join(dir, name)).catch(() => null))?.size ?? 0 })),
+      );
+      return named(files);
+    },
+    async put(name, path) {
+      await mkdir(dir, { recursive: true, mode: 0o700 });
+      const draft = join(dir, `.${name}.part`);
+      try {
+        await copyFile(path, draft);
+        const handle = await open(draft, 'r+');
+        try {
+          await handle.chmod(0o600);
+          await handle.sync();
+        } finally {
+          await handle.close();
+        }
+        await rename(draft, join(dir, name));
+      } finally {
+        await rm(draft, { force: true });
+      }
+    },
+    async fetch(name, path) {
+      await copyFile(join(dir, name), path).catch((error: NodeJS.ErrnoException) => {
+        throw error.code === 'ENOENT' ? notFound(name, dir) : error;
+      });
+    },
+    remove: (name) => rm(join(dir, name), { force: true }),
+    close: () => undefined,
+  };
+}
+
+function named(files: readonly { name: string; bytes: number }[]): KeptBackup[] {
+  return files
+    .flatMap(({ name, bytes }) => {
+      const at = timeOfBackup(name);
+      return at ? [{ name, at, bytes }] : [];
+    })
+    .sort((a, b) => a.at.getTime() - b.at.getTime());
+}
+
+const notFound = (name: string, address: string): Error =>
+  missing('BACKUP_NOT_FOUND', `There is no backup ${name} in ${address}: "bsvc backup list" shows those there are`);

@@ -1,0 +1,143 @@
+import { createReadStream, createWriteStream } from 'node:fs';
+import { mkdtemp, open, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import type { App } from '../../app.js';
+import type { Store } from '../../platform/database.js';
+import { findMasterKey } from '../../platform/master-key.js';
+import { createOpening, createSealing, isSealed, type SealingSecret } from '../../platform/sealed-stream.js';
+import { backUp, type BackupReport } from '../operators/back-up.js';
+import { readArchive } from '../operators/backup-archive.js';
+import { openBackupPlace, type BackupPlace } from './backup-place.js';
+import { backupName, listSuperseded, type KeepRule } from './backup-schedule.js';
+
+/** A backup that was stored in its place, read back and found whole. */
+export interface BackupRecord {
+  _id: string;
+  place: string;
+  at: Date;
+  bytes: number;
+  documents: number;
+  files: number;
+}
+
+const KEPT_RECORDS = 100;
+
+/** Records of good backups; what is in the place itself is asked of the place. */
+export const backupStore = (app: Pick<App, 'db'>): Store<BackupRecord> => app.db.collection<BackupRecord>('backups');
+
+export interface KeptReport extends BackupReport {
+  /** Names of the older ones that the rule no longer keeps; they were removed. */
+  removed: string[];
+}
+
+/**
+ * Makes a backup, seals it, stores it in the place, reads it back to its end, and then removes what the rule no longer keeps. Nothing is removed unless the new one
+ * is good. Throws what failed; harmless to repeat.
+ */
+export async function keepBackup(
+  app: App,
+  place: BackupPlace,
+  rule: KeepRule,
+  options: { stop: AbortSignal; onProgress: (documents: number, files: number) => void },
+): Promise<KeptReport> {
+  const at = new Date(app.clock.now());
+  const name = backupName(at);
+  return inTemporaryDir(async (dir) => {
+    const plain = join(dir, 'plain');
+    const sealed = join(dir, 'sealed');
+    const report = await backUp(app, plain, options);
+    await pipeline(
+      createReadStream(plain),
+      await createSealing(sealingSecret(app)),
+      createWriteStream(sealed, { mode: 0o600, flush: true }),
+      { signal: options.stop },
+    );
+    await rm(plain);
+    await place.put(name, sealed);
+    await rm(sealed);
+    await verifyKept(app, place, name, join(dir, 'back'));
+    const bytes = await sizeOf(place, name);
+    const { documents, files } = report;
+    const record = { _id: `${place.address}/${name}`, place: place.address, at, bytes, documents, files };
+    await backupStore(app).replaceOne({ _id: record._id }, record, { upsert: true });
+    const removed = await removeSuperseded(place, rule);
+    await forgetOldRecords(app);
+    return { ...report, file: name, bytes, removed };
+  });
+}
+
+/** Reads a stored backup to its end: every byte is as it was sealed, and the archive inside is whole. */
+async function verifyKept(app: App, place: BackupPlace, name: string, path: string): Promise<void> {
+  await fetchPlain(app, place, name, path);
+  for await (const _line of readArchive(path));
+}
+
+/** Copies a stored backup to `path`, unsealed. */
+export async function fetchPlain(app: App, place: BackupPlace, name: string, path: string): Promise<void> {
+  await inTemporaryDir(async (dir) => {
+    const sealed = join(dir, 'sealed');
+    await place.fetch(name, sealed);
+    await unseal(app, sealed, path);
+  });
+}
+
+/** Writes the plain archive of a backup file, sealed or not, to `path`. */
+export async function unseal(app: Pick<App, 'config'>, from: string, path: string): Promise<void> {
+  const opening = (await beginsSealed(from)) ? [createOpening((kind) => findSecrets(app, kind))] : [];
+  await pipeline([createReadStream(from), ...opening, createWriteStream(path, { mode: 0o600 })]);
+}
+
+/** True for a file that keepBackup has sealed. */
+export async function beginsSealed(path: string): Promise<boolean> {
+  const handle = await open(path);
+  try {
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(64), 0, 64, 0);
+    return isSealed(buffer.subarray(0, bytesRead));
+  } finally {
+    await handle.close();
+  }
+}
+
+/** The place that the settings name, or null. */
+export async function openConfiguredPlace(app: Pick<App, 'config'>): Promise<BackupPlace | null> {
+  return app.config.backupTo === null ? null : openBackupPlace(app, app.config.backupTo);
+}
+
+/** Runs `work` with a directory of its own, which is removed afterwards. */
+export async function inTemporaryDir<T>(work: (dir: string) => Promise<T>): Promise<T> {
+  const dir = await mkdtemp(join(tmpdir(), 'bsvc-backup-'));
+  try {
+    return await work(dir);
+  } finally {
+    await rm(dir, { recursive: true, force: true });
+  }
+}
+
+function sealingSecret(app: App): SealingSecret {
+  return findSecrets(app, app.config.backupPassphrase === null ? 'master-key' : 'passphrase')[0]!;
+}
+
+/** The newest first: a master key that has been rotated still opens what it sealed. */
+function findSecrets({ config }: Pick<App, 'config'>, kind: SealingSecret['kind']): SealingSecret[] {
+  const texts = kind === 'passphrase' ? config.backupPassphrase : (config.secretKey ?? findMasterKey(config.dataDir));
+  if (texts === null) return [];
+  const list = kind === 'passphrase' ? [texts] : texts.split(',');
+  return list.map((text) => ({ kind, text: text.trim() }));
+}
+
+async function sizeOf(place: BackupPlace, name: string): Promise<number> {
+  return (await place.list()).find((kept) => kept.name === name)?.bytes ?? 0;
+}
+
+async function removeSuperseded(place: BackupPlace, rule: KeepRule): Promise<string[]> {
+  const superseded = listSuperseded(await place.list(), rule);
+  for (const { name } of superseded) await place.remove(name);
+  return superseded.map(({ name }) => name);
+}
+
+async function forgetOldRecords(app: App): Promise<void> {
+  const old = await backupStore(app).find({}).sort({ at: -1 }).skip(KEPT_RECORDS).toArray();
+  for (const { _id } of old) await backupStore(app).deleteOne({ _id });
+}
