@@ -41,8 +41,13 @@ describe('README.md', () => {
   it.each(commandsIn(readme).map((words) => [words.join(' '), words] as const))(
     'names a command and options that there are: bsvc %s',
     async (_text, words) => {
-      expect(findCommand(words)).toBeDefined();
-      const { stdout } = await runCli([...words.filter((word) => !word.startsWith('-')), '--help']);
+      const command = findCommand(words);
+      expect(command).toBeDefined();
+      // A group that is called without one of its commands runs its fallback.
+      const { fallback } = command as { fallback?: string };
+      const isBare = fallback !== undefined && words.every((word) => word === command!.name || word.startsWith('-'));
+      const named = words.filter((word) => !word.startsWith('-'));
+      const { stdout } = await runCli([...named, ...(isBare ? [fallback] : []), '--help']);
       const options = words.filter((word) => /^--?[a-z]/.test(word)).map((word) => word.split('=')[0]!);
       expect(options.filter((option) => !stdout.includes(option))).toEqual([]);
     },
