@@ -14,6 +14,7 @@ import { failed, passed, unreachable, type Check } from './check.js';
 import type { Context } from './context.js';
 import { checkClock } from './check-clock.js';
 import { checkCookies } from './check-cookies.js';
+import { checkStore } from './check-store.js';
 import { checkCache, checkDoor, checkMail } from './check-neighbours.js';
 import { checkBackups } from './check-backups.js';
 import { diagnoseBucket } from './diagnose-bucket.js';
@@ -89,6 +90,7 @@ async function checkDatabase(context: Context, config: Config, options: { fix: b
   const { summary, warnings } = app.db;
   return [
     { ...passed('database', `${summary} answers`), hint: warnings.length > 0 ? warnings.join(' ') : null },
+    ...(await checkStore(app.db)),
     await checkMasterKey(app),
     await checkMigrations(app),
     await checkIndexes(app, options),

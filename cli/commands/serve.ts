@@ -4,6 +4,7 @@ import type { Config } from '../../src/config.js';
 import { listProjects } from '../../src/features/projects/list-projects.js';
 import { startServer } from '../../src/http/server.js';
 import { markServing } from '../../src/platform/serving-mark.js';
+import { watchSnapshots } from '../../src/platform/watch-snapshots.js';
 import { createWorker } from '../../src/worker.js';
 import { defineCommand, flag, setting } from '../command.js';
 import type { Context } from '../context.js';
@@ -59,6 +60,7 @@ async function serve(context: Context, input: ServeInput): Promise<void> {
   const mark = await markServing(app.db, config.dataDir);
   if (mark.others.length > 0) app.log.warn({ processes: mark.others }, TWO_SERVICES);
   const demo = input.demo ? await createDemo(app) : null;
+  const endWatch = watchSnapshots(app);
   const empty = (await listProjects(app)).length === 0;
   const server =
     config.processes > 1 ? await startProcesses(config.processes, app) : await listen(app, config, input.noWorker);
@@ -69,6 +71,7 @@ async function serve(context: Context, input: ServeInput): Promise<void> {
     text: (view) => presentStart(view, url, demo, empty, input.demo),
   });
   await whenStopped(context);
+  endWatch();
   await server.stop();
   await mark.remove();
 }

@@ -1,4 +1,5 @@
 import { createMonitoringApi } from '../../src/api.js';
+import { watchSnapshots } from '../../src/platform/watch-snapshots.js';
 import { createWorker } from '../../src/worker.js';
 import { startServer } from '../../src/http/server.js';
 import type { Context } from '../context.js';
@@ -28,6 +29,7 @@ async function work(context: Context, concurrency: number | undefined): Promise<
   const server =
     config.workerPort === null ? null : await startServer(createMonitoringApi(app), config.host, config.workerPort);
   const worker = createWorker(app, { concurrency });
+  const endWatch = watchSnapshots(app);
   await context.out.print({
     json: { pid: process.pid, ...(server && { url: server.url }) },
     quiet: process.pid,
@@ -35,6 +37,7 @@ async function work(context: Context, concurrency: number | undefined): Promise<
       `The worker is running (process ${process.pid}${server ? `, health at ${server.url}/api/health` : ''}).`,
   });
   await whenStopped(context);
+  endWatch();
   app.readiness.end();
   await worker.stop();
   await server?.stop(config.shutdownGraceMs);

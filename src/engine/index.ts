@@ -9,6 +9,7 @@ import { ReaderPool } from './readers/reader-pool.js';
 import { backUp } from './storage/backup.js';
 import { convertStored } from './storage/convert.js';
 import { DATA_FILE, type Durability, listProcesses } from './storage/environment.js';
+import { type HeldSnapshot } from './storage/snapshots.js';
 import { resumeBuilds } from './storage/index-build.js';
 import { reclaimDropped } from './storage/reclaim.js';
 import { StorageError, type StorageErrorCode } from './storage/storage-error.js';
@@ -23,6 +24,7 @@ export type {
   DataFindCursor,
 } from './doors/in-process/contract.js';
 export { type StorageStats } from './commands/administration.js';
+export { type HeldSnapshot } from './storage/snapshots.js';
 export { DATA_FILE, type Durability, ListenError, type Listener, StorageError, type StorageErrorCode };
 
 export interface EngineOptions {
@@ -59,6 +61,8 @@ export interface Engine {
   stats(): EngineStats;
   /** Ids of the processes of this machine that have the data directory open, this one included. */
   processes(): number[];
+  /** Snapshots held at this moment by any process, the oldest first; slots of dead processes are freed before. */
+  snapshots(): HeldSnapshot[];
   /** Reads everything and tells what is wrong with it, in words; only meaningful while nobody writes. */
   verify(): Promise<string[]>;
   /** Deletes what TTL indexes say is over now, as happens every minute anyway; returns how many documents. */
@@ -68,6 +72,8 @@ export interface Engine {
 
 /** MongoDB's interval for TTL indexes. */
 const HOUSEKEEPING_MS = 60_000;
+/** A process that is killed while it reads leaves its slot, and with it a snapshot that keeps the file growing, for so long. */
+const READER_CHECK_MS = 3_000;
 
 /**
  * Opens or creates the embedded database in `dataDir`; throws StorageError when the directory cannot be written to or
@@ -83,6 +89,7 @@ export function openEngine(options: EngineOptions): Engine {
   let timer: NodeJS.Timeout | undefined;
   // Processes that live for one command do not stay to expire documents.
   let housekeeping = keepHouseOn({ expire: false });
+  const readerChecks = setInterval(() => storage.snapshots.check(), READER_CHECK_MS).unref();
 
   /** One round, and later the next: a long one is not overtaken. */
   async function keepHouseOn(chores: { expire: boolean }): Promise<void> {
@@ -95,6 +102,7 @@ export function openEngine(options: EngineOptions): Engine {
 
   async function closeAll(): Promise<void> {
     clearTimeout(timer);
+    clearInterval(readerChecks);
     const doors = listeners.map((listener) => listener.close());
     core.cursors.closeAll();
     await readers?.close();
@@ -113,6 +121,7 @@ export function openEngine(options: EngineOptions): Engine {
     backup: (path) => backUp(storage.environment, path),
     stats: () => ({ ...storageStats(storage), readerThreadsStarted: readers?.started ?? 0 }),
     processes: () => listProcesses(storage.environment),
+    snapshots: () => storage.snapshots.check(),
     verify: () => verifyStorage(storage),
     expire: (now) => expireDocuments(storage, now),
     db: (name) => openDatabase(core, name, { ignoreUndefined }),

@@ -9,7 +9,7 @@ import type {
   MongoClientOptions,
   ReadConcernLike,
 } from 'mongodb';
-import type { DataCollection } from '../engine/index.js';
+import type { DataCollection, HeldSnapshot } from '../engine/index.js';
 import type { Config } from '../config.js';
 import { invalid, unavailable, type AppError } from '../errors.js';
 import { findFullDisk } from './full-disk.js';
@@ -48,6 +48,8 @@ export interface Database {
   openDoor(address: string, report: (error: unknown) => void): Promise<string | null>;
   /** Other processes of this machine that have the embedded store open, by id; none is known of a MongoDB. */
   listOtherProcesses(): number[];
+  /** Snapshots of the embedded store that processes hold, the oldest first; MongoDB sees to its own. */
+  listSnapshots?(): HeldSnapshot[];
   /** Measures of the embedded engine's file; MongoDB has tools of its own. */
   stats?(): Record<string, number>;
   close(): Promise<void>;
@@ -229,6 +231,7 @@ async function openEmbedded(config: Config): Promise<Database> {
         }
       },
       listOtherProcesses: () => engine.processes().filter((pid) => pid !== process.pid),
+      listSnapshots: () => engine.snapshots(),
       stats: () => ({ ...engine.stats() }),
       close: () => {
         closed = true;

@@ -136,6 +136,8 @@ export interface StorageStats {
   fileBytes: number;
   /** Pages that hold nothing and will be used again. */
   freeBytes: number;
+  /** For how long the oldest snapshot has been held, by whatever process: nothing freed since can be used again. */
+  oldestSnapshotMs: number;
   collections: number;
   documents: number;
   documentBytes: number;
@@ -154,6 +156,7 @@ export function storageStats(storage: Storage): StorageStats {
   return {
     fileBytes: statSync(storage.environment.path).size,
     freeBytes: Math.max(0, stats.lastPageNumber + 1 - usedPages) * stats.pageSize,
+    oldestSnapshotMs: Math.round(storage.snapshots.check()[0]?.ageMs ?? 0),
     collections: collections.length,
     documents: sizes.reduce((sum, size) => sum + size.documents, 0),
     documentBytes: sizes.reduce((sum, size) => sum + size.bytes, 0),

@@ -2,6 +2,7 @@ import { Catalog } from './catalog.js';
 import { CommitQueue } from './commit-queue.js';
 import { Documents } from './documents.js';
 import { type Durability, type Environment, openEnvironment } from './environment.js';
+import { Snapshots } from './snapshots.js';
 import { upgradeFormat } from './upgrade-format.js';
 
 /** The opened data file with what reads and writes it. */
@@ -10,6 +11,7 @@ export interface Storage {
   readonly catalog: Catalog;
   readonly queue: CommitQueue;
   readonly documents: Documents;
+  readonly snapshots: Snapshots;
   /** Ids of the indexes that this process is building. */
   readonly building: Set<number>;
   /** Ids of the collections that this process has converted from an older format, or has tried to. */
@@ -46,6 +48,7 @@ export function openStorage(dataDir: string, durability: Durability, countBy?: s
     catalog,
     queue,
     documents: new Documents(environment, catalog, queue),
+    snapshots: new Snapshots(environment),
     building: new Set(),
     converting: new Set(),
     refresh() {
