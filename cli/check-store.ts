@@ -18,7 +18,9 @@ export async function checkStore(db: Database): Promise<Check[]> {
   const stopped: number[] = [];
   for (const { pid } of held) if (await isStopped(pid)) stopped.push(pid);
   if (stopped.length === 0) {
-    return [passed('data file', `${size}; process ${held.map(({ pid }) => pid).join(', ')} is reading from a snapshot`)];
+    return [
+      passed('data file', `${size}; process ${held.map(({ pid }) => pid).join(', ')} is reading from a snapshot`),
+    ];
   }
   const pids = stopped.join(' ');
   return [

@@ -4,6 +4,7 @@ import { Cursors } from './commands/cursors.js';
 import { expireDocuments } from './commands/expire-documents.js';
 import { type DataDb } from './doors/in-process/contract.js';
 import { openDatabase } from './doors/in-process/database.js';
+import { insertTogether } from './doors/in-process/insert-together.js';
 import { listen, ListenError, type Listener } from './doors/wire/listen.js';
 import { ReaderPool } from './readers/reader-pool.js';
 import { backUp } from './storage/backup.js';
@@ -51,6 +52,11 @@ export interface EngineStats extends StorageStats {
 /** An opened data directory. */
 export interface Engine {
   db(name: string): DataDb;
+  /**
+   * Stores new documents, each with its `_id`, in one transaction: every reader sees all of them or none, and a refusal
+   * (the driver's error) leaves none. 257 when they take more than 10,000 index entries.
+   */
+  insertTogether(namespace: { db: string; collection: string }, documents: readonly object[]): Promise<void>;
   /**
    * Opens the wire door on `127.0.0.1:port` or `unix:/path/name.sock` for the official driver and its tools. Throws
    * ListenError. It closes with the engine. `report` is told of errors behind it that are no fault of a client.
@@ -124,6 +130,8 @@ export function openEngine(options: EngineOptions): Engine {
     snapshots: () => storage.snapshots.check(),
     verify: () => verifyStorage(storage),
     expire: (now) => expireDocuments(storage, now),
+    insertTogether: (namespace, documents) =>
+      insertTogether(core, namespace, documents as Record<string, unknown>[], { ignoreUndefined }),
     db: (name) => openDatabase(core, name, { ignoreUndefined }),
     close: () => (closing ??= closeAll()),
   };

@@ -11,6 +11,7 @@ import { createOperatorIndexes } from './012-create-operator-indexes.js';
 import { createRateCounterIndex } from './013-create-rate-counter-index.js';
 import { createOwnerIndexes } from './014-create-owner-indexes.js';
 import { sortMailLogsBySentAt } from './015-sort-mail-logs-by-sent-at.js';
+import { createInsertSeriesIndex } from './016-create-insert-series-index.js';
 
 /** Numbered one-way changes of stored data, in order. A released one is never edited. */
 export const MIGRATIONS: readonly Migration[] = [
@@ -26,4 +27,5 @@ export const MIGRATIONS: readonly Migration[] = [
   createRateCounterIndex,
   createOwnerIndexes,
   sortMailLogsBySentAt,
+  createInsertSeriesIndex,
 ];

@@ -29,6 +29,11 @@ export interface Database {
   /** Options for reads that decide about access: what they find cannot be taken back by a change of primary. */
   readonly confirmedReads: { readConcern?: ReadConcernLike };
   collection<T extends Document>(name: string, options?: CollectionOptions): Store<T>;
+  /**
+   * Stores new documents, each with its `_id`, so that every reader sees all of them or none, also after a crash; a refusal leaves none.
+   * Only the embedded engine has it: a MongoDB may be one without transactions.
+   */
+  insertTogether?(name: string, documents: readonly Document[]): Promise<void>;
   /** Builds those indexes of a stored collection that are missing, however long it takes. Throws the duplicate key error of a unique one that cannot be. */
   createIndexes(name: string, indexes: IndexDescription[]): Promise<void>;
   /** Names of all stored collections. */
@@ -212,6 +217,8 @@ async function openEmbedded(config: Config): Promise<Database> {
       warnings: [],
       confirmedReads: {},
       collection: (name) => db.collection(name),
+      insertTogether: (name, documents) =>
+        engine.insertTogether({ db: config.mongodbName, collection: name }, documents),
       createIndexes: async (name, indexes) => void (await db.collection(name).createIndexes(indexes)),
       listNames: async () => (await db.collections()).map((collection) => collection.collectionName),
       ping: async () => {

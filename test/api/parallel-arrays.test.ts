@@ -4,7 +4,7 @@ import request from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { editCollection } from '../../src/features/collections/edit-collection.js';
 import type { Collection } from '../../src/features/collections/collection.js';
-import { documentStore, insertPendingRecords } from '../../src/features/documents/document-store.js';
+import { documentStore } from '../../src/features/documents/document-store.js';
 import { importDocuments } from '../../src/features/documents/import-documents.js';
 import { batchStore } from '../../src/features/documents/insert-batch.js';
 import { readNewDocument } from '../../src/features/documents/new-document.js';
@@ -59,11 +59,13 @@ describe('a document with arrays in two fields of one index', () => {
     await expect(making).rejects.toMatchObject({ kind: 'conflict', code: 'INDEX_REFUSED' });
   });
 
-  it('keeps no other bulk insert from being finished', async () => {
+  it('keeps no other bulk insert of an earlier version from being finished', async () => {
     const batches = [BOTH, ONE].map((fields) => [readNewDocument(items, fields, null, now)]);
     for (const documents of batches) {
       const ids = documents.map(({ _id }) => _id);
-      await insertPendingRecords(test.app, items, documents);
+      await documentStore(test.app, items).insertMany(
+        documents.map((one) => ({ ...one, isDeleted: 'pending' as const })),
+      );
       await batchStore(test.app).insertOne({
         _id: ids[0]!,
         projectId: items.projectId,
@@ -78,7 +80,7 @@ describe('a document with arrays in two fields of one index', () => {
     expect(await documentStore(test.app, items).findOne({ _id: batches[1]![0]!._id })).toMatchObject({
       isDeleted: false,
     });
-    expect(test.logLines.join('')).toContain('a bulk insert cannot be published');
+    expect(test.logLines.join('')).toContain('a bulk insert cannot be settled');
   });
 
   it('is told as the database would tell it', async () => {

@@ -50,6 +50,7 @@ describe('bsvc doctor', () => {
       'settings',
       'data directory',
       'database',
+      'data file',
       'master key',
       'migrations',
       'indexes',

@@ -4,6 +4,7 @@ import { readDocuments } from '../../src/engine/commands/read-documents.js';
 import { type DataCollection, type Engine, openEngine } from '../../src/engine/index.js';
 import { openBudget } from '../../src/engine/pipeline/budget.js';
 import { openStorage } from '../../src/engine/storage/storage.js';
+import { View } from '../../src/engine/storage/view.js';
 import { temporaryDir } from './doors.js';
 
 const DOCUMENTS = 20_000;
@@ -100,7 +101,7 @@ describe('long operations', () => {
   it('stop in the middle of what they collect for the sort of a pipeline', async () => {
     const storage = openStorage(dataDir, 'relaxed');
     const wanted = { filter: null, sort: { nothing: 1, group: -1 }, skip: 0, limit: 10, fields: null };
-    const batches = readDocuments(storage, 'd.items', wanted, openBudget({ maxTimeMS: 1 }));
+    const batches = readDocuments(storage, 'd.items', wanted, openBudget({ maxTimeMS: 1 }), new View(storage));
     await expect(batches.next()).rejects.toMatchObject({ code: 50 });
     await storage.close();
   });

@@ -21,7 +21,11 @@ afterEach(async () => {
 });
 
 async function updateAll(): Promise<void> {
-  for (let n = 0; n < 10; n++) await engine.db('d').collection('c').updateMany({}, { $inc: { n: 1 } });
+  for (let n = 0; n < 10; n++)
+    await engine
+      .db('d')
+      .collection('c')
+      .updateMany({}, { $inc: { n: 1 } });
 }
 
 /** By how much the data file grows while every document is updated ten times. */

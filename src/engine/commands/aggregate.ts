@@ -5,6 +5,7 @@ import { compilePipeline, type Pipeline } from '../pipeline/compile.js';
 import { type Environment } from '../query/expression.js';
 import { weigh } from '../query/weight.js';
 import { type Storage } from '../storage/storage.js';
+import { View } from '../storage/view.js';
 import {
   type Call,
   checkCollation,
@@ -57,6 +58,8 @@ class PipelineRows implements RowSource {
   finished = false;
   private readonly results: AsyncIterator<Doc[]>;
   private waiting: Doc[] = [];
+  /** Of the pipeline's own documents and of all that it joins. */
+  private readonly view: View;
 
   constructor(
     storage: Storage,
@@ -68,11 +71,13 @@ class PipelineRows implements RowSource {
     hint: unknown,
   ) {
     const budget = pacedBudget(pace);
+    const view = new View(storage);
+    this.view = view;
     const { filter, sort, skip, limit } = pipeline.leading;
     const { fields } = pipeline;
     const own = pipeline.startsAlone
       ? nothing()
-      : readDocuments(storage, ns, { filter, sort, skip, limit, fields, hint }, budget, environment);
+      : readDocuments(storage, ns, { filter, sort, skip, limit, fields, hint }, budget, view, environment);
     const results = pipeline.run(own, {
       budget,
       open: (collection, options) =>
@@ -87,6 +92,7 @@ class PipelineRows implements RowSource {
             fields: null,
           },
           budget,
+          view,
           environment,
         ),
     });
@@ -111,6 +117,7 @@ class PipelineRows implements RowSource {
       const result = await this.results.next();
       if (result.done === true) {
         this.finished = true;
+        this.view.release();
         break;
       }
       this.waiting = result.value;
@@ -122,6 +129,7 @@ class PipelineRows implements RowSource {
   close(): void {
     this.finished = true;
     this.waiting = [];
+    this.view.release();
     void this.results.return?.().catch(() => undefined);
   }
 }

@@ -4,6 +4,7 @@ import { type Plan } from '../planner/plan.js';
 import { type PlanScan } from '../planner/scan.js';
 import { type CollectionEntry } from '../storage/index-definition.js';
 import { type Storage } from '../storage/storage.js';
+import { View } from '../storage/view.js';
 import { openPace, type Pace, TOO_LONG_HERE } from './pace.js';
 import { checkStillThere, compileQuery, leaveIfLong, openScan, planQuery, type Query } from './query.js';
 
@@ -40,12 +41,13 @@ export function countMatching(call: Call, ns: string, body: Doc, most: number): 
     if (kept !== null) return kept;
   }
   const plan = planQuery(storage, collection, query, 0);
-  const scan = openScan(storage, collection, plan, query);
+  const view = new View(storage);
+  const scan = openScan(storage, collection, plan, query, undefined, view);
   leaveIfLong(pace, storage, collection, query, plan.exact ? null : plan);
   const documents = storage.catalog.roughDocuments(collection.id);
   const atOnce = documents <= COUNTED_AT_ONCE;
   if (pace.mayLeave && plan.exact && !plan.single && documents > COUNTED_HERE) throw TOO_LONG_HERE;
-  const counting: Counting = { storage, collection, plan, scan, most, atOnce, found: 0 };
+  const counting: Counting = { storage, collection, plan, scan, view, most, atOnce, found: 0 };
   return countOn(counting, pace) ? counting.found : countSlowly(counting, pace);
 }
 
@@ -69,6 +71,7 @@ interface Counting {
   readonly collection: CollectionEntry;
   readonly plan: Plan;
   readonly scan: PlanScan;
+  readonly view: View;
   readonly most: number;
   readonly atOnce: boolean;
   found: number;
@@ -90,9 +93,15 @@ function countOn(counting: Counting, pace: Pace): boolean {
 }
 
 async function countSlowly(counting: Counting, pace: Pace): Promise<number> {
-  do {
-    await pace.rest();
-    checkStillThere(counting.storage, counting.collection, counting.plan.index);
-  } while (!countOn(counting, pace));
-  return counting.found;
+  const { storage, collection, plan, view } = counting;
+  view.hold();
+  try {
+    do {
+      await pace.rest();
+      checkStillThere(storage, collection, plan.index);
+    } while (!countOn(counting, pace));
+    return counting.found;
+  } finally {
+    view.release();
+  }
 }

@@ -2,6 +2,7 @@ import { type Doc } from '../codec/document.js';
 import { EngineError } from '../errors.js';
 import { splitPath, visitPath } from '../query/path.js';
 import { compareValues } from '../query/compare.js';
+import { View } from '../storage/view.js';
 import { KeyWriter } from '../storage/key-encoding.js';
 import { checkCollation, type Command, readDoc, readText, requireNamespace } from './command.js';
 import { openPace } from './pace.js';
@@ -25,17 +26,23 @@ export const distinct: Command = {
     if (collection === null) return { values: [] };
     const plan = planQuery(storage, collection, query, 0);
     leaveIfLong(pace, storage, collection, query, plan);
-    const scan = openScan(storage, collection, plan, query, new Set([path[0]!]));
+    const view = new View(storage);
+    const scan = openScan(storage, collection, plan, query, new Set([path[0]!]), view);
     const values = new DistinctValues();
-    while (!scan.finished) {
-      scan.readChunk((_bytes, doc) => {
-        values.addFrom(doc, path);
-        return false;
-      });
-      if (!scan.finished && pace.due(scan.lastRead)) {
-        await pace.rest();
-        checkStillThere(storage, collection, plan.index);
+    try {
+      while (!scan.finished) {
+        scan.readChunk((_bytes, doc) => {
+          values.addFrom(doc, path);
+          return false;
+        });
+        if (!scan.finished && pace.due(scan.lastRead)) {
+          view.hold();
+          await pace.rest();
+          checkStillThere(storage, collection, plan.index);
+        }
       }
+    } finally {
+      view.release();
     }
     return { values: values.sorted() };
   },

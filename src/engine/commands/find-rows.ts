@@ -7,6 +7,7 @@ import { type Projection } from '../query/project.js';
 import { type KeyTuple } from '../query/sort.js';
 import { type CollectionEntry } from '../storage/index-definition.js';
 import { type Storage } from '../storage/storage.js';
+import { View } from '../storage/view.js';
 import { type RowSource } from './cursors.js';
 import { type SearchPace } from './pace.js';
 import { checkStillThere, leaveIfLong, openScan, planQuery, type Query } from './query.js';
@@ -50,6 +51,8 @@ export class FindRows implements RowSource {
   private skip: number;
   private left: number;
   private started = false;
+  private readonly view: View;
+  private readonly sharesView: boolean;
 
   constructor(
     private readonly storage: Storage,
@@ -57,13 +60,18 @@ export class FindRows implements RowSource {
     private readonly query: Query,
     private readonly options: RowsOptions,
     private readonly pace: SearchPace,
+    /** The view of the command that these rows are a part of; without one, each batch is of one moment. */
+    shared: View | null = null,
   ) {
+    this.view = shared ?? new View(storage);
+    this.sharesView = shared !== null;
     const { skip, limit } = options;
     this.skip = skip;
     this.left = limit === 0 ? Infinity : limit;
-    this.plan = planQuery(storage, collection, query, limit === 0 ? 0 : skip + limit);
+    this.plan = this.view.read(() => planQuery(storage, collection, query, limit === 0 ? 0 : skip + limit));
     leaveIfLong(pace, storage, collection, query, limit === 0 ? this.plan : null);
-    this.scan = openScan(storage, collection, this.plan, query, this.plan.sorted ? undefined : query.sort?.fields);
+    const fields = this.plan.sorted ? undefined : query.sort?.fields;
+    this.scan = openScan(storage, collection, this.plan, query, fields, this.view);
   }
 
   next(most: number, signal?: AbortSignal): Promise<Row[]> | Row[] {
@@ -80,6 +88,7 @@ export class FindRows implements RowSource {
   close(): void {
     this.finished = true;
     this.sorted = null;
+    this.leaveView();
   }
 
   private openBatch(most: number): Batch {
@@ -114,8 +123,14 @@ export class FindRows implements RowSource {
     }
   }
 
+  /** Whoever asks for the next batch may take his time. */
+  private leaveView(): void {
+    if (!this.sharesView) this.view.release();
+  }
+
   private async stream(batch: Batch): Promise<Row[]> {
     do {
+      this.view.hold();
       await this.pace.rest();
       checkStillThere(this.storage, this.collection, this.plan.index);
     } while (!this.readOn(batch));
@@ -123,6 +138,7 @@ export class FindRows implements RowSource {
   }
 
   private finishBatch({ rows }: Batch): Row[] {
+    this.leaveView();
     this.left -= rows.length;
     this.finished = this.left <= 0 || (this.scan.finished && this.pending === null);
     if (!this.finished) this.pace.suspend();
@@ -180,10 +196,12 @@ export class FindRows implements RowSource {
     while (!this.scan.finished) {
       this.scan.readChunk(visit);
       if (!this.scan.finished && this.pace.due(this.scan.lastRead)) {
+        this.view.hold();
         await this.pace.rest();
         checkStillThere(this.storage, this.collection, this.plan.index);
       }
     }
+    this.leaveView();
     found.sort(compare);
     const end = this.left === Infinity ? undefined : this.skip + this.left;
     const rows = found.slice(this.skip, end);

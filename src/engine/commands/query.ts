@@ -9,6 +9,7 @@ import { compileSort, type Sort, type SortPart } from '../query/sort.js';
 import { equalValues } from '../query/compare.js';
 import { type CollectionEntry, type IndexEntry } from '../storage/index-definition.js';
 import { type Storage } from '../storage/storage.js';
+import { type View } from '../storage/view.js';
 import { type SearchPace, TOO_LONG_HERE } from './pace.js';
 
 /** What a command wants to read, compiled once. */
@@ -79,17 +80,18 @@ function findHinted(collection: CollectionEntry, hint: unknown): PlanQuery['hint
   return index;
 }
 
-/** A scan of the plan that decodes the fields that the filter and `more` need. */
+/** A scan of the plan that decodes the fields that the filter and `more` need; without a view it sees what is newest. */
 export function openScan(
   storage: Storage,
   collection: CollectionEntry,
   plan: Plan,
   query: Query,
   more: ReadonlySet<string> | null = NO_FIELDS,
+  view: View | null = null,
 ): PlanScan {
   // When every entry of the plan is an answer there is nothing to check.
   const isCovered = query.everything || plan.exact;
-  return new PlanScan(storage, collection, plan, isCovered ? null : query.filter, more);
+  return new PlanScan(storage, collection, plan, isCovered ? null : query.filter, more, view);
 }
 
 const NO_FIELDS: ReadonlySet<string> = new Set();

@@ -2,7 +2,9 @@ import { decodeDocument } from '../codec/decode.js';
 import type { Doc, RawDocument } from '../codec/document.js';
 import { type Budget } from '../pipeline/budget.js';
 import { type Environment } from '../query/expression.js';
+import { type CollectionEntry } from '../storage/index-definition.js';
 import { type Storage } from '../storage/storage.js';
+import { type View } from '../storage/view.js';
 import { FindRows } from './find-rows.js';
 import { type SearchPace } from './pace.js';
 import { checkStillThere, compileQuery, openScan, planQuery, type Query } from './query.js';
@@ -24,26 +26,31 @@ const BATCH = 128;
 /** So many bytes of documents are decoded before they are handed on. */
 const CHUNK_BYTES = 4 * 1024 * 1024;
 
-/** The documents of a collection, decoded as far as needed, in batches; nothing for a collection that does not exist. */
+/**
+ * The documents of a collection as `view` has them, decoded as far as needed, in batches; nothing for a collection that
+ * does not exist.
+ */
 export async function* readDocuments(
   storage: Storage,
   ns: string,
   wanted: Wanted,
   budget: Budget,
+  view: View,
   environment?: Environment,
 ): AsyncGenerator<Doc[]> {
   if (wanted.limit === 0) return;
   const query = compileQuery(wanted.filter ?? {}, wanted.sort ?? {}, wanted.hint, environment);
   storage.refresh();
-  const collection = storage.catalog.find(ns);
+  view.hold();
+  const collection = view.find(ns);
   if (collection === null) return;
   const limit = wanted.limit ?? 0;
-  const plan = planQuery(storage, collection, query, limit === 0 ? 0 : limit + wanted.skip);
+  const plan = view.read(() => planQuery(storage, collection, query, limit === 0 ? 0 : limit + wanted.skip));
   if (query.sort !== null && !plan.sorted) {
-    yield* readSorted(storage, ns, query, wanted, budget);
+    yield* readSorted(storage, collection, query, wanted, budget, view);
     return;
   }
-  const scan = openScan(storage, collection, plan, query, wanted.fields);
+  const scan = openScan(storage, collection, plan, query, wanted.fields, view);
   let skip = wanted.skip;
   let left = wanted.limit ?? Infinity;
   while (!scan.finished && left > 0) {
@@ -69,14 +76,14 @@ export async function* readDocuments(
 
 async function* readSorted(
   storage: Storage,
-  ns: string,
+  collection: CollectionEntry,
   query: Query,
   { skip, limit, fields }: Wanted,
   budget: Budget,
+  view: View,
 ): AsyncGenerator<Doc[]> {
-  const collection = storage.catalog.find(ns)!;
   const options = { skip, limit: limit ?? 0, projection: null, positional: false };
-  const rows = new FindRows(storage, collection, query, options, paceOf(budget));
+  const rows = new FindRows(storage, collection, query, options, paceOf(budget), view);
   while (!rows.finished) {
     const batch = await rows.next(BATCH);
     yield batch.map((row) => decodeDocument((row as RawDocument).bytes, 'engine', fields ?? undefined));

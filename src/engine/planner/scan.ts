@@ -5,6 +5,7 @@ import { type CollectionEntry } from '../storage/index-definition.js';
 import { type Storage } from '../storage/storage.js';
 import { contentOf } from '../storage/stored-form.js';
 import { Tally } from '../storage/tally.js';
+import { type View } from '../storage/view.js';
 import { type KeyRange } from './key-ranges.js';
 import { type Plan } from './plan.js';
 
@@ -22,8 +23,8 @@ const LONGEST_CHUNK_MS = 2;
 const NOTHING: Doc = {};
 
 /**
- * Walks the ranges of a plan in chunks. Between two chunks it remembers only the last key, so that no snapshot is held
- * and other processes' writes become visible.
+ * Walks the ranges of a plan in chunks. Between two chunks it remembers only the last key; what is committed meanwhile
+ * becomes visible, unless the reader's view is held.
  */
 export class PlanScan {
   keysExamined = 0;
@@ -51,6 +52,7 @@ export class PlanScan {
     private readonly filter: Filter | null,
     /** The top-level fields that `visit` wants decoded, null for all. */
     private readonly fields: ReadonlySet<string> | null,
+    private readonly view: View | null = null,
   ) {
     this.seen = plan.repeats ? new Set() : null;
     this.tally = isWhole(plan) ? new Tally(storage, collection, plan.index) : null;
@@ -69,8 +71,17 @@ export class PlanScan {
     const before = this.keysExamined;
     this.interrupted = false;
     if (this.filter?.mayTakeLong === true) this.chunkEnds = performance.now() + LONGEST_CHUNK_MS;
-    const stopped = this.readEntries(visit, most);
+    const { view } = this;
+    const stopped =
+      view?.transaction === undefined
+        ? this.readAndCheck(visit, most)
+        : view.read(() => this.readAndCheck(visit, most));
     this.lastRead = this.keysExamined - before;
+    return stopped;
+  }
+
+  private readAndCheck(visit: Visit, most: number): boolean {
+    const stopped = this.readEntries(visit, most);
     if (!stopped) this.tally?.chunkEnded(this.finished);
     return stopped;
   }
@@ -104,7 +115,11 @@ export class PlanScan {
    * range by itself, eight times as fast but in one piece; else it goes chunk by chunk.
    */
   countChunk(atOnce: boolean): number {
-    const { store } = this.storage.environment;
+    return this.view === null ? this.countEntries(atOnce) : this.view.read(() => this.countEntries(atOnce));
+  }
+
+  private countEntries(atOnce: boolean): number {
+    const { reader } = this.storage.environment;
     const before = this.keysExamined;
     let left = LARGEST_CHUNK;
     while (left > 0 && !this.finished) {
@@ -113,7 +128,7 @@ export class PlanScan {
       const read = this.plan.single
         ? this.countSingle(range.start)
         : atOnce
-          ? store.getKeysCount({ start: range.start, end: range.end })
+          ? reader.countAll(range.start, range.end)
           : this.countKeys(range.end, left);
       this.keysExamined += read;
       if (wholeRange || read < left) {
@@ -133,7 +148,7 @@ export class PlanScan {
   private countKeys(end: Buffer, limit: number): number {
     const start = this.last ?? this.plan.ranges[this.at]!.start;
     let read = 0;
-    for (const key of this.storage.environment.store.getKeys({
+    for (const key of this.storage.environment.reader.keys({
       start,
       end,
       limit,

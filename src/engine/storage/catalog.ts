@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { type Transaction } from 'lmdb';
 import { Binary } from '../codec/bson.js';
 import { compileFilter } from '../query/match.js';
 import { decodeDefinition, decodeRecord, encodeDefinition, encodeRecord } from './catalog-records.js';
@@ -25,7 +26,7 @@ const MOST_ROUGH_COUNTS = 1000;
  * drops what was remembered, and must run at the start of every command, turn and transaction.
  */
 export class Catalog {
-  private version = -1;
+  version = -1;
   private changed = false;
   private readonly writer = new KeyWriter();
   private readonly known = new Map<string, CollectionEntry>();
@@ -62,6 +63,13 @@ export class Catalog {
     const entry = this.prepare(decodeDefinition(key, Buffer.from(record)));
     this.known.set(ns, entry);
     return entry;
+  }
+
+  /** The collection as an older transaction has it. */
+  findIn(transaction: Transaction, ns: string): CollectionEntry | null {
+    const key = collectionKey(ns);
+    const record = this.environment.store.get(key, { transaction });
+    return record === undefined ? null : this.prepare(decodeDefinition(key, Buffer.from(record)));
   }
 
   /** All collections whose namespace begins with `prefix`, by name. */

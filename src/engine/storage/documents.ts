@@ -24,6 +24,8 @@ import {
 } from './stored-form.js';
 
 export const MAX_DOCUMENT_BYTES = 16 * 1024 * 1024;
+/** So many documents and index entries one transaction takes in about 60 ms. */
+const MOST_PUTS_TOGETHER = 10_000;
 
 /** Reads and writes documents together with their index entries. Writes must run inside a transaction of the queue. */
 export class Documents {
@@ -100,6 +102,30 @@ export class Documents {
    * stored; nothing is written then.
    */
   insert(collection: CollectionEntry, bytes: Buffer): void {
+    this.store(collection, this.prepare(collection, bytes));
+  }
+
+  /**
+   * Stores all of the new documents, or throws as `insert` does and stores none; 257 when it would take too long in one
+   * transaction.
+   */
+  insertTogether(collection: CollectionEntry, documents: readonly Buffer[]): void {
+    const taken = new Set<string>();
+    const prepared: NewDocument[] = [];
+    let puts = 0;
+    for (const bytes of documents) {
+      const document = this.prepare(collection, bytes, taken);
+      puts += document.entries.reduce((sum, { keys }) => sum + keys.length, 1);
+      if (puts > MOST_PUTS_TOGETHER) {
+        throw new EngineError(257, `Storing these documents takes more than ${MOST_PUTS_TOGETHER} index entries`);
+      }
+      prepared.push(document);
+    }
+    for (const document of prepared) this.store(collection, document);
+  }
+
+  /** What storing a document takes; `taken` are the unique keys of those before it that are not stored yet. */
+  private prepare(collection: CollectionEntry, bytes: Buffer, taken?: Set<string>): NewDocument {
     checkSize(bytes);
     const doc = decodeDocument(bytes, 'engine', collection.indexedFields);
     checkId(doc['_id']);
@@ -107,20 +133,27 @@ export class Documents {
     const isLong = this.idWriter.cut;
     const key = this.writer.reset(DOCUMENT, collection.id).raw(idBytes).take();
     const keySum = this.writer.sum();
-    if (this.environment.store.getBinaryFast(key) !== undefined) {
+    if (this.environment.store.getBinaryFast(key) !== undefined || isTaken(key, taken)) {
       throw duplicateKey(collection.ns, '_id_', { _id: 1 }, [doc['_id']]);
     }
     const entries = collection.indexes.map((index) => indexKeysOf(index, doc, idBytes, this.writer));
     collection.indexes.forEach((index, n) => {
-      this.checkUnique(collection, index, entries[n]!.keys, doc, idBytes);
+      this.checkUnique(collection, index, entries[n]!.keys, doc, idBytes, taken);
     });
     const value = sealDocument(keySum, bytes);
+    return { key, value, length: bytes.length, idBytes, isLong, entries, counted: countedValue(collection, doc) };
+  }
+
+  private store(
+    collection: CollectionEntry,
+    { key, value, length, idBytes, isLong, entries, counted }: NewDocument,
+  ): void {
     this.queue.put(key, value);
     for (const [n, index] of collection.indexes.entries())
       this.putEntries(collection, index, entries[n]!.keys, idBytes);
     const changes = this.catalog.changesOf(collection.id);
     changes.sums.writes++;
-    changes.addDocument(1, bytes.length, storedSum(value), countedValue(collection, doc));
+    changes.addDocument(1, length, storedSum(value), counted);
     this.noteShapes(collection, collection.indexes, entries);
     if (isLong && collection.definition.longIds !== true) {
       this.catalog.save({ ...(this.catalog.find(collection.ns) ?? collection).definition, longIds: true });
@@ -275,11 +308,13 @@ export class Documents {
     keys: readonly Buffer[],
     doc: Doc,
     idBytes: Buffer,
+    taken?: Set<string>,
   ): void {
     if (!index.definition.unique) return;
     for (const key of keys) {
       const owner = this.environment.store.getBinaryFast(key) as Buffer | undefined;
-      if (owner === undefined || idBytes.equals(contentOf(owner))) continue;
+      const isFree = owner === undefined || idBytes.equals(contentOf(owner));
+      if (isFree && !isTaken(key, taken)) continue;
       const values = index.fields.map((field) => firstValue(doc, field.parts));
       throw duplicateKey(collection.ns, index.definition.name, index.definition.key, values);
     }
@@ -332,6 +367,28 @@ export function entrySum(key: Buffer, idBytes: Buffer): number {
 /** The value by which a document is counted; anything but `true` and `false` is not. */
 export function countedValue({ definition }: CollectionEntry, doc: Doc): unknown {
   return definition.countBy === undefined ? undefined : doc[definition.countBy];
+}
+
+/** A document that was found to be storable. */
+interface NewDocument {
+  key: Buffer;
+  /** The BSON with its checksum. */
+  value: Buffer;
+  /** Of the BSON. */
+  length: number;
+  idBytes: Buffer;
+  isLong: boolean;
+  entries: IndexKeys[];
+  counted: unknown;
+}
+
+/** Whether an earlier document of the same insert has the key; it is this one's from now on. */
+function isTaken(key: Buffer, taken: Set<string> | undefined): boolean {
+  if (taken === undefined) return false;
+  const text = key.latin1Slice();
+  if (taken.has(text)) return true;
+  taken.add(text);
+  return false;
 }
 
 /** An index that is being built is always kept up, since its entries may not be there yet. */

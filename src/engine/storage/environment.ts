@@ -17,6 +17,8 @@ export const DATA_FILE = 'bsvc.mdb';
 
 /** Address space that is set aside for the file; LMDB takes more when it is used up. */
 const MAP_BYTES = 256 * 2 ** 30;
+/** Processes that read and views that their commands hold; LMDB's own number is 126. */
+const MAX_READERS = 1024;
 /** The mode of a new file and of its lock, also in a directory that others may look into; lmdb's types do not know it. */
 const OWNER_ONLY = { permissionsMode: 0o600 };
 /** Key spaces: the first byte of every key. */
@@ -57,6 +59,7 @@ export function openEnvironment(dataDir: string, durability: Durability): Enviro
       overlappingSync: false,
       noMetaSync: durability === 'relaxed',
       mapSize: MAP_BYTES,
+      maxReaders: MAX_READERS,
       ...OWNER_ONLY,
     });
   } catch (error) {

@@ -1,4 +1,4 @@
-import { type RootDatabase } from 'lmdb';
+import { type RootDatabase, type Transaction } from 'lmdb';
 import { checksumOfWords } from './checksum.js';
 import { type KeyWriter } from './key-encoding.js';
 
@@ -27,13 +27,17 @@ const MAX_KEY_BYTES = 1978;
  * finding it. What comes out is overwritten by the next read, so it has to be used up or copied before.
  */
 export class Reader {
-  private readonly byWriter: { getBinaryFast(key: KeyWriter): Buffer | undefined };
+  /** What to read with; undefined: the newest state, as this turn sees it. Set for the time of one chunk only. */
+  transaction: Transaction | undefined;
+  private readonly byWriter: {
+    getBinaryFast(key: KeyWriter, options?: { transaction: Transaction }): Buffer | undefined;
+  };
   private readonly shared: RootDatabase<Buffer, Buffer>;
   private readonly key = Buffer.allocUnsafeSlow(MAX_KEY_BYTES);
   private readonly words = new Int32Array(this.key.buffer, 0, MAX_KEY_BYTES >>> 2);
   private keyLength = 0;
 
-  constructor(store: RootDatabase<Buffer, Buffer>) {
+  constructor(private readonly store: RootDatabase<Buffer, Buffer>) {
     const handOver: Partial<Handover> = {
       readKey: (source, start, end) => {
         for (let n = start; n < end; n++) this.key[n - start] = source[n]!;
@@ -52,7 +56,9 @@ export class Reader {
 
   /** The value under the key that was written, undefined when there is none. */
   get(key: KeyWriter): Buffer | undefined {
-    const value = this.byWriter.getBinaryFast(key);
+    const { transaction } = this;
+    const value =
+      transaction === undefined ? this.byWriter.getBinaryFast(key) : this.byWriter.getBinaryFast(key, { transaction });
     // Large values come as a plain view into the mapped file.
     if (value === undefined || value instanceof Buffer) return value;
     const { buffer, byteOffset, byteLength } = value as Uint8Array;
@@ -61,19 +67,33 @@ export class Reader {
 
   /** The values of a range, one after the other. */
   range(range: ReadRange): Iterable<{ value: Buffer }> {
-    return this.shared.getRange(range);
+    return this.shared.getRange(this.transaction === undefined ? range : { ...range, transaction: this.transaction });
   }
 
   /** How many keys there are from `start` up to, not including, `end`, but not beyond `limit`. */
   count(start: Buffer, end: Buffer, limit: number): number {
     let count = 0;
-    for (const _key of this.shared.getKeys({ start, end, limit })) count++;
+    for (const _key of this.shared.getKeys({ start, end, limit, ...this.view() })) count++;
     return count;
   }
 
   /** The checksum of the key under which the last value of a range was found. */
   keySum(): number {
     return checksumOfWords(0, this.words, 0, this.key, this.keyLength);
+  }
+
+  /** How many keys there are from `start` up to `end`, counted by LMDB in one piece. */
+  countAll(start: Buffer, end: Buffer): number {
+    return this.shared.getKeysCount({ start, end, ...this.view() });
+  }
+
+  /** The keys of a range, at most `limit`, as copies. */
+  keys(range: { start: Buffer; end: Buffer; limit: number; exclusiveStart: boolean }): Iterable<Buffer> {
+    return this.store.getKeys({ ...range, ...this.view() });
+  }
+
+  private view(): { transaction?: Transaction } {
+    return this.transaction === undefined ? {} : { transaction: this.transaction };
   }
 
   /** A copy of the key under which the last value of a range was found. */

@@ -4,6 +4,7 @@ import { Documents } from './documents.js';
 import { type Durability, type Environment, openEnvironment } from './environment.js';
 import { Snapshots } from './snapshots.js';
 import { upgradeFormat } from './upgrade-format.js';
+import { type View } from './view.js';
 
 /** The opened data file with what reads and writes it. */
 export interface Storage {
@@ -12,6 +13,8 @@ export interface Storage {
   readonly queue: CommitQueue;
   readonly documents: Documents;
   readonly snapshots: Snapshots;
+  /** The views that commands of this process hold. */
+  readonly views: Set<View>;
   /** Ids of the indexes that this process is building. */
   readonly building: Set<number>;
   /** Ids of the collections that this process has converted from an older format, or has tried to. */
@@ -43,12 +46,14 @@ export function openStorage(dataDir: string, durability: Durability, countBy?: s
     void environment.close();
     throw error;
   }
+  const views = new Set<View>();
   return {
     environment,
     catalog,
     queue,
     documents: new Documents(environment, catalog, queue),
     snapshots: new Snapshots(environment),
+    views,
     building: new Set(),
     converting: new Set(),
     refresh() {
@@ -57,6 +62,7 @@ export function openStorage(dataDir: string, durability: Durability, countBy?: s
     },
     async close() {
       queue.close();
+      for (const view of views) view.release();
       await environment.close();
     },
   };

@@ -6,7 +6,7 @@ import { HIDDEN_FIELD } from './field.js';
 /** Lists look at active documents only, so their indexes hold nothing else: smaller, and a count needs no document. */
 const ACTIVE = { isDeleted: false };
 
-/** `isDeleted` of a document that a bulk insert has written but not published: no list shows it, unique indexes count it. */
+/** `isDeleted` of a document that a bulk insert of an earlier version has written but not published: no list shows it, unique indexes count it. */
 export const PENDING = 'pending';
 
 /** `isDeleted` of a document that is gone for everybody and kept only until its last event has been relayed: nothing shows or counts it. */

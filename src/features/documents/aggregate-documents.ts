@@ -5,10 +5,10 @@ import { readFilter } from '../access/access-rules.js';
 import type { Caller } from '../access/caller.js';
 import { documentsName, type Collection } from '../collections/collection.js';
 import { requireCollection } from '../collections/collection-store.js';
-import { visibleDocuments } from './document.js';
 import { documentStore } from './document-store.js';
 import { encodeResults } from './encode-results.js';
 import { guardPipeline, joinedNames } from './guard-pipeline.js';
+import { findVisible } from './shown-documents.js';
 import type { PipelineSource } from './pipeline-scope.js';
 import { pipelineError } from './query-errors.js';
 import type { EncodedReply } from './stored-documents.js';
@@ -27,8 +27,8 @@ export async function aggregateDocuments(
   { includeDeleted, signal }: { includeDeleted: boolean; signal: AbortSignal },
 ): Promise<EncodedReply> {
   const collection = await requireCollection(app, caller.project._id, collectionName);
-  const sourceOf = (joined: Collection): PipelineSource => visibleSource(joined, caller, includeDeleted);
-  const own = sourceOf(collection);
+  const sourceOf = (joined: Collection): Promise<PipelineSource> => visibleSource(app, joined, caller, includeDeleted);
+  const own = await sourceOf(collection);
   const joined = new Map<string, PipelineSource | Error>();
   for (const name of joinedNames(pipeline)) {
     joined.set(
@@ -73,9 +73,14 @@ function guardWith(
   return guarded;
 }
 
-function visibleSource(collection: Collection, caller: Caller, includeDeleted: boolean): PipelineSource {
+async function visibleSource(
+  app: App,
+  collection: Collection,
+  caller: Caller,
+  includeDeleted: boolean,
+): Promise<PipelineSource> {
   const readable = readFilter(collection, caller);
-  const active = visibleDocuments(includeDeleted);
+  const active = await findVisible(app, collection, includeDeleted);
   return {
     collection,
     storedName: documentsName(collection),

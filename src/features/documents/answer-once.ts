@@ -69,13 +69,22 @@ export async function answerOnce<T>(
   if (record.bodyHash !== bodyHash) throw otherBody();
   try {
     const answer = await prepared.run(record.ids);
-    await store.updateOne({ _id, answer: null }, { $set: { answer: JSON.stringify(answer) } });
+    await keepAnswer(app, store, _id, JSON.stringify(answer));
     return answer;
   } catch (error) {
     if (error instanceof AppError && REFUSALS.has(error.kind) && error.code !== UNDER_WAY) {
       await store.deleteOne({ _id, answer: null });
     }
     throw error;
+  }
+}
+
+/** What was stored is no refusal when its answer cannot be kept: a repeated request finds it by the ids. */
+async function keepAnswer(app: App, store: Store<AnsweredRequest>, _id: string, answer: string): Promise<void> {
+  try {
+    await store.updateOne({ _id, answer: null }, { $set: { answer } });
+  } catch (error) {
+    app.log.error({ err: error }, 'the answer to a request with an Idempotency-Key could not be kept');
   }
 }
 

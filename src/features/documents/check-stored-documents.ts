@@ -1,8 +1,8 @@
 import type { App } from '../../app.js';
 import type { Collection } from '../collections/collection.js';
 import { asStored } from '../collections/users-collection.js';
-import { visibleDocuments } from './document.js';
 import { documentStore } from './document-store.js';
+import { findVisible } from './shown-documents.js';
 import { documentShape } from './document-shape.js';
 import { presentDocument } from './present-document.js';
 import { Problems } from './problems.js';
@@ -26,7 +26,8 @@ export async function checkStoredDocuments(app: App, collection: Collection, sto
   const shape = documentShape(asStored(collection));
   const unique = collection.mode === 'enforced' ? collection.fields.filter((field) => field.unique) : [];
   const seen = new Map(unique.map(({ name }) => [name, new Set<string>()]));
-  for await (const document of documentStore(app, collection).find(visibleDocuments()).sort({ _id: 1 })) {
+  const visible = await findVisible(app, collection);
+  for await (const document of documentStore(app, collection).find(visible).sort({ _id: 1 })) {
     stop.throwIfAborted();
     const { _id, ...fields } = presentDocument(document, false);
     const problems = new Problems();

@@ -246,7 +246,7 @@ export const DOCUMENT_ROUTES: GroupDescription = {
         { title: 'Two' },
       ]),
       answers: created('Their ids, in the order of the request', object({ insertedCount: WHOLE, ids: arrayOf(ID) })),
-      refuses: INSERT_REFUSALS,
+      refuses: { ...INSERT_REFUSALS, 413: ['BATCH_TOO_LARGE'] },
     },
     'PATCH /:collectionName/:id/recover': {
       id: 'recoverDocument',

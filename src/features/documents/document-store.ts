@@ -4,10 +4,13 @@ import { conflict, tooLarge, type AppError } from '../../errors.js';
 import { isDuplicateKey, type Store } from '../../platform/database.js';
 import { documentsName, type Collection } from '../collections/collection.js';
 import { PENDING, REMOVED } from '../collections/document-indexes.js';
+import { HIDDEN_FIELD } from '../collections/field.js';
+import { BATCH_NUMBER } from '../collections/insert-series.js';
 import { noteEvent, relayLater, relayStoredLater } from '../webhooks/note-event.js';
 import { outboxOperators, withOutbox } from '../webhooks/outbox-field.js';
 import type { Action } from '../webhooks/webhook-event.js';
 import type { StoredDocument } from './document.js';
+import { matchShown } from './shown-documents.js';
 import { PARALLEL_ARRAYS, PARALLEL_ARRAYS_TEXT, parallelArrays } from './parallel-arrays.js';
 
 type Filter = Record<string, unknown>;
@@ -85,21 +88,51 @@ function explainRefusal({ code, errmsg = '' }: WriteRefusal): string {
   return field === '_id' ? 'there is a document with this _id already' : `${field} must be unique: the value is taken`;
 }
 
-/** Stores documents that nobody can see yet; their unique values are taken from now on. On 409 some of them may be there: remove them by id. */
-export async function insertPendingRecords(
+/** Stores all of the documents or none, at once for every reader: only where the database can. 413 when they are too much for that. */
+export async function insertRecordsTogether(
   app: App,
   collection: Collection,
   documents: readonly StoredDocument[],
 ): Promise<void> {
   const stored = await withInsertEvents(app, collection, documents);
   try {
-    await documentStore(app, collection).insertMany(
-      stored.map((document) => ({ ...document, isDeleted: PENDING })),
-      { ordered: true },
-    );
+    await app.db.insertTogether!(documentsName(collection), stored);
   } catch (error) {
     throw translate(error);
   }
+  relayLater(app, collection, stored);
+}
+
+/** Stores documents of a batch that is hidden; their unique values are taken from now on. After an error some of them may be there. */
+export async function insertHiddenRecords(
+  app: App,
+  collection: Collection,
+  documents: readonly StoredDocument[],
+  batchNumber: number,
+): Promise<void> {
+  const stored = (await withInsertEvents(app, collection, documents)).map((document) => ({
+    ...document,
+    [HIDDEN_FIELD]: { ...(document[HIDDEN_FIELD] as object | undefined), batch: batchNumber },
+  }));
+  try {
+    await documentStore(app, collection).insertMany(stored, { ordered: true });
+  } catch (error) {
+    throw translate(error);
+  }
+}
+
+/** Removes the documents of a batch that never came to stand. */
+export async function removeHiddenRecords(
+  app: Database,
+  collection: Collection,
+  { ids, number }: { ids: readonly ObjectId[]; number: number },
+): Promise<void> {
+  await documentStore(app, collection).deleteMany({ _id: { $in: [...ids] }, [BATCH_NUMBER]: number });
+}
+
+/** Has the events of documents relayed that were stored hidden and are shown now. */
+export async function relayInserted(app: App, collection: Collection, ids: readonly ObjectId[]): Promise<void> {
+  if (await noteEvent(app, collection, 'insert')) relayStoredLater(app, collection, ids);
 }
 
 /** Makes pending documents active. Harmless to repeat; 400 when an index that was made meanwhile cannot hold one of them. */
@@ -139,9 +172,14 @@ export async function changeDocumentRecord(
     ...(unset.length > 0 && { $unset: Object.fromEntries(unset.map((path) => [path, '' as const])) }),
   };
   try {
-    const changed = (await documentStore(app, collection).findOneAndUpdate(filter, update as never, {
-      returnDocument: 'after',
-    })) as StoredDocument | null;
+    const changed = await matchShown(
+      app,
+      collection,
+      async (shown) =>
+        (await documentStore(app, collection).findOneAndUpdate({ ...filter, ...shown }, update as never, {
+          returnDocument: 'after',
+        })) as StoredDocument | null,
+    );
     if (changed) relayLater(app, collection, [changed]);
     return changed;
   } catch (error) {
@@ -156,13 +194,17 @@ export async function removeDocumentRecord(
   filter: Filter,
 ): Promise<StoredDocument | null> {
   const entry = await noteEvent(app, collection, 'delete');
-  if (!entry) return (await documentStore(app, collection).findOneAndDelete(filter)) as StoredDocument | null;
-  const removed = (await documentStore(app, collection).findOneAndUpdate(
-    filter,
-    { ...outboxOperators(entry), $set: { isDeleted: REMOVED, deletedAt: entry.at, updatedAt: entry.at } } as never,
-    { returnDocument: 'after' },
-  )) as StoredDocument | null;
-  if (removed) relayLater(app, collection, [removed]);
+  const removed = await matchShown(app, collection, async (shown) => {
+    const wanted = { ...filter, ...shown };
+    if (!entry) return (await documentStore(app, collection).findOneAndDelete(wanted)) as StoredDocument | null;
+    const set = { isDeleted: REMOVED, deletedAt: entry.at, updatedAt: entry.at };
+    return (await documentStore(app, collection).findOneAndUpdate(
+      wanted,
+      { ...outboxOperators(entry), $set: set } as never,
+      { returnDocument: 'after' },
+    )) as StoredDocument | null;
+  });
+  if (entry && removed) relayLater(app, collection, [removed]);
   return removed;
 }
 
@@ -187,12 +229,17 @@ export class PathBlocked extends Error {}
 const DUPLICATE_KEY = 11_000;
 const PATH_NOT_VIABLE = 28;
 const TOO_LARGE = new Set([10_334, 17_419, 17_420]);
+const TRANSACTION_TOO_LARGE = 257;
 
 function translate(error: unknown): unknown {
   if (isDuplicateKey(error)) return duplicateValue(error);
   const { code } = error as { code?: unknown };
   if (code === PARALLEL_ARRAYS) return parallelArrays();
   if (code === PATH_NOT_VIABLE) return new PathBlocked('a dotted path is blocked', { cause: error });
+  if (code === TRANSACTION_TOO_LARGE) {
+    const text = 'The documents have too many index entries to be stored all at once: send fewer in one request';
+    return tooLarge('BATCH_TOO_LARGE', text);
+  }
   if (TOO_LARGE.has(code as number)) {
     return tooLarge('DOCUMENT_TOO_LARGE', 'The document would become larger than the 16 MB a document may have');
   }

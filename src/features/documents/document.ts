@@ -8,7 +8,7 @@ import type { PENDING, REMOVED } from '../collections/document-indexes.js';
  * |---|---|---|
  * | false | null | active |
  * | true | date | trashed at that moment |
- * | 'pending' | null | part of a bulk insert that is not published yet: nobody may see it, but its unique values count |
+ * | 'pending' | null | part of a bulk insert of an earlier version that was not published: nobody may see it, but its unique values count |
  * | 'removed' | date | removed for good, kept unseen until its last event has been relayed to the webhooks |
  */
 export interface StoredDocument {

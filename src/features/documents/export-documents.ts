@@ -1,8 +1,8 @@
 import type { App } from '../../app.js';
 import type { Collection } from '../collections/collection.js';
 import type { Project } from '../projects/project.js';
-import { visibleDocuments } from './document.js';
 import { documentStore } from './document-store.js';
+import { findVisible } from './shown-documents.js';
 import { presentDocument, type PresentedDocument } from './present-document.js';
 
 const BATCH_SIZE = 500;
@@ -28,7 +28,7 @@ export async function* exportDocuments(
   collection: Collection,
   options: { includeDeleted: boolean },
 ): AsyncGenerator<PresentedDocument> {
-  const visible = visibleDocuments(options.includeDeleted);
+  const visible = await findVisible(app, collection, options.includeDeleted);
   const cursor = documentStore(app, collection).find(visible).sort({ _id: 1 }).batchSize(BATCH_SIZE);
   for await (const document of cursor) {
     const presented = presentDocument(document);

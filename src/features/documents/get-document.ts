@@ -4,6 +4,7 @@ import type { Caller } from '../access/caller.js';
 import { peekCollection, requireCollection } from '../collections/collection-store.js';
 import { visibleDocuments } from './document.js';
 import { documentStore } from './document-store.js';
+import { matchShown } from './shown-documents.js';
 import { parseGetQuery } from './parse-list-query.js';
 import { encodeDocument, encodeInParts } from './encode-document.js';
 import { readWithin, SMALL_REPLY_BYTES } from './reply-size.js';
@@ -27,11 +28,17 @@ export async function getDocument(
   const query = parseGetQuery(rawQuery, collection);
   const shown = query.fields && [...query.fields, ...query.populate.map(({ path }) => path)];
   const visible = visibleDocuments(query.includeDeleted);
+  const options = shown ? { raw: true, projection: projectionOf(shown) } : RAW;
   const find = async (): Promise<Buffer> => {
-    const found = (await documentStore(app, collection).findOne(
-      { $and: readable ? [readable, wanted, visible] : [wanted, visible] },
-      shown ? { raw: true, projection: projectionOf(shown) } : RAW,
-    )) as Buffer | null;
+    const found = await matchShown(
+      app,
+      collection,
+      async (inBatch) =>
+        (await documentStore(app, collection).findOne(
+          { $and: readable ? [readable, { ...wanted, ...inBatch }, visible] : [{ ...wanted, ...inBatch }, visible] },
+          options,
+        )) as Buffer | null,
+    );
     if (!found) throw documentNotFound();
     return found;
   };

@@ -3,7 +3,7 @@ import type { App } from '../../app.js';
 import type { Store } from '../../platform/database.js';
 
 /**
- * The record of a bulk insert under way; its one change from `open` decides whether the batch stands.
+ * The record that earlier versions kept of a bulk insert under way; its one change from `open` decides whether the batch stands.
  * open: documents are being written, unseen. decided: they stand and are being published. abandoned: its writer is gone, they are removed.
  */
 export interface InsertBatch {

@@ -1,10 +1,19 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
-import { AppError, conflict, invalid } from '../../errors.js';
-import { isDuplicateKey } from '../../platform/database.js';
-import { answerOnce, UNDER_WAY } from './answer-once.js';
-import { batchStore, type InsertBatch } from './insert-batch.js';
-import { visibleDocuments, type StoredDocument } from './document.js';
-import { documentStore, insertPendingRecords, publishPendingRecords, removePendingRecords } from './document-store.js';
+import { AppError, invalid } from '../../errors.js';
+import type { Collection } from '../collections/collection.js';
+import { answerOnce } from './answer-once.js';
+import type { StoredDocument } from './document.js';
+import {
+  documentStore,
+  insertHiddenRecords,
+  insertRecordsTogether,
+  relayInserted,
+  removeHiddenRecords,
+} from './document-store.js';
+import { ABANDONED, abandonBatch, abandoned, findBatch, forgetBatch, openBatch, showBatch } from './hidden-batch.js';
+import { findVisible } from './shown-documents.js';
 import { checkNewDocument } from './new-document.js';
 import { hasParallelArrays, parallelArrays } from './parallel-arrays.js';
 import { Problems } from './problems.js';
@@ -12,7 +21,9 @@ import type { WritePlace } from './write-place.js';
 
 export const MAX_BULK_DOCUMENTS = 100;
 
-const ABANDONED = 'BATCH_ABANDONED';
+/** A database that was away for a moment is asked again before the answer has to be that nobody knows. */
+const DECIDE_ATTEMPTS = 4;
+const DECIDE_PAUSE_MS = 500;
 
 export interface BulkOutcome {
   insertedCount: number;
@@ -20,9 +31,8 @@ export interface BulkOutcome {
 }
 
 /**
- * Stores 1 to 100 documents, all or none (decisions.md 3). All are checked first. They are then written in a state that nobody can see, and published
- * once one write has decided that the batch stands: a crash before that leaves nothing, a crash after it is finished by `settleBatches`.
- * While that one command runs a reader may see a part of the batch (in the embedded engine it is one transaction unless it takes over 2 ms); before and after, never.
+ * Stores 1 to 100 documents, all or none (decisions.md 3), also for whoever reads meanwhile and after a crash at any point. All are checked first. The
+ * embedded engine stores them in one transaction (413 when that would take too long); elsewhere they are hidden until one write shows them.
  */
 export async function insertDocuments(
   app: App,
@@ -78,58 +88,62 @@ function readAll(app: App, { collection, writer }: WritePlace, body: readonly un
     }
   });
   problems.throwIfAny();
-  // Indexes look at published documents only, and by then it is too late for a refusal.
+  // The database would say so too, after it has written some of them.
   const indexes = collection.indexes.map((spec) => spec.split(',').map((part) => part.replace(/^-/, '')));
   if (documents.some((document) => indexes.some((paths) => hasParallelArrays(document, paths)))) throw parallelArrays();
   return documents;
 }
 
-/** The batch bears the id of its first document, so that a repeated request meets its own first attempt. */
+/** Stores all or none. A repeated request comes with the ids of its first attempt, which may have succeeded. */
 async function insertTogether(app: App, { collection }: WritePlace, documents: StoredDocument[]): Promise<void> {
-  const ids = documents.map(({ _id }) => _id);
-  const batch: InsertBatch = {
-    _id: ids[0]!,
-    projectId: collection.projectId,
-    collectionId: collection._id,
-    ids,
-    state: 'open',
-    createdAt: new Date(app.clock.now()),
-  };
-  await openBatch(app, batch);
-  if (await documentStore(app, collection).findOne({ _id: batch._id, ...visibleDocuments(true) })) {
-    await batchStore(app).deleteOne({ _id: batch._id });
-    return;
-  }
+  if (!app.db.insertTogether) return insertInSeries(app, collection, documents);
   try {
-    await insertPendingRecords(app, collection, documents);
+    await insertRecordsTogether(app, collection, documents);
   } catch (error) {
-    if (error instanceof AppError) {
-      await removePendingRecords(app, collection, ids);
-      await batchStore(app).deleteOne({ _id: batch._id });
-    }
+    if (!(error instanceof AppError && error.code === 'DUPLICATE_VALUE')) throw error;
+    if (!(await documentStore(app, collection).findOne({ _id: documents[0]!._id }))) throw error;
+  }
+}
+
+/** The documents are written hidden, then one write shows them. Whatever goes wrong before that leaves a batch that never comes to stand. */
+async function insertInSeries(app: App, collection: Collection, documents: StoredDocument[]): Promise<void> {
+  const ids = documents.map(({ _id }) => _id);
+  const batch = ids[0]!;
+  const number = await openBatch(app, collection, ids);
+  const undo = async (isOver = true): Promise<void> => {
+    await abandonBatch(app, collection, batch);
+    await removeHiddenRecords(app, collection, { ids, number });
+    if (isOver) await forgetBatch(app, collection, batch);
+  };
+  try {
+    const visible = await findVisible(app, collection, true);
+    if (await documentStore(app, collection).findOne({ _id: batch, ...visible })) return await undo();
+    await insertHiddenRecords(app, collection, documents, number);
+  } catch (error) {
+    // A write that was not answered may still be carried out: the batch stays hidden then. What cannot be undone now is when batches are settled.
+    await undo(error instanceof AppError).catch((cause: unknown) =>
+      app.log.warn({ err: cause }, 'a bulk insert is undone later'),
+    );
     throw error;
   }
-  const decided = await batchStore(app).updateOne({ _id: batch._id, state: 'open' }, { $set: { state: 'decided' } });
-  if (decided.matchedCount === 0) {
-    await removePendingRecords(app, collection, ids);
+  if (!(await decide(app, collection, batch))) {
+    await removeHiddenRecords(app, collection, { ids, number });
     throw abandoned();
   }
-  await publishPendingRecords(app, collection, ids);
-  await batchStore(app).deleteOne({ _id: batch._id });
+  // It stands: what else goes wrong is no refusal, and what is not relayed now is found by the sweep.
+  await relayInserted(app, collection, ids).catch((cause: unknown) => app.log.error({ err: cause }, 'events wait'));
 }
 
-async function openBatch(app: App, batch: InsertBatch): Promise<void> {
-  try {
-    await batchStore(app).insertOne(batch);
-  } catch (error) {
-    if (!isDuplicateKey(error)) throw error;
-    if (await batchStore(app).findOne({ _id: batch._id, state: 'abandoned' })) throw abandoned();
-    throw conflict(UNDER_WAY, 'The same request is still being carried out: try again in a moment', {
-      retryAfterSeconds: 1,
-    });
+/** Whether the batch stands; false when it was abandoned. A write without an answer may have been carried out: only what the database says counts. */
+async function decide(app: App, collection: Collection, batch: ObjectId): Promise<boolean> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      if (await showBatch(app, collection, batch)) return true;
+      // After an attempt without an answer it may stand already.
+      return attempt > 1 && (await findBatch(app, collection, batch)) === null;
+    } catch (error) {
+      if (attempt === DECIDE_ATTEMPTS) throw error;
+      await wait(attempt * DECIDE_PAUSE_MS);
+    }
   }
-}
-
-function abandoned(): AppError {
-  return conflict(ABANDONED, 'Storing the documents took too long and was undone: try again', { retryAfterSeconds: 1 });
 }

@@ -5,8 +5,8 @@ import type { Caller } from '../access/caller.js';
 import type { Collection } from '../collections/collection.js';
 import { peekCollection, requireCollection } from '../collections/collection-store.js';
 import { openCursor, sealCursor } from './cursor.js';
-import { visibleDocuments } from './document.js';
 import { documentStore } from './document-store.js';
+import { findVisible } from './shown-documents.js';
 import { allOf, keysetFilters } from './keyset-filter.js';
 import { parseListQuery, type ListQuery } from './parse-list-query.js';
 import type { PresentedDocument } from './present-document.js';
@@ -98,11 +98,12 @@ async function readList(
     peekCollection(app, projectId, collectionName) ?? (await requireCollection(app, projectId, collectionName));
   const readable = readFilter(collection, caller);
   const query = parseListQuery(rawQuery, collection);
+  const visible = await findVisible(app, collection, query.includeDeleted);
   const reading: Reading = {
     app,
     collection,
     query,
-    filter: allOf([...(readable ? [readable] : []), visibleDocuments(query.includeDeleted), ...query.conditions]),
+    filter: allOf([...(readable ? [readable] : []), visible, ...query.conditions]),
     timeMs: timeFor(query, app.config.queryTimeoutMs),
     size,
     signal,

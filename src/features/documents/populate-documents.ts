@@ -6,7 +6,6 @@ import type { Caller } from '../access/caller.js';
 import type { Collection } from '../collections/collection.js';
 import { findCollection } from '../collections/collection-store.js';
 import { USERS } from '../collections/users-collection.js';
-import { visibleDocuments } from './document.js';
 import { documentStore } from './document-store.js';
 import type { Presentation } from './parse-list-query.js';
 import { presentDocument, type PresentedDocument } from './present-document.js';
@@ -14,6 +13,7 @@ import { decodeDocument } from './encode-document.js';
 import { listError } from './query-errors.js';
 import { badQuery, quoted } from './query-text.js';
 import { readRows, ReplySize } from './reply-size.js';
+import { findVisible } from './shown-documents.js';
 import { projectionOf } from './select-fields.js';
 
 /** Distinct documents that one request may pull in from one collection. */
@@ -74,8 +74,9 @@ async function findReadable(
   if (ids.length === 0) return new Map();
   const wanted = { _id: { $in: ids.map((id) => new ObjectId(id)) } };
   const isUsers = collection.name === USERS;
+  const visible = await findVisible(app, collection, includeDeleted);
   const cursor = documentStore(app, collection)
-    .find({ $and: [...(readable ? [readable] : []), wanted, visibleDocuments(includeDeleted)] }, { raw: true })
+    .find({ $and: [...(readable ? [readable] : []), wanted, visible] }, { raw: true, batchSize: ids.length })
     .maxTimeMS(app.config.queryTimeoutMs);
   try {
     const shown = isUsers ? cursor.project(projectionOf(publicFields(collection))) : cursor;

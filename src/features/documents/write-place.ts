@@ -8,6 +8,7 @@ import type { Collection } from '../collections/collection.js';
 import { requireCollection } from '../collections/collection-store.js';
 import type { StoredDocument } from './document.js';
 import { documentStore } from './document-store.js';
+import { matchShown } from './shown-documents.js';
 import type { Writer } from './new-document.js';
 
 /** Where a write goes and who makes it. */
@@ -56,7 +57,11 @@ export async function explainMiss(
   state: Record<string, unknown>,
   notFound: () => AppError = documentNotFound,
 ): Promise<StoredDocument> {
-  const found = (await documentStore(app, collection).findOne(state)) as StoredDocument | null;
+  const found = await matchShown(
+    app,
+    collection,
+    async (shown) => (await documentStore(app, collection).findOne({ ...state, ...shown })) as StoredDocument | null,
+  );
   if (!found) throw notFound();
   if (writer && found[writer.ownerField] !== writer.userId) {
     throw forbidden('OWNER_MISMATCH', 'The document belongs to another user');

@@ -1,7 +1,7 @@
 import type { App } from '../../app.js';
 import { documentsName } from '../collections/collection.js';
 import { listCollections } from '../collections/list-collections.js';
-import { visibleDocuments } from '../documents/document.js';
+import { findVisible } from '../documents/shown-documents.js';
 import { measureStorage, type StorageUsage } from '../files/measure-storage.js';
 import { readSlots, type SlotCount } from '../mail/mail-slots.js';
 import { findLimit, LIMIT_NAMES, type LimitName } from '../plans/plan-limits.js';
@@ -27,7 +27,7 @@ export async function measureUsage(app: App, project: Project): Promise<Usage> {
     const store = app.db.collection(documentsName(collection));
     collections.push({
       name: collection.name,
-      documents: await store.countDocuments(visibleDocuments()),
+      documents: await store.countDocuments(await findVisible(app, collection)),
       trashed: await store.countDocuments({ isDeleted: true }),
     });
   }

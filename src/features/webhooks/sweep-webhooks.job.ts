@@ -4,6 +4,7 @@ import { CLOCK_DOUBT_MS } from '../../platform/clock.js';
 import type { JobContext, JobDefinition } from '../../platform/jobs/job.js';
 import { documentsName, type Collection } from '../collections/collection.js';
 import { PENDING } from '../collections/document-indexes.js';
+import { findShown } from '../collections/insert-series.js';
 import { listCollections } from '../collections/list-collections.js';
 import { enqueueDelivery } from './deliver-webhook.job.js';
 import { deliveryStore, type Delivery } from './delivery.js';
@@ -44,7 +45,8 @@ async function relayCollection(app: App, collection: Collection, context: JobCon
     // Written by a clock that has been set back since.
     { [OUTBOX_SINCE]: { $gt: new Date(nowMs + CLOCK_DOUBT_MS) } },
   ];
-  for (const left of since) await relayLeft(app, collection, { ...left, isDeleted: { $ne: PENDING } }, context);
+  const stored = { isDeleted: { $ne: PENDING }, ...(await findShown(app, collection._id)) };
+  for (const left of since) await relayLeft(app, collection, { ...left, ...stored }, context);
 }
 
 async function relayLeft(

@@ -1,0 +1,66 @@
+import { type Transaction } from 'lmdb';
+import { type CollectionEntry } from './index-definition.js';
+import { type Storage } from './storage.js';
+
+/** Pages freed since a view was taken are not used again while it lasts, so none lasts longer. */
+const LONGEST_MS = 30_000;
+/** Each takes one of LMDB's slots for readers. */
+const MOST_HELD = 64;
+
+/**
+ * One moment of the data for a command that reads in several turns: what is committed in between, all documents of one
+ * insert with it, is seen as a whole or not at all. Nothing is held before the first turn ends.
+ */
+export class View {
+  private held: Transaction | null = null;
+  private catalogVersion = 0;
+  private timer: NodeJS.Timeout | undefined;
+
+  constructor(private readonly storage: Storage) {}
+
+  /** The transaction to read with, undefined for the one of this turn. */
+  get transaction(): Transaction | undefined {
+    return this.held ?? undefined;
+  }
+
+  /** Keeps for later turns what this turn reads. Does nothing when it is held already, or when too many are. */
+  hold(): void {
+    const { views, environment, catalog } = this.storage;
+    if (this.held !== null || views.size >= MOST_HELD) return;
+    this.held = environment.store.useReadTransaction();
+    this.catalogVersion = catalog.version;
+    views.add(this);
+    this.timer = setTimeout(() => {
+      this.release();
+    }, LONGEST_MS).unref();
+  }
+
+  /** Later reads see what is newest then. */
+  release(): void {
+    if (this.held === null) return;
+    clearTimeout(this.timer);
+    this.storage.views.delete(this);
+    const held = this.held;
+    this.held = null;
+    held.done();
+  }
+
+  /** The collection as it is in this view: an index that was finished later has not all of its entries here. */
+  find(ns: string): CollectionEntry | null {
+    const { catalog } = this.storage;
+    if (this.held === null || catalog.version === this.catalogVersion) return catalog.find(ns);
+    return catalog.findIn(this.held, ns);
+  }
+
+  /** Runs `work` so that what it reads of documents and entries is of this view. */
+  read<T>(work: () => T): T {
+    if (this.held === null) return work();
+    const { reader } = this.storage.environment;
+    reader.transaction = this.held;
+    try {
+      return work();
+    } finally {
+      reader.transaction = undefined;
+    }
+  }
+}
