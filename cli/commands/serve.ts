@@ -1,6 +1,7 @@
 import type { App } from '../../src/app.js';
 import { createApi } from '../../src/api.js';
 import type { Config } from '../../src/config.js';
+import { clearLeftovers } from '../clear-leftovers.js';
 import { listProjects } from '../../src/features/projects/list-projects.js';
 import { startServer } from '../../src/http/server.js';
 import { markServing } from '../../src/platform/serving-mark.js';
@@ -78,6 +79,7 @@ async function serve(context: Context, input: ServeInput): Promise<void> {
 
 /** The API, and unless `noWorker` the background work, in this process. */
 async function listen(app: App, config: Config, noWorker: boolean): Promise<{ url: string; stop(): Promise<void> }> {
+  const endSettling = await clearLeftovers(app);
   const server = await startServer(createApi(app), config.host, config.port, {
     headersMs: config.headersTimeoutMs,
     requestMs: config.requestTimeoutMs,
@@ -95,7 +97,7 @@ async function listen(app: App, config: Config, noWorker: boolean): Promise<{ ur
           drainMs: config.drainMs,
           untilNobodyListens: () => app.siblings?.meet() ?? Promise.resolve(),
         });
-      await Promise.all([stopServing(), worker?.stop()]);
+      await Promise.all([stopServing(), worker?.stop(), endSettling()]);
     },
   };
 }

@@ -1,5 +1,6 @@
 import { createMonitoringApi } from '../../src/api.js';
 import { watchSnapshots } from '../../src/platform/watch-snapshots.js';
+import { clearLeftovers } from '../clear-leftovers.js';
 import { createWorker } from '../../src/worker.js';
 import { startServer } from '../../src/http/server.js';
 import type { Context } from '../context.js';
@@ -29,6 +30,7 @@ async function work(context: Context, concurrency: number | undefined): Promise<
   const server =
     config.workerPort === null ? null : await startServer(createMonitoringApi(app), config.host, config.workerPort);
   const worker = createWorker(app, { concurrency });
+  const endSettling = await clearLeftovers(app);
   const endWatch = watchSnapshots(app);
   await context.out.print({
     json: { pid: process.pid, ...(server && { url: server.url }) },
@@ -38,6 +40,7 @@ async function work(context: Context, concurrency: number | undefined): Promise<
   });
   await whenStopped(context);
   endWatch();
+  await endSettling();
   app.readiness.end();
   await worker.stop();
   await server?.stop(config.shutdownGraceMs);

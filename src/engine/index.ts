@@ -67,6 +67,8 @@ export interface Engine {
   stats(): EngineStats;
   /** Ids of the processes of this machine that have the data directory open, this one included. */
   processes(): number[];
+  /** Runs what makes room; on a full disk with the help of the room that is kept for it. It may run more than once. */
+  useReserve<T>(work: () => Promise<T>): Promise<T>;
   /** Snapshots held at this moment by any process, the oldest first; slots of dead processes are freed before. */
   snapshots(): HeldSnapshot[];
   /** Reads everything and tells what is wrong with it, in words; only meaningful while nobody writes. */
@@ -78,7 +80,10 @@ export interface Engine {
 
 /** MongoDB's interval for TTL indexes. */
 const HOUSEKEEPING_MS = 60_000;
-/** A process that is killed while it reads leaves its slot, and with it a snapshot that keeps the file growing, for so long. */
+/**
+ * A process that is killed while it reads leaves its slot, and with it a snapshot that keeps the file growing, for so
+ * long; the reserve of room is filled as often.
+ */
 const READER_CHECK_MS = 3_000;
 
 /**
@@ -95,7 +100,10 @@ export function openEngine(options: EngineOptions): Engine {
   let timer: NodeJS.Timeout | undefined;
   // Processes that live for one command do not stay to expire documents.
   let housekeeping = keepHouseOn({ expire: false });
-  const readerChecks = setInterval(() => storage.snapshots.check(), READER_CHECK_MS).unref();
+  const readerChecks = setInterval(() => {
+    storage.snapshots.check();
+    storage.reserve.fill();
+  }, READER_CHECK_MS).unref();
 
   /** One round, and later the next: a long one is not overtaken. */
   async function keepHouseOn(chores: { expire: boolean }): Promise<void> {
@@ -127,6 +135,7 @@ export function openEngine(options: EngineOptions): Engine {
     backup: (path) => backUp(storage.environment, path),
     stats: () => ({ ...storageStats(storage), readerThreadsStarted: readers?.started ?? 0 }),
     processes: () => listProcesses(storage.environment),
+    useReserve: (work) => storage.reserve.use(work),
     snapshots: () => storage.snapshots.check(),
     verify: () => verifyStorage(storage),
     expire: (now) => expireDocuments(storage, now),

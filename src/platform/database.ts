@@ -53,6 +53,11 @@ export interface Database {
   openDoor(address: string, report: (error: unknown) => void): Promise<string | null>;
   /** Other processes of this machine that have the embedded store open, by id; none is known of a MongoDB. */
   listOtherProcesses(): number[];
+  /**
+   * Runs what makes room by removing something, as often as it takes: on a full disk the embedded engine gives it the room that it keeps for this.
+   * Of a MongoDB's disk somebody else takes care.
+   */
+  useReserve<T>(work: () => Promise<T>): Promise<T>;
   /** Snapshots of the embedded store that processes hold, the oldest first; MongoDB sees to its own. */
   listSnapshots?(): HeldSnapshot[];
   /** Measures of the embedded engine's file; MongoDB has tools of its own. */
@@ -142,6 +147,7 @@ async function openMongodb(uri: string, config: Config): Promise<Database> {
     freeze: () => Promise.resolve({ ...database, close: () => Promise.resolve() }),
     openDoor: () => Promise.resolve(null),
     listOtherProcesses: () => [],
+    useReserve: (work) => work(),
     async close() {
       await (await patient?.catch(() => null))?.close();
       await client.close();
@@ -238,6 +244,7 @@ async function openEmbedded(config: Config): Promise<Database> {
         }
       },
       listOtherProcesses: () => engine.processes().filter((pid) => pid !== process.pid),
+      useReserve: (work) => engine.useReserve(work),
       listSnapshots: () => engine.snapshots(),
       stats: () => ({ ...engine.stats() }),
       close: () => {

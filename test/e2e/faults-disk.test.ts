@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { existsSync, statSync } from 'node:fs';
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -130,6 +131,25 @@ describe.skipIf(!probe)('a full disk', { timeout: 120_000 }, () => {
     );
     const usage = await runOrThrow(['project', 'usage', owner.project.name, '--json'], env);
     expect(JSON.parse(usage)).toMatchObject({ storage: { files: 2, bytes: large.length + small.length } });
+  });
+
+  it('lets documents be deleted for good, with the room that is kept for it, until writes go on; a project too', async () => {
+    const reserve = join(env.BSVC_DATA_DIR!, 'reserve');
+    await eventually('the reserve is there', () => existsSync(reserve) && statSync(reserve).size === 2 * 1024 * 1024);
+    const ids: string[] = [];
+    while (ids.length < 300) ids.push((await call('POST', 'data/notes', { text })).body._id as string);
+    await fillDisk();
+    await insertUntilRefused(ids);
+    for (const id of ids.slice(0, 100)) {
+      expect((await call('DELETE', `data/notes/${id}?permanent=true`)).status).toBe(200);
+    }
+    for (let n = 0; n < 20; n++) expect((await call('POST', 'data/notes', { text })).status).toBe(201);
+    await insertUntilRefused(ids);
+    await runOrThrow(['project', 'delete', owner.project.name, '--yes'], env);
+    await freeDisk();
+    await eventually('the reserve is filled again', () => statSync(reserve).size === 2 * 1024 * 1024);
+    expect(await service.stop('SIGTERM')).toBe(0);
+    expect(await problemsOfStore()).toEqual([]);
   });
 
   it('does not keep a killed server from starting and reading', async () => {

@@ -8,7 +8,7 @@ export async function reclaimDropped(storage: Storage): Promise<void> {
     storage.refresh();
     const [prefix] = storage.catalog.discarded();
     if (prefix === undefined) return;
-    while (await storage.queue.write(() => removeSome(storage, prefix))) {
+    while (await storage.reserve.use(() => storage.queue.write(() => removeSome(storage, prefix)))) {
       // Each round is a transaction of its own.
     }
   }

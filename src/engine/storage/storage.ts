@@ -2,6 +2,7 @@ import { Catalog } from './catalog.js';
 import { CommitQueue } from './commit-queue.js';
 import { Documents } from './documents.js';
 import { type Durability, type Environment, openEnvironment } from './environment.js';
+import { Reserve } from './reserve.js';
 import { Snapshots } from './snapshots.js';
 import { upgradeFormat } from './upgrade-format.js';
 import { type View } from './view.js';
@@ -13,6 +14,7 @@ export interface Storage {
   readonly queue: CommitQueue;
   readonly documents: Documents;
   readonly snapshots: Snapshots;
+  readonly reserve: Reserve;
   /** The views that commands of this process hold. */
   readonly views: Set<View>;
   /** Ids of the indexes that this process is building. */
@@ -53,6 +55,7 @@ export function openStorage(dataDir: string, durability: Durability, countBy?: s
     queue,
     documents: new Documents(environment, catalog, queue),
     snapshots: new Snapshots(environment),
+    reserve: new Reserve(dataDir),
     views,
     building: new Set(),
     converting: new Set(),

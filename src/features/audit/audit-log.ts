@@ -40,7 +40,8 @@ export async function startAct(app: App, { actor, action, input }: NewAct): Prom
     outcome: 'started',
     code: null,
   };
-  await auditStore(app).insertOne(act);
+  // What makes room on a full disk is recorded too.
+  await app.db.useReserve(() => auditStore(app).insertOne(act));
   return act;
 }
 

@@ -6,7 +6,11 @@ import { collectionStore, forgetCollection } from './collection-store.js';
 import { enqueueFinishDrop, removeDropped } from './finish-drop.job.js';
 
 /** Removes a collection and all its documents for good. Unreachable from the first write on; what a crash leaves, or a late writer makes anew, goes within minutes. 404 for an unknown name, 403 for `users`. */
-export async function dropCollection(app: App, projectId: ObjectId, name: string): Promise<Collection> {
+export function dropCollection(app: App, projectId: ObjectId, name: string): Promise<Collection> {
+  return app.db.useReserve(() => removeCollection(app, projectId, name));
+}
+
+async function removeCollection(app: App, projectId: ObjectId, name: string): Promise<Collection> {
   if (name === 'users')
     throw forbidden('USERS_BLOCKED', 'The users collection belongs to every project and cannot be dropped');
   const found = (await collectionStore(app).findOne({ projectId, name })) as Collection | null;

@@ -36,14 +36,24 @@ export interface KnownSeries {
   hidden: readonly number[];
 }
 
+export const SERIES = 'insert_series';
+
 export function seriesStore(app: Pick<App, 'db'>): Store<InsertSeries> {
-  return app.db.collection<InsertSeries>('insert_series');
+  return app.db.collection<InsertSeries>(SERIES);
 }
 
 export async function readSeries(app: Pick<App, 'db'>, collectionId: ObjectId): Promise<KnownSeries> {
   const projection = { next: 1, 'hidden.number': 1 };
   const found = (await seriesStore(app).findOne({ _id: collectionId }, { projection })) as InsertSeries | null;
   return { next: found?.next ?? 1, hidden: (found?.hidden ?? []).map(({ number }) => number) };
+}
+
+/** Whether a document, as stored, stood when `known` was read; null: when the collection had no batch yet. */
+export function isShown(document: Record<string, unknown>, known: KnownSeries | null): boolean {
+  const { batch } = (document[HIDDEN_FIELD] ?? {}) as { batch?: unknown };
+  if (batch === undefined) return true;
+  const number = Number(batch);
+  return known !== null && number < known.next && !known.hidden.includes(number);
 }
 
 /** A filter for what does not belong to a batch that was hidden when `known` was read. */
@@ -53,5 +63,25 @@ export function shownBy({ next, hidden }: KnownSeries): Record<string, unknown> 
 
 /** As shownBy, of this moment; nothing to leave out where documents of a batch appear at once. */
 export async function findShown(app: Pick<App, 'db'>, collectionId: ObjectId): Promise<Record<string, unknown>> {
-  return app.db.insertTogether ? {} : shownBy(await readSeries(app, collectionId));
+  return (await mayHide(app)) ? shownBy(await readSeries(app, collectionId)) : {};
+}
+
+const LOOK_MS = 1_000;
+const looks = new WeakMap<App['db'], { hides: boolean; until: number }>();
+
+/**
+ * Whether documents of this store may belong to a batch that is hidden. An embedded store has such batches only when others write to it as to a MongoDB,
+ * through its wire door, or when it was restored from one; that they do is noticed within a second.
+ */
+export function mayHide({ db }: Pick<App, 'db'>): boolean | Promise<boolean> {
+  if (!db.insertTogether) return true;
+  const look = looks.get(db);
+  if (look && (look.hides || performance.now() < look.until)) return look.hides;
+  return lookForSeries(db);
+}
+
+async function lookForSeries(db: App['db']): Promise<boolean> {
+  const hides = (await seriesStore({ db }).findOne({}, { projection: { _id: 1 } })) !== null;
+  looks.set(db, { hides, until: performance.now() + LOOK_MS });
+  return hides;
 }

@@ -194,7 +194,7 @@ export async function removeDocumentRecord(
   filter: Filter,
 ): Promise<StoredDocument | null> {
   const entry = await noteEvent(app, collection, 'delete');
-  const removed = await matchShown(app, collection, async (shown) => {
+  const remove = async (shown: Filter): Promise<StoredDocument | null> => {
     const wanted = { ...filter, ...shown };
     if (!entry) return (await documentStore(app, collection).findOneAndDelete(wanted)) as StoredDocument | null;
     const set = { isDeleted: REMOVED, deletedAt: entry.at, updatedAt: entry.at };
@@ -203,7 +203,8 @@ export async function removeDocumentRecord(
       { ...outboxOperators(entry), $set: set } as never,
       { returnDocument: 'after' },
     )) as StoredDocument | null;
-  });
+  };
+  const removed = await app.db.useReserve(() => matchShown(app, collection, remove));
   if (entry && removed) relayLater(app, collection, [removed]);
   return removed;
 }
@@ -219,7 +220,8 @@ export async function removeTrashedRecords(
   const store = documentStore(app, collection);
   const found = await store.find(trashed).project({ _id: 1 }).limit(limit).toArray();
   if (found.length === 0) return 0;
-  const removed = await store.deleteMany({ _id: { $in: found.map(({ _id }) => _id) }, ...trashed });
+  const ids = found.map(({ _id }) => _id);
+  const removed = await app.db.useReserve(() => store.deleteMany({ _id: { $in: ids }, ...trashed }));
   return removed.deletedCount;
 }
 

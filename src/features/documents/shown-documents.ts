@@ -1,7 +1,7 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import type { Collection } from '../collections/collection.js';
-import { findShown, readSeries, shownBy, type KnownSeries } from '../collections/insert-series.js';
+import { findShown, mayHide, readSeries, shownBy, type KnownSeries } from '../collections/insert-series.js';
 import { visibleDocuments } from './document.js';
 
 type Filter = Record<string, unknown>;
@@ -24,7 +24,8 @@ export async function matchShown<T>(
   { _id }: Collection,
   run: (shown: Filter) => Promise<T | null>,
 ): Promise<T | null> {
-  if (app.db.insertTogether) return run({});
+  const hides = mayHide(app);
+  if (hides === false || !(await hides)) return run({});
   const known = recall(app, _id);
   if (known) {
     const found = await run(shownBy(known));

@@ -12,6 +12,7 @@ import { readOrCreateMasterKey } from '../../platform/master-key.js';
 import { RESTORES } from '../../platform/restore-mark.js';
 import { VERSION } from '../../version.js';
 import { BACKUP_FORMAT, createArchiveWriter } from './backup-archive.js';
+import { SERIES } from '../collections/insert-series.js';
 import { readIndexes, readRaw } from './copy-collection.js';
 import { listFiles, localFilesDir } from './local-files.js';
 
@@ -52,6 +53,12 @@ export async function backUp(
   }
 }
 
+/** Batches that are hidden come first: of documents that are read later it is known then whether they stood at that moment. */
+function inOrder(names: string[]): string[] {
+  const others = names.filter((name) => name !== RESTORES && name !== SERIES).sort();
+  return names.includes(SERIES) ? [SERIES, ...others] : others;
+}
+
 async function* writeLines(
   app: App,
   db: Database,
@@ -65,7 +72,7 @@ async function* writeLines(
     createdAt: new Date(app.clock.now()).toISOString(),
     secretKey: app.config.secretKey ? null : readOrCreateMasterKey(app.config.dataDir),
   });
-  for (const name of (await db.listNames()).filter((name) => name !== RESTORES).sort()) {
+  for (const name of inOrder(await db.listNames())) {
     const store = db.collection(name);
     yield archive.write({ collection: name, indexes: await readIndexes(store) });
     for await (const raw of readRaw(store, {})) {

@@ -7,7 +7,11 @@ import { listWebhooks } from '../webhooks/list-webhooks.js';
 import { enqueueFinishDeletion, removeProjectContents } from './finish-deletion.job.js';
 
 /** Removes a project with everything it owns. Its keys stop working with the first write; what a crash leaves, or a late writer makes anew, goes within minutes. 404 when there is none. */
-export async function deleteProject(app: App, idOrName: string): Promise<Project> {
+export function deleteProject(app: App, idOrName: string): Promise<Project> {
+  return app.db.useReserve(() => removeProject(app, idOrName));
+}
+
+async function removeProject(app: App, idOrName: string): Promise<Project> {
   const id = findObjectId(idOrName);
   const found = (await projectStore(app).findOne(
     id ? { $or: [{ _id: id }, { name: idOrName }] } : { name: idOrName },

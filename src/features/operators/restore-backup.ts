@@ -9,6 +9,7 @@ import type { SealedField } from '../../platform/reseal.js';
 import { beginRestore, endRestore, isHalfRestored, requireRestoring, RESTORES } from '../../platform/restore-mark.js';
 import { openSecretBox, type SecretBox } from '../../platform/secret-box.js';
 import { pathsOf } from '../files/file.js';
+import { isShown, SERIES, type InsertSeries, type KnownSeries } from '../collections/insert-series.js';
 import { fileStore } from '../files/file-store.js';
 import { SEALED_PLACES } from './rotate-secrets.js';
 import { listProjects } from '../projects/list-projects.js';
@@ -119,6 +120,7 @@ class Restore {
   readonly #run: string;
   readonly #restored = new Set<string>();
   readonly #files = new Set<string>();
+  readonly #series = new Map<string, KnownSeries>();
   #collection = '';
   #batch: Document[] = [];
   #batchBytes = 0;
@@ -134,7 +136,9 @@ class Restore {
     if ('document' in line) {
       const raw = Buffer.from(line.document, 'base64');
       if (this.#batch.length >= BATCH_DOCUMENTS || this.#batchBytes + raw.length > BATCH_BYTES) await this.#store();
-      this.#batch.push(readExactly(raw));
+      const document = this.#asRestored(readExactly(raw));
+      if (!document) return;
+      this.#batch.push(document);
       this.#batchBytes += raw.length;
       this.report.documents++;
       // Unlike write(), writeFile() goes on until every byte is taken, or fails.
@@ -146,6 +150,17 @@ class Restore {
       else if ('collection' in line) await this.#openCollection(line.collection, line.indexes);
       else if ('file' in line) await this.#openFile(line.file);
     }
+  }
+
+  /** The document without what was under way when the backup was made: documents of bulk inserts that did not stand are left out, as null. */
+  #asRestored(document: Document): Document | null {
+    if (this.#collection === SERIES) {
+      const { _id, next, hidden } = document as InsertSeries;
+      this.#series.set(String(_id), { next: Number(next), hidden: hidden.map(({ number }) => Number(number)) });
+      return { ...document, hidden: [] };
+    }
+    const collectionId = this.#collection.startsWith('documents_') ? this.#collection.split('_').at(-1)! : null;
+    return collectionId === null || isShown(document, this.#series.get(collectionId) ?? null) ? document : null;
   }
 
   /** Removes what the archive does not name; the mark goes last, when all is there. */

@@ -52,6 +52,7 @@ export function openLocalStore({ dir, spool, secrets, clock }: LocalStoreOptions
         if (made) await syncDirectory(dirname(made));
         if (!(await isRealDirectory(dirname(path)))) throw new Error(`${dirname(path)} is not a directory`);
         await rename(spooled.path, path);
+        spool.moved(spooled);
       } catch (error) {
         await spool.discard(spooled);
         throw findFullDisk(error) ?? error;

@@ -75,7 +75,7 @@ const NAMES = [
 ];
 
 describe('a file name', () => {
-  const KNOWN = new Set(['files', 'incoming']);
+  const KNOWN = new Set(['files', 'incoming', 'reserve']);
   beforeAll(async () => (await readdir(stage.dataDir)).forEach((entry) => KNOWN.add(entry)));
   const SAFE = /^[A-Za-z0-9_][A-Za-z0-9._-]{0,99}$/;
 

@@ -1,4 +1,4 @@
-import { complete, think, type SoakCaller } from './caller.js';
+import { complete, think, type SoakCaller, type SoakReply } from './caller.js';
 import type { Random } from '../random.js';
 
 export type DocumentState = 'active' | 'trashed' | 'gone';
@@ -105,6 +105,56 @@ export async function runBulkClient(caller: SoakCaller, random: Random, books: D
     books.batches.set(batch, complete(reply, 201));
     await think(random, 150);
   }
+}
+
+/** Older batches are left to the comparison at the end. */
+const RECENT_MS = 20_000;
+
+/** Reads batches in every way, all the time: whatever was killed meanwhile, no reader may ever see a part of one. */
+export async function runBatchReader(caller: SoakCaller, random: Random, books: DocumentBooks): Promise<void> {
+  const path = '/api/data/batches';
+  const send = (method: string, query: string, body?: object): Promise<SoakReply> =>
+    caller.send('read batches', method, `${path}${query}`, { ...(body && { body }), allowed: [200] });
+  const judge = (how: string, count: number): void => {
+    if (count % BATCH_SIZE !== 0) caller.violations.push(`${how} shows a part of a batch: ${count}`);
+  };
+  while (!caller.over()) {
+    const latest = `batch-${books.batches.size}`;
+    // All documents of a batch were created at one moment.
+    const since = new Date(Date.now() - RECENT_MS).toISOString();
+    const recent = { createdAt: { $gte: { $date: since } } };
+    const pipeline = [{ $match: recent }, { $group: { _id: '$batch', n: { $sum: 1 } } }];
+    const [list, count, groups] = await Promise.all([
+      send('GET', `?batch=${latest}&limit=100`),
+      send('GET', `?count=true&createdAt_gte=${encodeURIComponent(since)}`),
+      send('POST', '/aggregate', { pipeline }),
+    ]);
+    if (list) judge(`a list of ${latest}`, (list.body.data as { items: unknown[] }).items.length);
+    if (count) judge('a count', (count.body.data as { count: number }).count);
+    for (const { _id, n } of (groups?.body.data ?? []) as { _id: string; n: number }[])
+      judge(`an aggregation (${_id})`, n);
+    await walkBatches(send, judge, random.below(4));
+    await think(random, 50);
+  }
+}
+
+/** Some pages in the order of creation; the last batch seen may go on in the next page. */
+async function walkBatches(
+  send: (method: string, query: string) => Promise<SoakReply>,
+  judge: (how: string, count: number) => void,
+  pages: number,
+): Promise<void> {
+  const counts = new Map<string, number>();
+  let last = '';
+  for (let cursor: string | null = 'start', page = 0; cursor !== null && page < pages; page++) {
+    const reply = await send('GET', `?limit=70&cursor=${encodeURIComponent(cursor)}`);
+    if (!reply) return;
+    const { items, nextCursor } = reply.body.data as { items: { batch: string }[]; nextCursor: string | null };
+    for (const { batch } of items) counts.set((last = batch), (counts.get(batch) ?? 0) + 1);
+    cursor = nextCursor;
+    if (cursor === null) last = '';
+  }
+  for (const [batch, count] of counts) if (batch !== last) judge(`a walk (${batch})`, count);
 }
 
 /** Repeats each creation with its Idempotency-Key until it is answered. */

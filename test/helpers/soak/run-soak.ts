@@ -11,13 +11,20 @@ import { openTempDir } from '../temp-dir.js';
 import { openWebhookReceiver, type WebhookReceiver } from '../webhook-receiver.js';
 import { openCaller } from './caller.js';
 import { openCommandBooks, runAndKillCommand } from './commands.js';
-import { runBulkClient, runDocumentClient, runOrderClient, type DocumentBooks } from './document-clients.js';
+import {
+  runBatchReader,
+  runBulkClient,
+  runDocumentClient,
+  runOrderClient,
+  type DocumentBooks,
+} from './document-clients.js';
 import { runFileClient } from './file-clients.js';
 import { findLosses, type SoakBooks } from './find-losses.js';
 import { runMailClient } from './mail-clients.js';
 import { openRandom, type Random } from '../random.js';
 import { startServices, type Victim } from './services.js';
 import { findLostUsers, runUserClient } from './user-clients.js';
+import { holdSnapshot, killHard } from '../snapshot-holder.js';
 import { withApp } from '../with-app.js';
 
 export interface SoakOptions {
@@ -100,6 +107,7 @@ export async function runSoak(options: SoakOptions): Promise<SoakReport> {
     const clients = [
       ...['a', 'b', 'c'].map((name) => runDocumentClient(caller, name, random.fork(name), documents)),
       runBulkClient(caller, random.fork('bulk'), documents),
+      ...['one', 'two'].map((name) => runBatchReader(caller, random.fork(`reader ${name}`), documents)),
       runOrderClient(caller, random.fork('orders'), documents),
       ...['ann', 'bob'].map((name) => runUserClient(caller, name, random.fork(name), books.users)),
       ...['files', 'more files'].map((name) => runFileClient(caller, random.fork(name), books.files)),
@@ -143,8 +151,14 @@ export async function runSoak(options: SoakOptions): Promise<SoakReport> {
     await dir.remove();
   }
 
+  /** Killed in the middle of reading, so that its snapshot stays behind. */
+  async function killReader(): Promise<null> {
+    await killHard(await holdSnapshot(dataDir));
+    return null;
+  }
+
   async function killUntilOver(): Promise<void> {
-    const kinds: (Victim | 'receiver' | 'command')[] = [
+    const kinds: (Victim | 'receiver' | 'command' | 'reader')[] = [
       'supervisor',
       'api',
       'api',
@@ -153,6 +167,8 @@ export async function runSoak(options: SoakOptions): Promise<SoakReport> {
       'receiver',
       'command',
       'command',
+      'reader',
+      'reader',
       'everything',
     ];
     if (wire) kinds.push('database');
@@ -170,7 +186,9 @@ export async function runSoak(options: SoakOptions): Promise<SoakReport> {
           ? await hooks.restart(random.below(1_500))
           : kind === 'command'
             ? await runAndKillCommand(place, random, books.commands).then(() => null)
-            : await services.kill(kind, random.below(2));
+            : kind === 'reader'
+              ? await killReader()
+              : await services.kill(kind, random.below(2));
       if (ms !== null) restarts.set(kind, [...(restarts.get(kind) ?? []), ms]);
       if (ms !== null && ms > (options.mostStartMs ?? MOST_START_MS)) {
         const start = `start after killing ${kind}: ${Math.round(ms)} ms`;
