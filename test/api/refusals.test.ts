@@ -103,7 +103,7 @@ describe('what operators are refused below /api/projects/:projectId', () => {
     const settings = { url: 'http://127.0.0.1:1/', events: ['*'] };
     const { body } = await call('post', `${path}/webhooks`, settings).expect(201);
     const webhook = `${path}/webhooks/${(body as { data: { id: string } }).data.id}`;
-    expect(await refusalOf('patch', webhook, { description: 'a'.repeat(10_000) })).toBe('400 INVALID_DESCRIPTION');
+    expect(await refusalOf('patch', webhook, { description: 'a'.repeat(10_000) })).toBe('400 VALIDATION_FAILED');
     const ping = await call('post', `${webhook}/test`).expect(200);
     await call('patch', webhook, { enabled: false }).expect(200);
     const delivery = (ping.body as { data: { id: string } }).data.id;
