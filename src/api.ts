@@ -30,9 +30,22 @@ import { limitInFlight } from './http/limit-in-flight.js';
 import { measureRequests } from './http/measure-requests.js';
 import { requestId } from './http/request-id.js';
 import { routerOf } from './http/route-list.js';
+import type { RouteList } from './http/route.js';
 import { dispatch, type RouteGroup } from './http/routes.js';
 import { securityHeaders } from './http/security-headers.js';
 import { traceRequests } from './http/trace-requests.js';
+
+/** Groups of routes that are one value each. */
+export const ROUTE_LISTS: readonly RouteList[] = [
+  WEBHOOK_ROUTES,
+  COLLECTION_ROUTES,
+  PROJECT_SCHEMA_ROUTES,
+  PROJECT_DOCUMENT_ROUTES,
+  KEY_ROUTES,
+  PROJECT_SOCIAL_ROUTES,
+  BUCKET_ROUTES,
+  TEMPLATE_ROUTES,
+];
 
 /** Every route of the service, feature by feature. */
 export const ROUTES: readonly ((app: App) => RouteGroup)[] = [
@@ -41,19 +54,12 @@ export const ROUTES: readonly ((app: App) => RouteGroup)[] = [
   userRoutes,
   mailRoutes,
   mailOperatorRoutes,
-  routerOf(WEBHOOK_ROUTES),
   fileRoutes,
   localFileRoutes,
   adminRoutes,
   projectRoutes,
-  routerOf(COLLECTION_ROUTES),
-  routerOf(PROJECT_SCHEMA_ROUTES),
-  routerOf(PROJECT_DOCUMENT_ROUTES),
-  routerOf(KEY_ROUTES),
   accountRoutes,
-  routerOf(PROJECT_SOCIAL_ROUTES),
-  routerOf(BUCKET_ROUTES),
-  routerOf(TEMPLATE_ROUTES),
+  ...ROUTE_LISTS.map(routerOf),
   healthRoutes,
   metricsRoutes,
   apiDocumentRoutes,

@@ -1,0 +1,145 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ROUTE_LISTS } from '../../src/api.js';
+import type { Route } from '../../src/http/route.js';
+import type { Schema } from '../../src/platform/schema.js';
+import { buildProject, type TestProject } from '../helpers/build-project.js';
+import { openOperatorClient, type Method, type OperatorClient } from '../helpers/operator-client.js';
+import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+
+const TOKEN = 'operator-token-for-tests';
+const MAX_JSON_BYTES = 1024 * 1024;
+
+let test: TestApp;
+let call: OperatorClient;
+let owner: TestProject;
+
+beforeAll(async () => {
+  test = await openTestApp({ settings: { BSVC_ADMIN_TOKEN: TOKEN, BSVC_RATE_LIMIT: 'off' } });
+  call = openOperatorClient(test, TOKEN);
+  owner = await buildProject(test.app);
+});
+afterAll(() => test.close());
+
+/** A body beside a stated limit: `name` says which. */
+interface Beside {
+  name: string;
+  body: unknown;
+  /** It breaks the limit by one; otherwise it just meets it. */
+  breaks: boolean;
+}
+
+const routes = ROUTE_LISTS.flatMap((list) => list.routes).filter(({ body }) => body !== undefined);
+const cases = routes.flatMap((route) => listBeside(route).map((beside) => ({ route, ...beside })));
+
+describe('a body of a route', () => {
+  it('has limits to be tested in every group', () => {
+    expect(routes.length).toBeGreaterThan(10);
+    expect(cases.length).toBeGreaterThan(100);
+  });
+
+  it.each(cases.filter(({ breaks }) => breaks).map((each) => [each.route.id, each.name, each] as const))(
+    '%s › is refused with the code of the document for %s',
+    async (_id, _name, { route, body }) => {
+      const reply = await send(route, body);
+      expect([reply.status, reply.body.code]).toEqual([400, 'VALIDATION_FAILED']);
+      expect(reply.body.details!.length).toBeGreaterThan(0);
+    },
+  );
+
+  it.each(cases.filter(({ breaks }) => !breaks).map((each) => [each.route.id, each.name, each] as const))(
+    '%s › passes the check with %s',
+    async (_id, _name, { route, body }) => {
+      const reply = await send(route, body);
+      // Rules that a schema cannot say are checked after it, under codes of their own.
+      const { code, details = [] } = reply.body;
+      expect(code === 'VALIDATION_FAILED' ? details.filter(({ rule }) => SCHEMA_RULES.has(rule)) : []).toEqual([]);
+      expect(reply.status).not.toBe(500);
+    },
+  );
+});
+
+const SCHEMA_RULES = new Set(['length', 'maxItems', 'minItems', 'enum', 'minimum', 'additionalProperties']);
+
+async function send(route: Route, body: unknown) {
+  const path = route.path.replace(':projectId', owner.project._id.toHexString()).replace(/:\w+/g, 'nothing');
+  const reply = await call(route.method.toLowerCase() as Method, path, body);
+  return { status: reply.status, body: reply.body as { code?: string; details?: { rule: string }[] } };
+}
+
+function listBeside({ body: schema, example }: Route): Beside[] {
+  return [...beside(schema!, example, (value) => value, 'the body')].filter(
+    ({ body }) => JSON.stringify(body).length < MAX_JSON_BYTES,
+  );
+}
+
+type Put = (value: unknown) => unknown;
+
+/** Walks the schema along with an example that fits it; `put` makes a whole body of another value at this place. */
+function* beside(schema: Schema, example: unknown, put: Put, place: string): Generator<Beside> {
+  const breaking = (name: string, value: unknown): Beside => ({
+    name: `${place}: ${name}`,
+    body: put(value),
+    breaks: true,
+  });
+  const meeting = (name: string, value: unknown): Beside => ({
+    name: `${place}: ${name}`,
+    body: put(value),
+    breaks: false,
+  });
+  const { minLength, maxLength, minItems, maxItems, pattern } = schema as Record<string, number | undefined>;
+  if (schema.enum) yield breaking('none of its values', 'none of these');
+  if (schema.type === 'string') yield breaking('a number instead of a text', 1);
+  if (schema.type === 'boolean') yield breaking('a text instead of a boolean', 'yes');
+  if (minLength === 1) yield breaking('an empty text', '');
+  if (pattern !== undefined) yield breaking('a text of another form', '?');
+  if (maxLength !== undefined && pattern === undefined) {
+    yield breaking(`${maxLength + 1} characters`, 'x'.repeat(maxLength + 1));
+    yield meeting(`${maxLength} characters`, 'x'.repeat(maxLength));
+  }
+  if (schema.type === 'array') yield* besideList(schema.items as Schema, example, put, place, { minItems, maxItems });
+  if (schema.type === 'object' && schema.properties !== undefined) yield* besideFields(schema, example, put, place);
+}
+
+function* besideList(
+  items: Schema,
+  example: unknown,
+  put: Put,
+  place: string,
+  { minItems, maxItems }: { minItems?: number; maxItems?: number },
+): Generator<Beside> {
+  const one: unknown = Array.isArray(example) && example.length > 0 ? example[0] : sampleOf(items);
+  yield { name: `${place}: a text instead of a list`, body: put('x'), breaks: true };
+  if (minItems === 1) yield { name: `${place}: an empty list`, body: put([]), breaks: true };
+  if (maxItems !== undefined && one !== undefined) {
+    const list = (count: number): unknown => put(Array.from({ length: count }, () => one));
+    yield { name: `${place}: ${maxItems + 1} items`, body: list(maxItems + 1), breaks: true };
+    yield { name: `${place}: ${maxItems} items`, body: list(maxItems), breaks: false };
+  }
+  if (one !== undefined && items.$ref === undefined) yield* beside(items, one, (value) => put([value]), `${place}.0`);
+}
+
+function* besideFields(schema: Schema, example: unknown, put: Put, place: string): Generator<Beside> {
+  const fields = schema.properties as Record<string, Schema>;
+  const required = (schema.required ?? []) as string[];
+  const whole = (example ?? {}) as Record<string, unknown>;
+  yield { name: `${place}: a list instead of an object`, body: put([1]), breaks: place !== 'the body' };
+  if (schema.additionalProperties === false)
+    yield { name: `${place}: an unknown field`, body: put({ ...whole, unheardOf: 1 }), breaks: true };
+  if (schema.minProperties === 1) yield { name: `${place}: no field`, body: put({}), breaks: true };
+  for (const name of required) {
+    const { [name]: _left, ...rest } = whole;
+    yield { name: `${place}: no ${name}`, body: put(rest), breaks: true };
+  }
+  for (const [name, field] of Object.entries(fields)) {
+    const value = whole[name] ?? sampleOf(field);
+    yield* beside(field, value, (other) => put({ ...whole, [name]: other }), name);
+  }
+}
+
+/** A value that fits a simple schema; undefined where that takes an example. */
+function sampleOf(schema: Schema): unknown {
+  if (schema.enum) return (schema.enum as unknown[])[0];
+  if (schema.type === 'string') return 'x'.repeat((schema.minLength as number | undefined) ?? 1);
+  if (schema.type === 'boolean') return true;
+  return undefined;
+}
