@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { ownTurn } from '../platform/own-turn.js';
 
 /** A piece of a body: bytes, or `latin1` text that stands for them. */
 export type Part = string | Buffer;
@@ -17,8 +17,8 @@ export async function sendParts(res: ServerResponse, parts: Iterable<Part>): Pro
       for (let at = 0; at < part.length; at += PART_BYTES) {
         if (res.destroyed) return;
         const piece = part.length <= PART_BYTES ? part : cut(part, at);
-        if (res.write(piece, 'latin1')) await nextTurn();
-        else await untilTaken(res);
+        if (!res.write(piece, 'latin1')) await untilTaken(res);
+        await ownTurn();
       }
     }
     if (!res.destroyed) res.end();

@@ -1,5 +1,5 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { App } from '../../app.js';
+import { ownTurn } from '../../platform/own-turn.js';
 import type { LargeReply } from '../../http/reply.js';
 import type { Caller } from '../access/caller.js';
 import { decodeDocument, encodeDocuments, encodeInParts } from './encode-document.js';
@@ -36,7 +36,7 @@ export async function presentStored(
   for (const row of rows) {
     if (bytes > TURN_BYTES) {
       bytes = 0;
-      await nextTurn();
+      await ownTurn();
     }
     bytes += row.length;
     const document = decodeDocument(row);

@@ -1,0 +1,103 @@
+import { describe, expect, it } from 'vitest';
+import { openReplyBudget } from '../../src/platform/reply-budget.js';
+
+const LIMITS = { inAll: 5, ofParty: 3, ms: 60_000 };
+const BUSY = { kind: 'unavailable', code: 'BUSY', retryAfterSeconds: 1 };
+
+/** Asks for room and notes its name when it has it. */
+function openQueue(limits = LIMITS) {
+  const budget = openReplyBudget(100, limits);
+  const started: string[] = [];
+  const ask = (name: string, party: string, bytes: number, signal?: AbortSignal): Promise<unknown> =>
+    budget.wait(party, bytes, signal).then(() => started.push(name));
+  return { budget, started, ask, settle: () => new Promise((resolve) => setImmediate(resolve)) };
+}
+
+describe('the budget of replies under way', () => {
+  it('gives one party half at most, so that others have room', () => {
+    const { budget } = openQueue();
+    expect(budget.take('a', 50)).toBe(true);
+    expect(budget.take('a', 1)).toBe(false);
+    expect(budget.take('b', 50)).toBe(true);
+    expect(budget.held()).toBe(100);
+    expect(budget.take('c', 1)).toBe(false);
+  });
+
+  it('gives a request that wants more than there is for a party all of that', async () => {
+    expect(await openQueue().budget.wait('a', 1_000)).toBe(50);
+  });
+
+  it('lets those wait for whom there is no room, the party that holds least first, each in order', async () => {
+    const { budget, started, ask, settle } = openQueue();
+    budget.add('a', 40);
+    budget.add('b', 50);
+    const all = [ask('a1', 'a', 10), ask('a2', 'a', 10), ask('b1', 'b', 10), ask('c1', 'c', 20)];
+    await settle();
+    expect(started).toEqual(['a1']);
+    budget.giveBack('b', 50);
+    await settle();
+    expect(started).toEqual(['a1', 'b1', 'c1']);
+    budget.giveBack('a', 10);
+    await Promise.all(all);
+    expect(started).toEqual(['a1', 'b1', 'c1', 'a2']);
+    expect(budget.held()).toBe(80);
+  });
+
+  it('does not let a small one pass a large one of the same party', async () => {
+    const { budget, started, ask, settle } = openQueue();
+    budget.add('a', 30);
+    const large = ask('large', 'a', 40);
+    expect(budget.take('a', 1)).toBe(false);
+    budget.giveBack('a', 30);
+    await large;
+    await settle();
+    expect(started).toEqual(['large']);
+    expect(budget.take('a', 1)).toBe(true);
+  });
+
+  it('refuses those beyond the number that may wait with BUSY, of one party first', async () => {
+    const { budget, ask } = openQueue();
+    budget.add('a', 50);
+    budget.add('b', 50);
+    const gone = new AbortController();
+    const waiting = ['a', 'a', 'a', 'b', 'b'].map((party, at) => ask(`${party}${at}`, party, 10, gone.signal));
+    const ends = Promise.allSettled(waiting);
+    await expect(budget.wait('a', 1)).rejects.toMatchObject(BUSY);
+    await expect(budget.wait('c', 1)).rejects.toMatchObject(BUSY);
+    gone.abort();
+    expect((await ends).map(({ status }) => status)).toEqual(Array(5).fill('rejected'));
+    expect(budget.held()).toBe(100);
+  });
+
+  it('refuses who has waited for too long with BUSY', async () => {
+    const { budget } = openQueue({ ...LIMITS, ms: 1 });
+    budget.add('a', 50);
+    await expect(budget.wait('a', 1)).rejects.toMatchObject(BUSY);
+  });
+
+  it('gives up the place of a client that leaves, and others go on', async () => {
+    const { budget, started, ask, settle } = openQueue();
+    budget.add('a', 30);
+    const gone = new AbortController();
+    const left = ask('left', 'a', 40, gone.signal);
+    const next = ask('next', 'a', 20);
+    await settle();
+    expect(started).toEqual([]);
+    gone.abort();
+    await expect(left).rejects.toMatchObject({ code: 'CLIENT_LEFT' });
+    await next;
+    expect(started).toEqual(['next']);
+    await expect(budget.wait('a', 1, gone.signal)).rejects.toMatchObject({ code: 'CLIENT_LEFT' });
+  });
+
+  it('tells a party that is over its share to wait, and nobody else', async () => {
+    const { budget } = openQueue();
+    expect(budget.room('a')).toBeNull();
+    budget.add('a', 70);
+    expect(budget.room('b')).toBeNull();
+    const room = budget.room('a');
+    budget.giveBack('a', 70);
+    await room;
+    expect(budget.held()).toBe(0);
+  });
+});
