@@ -9,7 +9,7 @@ import { sweepUploadsJob } from './features/files/sweep-uploads.job.js';
 import { finishTakeOverJob } from './features/users/finish-take-over.job.js';
 import { mailCodeJob } from './features/users/mail-code.job.js';
 import { removeExpiredAccessJob } from './features/users/remove-expired.job.js';
-import { deliverMail } from './features/mail/deliver-mail.job.js';
+import { deliverMail, deliverSystemMail } from './features/mail/deliver-mail.job.js';
 import { sweepMail } from './features/mail/sweep-mail.job.js';
 import { finishDeletionJob } from './features/operators/finish-deletion.job.js';
 import { deliverWebhook } from './features/webhooks/deliver-webhook.job.js';
@@ -41,6 +41,7 @@ export const JOBS: readonly AnyJobDefinition<App>[] = [
   mailCodeJob,
   finishTakeOverJob,
   removeExpiredAccessJob,
+  deliverSystemMail,
   deliverMail,
   sweepMail,
   deliverWebhook,

@@ -12,6 +12,7 @@ import { createRateCounterIndex } from './013-create-rate-counter-index.js';
 import { createOwnerIndexes } from './014-create-owner-indexes.js';
 import { sortMailLogsBySentAt } from './015-sort-mail-logs-by-sent-at.js';
 import { createInsertSeriesIndex } from './016-create-insert-series-index.js';
+import { letMailTakeTurns } from './017-let-mail-take-turns.js';
 
 /** Numbered one-way changes of stored data, in order. A released one is never edited. */
 export const MIGRATIONS: readonly Migration[] = [
@@ -28,4 +29,5 @@ export const MIGRATIONS: readonly Migration[] = [
   createOwnerIndexes,
   sortMailLogsBySentAt,
   createInsertSeriesIndex,
+  letMailTakeTurns,
 ];

@@ -1,7 +1,7 @@
 import { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import type { Project } from '../projects/project.js';
-import { deliverMail } from './deliver-mail.job.js';
+import { deliverMail, deliverSystemMail } from './deliver-mail.job.js';
 import { mailLogStore, sealMail, type MailLog, type TemplateUsed } from './mail-log.js';
 import { reserveSlots } from './mail-slots.js';
 import { requireTemplate } from './mail-template.js';
@@ -49,7 +49,7 @@ export async function sendMail(app: App, project: Project, request: MailRequest)
     sentAt: now,
   };
   await mailLogStore(app).insertOne(log);
-  await enqueueDelivery(app, id);
+  await enqueueDelivery(app, log);
   return {
     id: id.toHexString(),
     provider: usingByok ? 'byok' : 'default',
@@ -59,9 +59,15 @@ export async function sendMail(app: App, project: Project, request: MailRequest)
   };
 }
 
-/** Hands a queued log to the worker; harmless to repeat. */
-export async function enqueueDelivery(app: App, id: ObjectId): Promise<void> {
-  await app.jobs.enqueue(deliverMail, { mailLogId: id.toHexString() }, { uniqueKey: `mail:${id.toHexString()}` });
+/** Hands a queued log to the worker; harmless to repeat. `urgent`: an end user waits for it. */
+export async function enqueueDelivery(
+  app: App,
+  { _id, projectId }: Pick<MailLog, '_id' | 'projectId'>,
+  { urgent = false }: { urgent?: boolean } = {},
+): Promise<void> {
+  const mailLogId = _id.toHexString();
+  const options = { uniqueKey: `mail:${mailLogId}`, party: projectId.toHexString() };
+  await app.jobs.enqueue(urgent ? deliverSystemMail : deliverMail, { mailLogId }, options);
 }
 
 async function composeText(

@@ -35,5 +35,5 @@ export async function sendSystemMail(app: App, project: Project, mail: SystemMai
     createdAt: now,
     sentAt: now,
   });
-  await enqueueDelivery(app, _id);
+  await enqueueDelivery(app, { _id, projectId: project._id }, { urgent: true });
 }

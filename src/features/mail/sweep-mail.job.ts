@@ -1,8 +1,9 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import { CLOCK_DOUBT_MS } from '../../platform/clock.js';
-import type { JobDefinition } from '../../platform/jobs/job.js';
+import { jobStore, type JobDefinition } from '../../platform/jobs/job.js';
 import { closeMail } from './close-mail.js';
+import { deliverMail } from './deliver-mail.job.js';
 import { mailLogStore, type MailLog } from './mail-log.js';
 import { refundSlot, usageStore } from './mail-slots.js';
 import { enqueueDelivery } from './send-mail.js';
@@ -20,9 +21,10 @@ export const sweepMail: JobDefinition<App> = {
     const doubted = new Date(app.clock.now() + CLOCK_DOUBT_MS);
     const stranded = mailLogStore(app).find(
       { status: 'queued', $or: [{ createdAt: { $lt: before } }, { createdAt: { $gt: doubted } }] },
-      { projection: { _id: 1 } },
+      { projection: { projectId: 1 } },
     );
-    for await (const { _id } of stranded) await enqueueDelivery(app, _id);
+    for await (const log of stranded) await enqueueDelivery(app, log);
+    await namePartyless(app);
     for await (const usage of usageStore(app).find({ 'open.0': { $exists: true } })) {
       for (const id of usage.open as ObjectId[]) {
         if (id.getTimestamp() < before || id.getTimestamp() > doubted) await settleLeftBehind(app, usage.projectId, id);
@@ -30,6 +32,14 @@ export const sweepMail: JobDefinition<App> = {
     }
   },
 };
+
+/** Jobs that a process of an older version enqueued name no project; without one they would have no turn. */
+async function namePartyless(app: App): Promise<void> {
+  await jobStore(app).updateMany(
+    { pool: deliverMail.name, state: 'queued', party: { $exists: false } },
+    { $set: { party: 'unknown' } },
+  );
+}
 
 async function settleLeftBehind(app: App, projectId: ObjectId, id: ObjectId): Promise<void> {
   const log = (await mailLogStore(app).findOne({ _id: id })) as MailLog | null;

@@ -10,7 +10,7 @@ import { findCodeUser, openCode, type CodePurpose } from './one-time-code.js';
  */
 export async function sendCode(app: App, project: Project, purpose: CodePurpose, email: string): Promise<void> {
   const codeId = await openCode(app, project._id, purpose, email);
-  if (codeId) await app.jobs.enqueue(mailCodeJob, { codeId });
+  if (codeId) await app.jobs.enqueue(mailCodeJob, { codeId }, { priority: 0 });
 }
 
 /** Has a code mailed to the address that an account is to have, and a notice to its present one; false within a minute of the last or after too many today. */

@@ -51,6 +51,54 @@ export async function claimJobs(
   return crowded;
 }
 
+/**
+ * Leases one due job of the party that is next after `after`, in the order of their names and round again, passing over those in `full`; within a party the
+ * earliest. However many jobs a party has, finding the next one is a few looks at an index. Answers the party, or null when nobody has anything due.
+ */
+export async function claimInTurn(
+  deps: JobDependencies,
+  request: ClaimRequest,
+  { after, full }: { after: string; full: ReadonlySet<string> },
+  begin: (job: JobRecord) => void,
+): Promise<string | null> {
+  for (const priority of JOB_PRIORITIES) {
+    for (const end of [null, after]) {
+      let from = end === null ? after : '';
+      for (;;) {
+        const candidate = await findOfNextParty(deps, request, priority, from, end);
+        if (!candidate) break;
+        const party = candidate.party!;
+        if (full.has(party)) from = party;
+        else if ((await claimOne(deps, request, candidate, new Set(), begin)) === 'leased') return party;
+      }
+    }
+  }
+  return null;
+}
+
+async function findOfNextParty(
+  deps: JobDependencies,
+  { pool, names }: ClaimRequest,
+  priority: number,
+  from: string,
+  end: string | null,
+): Promise<JobRecord | undefined> {
+  const filter = {
+    pool,
+    state: 'queued',
+    priority,
+    party: { $gt: from, ...(end !== null && { $lte: end }) },
+    runAt: { $lte: new Date(deps.clock.now()) },
+    name: { $in: [...names] },
+  };
+  const [found] = (await jobStore(deps)
+    .find(filter as never)
+    .sort({ party: 1, runAt: 1, _id: 1 })
+    .limit(1)
+    .toArray()) as JobRecord[];
+  return found;
+}
+
 function shuffle<T>(items: readonly T[]): T[] {
   return items
     .map((item) => ({ item, place: Math.random() }))

@@ -16,6 +16,8 @@ export interface EnqueueOptions {
   whenPresent?: 'keep' | 'rerun';
   /** Jobs of one lane run one after the other, also across workers; while one waits to be retried the others wait too. */
   lane?: string;
+  /** Whose job it is; see `JobDefinition.perParty`. */
+  party?: string;
   priority?: JobPriority;
   runAt?: Date;
   /** Keeps the finished job, and with it its key, this long. */
@@ -111,6 +113,7 @@ function buildRecord(
     fence: 0,
     ...(options.uniqueKey !== undefined && { uniqueKey: options.uniqueKey }),
     ...(options.lane !== undefined && { lane: options.lane }),
+    ...(options.party !== undefined && { party: options.party }),
     ...(options.keepMs !== undefined && { keepMs: options.keepMs }),
     createdAt: now,
     updatedAt: now,

@@ -29,6 +29,8 @@ export interface JobRecord {
   uniqueKey?: string;
   /** Jobs of one lane run one after the other. */
   lane?: string;
+  /** Whose job it is, where a kind's parties take turns. */
+  party?: string;
   /** The lane while this job occupies it: from its first lease until it is settled, pauses between attempts included. */
   heldLane?: string;
   workerId?: string;
@@ -63,6 +65,8 @@ export interface JobContext {
 /** What a run may ask for instead of being finished: one more run, at that moment, with its attempts counted anew. */
 export interface RunAgain {
   again: Date;
+  /** The run was none: it only put the work off, and the attempts so far count on. */
+  putOff?: boolean;
 }
 
 /** A kind of background work. Its name is stored with waiting jobs: renaming one strands them. */
@@ -71,6 +75,8 @@ export interface JobDefinition<Deps, Payload extends object = Record<string, nev
   retry: RetrySchedule;
   /** How many of this kind one worker runs at once, beside its other work; absent = they share the worker's concurrency. */
   concurrency?: number;
+  /** How many of one party a worker runs at once, the parties taking turns; every job of the kind then names its party, and `concurrency` is given. */
+  perParty?: number;
   /** Must be harmless to repeat: it can run again after a crash at any line. What it throws is logged and counts as a failure. */
   run(deps: Deps, payload: Payload, context: JobContext): Promise<RunAgain | void>;
 }

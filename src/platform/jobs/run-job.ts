@@ -40,7 +40,7 @@ export function startJob<Deps extends JobDependencies>(
       const result = await withSpan(deps.telemetry, `job ${job.name}`, describeRun(job), () =>
         definition.run(deps, job.payload, context),
       );
-      if (!(await completeJob(deps, job, result?.again ?? null)) && !lost.signal.aborted)
+      if (!(await completeJob(deps, job, result ?? null)) && !lost.signal.aborted)
         log.warn('the job ended after its lease was lost: the completion is refused');
     } catch (error) {
       if (lost.signal.aborted) return;

@@ -1,6 +1,6 @@
 import { randomToken } from '../ids.js';
 import { within } from '../within.js';
-import { claimJobs } from './claim-jobs.js';
+import { claimInTurn, claimJobs, type ClaimRequest } from './claim-jobs.js';
 import { poolOf, SHARED_POOL, type AnyJobDefinition, type JobRecord } from './job.js';
 import type { JobDependencies } from './job-queue.js';
 import { startJob, type JobRun } from './run-job.js';
@@ -89,13 +89,32 @@ export function openRunner<Deps extends JobDependencies>(
   const look = async (patienceMs: number): Promise<JobRun[]> => {
     await takeBack(patienceMs);
     const started: JobRun[] = [];
-    for (const { pool, names, most } of pools) {
+    for (const { pool, names, most, perParty } of pools) {
       const limit = most - running.get(pool)!.size;
       if (limit <= 0) continue;
       const request = { workerId, pool, names, leaseMs, limit, crowded };
-      crowded = await claimJobs(deps, request, (job) => void started.push(begin(pool, job)));
+      const start = (job: JobRecord): void => void started.push(begin(pool, job));
+      if (perParty === undefined) crowded = await claimJobs(deps, request, start);
+      else await fillInTurn(request, perParty, start);
     }
     return started;
+  };
+
+  /** The party that was served last, by pool. */
+  const served = new Map<string, string>();
+  const fillInTurn = async (
+    request: ClaimRequest,
+    perParty: number,
+    start: (job: JobRecord) => void,
+  ): Promise<void> => {
+    for (let left = request.limit; left > 0; left--) {
+      const counts = new Map<string, number>();
+      for (const { job } of running.get(request.pool)!) counts.set(job.party!, (counts.get(job.party!) ?? 0) + 1);
+      const full = new Set([...counts].filter(([, count]) => count >= perParty).map(([party]) => party));
+      const party = await claimInTurn(deps, request, { after: served.get(request.pool) ?? '', full }, start);
+      if (party === null) return;
+      served.set(request.pool, party);
+    }
   };
 
   const loop = async (): Promise<void> => {
@@ -148,18 +167,19 @@ export function openRunner<Deps extends JobDependencies>(
   };
 }
 
-function listPools(
-  definitions: readonly AnyJobDefinition<never>[],
-  concurrency: number,
-): { pool: string; names: string[]; most: number }[] {
-  const pools = new Map<string, { pool: string; names: string[]; most: number }>();
+interface Pool {
+  pool: string;
+  names: string[];
+  most: number;
+  perParty: number | undefined;
+}
+
+function listPools(definitions: readonly AnyJobDefinition<never>[], concurrency: number): Pool[] {
+  const pools = new Map<string, Pool>();
   for (const definition of definitions) {
     const pool = poolOf(definition);
-    const known = pools.get(pool) ?? {
-      pool,
-      names: [],
-      most: pool === SHARED_POOL ? concurrency : definition.concurrency!,
-    };
+    const most = pool === SHARED_POOL ? concurrency : definition.concurrency!;
+    const known = pools.get(pool) ?? { pool, names: [], most, perParty: definition.perParty };
     known.names.push(definition.name);
     pools.set(pool, known);
   }

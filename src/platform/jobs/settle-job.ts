@@ -1,6 +1,6 @@
 import { CLOCK_DOUBT_MS } from '../clock.js';
 import { retryDelay } from './retry-delay.js';
-import { jobStore, type AnyJobDefinition, type JobRecord } from './job.js';
+import { jobStore, type AnyJobDefinition, type JobRecord, type RunAgain } from './job.js';
 import type { JobDependencies } from './job-queue.js';
 
 const DAY_MS = 86_400_000;
@@ -16,13 +16,14 @@ function heldBy({ _id, fence }: JobRecord): Pick<JobRecord, '_id' | 'fence' | 's
 const RELEASED = { workerId: '', leaseUntil: '' } as const;
 
 /** Ends a run that worked: the job is gone, kept as done, or waits for its next run. False when the lease was lost meanwhile: the completion comes too late and is refused. */
-export async function completeJob(deps: JobDependencies, job: JobRecord, again: Date | null): Promise<boolean> {
+export async function completeJob(deps: JobDependencies, job: JobRecord, again: RunAgain | null): Promise<boolean> {
   // The write holds only while `againAt` is as seen; it can be set at any time by an enqueue that must not be missed.
   let seen = job.againAt ?? null;
   for (;;) {
     const unchanged = { ...heldBy(job), againAt: seen ?? { $exists: false } };
-    const next = earliest(seen, again);
-    if (next ? await requeue(deps, unchanged, next) : await finish(deps, unchanged, job.keepMs)) return true;
+    const next = earliest(seen, again?.again ?? null);
+    const attempts = again?.putOff && !seen ? job.attempts - 1 : 0;
+    if (next ? await requeue(deps, unchanged, next, attempts) : await finish(deps, unchanged, job.keepMs)) return true;
     const current = await jobStore(deps).findOne(heldBy(job));
     if (!current) return false;
     seen = current.againAt ?? null;
@@ -37,9 +38,9 @@ async function finish(deps: JobDependencies, filter: object, keepMs: number | un
   return result.matchedCount > 0;
 }
 
-async function requeue(deps: JobDependencies, filter: object, runAt: Date): Promise<boolean> {
+async function requeue(deps: JobDependencies, filter: object, runAt: Date, attempts: number): Promise<boolean> {
   const result = await jobStore(deps).updateOne(filter, {
-    $set: { state: 'queued', runAt, attempts: 0, updatedAt: new Date(deps.clock.now()) },
+    $set: { state: 'queued', runAt, attempts, updatedAt: new Date(deps.clock.now()) },
     $unset: { ...RELEASED, heldLane: '', againAt: '', error: '' },
   });
   return result.matchedCount > 0;
