@@ -55,6 +55,7 @@ describe('bsvc doctor', () => {
       'migrations',
       'indexes',
       'clock',
+      'backups',
       'cache',
       'mail',
     ]);
