@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { type Core } from './commands/command.js';
 import { storageStats, type StorageStats } from './commands/administration.js';
 import { Cursors } from './commands/cursors.js';
@@ -15,7 +16,7 @@ import { resumeBuilds } from './storage/index-build.js';
 import { reclaimDropped } from './storage/reclaim.js';
 import { StorageError, type StorageErrorCode } from './storage/storage-error.js';
 import { openStorage } from './storage/storage.js';
-import { verifyStorage } from './storage/verify.js';
+import { checkPages, verifyFile, type VerifyOptions, verifyStorage } from './storage/verify.js';
 
 export type {
   DataAggregationCursor,
@@ -49,6 +50,11 @@ export interface EngineStats extends StorageStats {
   readerThreadsStarted: number;
 }
 
+/** As `Engine.verify`, for a data file that cannot be opened: it is read without LMDB, so that no damage can end the process. */
+export function verifyDataFile(dataDir: string, options?: VerifyOptions): Promise<string[]> {
+  return verifyFile(join(dataDir, DATA_FILE), options);
+}
+
 /** An opened data directory. */
 export interface Engine {
   db(name: string): DataDb;
@@ -71,8 +77,11 @@ export interface Engine {
   useReserve<T>(work: () => Promise<T>): Promise<T>;
   /** Snapshots held at this moment by any process, the oldest first; slots of dead processes are freed before. */
   snapshots(): HeldSnapshot[];
-  /** Reads everything and tells what is wrong with it, in words; only meaningful while nobody writes. */
-  verify(): Promise<string[]>;
+  /**
+   * Reads every page as of one moment while work goes on, and compares pages, checksums, documents, entries and counts;
+   * tells what is wrong in words that name collection and `_id`.
+   */
+  verify(options?: VerifyOptions): Promise<string[]>;
   /** Deletes what TTL indexes say is over now, as happens every minute anyway; returns how many documents. */
   expire(now?: Date): Promise<number>;
   close(): Promise<void>;
@@ -93,6 +102,12 @@ const READER_CHECK_MS = 3_000;
 export function openEngine(options: EngineOptions): Engine {
   const { dataDir, durability = 'full', ignoreUndefined = false, readerThreads = 0, countBy } = options;
   const storage = openStorage(dataDir, durability, countBy);
+  try {
+    checkPages(storage);
+  } catch (error) {
+    void storage.close();
+    throw error;
+  }
   const readers = readerThreads > 0 ? new ReaderPool({ dataDir, durability }, readerThreads) : null;
   const core: Core = { storage, cursors: new Cursors(), startedAt: Date.now(), commandCounts: new Map(), readers };
   const listeners: Listener[] = [];
@@ -137,7 +152,7 @@ export function openEngine(options: EngineOptions): Engine {
     processes: () => listProcesses(storage.environment),
     useReserve: (work) => storage.reserve.use(work),
     snapshots: () => storage.snapshots.check(),
-    verify: () => verifyStorage(storage),
+    verify: (options) => verifyStorage(storage, options),
     expire: (now) => expireDocuments(storage, now),
     insertTogether: (namespace, documents) =>
       insertTogether(core, namespace, documents as Record<string, unknown>[], { ignoreUndefined }),

@@ -60,6 +60,8 @@ export interface Database {
   useReserve<T>(work: () => Promise<T>): Promise<T>;
   /** Snapshots of the embedded store that processes hold, the oldest first; MongoDB sees to its own. */
   listSnapshots?(): HeldSnapshot[];
+  /** Reads the embedded engine's whole file and tells what is damaged, in words; `onProgress` hears of pages. MongoDB has `validate`. */
+  verify?(options: { onProgress?: (done: number, all: number) => void; signal?: AbortSignal }): Promise<string[]>;
   /** Measures of the embedded engine's file; MongoDB has tools of its own. */
   stats?(): Record<string, number>;
   close(): Promise<void>;
@@ -246,6 +248,7 @@ async function openEmbedded(config: Config): Promise<Database> {
       listOtherProcesses: () => engine.processes().filter((pid) => pid !== process.pid),
       useReserve: (work) => engine.useReserve(work),
       listSnapshots: () => engine.snapshots(),
+      verify: (options) => engine.verify(options),
       stats: () => ({ ...engine.stats() }),
       close: () => {
         closed = true;
@@ -278,6 +281,15 @@ export function findOutage(error: unknown): AppError | null {
     });
   }
   return null;
+}
+
+/** What is damaged in the embedded engine's file, for one that cannot be opened any more. */
+export async function verifyUnopened(
+  { dataDir }: Config,
+  options: { onProgress?: (done: number, all: number) => void; signal?: AbortSignal },
+): Promise<string[]> {
+  const { verifyDataFile } = await import('../engine/index.js');
+  return verifyDataFile(dataDir, options);
 }
 
 /** True for the embedded engine's finding that what is stored is not as it was written; the message names it. */

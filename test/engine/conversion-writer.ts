@@ -10,7 +10,7 @@ const engine = openEngine({ dataDir: dataDir!, countBy: 'trashed' });
 const items = engine.db('old').collection<{ _id: number; n: number; trashed: boolean; tag: string }>('items');
 
 for (let k = 0; ; k++) {
-  const at = (k * 7919 + Number(round)) % 20_000;
+  const at = (k * 7919 + Number(round)) % 4_000;
   const _id = k % 3 === 2 ? 100_000 + at : at;
   // What was begun may be done although it is never reported.
   writeSync(1, `begun ${_id}\n`);

@@ -9,8 +9,8 @@ import { openRandom } from '../helpers/random.js';
 import { temporaryDir } from './doors.js';
 import { makeFormatOne } from './format-one.js';
 
-const DOCUMENTS = 20_000;
-const KILLS = 5;
+const DOCUMENTS = 4_000;
+const KILLS = 4;
 const SEED = 20_261_122;
 
 interface Item {

@@ -1,6 +1,7 @@
 import { decodeDocument } from '../codec/decode.js';
 import { type Doc } from '../codec/document.js';
 import { type Filter } from '../query/match.js';
+import { translateStorageError } from '../storage/environment.js';
 import { type CollectionEntry } from '../storage/index-definition.js';
 import { type Storage } from '../storage/storage.js';
 import { contentOf } from '../storage/stored-form.js';
@@ -72,12 +73,15 @@ export class PlanScan {
     this.interrupted = false;
     if (this.filter?.mayTakeLong === true) this.chunkEnds = performance.now() + LONGEST_CHUNK_MS;
     const { view } = this;
-    const stopped =
-      view?.transaction === undefined
+    try {
+      return view?.transaction === undefined
         ? this.readAndCheck(visit, most)
         : view.read(() => this.readAndCheck(visit, most));
-    this.lastRead = this.keysExamined - before;
-    return stopped;
+    } catch (error) {
+      throw translateStorageError(error, this.storage.environment.path);
+    } finally {
+      this.lastRead = this.keysExamined - before;
+    }
   }
 
   private readAndCheck(visit: Visit, most: number): boolean {
@@ -165,7 +169,10 @@ export class PlanScan {
     const { index } = this.plan;
     this.keysExamined++;
     const value = documents.readKey(key);
-    if (value === undefined) return false;
+    if (value === undefined) {
+      documents.checkNeighbours(this.collection, index, key);
+      return false;
+    }
     const keySum = documents.readKeySum();
     const bytes =
       index === null

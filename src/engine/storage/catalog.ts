@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { type Transaction } from 'lmdb';
 import { Binary } from '../codec/bson.js';
-import { compileFilter } from '../query/match.js';
 import { decodeDefinition, decodeRecord, encodeDefinition, encodeRecord } from './catalog-records.js';
 import { type CommitQueue } from './commit-queue.js';
 import { COLLECTION, COUNTER, DOCUMENT, DROPPED, type Environment, INDEX_ENTRY, META } from './environment.js';
@@ -9,11 +8,11 @@ import {
   type CollectionDefinition,
   type CollectionEntry,
   type IndexDefinition,
-  type IndexEntry,
   type KeptCounts,
 } from './index-definition.js';
 import { CountChanges, decodeCounts, encodeCounts, noCounts } from './kept-counts.js';
-import { componentLimit, KeyWriter } from './key-encoding.js';
+import { KeyWriter } from './key-encoding.js';
+import { prepareCollection } from './prepare-collection.js';
 
 const VERSION_KEY = Buffer.from([META, ...Buffer.from('version')]);
 const NEXT_ID_KEY = Buffer.from([META, ...Buffer.from('next')]);
@@ -60,7 +59,7 @@ export class Catalog {
     const key = collectionKey(ns);
     const record = this.environment.store.getBinary(key);
     if (record === undefined) return null;
-    const entry = this.prepare(decodeDefinition(key, Buffer.from(record)));
+    const entry = prepareCollection(decodeDefinition(key, Buffer.from(record)));
     this.known.set(ns, entry);
     return entry;
   }
@@ -69,7 +68,7 @@ export class Catalog {
   findIn(transaction: Transaction, ns: string): CollectionEntry | null {
     const key = collectionKey(ns);
     const record = this.environment.store.get(key, { transaction });
-    return record === undefined ? null : this.prepare(decodeDefinition(key, Buffer.from(record)));
+    return record === undefined ? null : prepareCollection(decodeDefinition(key, Buffer.from(record)));
   }
 
   /** All collections whose namespace begins with `prefix`, by name. */
@@ -99,7 +98,7 @@ export class Catalog {
     const key = collectionKey(definition.ns);
     this.queue.put(key, encodeDefinition(key, definition));
     this.changed = true;
-    const entry = this.prepare(definition);
+    const entry = prepareCollection(definition);
     this.known.set(definition.ns, entry);
     return entry;
   }
@@ -254,33 +253,6 @@ export class Catalog {
     this.known.clear();
     this.changes.clear();
     this.changed = false;
-  }
-
-  private prepare(definition: CollectionDefinition): CollectionEntry {
-    const indexedFields = new Set<string>(['_id']);
-    const { countBy } = definition;
-    if (countBy !== undefined) indexedFields.add(countBy);
-    const conditionFields = new Set<string>();
-    const indexes = definition.indexes.map((index): IndexEntry => {
-      const fields = Object.keys(index.key).map((path) => {
-        const parts = path.split('.');
-        indexedFields.add(parts[0]!);
-        return { path, parts, descending: Number(index.key[path]) < 0 };
-      });
-      const limit = componentLimit(fields.length);
-      const roots = fields.map((field) => field.parts[0]!);
-      if (index.partialFilterExpression === undefined) {
-        return { definition: index, fields, partial: null, condition: null, reads: new Set(roots), limit };
-      }
-      const filter = compileFilter(index.partialFilterExpression);
-      for (const field of filter.fields ?? []) indexedFields.add(field);
-      const condition = filter.residual ? 'unknown' : filter.conjuncts;
-      for (const { path, op } of filter.conjuncts) if (op !== 'exists') conditionFields.add(path);
-      const reads = filter.fields === null ? null : new Set([...roots, ...filter.fields]);
-      return { definition: index, fields, partial: (doc) => filter.matches(doc), condition, reads, limit };
-    });
-    const countField = countBy === undefined ? null : new Set([countBy]);
-    return { definition, id: definition.id, ns: definition.ns, indexes, indexedFields, conditionFields, countField };
   }
 }
 

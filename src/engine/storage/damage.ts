@@ -19,6 +19,10 @@ export function damagedEntry(ns: string, index: string): StorageError {
   return new StorageError('DAMAGED', `${ns}: the index ${index} is damaged. ${ADVICE}`);
 }
 
+export function damagedFile(path: string, reason: string): StorageError {
+  return new StorageError('DAMAGED', `The data file ${path} is damaged (${reason}). ${ADVICE}`);
+}
+
 /** A walk over everything that found something else than is counted. */
 export function wrongCount(ns: string, place: string): StorageError {
   return new StorageError('DAMAGED', `${ns}: ${place} holds something else than was stored. ${ADVICE}`);

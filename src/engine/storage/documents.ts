@@ -1,15 +1,17 @@
 import { decodeDocument } from '../codec/decode.js';
-import { type Doc, isDocument } from '../codec/document.js';
+import { type Doc } from '../codec/document.js';
 import { readId } from '../codec/raw.js';
 import { EngineError } from '../errors.js';
 import { type Catalog } from './catalog.js';
 import { checksum } from './checksum.js';
 import { type CommitQueue } from './commit-queue.js';
 import { damagedDocument, damagedEntry, missingDocument } from './damage.js';
-import { duplicateKey } from './duplicate-key.js';
+import { checkId, checkSize, isTaken } from './document-checks.js';
+import { duplicateKey, firstValue } from './duplicate-key.js';
 import { DOCUMENT, type Environment } from './environment.js';
 import { type CollectionEntry, type IndexEntry } from './index-definition.js';
-import { type IndexKeys, indexKeysOf } from './index-keys.js';
+import { type IndexKeys, indexKeysOf, keysWithout, reads } from './index-keys.js';
+import { countedValue } from './kept-counts.js';
 import { KeyWriter, MAX_ID_BYTES, objectIdKey } from './key-encoding.js';
 import {
   bsonLength,
@@ -21,9 +23,9 @@ import {
   sealDocument,
   storedSum,
   SUM_BYTES,
+  entrySum,
 } from './stored-form.js';
 
-export const MAX_DOCUMENT_BYTES = 16 * 1024 * 1024;
 /** So many documents and index entries one transaction takes in about 60 ms. */
 const MOST_PUTS_TOGETHER = 10_000;
 
@@ -86,6 +88,27 @@ export class Documents {
     }
     if (form === 'plain' && collection.definition.checked !== true) return value;
     throw damagedDocument(collection.ns, Buffer.from(idBytes()));
+  }
+
+  /**
+   * To be called where nothing was found under a key of a document, or of a unique index: what was there may have a
+   * damaged key now, and lies beside the place. Throws DAMAGED.
+   */
+  checkNeighbours(collection: CollectionEntry, index: IndexEntry | null, key: Buffer): void {
+    const { reader } = this.environment;
+    const space = key.subarray(0, 5);
+    const ranges = [
+      { start: key, end: Buffer.concat([space, AFTER]), limit: 1 },
+      { start: key, end: space, limit: 1, reverse: true },
+    ];
+    for (const range of ranges) {
+      for (const { value } of reader.range(range)) {
+        const keySum = reader.keySum();
+        if (index === null) this.open(collection, keySum, value, () => reader.lastKey().subarray(5));
+        else if (isSealed(value) && !isSealIntact(keySum, value))
+          throw damagedEntry(collection.ns, index.definition.name);
+      }
+    }
   }
 
   /** A copy of the stored document, undefined when there is none. Throws DAMAGED. */
@@ -359,16 +382,6 @@ export class Documents {
   }
 }
 
-/** The checksum that the entry of a document has under this key. */
-export function entrySum(key: Buffer, idBytes: Buffer): number {
-  return storedSum(seal(checksum(0, key, key.length), idBytes));
-}
-
-/** The value by which a document is counted; anything but `true` and `false` is not. */
-export function countedValue({ definition }: CollectionEntry, doc: Doc): unknown {
-  return definition.countBy === undefined ? undefined : doc[definition.countBy];
-}
-
 /** A document that was found to be storable. */
 interface NewDocument {
   key: Buffer;
@@ -382,57 +395,5 @@ interface NewDocument {
   counted: unknown;
 }
 
-/** Whether an earlier document of the same insert has the key; it is this one's from now on. */
-function isTaken(key: Buffer, taken: Set<string> | undefined): boolean {
-  if (taken === undefined) return false;
-  const text = key.latin1Slice();
-  if (taken.has(text)) return true;
-  taken.add(text);
-  return false;
-}
-
-/** An index that is being built is always kept up, since its entries may not be there yet. */
-function reads(index: IndexEntry, touched: ReadonlySet<string>): boolean {
-  if (index.reads === null || index.definition.state === 'building') return true;
-  for (const field of touched) if (index.reads.has(field)) return true;
-  return false;
-}
-
-const FEW_KEYS = 8;
-
-/** The keys that are not among `others`, of which an array may have made a hundred thousand. */
-function keysWithout(keys: readonly Buffer[], others: readonly Buffer[]): Buffer[] {
-  if (others.length <= FEW_KEYS) return keys.filter((key) => !others.some((other) => other.equals(key)));
-  const known = new Set(others.map((key) => key.latin1Slice()));
-  return keys.filter((key) => !known.has(key.latin1Slice()));
-}
-
-function firstValue(doc: Doc, parts: readonly string[]): unknown {
-  let value: unknown = doc;
-  for (const part of parts) {
-    if (Array.isArray(value)) value = value.find(isDocument);
-    if (!isDocument(value)) return undefined;
-    value = value[part];
-  }
-  return Array.isArray(value) ? value[0] : value;
-}
-
-function checkSize(bytes: Buffer): void {
-  if (bytes.length > MAX_DOCUMENT_BYTES) {
-    throw new EngineError(10334, `BSONObj size: ${bytes.length} is invalid. Size must be between 0 and 16793600(16MB)`);
-  }
-}
-
-function checkId(id: unknown): void {
-  if (Array.isArray(id)) throw new EngineError(53, "The '_id' value cannot be of type array");
-  if (isDocument(id)) {
-    for (const name of Object.keys(id)) {
-      if (name.startsWith('$')) throw new EngineError(52, `_id fields may not contain '$'-prefixed fields: ${name}`);
-    }
-    return;
-  }
-  if (id !== null && typeof id === 'object' && (id as { _bsontype?: unknown })._bsontype === 'BSONRegExp') {
-    throw new EngineError(53, "The '_id' value cannot be of type regex");
-  }
-  if (id === undefined) throw new EngineError(53, "The '_id' value cannot be missing");
-}
+/** Above every byte with which an `_id` or a component of a key can begin. */
+const AFTER = Uint8Array.of(0xff);

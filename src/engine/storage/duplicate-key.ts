@@ -1,5 +1,5 @@
 import { toApp } from '../codec/app-values.js';
-import { type Doc } from '../codec/document.js';
+import { type Doc, isDocument } from '../codec/document.js';
 import { EngineError } from '../errors.js';
 
 /** MongoDB's error 11000 with its text, `keyPattern` and `keyValue`. */
@@ -29,4 +29,15 @@ export function showValue(value: unknown): string {
     return String(toApp(value));
   }
   return String(value);
+}
+
+/** The value that a message shows of a path: of a list its first. */
+export function firstValue(doc: Doc, parts: readonly string[]): unknown {
+  let value: unknown = doc;
+  for (const part of parts) {
+    if (Array.isArray(value)) value = value.find(isDocument);
+    if (!isDocument(value)) return undefined;
+    value = value[part];
+  }
+  return Array.isArray(value) ? value[0] : value;
 }

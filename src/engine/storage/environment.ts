@@ -1,4 +1,14 @@
-import { constants, accessSync, appendFileSync, closeSync, fstatSync, mkdirSync, openSync, readSync } from 'node:fs';
+import {
+  constants,
+  accessSync,
+  appendFileSync,
+  closeSync,
+  fstatSync,
+  mkdirSync,
+  openSync,
+  readSync,
+  statSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { open, type RootDatabase } from 'lmdb';
 import { decodeDocument } from '../codec/decode.js';
@@ -203,10 +213,18 @@ export function listProcesses({ store }: Environment): number[] {
   return [...new Set(Array.from(rows, ([, pid]) => Number(pid)))];
 }
 
+/** The map is far larger than the file: a page beyond its end was taken from a damaged list of free pages. */
+function isMapFull(path: string): boolean {
+  return statSync(path).size >= MAP_BYTES / 2;
+}
+
 /** LMDB's and the system's errors as a StorageError where the operator can do something; anything else unchanged. */
 export function translateStorageError(error: unknown, path: string): unknown {
   if (error instanceof StorageError || !(error instanceof Error)) return error;
   const text = `${(error as NodeJS.ErrnoException).code ?? ''} ${error.message}`;
+  if (/MDB_MAP_FULL/.test(text) && !isMapFull(path)) {
+    return new StorageError('DAMAGED', `The data file ${path} is damaged; restore a backup.`, error);
+  }
   if (/ENOSPC|No space left|MDB_MAP_FULL|EFBIG|File too large|EDQUOT|quota/i.test(text)) {
     return new StorageError('NO_SPACE', `No space left for ${path}; writes go on when there is space again.`, error);
   }
@@ -220,7 +238,9 @@ export function translateStorageError(error: unknown, path: string): unknown {
   if (/MDB_INVALID|MDB_VERSION_MISMATCH|not an LMDB file/i.test(text)) {
     return new StorageError('FOREIGN', `${path} is not a data file of bsvc; move it away or restore a backup.`, error);
   }
-  if (/MDB_CORRUPTED|MDB_PAGE_NOTFOUND|MDB_PANIC/i.test(text)) {
+  if (
+    /MDB_CORRUPTED|MDB_PAGE_NOTFOUND|MDB_PANIC|MDB_PROBLEM|MDB_CURSOR_FULL|MDB_PAGE_FULL|Invalid key size/i.test(text)
+  ) {
     return new StorageError('DAMAGED', `The data file ${path} is damaged; restore a backup.`, error);
   }
   return error;

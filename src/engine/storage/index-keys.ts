@@ -83,3 +83,19 @@ function hasPath(value: unknown, parts: readonly string[], at: number): boolean 
   if (Array.isArray(value)) return value.some((item) => !Array.isArray(item) && hasPath(item, parts, at));
   return isDocument(value) && Object.hasOwn(value, parts[at]!) && hasPath(value[parts[at]!], parts, at + 1);
 }
+
+/** An index that is being built is always kept up, since its entries may not be there yet. */
+export function reads(index: IndexEntry, touched: ReadonlySet<string>): boolean {
+  if (index.reads === null || index.definition.state === 'building') return true;
+  for (const field of touched) if (index.reads.has(field)) return true;
+  return false;
+}
+
+const FEW_KEYS = 8;
+
+/** The keys that are not among `others`, of which an array may have made a hundred thousand. */
+export function keysWithout(keys: readonly Buffer[], others: readonly Buffer[]): Buffer[] {
+  if (others.length <= FEW_KEYS) return keys.filter((key) => !others.some((other) => other.equals(key)));
+  const known = new Set(others.map((key) => key.latin1Slice()));
+  return keys.filter((key) => !known.has(key.latin1Slice()));
+}

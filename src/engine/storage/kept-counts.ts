@@ -1,4 +1,5 @@
-import { type EntryCounts, type KeptCounts } from './index-definition.js';
+import { type Doc } from '../codec/document.js';
+import { type CollectionEntry, type EntryCounts, type KeptCounts } from './index-definition.js';
 
 const FIXED_BYTES = 54;
 const INDEX_BYTES = 16;
@@ -104,4 +105,9 @@ export class CountChanges {
       indexes,
     };
   }
+}
+
+/** The value by which a document is counted; anything but `true` and `false` is not. */
+export function countedValue({ definition }: CollectionEntry, doc: Doc): unknown {
+  return definition.countBy === undefined ? undefined : doc[definition.countBy];
 }

@@ -3,25 +3,25 @@ import type { Binary, BSONRegExp, Code, Decimal128, Double, ObjectId, Timestamp 
 import { type Doc } from '../codec/document.js';
 import { checksumOfWords } from './checksum.js';
 import { decimalKeyParts } from './decimal-key.js';
-
-// The first byte of every encoded value is its place in BSON's order. 0x00 stays free: it ends documents and arrays.
-const MIN_KEY = 0x08;
-const EMPTY_ARRAY = 0x0c;
-const NULL = 0x10;
-const NUMBER = 0x20;
-const TEXT = 0x30;
-const DOCUMENT = 0x40;
-const ARRAY = 0x50;
-const BINARY = 0x60;
-const OBJECT_ID = 0x70;
-const BOOLEAN = 0x80;
-const DATE = 0x90;
-const TIMESTAMP = 0xa0;
-const REGEX = 0xb0;
-const DB_REFERENCE = 0xb8;
-const CODE = 0xc0;
-const CODE_WITH_SCOPE = 0xc8;
-const MAX_KEY = 0xf0;
+import {
+  ARRAY,
+  BINARY,
+  BOOLEAN,
+  CODE,
+  CODE_WITH_SCOPE,
+  DATE,
+  DB_REFERENCE,
+  DOCUMENT,
+  EMPTY_ARRAY,
+  MAX_KEY,
+  MIN_KEY,
+  NULL,
+  NUMBER,
+  OBJECT_ID,
+  REGEX,
+  TEXT,
+  TIMESTAMP,
+} from './key-kinds.js';
 
 /** Marks where a component that was too long continues as a hash; above every byte that continues a component. */
 const HASH_MARK = 0xff;

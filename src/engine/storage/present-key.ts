@@ -1,6 +1,5 @@
-const NUMBER = 0x20;
-const TEXT = 0x30;
-const OBJECT_ID = 0x70;
+import { NUMBER, OBJECT_ID, TEXT } from './key-kinds.js';
+
 const MOST_CHARACTERS = 100;
 
 /** An encoded `_id` in words, for messages: ObjectIds, texts and plain numbers as themselves, others in hexadecimal. */

@@ -62,3 +62,8 @@ export function isSealIntact(keySum: number, value: Buffer): boolean {
 export function contentOf(value: Buffer): Buffer {
   return isSealed(value) ? value.subarray(1, value.length - SUM_BYTES) : value.subarray(0, value.length);
 }
+
+/** The checksum that the entry of a document has under this key. */
+export function entrySum(key: Buffer, idBytes: Buffer): number {
+  return storedSum(seal(checksum(0, key, key.length), idBytes));
+}

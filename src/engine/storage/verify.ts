@@ -1,107 +1,121 @@
-import { decodeDocument } from '../codec/decode.js';
-import { ownerKey } from './catalog.js';
-import { checksum } from './checksum.js';
-import { countedValue } from './documents.js';
-import { DOCUMENT, INDEX_ENTRY } from './environment.js';
-import { type CollectionEntry } from './index-definition.js';
-import { indexKeysOf } from './index-keys.js';
-import { KeyWriter } from './key-encoding.js';
-import { noCounts } from './kept-counts.js';
+import { statSync } from 'node:fs';
+import { damagedFile } from './damage.js';
+import { PageError, PageFile, type Meta } from './page-file.js';
+import { PageSet, walkPages } from './walk-pages.js';
+import { Examination } from './examination.js';
 import { type Storage } from './storage.js';
-import { contentOf, isSealed, isSealIntact, storedSum } from './stored-form.js';
 
-const CHUNK = 256;
-const AFTER = Buffer.from([0xff]);
+export interface VerifyOptions {
+  /** Pages looked at, of so many. */
+  onProgress?(done: number, all: number): void;
+  signal?: AbortSignal;
+}
+
+/** How long is looked at pages before others get their turn. */
+const TURN_MS = 4;
 
 /**
- * Reads everything and compares: each document decodes and lies under its `_id`, each index holds exactly the entries of
- * the documents, counters agree. Returns what is wrong, in words. Only meaningful while nobody writes.
+ * Reads every page of the data file as of one moment, while reading and writing go on, and compares: pages and their
+ * order, checksums, documents with index entries, kept counts with what is there. Returns what is wrong, in words that
+ * name collection and `_id`.
  */
-export async function verifyStorage(storage: Storage): Promise<string[]> {
-  const problems: string[] = [];
+export async function verifyStorage(storage: Storage, options: VerifyOptions = {}): Promise<string[]> {
   storage.refresh();
-  for (const collection of storage.catalog.list('')) await verifyCollection(storage, collection, problems);
-  return problems;
-}
-
-async function verifyCollection(storage: Storage, collection: CollectionEntry, problems: string[]): Promise<void> {
-  const { ns } = collection;
-  const writer = new KeyWriter();
-  const expected = collection.indexes.map(() => 0);
-  const { store } = storage.environment;
-  const seen = noCounts();
-  await eachEntry(storage, ownerKey(DOCUMENT, collection.id), (key, value) => {
-    const bytes = storage.documents.open(collection, checksum(0, key, key.length), value, () => key.subarray(5));
-    const doc = decodeDocument(bytes);
-    seen.documents++;
-    seen.bytes += bytes.length;
-    if (bytes.length !== value.length) {
-      seen.digest = (seen.digest + storedSum(value)) | 0;
-      const counted = countedValue(collection, doc);
-      if (counted === true) seen.yes++;
-      if (counted === false) seen.no++;
-      if (Array.isArray(counted)) seen.lists++;
-    }
-    const idBytes = storage.documents.encodeId(doc['_id']);
-    if (!idBytes.equals(key.subarray(5))) problems.push(`${ns}: a document lies under another _id than its own`);
-    collection.indexes.forEach((index, n) => {
-      if (index.definition.state !== 'ready') return;
-      const { keys } = indexKeysOf(index, doc, idBytes, writer);
-      expected[n]! += keys.length;
-      for (const entry of keys) {
-        const owner = store.getBinary(entry);
-        if (owner === undefined || !idBytes.equals(contentOf(Buffer.from(owner)))) {
-          problems.push(`${ns}: index ${index.definition.name} lacks an entry of ${String(doc['_id'])}`);
-        }
-      }
-    });
-  });
-  const size = storage.catalog.counts(collection.id);
-  for (const what of ['documents', 'bytes', 'yes', 'no', 'lists', 'digest'] as const) {
-    if (size[what] !== seen[what]) problems.push(`${ns}: counted ${what}: ${size[what]}, found ${seen[what]}`);
-  }
-  for (const [n, index] of collection.indexes.entries()) {
-    if (index.definition.state !== 'ready') continue;
-    const { id, name } = index.definition;
-    let entries = 0;
-    const sealed = { entries: 0, digest: 0 };
-    await eachEntry(storage, ownerKey(INDEX_ENTRY, id), (key, value) => {
-      entries++;
-      if (!isSealed(value)) return;
-      if (!isSealIntact(checksum(0, key, key.length), value)) problems.push(`${ns}: index ${name}: damaged entry`);
-      sealed.entries++;
-      sealed.digest = (sealed.digest + storedSum(value)) | 0;
-    });
-    const kept = size.indexes.get(id) ?? { entries: 0, digest: 0 };
-    if (kept.entries !== sealed.entries || kept.digest !== sealed.digest) {
-      problems.push(
-        `${ns}: index ${name}: counted ${kept.entries} (${kept.digest}), found ${sealed.entries} (${sealed.digest})`,
-      );
-    }
-    if (entries !== expected[n]) {
-      problems.push(`${ns}: index ${index.definition.name} has ${entries} entries instead of ${expected[n]!}`);
-    }
+  // While this snapshot is held, no page of it or of a newer one is used again.
+  const snapshot = storage.environment.store.useReadTransaction();
+  try {
+    return await verifyFile(storage.environment.path, options);
+  } finally {
+    snapshot.done();
   }
 }
 
-async function eachEntry(storage: Storage, prefix: Buffer, visit: (key: Buffer, value: Buffer) => void): Promise<void> {
-  const end = Buffer.concat([prefix, AFTER]);
-  let last: Buffer | null = null;
-  for (;;) {
-    storage.refresh();
-    const range: Iterable<{ key: Buffer; value: Buffer }> = storage.environment.store.getRange({
-      start: last ?? prefix,
-      end,
-      limit: CHUNK,
-      exclusiveStart: last !== null,
-    });
-    let read = 0;
-    for (const { key, value } of range) {
-      visit(key, value);
-      last = key;
-      read++;
-    }
-    if (read < CHUNK) return;
-    await new Promise<void>((resolve) => setImmediate(resolve));
+/** As `verifyStorage`, for a file that cannot be opened, or that nobody writes to. */
+export async function verifyFile(path: string, options: VerifyOptions = {}): Promise<string[]> {
+  const file = new PageFile(path);
+  try {
+    return await verifyPages(file, file.readMeta(), options);
+  } catch (error) {
+    if (!(error instanceof PageError)) throw error;
+    return [`The data file is damaged: ${error.message}.`];
+  } finally {
+    file.close();
   }
+}
+
+async function verifyPages(file: PageFile, meta: Meta, { onProgress, signal }: VerifyOptions): Promise<string[]> {
+  const all = [meta.main, meta.free].reduce((sum, tree) => sum + tree.branchPages + tree.leafPages, 0);
+  let done = 0;
+  let turnEnds = performance.now() + TURN_MS;
+  const walk = async (pages: Generator<void>): Promise<void> => {
+    for (const _page of pages) {
+      done++;
+      if (performance.now() < turnEnds) continue;
+      onProgress?.(Math.min(done, all), all);
+      await new Promise<void>((resolve) => setImmediate(resolve));
+      signal?.throwIfAborted();
+      turnEnds = performance.now() + TURN_MS;
+    }
+  };
+  const examination = new Examination();
+  const used = new PageSet(meta.lastPage);
+  const freeVisitor = {
+    entry: () => undefined,
+    damage: (number: number, reason: string) => {
+      examination.report(`Page ${number}, which lists free pages, is damaged: ${reason}.`);
+    },
+  };
+  await walk(walkPages(file, meta, meta.free, used, compareNumbers, freeVisitor));
+  await walk(walkPages(file, meta, meta.main, used, compareBytes, examination.firstPass()));
+  examination.compareCounts();
+  // Only what is hurt is looked at twice: to name the documents.
+  if (examination.isHurt) {
+    await walk(walkPages(file, meta, meta.main, new PageSet(meta.lastPage), compareBytes, examination.secondPass()));
+    examination.nameLost();
+  }
+  onProgress?.(all, all);
+  return examination.problems;
+}
+
+/** Files up to this size are looked through when they are opened. */
+const MOST_BYTES_AT_OPENING = 8 * 1024 * 1024;
+
+/**
+ * Checks the order of all pages of a small file, but not what they hold: reading or writing pages that are out of order
+ * gives short lists, or ends the process. Throws DAMAGED. Larger files would take too long at every start.
+ */
+export function checkPages({ environment }: Storage): void {
+  const { store, path } = environment;
+  if (statSync(path).size > MOST_BYTES_AT_OPENING) return;
+  store.resetReadTxn();
+  const snapshot = store.useReadTransaction();
+  const file = new PageFile(path);
+  try {
+    const meta = file.readMeta();
+    const used = new PageSet(meta.lastPage);
+    const visitor = {
+      entry: () => undefined,
+      damage: (number: number, reason: string) => {
+        throw new PageError(`page ${number}: ${reason}`);
+      },
+    };
+    for (const _page of walkPages(file, meta, meta.free, used, compareNumbers, visitor));
+    for (const _page of walkPages(file, meta, meta.main, used, compareBytes, visitor));
+  } catch (error) {
+    if (!(error instanceof PageError)) throw error;
+    throw damagedFile(path, error.message);
+  } finally {
+    file.close();
+    snapshot.done();
+  }
+}
+
+function compareBytes(a: Buffer, b: Buffer): number {
+  return a.compare(b);
+}
+
+/** LMDB keeps the keys of free pages as numbers in the machine's order. */
+function compareNumbers(a: Buffer, b: Buffer): number {
+  const difference = a.readBigUInt64LE(0) - b.readBigUInt64LE(0);
+  return difference < 0n ? -1 : difference > 0n ? 1 : 0;
 }

@@ -6,6 +6,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 import type { App } from '../../app.js';
+import { conflict } from '../../errors.js';
 import type { Database } from '../../platform/database.js';
 import { inChunks } from '../../platform/in-chunks.js';
 import { readOrCreateMasterKey } from '../../platform/master-key.js';
@@ -41,6 +42,7 @@ export async function backUp(
   let frozen: Database | null = null;
   try {
     frozen = await app.db.freeze(workDir);
+    await requireWhole(frozen, options.stop);
     const lines = writeLines(app, frozen, counts, options);
     const output = createWriteStream(draft, { flags: 'wx', mode: 0o600, flush: true });
     await pipeline(Readable.from(inChunks(lines)), createGzip(), output, { signal: options.stop });
@@ -57,6 +59,16 @@ export async function backUp(
 function inOrder(names: string[]): string[] {
   const others = names.filter((name) => name !== RESTORES && name !== SERIES).sort();
   return names.includes(SERIES) ? [SERIES, ...others] : others;
+}
+
+/** What is damaged must not become a backup that looks whole. 409 STORE_DAMAGED names it; MongoDB checks what it reads by itself. */
+async function requireWhole(frozen: Database, stop: AbortSignal): Promise<void> {
+  const problems = (await frozen.verify?.({ signal: stop })) ?? [];
+  if (problems.length === 0) return;
+  throw conflict(
+    'STORE_DAMAGED',
+    `The store is damaged, so no backup was made: ${problems[0]!} "bsvc doctor --deep" names everything.`,
+  );
 }
 
 async function* writeLines(

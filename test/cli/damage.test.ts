@@ -1,0 +1,78 @@
+import { closeSync, existsSync, openSync, readFileSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { openCliHome } from '../helpers/run-cli.js';
+
+const home = openCliHome();
+const file = join(home.dir, 'data', 'bsvc.mdb');
+
+beforeAll(async () => {
+  await home.bsvc(['project', 'create', 'shop']);
+  await home.bsvc([
+    ...['collection', 'add', 'posts', '--project', 'shop'],
+    ...['--field', 'title:String!', '--field', 'tag:String!&'],
+  ]);
+  const stdin = Array.from(
+    { length: 300 },
+    (_, n) => `{"title":"title number ${n} of all","tag":"tag-${1000 + n}-end"}\n`,
+  ).join('');
+  await home.bsvc(['data', 'import', 'posts', '-', '--format', 'ndjson', '--project', 'shop'], { stdin });
+});
+afterAll(() => {
+  home.remove();
+});
+
+/** Changes every copy of the text in the data file by one bit, those in pages that hold nothing included. */
+function damage(text: string): void {
+  const bytes = readFileSync(file);
+  const opened = openSync(file, 'r+');
+  for (let at = bytes.indexOf(text); at >= 0; at = bytes.indexOf(text, at + 1)) {
+    writeSync(opened, Buffer.from([bytes[at]! ^ 0x20]), 0, 1, at);
+  }
+  closeSync(opened);
+}
+
+const contentOf = (json: { checks: { name: string; ok: boolean; detail: string }[] }) =>
+  json.checks.find(({ name }) => name === 'content');
+
+describe('a damaged store', () => {
+  it('is found whole by doctor --deep before', async () => {
+    const found = await home.bsvc(['doctor', '--deep', '--json']);
+    expect(found.code).toBe(0);
+    expect(contentOf(found.json())).toMatchObject({ ok: true });
+    expect((await home.bsvc(['doctor', '--json'])).stdout).not.toContain('"content"');
+    expect((await home.bsvc(['backup', 'make', '--out', 'whole.backup'])).code).toBe(0);
+  });
+
+  it('is told by every command that reads what is damaged, with collection and id', async () => {
+    damage('title number 123 of all');
+    const read = await home.bsvc(['data', 'export', 'posts', '--project', 'shop', '--json']);
+    expect(read.code).toBe(1);
+    expect(read.stderr).toMatch(/the document [0-9a-f]{24} is damaged.*bsvc doctor --deep/);
+  });
+
+  it('is named by doctor --deep, exit 1', async () => {
+    const { code, json } = await home.bsvc(['doctor', '--deep', '--json']);
+    expect(code).toBe(1);
+    const content = contentOf(json());
+    expect(content).toMatchObject({ ok: false });
+    expect(content!.detail).toMatch(/the document [0-9a-f]{24} is damaged\./);
+  });
+
+  it('is not written into a backup', async () => {
+    const { code, stderr } = await home.bsvc(['backup', 'make', '--out', 'damaged.backup']);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/The store is damaged, so no backup was made: .*the document [0-9a-f]{24} is damaged/);
+    expect(existsSync(join(home.dir, 'damaged.backup'))).toBe(false);
+  });
+
+  it('is not opened when its pages are out of order, and still read by doctor --deep', async () => {
+    damage('tag-1200-end');
+    const read = await home.bsvc(['project', 'list']);
+    expect(read.code).toBe(3);
+    expect(read.stderr).toMatch(/is damaged \(page \d+: its keys are out of order\)/);
+    const { code, json } = await home.bsvc(['doctor', '--deep', '--json']);
+    expect(code).toBe(1);
+    expect(contentOf(json())!.detail).toMatch(/Page \d+ of bsvc\.\S+ is damaged: its keys are out of order/);
+  });
+});

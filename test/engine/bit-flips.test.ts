@@ -1,0 +1,135 @@
+import { spawn } from 'node:child_process';
+import { rmSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type DataCollection, openEngine } from '../../src/engine/index.js';
+import { openRandom } from '../helpers/random.js';
+import { temporaryDir } from './doors.js';
+
+/** BSVC_TEST_FLIPS=1000 for the long form. */
+const FLIPS = Number(process.env['BSVC_TEST_FLIPS'] ?? 100);
+const SEED = 20_261_122;
+const DOCUMENTS = 1_000;
+const PAGE_BYTES = 4096;
+const PAGE_HEADER_BYTES = 24;
+
+/** What a child said of one damaged copy: how far it came, what each way of reading gave, what a look at every page found. */
+interface Outcome {
+  flipped: string;
+  deep?: string[];
+  reads?: Record<string, string>;
+  done?: boolean;
+}
+
+describe('a data file with a flipped bit', { timeout: 300_000 }, () => {
+  const dataDir = temporaryDir();
+  const copies = temporaryDir();
+  const random = openRandom(SEED);
+  let whole: Record<string, string>;
+  let size: number;
+
+  beforeAll(async () => {
+    const engine = openEngine({ dataDir, durability: 'relaxed', countBy: 'isDeleted' });
+    const items: DataCollection<Record<string, unknown>> = engine.db('d').collection('items');
+    await items.createIndexes([
+      { key: { group: 1, n: -1 }, name: 'group' },
+      { key: { slot: 1 }, name: 'slot', unique: true },
+    ]);
+    const docs = Array.from({ length: DOCUMENTS }, (_, n) => ({
+      _id: n as never,
+      n,
+      group: n % 20,
+      slot: `s${n}`,
+      views: 0,
+      isDeleted: n % 9 === 0,
+      text: `text ${n} `.repeat(20 + (n % 30)),
+    }));
+    for (let from = 0; from < DOCUMENTS; from += 500) await items.insertMany(docs.slice(from, from + 500));
+    await items.insertOne({
+      _id: DOCUMENTS as never,
+      group: 3,
+      slot: 'large',
+      isDeleted: false,
+      text: 'x'.repeat(60_000),
+    });
+    for (let n = 0; n < DOCUMENTS; n += 7) await items.updateOne({ _id: n as never }, { $set: { text: 'short' } });
+    for (let n = 3; n < DOCUMENTS; n += 31) await items.deleteOne({ _id: n as never });
+    await engine.close();
+    size = statSync(join(dataDir, 'bsvc.mdb')).size;
+    const [outcome] = await readCopies(['0:-1']);
+    whole = outcome!.reads!;
+    expect(outcome!.deep).toEqual([]);
+    expect(Object.values(whole).filter((read) => read.startsWith('error'))).toEqual([]);
+  });
+
+  afterAll(() => {
+    rmSync(dataDir, { recursive: true, force: true });
+    rmSync(copies, { recursive: true, force: true });
+  });
+
+  it('reads as before, or says what is damaged: anywhere in the file', async () => {
+    const flips = Array.from({ length: FLIPS }, () => `${random.below(size)}:${random.below(8)}`);
+    judge(await readCopies(flips));
+  });
+
+  it('reads as before, or says what is damaged: in the headers of pages', async () => {
+    const pages = Math.floor(size / PAGE_BYTES);
+    const flips = Array.from(
+      { length: Math.ceil(FLIPS / 4) },
+      () => `${random.below(pages) * PAGE_BYTES + random.below(PAGE_HEADER_BYTES)}:${random.below(8)}`,
+    );
+    judge(await readCopies(flips));
+  });
+
+  /** What a read gives without an error must be right, no process may die of it, and the look at every page must find it. */
+  function judge(outcomes: Outcome[]): void {
+    const figures = { same: 0, told: 0, silent: [] as unknown[], crashed: [] as unknown[], unnamed: [] as unknown[] };
+    for (const { flipped, deep, reads, done } of outcomes) {
+      const found = deep ?? [];
+      const differing = Object.entries(reads ?? {}).filter(([name, read]) => whole[name] !== read);
+      const silent = differing.filter(([, read]) => !read.startsWith('error'));
+      if (done !== true) figures.crashed.push({ flipped, found, reads });
+      if (silent.length > 0) figures.silent.push({ flipped, found, silent });
+      if (differing.length > 0 && found.length === 0) figures.unnamed.push({ flipped, differing });
+      if (differing.length === 0 && done === true) figures.same++;
+      else figures.told++;
+    }
+    expect(figures).toEqual({ ...figures, silent: [], crashed: [], unnamed: [] });
+    expect(figures.same).toBeGreaterThan(0);
+    expect(figures.told).toBeGreaterThan(0);
+  }
+
+  /** Lets a child read the copies, and another one those behind a copy that ended it. */
+  async function readCopies(flips: readonly string[]): Promise<Outcome[]> {
+    const outcomes: Outcome[] = [];
+    for (let left = flips; left.length > 0; left = flips.slice(outcomes.length)) {
+      const before = outcomes.length;
+      outcomes.push(...(await runChild(left)));
+      if (outcomes.length === before) throw new Error('the child did nothing');
+    }
+    return outcomes;
+  }
+
+  function runChild(flips: readonly string[]): Promise<Outcome[]> {
+    const script = join(import.meta.dirname, 'flip-reader.ts');
+    const child = spawn(process.execPath, ['--import', 'tsx', script, dataDir, copies, flips.join(',')], {
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    const outcomes = new Map<string, Outcome>();
+    let rest = '';
+    child.stdout.on('data', (chunk: Buffer) => {
+      const lines = (rest + chunk.toString()).split('\n');
+      rest = lines.pop()!;
+      for (const line of lines) {
+        const outcome = JSON.parse(line) as Outcome;
+        outcomes.set(outcome.flipped, outcome);
+      }
+    });
+    return new Promise((resolve, reject) => {
+      child.on('error', reject);
+      child.on('close', () => {
+        resolve([...outcomes.values()]);
+      });
+    });
+  }
+});
