@@ -45,6 +45,8 @@ export async function startProcesses(count: number, app: App): Promise<Processes
   let stopping = false;
   let wasReady = false;
   let pauseMs = PAUSE_MS;
+  /** Replacements that are started when another one is ready. */
+  let waiting = 0;
   let onReady: (url: string) => void = () => undefined;
   let onFailure: (error: unknown) => void = () => undefined;
 
@@ -53,10 +55,12 @@ export async function startProcesses(count: number, app: App): Promise<Processes
     const startedMs = performance.now();
     running.add(share);
     host.serve(share);
+    closeWithProcess(share);
     share.on('message', ({ url }: { url?: string }) => {
       if (url === undefined) return;
       ready.add(share);
       wasReady = true;
+      for (; waiting > 0; waiting--) start();
       onReady(url);
     });
     share.once('exit', (code, signal) => {
@@ -73,7 +77,9 @@ export async function startProcesses(count: number, app: App): Promise<Processes
       app.log.error({ process: share.process.pid, code, signal, pauseMs }, 'a serving process ended and is replaced');
       const pause = setTimeout(() => {
         pauses.delete(pause);
-        start();
+        // While none serves, one gets all there is of the machine: the first answer comes sooner than with several that start at once.
+        if (ready.size === 0 && running.size > 0) waiting++;
+        else start();
       }, pauseMs);
       pauses.add(pause);
       if (isQuick) pauseMs = Math.min(2 * pauseMs, MOST_PAUSE_MS);
@@ -109,4 +115,28 @@ export async function startProcesses(count: number, app: App): Promise<Processes
     await stop();
     throw error;
   }
+}
+
+interface HandedOver {
+  cmd?: string;
+  act?: string;
+  seq?: number;
+}
+
+/**
+ * Closes the connections that were handed to a process which died before it took them. Node forgets them, open: their clients would wait for ever instead of
+ * trying again.
+ */
+function closeWithProcess({ process: share }: Worker): void {
+  const handed = new Map<number, { close(): void }>();
+  const send = share.send.bind(share) as (message: HandedOver, handle?: unknown, ...rest: unknown[]) => boolean;
+  share.send = (message: unknown, handle?: unknown, ...rest: unknown[]) => {
+    const { act, seq } = message as HandedOver;
+    if (act === 'newconn' && seq !== undefined && handle) handed.set(seq, handle as { close(): void });
+    return send(message as HandedOver, handle, ...rest);
+  };
+  share.on('internalMessage', ({ ack }: { ack?: number }) => ack !== undefined && handed.delete(ack));
+  share.once('exit', () => {
+    for (const handle of handed.values()) handle.close();
+  });
 }

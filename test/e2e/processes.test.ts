@@ -86,6 +86,16 @@ describe('bsvc serve --processes 4', () => {
   );
 });
 
+/** Connections to a port of this machine, as Linux lists them on the side of the clients. */
+function countConnections(port: string): number {
+  const remote = `0100007F:${Number(port).toString(16).toUpperCase().padStart(4, '0')}`;
+  const ESTABLISHED = '01';
+  const rows = readFileSync('/proc/net/tcp', 'utf8')
+    .split('\n')
+    .map((row) => row.trim().split(/\s+/));
+  return rows.filter((row) => row[2] === remote && row[3] === ESTABLISHED).length;
+}
+
 const FUTEX = '202 ';
 const waitsForLock = (pid: number): boolean => readFileSync(`/proc/${pid}/syscall`, 'utf8').startsWith(FUTEX);
 
@@ -155,6 +165,22 @@ describe.runIf(process.platform === 'linux')(
       }
       expect(pauses(service).length).toBeGreaterThanOrEqual(6);
       expect(new Set(pauses(service))).toEqual(new Set([100]));
+    });
+
+    it('cuts the connections that those had been given, so that no client waits for ever', async () => {
+      const service = await serve(2, {}, await findFreePort());
+      const shares = childrenOf(service.ready.pid);
+      // They take nothing any more: what the supervisor gives them stays on the way.
+      for (const share of shares) process.kill(share, 'SIGSTOP');
+      const requests = Array.from({ length: 8 }, () =>
+        send(`${service.ready.url}/api/health/live`, false, {}).catch((error: Error) => error.message),
+      );
+      const connected = (): number => countConnections(new URL(service.ready.url).port);
+      await eventually('the connections stand', () => connected() >= 8);
+      for (const share of shares) process.kill(share, 'SIGKILL');
+      const ends = await Promise.all(requests);
+      expect(ends.filter((end) => end === 200)).toEqual([]);
+      await eventually('there are others that answer', () => answers(service.ready.url), PATIENCE_MS);
     });
 
     it('tries those that cannot start ever more rarely, and serves again when they can', async () => {
