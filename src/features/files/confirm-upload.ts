@@ -48,7 +48,7 @@ async function chooseBytes(app: App, store: S3Store, file: FileRecord, announced
   // Multipart: the bytes are still on their way from this service.
   if (file.object !== undefined) throw notReady();
   const found = await store.findVersion(sourceOf(file));
-  if (!found) throw notReady();
+  if (!found) return requireChanged(app, file);
   checkSize(app, file, found.size, announced);
   // The path itself is the object, unless a signed address leads to it, or an earlier choice may still be on its way there.
   const isFree = file.uploadTo !== undefined && file.objects?.length === 1;
@@ -60,6 +60,11 @@ async function chooseBytes(app: App, store: S3Store, file: FileRecord, announced
       $addToSet: { objects: { $each: [sourceOf(file), object] } },
     },
   );
+}
+
+/** Another confirmation takes the bytes away when it has confirmed them; 409 UPLOAD_NOT_READY when nobody did. */
+async function requireChanged(app: App, { _id, state }: FileRecord): Promise<void> {
+  if (await fileStore(app).findOne({ _id, state, object: { $exists: false } })) throw notReady();
 }
 
 /** Copies the chosen bytes to their object, confirms them, and removes what else there is. Null when they were exchanged before they were copied. */
