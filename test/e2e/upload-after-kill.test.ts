@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { App } from '../../src/app.js';
-import type { FileRecord } from '../../src/features/files/file.js';
+import { objectOf, type FileRecord } from '../../src/features/files/file.js';
 import { fileStore, filesOf } from '../../src/features/files/file-store.js';
 import { measureStorage } from '../../src/features/files/measure-storage.js';
 import { sweepUploads } from '../../src/features/files/sweep-uploads.js';
@@ -57,7 +57,7 @@ async function workUntilGone(url: string, confirmed: Set<string>, deleted: Set<s
 const listArriving = async (): Promise<string[]> =>
   (await listStoredFiles(dir.path)).filter((path) => path.includes('incoming'));
 
-describe('uploads while the server is killed (kill -9)', () => {
+describe('uploads while the server is killed (kill -9)', { timeout: 240_000 }, () => {
   it('keep every answered file, bring back no deleted one, and leave the quota right once the sweep has come by', async () => {
     const confirmed = new Set<string>();
     const deleted = new Set<string>();
@@ -67,7 +67,7 @@ describe('uploads while the server is killed (kill -9)', () => {
       expect(await listArriving()).toEqual([]);
       const clients = Array.from({ length: CLIENTS }, () => workUntilGone(server.ready.url, confirmed, deleted));
       const enough = confirmed.size + 30;
-      await eventually('thirty more files', () => confirmed.size >= enough);
+      await eventually('thirty more files', () => confirmed.size >= enough, 60_000);
       await server.stop('SIGKILL');
       await Promise.all(clients);
     }
@@ -85,7 +85,7 @@ async function expectConsistent(app: App, confirmed: ReadonlySet<string>, delete
   expect([...deleted].filter((path) => livePaths.has(path))).toEqual([]);
   expect(files.filter((file) => file.state !== 'confirmed' && !file.settled)).toEqual([]);
   const stored = await listStoredFiles(dir.path);
-  expect(stored.map((path) => path.split('/files/')[1]).sort()).toEqual([...livePaths].sort());
+  expect(stored.map((path) => path.split('/files/')[1]).sort()).toEqual(live.map(objectOf).sort());
   const bytes = live.reduce((sum, file) => sum + file.size!, 0);
   expect((await measureStorage(app, owner.project)).bytes).toBe(bytes);
 }

@@ -7,7 +7,7 @@ import { documentsName } from '../../../src/features/collections/collection.js';
 import { requireCollection } from '../../../src/features/collections/collection-store.js';
 import { seriesStore } from '../../../src/features/collections/insert-series.js';
 import { fileStore, filesOf } from '../../../src/features/files/file-store.js';
-import type { FileRecord } from '../../../src/features/files/file.js';
+import { objectOf, type FileRecord } from '../../../src/features/files/file.js';
 import { mailLogStore, type MailLog } from '../../../src/features/mail/mail-log.js';
 import { usageStore as mailUsageStore } from '../../../src/features/mail/mail-slots.js';
 import { measureUsage } from '../../../src/features/operators/measure-usage.js';
@@ -144,7 +144,8 @@ async function compareFiles(
   const live = new Map(records.filter(({ state }) => state === 'confirmed').map((file) => [file.path, file]));
   for (const [path, hash] of books.files.confirmed) {
     if (!live.has(path)) violations.push(`file ${path} is lost`);
-    const bytes = await readFile(join(dataDir, 'files', path)).catch(() => null);
+    const file = live.get(path);
+    const bytes = file && (await readFile(join(dataDir, 'files', objectOf(file))).catch(() => null));
     if (bytes && createHash('sha256').update(bytes).digest('hex') !== hash)
       violations.push(`file ${path} has other bytes`);
   }
@@ -152,8 +153,9 @@ async function compareFiles(
   for (const { path, state, settled } of records)
     if (state !== 'confirmed' && !settled) violations.push(`file ${path} is ${state} and not settled`);
   const stored = new Set((await listStoredFiles(dataDir)).map((path) => path.split('/files/')[1] ?? path));
-  for (const path of stored) if (!live.has(path)) violations.push(`left-over file ${path}`);
-  for (const path of live.keys()) if (!stored.has(path)) violations.push(`the bytes of ${path} are lost`);
+  const objects = new Set([...live.values()].map(objectOf));
+  for (const object of stored) if (!objects.has(object)) violations.push(`left-over file ${object}`);
+  for (const object of objects) if (!stored.has(object)) violations.push(`the bytes of ${object} are lost`);
   const bytes = [...live.values()].reduce((all, { size }) => all + size!, 0);
   const { storage } = await measureUsage(app, owner.project);
   if (storage.bytes !== bytes) violations.push(`storage: ${storage.bytes} bytes charged, ${bytes} stored`);

@@ -25,6 +25,7 @@ import { openRandom, type Random } from '../random.js';
 import { startServices, type Victim } from './services.js';
 import { findLostUsers, runUserClient } from './user-clients.js';
 import { holdSnapshot, killHard } from '../snapshot-holder.js';
+import { eventually } from '../eventually.js';
 import { withApp } from '../with-app.js';
 
 export interface SoakOptions {
@@ -103,6 +104,22 @@ export async function runSoak(options: SoakOptions): Promise<SoakReport> {
   };
   const restarts = new Map<string, number[]>();
   const notJudged: string[] = [];
+  const kinds: (Victim | 'receiver' | 'command' | 'reader')[] = [
+    'supervisor',
+    'api',
+    'api',
+    'worker',
+    'worker',
+    'receiver',
+    'command',
+    'command',
+    'reader',
+    'reader',
+    'everything',
+  ];
+  if (wire) kinds.push('database');
+  // Each kind comes early once, then they come at random.
+  const first = [...new Set(kinds)];
   try {
     const clients = [
       ...['a', 'b', 'c'].map((name) => runDocumentClient(caller, name, random.fork(name), documents)),
@@ -115,6 +132,8 @@ export async function runSoak(options: SoakOptions): Promise<SoakReport> {
     ];
     const killing = killUntilOver();
     await new Promise((resolve) => setTimeout(resolve, seconds * 1000));
+    // On a busy machine the time may be over before each kind had its turn.
+    await eventually('each kind was killed once', () => first.length === 0, 240_000);
     over = true;
     await Promise.all([killing, ...clients]);
     onProgress('the load is over; waiting for what is under way');
@@ -158,22 +177,6 @@ export async function runSoak(options: SoakOptions): Promise<SoakReport> {
   }
 
   async function killUntilOver(): Promise<void> {
-    const kinds: (Victim | 'receiver' | 'command' | 'reader')[] = [
-      'supervisor',
-      'api',
-      'api',
-      'worker',
-      'worker',
-      'receiver',
-      'command',
-      'command',
-      'reader',
-      'reader',
-      'everything',
-    ];
-    if (wire) kinds.push('database');
-    // Each kind comes early once, then they come at random.
-    const first = [...new Set(kinds)];
     for (let round = 0; !over; round++) {
       await new Promise((resolve) => setTimeout(resolve, 200 + random.below(options.pauseMs ?? 4_000)));
       if (over) return;
