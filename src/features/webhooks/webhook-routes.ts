@@ -66,7 +66,7 @@ const DELIVERY = object(
 const EVENT = text({
   description: `\`<collection>.<${ACTIONS.join('|')}>\`, \`<collection>.*\`, \`*.<action>\` or \`*\`.`,
 });
-const URL = text({ minLength: 1, examples: ['https://shop.example/hooks'] });
+const URL = text({ examples: ['https://shop.example/hooks'] });
 const EVENTS = arrayOf(EVENT, { minItems: 1, maxItems: MAX_EVENTS, examples: [['orders.insert']] });
 const DESCRIPTION = text({ maxLength: MAX_DESCRIPTION_CHARACTERS });
 
