@@ -1,7 +1,12 @@
 import { withPlainBackup } from '../../src/features/backups/find-backup.js';
 import type { Context } from '../context.js';
 import type { Result } from '../output.js';
-import { isEmptyStore, restoreBackup, verifyBackup } from '../../src/features/operators/restore-backup.js';
+import {
+  isEmptyStore,
+  requireSpace,
+  restoreBackup,
+  verifyBackup,
+} from '../../src/features/operators/restore-backup.js';
 import { MIGRATIONS } from '../../src/migrations/index.js';
 import { argument, defineCommand, flag } from '../command.js';
 import { confirmByName, yesOption } from '../confirm.js';
@@ -39,7 +44,7 @@ async function restore(
 ): Promise<Result> {
   const app = await context.app('migration');
   const progress = await context.out.progress(`Checking ${file}`);
-  const { createdAt, version } = await verifyBackup(
+  const { createdAt, version, documentBytes } = await verifyBackup(
     app,
     path,
     MIGRATIONS.map(({ id }) => id),
@@ -51,6 +56,7 @@ async function restore(
       text: () => `${file} is whole: made ${createdAt} by version ${version}.`,
     };
   }
+  await requireSpace(app, documentBytes);
   if (!(await isEmptyStore(app))) {
     await confirmByName(context, yes, 'Replaces everything that is stored now by the backup.', 'replace');
   }

@@ -1,9 +1,9 @@
-import { mkdir, open, rename, rm, type FileHandle } from 'node:fs/promises';
+import { mkdir, open, rename, rm, statfs, type FileHandle } from 'node:fs/promises';
 import { dirname, join, relative, resolve, sep } from 'node:path';
 import { deserialize, type Document } from 'bson';
 import type { IndexDescription } from 'mongodb';
 import type { App } from '../../app.js';
-import { AppError, conflict, invalid } from '../../errors.js';
+import { AppError, conflict, invalid, outOfSpace } from '../../errors.js';
 import { replaceMasterKey } from '../../platform/master-key.js';
 import type { SealedField } from '../../platform/reseal.js';
 import { beginRestore, endRestore, isHalfRestored, requireRestoring, RESTORES } from '../../platform/restore-mark.js';
@@ -31,10 +31,11 @@ export async function verifyBackup(
   app: App,
   path: string,
   knownMigrations: readonly string[],
-): Promise<{ createdAt: string; version: string }> {
+): Promise<{ createdAt: string; version: string; documentBytes: number }> {
   let head: { createdAt: string; version: string } | null = null;
   let collection = '';
   let secrets: SecretBox | null = null;
+  let documentBytes = 0;
   const sealed = { opened: 0, foreign: 0 };
   // What speaks against the backup counts only once its checksum is met: until then it may be a changed byte that speaks.
   let refusal: unknown = null;
@@ -48,6 +49,7 @@ export async function verifyBackup(
   };
   try {
     for await (const line of readArchive(path)) {
+      if ('document' in line) documentBytes += Buffer.byteLength(line.document, 'base64');
       if ('format' in line) {
         head = line;
         judge(() => {
@@ -75,7 +77,21 @@ export async function verifyBackup(
       'Not one of the backup’s sealed secrets can be opened: set BSVC_SECRET_KEY to the one that was set when it was made.',
     );
   }
-  return head!;
+  return { ...head!, documentBytes };
+}
+
+/** 507 NO_SPACE when the documents cannot fit on the disk of the embedded store, even if it were empty: told before anything is changed. */
+export async function requireSpace({ db, config: { dataDir } }: App, documentBytes: number): Promise<void> {
+  if (db.kind !== 'embedded') return;
+  const { bavail, bsize } = await statfs(dataDir);
+  // What the present store takes is free for the restored one.
+  const space = bavail * bsize + (db.stats?.().fileBytes ?? 0);
+  if (documentBytes <= space) return;
+  const megabytes = (bytes: number): string => `${Math.ceil(bytes / 1024 / 1024)} MB`;
+  throw outOfSpace(
+    'NO_SPACE',
+    `The backup holds ${megabytes(documentBytes)} of documents, and there is room for ${megabytes(space)} in ${dataDir}. Make room, or choose another --data-dir. Nothing was changed.`,
+  );
 }
 
 function opensField(secrets: SecretBox, { sealed, context }: SealedField): boolean {
