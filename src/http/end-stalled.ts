@@ -15,6 +15,15 @@ export function endStalled(server: Server, stallMs: number): void {
       waiting.delete(socket);
     });
   });
+  const goOn = (socket: Socket): void => {
+    // Not between two requests, where the server has set another timeout itself.
+    if (waiting.delete(socket) && socket.timeout === patience) socket.setTimeout(server.timeout);
+  };
+  server.on('timeout', (socket: Socket) => {
+    // It has taken everything in the meantime, which a busy process may not have seen before.
+    if (waiting.has(socket) && socket.writableLength === 0) goOn(socket);
+    else socket.destroy();
+  });
   const look = (): void => {
     for (const socket of open) {
       if (socket.writableLength > 0) {
@@ -22,8 +31,7 @@ export function endStalled(server: Server, stallMs: number): void {
         waiting.add(socket);
         // Node starts anew as long as the system takes some of what waits.
         socket.setTimeout(patience);
-        // Not between two requests, where the server has set another timeout itself.
-      } else if (waiting.delete(socket) && socket.timeout === patience) socket.setTimeout(server.timeout);
+      } else goOn(socket);
     }
   };
   const looking = setInterval(look, Math.min(LOOK_MS, stallMs)).unref();

@@ -10,7 +10,7 @@ export interface ReplyBudget {
   /** Reserves what is in memory already, beyond the budget too: others then wait the longer. */
   add(party: string, bytes: number): void;
   giveBack(party: string, bytes: number): void;
-  /** Waits until the party may have more; null when it may now. Fails as `wait`. */
+  /** Waits until the party has some room; null when it has now. For work whose reply is not known before: it is counted by `add`. Fails as `wait`. */
   room(party: string): Promise<void> | null;
 }
 
@@ -88,6 +88,9 @@ export function openReplyBudget(total: number, limits = WAITING_LIMITS): ReplyBu
     });
     return bytes;
   };
+  /** Those of a party that have waited for longer come first. */
+  const mayTake = (party: string, bytes: number): boolean =>
+    fits(party, bytes) && !waiting.some((other) => other.party === party);
   const giveBack = (party: string, bytes: number): void => {
     add(party, -bytes);
     if (waiting.length > 0) startNext();
@@ -96,7 +99,7 @@ export function openReplyBudget(total: number, limits = WAITING_LIMITS): ReplyBu
   return {
     held: () => held,
     take(party, bytes) {
-      if (!fits(party, bytes) || waiting.some((other) => other.party === party)) return false;
+      if (!mayTake(party, bytes)) return false;
       add(party, bytes);
       return true;
     },
@@ -104,8 +107,8 @@ export function openReplyBudget(total: number, limits = WAITING_LIMITS): ReplyBu
     add,
     giveBack,
     room(party) {
-      if (held === 0 || fits(party, 1)) return null;
-      return wait(party, 1).then((bytes) => giveBack(party, bytes));
+      if (held === 0 || mayTake(party, 1)) return null;
+      return wait(party, 1).then((reserved) => giveBack(party, reserved));
     },
   };
 }

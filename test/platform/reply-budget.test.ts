@@ -90,6 +90,19 @@ describe('the budget of replies under way', () => {
     await expect(budget.wait('a', 1, gone.signal)).rejects.toMatchObject({ code: 'CLIENT_LEFT' });
   });
 
+  it('speaks of room only to who would be given it', async () => {
+    const { budget, ask } = openQueue();
+    budget.add('a', 30);
+    const gone = new AbortController();
+    const large = ask('large', 'a', 40, gone.signal);
+    const small = budget.room('a');
+    expect([small === null, budget.take('a', 10)]).toEqual([false, false]);
+    gone.abort();
+    await expect(large).rejects.toThrow();
+    await small;
+    expect([budget.room('a'), budget.take('a', 10)]).toEqual([null, true]);
+  });
+
   it('tells a party that is over its share to wait, and nobody else', async () => {
     const { budget } = openQueue();
     expect(budget.room('a')).toBeNull();

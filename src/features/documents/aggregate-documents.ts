@@ -12,7 +12,7 @@ import { findVisible } from './shown-documents.js';
 import type { PipelineSource } from './pipeline-scope.js';
 import { pipelineError } from './query-errors.js';
 import type { EncodedReply } from './stored-documents.js';
-import { MAX_REPLY_BYTES, readReserved, type ReplySize } from './reply-size.js';
+import { MAX_REPLY_BYTES, readInTurn, type ReplySize } from './reply-size.js';
 
 /**
  * Runs a client's pipeline over what the caller may see (rest-api.md 4.2, decisions.md 5). 400 for a blocked or malformed pipeline and for one
@@ -40,16 +40,9 @@ export async function aggregateDocuments(
   }
   const guarded = guardWith(joined, pipeline, own);
   try {
-    return await app.aggregations.inTurn(
-      caller.project._id.toHexString(),
-      () =>
-        readReserved(
-          app.replies,
-          caller.project._id,
-          (size) => readResults(app, collection, guarded, { size, signal }),
-          signal,
-        ),
-      signal,
+    const { _id } = caller.project;
+    return await readInTurn(app.aggregations, app.replies, _id, signal, (size) =>
+      readResults(app, collection, guarded, { size, signal }),
     );
   } catch (error) {
     throw pipelineError(error, signal);

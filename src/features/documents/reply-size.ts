@@ -1,6 +1,7 @@
 import { invalid } from '../../errors.js';
 import type { ObjectId } from 'bson';
 import type { ReplyBudget } from '../../platform/reply-budget.js';
+import type { Turns } from '../../platform/turns.js';
 
 /** BSON of the documents in one reply. Their JSON is about as long, at worst six times. */
 export const MAX_REPLY_BYTES = 16 * 1024 * 1024;
@@ -72,14 +73,37 @@ export class ReplySize {
   }
 }
 
-/** As readWithin, for reads that are too dear to be repeated: room for the largest reply is asked for before. */
-export async function readReserved<T>(
+/**
+ * As readWithin, for reads that are too dear to be repeated and have turns of their own: room for the largest reply is reserved before. Who has to wait for room
+ * leaves the turn to others meanwhile.
+ */
+export async function readInTurn<T>(
+  turns: Turns,
   budget: ReplyBudget,
   project: ObjectId,
+  signal: AbortSignal,
   read: (size: ReplySize) => Promise<T>,
-  signal?: AbortSignal,
 ): Promise<T> {
-  const size = new ReplySize({ budget, project }, await budget.wait(project.toHexString(), WHOLE_REPLY_BYTES, signal));
+  const party = project.toHexString();
+  const done = await turns.inTurn(
+    party,
+    async () => {
+      if (!budget.take(party, WHOLE_REPLY_BYTES)) return null;
+      return { result: await readReserved(new ReplySize({ budget, project }, WHOLE_REPLY_BYTES), read) };
+    },
+    signal,
+  );
+  if (done) return done.result;
+  const size = new ReplySize({ budget, project }, await budget.wait(party, WHOLE_REPLY_BYTES, signal));
+  try {
+    return await turns.inTurn(party, () => readReserved(size, read), signal);
+  } catch (error) {
+    size.release();
+    throw error;
+  }
+}
+
+async function readReserved<T>(size: ReplySize, read: (size: ReplySize) => Promise<T>): Promise<T> {
   try {
     const result = await read(size);
     size.settle();
@@ -108,7 +132,8 @@ export async function readWithin<T>(
     size.release();
     if (!(error instanceof NoRoom)) throw error;
   }
-  return readReserved(budget, project, read, signal);
+  const reserved = await budget.wait(project.toHexString(), WHOLE_REPLY_BYTES, signal);
+  return readReserved(new ReplySize(account, reserved), read);
 }
 
 /** A cursor of a `raw` read. */
