@@ -74,7 +74,7 @@ describe('/api/projects/:projectId/schema', () => {
   });
 
   it.each([
-    [400, { collections: [] }, /must have "format"/],
+    [400, { collections: [] }, /format is required/],
     [400, { format: 'bsvc-schema/2', collections: [] }, /format/],
     [400, { ...DECLARED, collections: [{ name: 'empty' }] }, /At least one field is required/],
     [403, { ...DECLARED, collections: [{ name: 'users2', mode: 'flexible' }] }, /kept for end-user accounts/],
