@@ -100,11 +100,10 @@ describe('bsvc move-to', () => {
     });
     expect(await Promise.all(paths.map((path) => get(moved.ready.url, path)))).toEqual(before);
     await moved.stop();
-    const resealed = await bsvc(['secrets', 'rotate', '--json'], {
-      env: { ...wireEnv(), BSVC_SECRET_KEY: `newest-key-of-all-0123456789,${wireEnv().BSVC_SECRET_KEY}` },
-    });
+    const rotated = { ...wireEnv(), BSVC_SECRET_KEY: `newest-key-of-all-0123456789,${wireEnv().BSVC_SECRET_KEY}` };
+    const resealed = await bsvc(['secrets', 'rotate', '--json'], { env: rotated });
     expect(resealed.json<{ resealed: number }>().resealed).toBeGreaterThan(1);
-    const acts = (await bsvc(['audit', '--json'], { env: wireEnv() })).json<{ action: string; outcome: string }[]>();
+    const acts = (await bsvc(['audit', '--json'], { env: rotated })).json<{ action: string; outcome: string }[]>();
     expect(acts.find(({ action }) => action === 'move-to')).toMatchObject({ outcome: 'done' });
   });
 
