@@ -73,7 +73,7 @@ describe('long operations', () => {
     ['a filter', (heavy) => [{ $match: { n: { $lt: 60 }, $expr: { $gt: [heavy, 0] } } }], 60],
     ['a stage', (heavy) => [{ $match: { n: { $lt: 60 } } }, { $project: { x: heavy } }], 60],
   ])('let others in after each document that takes %s long', async (_name, stages, count) => {
-    const heavy = { $size: { $range: [0, { $add: [500_000, '$n'] }] } };
+    const heavy = { $size: { $range: [0, { $add: [400_000, '$n'] }] } };
     let found: unknown[] = [];
     const { turns } = await beside(async () => {
       found = await small.aggregate(stages(heavy)).toArray();
