@@ -28,7 +28,8 @@ export function requireText(value: unknown, what: string): string {
 /** A path as it stands in a specification: without `$`, without empty parts. */
 export function requirePath(value: unknown, what: string): string {
   const path = requireText(value, what);
-  if (path.split('.').some((part) => part === '' || part.startsWith('$'))) {
+  // The driver's library would take a document with a field `_bsontype` for one of its own types.
+  if (path.split('.').some((part) => part === '' || part.startsWith('$') || part === '_bsontype')) {
     throw badPipeline(`${what}: ${JSON.stringify(path.slice(0, 60))} is not a field path`);
   }
   return path;
