@@ -19,7 +19,9 @@ const tested = importsOf([...listFiles('test'), 'vitest.config.ts', 'eslint.conf
 
 describe('package.json', () => {
   it('lists everything that the service imports, and nothing else', () => {
-    expect(Object.keys(dependencies).sort()).toEqual([...shipped].sort());
+    // Reader threads that run from the source, as in tests, load it; the built service never does.
+    const fromSource = ['tsx'];
+    expect(Object.keys(dependencies).sort()).toEqual([...shipped].filter((name) => !fromSource.includes(name)).sort());
   });
 
   it('lists what only tests and tools need apart', () => {

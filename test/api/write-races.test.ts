@@ -27,7 +27,8 @@ function appWithOther(act: () => Promise<unknown>): App {
     return store.findOne(...given);
   };
   const watched = Object.assign(Object.create(store) as object, { findOne });
-  const db = { ...test.app.db, collection: () => watched };
+  const collectionOf = (name: string) => (name === documentsName(collection) ? watched : test.app.db.collection(name));
+  const db = { ...test.app.db, collection: collectionOf };
   return { ...test.app, db } as unknown as App;
 }
 

@@ -5,7 +5,11 @@ import { type Durability, type Environment, openEnvironment } from './environmen
 import { Reserve } from './reserve.js';
 import { Snapshots } from './snapshots.js';
 import { upgradeFormat } from './upgrade-format.js';
-import { type View } from './view.js';
+
+/** A view of the data as of one moment, which keeps its pages until it is released. */
+export interface HeldView {
+  release(): void;
+}
 
 /** The opened data file with what reads and writes it. */
 export interface Storage {
@@ -16,7 +20,7 @@ export interface Storage {
   readonly snapshots: Snapshots;
   readonly reserve: Reserve;
   /** The views that commands of this process hold. */
-  readonly views: Set<View>;
+  readonly views: Set<HeldView>;
   /** Ids of the indexes that this process is building. */
   readonly building: Set<number>;
   /** Ids of the collections that this process has converted from an older format, or has tried to. */
@@ -48,7 +52,7 @@ export function openStorage(dataDir: string, durability: Durability, countBy?: s
     void environment.close();
     throw error;
   }
-  const views = new Set<View>();
+  const views = new Set<HeldView>();
   return {
     environment,
     catalog,
