@@ -31,6 +31,7 @@ describe('a secret from a file', () => {
   it('is possible for every secret there is', () => {
     expect(SECRETS.map(([, { env }]) => env).sort()).toEqual([
       'BSVC_ADMIN_TOKEN',
+      'BSVC_BACKUP_PASSPHRASE',
       'BSVC_S3_SECRET_ACCESS_KEY',
       'BSVC_SECRET_KEY',
       'BSVC_SMTP_URL',

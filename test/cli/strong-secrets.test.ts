@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { openCliHome } from '../helpers/run-cli.js';
 
@@ -39,7 +40,9 @@ describe.each([[['serve', '--port', '0', '--no-worker']], [['worker']]])('bsvc %
 
 describe('other commands', () => {
   it('do not ask, so that a weak key can be replaced', async () => {
-    const { code } = await home.bsvc(['project', 'list'], { env: { BSVC_SECRET_KEY: 'changeme' } });
+    const { code } = await home.bsvc(['project', 'list'], {
+      env: { BSVC_SECRET_KEY: 'changeme', BSVC_DATA_DIR: join(home.dir, 'weak') },
+    });
     expect(code).toBe(0);
   });
 });
