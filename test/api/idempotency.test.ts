@@ -52,6 +52,9 @@ describe('Idempotency-Key', () => {
     await insert('order-3', { item: 'tea' }).expect(201);
     const reply = await insert('order-3', { item: 'coffee' });
     expect([reply.status, reply.body.code]).toEqual([422, 'IDEMPOTENCY_KEY_REUSED']);
+    await insert('bulk-3', [{ item: 'tea' }], 'orders/bulk').expect(201);
+    const bulk = await insert('bulk-3', [{ item: 'coffee' }], 'orders/bulk');
+    expect([bulk.status, bulk.body.code]).toEqual([422, 'IDEMPOTENCY_KEY_REUSED']);
   });
 
   it('makes fifty concurrent inserts one document', async () => {
@@ -106,11 +109,16 @@ describe('Idempotency-Key', () => {
     expect(await stored()).toBe(before + 2);
   });
 
-  it.each(['a b', 'ä', 'x'.repeat(256)])('of the form %j is refused', async (key) => {
-    const reply = await fetch(`${test.url}/api/data/orders`, {
+  it.each([
+    ['orders', 'a b'],
+    ['orders', 'ä'],
+    ['orders', 'x'.repeat(256)],
+    ['orders/bulk', 'a b'],
+  ])('to %s of the form %j is refused', async (path, key) => {
+    const reply = await fetch(`${test.url}/api/data/${path}`, {
       method: 'POST',
       headers: { 'x-api-key': owner.secret, 'content-type': 'application/json', 'idempotency-key': key },
-      body: '{"item":"tea"}',
+      body: path === 'orders' ? '{"item":"tea"}' : '[{"item":"tea"}]',
     });
     expect(reply.status).toBe(400);
     expect(await reply.json()).toMatchObject({ code: 'INVALID_IDEMPOTENCY_KEY' });

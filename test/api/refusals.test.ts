@@ -55,6 +55,7 @@ describe('what operators are refused below /api/projects/:projectId', () => {
   const refused: [Method, string, unknown, string][] = [
     ['patch', '', { limits: { mail: 2 ** 60 } }, '400 INVALID_LIMIT'],
     ['patch', '', { name: '?' }, '400 INVALID_NAME'],
+    ['patch', '?verify=maybe', { name: 'shop' }, '400 INVALID_QUERY'],
     ['patch', '?verify=true', { providerApiKey: 're_refused' }, '400 MAIL_KEY_REFUSED'],
     ['put', '/schema', declare({ name: '1st', fields: [text('a')] }), '400 INVALID_NAME'],
     ['put', '/schema', declare({ name: 'a', fields: [text('a')], indexes: ['b'] }), '400 INVALID_INDEX'],

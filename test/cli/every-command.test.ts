@@ -190,7 +190,8 @@ async function aboutTheStore(): Promise<void> {
   await Promise.all([runService('serve', ['--port', '0']), runService('worker', [])]);
   await bsvc('secrets rotate-tokens', ['--grace', '0s']);
   await bsvc('secrets rotate');
-  await bsvc('backup', ['--out', 'all.backup']);
+  await bsvc('backup make', ['--out', 'all.backup']);
+  await bsvc('backup list', ['--from', '.']);
   await bsvc('restore', ['all.backup', '--verify']);
   await bsvc('restore', ['all.backup', '--yes']);
   const { uri } = await elsewhere.listen('127.0.0.1:0');

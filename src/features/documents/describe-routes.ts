@@ -96,7 +96,7 @@ const IDEMPOTENCY_KEY = {
 const INSERT_REFUSALS: Refusals = {
   400: ['VALIDATION_FAILED', 'INVALID_IDEMPOTENCY_KEY'],
   403: ['OWNER_MISMATCH'],
-  409: ['DUPLICATE_VALUE', 'REQUEST_UNDER_WAY', 'BATCH_ABANDONED'],
+  409: ['DUPLICATE_VALUE'],
   422: ['IDEMPOTENCY_KEY_REUSED'],
 };
 /** Too many large replies are under way. */
@@ -246,7 +246,11 @@ export const DOCUMENT_ROUTES: GroupDescription = {
         { title: 'Two' },
       ]),
       answers: created('Their ids, in the order of the request', object({ insertedCount: WHOLE, ids: arrayOf(ID) })),
-      refuses: { ...INSERT_REFUSALS, 413: ['BATCH_TOO_LARGE'] },
+      refuses: {
+        ...INSERT_REFUSALS,
+        409: [...INSERT_REFUSALS[409]!, 'REQUEST_UNDER_WAY', 'BATCH_ABANDONED'],
+        413: ['BATCH_TOO_LARGE'],
+      },
     },
     'PATCH /:collectionName/:id/recover': {
       id: 'recoverDocument',
