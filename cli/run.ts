@@ -7,13 +7,13 @@ import {
   type CommandGroup,
   type CommandNode,
   type LoadedCommand,
-} from './command.js';
-import type { Context } from './context.js';
-import { EXIT, Interrupted, presentFailure, UsageError, type Failure } from './exit.js';
-import type { Io } from './io.js';
-import { openContext, type GlobalOptions } from './open-context.js';
-import { describeAct, isAudited } from './record-act.js';
-import { wantsColour, withoutControls } from './output.js';
+} from './shell/command.js';
+import type { Context } from './shell/context.js';
+import { EXIT, Interrupted, presentFailure, UsageError, type Failure } from './shell/exit.js';
+import type { Io } from './shell/io.js';
+import { openContext, type GlobalOptions } from './shell/open-context.js';
+import { describeAct, isAudited } from './shell/record-audit.js';
+import { wantsColour, withoutControls } from './shell/output.js';
 import { conflict } from '../src/errors.js';
 import type { NewAct } from '../src/features/audit/audit-log.js';
 import { VERSION } from '../src/version.js';

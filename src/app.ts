@@ -1,29 +1,29 @@
 import type { Config } from './config.js';
 import { invalid } from './errors.js';
 import { openCache, type Cache } from './platform/cache.js';
-import { systemClock, type Clock } from './platform/clock.js';
-import { openDatabase, type Database } from './platform/database.js';
-import { openFollowUps, type FollowUps } from './platform/follow-ups.js';
+import { systemClock, type Clock } from './platform/time/clock.js';
+import { openDatabase, type Database } from './platform/database/database.js';
+import { openFollowUps, type FollowUps } from './platform/processes/background-tasks.js';
 import { openJobQueue, type JobQueue } from './platform/jobs/job-queue.js';
-import type { Logger } from './platform/logger.js';
-import { openMetrics, type Metrics } from './platform/metrics.js';
+import type { Logger } from './platform/observe/logger.js';
+import { openMetrics, type Metrics } from './platform/observe/metrics.js';
 import type { MailProvider } from './platform/mail-provider/mail-provider.js';
 import { openMailProvider } from './platform/mail-provider/open-mail-provider.js';
 import { openObjectStores, type ObjectStores } from './platform/object-store/object-stores.js';
-import { hasMasterKey, openMasterKey } from './platform/master-key.js';
-import { findSealingKeys } from './platform/sealing-keys.js';
-import { openOutbound, type Outbound } from './platform/outbound.js';
-import { openPasswords, type Passwords } from './platform/password.js';
+import { hasMasterKey, openMasterKey } from './platform/secrets/master-key.js';
+import { findSealingKeys } from './platform/secrets/sealing-keys.js';
+import { openOutbound, type Outbound } from './platform/network/outbound.js';
+import { openPasswords, type Passwords } from './platform/secrets/password.js';
 import { openLimits, type Limits } from './platform/rate-limit/open-limits.js';
-import { openReadiness, type Readiness } from './platform/readiness.js';
+import { openReadiness, type Readiness } from './platform/processes/readiness.js';
 import type { RedisDoor } from './platform/redis/redis.js';
-import { openReplyBudget, type ReplyBudget } from './platform/reply-budget.js';
-import { openSecretBox, type SecretBox } from './platform/secret-box.js';
-import { openSiblings, type Siblings } from './platform/siblings.js';
-import { openSignals } from './platform/signals.js';
-import type { Telemetry } from './platform/telemetry.js';
-import { traceDatabase } from './platform/traced-database.js';
-import { openTurns, type Turns } from './platform/turns.js';
+import { openReplyBudget, type ReplyBudget } from './platform/processes/reply-budget.js';
+import { openSecretBox, type SecretBox } from './platform/secrets/secret-box.js';
+import { openSiblings, type Siblings } from './platform/process-group.js';
+import { openSignals } from './platform/redis/pub-sub.js';
+import type { Telemetry } from './platform/observe/telemetry.js';
+import { traceDatabase } from './platform/database/traced-database.js';
+import { openTurns, type Turns } from './platform/processes/fair-queue.js';
 
 /** The connected dependencies that use cases take as their first argument. */
 export interface App {

@@ -1,9 +1,9 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import type { CommandNode } from '../cli/command.js';
+import type { CommandNode } from '../cli/shell/command.js';
 import { COMMANDS } from '../cli/commands/index.js';
-import { projectsFileSchema } from '../src/features/operators/project-declaration.js';
+import { projectsFileSchema } from '../src/features/declaration/project-declaration.js';
 import { renewReadme } from './helpers/readme-tables.js';
 import { openCliHome, runCli } from './helpers/run-cli.js';
 

@@ -1,14 +1,14 @@
 import type { App } from '../../src/app.js';
-import { applyProjects, type CreatedSecret } from '../../src/features/operators/apply-projects.js';
-import { planProjects, type ProjectPlan } from '../../src/features/operators/plan-projects.js';
-import { projectsFileSchema, readProjectsFile } from '../../src/features/operators/project-declaration.js';
-import { defineCommand, flag, value } from '../command.js';
-import { confirmByName, yesOption } from '../confirm.js';
-import { Interrupted, presentFailure, UsageError, type Failure } from '../exit.js';
-import type { Result, View } from '../output.js';
+import { applyProjects, type CreatedSecret } from '../../src/features/declaration/apply-projects.js';
+import { planProjects, type ProjectPlan } from '../../src/features/declaration/plan-projects.js';
+import { projectsFileSchema, readProjectsFile } from '../../src/features/declaration/project-declaration.js';
+import { defineCommand, flag, value } from '../shell/command.js';
+import { confirmByName, yesOption } from '../ask/confirm.js';
+import { Interrupted, presentFailure, UsageError, type Failure } from '../shell/exit.js';
+import type { Result, View } from '../shell/output.js';
 import { AppError, invalid } from '../../src/errors.js';
-import type { Context } from '../context.js';
-import { readStructuredFile, withParsedCollections } from '../read-declaration-file.js';
+import type { Context } from '../shell/context.js';
+import { readStructuredFile, withParsedCollections } from '../formats/read-declaration-file.js';
 
 export default defineCommand({
   details: [

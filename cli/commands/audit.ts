@@ -1,7 +1,7 @@
 import { parseDuration } from '../../src/setting-readers.js';
 import { listActs, presentAct } from '../../src/features/audit/audit-log.js';
-import { defineCommand, value } from '../command.js';
-import { readWhole } from '../read-whole.js';
+import { defineCommand, value } from '../shell/command.js';
+import { readWhole } from '../shell/read-whole.js';
 
 const DEFAULT_LIMIT = 50;
 const MAX_LIMIT = 10_000;

@@ -1,5 +1,5 @@
-import { argument, defineCommand, type CommandNode, type LoadedCommand } from '../command.js';
-import { UsageError } from '../exit.js';
+import { argument, defineCommand, type CommandNode, type LoadedCommand } from '../shell/command.js';
+import { UsageError } from '../shell/exit.js';
 
 const SHELLS: Record<string, (tree: Completions) => string> = { bash: bashScript, zsh: zshScript, fish: fishScript };
 const GLOBAL_OPTIONS = ['--json', '--quiet', '--no-color', '--no-input', '--data-dir', '--env-file', '--help'];

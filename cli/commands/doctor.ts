@@ -1,7 +1,7 @@
-import { defineCommand, flag } from '../command.js';
-import { EXIT } from '../exit.js';
-import { checkContent, CONTENT } from '../check-content.js';
-import { diagnose } from '../diagnose.js';
+import { defineCommand, flag } from '../shell/command.js';
+import { EXIT } from '../shell/exit.js';
+import { checkContent, CONTENT } from '../doctor/check-content.js';
+import { diagnose } from '../doctor/diagnose.js';
 
 export default defineCommand({
   details:

@@ -1,4 +1,4 @@
-import type { CommandNode } from '../command.js';
+import type { CommandNode } from '../shell/command.js';
 
 export const ROOT_EXAMPLES = [
   'bsvc serve --demo',

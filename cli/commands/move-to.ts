@@ -1,12 +1,12 @@
 import { join } from 'node:path';
 import type { Config } from '../../src/config.js';
-import { moveStore, type MoveReport } from '../../src/features/operators/move-store.js';
-import { defineCommand, flag, optionalArgument, secret, value, type SecretSource } from '../command.js';
-import type { Context } from '../context.js';
-import { EXIT, UsageError } from '../exit.js';
-import type { View } from '../output.js';
-import { countOf } from '../present-amount.js';
-import { readSecret } from '../read-secret.js';
+import { moveStore, type MoveReport } from '../../src/features/store-copies/move-store.js';
+import { defineCommand, flag, optionalArgument, secret, value, type SecretSource } from '../shell/command.js';
+import type { Context } from '../shell/context.js';
+import { EXIT, UsageError } from '../shell/exit.js';
+import type { View } from '../shell/output.js';
+import { countOf } from '../shell/present-amount.js';
+import { readSecret } from '../shell/read-secret.js';
 
 export default defineCommand({
   details: [

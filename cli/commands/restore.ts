@@ -1,16 +1,16 @@
 import { withPlainBackup } from '../../src/features/backups/find-backup.js';
-import type { Context } from '../context.js';
-import type { Result } from '../output.js';
+import type { Context } from '../shell/context.js';
+import type { Result } from '../shell/output.js';
 import {
   isEmptyStore,
   requireSpace,
   restoreBackup,
   verifyBackup,
-} from '../../src/features/operators/restore-backup.js';
+} from '../../src/features/store-copies/restore-backup.js';
 import { MIGRATIONS } from '../../src/migrations/index.js';
-import { argument, defineCommand, flag } from '../command.js';
-import { confirmByName, yesOption } from '../confirm.js';
-import { countOf } from '../present-amount.js';
+import { argument, defineCommand, flag } from '../shell/command.js';
+import { confirmByName, yesOption } from '../ask/confirm.js';
+import { countOf } from '../shell/present-amount.js';
 
 export default defineCommand({
   details: [

@@ -1,20 +1,20 @@
 import type { App } from '../../src/app.js';
 import { createApi } from '../../src/api.js';
 import type { Config } from '../../src/config.js';
-import { clearLeftovers } from '../clear-leftovers.js';
+import { clearLeftovers } from '../doctor/clear-leftovers.js';
 import { listProjects } from '../../src/features/projects/list-projects.js';
 import { startServer } from '../../src/http/server.js';
-import { markServing } from '../../src/platform/serving-mark.js';
-import { watchSnapshots } from '../../src/platform/watch-snapshots.js';
+import { markServing } from '../../src/platform/database/serving-mark.js';
+import { watchSnapshots } from '../../src/platform/database/watch-snapshots.js';
 import { createWorker } from '../../src/worker.js';
-import { defineCommand, flag, setting } from '../command.js';
-import type { Context } from '../context.js';
-import { createDemo, type Demo } from '../create-demo.js';
-import { requireStrongSecrets } from '../require-strong-secrets.js';
-import { isShare, startProcesses, tellReady } from '../serve-processes.js';
-import { withWatchdog } from '../with-watchdog.js';
-import { whenStopped } from '../when-stopped.js';
-import type { View } from '../output.js';
+import { defineCommand, flag, setting } from '../shell/command.js';
+import type { Context } from '../shell/context.js';
+import { createDemo, type Demo } from '../serve/create-demo.js';
+import { requireStrongSecrets } from '../serve/require-strong-secrets.js';
+import { isShare, startProcesses, tellReady } from '../serve/serve-processes.js';
+import { withWatchdog } from '../serve/with-watchdog.js';
+import { whenStopped } from '../serve/when-stopped.js';
+import type { View } from '../shell/output.js';
 
 export default defineCommand({
   details:

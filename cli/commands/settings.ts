@@ -1,5 +1,5 @@
 import { SETTINGS, type Config, type SettingSource } from '../../src/config.js';
-import { defineCommand } from '../command.js';
+import { defineCommand } from '../shell/command.js';
 
 const MASK = '********';
 

@@ -1,14 +1,14 @@
 import { createMonitoringApi } from '../../src/api.js';
-import { watchSnapshots } from '../../src/platform/watch-snapshots.js';
-import { clearLeftovers } from '../clear-leftovers.js';
+import { watchSnapshots } from '../../src/platform/database/watch-snapshots.js';
+import { clearLeftovers } from '../doctor/clear-leftovers.js';
 import { createWorker } from '../../src/worker.js';
 import { startServer } from '../../src/http/server.js';
-import type { Context } from '../context.js';
-import { defineCommand, setting, value } from '../command.js';
-import { readWhole } from '../read-whole.js';
-import { requireStrongSecrets } from '../require-strong-secrets.js';
-import { withWatchdog } from '../with-watchdog.js';
-import { whenStopped } from '../when-stopped.js';
+import type { Context } from '../shell/context.js';
+import { defineCommand, setting, value } from '../shell/command.js';
+import { readWhole } from '../shell/read-whole.js';
+import { requireStrongSecrets } from '../serve/require-strong-secrets.js';
+import { withWatchdog } from '../serve/with-watchdog.js';
+import { whenStopped } from '../serve/when-stopped.js';
 
 export default defineCommand({
   details: 'Runs beside "bsvc serve --no-worker"; several workers share the work. Stops with SIGTERM or Ctrl-C.',

@@ -1,4 +1,4 @@
-import type { Field, FieldShape } from '../../src/features/collections/field.js';
+import type { Field, FieldShape } from '../../src/features/collections/fields/field.js';
 
 /**
  * A CSV row as a document: an empty cell is an absent field, `a.b` a field inside `a`, and the declared type says how a cell is read.

@@ -1,22 +1,22 @@
 import { join } from 'node:path';
 import { type Core } from './commands/command.js';
 import { storageStats, type StorageStats } from './commands/administration.js';
-import { Cursors } from './commands/cursors.js';
-import { expireDocuments } from './commands/expire-documents.js';
-import { type DataDb } from './doors/in-process/contract.js';
-import { openDatabase } from './doors/in-process/database.js';
-import { insertTogether } from './doors/in-process/insert-together.js';
-import { listen, ListenError, type Listener } from './doors/wire/listen.js';
+import { Cursors } from './commands/read/cursors.js';
+import { expireDocuments } from './commands/write/expire-documents.js';
+import { type DataDb } from './transports/in-process/contract.js';
+import { openDatabase } from './transports/in-process/database.js';
+import { insertTogether } from './transports/in-process/insert-together.js';
+import { listen, ListenError, type Listener } from './transports/wire/listen.js';
 import { ReaderPool } from './readers/reader-pool.js';
 import { backUp } from './storage/backup.js';
-import { convertStored } from './storage/convert.js';
-import { DATA_FILE, type Durability, listProcesses } from './storage/environment.js';
-import { type HeldSnapshot } from './storage/snapshots.js';
-import { resumeBuilds } from './storage/index-build.js';
-import { reclaimDropped } from './storage/reclaim.js';
+import { convertStored } from './storage/checks/convert.js';
+import { DATA_FILE, type Durability, listProcesses } from './storage/file/environment.js';
+import { type HeldSnapshot } from './storage/file/snapshots.js';
+import { resumeBuilds } from './storage/catalog/index-build.js';
+import { reclaimDropped } from './storage/file/reclaim.js';
 import { StorageError, type StorageErrorCode } from './storage/storage-error.js';
 import { openStorage } from './storage/storage.js';
-import { checkPages, verifyFile, type VerifyOptions, verifyStorage } from './storage/verify.js';
+import { checkPages, verifyFile, type VerifyOptions, verifyStorage } from './storage/checks/verify.js';
 
 export type {
   DataAggregationCursor,
@@ -24,9 +24,9 @@ export type {
   DataCursor,
   DataDb,
   DataFindCursor,
-} from './doors/in-process/contract.js';
+} from './transports/in-process/contract.js';
 export { type StorageStats } from './commands/administration.js';
-export { type HeldSnapshot } from './storage/snapshots.js';
+export { type HeldSnapshot } from './storage/file/snapshots.js';
 export { DATA_FILE, type Durability, ListenError, type Listener, StorageError, type StorageErrorCode };
 
 export interface EngineOptions {

@@ -1,5 +1,5 @@
 import type { Observer } from './answer-requests.js';
-import type { Logger } from '../platform/logger.js';
+import type { Logger } from '../platform/observe/logger.js';
 
 /** One line per request with method, path (never the query, which may carry data), status and milliseconds. */
 export function accessLog(log: Logger): Observer {

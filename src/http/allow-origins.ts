@@ -1,6 +1,6 @@
 import cors from '@koa/cors';
 import type { Context, Middleware } from 'koa';
-import { addHeaders } from './reply.js';
+import { addHeaders } from './replies/reply.js';
 
 /**
  * CORS for browsers (decisions.md 1): preflights never need a key; whether a project admits the origin is settled when its key is read. Pages of other origins

@@ -1,8 +1,8 @@
 import type { Context, Middleware } from 'koa';
-import type { Logger } from '../platform/logger.js';
-import { leaveBody } from './leave-body.js';
-import { sendReply, type CountHeld } from './reply.js';
-import { writeError } from './write-errors.js';
+import type { Logger } from '../platform/observe/logger.js';
+import { leaveBody } from './requests/leave-body.js';
+import { sendReply, type CountHeld } from './replies/reply.js';
+import { writeError } from './replies/write-errors.js';
 
 /** Sets something on a request before anything can fail; neither asynchronous nor able to refuse. */
 export type Preparation = (ctx: Context) => void;

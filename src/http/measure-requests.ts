@@ -1,6 +1,6 @@
 import type { Observer } from './answer-requests.js';
-import type { Metrics } from '../platform/metrics.js';
-import { matchedRoute } from './routes.js';
+import type { Metrics } from '../platform/observe/metrics.js';
+import { matchedRoute } from './routes/mount-routes.js';
 
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 /** Of requests that no route took: their paths are the client's invention. */

@@ -4,9 +4,9 @@ import type { Duplex } from 'node:stream';
 import { randomUUID } from 'node:crypto';
 import type Koa from 'koa';
 import { AppError, invalid } from '../errors.js';
-import { endStalled } from './end-stalled.js';
-import { endConnections } from './reply.js';
-import { presentError } from './write-errors.js';
+import { endStalled } from './replies/end-stalled.js';
+import { endConnections } from './replies/reply.js';
+import { presentError } from './replies/write-errors.js';
 
 export interface RunningServer {
   /** Address to reach it at, for example `http://127.0.0.1:4000`. */

@@ -1,6 +1,6 @@
 import type { Middleware } from 'koa';
-import type { Telemetry } from '../platform/telemetry.js';
-import { matchedRoute } from './routes.js';
+import type { Telemetry } from '../platform/observe/telemetry.js';
+import { matchedRoute } from './routes/mount-routes.js';
 
 const FAILED_FROM = 500;
 

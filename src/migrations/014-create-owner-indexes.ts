@@ -1,6 +1,6 @@
 import type { ObjectId } from 'bson';
 import type { IndexDescription } from 'mongodb';
-import type { Database } from '../platform/database.js';
+import type { Database } from '../platform/database/database.js';
 import type { Migration } from './migration.js';
 
 interface PrivateCollection {

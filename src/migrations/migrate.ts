@@ -1,5 +1,5 @@
 import { conflict } from '../errors.js';
-import { isDuplicateKey, type Database } from '../platform/database.js';
+import { isDuplicateKey, type Database } from '../platform/database/database.js';
 import { MIGRATIONS } from './index.js';
 
 interface MigrationRecord {

@@ -1,7 +1,7 @@
 import { conflict } from '../errors.js';
-import type { Database } from '../platform/database.js';
-import { findMoveMark } from '../platform/move-mark.js';
-import { isHalfRestored } from '../platform/restore-mark.js';
+import type { Database } from '../platform/database/database.js';
+import { findMoveMark } from '../platform/database/move-mark.js';
+import { isHalfRestored } from '../platform/database/restore-mark.js';
 import { findMigrationStatus, migrate, refuseNewerStore } from './migrate.js';
 
 /**

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import type { Signals } from './signals.js';
+import type { Signals } from './redis/pub-sub.js';
 
 /** Answers are kept this long, so that a change made by another process is seen within a second. */
 const MAX_AGE_MS = 500;

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ROUTE_LISTS } from '../../src/api.js';
-import type { Route } from '../../src/http/route.js';
-import type { Schema } from '../../src/platform/schema.js';
+import type { Route } from '../../src/http/routes/route.js';
+import type { Schema } from '../../src/platform/schema/schema.js';
 import { buildProject, type TestProject } from '../helpers/build-project.js';
 import { openOperatorClient, type Method, type OperatorClient } from '../helpers/operator-client.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';

@@ -1,12 +1,12 @@
 import request from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Collection } from '../../src/features/collections/collection.js';
-import { documentStore, insertHiddenRecords } from '../../src/features/documents/document-store.js';
-import { seriesStore } from '../../src/features/collections/insert-series.js';
-import { abandonBatch, openBatch, showBatch } from '../../src/features/documents/hidden-batch.js';
-import { batchStore } from '../../src/features/documents/insert-batch.js';
-import { readNewDocument } from '../../src/features/documents/new-document.js';
-import { settleBatches } from '../../src/features/documents/settle-batches.js';
+import { documentStore, insertHiddenRecords } from '../../src/features/documents/store/document-store.js';
+import { seriesStore } from '../../src/features/collections/indexes/insert-series.js';
+import { abandonBatch, openBatch, showBatch } from '../../src/features/documents/bulk/hidden-batch.js';
+import { batchStore } from '../../src/features/documents/bulk/insert-batch.js';
+import { readNewDocument } from '../../src/features/documents/write/new-document.js';
+import { settleBatches } from '../../src/features/documents/bulk/settle-batches.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
 import { createFakeClock } from '../helpers/fake-clock.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';

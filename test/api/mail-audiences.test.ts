@@ -1,6 +1,6 @@
 import request from 'supertest';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { readSlots } from '../../src/features/mail/mail-slots.js';
+import { readSlots } from '../../src/features/mail/sending/mail-slots.js';
 import { setMailSettings } from '../../src/features/mail/project-mail.js';
 import { updateProject } from '../../src/features/projects/update-project.js';
 import { buildProject, type TestProject } from '../helpers/build-project.js';

@@ -1,7 +1,7 @@
 import request from 'supertest';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { mailLogStore } from '../../src/features/mail/mail-log.js';
-import { readSlots } from '../../src/features/mail/mail-slots.js';
+import { readSlots } from '../../src/features/mail/sending/mail-slots.js';
 import { setTemplate, templateStore } from '../../src/features/mail/mail-template.js';
 import { setMailSettings } from '../../src/features/mail/project-mail.js';
 import { updateProject } from '../../src/features/projects/update-project.js';

@@ -1,7 +1,7 @@
 import { ObjectId } from 'bson';
 import supertest from 'supertest';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { reserveSlots } from '../../src/features/mail/mail-slots.js';
+import { reserveSlots } from '../../src/features/mail/sending/mail-slots.js';
 import { addWebhook } from '../../src/features/webhooks/add-webhook.js';
 import { findByokKey } from '../../src/features/mail/project-mail.js';
 import { requireProject } from '../../src/features/projects/project-store.js';

@@ -4,12 +4,12 @@ import request from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { editCollection } from '../../src/features/collections/edit-collection.js';
 import type { Collection } from '../../src/features/collections/collection.js';
-import { documentStore } from '../../src/features/documents/document-store.js';
-import { importDocuments } from '../../src/features/documents/import-documents.js';
-import { batchStore } from '../../src/features/documents/insert-batch.js';
-import { readNewDocument } from '../../src/features/documents/new-document.js';
-import { hasParallelArrays } from '../../src/features/documents/parallel-arrays.js';
-import { settleBatches } from '../../src/features/documents/settle-batches.js';
+import { documentStore } from '../../src/features/documents/store/document-store.js';
+import { importDocuments } from '../../src/features/documents/bulk/import-documents.js';
+import { batchStore } from '../../src/features/documents/bulk/insert-batch.js';
+import { readNewDocument } from '../../src/features/documents/write/new-document.js';
+import { hasParallelArrays } from '../../src/features/documents/store/parallel-arrays.js';
+import { settleBatches } from '../../src/features/documents/bulk/settle-batches.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 

@@ -1,8 +1,8 @@
 import request from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Collection } from '../../src/features/collections/collection.js';
-import { documentStore } from '../../src/features/documents/document-store.js';
-import { purgeTrash } from '../../src/features/documents/purge-trash.js';
+import { documentStore } from '../../src/features/documents/store/document-store.js';
+import { purgeTrash } from '../../src/features/documents/write/purge-trash.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
 import { createFakeClock } from '../helpers/fake-clock.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';

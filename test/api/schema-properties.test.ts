@@ -4,11 +4,11 @@ import { AppError } from '../../src/errors.js';
 import { addCollection, type NewCollection } from '../../src/features/collections/add-collection.js';
 import { documentsName, type Collection, type Rls } from '../../src/features/collections/collection.js';
 import { collectionStore } from '../../src/features/collections/collection-store.js';
-import { documentIndexes, listMissingIndexes } from '../../src/features/collections/document-indexes.js';
+import { documentIndexes, listMissingIndexes } from '../../src/features/collections/indexes/document-indexes.js';
 import { editCollection, type CollectionEdit } from '../../src/features/collections/edit-collection.js';
-import type { Field } from '../../src/features/collections/field.js';
+import type { Field } from '../../src/features/collections/fields/field.js';
 import { setRls } from '../../src/features/collections/set-rls.js';
-import { insertDocument } from '../../src/features/documents/insert-document.js';
+import { insertDocument } from '../../src/features/documents/write/insert-document.js';
 import { buildProject, type TestProject } from '../helpers/build-project.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 

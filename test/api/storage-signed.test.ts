@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { measureStorage } from '../../src/features/files/measure-storage.js';
-import { setBucket } from '../../src/features/files/set-bucket.js';
+import { setBucket } from '../../src/features/files/bucket/set-bucket.js';
 import { requireProject } from '../../src/features/projects/project-store.js';
 import { updateProject } from '../../src/features/projects/update-project.js';
 import { buildProject, type TestProject } from '../helpers/build-project.js';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { changeCollection } from '../../src/features/collections/change-collection.js';
-import { changeUser } from '../../src/features/users/change-user.js';
-import { updateProfile } from '../../src/features/users/update-profile.js';
+import { changeUser } from '../../src/features/users/accounts/change-user.js';
+import { updateProfile } from '../../src/features/users/profile/update-profile.js';
 import { requireUser } from '../../src/features/users/user-store.js';
 import { buildProject, type TestProject } from '../helpers/build-project.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';

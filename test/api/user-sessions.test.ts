@@ -1,10 +1,10 @@
 import { createHmac, createSecretKey, randomBytes, type KeyObject } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Response } from 'supertest';
-import { deleteUser } from '../../src/features/users/delete-user.js';
-import { disableUser, enableUser } from '../../src/features/users/disable-user.js';
-import { sessionStore } from '../../src/features/users/session.js';
-import { setPassword } from '../../src/features/users/set-password.js';
+import { deleteUser } from '../../src/features/users/accounts/delete-user.js';
+import { disableUser, enableUser } from '../../src/features/users/accounts/disable-user.js';
+import { sessionStore } from '../../src/features/users/sessions/session.js';
+import { setPassword } from '../../src/features/users/accounts/set-password.js';
 import { requireUser } from '../../src/features/users/user-store.js';
 import { rotateTokenSecret } from '../../src/features/projects/rotate-token-secret.js';
 import { requireSigningKey } from '../../src/features/projects/token-secret.js';

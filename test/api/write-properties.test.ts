@@ -3,8 +3,8 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { signAccessToken } from '../../src/features/access/sign-access-token.js';
 import type { Collection } from '../../src/features/collections/collection.js';
-import type { StoredDocument } from '../../src/features/documents/document.js';
-import { documentStore } from '../../src/features/documents/document-store.js';
+import type { StoredDocument } from '../../src/features/documents/store/document.js';
+import { documentStore } from '../../src/features/documents/store/document-store.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { App } from '../../src/app.js';
 import { documentsName, type Collection } from '../../src/features/collections/collection.js';
-import { insertDocument } from '../../src/features/documents/insert-document.js';
-import { recoverDocument } from '../../src/features/documents/recover-document.js';
-import { deleteDocument, trashDocument } from '../../src/features/documents/trash-document.js';
-import { updateDocument } from '../../src/features/documents/update-document.js';
-import type { WritePlace } from '../../src/features/documents/write-place.js';
+import { insertDocument } from '../../src/features/documents/write/insert-document.js';
+import { recoverDocument } from '../../src/features/documents/write/recover-document.js';
+import { deleteDocument, trashDocument } from '../../src/features/documents/write/trash-document.js';
+import { updateDocument } from '../../src/features/documents/write/update-document.js';
+import type { WritePlace } from '../../src/features/documents/write/write-target.js';
 import { buildCollection, buildProject } from '../helpers/build-project.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 

@@ -5,7 +5,7 @@ import { loadConfig } from '../../src/config.js';
 import { migrate } from '../../src/migrations/migrate.js';
 import { jobStore, type JobDefinition } from '../../src/platform/jobs/job.js';
 import { openRunner } from '../../src/platform/jobs/runner.js';
-import { openLogger } from '../../src/platform/logger.js';
+import { openLogger } from '../../src/platform/observe/logger.js';
 import { openTempDir } from '../helpers/temp-dir.js';
 
 /** `npm run bench:jobs [jobs] [workers]`: worker processes on one queue; each job's effect must be there exactly once. */

@@ -5,7 +5,7 @@ import { openApp, type App } from '../../src/app.js';
 import { loadConfig } from '../../src/config.js';
 import { updateProject } from '../../src/features/projects/update-project.js';
 import { migrate } from '../../src/migrations/migrate.js';
-import { openLogger } from '../../src/platform/logger.js';
+import { openLogger } from '../../src/platform/observe/logger.js';
 import { buildCollection, buildProject } from '../helpers/build-project.js';
 import { buildWebhook } from '../helpers/build-webhook.js';
 import { eventually } from '../helpers/eventually.js';

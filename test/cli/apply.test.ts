@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { Ajv } from 'ajv';
 import { afterAll, describe, expect, it, vi } from 'vitest';
 import { parse } from 'yaml';
-import { insert } from '../../src/engine/commands/insert.js';
+import { insert } from '../../src/engine/commands/write/insert.js';
 import { openCliHome } from '../helpers/run-cli.js';
 
 const home = openCliHome();

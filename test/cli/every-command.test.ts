@@ -1,7 +1,7 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { CommandNode } from '../../cli/command.js';
+import type { CommandNode } from '../../cli/shell/command.js';
 import { COMMANDS } from '../../cli/commands/index.js';
 import { openEngine, type Engine } from '../../src/engine/index.js';
 import { runBinary, startService, type BinaryOutcome } from '../helpers/run-binary.js';

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { UsageError } from '../../cli/exit.js';
-import { parseFieldSpec } from '../../cli/field-spec.js';
+import { UsageError } from '../../cli/shell/exit.js';
+import { parseFieldSpec } from '../../cli/ask/field-spec.js';
 import { presentType } from '../../cli/commands/collection/present.js';
-import type { Field } from '../../src/features/collections/field.js';
+import type { Field } from '../../src/features/collections/fields/field.js';
 
 describe('a field spec name:Type[!][&][=default]', () => {
   const readings: [spec: string, field: Field][] = [

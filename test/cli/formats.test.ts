@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { readCsvRow } from '../../cli/formats/csv-row.js';
 import { findFormat, readEntries, type Format } from '../../cli/formats/read-entries.js';
 import { writeEntries } from '../../cli/formats/write-entries.js';
-import type { Field } from '../../src/features/collections/field.js';
+import type { Field } from '../../src/features/collections/fields/field.js';
 
 const FIELDS: Field[] = [
   { name: 'name', type: 'String' },

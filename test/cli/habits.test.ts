@@ -3,7 +3,7 @@ import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { COMMANDS, ROOT_EXAMPLES } from '../../cli/commands/index.js';
-import type { CommandNode } from '../../cli/command.js';
+import type { CommandNode } from '../../cli/shell/command.js';
 import { buildProgram } from '../../cli/run.js';
 import { openCliHome, runCli } from '../helpers/run-cli.js';
 

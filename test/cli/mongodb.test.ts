@@ -1,6 +1,6 @@
 import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
 import { buildInfo, helloCommand, isMaster } from '../../src/engine/commands/handshake.js';
-import { find } from '../../src/engine/commands/find.js';
+import { find } from '../../src/engine/commands/read/find.js';
 import { createIndexes } from '../../src/engine/commands/indexes.js';
 import { EngineError } from '../../src/engine/errors.js';
 import { openEngine } from '../../src/engine/index.js';

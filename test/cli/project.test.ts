@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, it, vi } from 'vitest';
-import { update } from '../../src/engine/commands/update.js';
+import { update } from '../../src/engine/commands/write/update.js';
 import { EngineError } from '../../src/engine/errors.js';
 import { openCliHome } from '../helpers/run-cli.js';
 

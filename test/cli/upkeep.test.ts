@@ -6,7 +6,7 @@ import { MongoClient } from 'mongodb';
 import { afterAll, describe, expect, it } from 'vitest';
 import { recordAct } from '../../src/features/audit/audit-log.js';
 import { MIGRATIONS } from '../../src/migrations/index.js';
-import { beginRestore } from '../../src/platform/restore-mark.js';
+import { beginRestore } from '../../src/platform/database/restore-mark.js';
 import { createFakeClock } from '../helpers/fake-clock.js';
 import { startMailProviderDouble } from '../helpers/mail-provider-double.js';
 import { openTestApp } from '../helpers/open-test-app.js';

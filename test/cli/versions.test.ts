@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openEngine } from '../../src/engine/index.js';
-import type { Store } from '../../src/platform/database.js';
+import type { Store } from '../../src/platform/database/database.js';
 import { openCliHome } from '../helpers/run-cli.js';
 import { openTempDir } from '../helpers/temp-dir.js';
 import { withApp } from '../helpers/with-app.js';

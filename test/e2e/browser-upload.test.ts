@@ -1,6 +1,6 @@
 import { createServer } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { applyBucketCors, setBucket } from '../../src/features/files/set-bucket.js';
+import { applyBucketCors, setBucket } from '../../src/features/files/bucket/set-bucket.js';
 import { requireProject } from '../../src/features/projects/project-store.js';
 import { updateProject } from '../../src/features/projects/update-project.js';
 import { buildProject, type TestProject } from '../helpers/build-project.js';

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Collection } from '../../src/features/collections/collection.js';
-import { seriesStore } from '../../src/features/collections/insert-series.js';
-import { documentStore } from '../../src/features/documents/document-store.js';
+import { seriesStore } from '../../src/features/collections/indexes/insert-series.js';
+import { documentStore } from '../../src/features/documents/store/document-store.js';
 import { migrate } from '../../src/migrations/migrate.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
 import { eventually } from '../helpers/eventually.js';

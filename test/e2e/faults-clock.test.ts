@@ -1,10 +1,10 @@
 import supertest from 'supertest';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { App } from '../../src/app.js';
-import { purgeTrashJob } from '../../src/features/documents/purge-trash.job.js';
+import { purgeTrashJob } from '../../src/features/documents/write/purge-trash.job.js';
 import { removeExpiredAccessJob } from '../../src/features/users/remove-expired.job.js';
-import { sweepWebhooksJob } from '../../src/features/webhooks/sweep-webhooks.job.js';
-import { systemClock } from '../../src/platform/clock.js';
+import { sweepWebhooksJob } from '../../src/features/webhooks/outbox/sweep-webhooks.job.js';
+import { systemClock } from '../../src/platform/time/clock.js';
 import { claimJobs } from '../../src/platform/jobs/claim-jobs.js';
 import type { AnyJobDefinition, JobRecord } from '../../src/platform/jobs/job.js';
 import { openRunner } from '../../src/platform/jobs/runner.js';

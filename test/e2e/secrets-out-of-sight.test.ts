@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { CommandNode, LoadedCommand } from '../../cli/command.js';
+import type { CommandNode, LoadedCommand } from '../../cli/shell/command.js';
 import { COMMANDS } from '../../cli/commands/index.js';
 import { SETTINGS } from '../../src/config.js';
 import { eventually } from '../helpers/eventually.js';

@@ -3,7 +3,7 @@ import type { App } from '../../src/app.js';
 import { objectOf, type FileRecord } from '../../src/features/files/file.js';
 import { fileStore, filesOf } from '../../src/features/files/file-store.js';
 import { measureStorage } from '../../src/features/files/measure-storage.js';
-import { sweepUploads } from '../../src/features/files/sweep-uploads.js';
+import { sweepUploads } from '../../src/features/files/uploads/sweep-uploads.js';
 import { migrate } from '../../src/migrations/migrate.js';
 import { buildProject, type TestProject } from '../helpers/build-project.js';
 import { eventually } from '../helpers/eventually.js';

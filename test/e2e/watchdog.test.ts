@@ -65,7 +65,7 @@ describe.runIf(process.platform === 'linux')('the watchdog of a single bsvc serv
 
 /** A process whose main thread computes without end. */
 const LOOP = `
-  import { startWatchdog } from ${JSON.stringify(pathToFileURL(join(import.meta.dirname, '../../dist/src/platform/watchdog.js')).href)};
+  import { startWatchdog } from ${JSON.stringify(pathToFileURL(join(import.meta.dirname, '../../dist/src/platform/processes/watchdog.js')).href)};
   startWatchdog({ patienceMs: Number(process.argv[1]) || null, endWithParent: false, format: 'text' });
   process.stdout.write('begun\\n', () => setImmediate(() => { for (;;); }));
 `;

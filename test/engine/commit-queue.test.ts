@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openEngine } from '../../src/engine/index.js';
 import { CommitQueue } from '../../src/engine/storage/commit-queue.js';
-import { type Environment, openEnvironment } from '../../src/engine/storage/environment.js';
+import { type Environment, openEnvironment } from '../../src/engine/storage/file/environment.js';
 import { temporaryDir } from './doors.js';
 
 describe('the commit queue', () => {

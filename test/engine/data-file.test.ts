@@ -89,7 +89,7 @@ describe('the data file', () => {
   it('is refused when a newer version wrote it', async () => {
     await fill(1);
     const script = `
-      import { openEnvironment } from ${JSON.stringify(join(import.meta.dirname, '../../src/engine/storage/environment.ts'))};
+      import { openEnvironment } from ${JSON.stringify(join(import.meta.dirname, '../../src/engine/storage/file/environment.ts'))};
       import { encodeDocument } from ${JSON.stringify(join(import.meta.dirname, '../../src/engine/codec/encode.ts'))};
       const { store, close } = openEnvironment(${JSON.stringify(dataDir)}, 'full');
       const key = Buffer.concat([Buffer.from([1]), Buffer.from('format')]);

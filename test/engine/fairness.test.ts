@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { readDocuments } from '../../src/engine/commands/read-documents.js';
+import { readDocuments } from '../../src/engine/commands/read/read-documents.js';
 import { type DataCollection, type Engine, openEngine } from '../../src/engine/index.js';
 import { openBudget } from '../../src/engine/pipeline/budget.js';
 import { openStorage } from '../../src/engine/storage/storage.js';

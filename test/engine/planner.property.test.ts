@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type DataCollection, type DataDb, type Engine, openEngine } from '../../src/engine/index.js';
 import { docFromApp } from '../../src/engine/codec/app-values.js';
 import { compileSort } from '../../src/engine/query/sort.js';
-import { compareValues } from '../../src/engine/query/compare.js';
+import { compareValues } from '../../src/engine/query/values/compare.js';
 import { temporaryDir } from './doors.js';
 
 /** More runs for a long search: BSVC_TEST_RUNS=5000 (and BSVC_TEST_SEED to repeat one). */

@@ -2,7 +2,7 @@ import { rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { type Core } from '../../src/engine/commands/command.js';
-import { Cursors } from '../../src/engine/commands/cursors.js';
+import { Cursors } from '../../src/engine/commands/read/cursors.js';
 import { runCommand } from '../../src/engine/commands/index.js';
 import { DATA_FILE, type DataCollection, type Engine, openEngine } from '../../src/engine/index.js';
 import { ReaderPool } from '../../src/engine/readers/reader-pool.js';

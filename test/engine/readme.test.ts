@@ -4,10 +4,10 @@ import { COMMANDS } from '../../src/engine/commands/index.js';
 import { supportedStages } from '../../src/engine/pipeline/compile.js';
 import { supportedWindowFunctions } from '../../src/engine/pipeline/stages/window-functions.js';
 import { supportedExpressions } from '../../src/engine/query/expression.js';
-import { supportedQueryOperators } from '../../src/engine/query/match.js';
+import { supportedQueryOperators } from '../../src/engine/query/match/match.js';
 import { supportedAccumulators } from '../../src/engine/query/operators/accumulators.js';
-import { supportedUpdateOperators } from '../../src/engine/query/update.js';
-import { STORAGE_FORMAT } from '../../src/engine/storage/environment.js';
+import { supportedUpdateOperators } from '../../src/engine/query/update/update.js';
+import { STORAGE_FORMAT } from '../../src/engine/storage/file/environment.js';
 
 const text = readFileSync(new URL('../../src/engine/README.md', import.meta.url), 'utf8');
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { openTelemetry } from '../../src/platform/telemetry.js';
+import { openTelemetry } from '../../src/platform/observe/telemetry.js';
 import { drainJobs } from '../../src/worker.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
 import { buildWebhook, settleWebhooks } from '../helpers/build-webhook.js';

@@ -3,7 +3,7 @@ import { createProject } from '../../src/features/projects/create-project.js';
 import type { Project } from '../../src/features/projects/project.js';
 import { addCollection, type NewCollection } from '../../src/features/collections/add-collection.js';
 import type { Collection } from '../../src/features/collections/collection.js';
-import { documentStore } from '../../src/features/documents/document-store.js';
+import { documentStore } from '../../src/features/documents/store/document-store.js';
 import type { App } from '../../src/app.js';
 
 export interface TestProject {

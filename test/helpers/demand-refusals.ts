@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
 import { DESCRIBED_GROUPS } from '../../src/features/reference/described-groups.js';
-import type { Refusals } from '../../src/http/route-description.js';
+import type { Refusals } from '../../src/http/routes/route-description.js';
 import { gatherRefusals } from './seen-refusals.js';
 
 const API_TESTS = join(import.meta.dirname, '..', 'api');

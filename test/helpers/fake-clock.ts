@@ -1,4 +1,4 @@
-import type { Clock } from '../../src/platform/clock.js';
+import type { Clock } from '../../src/platform/time/clock.js';
 
 export interface FakeClock extends Clock {
   advance(ms: number): void;

@@ -1,6 +1,6 @@
 import { format, resolveConfig } from 'prettier';
 import { COMMANDS } from '../../cli/commands/index.js';
-import type { CommandNode } from '../../cli/command.js';
+import type { CommandNode } from '../../cli/shell/command.js';
 import { buildProgram } from '../../cli/run.js';
 import { SETTINGS } from '../../src/config.js';
 

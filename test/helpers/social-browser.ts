@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { setSocialProvider } from '../../src/features/users/social-provider.js';
+import { setSocialProvider } from '../../src/features/users/social/social-provider.js';
 import type { TestProject } from './build-project.js';
 import { openCookieJar, type CookieJar } from './cookie-jar.js';
 import type { TestApp } from './open-test-app.js';

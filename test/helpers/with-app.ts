@@ -1,6 +1,6 @@
 import { openApp, type App } from '../../src/app.js';
 import { loadConfig } from '../../src/config.js';
-import { openLogger } from '../../src/platform/logger.js';
+import { openLogger } from '../../src/platform/observe/logger.js';
 
 /** The application in this process, closed when the work is done; its clock may be set ahead. */
 export async function withApp<T>(env: Record<string, string>, work: (app: App) => Promise<T>, aheadMs = 0): Promise<T> {

@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { projectsFileSchema } from '../../src/features/operators/project-declaration.js';
+import { projectsFileSchema } from '../../src/features/declaration/project-declaration.js';
 import { renewReadme } from './readme-tables.js';
 
 // `npm run docs`: makes the README's tables of commands and settings, and the schema of bsvc.yaml for editors, anew from the code.

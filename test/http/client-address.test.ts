@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { clientAddress, clientNetwork } from '../../src/http/client-address.js';
+import { clientAddress, clientNetwork } from '../../src/http/requests/client-address.js';
 
 describe('the address of a client', () => {
   it.each([

@@ -4,8 +4,8 @@ import type { AddressInfo } from 'node:net';
 import Koa from 'koa';
 import { afterEach, describe, expect, it } from 'vitest';
 import { answerRequests } from '../../src/http/answer-requests.js';
-import { addHeaders, replyEncodedJson, replyJson } from '../../src/http/reply.js';
-import { openLogger } from '../../src/platform/logger.js';
+import { addHeaders, replyEncodedJson, replyJson } from '../../src/http/replies/reply.js';
+import { openLogger } from '../../src/platform/observe/logger.js';
 
 const log = openLogger({ level: 'silent', format: 'json' });
 let server: Server | undefined;

@@ -3,9 +3,9 @@ import { connect, type Socket } from 'node:net';
 import Koa from 'koa';
 import { afterEach, describe, expect, it } from 'vitest';
 import { answerRequests } from '../../src/http/answer-requests.js';
-import { limitInFlight } from '../../src/http/limit-in-flight.js';
+import { limitInFlight } from '../../src/http/requests/limit-in-flight.js';
 import { startServer, type ClientTimeouts, type RunningServer } from '../../src/http/server.js';
-import { openLogger } from '../../src/platform/logger.js';
+import { openLogger } from '../../src/platform/observe/logger.js';
 import { eventually } from '../helpers/eventually.js';
 
 const QUICK: ClientTimeouts = { headersMs: 200, requestMs: 400, silenceMs: 300, stallMs: 200, keepAliveMs: 5_000 };

@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import { gatherLines, openLogger } from '../../src/platform/logger.js';
+import { gatherLines, openLogger } from '../../src/platform/observe/logger.js';
 
 function openGathered(format: 'json' | 'text') {
   const written: string[] = [];

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { openMasterKey, prependMasterKey } from '../../src/platform/master-key.js';
+import { openMasterKey, prependMasterKey } from '../../src/platform/secrets/master-key.js';
 import { openTempDir, type TempDir } from '../helpers/temp-dir.js';
 
 let dir: TempDir;

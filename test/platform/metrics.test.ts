@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { openMetrics } from '../../src/platform/metrics.js';
+import { openMetrics } from '../../src/platform/observe/metrics.js';
 
 it('leaves out a gauge that cannot be read just now, or not soon, and tells all others', async () => {
   const metrics = openMetrics();

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Collection, MongoClient } from 'mongodb';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openEngine, type Engine } from '../../src/engine/index.js';
-import { loadDriver } from '../../src/platform/mongodb-driver.js';
+import { loadDriver } from '../../src/platform/database/mongodb-driver.js';
 import { eventually } from '../helpers/eventually.js';
 import { openTempDir, type TempDir } from '../helpers/temp-dir.js';
 

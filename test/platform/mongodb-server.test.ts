@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { judgeServer, type ServerAnswers } from '../../src/platform/mongodb-server.js';
+import { judgeServer, type ServerAnswers } from '../../src/platform/database/mongodb-server.js';
 
 const PRIMARY = { isWritablePrimary: true, maxWireVersion: 21 };
 const REPLICA_SET = { ...PRIMARY, setName: 'rs0', hosts: ['a:27017', 'b:27017', 'c:27017'] };

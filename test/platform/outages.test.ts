@@ -1,13 +1,13 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { loadConfig } from '../../src/config.js';
-import { findAndModify } from '../../src/engine/commands/find-and-modify.js';
-import { find } from '../../src/engine/commands/find.js';
-import { insert } from '../../src/engine/commands/insert.js';
-import { update } from '../../src/engine/commands/update.js';
-import { deleteCommand } from '../../src/engine/commands/delete.js';
+import { findAndModify } from '../../src/engine/commands/write/find-and-modify.js';
+import { find } from '../../src/engine/commands/read/find.js';
+import { insert } from '../../src/engine/commands/write/insert.js';
+import { update } from '../../src/engine/commands/write/update.js';
+import { deleteCommand } from '../../src/engine/commands/write/delete.js';
 import { EngineError } from '../../src/engine/errors.js';
 import { openEngine, type Engine } from '../../src/engine/index.js';
-import { findOutage, openDatabase, type Database, type Store } from '../../src/platform/database.js';
+import { findOutage, openDatabase, type Database, type Store } from '../../src/platform/database/database.js';
 import { openTempDir, type TempDir } from '../helpers/temp-dir.js';
 
 interface Thing {

@@ -1,8 +1,8 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { openOutbound, type Outbound, type OutboundOptions } from '../../src/platform/outbound.js';
-import { isPublicAddress } from '../../src/platform/public-address.js';
+import { openOutbound, type Outbound, type OutboundOptions } from '../../src/platform/network/outbound.js';
+import { isPublicAddress } from '../../src/platform/network/public-address.js';
 
 let server: Server;
 let port: number;

@@ -1,7 +1,7 @@
 import bcrypt from 'bcrypt';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { AppError } from '../../src/errors.js';
-import { openPasswords, type PasswordLimits } from '../../src/platform/password.js';
+import { openPasswords, type PasswordLimits } from '../../src/platform/secrets/password.js';
 import { eventually } from '../helpers/eventually.js';
 
 const LIMITS: PasswordLimits = { concurrency: 1, maxWaiting: 4, maxWaitingPerParty: 3 };

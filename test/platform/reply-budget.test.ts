@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { openReplyBudget } from '../../src/platform/reply-budget.js';
+import { openReplyBudget } from '../../src/platform/processes/reply-budget.js';
 
 const LIMITS = { inAll: 5, ofParty: 3, ms: 60_000 };
 const BUSY = { kind: 'unavailable', code: 'BUSY', retryAfterSeconds: 1 };

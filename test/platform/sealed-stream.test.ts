@@ -1,7 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-import { createOpening, createSealing, isSealed, type SealingSecret } from '../../src/platform/sealed-stream.js';
+import {
+  createOpening,
+  createSealing,
+  isSealed,
+  type SealingSecret,
+} from '../../src/platform/secrets/sealed-stream.js';
 
 const KEY: SealingSecret = { kind: 'master-key', text: 'a master key of some length' };
 const PASSPHRASE: SealingSecret = { kind: 'passphrase', text: 'correct horse battery staple' };

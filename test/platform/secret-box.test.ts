@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { openSecretBox } from '../../src/platform/secret-box.js';
+import { openSecretBox } from '../../src/platform/secrets/secret-box.js';
 
 const OLD = 'the first master key of this test';
 const NEW = 'the second master key of this test';

@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events';
 import type { Worker } from 'node:cluster';
 import { expect, it } from 'vitest';
 import { openMemoryCounter } from '../../src/platform/rate-limit/memory-counter.js';
-import { openSiblingHost } from '../../src/platform/siblings.js';
+import { openSiblingHost } from '../../src/platform/process-group.js';
 import { eventually } from '../helpers/eventually.js';
 import { createFakeClock } from '../helpers/fake-clock.js';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { openTurns } from '../../src/platform/turns.js';
+import { openTurns } from '../../src/platform/processes/fair-queue.js';
 
 const LIMITS = { concurrency: 3, perParty: 2, maxWaiting: 4, maxWaitingPerParty: 3 };
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { watchSnapshots } from '../../src/platform/watch-snapshots.js';
+import { watchSnapshots } from '../../src/platform/database/watch-snapshots.js';
 import { eventually } from '../helpers/eventually.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 import { holdSnapshot, killHard } from '../helpers/snapshot-holder.js';

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Collection } from '../../src/features/collections/collection.js';
-import { insertDocument } from '../../src/features/documents/insert-document.js';
+import { insertDocument } from '../../src/features/documents/write/insert-document.js';
 import { updateProject } from '../../src/features/projects/update-project.js';
 import { createWorker } from '../../src/worker.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';

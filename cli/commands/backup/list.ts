@@ -1,7 +1,7 @@
 import { openBackupPlace } from '../../../src/features/backups/backup-place.js';
 import { invalid } from '../../../src/errors.js';
-import { defineCommand, value } from '../../command.js';
-import { presentBytes } from '../../present-amount.js';
+import { defineCommand, value } from '../../shell/command.js';
+import { presentBytes } from '../../shell/present-amount.js';
 
 export default defineCommand({
   details: 'The backups in BSVC_BACKUP_TO, or in another place. "bsvc restore" takes their names.',

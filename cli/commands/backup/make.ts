@@ -1,12 +1,12 @@
 import { openBackupPlace } from '../../../src/features/backups/backup-place.js';
 import { keepBackup } from '../../../src/features/backups/keep-backup.js';
-import { backUp } from '../../../src/features/operators/back-up.js';
+import { backUp } from '../../../src/features/store-copies/back-up.js';
 import { invalid } from '../../../src/errors.js';
-import { defineCommand, value } from '../../command.js';
-import type { Context } from '../../context.js';
-import type { Result } from '../../output.js';
-import { countOf, presentBytes } from '../../present-amount.js';
-import { resolveOutput } from '../../resolve-output.js';
+import { defineCommand, value } from '../../shell/command.js';
+import type { Context } from '../../shell/context.js';
+import type { Result } from '../../shell/output.js';
+import { countOf, presentBytes } from '../../shell/present-amount.js';
+import { resolveOutput } from '../../shell/resolve-output.js';
 
 export default defineCommand({
   details: [

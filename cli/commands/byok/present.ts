@@ -1,5 +1,5 @@
 import type { presentMailSettings } from '../../../src/features/mail/project-mail.js';
-import type { Result } from '../../output.js';
+import type { Result } from '../../shell/output.js';
 
 /** A project's own mail account, secrets masked. */
 export function presentByok(settings: ReturnType<typeof presentMailSettings>): Result {

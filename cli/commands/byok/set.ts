@@ -1,8 +1,8 @@
 import { checkMailKey, presentMailSettings, setMailSettings } from '../../../src/features/mail/project-mail.js';
 import { verifyMailKey } from '../../../src/features/mail/verify-mail-key.js';
-import { chooseProject, projectOption } from '../../choose-project.js';
-import { defineCommand, flag, secret } from '../../command.js';
-import { readSecret } from '../../read-secret.js';
+import { chooseProject, projectOption } from '../../ask/choose-project.js';
+import { defineCommand, flag, secret } from '../../shell/command.js';
+import { readSecret } from '../../shell/read-secret.js';
 import { presentByok } from './present.js';
 
 export default defineCommand({

@@ -1,6 +1,6 @@
 import { presentMailSettings } from '../../../src/features/mail/project-mail.js';
-import { chooseProject, projectOption } from '../../choose-project.js';
-import { defineCommand } from '../../command.js';
+import { chooseProject, projectOption } from '../../ask/choose-project.js';
+import { defineCommand } from '../../shell/command.js';
 import { presentByok } from './present.js';
 
 export default defineCommand({

@@ -1,7 +1,7 @@
 import { presentMailSettings, setMailSettings } from '../../../src/features/mail/project-mail.js';
-import { chooseProject, projectOption } from '../../choose-project.js';
-import { defineCommand, secret } from '../../command.js';
-import { readSecret } from '../../read-secret.js';
+import { chooseProject, projectOption } from '../../ask/choose-project.js';
+import { defineCommand, secret } from '../../shell/command.js';
+import { readSecret } from '../../shell/read-secret.js';
 import { presentByok } from './present.js';
 
 export default defineCommand({

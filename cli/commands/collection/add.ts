@@ -1,13 +1,13 @@
 import { addCollection } from '../../../src/features/collections/add-collection.js';
 import type { RlsMode } from '../../../src/features/collections/collection.js';
-import type { CollectionDeclaration } from '../../../src/features/collections/collection-declaration.js';
+import type { CollectionDeclaration } from '../../../src/features/collections/schema/collection-declaration.js';
 import { presentCollection } from '../../../src/features/collections/present-collection.js';
-import { askForCollection } from '../../ask-for-collection.js';
-import { chooseProject, projectOption } from '../../choose-project.js';
-import { argument, choice, defineCommand, flag, list, value } from '../../command.js';
-import { UsageError } from '../../exit.js';
-import { parseFieldSpec } from '../../field-spec.js';
-import { readCollectionFile, readStructuredFile } from '../../read-declaration-file.js';
+import { askForCollection } from '../../ask/ask-for-collection.js';
+import { chooseProject, projectOption } from '../../ask/choose-project.js';
+import { argument, choice, defineCommand, flag, list, value } from '../../shell/command.js';
+import { UsageError } from '../../shell/exit.js';
+import { parseFieldSpec } from '../../ask/field-spec.js';
+import { readCollectionFile, readStructuredFile } from '../../formats/read-declaration-file.js';
 import { presentCollectionText } from './present.js';
 
 export default defineCommand({

@@ -1,8 +1,8 @@
 import { presentCollection } from '../../../src/features/collections/present-collection.js';
 import { dropCollection } from '../../../src/features/collections/drop-collection.js';
-import { chooseProject, projectOption } from '../../choose-project.js';
-import { argument, defineCommand } from '../../command.js';
-import { confirmByName, requireConfirmable, yesOption } from '../../confirm.js';
+import { chooseProject, projectOption } from '../../ask/choose-project.js';
+import { argument, defineCommand } from '../../shell/command.js';
+import { confirmByName, requireConfirmable, yesOption } from '../../ask/confirm.js';
 
 export default defineCommand({
   details: 'Removes the documents for good, those in the trash too.',

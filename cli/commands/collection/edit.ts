@@ -1,12 +1,12 @@
 import { applyEdit, editCollection, type CollectionEdit } from '../../../src/features/collections/edit-collection.js';
 import { presentCollection } from '../../../src/features/collections/present-collection.js';
 import { findTellingFields } from '../../../src/features/collections/users-collection.js';
-import { checkStoredDocuments } from '../../../src/features/documents/check-stored-documents.js';
-import { chooseCollection, collectionArgument } from '../../choose-collection.js';
-import { projectOption } from '../../choose-project.js';
-import { choice, defineCommand, flag, list } from '../../command.js';
-import { EXIT, UsageError } from '../../exit.js';
-import { parseFieldSpec } from '../../field-spec.js';
+import { checkStoredDocuments } from '../../../src/features/documents/store/check-stored-documents.js';
+import { chooseCollection, collectionArgument } from '../../ask/choose-collection.js';
+import { projectOption } from '../../ask/choose-project.js';
+import { choice, defineCommand, flag, list } from '../../shell/command.js';
+import { EXIT, UsageError } from '../../shell/exit.js';
+import { parseFieldSpec } from '../../ask/field-spec.js';
 import { presentCollectionText } from './present.js';
 
 export default defineCommand({

@@ -1,7 +1,7 @@
 import { listCollections } from '../../../src/features/collections/list-collections.js';
 import { presentCollection } from '../../../src/features/collections/present-collection.js';
-import { chooseProject, projectOption } from '../../choose-project.js';
-import { defineCommand } from '../../command.js';
+import { chooseProject, projectOption } from '../../ask/choose-project.js';
+import { defineCommand } from '../../shell/command.js';
 import { presentRls } from './present.js';
 
 export default defineCommand({

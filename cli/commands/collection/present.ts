@@ -1,6 +1,6 @@
-import type { FieldShape, Field } from '../../../src/features/collections/field.js';
+import type { FieldShape, Field } from '../../../src/features/collections/fields/field.js';
 import type { presentCollection } from '../../../src/features/collections/present-collection.js';
-import type { View } from '../../output.js';
+import type { View } from '../../shell/output.js';
 
 type Shown = ReturnType<typeof presentCollection>;
 

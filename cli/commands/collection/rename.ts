@@ -1,7 +1,7 @@
 import { presentCollection } from '../../../src/features/collections/present-collection.js';
 import { renameCollection } from '../../../src/features/collections/rename-collection.js';
-import { chooseProject, projectOption } from '../../choose-project.js';
-import { argument, defineCommand } from '../../command.js';
+import { chooseProject, projectOption } from '../../ask/choose-project.js';
+import { argument, defineCommand } from '../../shell/command.js';
 
 export default defineCommand({
   details: 'Documents stay where they are; clients must use the new name from then on.',

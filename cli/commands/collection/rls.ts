@@ -1,10 +1,10 @@
 import type { RlsMode } from '../../../src/features/collections/collection.js';
 import { presentCollection } from '../../../src/features/collections/present-collection.js';
 import { setRls } from '../../../src/features/collections/set-rls.js';
-import { chooseCollection, collectionArgument } from '../../choose-collection.js';
-import { projectOption } from '../../choose-project.js';
-import { choice, defineCommand, flag, value } from '../../command.js';
-import { UsageError } from '../../exit.js';
+import { chooseCollection, collectionArgument } from '../../ask/choose-collection.js';
+import { projectOption } from '../../ask/choose-project.js';
+import { choice, defineCommand, flag, value } from '../../shell/command.js';
+import { UsageError } from '../../shell/exit.js';
 import { presentRls } from './present.js';
 
 export default defineCommand({

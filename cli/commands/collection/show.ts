@@ -1,7 +1,7 @@
 import { presentCollection } from '../../../src/features/collections/present-collection.js';
-import { chooseCollection, collectionArgument } from '../../choose-collection.js';
-import { projectOption } from '../../choose-project.js';
-import { defineCommand } from '../../command.js';
+import { chooseCollection, collectionArgument } from '../../ask/choose-collection.js';
+import { projectOption } from '../../ask/choose-project.js';
+import { defineCommand } from '../../shell/command.js';
 import { presentCollectionText } from './present.js';
 
 export default defineCommand({

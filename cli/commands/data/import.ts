@@ -1,16 +1,16 @@
 import { createReadStream } from 'node:fs';
 import { access, constants } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
-import { importDocuments } from '../../../src/features/documents/import-documents.js';
-import { chooseCollection } from '../../choose-collection.js';
-import { projectOption } from '../../choose-project.js';
-import { argument, choice, defineCommand, flag, value } from '../../command.js';
-import type { Context } from '../../context.js';
-import { EXIT, Interrupted, UsageError } from '../../exit.js';
+import { importDocuments } from '../../../src/features/documents/bulk/import-documents.js';
+import { chooseCollection } from '../../ask/choose-collection.js';
+import { projectOption } from '../../ask/choose-project.js';
+import { argument, choice, defineCommand, flag, value } from '../../shell/command.js';
+import type { Context } from '../../shell/context.js';
+import { EXIT, Interrupted, UsageError } from '../../shell/exit.js';
 import { readCsvRow } from '../../formats/csv-row.js';
 import { findFormat, FORMATS, readEntries, type Format } from '../../formats/read-entries.js';
-import { countOf } from '../../present-amount.js';
-import { readWhole } from '../../read-whole.js';
+import { countOf } from '../../shell/present-amount.js';
+import { readWhole } from '../../shell/read-whole.js';
 
 const BATCH_DOCUMENTS = 500;
 /** A batch of large documents ends here, so that they do not pile up in memory. */

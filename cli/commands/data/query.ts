@@ -1,12 +1,12 @@
 import { forbidden } from '../../../src/errors.js';
 import { operatorCaller } from '../../../src/features/access/operator-caller.js';
 import { USERS } from '../../../src/features/collections/users-collection.js';
-import { listDocuments } from '../../../src/features/documents/list-documents.js';
-import { RESERVED_KEYS } from '../../../src/features/documents/parse-list-query.js';
-import { chooseCollection, collectionArgument } from '../../choose-collection.js';
-import { projectOption } from '../../choose-project.js';
-import { defineCommand, flag, list, value } from '../../command.js';
-import { UsageError } from '../../exit.js';
+import { listDocuments } from '../../../src/features/documents/read/list-documents.js';
+import { RESERVED_KEYS } from '../../../src/features/documents/query/parse-list-query.js';
+import { chooseCollection, collectionArgument } from '../../ask/choose-collection.js';
+import { projectOption } from '../../ask/choose-project.js';
+import { defineCommand, flag, list, value } from '../../shell/command.js';
+import { UsageError } from '../../shell/exit.js';
 
 export default defineCommand({
   details:

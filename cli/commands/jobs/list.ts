@@ -1,6 +1,6 @@
 import { JOB_STATES, listJobs, presentJob, type JobState } from '../../../src/platform/jobs/manage-jobs.js';
-import { choice, defineCommand, value } from '../../command.js';
-import { readWhole } from '../../read-whole.js';
+import { choice, defineCommand, value } from '../../shell/command.js';
+import { readWhole } from '../../shell/read-whole.js';
 
 export default defineCommand({
   details: 'Jobs that are done are removed at once, except those of schedules.',

@@ -1,7 +1,7 @@
 import { parseDuration } from '../../../src/setting-readers.js';
 import { purgeDeadJobs } from '../../../src/platform/jobs/manage-jobs.js';
-import { defineCommand, value } from '../../command.js';
-import { confirmByName, yesOption } from '../../confirm.js';
+import { defineCommand, value } from '../../shell/command.js';
+import { confirmByName, yesOption } from '../../ask/confirm.js';
 
 export default defineCommand({
   details: 'Removes dead jobs; by themselves they go after 30 days.',

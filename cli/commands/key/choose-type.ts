@@ -1,5 +1,5 @@
 import type { KeyType } from '../../../src/features/projects/project.js';
-import type { Context } from '../../context.js';
+import type { Context } from '../../shell/context.js';
 
 /** The type given, or the one that the person picks. */
 export async function chooseKeyType(context: Context, given: KeyType | undefined): Promise<KeyType> {

@@ -1,7 +1,7 @@
 import { createKey } from '../../../src/features/projects/manage-keys.js';
 import { KEY_TYPES } from '../../../src/features/projects/project.js';
-import { chooseProject, projectOption } from '../../choose-project.js';
-import { choice, defineCommand } from '../../command.js';
+import { chooseProject, projectOption } from '../../ask/choose-project.js';
+import { choice, defineCommand } from '../../shell/command.js';
 import { chooseKeyType } from './choose-type.js';
 import { presentNewKey } from './present.js';
 

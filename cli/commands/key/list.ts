@@ -1,6 +1,6 @@
 import { presentKey } from '../../../src/features/projects/present-project.js';
-import { chooseProject, projectOption } from '../../choose-project.js';
-import { defineCommand } from '../../command.js';
+import { chooseProject, projectOption } from '../../ask/choose-project.js';
+import { defineCommand } from '../../shell/command.js';
 
 export default defineCommand({
   examples: ['bsvc key list --project shop', 'bsvc key list --project shop --json'],

@@ -1,8 +1,8 @@
 import { revokeKey } from '../../../src/features/projects/manage-keys.js';
 import { presentKey } from '../../../src/features/projects/present-project.js';
-import { chooseProject, projectOption } from '../../choose-project.js';
-import { argument, defineCommand } from '../../command.js';
-import { confirmByName, yesOption } from '../../confirm.js';
+import { chooseProject, projectOption } from '../../ask/choose-project.js';
+import { argument, defineCommand } from '../../shell/command.js';
+import { confirmByName, yesOption } from '../../ask/confirm.js';
 
 export default defineCommand({
   details: 'Takes effect in every process within a second. For a change-over without a gap use "bsvc key rotate".',

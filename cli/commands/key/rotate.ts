@@ -1,8 +1,8 @@
 import { parseDuration } from '../../../src/setting-readers.js';
 import { rotateKey } from '../../../src/features/projects/manage-keys.js';
 import { KEY_TYPES } from '../../../src/features/projects/project.js';
-import { chooseProject, projectOption } from '../../choose-project.js';
-import { choice, defineCommand, value } from '../../command.js';
+import { chooseProject, projectOption } from '../../ask/choose-project.js';
+import { choice, defineCommand, value } from '../../shell/command.js';
 import { chooseKeyType } from './choose-type.js';
 import { presentNewKey } from './present.js';
 

@@ -1,6 +1,6 @@
 import { listMailLogs } from '../../../src/features/mail/list-mail-logs.js';
-import { chooseProject, projectOption } from '../../choose-project.js';
-import { defineCommand } from '../../command.js';
+import { chooseProject, projectOption } from '../../ask/choose-project.js';
+import { defineCommand } from '../../shell/command.js';
 
 export default defineCommand({
   details: 'The latest 50, newest first.',

@@ -1,5 +1,5 @@
 import { listOutbox } from '../../../src/platform/mail-provider/outbox.js';
-import { defineCommand, value } from '../../command.js';
+import { defineCommand, value } from '../../shell/command.js';
 
 export default defineCommand({
   details: 'What the provider "outbox" kept instead of sending: the default while no provider is set.',

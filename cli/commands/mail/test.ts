@@ -1,6 +1,6 @@
-import { sendTestMail } from '../../../src/features/mail/send-test-mail.js';
-import { chooseProject, projectOption } from '../../choose-project.js';
-import { defineCommand, value } from '../../command.js';
+import { sendTestMail } from '../../../src/features/mail/sending/send-test-mail.js';
+import { chooseProject, projectOption } from '../../ask/choose-project.js';
+import { defineCommand, value } from '../../shell/command.js';
 
 export default defineCommand({
   details: 'It takes a slot of the monthly quota like any other mail; a running server or worker delivers it.',

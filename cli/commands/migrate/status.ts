@@ -1,5 +1,5 @@
 import { findMigrationStatus } from '../../../src/migrations/migrate.js';
-import { defineCommand } from '../../command.js';
+import { defineCommand } from '../../shell/command.js';
 
 export default defineCommand({
   examples: ['bsvc migrate status', 'bsvc migrate status --json'],

@@ -1,6 +1,6 @@
 import { findMigrationStatus, migrate } from '../../../src/migrations/migrate.js';
-import { requireSealingKeys } from '../../../src/platform/sealing-keys.js';
-import { defineCommand, flag } from '../../command.js';
+import { requireSealingKeys } from '../../../src/platform/secrets/sealing-keys.js';
+import { defineCommand, flag } from '../../shell/command.js';
 
 export default defineCommand({
   details: 'Migrations go one way and are harmless to repeat. The embedded engine runs them by itself.',

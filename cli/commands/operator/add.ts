@@ -4,9 +4,9 @@ import { addOperator } from '../../../src/features/operators/add-operator.js';
 import { findOperatorByEmail, requireOperatorEmail } from '../../../src/features/operators/operator-email.js';
 import { presentOperator } from '../../../src/features/operators/list-operators.js';
 import { requireProject } from '../../../src/features/projects/project-store.js';
-import { choice, defineCommand, flag, list, secret, value } from '../../command.js';
-import type { Result } from '../../output.js';
-import { readNewPassword } from '../../read-secret.js';
+import { choice, defineCommand, flag, list, secret, value } from '../../shell/command.js';
+import type { Result } from '../../shell/output.js';
+import { readNewPassword } from '../../shell/read-secret.js';
 import { presentSeen } from './present.js';
 
 export default defineCommand({

@@ -1,5 +1,5 @@
 import { listOperators, presentOperator } from '../../../src/features/operators/list-operators.js';
-import { defineCommand } from '../../command.js';
+import { defineCommand } from '../../shell/command.js';
 import { presentSeen } from './present.js';
 
 export default defineCommand({

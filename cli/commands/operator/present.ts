@@ -1,6 +1,6 @@
 import { listOperators, type presentOperator } from '../../../src/features/operators/list-operators.js';
 import { invalid } from '../../../src/errors.js';
-import { argument } from '../../command.js';
+import { argument } from '../../shell/command.js';
 
 /** The argument of commands about one operator; picked from a list at a terminal. */
 export const operatorArgument = argument('operator', 'e-mail address or id of the operator', {

@@ -1,7 +1,7 @@
 import { presentOperator } from '../../../src/features/operators/list-operators.js';
 import { removeOperator, requireOperatorNamed } from '../../../src/features/operators/remove-operator.js';
-import { defineCommand } from '../../command.js';
-import { confirmByName, requireConfirmable, yesOption } from '../../confirm.js';
+import { defineCommand } from '../../shell/command.js';
+import { confirmByName, requireConfirmable, yesOption } from '../../ask/confirm.js';
 import { operatorArgument } from './present.js';
 
 export default defineCommand({

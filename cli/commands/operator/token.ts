@@ -1,7 +1,7 @@
 import { parseDuration } from '../../../src/setting-readers.js';
 import { openOperatorSession } from '../../../src/features/operators/open-operator-session.js';
 import { requireOperatorNamed } from '../../../src/features/operators/remove-operator.js';
-import { defineCommand, value } from '../../command.js';
+import { defineCommand, value } from '../../shell/command.js';
 import { operatorArgument } from './present.js';
 
 const DEFAULT_TTL = '12h';

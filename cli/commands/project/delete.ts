@@ -1,9 +1,9 @@
-import { deleteProject } from '../../../src/features/operators/delete-project.js';
+import { deleteProject } from '../../../src/features/management/delete-project.js';
 import { presentProject } from '../../../src/features/projects/present-project.js';
 import { findProject } from '../../../src/features/projects/project-store.js';
-import { projectArgument } from '../../choose-project.js';
-import { defineCommand } from '../../command.js';
-import { confirmByName, requireConfirmable, yesOption } from '../../confirm.js';
+import { projectArgument } from '../../ask/choose-project.js';
+import { defineCommand } from '../../shell/command.js';
+import { confirmByName, requireConfirmable, yesOption } from '../../ask/confirm.js';
 
 export default defineCommand({
   details: 'Its keys stop working at once. If it is interrupted, run it again: it goes on where it stopped.',

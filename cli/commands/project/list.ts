@@ -1,6 +1,6 @@
 import { listProjects } from '../../../src/features/projects/list-projects.js';
 import { presentProject } from '../../../src/features/projects/present-project.js';
-import { defineCommand } from '../../command.js';
+import { defineCommand } from '../../shell/command.js';
 
 export default defineCommand({
   examples: ['bsvc project list', 'bsvc project list --json'],

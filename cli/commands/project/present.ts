@@ -1,5 +1,5 @@
 import type { presentProject } from '../../../src/features/projects/present-project.js';
-import type { View } from '../../output.js';
+import type { View } from '../../shell/output.js';
 
 /** One project as a table of its properties. */
 export function presentProjectTable(view: View, project: ReturnType<typeof presentProject>): Promise<string> {

@@ -1,7 +1,7 @@
 import { recountStorage } from '../../../src/features/files/recount-storage.js';
 import { requireProject } from '../../../src/features/projects/project-store.js';
-import { projectArgument } from '../../choose-project.js';
-import { defineCommand } from '../../command.js';
+import { projectArgument } from '../../ask/choose-project.js';
+import { defineCommand } from '../../shell/command.js';
 
 export default defineCommand({
   details: 'Counters are exact by themselves; this is for data that was restored or changed from outside.',

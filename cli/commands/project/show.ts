@@ -1,7 +1,7 @@
 import { presentProject } from '../../../src/features/projects/present-project.js';
 import { requireProject } from '../../../src/features/projects/project-store.js';
-import { projectArgument } from '../../choose-project.js';
-import { defineCommand } from '../../command.js';
+import { projectArgument } from '../../ask/choose-project.js';
+import { defineCommand } from '../../shell/command.js';
 import { presentProjectTable } from './present.js';
 
 export default defineCommand({

@@ -2,10 +2,10 @@ import { presentProject } from '../../../src/features/projects/present-project.j
 import { OVERRIDABLE_LIMITS } from '../../../src/features/plans/plan-limits.js';
 import { PLAN_NAMES } from '../../../src/features/projects/project.js';
 import { requireProject } from '../../../src/features/projects/project-store.js';
-import { changeProject } from '../../../src/features/operators/change-project.js';
-import { projectArgument } from '../../choose-project.js';
-import { choice, defineCommand, list, value } from '../../command.js';
-import { UsageError } from '../../exit.js';
+import { changeProject } from '../../../src/features/declaration/change-project.js';
+import { projectArgument } from '../../ask/choose-project.js';
+import { choice, defineCommand, list, value } from '../../shell/command.js';
+import { UsageError } from '../../shell/exit.js';
 import { presentProjectTable } from './present.js';
 
 export default defineCommand({

@@ -1,9 +1,9 @@
 import type { StorageUsage } from '../../../src/features/files/measure-storage.js';
-import { measureUsage } from '../../../src/features/operators/measure-usage.js';
+import { measureUsage } from '../../../src/features/management/measure-usage.js';
 import { requireProject } from '../../../src/features/projects/project-store.js';
-import { projectArgument } from '../../choose-project.js';
-import { defineCommand } from '../../command.js';
-import { countOf, presentBytes } from '../../present-amount.js';
+import { projectArgument } from '../../ask/choose-project.js';
+import { defineCommand } from '../../shell/command.js';
+import { countOf, presentBytes } from '../../shell/present-amount.js';
 
 export default defineCommand({
   examples: ['bsvc project usage shop', 'bsvc project usage shop --json'],

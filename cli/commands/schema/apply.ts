@@ -1,12 +1,16 @@
-import { applySchema } from '../../../src/features/collections/apply-schema.js';
+import { applySchema } from '../../../src/features/collections/schema/apply-schema.js';
 import { listCollections } from '../../../src/features/collections/list-collections.js';
-import { planSchema, presentSchemaChange, type SchemaChange } from '../../../src/features/collections/plan-schema.js';
-import { chooseProject, projectOption } from '../../choose-project.js';
-import { argument, defineCommand, flag } from '../../command.js';
-import { confirmByName, yesOption } from '../../confirm.js';
-import type { View } from '../../output.js';
-import { readStructuredFile } from '../../read-declaration-file.js';
-import { readSchemaFile } from '../../schema-file.js';
+import {
+  planSchema,
+  presentSchemaChange,
+  type SchemaChange,
+} from '../../../src/features/collections/schema/plan-schema.js';
+import { chooseProject, projectOption } from '../../ask/choose-project.js';
+import { argument, defineCommand, flag } from '../../shell/command.js';
+import { confirmByName, yesOption } from '../../ask/confirm.js';
+import type { View } from '../../shell/output.js';
+import { readStructuredFile } from '../../formats/read-declaration-file.js';
+import { readSchemaFile } from '../../formats/schema-file.js';
 
 export default defineCommand({
   details:

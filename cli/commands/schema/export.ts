@@ -3,12 +3,12 @@ import {
   declareCollection,
   SCHEMA_FORMAT,
   type SchemaFile,
-} from '../../../src/features/collections/collection-declaration.js';
+} from '../../../src/features/collections/schema/collection-declaration.js';
 import { listCollections } from '../../../src/features/collections/list-collections.js';
-import { chooseProject, projectOption } from '../../choose-project.js';
-import { defineCommand, value } from '../../command.js';
-import { countOf } from '../../present-amount.js';
-import { resolveOutput } from '../../resolve-output.js';
+import { chooseProject, projectOption } from '../../ask/choose-project.js';
+import { defineCommand, value } from '../../shell/command.js';
+import { countOf } from '../../shell/present-amount.js';
+import { resolveOutput } from '../../shell/resolve-output.js';
 
 export default defineCommand({
   details: 'Without --out the file goes to standard output. "bsvc schema apply" takes it, in this or another project.',

@@ -1,7 +1,7 @@
 import { parseDuration } from '../../../src/setting-readers.js';
 import { rotateTokenSecret } from '../../../src/features/projects/rotate-token-secret.js';
-import { chooseProject, projectOption } from '../../choose-project.js';
-import { defineCommand, value } from '../../command.js';
+import { chooseProject, projectOption } from '../../ask/choose-project.js';
+import { defineCommand, value } from '../../shell/command.js';
 
 export default defineCommand({
   details:

@@ -2,9 +2,9 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { conflict } from '../../../src/errors.js';
-import { defineCommand, flag, value } from '../../command.js';
-import { UsageError } from '../../exit.js';
-import { PACKAGE_ROOT } from '../../package-root.js';
+import { defineCommand, flag, value } from '../../shell/command.js';
+import { UsageError } from '../../shell/exit.js';
+import { PACKAGE_ROOT } from '../../shell/package-root.js';
 
 interface Unit {
   file: string;

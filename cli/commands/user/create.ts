@@ -3,14 +3,14 @@ import { requireCollection } from '../../../src/features/collections/collection-
 import { USERS } from '../../../src/features/collections/users-collection.js';
 import { findUserByEmail } from '../../../src/features/users/user-store.js';
 import { isEmail, normaliseEmail } from '../../../src/features/users/credentials.js';
-import { presentAccount } from '../../../src/features/users/list-users.js';
-import { emailTaken } from '../../../src/features/users/insert-user.js';
+import { presentAccount } from '../../../src/features/users/accounts/list-users.js';
+import { emailTaken } from '../../../src/features/users/accounts/insert-user.js';
 import { signUp } from '../../../src/features/users/sign-up.js';
 import type { User } from '../../../src/features/users/user.js';
-import { chooseProject, projectOption } from '../../choose-project.js';
-import { defineCommand, flag, list, secret, value } from '../../command.js';
-import type { Result } from '../../output.js';
-import { readNewPassword } from '../../read-secret.js';
+import { chooseProject, projectOption } from '../../ask/choose-project.js';
+import { defineCommand, flag, list, secret, value } from '../../shell/command.js';
+import type { Result } from '../../shell/output.js';
+import { readNewPassword } from '../../shell/read-secret.js';
 import { readFields } from './read-fields.js';
 
 export default defineCommand({

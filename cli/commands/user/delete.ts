@@ -1,8 +1,8 @@
-import { deleteUser } from '../../../src/features/users/delete-user.js';
-import { projectOption } from '../../choose-project.js';
-import { chooseUser, userArgument } from '../../choose-user.js';
-import { defineCommand } from '../../command.js';
-import { confirmByName, requireConfirmable, yesOption } from '../../confirm.js';
+import { deleteUser } from '../../../src/features/users/accounts/delete-user.js';
+import { projectOption } from '../../ask/choose-project.js';
+import { chooseUser, userArgument } from '../../ask/choose-user.js';
+import { defineCommand } from '../../shell/command.js';
+import { confirmByName, requireConfirmable, yesOption } from '../../ask/confirm.js';
 import { presentUserResult } from './present.js';
 
 export default defineCommand({

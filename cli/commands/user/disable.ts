@@ -1,7 +1,7 @@
-import { disableUser } from '../../../src/features/users/disable-user.js';
-import { projectOption } from '../../choose-project.js';
-import { chooseUser, userArgument } from '../../choose-user.js';
-import { defineCommand } from '../../command.js';
+import { disableUser } from '../../../src/features/users/accounts/disable-user.js';
+import { projectOption } from '../../ask/choose-project.js';
+import { chooseUser, userArgument } from '../../ask/choose-user.js';
+import { defineCommand } from '../../shell/command.js';
 import { presentUserResult } from './present.js';
 
 export default defineCommand({

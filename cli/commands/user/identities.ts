@@ -1,7 +1,7 @@
-import { listIdentities, presentIdentity } from '../../../src/features/users/linked-identity.js';
-import { projectOption } from '../../choose-project.js';
-import { chooseUser, userArgument } from '../../choose-user.js';
-import { defineCommand } from '../../command.js';
+import { listIdentities, presentIdentity } from '../../../src/features/users/accounts/linked-identity.js';
+import { projectOption } from '../../ask/choose-project.js';
+import { chooseUser, userArgument } from '../../ask/choose-user.js';
+import { defineCommand } from '../../shell/command.js';
 
 export default defineCommand({
   details: 'Each of them signs in to the account. Users unlink them by DELETE /api/userAuth/identities/:provider.',

@@ -1,7 +1,7 @@
-import { listUsers, presentAccount } from '../../../src/features/users/list-users.js';
-import { chooseProject, projectOption } from '../../choose-project.js';
-import { defineCommand, value } from '../../command.js';
-import { readWhole } from '../../read-whole.js';
+import { listUsers, presentAccount } from '../../../src/features/users/accounts/list-users.js';
+import { chooseProject, projectOption } from '../../ask/choose-project.js';
+import { defineCommand, value } from '../../shell/command.js';
+import { readWhole } from '../../shell/read-whole.js';
 
 const DEFAULT_LIMIT = 50;
 

@@ -1,7 +1,7 @@
-import { endSession, listSessions, presentSession } from '../../../src/features/users/list-sessions.js';
-import { projectOption } from '../../choose-project.js';
-import { chooseUser, userArgument } from '../../choose-user.js';
-import { defineCommand, value } from '../../command.js';
+import { endSession, listSessions, presentSession } from '../../../src/features/users/sessions/list-sessions.js';
+import { projectOption } from '../../ask/choose-project.js';
+import { chooseUser, userArgument } from '../../ask/choose-user.js';
+import { defineCommand, value } from '../../shell/command.js';
 
 export default defineCommand({
   details: 'Lists where a user is signed in. --revoke ends one session, or all of them.',

@@ -1,8 +1,8 @@
-import { setPassword } from '../../../src/features/users/set-password.js';
-import { projectOption } from '../../choose-project.js';
-import { chooseUser, userArgument } from '../../choose-user.js';
-import { defineCommand, secret } from '../../command.js';
-import { readNewPassword } from '../../read-secret.js';
+import { setPassword } from '../../../src/features/users/accounts/set-password.js';
+import { projectOption } from '../../ask/choose-project.js';
+import { chooseUser, userArgument } from '../../ask/choose-user.js';
+import { defineCommand, secret } from '../../shell/command.js';
+import { readNewPassword } from '../../shell/read-secret.js';
 import { presentUserResult } from './present.js';
 
 export default defineCommand({

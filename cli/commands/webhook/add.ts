@@ -1,6 +1,6 @@
 import { addWebhook } from '../../../src/features/webhooks/add-webhook.js';
-import { chooseProject, projectOption } from '../../choose-project.js';
-import { defineCommand, flag, list, value } from '../../command.js';
+import { chooseProject, projectOption } from '../../ask/choose-project.js';
+import { defineCommand, flag, list, value } from '../../shell/command.js';
 import { presentWithSecret, readEvents } from './present.js';
 
 export default defineCommand({

@@ -1,14 +1,14 @@
-import type { Delivery } from '../../../src/features/webhooks/delivery.js';
+import type { Delivery } from '../../../src/features/webhooks/deliveries/delivery.js';
 import {
   DEFAULT_DELIVERIES,
   DELIVERY_STATES,
   listDeliveries,
   MAX_DELIVERIES,
-} from '../../../src/features/webhooks/list-deliveries.js';
+} from '../../../src/features/webhooks/deliveries/list-deliveries.js';
 import { presentDelivery } from '../../../src/features/webhooks/present-webhook.js';
-import { chooseProject, projectOption } from '../../choose-project.js';
-import { choice, defineCommand, value } from '../../command.js';
-import { readWhole } from '../../read-whole.js';
+import { chooseProject, projectOption } from '../../ask/choose-project.js';
+import { choice, defineCommand, value } from '../../shell/command.js';
+import { readWhole } from '../../shell/read-whole.js';
 import { presentDeliveries, webhookArgument } from './present.js';
 
 export default defineCommand({

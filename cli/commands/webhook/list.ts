@@ -1,7 +1,7 @@
 import { listWebhooks } from '../../../src/features/webhooks/list-webhooks.js';
 import { presentWebhook } from '../../../src/features/webhooks/present-webhook.js';
-import { chooseProject, projectOption } from '../../choose-project.js';
-import { defineCommand } from '../../command.js';
+import { chooseProject, projectOption } from '../../ask/choose-project.js';
+import { defineCommand } from '../../shell/command.js';
 import { presentState } from './present.js';
 
 export default defineCommand({

@@ -1,8 +1,8 @@
 import { presentDelivery, presentWebhook } from '../../../src/features/webhooks/present-webhook.js';
-import type { Delivery } from '../../../src/features/webhooks/delivery.js';
+import type { Delivery } from '../../../src/features/webhooks/deliveries/delivery.js';
 import type { Webhook } from '../../../src/features/webhooks/webhook.js';
-import { argument } from '../../command.js';
-import type { Result, View } from '../../output.js';
+import { argument } from '../../shell/command.js';
+import type { Result, View } from '../../shell/output.js';
 
 export const webhookArgument = argument('webhookId', 'id of the webhook ("bsvc webhook list" shows them)');
 

@@ -1,8 +1,8 @@
 import { presentWebhook } from '../../../src/features/webhooks/present-webhook.js';
 import { removeWebhook } from '../../../src/features/webhooks/remove-webhook.js';
-import { chooseProject, projectOption } from '../../choose-project.js';
-import { defineCommand } from '../../command.js';
-import { confirmByName, yesOption } from '../../confirm.js';
+import { chooseProject, projectOption } from '../../ask/choose-project.js';
+import { defineCommand } from '../../shell/command.js';
+import { confirmByName, yesOption } from '../../ask/confirm.js';
 import { webhookArgument } from './present.js';
 
 export default defineCommand({

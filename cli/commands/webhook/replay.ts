@@ -1,7 +1,7 @@
 import { presentDelivery } from '../../../src/features/webhooks/present-webhook.js';
-import { replayDelivery } from '../../../src/features/webhooks/replay-delivery.js';
-import { chooseProject, projectOption } from '../../choose-project.js';
-import { argument, defineCommand } from '../../command.js';
+import { replayDelivery } from '../../../src/features/webhooks/deliveries/replay-delivery.js';
+import { chooseProject, projectOption } from '../../ask/choose-project.js';
+import { argument, defineCommand } from '../../shell/command.js';
 import { webhookArgument } from './present.js';
 
 export default defineCommand({

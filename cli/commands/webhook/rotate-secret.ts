@@ -1,6 +1,6 @@
 import { rotateSecret } from '../../../src/features/webhooks/rotate-secret.js';
-import { chooseProject, projectOption } from '../../choose-project.js';
-import { defineCommand } from '../../command.js';
+import { chooseProject, projectOption } from '../../ask/choose-project.js';
+import { defineCommand } from '../../shell/command.js';
 import { presentWithSecret, webhookArgument } from './present.js';
 
 export default defineCommand({

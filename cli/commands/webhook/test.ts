@@ -1,8 +1,8 @@
 import { presentDelivery } from '../../../src/features/webhooks/present-webhook.js';
-import { testWebhook } from '../../../src/features/webhooks/test-webhook.js';
-import { chooseProject, projectOption } from '../../choose-project.js';
-import { defineCommand } from '../../command.js';
-import { EXIT } from '../../exit.js';
+import { testWebhook } from '../../../src/features/webhooks/deliveries/test-webhook.js';
+import { chooseProject, projectOption } from '../../ask/choose-project.js';
+import { defineCommand } from '../../shell/command.js';
+import { EXIT } from '../../shell/exit.js';
 import { webhookArgument } from './present.js';
 
 export default defineCommand({

@@ -1,9 +1,9 @@
 import { statSync } from 'node:fs';
 import { type Doc } from '../codec/document.js';
 import { EngineError } from '../errors.js';
-import { equalValues } from '../query/compare.js';
+import { equalValues } from '../query/values/compare.js';
 import { type Storage } from '../storage/storage.js';
-import { type CollectionEntry, type IndexDefinition } from '../storage/index-definition.js';
+import { type CollectionEntry, type IndexDefinition } from '../storage/keys/index-definition.js';
 import { type Command, readDoc, readFlag, requireNamespace } from './command.js';
 import { VERSION } from './handshake.js';
 import { readExpirySeconds } from './index-specs.js';

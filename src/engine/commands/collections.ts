@@ -1,8 +1,8 @@
 import { type Doc } from '../codec/document.js';
 import { badValue, EngineError } from '../errors.js';
-import { compileFilter } from '../query/match.js';
-import { type CollectionEntry } from '../storage/index-definition.js';
-import { reclaimDropped } from '../storage/reclaim.js';
+import { compileFilter } from '../query/match/match.js';
+import { type CollectionEntry } from '../storage/keys/index-definition.js';
+import { reclaimDropped } from '../storage/file/reclaim.js';
 import {
   type Call,
   checkCollation,

@@ -1,5 +1,5 @@
 import { type Doc } from '../codec/document.js';
-import { MAX_DOCUMENT_BYTES } from '../storage/document-checks.js';
+import { MAX_DOCUMENT_BYTES } from '../storage/checks/document-checks.js';
 import { type Command, MAX_STATEMENTS } from './command.js';
 
 export const MAX_MESSAGE_BYTES = 48_000_000;

@@ -1,8 +1,8 @@
 import { type Doc, isDocument } from '../codec/document.js';
 import { EngineError, typeMismatch } from '../errors.js';
-import { compileFilter } from '../query/match.js';
-import { equalValues } from '../query/compare.js';
-import { type IndexDefinition } from '../storage/index-definition.js';
+import { compileFilter } from '../query/match/match.js';
+import { equalValues } from '../query/values/compare.js';
+import { type IndexDefinition } from '../storage/keys/index-definition.js';
 import { checkCollation, plainNumber, readFlag } from './command.js';
 
 const MAX_INDEXES = 64;

@@ -1,21 +1,21 @@
 import { type Doc } from '../codec/document.js';
 import { EngineError } from '../errors.js';
 import { collMod, collStats, dbStats, serverStatus } from './administration.js';
-import { aggregate } from './aggregate.js';
+import { aggregate } from './read/aggregate.js';
 import { create, drop, dropDatabase, listCollections, listDatabases, renameCollection } from './collections.js';
 import { type Call, checkFields, type Command, type Readers } from './command.js';
-import { count } from './count.js';
-import { deleteCommand } from './delete.js';
-import { distinct } from './distinct.js';
-import { explain } from './explain.js';
-import { find } from './find.js';
-import { findAndModify } from './find-and-modify.js';
-import { getMore, killCursors } from './get-more.js';
+import { count } from './read/count.js';
+import { deleteCommand } from './write/delete.js';
+import { distinct } from './read/distinct.js';
+import { explain } from './read/explain.js';
+import { find } from './read/find.js';
+import { findAndModify } from './write/find-and-modify.js';
+import { getMore, killCursors } from './read/get-more.js';
 import { buildInfo, connectionStatus, endSessions, helloCommand, isMaster, ping } from './handshake.js';
 import { createIndexes, dropIndexes, listIndexes } from './indexes.js';
-import { insert } from './insert.js';
+import { insert } from './write/insert.js';
 import { TOO_LONG_HERE } from './pace.js';
-import { update } from './update.js';
+import { update } from './write/update.js';
 
 /** Every command that the engine answers, by the name that clients send. */
 export const COMMANDS: Readonly<Record<string, Command>> = {

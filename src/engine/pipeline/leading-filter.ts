@@ -1,6 +1,6 @@
 import { compileWith, type Environment } from '../query/expression.js';
 import type { Compiled, Scope } from '../query/operators/operator.js';
-import { type Doc, isDocument, isNullish, typeOf } from '../query/value.js';
+import { type Doc, isDocument, isNullish, typeOf } from '../query/values/value.js';
 
 /** A filter at the start of a pipeline, split by who can answer it. */
 export interface LeadingFilter {

@@ -1,7 +1,7 @@
 import type { Environment } from '../query/expression.js';
 import type { Scope } from '../query/operators/operator.js';
-import { type Doc } from '../query/value.js';
-import { weigh } from '../query/weight.js';
+import { type Doc } from '../query/values/value.js';
+import { weigh } from '../query/values/weight.js';
 import type { Budget } from './budget.js';
 
 /** Documents in batches. Nobody may modify a document that came through one: parts are shared between documents. */

@@ -1,8 +1,8 @@
-import { type Equality, type PlainValue } from '../query/equalities.js';
+import { type Equality, type PlainValue } from '../query/match/equalities.js';
 import { type SortPart } from '../query/sort.js';
-import { type CollectionEntry } from '../storage/index-definition.js';
-import { DOCUMENT } from '../storage/environment.js';
-import { KeyWriter, MAX_ID_BYTES } from '../storage/key-encoding.js';
+import { type CollectionEntry } from '../storage/keys/index-definition.js';
+import { DOCUMENT } from '../storage/file/environment.js';
+import { KeyWriter, MAX_ID_BYTES } from '../storage/encoding/key-encoding.js';
 import { indexSpace } from './key-ranges.js';
 import { type Plan } from './plan.js';
 

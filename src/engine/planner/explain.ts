@@ -1,5 +1,5 @@
 import { type Doc } from '../codec/document.js';
-import { showValue } from '../storage/duplicate-key.js';
+import { showValue } from '../storage/catalog/duplicate-key.js';
 import { type Plan } from './plan.js';
 
 /** A plan as MongoDB's `explain` shows it, outermost stage first. */

@@ -1,6 +1,7 @@
-import { DOCUMENT, INDEX_ENTRY } from '../storage/environment.js';
-import { type IndexEntry } from '../storage/index-definition.js';
-import { comparableKind, KeyWriter, MAX_ID_BYTES } from '../storage/key-encoding.js';
+import { DOCUMENT, INDEX_ENTRY } from '../storage/file/environment.js';
+import { type IndexEntry } from '../storage/keys/index-definition.js';
+import { comparableKind } from '../storage/encoding/comparable-kind.js';
+import { KeyWriter, MAX_ID_BYTES } from '../storage/encoding/key-encoding.js';
 import { type FieldBounds } from './bounds.js';
 
 /** Keys from `start` up to, not including, `end`. */

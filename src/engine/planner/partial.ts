@@ -1,7 +1,7 @@
-import { type Conjunct } from '../query/match.js';
-import { compareValues, equalValues } from '../query/compare.js';
-import { typeOf } from '../query/value.js';
-import { comparableKind } from '../storage/key-encoding.js';
+import { type Conjunct } from '../query/match/match.js';
+import { compareValues, equalValues } from '../query/values/compare.js';
+import { typeOf } from '../query/values/value.js';
+import { comparableKind } from '../storage/encoding/comparable-kind.js';
 
 /**
  * True when every document that satisfies the filter's conjunction also satisfies the condition of a partial index, so

@@ -1,7 +1,7 @@
-import { type Conjunct } from '../query/match.js';
+import { type Conjunct } from '../query/match/match.js';
 import { type SortPart } from '../query/sort.js';
-import { type CollectionEntry, type IndexEntry } from '../storage/index-definition.js';
-import { comparableKind } from '../storage/key-encoding.js';
+import { type CollectionEntry, type IndexEntry } from '../storage/keys/index-definition.js';
+import { comparableKind } from '../storage/encoding/comparable-kind.js';
 import { collectBounds, type FieldBounds } from './bounds.js';
 import {
   documentSpace,

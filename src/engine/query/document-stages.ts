@@ -1,10 +1,10 @@
 import { refusal } from '../errors.js';
 import { compileExpression, type Environment } from './expression.js';
 import type { Scope } from './operators/operator.js';
-import { splitPath } from './path.js';
+import { splitPath } from './values/path.js';
 import { compileAddFields, compileProjection } from './project.js';
-import { type Doc, isDocument, typeOf } from './value.js';
-import { weigh } from './weight.js';
+import { type Doc, isDocument, typeOf } from './values/value.js';
+import { weigh } from './values/weight.js';
 
 /** A stage that turns each document into one other. */
 export interface DocumentStage {

@@ -16,9 +16,9 @@ import {
 import { setOperators } from './operators/set.js';
 import { stringOperators } from './operators/string.js';
 import { typeOperators } from './operators/type.js';
-import { type Path, readPath, splitPath } from './path.js';
-import { type Doc, fieldOf, isDocument, setField } from './value.js';
-import { weigh } from './weight.js';
+import { type Path, readPath, splitPath } from './values/path.js';
+import { type Doc, fieldOf, isDocument, setField } from './values/value.js';
+import { weigh } from './values/weight.js';
 
 const OPERATORS: OperatorTable = {
   ...arithmeticOperators,

@@ -1,10 +1,10 @@
 import { refusal } from '../errors.js';
 import { compileExpression, type Environment, type Expression, openEnvironment } from './expression.js';
-import { compileFilter, compileValueTest, isOperatorDocument, type MatchResult } from './match.js';
-import { QUERY_OPERATORS } from './match-operators.js';
+import { compileFilter, compileValueTest, isOperatorDocument, type MatchResult } from './match/match.js';
+import { QUERY_OPERATORS } from './match/match-operators.js';
 import { countRounds, openScope, type Scope } from './operators/operator.js';
-import { splitPath } from './path.js';
-import { copyDoc, type Doc, fieldOf, integerOf, isDocument, isTruthy, setField, typeOf } from './value.js';
+import { splitPath } from './values/path.js';
+import { copyDoc, type Doc, fieldOf, integerOf, isDocument, isTruthy, setField, typeOf } from './values/value.js';
 
 /** A compiled projection. */
 export interface Projection {

@@ -1,7 +1,7 @@
 import { badValue, refusal } from '../errors.js';
-import { indexOfPart, type Path, splitPath } from './path.js';
-import { compareValues } from './compare.js';
-import { type Doc, fieldOf, integerOf, isDocument, numberOf } from './value.js';
+import { indexOfPart, type Path, splitPath } from './values/path.js';
+import { compareValues } from './values/compare.js';
+import { type Doc, fieldOf, integerOf, isDocument, numberOf } from './values/value.js';
 
 export interface SortPart {
   readonly path: string;

@@ -1,6 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { type Core } from '../commands/command.js';
-import { Cursors } from '../commands/cursors.js';
+import { Cursors } from '../commands/read/cursors.js';
 import { runCommand } from '../commands/index.js';
 import { openStorage } from '../storage/storage.js';
 import {

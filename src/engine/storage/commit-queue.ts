@@ -1,4 +1,4 @@
-import { type Environment, translateStorageError } from './environment.js';
+import { type Environment, translateStorageError } from './file/environment.js';
 
 /** How long one write transaction may gather work before it commits and the rest waits for the next turn. */
 const TRANSACTION_MS = 4;

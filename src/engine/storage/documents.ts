@@ -2,17 +2,17 @@ import { decodeDocument } from '../codec/decode.js';
 import { type Doc } from '../codec/document.js';
 import { readId } from '../codec/raw.js';
 import { EngineError } from '../errors.js';
-import { type Catalog } from './catalog.js';
-import { checksum } from './checksum.js';
+import { type Catalog } from './catalog/catalog.js';
+import { checksum } from './format/checksum.js';
 import { type CommitQueue } from './commit-queue.js';
-import { damagedDocument, damagedEntry, missingDocument } from './damage.js';
-import { checkId, checkSize, isTaken } from './document-checks.js';
-import { duplicateKey, firstValue } from './duplicate-key.js';
-import { DOCUMENT, type Environment } from './environment.js';
-import { type CollectionEntry, type IndexEntry } from './index-definition.js';
-import { type IndexKeys, indexKeysOf, keysWithout, reads } from './index-keys.js';
-import { countedValue } from './kept-counts.js';
-import { KeyWriter, MAX_ID_BYTES, objectIdKey } from './key-encoding.js';
+import { damagedDocument, damagedEntry, missingDocument } from './keys/damage.js';
+import { checkId, checkSize, isTaken } from './checks/document-checks.js';
+import { duplicateKey, firstValue } from './catalog/duplicate-key.js';
+import { DOCUMENT, type Environment } from './file/environment.js';
+import { type CollectionEntry, type IndexEntry } from './keys/index-definition.js';
+import { type IndexKeys, indexKeysOf, keysWithout, reads } from './keys/index-keys.js';
+import { countedValue } from './catalog/kept-counts.js';
+import { KeyWriter, MAX_ID_BYTES, objectIdKey } from './encoding/key-encoding.js';
 import {
   bsonLength,
   contentOf,
@@ -24,7 +24,7 @@ import {
   storedSum,
   SUM_BYTES,
   entrySum,
-} from './stored-form.js';
+} from './format/stored-form.js';
 
 /** So many documents and index entries one transaction takes in about 60 ms. */
 const MOST_PUTS_TOGETHER = 10_000;

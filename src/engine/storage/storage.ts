@@ -1,10 +1,10 @@
-import { Catalog } from './catalog.js';
+import { Catalog } from './catalog/catalog.js';
 import { CommitQueue } from './commit-queue.js';
 import { Documents } from './documents.js';
-import { type Durability, type Environment, openEnvironment } from './environment.js';
-import { Reserve } from './reserve.js';
-import { Snapshots } from './snapshots.js';
-import { upgradeFormat } from './upgrade-format.js';
+import { type Durability, type Environment, openEnvironment } from './file/environment.js';
+import { Reserve } from './file/reserve.js';
+import { Snapshots } from './file/snapshots.js';
+import { upgradeFormat } from './checks/upgrade-format.js';
 
 /** A view of the data as of one moment, which keeps its pages until it is released. */
 export interface HeldView {

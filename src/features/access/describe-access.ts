@@ -1,4 +1,4 @@
-import { JSON_REFUSALS, type Access, type Refusals, type SecurityScheme } from '../../http/route-description.js';
+import { JSON_REFUSALS, type Access, type Refusals, type SecurityScheme } from '../../http/routes/route-description.js';
 
 const header = (name: string, description: string): SecurityScheme => ({
   name,

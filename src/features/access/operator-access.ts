@@ -1,4 +1,4 @@
-import type { Access } from '../../http/route.js';
+import type { Access } from '../../http/routes/route.js';
 import type { Project } from '../projects/project.js';
 import { OPERATOR as OPERATOR_DESCRIPTION, OWNER as OWNER_DESCRIPTION } from './describe-access.js';
 import {

@@ -1,6 +1,6 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
-import type { Store } from '../../platform/database.js';
+import type { Store } from '../../platform/database/database.js';
 import { randomToken, sha256Hex } from '../../platform/ids.js';
 
 export const OPERATOR_ROLES = ['owner', 'viewer'] as const;

@@ -1,5 +1,5 @@
 import type { App } from '../../app.js';
-import { findTokenKid, isOfNow, verifyToken, type TokenClaims } from '../../platform/jwt.js';
+import { findTokenKid, isOfNow, verifyToken, type TokenClaims } from '../../platform/secrets/jwt.js';
 import type { Project } from '../projects/project.js';
 import { findTokenKey } from '../projects/token-secret.js';
 import type { Bearer } from './caller.js';

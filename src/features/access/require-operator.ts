@@ -1,10 +1,10 @@
 import type { Context, Middleware } from 'koa';
 import type { App } from '../../app.js';
 import { forbidden, missing, unauthenticated } from '../../errors.js';
-import { readJson } from '../../http/read-body.js';
-import { readFlag } from '../../http/read-flag.js';
+import { readJson } from '../../http/requests/read-body.js';
+import { readFlag } from '../../http/routes/read-flag.js';
 import { findObjectId } from '../../platform/ids.js';
-import { isSameSecret } from '../../platform/is-same-secret.js';
+import { isSameSecret } from '../../platform/secrets/is-same-secret.js';
 import { recordAct } from '../audit/audit-log.js';
 import type { Project } from '../projects/project.js';
 import { findProject } from '../projects/project-store.js';

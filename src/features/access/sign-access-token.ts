@@ -1,5 +1,5 @@
 import type { App } from '../../app.js';
-import { signToken } from '../../platform/jwt.js';
+import { signToken } from '../../platform/secrets/jwt.js';
 import type { Project } from '../projects/project.js';
 import { requireSigningKey } from '../projects/token-secret.js';
 import { formatTokenId, type TokenId } from './token-id.js';

@@ -1,7 +1,7 @@
 import { ObjectId } from 'bson';
 import type { App } from '../../app.js';
-import { CLOCKS_DIFFER_MS } from '../../platform/clock.js';
-import type { Store } from '../../platform/database.js';
+import { CLOCKS_DIFFER_MS } from '../../platform/time/clock.js';
+import type { Store } from '../../platform/database/database.js';
 import type { TokenId } from './token-id.js';
 
 export const TOKEN_CUTOFFS = 'token_cutoffs';

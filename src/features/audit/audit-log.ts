@@ -1,7 +1,7 @@
 import { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import { AppError } from '../../errors.js';
-import { findOutage, type Store } from '../../platform/database.js';
+import { findOutage, type Store } from '../../platform/database/database.js';
 import { sha256Hex } from '../../platform/ids.js';
 
 /** An administrative act as recorded: who did what with which words, and how it ended. Never a secret. */

@@ -4,11 +4,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type { App } from '../../app.js';
-import type { Store } from '../../platform/database.js';
-import { findMasterKey } from '../../platform/master-key.js';
-import { createOpening, createSealing, isSealed, type SealingSecret } from '../../platform/sealed-stream.js';
-import { backUp, type BackupReport } from '../operators/back-up.js';
-import { readArchive } from '../operators/backup-archive.js';
+import type { Store } from '../../platform/database/database.js';
+import { findMasterKey } from '../../platform/secrets/master-key.js';
+import { createOpening, createSealing, isSealed, type SealingSecret } from '../../platform/secrets/sealed-stream.js';
+import { backUp, type BackupReport } from '../store-copies/back-up.js';
+import { readArchive } from '../store-copies/backup-archive.js';
 import { openBackupPlace, type BackupPlace } from './backup-place.js';
 import { backupName, listSuperseded, type KeepRule } from './backup-schedule.js';
 

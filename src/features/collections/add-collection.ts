@@ -1,16 +1,16 @@
 import { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import { conflict } from '../../errors.js';
-import { isDuplicateKey } from '../../platform/database.js';
+import { isDuplicateKey } from '../../platform/database/database.js';
 import type { Project } from '../projects/project.js';
-import { checkFields } from './check-fields.js';
-import { checkIndexSpecs } from './check-index-specs.js';
-import { checkRls } from './check-rls.js';
+import { checkFields } from './fields/check-fields.js';
+import { checkIndexSpecs } from './indexes/check-index-specs.js';
+import { checkRls } from './fields/check-rls.js';
 import { requireCollectionName } from './require-collection-name.js';
 import { documentsName, type Collection } from './collection.js';
-import type { CollectionDeclaration } from './collection-declaration.js';
+import type { CollectionDeclaration } from './schema/collection-declaration.js';
 import { collectionStore } from './collection-store.js';
-import { documentIndexes } from './document-indexes.js';
+import { documentIndexes } from './indexes/document-indexes.js';
 
 export interface NewCollection extends CollectionDeclaration {
   ifNotExists?: boolean;

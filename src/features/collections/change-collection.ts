@@ -1,13 +1,13 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import { conflict } from '../../errors.js';
-import { isDuplicateKey } from '../../platform/database.js';
-import { checkIndexSpecs } from './check-index-specs.js';
-import { checkRls } from './check-rls.js';
+import { isDuplicateKey } from '../../platform/database/database.js';
+import { checkIndexSpecs } from './indexes/check-index-specs.js';
+import { checkRls } from './fields/check-rls.js';
 import type { Collection } from './collection.js';
 import { collectionStore, forgetCollection, requireStoredCollection } from './collection-store.js';
-import { addIndexes, applyIndexes } from './document-indexes.js';
-import { explainDuplicates } from './explain-duplicates.js';
+import { addIndexes, applyIndexes } from './indexes/document-indexes.js';
+import { explainDuplicates } from './indexes/explain-duplicates.js';
 import { checkUsersContract } from './users-collection.js';
 
 export type CollectionSettings = Pick<Collection, 'mode' | 'fields' | 'rls' | 'indexes'>;

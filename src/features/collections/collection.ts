@@ -1,5 +1,5 @@
 import type { ObjectId } from 'bson';
-import type { Field } from './field.js';
+import type { Field } from './fields/field.js';
 
 export type CollectionMode = 'enforced' | 'flexible';
 export type RlsMode = 'public-read' | 'private';

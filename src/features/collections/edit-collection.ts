@@ -2,9 +2,9 @@ import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import { conflict, invalid, missing } from '../../errors.js';
 import { changeCollection } from './change-collection.js';
-import { checkFields } from './check-fields.js';
+import { checkFields } from './fields/check-fields.js';
 import type { Collection, CollectionMode } from './collection.js';
-import type { Field } from './field.js';
+import type { Field } from './fields/field.js';
 
 export interface CollectionEdit {
   addFields?: readonly Field[];

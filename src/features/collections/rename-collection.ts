@@ -1,7 +1,7 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import { conflict, forbidden, missing } from '../../errors.js';
-import { isDuplicateKey } from '../../platform/database.js';
+import { isDuplicateKey } from '../../platform/database/database.js';
 import { requireCollectionName } from './require-collection-name.js';
 import type { Collection } from './collection.js';
 import { collectionStore, forgetCollection } from './collection-store.js';

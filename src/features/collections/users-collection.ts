@@ -1,7 +1,7 @@
 import type { ObjectId } from 'bson';
 import { invalid } from '../../errors.js';
 import type { Collection } from './collection.js';
-import type { Field } from './field.js';
+import type { Field } from './fields/field.js';
 
 /** Name of the collection of end users; reserved, and closed to `/api/data` in every spelling (rest-api.md 2.6). */
 export const USERS = 'users';

@@ -18,10 +18,10 @@ import {
   type ParameterDescription,
   type Refusals,
   type Schema,
-} from '../../http/route-description.js';
+} from '../../http/routes/route-description.js';
 import { READS_DOCUMENTS, WRITES_DOCUMENTS } from '../access/describe-access.js';
-import { MAX_BULK_DOCUMENTS } from './insert-documents.js';
-import { DEFAULT_LIMIT, MAX_LIMIT } from './parse-list-query.js';
+import { MAX_BULK_DOCUMENTS } from './bulk/insert-documents.js';
+import { DEFAULT_LIMIT, MAX_LIMIT } from './query/parse-list-query.js';
 
 const SYSTEM_FIELDS: Record<string, Schema> = {
   _id: ID,

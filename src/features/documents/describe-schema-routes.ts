@@ -1,7 +1,7 @@
-import { created, jsonBody, naming, ok, type GroupDescription } from '../../http/route-description.js';
+import { created, jsonBody, naming, ok, type GroupDescription } from '../../http/routes/route-description.js';
 import { ANY_KEY, SECRET_KEY } from '../access/describe-access.js';
-import { readDeclaration } from '../collections/collection-declaration.js';
-import { COLLECTION } from '../collections/describe-collection.js';
+import { readDeclaration } from '../collections/schema/collection-declaration.js';
+import { COLLECTION } from '../collections/schema/describe-collection.js';
 
 /** As in schema-routes.ts. */
 export const SCHEMA_ROUTES: GroupDescription = {

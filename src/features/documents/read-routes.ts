@@ -1,15 +1,15 @@
 import type Router from '@koa/router';
 import type { Context } from 'koa';
 import type { App } from '../../app.js';
-import { clientSignal } from '../../http/client-signal.js';
-import { readJson, requireObjectBody } from '../../http/read-body.js';
-import { replyEncodedJson, replyParts } from '../../http/reply.js';
-import { readFlag } from '../../http/read-flag.js';
+import { clientSignal } from '../../http/requests/client-signal.js';
+import { readJson, requireObjectBody } from '../../http/requests/read-body.js';
+import { replyEncodedJson, replyParts } from '../../http/replies/reply.js';
+import { readFlag } from '../../http/routes/read-flag.js';
 import { callerOf } from '../access/require-key.js';
-import { aggregateDocuments } from './aggregate-documents.js';
-import { getDocument } from './get-document.js';
-import { encodeList } from './list-documents.js';
-import { listEnvelope, wrapReply, type EncodedReply } from './stored-documents.js';
+import { aggregateDocuments } from './read/aggregate-documents.js';
+import { getDocument } from './read/get-document.js';
+import { encodeList } from './read/list-documents.js';
+import { listEnvelope, wrapReply, type EncodedReply } from './read/stored-documents.js';
 
 /** The routes that read documents (rest-api.md 4.2). All of them need a key, which the group's guards have checked. */
 export function addReadRoutes(router: Router, app: App): void {

@@ -1,7 +1,7 @@
 import type { App } from '../../app.js';
-import { createRouter, type RouteGroup } from '../../http/routes.js';
+import { createRouter, type RouteGroup } from '../../http/routes/mount-routes.js';
 import { requireKey } from '../access/require-key.js';
-import { closeUsers } from './close-users.js';
+import { closeUsers } from './store/close-users.js';
 import { addReadRoutes } from './read-routes.js';
 import { addWriteRoutes } from './write-routes.js';
 

@@ -1,9 +1,9 @@
 import type { App } from '../../app.js';
-import { readJson, requireObjectBody } from '../../http/read-body.js';
-import { createRouter, type RouteGroup } from '../../http/routes.js';
+import { readJson, requireObjectBody } from '../../http/requests/read-body.js';
+import { createRouter, type RouteGroup } from '../../http/routes/mount-routes.js';
 import { callerOf, requireKey, requireSecretKey } from '../access/require-key.js';
 import { addCollection } from '../collections/add-collection.js';
-import { readDeclaration } from '../collections/collection-declaration.js';
+import { readDeclaration } from '../collections/schema/collection-declaration.js';
 import { requireCollection } from '../collections/collection-store.js';
 import { presentCollection } from '../collections/present-collection.js';
 

@@ -1,17 +1,17 @@
 import type Router from '@koa/router';
 import type { Context } from 'koa';
 import type { App } from '../../app.js';
-import { readJson, requireObjectBody } from '../../http/read-body.js';
-import { replyJson } from '../../http/reply.js';
-import { readFlag } from '../../http/read-flag.js';
+import { readJson, requireObjectBody } from '../../http/requests/read-body.js';
+import { replyJson } from '../../http/replies/reply.js';
+import { readFlag } from '../../http/routes/read-flag.js';
 import { callerOf } from '../access/require-key.js';
-import { readIdempotencyKey } from './answer-once.js';
-import { insertDocument } from './insert-document.js';
-import { insertDocuments } from './insert-documents.js';
-import { recoverDocument } from './recover-document.js';
-import { deleteDocument, trashDocument } from './trash-document.js';
-import { updateDocument } from './update-document.js';
-import { requireWritePlace, type WritePlace } from './write-place.js';
+import { readIdempotencyKey } from './write/idempotency.js';
+import { insertDocument } from './write/insert-document.js';
+import { insertDocuments } from './bulk/insert-documents.js';
+import { recoverDocument } from './write/recover-document.js';
+import { deleteDocument, trashDocument } from './write/trash-document.js';
+import { updateDocument } from './write/update-document.js';
+import { requireWritePlace, type WritePlace } from './write/write-target.js';
 
 type RouteContext = Context & { params: Record<string, string> };
 

@@ -4,7 +4,7 @@ import type { Project } from '../projects/project.js';
 import type { FileRecord } from './file.js';
 import { fileMissing, fileStore, filesOf, findFile } from './file-store.js';
 import { usageStore } from './usage-store.js';
-import { settleFiles } from './settle-files.js';
+import { settleFiles } from './uploads/settle-files.js';
 
 /**
  * Deletes a confirmed file: gone for everybody with one write, then its bytes and its charge. 404 when there is none, also at the second time.

@@ -14,7 +14,7 @@ import {
   WHOLE,
   type GroupDescription,
   type Schema,
-} from '../../http/route-description.js';
+} from '../../http/routes/route-description.js';
 import { LOCAL_FILES_PATH } from '../../platform/object-store/local-store.js';
 import { DELETES_UPLOADS, SECRET_KEY, UPLOADS } from '../access/describe-access.js';
 

@@ -3,7 +3,7 @@ import { unavailable } from '../../errors.js';
 import type { LocalStore } from '../../platform/object-store/local-store.js';
 import type { S3Store } from '../../platform/object-store/s3-store.js';
 import type { Project } from '../projects/project.js';
-import { openBucket } from './project-bucket.js';
+import { openBucket } from './bucket/project-bucket.js';
 import type { FilePlace, FileRecord } from './file.js';
 
 /** Where a new file of the project goes: its own bucket, else the service's bucket, else the data directory. */

@@ -1,7 +1,7 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import { missing, type AppError } from '../../errors.js';
-import type { Store } from '../../platform/database.js';
+import type { Store } from '../../platform/database/database.js';
 import { isObjectKey } from '../../platform/object-store/object-store.js';
 import type { FileRecord } from './file.js';
 

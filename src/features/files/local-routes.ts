@@ -1,8 +1,8 @@
 import type { Context } from 'koa';
 import type { App } from '../../app.js';
-import { createRouter, type RouteGroup } from '../../http/routes.js';
+import { createRouter, type RouteGroup } from '../../http/routes/mount-routes.js';
 import { LOCAL_FILES_PATH } from '../../platform/object-store/local-store.js';
-import { receiveSignedUpload } from './receive-signed-upload.js';
+import { receiveSignedUpload } from './uploads/receive-signed-upload.js';
 import { serveFile } from './serve-file.js';
 
 /** Files in the data directory: public addresses (GET) and signed ones for uploads (PUT). Needs no key. */

@@ -1,19 +1,19 @@
 import type { Context } from 'koa';
 import type { App } from '../../app.js';
-import { receiveFile } from '../../http/multipart.js';
-import { readJson, requireObjectBody } from '../../http/read-body.js';
-import { createRouter, type RouteGroup } from '../../http/routes.js';
+import { receiveFile } from '../../http/requests/multipart.js';
+import { readJson, requireObjectBody } from '../../http/requests/read-body.js';
+import { createRouter, type RouteGroup } from '../../http/routes/mount-routes.js';
 import { requireUserId } from '../access/access-rules.js';
 import { callerOf, requireKey, requireSecretKey } from '../access/require-key.js';
-import { confirmUpload } from './confirm-upload.js';
+import { confirmUpload } from './uploads/confirm-upload.js';
 import { deleteAllFiles, deleteFile } from './delete-file.js';
 import { providerOf } from './file.js';
 import { choosePlace } from './file-places.js';
 import { presentFile } from './present-file.js';
-import { readPath, readUploadConfirmation, readUploadRequest } from './read-upload-input.js';
-import { requestUpload } from './request-upload.js';
-import { requireUploader } from './require-uploader.js';
-import { uploadFile } from './upload-file.js';
+import { readPath, readUploadConfirmation, readUploadRequest } from './uploads/read-upload-input.js';
+import { requestUpload } from './uploads/request-upload.js';
+import { requireUploader } from './uploads/require-uploader.js';
+import { uploadFile } from './uploads/upload-file.js';
 
 const PREFIX = '/api/storage';
 

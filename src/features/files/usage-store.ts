@@ -1,6 +1,6 @@
 import { ObjectId } from 'bson';
 import type { App } from '../../app.js';
-import { isDuplicateKey, type Store } from '../../platform/database.js';
+import { isDuplicateKey, type Store } from '../../platform/database/database.js';
 import { fileStore } from './file-store.js';
 
 /**

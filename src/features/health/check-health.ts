@@ -1,5 +1,5 @@
 import type { App } from '../../app.js';
-import { within } from '../../platform/within.js';
+import { within } from '../../platform/time/with-timeout.js';
 import { VERSION } from '../../version.js';
 
 export interface Health {

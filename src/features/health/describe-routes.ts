@@ -7,7 +7,7 @@ import {
   TEXT,
   type Access,
   type GroupDescription,
-} from '../../http/route-description.js';
+} from '../../http/routes/route-description.js';
 
 const HEALTH = object(
   {

@@ -1,10 +1,10 @@
 import type { Middleware } from 'koa';
 import type { App } from '../../app.js';
 import { missing, unauthenticated } from '../../errors.js';
-import { createRouter, type RouteGroup } from '../../http/routes.js';
-import { isSameSecret } from '../../platform/is-same-secret.js';
+import { createRouter, type RouteGroup } from '../../http/routes/mount-routes.js';
+import { isSameSecret } from '../../platform/secrets/is-same-secret.js';
 import { jobStore } from '../../platform/jobs/job.js';
-import { formatMetrics, type Metrics } from '../../platform/metrics.js';
+import { formatMetrics, type Metrics } from '../../platform/observe/metrics.js';
 
 const PREFIX = '/metrics';
 const WAITING_STATES = ['queued', 'running', 'dead'] as const;

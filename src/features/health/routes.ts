@@ -1,5 +1,5 @@
 import type { App } from '../../app.js';
-import { createRouter, type RouteGroup } from '../../http/routes.js';
+import { createRouter, type RouteGroup } from '../../http/routes/mount-routes.js';
 import { checkDatabase, checkHealth } from './check-health.js';
 
 /** rest-api.md 4.5, decisions.md 10. */

@@ -4,7 +4,7 @@ import { callResend, isProviderId, openResendClient, type ResendReply } from '..
 import type { Project } from '../projects/project.js';
 import { isMailAddress, isOneLine } from './mail-address.js';
 import { requireByokKey } from './project-mail.js';
-import { refuseLongWait, waitForTurn } from './provider-pace.js';
+import { refuseLongWait, waitForTurn } from './sending/provider-pace.js';
 
 type Client = Awaited<ReturnType<typeof openResendClient>>;
 

@@ -4,7 +4,7 @@ import { AppError, invalid } from '../../errors.js';
 import type { Project } from '../projects/project.js';
 import { onOwnAccount, requireProviderId } from './audiences.js';
 import { isSender } from './mail-address.js';
-import { refundSlot, reserveSlots, settleSlots } from './mail-slots.js';
+import { refundSlot, reserveSlots, settleSlots } from './sending/mail-slots.js';
 import { requireByokKey, resolveSender } from './project-mail.js';
 import { checkRendered } from './read-mail.js';
 

@@ -1,7 +1,7 @@
 import type { App } from '../../app.js';
 import { advanceLog, type MailLog } from './mail-log.js';
 import { listStatusEvents } from './mail-event.js';
-import { refundSlot, settleSlots } from './mail-slots.js';
+import { refundSlot, settleSlots } from './sending/mail-slots.js';
 
 /** Notes that the provider took a mail, under that id. Its slot stays taken. */
 export async function acceptMail(app: App, log: MailLog, providerEmailId: string): Promise<void> {

@@ -23,7 +23,7 @@ import {
   type Refusals,
   type RouteDescription,
   type Schema,
-} from '../../http/route-description.js';
+} from '../../http/routes/route-description.js';
 import { OPERATOR, OWNER, SECRET_KEY } from '../access/describe-access.js';
 import { MAIL_STATUSES } from './mail-log.js';
 import { MAX_BATCH } from './read-mail.js';

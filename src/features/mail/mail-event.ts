@@ -1,6 +1,6 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
-import { isDuplicateKey, type Store } from '../../platform/database.js';
+import { isDuplicateKey, type Store } from '../../platform/database/database.js';
 import type { MailLog, MailStatus } from './mail-log.js';
 
 /** What the mail provider said about a mail; kept for a while, as it may say so before the mail's id there is known here. */

@@ -1,7 +1,7 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
-import type { Store } from '../../platform/database.js';
-import type { SealedPlace } from '../../platform/reseal.js';
+import type { Store } from '../../platform/database/database.js';
+import type { SealedPlace } from '../../platform/secrets/reseal.js';
 import type { OutgoingMail } from '../../platform/mail-provider/mail-provider.js';
 
 /** rest-api.md 2.8 */

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import { invalid, missing } from '../../errors.js';
-import type { Store } from '../../platform/database.js';
+import type { Store } from '../../platform/database/database.js';
 import type { Project } from '../projects/project.js';
 import type { TemplateUsed } from './mail-log.js';
 import { checkTemplate, type MailText } from './render-template.js';

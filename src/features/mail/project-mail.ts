@@ -2,7 +2,7 @@ import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import { forbidden, invalid } from '../../errors.js';
 import { openResend } from '../../platform/mail-provider/resend.js';
-import type { SealedField, SealedPlace } from '../../platform/reseal.js';
+import type { SealedField, SealedPlace } from '../../platform/secrets/reseal.js';
 import type { MailProvider } from '../../platform/mail-provider/mail-provider.js';
 import type { Project } from '../projects/project.js';
 import { PROJECTS, updateProjectRecord } from '../projects/project-store.js';

@@ -3,7 +3,7 @@ import type { App } from '../../app.js';
 import { removeFromOutbox } from '../../platform/mail-provider/outbox.js';
 import { eventStore } from './mail-event.js';
 import { mailLogStore, type MailLog } from './mail-log.js';
-import { usageStore } from './mail-slots.js';
+import { usageStore } from './sending/mail-slots.js';
 import { templateStore } from './mail-template.js';
 
 const BATCH = 500;

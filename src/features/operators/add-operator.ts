@@ -1,9 +1,9 @@
 import { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import { conflict } from '../../errors.js';
-import { isDuplicateKey } from '../../platform/database.js';
+import { isDuplicateKey } from '../../platform/database/database.js';
 import { operatorStore, type Operator, type OperatorRole } from '../access/operator.js';
-import { Problems } from '../documents/problems.js';
+import { Problems } from '../documents/reply/problems.js';
 import type { Project } from '../projects/project.js';
 import { checkNewPassword } from '../users/credentials.js';
 import { OPERATORS_PARTY } from './log-in-operator.js';

@@ -1,10 +1,10 @@
 import type { App } from '../../app.js';
 import { parseDuration } from '../../setting-readers.js';
 import { forbidden, invalid } from '../../errors.js';
-import { readJson } from '../../http/read-body.js';
-import { readText, readWhole } from '../../http/read-parameter.js';
-import { createRouter, type RouteGroup } from '../../http/routes.js';
-import { compileReader } from '../../platform/json-schema.js';
+import { readJson } from '../../http/requests/read-body.js';
+import { readText, readWhole } from '../../http/routes/read-parameter.js';
+import { createRouter, type RouteGroup } from '../../http/routes/mount-routes.js';
+import { compileReader } from '../../platform/schema/json-schema.js';
 import { identifyOperator, operatorOf, requireOperator } from '../access/require-operator.js';
 import { listActs, presentAct } from '../audit/audit-log.js';
 import { readTexts } from '../users/credentials.js';

@@ -14,10 +14,10 @@ import {
   wholeNumber,
   type GroupDescription,
   type Schema,
-} from '../../http/route-description.js';
+} from '../../http/routes/route-description.js';
 import { OPERATOR } from '../access/describe-access.js';
 import { OPERATOR_ROLES } from '../access/operator.js';
-import { EMAIL, PASSWORD } from '../users/describe-user.js';
+import { EMAIL, PASSWORD } from '../users/accounts/describe-user.js';
 
 const ROLE = oneOf(...OPERATOR_ROLES);
 const PROJECTS = { ...orNull(arrayOf(ID)), description: 'Ids of the projects it sees; null = all.' };

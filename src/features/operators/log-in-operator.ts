@@ -3,7 +3,7 @@ import type { App } from '../../app.js';
 import { unauthenticated } from '../../errors.js';
 import type { Operator } from '../access/operator.js';
 import { recordAct } from '../audit/audit-log.js';
-import { loginLock } from '../users/login-lock.js';
+import { loginLock } from '../users/sessions/login-lock.js';
 import { findOperatorByEmail } from './operator-email.js';
 import { openOperatorSession, type OpenedSession } from './open-operator-session.js';
 

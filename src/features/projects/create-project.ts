@@ -1,7 +1,7 @@
 import { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import { conflict, invalid } from '../../errors.js';
-import { isDuplicateKey } from '../../platform/database.js';
+import { isDuplicateKey } from '../../platform/database/database.js';
 import { generateKey } from './api-key.js';
 import type { PlanName, Project } from './project.js';
 import { findProject, projectStore } from './project-store.js';

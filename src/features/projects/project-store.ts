@@ -1,7 +1,7 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import { missing } from '../../errors.js';
-import type { Store } from '../../platform/database.js';
+import type { Store } from '../../platform/database/database.js';
 import { findObjectId } from '../../platform/ids.js';
 import type { Project } from './project.js';
 

@@ -1,8 +1,8 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
-import { prepareTokenKey, type TokenKey } from '../../platform/jwt.js';
+import { prepareTokenKey, type TokenKey } from '../../platform/secrets/jwt.js';
 import { randomToken } from '../../platform/ids.js';
-import type { SealedPlace } from '../../platform/reseal.js';
+import type { SealedPlace } from '../../platform/secrets/reseal.js';
 import type { Project, TokenSecret } from './project.js';
 import { PROJECTS } from './project-store.js';
 

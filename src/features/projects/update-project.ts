@@ -1,6 +1,6 @@
 import type { App } from '../../app.js';
 import { conflict, invalid } from '../../errors.js';
-import { isDuplicateKey } from '../../platform/database.js';
+import { isDuplicateKey } from '../../platform/database/database.js';
 import { checkProjectName } from './create-project.js';
 import type { PlanName, Project } from './project.js';
 import { requireProject, updateProjectRecord } from './project-store.js';

@@ -10,7 +10,7 @@ import {
   type Refusals,
   type RouteDescription,
   type Schema,
-} from '../../http/route-description.js';
+} from '../../http/routes/route-description.js';
 import { classify } from '../access/limit-requests.js';
 import { openComponents, type Components } from './schema-components.js';
 

@@ -5,7 +5,7 @@ import {
   TEXT,
   type Answer,
   type GroupDescription,
-} from '../../http/route-description.js';
+} from '../../http/routes/route-description.js';
 
 const CONDITION = { 'if-none-match': parameter('`ETag` of a copy', TEXT) };
 const UNCHANGED: Answer = { description: 'The copy is good' };

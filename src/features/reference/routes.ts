@@ -1,5 +1,5 @@
 import type { Context } from 'koa';
-import { createRouter, type RouteGroup } from '../../http/routes.js';
+import { createRouter, type RouteGroup } from '../../http/routes/mount-routes.js';
 import type { ReferenceFile, ReferenceFiles } from './reference-files.js';
 
 const DOCUMENT_PREFIX = '/api/openapi.json';

@@ -1,7 +1,7 @@
-import { MAX_PASSWORD_BYTES } from '../../platform/password.js';
-import { isJsonObject } from '../collections/field-type.js';
-import { refuseHostileValue } from '../documents/hostile-keys.js';
-import { Problems } from '../documents/problems.js';
+import { MAX_PASSWORD_BYTES } from '../../platform/secrets/password.js';
+import { isJsonObject } from '../collections/fields/field-type.js';
+import { refuseHostileValue } from '../documents/store/hostile-keys.js';
+import { Problems } from '../documents/reply/problems.js';
 import { invalid } from '../../errors.js';
 
 const MAX_EMAIL_CHARACTERS = 254;

@@ -3,12 +3,12 @@ import type { App } from '../../app.js';
 import { TOKEN_CUTOFFS } from '../access/token-cutoff.js';
 import { COLLECTIONS } from '../collections/collection-store.js';
 import { USERS } from '../collections/users-collection.js';
-import { SOCIAL_IDENTITIES } from './linked-identity.js';
-import { LOGIN_FAILURES } from './login-lock.js';
-import { ONE_TIME_CODES } from './one-time-code.js';
-import { SESSIONS } from './session.js';
-import { SOCIAL_ATTEMPTS } from './social-login.js';
-import { SOCIAL_PROVIDERS } from './social-provider.js';
+import { SOCIAL_IDENTITIES } from './accounts/linked-identity.js';
+import { LOGIN_FAILURES } from './sessions/login-lock.js';
+import { ONE_TIME_CODES } from './codes/one-time-code.js';
+import { SESSIONS } from './sessions/session.js';
+import { SOCIAL_ATTEMPTS } from './social/social-login.js';
+import { SOCIAL_PROVIDERS } from './social/social-provider.js';
 import { userStore } from './user-store.js';
 
 const OF_PROJECT = [

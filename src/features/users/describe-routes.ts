@@ -15,11 +15,11 @@ import {
   type GroupDescription,
   type RouteDescription,
   type Schema,
-} from '../../http/route-description.js';
+} from '../../http/routes/route-description.js';
 import { ANY_KEY, SIGNED_IN } from '../access/describe-access.js';
-import { EMAIL, IDENTITY, NEW_USER, PASSWORD, PROFILE_CHANGES, PUBLIC_USER, USER } from './describe-user.js';
+import { EMAIL, IDENTITY, NEW_USER, PASSWORD, PROFILE_CHANGES, PUBLIC_USER, USER } from './accounts/describe-user.js';
 import { describeSocialRoutes } from './describe-social-routes.js';
-import { REFRESH_MODE, TOKEN_FIELDS, TOKEN_HEADERS } from './describe-tokens.js';
+import { REFRESH_MODE, TOKEN_FIELDS, TOKEN_HEADERS } from './sessions/describe-tokens.js';
 
 const SIGNED_IN_REPLY: Schema = object({ user: USER, ...TOKEN_FIELDS }, 'SignedIn');
 const OTP: Schema = { type: 'string', minLength: 1, maxLength: 72, examples: ['123456'] };

@@ -8,9 +8,9 @@ import {
   TEXT,
   type RouteDescription,
   type Schema,
-} from '../../http/route-description.js';
+} from '../../http/routes/route-description.js';
 import { ANY_KEY, KEY_IN_QUERY } from '../access/describe-access.js';
-import { REFRESH_MODE, TOKEN_HEADERS } from './describe-tokens.js';
+import { REFRESH_MODE, TOKEN_HEADERS } from './sessions/describe-tokens.js';
 
 const PROVIDER = {
   provider: naming(

@@ -1,11 +1,11 @@
 import type { App } from '../../app.js';
 import type { JobDefinition } from '../../platform/jobs/job.js';
-import { isClockSteady } from '../../platform/steady-clock.js';
+import { isClockSteady } from '../../platform/database/clock-drift.js';
 import { TOKEN_CUTOFFS } from '../access/token-cutoff.js';
-import { LOGIN_FAILURES } from './login-lock.js';
-import { ONE_TIME_CODES } from './one-time-code.js';
-import { SESSIONS } from './session.js';
-import { SOCIAL_ATTEMPTS } from './social-login.js';
+import { LOGIN_FAILURES } from './sessions/login-lock.js';
+import { ONE_TIME_CODES } from './codes/one-time-code.js';
+import { SESSIONS } from './sessions/session.js';
+import { SOCIAL_ATTEMPTS } from './social/social-login.js';
 
 const WITH_AN_END = [SESSIONS, TOKEN_CUTOFFS, ONE_TIME_CODES, LOGIN_FAILURES, SOCIAL_ATTEMPTS];
 

@@ -1,12 +1,12 @@
 import type { App } from '../../app.js';
-import { HIDDEN_FIELD } from '../collections/field.js';
+import { HIDDEN_FIELD } from '../collections/fields/field.js';
 import { requireCollection } from '../collections/collection-store.js';
 import { USERS } from '../collections/users-collection.js';
 import type { Project } from '../projects/project.js';
 import { requireSigningKey } from '../projects/token-secret.js';
-import { emailTaken, insertUser } from './insert-user.js';
-import { readNewUser, type FieldSetter } from './new-user.js';
-import { sendCode } from './send-code.js';
+import { emailTaken, insertUser } from './accounts/insert-user.js';
+import { readNewUser, type FieldSetter } from './accounts/new-user.js';
+import { sendCode } from './codes/send-code.js';
 import type { User } from './user.js';
 import { findUserByEmail } from './user-store.js';
 

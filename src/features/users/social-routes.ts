@@ -2,20 +2,20 @@ import type Router from '@koa/router';
 import type { Context } from 'koa';
 import type { App } from '../../app.js';
 import { invalid } from '../../errors.js';
-import { readJson } from '../../http/read-body.js';
+import { readJson } from '../../http/requests/read-body.js';
 import { callerOf, requireKey, requireQueryKey } from '../access/require-key.js';
-import { validationFailed } from '../documents/problems.js';
-import { isOwnOrigin } from './cookie-origin.js';
+import { validationFailed } from '../documents/reply/problems.js';
+import { isOwnOrigin } from './sessions/cookie-origin.js';
 import { readTexts } from './credentials.js';
-import { clientOf, deliverTokens } from './deliver-tokens.js';
-import { presentUser } from './present-user.js';
+import { clientOf, deliverTokens } from './sessions/deliver-tokens.js';
+import { presentUser } from './accounts/present-user.js';
 import {
   attemptCookie,
   exchangeSocialCode,
   finishSocialLogin,
   startSocialLogin,
   type ApplicationChecks,
-} from './social-login.js';
+} from './social/social-login.js';
 
 const SOCIAL_PATH = '/api/userAuth/social';
 

@@ -1,11 +1,11 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import { missing } from '../../errors.js';
-import type { Database, Store } from '../../platform/database.js';
+import type { Database, Store } from '../../platform/database/database.js';
 import { findObjectId } from '../../platform/ids.js';
 import { documentsName } from '../collections/collection.js';
 import { findCollection } from '../collections/collection-store.js';
-import { addIndexes } from '../collections/document-indexes.js';
+import { addIndexes } from '../collections/indexes/document-indexes.js';
 import { defaultUsersCollection, USERS } from '../collections/users-collection.js';
 import { normaliseEmail } from './credentials.js';
 import type { User } from './user.js';

@@ -1,5 +1,5 @@
-import type { HIDDEN_FIELD } from '../collections/field.js';
-import type { StoredDocument } from '../documents/document.js';
+import type { HIDDEN_FIELD } from '../collections/fields/field.js';
+import type { StoredDocument } from '../documents/store/document.js';
 
 /** What the service notes about an account beside the fields of its schema; no door shows it. */
 export interface Account {

@@ -2,7 +2,7 @@ import type { App } from '../../app.js';
 import { invalid } from '../../errors.js';
 import type { Project } from '../projects/project.js';
 import { checkDescription } from './add-webhook.js';
-import { failPendingDeliveries } from './claim-delivery.js';
+import { failPendingDeliveries } from './deliveries/claim-delivery.js';
 import { parseEvents } from './webhook-event.js';
 import { changeWebhook } from './webhook-store.js';
 import { requireTargetUrl } from './webhook-url.js';

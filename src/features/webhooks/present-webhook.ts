@@ -1,4 +1,4 @@
-import type { Delivery } from './delivery.js';
+import type { Delivery } from './deliveries/delivery.js';
 import type { Webhook } from './webhook.js';
 
 /** What every door shows of a webhook: never a secret. */

@@ -1,7 +1,7 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import type { Project } from '../projects/project.js';
-import { deliveryStore } from './delivery.js';
+import { deliveryStore } from './deliveries/delivery.js';
 import { changeWebhooks, forgetWebhooks, readProjectWebhooks, webhookNotFound, webhookStore } from './webhook-store.js';
 import type { Webhook } from './webhook.js';
 

@@ -9,18 +9,18 @@ import {
   say,
   wholeNumber,
   type RouteList,
-} from '../../http/route.js';
-import { arrayOf, changes, FLAG, ID, MOMENT, object, oneOf, orNull, text, TEXT } from '../../platform/schema.js';
+} from '../../http/routes/route.js';
+import { arrayOf, changes, FLAG, ID, MOMENT, object, oneOf, orNull, text, TEXT } from '../../platform/schema/schema.js';
 import { PROJECT_OPERATOR, projectOwner } from '../access/operator-access.js';
 import { addWebhook, MAX_DESCRIPTION_CHARACTERS } from './add-webhook.js';
 import { editWebhook } from './edit-webhook.js';
-import { DEFAULT_DELIVERIES, DELIVERY_STATES, listDeliveries, MAX_DELIVERIES } from './list-deliveries.js';
+import { DEFAULT_DELIVERIES, DELIVERY_STATES, listDeliveries, MAX_DELIVERIES } from './deliveries/list-deliveries.js';
 import { listWebhooks } from './list-webhooks.js';
 import { presentDelivery, presentWebhook } from './present-webhook.js';
 import { removeWebhook } from './remove-webhook.js';
-import { replayDelivery } from './replay-delivery.js';
+import { replayDelivery } from './deliveries/replay-delivery.js';
 import { rotateSecret } from './rotate-secret.js';
-import { testWebhook } from './test-webhook.js';
+import { testWebhook } from './deliveries/test-webhook.js';
 import { ACTIONS, MAX_EVENTS } from './webhook-event.js';
 import { requireWebhook } from './webhook-store.js';
 

@@ -1,7 +1,7 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
-import { generateWebhookSecret } from './sign-delivery.js';
-import type { SealedPlace } from '../../platform/reseal.js';
+import { generateWebhookSecret } from './deliveries/sign-delivery.js';
+import type { SealedPlace } from '../../platform/secrets/reseal.js';
 import type { ProjectWebhooks, Webhook, WebhookSecret } from './webhook.js';
 import { WEBHOOKS } from './webhook-store.js';
 

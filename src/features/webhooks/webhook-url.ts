@@ -1,6 +1,6 @@
 import type { App } from '../../app.js';
 import { invalid } from '../../errors.js';
-import { requirePublicTarget } from '../../platform/require-public-target.js';
+import { requirePublicTarget } from '../../platform/network/require-public-target.js';
 
 const MOST_CHARACTERS = 2_048;
 

@@ -1,4 +1,4 @@
-import { isDuplicateKey } from '../database.js';
+import { isDuplicateKey } from '../database/database.js';
 import { JOB_PRIORITIES, jobStore, type JobRecord } from './job.js';
 import type { JobDependencies } from './job-queue.js';
 

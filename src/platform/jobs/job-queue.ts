@@ -1,9 +1,9 @@
 import { ObjectId } from 'bson';
-import type { Clock } from '../clock.js';
-import { isDuplicateKey, type Database } from '../database.js';
-import type { Logger } from '../logger.js';
-import type { Signals } from '../signals.js';
-import type { Telemetry } from '../telemetry.js';
+import type { Clock } from '../time/clock.js';
+import { isDuplicateKey, type Database } from '../database/database.js';
+import type { Logger } from '../observe/logger.js';
+import type { Signals } from '../redis/pub-sub.js';
+import type { Telemetry } from '../observe/telemetry.js';
 import { jobStore, NORMAL_PRIORITY, poolOf, type JobPriority, type JobRecord } from './job.js';
 
 export interface EnqueueOptions {

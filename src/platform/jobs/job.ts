@@ -1,5 +1,5 @@
 import type { ObjectId } from 'bson';
-import type { Database, Store } from '../database.js';
+import type { Database, Store } from '../database/database.js';
 import type { RetrySchedule } from './retry-delay.js';
 
 /**

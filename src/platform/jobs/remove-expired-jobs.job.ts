@@ -1,4 +1,4 @@
-import { isClockSteady } from '../steady-clock.js';
+import { isClockSteady } from '../database/clock-drift.js';
 import type { JobDefinition } from './job.js';
 import type { JobDependencies } from './job-queue.js';
 import { removeExpiredJobs } from './manage-jobs.js';

@@ -1,7 +1,7 @@
 import { completeJob, extendLease, failJob, handBackJob } from './settle-job.js';
 import type { AnyJobDefinition, JobRecord } from './job.js';
 import type { JobDependencies } from './job-queue.js';
-import { withSpan, type SpanOptions } from '../telemetry.js';
+import { withSpan, type SpanOptions } from '../observe/telemetry.js';
 
 /** A leased job under way in this process. */
 export interface JobRun {

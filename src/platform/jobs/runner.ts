@@ -1,5 +1,5 @@
 import { randomToken } from '../ids.js';
-import { within } from '../within.js';
+import { within } from '../time/with-timeout.js';
 import { claimInTurn, claimJobs, type ClaimRequest } from './claim-jobs.js';
 import { poolOf, SHARED_POOL, type AnyJobDefinition, type JobRecord } from './job.js';
 import type { JobDependencies } from './job-queue.js';

@@ -1,4 +1,4 @@
-import { CLOCK_DOUBT_MS } from '../clock.js';
+import { CLOCK_DOUBT_MS } from '../time/clock.js';
 import { retryDelay } from './retry-delay.js';
 import { jobStore, type AnyJobDefinition, type JobRecord, type RunAgain } from './job.js';
 import type { JobDependencies } from './job-queue.js';

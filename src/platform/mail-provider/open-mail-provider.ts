@@ -1,7 +1,7 @@
 import type { Config } from '../../config.js';
-import type { Clock } from '../clock.js';
-import type { Database } from '../database.js';
-import type { SecretBox } from '../secret-box.js';
+import type { Clock } from '../time/clock.js';
+import type { Database } from '../database/database.js';
+import type { SecretBox } from '../secrets/secret-box.js';
 import type { MailProvider } from './mail-provider.js';
 import { openOutbox } from './outbox.js';
 import { openResend } from './resend.js';

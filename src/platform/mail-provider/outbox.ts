@@ -1,7 +1,7 @@
-import type { Clock } from '../clock.js';
-import { isDuplicateKey, type Database, type Store } from '../database.js';
-import type { SealedPlace } from '../reseal.js';
-import type { SecretBox } from '../secret-box.js';
+import type { Clock } from '../time/clock.js';
+import { isDuplicateKey, type Database, type Store } from '../database/database.js';
+import type { SealedPlace } from '../secrets/reseal.js';
+import type { SecretBox } from '../secrets/secret-box.js';
 import type { MailProvider, OutgoingMail } from './mail-provider.js';
 
 export const MAIL_OUTBOX = 'mail_outbox';

@@ -1,5 +1,5 @@
 import type { Resend } from 'resend';
-import { within } from '../within.js';
+import { within } from '../time/with-timeout.js';
 import type { MailProvider, SendOutcome } from './mail-provider.js';
 
 const CALL_LIMIT_MS = 15_000;

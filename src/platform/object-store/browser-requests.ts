@@ -1,6 +1,6 @@
 import { request as httpRequest, type IncomingMessage, type OutgoingHttpHeaders } from 'node:http';
 import { request as httpsRequest } from 'node:https';
-import type { Agents } from '../public-agents.js';
+import type { Agents } from '../network/public-agents.js';
 
 // What a page in a browser sends to a signed address, sent from here: whether uploads from browsers work is best known by trying.
 

@@ -2,9 +2,9 @@ import { timingSafeEqual } from 'node:crypto';
 import { constants } from 'node:fs';
 import { lstat, mkdir, open, rename, rm, type FileHandle } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import type { Clock } from '../clock.js';
-import { findFullDisk } from '../full-disk.js';
-import type { SecretBox } from '../secret-box.js';
+import type { Clock } from '../time/clock.js';
+import { findFullDisk } from '../database/full-disk.js';
+import type { SecretBox } from '../secrets/secret-box.js';
 import { isObjectKey, requireObjectKey, type ObjectStore } from './object-store.js';
 import type { Spool } from './spool.js';
 

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { LRUCache } from 'lru-cache';
 import type { Config } from '../../config.js';
-import type { Clock } from '../clock.js';
-import type { SecretBox } from '../secret-box.js';
+import type { Clock } from '../time/clock.js';
+import type { SecretBox } from '../secrets/secret-box.js';
 import { openLocalStore, type LocalStore } from './local-store.js';
 import type { BucketAccess, S3Store } from './s3-store.js';
 import { openSpool } from './spool.js';

@@ -9,7 +9,7 @@ import {
   PutObjectCommand,
   S3Client,
 } from '@aws-sdk/client-s3';
-import { openAgents } from '../public-agents.js';
+import { openAgents } from '../network/public-agents.js';
 import { bucketError, isAbsent } from './s3-errors.js';
 import type { BucketAccess } from './s3-store.js';
 

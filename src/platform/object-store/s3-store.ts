@@ -9,7 +9,7 @@ import {
   type HeadObjectCommandOutput,
 } from '@aws-sdk/client-s3';
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
-import { openAgents } from '../public-agents.js';
+import { openAgents } from '../network/public-agents.js';
 import { requireObjectKey, type ObjectStore, type PutOptions } from './object-store.js';
 import { sendPreflight, sendPut, type PreflightAnswer } from './browser-requests.js';
 import { bucketError, isAbsent, isOtherVersion, isTransient } from './s3-errors.js';

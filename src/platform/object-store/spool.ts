@@ -3,7 +3,7 @@ import { mkdir, open, readdir, rm, stat } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
-import { findFullDisk } from '../full-disk.js';
+import { findFullDisk } from '../database/full-disk.js';
 
 export interface Spooled {
   path: string;

@@ -1,5 +1,5 @@
-import { CLOCKS_DIFFER_MS, type Clock } from '../clock.js';
-import { isDuplicateKey, type Database, type Store } from '../database.js';
+import { CLOCKS_DIFFER_MS, type Clock } from '../time/clock.js';
+import { isDuplicateKey, type Database, type Store } from '../database/database.js';
 import type { RateCounter } from './rate-counter.js';
 
 export const RATE_COUNTERS = 'rate_counters';

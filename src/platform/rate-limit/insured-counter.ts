@@ -1,6 +1,6 @@
 import type { Rate } from '../../setting-readers.js';
-import type { Clock } from '../clock.js';
-import type { Logger } from '../logger.js';
+import type { Clock } from '../time/clock.js';
+import type { Logger } from '../observe/logger.js';
 import type { Grant, KnownWindow, RateCounter } from './rate-counter.js';
 
 /** How it is with a counter elsewhere. One that is connected anew may have lost its counts; one that answers has not been away, or hung only. */

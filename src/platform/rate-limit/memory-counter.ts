@@ -1,5 +1,5 @@
 import type { Rate } from '../../setting-readers.js';
-import { CLOCKS_DIFFER_MS, type Clock } from '../clock.js';
+import { CLOCKS_DIFFER_MS, type Clock } from '../time/clock.js';
 import type { Grant, KnownWindow, RateCounter } from './rate-counter.js';
 
 /** A window as it is kept and saved. */

@@ -1,9 +1,9 @@
-import type { Clock } from '../clock.js';
-import type { Database } from '../database.js';
-import type { Logger } from '../logger.js';
-import { openRedisCounter } from '../redis/redis-counter.js';
+import type { Clock } from '../time/clock.js';
+import type { Database } from '../database/database.js';
+import type { Logger } from '../observe/logger.js';
+import { openRedisCounter } from './redis-counter.js';
 import type { RedisDoor } from '../redis/redis.js';
-import type { Siblings } from '../siblings.js';
+import type { Siblings } from '../process-group.js';
 import { openDatabaseCounter } from './database-counter.js';
 import { openInsuredCounter, type WatchedCounter } from './insured-counter.js';
 import { openMemoryCounter } from './memory-counter.js';

@@ -1,5 +1,5 @@
 import type { Rate } from '../../setting-readers.js';
-import { CLOCKS_DIFFER_MS, type Clock } from '../clock.js';
+import { CLOCKS_DIFFER_MS, type Clock } from '../time/clock.js';
 import type { Grant, RateCounter } from './rate-counter.js';
 
 /** Whether a request may pass, and what the client is told about it. */

@@ -1,6 +1,6 @@
-import type { Clock } from '../clock.js';
-import type { Database } from '../database.js';
-import type { Logger } from '../logger.js';
+import type { Clock } from '../time/clock.js';
+import type { Database } from '../database/database.js';
+import type { Logger } from '../observe/logger.js';
 import { windowStore } from './database-counter.js';
 import { openMemoryCounter } from './memory-counter.js';
 import type { RateCounter } from './rate-counter.js';

@@ -1,5 +1,5 @@
 import { Redis, type RedisOptions } from 'ioredis';
-import type { Logger } from '../logger.js';
+import type { Logger } from '../observe/logger.js';
 
 /** A Redis that may come and go: commands fail at once while it is away. */
 export interface RedisDoor {

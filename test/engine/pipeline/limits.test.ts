@@ -2,11 +2,11 @@ import { Decimal128 } from 'bson';
 import { describe, expect, it } from 'vitest';
 import { openBudget } from '../../../src/engine/pipeline/budget.js';
 import { compilePipeline } from '../../../src/engine/pipeline/compile.js';
-import { equalValues } from '../../../src/engine/query/compare.js';
+import { equalValues } from '../../../src/engine/query/values/compare.js';
 import { compileExpression, openEnvironment } from '../../../src/engine/query/expression.js';
-import { openTextSearch } from '../../../src/engine/query/operators/text-search.js';
-import type { Doc } from '../../../src/engine/query/value.js';
-import { weigh } from '../../../src/engine/query/weight.js';
+import { openTextSearch } from '../../../src/engine/query/patterns/text-search.js';
+import type { Doc } from '../../../src/engine/query/values/value.js';
+import { weigh } from '../../../src/engine/query/values/weight.js';
 import { aggregate, openCollections } from '../query/memory-collections.js';
 
 const one: readonly Doc[] = [{ _id: 1, a: 1 }];

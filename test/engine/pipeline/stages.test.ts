@@ -4,8 +4,8 @@ import { EngineError } from '../../../src/engine/errors.js';
 import { compilePipeline, supportedStages } from '../../../src/engine/pipeline/compile.js';
 import { supportedWindowFunctions } from '../../../src/engine/pipeline/stages/window-functions.js';
 import { supportedAccumulators } from '../../../src/engine/query/operators/accumulators.js';
-import { identicalValues } from '../../../src/engine/query/compare.js';
-import { type Doc, toDouble } from '../../../src/engine/query/value.js';
+import { identicalValues } from '../../../src/engine/query/values/compare.js';
+import { type Doc, toDouble } from '../../../src/engine/query/values/value.js';
 import { aggregate } from '../query/memory-collections.js';
 
 const double = toDouble;

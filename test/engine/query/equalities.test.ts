@@ -4,8 +4,8 @@ import { describe, expect, it } from 'vitest';
 import { docFromApp } from '../../../src/engine/codec/app-values.js';
 import { decodeDocument } from '../../../src/engine/codec/decode.js';
 import { encodeDocument } from '../../../src/engine/codec/encode.js';
-import { readEqualities } from '../../../src/engine/query/equalities.js';
-import { compileFilter } from '../../../src/engine/query/match.js';
+import { readEqualities } from '../../../src/engine/query/match/equalities.js';
+import { compileFilter } from '../../../src/engine/query/match/match.js';
 
 const SEED = 20261121;
 const FIELDS = ['a', 'b', 'ab', '', '__proto__'];

@@ -4,8 +4,8 @@ import { describe, expect, it } from 'vitest';
 import { EngineError } from '../../../src/engine/errors.js';
 import { compileExpression, openEnvironment, supportedExpressions } from '../../../src/engine/query/expression.js';
 import { openScope } from '../../../src/engine/query/operators/operator.js';
-import { identicalValues } from '../../../src/engine/query/compare.js';
-import { type Doc, toDouble } from '../../../src/engine/query/value.js';
+import { identicalValues } from '../../../src/engine/query/values/compare.js';
+import { type Doc, toDouble } from '../../../src/engine/query/values/value.js';
 
 const double = toDouble;
 const dec = (text: string) => Decimal128.fromString(text);

@@ -1,8 +1,8 @@
 import { Binary, BSONRegExp, Decimal128, ObjectId, Timestamp } from 'bson';
 import { describe, expect, it } from 'vitest';
 import { EngineError } from '../../../src/engine/errors.js';
-import { compileFilter, supportedQueryOperators } from '../../../src/engine/query/match.js';
-import { type Doc, toDouble } from '../../../src/engine/query/value.js';
+import { compileFilter, supportedQueryOperators } from '../../../src/engine/query/match/match.js';
+import { type Doc, toDouble } from '../../../src/engine/query/values/value.js';
 
 const DOCS: readonly Doc[] = [
   {

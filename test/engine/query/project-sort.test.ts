@@ -2,12 +2,12 @@ import { BSONRegExp, Decimal128, MaxKey, MinKey, ObjectId, Timestamp, Binary } f
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { EngineError } from '../../../src/engine/errors.js';
-import { compileFilter } from '../../../src/engine/query/match.js';
+import { compileFilter } from '../../../src/engine/query/match/match.js';
 import { compileProjection } from '../../../src/engine/query/project.js';
 import { compileSort, extractKeys } from '../../../src/engine/query/sort.js';
-import { compareValues, identicalValues } from '../../../src/engine/query/compare.js';
-import { type Doc, toDouble } from '../../../src/engine/query/value.js';
-import { keyOf } from '../../../src/engine/query/value-key.js';
+import { compareValues, identicalValues } from '../../../src/engine/query/values/compare.js';
+import { type Doc, toDouble } from '../../../src/engine/query/values/value.js';
+import { keyOf } from '../../../src/engine/query/values/value-key.js';
 
 function refusalOf(run: () => unknown): number | undefined {
   try {

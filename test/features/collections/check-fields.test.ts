@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { AppError } from '../../../src/errors.js';
-import { checkFields } from '../../../src/features/collections/check-fields.js';
-import type { Field } from '../../../src/features/collections/field.js';
+import { checkFields } from '../../../src/features/collections/fields/check-fields.js';
+import type { Field } from '../../../src/features/collections/fields/field.js';
 
 const enforced = { name: 'posts', mode: 'enforced' } as const;
 

@@ -1,8 +1,8 @@
 import { ObjectId } from 'bson';
 import { describe, expect, it } from 'vitest';
-import { openCursor, sealCursor, type CursorScope } from '../../../src/features/documents/cursor.js';
-import { RANK, type SortKey } from '../../../src/features/documents/sort-key.js';
-import { openSecretBox } from '../../../src/platform/secret-box.js';
+import { openCursor, sealCursor, type CursorScope } from '../../../src/features/documents/query/cursor.js';
+import { RANK, type SortKey } from '../../../src/features/documents/query/sort-key.js';
+import { openSecretBox } from '../../../src/platform/secrets/secret-box.js';
 import { buildCollection } from './build-collection.js';
 
 const secrets = openSecretBox('first');

@@ -1,8 +1,8 @@
 import { ObjectId } from 'bson';
 import { describe, expect, it } from 'vitest';
 import { AppError } from '../../../src/errors.js';
-import type { Field } from '../../../src/features/collections/field.js';
-import { readDocumentChange, type DocumentChange } from '../../../src/features/documents/document-change.js';
+import type { Field } from '../../../src/features/collections/fields/field.js';
+import { readDocumentChange, type DocumentChange } from '../../../src/features/documents/store/document-change.js';
 import { buildCollection } from './build-collection.js';
 
 const id = new ObjectId();

@@ -1,8 +1,8 @@
 import { Binary, Decimal128, deserialize, Double, Long, ObjectId, serialize, type Document } from 'bson';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { encodeDocument, encodeDocuments } from '../../../src/features/documents/encode-document.js';
-import { presentDocument } from '../../../src/features/documents/present-document.js';
+import { encodeDocument, encodeDocuments } from '../../../src/features/documents/reply/encode-document.js';
+import { presentDocument } from '../../../src/features/documents/reply/present-document.js';
 
 /** What a client receives when the text is sent. */
 function received(latin1: string): string {

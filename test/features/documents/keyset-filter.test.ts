@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { compileFilter } from '../../../src/engine/query/match.js';
+import { compileFilter } from '../../../src/engine/query/match/match.js';
 import { compileSort } from '../../../src/engine/query/sort.js';
-import { keysetFilters } from '../../../src/features/documents/keyset-filter.js';
-import type { SortField } from '../../../src/features/documents/parse-sort.js';
-import { sortKeyOf } from '../../../src/features/documents/sort-key.js';
+import { keysetFilters } from '../../../src/features/documents/query/keyset-filter.js';
+import type { SortField } from '../../../src/features/documents/query/parse-sort.js';
+import { sortKeyOf } from '../../../src/features/documents/query/sort-key.js';
 
 type Row = Record<string, unknown> & { _id: number };
 

@@ -4,8 +4,8 @@ import type { App } from '../../../src/app.js';
 import type { Bearer, Caller } from '../../../src/features/access/caller.js';
 import type { KeyType } from '../../../src/features/projects/project.js';
 import type { Collection } from '../../../src/features/collections/collection.js';
-import { documentStore } from '../../../src/features/documents/document-store.js';
-import { listDocuments } from '../../../src/features/documents/list-documents.js';
+import { documentStore } from '../../../src/features/documents/store/document-store.js';
+import { listDocuments } from '../../../src/features/documents/read/list-documents.js';
 import { buildCollection, buildProject, placeDocuments, type TestProject } from '../../helpers/build-project.js';
 import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
 

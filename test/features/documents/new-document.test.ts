@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { AppError } from '../../../src/errors.js';
-import type { Field, FieldType } from '../../../src/features/collections/field.js';
-import { readNewDocument, type Writer } from '../../../src/features/documents/new-document.js';
+import type { Field, FieldType } from '../../../src/features/collections/fields/field.js';
+import { readNewDocument, type Writer } from '../../../src/features/documents/write/new-document.js';
 import { buildCollection } from './build-collection.js';
 
 const NOW = Date.UTC(2026, 10, 21);

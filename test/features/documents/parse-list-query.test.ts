@@ -2,7 +2,7 @@ import { ObjectId } from 'bson';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Collection } from '../../../src/features/collections/collection.js';
-import { parseGetQuery, parseListQuery } from '../../../src/features/documents/parse-list-query.js';
+import { parseGetQuery, parseListQuery } from '../../../src/features/documents/query/parse-list-query.js';
 import { buildCollection } from './build-collection.js';
 
 const ID = '0123456789abcdef01234567';

@@ -1,5 +1,5 @@
 import type { App } from '../../../src/app.js';
-import type { Database } from '../../../src/platform/database.js';
+import type { Database } from '../../../src/platform/database/database.js';
 import type { LocalStore } from '../../../src/platform/object-store/local-store.js';
 
 export class Crash extends Error {

@@ -1,14 +1,14 @@
 import { PassThrough, Readable } from 'node:stream';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { App } from '../../../src/app.js';
-import { confirmFile } from '../../../src/features/files/confirm-file.js';
+import { confirmFile } from '../../../src/features/files/uploads/confirm-file.js';
 import { deleteFile, dropProjectFiles } from '../../../src/features/files/delete-file.js';
-import { discardUpload } from '../../../src/features/files/discard-upload.js';
+import { discardUpload } from '../../../src/features/files/uploads/discard-upload.js';
 import type { FileRecord } from '../../../src/features/files/file.js';
 import { fileStore } from '../../../src/features/files/file-store.js';
 import { measureStorage } from '../../../src/features/files/measure-storage.js';
-import { settleFiles } from '../../../src/features/files/settle-files.js';
-import { uploadFile } from '../../../src/features/files/upload-file.js';
+import { settleFiles } from '../../../src/features/files/uploads/settle-files.js';
+import { uploadFile } from '../../../src/features/files/uploads/upload-file.js';
 import { forgetMarks, readUsage } from '../../../src/features/files/usage-store.js';
 import type { Project } from '../../../src/features/projects/project.js';
 import { buildProject } from '../../helpers/build-project.js';

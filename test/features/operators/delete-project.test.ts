@@ -4,7 +4,7 @@ import { openApp, type App } from '../../../src/app.js';
 import { documentsName } from '../../../src/features/collections/collection.js';
 import { dropCollection } from '../../../src/features/collections/drop-collection.js';
 import { setTemplate } from '../../../src/features/mail/mail-template.js';
-import { deleteProject } from '../../../src/features/operators/delete-project.js';
+import { deleteProject } from '../../../src/features/management/delete-project.js';
 import type { Project } from '../../../src/features/projects/project.js';
 import { signUp } from '../../../src/features/users/sign-up.js';
 import { createApi } from '../../../src/api.js';

@@ -2,13 +2,13 @@ import { readdir, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { find } from '../../../src/engine/commands/find.js';
-import { uploadFile } from '../../../src/features/files/upload-file.js';
-import { backUp } from '../../../src/features/operators/back-up.js';
-import { restoreBackup } from '../../../src/features/operators/restore-backup.js';
+import { find } from '../../../src/engine/commands/read/find.js';
+import { uploadFile } from '../../../src/features/files/uploads/upload-file.js';
+import { backUp } from '../../../src/features/store-copies/back-up.js';
+import { restoreBackup } from '../../../src/features/store-copies/restore-backup.js';
 import { createProject } from '../../../src/features/projects/create-project.js';
 import { listProjects } from '../../../src/features/projects/list-projects.js';
-import { beginRestore, isHalfRestored } from '../../../src/platform/restore-mark.js';
+import { beginRestore, isHalfRestored } from '../../../src/platform/database/restore-mark.js';
 import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
 
 let test: TestApp;

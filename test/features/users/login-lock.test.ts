@@ -2,10 +2,10 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openApp, type App } from '../../../src/app.js';
 import type { AppError } from '../../../src/errors.js';
 import type { Project } from '../../../src/features/projects/project.js';
-import { logIn } from '../../../src/features/users/log-in.js';
-import { setPassword } from '../../../src/features/users/set-password.js';
+import { logIn } from '../../../src/features/users/sessions/log-in.js';
+import { setPassword } from '../../../src/features/users/accounts/set-password.js';
 import { signUp } from '../../../src/features/users/sign-up.js';
-import { openLogger } from '../../../src/platform/logger.js';
+import { openLogger } from '../../../src/platform/observe/logger.js';
 import { buildProject } from '../../helpers/build-project.js';
 import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
 

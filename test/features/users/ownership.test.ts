@@ -1,22 +1,22 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { App } from '../../../src/app.js';
 import type { Project } from '../../../src/features/projects/project.js';
-import { changeUser } from '../../../src/features/users/change-user.js';
+import { changeUser } from '../../../src/features/users/accounts/change-user.js';
 import {
   identityStore,
   isLinkOf,
   unlinkIdentity,
   type LinkedIdentity,
-} from '../../../src/features/users/linked-identity.js';
-import { openCode } from '../../../src/features/users/one-time-code.js';
-import { openSession } from '../../../src/features/users/open-session.js';
-import { refreshSession } from '../../../src/features/users/refresh-session.js';
-import { resetPassword } from '../../../src/features/users/reset-password.js';
-import type { SocialProvider } from '../../../src/features/users/social-provider.js';
-import { resolveSocialUser, type SocialUser } from '../../../src/features/users/social-user.js';
-import { updateProfile } from '../../../src/features/users/update-profile.js';
+} from '../../../src/features/users/accounts/linked-identity.js';
+import { openCode } from '../../../src/features/users/codes/one-time-code.js';
+import { openSession } from '../../../src/features/users/sessions/open-session.js';
+import { refreshSession } from '../../../src/features/users/sessions/refresh-session.js';
+import { resetPassword } from '../../../src/features/users/codes/reset-password.js';
+import type { SocialProvider } from '../../../src/features/users/social/social-provider.js';
+import { resolveSocialUser, type SocialUser } from '../../../src/features/users/social/social-user.js';
+import { updateProfile } from '../../../src/features/users/profile/update-profile.js';
 import { requireUser } from '../../../src/features/users/user-store.js';
-import { verifyEmail } from '../../../src/features/users/verify-email.js';
+import { verifyEmail } from '../../../src/features/users/codes/verify-email.js';
 import type { User } from '../../../src/features/users/user.js';
 import { drainJobs } from '../../../src/worker.js';
 import { buildProject } from '../../helpers/build-project.js';

@@ -7,8 +7,8 @@ import {
   hashRefreshToken,
   isGenuine,
   parseRefreshToken,
-} from '../../../src/features/users/refresh-token.js';
-import { openSecretBox } from '../../../src/platform/secret-box.js';
+} from '../../../src/features/users/sessions/refresh-token.js';
+import { openSecretBox } from '../../../src/platform/secrets/secret-box.js';
 
 const SESSION = '0b7c9f0e-6c1d-4a77-9a53-0d6a2c1b8e11';
 const box = openSecretBox('first master key');

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { projectStore } from '../../../src/features/projects/project-store.js';
-import { openSecretBox } from '../../../src/platform/secret-box.js';
+import { openSecretBox } from '../../../src/platform/secrets/secret-box.js';
 import { buildProject, type TestProject } from '../../helpers/build-project.js';
 import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
 import { buildEmail, openUserClient, PASSWORD, type UserClient } from '../../helpers/user-client.js';

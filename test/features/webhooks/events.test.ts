@@ -1,12 +1,12 @@
 import supertest from 'supertest';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { HIDDEN_FIELD } from '../../../src/features/collections/field.js';
-import { documentStore, insertDocumentRecord } from '../../../src/features/documents/document-store.js';
-import { insertDocument } from '../../../src/features/documents/insert-document.js';
-import { readNewDocument } from '../../../src/features/documents/new-document.js';
+import { HIDDEN_FIELD } from '../../../src/features/collections/fields/field.js';
+import { documentStore, insertDocumentRecord } from '../../../src/features/documents/store/document-store.js';
+import { insertDocument } from '../../../src/features/documents/write/insert-document.js';
+import { readNewDocument } from '../../../src/features/documents/write/new-document.js';
 import { signUp } from '../../../src/features/users/sign-up.js';
-import { relayDocuments } from '../../../src/features/webhooks/relay-outbox.js';
-import { sweepWebhooksJob } from '../../../src/features/webhooks/sweep-webhooks.job.js';
+import { relayDocuments } from '../../../src/features/webhooks/outbox/relay-outbox.js';
+import { sweepWebhooksJob } from '../../../src/features/webhooks/outbox/sweep-webhooks.job.js';
 import type { Collection } from '../../../src/features/collections/collection.js';
 import { buildCollection, buildProject, type TestProject } from '../../helpers/build-project.js';
 import { buildWebhook, listAllDeliveries, settleWebhooks } from '../../helpers/build-webhook.js';

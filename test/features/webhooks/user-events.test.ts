@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { changeCollection } from '../../../src/features/collections/change-collection.js';
-import { deleteUser } from '../../../src/features/users/delete-user.js';
-import { disableUser, enableUser } from '../../../src/features/users/disable-user.js';
-import { endSession } from '../../../src/features/users/list-sessions.js';
-import { setPassword } from '../../../src/features/users/set-password.js';
-import type { SocialProvider } from '../../../src/features/users/social-provider.js';
-import { resolveSocialUser } from '../../../src/features/users/social-user.js';
+import { deleteUser } from '../../../src/features/users/accounts/delete-user.js';
+import { disableUser, enableUser } from '../../../src/features/users/accounts/disable-user.js';
+import { endSession } from '../../../src/features/users/sessions/list-sessions.js';
+import { setPassword } from '../../../src/features/users/accounts/set-password.js';
+import type { SocialProvider } from '../../../src/features/users/social/social-provider.js';
+import { resolveSocialUser } from '../../../src/features/users/social/social-user.js';
 import type { User } from '../../../src/features/users/user.js';
 import { requireUser } from '../../../src/features/users/user-store.js';
 import { buildProject, type TestProject } from '../../helpers/build-project.js';
@@ -139,7 +139,7 @@ describe('a change of an account', () => {
     const mortal = { ...crashAfter(test.app, 1).app, followUps: { add: () => undefined, idle: async () => undefined } };
     await expect(disableUser(mortal, owner.project, user)).rejects.toThrow(Crash);
     clock.advance(5_000);
-    const { sweepWebhooksJob } = await import('../../../src/features/webhooks/sweep-webhooks.job.js');
+    const { sweepWebhooksJob } = await import('../../../src/features/webhooks/outbox/sweep-webhooks.job.js');
     await test.app.jobs.enqueue(sweepWebhooksJob, {});
     expect((await toldOf(user)).map(({ action }) => action)).toEqual(['insert', 'update']);
   });

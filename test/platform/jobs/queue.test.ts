@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { App } from '../../../src/app.js';
-import { systemClock } from '../../../src/platform/clock.js';
+import { systemClock } from '../../../src/platform/time/clock.js';
 import { claimJobs } from '../../../src/platform/jobs/claim-jobs.js';
 import { jobStore, type AnyJobDefinition, type JobContext, type JobRecord } from '../../../src/platform/jobs/job.js';
 import {

@@ -3,12 +3,12 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { systemClock } from '../../../src/platform/clock.js';
+import { systemClock } from '../../../src/platform/time/clock.js';
 import { openLocalStore } from '../../../src/platform/object-store/local-store.js';
 import { isObjectKey, type ObjectStore } from '../../../src/platform/object-store/object-store.js';
 import { openS3Store, type BucketAccess } from '../../../src/platform/object-store/s3-store.js';
 import { openSpool } from '../../../src/platform/object-store/spool.js';
-import { openSecretBox } from '../../../src/platform/secret-box.js';
+import { openSecretBox } from '../../../src/platform/secrets/secret-box.js';
 import { openS3Double } from '../../helpers/s3-double.js';
 import { openTempDir, type TempDir } from '../../helpers/temp-dir.js';
 

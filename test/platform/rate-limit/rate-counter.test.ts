@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { openEngine } from '../../../src/engine/index.js';
-import type { Database } from '../../../src/platform/database.js';
-import { openLogger } from '../../../src/platform/logger.js';
+import type { Database } from '../../../src/platform/database/database.js';
+import { openLogger } from '../../../src/platform/observe/logger.js';
 import { openDatabaseCounter, windowStore } from '../../../src/platform/rate-limit/database-counter.js';
 import { openInsuredCounter } from '../../../src/platform/rate-limit/insured-counter.js';
 import { openMemoryCounter } from '../../../src/platform/rate-limit/memory-counter.js';

@@ -1,8 +1,8 @@
-import { checkBucket, SOME_ORIGIN } from '../../../../src/features/files/check-bucket.js';
-import { requireBucket } from '../../../../src/features/files/set-bucket.js';
-import { chooseProject, projectOption } from '../../../choose-project.js';
-import { defineCommand, value } from '../../../command.js';
-import { EXIT } from '../../../exit.js';
+import { checkBucket, SOME_ORIGIN } from '../../../../src/features/files/bucket/check-bucket.js';
+import { requireBucket } from '../../../../src/features/files/bucket/set-bucket.js';
+import { chooseProject, projectOption } from '../../../ask/choose-project.js';
+import { defineCommand, value } from '../../../shell/command.js';
+import { EXIT } from '../../../shell/exit.js';
 
 export default defineCommand({
   details: 'Tries put, head, delete, a signed upload and the CORS rules, on objects of its own.',

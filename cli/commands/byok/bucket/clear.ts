@@ -1,6 +1,6 @@
-import { clearBucket } from '../../../../src/features/files/set-bucket.js';
-import { chooseProject, projectOption } from '../../../choose-project.js';
-import { defineCommand } from '../../../command.js';
+import { clearBucket } from '../../../../src/features/files/bucket/set-bucket.js';
+import { chooseProject, projectOption } from '../../../ask/choose-project.js';
+import { defineCommand } from '../../../shell/command.js';
 import { presentBucketResult } from './present.js';
 
 export default defineCommand({

@@ -1,6 +1,6 @@
-import { applyBucketCors } from '../../../../src/features/files/set-bucket.js';
-import { chooseProject, projectOption } from '../../../choose-project.js';
-import { defineCommand, list } from '../../../command.js';
+import { applyBucketCors } from '../../../../src/features/files/bucket/set-bucket.js';
+import { chooseProject, projectOption } from '../../../ask/choose-project.js';
+import { defineCommand, list } from '../../../shell/command.js';
 
 export default defineCommand({
   details: 'Browsers may then PUT to signed addresses and read files. Replaces the CORS rules of the bucket.',

@@ -1,7 +1,7 @@
-import { setBucket } from '../../../../src/features/files/set-bucket.js';
-import { chooseProject, projectOption } from '../../../choose-project.js';
-import { defineCommand, flag, secret, value } from '../../../command.js';
-import { readSecret } from '../../../read-secret.js';
+import { setBucket } from '../../../../src/features/files/bucket/set-bucket.js';
+import { chooseProject, projectOption } from '../../../ask/choose-project.js';
+import { defineCommand, flag, secret, value } from '../../../shell/command.js';
+import { readSecret } from '../../../shell/read-secret.js';
 import { presentBucketResult } from './present.js';
 
 /** Stands for the service that needs no address. */

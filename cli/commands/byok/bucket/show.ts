@@ -1,5 +1,5 @@
-import { chooseProject, projectOption } from '../../../choose-project.js';
-import { defineCommand } from '../../../command.js';
+import { chooseProject, projectOption } from '../../../ask/choose-project.js';
+import { defineCommand } from '../../../shell/command.js';
 import { presentBucketResult } from './present.js';
 
 export default defineCommand({

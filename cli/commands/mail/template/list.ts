@@ -1,6 +1,6 @@
 import { listTemplates } from '../../../../src/features/mail/mail-template.js';
-import { chooseProject, projectOption } from '../../../choose-project.js';
-import { defineCommand } from '../../../command.js';
+import { chooseProject, projectOption } from '../../../ask/choose-project.js';
+import { defineCommand } from '../../../shell/command.js';
 
 export default defineCommand({
   examples: ['bsvc mail template list --project shop'],

@@ -1,6 +1,6 @@
 import { removeTemplate } from '../../../../src/features/mail/mail-template.js';
-import { chooseProject, projectOption } from '../../../choose-project.js';
-import { argument, defineCommand } from '../../../command.js';
+import { chooseProject, projectOption } from '../../../ask/choose-project.js';
+import { argument, defineCommand } from '../../../shell/command.js';
 
 export default defineCommand({
   details: 'A system template of the same name shows through again.',

@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { setTemplate } from '../../../../src/features/mail/mail-template.js';
-import { chooseProject, projectOption } from '../../../choose-project.js';
-import { argument, defineCommand, value } from '../../../command.js';
-import type { Context } from '../../../context.js';
-import { UsageError } from '../../../exit.js';
+import { chooseProject, projectOption } from '../../../ask/choose-project.js';
+import { argument, defineCommand, value } from '../../../shell/command.js';
+import type { Context } from '../../../shell/context.js';
+import { UsageError } from '../../../shell/exit.js';
 
 export default defineCommand({
   details:

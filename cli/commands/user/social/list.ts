@@ -1,6 +1,6 @@
-import { listSocialProviders, presentSocialProvider } from '../../../../src/features/users/social-provider.js';
-import { chooseProject, projectOption } from '../../../choose-project.js';
-import { defineCommand } from '../../../command.js';
+import { listSocialProviders, presentSocialProvider } from '../../../../src/features/users/social/social-provider.js';
+import { chooseProject, projectOption } from '../../../ask/choose-project.js';
+import { defineCommand } from '../../../shell/command.js';
 
 export default defineCommand({
   examples: ['bsvc user social list --project shop'],

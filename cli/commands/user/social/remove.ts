@@ -1,6 +1,6 @@
-import { presentSocialProvider, removeSocialProvider } from '../../../../src/features/users/social-provider.js';
-import { chooseProject, projectOption } from '../../../choose-project.js';
-import { argument, defineCommand } from '../../../command.js';
+import { presentSocialProvider, removeSocialProvider } from '../../../../src/features/users/social/social-provider.js';
+import { chooseProject, projectOption } from '../../../ask/choose-project.js';
+import { argument, defineCommand } from '../../../shell/command.js';
 
 export default defineCommand({
   details: 'Users stay; those without a password set one by mail.',

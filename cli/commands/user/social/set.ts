@@ -1,7 +1,7 @@
-import { presentSocialProvider, setSocialProvider } from '../../../../src/features/users/social-provider.js';
-import { chooseProject, projectOption } from '../../../choose-project.js';
-import { argument, defineCommand, list, secret, value } from '../../../command.js';
-import { readSecret } from '../../../read-secret.js';
+import { presentSocialProvider, setSocialProvider } from '../../../../src/features/users/social/social-provider.js';
+import { chooseProject, projectOption } from '../../../ask/choose-project.js';
+import { argument, defineCommand, list, secret, value } from '../../../shell/command.js';
+import { readSecret } from '../../../shell/read-secret.js';
 
 export default defineCommand({
   details: [

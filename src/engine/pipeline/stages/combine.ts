@@ -1,6 +1,6 @@
 import { refusal } from '../../errors.js';
 import { compileExpression } from '../../query/expression.js';
-import { type Doc, isDocument, setField, typeOf } from '../../query/value.js';
+import { type Doc, isDocument, setField, typeOf } from '../../query/values/value.js';
 import { collect, Gauge, inBatches, type StageCompiler, unionOf } from '../stage.js';
 
 /** Appends the documents of another collection, possibly through a pipeline. */

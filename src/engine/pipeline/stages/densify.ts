@@ -1,13 +1,13 @@
 import { EngineError, refusal } from '../../errors.js';
 import { compileExpression } from '../../query/expression.js';
-import { addNumbers, multiplyNumbers } from '../../query/number.js';
+import { addNumbers, multiplyNumbers } from '../../query/values/number.js';
 import { addToDate, requireUnit } from '../../query/operators/date-arithmetic.js';
 import { UTC } from '../../query/operators/time-zone.js';
-import { splitPath } from '../../query/path.js';
+import { splitPath } from '../../query/values/path.js';
 import { compileSort } from '../../query/sort.js';
-import { compareValues } from '../../query/compare.js';
-import { type Doc, integerOf, isDocument, isNullish, isNumber, numberOf } from '../../query/value.js';
-import { keyOf } from '../../query/value-key.js';
+import { compareValues } from '../../query/values/compare.js';
+import { type Doc, integerOf, isDocument, isNullish, isNumber, numberOf } from '../../query/values/value.js';
+import { keyOf } from '../../query/values/value-key.js';
 import { collect, Gauge, inBatches, type StageCompiler, unionOf } from '../stage.js';
 import { plainPath, withPath } from './basic.js';
 import { partitionExpression } from './fill.js';

@@ -1,9 +1,9 @@
 import { refusal } from '../../errors.js';
 import { compileExpression } from '../../query/expression.js';
-import { compileFilter } from '../../query/match.js';
-import { readPath, splitPath } from '../../query/path.js';
-import { type Doc, integerOf, isDocument, isNullish } from '../../query/value.js';
-import { keyOf } from '../../query/value-key.js';
+import { compileFilter } from '../../query/match/match.js';
+import { readPath, splitPath } from '../../query/values/path.js';
+import { type Doc, integerOf, isDocument, isNullish } from '../../query/values/value.js';
+import { keyOf } from '../../query/values/value-key.js';
 import { type Gauge, type Run, type StageCompiler, unionOf } from '../stage.js';
 import { withPath } from './basic.js';
 import { equalityFilter, joinEach, MAX_ASKED } from './join.js';

@@ -1,8 +1,8 @@
-import { readPath, splitPath, visitPath } from '../../query/path.js';
-import { compareValues } from '../../query/compare.js';
-import { type Doc, typeOf } from '../../query/value.js';
-import { weigh } from '../../query/weight.js';
-import { keyOf } from '../../query/value-key.js';
+import { readPath, splitPath, visitPath } from '../../query/values/path.js';
+import { compareValues } from '../../query/values/compare.js';
+import { type Doc, typeOf } from '../../query/values/value.js';
+import { weigh } from '../../query/values/weight.js';
+import { keyOf } from '../../query/values/value-key.js';
 import { BATCH_BYTES, BATCH_SIZE, Gauge, type Run } from '../stage.js';
 
 /** The documents of another collection that share a value with given ones. */

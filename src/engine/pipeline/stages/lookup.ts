@@ -1,9 +1,9 @@
 import { refusal } from '../../errors.js';
 import { compileWith, type Environment, parseFieldPath } from '../../query/expression.js';
 import type { Compiled } from '../../query/operators/operator.js';
-import { splitPath } from '../../query/path.js';
-import { type Doc, isDocument, typeOf } from '../../query/value.js';
-import { weigh } from '../../query/weight.js';
+import { splitPath } from '../../query/values/path.js';
+import { type Doc, isDocument, typeOf } from '../../query/values/value.js';
+import { weigh } from '../../query/values/weight.js';
 import {
   BATCH_BYTES,
   collect,

@@ -1,8 +1,8 @@
 import { refusal } from '../../errors.js';
 import type { Expression } from '../../query/expression.js';
 import type { Sort } from '../../query/sort.js';
-import { compareValues } from '../../query/compare.js';
-import { keyOf } from '../../query/value-key.js';
+import { compareValues } from '../../query/values/compare.js';
+import { keyOf } from '../../query/values/value-key.js';
 import type { Gauge, Run, Source } from '../stage.js';
 import { type Keyed, type KeyedDocument, orderOf, sortKeyed } from './sort.js';
 

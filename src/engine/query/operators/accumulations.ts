@@ -1,8 +1,8 @@
-import { compareValues } from '../compare.js';
-import { closeDecimal, decimalOf, divideDecimals } from '../decimal.js';
-import { type Doc, isDocument, isNullish, numberOf, toDouble } from '../value.js';
-import { keyOf } from '../value-key.js';
-import { weigh } from '../weight.js';
+import { compareValues } from '../values/compare.js';
+import { closeDecimal, decimalOf, divideDecimals } from '../values/decimal.js';
+import { type Doc, isDocument, isNullish, numberOf, toDouble } from '../values/value.js';
+import { keyOf } from '../values/value-key.js';
+import { weigh } from '../values/weight.js';
 import { mergeInto } from './object.js';
 import { Total } from './total.js';
 

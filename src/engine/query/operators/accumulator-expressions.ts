@@ -1,6 +1,6 @@
 import { refusal } from '../../errors.js';
-import { compareValues } from '../compare.js';
-import { isNullish, numberOf, typeOf } from '../value.js';
+import { compareValues } from '../values/compare.js';
+import { isNullish, numberOf, typeOf } from '../values/value.js';
 import {
   accumulateAll,
   type Accumulation,

@@ -1,6 +1,6 @@
 import { refusal } from '../../errors.js';
 import { compileSort, type KeyTuple } from '../sort.js';
-import { integerOf, isDocument, numberOf } from '../value.js';
+import { integerOf, isDocument, numberOf } from '../values/value.js';
 import {
   type Accumulation,
   openAddToSet,

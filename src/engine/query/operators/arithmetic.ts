@@ -9,7 +9,7 @@ import {
   openDecimal,
   remainderDecimals,
   roundDecimal,
-} from '../decimal.js';
+} from '../values/decimal.js';
 import {
   addNumbers,
   kindOf,
@@ -18,8 +18,8 @@ import {
   overflowToDouble,
   subtractNumbers,
   toDecimal,
-} from '../number.js';
-import { integerOf, isDecimal, isNullish, isNumber, numberOf, toDouble, typeOf } from '../value.js';
+} from '../values/number.js';
+import { integerOf, isDecimal, isNullish, isNumber, numberOf, toDouble, typeOf } from '../values/value.js';
 import { binary, type ExpressionOperator, type OperatorTable, unary, variadic } from './operator.js';
 import { dateAt } from './time-zone.js';
 

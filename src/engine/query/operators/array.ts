@@ -1,9 +1,9 @@
 import { EngineError, refusal } from '../../errors.js';
 import { compileSort } from '../sort.js';
-import { compareValues, equalValues } from '../compare.js';
-import { integerOf, isDocument, isNullish, isTruthy, typeOf } from '../value.js';
-import { keyOf } from '../value-key.js';
-import { addWeight, MAX_ITEMS, weigh } from '../weight.js';
+import { compareValues, equalValues } from '../values/compare.js';
+import { integerOf, isDocument, isNullish, isTruthy, typeOf } from '../values/value.js';
+import { keyOf } from '../values/value-key.js';
+import { addWeight, MAX_ITEMS, weigh } from '../values/weight.js';
 import {
   binary,
   type Compiled,

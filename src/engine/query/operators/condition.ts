@@ -1,6 +1,6 @@
 import { refusal } from '../../errors.js';
-import { compareValues, equalValues } from '../compare.js';
-import { isDocument, isNullish, isTruthy } from '../value.js';
+import { compareValues, equalValues } from '../values/compare.js';
+import { isDocument, isNullish, isTruthy } from '../values/value.js';
 import {
   binary,
   type Compiled,

@@ -2,8 +2,8 @@ import type { Decimal128 } from 'bson';
 import type { Binary, BSONSymbol, Timestamp } from 'bson';
 import { ObjectId } from '../../codec/bson.js';
 import { refusal } from '../../errors.js';
-import { closeDecimal, decimalOf, decimalToBigint, openDecimal, parseDecimal } from '../decimal.js';
-import { kindOf } from '../number.js';
+import { closeDecimal, decimalOf, decimalToBigint, openDecimal, parseDecimal } from '../values/decimal.js';
+import { kindOf } from '../values/number.js';
 import {
   findTypeByNumber,
   integerOf,
@@ -13,7 +13,7 @@ import {
   toDouble,
   type TypeName,
   typeOf,
-} from '../value.js';
+} from '../values/value.js';
 import { parseIsoDate } from './date-text.js';
 
 function failure(message: string): Error {

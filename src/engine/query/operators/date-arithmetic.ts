@@ -1,5 +1,5 @@
 import { refusal } from '../../errors.js';
-import { typeOf } from '../value.js';
+import { typeOf } from '../values/value.js';
 import { fromWallClock, type TimeZone, toWallClock, utcTime } from './time-zone.js';
 
 export type DateUnit = 'year' | 'quarter' | 'month' | 'week' | 'day' | 'hour' | 'minute' | 'second' | 'millisecond';

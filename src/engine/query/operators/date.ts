@@ -1,6 +1,6 @@
 import type { ObjectId, Timestamp } from 'bson';
 import { EngineError, refusal } from '../../errors.js';
-import { type Doc, integerOf, isDocument, isNullish, isNumber, numberOf, typeOf } from '../value.js';
+import { type Doc, integerOf, isDocument, isNullish, isNumber, numberOf, typeOf } from '../values/value.js';
 import { shown } from './convert.js';
 import { addToDate, dateDifference, requireUnit, truncateDate } from './date-arithmetic.js';
 import { dayOfYear, formatDate, isoTime, isoWeekOf, parseDateBy, parseIsoDate, weekOf } from './date-text.js';

@@ -1,8 +1,8 @@
 import type { Binary } from 'bson';
 import { calculateObjectSize } from '../../codec/bson.js';
 import { refusal } from '../../errors.js';
-import { copyDoc, type Doc, fieldOf, isDocument, isNullish, setField, typeOf } from '../value.js';
-import { weigh } from '../weight.js';
+import { copyDoc, type Doc, fieldOf, isDocument, isNullish, setField, typeOf } from '../values/value.js';
+import { weigh } from '../values/weight.js';
 import {
   type Compiled,
   type Compiler,

@@ -1,7 +1,7 @@
 import { EngineError, refusal } from '../../errors.js';
-import { isNullish, isTruthy, typeOf } from '../value.js';
-import { keyOf } from '../value-key.js';
-import { MAX_ITEMS } from '../weight.js';
+import { isNullish, isTruthy, typeOf } from '../values/value.js';
+import { keyOf } from '../values/value-key.js';
+import { MAX_ITEMS } from '../values/weight.js';
 import { binary, countRounds, type OperatorTable, type Scope, unary, variadic } from './operator.js';
 
 function requireArray(value: unknown, name: string, code: number): readonly unknown[] {

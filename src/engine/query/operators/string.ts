@@ -1,9 +1,9 @@
 import type { BSONRegExp, BSONSymbol } from 'bson';
 import { EngineError, refusal } from '../../errors.js';
-import { compilePattern, type Found, type Pattern } from '../regex.js';
-import { compareStrings } from '../compare.js';
-import { type Doc, integerOf, isNullish, isNumber, numberOf, typeOf } from '../value.js';
-import { addWeight, MAX_ITEMS } from '../weight.js';
+import { compilePattern, type Found, type Pattern } from '../patterns/regex.js';
+import { compareStrings } from '../values/compare.js';
+import { type Doc, integerOf, isNullish, isNumber, numberOf, typeOf } from '../values/value.js';
+import { addWeight, MAX_ITEMS } from '../values/weight.js';
 import { convertToString } from './convert.js';
 import {
   binary,
@@ -15,7 +15,7 @@ import {
   unary,
   variadic,
 } from './operator.js';
-import { openTextSearch } from './text-search.js';
+import { openTextSearch } from '../patterns/text-search.js';
 
 /** What string operators accept besides text: null and missing as the empty string, numbers and dates as their text. */
 function coerce(value: unknown, name: string): string {

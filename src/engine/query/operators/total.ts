@@ -1,7 +1,7 @@
 import type { Decimal128 } from 'bson';
-import { addDecimals, closeDecimal, type Decimal, decimalOf, fitDecimal, openDecimal } from '../decimal.js';
-import { kindOf, narrow, overflowToDouble } from '../number.js';
-import { isInt32, numberOf, toDouble } from '../value.js';
+import { addDecimals, closeDecimal, type Decimal, decimalOf, fitDecimal, openDecimal } from '../values/decimal.js';
+import { kindOf, narrow, overflowToDouble } from '../values/number.js';
+import { isInt32, numberOf, toDouble } from '../values/value.js';
 
 /** Sums with every bit of the integers, compensated doubles, and decimals as soon as one appears. */
 export class Total {

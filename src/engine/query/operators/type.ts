@@ -1,5 +1,5 @@
 import { EngineError } from '../../errors.js';
-import { isDocument, isNullish, isNumber, type TypeName, typeOf } from '../value.js';
+import { isDocument, isNullish, isNumber, type TypeName, typeOf } from '../values/value.js';
 import { convertTo, parseTargetType } from './convert.js';
 import { type ExpressionOperator, fold, namedOperand, type OperatorTable, unary } from './operator.js';
 

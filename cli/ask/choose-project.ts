@@ -1,0 +1,47 @@
+import type { App } from '../../src/app.js';
+import { listProjects } from '../../src/features/projects/list-projects.js';
+import type { Project } from '../../src/features/projects/project.js';
+import { requireProject } from '../../src/features/projects/project-store.js';
+import { invalid } from '../../src/errors.js';
+import { argument, value } from '../shell/command.js';
+import type { Context } from '../shell/context.js';
+import { findWord } from '../shell/settings.js';
+
+/** The option of every command that works inside a project. */
+export const projectOption = value('--project <id|name>', 'project to work in (BSVC_PROJECT)');
+
+/** The argument of commands about a project itself; picked from a list at a terminal. */
+export const projectArgument = argument('project', 'id or name of the project', {
+  ask: async (context) => (await pickProject(context, 'The argument <project> is missing'))._id.toHexString(),
+});
+
+/** The project that `--project`, BSVC_PROJECT or the person at the terminal names. 404 for an unknown one, exit 2 for none. */
+export async function chooseProject(
+  context: Context,
+  named: string | undefined,
+): Promise<{ app: App; project: Project }> {
+  const word = named ?? findWord(context.layers, 'BSVC_PROJECT');
+  if (word === undefined) {
+    const project = await pickProject(
+      context,
+      'No project named: add --project <id|name> or set BSVC_PROJECT ("bsvc project list" shows them)',
+    );
+    return { app: await context.app(), project };
+  }
+  const app = await context.app();
+  return { app, project: await requireProject(app, word) };
+}
+
+async function pickProject(context: Context, missing: string): Promise<Project> {
+  // Nobody to ask: refused before anything is connected.
+  if (!context.ask.possible) return context.ask.choose('', missing, []);
+  const projects = await listProjects(await context.app());
+  if (projects.length === 0) {
+    throw invalid('NO_PROJECT', 'There is no project yet. Create one with "bsvc project create <name>".');
+  }
+  return context.ask.choose(
+    'Which project?',
+    missing,
+    projects.map((project) => ({ name: project.name, value: project, description: project._id.toHexString() })),
+  );
+}

@@ -1,0 +1,19 @@
+import type { App } from '../../src/app.js';
+import type { Project } from '../../src/features/projects/project.js';
+import type { User } from '../../src/features/users/user.js';
+import { requireUser } from '../../src/features/users/user-store.js';
+import { chooseProject } from './choose-project.js';
+import { argument } from '../shell/command.js';
+import type { Context } from '../shell/context.js';
+
+/** The argument of commands about one end user. */
+export const userArgument = argument('user', 'id or e-mail address of the user');
+
+/** The user of the project that the command line names; 404 for an unknown one. */
+export async function chooseUser(
+  context: Context,
+  input: { user: string; project: string | undefined },
+): Promise<{ app: App; project: Project; user: User }> {
+  const { app, project } = await chooseProject(context, input.project);
+  return { app, project, user: await requireUser(app, project._id, input.user) };
+}

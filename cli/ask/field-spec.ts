@@ -1,0 +1,169 @@
+import {
+  FIELD_TYPES,
+  type Field,
+  type FieldShape,
+  type FieldType,
+} from '../../src/features/collections/fields/field.js';
+import { UsageError } from '../shell/exit.js';
+
+const DEFAULTABLE: readonly FieldType[] = ['String', 'Number', 'Boolean'];
+/** Deeper text is refused before it can exhaust the parser's stack; the rule for stored schemas is stricter. */
+const MAX_DEPTH = 16;
+
+/**
+ * Reads `name:Type[!][&][=default]` (cli.md, Field SPEC) with `Ref(users)`, `Object{a:String!,b:Number}`, `Array(String)`,
+ * `@protected` and `@public`. Throws a UsageError that points at the offending character. A default with special
+ * characters is written as a JSON string: `note:String="a, b"`.
+ */
+export function parseFieldSpec(spec: string): Field {
+  const reader = new SpecReader(spec);
+  const field = reader.readField(0);
+  reader.expectEnd();
+  return field;
+}
+
+class SpecReader {
+  private at = 0;
+  constructor(private readonly spec: string) {}
+
+  readField(depth: number): Field {
+    const name = this.readName();
+    if (!this.take(':')) this.fail(`expected ":" and a type after the name "${name}"`);
+    const shape = this.readShape(depth);
+    const field: Field = { name, ...shape };
+    this.readMarks(field, depth);
+    return field;
+  }
+
+  expectEnd(): void {
+    if (this.at < this.spec.length) this.fail(`unexpected ${JSON.stringify(this.peek())}`);
+  }
+
+  private readName(): string {
+    const start = this.at;
+    while (this.at < this.spec.length && !/[\s:{}(),!&=@]/.test(this.peek())) this.at++;
+    if (this.at === start) this.fail('expected the name of a field');
+    return this.spec.slice(start, this.at);
+  }
+
+  private readShape(depth: number): FieldShape {
+    const start = this.at;
+    const word = /^\w*/.exec(this.spec.slice(this.at))![0];
+    this.at += word.length;
+    const type = FIELD_TYPES.find((known) => known === word);
+    if (!type) {
+      const meant = FIELD_TYPES.find((known) => known.toLowerCase() === word.toLowerCase());
+      this.failAt(start, `expected ${meant ? `"${meant}"` : `a type: ${FIELD_TYPES.join(', ')}`}`);
+    }
+    if (depth >= MAX_DEPTH) this.failAt(start, 'nested too deep');
+    if (type === 'Ref') return this.readRef();
+    if (type === 'Object') return this.readObject(depth);
+    if (type === 'Array') return this.readArray(depth);
+    return { type };
+  }
+
+  private readRef(): FieldShape {
+    if (!this.take('(')) return { type: 'Ref' };
+    const ref = this.readName();
+    if (!this.take(')')) this.fail('expected ")" after the collection that is referred to');
+    return { type: 'Ref', ref };
+  }
+
+  private readObject(depth: number): FieldShape {
+    if (!this.take('{')) return { type: 'Object' };
+    const fields: Field[] = [];
+    do {
+      const start = this.at;
+      const field = this.readField(depth + 1);
+      if (fields.some((other) => other.name === field.name)) this.failAt(start, `"${field.name}" is named twice`);
+      fields.push(field);
+    } while (this.take(','));
+    if (!this.take('}')) this.fail('expected "," or "}"');
+    return { type: 'Object', fields };
+  }
+
+  private readArray(depth: number): FieldShape {
+    if (!this.take('(')) return { type: 'Array' };
+    const items = this.readShape(depth + 1);
+    if (!this.take(')')) this.fail('expected ")" after the type of the items');
+    return { type: 'Array', items };
+  }
+
+  private readMarks(field: Field, depth: number): void {
+    for (;;) {
+      const start = this.at;
+      if (this.take('!')) field.required = true;
+      else if (this.take('&')) {
+        if (depth > 0) this.failAt(start, 'only a field at the top level can be unique');
+        field.unique = true;
+      } else if (this.take('=')) field.default = this.readDefault(field.type, start, depth);
+      else if (this.take('@')) this.readRule(field, start, depth);
+      else return;
+    }
+  }
+
+  private readRule(field: Field, start: number, depth: number): void {
+    const word = /^\w*/.exec(this.spec.slice(this.at))![0];
+    if (word !== 'protected' && word !== 'public') this.failAt(start, 'expected @protected or @public');
+    if (depth > 0) this.failAt(start, `only a field at the top level can be @${word}`);
+    this.at += word.length;
+    field[word] = true;
+  }
+
+  private readDefault(type: FieldType, equals: number, depth: number): string | number | boolean {
+    if (!DEFAULTABLE.includes(type)) this.failAt(equals, `a field of type ${type} cannot have a default`);
+    const start = this.at;
+    const text = this.peek() === '"' ? this.readQuoted() : this.readBare(depth);
+    if (type === 'String') return text;
+    if (type === 'Boolean') {
+      if (text === 'true' || text === 'false') return text === 'true';
+      this.failAt(start, 'expected true or false');
+    }
+    if (!/^-?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/.test(text) || !Number.isFinite(Number(text))) {
+      this.failAt(start, 'expected a number');
+    }
+    return Number(text);
+  }
+
+  private readBare(depth: number): string {
+    const end = (depth > 0 ? /[,}@]/ : /@/).exec(this.spec.slice(this.at));
+    const text = this.spec.slice(this.at, end ? this.at + end.index : undefined);
+    this.at += text.length;
+    return text;
+  }
+
+  private readQuoted(): string {
+    const literal = /^"(?:[^"\\]|\\.)*"/.exec(this.spec.slice(this.at))?.[0];
+    if (!literal) this.fail('this quotation mark is never closed');
+    let text: string;
+    try {
+      text = JSON.parse(literal) as string;
+    } catch {
+      this.fail('not a valid quoted text');
+    }
+    this.at += literal.length;
+    return text;
+  }
+
+  private peek(): string {
+    return this.spec[this.at] ?? '';
+  }
+
+  private take(character: string): boolean {
+    if (this.peek() !== character) return false;
+    this.at++;
+    return true;
+  }
+
+  private fail(problem: string): never {
+    this.failAt(this.at, problem);
+  }
+
+  private failAt(position: number, problem: string): never {
+    const place = position >= this.spec.length ? 'at the end' : `at character ${position + 1}`;
+    throw new UsageError(
+      `Bad field spec: ${problem} (${place}). The form is name:Type[!][&][=default].`,
+      `  ${this.spec}\n  ${' '.repeat(position)}^`,
+    );
+  }
+}

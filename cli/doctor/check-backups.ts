@@ -1,0 +1,22 @@
+import type { App } from '../../src/app.js';
+import { findBackupAge } from '../../src/features/backups/backup-age.js';
+import { failed, passed, type Check } from './check.js';
+
+const HOUR_MS = 3_600_000;
+
+/** Tells when the last scheduled backup was good, and whether that is too long ago. */
+export async function checkBackups(app: App): Promise<Check> {
+  const { backupTo, backupPassphrase, secretKey } = app.config;
+  const age = await findBackupAge(app);
+  if (!age) return passed('backups', 'none by schedule; BSVC_BACKUP_TO names a place for them');
+  const last = age.last ? `the last good one is ${Math.floor(age.ageMs! / HOUR_MS)} h old` : 'there is no good one yet';
+  if (age.isLate)
+    return failed(
+      'backups',
+      `${backupTo}: ${last}`,
+      'See the log for "backups.run", or make one: bsvc backup --to <place>',
+    );
+  const isSealedByFile = backupPassphrase === null && secretKey === null;
+  const hint = isSealedByFile ? 'They are sealed with secret.key: keep a copy of that file elsewhere.' : null;
+  return { ...passed('backups', `${backupTo}: ${last}`), hint };
+}

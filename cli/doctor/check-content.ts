@@ -1,0 +1,47 @@
+import { stat } from 'node:fs/promises';
+import { verifyUnopened, type Database } from '../../src/platform/database/database.js';
+import { failed, passed, type Check } from './check.js';
+import type { Context } from '../shell/context.js';
+import { Interrupted, presentFailure } from '../shell/exit.js';
+
+export const CONTENT = 'content';
+const RESTORE = 'Bring a backup back: "bsvc restore" into a new data directory (--data-dir).';
+
+/** Reads the whole embedded store, as of one moment, and names what is damaged: `bsvc doctor --deep`. */
+export async function checkContent(context: Context): Promise<Check> {
+  let config;
+  try {
+    ({ config } = context.settings());
+  } catch (error) {
+    return failed(CONTENT, presentFailure(error).message, 'Correct them; "bsvc settings" lists all.');
+  }
+  if (config.mongodbUri) return passed(CONTENT, 'MongoDB checks its own: the command "validate" of mongosh');
+  if (!(await stat(config.dataDir).catch(() => null))) return passed(CONTENT, 'nothing is stored yet');
+  const progress = await context.out.progress('Reading the store');
+  const options = {
+    signal: context.stop,
+    onProgress: (done: number, all: number) => {
+      progress.update(`Reading the store: ${done} of ${all} pages`);
+    },
+  };
+  try {
+    const db = await openStore(context);
+    const problems = await (db?.verify ? db.verify(options) : verifyUnopened(config, options));
+    if (problems.length === 0)
+      return passed(CONTENT, 'every page, document, index entry and count is as it was stored');
+    return failed(CONTENT, problems.join('\n'), RESTORE);
+  } catch (error) {
+    if (context.stop.aborted) throw new Interrupted();
+    return failed(CONTENT, presentFailure(error).message, RESTORE);
+  } finally {
+    progress.stop();
+  }
+}
+
+/** Null for a store that cannot be opened: then its file is read as it is. */
+async function openStore(context: Context): Promise<Database | null> {
+  return context.app('migration').then(
+    (app) => app.db,
+    () => null,
+  );
+}

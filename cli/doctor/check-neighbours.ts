@@ -1,0 +1,102 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import type { Config } from '../../src/config.js';
+import { AppError } from '../../src/errors.js';
+import { verifyMailKey } from '../../src/features/mail/verify-mail-key.js';
+import { failed, passed, unreachable, type Check } from './check.js';
+
+const PATIENCE_MS = 3000;
+
+/** Whether the Redis that REDIS_URL names answers. */
+export async function checkCache({ redisUrl }: Config): Promise<Check> {
+  if (!redisUrl) return passed('cache', 'in the memory of each process (REDIS_URL is not set)');
+  const { Redis } = await import('ioredis');
+  const redis = new Redis(redisUrl, {
+    lazyConnect: true,
+    connectTimeout: PATIENCE_MS,
+    commandTimeout: PATIENCE_MS,
+    maxRetriesPerRequest: 0,
+    enableReadyCheck: false,
+    disableClientInfo: true,
+    retryStrategy: () => null,
+  });
+  redis.on('error', () => undefined);
+  try {
+    await redis.connect();
+    await redis.ping();
+    return passed('cache', 'Redis answers');
+  } catch (error) {
+    return unreachable(
+      'cache',
+      `Redis does not answer (${(error as Error).message})`,
+      'Check REDIS_URL and that it runs.',
+    );
+  } finally {
+    redis.disconnect();
+  }
+}
+
+/** Whether mail can leave: a live call with the provider's key or a greeting of the mail server; nothing is sent. */
+export async function checkMail(config: Config): Promise<Check> {
+  const sender = config.mailFrom ? `default sender ${config.mailFrom}` : 'no default sender (BSVC_MAIL_FROM)';
+  const kind = config.mailProvider ?? (config.resendApiKey ? 'resend' : config.smtpUrl ? 'smtp' : 'outbox');
+  if (kind === 'outbox')
+    return passed('mail', 'kept in the outbox, none is sent (no RESEND_API_KEY, no BSVC_SMTP_URL)');
+  try {
+    if (kind === 'resend') await within(verifyMailKey({ config }, config.resendApiKey ?? ''));
+    else await greetSmtp(config.smtpUrl ?? '');
+    return passed('mail', `${kind} accepts us, ${sender}`);
+  } catch (error) {
+    const why = error instanceof AppError ? error.message.split(':')[0]! : oneLine(error);
+    const setting = kind === 'resend' ? 'RESEND_API_KEY' : 'BSVC_SMTP_URL';
+    return failed('mail', `${kind}: ${why}`, `Check ${setting}; "bsvc mail test" sends a message.`);
+  }
+}
+
+async function greetSmtp(url: string): Promise<void> {
+  const { createTransport } = await import('nodemailer');
+  const timeouts = { connectionTimeout: PATIENCE_MS, greetingTimeout: PATIENCE_MS, socketTimeout: PATIENCE_MS };
+  const transport = createTransport({ url, ...timeouts } as never);
+  try {
+    await within(transport.verify());
+  } finally {
+    transport.close();
+  }
+}
+
+/** Whether somebody answers at BSVC_ENGINE_LISTEN; nothing when it is not set. */
+export async function checkDoor({ engineListen, mongodbUri }: Config): Promise<Check[]> {
+  if (!engineListen) return [];
+  if (mongodbUri) return [passed('wire door', 'BSVC_ENGINE_LISTEN has no effect beside MONGODB_URI')];
+  const path = /^unix:(\/.+\.sock)$/.exec(engineListen)?.[1];
+  const port = /:(\d{1,5})$/.exec(engineListen)?.[1];
+  if (!path && !port) {
+    const hint = 'Write 127.0.0.1:27027 or unix:/path/name.sock.';
+    return [failed('wire door', `BSVC_ENGINE_LISTEN is "${engineListen}", which is no address`, hint)];
+  }
+  const socket = path ? connect(path) : connect(Math.min(Number(port), 65_535), '127.0.0.1');
+  try {
+    await once(socket, 'connect', { signal: AbortSignal.timeout(PATIENCE_MS) });
+    return [passed('wire door', `open at ${engineListen}`)];
+  } catch {
+    return [passed('wire door', `closed; "bsvc serve" opens it at ${engineListen}`)];
+  } finally {
+    socket.destroy();
+  }
+}
+
+async function within<T>(work: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`no answer within ${PATIENCE_MS / 1000} s`)), PATIENCE_MS);
+  });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function oneLine(error: unknown): string {
+  return (error as Error).message.split('\n')[0]!;
+}

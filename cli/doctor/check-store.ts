@@ -1,0 +1,47 @@
+import { readFile } from 'node:fs/promises';
+import { setTimeout as wait } from 'node:timers/promises';
+import type { Database } from '../../src/platform/database/database.js';
+import { failed, passed, type Check } from './check.js';
+
+/** A snapshot that outlives this is no ordinary read. */
+const HELD_MS = 1_000;
+
+/** The file of the embedded store: its size, what of it is free, and who keeps free pages from being used; nothing for a MongoDB. */
+export async function checkStore(db: Database): Promise<Check[]> {
+  if (!db.stats || !db.listSnapshots) return [];
+  const { fileBytes, freeBytes } = db.stats();
+  const size = `${megabytes(fileBytes!)} MB, ${megabytes(freeBytes!)} MB of them free`;
+  if (othersAt(db).length === 0) return [passed('data file', size)];
+  await wait(HELD_MS);
+  const held = othersAt(db).filter(({ ageMs }) => ageMs >= HELD_MS);
+  if (held.length === 0) return [passed('data file', size)];
+  const stopped: number[] = [];
+  for (const { pid } of held) if (await isStopped(pid)) stopped.push(pid);
+  if (stopped.length === 0) {
+    return [
+      passed('data file', `${size}; process ${held.map(({ pid }) => pid).join(', ')} is reading from a snapshot`),
+    ];
+  }
+  const pids = stopped.join(' ');
+  return [
+    failed(
+      'data file',
+      `${size}; it grows with every write, since a stopped process reads from it (${pids})`,
+      `Let it go on or end it: kill -CONT ${pids}, kill -KILL ${pids}`,
+    ),
+  ];
+}
+
+function othersAt(db: Database): { pid: number; ageMs: number }[] {
+  return db.listSnapshots!().filter(({ pid }) => pid !== process.pid);
+}
+
+/** By Ctrl-Z or a debugger, as Linux tells it; false where nothing tells. */
+async function isStopped(pid: number): Promise<boolean> {
+  const line = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
+  return /^[Tt]/.test(line.slice(line.lastIndexOf(')') + 2));
+}
+
+function megabytes(bytes: number): string {
+  return (bytes / 1024 / 1024).toFixed(1);
+}

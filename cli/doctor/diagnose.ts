@@ -1,0 +1,184 @@
+import { access, constants, stat, statfs } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import type { App } from '../../src/app.js';
+import type { Config } from '../../src/config.js';
+import { listCollections } from '../../src/features/collections/list-collections.js';
+import {
+  applyIndexes,
+  documentIndexes,
+  listMissingIndexes,
+} from '../../src/features/collections/indexes/document-indexes.js';
+import { listProjects } from '../../src/features/projects/list-projects.js';
+import { findMigrationStatus, refuseNewerStore } from '../../src/migrations/migrate.js';
+import { refuseHalfStore } from '../../src/migrations/require-migrated.js';
+import { SEALED_PLACES } from '../../src/features/store-copies/rotate-secrets.js';
+import type { SealedField } from '../../src/platform/secrets/reseal.js';
+import { requireSealingKeys } from '../../src/platform/secrets/sealing-keys.js';
+import { failed, passed, unreachable, type Check } from './check.js';
+import type { Context } from '../shell/context.js';
+import { checkClock } from './check-clock.js';
+import { checkCookies } from './check-cookies.js';
+import { checkStore } from './check-store.js';
+import { checkCache, checkDoor, checkMail } from './check-neighbours.js';
+import { checkBackups } from './check-backups.js';
+import { diagnoseBucket } from './diagnose-bucket.js';
+import { presentFailure } from '../shell/exit.js';
+import { countOf } from '../shell/present-amount.js';
+
+/** So many records of a kind are looked through for one that holds a secret. */
+const SAMPLED_RECORDS = 50;
+const LEAST_FREE_BYTES = 256 * 1024 * 1024;
+
+/** Every check of `bsvc doctor`, in the order in which they build on each other: without settings, or without a database, the rest is not asked. */
+export async function diagnose(context: Context, options: { fix: boolean }): Promise<Check[]> {
+  const checks: Check[] = [passed('node', `Node.js ${process.versions.node} on ${process.platform} ${process.arch}`)];
+  let config: Config;
+  try {
+    const settings = context.settings();
+    config = settings.config;
+    const given = settings.sources.filter(({ source }) => source !== 'default').length;
+    checks.push(passed('settings', `${given} given, ${settings.sources.length - given} by default`));
+  } catch (error) {
+    return [...checks, failed('settings', presentFailure(error).message, 'Correct them; "bsvc settings" lists all.')];
+  }
+  checks.push(await checkDataDir(config));
+  // They wait for different machines, so they wait together.
+  const [stored, cache, mail, door] = await Promise.all([
+    checkDatabase(context, config, options),
+    checkCache(config),
+    checkMail(config),
+    checkDoor(config),
+  ]);
+  return [...checks, ...stored, cache, mail, ...door];
+}
+
+async function checkDataDir({ dataDir, mongodbUri }: Config): Promise<Check> {
+  const found = await stat(dataDir).catch(() => null);
+  if (!found) {
+    const writable = await isWritable(dirname(dataDir));
+    if (writable) return passed('data directory', `${dataDir} does not exist yet; it is made at the first use`);
+    return failed('data directory', `${dataDir} cannot be made`, 'Choose another with --data-dir or BSVC_DATA_DIR.');
+  }
+  if (!found.isDirectory())
+    return failed('data directory', `${dataDir} is no directory`, 'Choose another with --data-dir.');
+  if (!(await isWritable(dataDir))) {
+    return failed('data directory', `${dataDir} cannot be written`, 'Give this user the right to write to it.');
+  }
+  if (!mongodbUri && (found.mode & 0o077) !== 0) {
+    return failed('data directory', `${dataDir} is open to other users`, `Close it: chmod 700 ${dataDir}`);
+  }
+  const { bavail, bsize } = await statfs(dataDir);
+  const free = `${Math.floor((bavail * bsize) / 1024 / 1024)} MB free`;
+  if (bavail * bsize < LEAST_FREE_BYTES)
+    return failed('data directory', `${dataDir}: only ${free}`, 'Make room on the disk.');
+  return passed('data directory', `${dataDir}, ${free}`);
+}
+
+async function checkDatabase(context: Context, config: Config, options: { fix: boolean }): Promise<Check[]> {
+  if (!config.mongodbUri && !(await stat(config.dataDir).catch(() => null))) {
+    return [passed('database', 'the embedded engine; it is made at the first use')];
+  }
+  let app: App;
+  try {
+    app = await context.app('migration');
+    await app.db.ping();
+  } catch (error) {
+    const { message } = presentFailure(error);
+    const hint = config.mongodbUri
+      ? 'Without MONGODB_URI bsvc uses the embedded engine.'
+      : 'If the data directory is damaged, "bsvc restore" into a new one (--data-dir) brings a backup back.';
+    return [unreachable('database', message, hint)];
+  }
+  const half = await refuseHalfStore(app.db).then(() => null, presentFailure);
+  if (half) return [failed('database', half.message, 'Until then no other command works on it.')];
+  const { summary, warnings } = app.db;
+  return [
+    { ...passed('database', `${summary} answers`), hint: warnings.length > 0 ? warnings.join(' ') : null },
+    ...(await checkStore(app.db)),
+    await checkMasterKey(app),
+    await checkMigrations(app),
+    await checkIndexes(app, options),
+    await checkClock(app),
+    ...(await checkCookies(app)),
+    await checkBackups(app),
+    ...(await diagnoseBucket(app, options)),
+  ];
+}
+
+/** Opens one sealed text of each kind there is, so that it is known before a user needs one. */
+async function checkMasterKey(app: App): Promise<Check> {
+  const hint = 'Every other command refuses the store until then.';
+  try {
+    await requireSealingKeys(app);
+  } catch (error) {
+    return failed('master key', presentFailure(error).message, hint);
+  }
+  const found = await findSealedSamples(app);
+  for (const { sealed, context } of found) {
+    try {
+      app.secrets.open(sealed, context);
+    } catch (error) {
+      const message = `a stored secret cannot be opened: ${(error as Error).message}`;
+      return failed('master key', message, 'Put the right secret.key or BSVC_SECRET_KEY back, or restore a backup.');
+    }
+  }
+  if (found.length === 0) return passed('master key', 'nothing is sealed yet');
+  return passed('master key', `opens what is stored (tried on ${countOf(found.length, 'secret')})`);
+}
+
+async function findSealedSamples(app: App): Promise<SealedField[]> {
+  const samples: SealedField[] = [];
+  for (const { collection, fields } of SEALED_PLACES) {
+    for await (const record of app.db.collection(collection).find({}).limit(SAMPLED_RECORDS)) {
+      const [sample] = fields(record);
+      if (!sample) continue;
+      samples.push(sample);
+      break;
+    }
+  }
+  return samples;
+}
+
+async function checkMigrations(app: App): Promise<Check> {
+  const status = await findMigrationStatus(app.db);
+  try {
+    refuseNewerStore(status);
+  } catch (error) {
+    return failed('migrations', presentFailure(error).message, 'Every other command refuses the store until then.');
+  }
+  const { applied, pending } = status;
+  if (pending.length === 0) return passed('migrations', `all ${applied.length} applied`);
+  if (app.db.kind === 'embedded' || applied.length === 0) {
+    return passed('migrations', `${pending.length} to be run at the next start`);
+  }
+  return failed('migrations', `${pending.length} pending`, 'Make a backup, then run "bsvc migrate".');
+}
+
+async function checkIndexes(app: App, options: { fix: boolean }): Promise<Check> {
+  const { pending } = await findMigrationStatus(app.db);
+  // They make indexes too.
+  if (pending.length > 0) return passed('indexes', 'looked at once the pending migrations are run');
+  const missing: string[] = [];
+  let count = 0;
+  for (const project of await listProjects(app)) {
+    for (const collection of await listCollections(app, project._id)) {
+      // `users` is stored from its first edit or signup on, and then with its indexes.
+      if (collection.version === 0) continue;
+      const absent = await listMissingIndexes(app, collection);
+      count += documentIndexes(collection).length;
+      if (absent.length > 0 && options.fix) await applyIndexes(app, collection);
+      missing.push(...absent.map((name) => `${project.name}/${collection.name}: ${name}`));
+    }
+  }
+  const shown = `${missing.slice(0, 5).join(', ')}${missing.length > 5 ? ', …' : ''}`;
+  if (missing.length === 0) return passed('indexes', `all ${count} present`);
+  if (options.fix) return passed('indexes', `${missing.length} made anew (${shown})`);
+  return failed('indexes', `${missing.length} missing (${shown})`, 'Make them anew: bsvc doctor --fix');
+}
+
+async function isWritable(path: string): Promise<boolean> {
+  return access(path, constants.W_OK).then(
+    () => true,
+    () => false,
+  );
+}

@@ -1,0 +1,65 @@
+import { readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { invalid } from '../../src/errors.js';
+import {
+  readDeclarations,
+  type CollectionDeclaration,
+} from '../../src/features/collections/schema/collection-declaration.js';
+import type { Context } from '../shell/context.js';
+import { parseFieldSpec } from '../ask/field-spec.js';
+
+const MAX_FILE_BYTES = 5 * 1024 * 1024;
+
+/** Reads JSON or YAML, by the file's name. 400 with the place of a mistake. */
+export async function readStructuredFile(context: Context, file: string): Promise<unknown> {
+  const text = await readFile(resolve(context.io.cwd, file), 'utf8');
+  if (text.length > MAX_FILE_BYTES) throw invalid('FILE_TOO_LARGE', `${file} is larger than 5 MB.`);
+  try {
+    if (!/\.ya?ml$/i.test(file)) return JSON.parse(text) as unknown;
+    const { parse } = await import('yaml');
+    return parse(text, { maxAliasCount: 100 }) as unknown;
+  } catch (error) {
+    const why = (error as Error).message.split('\n')[0]!;
+    throw invalid('INVALID_FILE', `${file} cannot be read: ${why.replace(/\.?:?$/, '.')}`, { cause: error });
+  }
+}
+
+/** Collections as a file declares them; a field may be written as a field spec. Throws a UsageError that points into a bad spec. */
+export function readCollections(value: unknown): CollectionDeclaration[] {
+  return readDeclarations(Array.isArray(value) ? value.map(withParsedFields) : value);
+}
+
+/** A file for one collection: a list of fields, or a declaration without its name. */
+export function readCollectionFile(value: unknown, name: string): CollectionDeclaration {
+  const declaration = Array.isArray(value) ? { fields: value as unknown[] } : value;
+  if (typeof declaration !== 'object' || declaration === null) {
+    throw invalid('INVALID_FILE', 'The schema file must hold a list of fields, or an object with "fields".');
+  }
+  return readCollections([{ ...declaration, name }])[0]!;
+}
+
+/** A projects file with its field specs parsed. */
+export function withParsedCollections(value: unknown): unknown {
+  const projects = (value as { projects?: unknown } | null)?.projects;
+  if (!Array.isArray(projects)) return value;
+  return { ...(value as object), projects: projects.map(withParsedProject) };
+}
+
+function withParsedProject(project: unknown): unknown {
+  if (typeof project !== 'object' || project === null) return project;
+  const { collections, users } = project as { collections?: unknown; users?: unknown };
+  return {
+    ...project,
+    ...(Array.isArray(collections) && { collections: collections.map(withParsedFields) }),
+    ...(users !== undefined && { users: withParsedFields(users) }),
+  };
+}
+
+function withParsedFields(declaration: unknown): unknown {
+  const fields = (declaration as { fields?: unknown } | null)?.fields;
+  if (!Array.isArray(fields)) return declaration;
+  return {
+    ...(declaration as object),
+    fields: fields.map((field: unknown) => (typeof field === 'string' ? parseFieldSpec(field) : field)),
+  };
+}

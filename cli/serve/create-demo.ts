@@ -1,0 +1,47 @@
+import type { App } from '../../src/app.js';
+import { addCollection } from '../../src/features/collections/add-collection.js';
+import { importDocuments } from '../../src/features/documents/bulk/import-documents.js';
+import { createProject } from '../../src/features/projects/create-project.js';
+import { listProjects } from '../../src/features/projects/list-projects.js';
+import { parseFieldSpec } from '../ask/field-spec.js';
+
+export interface Demo {
+  project: { id: string; name: string };
+  keys: { publishable: string; secret: string };
+}
+
+const FIELDS = ['title:String!', 'body:String', 'status:String=draft', 'views:Number=0', 'tags:Array(String)'];
+
+const TITLES = [
+  'Hello, world',
+  'Why small tools last',
+  'A week without meetings',
+  'Notes from the harbour',
+  'Reading maps again',
+  'Bread, day three',
+  'The quiet keyboard',
+  'On naming things',
+  'Rain in the mountains',
+  'What the logs said',
+];
+
+/** Fills an empty store with project `demo`, a collection `posts` and ten documents. Null, and nothing done, when there is any project. */
+export async function createDemo(app: App): Promise<Demo | null> {
+  if ((await listProjects(app)).length > 0) return null;
+  const { project, keys } = await createProject(app, { name: 'demo', ifNotExists: true });
+  if (!keys) return null;
+  const { collection } = await addCollection(app, project, {
+    name: 'posts',
+    fields: FIELDS.map(parseFieldSpec),
+    ifNotExists: true,
+  });
+  const posts = TITLES.map((title, index) => ({
+    title,
+    body: `Post number ${index + 1} of the demo.`,
+    status: index % 3 === 2 ? 'draft' : 'live',
+    views: (index * 37) % 101,
+    tags: index % 2 === 0 ? ['demo', 'even'] : ['demo'],
+  }));
+  await importDocuments(app, collection, posts);
+  return { project: { id: project._id.toHexString(), name: project.name }, keys };
+}

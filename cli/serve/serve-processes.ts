@@ -1,0 +1,142 @@
+import cluster, { type Worker } from 'node:cluster';
+import { once } from 'node:events';
+import { conflict } from '../../src/errors.js';
+import type { App } from '../../src/app.js';
+import { openSiblingHost } from '../../src/platform/process-group.js';
+
+/** Whether this process was started by another `bsvc serve` to share its port. */
+export const isShare = (): boolean => cluster.isWorker;
+
+/** Tells the process that started this one that it is listening. */
+export function tellReady(url: string): void {
+  process.send?.({ url });
+}
+
+export interface Processes {
+  url: string;
+  /** Tells all of them to stop and waits for their end. */
+  stop(): Promise<void>;
+}
+
+/** The pause before a process that ended is replaced. */
+const PAUSE_MS = 100;
+/** What cannot start, or ends itself soon after, is tried ever more rarely, but never so rarely that the service is slow to come back. */
+const MOST_PAUSE_MS = 5_000;
+const LONG_LIFE_MS = 10_000;
+/** Signals by which a process ends itself when something is wrong with it: as good as an exit with a code. */
+const OWN_SIGNALS = new Set(['SIGABRT', 'SIGBUS', 'SIGFPE', 'SIGILL', 'SIGSEGV', 'SIGTRAP', 'SIGSYS']);
+
+/**
+ * Starts this same command in `count` further processes that share one port, and replaces each that ends. Ready when all of them listen; throws when one ends with
+ * a code before any was ready, after it has said itself why.
+ */
+export async function startProcesses(count: number, app: App): Promise<Processes> {
+  const running = new Set<Worker>();
+  const ready = new Set<Worker>();
+  const pauses = new Set<NodeJS.Timeout>();
+  const host = openSiblingHost(
+    app.limits.counter,
+    (share) => {
+      app.log.error({ process: share.process.pid }, 'a serving process is stuck and is ended');
+      share.process.kill('SIGKILL');
+    },
+    { stuckMs: app.config.watchdogMs ?? Infinity },
+  );
+  let stopping = false;
+  let wasReady = false;
+  let pauseMs = PAUSE_MS;
+  /** Replacements that are started when another one is ready. */
+  let waiting = 0;
+  let onReady: (url: string) => void = () => undefined;
+  let onFailure: (error: unknown) => void = () => undefined;
+
+  const start = (): void => {
+    const share = cluster.fork();
+    const startedMs = performance.now();
+    running.add(share);
+    host.serve(share);
+    closeWithProcess(share);
+    share.on('message', ({ url }: { url?: string }) => {
+      if (url === undefined) return;
+      ready.add(share);
+      wasReady = true;
+      for (; waiting > 0; waiting--) start();
+      onReady(url);
+    });
+    share.once('exit', (code, signal) => {
+      running.delete(share);
+      ready.delete(share);
+      if (stopping) return;
+      if (signal === null && !wasReady) {
+        onFailure(conflict('PROCESS_ENDED', 'A serving process ended before it was ready: its message is above.'));
+        return;
+      }
+      const endedItself = signal === null || OWN_SIGNALS.has(signal);
+      const isQuick = endedItself && performance.now() - startedMs < LONG_LIFE_MS;
+      if (!isQuick) pauseMs = PAUSE_MS;
+      app.log.error({ process: share.process.pid, code, signal, pauseMs }, 'a serving process ended and is replaced');
+      const pause = setTimeout(() => {
+        pauses.delete(pause);
+        // While none serves, one gets all there is of the machine: the first answer comes sooner than with several that start at once.
+        if (ready.size === 0 && running.size > 0) waiting++;
+        else start();
+      }, pauseMs);
+      pauses.add(pause);
+      if (isQuick) pauseMs = Math.min(2 * pauseMs, MOST_PAUSE_MS);
+    });
+  };
+  const stop = async (): Promise<void> => {
+    stopping = true;
+    for (const pause of pauses) clearTimeout(pause);
+    const ended = [...running].map((share) => once(share, 'exit'));
+    for (const share of running) share.process.kill('SIGTERM');
+    await Promise.all(ended);
+  };
+  /** Resolves when so many are ready at once. */
+  const whenReady = (wanted: number): Promise<string> =>
+    new Promise((resolve, reject) => {
+      onReady = (url) => {
+        if (ready.size >= wanted) resolve(url);
+      };
+      onFailure = reject;
+    });
+  try {
+    // The first one alone: what is wrong with the address is then said once.
+    const first = whenReady(1);
+    start();
+    const url = await first;
+    if (count > 1) {
+      const all = whenReady(count);
+      for (let at = 1; at < count; at++) start();
+      await all;
+    }
+    return { url, stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+interface HandedOver {
+  cmd?: string;
+  act?: string;
+  seq?: number;
+}
+
+/**
+ * Closes the connections that were handed to a process which died before it took them. Node forgets them, open: their clients would wait for ever instead of
+ * trying again.
+ */
+function closeWithProcess({ process: share }: Worker): void {
+  const handed = new Map<number, { close(): void }>();
+  const send = share.send.bind(share) as (message: HandedOver, handle?: unknown, ...rest: unknown[]) => boolean;
+  share.send = (message: unknown, handle?: unknown, ...rest: unknown[]) => {
+    const { act, seq } = message as HandedOver;
+    if (act === 'newconn' && seq !== undefined && handle) handed.set(seq, handle as { close(): void });
+    return send(message as HandedOver, handle, ...rest);
+  };
+  share.on('internalMessage', ({ ack }: { ack?: number }) => ack !== undefined && handed.delete(ack));
+  share.once('exit', () => {
+    for (const handle of handed.values()) handle.close();
+  });
+}

@@ -1,0 +1,27 @@
+import type { App } from '../../src/app.js';
+import type { Config, ConfigLayer, SettingSource } from '../../src/config.js';
+import type { Io } from './io.js';
+import type { Output } from './output.js';
+import type { Prompt } from './prompt.js';
+
+/** What a command's handler works with. */
+export interface Context {
+  io: Io;
+  out: Output;
+  ask: Prompt;
+  /** Aborted when the process is told to stop or nobody reads stdout any more; long work checks it between steps. */
+  stop: AbortSignal;
+  layers: readonly ConfigLayer[];
+  /** What `--env-file` named. */
+  envFile: string | undefined;
+  /** Read at first use, so that help and completion work beside a broken setting. */
+  settings(): { config: Config; sources: SettingSource[] };
+  /** Connected at first use, closed by run.ts. */
+  app(purpose?: Purpose): Promise<App>;
+}
+
+/**
+ * Why a command connects. A service logs everything, the others only warnings; a `command` and a `service` refuse to work
+ * on data that waits for migrations, a `migrating service` runs them, a `migration` looks at them itself.
+ */
+export type Purpose = 'command' | 'service' | 'migrating service' | 'migration';

@@ -1,0 +1,118 @@
+import { AppError } from '../../src/errors.js';
+import { ConfigError } from '../../src/config.js';
+import { findOutage, isDamage } from '../../src/platform/database/database.js';
+import { presentRefusal } from './next-step.js';
+
+/** What the process answers its caller with (cli.md, exit codes). */
+export const EXIT = { done: 0, refused: 1, usage: 2, unreachable: 3, interrupted: 130 } as const;
+
+/** The command line itself is wrong: exit 2. `note` is printed below the message, for example a caret under a bad character. */
+export class UsageError extends Error {
+  readonly note?: string;
+  constructor(message: string, note?: string) {
+    super(message);
+    this.name = 'UsageError';
+    this.note = note;
+  }
+}
+
+/** The person pressed Ctrl-C, or the process was told to stop, before the command was done: exit 130. */
+export class Interrupted extends Error {
+  constructor() {
+    super('Interrupted.');
+    this.name = 'Interrupted';
+  }
+}
+
+export interface Failure {
+  exitCode: number;
+  code: string;
+  /** What, why, what to do next. */
+  message: string;
+  note?: string;
+  /** Set when it is our own bug. */
+  unexpected?: boolean;
+}
+
+/** Refusals that are worth another try, although what they came from could be reached. */
+const ANSWERED: ReadonlySet<string> = new Set(['BUSY', 'RECOUNT_BUSY', 'STORAGE_REFUSED']);
+
+const UNREACHABLE_CODES = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'ENOTFOUND',
+  'EHOSTUNREACH',
+  'ETIMEDOUT',
+  'EAI_AGAIN',
+]);
+
+const SYSTEM_REFUSALS: Record<string, string> = {
+  EACCES: 'Permission denied.',
+  EISDIR: 'That is a directory, not a file.',
+  ENOSPC: 'The disk is full.',
+  EROFS: 'The file system is read-only.',
+};
+
+/** Turns whatever a command threw into the exit code and the words for stderr. Driver texts never get through, except that of an unreachable server. */
+export function presentFailure(error: unknown): Failure {
+  if (error instanceof UsageError) {
+    return { exitCode: EXIT.usage, code: 'USAGE', message: error.message, note: error.note };
+  }
+  if (error instanceof ConfigError) {
+    const message =
+      error.problems.length === 1
+        ? `Wrong setting: ${error.problems[0]}.`
+        : `Wrong settings:\n${error.problems.map((problem) => `  ${problem}`).join('\n')}`;
+    return { exitCode: EXIT.usage, code: 'WRONG_SETTING', message };
+  }
+  if (error instanceof Interrupted || (error instanceof Error && /^(ExitPrompt|Abort)Error$/.test(error.name))) {
+    return { exitCode: EXIT.interrupted, code: 'INTERRUPTED', message: 'Interrupted.' };
+  }
+  if (error instanceof AppError) {
+    const exitCode = error.kind === 'unavailable' && !ANSWERED.has(error.code) ? EXIT.unreachable : EXIT.refused;
+    return { exitCode, code: error.code, message: presentRefusal(error) };
+  }
+  return presentForeignError(error);
+}
+
+function presentForeignError(error: unknown): Failure {
+  const outage = findOutage(error);
+  if (outage) return presentFailure(outage);
+  if (isDamage(error)) return { exitCode: EXIT.refused, code: 'STORE_DAMAGED', message: (error as Error).message };
+  const { message = String(error), code } = error as { message?: string; code?: unknown };
+  const path = (error as { path?: unknown }).path;
+  if (typeof code === 'string' && UNREACHABLE_CODES.has(code)) {
+    return {
+      exitCode: EXIT.unreachable,
+      code: 'UNREACHABLE',
+      message: `The database cannot be reached (${oneLine(message)}). Check MONGODB_URI and that the server is running; "bsvc doctor" looks closer.`,
+    };
+  }
+  if (error instanceof Error && error.name === 'MongoParseError') {
+    // A text that quotes the address would show its password.
+    const why = message.includes('://') ? '' : ` (${oneLine(message)})`;
+    return {
+      exitCode: EXIT.usage,
+      code: 'WRONG_SETTING',
+      message: `The address of the MongoDB cannot be used${why}. Check MONGODB_URI.`,
+    };
+  }
+  if (code === 'ENOENT' && typeof path === 'string') {
+    return { exitCode: EXIT.refused, code: 'FILE_MISSING', message: `There is no file ${path}. Check the path.` };
+  }
+  const refusal = typeof code === 'string' ? SYSTEM_REFUSALS[code] : undefined;
+  if (refusal) {
+    const place = typeof path === 'string' ? `${path}: ` : '';
+    return { exitCode: EXIT.refused, code: String(code), message: `${place}${refusal}` };
+  }
+  return {
+    exitCode: EXIT.refused,
+    code: 'INTERNAL',
+    message: `Something unexpected went wrong: ${oneLine(message)}. Run again with BSVC_DEBUG=true for the details.`,
+    unexpected: true,
+  };
+}
+
+function oneLine(text: string): string {
+  return text.split('\n')[0]!.replace(/\.$/, '');
+}

@@ -1,0 +1,144 @@
+import type { GatheringSink, LogSink } from '../../src/platform/observe/logger.js';
+import type { App } from '../../src/app.js';
+import { unavailable } from '../../src/errors.js';
+import type { Context, Purpose } from './context.js';
+import type { Io } from './io.js';
+import type { Act, NewAct } from '../../src/features/audit/audit-log.js';
+import { openOutput } from './output.js';
+import { openPrompt } from './prompt.js';
+import { chooseLogFormat, readConfig, readLayers } from './settings.js';
+
+/** Options that every command takes, before or after its name. */
+export interface GlobalOptions {
+  json?: boolean;
+  quiet?: boolean;
+  color: boolean;
+  input: boolean;
+  dataDir?: string;
+  envFile?: string;
+}
+
+/** A database that does not answer within this time counts as unreachable (cli.md: exit 3 within 10 s). */
+const OPEN_DEADLINE_MS = 9000;
+/** Codes of failures after which a MongoDB would only be waited for once more. */
+const DATABASE_AWAY: ReadonlySet<string | null> = new Set(['DATABASE_UNAVAILABLE', 'UNREACHABLE']);
+
+export interface RunContext extends Context {
+  /** Records how the audited act ended, if it was begun and the database is there; `code` is the error's, null for success. */
+  finish(code: string | null): Promise<void>;
+  /** Ends what was opened; may be called whether or not anything was. */
+  close(): Promise<void>;
+}
+
+/** The context of one run. An `act` is recorded when the command connects: one that is refused before has changed nothing. */
+export function openContext(
+  io: Io,
+  options: GlobalOptions,
+  flags: Record<string, string>,
+  stop: AbortSignal,
+  act: () => NewAct | null,
+): RunContext {
+  const dataDir: Record<string, string> = options.dataDir === undefined ? {} : { BSVC_DATA_DIR: options.dataDir };
+  const layers = readLayers(io, { ...dataDir, ...flags }, options.envFile);
+  let settings: ReturnType<typeof readConfig> | null = null;
+  let opening: Promise<App> | null = null;
+  let lines: GatheringSink | null = null;
+  let recorded: { app: App; act: Act } | null = null;
+  const connect = async (purpose: Purpose): Promise<App> => {
+    const { gatherLines } = await import('../../src/platform/observe/logger.js');
+    lines = gatherLines({ write: (text) => void io.stderr.write(text) });
+    const app = await openWithin(context, purpose, lines);
+    const begun = act();
+    if (begun) {
+      const { startAct } = await import('../../src/features/audit/audit-log.js');
+      recorded = { app, act: await startAct(app, begun) };
+    }
+    return app;
+  };
+  const context: Context = {
+    io,
+    stop,
+    layers,
+    envFile: options.envFile,
+    out: openOutput(io, { json: options.json === true, quiet: options.quiet === true, colour: options.color }),
+    ask: openPrompt(io, options.input),
+    settings: () => (settings ??= readConfig(io, layers)),
+    app: (purpose = 'command') => (opening ??= connect(purpose)),
+  };
+  return {
+    ...context,
+    async finish(code) {
+      if (!recorded || (recorded.app.db.kind === 'mongodb' && DATABASE_AWAY.has(code))) return;
+      const { finishAct } = await import('../../src/features/audit/audit-log.js');
+      // By now the words that a person was asked for are known too.
+      await finishAct(recorded.app, recorded.act, { code, input: act()?.input ?? {} });
+    },
+    async close() {
+      const app = await opening?.catch(() => null);
+      await app?.close();
+      lines?.flush();
+    },
+  };
+}
+
+async function openWithin(context: Context, purpose: Purpose, lines: LogSink): Promise<App> {
+  const { config } = context.settings();
+  const [{ openApp }, { openLogger }, { openTelemetry }] = await Promise.all([
+    import('../../src/app.js'),
+    import('../../src/platform/observe/logger.js'),
+    import('../../src/platform/observe/telemetry.js'),
+  ]);
+  const level = purpose.endsWith('service') || config.verbose ? config.logLevel : 'warn';
+  const format = chooseLogFormat(context.io, config);
+  const log = openLogger({ level, format }, lines);
+  // Commands are over too soon to be worth the loading.
+  const telemetry = purpose.endsWith('service') ? await openTelemetry() : null;
+  // Nobody waits beside the one read of a command.
+  const opened = openApp(
+    purpose.endsWith('service') ? config : { ...config, readerThreads: 0 },
+    log,
+    undefined,
+    telemetry,
+  );
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(unreachable()), OPEN_DEADLINE_MS);
+  });
+  try {
+    const app = await Promise.race([opened, late]);
+    clearTimeout(timer);
+    // It has answered; migrations take as long as they take.
+    return await prepare(app, purpose);
+  } catch (error) {
+    // Should it connect after all, nobody is left to close it.
+    void opened.then((app) => app.close()).catch(() => undefined);
+    throw error;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+async function prepare(app: App, purpose: Purpose): Promise<App> {
+  const [{ migrate }, { requireMigrated }, { settleSealingKeys }] = await Promise.all([
+    import('../../src/migrations/migrate.js'),
+    import('../../src/migrations/require-migrated.js'),
+    import('../../src/platform/secrets/sealing-keys.js'),
+  ]);
+  try {
+    if (purpose === 'migrating service') await migrate(app.db);
+    else if (purpose !== 'migration') await requireMigrated(app.db);
+    if (purpose !== 'migration') await settleSealingKeys(app, app.clock.now());
+    if (purpose.endsWith('service')) for (const warning of app.db.warnings) app.log.warn(warning);
+    return app;
+  } catch (error) {
+    await app.close();
+    throw error;
+  }
+}
+
+function unreachable(): Error {
+  return unavailable(
+    'UNREACHABLE',
+    `The database did not answer within ${OPEN_DEADLINE_MS / 1000} seconds. Check MONGODB_URI and that the server is running; "bsvc doctor" looks closer.`,
+  );
+}

@@ -1,0 +1,27 @@
+import { hostname, userInfo } from 'node:os';
+import type { NewAct } from '../../src/features/audit/audit-log.js';
+import type { LoadedCommand } from './command.js';
+
+/** Whether this run changes something; looking is not recorded, whichever command does it. */
+export function isAudited({ audited = false }: LoadedCommand, input: Record<string, unknown>): boolean {
+  return typeof audited === 'function' ? audited(input) : audited;
+}
+
+/** The act that a command line is, for the audit log: its words without secrets, and who gave them. */
+export function describeAct(action: string, loaded: LoadedCommand, input: Record<string, unknown>): NewAct {
+  const named = Object.entries(loaded.parameters).flatMap(([name, { kind }]): [string, unknown][] => {
+    const given = input[name];
+    const empty = given === undefined || given === false || (Array.isArray(given) && given.length === 0);
+    return kind === 'secret' || kind === 'setting' || empty ? [] : [[name, given]];
+  });
+  return { actor: `${findUserName()}@${hostname()}`, action, input: Object.fromEntries(named) };
+}
+
+function findUserName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    // A container may run under a number that has no name.
+    return `uid ${process.getuid?.() ?? 'unknown'}`;
+  }
+}

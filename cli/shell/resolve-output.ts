@@ -1,0 +1,23 @@
+import { stat } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
+import { conflict, missing } from '../../src/errors.js';
+import type { Context } from './context.js';
+
+/** The path of a file to write. Refused before any work is done when the directory that it belongs into is not there, or something that is no file is at its place. */
+export async function resolveOutput(context: Context, file: string): Promise<string> {
+  const path = resolve(context.io.cwd, file);
+  const present = await stat(path).catch(() => null);
+  // A finished file takes its place by a rename, which would put an end to a device or a pipe.
+  if (present && !present.isFile())
+    throw conflict(
+      'NO_FILE',
+      `${path} is ${present.isDirectory() ? 'a directory' : 'no regular file'}. Choose another --out.`,
+    );
+  const directory = await stat(dirname(path)).catch(() => null);
+  if (!directory?.isDirectory())
+    throw missing(
+      'DIRECTORY_MISSING',
+      `There is no directory ${dirname(path)} to write into. Make it, or choose another --out.`,
+    );
+  return path;
+}

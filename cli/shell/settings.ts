@@ -1,0 +1,47 @@
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { parseEnv } from 'node:util';
+import { loadConfig, type Config, type ConfigLayer, type SettingSource } from '../../src/config.js';
+import type { Io } from './io.js';
+import { UsageError } from './exit.js';
+
+const DEFAULT_ENV_FILE = '.env';
+
+/** Where settings come from, first one wins: flags, environment, env file. */
+export function readLayers(io: Io, flags: Record<string, string>, envFile: string | undefined): ConfigLayer[] {
+  return [{ source: 'flag', values: flags }, { source: 'environment', values: io.env }, ...readEnvFile(io, envFile)];
+}
+
+/** The text of a name that is no setting of the service but of the command line, such as BSVC_PROJECT. */
+export function findWord(layers: readonly ConfigLayer[], name: string): string | undefined {
+  for (const layer of layers) if (layer.values[name]) return layer.values[name];
+  return undefined;
+}
+
+/** loadConfig with paths made absolute, so that nothing depends on the process's own directory. */
+export function readConfig(io: Io, layers: readonly ConfigLayer[]): { config: Config; sources: SettingSource[] } {
+  const { config, sources } = loadConfig(layers);
+  return { config: Object.freeze({ ...config, dataDir: resolve(io.cwd, config.dataDir) }), sources };
+}
+
+function readEnvFile(io: Io, named: string | undefined): ConfigLayer[] {
+  const source = named ?? DEFAULT_ENV_FILE;
+  let text: string;
+  try {
+    text = readFileSync(resolve(io.cwd, source), 'utf8');
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    // Directories are called .env too; a file that is there and cannot be read would be missed.
+    if (named === undefined && (code === 'ENOENT' || code === 'EISDIR')) return [];
+    if (named === undefined) throw new UsageError(`The settings file ${DEFAULT_ENV_FILE} cannot be read (${code}).`);
+    throw new UsageError(
+      `--env-file names ${named}, but ${code === 'ENOENT' ? 'there is no such file' : 'it cannot be read'}.`,
+    );
+  }
+  return [{ source, values: parseEnv(text) as Record<string, string> }];
+}
+
+/** The setting, or what suits whoever reads standard error. */
+export function chooseLogFormat(io: Io, config: Config): 'json' | 'text' {
+  return config.logFormat ?? (io.stderr.isTTY ? 'text' : 'json');
+}

@@ -1,0 +1,194 @@
+import { type Doc, isDocument, type Row } from '../../codec/document.js';
+import { EngineError, failedToParse } from '../../errors.js';
+import { type Budget, openBudget } from '../../pipeline/budget.js';
+import { compilePipeline, type Pipeline } from '../../pipeline/compile.js';
+import { type Environment } from '../../query/expression.js';
+import { weigh } from '../../query/values/weight.js';
+import { type Storage } from '../../storage/storage.js';
+import { View } from '../../storage/view.js';
+import {
+  type Call,
+  checkCollation,
+  type Command,
+  plainNumber,
+  readCount,
+  readDoc,
+  requireNamespace,
+} from '../command.js';
+import { countMatching } from './count.js';
+import { type RowSource } from './cursors.js';
+import { listSource } from '../indexes.js';
+import { Pace, TOO_LONG_HERE } from '../pace.js';
+import { readDocuments } from './read-documents.js';
+import { readVariables } from './variables.js';
+
+/** Results are computed documents, so their size is estimated; well below the 48 MB of a message. */
+const MAX_BATCH_BYTES = 8 * 1024 * 1024;
+
+export const aggregate: Command = {
+  fields: ['pipeline', 'cursor', 'allowDiskUse', 'hint', 'let', 'collation', 'bypassDocumentValidation', 'batchSize'],
+  leaves: true,
+  async run(call, body) {
+    const { storage, cursors } = call.core;
+    checkCollation(body);
+    const alone = plainNumber(body['aggregate']) === 1;
+    const ns = alone ? `${call.db}.$cmd.aggregate` : requireNamespace(call, body['aggregate']);
+    if (body['cursor'] === undefined) {
+      throw failedToParse("The 'cursor' option is required, except for aggregate with the explain argument");
+    }
+    const batchSize = readCount(readDoc(body, 'cursor'), 'batchSize');
+    const counted = alone ? null : await countOnly(call, ns, body);
+    if (counted !== null) return { cursor: await cursors.begin(ns, listSource(counted), batchSize) };
+
+    // Even a small pipeline may do much work on one document, where no clock is looked at.
+    if (call.core.readers !== null) throw TOO_LONG_HERE;
+    const environment = readVariables(body);
+    const pipeline = compilePipeline(body['pipeline'], environment === undefined ? {} : { environment });
+    if (alone && !pipeline.startsAlone) {
+      throw new EngineError(73, "{aggregate: 1} is not valid for '$match'; a collection is required.");
+    }
+    const pace = new Pace(readCount(body, 'maxTimeMS'), call.signal);
+    const source = new PipelineRows(storage, call.db, ns, pipeline, pace, environment, body['hint']);
+    return { cursor: await cursors.begin(ns, source, batchSize) };
+  },
+};
+
+/** The rows of a pipeline, run as far as they are asked for. */
+class PipelineRows implements RowSource {
+  finished = false;
+  private readonly results: AsyncIterator<Doc[]>;
+  private waiting: Doc[] = [];
+  /** Of the pipeline's own documents and of all that it joins. */
+  private readonly view: View;
+
+  constructor(
+    storage: Storage,
+    db: string,
+    ns: string,
+    pipeline: Pipeline,
+    private readonly pace: Pace,
+    environment: Environment | undefined,
+    hint: unknown,
+  ) {
+    const budget = pacedBudget(pace);
+    const view = new View(storage);
+    this.view = view;
+    const { filter, sort, skip, limit } = pipeline.leading;
+    const { fields } = pipeline;
+    const own = pipeline.startsAlone
+      ? nothing()
+      : readDocuments(storage, ns, { filter, sort, skip, limit, fields, hint }, budget, view, environment);
+    const results = pipeline.run(own, {
+      budget,
+      open: (collection, options) =>
+        readDocuments(
+          storage,
+          `${db}.${collection}`,
+          {
+            filter: options.filter ?? null,
+            sort: options.sort ?? null,
+            skip: options.skip ?? 0,
+            limit: options.limit ?? null,
+            fields: null,
+          },
+          budget,
+          view,
+          environment,
+        ),
+    });
+    this.results = results[Symbol.asyncIterator]();
+  }
+
+  async next(most: number, signal?: AbortSignal): Promise<Row[]> {
+    this.pace.resume(signal);
+    const rows: Row[] = [];
+    let size = 0;
+    for (;;) {
+      let taken = 0;
+      while (taken < this.waiting.length && rows.length < most) {
+        const doc = this.waiting[taken]!;
+        size += weigh(doc);
+        if (rows.length > 0 && size > MAX_BATCH_BYTES) break;
+        rows.push(doc);
+        taken++;
+      }
+      this.waiting = this.waiting.slice(taken);
+      if (this.waiting.length > 0) break;
+      const result = await this.results.next();
+      if (result.done === true) {
+        this.finished = true;
+        this.view.release();
+        break;
+      }
+      this.waiting = result.value;
+    }
+    this.pace.suspend();
+    return rows;
+  }
+
+  close(): void {
+    this.finished = true;
+    this.waiting = [];
+    this.view.release();
+    void this.results.return?.().catch(() => undefined);
+  }
+}
+
+/** The pipeline's budget with the command's own clock, which stands still while nobody asks for rows. */
+function pacedBudget(pace: Pace): Budget {
+  const budget = openBudget();
+  return {
+    ...budget,
+    check() {
+      budget.check();
+      pace.check();
+    },
+    async pause() {
+      await budget.pause();
+      pace.check();
+    },
+  };
+}
+
+async function* nothing(): AsyncGenerator<Doc[]> {
+  // The pipeline makes its own documents.
+}
+
+/**
+ * What the driver's `countDocuments` sends, answered as a count: `$match`, `$skip`, `$limit`, then a `$group` of
+ * everything with a sum of ones. Null for any other pipeline.
+ */
+async function countOnly(call: Call, ns: string, body: Doc): Promise<Doc[] | null> {
+  const pipeline = body['pipeline'];
+  if (!Array.isArray(pipeline) || body['let'] !== undefined) return null;
+  const stages = [...(pipeline as unknown[])];
+  const group = stages.pop();
+  const sum = isDocument(group) ? readCountingGroup(group['$group']) : null;
+  if (sum === null) return null;
+  const take = (name: string): unknown => {
+    const stage = stages[0];
+    if (!isDocument(stage) || Object.keys(stage).join() !== name) return undefined;
+    stages.shift();
+    return stage[name];
+  };
+  const query = take('$match') ?? {};
+  const skip = take('$skip') ?? 0;
+  const limit = take('$limit');
+  if (stages.length > 0 || !isDocument(query)) return null;
+  if (typeof skip !== 'number' || skip < 0 || (limit !== undefined && (typeof limit !== 'number' || limit < 1))) {
+    return null;
+  }
+  const most = limit === undefined ? Infinity : skip + limit;
+  const found = await countMatching(call, ns, { query, hint: body['hint'], maxTimeMS: body['maxTimeMS'] }, most);
+  const counted = Math.max(0, Math.min(found, most) - skip);
+  return counted === 0 ? [] : [{ _id: sum.id, [sum.name]: counted }];
+}
+
+function readCountingGroup(group: unknown): { id: unknown; name: string } | null {
+  if (!isDocument(group)) return null;
+  const [first, name, ...more] = Object.keys(group);
+  const id = group['_id'];
+  if (first !== '_id' || name === undefined || more.length > 0 || (id !== null && id !== 1)) return null;
+  const sum = group[name];
+  return isDocument(sum) && Object.keys(sum).join() === '$sum' && sum['$sum'] === 1 ? { id, name } : null;
+}

@@ -1,0 +1,75 @@
+import { type Doc } from '../../codec/document.js';
+import { EngineError } from '../../errors.js';
+import { splitPath, visitPath } from '../../query/values/path.js';
+import { compareValues } from '../../query/values/compare.js';
+import { View } from '../../storage/view.js';
+import { KeyWriter } from '../../storage/encoding/key-encoding.js';
+import { checkCollation, type Command, readDoc, readText, requireNamespace } from '../command.js';
+import { openPace } from '../pace.js';
+import { checkStillThere, compileQuery, leaveIfLong, openScan, planQuery } from './query.js';
+
+const MAX_BYTES = 16 * 1024 * 1024;
+const writer = new KeyWriter();
+
+export const distinct: Command = {
+  fields: ['key', 'query', 'hint', 'collation'],
+  leaves: true,
+  async run(call, body) {
+    const ns = requireNamespace(call, body['distinct']);
+    checkCollation(body);
+    const path = splitPath(readText(body, 'key'));
+    const query = compileQuery(readDoc(body, 'query'), {}, body['hint']);
+    const pace = openPace(call, body);
+    const { storage } = call.core;
+    storage.refresh();
+    const collection = storage.catalog.find(ns);
+    if (collection === null) return { values: [] };
+    const plan = planQuery(storage, collection, query, 0);
+    leaveIfLong(pace, storage, collection, query, plan);
+    const view = new View(storage);
+    const scan = openScan(storage, collection, plan, query, new Set([path[0]!]), view);
+    const values = new DistinctValues();
+    try {
+      while (!scan.finished) {
+        scan.readChunk((_bytes, doc) => {
+          values.addFrom(doc, path);
+          return false;
+        });
+        if (!scan.finished && pace.due(scan.lastRead)) {
+          view.hold();
+          await pace.rest();
+          checkStillThere(storage, collection, plan.index);
+        }
+      }
+    } finally {
+      view.release();
+    }
+    return { values: values.sorted() };
+  },
+};
+
+/** Collects different values; numbers of different types that are equal count once. */
+class DistinctValues {
+  private readonly byKey = new Map<string, unknown>();
+  private bytes = 0;
+
+  addFrom(doc: Doc, path: readonly string[]): void {
+    visitPath(doc, path, false, (value) => {
+      if (Array.isArray(value)) for (const item of value as unknown[]) this.add(item);
+      else if (value !== undefined) this.add(value);
+      return false;
+    });
+  }
+
+  sorted(): unknown[] {
+    return [...this.byKey.values()].sort(compareValues);
+  }
+
+  private add(value: unknown): void {
+    const key = writer.restart().component(value, false, Infinity).take().latin1Slice();
+    if (this.byKey.has(key)) return;
+    this.bytes += key.length;
+    if (this.bytes > MAX_BYTES) throw new EngineError(17217, 'distinct too big, 16mb cap');
+    this.byKey.set(key, value);
+  }
+}

@@ -1,0 +1,135 @@
+import { type Doc, isDocument } from '../../codec/document.js';
+import { badValue, EngineError } from '../../errors.js';
+import { planEqualities } from '../../planner/equality-plan.js';
+import { choosePlan, type Plan, type PlanQuery } from '../../planner/plan.js';
+import { countEntries, PlanScan } from '../../planner/scan.js';
+import { type Environment } from '../../query/expression.js';
+import { compileFilter, type Filter } from '../../query/match/match.js';
+import { compileSort, type Sort, type SortPart } from '../../query/sort.js';
+import { equalValues } from '../../query/values/compare.js';
+import { type CollectionEntry, type IndexEntry } from '../../storage/keys/index-definition.js';
+import { type Storage } from '../../storage/storage.js';
+import { type View } from '../../storage/view.js';
+import { type SearchPace, TOO_LONG_HERE } from '../pace.js';
+
+/** What a command wants to read, compiled once. */
+export interface Query {
+  readonly filter: Filter;
+  /** True when every document is wanted. */
+  readonly everything: boolean;
+  readonly sort: Sort | null;
+  /** A sort that means the order of storage, forwards or backwards. */
+  readonly natural: 1 | -1 | null;
+  readonly hint: unknown;
+}
+
+/** Compiles filter, sort and hint; refuses what is malformed with MongoDB's codes. */
+export function compileQuery(filter: Doc, sort: Doc = {}, hint?: unknown, environment?: Environment): Query {
+  const natural = sort['$natural'];
+  const keys = Object.keys(sort);
+  if (natural !== undefined && keys.length !== 1) throw badValue('$natural sort cannot be combined with other keys');
+  if (natural !== undefined && Number(natural) !== 1 && Number(natural) !== -1) {
+    throw badValue('$natural sort must be 1 or -1');
+  }
+  return {
+    filter: compileFilter(filter, environment === undefined ? {} : { environment }),
+    everything: Object.keys(filter).length === 0,
+    sort: natural !== undefined || keys.length === 0 ? null : compileSort(sort),
+    natural: natural === undefined ? null : Number(natural) === 1 ? 1 : -1,
+    hint,
+  };
+}
+
+/** The plan for a query on a collection as it is now. */
+export function planQuery(storage: Storage, collection: CollectionEntry, query: Query, limit: number): Plan {
+  const { equalities } = query.filter;
+  let probed = false;
+  const choose = (): Plan =>
+    choosePlan(collection, planQueryOf(collection, query, limit), (plan, most) => {
+      probed = true;
+      return countEntries(storage, plan, most);
+    });
+  if (equalities === null || query.natural !== null || query.hint !== undefined) return choose();
+  return planEqualities(collection, equalities, query.sort?.parts ?? NO_SORT, () => ({ plan: choose(), probed }));
+}
+
+const NO_SORT: readonly SortPart[] = [];
+
+export function planQueryOf(collection: CollectionEntry, query: Query, limit: number): PlanQuery {
+  return {
+    conjuncts: query.filter.conjuncts,
+    residual: query.filter.residual,
+    sort: query.sort?.parts ?? NO_SORT,
+    limit,
+    hint: query.natural === null ? findHinted(collection, query.hint) : { natural: query.natural },
+  };
+}
+
+/** The hinted index; 2 when there is none of that name or key. */
+function findHinted(collection: CollectionEntry, hint: unknown): PlanQuery['hint'] {
+  if (hint === undefined || hint === null) return undefined;
+  if (isDocument(hint)) {
+    if (Object.keys(hint).length === 0) return undefined;
+    if (Object.hasOwn(hint, '$natural')) return { natural: Number(hint['$natural']) === -1 ? -1 : 1 };
+  }
+  if (hint === '_id_' || equalValues(hint, { _id: 1 })) return { natural: 1 };
+  const index = collection.indexes.find(
+    ({ definition }) => definition.name === hint || equalValues(definition.key, hint),
+  );
+  if (index?.definition.state !== 'ready') throw badValue('hint provided does not correspond to an existing index');
+  return index;
+}
+
+/** A scan of the plan that decodes the fields that the filter and `more` need; without a view it sees what is newest. */
+export function openScan(
+  storage: Storage,
+  collection: CollectionEntry,
+  plan: Plan,
+  query: Query,
+  more: ReadonlySet<string> | null = NO_FIELDS,
+  view: View | null = null,
+): PlanScan {
+  // When every entry of the plan is an answer there is nothing to check.
+  const isCovered = query.everything || plan.exact;
+  return new PlanScan(storage, collection, plan, isCovered ? null : query.filter, more, view);
+}
+
+const NO_FIELDS: ReadonlySet<string> = new Set();
+
+/** A filter of expressions or patterns stays in this thread for so many bytes of documents. */
+const STAY_BYTES = 64 * 1024;
+/** A read of everything stays for so many documents. */
+const STAY_DOCUMENTS = 2000;
+
+/**
+ * Throws TOO_LONG_HERE for a read that can be told to be long before it begins: its filter may take long for a single
+ * document, or all of a large collection is wanted. What turns out to be long only later leaves by its pace.
+ */
+export function leaveIfLong(
+  pace: SearchPace,
+  { catalog }: Storage,
+  collection: CollectionEntry,
+  query: Query,
+  wholeOf: Plan | null,
+): void {
+  if (!pace.mayLeave) return;
+  const long =
+    (query.filter.mayTakeLong && catalog.counts(collection.id).bytes > STAY_BYTES) ||
+    (wholeOf !== null && wholeOf.bounds.points.length === 0 && catalog.roughDocuments(collection.id) > STAY_DOCUMENTS);
+  if (long) throw TOO_LONG_HERE;
+}
+
+/**
+ * To be called when a scan goes on after a turn in which others could write: 175 when its collection or index is gone.
+ */
+export function checkStillThere(storage: Storage, collection: CollectionEntry, index: IndexEntry | null): void {
+  storage.refresh();
+  const current = storage.catalog.find(collection.ns);
+  if (current === collection) return;
+  if (current?.id !== collection.id) throw new EngineError(175, `collection dropped: ${collection.ns}`);
+  if (index === null) return;
+  const { id, name } = index.definition;
+  if (!current.indexes.some((candidate) => candidate.definition.id === id)) {
+    throw new EngineError(175, `index '${name}' dropped`);
+  }
+}

@@ -1,0 +1,109 @@
+import { decodeDocument } from '../../codec/decode.js';
+import type { Doc, RawDocument } from '../../codec/document.js';
+import { type Budget } from '../../pipeline/budget.js';
+import { type Environment } from '../../query/expression.js';
+import { type CollectionEntry } from '../../storage/keys/index-definition.js';
+import { type Storage } from '../../storage/storage.js';
+import { type View } from '../../storage/view.js';
+import { FindRows } from './find-rows.js';
+import { type SearchPace } from '../pace.js';
+import { checkStillThere, compileQuery, openScan, planQuery, type Query } from './query.js';
+
+/** What a pipeline wants of a collection. */
+export interface Wanted {
+  filter: Doc | null;
+  sort: Doc | null;
+  skip: number;
+  /** Null: all. */
+  limit: number | null;
+  /** Top-level fields that are needed; null = all. */
+  fields: ReadonlySet<string> | null;
+  hint?: unknown;
+}
+
+/** So many documents are handed on at once. */
+const BATCH = 128;
+/** So many bytes of documents are decoded before they are handed on. */
+const CHUNK_BYTES = 4 * 1024 * 1024;
+
+/**
+ * The documents of a collection as `view` has them, decoded as far as needed, in batches; nothing for a collection that
+ * does not exist.
+ */
+export async function* readDocuments(
+  storage: Storage,
+  ns: string,
+  wanted: Wanted,
+  budget: Budget,
+  view: View,
+  environment?: Environment,
+): AsyncGenerator<Doc[]> {
+  if (wanted.limit === 0) return;
+  const query = compileQuery(wanted.filter ?? {}, wanted.sort ?? {}, wanted.hint, environment);
+  storage.refresh();
+  view.hold();
+  const collection = view.find(ns);
+  if (collection === null) return;
+  const limit = wanted.limit ?? 0;
+  const plan = view.read(() => planQuery(storage, collection, query, limit === 0 ? 0 : limit + wanted.skip));
+  if (query.sort !== null && !plan.sorted) {
+    yield* readSorted(storage, collection, query, wanted, budget, view);
+    return;
+  }
+  const scan = openScan(storage, collection, plan, query, wanted.fields, view);
+  let skip = wanted.skip;
+  let left = wanted.limit ?? Infinity;
+  while (!scan.finished && left > 0) {
+    let docs: Doc[] = [];
+    let size = 0;
+    scan.readChunk((bytes, doc) => {
+      if (skip > 0) {
+        skip--;
+        return false;
+      }
+      docs.push(doc);
+      size += bytes.length;
+      return --left <= 0 || size >= CHUNK_BYTES;
+    });
+    while (docs.length > 0) {
+      yield docs.slice(0, BATCH);
+      docs = docs.slice(BATCH);
+    }
+    if (isDue(budget, scan.lastRead)) await budget.pause();
+    if (!scan.finished && left > 0) checkStillThere(storage, collection, plan.index);
+  }
+}
+
+async function* readSorted(
+  storage: Storage,
+  collection: CollectionEntry,
+  query: Query,
+  { skip, limit, fields }: Wanted,
+  budget: Budget,
+  view: View,
+): AsyncGenerator<Doc[]> {
+  const options = { skip, limit: limit ?? 0, projection: null, positional: false };
+  const rows = new FindRows(storage, collection, query, options, paceOf(budget), view);
+  while (!rows.finished) {
+    const batch = await rows.next(BATCH);
+    yield batch.map((row) => decodeDocument((row as RawDocument).bytes, 'engine', fields ?? undefined));
+    if (budget.tick(batch.length)) await budget.pause();
+  }
+}
+
+/** A chunk may be over early because its documents took long: look at the clock, however few they are. */
+function isDue(budget: Budget, documents: number): boolean {
+  budget.check();
+  return budget.tick(documents);
+}
+
+/** The search's pace is that of the pipeline, whose clock stands still by itself while nobody asks for rows. */
+function paceOf(budget: Budget): SearchPace {
+  return {
+    due: (documents) => isDue(budget, documents),
+    rest: () => budget.pause(),
+    mayLeave: false,
+    resume: () => undefined,
+    suspend: () => undefined,
+  };
+}

@@ -1,0 +1,77 @@
+import { type Doc, isDocument, RawDocument } from '../../codec/document.js';
+import { encodeDocument } from '../../codec/encode.js';
+import { withIdFirst } from '../../codec/raw.js';
+import { typeMismatch } from '../../errors.js';
+import { type CollectionEntry } from '../../storage/keys/index-definition.js';
+import { type Storage } from '../../storage/storage.js';
+import { type Command, readBatch, readFlag, requireNamespace } from '../command.js';
+import { requireWritable } from '../namespaces.js';
+import { writeError } from './write-errors.js';
+
+export const insert: Command = {
+  fields: ['documents', 'ordered', 'bypassDocumentValidation'],
+  async run(call, body) {
+    const ns = requireNamespace(call, body['insert']);
+    requireWritable(ns);
+    const documents = readBatch(body, 'documents');
+    const ordered = readFlag(body, 'ordered', true);
+    const { storage } = call.core;
+    const state = { n: 0, errors: [] as Doc[] };
+    let at = 0;
+    while (at < documents.length) {
+      const from = at;
+      const step = await storage.queue.write(() => insertSome(storage, ns, documents, from, ordered));
+      at = step.next;
+      state.n += step.n;
+      state.errors.push(...step.errors);
+      if (ordered && state.errors.length > 0) break;
+    }
+    return state.errors.length === 0 ? { n: state.n } : { n: state.n, writeErrors: state.errors };
+  },
+};
+
+/** Inserts as many documents from `from` on as one transaction should take. */
+function insertSome(
+  storage: Storage,
+  ns: string,
+  documents: readonly unknown[],
+  from: number,
+  ordered: boolean,
+): { next: number; n: number; errors: Doc[] } {
+  const errors: Doc[] = [];
+  let next = from;
+  let n = 0;
+  while (next < documents.length && (next === from || !storage.queue.expired())) {
+    try {
+      const bytes = storedForm(documents[next]);
+      storage.documents.insert(openCollection(storage, ns), bytes);
+      n++;
+    } catch (error) {
+      errors.push(writeError(next, error));
+      if (ordered) return { next: next + 1, n, errors };
+    }
+    next++;
+  }
+  return { next, n, errors };
+}
+
+function storedForm(document: unknown): Buffer {
+  if (document instanceof RawDocument) return withIdFirst(document.bytes);
+  if (!isDocument(document)) throw typeMismatch("BSON field 'insert.documents' must contain documents");
+  return withIdFirst(encodeDocument(document));
+}
+
+/** Stores all of the documents in one transaction, or throws an EngineError and stores none. */
+export function insertTogether(storage: Storage, ns: string, documents: readonly Buffer[]): Promise<void> {
+  return storage.queue.write(() => {
+    // Nothing is put before everything is checked, so that a refusal does not undo what others write in this turn.
+    const collection = storage.catalog.find(ns);
+    if (collection === null && documents.length === 0) return;
+    storage.documents.insertTogether(collection ?? storage.catalog.create(ns), documents);
+  });
+}
+
+/** The collection to write to, made when it does not exist yet. Inside a transaction. */
+export function openCollection(storage: Storage, ns: string): CollectionEntry {
+  return storage.catalog.find(ns) ?? storage.catalog.create(ns);
+}

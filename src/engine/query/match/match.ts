@@ -1,0 +1,328 @@
+import type { BSONRegExp } from 'bson';
+import { badValue } from '../../errors.js';
+import { NO_SCOPE, openScope, type Scope } from '../operators/operator.js';
+import { compileByteTest, type Equality, readEqualities } from './equalities.js';
+import { compileExpression, type Environment, openEnvironment } from '../expression.js';
+import { compileSchema } from './json-schema.js';
+import {
+  equalityPredicate,
+  type Predicate,
+  type PredicateTools,
+  QUERY_OPERATORS,
+  UNSUPPORTED_QUERY_OPERATORS,
+} from './match-operators.js';
+import { conjunction, disjunction, leafNode, type Node, pathNode } from './match-nodes.js';
+import { splitPath } from '../values/path.js';
+import { regexPredicate } from './regex-predicate.js';
+import { type Doc, isDocument, isTruthy, typeOf } from '../values/value.js';
+
+/** A part of the filter's top-level conjunction that an index may answer; the whole filter is to be re-checked. */
+export interface Conjunct {
+  readonly path: string;
+  readonly op: 'eq' | 'in' | 'gt' | 'gte' | 'lt' | 'lte' | 'exists' | 'type';
+  readonly value: unknown;
+}
+
+/** What a filter matched: the position that `$` stands for, if an array was entered on the way. */
+export interface MatchResult {
+  readonly arrayIndex?: number;
+}
+
+/** A compiled filter. */
+export interface Filter {
+  /** `scope` supplies the variables of `$expr` and is needed only inside a pipeline that has any. */
+  matches(doc: Doc, scope?: Scope): boolean;
+  /** Null when the document does not match; otherwise what positional operators need. */
+  match(doc: Doc, scope?: Scope): MatchResult | null;
+  /** Top-level fields that `matches` reads; null = possibly all. */
+  readonly fields: ReadonlySet<string> | null;
+  readonly conjuncts: readonly Conjunct[];
+  /** True when the conjuncts are not the whole filter. */
+  readonly residual: boolean;
+  /** The whole filter when it is nothing but equalities of top-level fields with plain values, else null. */
+  readonly equalities: readonly Equality[] | null;
+  /** True when the test of a single document may take long: it has expressions, patterns or a schema. */
+  readonly mayTakeLong: boolean;
+  /** Tests a stored document; undefined when it has to be decoded for that. */
+  testBytes(bytes: Buffer): boolean | undefined;
+}
+
+export interface FilterOptions {
+  /** The enclosing pipeline's variables, for `$expr`. */
+  readonly environment?: Environment;
+}
+
+interface Parsing {
+  /** Made only when something needs it: most filters have no expressions, and compiling has to be cheap. */
+  environment: Environment | undefined;
+  /** False inside an array's element, where `$expr` has no meaning. */
+  readonly isWholeDocument: boolean;
+  readonly fields: Set<string>;
+  readonly conjuncts: Conjunct[];
+  whole: boolean;
+  residual: boolean;
+  usesScope: boolean;
+  mayTakeLong: boolean;
+  depth: number;
+  tools: PredicateTools | undefined;
+}
+
+function openParsing(environment: Environment | undefined, isWholeDocument = true): Parsing {
+  return {
+    environment,
+    isWholeDocument,
+    fields: new Set(),
+    conjuncts: [],
+    whole: false,
+    residual: false,
+    usesScope: false,
+    mayTakeLong: false,
+    depth: 0,
+    tools: undefined,
+  };
+}
+
+function descend<T>(parsing: Parsing, parse: () => T): T {
+  if (++parsing.depth > MAX_DEPTH) throw badValue('the filter is nested too deeply');
+  const result = parse();
+  parsing.depth--;
+  return result;
+}
+
+const LOGICAL = new Set(['$and', '$or', '$nor']);
+const MAX_DEPTH = 150;
+
+/** The top-level operators of a filter. */
+const TOP_LEVEL_OPERATORS: readonly string[] = [
+  '$and',
+  '$or',
+  '$nor',
+  '$expr',
+  '$jsonSchema',
+  '$comment',
+  '$alwaysTrue',
+  '$alwaysFalse',
+];
+
+/** Every operator that a filter may use. */
+export const supportedQueryOperators: readonly string[] = [
+  ...TOP_LEVEL_OPERATORS,
+  ...Object.keys(QUERY_OPERATORS),
+].sort();
+
+/** Compiles a filter document once; refuses what is malformed or unsupported with MongoDB's codes (mostly 2). */
+export function compileFilter(filter: Doc, options: FilterOptions = {}): Filter {
+  const equalities = readEqualities(filter);
+  if (equalities !== null && equalities.length > 0) return new EqualityFilter(equalities);
+  const parsing = openParsing(options.environment);
+  const node = parseFilter(filter, parsing, true);
+  const fields = parsing.whole ? null : parsing.fields;
+  const plain = parsing.usesScope ? openScope(parsing.environment!) : NO_SCOPE;
+  return {
+    matches: (doc, scope = plain) => node.test(doc, scope),
+    match(doc, scope = plain) {
+      if (!node.test(doc, scope)) return null;
+      const arrayIndex = node.locate(doc, scope);
+      return arrayIndex < 0 ? {} : { arrayIndex };
+    },
+    fields,
+    conjuncts: parsing.conjuncts,
+    residual: parsing.residual,
+    equalities: null,
+    mayTakeLong: parsing.mayTakeLong,
+    testBytes: () => undefined,
+  };
+}
+
+/** By far the most frequent filter: some top-level fields have plain values. Most of it is made only when asked for. */
+class EqualityFilter implements Filter {
+  readonly residual = false;
+  readonly mayTakeLong = false;
+  private node: Node | undefined;
+  private bytesTest: ((bytes: Buffer) => boolean | undefined) | undefined;
+
+  constructor(readonly equalities: readonly Equality[]) {}
+
+  get fields(): ReadonlySet<string> {
+    return new Set(this.equalities.map(({ path }) => path));
+  }
+
+  get conjuncts(): readonly Conjunct[] {
+    return this.equalities.map(({ path, value }) => ({ path, op: 'eq', value }));
+  }
+
+  matches(doc: Doc): boolean {
+    return this.open().test(doc, NO_SCOPE);
+  }
+
+  match(doc: Doc): MatchResult | null {
+    const node = this.open();
+    if (!node.test(doc, NO_SCOPE)) return null;
+    const arrayIndex = node.locate(doc, NO_SCOPE);
+    return arrayIndex < 0 ? {} : { arrayIndex };
+  }
+
+  testBytes(bytes: Buffer): boolean | undefined {
+    this.bytesTest ??= compileByteTest(this.equalities);
+    return this.bytesTest(bytes);
+  }
+
+  private open(): Node {
+    return (this.node ??= conjunction(
+      this.equalities.map(({ path, value }) => leafNode([path], equalityPredicate(value))),
+    ));
+  }
+}
+
+function parseFilter(filter: Doc, parsing: Parsing, top: boolean): Node {
+  const nodes: Node[] = [];
+  for (const name of Object.keys(filter)) {
+    const value = filter[name];
+    if (!name.startsWith('$')) nodes.push(parseField(name, value, parsing, top));
+    else {
+      const node = parseTopLevel(name, value, parsing, top);
+      if (node !== null) nodes.push(node);
+    }
+  }
+  return conjunction(nodes);
+}
+
+function parseTopLevel(name: string, value: unknown, parsing: Parsing, top: boolean): Node | null {
+  if (LOGICAL.has(name)) return parseLogical(name, value, parsing, top);
+  switch (name) {
+    case '$comment':
+      return null;
+    case '$expr':
+      return parseExpr(value, parsing);
+    case '$jsonSchema': {
+      if (!isDocument(value)) throw badValue('$jsonSchema must be an object');
+      const test = compileSchema(value);
+      parsing.residual = true;
+      parsing.whole = true;
+      parsing.mayTakeLong = true;
+      return { test, locate: () => -1 };
+    }
+    case '$alwaysTrue':
+    case '$alwaysFalse': {
+      parsing.residual = true;
+      const always = name === '$alwaysTrue';
+      return { test: () => always, locate: () => -1 };
+    }
+    default:
+      throw badValue(
+        UNSUPPORTED_QUERY_OPERATORS.has(name)
+          ? `${name} is not supported by this engine`
+          : `unknown top level operator: ${name}. If you have a field name that starts with a '$' symbol, consider using $getField or $setField.`,
+      );
+  }
+}
+
+function parseLogical(name: string, value: unknown, parsing: Parsing, top: boolean): Node {
+  if (!Array.isArray(value)) throw badValue(`${name} must be an array`);
+  if (value.length === 0) throw badValue('$and/$or/$nor must be a nonempty array');
+  const inTop = top && (name === '$and' || (name === '$or' && value.length === 1));
+  if (!inTop) parsing.residual = true;
+  const nodes = value.map((item: unknown) => {
+    if (!isDocument(item)) throw badValue('$or/$and/$nor entries need to be full objects');
+    return descend(parsing, () => parseFilter(item, parsing, inTop));
+  });
+  if (name === '$and') return conjunction(nodes);
+  const any = disjunction(nodes);
+  return name === '$or' ? any : { test: (doc, scope) => !any.test(doc, scope), locate: () => -1 };
+}
+
+function parseExpr(value: unknown, parsing: Parsing): Node {
+  if (!parsing.isWholeDocument) throw badValue('$expr can only be applied to the top-level document');
+  parsing.environment ??= openEnvironment();
+  const expression = compileExpression(value, parsing.environment);
+  parsing.residual = true;
+  parsing.usesScope = true;
+  parsing.mayTakeLong = true;
+  if (expression.fields === null) parsing.whole = true;
+  else for (const field of expression.fields) parsing.fields.add(field);
+  return {
+    test(doc, scope) {
+      scope.root = doc;
+      return isTruthy(expression.evaluate(doc, scope));
+    },
+    locate: () => -1,
+  };
+}
+
+/** True for a document whose first field is an operator; a DBRef's `$ref` is none. */
+export function isOperatorDocument(value: unknown): value is Doc {
+  if (!isDocument(value)) return false;
+  const [first] = Object.keys(value);
+  return first !== undefined && first.startsWith('$') && first !== '$ref' && first !== '$id' && first !== '$db';
+}
+
+function parseField(path: string, value: unknown, parsing: Parsing, top: boolean): Node {
+  const parts = path.includes('.') ? splitPath(path) : [path];
+  parsing.fields.add(parts[0]!);
+  const predicate = parsePredicate(value, parsing);
+  if (!top) parsing.residual = true;
+  else if (predicate.conjuncts === undefined) parsing.residual = true;
+  else {
+    for (const { op, value: operand } of predicate.conjuncts) parsing.conjuncts.push({ path, op, value: operand });
+    if (predicate.residual === true) parsing.residual = true;
+  }
+  return pathNode(parts, predicate);
+}
+
+/** What a path has to satisfy: a value (equality), a regular expression, or a document of operators. */
+function parsePredicate(value: unknown, parsing: Parsing): Predicate {
+  if (typeof value !== 'object' || value === null) return equalityPredicate(value);
+  if (typeOf(value) === 'regex') {
+    const { pattern, options } = value as BSONRegExp;
+    parsing.mayTakeLong = true;
+    return regexPredicate(pattern, options);
+  }
+  return isOperatorDocument(value) ? parseOperators(value, parsing) : equalityPredicate(value);
+}
+
+function parseOperators(spec: Doc, parsing: Parsing): Predicate {
+  const parts: Predicate[] = [];
+  parsing.tools ??= openTools(parsing);
+  for (const name of Object.keys(spec)) {
+    const operator = Object.hasOwn(QUERY_OPERATORS, name) ? QUERY_OPERATORS[name] : undefined;
+    if (operator === undefined) {
+      throw badValue(
+        UNSUPPORTED_QUERY_OPERATORS.has(name) ? `${name} is not supported by this engine` : `unknown operator: ${name}`,
+      );
+    }
+    const predicate = operator(spec[name], parsing.tools, spec);
+    if (predicate !== null) parts.push(predicate);
+  }
+  if (parts.length === 1) return parts[0]!;
+  return {
+    kind: 'and',
+    parts,
+    conjuncts: parts.flatMap((part) => part.conjuncts ?? []),
+    residual: parts.some((part) => part.conjuncts === undefined || part.residual === true),
+  };
+}
+
+function openTools(parsing: Parsing): PredicateTools {
+  return {
+    isOperatorDocument,
+    parseOperators: (spec) => descend(parsing, () => parseOperators(spec, parsing)),
+    regexPredicate(pattern, options) {
+      parsing.mayTakeLong = true;
+      return regexPredicate(pattern, options);
+    },
+    compileDocumentFilter(filter) {
+      // Fields inside an array's documents are not fields of the document itself.
+      const inner = openParsing(parsing.environment, false);
+      inner.depth = parsing.depth;
+      const node = descend(inner, () => parseFilter(filter, inner, false));
+      if (inner.mayTakeLong) parsing.mayTakeLong = true;
+      return (doc) => node.test(doc, NO_SCOPE);
+    },
+  };
+}
+
+/** A test of single values for `$pull`, `$elemMatch` projections and the like: operators apply to the value itself. */
+export function compileValueTest(spec: Doc): (value: unknown) => boolean {
+  const node = pathNode(['v'], parseOperators(spec, openParsing(undefined)));
+  return (value) => node.test({ v: value }, NO_SCOPE);
+}

@@ -1,0 +1,34 @@
+import { decodeDocument } from '../../codec/decode.js';
+import { type Doc } from '../../codec/document.js';
+import { encodeDocument } from '../../codec/encode.js';
+import { checksum } from '../format/checksum.js';
+import { damagedRecord } from '../keys/damage.js';
+import { type CollectionDefinition } from '../keys/index-definition.js';
+import { bsonLength, contentOf, isSealed, isSealIntact, seal } from '../format/stored-form.js';
+
+/** A record of the catalog as it is stored: with its checksum. */
+export function encodeRecord(key: Buffer, content: Buffer): Buffer {
+  return seal(checksum(0, key, key.length), content);
+}
+
+/** The content of a record; as it is for one that format 1 stored. Throws DAMAGED naming `what` it is. */
+export function decodeRecord(key: Buffer, value: Buffer, what: string): Buffer {
+  if (isSealed(value) && !isSealIntact(checksum(0, key, key.length), value)) throw damagedRecord(what);
+  return contentOf(value);
+}
+
+export function encodeDefinition(key: Buffer, definition: CollectionDefinition): Buffer {
+  return encodeRecord(key, encodeDocument(definition as unknown as Doc));
+}
+
+/** The definition of the collection whose namespace the key holds. Throws DAMAGED. */
+export function decodeDefinition(key: Buffer, value: Buffer): CollectionDefinition {
+  const what = `The definition of ${key.toString('utf8', 1)}`;
+  // The length of a plain document may begin with the byte that marks a sealed one.
+  const content = bsonLength(value) === value.length ? value : decodeRecord(key, value, what);
+  try {
+    return decodeDocument(content) as unknown as CollectionDefinition;
+  } catch (error) {
+    throw damagedRecord(what, error);
+  }
+}

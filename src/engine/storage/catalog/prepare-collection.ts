@@ -1,0 +1,31 @@
+import { compileFilter } from '../../query/match/match.js';
+import { type CollectionDefinition, type CollectionEntry, type IndexEntry } from '../keys/index-definition.js';
+import { componentLimit } from '../encoding/key-encoding.js';
+
+/** A collection ready for use, from its stored definition. */
+export function prepareCollection(definition: CollectionDefinition): CollectionEntry {
+  const indexedFields = new Set<string>(['_id']);
+  const { countBy } = definition;
+  if (countBy !== undefined) indexedFields.add(countBy);
+  const conditionFields = new Set<string>();
+  const indexes = definition.indexes.map((index): IndexEntry => {
+    const fields = Object.keys(index.key).map((path) => {
+      const parts = path.split('.');
+      indexedFields.add(parts[0]!);
+      return { path, parts, descending: Number(index.key[path]) < 0 };
+    });
+    const limit = componentLimit(fields.length);
+    const roots = fields.map((field) => field.parts[0]!);
+    if (index.partialFilterExpression === undefined) {
+      return { definition: index, fields, partial: null, condition: null, reads: new Set(roots), limit };
+    }
+    const filter = compileFilter(index.partialFilterExpression);
+    for (const field of filter.fields ?? []) indexedFields.add(field);
+    const condition = filter.residual ? 'unknown' : filter.conjuncts;
+    for (const { path, op } of filter.conjuncts) if (op !== 'exists') conditionFields.add(path);
+    const reads = filter.fields === null ? null : new Set([...roots, ...filter.fields]);
+    return { definition: index, fields, partial: (doc) => filter.matches(doc), condition, reads, limit };
+  });
+  const countField = countBy === undefined ? null : new Set([countBy]);
+  return { definition, id: definition.id, ns: definition.ns, indexes, indexedFields, conditionFields, countField };
+}

@@ -1,0 +1,40 @@
+import { wrongCount } from '../keys/damage.js';
+import { type CollectionEntry, type IndexEntry, type KeptCounts } from '../keys/index-definition.js';
+import { type Storage } from '../storage.js';
+import { isSealed, storedSum } from '../format/stored-form.js';
+
+/**
+ * What a walk over all documents, or over all entries of an index, has met: where nobody wrote meanwhile it must be what
+ * is counted. That tells of pages that were lost or came back, whose documents are whole each for itself.
+ */
+export class Tally {
+  private met = 0;
+  private digest = 0;
+  private before: KeptCounts | null = null;
+
+  constructor(
+    private readonly storage: Storage,
+    private readonly collection: CollectionEntry,
+    private readonly index: IndexEntry | null,
+  ) {}
+
+  /** Takes the stored value of a document or an entry. */
+  add(value: Buffer): void {
+    this.met++;
+    if (this.index === null || isSealed(value)) this.digest = (this.digest + storedSum(value)) | 0;
+  }
+
+  /** To be called in the turn in which the chunk was read. Throws DAMAGED at the end of a walk that met something else. */
+  chunkEnded(finished: boolean): void {
+    const { storage, collection, index } = this;
+    if (storage.queue.writing) return;
+    const counts = storage.catalog.countsSeen(collection.id);
+    if (counts === null) return;
+    this.before ??= counts;
+    if (!finished || this.before.writes !== counts.writes || collection.definition.checked !== true) return;
+    const kept =
+      index === null ? { entries: counts.documents, digest: counts.digest } : counts.indexes.get(index.definition.id);
+    if ((kept?.entries ?? 0) === this.met && (kept?.digest ?? 0) === this.digest) return;
+    throw wrongCount(collection.ns, index === null ? 'the collection' : `the index ${index.definition.name}`);
+  }
+}

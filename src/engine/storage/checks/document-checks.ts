@@ -1,0 +1,35 @@
+import { isDocument } from '../../codec/document.js';
+import { EngineError } from '../../errors.js';
+
+export const MAX_DOCUMENT_BYTES = 16 * 1024 * 1024;
+
+/** Throws 10334 for a document that is too large. */
+export function checkSize(bytes: Buffer): void {
+  if (bytes.length > MAX_DOCUMENT_BYTES) {
+    throw new EngineError(10334, `BSONObj size: ${bytes.length} is invalid. Size must be between 0 and 16793600(16MB)`);
+  }
+}
+
+/** Throws 52 or 53 for what cannot be an `_id`. */
+export function checkId(id: unknown): void {
+  if (Array.isArray(id)) throw new EngineError(53, "The '_id' value cannot be of type array");
+  if (isDocument(id)) {
+    for (const name of Object.keys(id)) {
+      if (name.startsWith('$')) throw new EngineError(52, `_id fields may not contain '$'-prefixed fields: ${name}`);
+    }
+    return;
+  }
+  if (id !== null && typeof id === 'object' && (id as { _bsontype?: unknown })._bsontype === 'BSONRegExp') {
+    throw new EngineError(53, "The '_id' value cannot be of type regex");
+  }
+  if (id === undefined) throw new EngineError(53, "The '_id' value cannot be missing");
+}
+
+/** Whether an earlier document of the same insert has the key; it is this one's from now on. */
+export function isTaken(key: Buffer, taken: Set<string> | undefined): boolean {
+  if (taken === undefined) return false;
+  const text = key.latin1Slice();
+  if (taken.has(text)) return true;
+  taken.add(text);
+  return false;
+}

@@ -1,0 +1,249 @@
+import { BsonFormatError, decodeDocument } from '../../codec/decode.js';
+import { decodeDefinition, decodeRecord } from '../catalog/catalog-records.js';
+import { checksum } from '../format/checksum.js';
+import { COLLECTION, COUNTER, DOCUMENT, DROPPED, INDEX_ENTRY } from '../file/environment.js';
+import { type CollectionEntry, type IndexEntry, type KeptCounts } from '../keys/index-definition.js';
+import { indexKeysOf } from '../keys/index-keys.js';
+import { KeyWriter, MAX_ID_BYTES } from '../encoding/key-encoding.js';
+import { CountChanges, countedValue, decodeCounts, noCounts } from '../catalog/kept-counts.js';
+import { prepareCollection } from '../catalog/prepare-collection.js';
+import { presentKey } from '../encoding/present-key.js';
+import { StorageError } from '../storage-error.js';
+import {
+  bsonLength,
+  contentOf,
+  documentForm,
+  entrySum,
+  isSealed,
+  isSealIntact,
+  storedSum,
+} from '../format/stored-form.js';
+import { type WalkVisitor } from '../file/walk-pages.js';
+
+const MOST_PROBLEMS = 100;
+
+interface ExaminedIndex {
+  readonly index: IndexEntry;
+  readonly collection: Examined;
+  /** What the documents say should be there, and what is there. */
+  readonly expected: { entries: number; digest: number };
+  readonly found: { entries: number; digest: number };
+}
+
+interface Examined {
+  readonly entry: CollectionEntry;
+  readonly found: CountChanges;
+  readonly indexes: ExaminedIndex[];
+  kept: KeptCounts;
+  hurt: boolean;
+  /** Of a hurt collection: the encoded ids of the documents that are whole, and those that entries name besides. */
+  readonly whole: Set<string>;
+  readonly named: Map<string, string>;
+}
+
+/** What a walk over all entries of the data file finds wrong. */
+export class Examination {
+  readonly problems: string[] = [];
+  isHurt = false;
+  private left = 0;
+  private readonly collections = new Map<number, Examined>();
+  private readonly indexes = new Map<number, ExaminedIndex>();
+  private readonly dropped = new Set<string>();
+  private readonly writer = new KeyWriter();
+  private readonly idWriter = new KeyWriter();
+
+  report(problem: string): void {
+    this.isHurt = true;
+    if (this.problems.length < MOST_PROBLEMS) this.problems.push(problem);
+    else this.problems[MOST_PROBLEMS] = `… and ${++this.left} more.`;
+  }
+
+  firstPass(): WalkVisitor {
+    return {
+      entry: (key, value) => {
+        try {
+          this.take(key, value);
+        } catch (error) {
+          if (!(error instanceof StorageError)) throw error;
+          this.report(error.message);
+        }
+      },
+      damage: (page, reason, from) => {
+        const place = this.placeOf(from);
+        if (place !== null) place.hurt = true;
+        this.report(`Page ${page}${place === null ? '' : ` of ${place.entry.ns}`} is damaged: ${reason}.`);
+      },
+    };
+  }
+
+  private placeOf(key: Buffer): Examined | null {
+    if (key.length < 5) return null;
+    const owner = key.readUInt32BE(1);
+    return (key[0] === INDEX_ENTRY ? this.indexes.get(owner)?.collection : this.collections.get(owner)) ?? null;
+  }
+
+  /** The spaces come in an order in which each is known from those before. */
+  private take(key: Buffer, value: Buffer): void {
+    switch (key[0]) {
+      case COLLECTION:
+        this.takeDefinition(key, value);
+        return;
+      case DROPPED:
+        decodeRecord(key, value, 'A note of dropped data');
+        this.dropped.add(key.toString('latin1', 1));
+        return;
+      case COUNTER: {
+        const collection = this.placeOf(key);
+        const what = `The count of ${collection?.entry.ns ?? 'a collection'}`;
+        const counts = decodeCounts(decodeRecord(key, value, what));
+        if (collection !== null) collection.kept = counts;
+        return;
+      }
+      case DOCUMENT:
+        if (this.isKnown(key)) this.takeDocument(this.collections.get(key.readUInt32BE(1))!, key, value);
+        return;
+      case INDEX_ENTRY:
+        if (this.isKnown(key)) this.takeEntry(this.indexes.get(key.readUInt32BE(1))!, key, value);
+        return;
+      default:
+        decodeRecord(key, value, 'A record about the file');
+    }
+  }
+
+  private isKnown(key: Buffer): boolean {
+    if (this.placeOf(key) !== null) return true;
+    if (!this.dropped.has(key.toString('latin1', 0, 5)))
+      this.report('There is something that belongs to no collection.');
+    return false;
+  }
+
+  private takeDefinition(key: Buffer, value: Buffer): void {
+    const entry = prepareCollection(decodeDefinition(key, value));
+    const collection: Examined = {
+      entry,
+      found: new CountChanges(),
+      indexes: [],
+      kept: noCounts(),
+      hurt: false,
+      whole: new Set(),
+      named: new Map(),
+    };
+    for (const index of entry.indexes) {
+      const examined = { index, collection, expected: { entries: 0, digest: 0 }, found: { entries: 0, digest: 0 } };
+      collection.indexes.push(examined);
+      this.indexes.set(index.definition.id, examined);
+    }
+    this.collections.set(entry.id, collection);
+  }
+
+  private takeDocument(collection: Examined, key: Buffer, value: Buffer): void {
+    const { entry, found } = collection;
+    const idBytes = key.subarray(5);
+    const problem = this.checkDocument(entry, key, value);
+    if (problem !== null) {
+      collection.hurt = true;
+      this.report(`${entry.ns}: the document ${presentKey(idBytes)} ${problem}.`);
+      return;
+    }
+    const bson = value.subarray(0, bsonLength(value));
+    const doc = decodeDocument(bson);
+    found.sums.documents++;
+    found.sums.bytes += bson.length;
+    if (bson.length !== value.length) found.addDigest(1, storedSum(value), countedValue(entry, doc));
+    for (const { index, expected } of collection.indexes) {
+      for (const indexKey of indexKeysOf(index, doc, idBytes, this.writer).keys) {
+        expected.entries++;
+        expected.digest = (expected.digest + entrySum(indexKey, idBytes)) | 0;
+      }
+    }
+  }
+
+  private checkDocument(entry: CollectionEntry, key: Buffer, value: Buffer): string | null {
+    const form = documentForm(checksum(0, key, key.length), value);
+    if (form === 'damaged' || (form === 'plain' && entry.definition.checked === true)) return 'is damaged';
+    try {
+      const doc = decodeDocument(value.subarray(0, bsonLength(value)));
+      const id = this.idWriter.restart().component(doc['_id'], false, MAX_ID_BYTES).take();
+      return id.equals(key.subarray(5)) ? null : 'lies under another _id than its own';
+    } catch (error) {
+      if (error instanceof BsonFormatError) return 'is damaged';
+      throw error;
+    }
+  }
+
+  private takeEntry({ index, collection, found }: ExaminedIndex, key: Buffer, value: Buffer): void {
+    const { ns, definition } = collection.entry;
+    const intact = isSealed(value) ? isSealIntact(checksum(0, key, key.length), value) : definition.checked !== true;
+    if (!intact) {
+      collection.hurt = true;
+      this.report(`${ns}: the index ${index.definition.name} has a damaged entry.`);
+      return;
+    }
+    found.entries++;
+    found.digest = (found.digest + entrySum(key, contentOf(value))) | 0;
+  }
+
+  /** Compares what is counted, what is there, and what the documents say about the indexes. */
+  compareCounts(): void {
+    for (const collection of this.collections.values()) {
+      const { entry, found, kept, indexes } = collection;
+      const problems: string[] = [];
+      for (const what of ['documents', 'bytes', 'yes', 'no', 'lists'] as const) {
+        if (kept[what] !== found.sums[what]) {
+          problems.push(`${entry.ns}: counted ${what}: ${kept[what]}, found ${found.sums[what]}.`);
+        }
+      }
+      if (problems.length === 0 && kept.digest !== found.sums.digest) {
+        problems.push(`${entry.ns}: holds other documents than were stored.`);
+      }
+      for (const examined of indexes) {
+        const { name, state, id } = examined.index.definition;
+        const counted = kept.indexes.get(id) ?? { entries: 0, digest: 0 };
+        if (state !== 'ready') continue;
+        if (!areEqual(examined.found, examined.expected)) {
+          const { found: there, expected } = examined;
+          problems.push(
+            `${entry.ns}: the index ${name} has ${there.entries} entries, its documents ${expected.entries}.`,
+          );
+        } else if (entry.definition.checked === true && !areEqual(counted, examined.found)) {
+          problems.push(
+            `${entry.ns}: the index ${name} has ${examined.found.entries} entries, counted ${counted.entries}.`,
+          );
+        }
+      }
+      if (problems.length > 0) collection.hurt = true;
+      for (const problem of problems) this.report(problem);
+    }
+  }
+
+  /** Gathers the ids of whole documents, and those that the entries of indexes name. */
+  secondPass(): WalkVisitor {
+    return {
+      entry: (key, value) => {
+        const place = this.placeOf(key);
+        if (place?.hurt !== true) return;
+        if (key[0] === DOCUMENT) {
+          if (this.checkDocument(place.entry, key, value) === null) place.whole.add(key.toString('latin1', 5));
+        } else if (key[0] === INDEX_ENTRY && (!isSealed(value) || isSealIntact(checksum(0, key, key.length), value))) {
+          const id = contentOf(value).toString('latin1');
+          if (!place.whole.has(id)) place.named.set(id, this.indexes.get(key.readUInt32BE(1))!.index.definition.name);
+        }
+      },
+      damage: () => undefined,
+    };
+  }
+
+  /** Names the documents that indexes lead to and that are not there. */
+  nameLost(): void {
+    for (const { entry, named } of this.collections.values()) {
+      for (const [id, index] of named) {
+        const shown = presentKey(Buffer.from(id, 'latin1'));
+        this.report(`${entry.ns}: the document ${shown}, which the index ${index} names, is missing or damaged.`);
+      }
+    }
+  }
+}
+
+function areEqual(a: { entries: number; digest: number }, b: { entries: number; digest: number }): boolean {
+  return a.entries === b.entries && a.digest === b.digest;
+}

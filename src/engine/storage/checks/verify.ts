@@ -1,0 +1,121 @@
+import { statSync } from 'node:fs';
+import { damagedFile } from '../keys/damage.js';
+import { PageError, PageFile, type Meta } from '../file/page-file.js';
+import { PageSet, walkPages } from '../file/walk-pages.js';
+import { Examination } from './examination.js';
+import { type Storage } from '../storage.js';
+
+export interface VerifyOptions {
+  /** Pages looked at, of so many. */
+  onProgress?(done: number, all: number): void;
+  signal?: AbortSignal;
+}
+
+/** How long is looked at pages before others get their turn. */
+const TURN_MS = 4;
+
+/**
+ * Reads every page of the data file as of one moment, while reading and writing go on, and compares: pages and their
+ * order, checksums, documents with index entries, kept counts with what is there. Returns what is wrong, in words that
+ * name collection and `_id`.
+ */
+export async function verifyStorage(storage: Storage, options: VerifyOptions = {}): Promise<string[]> {
+  storage.refresh();
+  // While this snapshot is held, no page of it or of a newer one is used again.
+  const snapshot = storage.environment.store.useReadTransaction();
+  try {
+    return await verifyFile(storage.environment.path, options);
+  } finally {
+    snapshot.done();
+  }
+}
+
+/** As `verifyStorage`, for a file that cannot be opened, or that nobody writes to. */
+export async function verifyFile(path: string, options: VerifyOptions = {}): Promise<string[]> {
+  const file = new PageFile(path);
+  try {
+    return await verifyPages(file, file.readMeta(), options);
+  } catch (error) {
+    if (!(error instanceof PageError)) throw error;
+    return [`The data file is damaged: ${error.message}.`];
+  } finally {
+    file.close();
+  }
+}
+
+async function verifyPages(file: PageFile, meta: Meta, { onProgress, signal }: VerifyOptions): Promise<string[]> {
+  const all = [meta.main, meta.free].reduce((sum, tree) => sum + tree.branchPages + tree.leafPages, 0);
+  let done = 0;
+  let turnEnds = performance.now() + TURN_MS;
+  const walk = async (pages: Generator<void>): Promise<void> => {
+    for (const _page of pages) {
+      done++;
+      if (performance.now() < turnEnds) continue;
+      onProgress?.(Math.min(done, all), all);
+      await new Promise<void>((resolve) => setImmediate(resolve));
+      signal?.throwIfAborted();
+      turnEnds = performance.now() + TURN_MS;
+    }
+  };
+  const examination = new Examination();
+  const used = new PageSet(meta.lastPage);
+  const freeVisitor = {
+    entry: () => undefined,
+    damage: (number: number, reason: string) => {
+      examination.report(`Page ${number}, which lists free pages, is damaged: ${reason}.`);
+    },
+  };
+  await walk(walkPages(file, meta, meta.free, used, compareNumbers, freeVisitor));
+  await walk(walkPages(file, meta, meta.main, used, compareBytes, examination.firstPass()));
+  examination.compareCounts();
+  // Only what is hurt is looked at twice: to name the documents.
+  if (examination.isHurt) {
+    await walk(walkPages(file, meta, meta.main, new PageSet(meta.lastPage), compareBytes, examination.secondPass()));
+    examination.nameLost();
+  }
+  onProgress?.(all, all);
+  return examination.problems;
+}
+
+/** Files up to this size are looked through when they are opened. */
+const MOST_BYTES_AT_OPENING = 8 * 1024 * 1024;
+
+/**
+ * Checks the order of all pages of a small file, but not what they hold: reading or writing pages that are out of order
+ * gives short lists, or ends the process. Throws DAMAGED. Larger files would take too long at every start.
+ */
+export function checkPages({ environment }: Storage): void {
+  const { store, path } = environment;
+  if (statSync(path).size > MOST_BYTES_AT_OPENING) return;
+  store.resetReadTxn();
+  const snapshot = store.useReadTransaction();
+  const file = new PageFile(path);
+  try {
+    const meta = file.readMeta();
+    const used = new PageSet(meta.lastPage);
+    const visitor = {
+      entry: () => undefined,
+      damage: (number: number, reason: string) => {
+        throw new PageError(`page ${number}: ${reason}`);
+      },
+    };
+    for (const _page of walkPages(file, meta, meta.free, used, compareNumbers, visitor));
+    for (const _page of walkPages(file, meta, meta.main, used, compareBytes, visitor));
+  } catch (error) {
+    if (!(error instanceof PageError)) throw error;
+    throw damagedFile(path, error.message);
+  } finally {
+    file.close();
+    snapshot.done();
+  }
+}
+
+function compareBytes(a: Buffer, b: Buffer): number {
+  return a.compare(b);
+}
+
+/** LMDB keeps the keys of free pages as numbers in the machine's order. */
+function compareNumbers(a: Buffer, b: Buffer): number {
+  const difference = a.readBigUInt64LE(0) - b.readBigUInt64LE(0);
+  return difference < 0n ? -1 : difference > 0n ? 1 : 0;
+}

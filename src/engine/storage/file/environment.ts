@@ -1,0 +1,247 @@
+import {
+  constants,
+  accessSync,
+  appendFileSync,
+  closeSync,
+  fstatSync,
+  mkdirSync,
+  openSync,
+  readSync,
+  statSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { open, type RootDatabase } from 'lmdb';
+import { decodeDocument } from '../../codec/decode.js';
+import { encodeDocument } from '../../codec/encode.js';
+import { Reader } from './reader.js';
+import { StorageError } from '../storage-error.js';
+
+/** `full`: every commit is on the disk before it is acknowledged. `relaxed`: a power loss may take the last commits. */
+export type Durability = 'full' | 'relaxed';
+
+/** The layout of keys and records; `src/engine/README.md` describes it. Raise it with a reader for the older one. */
+export const STORAGE_FORMAT = 2;
+/** What a file of this format may need beyond it, as its format record names it; a later version adds to that list. */
+const KNOWN_NEEDS: ReadonlySet<unknown> = new Set();
+export const DATA_FILE = 'bsvc.mdb';
+
+/** Address space that is set aside for the file; LMDB takes more when it is used up. */
+const MAP_BYTES = 256 * 2 ** 30;
+/** Processes that read and views that their commands hold; LMDB's own number is 126. */
+const MAX_READERS = 1024;
+/** The mode of a new file and of its lock, also in a directory that others may look into; lmdb's types do not know it. */
+const OWNER_ONLY = { permissionsMode: 0o600 };
+/** Key spaces: the first byte of every key. */
+export const META = 0x01;
+export const COLLECTION = 0x02;
+export const DROPPED = 0x03;
+export const COUNTER = 0x04;
+export const DOCUMENT = 0x10;
+export const INDEX_ENTRY = 0x20;
+/** Reserved for the log of changes. */
+export const CHANGE = 0x30;
+
+export const FORMAT_KEY = Buffer.from([META, ...Buffer.from('format')]);
+
+/** The LMDB environment with binary keys and values, opened in the one way that was found safe. */
+export interface Environment {
+  readonly path: string;
+  readonly store: RootDatabase<Buffer, Buffer>;
+  readonly reader: Reader;
+  close(): Promise<void>;
+}
+
+/**
+ * Opens or creates the data file. Throws StorageError when the directory cannot be written to or when the file is not
+ * ours, is cut short, or was written by a newer version.
+ */
+export function openEnvironment(dataDir: string, durability: Durability): Environment {
+  const path = join(dataDir, DATA_FILE);
+  prepareDirectory(dataDir);
+  const short = inspectDataFile(path);
+  let store: RootDatabase<Buffer, Buffer>;
+  try {
+    store = open<Buffer, Buffer>({
+      path,
+      noSubdir: true,
+      keyEncoding: 'binary',
+      encoding: 'binary',
+      overlappingSync: false,
+      noMetaSync: durability === 'relaxed',
+      mapSize: MAP_BYTES,
+      maxReaders: MAX_READERS,
+      ...OWNER_ONLY,
+    });
+  } catch (error) {
+    throw translateStorageError(error, path);
+  }
+  const environment: Environment = { path, store, reader: new Reader(store), close: () => store.close() };
+  try {
+    if (short) readEverything(store, path);
+    checkFormat(store, path);
+  } catch (error) {
+    void store.close();
+    throw error;
+  }
+  return environment;
+}
+
+function prepareDirectory(dataDir: string): void {
+  try {
+    mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+    accessSync(dataDir, constants.R_OK | constants.W_OK | constants.X_OK);
+  } catch (error) {
+    throw new StorageError('NOT_WRITABLE', `The data directory ${dataDir} cannot be written to.`, error);
+  }
+}
+
+// Where LMDB keeps what in its two first pages.
+const MAGIC_AT = 24;
+const MAGIC = 0xbeefc0de;
+const PAGE_BYTES_AT = 48;
+const LAST_PAGE_AT = 144;
+const TRANSACTION_AT = 152;
+const META_BYTES = 160;
+/** LMDB does not write pages that were allocated and freed in one transaction, so the end may be missing a few. */
+const UNWRITTEN_PAGES = 32;
+
+/**
+ * Checks the data file before it is mapped: reading a page beyond the end of a mapped file kills the process. Returns
+ * true when a few pages are missing at the end, which may or may not be harmless.
+ */
+function inspectDataFile(path: string): boolean {
+  let file: number;
+  try {
+    file = openSync(path, constants.O_RDWR);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false;
+    throw new StorageError('NOT_WRITABLE', `The data file ${path} cannot be opened for writing.`, error);
+  }
+  try {
+    return inspectOpenFile(file, path);
+  } finally {
+    closeSync(file);
+  }
+}
+
+function inspectOpenFile(file: number, path: string): boolean {
+  const first = Buffer.alloc(META_BYTES);
+  const length = readSync(file, first, 0, META_BYTES, 0);
+  // Another process may be creating the file at this moment; LMDB handles an empty file itself.
+  if (length === 0) return false;
+  const foreign = new StorageError('FOREIGN', `${path} is not a data file of bsvc; move it away or restore a backup.`);
+  if (length < META_BYTES || first.readUInt32LE(MAGIC_AT) !== MAGIC) throw foreign;
+  const pageBytes = first.readUInt32LE(PAGE_BYTES_AT);
+  if (pageBytes < 512 || pageBytes > 0x10000) throw foreign;
+  const second = Buffer.alloc(META_BYTES);
+  if (readSync(file, second, 0, META_BYTES, pageBytes) < META_BYTES || second.readUInt32LE(MAGIC_AT) !== MAGIC) {
+    throw new StorageError('TRUNCATED', `${path} is cut short; restore a backup.`);
+  }
+  const newer = first.readBigUInt64LE(TRANSACTION_AT) >= second.readBigUInt64LE(TRANSACTION_AT) ? first : second;
+  const expected = (Number(newer.readBigUInt64LE(LAST_PAGE_AT)) + 1) * pageBytes;
+  const missing = expected - fstatSync(file).size;
+  if (missing <= 0) return false;
+  if (missing > UNWRITTEN_PAGES * pageBytes) {
+    throw new StorageError('TRUNCATED', `${path} is cut short by ${missing} bytes; restore a backup.`);
+  }
+  // Zeros instead of nothing: if the pages do matter, LMDB then reports damage instead of crashing. They are appended
+  // because another process may be writing: setting the file's length could take away what it has added since.
+  appendFileSync(path, Buffer.alloc(missing));
+  return true;
+}
+
+function readEverything(store: RootDatabase<Buffer, Buffer>, path: string): void {
+  try {
+    for (const _entry of store.getRange({ start: Buffer.from([0]) })) {
+      // Each value is copied, and thereby read.
+    }
+    // The list of free pages is read by writers alone.
+    const format = store.getBinary(FORMAT_KEY);
+    if (format !== undefined) store.transactionSync(() => store.putSync(FORMAT_KEY, format));
+  } catch (error) {
+    const known = translateStorageError(error, path);
+    if (known instanceof StorageError && known.code === 'NO_SPACE') throw known;
+    throw new StorageError('TRUNCATED', `${path} is cut short; restore a backup.`, error);
+  }
+}
+
+function checkFormat(store: RootDatabase<Buffer, Buffer>, path: string): void {
+  store.resetReadTxn();
+  let record = store.getBinary(FORMAT_KEY);
+  if (record === undefined) {
+    const empty = store.getKeysCount({ start: Buffer.from([0]), limit: 1 }) === 0;
+    if (!empty) throw new StorageError('FOREIGN', `${path} is an LMDB file of something else than bsvc.`);
+    try {
+      store.transactionSync(() => {
+        if (store.getBinary(FORMAT_KEY) !== undefined) return;
+        store.putSync(FORMAT_KEY, encodeDocument({ engine: 'bsvc', format: STORAGE_FORMAT, created: new Date() }));
+      });
+    } catch (error) {
+      throw translateStorageError(error, path);
+    }
+    record = store.getBinary(FORMAT_KEY)!;
+  }
+  const { engine, format, needs } = readFormat(Buffer.from(record), path);
+  if (engine !== 'bsvc') throw new StorageError('FOREIGN', `${path} is an LMDB file of something else than bsvc.`);
+  if (typeof format !== 'number' || format > STORAGE_FORMAT) {
+    throw new StorageError(
+      'NEWER_FORMAT',
+      `${path} has storage format ${String(format)}, this version reads up to ${STORAGE_FORMAT}; use a newer bsvc.`,
+    );
+  }
+  for (const need of Array.isArray(needs) ? needs : []) {
+    if (KNOWN_NEEDS.has(need)) continue;
+    throw new StorageError(
+      'NEWER_FORMAT',
+      `${path} has ${String(need)}, which this version does not know; use a newer bsvc.`,
+    );
+  }
+}
+
+export function readFormat(record: Buffer, path: string): { engine?: unknown; format?: unknown; needs?: unknown } {
+  try {
+    return decodeDocument(record);
+  } catch (error) {
+    throw new StorageError('FOREIGN', `${path} is an LMDB file of something else than bsvc.`, error);
+  }
+}
+
+/** Ids of the processes that have the data file open, this one included; dead ones are forgotten first. */
+export function listProcesses({ store }: Environment): number[] {
+  store.readerCheck();
+  const rows = store.readerList().matchAll(/^\s*(\d+) /gm);
+  return [...new Set(Array.from(rows, ([, pid]) => Number(pid)))];
+}
+
+/** The map is far larger than the file: a page beyond its end was taken from a damaged list of free pages. */
+function isMapFull(path: string): boolean {
+  return statSync(path).size >= MAP_BYTES / 2;
+}
+
+/** LMDB's and the system's errors as a StorageError where the operator can do something; anything else unchanged. */
+export function translateStorageError(error: unknown, path: string): unknown {
+  if (error instanceof StorageError || !(error instanceof Error)) return error;
+  const text = `${(error as NodeJS.ErrnoException).code ?? ''} ${error.message}`;
+  if (/MDB_MAP_FULL/.test(text) && !isMapFull(path)) {
+    return new StorageError('DAMAGED', `The data file ${path} is damaged; restore a backup.`, error);
+  }
+  if (/ENOSPC|No space left|MDB_MAP_FULL|EFBIG|File too large|EDQUOT|quota/i.test(text)) {
+    return new StorageError('NO_SPACE', `No space left for ${path}; writes go on when there is space again.`, error);
+  }
+  // A write that the file system cut short is reported as an input/output error.
+  if (/Input\/output error/i.test(text)) {
+    return new StorageError('NO_SPACE', `${path} could not be written: no space left, or its disk fails.`, error);
+  }
+  if (/EACCES|EROFS|EPERM|Permission denied|Read-only file system|not permitted/i.test(text)) {
+    return new StorageError('NOT_WRITABLE', `The data file ${path} cannot be written to.`, error);
+  }
+  if (/MDB_INVALID|MDB_VERSION_MISMATCH|not an LMDB file/i.test(text)) {
+    return new StorageError('FOREIGN', `${path} is not a data file of bsvc; move it away or restore a backup.`, error);
+  }
+  if (
+    /MDB_CORRUPTED|MDB_PAGE_NOTFOUND|MDB_PANIC|MDB_PROBLEM|MDB_CURSOR_FULL|MDB_PAGE_FULL|Invalid key size/i.test(text)
+  ) {
+    return new StorageError('DAMAGED', `The data file ${path} is damaged; restore a backup.`, error);
+  }
+  return error;
+}

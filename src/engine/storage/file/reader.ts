@@ -1,0 +1,103 @@
+import { type RootDatabase, type Transaction } from 'lmdb';
+import { checksumOfWords } from '../format/checksum.js';
+import { type KeyWriter } from '../encoding/key-encoding.js';
+
+/** The part of lmdb's store that says how keys and values are handed over; looked up on the store for every read. */
+interface Handover {
+  writeKey(key: unknown, target: Uint8Array, start: number): number;
+  readKey(source: Uint8Array, start: number, end: number): unknown;
+  decoder: { decode(value: Buffer): Buffer };
+  decoderCopies: boolean;
+}
+
+export interface ReadRange {
+  start: Buffer;
+  end: Buffer;
+  limit: number;
+  reverse?: boolean;
+  exclusiveStart?: boolean;
+  inclusiveEnd?: boolean;
+}
+
+/** Longer keys are impossible in LMDB. */
+const MAX_KEY_BYTES = 1978;
+
+/**
+ * Reads without a buffer of its own for every key and value: lmdb copies each value of a range, which costs more than
+ * finding it. What comes out is overwritten by the next read, so it has to be used up or copied before.
+ */
+export class Reader {
+  /** What to read with; undefined: the newest state, as this turn sees it. Set for the time of one chunk only. */
+  transaction: Transaction | undefined;
+  private readonly byWriter: {
+    getBinaryFast(key: KeyWriter, options?: { transaction: Transaction }): Buffer | undefined;
+  };
+  private readonly shared: RootDatabase<Buffer, Buffer>;
+  private readonly key = Buffer.allocUnsafeSlow(MAX_KEY_BYTES);
+  private readonly words = new Int32Array(this.key.buffer, 0, MAX_KEY_BYTES >>> 2);
+  private keyLength = 0;
+
+  constructor(private readonly store: RootDatabase<Buffer, Buffer>) {
+    const handOver: Partial<Handover> = {
+      readKey: (source, start, end) => {
+        for (let n = start; n < end; n++) this.key[n - start] = source[n]!;
+        this.keyLength = end - start;
+        return undefined;
+      },
+      decoder: { decode: (value) => value },
+      decoderCopies: true,
+    };
+    this.shared = Object.assign(Object.create(store) as RootDatabase<Buffer, Buffer>, handOver);
+    const byWriter: Partial<Handover> = {
+      writeKey: (key, target, start) => (key as KeyWriter).copyTo(target, start),
+    };
+    this.byWriter = Object.assign(Object.create(store) as typeof this.byWriter, byWriter);
+  }
+
+  /** The value under the key that was written, undefined when there is none. */
+  get(key: KeyWriter): Buffer | undefined {
+    const { transaction } = this;
+    const value =
+      transaction === undefined ? this.byWriter.getBinaryFast(key) : this.byWriter.getBinaryFast(key, { transaction });
+    // Large values come as a plain view into the mapped file.
+    if (value === undefined || value instanceof Buffer) return value;
+    const { buffer, byteOffset, byteLength } = value as Uint8Array;
+    return Buffer.from(buffer, byteOffset, byteLength);
+  }
+
+  /** The values of a range, one after the other. */
+  range(range: ReadRange): Iterable<{ value: Buffer }> {
+    return this.shared.getRange(this.transaction === undefined ? range : { ...range, transaction: this.transaction });
+  }
+
+  /** How many keys there are from `start` up to, not including, `end`, but not beyond `limit`. */
+  count(start: Buffer, end: Buffer, limit: number): number {
+    let count = 0;
+    for (const _key of this.shared.getKeys({ start, end, limit, ...this.view() })) count++;
+    return count;
+  }
+
+  /** The checksum of the key under which the last value of a range was found. */
+  keySum(): number {
+    return checksumOfWords(0, this.words, 0, this.key, this.keyLength);
+  }
+
+  /** How many keys there are from `start` up to `end`, counted by LMDB in one piece. */
+  countAll(start: Buffer, end: Buffer): number {
+    return this.shared.getKeysCount({ start, end, ...this.view() });
+  }
+
+  /** The keys of a range, at most `limit`, as copies. */
+  keys(range: { start: Buffer; end: Buffer; limit: number; exclusiveStart: boolean }): Iterable<Buffer> {
+    return this.store.getKeys({ ...range, ...this.view() });
+  }
+
+  private view(): { transaction?: Transaction } {
+    return this.transaction === undefined ? {} : { transaction: this.transaction };
+  }
+
+  /** A copy of the key under which the last value of a range was found. */
+  lastKey(): Buffer {
+    return Buffer.from(this.key.subarray(0, this.keyLength));
+  }
+}

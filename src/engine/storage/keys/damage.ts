@@ -1,0 +1,33 @@
+import { StorageError } from '../storage-error.js';
+import { presentKey } from '../encoding/present-key.js';
+
+const ADVICE = '"bsvc doctor --deep" names everything that is hurt; a backup brings it back.';
+
+/** A document that is not as it was stored. `idBytes`: its encoded `_id`. */
+export function damagedDocument(ns: string, idBytes: Buffer): StorageError {
+  return new StorageError('DAMAGED', `${ns}: the document ${presentKey(idBytes)} is damaged. ${ADVICE}`);
+}
+
+export function missingDocument(ns: string, index: string, idBytes: Buffer): StorageError {
+  return new StorageError(
+    'DAMAGED',
+    `${ns}: the document ${presentKey(idBytes)}, which the index ${index} names, is missing. ${ADVICE}`,
+  );
+}
+
+export function damagedEntry(ns: string, index: string): StorageError {
+  return new StorageError('DAMAGED', `${ns}: the index ${index} is damaged. ${ADVICE}`);
+}
+
+export function damagedFile(path: string, reason: string): StorageError {
+  return new StorageError('DAMAGED', `The data file ${path} is damaged (${reason}). ${ADVICE}`);
+}
+
+/** A walk over everything that found something else than is counted. */
+export function wrongCount(ns: string, place: string): StorageError {
+  return new StorageError('DAMAGED', `${ns}: ${place} holds something else than was stored. ${ADVICE}`);
+}
+
+export function damagedRecord(what: string, cause?: unknown): StorageError {
+  return new StorageError('DAMAGED', `${what} is damaged. ${ADVICE}`, cause);
+}

@@ -1,0 +1,97 @@
+import { type Doc } from '../../codec/document.js';
+import { type Conjunct } from '../../query/match/match.js';
+
+/** An index as the catalog stores it. */
+export interface IndexDefinition {
+  id: number;
+  name: string;
+  key: Doc;
+  unique: boolean;
+  sparse: boolean;
+  hidden: boolean;
+  partialFilterExpression?: Doc;
+  expireAfterSeconds?: number;
+  /** `building`: writers maintain it, the planner ignores it. */
+  state: 'ready' | 'building';
+  /** Bit n is set once a document had an array on the path of field n. */
+  multikey: number;
+  /** Set once an entry was too long and had to be hashed: the order of entries is then only approximate. */
+  cut: boolean;
+  /** The process that builds or has built it, so that another one can take over when it died. */
+  builder?: number;
+}
+
+/** One field of an index key. */
+export interface IndexField {
+  path: string;
+  parts: readonly string[];
+  descending: boolean;
+}
+
+/** An index ready for use: its definition with what was prepared from it. */
+export interface IndexEntry {
+  readonly definition: IndexDefinition;
+  readonly fields: readonly IndexField[];
+  /** Decides whether a document belongs into a partial index; null when the index is not partial. */
+  readonly partial: ((doc: Doc) => boolean) | null;
+  /** What the planner must find in a filter before it may use a partial index; `unknown` when it cannot tell. */
+  readonly condition: readonly Conjunct[] | 'unknown' | null;
+  /** The top-level fields that its keys and its condition are made from; null = possibly all. */
+  readonly reads: ReadonlySet<string> | null;
+  /** Bytes one component may take in a key. */
+  readonly limit: number;
+}
+
+/** How many entries an index holds, and the sum of their checksums. */
+export interface EntryCounts {
+  entries: number;
+  digest: number;
+}
+
+/**
+ * What is kept about a collection in the transactions that change it: how many documents of how many bytes, how many
+ * writes there were, the sum of the documents' checksums, and how many have `true`, `false` or a list in the counted field. All
+ * but documents, bytes and writes leave out what format 1 stored and nobody has converted yet.
+ */
+export interface KeptCounts {
+  documents: number;
+  bytes: number;
+  writes: number;
+  digest: number;
+  yes: number;
+  no: number;
+  lists: number;
+  /** By the id of the index. */
+  indexes: Map<number, EntryCounts>;
+}
+
+/** A collection as the catalog stores it. */
+export interface CollectionDefinition {
+  id: number;
+  ns: string;
+  uuid: unknown;
+  options: Doc;
+  indexes: IndexDefinition[];
+  /** Set once an `_id` was too long for a key and had to be hashed: the order of documents is then not that of `_id`. */
+  longIds?: boolean;
+  /** Set when every document and entry has its checksum; without, some may be as format 1 stored them. */
+  checked?: boolean;
+  /** The process that gives or gave checksums to what format 1 stored. */
+  converter?: number;
+  /** The top-level field by whose values `true` and `false` the documents are counted. */
+  countBy?: string;
+}
+
+/** A collection ready for use. `indexes` leaves out the implicit one on `_id`. */
+export interface CollectionEntry {
+  readonly definition: CollectionDefinition;
+  readonly id: number;
+  readonly ns: string;
+  readonly indexes: readonly IndexEntry[];
+  /** The top-level fields that index keys and partial filters are made from. */
+  readonly indexedFields: ReadonlySet<string>;
+  /** The paths whose values decide whether a filter implies the condition of a partial index. */
+  readonly conditionFields: ReadonlySet<string>;
+  /** The counted field alone, null when none is counted. */
+  readonly countField: ReadonlySet<string> | null;
+}

@@ -1,0 +1,45 @@
+import { type AppValueOptions, docFromApp, fromApp } from '../../codec/app-values.js';
+import { type Doc, RawDocument } from '../../codec/document.js';
+import { encodeDocument } from '../../codec/encode.js';
+import { type Core } from '../../commands/command.js';
+import { runCommand } from '../../commands/index.js';
+import { readEqualities } from '../../query/match/equalities.js';
+import { toDriverError } from './driver-errors.js';
+
+/** One database as the in-process door sees it: how values come in, and how commands are run. */
+export interface Session {
+  /**
+   * Runs a command of engine values, at once where nothing has to be waited for; refusals come as the driver's errors. It
+   * is interrupted when `signal` aborts.
+   */
+  run(body: Doc, signal?: AbortSignal): Promise<Doc> | Doc;
+  /** A value of the application in the engine's representation. */
+  read(value: unknown): unknown;
+  readDoc(value: object): Doc;
+  /** As `readDoc`, but without a copy where plain equalities mean the same on both sides. */
+  readFilter(value: object): Doc;
+  /** A document of the application in its stored form, `id` first. */
+  encode(doc: Doc, id: unknown): RawDocument;
+}
+
+export function openSession(core: Core, db: string, options: AppValueOptions): Session {
+  const call = { core, db };
+  return {
+    run(body, signal) {
+      try {
+        const reply = runCommand(signal === undefined ? call : { ...call, signal }, body);
+        return reply instanceof Promise ? reply.catch(refuse) : reply;
+      } catch (error) {
+        return refuse(error);
+      }
+    },
+    read: (value) => fromApp(value, options),
+    readDoc: (value) => docFromApp(value, options),
+    readFilter: (value) => (readEqualities(value) === null ? docFromApp(value, options) : (value as Doc)),
+    encode: (doc, id) => new RawDocument(encodeDocument(doc, id, options.ignoreUndefined)),
+  };
+}
+
+function refuse(error: unknown): never {
+  throw toDriverError(error);
+}

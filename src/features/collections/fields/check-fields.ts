@@ -1,0 +1,124 @@
+import { invalid, type FieldProblem } from '../../../errors.js';
+import { FIELD_TYPE_RULES, isWellFormed } from './field-type.js';
+import { FIELD_TYPES, KEPT_FIELDS, UNSAFE_NAMES, type Field, type FieldShape } from './field.js';
+import { isCollectionName } from '../collection-name.js';
+import type { CollectionMode } from '../collection.js';
+
+const MAX_FIELDS = 200;
+const MAX_FIELD_NESTING = 5;
+const MAX_FIELD_NAME_LENGTH = 128;
+/** A refusal stays short, however many and however long the names are. */
+const MAX_LISTED = 50;
+const MOST_SHOWN = 300;
+
+/**
+ * Checks field declarations from any door and answers them in their stored form: no empty flags, a required field without default (rest-api.md 2.4).
+ * Throws one 400 that lists the problems; an enforced collection without fields is `EMPTY_SCHEMA`.
+ */
+export function checkFields(fields: readonly Field[], collection: { name: string; mode: CollectionMode }): Field[] {
+  if (fields.length === 0 && collection.mode === 'enforced') {
+    throw invalid('EMPTY_SCHEMA', 'At least one field is required');
+  }
+  const review = new Review(collection.name === 'users');
+  const checked = review.fields(fields, '', 1);
+  if (review.count > MAX_FIELDS) review.refuse('fields', 'count', `there can be at most ${MAX_FIELDS} fields`);
+  if (review.problems.length > 0) {
+    throw invalid('VALIDATION_FAILED', `Invalid field: ${review.problems[0]!.message}`, { details: review.problems });
+  }
+  return checked;
+}
+
+class Review {
+  readonly problems: FieldProblem[] = [];
+  count = 0;
+  readonly #users: boolean;
+
+  constructor(users: boolean) {
+    this.#users = users;
+  }
+
+  refuse(path: string, rule: string, text: string): void {
+    if (this.problems.length === MAX_LISTED) return;
+    const field = path.length > MOST_SHOWN ? `${path.slice(0, MOST_SHOWN)}…` : path;
+    this.problems.push({ field, rule, message: field === 'fields' ? text : `${field} ${text}` });
+  }
+
+  fields(fields: readonly Field[], prefix: string, level: number): Field[] {
+    const seen = new Set<string>();
+    return fields.map((field) => {
+      const path = prefix + field.name;
+      if (seen.has(field.name)) this.refuse(path, 'name', 'is declared twice');
+      seen.add(field.name);
+      const problem = nameProblem(field.name, level === 1);
+      if (problem) this.refuse(path, 'name', problem);
+      return this.#field(field, path, level);
+    });
+  }
+
+  #field(field: Field, path: string, level: number): Field {
+    this.count += 1;
+    const checked: Field = { name: field.name, ...this.#shape(field, path, level) };
+    const rules = FIELD_TYPE_RULES[checked.type] as (typeof FIELD_TYPE_RULES)[Field['type']] | undefined;
+    if (field.required) checked.required = true;
+    if (field.unique) {
+      if (level > 1) this.refuse(path, 'unique', 'cannot be unique: only top-level fields can');
+      else if (rules && !rules.canBeUnique)
+        this.refuse(path, 'unique', `cannot be unique: it is of type ${checked.type}`);
+      checked.unique = true;
+    }
+    if (field.default !== undefined && field.default !== null && !field.required) {
+      if (rules && !rules.canDefault)
+        this.refuse(path, 'default', `cannot have a default: it is of type ${field.type}`);
+      else if (rules && rules.store(field.default) === undefined) {
+        this.refuse(path, 'default', `has a default that is not a ${field.type}`);
+      } else if (typeof field.default === 'string' && !isWellFormed(field.default)) {
+        this.refuse(path, 'default', 'has a default with half a surrogate pair, which is not a character');
+      }
+      checked.default = field.default;
+    }
+    for (const flag of ['protected', 'public'] as const) {
+      if (!field[flag]) continue;
+      if (!this.#users || level > 1) this.refuse(path, flag, `cannot be ${flag}: only top-level fields of users can`);
+      checked[flag] = true;
+    }
+    return checked;
+  }
+
+  #shape(shape: FieldShape, path: string, level: number): FieldShape {
+    const checked: FieldShape = { type: shape.type };
+    if (!FIELD_TYPES.includes(shape.type)) {
+      this.refuse(path, 'type', `must have one of the types ${FIELD_TYPES.join(', ')}`);
+      return checked;
+    }
+    if (level > MAX_FIELD_NESTING) {
+      this.refuse(path, 'nesting', `is nested deeper than ${MAX_FIELD_NESTING} levels`);
+      return checked;
+    }
+    if (shape.ref !== undefined) {
+      if (shape.type !== 'Ref') this.refuse(path, 'ref', 'cannot name a collection: only a Ref can');
+      else if (!isCollectionName(shape.ref)) this.refuse(path, 'ref', 'must name a collection');
+      checked.ref = shape.ref;
+    }
+    if (shape.fields !== undefined && shape.fields.length > 0) {
+      if (shape.type !== 'Object') this.refuse(path, 'fields', 'cannot have sub-fields: only an Object can');
+      else checked.fields = this.fields(shape.fields, `${path}.`, level + 1);
+    }
+    if (shape.items !== undefined) {
+      if (shape.type !== 'Array') this.refuse(path, 'items', 'cannot declare items: only an Array can');
+      else checked.items = this.#shape(shape.items, `${path}.items`, level + 1);
+    }
+    return checked;
+  }
+}
+
+function nameProblem(name: string, topLevel: boolean): string | null {
+  if (name === '') return 'must have a name';
+  if (name.length > MAX_FIELD_NAME_LENGTH) return `has a name longer than ${MAX_FIELD_NAME_LENGTH} characters`;
+  if (name.startsWith('$')) return 'must not begin with $';
+  if (name.includes('.')) return 'must not contain a dot';
+  if (/[\s\p{Cc}]/u.test(name)) return 'must not contain white space';
+  if (!isWellFormed(name)) return 'has a name with half a surrogate pair, which is not a character';
+  if (UNSAFE_NAMES.has(name)) return 'is a reserved name';
+  if (topLevel && KEPT_FIELDS.includes(name)) return 'is kept by the service and cannot be declared';
+  return null;
+}

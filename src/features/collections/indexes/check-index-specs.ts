@@ -1,0 +1,46 @@
+import { invalid } from '../../../errors.js';
+import type { Collection } from '../collection.js';
+import { MOST_INDEXES, requiredIndexes } from './document-indexes.js';
+import { HIDDEN_FIELD, UNSAFE_NAMES } from '../fields/field.js';
+
+const MAX_INDEXES = 20;
+const MAX_PARTS = 4;
+const PART = /^-?[A-Za-z_][\w-]*(\.[A-Za-z_][\w-]*)*$/;
+
+/** 400 unless every requested index is `field` or `field,-other` over fields the collection can have. */
+export function checkIndexSpecs(collection: Pick<Collection, 'mode' | 'fields' | 'indexes' | 'rls'>): void {
+  if (collection.indexes.length > MAX_INDEXES)
+    throw invalid('INVALID_INDEX', `A collection has at most ${MAX_INDEXES} requested indexes`);
+  if (new Set(collection.indexes).size < collection.indexes.length)
+    throw invalid('INVALID_INDEX', 'The same index is requested twice');
+  for (const spec of collection.indexes) {
+    const parts = spec.split(',');
+    const names = parts.map((part) => part.replace(/^-/, ''));
+    if (parts.length > MAX_PARTS || !parts.every((part) => PART.test(part)) || new Set(names).size < names.length) {
+      throw invalid(
+        'INVALID_INDEX',
+        `"${spec}" is not an index: write field, or up to ${MAX_PARTS} as field,-other (- for descending)`,
+      );
+    }
+    for (const name of names) requireKnown(collection, name);
+  }
+  const count = requiredIndexes(collection).length;
+  if (count > MOST_INDEXES) {
+    const text = `Unique fields and requested indexes need ${count} indexes; a collection has at most ${MOST_INDEXES}`;
+    throw invalid('INVALID_INDEX', text);
+  }
+}
+
+/** Nothing can be filtered or sorted by them. */
+const UNFIT: ReadonlySet<string> = new Set(['isDeleted', 'deletedAt', HIDDEN_FIELD]);
+
+function requireKnown(collection: Pick<Collection, 'mode' | 'fields' | 'rls'>, name: string): void {
+  const parts = name.split('.');
+  const top = parts[0]!;
+  const known =
+    collection.mode === 'flexible' ||
+    ['_id', 'createdAt', 'updatedAt', collection.rls?.ownerField].includes(top) ||
+    collection.fields.some((field) => field.name === top);
+  if (!known || UNFIT.has(top) || parts.some((part) => UNSAFE_NAMES.has(part)))
+    throw invalid('INVALID_INDEX', `The collection has no field "${name}" to index`);
+}

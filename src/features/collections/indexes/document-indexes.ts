@@ -1,0 +1,167 @@
+import type { IndexDescription } from 'mongodb';
+import type { App } from '../../../app.js';
+import { documentsName, type Collection } from '../collection.js';
+import { HIDDEN_FIELD } from '../fields/field.js';
+
+/** Lists look at active documents only, so their indexes hold nothing else: smaller, and a count needs no document. */
+const ACTIVE = { isDeleted: false };
+
+/** `isDeleted` of a document that a bulk insert of an earlier version has written but not published: no list shows it, unique indexes count it. */
+export const PENDING = 'pending';
+
+/** `isDeleted` of a document that is gone for everybody and kept only until its last event has been relayed: nothing shows or counts it. */
+export const REMOVED = 'removed';
+
+type Named = IndexDescription & { name: string; key: Record<string, 1 | -1> };
+
+type Settings = Pick<Collection, 'mode' | 'fields' | 'rls' | 'indexes'>;
+
+/** MongoDB holds 64 indexes of a collection, that of `_id` among them. */
+export const MOST_INDEXES = 63;
+
+/** The indexes that a collection's schema, RLS and requests ask for, each key once. A name tells the purpose and stands for one key. */
+export function documentIndexes(collection: Settings): Named[] {
+  return withoutTwins([...requiredIndexes(collection), ...ownerIndexes(collection)]).slice(0, MOST_INDEXES);
+}
+
+/** Those of documentIndexes that have to be there, however many they are. */
+export function requiredIndexes(collection: Settings): Named[] {
+  const indexes: Named[] = [
+    { name: 'active_createdAt', key: { createdAt: -1, _id: -1 }, partialFilterExpression: ACTIVE },
+    { name: 'trash_deletedAt', key: { deletedAt: 1 }, partialFilterExpression: { isDeleted: true } },
+    { name: 'waiting_events', key: { [`${HIDDEN_FIELD}.at`]: 1 }, sparse: true },
+  ];
+  if (collection.rls) {
+    const { ownerField } = collection.rls;
+    indexes.push({
+      name: `owner_${ownerField}`,
+      key: { [ownerField]: 1, createdAt: -1, _id: -1 },
+      partialFilterExpression: ACTIVE,
+    });
+  }
+  for (const field of collection.fields) {
+    if (field.unique && collection.mode === 'enforced') indexes.push(uniqueIndex(field.name));
+  }
+  for (const spec of collection.indexes) {
+    indexes.push({ name: `list_${spec}`, key: requestedKey(spec), partialFilterExpression: ACTIVE });
+    if (!spec.includes(','))
+      indexes.push({ name: `sort_${spec}`, key: sortKey(spec), partialFilterExpression: ACTIVE });
+  }
+  return withoutTwins(indexes);
+}
+
+/** The database takes no two indexes of the same key, and what begins with `_id` is served by its own. */
+function withoutTwins(indexes: readonly Named[]): Named[] {
+  return indexes.filter((index, at) => Object.keys(index.key)[0] !== '_id' && !isAmong(indexes.slice(0, at), index));
+}
+
+/** One index may have had another name, of another purpose or version: what it is for the database is its key. */
+function isSame(a: Named, b: Named): boolean {
+  return !a.unique === !b.unique && JSON.stringify(a.key) === JSON.stringify(b.key);
+}
+
+/** In a private collection every list of an end user asks for their own documents first, whatever else it asks for. */
+function ownerIndexes({ rls, indexes }: Settings): Named[] {
+  if (rls?.mode !== 'private') return [];
+  return indexes
+    .filter((spec) => !readParts(spec).some(([path]) => path === rls.ownerField))
+    .map((spec) => ({
+      name: `own_${rls.ownerField}:${spec}`,
+      key: { [rls.ownerField]: 1, ...requestedKey(spec) },
+      partialFilterExpression: ACTIVE,
+    }));
+}
+
+/** Unique among active documents that have the field (decisions.md 3). */
+function uniqueIndex(field: string): Named {
+  return {
+    name: `unique_${field}`,
+    key: { [field]: 1 },
+    unique: true,
+    partialFilterExpression: { isDeleted: { $in: [false, PENDING] }, [field]: { $exists: true } },
+  };
+}
+
+/** `country` serves filters on it in the default order; `country,-population` is taken as written. Ties are broken by `_id` like every list. */
+function requestedKey(spec: string): Record<string, 1 | -1> {
+  const parts = readParts(spec);
+  if (parts.length === 1) return { [parts[0]![0]]: parts[0]![1], createdAt: -1, _id: -1 };
+  return sortKey(spec);
+}
+
+/** Serves lists sorted as written, and the other way round. */
+function sortKey(spec: string): Record<string, 1 | -1> {
+  const parts = readParts(spec);
+  return { ...Object.fromEntries(parts), _id: parts.at(-1)![1] };
+}
+
+function readParts(spec: string): [string, 1 | -1][] {
+  return spec.split(',').map((part): [string, 1 | -1] => (part.startsWith('-') ? [part.slice(1), -1] : [part, 1]));
+}
+
+/** Makes the stored indexes those that `collection` asks for: creates what is missing, then drops what is no longer wanted. Throws the duplicate key error of a unique index that cannot be built. */
+export async function applyIndexes(app: Pick<App, 'db'>, collection: Collection): Promise<void> {
+  await addIndexes(app, collection);
+  const wanted = documentIndexes(collection);
+  const unwanted = (await listStored(app, collection)).filter((index) => !isAmong(wanted, index));
+  await dropIndexes(app, collection, unwanted);
+}
+
+/** As applyIndexes, but what is no longer wanted stays, unless there is no room for both: then what is not unique goes. */
+export async function addIndexes(app: Pick<App, 'db'>, collection: Collection, attempts = 5): Promise<void> {
+  const wanted = documentIndexes(collection);
+  const stored = await listStored(app, collection);
+  const missing = wanted.filter((index) => !isAmong(stored, index));
+  if (stored.length + missing.length > MOST_INDEXES) {
+    const dispensable = stored.filter((index) => !index.unique && !isAmong(wanted, index));
+    await dropIndexes(app, collection, dispensable);
+  }
+  const present = stored.map(({ name }) => name);
+  const named = wanted.filter((index) => missing.includes(index) || present.includes(index.name));
+  try {
+    await app.db.createIndexes(documentsName(collection), named);
+  } catch (error) {
+    if (attempts === 1 || !RACED.has((error as { code?: unknown }).code)) throw error;
+    await addIndexes(app, collection, attempts - 1);
+  }
+}
+
+/** Codes by which the database says that another change of the same indexes came between: what is stored has to be looked at again. */
+const RACED = new Set<unknown>([85, 86, 175, 276]);
+
+/** The names of those that `collection` asks for and that are not there. */
+export async function listMissingIndexes(app: Pick<App, 'db'>, collection: Collection): Promise<string[]> {
+  const stored = await listStored(app, collection);
+  return documentIndexes(collection)
+    .filter((index) => !isAmong(stored, index))
+    .map(({ name }) => name);
+}
+
+function isAmong(indexes: readonly Named[], index: Named): boolean {
+  return indexes.some((other) => isSame(other, index));
+}
+
+const NAMESPACE_NOT_FOUND = 26;
+const INDEX_NOT_FOUND = 27;
+
+/** All but that of `_id`; none of a collection that is not there yet. */
+async function listStored(app: Pick<App, 'db'>, collection: Collection): Promise<Named[]> {
+  try {
+    const stored = (await app.db.collection(documentsName(collection)).indexes()) as Named[];
+    return stored.filter(({ name }) => name !== '_id_');
+  } catch (error) {
+    if ((error as { code?: unknown }).code === NAMESPACE_NOT_FOUND) return [];
+    throw error;
+  }
+}
+
+async function dropIndexes(app: Pick<App, 'db'>, collection: Collection, indexes: readonly Named[]): Promise<void> {
+  for (const { name } of indexes) {
+    try {
+      await app.db.collection(documentsName(collection)).dropIndex(name);
+    } catch (error) {
+      // Somebody else was faster.
+      if ((error as { code?: unknown }).code !== INDEX_NOT_FOUND) throw error;
+    }
+  }
+}

@@ -1,0 +1,62 @@
+import type { App } from '../../../app.js';
+import { conflict, type AppError } from '../../../errors.js';
+import { documentsName, type Collection } from '../collection.js';
+import { PENDING } from './document-indexes.js';
+
+const MAX_LISTED = 20;
+const MOST_SHOWN = 80;
+
+interface SharedValue {
+  _id: unknown;
+  count: number;
+}
+
+/** What the database says when a unique index cannot be built: the first value it met twice. */
+type DuplicateKey = Error & { keyPattern?: Record<string, unknown>; keyValue?: Record<string, unknown> };
+
+/** The 409 that tells which values keep a field from being unique, the most frequent ones first. */
+export async function explainDuplicates(
+  app: Pick<App, 'db'>,
+  collection: Collection,
+  cause: DuplicateKey,
+): Promise<AppError> {
+  const [field = 'a field'] = Object.keys(cause.keyPattern ?? {});
+  const shared = await listShared(app, collection, field);
+  // Items of arrays count one by one, but are listed as arrays.
+  const found = shared.length > 0 ? shared : [{ _id: cause.keyValue?.[field], count: null }];
+  const details = found.map(({ _id, count }) => ({
+    field,
+    rule: 'unique',
+    message: `${shown(_id)} is in ${count ?? 'several'} documents`,
+  }));
+  const list = details.map(({ message }) => message).join('; ');
+  return conflict('DUPLICATE_VALUE', `${field} cannot be unique, since documents share values: ${list}`, {
+    details,
+    cause,
+  });
+}
+
+function listShared(app: Pick<App, 'db'>, collection: Collection, field: string): Promise<SharedValue[]> {
+  return app.db
+    .collection(documentsName(collection))
+    .aggregate<SharedValue>([
+      { $match: { isDeleted: { $in: [false, PENDING] }, [field]: { $exists: true } } },
+      { $group: { _id: `$${field}`, count: { $sum: 1 } } },
+      { $match: { count: { $gt: 1 } } },
+      { $sort: { count: -1, _id: 1 } },
+      { $limit: MAX_LISTED },
+    ])
+    .toArray()
+    .catch((error: unknown) => {
+      if (TOO_MANY_VALUES.has((error as { code?: unknown }).code)) return [];
+      throw error;
+    });
+}
+
+/** More different values than the database groups in memory. */
+const TOO_MANY_VALUES = new Set<unknown>([146, 292]);
+
+function shown(value: unknown): string {
+  const text = JSON.stringify(value) ?? 'nothing';
+  return text.length > MOST_SHOWN ? `${text.slice(0, MOST_SHOWN)}…` : text;
+}

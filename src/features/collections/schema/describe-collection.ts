@@ -1,0 +1,36 @@
+import { anyOf, arrayOf, FLAG, ID, MOMENT, object, oneOf, TEXT, type Schema } from '../../../platform/schema/schema.js';
+import { FIELD_DEFS } from './collection-declaration.js';
+import type { Field } from '../fields/field.js';
+
+const RLS = anyOf(
+  object({ enabled: oneOf(true), mode: oneOf('public-read', 'private'), ownerField: TEXT }),
+  object({ enabled: oneOf(false) }),
+);
+
+/** A field, by its definition among those that withFieldDefs adds. */
+const FIELD: Schema<Field> = { $ref: '#/$defs/field' };
+
+const SHOWN = {
+  id: ID,
+  name: TEXT,
+  mode: oneOf('enforced', 'flexible'),
+  fields: arrayOf(FIELD),
+  rls: RLS,
+  indexes: arrayOf(TEXT),
+  version: { type: 'integer' },
+  createdAt: MOMENT,
+  updatedAt: MOMENT,
+};
+
+export const COLLECTION = withFieldDefs(object(SHOWN, 'Collection'));
+
+/** A collection, and whether this request registered it. */
+export const ADDED_COLLECTION = withFieldDefs(object({ ...SHOWN, created: FLAG }, 'AddedCollection'));
+
+/** Fields as a body lists them; its schema needs withFieldDefs. */
+export const FIELD_LIST = arrayOf(FIELD, { maxItems: 1000 });
+
+/** The schema with the definitions that its fields refer to. */
+export function withFieldDefs<T>(schema: Schema<T>): Schema<T> {
+  return { ...schema, $defs: FIELD_DEFS };
+}

@@ -1,0 +1,20 @@
+import type { ObjectId } from 'bson';
+import type { App } from '../../../app.js';
+import type { Store } from '../../../platform/database/database.js';
+
+/**
+ * The record that earlier versions kept of a bulk insert under way; its one change from `open` decides whether the batch stands.
+ * open: documents are being written, unseen. decided: they stand and are being published. abandoned: its writer is gone, they are removed.
+ */
+export interface InsertBatch {
+  _id: ObjectId;
+  projectId: ObjectId;
+  collectionId: ObjectId;
+  ids: ObjectId[];
+  state: 'open' | 'decided' | 'abandoned';
+  createdAt: Date;
+}
+
+export function batchStore(app: Pick<App, 'db'>): Store<InsertBatch> {
+  return app.db.collection<InsertBatch>('insert_batches');
+}

@@ -1,0 +1,149 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import type { ObjectId } from 'bson';
+import type { App } from '../../../app.js';
+import { AppError, invalid } from '../../../errors.js';
+import type { Collection } from '../../collections/collection.js';
+import { answerOnce } from '../write/idempotency.js';
+import type { StoredDocument } from '../store/document.js';
+import {
+  documentStore,
+  insertHiddenRecords,
+  insertRecordsTogether,
+  relayInserted,
+  removeHiddenRecords,
+} from '../store/document-store.js';
+import { ABANDONED, abandonBatch, abandoned, findBatch, forgetBatch, openBatch, showBatch } from './hidden-batch.js';
+import { findVisible } from '../store/shown-documents.js';
+import { checkNewDocument } from '../write/new-document.js';
+import { hasParallelArrays, parallelArrays } from '../store/parallel-arrays.js';
+import { Problems } from '../reply/problems.js';
+import type { WritePlace } from '../write/write-target.js';
+
+export const MAX_BULK_DOCUMENTS = 100;
+
+/** A database that was away for a moment is asked again before the answer has to be that nobody knows. */
+const DECIDE_ATTEMPTS = 4;
+const DECIDE_PAUSE_MS = 500;
+
+export interface BulkOutcome {
+  insertedCount: number;
+  ids: string[];
+}
+
+/**
+ * Stores 1 to 100 documents, all or none (decisions.md 3), also for whoever reads meanwhile and after a crash at any point. All are checked first. The
+ * embedded engine stores them in one transaction (413 when that would take too long); elsewhere they are hidden until one write shows them.
+ */
+export async function insertDocuments(
+  app: App,
+  place: WritePlace,
+  body: unknown,
+  idempotencyKey: string | null = null,
+): Promise<BulkOutcome> {
+  if (!Array.isArray(body) || body.length === 0 || body.length > MAX_BULK_DOCUMENTS) {
+    throw invalid('INVALID_BODY', `The body must be an array of 1 to ${MAX_BULK_DOCUMENTS} documents`);
+  }
+  if (idempotencyKey === null) {
+    const documents = readAll(app, place, body);
+    await insertTogether(app, place, documents);
+    return outcomeOf(documents);
+  }
+  const insertOnce = () =>
+    answerOnce(app, { place, action: 'bulk', key: idempotencyKey, body }, () => {
+      const documents = readAll(app, place, body);
+      return {
+        ids: documents.map(({ _id }) => _id),
+        async run(ids) {
+          const named = documents.map((document, at) => ({ ...document, _id: ids[at]! }));
+          await insertTogether(app, place, named);
+          return outcomeOf(named);
+        },
+      };
+    });
+  try {
+    return await insertOnce();
+  } catch (error) {
+    // The attempt that was undone has given its key free, so that this one starts anew under other ids.
+    if (error instanceof AppError && error.code === ABANDONED) return insertOnce();
+    throw error;
+  }
+}
+
+function outcomeOf(documents: readonly StoredDocument[]): BulkOutcome {
+  return { insertedCount: documents.length, ids: documents.map(({ _id }) => _id.toHexString()) };
+}
+
+function readAll(app: App, { collection, writer }: WritePlace, body: readonly unknown[]): StoredDocument[] {
+  const problems = new Problems();
+  const now = app.clock.now();
+  const documents = body.map((item, at) => {
+    problems.enter(at);
+    try {
+      return checkNewDocument(collection, item, writer, now, problems);
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error;
+      throw new AppError(error.kind, error.code, `Document ${at}: ${error.message}`);
+    } finally {
+      problems.leave();
+    }
+  });
+  problems.throwIfAny();
+  // The database would say so too, after it has written some of them.
+  const indexes = collection.indexes.map((spec) => spec.split(',').map((part) => part.replace(/^-/, '')));
+  if (documents.some((document) => indexes.some((paths) => hasParallelArrays(document, paths)))) throw parallelArrays();
+  return documents;
+}
+
+/** Stores all or none. A repeated request comes with the ids of its first attempt, which may have succeeded. */
+async function insertTogether(app: App, { collection }: WritePlace, documents: StoredDocument[]): Promise<void> {
+  if (!app.db.insertTogether) return insertInSeries(app, collection, documents);
+  try {
+    await insertRecordsTogether(app, collection, documents);
+  } catch (error) {
+    if (!(error instanceof AppError && error.code === 'DUPLICATE_VALUE')) throw error;
+    if (!(await documentStore(app, collection).findOne({ _id: documents[0]!._id }))) throw error;
+  }
+}
+
+/** The documents are written hidden, then one write shows them. Whatever goes wrong before that leaves a batch that never comes to stand. */
+async function insertInSeries(app: App, collection: Collection, documents: StoredDocument[]): Promise<void> {
+  const ids = documents.map(({ _id }) => _id);
+  const batch = ids[0]!;
+  const number = await openBatch(app, collection, ids);
+  const undo = async (isOver = true): Promise<void> => {
+    await abandonBatch(app, collection, batch);
+    await removeHiddenRecords(app, collection, { ids, number });
+    if (isOver) await forgetBatch(app, collection, batch);
+  };
+  try {
+    const visible = await findVisible(app, collection, true);
+    if (await documentStore(app, collection).findOne({ _id: batch, ...visible })) return await undo();
+    await insertHiddenRecords(app, collection, documents, number);
+  } catch (error) {
+    // A write that was not answered may still be carried out: the batch stays hidden then. What cannot be undone now is when batches are settled.
+    await undo(error instanceof AppError).catch((cause: unknown) =>
+      app.log.warn({ err: cause }, 'a bulk insert is undone later'),
+    );
+    throw error;
+  }
+  if (!(await decide(app, collection, batch))) {
+    await removeHiddenRecords(app, collection, { ids, number });
+    throw abandoned();
+  }
+  // It stands: what else goes wrong is no refusal, and what is not relayed now is found by the sweep.
+  await relayInserted(app, collection, ids).catch((cause: unknown) => app.log.error({ err: cause }, 'events wait'));
+}
+
+/** Whether the batch stands; false when it was abandoned. A write without an answer may have been carried out: only what the database says counts. */
+async function decide(app: App, collection: Collection, batch: ObjectId): Promise<boolean> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      if (await showBatch(app, collection, batch)) return true;
+      // After an attempt without an answer it may stand already.
+      return attempt > 1 && (await findBatch(app, collection, batch)) === null;
+    } catch (error) {
+      if (attempt === DECIDE_ATTEMPTS) throw error;
+      await wait(attempt * DECIDE_PAUSE_MS);
+    }
+  }
+}

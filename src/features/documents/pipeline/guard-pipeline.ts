@@ -1,0 +1,153 @@
+import type { Document } from 'bson';
+import { invalid } from '../../../errors.js';
+import { HIDDEN_FIELD } from '../../collections/fields/field.js';
+import { USERS } from '../../collections/users-collection.js';
+import { isJsonObject } from '../../collections/fields/field-type.js';
+import { guardMatch } from './guard-match.js';
+import { measurePipeline } from './measure-pipeline.js';
+import { DocumentShape } from './pipeline-literals.js';
+import { badPipeline, refusedName, requireObject, requirePath, requireText } from './pipeline-problems.js';
+import type { PipelineScope, PipelineSource } from './pipeline-scope.js';
+import { MAX_FACETS, STAGE_GUARDS } from './pipeline-stages.js';
+
+const MAX_STAGES = 100;
+const MAX_JOINS = 10;
+const MAX_JOIN_DEPTH = 4;
+
+/** Stages that MongoDB demands at the start; everything else is restricted before it runs. */
+const LEADING: ReadonlySet<string> = new Set(['$geoNear', '$search']);
+/** Stages that only choose documents: as long as they come first, indexes serve them. */
+const CHOOSING: ReadonlySet<string> = new Set(['$match', '$sort', '$limit', '$skip']);
+
+/**
+ * The pipeline that may be run for a client's (rest-api.md 4.2, decisions.md 5). Every stage and operator at every depth is on a list;
+ * names of collections become stored names of the same project; whatever is read, here or in a join, is first restricted to what its
+ * source shows. 400 BLOCKED_STAGE, INVALID_PIPELINE, USERS_BLOCKED or a bound of the work (`measurePipeline`); what `find` throws for a
+ * name passes through.
+ */
+export function guardPipeline(
+  stages: unknown,
+  own: PipelineSource,
+  find: (name: string) => PipelineSource,
+): Document[] {
+  if (!Array.isArray(stages)) throw badPipeline('pipeline must be a list of stages');
+  if (stages.length === 0) throw badPipeline('pipeline must have at least one stage');
+  measurePipeline(stages);
+  return new PipelineGuard(find).guardSource(stages, own, 0);
+}
+
+/** The names of the collections that a pipeline joins, by a walk over its stages that checks nothing; not more of them than a pipeline may join. */
+export function joinedNames(pipeline: unknown): Set<string> {
+  const names = new Set<string>();
+  const open = [pipeline];
+  while (open.length > 0) {
+    const stages = open.pop();
+    if (!Array.isArray(stages)) continue;
+    for (const { $lookup, $graphLookup, $unionWith, $facet } of stages.filter(isJsonObject)) {
+      for (const join of [$lookup, $graphLookup, $unionWith]) {
+        const name = isJsonObject(join) ? (join.from ?? join.coll) : join;
+        if (typeof name === 'string' && names.size < MAX_JOINS) names.add(name);
+        if (isJsonObject(join)) open.push(join.pipeline);
+      }
+      if (isJsonObject($facet)) open.push(...Object.values($facet).slice(0, MAX_FACETS));
+    }
+  }
+  return names;
+}
+
+class PipelineGuard {
+  readonly #find: (name: string) => PipelineSource;
+  #stages = 0;
+  #joins = 0;
+
+  constructor(find: (name: string) => PipelineSource) {
+    this.#find = find;
+  }
+
+  /** A pipeline over stored documents: restricted at its start, and rid of the service's notes before anything can read them. */
+  guardSource(stages: readonly unknown[], source: PipelineSource, depth: number): Document[] {
+    const scope = this.#scope(new DocumentShape(source.collection), depth);
+    const [first, ...others] = stages;
+    const leads = isJsonObject(first) && LEADING.has(Object.keys(first)[0] ?? '');
+    const leading = leads ? [this.#guardLeading(first, source, scope.shape)] : [];
+    const rest = (leads ? others : stages).flatMap((stage) => this.#guardStage(stage, scope));
+    const chosen = rest.findIndex((stage) => !CHOOSING.has(Object.keys(stage)[0]!) || mayReadAnything(stage));
+    const at = chosen < 0 ? rest.length : chosen;
+    return [...leading, { $match: source.visible }, ...rest.slice(0, at), { $unset: HIDDEN_FIELD }, ...rest.slice(at)];
+  }
+
+  #scope(shape: DocumentShape, depth: number): PipelineScope {
+    return {
+      shape,
+      join: (name, stage) => this.#join(name, stage),
+      joined: (stages, source, stage) => {
+        if (depth + 1 > MAX_JOIN_DEPTH) throw badPipeline(`Joins may be nested at most ${MAX_JOIN_DEPTH} deep`);
+        return this.guardSource(requireStages(stages, stage), source, depth + 1);
+      },
+      nested: (stages, stage) => {
+        const inner = this.#scope(shape.copy(), depth);
+        return requireStages(stages, stage).flatMap((part) => this.#guardStage(part, inner));
+      },
+    };
+  }
+
+  #guardStage(given: unknown, scope: PipelineScope): Document[] {
+    const name = this.#stageName(given);
+    const guard = Object.hasOwn(STAGE_GUARDS, name) ? STAGE_GUARDS[name] : undefined;
+    if (guard) return guard((given as Document)[name], scope);
+    if (LEADING.has(name)) throw badPipeline(`${name} can only be the first stage`);
+    throw refusedName(name, 'stage');
+  }
+
+  #stageName(given: unknown): string {
+    if (++this.#stages > MAX_STAGES) throw badPipeline(`A pipeline may have at most ${MAX_STAGES} stages in all`);
+    const names = isJsonObject(given) ? Object.keys(given) : [];
+    if (names.length !== 1) throw badPipeline('Each stage is an object with one key, such as {"$match": {...}}');
+    return names[0]!;
+  }
+
+  #guardLeading(given: Document, source: PipelineSource, shape: DocumentShape): Document {
+    const name = this.#stageName(given);
+    const options = requireObject(given[name], name);
+    if (name === '$search') {
+      refuseOperators(options);
+      return { $search: options };
+    }
+    const { query = {}, distanceField, includeLocs, ...rest } = options;
+    refuseOperators(rest);
+    const outputs: Document = {};
+    for (const [key, path] of Object.entries({ distanceField, includeLocs })) {
+      if (path === undefined) continue;
+      outputs[key] = requirePath(path, `$geoNear: ${key}`);
+      shape.redefine(outputs[key] as string);
+    }
+    return { $geoNear: { ...rest, ...outputs, query: { $and: [source.visible, guardMatch(query, shape)] } } };
+  }
+
+  #join(name: unknown, stage: string): PipelineSource {
+    const text = requireText(name, `${stage}: the collection`);
+    if (++this.#joins > MAX_JOINS) throw badPipeline(`A pipeline may join at most ${MAX_JOINS} times`);
+    if (text.toLowerCase() === USERS) {
+      throw invalid('USERS_BLOCKED', `${stage}: the users collection cannot be joined`);
+    }
+    return this.#find(text);
+  }
+}
+
+function requireStages(stages: unknown, stage: string): readonly unknown[] {
+  if (!Array.isArray(stages)) throw badPipeline(`${stage}: a pipeline must be a list of stages`);
+  return stages;
+}
+
+/** Things that could read a document without naming its fields. */
+function mayReadAnything(stage: Document): boolean {
+  return /\$\$(ROOT|CURRENT)|"\$(getField|objectToArray)"/.test(JSON.stringify(stage));
+}
+
+function refuseOperators(value: unknown): void {
+  if (typeof value !== 'object' || value === null) return;
+  for (const [key, inner] of Object.entries(value)) {
+    if (key.startsWith('$')) throw refusedName(key, 'operator');
+    refuseOperators(inner);
+  }
+}

@@ -1,0 +1,25 @@
+import type { Document } from 'bson';
+import type { Collection } from '../../collections/collection.js';
+import type { DocumentShape } from './pipeline-literals.js';
+
+/** A collection that a pipeline reads: where its documents are stored, and which of them the caller may see. */
+export interface PipelineSource {
+  collection: Collection;
+  storedName: string;
+  /** Holds for the documents that the caller may read; always joined in, never left to the client. */
+  visible: Document;
+}
+
+/** What a stage is checked in. */
+export interface PipelineScope {
+  shape: DocumentShape;
+  /** A joined collection by the name that clients use; throws 400 or 404. Counts against the limits of joins. */
+  join(name: unknown, stage: string): PipelineSource;
+  /** A pipeline over a joined collection, restricted to what is visible in it. */
+  joined(stages: unknown, source: PipelineSource, stage: string): Document[];
+  /** A pipeline over the documents in hand. */
+  nested(stages: unknown, stage: string): Document[];
+}
+
+/** What may be run instead of one stage of the client. */
+export type StageGuard = (specification: unknown, scope: PipelineScope) => Document[];

@@ -1,0 +1,64 @@
+import { timingSafeEqual } from 'node:crypto';
+import { EJSON, type Document } from 'bson';
+import { invalid, type AppError } from '../../../errors.js';
+import type { SecretBox } from '../../../platform/secrets/secret-box.js';
+import type { Collection } from '../../collections/collection.js';
+import type { SortField } from './parse-sort.js';
+import { badQuery } from '../reply/query-text.js';
+import { RANK, type SortKey } from './sort-key.js';
+
+/** The list that a cursor belongs to. Page size and presentation may change on the way. */
+export interface CursorScope {
+  collection: Pick<Collection, '_id' | 'projectId'>;
+  sort: readonly SortField[];
+  /** Filter conditions, in any order. */
+  conditions: readonly Document[];
+  includeDeleted: boolean;
+}
+
+/** Longer ones would not fit into a request line everywhere. */
+const MAX_CURSOR_CHARACTERS = 4096;
+const PURPOSE = 'cursor';
+
+/** The position after a document as opaque text that only the service can make. 400 when the sorted values are too long for it. */
+export function sealCursor(secrets: Pick<SecretBox, 'mac'>, scope: CursorScope, position: readonly SortKey[]): string {
+  const payload = Buffer.from(
+    EJSON.stringify(position.map((key) => ('value' in key ? [key.rank, key.value] : [key.rank]))),
+  ).toString('base64url');
+  if (payload.length > MAX_CURSOR_CHARACTERS) {
+    throw badQuery('sort: the values of a sorted field are too long to page by cursor; sort by a shorter field');
+  }
+  return `${payload}.${secrets.mac(PURPOSE, signedText(scope, payload))}`;
+}
+
+/** The position that a cursor names. 400 INVALID_CURSOR unless the service made it for this very list. */
+export function openCursor(secrets: Pick<SecretBox, 'macs'>, scope: CursorScope, cursor: string): SortKey[] {
+  const [payload, mac, ...rest] = cursor.split('.');
+  if (!payload || !mac || rest.length > 0 || payload.length > MAX_CURSOR_CHARACTERS) throw badCursor();
+  const given = Buffer.from(mac);
+  const genuine = secrets.macs(PURPOSE, signedText(scope, payload)).some((text) => {
+    const expected = Buffer.from(text);
+    return given.length === expected.length && timingSafeEqual(given, expected);
+  });
+  if (!genuine) throw badCursor();
+  const keys = EJSON.parse(Buffer.from(payload, 'base64url').toString('utf8')) as [SortKey['rank'], unknown?][];
+  return keys.map(([rank, value]) => (rank === RANK.empty ? { rank } : { rank, value }));
+}
+
+function signedText({ collection, sort, conditions, includeDeleted }: CursorScope, payload: string): string {
+  return EJSON.stringify([
+    collection.projectId,
+    collection._id,
+    sort.map(({ path, direction }) => [path, direction]),
+    conditions.map((condition) => EJSON.stringify(condition)).sort(),
+    includeDeleted,
+    payload,
+  ]);
+}
+
+function badCursor(): AppError {
+  return invalid(
+    'INVALID_CURSOR',
+    'cursor is not valid for this list: it was altered, or belongs to another collection, sort or filter; start again with cursor=start',
+  );
+}

@@ -1,0 +1,178 @@
+import type { Document } from 'bson';
+import type { Collection } from '../../collections/collection.js';
+import { EXACT_MATCH, FILTER_OPERATORS } from './filter-operators.js';
+import { scalarShape } from './filter-value.js';
+import { findField, isDeclaredPath, isFieldPath } from '../store/find-field.js';
+import { parseSort, type SortField } from './parse-sort.js';
+import {
+  badQuery,
+  findSingle,
+  quoted,
+  readFlag,
+  readNames,
+  readQueryText,
+  readWholeNumber,
+} from '../reply/query-text.js';
+import type { QueryText } from '../reply/query-text.js';
+import { WorkBudget } from './work-budget.js';
+
+/** A Ref field to be replaced by its document, and the collection that its schema names. */
+export interface PopulatedPath {
+  path: string;
+  ref: string;
+}
+
+/** How a document is to be shown; what a list and a single document have in common. */
+export interface Presentation {
+  /** Paths to show, `_id` besides; null = the whole document. */
+  fields: string[] | null;
+  populate: PopulatedPath[];
+  meta: boolean;
+  includeDeleted: boolean;
+}
+
+export type Paging = { mode: 'offset'; page: number; skip: number } | { mode: 'cursor'; cursor: string | null };
+
+/** A list request, checked and typed: every value is a scalar of the type that its field has. */
+export interface ListQuery extends Presentation {
+  /** To be AND-ed, after the access filter. */
+  conditions: Document[];
+  /** Ends with `_id`, so that no two documents are equal. */
+  sort: SortField[];
+  paging: Paging;
+  limit: number;
+  count: boolean;
+}
+
+export const DEFAULT_LIMIT = 20;
+export const MAX_LIMIT = 1000;
+
+const PRESENTATION_KEYS = ['fields', 'populate', 'expand', 'meta', 'include_deleted'];
+/** Parameters of a list that are no conditions (decisions.md 4). */
+export const RESERVED_KEYS: ReadonlySet<string> = new Set([
+  ...PRESENTATION_KEYS,
+  'page',
+  'limit',
+  'sort',
+  'count',
+  'cursor',
+  'skip',
+]);
+/** The trash is seen through include_deleted alone (decisions.md 3). */
+const UNFILTERABLE: ReadonlySet<string> = new Set(['isDeleted', 'deletedAt']);
+const MAX_POPULATED_PATHS = 10;
+const MAX_FIELDS = 100;
+
+/** Reads the query string of a list (rest-api.md 4.2, decisions.md 4); 400 INVALID_QUERY whose text names the parameter. */
+export function parseListQuery(raw: string, collection: Collection): ListQuery {
+  const query = readQueryText(raw);
+  const limit = readWholeNumber(query, 'limit', 1) ?? DEFAULT_LIMIT;
+  return {
+    ...readPresentation(query, collection),
+    conditions: readConditions(query, collection),
+    sort: parseSort(findSingle(query, 'sort'), collection),
+    limit: Math.min(limit, MAX_LIMIT),
+    paging: readPaging(query, Math.min(limit, MAX_LIMIT)),
+    count: readFlag(query, 'count', false),
+  };
+}
+
+const PLAIN: Presentation = { fields: null, populate: [], meta: true, includeDeleted: false };
+
+/** Reads the query string of a single document's request; anything but what shapes the answer is 400. */
+export function parseGetQuery(raw: string, collection: Collection): Presentation {
+  if (raw === '') return PLAIN;
+  const query = readQueryText(raw);
+  for (const name of query.keys()) {
+    if (!PRESENTATION_KEYS.includes(name)) {
+      throw badQuery(`${quoted(name)} is not a parameter here: use ${PRESENTATION_KEYS.join(', ')}`);
+    }
+  }
+  return readPresentation(query, collection);
+}
+
+function readPresentation(query: QueryText, collection: Collection): Presentation {
+  return {
+    fields: readFields(query, collection),
+    populate: readPopulate(query, collection),
+    meta: readFlag(query, 'meta', true),
+    includeDeleted: readFlag(query, 'include_deleted', false),
+  };
+}
+
+function readConditions(query: QueryText, collection: Collection): Document[] {
+  const conditions: Document[] = [];
+  const budget = new WorkBudget();
+  for (const [parameter, raw] of query) {
+    if (RESERVED_KEYS.has(parameter)) continue;
+    const operator = isDeclaredPath(collection, parameter)
+      ? EXACT_MATCH
+      : (FILTER_OPERATORS.find(({ suffix }) => parameter.endsWith(suffix)) ?? EXACT_MATCH);
+    const path = parameter.slice(0, parameter.length - operator.suffix.length);
+    const target = requireFilterField(collection, path, parameter);
+    if (raw.length > 1 && !operator.repeatable) {
+      const hint = operator === EXACT_MATCH ? `: use ${path}_in for one of several values` : '';
+      throw badQuery(`${parameter} is given more than once${hint}`);
+    }
+    conditions.push(operator.condition({ path, target, parameter, budget }, raw));
+  }
+  return conditions;
+}
+
+function requireFilterField(collection: Collection, path: string, parameter: string) {
+  if (!isFieldPath(path)) {
+    throw badQuery(
+      `${quoted(parameter)} is not a valid filter: write field=value or field_gt, _gte, _lt, _lte, _ne, _in, _exists, _regex`,
+    );
+  }
+  if (UNFILTERABLE.has(path.split('.', 1)[0]!)) {
+    throw badQuery(`${quoted(parameter)}: isDeleted and deletedAt cannot be filtered by; use include_deleted=true`);
+  }
+  const target = findField(collection, path);
+  if (!target) throw badQuery(`Unknown field ${quoted(path)} in the filter ${quoted(parameter)}`);
+  return target;
+}
+
+function readPaging(query: QueryText, limit: number): Paging {
+  const page = readWholeNumber(query, 'page', 1);
+  const skip = readWholeNumber(query, 'skip', 0);
+  const cursor = findSingle(query, 'cursor');
+  if (cursor !== null) {
+    if (page !== null || skip !== null) throw badQuery('cursor cannot be combined with page or skip');
+    return { mode: 'cursor', cursor: cursor === '' || cursor === 'start' ? null : cursor };
+  }
+  if (page !== null && skip !== null) throw badQuery('page and skip cannot be combined');
+  if (skip !== null) return { mode: 'offset', page: Math.floor(skip / limit) + 1, skip };
+  const at = page ?? 1;
+  if (!Number.isSafeInteger(at * limit)) throw badQuery('page is too large');
+  return { mode: 'offset', page: at, skip: (at - 1) * limit };
+}
+
+function readFields(query: QueryText, collection: Collection): string[] | null {
+  if (!query.has('fields')) return null;
+  const named = [...new Set(readNames(query, 'fields'))];
+  if (named.length > MAX_FIELDS) throw badQuery(`fields may name at most ${MAX_FIELDS} fields`);
+  for (const path of named) {
+    if (!isFieldPath(path) || !findField(collection, path)) throw badQuery(`Unknown field ${quoted(path)} in fields`);
+  }
+  return named.filter((path) => !named.some((other) => path.startsWith(`${other}.`)));
+}
+
+function readPopulate(query: QueryText, collection: Collection): PopulatedPath[] {
+  const named = new Set([...readNames(query, 'populate'), ...readNames(query, 'expand')]);
+  if (named.size > MAX_POPULATED_PATHS) throw badQuery(`populate may name at most ${MAX_POPULATED_PATHS} fields`);
+  return [...named].map((path) => {
+    const ref = findRef(collection, path);
+    if (ref === null) throw badQuery(`populate: ${quoted(path)} is not a declared Ref field`);
+    if (ref === undefined)
+      throw badQuery(`populate: the schema does not say which collection ${quoted(path)} points into`);
+    return { path, ref };
+  });
+}
+
+/** The collection that a Ref field or an array of Refs names; undefined when it names none, null when the path is no such field. */
+function findRef(collection: Collection, path: string): string | null | undefined {
+  const target = isFieldPath(path) && !/\.\d+(\.|$)/.test(path) ? findField(collection, path) : null;
+  const shape = target?.kind === 'declared' ? scalarShape(target.shape) : null;
+  return shape?.type === 'Ref' ? shape.ref : null;
+}

@@ -1,0 +1,118 @@
+import type { Document } from 'bson';
+import type { App } from '../../../app.js';
+import { invalid } from '../../../errors.js';
+import { readFilter } from '../../access/access-rules.js';
+import type { Caller } from '../../access/caller.js';
+import { documentsName, type Collection } from '../../collections/collection.js';
+import { requireCollection } from '../../collections/collection-store.js';
+import { documentStore } from '../store/document-store.js';
+import { encodeResults } from '../reply/encode-results.js';
+import { guardPipeline, joinedNames } from '../pipeline/guard-pipeline.js';
+import { findVisible } from '../store/shown-documents.js';
+import type { PipelineSource } from '../pipeline/pipeline-scope.js';
+import { pipelineError } from '../reply/query-errors.js';
+import type { EncodedReply } from './stored-documents.js';
+import { MAX_REPLY_BYTES, readInTurn, type ReplySize } from '../reply/reply-size.js';
+
+/**
+ * Runs a client's pipeline over what the caller may see (rest-api.md 4.2, decisions.md 5). 400 for a blocked or malformed pipeline and for one
+ * that takes too long or yields too much; 404 for an unknown collection, also a joined one; 401 without a user where one of them is private;
+ * 503 BUSY when too many are waiting, for a turn or for room of a large reply. The documents come as a JSON array. Ends when `signal` aborts.
+ */
+export async function aggregateDocuments(
+  app: App,
+  caller: Caller,
+  collectionName: string,
+  pipeline: unknown,
+  { includeDeleted, signal }: { includeDeleted: boolean; signal: AbortSignal },
+): Promise<EncodedReply> {
+  const collection = await requireCollection(app, caller.project._id, collectionName);
+  const sourceOf = (joined: Collection): Promise<PipelineSource> => visibleSource(app, joined, caller, includeDeleted);
+  const own = await sourceOf(collection);
+  const joined = new Map<string, PipelineSource | Error>();
+  for (const name of joinedNames(pipeline)) {
+    joined.set(
+      name,
+      await requireCollection(app, caller.project._id, name)
+        .then(sourceOf)
+        .catch((error: Error) => error),
+    );
+  }
+  const guarded = guardWith(joined, pipeline, own);
+  try {
+    const { _id } = caller.project;
+    return await readInTurn(app.aggregations, app.replies, _id, signal, (size) =>
+      readResults(app, collection, guarded, { size, signal }),
+    );
+  } catch (error) {
+    throw pipelineError(error, signal);
+  }
+}
+
+/** The guarded pipeline. What is wrong with the pipeline itself is told before what is wrong with a collection that it joins. */
+function guardWith(
+  joined: ReadonlyMap<string, PipelineSource | Error>,
+  pipeline: unknown,
+  own: PipelineSource,
+): Document[] {
+  let refusal: Error | undefined;
+  const guarded = guardPipeline(pipeline, own, (name) => {
+    const found = joined.get(name) ?? new Error(`a join was overlooked: ${name}`);
+    if (!(found instanceof Error)) return found;
+    refusal ??= found;
+    return own;
+  });
+  if (refusal) throw refusal;
+  return guarded;
+}
+
+async function visibleSource(
+  app: App,
+  collection: Collection,
+  caller: Caller,
+  includeDeleted: boolean,
+): Promise<PipelineSource> {
+  const readable = readFilter(collection, caller);
+  const active = await findVisible(app, collection, includeDeleted);
+  return {
+    collection,
+    storedName: documentsName(collection),
+    visible: readable ? { $and: [readable, active] } : active,
+  };
+}
+
+async function readResults(
+  app: App,
+  collection: Collection,
+  pipeline: Document[],
+  { size, signal }: { size: ReplySize; signal: AbortSignal },
+): Promise<EncodedReply> {
+  const { aggregateLimit, queryTimeoutMs } = app.config;
+  const cursor = documentStore(app, collection).aggregate([...pipeline, { $limit: aggregateLimit + 1 }], {
+    maxTimeMS: queryTimeoutMs,
+    allowDiskUse: false,
+    raw: true,
+    signal,
+  }) as unknown as AsyncIterable<Buffer> & { close(): Promise<void> };
+  const results: Buffer[] = [];
+  let bytes = 0;
+  try {
+    for await (const result of cursor) {
+      bytes += result.length;
+      if (results.length === aggregateLimit) {
+        throw tooMuch(`more than ${aggregateLimit} documents: add a $limit stage, or group further`);
+      }
+      if (bytes > MAX_REPLY_BYTES) {
+        throw tooMuch(`more than ${MAX_REPLY_BYTES} bytes: add $limit or $project stages`);
+      }
+      size.add(result.length);
+      results.push(result);
+    }
+  } finally {
+    await cursor.close();
+  }
+  if (!size.isLarge) return [...encodeResults(results)].join('');
+  return { parts: encodeResults(results), release: () => size.release() };
+}
+
+const tooMuch = (text: string): Error => invalid('RESULT_TOO_LARGE', `The pipeline yields ${text}`);

@@ -1,0 +1,38 @@
+import type { App } from '../../../app.js';
+import type { Collection } from '../../collections/collection.js';
+import type { Project } from '../../projects/project.js';
+import { documentStore } from '../store/document-store.js';
+import { findVisible } from '../store/shown-documents.js';
+import { presentDocument, type PresentedDocument } from '../reply/present-document.js';
+
+const BATCH_SIZE = 500;
+
+/** What an export may hold at a time: a batch, and its documents. */
+const EXPORT_BYTES = 32 * 1024 * 1024;
+
+/** As exportDocuments, for sending: with room of the budget for a batch, until `release`. 503 BUSY when too many large replies are under way. */
+export async function readExport(
+  app: App,
+  project: Pick<Project, '_id'>,
+  collection: Collection,
+  options: { includeDeleted: boolean },
+): Promise<{ documents: AsyncIterable<PresentedDocument>; release: () => void }> {
+  const party = project._id.toHexString();
+  const held = await app.replies.wait(party, EXPORT_BYTES);
+  return { documents: exportDocuments(app, collection, options), release: () => app.replies.giveBack(party, held) };
+}
+
+/** All documents of a collection in the order of their ids, one at a time; with the trash when asked. Of `users`, password hashes are left out. */
+export async function* exportDocuments(
+  app: App,
+  collection: Collection,
+  options: { includeDeleted: boolean },
+): AsyncGenerator<PresentedDocument> {
+  const visible = await findVisible(app, collection, options.includeDeleted);
+  const cursor = documentStore(app, collection).find(visible).sort({ _id: 1 }).batchSize(BATCH_SIZE);
+  for await (const document of cursor) {
+    const presented = presentDocument(document);
+    if (collection.name === 'users') delete presented.password;
+    yield presented;
+  }
+}

@@ -1,0 +1,214 @@
+import type { Document } from 'bson';
+import type { App } from '../../../app.js';
+import { readFilter } from '../../access/access-rules.js';
+import type { Caller } from '../../access/caller.js';
+import type { Collection } from '../../collections/collection.js';
+import { peekCollection, requireCollection } from '../../collections/collection-store.js';
+import { openCursor, sealCursor } from '../query/cursor.js';
+import { documentStore } from '../store/document-store.js';
+import { findVisible } from '../store/shown-documents.js';
+import { allOf, keysetFilters } from '../query/keyset-filter.js';
+import { parseListQuery, type ListQuery } from '../query/parse-list-query.js';
+import type { PresentedDocument } from '../reply/present-document.js';
+import { decodeDocument } from '../reply/encode-document.js';
+import { listError } from '../reply/query-errors.js';
+import { readRows, readWithin, ReplySize } from '../reply/reply-size.js';
+import { projectionOf, widest } from '../reply/select-fields.js';
+import { sortKeyOf } from '../query/sort-key.js';
+import { encodeStored, presentStored, wrapReply, type EncodedReply, type StoredDocuments } from './stored-documents.js';
+
+interface OffsetFigures {
+  total: number;
+  page: number;
+  nextCursor: null;
+  limit: number;
+}
+
+interface CursorFigures {
+  /** Only on request, because counting costs more than a page. */
+  total: number | null;
+  cursor: string;
+  nextCursor: string | null;
+  limit: number;
+}
+
+type Figures = OffsetFigures | CursorFigures;
+export type ListReply = ({ items: PresentedDocument[] } & Figures) | { count: number };
+
+/** Patterns cost much per document, and cannot use an index. */
+const PATTERN_TIME_MS = 3_000;
+/** From here on the documents are counted first: a page beyond the end then costs no more than the count. */
+const DEEP_SKIP = 10_000;
+
+/** A list as JSON; otherwise like listDocuments. */
+export interface EncodedList {
+  json: EncodedReply;
+  /** The number of the documents was asked for instead of a page of them. */
+  counted: boolean;
+}
+
+/**
+ * As listDocuments, for sending: documents go from the store to the reply without being decoded. 503 BUSY when too many large replies are under way. Reading ends
+ * when `signal` aborts.
+ */
+export async function encodeList(
+  app: App,
+  caller: Caller,
+  collectionName: string,
+  rawQuery: string,
+  signal: AbortSignal,
+): Promise<EncodedList> {
+  return readWithin(
+    app.replies,
+    caller.project._id,
+    async (size) => {
+      const { query, found } = await readList(app, caller, collectionName, rawQuery, { size, signal });
+      if ('count' in found) return { json: JSON.stringify(found), counted: true };
+      const items = await encodeStored(app, caller, found.items, query);
+      return { json: wrapReply('{"items":', items, `,${JSON.stringify(found.figures).slice(1)}`), counted: false };
+    },
+    signal,
+  );
+}
+
+/**
+ * A page of a collection's documents, or their number (rest-api.md 4.2, decisions.md 4). 404 for an unknown collection, 401 without a user on a
+ * private one, 400 for a bad query or a page that is too large. Holds one page at most; what the caller may not see is filtered by the database.
+ */
+export async function listDocuments(
+  app: App,
+  caller: Caller,
+  collectionName: string,
+  rawQuery: string,
+): Promise<ListReply> {
+  const { query, found } = await readList(app, caller, collectionName, rawQuery);
+  if ('count' in found) return found;
+  return { items: await presentStored(app, caller, found.items, query), ...found.figures };
+}
+
+async function readList(
+  app: App,
+  caller: Caller,
+  collectionName: string,
+  rawQuery: string,
+  { size = new ReplySize(), signal }: { size?: ReplySize; signal?: AbortSignal } = {},
+): Promise<{ query: ListQuery; found: Found }> {
+  const projectId = caller.project._id;
+  const collection =
+    peekCollection(app, projectId, collectionName) ?? (await requireCollection(app, projectId, collectionName));
+  const readable = readFilter(collection, caller);
+  const query = parseListQuery(rawQuery, collection);
+  const visible = await findVisible(app, collection, query.includeDeleted);
+  const reading: Reading = {
+    app,
+    collection,
+    query,
+    filter: allOf([...(readable ? [readable] : []), visible, ...query.conditions]),
+    timeMs: timeFor(query, app.config.queryTimeoutMs),
+    size,
+    signal,
+  };
+  try {
+    return { query, found: await read(reading) };
+  } catch (error) {
+    throw listError(error, signal);
+  }
+}
+
+interface Reading {
+  app: App;
+  collection: Collection;
+  query: ListQuery;
+  filter: Document;
+  timeMs: number;
+  /** Grows with every document that is read. */
+  size: ReplySize;
+  /** Aborted when nobody waits for the list any more. */
+  signal: AbortSignal | undefined;
+}
+
+type Found = { items: StoredDocuments; figures: Figures } | { count: number };
+
+function read(reading: Reading): Promise<Found> {
+  const { paging, count } = reading.query;
+  if (paging.mode === 'cursor') return readFromCursor(reading, paging.cursor);
+  return count ? readCount(reading) : readFromOffset(reading, paging);
+}
+
+async function readCount(reading: Reading): Promise<Found> {
+  return { count: await countAll(reading) };
+}
+
+async function readFromOffset(reading: Reading, { page, skip }: { page: number; skip: number }): Promise<Found> {
+  const { limit, fields } = reading.query;
+  const readRows = (): Promise<Buffer[]> =>
+    find(reading, reading.filter, shownPaths(reading.query, fields), limit, skip);
+  const pageOf = (rows: Buffer[], total: number): Found => {
+    return { items: { rows, selected: null, size: reading.size }, figures: { total, page, nextCursor: null, limit } };
+  };
+  if (skip < DEEP_SKIP) {
+    const rows = await readRows();
+    // A page that is not full is the last one, and tells the total without counting.
+    const isLast = rows.length < limit && (rows.length > 0 || skip === 0);
+    return pageOf(rows, isLast ? skip + rows.length : await countAll(reading));
+  }
+  const total = await countAll(reading);
+  return pageOf(skip < total ? await readRows() : [], total);
+}
+
+async function readFromCursor(reading: Reading, cursor: string | null): Promise<Found> {
+  const { app, collection, query, filter } = reading;
+  const { sort, limit, fields } = query;
+  const scope = { collection, sort, conditions: query.conditions, includeDeleted: query.includeDeleted };
+  const steps = cursor === null ? [{}] : keysetFilters(sort, openCursor(app.secrets, scope, cursor));
+  const shown = shownPaths(query, fields);
+  // The position is made of the sorted fields, shown or not.
+  const paths = shown && [...shown, ...sort.map(({ path }) => path)];
+  const found: Buffer[] = [];
+  for (const step of steps) {
+    if (found.length > limit) break;
+    found.push(...(await find(reading, allOf([filter, step]), paths, limit + 1 - found.length, 0)));
+  }
+  const rows = found.slice(0, limit);
+  const last = found.length > limit ? decodeDocument(rows.at(-1)!) : null;
+  const position = last && sort.map((field) => sortKeyOf(last, field));
+  return {
+    items: { rows, selected: shown, size: reading.size },
+    figures: {
+      total: query.count ? await countAll(reading) : null,
+      cursor: cursor ?? 'start',
+      nextCursor: position && sealCursor(app.secrets, scope, position),
+      limit,
+    },
+  };
+}
+
+/** The paths to show, with those to be populated; null = everything. */
+function shownPaths(query: ListQuery, fields: string[] | null): string[] | null {
+  return fields && widest([...fields, ...query.populate.map(({ path }) => path)]);
+}
+
+function find(
+  { app, collection, query, timeMs, size, signal }: Reading,
+  filter: Document,
+  paths: string[] | null,
+  limit: number,
+  skip: number,
+): Promise<Buffer[]> {
+  const cursor = documentStore(app, collection)
+    .find(filter, { raw: true, signal })
+    .sort(Object.fromEntries(query.sort.map(({ path, direction }) => [path, direction])))
+    .skip(skip)
+    .limit(limit)
+    .maxTimeMS(timeMs);
+  return readRows(paths ? cursor.project(projectionOf(paths)) : cursor, size);
+}
+
+function countAll({ app, collection, filter, timeMs, signal }: Reading): Promise<number> {
+  return documentStore(app, collection).countDocuments(filter, { maxTimeMS: timeMs, signal });
+}
+
+function timeFor({ conditions }: ListQuery, mostMs: number): number {
+  const usesPattern = conditions.some((condition) => Object.values(condition).some((part) => '$regex' in Object(part)));
+  return usesPattern ? Math.min(mostMs, PATTERN_TIME_MS) : mostMs;
+}

@@ -1,0 +1,115 @@
+import { ObjectId } from 'bson';
+import type { App } from '../../../app.js';
+import { findObjectId } from '../../../platform/ids.js';
+import { readFilter } from '../../access/access-rules.js';
+import type { Caller } from '../../access/caller.js';
+import type { Collection } from '../../collections/collection.js';
+import { findCollection } from '../../collections/collection-store.js';
+import { USERS } from '../../collections/users-collection.js';
+import { documentStore } from '../store/document-store.js';
+import type { Presentation } from '../query/parse-list-query.js';
+import { presentDocument, type PresentedDocument } from '../reply/present-document.js';
+import { decodeDocument } from '../reply/encode-document.js';
+import { listError } from '../reply/query-errors.js';
+import { badQuery, quoted } from '../reply/query-text.js';
+import { readRows, ReplySize } from '../reply/reply-size.js';
+import { findVisible } from '../store/shown-documents.js';
+import { projectionOf } from '../reply/select-fields.js';
+
+/** Distinct documents that one request may pull in from one collection. */
+const MAX_POPULATED = 5_000;
+
+/**
+ * Replaces, inside the given documents, each identifier at the populated paths by the document it names; one read per collection.
+ * A document that is gone, trashed or not the caller's stays an identifier, so that these cases cannot be told apart; of users only public
+ * fields are shown. 401 when a private collection is populated without a user, as when it is read directly. Each document counts in `size` wherever it is put.
+ */
+export async function populateDocuments(
+  app: App,
+  caller: Caller,
+  documents: readonly PresentedDocument[],
+  query: Presentation,
+  size: ReplySize,
+): Promise<void> {
+  for (const ref of new Set(query.populate.map((populated) => populated.ref))) {
+    const paths = query.populate.filter((populated) => populated.ref === ref).map(({ path }) => path.split('.'));
+    const collection = await findCollection(app, caller.project._id, ref);
+    if (!collection) throw badQuery(`populate: the collection ${quoted(ref)} does not exist`);
+    const ids = new Set<string>();
+    for (const document of documents) {
+      for (const path of paths) replaceAt(document, path, (id) => (ids.add(id.toLowerCase()), id));
+    }
+    if (ids.size > MAX_POPULATED) {
+      throw badQuery(
+        `populate would pull in more than ${MAX_POPULATED} documents of ${quoted(ref)}: use a smaller limit`,
+      );
+    }
+    const found = await findReadable(app, caller, collection, [...ids], query);
+    for (const document of documents) {
+      for (const path of paths) {
+        replaceAt(document, path, (id) => {
+          const populated = found.get(id.toLowerCase());
+          if (!populated) return id;
+          size.add(populated.bytes);
+          return populated.document;
+        });
+      }
+    }
+  }
+}
+
+interface Populated {
+  document: PresentedDocument;
+  bytes: number;
+}
+
+async function findReadable(
+  app: App,
+  caller: Caller,
+  collection: Collection,
+  ids: readonly string[],
+  { includeDeleted, meta }: Presentation,
+): Promise<Map<string, Populated>> {
+  const readable = readFilter(collection, caller);
+  if (ids.length === 0) return new Map();
+  const wanted = { _id: { $in: ids.map((id) => new ObjectId(id)) } };
+  const isUsers = collection.name === USERS;
+  const visible = await findVisible(app, collection, includeDeleted);
+  const cursor = documentStore(app, collection)
+    .find({ $and: [...(readable ? [readable] : []), wanted, visible] }, { raw: true, batchSize: ids.length })
+    .maxTimeMS(app.config.queryTimeoutMs);
+  try {
+    const shown = isUsers ? cursor.project(projectionOf(publicFields(collection))) : cursor;
+    const rows = await readRows(shown, new ReplySize());
+    return new Map(
+      rows.map((row) => {
+        const document = presentDocument(decodeDocument(row), meta && !isUsers);
+        return [document._id, { document, bytes: row.length }];
+      }),
+    );
+  } catch (error) {
+    throw listError(error);
+  }
+}
+
+function publicFields(users: Collection): string[] {
+  return users.fields.filter((field) => field.public && field.name !== 'password').map(({ name }) => name);
+}
+
+/** Puts `replace(id)` in place of every identifier at the path, through arrays at any level of it. */
+function replaceAt(holder: Record<string, unknown>, path: readonly string[], replace: (id: string) => unknown): void {
+  const [part, ...rest] = path as [string, ...string[]];
+  if (!Object.hasOwn(holder, part)) return;
+  if (rest.length === 0) holder[part] = replaceIds(holder[part], replace);
+  else forEachObject(holder[part], (inner) => replaceAt(inner, rest, replace));
+}
+
+function replaceIds(value: unknown, replace: (id: string) => unknown): unknown {
+  if (Array.isArray(value)) return value.map((item) => replaceIds(item, replace));
+  return typeof value === 'string' && findObjectId(value) ? replace(value) : value;
+}
+
+function forEachObject(value: unknown, visit: (inner: Record<string, unknown>) => void): void {
+  if (Array.isArray(value)) for (const item of value) forEachObject(item, visit);
+  else if (typeof value === 'object' && value !== null) visit(value as Record<string, unknown>);
+}

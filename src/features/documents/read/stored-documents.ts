@@ -1,0 +1,104 @@
+import type { App } from '../../../app.js';
+import { ownTurn } from '../../../platform/processes/own-turn.js';
+import type { LargeReply } from '../../../http/replies/reply.js';
+import type { Caller } from '../../access/caller.js';
+import { decodeDocument, encodeDocuments, encodeInParts } from '../reply/encode-document.js';
+import type { Presentation } from '../query/parse-list-query.js';
+import { populateDocuments } from './populate-documents.js';
+import { presentDocument, type PresentedDocument } from '../reply/present-document.js';
+import type { ReplySize } from '../reply/reply-size.js';
+import { selectFields } from '../reply/select-fields.js';
+
+/** Documents as BSON, as `raw` reads give them, and what is left to do before they may be shown. */
+export interface StoredDocuments {
+  rows: readonly Buffer[];
+  /** The paths to show of documents that were read with more; null = they were read with what is to be shown. */
+  selected: string[] | null;
+  /** What the reply holds already. */
+  size: ReplySize;
+}
+
+/** JSON in `latin1` text; in parts when it is large, each made when it is asked for. */
+export type EncodedReply = string | LargeReply;
+
+/** So much of BSON is decoded before others get a turn. */
+const TURN_BYTES = 256 * 1024;
+
+/** The documents as objects, populated. */
+export async function presentStored(
+  app: App,
+  caller: Caller,
+  { rows, selected, size }: StoredDocuments,
+  query: Presentation,
+): Promise<PresentedDocument[]> {
+  const documents: PresentedDocument[] = [];
+  let bytes = 0;
+  for (const row of rows) {
+    if (bytes > TURN_BYTES) {
+      bytes = 0;
+      await ownTurn();
+    }
+    bytes += row.length;
+    const document = decodeDocument(row);
+    documents.push(presentDocument(selected ? selectFields(document, selected) : document, query.meta));
+  }
+  await populateDocuments(app, caller, documents, query, size);
+  return documents;
+}
+
+/** The JSON array of the documents, without decoding them unless something has to be put into them. */
+export async function encodeStored(
+  app: App,
+  caller: Caller,
+  stored: StoredDocuments,
+  query: Presentation,
+): Promise<EncodedReply> {
+  const { rows, selected, size } = stored;
+  const release = (): void => size.release();
+  if (selected === null && query.populate.length === 0) {
+    if (!size.isLarge) return encodeDocuments(rows, query.meta);
+    return { parts: encodeInParts(rows, query.meta), release };
+  }
+  const documents = await presentStored(app, caller, stored, query);
+  return size.isLarge ? { parts: encodeEach(documents), release } : toLatin1(documents);
+}
+
+/** The reply with text before and behind it. */
+export function wrapReply(opening: string, reply: EncodedReply, closing: string): EncodedReply {
+  if (typeof reply === 'string') return opening + reply + closing;
+  return { parts: around(opening, reply.parts, closing), release: reply.release };
+}
+
+/** A list in the envelope. */
+export function listEnvelope({ json, counted }: { json: EncodedReply; counted: boolean }): EncodedReply {
+  const message = counted ? 'Documents counted' : 'Documents fetched';
+  return wrapReply('{"success":true,"data":', json, `,"message":"${message}"}`);
+}
+
+function* around<T>(opening: string, parts: Iterable<T>, closing: string): Generator<T | string> {
+  yield opening;
+  yield* parts;
+  yield closing;
+}
+
+function* encodeEach(documents: readonly PresentedDocument[]): Generator<string> {
+  for (let at = 0; at < documents.length; at++) yield (at === 0 ? '[' : ',') + toLatin1(documents[at]);
+  yield ']';
+}
+
+/** The JSON of one document, like encodeStored; its bytes are counted already. */
+export async function encodeOne(
+  app: App,
+  caller: Caller,
+  row: Buffer,
+  query: Presentation,
+  size: ReplySize,
+): Promise<EncodedReply> {
+  const [document] = await presentStored(app, caller, { rows: [row], selected: null, size }, query);
+  const text = toLatin1(document);
+  return size.isLarge ? { parts: [text], release: () => size.release() } : text;
+}
+
+function toLatin1(value: unknown): string {
+  return Buffer.from(JSON.stringify(value)).latin1Slice();
+}

@@ -1,0 +1,92 @@
+import { abandoned, invalid, unavailable } from '../../../errors.js';
+
+const TIME_EXCEEDED = 50;
+const PARALLEL_ARRAYS = new Set([2, 171]);
+const MEMORY_EXCEEDED = new Set([146, 292]);
+const BAD_PATTERN = new Set([51_091, 51_108]);
+
+/** What a failed list means to the client: its filter or sort asks too much. Anything else stays as it is. */
+export function listError(error: unknown, signal?: AbortSignal): unknown {
+  if (signal?.aborted) return abandoned();
+  const code = (error as { code?: unknown }).code as number;
+  if (code === TIME_EXCEEDED) {
+    return refusal('QUERY_TIMEOUT', 'The query took too long: narrow the filter, or index the fields it uses', error);
+  }
+  if (MEMORY_EXCEEDED.has(code)) {
+    return refusal(
+      'QUERY_TOO_LARGE',
+      'Sorting takes too much memory: narrow the filter, or index the sorted field',
+      error,
+    );
+  }
+  if (PARALLEL_ARRAYS.has(code)) {
+    return refusal('INVALID_QUERY', 'sort: some document holds arrays in more than one of the sorted fields', error);
+  }
+  if (OVERLOADED.has(code)) return busy(error);
+  if (BAD_PATTERN.has(code)) return refusal('INVALID_QUERY', 'The pattern of a _regex filter cannot be used', error);
+  return error;
+}
+
+/** What a failed pipeline means to the client. The database's own text stays in the log: it names stored collections. */
+export function pipelineError(error: unknown, signal?: AbortSignal): unknown {
+  if (signal?.aborted) return abandoned();
+  const { code, name } = error as { code?: unknown; name?: string };
+  if (name !== 'MongoServerError' || typeof code !== 'number') return error;
+  if (code === TIME_EXCEEDED) {
+    return refusal(
+      'QUERY_TIMEOUT',
+      'The pipeline took too long: put $match first, and index the fields it uses',
+      error,
+    );
+  }
+  if (MEMORY_EXCEEDED.has(code)) {
+    return refusal(
+      'QUERY_TOO_LARGE',
+      'The pipeline takes too much memory: narrow it by $match or $project first',
+      error,
+    );
+  }
+  if (OVERLOADED.has(code)) return busy(error);
+  const missing = findMissing(code, (error as Error).message);
+  if (missing) {
+    return refusal(
+      'INVALID_PIPELINE',
+      `${missing} not available here: this database has nothing that serves it`,
+      error,
+    );
+  }
+  if (!isRefusal(code)) return error;
+  return refusal(
+    'INVALID_PIPELINE',
+    `The database refused the pipeline (error ${code}): check the options of its stages and the types that its operators meet`,
+    error,
+  );
+}
+
+/** By which MongoDB says that there is no index for $geoNear, or no search beside it. */
+const NO_INDEX = new Set([27, 291, 31_082]);
+
+/** What the database does not have at all, as the beginning of a sentence; null when the pipeline itself is wrong. */
+function findMissing(code: number, message: string): string | null {
+  if (NO_INDEX.has(code)) return 'An index for $geoNear or $search is';
+  const name = /^(\$\w+).* not supported by this engine$/.exec(message)?.[1];
+  return name === undefined ? null : `${name} is`;
+}
+
+/** Codes by which the database says that a pipeline is wrong: bad values, options, types, conversions, sizes. */
+const REFUSALS = new Set([2, 4, 9, 14, 15, 16, 20, 40, 43, 52, 53, 54, 55, 56, 57, 72, 73, 115, 168, 238, 241, 245]);
+/** Above the named codes each place of the server's code has its own number; these few are about the server itself. */
+const FIRST_PLACE_CODE = 10_000;
+const SERVER_FAULTS = new Set([10_107, 11_600, 11_602, 13_388, 13_435, 13_436, 14_031]);
+
+function isRefusal(code: number): boolean {
+  return REFUSALS.has(code) || (code >= FIRST_PLACE_CODE && !SERVER_FAULTS.has(code));
+}
+
+/** Too many reads wait for the engine's threads, or the read was broken off because of another one. */
+const OVERLOADED = new Set([365, 11_601]);
+
+const busy = (cause: unknown): Error =>
+  unavailable('BUSY', 'Too much heavy work is going on: try again in a moment', { retryAfterSeconds: 1, cause });
+
+const refusal = (code: string, message: string, cause: unknown): Error => invalid(code, message, { cause });

@@ -1,0 +1,162 @@
+import { invalid } from '../../../errors.js';
+import type { ObjectId } from 'bson';
+import type { ReplyBudget } from '../../../platform/processes/reply-budget.js';
+import type { Turns } from '../../../platform/processes/fair-queue.js';
+
+/** BSON of the documents in one reply. Their JSON is about as long, at worst six times. */
+export const MAX_REPLY_BYTES = 16 * 1024 * 1024;
+
+/** Replies of no more than this are made and sent in one go, and need no part of the budget. */
+export const SMALL_REPLY_BYTES = 128 * 1024;
+
+/** What a reply may need of the budget before it is read: one document beyond the limit is let in. */
+const WHOLE_REPLY_BYTES = MAX_REPLY_BYTES + 1024 * 1024;
+
+/** Whose replies they are, and what they share. */
+interface Account {
+  budget: ReplyBudget;
+  project: ObjectId;
+}
+
+/** The budget had no room for what has been read. */
+class NoRoom extends Error {}
+
+/** How much one reply holds of documents, counted as they are read or put in, and reserved from the budget when it is large. */
+export class ReplySize {
+  #bytes = 0;
+  #reserved: number;
+
+  constructor(
+    private readonly account: Account | null = null,
+    reserved = 0,
+  ) {
+    this.#reserved = reserved;
+  }
+
+  get isLarge(): boolean {
+    return this.#bytes > SMALL_REPLY_BYTES;
+  }
+
+  /** 400 RESULT_TOO_LARGE for what comes after the limit has been passed: one document alone never fails. */
+  add(bytes: number): void {
+    if (this.#bytes > MAX_REPLY_BYTES) {
+      throw invalid(
+        'RESULT_TOO_LARGE',
+        `The reply would hold more than ${MAX_REPLY_BYTES} bytes of documents: ask for a smaller limit, for the fields you need, or populate less`,
+      );
+    }
+    this.#bytes += bytes;
+    if (this.account && this.#bytes > SMALL_REPLY_BYTES) this.#reserve(this.account);
+  }
+
+  /** Gives back what was reserved beyond what the reply became. */
+  settle(): void {
+    const needed = this.isLarge ? this.#bytes : 0;
+    if (this.#reserved > needed) this.#giveBack(this.#reserved - needed);
+  }
+
+  /** Gives everything back: nothing of the reply is held any more. Harmless when repeated. */
+  release(): void {
+    if (this.#reserved > 0) this.#giveBack(this.#reserved);
+  }
+
+  #reserve({ budget, project }: Account): void {
+    const more = this.#bytes - this.#reserved;
+    if (more <= 0) return;
+    if (!budget.take(project.toHexString(), more)) throw new NoRoom();
+    this.#reserved += more;
+  }
+
+  #giveBack(bytes: number): void {
+    this.#reserved -= bytes;
+    this.account!.budget.giveBack(this.account!.project.toHexString(), bytes);
+  }
+}
+
+/**
+ * As readWithin, for reads that are too dear to be repeated and have turns of their own: room for the largest reply is reserved before. Who has to wait for room
+ * leaves the turn to others meanwhile.
+ */
+export async function readInTurn<T>(
+  turns: Turns,
+  budget: ReplyBudget,
+  project: ObjectId,
+  signal: AbortSignal,
+  read: (size: ReplySize) => Promise<T>,
+): Promise<T> {
+  const party = project.toHexString();
+  const done = await turns.inTurn(
+    party,
+    async () => {
+      if (!budget.take(party, WHOLE_REPLY_BYTES)) return null;
+      return { result: await readReserved(new ReplySize({ budget, project }, WHOLE_REPLY_BYTES), read) };
+    },
+    signal,
+  );
+  if (done) return done.result;
+  const size = new ReplySize({ budget, project }, await budget.wait(party, WHOLE_REPLY_BYTES, signal));
+  try {
+    return await turns.inTurn(party, () => readReserved(size, read), signal);
+  } catch (error) {
+    size.release();
+    throw error;
+  }
+}
+
+async function readReserved<T>(size: ReplySize, read: (size: ReplySize) => Promise<T>): Promise<T> {
+  try {
+    const result = await read(size);
+    size.settle();
+    return result;
+  } catch (error) {
+    size.release();
+    throw error;
+  }
+}
+
+/**
+ * Reads for a reply within the budget. When it turns out to be large and there is no room, what has been read is let go and read once more when it is the
+ * project's turn: waiting costs no memory. 503 BUSY when too many wait. The caller releases the size when the reply is sent.
+ */
+export async function readWithin<T>(
+  budget: ReplyBudget,
+  project: ObjectId,
+  read: (size: ReplySize) => Promise<T>,
+  signal?: AbortSignal,
+): Promise<T> {
+  const account = { budget, project };
+  const size = new ReplySize(account);
+  try {
+    return await read(size);
+  } catch (error) {
+    size.release();
+    if (!(error instanceof NoRoom)) throw error;
+  }
+  const reserved = await budget.wait(project.toHexString(), WHOLE_REPLY_BYTES, signal);
+  return readReserved(new ReplySize(account, reserved), read);
+}
+
+/** A cursor of a `raw` read. */
+interface RawCursor {
+  readonly closed: boolean;
+  hasNext(): Promise<boolean>;
+  readBufferedDocuments(): unknown[];
+  close(): Promise<void>;
+}
+
+/** All documents of a `raw` cursor, as long as they fit: what they are too many for is not read any more, so memory holds a batch beyond the limit at most. */
+export async function readRows(cursor: RawCursor, size: ReplySize): Promise<Buffer[]> {
+  const rows: Buffer[] = [];
+  try {
+    while (!cursor.closed && (await cursor.hasNext())) {
+      for (const row of cursor.readBufferedDocuments() as Buffer[]) {
+        size.add(row.length);
+        rows.push(row);
+      }
+    }
+  } catch (error) {
+    await cursor.close();
+    throw error;
+  }
+  return rows;
+}

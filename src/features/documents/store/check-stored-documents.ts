@@ -1,0 +1,55 @@
+import type { App } from '../../../app.js';
+import type { Collection } from '../../collections/collection.js';
+import { asStored } from '../../collections/users-collection.js';
+import { documentStore } from './document-store.js';
+import { findVisible } from './shown-documents.js';
+import { documentShape } from './document-shape.js';
+import { presentDocument } from '../reply/present-document.js';
+import { Problems } from '../reply/problems.js';
+import { findMisfits } from './stored-misfits.js';
+
+const MAX_EXAMPLES = 20;
+
+export interface FitReport {
+  checked: number;
+  misfits: number;
+  /** The first ones only. */
+  examples: { id: string; message: string }[];
+}
+
+/**
+ * Which active documents are not what `collection`'s settings would have stored: wrong or missing or undeclared fields, repeated unique values.
+ * Reads all of them, one at a time; changes nothing.
+ */
+export async function checkStoredDocuments(app: App, collection: Collection, stop: AbortSignal): Promise<FitReport> {
+  const report: FitReport = { checked: 0, misfits: 0, examples: [] };
+  const shape = documentShape(asStored(collection));
+  const unique = collection.mode === 'enforced' ? collection.fields.filter((field) => field.unique) : [];
+  const seen = new Map(unique.map(({ name }) => [name, new Set<string>()]));
+  const visible = await findVisible(app, collection);
+  for await (const document of documentStore(app, collection).find(visible).sort({ _id: 1 })) {
+    stop.throwIfAborted();
+    const { _id, ...fields } = presentDocument(document, false);
+    const problems = new Problems();
+    findMisfits(shape, fields, problems);
+    // Asked of every document, since it also remembers the values.
+    const repeated = findRepeat(seen, fields);
+    const message = problems.summary ?? repeated;
+    report.checked++;
+    if (message === null) continue;
+    report.misfits++;
+    if (report.examples.length < MAX_EXAMPLES) report.examples.push({ id: _id, message });
+  }
+  return report;
+}
+
+function findRepeat(seen: ReadonlyMap<string, Set<string>>, value: Record<string, unknown>): string | null {
+  let repeated: string | null = null;
+  for (const [name, values] of seen) {
+    if (value[name] === undefined || value[name] === null) continue;
+    const text = JSON.stringify(value[name]);
+    if (values.has(text)) repeated ??= `${name} must be unique: another document has the same value`;
+    values.add(text);
+  }
+  return repeated;
+}

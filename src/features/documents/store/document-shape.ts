@@ -1,0 +1,129 @@
+import type { Collection } from '../../collections/collection.js';
+import { FIELD_TYPE_RULES, isJsonObject } from '../../collections/fields/field-type.js';
+import type { Field, FieldShape, FieldType } from '../../collections/fields/field.js';
+import type { Problems } from '../reply/problems.js';
+
+/** A declared value, ready to check. `any` is content that nothing declares. */
+export type ValueShape =
+  | { type: 'any' }
+  | { type: Exclude<FieldType, 'Object' | 'Array'>; store: (value: unknown) => unknown }
+  | ObjectShape
+  | { type: 'Array'; items: ValueShape };
+
+export interface ObjectShape {
+  type: 'Object';
+  fields: ReadonlyMap<string, FieldRule>;
+  /** Undeclared keys are kept as they come. */
+  open: boolean;
+}
+
+export interface FieldRule {
+  name: string;
+  required: boolean;
+  default: string | number | boolean | undefined;
+  shape: ValueShape;
+}
+
+export const ANY: ValueShape = { type: 'any' };
+
+const shapes = new WeakMap<Collection, ObjectShape>();
+
+/** What a collection's documents must look like, compiled once per loaded record. The owner field of a collection with RLS is always known. */
+export function documentShape(collection: Collection): ObjectShape {
+  let shape = shapes.get(collection);
+  if (!shape) {
+    shape = compileDocument(collection);
+    shapes.set(collection, shape);
+  }
+  return shape;
+}
+
+function compileDocument({ mode, fields, rls }: Collection): ObjectShape {
+  const declared = mode === 'enforced' ? fields : [];
+  const owner: Field[] =
+    rls && !declared.some(({ name }) => name === rls.ownerField) ? [{ name: rls.ownerField, type: 'String' }] : [];
+  return compileObject([...declared, ...owner], mode === 'flexible');
+}
+
+function compileObject(fields: readonly Field[], open: boolean): ObjectShape {
+  return {
+    type: 'Object',
+    open,
+    fields: new Map(
+      fields.map((field) => [
+        field.name,
+        {
+          name: field.name,
+          required: field.required ?? false,
+          default: field.default,
+          shape: compileValue(field),
+        },
+      ]),
+    ),
+  };
+}
+
+function compileValue(shape: FieldShape): ValueShape {
+  if (shape.type === 'Object') return compileObject(shape.fields ?? [], shape.fields === undefined);
+  if (shape.type === 'Array') return { type: 'Array', items: shape.items ? compileValue(shape.items) : ANY };
+  return { type: shape.type, store: FIELD_TYPE_RULES[shape.type].store };
+}
+
+/** The stored form of a value: dates converted, defaults filled in, cleared fields left out. Notes what does not fit; the result then means nothing. */
+export function storeValue(shape: ValueShape, value: unknown, problems: Problems): unknown {
+  switch (shape.type) {
+    case 'any':
+      return value;
+    case 'Object':
+      if (isJsonObject(value)) return storeObject(shape, value, problems);
+      break;
+    case 'Array':
+      if (Array.isArray(value)) return storeItems(shape.items, value, problems);
+      break;
+    default: {
+      const stored = shape.store(value);
+      if (stored !== undefined) return stored;
+    }
+  }
+  problems.add('type', `must be a ${shape.type}`);
+  return undefined;
+}
+
+/** As storeValue for an object: declared fields in declared order, then what an open one carries besides. */
+export function storeObject(
+  shape: ObjectShape,
+  value: Record<string, unknown>,
+  problems: Problems,
+): Record<string, unknown> {
+  if (shape.open && shape.fields.size === 0) return value;
+  const stored: Record<string, unknown> = {};
+  for (const field of shape.fields.values()) {
+    const given = Object.hasOwn(value, field.name) ? value[field.name] : undefined;
+    if (given === undefined || given === null) {
+      if (field.required) problems.add('required', 'is required', field.name);
+      else if (given === undefined && field.default !== undefined) stored[field.name] = field.default;
+      continue;
+    }
+    problems.enter(field.name);
+    stored[field.name] = storeValue(field.shape, given, problems);
+    problems.leave();
+  }
+  for (const key of Object.keys(value)) {
+    if (shape.fields.has(key)) continue;
+    if (shape.open) stored[key] = value[key];
+    else if (problems.full) break;
+    else problems.add('unknown', 'is not a field of this collection', key);
+  }
+  return stored;
+}
+
+function storeItems(shape: ValueShape, items: readonly unknown[], problems: Problems): readonly unknown[] {
+  if (shape.type === 'any') return items;
+  const stored: unknown[] = [];
+  for (let at = 0; at < items.length && !problems.full; at++) {
+    problems.enter(at);
+    stored.push(storeValue(shape, items[at], problems));
+    problems.leave();
+  }
+  return stored;
+}

@@ -1,0 +1,261 @@
+import type { ObjectId } from 'bson';
+import type { App } from '../../../app.js';
+import { conflict, tooLarge, type AppError } from '../../../errors.js';
+import { isDuplicateKey, type Store } from '../../../platform/database/database.js';
+import { documentsName, type Collection } from '../../collections/collection.js';
+import { PENDING, REMOVED } from '../../collections/indexes/document-indexes.js';
+import { HIDDEN_FIELD } from '../../collections/fields/field.js';
+import { BATCH_NUMBER } from '../../collections/indexes/insert-series.js';
+import { noteEvent, relayLater, relayStoredLater } from '../../webhooks/outbox/queue-events.js';
+import { outboxOperators, withOutbox } from '../../webhooks/outbox/outbox-field.js';
+import type { Action } from '../../webhooks/webhook-event.js';
+import type { StoredDocument } from './document.js';
+import { matchShown } from './shown-documents.js';
+import { PARALLEL_ARRAYS, PARALLEL_ARRAYS_TEXT, parallelArrays } from './parallel-arrays.js';
+
+type Filter = Record<string, unknown>;
+type Database = Pick<App, 'db'>;
+
+/** The documents of a collection, for reading. What writes them is in this file only, so that whatever must be written with a change can be added here. */
+export function documentStore(app: Database, collection: Collection): Store<StoredDocument> {
+  return app.db.collection<StoredDocument>(documentsName(collection));
+}
+
+/** Stores a new document; 409 DUPLICATE_VALUE when a unique value is taken, 400 when an index cannot hold it. */
+export async function insertDocumentRecord(app: App, collection: Collection, document: StoredDocument): Promise<void> {
+  const stored = withOutbox(document, await noteEvent(app, collection, 'insert'));
+  try {
+    await documentStore(app, collection).insertOne(stored);
+  } catch (error) {
+    throw translate(error);
+  }
+  relayLater(app, collection, [stored]);
+}
+
+/** Stores those documents that can be stored, each for itself; answers for the others, by position, why not. */
+export async function insertEachRecord(
+  app: App,
+  collection: Collection,
+  documents: readonly StoredDocument[],
+): Promise<Map<number, string>> {
+  const stored = await withInsertEvents(app, collection, documents);
+  const refused = await insertEach(app, collection, stored);
+  relayLater(
+    app,
+    collection,
+    stored.filter((_, at) => !refused.has(at)),
+  );
+  return refused;
+}
+
+async function insertEach(
+  app: Database,
+  collection: Collection,
+  documents: readonly StoredDocument[],
+): Promise<Map<number, string>> {
+  try {
+    await documentStore(app, collection).insertMany(documents, { ordered: false });
+    return new Map();
+  } catch (error) {
+    const { writeErrors = [] } = error as { writeErrors?: WriteRefusal | WriteRefusal[] };
+    const refusals = [writeErrors].flat();
+    if (refusals.length === 0 || refusals.some(({ code }) => code !== DUPLICATE_KEY && code !== PARALLEL_ARRAYS)) {
+      throw error;
+    }
+    return new Map(refusals.map((refusal) => [refusal.index, explainRefusal(refusal)]));
+  }
+}
+
+async function withInsertEvents(
+  app: App,
+  collection: Collection,
+  documents: readonly StoredDocument[],
+): Promise<StoredDocument[]> {
+  const stored: StoredDocument[] = [];
+  for (const document of documents) stored.push(withOutbox(document, await noteEvent(app, collection, 'insert')));
+  return stored;
+}
+
+interface WriteRefusal {
+  index: number;
+  code: number;
+  errmsg?: string;
+}
+
+function explainRefusal({ code, errmsg = '' }: WriteRefusal): string {
+  if (code === PARALLEL_ARRAYS) return PARALLEL_ARRAYS_TEXT;
+  const field = duplicateField(errmsg);
+  return field === '_id' ? 'there is a document with this _id already' : `${field} must be unique: the value is taken`;
+}
+
+/** Stores all of the documents or none, at once for every reader: only where the database can. 413 when they are too much for that. */
+export async function insertRecordsTogether(
+  app: App,
+  collection: Collection,
+  documents: readonly StoredDocument[],
+): Promise<void> {
+  const stored = await withInsertEvents(app, collection, documents);
+  try {
+    await app.db.insertTogether!(documentsName(collection), stored);
+  } catch (error) {
+    throw translate(error);
+  }
+  relayLater(app, collection, stored);
+}
+
+/** Stores documents of a batch that is hidden; their unique values are taken from now on. After an error some of them may be there. */
+export async function insertHiddenRecords(
+  app: App,
+  collection: Collection,
+  documents: readonly StoredDocument[],
+  batchNumber: number,
+): Promise<void> {
+  const stored = (await withInsertEvents(app, collection, documents)).map((document) => ({
+    ...document,
+    [HIDDEN_FIELD]: { ...(document[HIDDEN_FIELD] as object | undefined), batch: batchNumber },
+  }));
+  try {
+    await documentStore(app, collection).insertMany(stored, { ordered: true });
+  } catch (error) {
+    throw translate(error);
+  }
+}
+
+/** Removes the documents of a batch that never came to stand. */
+export async function removeHiddenRecords(
+  app: Database,
+  collection: Collection,
+  { ids, number }: { ids: readonly ObjectId[]; number: number },
+): Promise<void> {
+  await documentStore(app, collection).deleteMany({ _id: { $in: [...ids] }, [BATCH_NUMBER]: number });
+}
+
+/** Has the events of documents relayed that were stored hidden and are shown now. */
+export async function relayInserted(app: App, collection: Collection, ids: readonly ObjectId[]): Promise<void> {
+  if (await noteEvent(app, collection, 'insert')) relayStoredLater(app, collection, ids);
+}
+
+/** Makes pending documents active. Harmless to repeat; 400 when an index that was made meanwhile cannot hold one of them. */
+export async function publishPendingRecords(app: App, collection: Collection, ids: readonly ObjectId[]): Promise<void> {
+  const pending = { _id: { $in: [...ids] }, isDeleted: PENDING } as const;
+  try {
+    await documentStore(app, collection).updateMany(pending, { $set: { isDeleted: false } });
+  } catch (error) {
+    throw translate(error);
+  }
+  if (await noteEvent(app, collection, 'insert')) relayStoredLater(app, collection, ids);
+}
+
+/** Removes those of the documents that are still pending. */
+export async function removePendingRecords(
+  app: Database,
+  collection: Collection,
+  ids: readonly ObjectId[],
+): Promise<void> {
+  await documentStore(app, collection).deleteMany({ _id: { $in: [...ids] }, isDeleted: PENDING });
+}
+
+/**
+ * Changes the one document that matches, in one atomic write, and answers it as it is afterwards; null when none matches.
+ * 409 DUPLICATE_VALUE when a unique value is taken; PathBlocked when a dotted path leads through something that is not an object.
+ */
+export async function changeDocumentRecord(
+  app: App,
+  collection: Collection,
+  filter: Filter,
+  change: { action: Action; set: Record<string, unknown>; unset?: readonly string[] },
+): Promise<StoredDocument | null> {
+  const { action, set, unset = [] } = change;
+  const update = {
+    ...outboxOperators(await noteEvent(app, collection, action)),
+    $set: set,
+    ...(unset.length > 0 && { $unset: Object.fromEntries(unset.map((path) => [path, '' as const])) }),
+  };
+  try {
+    const changed = await matchShown(
+      app,
+      collection,
+      async (shown) =>
+        (await documentStore(app, collection).findOneAndUpdate({ ...filter, ...shown }, update as never, {
+          returnDocument: 'after',
+        })) as StoredDocument | null,
+    );
+    if (changed) relayLater(app, collection, [changed]);
+    return changed;
+  } catch (error) {
+    throw translate(error);
+  }
+}
+
+/** Removes the one document that matches for good and answers it; null when none matches. With an event to tell it leaves an invisible rest until that is relayed. */
+export async function removeDocumentRecord(
+  app: App,
+  collection: Collection,
+  filter: Filter,
+): Promise<StoredDocument | null> {
+  const entry = await noteEvent(app, collection, 'delete');
+  const remove = async (shown: Filter): Promise<StoredDocument | null> => {
+    const wanted = { ...filter, ...shown };
+    if (!entry) return (await documentStore(app, collection).findOneAndDelete(wanted)) as StoredDocument | null;
+    const set = { isDeleted: REMOVED, deletedAt: entry.at, updatedAt: entry.at };
+    return (await documentStore(app, collection).findOneAndUpdate(
+      wanted,
+      { ...outboxOperators(entry), $set: set } as never,
+      { returnDocument: 'after' },
+    )) as StoredDocument | null;
+  };
+  const removed = await app.db.useReserve(() => matchShown(app, collection, remove));
+  if (entry && removed) relayLater(app, collection, [removed]);
+  return removed;
+}
+
+/** Removes at most `limit` of the documents that were trashed until `until`, and tells how many. One that is recovered meanwhile stays. */
+export async function removeTrashedRecords(
+  app: Database,
+  collection: Collection,
+  until: Date,
+  limit: number,
+): Promise<number> {
+  const trashed = { isDeleted: true, deletedAt: { $lte: until } };
+  const store = documentStore(app, collection);
+  const found = await store.find(trashed).project({ _id: 1 }).limit(limit).toArray();
+  if (found.length === 0) return 0;
+  const ids = found.map(({ _id }) => _id);
+  const removed = await app.db.useReserve(() => store.deleteMany({ _id: { $in: ids }, ...trashed }));
+  return removed.deletedCount;
+}
+
+/** A dotted path of an update leads through a stored value that is not an object. */
+export class PathBlocked extends Error {}
+
+const DUPLICATE_KEY = 11_000;
+const PATH_NOT_VIABLE = 28;
+const TOO_LARGE = new Set([10_334, 17_419, 17_420]);
+const TRANSACTION_TOO_LARGE = 257;
+
+function translate(error: unknown): unknown {
+  if (isDuplicateKey(error)) return duplicateValue(error);
+  const { code } = error as { code?: unknown };
+  if (code === PARALLEL_ARRAYS) return parallelArrays();
+  if (code === PATH_NOT_VIABLE) return new PathBlocked('a dotted path is blocked', { cause: error });
+  if (code === TRANSACTION_TOO_LARGE) {
+    const text = 'The documents have too many index entries to be stored all at once: send fewer in one request';
+    return tooLarge('BATCH_TOO_LARGE', text);
+  }
+  if (TOO_LARGE.has(code as number)) {
+    return tooLarge('DOCUMENT_TOO_LARGE', 'The document would become larger than the 16 MB a document may have');
+  }
+  return error;
+}
+
+function duplicateValue(error: Error & { keyPattern?: Record<string, unknown> }): AppError {
+  const field = Object.keys(error.keyPattern ?? {})[0] ?? duplicateField(error.message);
+  const message = `Duplicate value: another document has the same ${field}`;
+  return conflict('DUPLICATE_VALUE', message, { details: [{ field, rule: 'unique', message }], cause: error });
+}
+
+/** The field in the text of a duplicate key error, which is all that errors of bulk writes carry: our unique indexes are named after their field. */
+function duplicateField(text: string): string {
+  const index = /index: (\S+) dup key/.exec(text)?.[1] ?? '';
+  return index.startsWith('unique_') ? index.slice('unique_'.length) : '_id';
+}

@@ -1,0 +1,26 @@
+import type { ObjectId } from 'bson';
+import type { PENDING, REMOVED } from '../../collections/indexes/document-indexes.js';
+
+/**
+ * A document as stored: the client's fields beside the system fields (rest-api.md 2.5).
+ *
+ * | isDeleted | deletedAt | state |
+ * |---|---|---|
+ * | false | null | active |
+ * | true | date | trashed at that moment |
+ * | 'pending' | null | part of a bulk insert of an earlier version that was not published: nobody may see it, but its unique values count |
+ * | 'removed' | date | removed for good, kept unseen until its last event has been relayed to the webhooks |
+ */
+export interface StoredDocument {
+  _id: ObjectId;
+  isDeleted: boolean | typeof PENDING | typeof REMOVED;
+  deletedAt: Date | null;
+  createdAt: Date;
+  updatedAt: Date;
+  [field: string]: unknown;
+}
+
+/** Every read of documents ANDs this in: active ones, or with `includeDeleted` trashed ones too, never pending or removed ones. */
+export function visibleDocuments(includeDeleted = false): Record<string, unknown> {
+  return { isDeleted: includeDeleted ? { $in: [false, true] } : false };
+}

@@ -1,0 +1,64 @@
+import { invalid } from '../../../errors.js';
+import { UNSAFE_NAMES } from '../../collections/fields/field.js';
+import { isWellFormed } from '../../collections/fields/field-type.js';
+
+/** Levels of objects and arrays in a stored document, itself included. */
+const MAX_DEPTH = 32;
+
+/**
+ * Refuses with 400 what no document may contain at any depth: keys that a database, a path or a prototype would read as something else,
+ * too many levels, numbers and texts that could not be stored as they are. `level` is the level at which `value` will stand in its document.
+ */
+export function refuseHostileValue(value: unknown, level = 1): void {
+  if (typeof value === 'string') return refuseBrokenText(value, 'A text');
+  if (typeof value === 'number' && !Number.isFinite(value)) throw refusal('A number is too large to be stored');
+  if (typeof value !== 'object' || value === null) return;
+  if (level > MAX_DEPTH) throw refusal(`The document is nested more than ${MAX_DEPTH} levels deep`);
+  if (Array.isArray(value)) {
+    for (const item of value) refuseHostileValue(item, level + 1);
+    return;
+  }
+  for (const key of Object.keys(value)) {
+    refuseHostileKey(key);
+    refuseHostileValue((value as Record<string, unknown>)[key], level + 1);
+  }
+}
+
+/** As refuseHostileValue for the body of an update, whose top-level keys may be dotted paths. */
+export function refuseHostileUpdate(body: Record<string, unknown>): void {
+  for (const key of Object.keys(body)) {
+    if (key === '') throw refusal('An update cannot name a field without a name');
+    if (!key.includes('.')) {
+      refuseHostileKey(key);
+      refuseHostileValue(body[key], 2);
+      continue;
+    }
+    const parts = key.split('.');
+    if (parts.length > MAX_DEPTH) throw refusal(`The document is nested more than ${MAX_DEPTH} levels deep`);
+    for (const part of parts) {
+      if (part === '') throw refusal(`${quoted(key)} is not a path: a part of it is empty`);
+      refuseHostileKey(part);
+    }
+    refuseHostileValue(body[key], parts.length + 1);
+  }
+}
+
+function refuseHostileKey(key: string): void {
+  if (key.startsWith('$')) throw refusal(`A field name must not begin with $: ${quoted(key)}`);
+  if (key.includes('.')) throw refusal(`A field name must not contain a dot: ${quoted(key)}`);
+  if (key.includes('\0')) throw refusal(`A field name must not contain a NUL character: ${quoted(key)}`);
+  if (UNSAFE_NAMES.has(key)) throw refusal(`A field must not be named ${quoted(key)}`);
+  refuseBrokenText(key, 'A field name');
+}
+
+function refuseBrokenText(text: string, what: string): void {
+  if (!isWellFormed(text)) throw refusal(`${what} contains half a surrogate pair, which is not a character`);
+}
+
+function quoted(key: string): string {
+  return JSON.stringify(key.length > 80 ? `${key.slice(0, 80)}…` : key);
+}
+
+function refusal(message: string): Error {
+  return invalid('INVALID_BODY', message);
+}

@@ -1,0 +1,51 @@
+import type { ObjectId } from 'bson';
+import type { App } from '../../../app.js';
+import type { Collection } from '../../collections/collection.js';
+import { findShown, mayHide, readSeries, shownBy, type KnownSeries } from '../../collections/indexes/insert-series.js';
+import { visibleDocuments } from './document.js';
+
+type Filter = Record<string, unknown>;
+
+/** As other records that every request needs: what a restore has changed is noticed within this. */
+const KNOWN_MS = 1_000;
+const MOST_KNOWN = 10_000;
+
+/** As visibleDocuments, also without what belongs to a bulk insert that does not stand at this moment. For reads of many documents: to be asked for before each. */
+export async function findVisible(app: App, { _id }: Collection, includeDeleted = false): Promise<Filter> {
+  return { ...visibleDocuments(includeDeleted), ...(await findShown(app, _id)) };
+}
+
+/**
+ * The answer of `run` about a single document, null when it matches none; `run` is given what its filter must leave out. What once stood stands for
+ * good, so that this costs a read of the series only for documents that are not there or very young.
+ */
+export async function matchShown<T>(
+  app: App,
+  { _id }: Collection,
+  run: (shown: Filter) => Promise<T | null>,
+): Promise<T | null> {
+  const hides = mayHide(app);
+  if (hides === false || !(await hides)) return run({});
+  const known = recall(app, _id);
+  if (known) {
+    const found = await run(shownBy(known));
+    if (found !== null) return found;
+  }
+  const fresh = await readSeries(app, _id);
+  remember(app, _id, fresh);
+  const isSame = known?.next === fresh.next && known.hidden.join() === fresh.hidden.join();
+  return isSame ? null : run(shownBy(fresh));
+}
+
+const remembered = new WeakMap<App['db'], Map<string, KnownSeries & { until: number }>>();
+
+function recall(app: App, collectionId: ObjectId): KnownSeries | null {
+  const known = remembered.get(app.db)?.get(collectionId.toHexString());
+  return known && performance.now() < known.until ? known : null;
+}
+
+function remember(app: App, collectionId: ObjectId, known: KnownSeries): void {
+  let all = remembered.get(app.db);
+  if (!all || all.size >= MOST_KNOWN) remembered.set(app.db, (all = new Map()));
+  all.set(collectionId.toHexString(), { ...known, until: performance.now() + KNOWN_MS });
+}

@@ -1,0 +1,136 @@
+import type { ObjectId } from 'bson';
+import type { App } from '../../../app.js';
+import { AppError, invalid, unprocessable, type ErrorKind } from '../../../errors.js';
+import { isDuplicateKey, type Store } from '../../../platform/database/database.js';
+import { sha256Hex } from '../../../platform/ids.js';
+import type { WritePlace } from './write-target.js';
+
+/** The memory of one idempotency key. */
+interface AnsweredRequest {
+  _id: string;
+  projectId: ObjectId;
+  bodyHash: string;
+  /** The ids that the request's documents get, whoever carries it out and however often. */
+  ids: ObjectId[];
+  /** The answer as JSON once there is one. */
+  answer: string | null;
+  expiresAt: Date;
+}
+
+export interface RepeatableRequest {
+  place: WritePlace;
+  action: 'insert' | 'bulk';
+  key: string;
+  body: unknown;
+}
+
+/** A checked request, ready to be carried out under the ids it is given: its own, or those of its first attempt. */
+export interface PreparedRequest<T> {
+  ids: ObjectId[];
+  run(ids: readonly ObjectId[]): Promise<T>;
+}
+
+const KEPT_MS = 24 * 3_600_000;
+const KEY_FORM = /^[\x21-\x7e]{1,255}$/;
+/** Answers after which nothing was stored: the key is free again for a corrected request. */
+const REFUSALS: ReadonlySet<ErrorKind> = new Set(['invalid', 'forbidden', 'conflict', 'tooLarge']);
+
+/** Code of the 409 for a request whose first attempt may still succeed. */
+export const UNDER_WAY = 'REQUEST_UNDER_WAY';
+
+/** The value of an `Idempotency-Key` header, or null when there is none; 400 for one that is not 1 to 255 visible ASCII characters. */
+export function readIdempotencyKey(header: string): string | null {
+  if (header === '') return null;
+  if (!KEY_FORM.test(header)) {
+    throw invalid('INVALID_IDEMPOTENCY_KEY', 'An Idempotency-Key has 1 to 255 visible ASCII characters');
+  }
+  return header;
+}
+
+/**
+ * Carries a request out once per key, collection and writer within 24 hours: the same key and body gets the first answer again, another body 422.
+ * Attempts at the same time, and one after a crash, work with the ids that were written down first, so that they cannot store anything twice.
+ */
+export async function answerOnce<T>(
+  app: App,
+  request: RepeatableRequest,
+  prepare: () => PreparedRequest<T>,
+): Promise<T> {
+  const store = answerStore(app);
+  const _id = requestId(request);
+  const bodyHash = sha256Hex(JSON.stringify(request.body) ?? '');
+  const earlier = await findEarlier(app, store, _id);
+  if (earlier?.bodyHash === bodyHash && earlier.answer !== null) return JSON.parse(earlier.answer) as T;
+  if (earlier && earlier.bodyHash !== bodyHash) throw otherBody();
+  const prepared = prepare();
+  const record =
+    earlier ??
+    (await remember(app, store, { _id, projectId: request.place.collection.projectId, bodyHash, ids: prepared.ids }));
+  if (record.bodyHash !== bodyHash) throw otherBody();
+  try {
+    const answer = await prepared.run(record.ids);
+    await keepAnswer(app, store, _id, JSON.stringify(answer));
+    return answer;
+  } catch (error) {
+    if (error instanceof AppError && REFUSALS.has(error.kind) && error.code !== UNDER_WAY) {
+      await store.deleteOne({ _id, answer: null });
+    }
+    throw error;
+  }
+}
+
+/** What was stored is no refusal when its answer cannot be kept: a repeated request finds it by the ids. */
+async function keepAnswer(app: App, store: Store<AnsweredRequest>, _id: string, answer: string): Promise<void> {
+  try {
+    await store.updateOne({ _id, answer: null }, { $set: { answer } });
+  } catch (error) {
+    app.log.error({ err: error }, 'the answer to a request with an Idempotency-Key could not be kept');
+  }
+}
+
+function requestId({ place: { collection, writer }, action, key }: RepeatableRequest): string {
+  return sha256Hex([collection._id.toHexString(), writer?.userId ?? '', action, key].join('\n'));
+}
+
+/** Removes what is remembered for longer than 24 hours, and tells how much. */
+export async function forgetAnswers(app: App): Promise<number> {
+  const expired = { expiresAt: { $lte: new Date(app.clock.now()) } };
+  return (await answerStore(app).deleteMany(expired)).deletedCount;
+}
+
+/** Removes what is remembered of a project. */
+export async function removeAnswers(app: App, projectId: ObjectId): Promise<void> {
+  await answerStore(app).deleteMany({ projectId });
+}
+
+function answerStore(app: App): Store<AnsweredRequest> {
+  return app.db.collection<AnsweredRequest>('idempotency_keys');
+}
+
+/** An expired record may still be there: they are removed once an hour. */
+async function findEarlier(app: App, store: Store<AnsweredRequest>, _id: string): Promise<AnsweredRequest | null> {
+  const found = (await store.findOne({ _id })) as AnsweredRequest | null;
+  if (!found || found.expiresAt.getTime() > app.clock.now()) return found;
+  await store.deleteOne({ _id, expiresAt: found.expiresAt });
+  return null;
+}
+
+async function remember(
+  app: App,
+  store: Store<AnsweredRequest>,
+  first: Pick<AnsweredRequest, '_id' | 'projectId' | 'bodyHash' | 'ids'>,
+): Promise<AnsweredRequest> {
+  const record: AnsweredRequest = { ...first, answer: null, expiresAt: new Date(app.clock.now() + KEPT_MS) };
+  try {
+    await store.insertOne(record);
+    return record;
+  } catch (error) {
+    const winner = isDuplicateKey(error) ? ((await store.findOne({ _id: first._id })) as AnsweredRequest | null) : null;
+    if (!winner) throw error;
+    return winner;
+  }
+}
+
+function otherBody(): AppError {
+  return unprocessable('IDEMPOTENCY_KEY_REUSED', 'This Idempotency-Key was used with another body: use a new key');
+}

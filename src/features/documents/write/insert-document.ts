@@ -1,0 +1,48 @@
+import type { App } from '../../../app.js';
+import { AppError } from '../../../errors.js';
+import type { StoredDocument } from '../store/document.js';
+import { documentStore, insertDocumentRecord } from '../store/document-store.js';
+import { readNewDocument } from './new-document.js';
+import { answerOnce } from './idempotency.js';
+import { presentDocument, type PresentedDocument } from '../reply/present-document.js';
+import type { WritePlace } from './write-target.js';
+
+/**
+ * Stores one document and answers it (rest-api.md 4.2). 400 with every problem, 403 for another owner, 409 for a taken unique value.
+ * With an idempotency key, repeating the request stores nothing more and gets the first answer.
+ */
+export async function insertDocument(
+  app: App,
+  place: WritePlace,
+  body: unknown,
+  idempotencyKey: string | null = null,
+): Promise<PresentedDocument> {
+  const { collection, writer } = place;
+  const read = (): StoredDocument => readNewDocument(collection, body, writer, app.clock.now());
+  if (idempotencyKey === null) {
+    const document = read();
+    await insertDocumentRecord(app, collection, document);
+    return presentDocument(document);
+  }
+  return answerOnce(app, { place, action: 'insert', key: idempotencyKey, body }, () => {
+    const document = read();
+    return {
+      ids: [document._id],
+      async run([id]) {
+        const named = { ...document, _id: id! };
+        try {
+          await insertDocumentRecord(app, collection, named);
+          return presentDocument(named);
+        } catch (error) {
+          // The same request may have stored it already: at the same moment, or before it died without an answer.
+          const earlier =
+            error instanceof AppError && error.kind === 'conflict'
+              ? ((await documentStore(app, collection).findOne({ _id: id! })) as StoredDocument | null)
+              : null;
+          if (!earlier) throw error;
+          return presentDocument(earlier);
+        }
+      },
+    };
+  });
+}

@@ -1,0 +1,61 @@
+import { ObjectId } from 'bson';
+import { forbidden, invalid } from '../../../errors.js';
+import type { Collection } from '../../collections/collection.js';
+import { KEPT_FIELDS } from '../../collections/fields/field.js';
+import { isJsonObject } from '../../collections/fields/field-type.js';
+import type { StoredDocument } from '../store/document.js';
+import { documentShape, storeObject } from '../store/document-shape.js';
+import { refuseHostileValue } from '../store/hostile-keys.js';
+import { Problems } from '../reply/problems.js';
+
+/** The end user who writes, and the field that says whose a document is; null = the project itself with its secret key. */
+export type Writer = { ownerField: string; userId: string } | null;
+
+/**
+ * The document that an insert's body asks for (rest-api.md 2.4, 4.2; decisions.md 3), with an end user as its owner. Throws 400 with every problem,
+ * 403 OWNER_MISMATCH when an end user names another owner.
+ */
+export function readNewDocument(collection: Collection, body: unknown, writer: Writer, now: number): StoredDocument {
+  const problems = new Problems();
+  const document = checkNewDocument(collection, body, writer, now, problems);
+  problems.throwIfAny();
+  return document;
+}
+
+/** As readNewDocument, but adds what does not fit the schema to `problems`; the result then means nothing. */
+export function checkNewDocument(
+  collection: Collection,
+  body: unknown,
+  writer: Writer,
+  now: number,
+  problems: Problems,
+): StoredDocument {
+  if (!isJsonObject(body)) throw invalid('INVALID_BODY', 'A document must be a JSON object');
+  refuseHostileValue(body);
+  const fields = withOwner(body, writer);
+  const own = withoutKeptFields(fields, problems);
+  const stored = storeObject(documentShape(collection), own, problems);
+  const moment = new Date(now);
+  return { _id: new ObjectId(), ...stored, isDeleted: false, deletedAt: null, createdAt: moment, updatedAt: moment };
+}
+
+function withOwner(body: Record<string, unknown>, writer: Writer): Record<string, unknown> {
+  if (!writer) return body;
+  const { ownerField, userId } = writer;
+  if (!Object.hasOwn(body, ownerField)) return { ...body, [ownerField]: userId };
+  if (body[ownerField] === userId) return body;
+  throw forbidden('OWNER_MISMATCH', `${ownerField} must be the signed-in user`);
+}
+
+/** Takes out the fields that the service keeps. They are no problem when they hold what the new document will have anyway. */
+function withoutKeptFields(body: Record<string, unknown>, problems: Problems): Record<string, unknown> {
+  if (!KEPT_FIELDS.some((name) => Object.hasOwn(body, name))) return body;
+  const own = { ...body };
+  for (const name of KEPT_FIELDS) {
+    if (!Object.hasOwn(own, name)) continue;
+    const same = (name === 'isDeleted' && own[name] === false) || (name === 'deletedAt' && own[name] === null);
+    if (!same) problems.add('system', 'is set by the service', name);
+    delete own[name];
+  }
+  return own;
+}

@@ -1,0 +1,21 @@
+import type { App } from '../../../app.js';
+import { missing } from '../../../errors.js';
+import { changeDocumentRecord } from '../store/document-store.js';
+import { presentDocument, type PresentedDocument } from '../reply/present-document.js';
+import { trashCutoff } from './purge-trash.js';
+import { explainMiss, ownedBy, requireDocumentId, writeOrExplain, type WritePlace } from './write-target.js';
+
+/** Takes a document out of the trash (decisions.md 3). 404 when it is not there or too long there, 403 for another user's, 409 when a unique value was taken meanwhile. */
+export async function recoverDocument(app: App, place: WritePlace, idText: string): Promise<PresentedDocument> {
+  const id = requireDocumentId(idText);
+  const trashed = { _id: id, isDeleted: true, deletedAt: { $gt: trashCutoff(app) } };
+  const set = { isDeleted: false, deletedAt: null, updatedAt: new Date(app.clock.now()) };
+  const filter = { ...trashed, ...ownedBy(place.writer) };
+  const recovered = await writeOrExplain(
+    () => changeDocumentRecord(app, place.collection, filter, { action: 'recover', set }),
+    () => explainMiss(app, place, trashed, notInTrash),
+  );
+  return presentDocument(recovered);
+}
+
+const notInTrash = () => missing('DOCUMENT_NOT_FOUND', 'There is no document with this id in the trash');

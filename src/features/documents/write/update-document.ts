@@ -1,0 +1,106 @@
+import type { App } from '../../../app.js';
+import { forbidden, invalid } from '../../../errors.js';
+import { isJsonObject } from '../../collections/fields/field-type.js';
+import type { StoredDocument } from '../store/document.js';
+import { readDocumentChange, type DocumentChange } from '../store/document-change.js';
+import { changeDocumentRecord, documentStore, PathBlocked } from '../store/document-store.js';
+import { presentDocument, type PresentedDocument } from '../reply/present-document.js';
+import { validationFailed } from '../reply/problems.js';
+import { explainMiss, ownedBy, requireDocumentId, writeOrExplain, type WritePlace } from './write-target.js';
+
+/** A condition and paths of the service's own for the write of a client's change. */
+export interface AlongsideChange {
+  filter: Record<string, unknown>;
+  set: Record<string, unknown>;
+}
+
+/**
+ * Changes the given fields of an active document and answers it (rest-api.md 4.2, update rules). One atomic write of just these paths:
+ * nobody's change to other paths is lost. 400, 403 OWNER_IMMUTABLE or OWNER_MISMATCH, 404, 409 DUPLICATE_VALUE; then nothing has changed.
+ */
+export async function updateDocument(
+  app: App,
+  place: WritePlace,
+  idText: string,
+  body: unknown,
+  alongside?: AlongsideChange,
+): Promise<PresentedDocument> {
+  const { collection } = place;
+  const id = requireDocumentId(idText);
+  if (!isJsonObject(body)) throw invalid('INVALID_BODY', 'The body must be a JSON object');
+  const change = readDocumentChange(collection, id, body);
+  const active = { _id: id, isDeleted: false };
+  const owner = ownerFilter(place, change);
+  const conditions = [...owner, ...change.conditions.map(({ filter }) => filter)];
+  if (alongside) conditions.push(alongside.filter);
+  const filter = conditions.length > 0 ? { ...active, $and: conditions } : active;
+  const set = { ...withOwner(place, change), ...alongside?.set };
+  const write = async (): Promise<StoredDocument | null> => {
+    set.updatedAt = new Date(app.clock.now());
+    try {
+      return await changeDocumentRecord(app, collection, filter, { action: 'update', set, unset: change.unset });
+    } catch (error) {
+      if (error instanceof PathBlocked) return null;
+      throw error;
+    }
+  };
+  return presentDocument(await writeOrExplain(write, () => explainRefusal(app, place, active, change)));
+}
+
+/** Nobody can own nothing at all, so this matches no document. */
+const NEVER = { _id: { $in: [] } };
+
+function ownerFilter({ collection, writer }: WritePlace, { owner }: DocumentChange): Record<string, unknown>[] {
+  const own = writer ? [ownedBy(writer)] : [];
+  if (!owner) return own;
+  if (owner.value === null) return [...own, NEVER];
+  // Only the secret key may give an owner to a document that has none.
+  const stored = writer ? owner.value : { $in: [owner.value, null] };
+  return [...own, { [collection.rls!.ownerField]: stored }];
+}
+
+function withOwner({ collection, writer }: WritePlace, change: DocumentChange): Record<string, unknown> {
+  if (writer || !change.owner) return { ...change.set };
+  return { ...change.set, [collection.rls!.ownerField]: change.owner.value };
+}
+
+/** Throws what the stored document says against the change; returns when it says nothing any more, since it has changed meanwhile. */
+async function explainRefusal(
+  app: App,
+  place: WritePlace,
+  active: Record<string, unknown>,
+  change: DocumentChange,
+): Promise<void> {
+  const { collection, writer } = place;
+  const document = await explainMiss(app, place, active);
+  if (change.owner) {
+    const stored = document[collection.rls!.ownerField] ?? null;
+    const assignable = !writer && stored === null && change.owner.value !== null;
+    if (stored !== change.owner.value && !assignable) throw forbidden('OWNER_IMMUTABLE', 'Owner field immutable');
+    if (change.owner.value === null) throw forbidden('OWNER_IMMUTABLE', 'Owner field immutable');
+  }
+  for (const { filter, problem } of change.conditions) {
+    const holds = await documentStore(app, collection).findOne({ ...active, ...filter }, { projection: { _id: 1 } });
+    if (!holds) throw validationFailed([problem]);
+  }
+  for (const path of [...Object.keys(change.set), ...change.unset]) {
+    const parent = findBlockedParent(document, path);
+    if (parent === null) continue;
+    const message = `${path} cannot be set: ${parent} is not an object`;
+    throw validationFailed([{ field: path, rule: 'path', message }]);
+  }
+}
+
+/** The part of a path that leads nowhere in this document, or null. */
+function findBlockedParent(document: Record<string, unknown>, path: string): string | null {
+  const parts = path.split('.');
+  let value: unknown = document;
+  for (let at = 0; at < parts.length; at++) {
+    if (value === undefined) return null;
+    const part = parts[at]!;
+    const passable = isJsonObject(value) || (Array.isArray(value) && /^\d+$/.test(part));
+    if (!passable) return parts.slice(0, at).join('.');
+    value = (value as Record<string, unknown>)[part];
+  }
+  return null;
+}

@@ -1,0 +1,65 @@
+import { randomUUID } from 'node:crypto';
+import type { ObjectId } from 'bson';
+import type { App } from '../../../app.js';
+import type { BucketAccess, S3Store } from '../../../platform/object-store/s3-store.js';
+import type { SealedPlace } from '../../../platform/secrets/reseal.js';
+import type { Project, ProjectBucket } from '../../projects/project.js';
+import { PROJECTS } from '../../projects/project-store.js';
+
+/** The record of a project's own bucket; the secret is sealed so that it opens for this project and field only. A bucket that stays the same keeps its id, whatever else changes. */
+export function sealBucketAccess(
+  app: Pick<App, 'secrets' | 'clock'>,
+  project: Pick<Project, '_id' | 'storage'>,
+  { secretAccessKey, ...access }: BucketAccess,
+): ProjectBucket {
+  const known = project.storage?.bucket;
+  const isSame = known && known.bucket === access.bucket && known.endpoint === access.endpoint;
+  return {
+    id: isSame ? known.id : randomUUID(),
+    ...access,
+    sealedSecretAccessKey: app.secrets.seal(secretAccessKey, sealContext(project._id)),
+    setAt: new Date(app.clock.now()),
+  };
+}
+
+/** The bucket, opened with the project's credentials; kept open while it is in use. */
+export function openBucket(
+  app: Pick<App, 'files' | 'secrets'>,
+  project: Pick<Project, '_id'>,
+  bucket: ProjectBucket,
+): Promise<S3Store> {
+  const version = `${bucket.id} ${bucket.setAt.getTime()}`;
+  return app.files.openProjectBucket(version, () => {
+    const { endpoint, region, bucket: name, accessKeyId, sealedSecretAccessKey, publicUrl, forcePathStyle } = bucket;
+    const secretAccessKey = app.secrets.open(sealedSecretAccessKey, sealContext(project._id));
+    return { endpoint, region, bucket: name, accessKeyId, secretAccessKey, publicUrl, forcePathStyle };
+  });
+}
+
+/** What may be shown of a project's bucket. */
+export function presentBucket({ storage }: Pick<Project, 'storage'>) {
+  const bucket = storage?.bucket;
+  if (!bucket) return { bucket: null };
+  const { endpoint, region, bucket: name, accessKeyId, publicUrl, forcePathStyle, setAt } = bucket;
+  return {
+    bucket: name,
+    endpoint,
+    region,
+    accessKeyId,
+    secretAccessKey: '********' as const,
+    publicUrl,
+    forcePathStyle,
+    setAt: setAt.toISOString(),
+  };
+}
+
+export const SEALED_BUCKET_SECRETS: SealedPlace = {
+  collection: PROJECTS,
+  fields(record) {
+    const { _id, storage } = record as Project;
+    const sealed = storage?.bucket?.sealedSecretAccessKey;
+    return sealed ? [{ path: 'storage.bucket.sealedSecretAccessKey', sealed, context: sealContext(_id) }] : [];
+  },
+};
+
+const sealContext = (projectId: ObjectId): string => `project:${projectId.toHexString()}:bucket-secret`;

@@ -1,0 +1,22 @@
+import type { App } from '../../../app.js';
+import type { FileRecord } from '../file.js';
+import { fileStore } from '../file-store.js';
+import { settleFiles } from './settle-files.js';
+
+/**
+ * Gives up an upload that nobody has confirmed: its bytes go, also those that came after somebody else had given it up, and a charge under way is given back.
+ * Leaves a confirmed file alone. What cannot be done now is done by the sweep.
+ */
+export async function discardUpload(app: App, file: FileRecord): Promise<void> {
+  try {
+    const deletedAt = new Date(app.clock.now());
+    await fileStore(app).updateOne(
+      { _id: file._id, state: { $in: ['requested', 'stored'] } },
+      { $set: { state: 'deleted', deletedAt, settled: false, dueAt: deletedAt } },
+    );
+    const now = await fileStore(app).findOne({ _id: file._id });
+    if (now?.state !== 'confirmed') await settleFiles(app, file.projectId, [file]);
+  } catch (error) {
+    app.log.warn({ err: error, path: file.path }, 'a failed upload is left to the sweep');
+  }
+}

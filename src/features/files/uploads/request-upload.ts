@@ -1,0 +1,59 @@
+import type { App } from '../../../app.js';
+import { overLimit } from '../../../errors.js';
+import { fileTooLarge } from '../../../http/requests/multipart.js';
+import { findLimit } from '../../plans/plan-limits.js';
+import type { Project } from '../../projects/project.js';
+import { requireRoom } from './confirm-file.js';
+import { newObject, providerOf, SIGNED_URL_MS } from '../file.js';
+import { choosePlace, openPlace } from '../file-places.js';
+import { fileStore } from '../file-store.js';
+import { newFile } from './new-file.js';
+import type { UploadRequest } from './read-upload-input.js';
+
+export interface UploadGrant {
+  signedUrl: string;
+  filePath: string;
+}
+
+/** Uploads beyond the quota that may wait for their confirmation, in files of the largest size: room for clients that give up and begin anew. */
+const SPARE_UPLOADS = 20;
+
+/** Gives out an address that takes the bytes of one file. Nothing is charged yet. 413 FILE_TOO_LARGE, 403 QUOTA_EXCEEDED, 429 UPLOADS_PENDING; the project's own bucket has no such limits. */
+export async function requestUpload(
+  app: App,
+  project: Project,
+  { filename, contentType, size }: UploadRequest,
+  { serviceUrl, uploadedBy }: { serviceUrl: string; uploadedBy: string | null },
+): Promise<UploadGrant> {
+  const place = choosePlace(app, project);
+  if (providerOf(place) === 'internal') {
+    if (size > app.config.maxFileBytes) throw fileTooLarge(app.config.maxFileBytes);
+    await requireRoom(app, project, size);
+    await requireFewPending(app, project, size);
+  }
+  const upload = { name: filename, contentType, declaredSize: size, place, uploadedBy };
+  const file = newFile(project, upload, app.clock.now());
+  const store = (await openPlace(app, project, file))!;
+  const grant = { contentType, size, expiresInMs: SIGNED_URL_MS };
+  // What is sent to the service itself it stores where it likes; a bucket stores it where the address says, as long as the address is good.
+  const uploadTo = store.kind === 's3' ? newObject(file.path) : null;
+  const signedUrl = await store.signPutUrl(uploadTo ?? file.path, grant, serviceUrl);
+  await fileStore(app).insertOne({ ...file, ...(uploadTo !== null && { uploadTo, objects: [uploadTo] }) });
+  return { signedUrl, filePath: file.path };
+}
+
+/** Unconfirmed uploads are not charged but take room: without a bound they would fill the disk. */
+async function requireFewPending(app: App, project: Project, size: number): Promise<void> {
+  const limit = findLimit(project, 'storage');
+  if (limit === null) return;
+  const [pending] = await fileStore(app)
+    .aggregate<{ bytes: number }>([
+      { $match: { projectId: project._id, state: { $in: ['requested', 'stored'] } } },
+      { $group: { _id: null, bytes: { $sum: '$declaredSize' } } },
+    ])
+    .toArray();
+  if ((pending?.bytes ?? 0) + size <= limit + SPARE_UPLOADS * app.config.maxFileBytes) return;
+  throw overLimit('UPLOADS_PENDING', 'Too many uploads wait for their confirmation: confirm them, or try again later', {
+    retryAfterSeconds: 60,
+  });
+}

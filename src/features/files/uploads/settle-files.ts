@@ -1,0 +1,101 @@
+import type { ObjectId } from 'bson';
+import type { App } from '../../../app.js';
+import type { Project } from '../../projects/project.js';
+import { projectStore } from '../../projects/project-store.js';
+import { objectOf, providerOf, type FileRecord } from '../file.js';
+import { openPlace } from '../file-places.js';
+import { fileStore } from '../file-store.js';
+import { removeObjects } from '../bucket/remove-objects.js';
+import { chargeMark, closeMark, forgetMarks, usageStore, type UsageRecord } from '../usage-store.js';
+
+const AT_ONCE = 8;
+const FIRST_RETRY_MS = 60_000;
+const LONGEST_RETRY_MS = 6 * 60 * 60 * 1000;
+/** A settled record stays this long, so that what comes late still finds it. */
+const KEPT_MS = 24 * 60 * 60 * 1000;
+
+/** Removes the bytes of deleted files of one project and gives their charges back, each exactly once. What a store refuses is tried again by the sweep, ever more rarely. */
+export async function settleFiles(app: App, projectId: ObjectId, files: readonly FileRecord[]): Promise<void> {
+  const project = await findOwner(app, projectId, files);
+  const removed: FileRecord[] = [];
+  const queue = [...files];
+  const work = async (): Promise<void> => {
+    for (let file = queue.pop(); file; file = queue.pop()) {
+      if (await removeBytes(app, project, file)) removed.push(file);
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, work));
+  const charged = removed.filter((file) => providerOf(file.place) === 'internal').map((file) => file._id);
+  const usage = charged.length > 0 ? await giveBack(app, projectId, charged) : null;
+  const nowMs = app.clock.now();
+  await fileStore(app).updateMany(
+    { _id: { $in: removed.map((file) => file._id) }, state: 'deleted', settled: { $ne: true } },
+    { $set: { settled: true, dueAt: new Date(nowMs + KEPT_MS) } },
+  );
+  if (usage) await forgetMarks(app, usage);
+}
+
+async function removeBytes(app: App, project: Project | null, file: FileRecord): Promise<boolean> {
+  // Null: the bucket is one that the project has left, with what is in it.
+  const store = await openPlace(app, project, file).catch((error: unknown) => noPlace(app, file, error));
+  if (!store || (store !== 'away' && (await removeObjects(app, store, { ...file, state: 'deleted' })))) return true;
+  await postpone(app, file);
+  return false;
+}
+
+function noPlace(app: App, { path }: FileRecord, error: unknown): 'away' {
+  app.log.warn({ err: error, path }, 'the storage of a file cannot be opened yet');
+  return 'away';
+}
+
+async function postpone(app: App, { _id, state, failures = 0 }: FileRecord): Promise<void> {
+  const waitMs = Math.min(FIRST_RETRY_MS * 2 ** failures, LONGEST_RETRY_MS);
+  await fileStore(app).updateOne(
+    { _id, state },
+    { $set: { dueAt: new Date(app.clock.now() + waitMs) }, $inc: { failures: 1 } },
+  );
+}
+
+/** Removes what uploads of confirmed files left beside the object that holds the bytes, once nothing more can arrive there. */
+export async function tidyFiles(app: App, projectId: ObjectId, files: readonly FileRecord[]): Promise<void> {
+  const project = await findOwner(app, projectId, files);
+  for (const file of files) {
+    const store = await openPlace(app, project, file).catch((error: unknown) => noPlace(app, file, error));
+    if (store === 'away' || (store && !(await removeObjects(app, store, file)))) await postpone(app, file);
+    else
+      await fileStore(app).updateOne(
+        { _id: file._id, state: 'confirmed' },
+        { $set: { objects: [objectOf(file)] }, $unset: { dueAt: '', failures: '' } },
+      );
+  }
+}
+
+/** The project whose bucket holds some of the files; null when none of them is in one, and when the project is gone. */
+async function findOwner(app: App, projectId: ObjectId, files: readonly FileRecord[]): Promise<Project | null> {
+  if (!files.some((file) => file.place === 'external')) return null;
+  return (await projectStore(app).findOne({ _id: projectId })) as Project | null;
+}
+
+/** One write for all of them. A file that was never charged is closed, so that a confirmation under way cannot charge it any more. */
+async function giveBack(app: App, projectId: ObjectId, ids: readonly ObjectId[]): Promise<UsageRecord | null> {
+  for (;;) {
+    const usage = (await usageStore(app).findOne({ _id: projectId })) as UsageRecord | null; // before the files: see UsageRecord
+    if (!usage) return null;
+    const applied = new Set(usage.applied);
+    const files = (await fileStore(app)
+      .find({ _id: { $in: [...ids] }, state: 'deleted', settled: { $ne: true } })
+      .toArray()) as FileRecord[];
+    const open = files.filter((file) => !applied.has(closeMark(file._id)));
+    if (open.length === 0) return usage;
+    const isCharged = (file: FileRecord): boolean =>
+      file.confirmedAt !== undefined || applied.has(chargeMark(file._id));
+    const bytes = open.filter(isCharged).reduce((sum, file) => sum + file.size!, 0);
+    const marks = open.map((file) => closeMark(file._id));
+    const mayNotAppear = [...marks, ...open.filter((file) => !isCharged(file)).map((file) => chargeMark(file._id))];
+    const { matchedCount } = await usageStore(app).updateOne(
+      { _id: projectId, generation: usage.generation, applied: { $nin: mayNotAppear } },
+      { $inc: { bytes: -bytes }, $push: { applied: { $each: marks } } },
+    );
+    if (matchedCount === 1) return usage;
+  }
+}

@@ -1,0 +1,55 @@
+import type { App } from '../../../app.js';
+import type { FileRecord } from '../file.js';
+import { fileStore } from '../file-store.js';
+import { settleFiles, tidyFiles } from './settle-files.js';
+
+const BATCH = 200;
+
+export interface Sweep {
+  /** Uploads given up because nobody confirmed them. */
+  abandoned: number;
+  /** Deleted files whose bytes and charges were settled, those included. */
+  settled: number;
+  /** Old records of deleted files that were forgotten. */
+  forgotten: number;
+}
+
+/** Does what is due with files: gives up uploads that were not confirmed within an hour, settles deleted files that a killed process or a failing bucket left, removes what repeated uploads left beside confirmed files, forgets old records. Harmless to repeat and to run twice at once. */
+export async function sweepUploads(app: App, stopping?: AbortSignal): Promise<Sweep> {
+  const sweep: Sweep = { abandoned: 0, settled: 0, forgotten: 0 };
+  await app.files.sweepSpool();
+  while (!stopping?.aborted) {
+    const now = new Date(app.clock.now());
+    const due = (await fileStore(app)
+      .find({ dueAt: { $lte: now } })
+      .sort({ dueAt: 1 })
+      .limit(BATCH)
+      .toArray()) as FileRecord[];
+    if (due.length === 0) break;
+    const ids = due.map((file) => file._id);
+    const abandoned = await fileStore(app).updateMany(
+      { _id: { $in: ids }, state: { $in: ['requested', 'stored'] } },
+      { $set: { state: 'deleted', deletedAt: now, settled: false, dueAt: now } },
+    );
+    const forgotten = await fileStore(app).deleteMany({ _id: { $in: ids }, settled: true, dueAt: { $lte: now } });
+    const unsettled = (await fileStore(app)
+      .find({ _id: { $in: ids }, state: 'deleted', settled: false })
+      .toArray()) as FileRecord[];
+    for (const [, files] of groupByProject(unsettled)) await settleFiles(app, files[0]!.projectId, files);
+    const untidy = due.filter((file) => file.state === 'confirmed');
+    for (const [, files] of groupByProject(untidy)) await tidyFiles(app, files[0]!.projectId, files);
+    sweep.abandoned += abandoned.modifiedCount;
+    sweep.forgotten += forgotten.deletedCount;
+    sweep.settled += unsettled.length;
+  }
+  return sweep;
+}
+
+function groupByProject(files: readonly FileRecord[]): Map<string, FileRecord[]> {
+  const groups = new Map<string, FileRecord[]>();
+  for (const file of files) {
+    const key = file.projectId.toHexString();
+    groups.set(key, [...(groups.get(key) ?? []), file]);
+  }
+  return groups;
+}

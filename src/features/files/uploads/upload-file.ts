@@ -1,0 +1,38 @@
+import type { App } from '../../../app.js';
+import type { IncomingFile } from '../../../http/requests/multipart.js';
+import type { Project } from '../../projects/project.js';
+import { confirmFile, requireRoom } from './confirm-file.js';
+import { isContentType, isShownInline, UNKNOWN_TYPE } from '../content-type.js';
+import { discardUpload } from './discard-upload.js';
+import { objectOf, providerOf, type FileRecord } from '../file.js';
+import { choosePlace, openPlace } from '../file-places.js';
+import { fileStore } from '../file-store.js';
+import { newFile } from './new-file.js';
+
+/** Stores a file as it streams in, charges and confirms it. What fails on the way, a body that breaks off included, leaves nothing behind. 403 QUOTA_EXCEEDED. */
+export async function uploadFile(
+  app: App,
+  project: Project,
+  { filename, contentType, body }: IncomingFile,
+  uploadedBy: string | null,
+): Promise<FileRecord> {
+  const place = choosePlace(app, project);
+  const type = isContentType(contentType) ? contentType : UNKNOWN_TYPE;
+  const upload = { name: filename, contentType: type, declaredSize: null, place, uploadedBy };
+  const begun = newFile(project, upload, app.clock.now());
+  // No address of its object is given out, so nobody else can write to it.
+  const file: FileRecord = { ...begun, object: begun.path };
+  const isInternal = providerOf(place) === 'internal';
+  const store = (await openPlace(app, project, file))!;
+  if (isInternal) await requireRoom(app, project, 1);
+  await fileStore(app).insertOne(file);
+  try {
+    const size = await store.put(objectOf(file), body, { contentType: type, attachment: !isShownInline(type) });
+    await fileStore(app).updateOne({ _id: file._id, state: 'requested' }, { $set: { state: 'stored', size } });
+    return await confirmFile(app, project, file._id);
+  } catch (error) {
+    body.destroy();
+    await discardUpload(app, file);
+    throw error;
+  }
+}

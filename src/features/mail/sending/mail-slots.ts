@@ -1,0 +1,106 @@
+import type { ObjectId } from 'bson';
+import type { App } from '../../../app.js';
+import { overLimit } from '../../../errors.js';
+import { isDuplicateKey, type Store } from '../../../platform/database/database.js';
+import { findLimit } from '../../plans/plan-limits.js';
+import type { Project } from '../../projects/project.js';
+
+/** A project's mail of one calendar month (UTC). */
+export interface MailUsage {
+  /** `<project id>:<YYYY-MM>` */
+  _id: string;
+  projectId: ObjectId;
+  /** Slots taken and not given back. */
+  used: number;
+  /** Slots whose mail is still on its way, by the id of its log: these can be given back, each once. */
+  open: ObjectId[];
+  /** Slots of calls that somebody waits for, as `open`; but whatever a killed process leaves here stays taken, since nobody knows whether its call went through. */
+  calls?: ObjectId[];
+}
+
+type SlotKind = 'open' | 'calls';
+
+const MAIL_USAGE = 'mail_usage';
+
+export function usageStore(app: Pick<App, 'db'>): Store<MailUsage> {
+  return app.db.collection<MailUsage>(MAIL_USAGE);
+}
+
+export interface SlotCount {
+  used: number;
+  /** null = unlimited. */
+  limit: number | null;
+}
+
+/**
+ * Takes one slot of the running month for each id, all or none, by one conditional write: concurrent senders cannot overrun the quota.
+ * 429 MAIL_QUOTA_EXCEEDED otherwise. Until settled or given back a slot is in `kind`.
+ */
+export async function reserveSlots(
+  app: App,
+  project: Project,
+  ids: readonly ObjectId[],
+  kind: SlotKind = 'open',
+): Promise<SlotCount> {
+  const limit = findLimit(project, 'mail');
+  const nowMs = app.clock.now();
+  const usageId = monthKey(project._id, nowMs);
+  const refused = (): Error =>
+    overLimit('MAIL_QUOTA_EXCEEDED', `The monthly mail quota of ${limit} is used up`, {
+      retryAfterSeconds: (nextMonthMs(nowMs) - nowMs) / 1000,
+    });
+  if (limit !== null && ids.length > limit) throw refused();
+  const room = limit === null ? {} : { used: { $lte: limit - ids.length } };
+  const fresh = { projectId: project._id, ...(kind === 'calls' && { open: [] }) };
+  const take = { $inc: { used: ids.length }, $push: { [kind]: { $each: [...ids] } } };
+  // The record of a month is made by its first sender; the second try is for those who meet it being made.
+  for (const upsert of [true, false]) {
+    try {
+      const usage = await usageStore(app).findOneAndUpdate(
+        { _id: usageId, ...room },
+        { ...take, ...(upsert && { $setOnInsert: fresh }) },
+        { upsert, returnDocument: 'after' },
+      );
+      if (usage) return { used: usage.used, limit };
+    } catch (error) {
+      if (!isDuplicateKey(error)) throw error;
+    }
+  }
+  throw refused();
+}
+
+/** Closes slots whose mail was accepted: they stay taken. Harmless to repeat. */
+export async function settleSlots(
+  app: Pick<App, 'db'>,
+  projectId: ObjectId,
+  ids: readonly ObjectId[],
+  kind: SlotKind = 'open',
+): Promise<void> {
+  const these = { [kind]: { $in: [...ids] } };
+  await usageStore(app).updateMany({ projectId, ...these }, { $pull: these as never });
+}
+
+/** Gives a slot back, in the month it was taken from, if it is still open: repeating it gives nothing back twice. */
+export async function refundSlot(
+  app: Pick<App, 'db'>,
+  projectId: ObjectId,
+  id: ObjectId,
+  kind: SlotKind = 'open',
+): Promise<void> {
+  await usageStore(app).updateOne({ projectId, [kind]: id }, { $pull: { [kind]: id } as never, $inc: { used: -1 } });
+}
+
+/** What the running month has used. */
+export async function readSlots(app: App, project: Project): Promise<SlotCount> {
+  const usage = await usageStore(app).findOne({ _id: monthKey(project._id, app.clock.now()) });
+  return { used: usage?.used ?? 0, limit: findLimit(project, 'mail') };
+}
+
+function monthKey(projectId: ObjectId, nowMs: number): string {
+  return `${projectId.toHexString()}:${new Date(nowMs).toISOString().slice(0, 7)}`;
+}
+
+function nextMonthMs(nowMs: number): number {
+  const now = new Date(nowMs);
+  return Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1, 1);
+}

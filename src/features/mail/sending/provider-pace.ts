@@ -1,0 +1,125 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import type { App } from '../../../app.js';
+import { overLimit } from '../../../errors.js';
+import { isDuplicateKey, type Store } from '../../../platform/database/database.js';
+import { sha256Hex } from '../../../platform/ids.js';
+import type { Project } from '../../projects/project.js';
+import { findByokKey } from '../project-mail.js';
+import { openLine, type Line } from './take-turns.js';
+
+interface Pace {
+  /** Hash of the provider key: every process and project that uses the key shares one pace. */
+  _id: string;
+  nextAt: Date;
+}
+
+const MAIL_PACE = 'mail_pace';
+/** A worker waits for its turn with a job in its hands. */
+const LONGEST_HOLD_MS = 3_600_000;
+/** A client waits for its answer. */
+const LONGEST_WAIT_MS = 60_000;
+
+/** Per process: who waits for one key. */
+const lines = new WeakMap<App['config'], Map<string, Line>>();
+
+function lineOf({ config }: App, id: string): Line {
+  let known = lines.get(config);
+  if (!known) lines.set(config, (known = new Map()));
+  let line = known.get(id);
+  if (!line) known.set(id, (line = openLine(() => void known.delete(id))));
+  return line;
+}
+
+function paceStore(app: Pick<App, 'db'>): Store<Pace> {
+  return app.db.collection<Pace>(MAIL_PACE);
+}
+
+export interface TurnOptions {
+  /** What somebody waits for at a screen goes before all that is waiting. */
+  urgent?: boolean;
+  /** Longest wait in milliseconds: beyond it no turn is taken, and the answer is when there may be one. */
+  mostMs?: number;
+}
+
+/**
+ * Waits for the next call that the provider's rate allows for this project's key; projects that share a key take turns. Null when it may be made now; the moment
+ * of a later one when that is further away than `mostMs`. Providers without a key have no pace.
+ */
+export async function waitForTurn(
+  app: App,
+  project: Project,
+  { urgent = false, mostMs = LONGEST_HOLD_MS }: TurnOptions = {},
+): Promise<Date | null> {
+  const id = paceId(app, project);
+  const rate = app.config.mailRate;
+  if (id === null || rate === null) return null;
+  const gapMs = rate.windowMs / rate.count;
+  if (urgent) return bookTurn(app, id, gapMs, mostMs);
+  return lineOf(app, id).inLine(project._id.toHexString(), () => catchTurn(app, id, gapMs, mostMs));
+}
+
+/** Takes the next free turn, also one that is still to come: who only waits for a free one finds it taken. */
+async function bookTurn(app: App, id: string, gapMs: number, mostMs: number): Promise<Date | null> {
+  const now = new Date(app.clock.now());
+  const before = (await paceStore(app).findOne({ _id: id })) as Pace | null;
+  const waitMs = (before?.nextAt.getTime() ?? 0) - now.getTime();
+  if (waitMs > mostMs && waitMs <= LONGEST_HOLD_MS) return before!.nextAt;
+  // What is booked further ahead was booked before the clock was set back.
+  const isNear = { $lte: ['$nextAt', new Date(now.getTime() + LONGEST_HOLD_MS)] };
+  const booked = await paceStore(app).findOneAndUpdate(
+    { _id: id },
+    [{ $set: { nextAt: { $add: [{ $cond: [isNear, { $max: ['$nextAt', now] }, now] }, gapMs] } } }],
+    { upsert: true, returnDocument: 'after' },
+  );
+  const turnMs = (booked as Pace).nextAt.getTime() - gapMs;
+  if (turnMs > now.getTime()) await wait(turnMs - now.getTime());
+  return null;
+}
+
+/** Takes a turn that is free now, waiting until there is one. Time passes by the process's own timer, whatever the clock says. */
+async function catchTurn(app: App, id: string, gapMs: number, mostMs: number): Promise<Date | null> {
+  const [startMs, startTick] = [app.clock.now(), performance.now()];
+  for (;;) {
+    const nowMs = Math.max(app.clock.now(), startMs + performance.now() - startTick);
+    const taken = new Date(nowMs + gapMs);
+    const doubted = new Date(nowMs + LONGEST_HOLD_MS);
+    try {
+      const { matchedCount, upsertedCount } = await paceStore(app).updateOne(
+        { _id: id, $or: [{ nextAt: { $lte: new Date(nowMs) } }, { nextAt: { $gt: doubted } }] },
+        { $set: { nextAt: taken } },
+        { upsert: true },
+      );
+      if (matchedCount + upsertedCount > 0) return null;
+    } catch (error) {
+      // The record is there, and its turn is not free.
+      if (!isDuplicateKey(error)) throw error;
+    }
+    const pace = (await paceStore(app).findOne({ _id: id })) as Pace | null;
+    const waitMs = (pace?.nextAt.getTime() ?? nowMs) - nowMs;
+    if (waitMs > mostMs) return pace!.nextAt;
+    if (waitMs > 0) await wait(waitMs);
+  }
+}
+
+/** For calls that a client waits for: 429 RATE_LIMITED, and no turn is booked, when the next one is more than a minute away. */
+export async function refuseLongWait(app: App, project: Project): Promise<void> {
+  const id = paceId(app, project);
+  const pace = id === null || app.config.mailRate === null ? null : await paceStore(app).findOne({ _id: id });
+  const waitMs = (pace?.nextAt.getTime() ?? 0) - app.clock.now();
+  if (waitMs > LONGEST_WAIT_MS && waitMs <= LONGEST_HOLD_MS) {
+    throw overLimit('RATE_LIMITED', 'The mail provider’s rate limit is exceeded', { retryAfterSeconds: waitMs / 1000 });
+  }
+}
+
+/** Nobody calls with this project's key before `ms` have passed, an hour at most: what the provider asked for with 429. */
+export async function holdTurns(app: App, project: Project, ms: number): Promise<void> {
+  const id = paceId(app, project);
+  if (id === null) return;
+  const nextAt = new Date(app.clock.now() + Math.min(ms, LONGEST_HOLD_MS));
+  await paceStore(app).updateOne({ _id: id }, { $max: { nextAt } }, { upsert: true });
+}
+
+function paceId(app: App, project: Project): string | null {
+  const key = findByokKey(app, project) ?? (app.mail.name === 'resend' ? app.config.resendApiKey : null);
+  return key === null ? null : sha256Hex(key);
+}

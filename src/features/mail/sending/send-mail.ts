@@ -1,0 +1,83 @@
+import { ObjectId } from 'bson';
+import type { App } from '../../../app.js';
+import type { Project } from '../../projects/project.js';
+import { deliverMail, deliverSystemMail } from './deliver-mail.job.js';
+import { mailLogStore, sealMail, type MailLog, type TemplateUsed } from '../mail-log.js';
+import { reserveSlots } from './mail-slots.js';
+import { requireTemplate } from '../mail-template.js';
+import { findByokKey, resolveSender } from '../project-mail.js';
+import { checkRendered, type MailRequest } from '../read-mail.js';
+import { renderTemplate, type MailText } from '../render-template.js';
+
+export interface QueuedMail {
+  id: string;
+  provider: 'byok' | 'default';
+  monthlyUsage: number;
+  monthlyLimit: number | null;
+  templateUsed?: TemplateUsed;
+}
+
+/**
+ * Takes a slot, writes the log `queued` and hands the mail to the worker (rest-api.md 4.4). 400 for what cannot be sent, 404 for an unknown template, 429 over quota.
+ * A crash between the steps leaves an open slot or a queued log, which the sweep gives back or hands over again.
+ */
+export async function sendMail(app: App, project: Project, request: MailRequest): Promise<QueuedMail> {
+  const { text, used } = await composeText(app, project, request);
+  checkRendered(text);
+  const from = resolveSender(app, project);
+  const usingByok = findByokKey(app, project) !== null;
+  const id = new ObjectId();
+  const slots = await reserveSlots(app, project, [id]);
+  const now = new Date(app.clock.now());
+  const log: MailLog = {
+    _id: id,
+    projectId: project._id,
+    providerEmailId: null,
+    to: request.to,
+    subject: text.subject,
+    status: 'queued',
+    usingByok,
+    templateUsed: used,
+    reason: null,
+    sealedMail: sealMail(app, id, {
+      from,
+      to: request.to,
+      ...text,
+      ...(request.replyTo && { replyTo: request.replyTo }),
+    }),
+    createdAt: now,
+    sentAt: now,
+  };
+  await mailLogStore(app).insertOne(log);
+  await enqueueDelivery(app, log);
+  return {
+    id: id.toHexString(),
+    provider: usingByok ? 'byok' : 'default',
+    monthlyUsage: slots.used,
+    monthlyLimit: slots.limit,
+    ...(used && { templateUsed: used }),
+  };
+}
+
+/** Hands a queued log to the worker; harmless to repeat. `urgent`: an end user waits for it. */
+export async function enqueueDelivery(
+  app: App,
+  { _id, projectId }: Pick<MailLog, '_id' | 'projectId'>,
+  { urgent = false }: { urgent?: boolean } = {},
+): Promise<void> {
+  const mailLogId = _id.toHexString();
+  const options = { uniqueKey: `mail:${mailLogId}`, party: projectId.toHexString() };
+  await app.jobs.enqueue(urgent ? deliverSystemMail : deliverMail, { mailLogId }, options);
+}
+
+async function composeText(
+  app: App,
+  project: Project,
+  request: MailRequest,
+): Promise<{ text: MailText; used: TemplateUsed | null }> {
+  const { content, variables } = request;
+  if (content.kind === 'direct') return { text: renderTemplate(content.text, variables), used: null };
+  const { text, used } = await requireTemplate(app, project, content.by);
+  const source = content.subject === undefined ? text : { ...text, subject: content.subject };
+  return { text: renderTemplate(source, variables), used };
+}

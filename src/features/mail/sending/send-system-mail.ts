@@ -1,0 +1,39 @@
+import { ObjectId } from 'bson';
+import type { App } from '../../../app.js';
+import type { Project } from '../../projects/project.js';
+import { mailLogStore, sealMail } from '../mail-log.js';
+import { requireTemplate } from '../mail-template.js';
+import { findByokKey, resolveSender } from '../project-mail.js';
+import { renderTemplate } from '../render-template.js';
+import { enqueueDelivery } from './send-mail.js';
+
+export interface SystemMail {
+  template: 'verification' | 'password-reset' | 'email-change' | 'email-change-notice';
+  to: string;
+  variables: Readonly<Record<string, string | number>>;
+}
+
+/** Queues a mail that the service itself owes an end user; it costs the project no slot. The project may override the template. */
+export async function sendSystemMail(app: App, project: Project, mail: SystemMail): Promise<void> {
+  const template = await requireTemplate(app, project, { name: mail.template });
+  const text = renderTemplate(template.text, mail.variables);
+  const from = resolveSender(app, project);
+  const _id = new ObjectId();
+  const now = new Date(app.clock.now());
+  await mailLogStore(app).insertOne({
+    _id,
+    projectId: project._id,
+    providerEmailId: null,
+    to: [mail.to],
+    // The rendered subject may hold the code; the log shows the template's own.
+    subject: template.text.subject,
+    status: 'queued',
+    usingByok: findByokKey(app, project) !== null,
+    templateUsed: template.used,
+    reason: null,
+    sealedMail: sealMail(app, _id, { from, to: [mail.to], ...text }),
+    createdAt: now,
+    sentAt: now,
+  });
+  await enqueueDelivery(app, { _id, projectId: project._id }, { urgent: true });
+}

@@ -1,0 +1,49 @@
+import type { ObjectId } from 'bson';
+import type { App } from '../../../app.js';
+import { CLOCK_DOUBT_MS } from '../../../platform/time/clock.js';
+import { jobStore, type JobDefinition } from '../../../platform/jobs/job.js';
+import { closeMail } from '../close-mail.js';
+import { deliverMail } from './deliver-mail.job.js';
+import { mailLogStore, type MailLog } from '../mail-log.js';
+import { refundSlot, usageStore } from './mail-slots.js';
+import { enqueueDelivery } from './send-mail.js';
+
+/** Younger ones are the business of whoever is at work on them. */
+const LEFT_BEHIND_MS = 5 * 60_000;
+
+/** Finishes what a crash left half done: queued logs nobody delivers, and open slots whose mail is settled or was never written. */
+export const sweepMail: JobDefinition<App> = {
+  name: 'mail.sweep',
+  retry: { delaysMs: [60_000] },
+  async run(app) {
+    const before = new Date(app.clock.now() - LEFT_BEHIND_MS);
+    // Written by a clock that has been set back since.
+    const doubted = new Date(app.clock.now() + CLOCK_DOUBT_MS);
+    const stranded = mailLogStore(app).find(
+      { status: 'queued', $or: [{ createdAt: { $lt: before } }, { createdAt: { $gt: doubted } }] },
+      { projection: { projectId: 1 } },
+    );
+    for await (const log of stranded) await enqueueDelivery(app, log);
+    await namePartyless(app);
+    for await (const usage of usageStore(app).find({ 'open.0': { $exists: true } })) {
+      for (const id of usage.open as ObjectId[]) {
+        if (id.getTimestamp() < before || id.getTimestamp() > doubted) await settleLeftBehind(app, usage.projectId, id);
+      }
+    }
+  },
+};
+
+/** Jobs that a process of an older version enqueued name no project; without one they would have no turn. */
+async function namePartyless(app: App): Promise<void> {
+  await jobStore(app).updateMany(
+    { pool: deliverMail.name, state: 'queued', party: { $exists: false } },
+    { $set: { party: 'unknown' } },
+  );
+}
+
+async function settleLeftBehind(app: App, projectId: ObjectId, id: ObjectId): Promise<void> {
+  const log = (await mailLogStore(app).findOne({ _id: id })) as MailLog | null;
+  if (log?.status === 'queued') return;
+  if (log === null) await refundSlot(app, projectId, id);
+  else await closeMail(app, log);
+}

@@ -1,0 +1,243 @@
+import { invalid } from '../../errors.js';
+import { flag, listOf, naming, ok, route, say, type RouteContext, type RouteList } from '../../http/routes/route.js';
+import {
+  anyOf,
+  arrayOf,
+  changes,
+  FLAG,
+  ID,
+  object,
+  oneOf,
+  orNull,
+  text,
+  TEXT,
+  WHOLE,
+  type TypeOf,
+} from '../../platform/schema/schema.js';
+import { PROJECT_OPERATOR, projectOwner } from '../access/operator-access.js';
+import { addCollection } from '../collections/add-collection.js';
+import { changeCollection, type CollectionSettings } from '../collections/change-collection.js';
+import { checkFields } from '../collections/fields/check-fields.js';
+import { MAX_INDEXES } from '../collections/schema/collection-declaration.js';
+import type { Collection, Rls } from '../collections/collection.js';
+import { requireStoredCollection } from '../collections/collection-store.js';
+import { ADDED_COLLECTION, COLLECTION, FIELD_LIST, withFieldDefs } from '../collections/schema/describe-collection.js';
+import { dropCollection } from '../collections/drop-collection.js';
+import { applyEdit } from '../collections/edit-collection.js';
+import { listCollections } from '../collections/list-collections.js';
+import { presentCollection } from '../collections/present-collection.js';
+import { renameCollection } from '../collections/rename-collection.js';
+import { setRls } from '../collections/set-rls.js';
+import { checkStoredDocuments } from '../documents/store/check-stored-documents.js';
+
+/** As a collection is shown: `{enabled:true,mode,ownerField}` or `{enabled:false}`. */
+const RLS = changes({ enabled: FLAG, mode: oneOf('public-read', 'private'), ownerField: TEXT });
+const MODE = oneOf('enforced', 'flexible');
+const INDEXES = arrayOf(TEXT, { maxItems: MAX_INDEXES });
+const FIELD_NAMES = arrayOf(TEXT, { maxItems: 1000 });
+
+const FIT_REPORT = object(
+  { checked: WHOLE, misfits: WHOLE, examples: arrayOf(object({ id: ID, message: TEXT })) },
+  'FitReport',
+);
+const CHANGES = withFieldDefs(
+  changes({
+    fields: { ...FIELD_LIST, description: 'Replaces all fields.' },
+    addFields: FIELD_LIST,
+    setFields: FIELD_LIST,
+    dropFields: FIELD_NAMES,
+    mode: MODE,
+    indexes: INDEXES,
+    rls: orNull(RLS),
+  }),
+);
+type RlsBody = TypeOf<typeof RLS> | null;
+
+const BAD_SETTINGS = ['EMPTY_SCHEMA', 'VALIDATION_FAILED', 'INVALID_INDEX'];
+
+const listCollectionsRoute = route({
+  method: 'GET',
+  path: '/api/projects/:projectId/collections',
+  id: 'listCollections',
+  summary: 'List collections',
+  access: PROJECT_OPERATOR,
+  answers: ok(listOf(COLLECTION), 'Collections'),
+  async handle({ app, project }) {
+    const items = (await listCollections(app, project._id)).map(presentCollection);
+    return { items, total: items.length };
+  },
+});
+
+const addCollectionRoute = route({
+  method: 'POST',
+  path: '/api/projects/:projectId/collections',
+  id: 'addCollection',
+  summary: 'Register a collection',
+  access: projectOwner('collection add'),
+  body: withFieldDefs(
+    object({
+      name: TEXT,
+      'mode?': MODE,
+      'fields?': FIELD_LIST,
+      'rls?': orNull(RLS),
+      'indexes?': INDEXES,
+      'ifNotExists?': FLAG,
+    }),
+  ),
+  example: {
+    name: 'orders',
+    fields: [{ name: 'number', type: 'Number', required: true, unique: true }],
+    rls: { mode: 'private', ownerField: 'userId' },
+  },
+  answers: [
+    { ...ok(ADDED_COLLECTION, 'Collection registered'), status: 201 },
+    ok(ADDED_COLLECTION, 'The collection was there already'),
+  ],
+  refuses: {
+    400: [...BAD_SETTINGS, 'INVALID_NAME'],
+    403: ['USERS_BLOCKED'],
+    409: ['COLLECTION_EXISTS', 'COLLECTION_DROPPING'],
+  },
+  async handle({ app, project, body: { rls, ...body } }) {
+    const { collection, created } = await addCollection(app, project, { ...body, rls: readRls(rls ?? null, null) });
+    const data = { ...presentCollection(collection), created };
+    return created ? data : say(data, 'The collection was there already', 200);
+  },
+});
+
+const getCollectionRoute = route({
+  method: 'GET',
+  path: '/api/projects/:projectId/collections/:collection',
+  id: 'getCollection',
+  summary: 'Get a collection',
+  access: PROJECT_OPERATOR,
+  answers: ok(COLLECTION, 'Collection'),
+  async handle({ app, project: { _id }, params }) {
+    const collections = await listCollections(app, _id);
+    const found = collections.find(({ name }) => name === params.collection);
+    return presentCollection(found ?? (await requireStoredCollection(app, _id, params.collection)));
+  },
+});
+
+const editCollectionRoute = route({
+  method: 'PATCH',
+  path: '/api/projects/:projectId/collections/:collection',
+  id: 'editCollection',
+  summary: 'Change a collection',
+  access: projectOwner('collection edit', { looks: 'check' }),
+  query: { check: flag('Change nothing: tell which stored documents would not fit') },
+  body: CHANGES,
+  example: { addFields: [{ name: 'note', type: 'String' }] },
+  answers: ok(anyOf(COLLECTION, FIT_REPORT), 'Collection updated'),
+  refuses: {
+    400: [...BAD_SETTINGS, 'USERS_CONTRACT', 'INVALID_QUERY'],
+    404: ['FIELD_NOT_FOUND'],
+    409: ['FIELD_EXISTS', 'DUPLICATE_VALUE', 'INDEX_REFUSED'],
+  },
+  async handle({ app, ctx, project: { _id }, params, query, body }) {
+    if (query.check) {
+      const current = await requireStoredCollection(app, _id, params.collection);
+      const report = await checkStoredDocuments(app, { ...current, ...readSettings(current, body) }, whenGone(ctx));
+      return say(report, `${report.misfits} of ${report.checked} would not fit`);
+    }
+    const changed = await changeCollection(app, _id, params.collection, (current) => readSettings(current, body));
+    return presentCollection(changed);
+  },
+});
+
+const setRlsRoute = route({
+  method: 'PUT',
+  path: '/api/projects/:projectId/collections/:collection/rls',
+  id: 'setRls',
+  summary: 'Switch row-level security on or off',
+  access: projectOwner('collection rls'),
+  body: RLS,
+  example: { mode: 'public-read', ownerField: 'userId' },
+  answers: ok(COLLECTION, 'Row-level security updated'),
+  refuses: { 400: ['USERS_CONTRACT'] },
+  async handle({ app, project: { _id }, params, body }) {
+    const current = await requireStoredCollection(app, _id, params.collection);
+    return presentCollection(await setRls(app, _id, current.name, readRls(body, current.rls)));
+  },
+});
+
+const renameCollectionRoute = route({
+  method: 'POST',
+  path: '/api/projects/:projectId/collections/:collection/rename',
+  id: 'renameCollection',
+  summary: 'Rename a collection',
+  access: projectOwner('collection rename'),
+  body: object({ name: text() }),
+  example: { name: 'purchases' },
+  answers: ok(COLLECTION, 'Collection renamed'),
+  refuses: { 400: ['INVALID_NAME'], 403: ['USERS_BLOCKED'], 409: ['COLLECTION_EXISTS'] },
+  async handle({ app, project, params, body }) {
+    return presentCollection(await renameCollection(app, project._id, params.collection, body.name));
+  },
+});
+
+const dropCollectionRoute = route({
+  method: 'DELETE',
+  path: '/api/projects/:projectId/collections/:collection',
+  id: 'dropCollection',
+  summary: 'Drop a collection with all its documents',
+  access: projectOwner('collection drop'),
+  answers: ok(object({ id: ID, name: TEXT }), 'Collection dropped with all its documents'),
+  refuses: { 403: ['USERS_BLOCKED'] },
+  async handle({ app, project, params }) {
+    const { _id, name } = await dropCollection(app, project._id, params.collection);
+    return { id: _id.toHexString(), name };
+  },
+});
+
+/** Registered collections of a project, for operators (rest-api.md 2.2). */
+export const COLLECTION_ROUTES: RouteList = {
+  prefix: '/api/projects/:projectId/collections',
+  tag: 'Project collections',
+  about: 'Which collections a project has: their fields, mode, row-level security and indexes.',
+  params: { collection: naming('Name of the collection', 'COLLECTION_NOT_FOUND') },
+  routes: [
+    listCollectionsRoute,
+    addCollectionRoute,
+    getCollectionRoute,
+    editCollectionRoute,
+    setRlsRoute,
+    renameCollectionRoute,
+    dropCollectionRoute,
+  ],
+};
+
+/** The settings that an edit asks for, on top of the stored ones. Refuses what editCollection refuses, and fields given both as a whole and one by one. */
+function readSettings(
+  current: Collection,
+  { fields, rls, ...edit }: TypeOf<typeof CHANGES>,
+): Partial<CollectionSettings> {
+  const names = Object.values(edit).some((part) => part !== undefined && part.length > 0);
+  const mode = edit.mode ?? current.mode;
+  if (fields && (edit.addFields ?? edit.setFields ?? edit.dropFields))
+    throw invalid(
+      'INVALID_BODY',
+      'Give either fields, which replaces them all, or addFields, setFields and dropFields',
+    );
+  return {
+    ...(fields
+      ? { mode, fields: checkFields(fields, { name: current.name, mode }), indexes: edit.indexes ?? current.indexes }
+      : (names || rls === undefined) && applyEdit(current, edit)),
+    ...(rls !== undefined && { rls: readRls(rls, current.rls) }),
+  };
+}
+
+/** The stored form of the setting; what is left out stays as it is, or is public-read by userId. */
+function readRls(body: RlsBody, current: Rls | null): Rls | null {
+  if (!body || body.enabled === false) return null;
+  const mode = body.mode ?? current?.mode;
+  if (!mode) throw invalid('INVALID_BODY', 'rls must have a mode: public-read or private');
+  return { mode, ownerField: body.ownerField ?? current?.ownerField ?? 'userId' };
+}
+
+/** Aborts when nobody waits for the answer any more. */
+function whenGone({ res }: RouteContext): AbortSignal {
+  const controller = new AbortController();
+  res.once('close', () => controller.abort(invalid('CLIENT_GONE', 'Nobody waits for the answer any more')));
+  return controller.signal;
+}

@@ -1,0 +1,105 @@
+import { Readable } from 'node:stream';
+import type { App } from '../../app.js';
+import { forbidden } from '../../errors.js';
+import { clientSignal } from '../../http/requests/client-signal.js';
+import { flag, naming, ok, own, route, say, type RouteList } from '../../http/routes/route.js';
+import { inChunks } from '../../platform/database/in-chunks.js';
+import { ANYTHING, arrayOf, object, TEXT, WHOLE } from '../../platform/schema/schema.js';
+import { PROJECT_OPERATOR, projectOwner } from '../access/operator-access.js';
+import { operatorCaller } from '../access/operator-caller.js';
+import { requireCollection } from '../collections/collection-store.js';
+import type { Collection } from '../collections/collection.js';
+import { DOCUMENT_ROUTES } from '../documents/describe-routes.js';
+import { readExport } from '../documents/read/export-documents.js';
+import { importDocuments } from '../documents/bulk/import-documents.js';
+import { encodeList } from '../documents/read/list-documents.js';
+import { listEnvelope } from '../documents/read/stored-documents.js';
+import type { Project } from '../projects/project.js';
+
+const MAX_IMPORTED = 1000;
+const REFUSES = { 403: ['USERS_BLOCKED'] };
+const LIST = DOCUMENT_ROUTES.routes['GET /:collectionName']!;
+
+const OUTCOME = object(
+  { inserted: WHOLE, rejected: arrayOf(object({ index: WHOLE, message: TEXT })) },
+  'ImportOutcome',
+);
+
+const browseDocumentsRoute = route({
+  method: 'GET',
+  path: '/api/projects/:projectId/collections/:collection/documents',
+  id: 'browseDocuments',
+  summary: 'List documents, filtered, sorted, in pages',
+  description: LIST.description,
+  access: PROJECT_OPERATOR,
+  ownQuery: LIST.query,
+  answers: { ...ok(ANYTHING, 'Documents fetched'), ...LIST.answers[200]!, kind: 'encoded' },
+  refuses: { ...LIST.refuses, ...REFUSES },
+  async handle({ app, ctx, project, params }) {
+    const { name } = await requireNamed(app, project, params.collection);
+    return listEnvelope(await encodeList(app, operatorCaller(project), name, ctx.querystring, clientSignal(ctx)));
+  },
+});
+
+const exportDocumentsRoute = route({
+  method: 'GET',
+  path: '/api/projects/:projectId/collections/:collection/documents/export',
+  id: 'exportDocuments',
+  summary: 'Get all documents, one JSON object a line',
+  description: 'In the order of their ids. An answer that breaks off before its end was not whole.',
+  access: PROJECT_OPERATOR,
+  query: { include_deleted: flag('Trashed documents too') },
+  answers: own(200, 'The documents', { 'application/x-ndjson': { type: 'string' } }),
+  refuses: { 400: ['INVALID_QUERY'], ...REFUSES, 503: ['BUSY'] },
+  async handle({ app, ctx, project, params, query }) {
+    const collection = await requireNamed(app, project, params.collection);
+    const { documents, release } = await readExport(app, project, collection, {
+      includeDeleted: query.include_deleted,
+    });
+    ctx.res.once('close', release);
+    ctx.type = 'application/x-ndjson';
+    ctx.attachment(`${collection.name}.ndjson`);
+    ctx.body = Readable.from(inChunks(writeLines(documents)));
+  },
+});
+
+const importDocumentsRoute = route({
+  method: 'POST',
+  path: '/api/projects/:projectId/collections/:collection/documents/import',
+  id: 'importDocuments',
+  summary: 'Store documents of an export or from elsewhere',
+  description:
+    'Each stands for itself: what does not fit or is there already is reported, the others are stored. Ids, times and trash state of an export are kept.',
+  // The documents themselves are not for the audit log.
+  access: projectOwner('data import', { looks: 'dryRun', withoutBody: true }),
+  query: { dryRun: flag('Store nothing: check each by itself') },
+  body: object({ documents: arrayOf(ANYTHING, { minItems: 1, maxItems: MAX_IMPORTED }) }),
+  example: { documents: [{ title: 'Hello', views: 0 }] },
+  answers: ok(OUTCOME, 'Documents stored'),
+  refuses: { 400: ['INVALID_QUERY'], ...REFUSES },
+  async handle({ app, project, params, query: { dryRun }, body: { documents } }) {
+    const collection = await requireNamed(app, project, params.collection);
+    const data = await importDocuments(app, collection, documents, { dryRun });
+    return say(data, `${data.inserted} documents ${dryRun ? 'fit' : 'stored'}`);
+  },
+});
+
+/** Documents of a project, for operators: they see and may store what the project's secret key may. `users` have routes of their own. */
+export const PROJECT_DOCUMENT_ROUTES: RouteList = {
+  prefix: '/api/projects/:projectId/collections/:collection/documents',
+  tag: 'Project documents',
+  about: 'Documents of a project, as its operators see them.',
+  params: { collection: naming('Name of the collection', 'COLLECTION_NOT_FOUND') },
+  routes: [browseDocumentsRoute, exportDocumentsRoute, importDocumentsRoute],
+};
+
+/** 404 for an unknown collection, 403 USERS_BLOCKED for end users. */
+async function requireNamed(app: App, project: Project, name: string): Promise<Collection> {
+  if (name.toLowerCase().startsWith('users'))
+    throw forbidden('USERS_BLOCKED', 'End users are not listed as documents: see /api/projects/:projectId/users');
+  return requireCollection(app, project._id, name);
+}
+
+async function* writeLines(documents: AsyncIterable<object>): AsyncGenerator<string> {
+  for await (const document of documents) yield `${JSON.stringify(document)}\n`;
+}

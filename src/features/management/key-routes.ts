@@ -1,0 +1,98 @@
+import type { App } from '../../app.js';
+import { created, listOf, naming, ok, route, say, type RouteList } from '../../http/routes/route.js';
+import { FLAG, ID, MOMENT, object, oneOf, orNull, text, TEXT } from '../../platform/schema/schema.js';
+import { parseDuration } from '../../setting-readers.js';
+import { PROJECT_OPERATOR, projectOwner } from '../access/operator-access.js';
+import { createKey, revokeKey, rotateKey, type NewKey } from '../projects/manage-keys.js';
+import { presentKey } from '../projects/present-project.js';
+import { KEY_TYPES } from '../projects/project.js';
+
+const TYPE = oneOf(...KEY_TYPES);
+/** For how long the value that is replaced goes on working. */
+export const GRACE = text({ pattern: '^\\d{1,6}(s|m|h|d)$' });
+const DEFAULT_GRACE = '24h';
+
+const KEY = object(
+  {
+    id: ID,
+    type: TYPE,
+    last4: TEXT,
+    createdAt: MOMENT,
+    expiresAt: orNull(MOMENT),
+    revokedAt: orNull(MOMENT),
+    live: FLAG,
+  },
+  'Key',
+);
+const CREATED_KEY = object(
+  { key: KEY, value: text({ pattern: '^(pk|sk)_live_', description: 'Shown only now.' }) },
+  'CreatedKey',
+);
+
+const listKeysRoute = route({
+  method: 'GET',
+  path: '/api/projects/:projectId/keys',
+  id: 'listKeys',
+  summary: 'List keys, ended ones too',
+  access: PROJECT_OPERATOR,
+  answers: ok(listOf(KEY), 'Keys'),
+  handle({ app, project: { keys } }) {
+    return { items: keys.map((key) => presentKey(key, app.clock.now())), total: keys.length };
+  },
+});
+
+const createKeyRoute = route({
+  method: 'POST',
+  path: '/api/projects/:projectId/keys',
+  id: 'createKey',
+  summary: 'Create a key',
+  access: projectOwner('key create'),
+  body: object({ type: TYPE }),
+  example: { type: 'secret' },
+  answers: created(CREATED_KEY, 'Key created. Its value is shown only now.'),
+  refuses: { 409: ['KEY_LIMIT'] },
+  async handle({ app, project, body }) {
+    return presentNew(app, await createKey(app, project, body.type));
+  },
+});
+
+const rotateKeyRoute = route({
+  method: 'POST',
+  path: '/api/projects/:projectId/keys/rotate',
+  id: 'rotateKey',
+  summary: 'Create a key and let the older ones of its type end',
+  access: projectOwner('key rotate'),
+  body: object({ type: TYPE, 'grace?': GRACE }),
+  example: { type: 'secret', grace: '24h' },
+  answers: created(CREATED_KEY, 'Key created. Its value is shown only now.'),
+  refuses: { 409: ['KEY_LIMIT'] },
+  async handle({ app, project, body: { type, grace = DEFAULT_GRACE } }) {
+    const data = presentNew(app, await rotateKey(app, project, type, parseDuration(grace)));
+    return say(data, `Key created; the older ones of its type end in ${grace}. Its value is shown only now.`);
+  },
+});
+
+const revokeKeyRoute = route({
+  method: 'DELETE',
+  path: '/api/projects/:projectId/keys/:keyId',
+  id: 'revokeKey',
+  summary: 'Revoke a key at once',
+  access: projectOwner('key revoke'),
+  answers: ok(KEY, 'Key revoked'),
+  async handle({ app, project, params }) {
+    return presentKey(await revokeKey(app, project, params.keyId.toLowerCase()), app.clock.now());
+  },
+});
+
+/** API keys of a project, for operators. A value is answered once, when its key is made. */
+export const KEY_ROUTES: RouteList = {
+  prefix: '/api/projects/:projectId/keys',
+  tag: 'Project keys',
+  about: 'The API keys of a project.',
+  params: { keyId: naming('Id of the key', 'KEY_NOT_FOUND') },
+  routes: [listKeysRoute, createKeyRoute, rotateKeyRoute, revokeKeyRoute],
+};
+
+function presentNew(app: App, { key, value }: NewKey) {
+  return { key: presentKey(key, app.clock.now()), value };
+}

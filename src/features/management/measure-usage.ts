@@ -1,0 +1,43 @@
+import type { App } from '../../app.js';
+import { documentsName } from '../collections/collection.js';
+import { listCollections } from '../collections/list-collections.js';
+import { findVisible } from '../documents/store/shown-documents.js';
+import { measureStorage, type StorageUsage } from '../files/measure-storage.js';
+import { readSlots, type SlotCount } from '../mail/sending/mail-slots.js';
+import { findLimit, LIMIT_NAMES, type LimitName } from '../plans/plan-limits.js';
+import type { Project } from '../projects/project.js';
+import { listWebhooks } from '../webhooks/list-webhooks.js';
+
+export interface Usage {
+  plan: string;
+  /** null = unlimited; bytes for storage and database. */
+  limits: Record<LimitName, number | null>;
+  documents: number;
+  collections: { name: string; documents: number; trashed: number }[];
+  storage: StorageUsage;
+  /** Of the running month (UTC). */
+  mail: SlotCount;
+  webhooks: number;
+}
+
+/** Counts what a project holds, beside what its plan grants. */
+export async function measureUsage(app: App, project: Project): Promise<Usage> {
+  const collections: Usage['collections'] = [];
+  for (const collection of await listCollections(app, project._id)) {
+    const store = app.db.collection(documentsName(collection));
+    collections.push({
+      name: collection.name,
+      documents: await store.countDocuments(await findVisible(app, collection)),
+      trashed: await store.countDocuments({ isDeleted: true }),
+    });
+  }
+  return {
+    plan: project.plan,
+    limits: Object.fromEntries(LIMIT_NAMES.map((name) => [name, findLimit(project, name)])) as Usage['limits'],
+    documents: collections.reduce((sum, each) => sum + each.documents, 0),
+    collections,
+    storage: await measureStorage(app, project),
+    mail: await readSlots(app, project),
+    webhooks: (await listWebhooks(app, project)).length,
+  };
+}

@@ -1,0 +1,82 @@
+import { flag, ok, route, say, type RouteList } from '../../http/routes/route.js';
+import { arrayOf, FLAG, object, oneOf, TEXT, type Schema } from '../../platform/schema/schema.js';
+import { PROJECT_OPERATOR, projectOwner } from '../access/operator-access.js';
+import { applySchema } from '../collections/schema/apply-schema.js';
+import {
+  declareCollection,
+  DECLARATION_SCHEMA,
+  SCHEMA_FORMAT,
+  type CollectionDeclaration,
+} from '../collections/schema/collection-declaration.js';
+import { withFieldDefs } from '../collections/schema/describe-collection.js';
+import { listCollections } from '../collections/list-collections.js';
+import { planSchema, presentSchemaChange } from '../collections/schema/plan-schema.js';
+
+const DECLARATION = DECLARATION_SCHEMA as Schema<CollectionDeclaration>;
+const PROJECT_SCHEMA = withFieldDefs(
+  object({ format: oneOf(SCHEMA_FORMAT), collections: arrayOf(DECLARATION, { maxItems: 1000 }) }, 'ProjectSchema'),
+);
+const CHANGE = object(
+  { action: oneOf('add', 'change', 'drop'), kind: oneOf('collection'), name: TEXT, 'what?': arrayOf(TEXT) },
+  'SchemaChange',
+);
+
+const exportSchemaRoute = route({
+  method: 'GET',
+  path: '/api/projects/:projectId/schema',
+  id: 'exportSchema',
+  summary: 'Get all collections as one declaration',
+  description: 'The declaration that PUT takes, for this or another project.',
+  access: PROJECT_OPERATOR,
+  answers: ok(PROJECT_SCHEMA, 'Schema'),
+  async handle({ app, project }) {
+    const collections = (await listCollections(app, project._id)).map(declareCollection);
+    return { format: SCHEMA_FORMAT, collections };
+  },
+});
+
+const applySchemaRoute = route({
+  method: 'PUT',
+  path: '/api/projects/:projectId/schema',
+  id: 'applySchema',
+  summary: 'Make the collections as declared',
+  description: 'A second time changes nothing. Fields that are left out stop being declared; stored values stay.',
+  access: projectOwner('schema apply', { looks: 'dryRun' }),
+  query: {
+    dryRun: flag('Change nothing: tell what would be changed'),
+    prune: flag('Drop collections that are not named, with all their documents'),
+  },
+  body: PROJECT_SCHEMA,
+  example: {
+    format: 'bsvc-schema/1',
+    collections: [{ name: 'posts', fields: [{ name: 'title', type: 'String', required: true }] }],
+  },
+  answers: ok(object({ changes: arrayOf(CHANGE), applied: FLAG }), 'Schema applied'),
+  refuses: {
+    400: [
+      'EMPTY_SCHEMA',
+      'VALIDATION_FAILED',
+      'INVALID_INDEX',
+      'INVALID_NAME',
+      'INVALID_FILE',
+      'USERS_CONTRACT',
+      'INVALID_QUERY',
+    ],
+    403: ['USERS_BLOCKED'],
+    409: ['DUPLICATE_VALUE', 'INDEX_REFUSED', 'COLLECTION_DROPPING'],
+  },
+  async handle({ app, project, query: { dryRun, prune }, body: { collections } }) {
+    const changes = planSchema(await listCollections(app, project._id), collections, { prune });
+    if (!dryRun) await applySchema(app, project, changes);
+    const data = { changes: changes.map(presentSchemaChange), applied: !dryRun };
+    if (changes.length === 0) return say(data, 'Nothing to change');
+    return dryRun ? say(data, 'Nothing was changed') : data;
+  },
+});
+
+/** All collections of a project as one declaration, for operators: `bsvc schema export` writes it and `bsvc schema apply` takes it. */
+export const PROJECT_SCHEMA_ROUTES: RouteList = {
+  prefix: '/api/projects/:projectId/schema',
+  tag: 'Project collections',
+  routes: [exportSchemaRoute, applySchemaRoute],
+};

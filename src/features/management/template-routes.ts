@@ -1,0 +1,73 @@
+import { listOf, naming, ok, parameter, route, type RouteList } from '../../http/routes/route.js';
+import { ID, object, oneOf, orNull, text, TEXT } from '../../platform/schema/schema.js';
+import { PROJECT_OPERATOR, projectOwner } from '../access/operator-access.js';
+import { listTemplates, removeTemplate, requireTemplate, setTemplate } from '../mail/mail-template.js';
+
+const HEAD = { id: orNull(ID), name: TEXT, scope: oneOf('project', 'system', 'embedded') };
+const SHOWN = { subject: TEXT, 'html?': TEXT, 'text?': TEXT };
+const BODY = text({ maxLength: 500_000 });
+
+const listTemplatesRoute = route({
+  method: 'GET',
+  path: '/api/projects/:projectId/mail/templates',
+  id: 'listTemplates',
+  summary: 'List templates, the system’s too',
+  access: PROJECT_OPERATOR,
+  answers: ok(listOf(object({ ...HEAD, subject: TEXT }, 'TemplateSummary')), 'Templates'),
+  async handle({ app, project }) {
+    const items = await listTemplates(app, project);
+    return { items, total: items.length };
+  },
+});
+
+const getTemplateRoute = route({
+  method: 'GET',
+  path: '/api/projects/:projectId/mail/templates/:name',
+  id: 'getTemplate',
+  summary: 'Get the template that mails of this name use',
+  access: PROJECT_OPERATOR,
+  answers: ok(object({ ...HEAD, key: TEXT, ...SHOWN }, 'UsedTemplate'), 'Template'),
+  async handle({ app, project, params: { name } }) {
+    const { text: content, used } = await requireTemplate(app, project, { name });
+    return { ...used, ...content };
+  },
+});
+
+const setTemplateRoute = route({
+  method: 'PUT',
+  path: '/api/projects/:projectId/mail/templates/:name',
+  id: 'setTemplate',
+  summary: 'Store a template',
+  access: projectOwner('mail template set'),
+  params: { name: parameter('Name of the template', TEXT) },
+  body: object({ subject: text({ maxLength: 1000 }), 'html?': BODY, 'text?': BODY }),
+  example: { subject: 'Hello {{name}}', text: 'Good to have you, {{name}}.' },
+  answers: ok(object({ ...HEAD, ...SHOWN }, 'Template'), 'Template stored'),
+  refuses: { 400: ['INVALID_NAME', 'INVALID_TEMPLATE'] },
+  async handle({ app, project, params, body }) {
+    const { _id, name, scope, subject, html, text: plainText } = await setTemplate(app, project, params.name, body);
+    return { id: _id.toHexString(), name, scope, subject, html, text: plainText };
+  },
+});
+
+const removeTemplateRoute = route({
+  method: 'DELETE',
+  path: '/api/projects/:projectId/mail/templates/:name',
+  id: 'removeTemplate',
+  summary: 'Remove a template of the project',
+  access: projectOwner('mail template remove'),
+  answers: ok(object({ name: TEXT }), 'Template removed'),
+  async handle({ app, project, params: { name } }) {
+    await removeTemplate(app, project, name);
+    return { name };
+  },
+});
+
+/** Mail templates of a project, for operators; one of a system template's name overrides it. */
+export const TEMPLATE_ROUTES: RouteList = {
+  prefix: '/api/projects/:projectId/mail/templates',
+  tag: 'Project templates',
+  about: 'Mail templates of a project; one of a system template’s name overrides it.',
+  params: { name: naming('Name of the template', 'TEMPLATE_NOT_FOUND') },
+  routes: [listTemplatesRoute, getTemplateRoute, setTemplateRoute, removeTemplateRoute],
+};

@@ -1,0 +1,65 @@
+import { createHash } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
+import type { Document } from 'bson';
+import type { Store } from '../../platform/database/database.js';
+import { presentId, readExactly, readIndexes, readRaw } from './copy-collection.js';
+
+export interface Comparison {
+  documents: number;
+  indexes: number;
+  /** SHA-256 over the compared documents in the order of their ids. */
+  sha256: string;
+  /** What differs first, in words; null when nothing does. */
+  difference: string | null;
+}
+
+/** Documents that run out within this time are not compared: a server may remove them at any moment. */
+const EXPIRY_MARGIN_MS = 6 * 3_600_000;
+
+/** Reads two collections from end to end and compares count, content and indexes. `filter` leaves out what may differ. */
+export async function compareCollections(
+  from: Store<Document>,
+  to: Store<Document>,
+  { filter, nowMs, stop }: { filter: Document; nowMs: number; stop: AbortSignal },
+): Promise<Comparison> {
+  const [indexes, there] = await Promise.all([readIndexes(from), readIndexes(to)]);
+  const lasting = { $and: [filter, ...indexes.flatMap((index) => outlivesCheck(index, nowMs))] };
+  const hashes = [createHash('sha256'), createHash('sha256')] as const;
+  const left = readRaw(from, lasting)[Symbol.asyncIterator]();
+  const right = readRaw(to, lasting)[Symbol.asyncIterator]();
+  let difference: string | null = null;
+  let documents = 0;
+  try {
+    for (;;) {
+      stop.throwIfAborted();
+      const [here, copy] = await Promise.all([left.next(), right.next()]);
+      if (here.done && copy.done) break;
+      if (!here.done) hashes[0].update(here.value);
+      if (!copy.done) hashes[1].update(copy.value);
+      if (here.done || copy.done || Buffer.compare(here.value, copy.value) !== 0) {
+        const raw = here.done ? copy.value! : here.value;
+        difference = `the document ${presentId(readExactly(raw))}`;
+        break;
+      }
+      documents++;
+    }
+  } finally {
+    await Promise.all([left.return?.(), right.return?.()]);
+  }
+  const [sha256, copied] = hashes.map((hash) => hash.digest('hex'));
+  if (!difference && sha256 !== copied) difference = 'its content';
+  if (!difference && !isDeepStrictEqual(indexes.map(sortKeys), there.map(sortKeys))) difference = 'its indexes';
+  return { documents, indexes: indexes.length, sha256: sha256!, difference };
+}
+
+function outlivesCheck(index: Document, nowMs: number): Document[] {
+  const seconds: unknown = index.expireAfterSeconds;
+  if (typeof seconds !== 'number') return [];
+  const [field] = Object.keys(index.key as object);
+  return [{ [field!]: { $not: { $lt: new Date(nowMs + EXPIRY_MARGIN_MS - seconds * 1000) } } }];
+}
+
+/** Options in one order, since servers answer them in their own; the order inside `key` has a meaning and stays. */
+function sortKeys(index: Document): [string, unknown][] {
+  return Object.entries(index).sort(([a], [b]) => (a < b ? -1 : 1));
+}

@@ -1,0 +1,33 @@
+import type { App } from '../../../app.js';
+import { missing } from '../../../errors.js';
+import { HIDDEN_FIELD } from '../../collections/fields/field.js';
+import type { Project } from '../../projects/project.js';
+import { changeUser } from './change-user.js';
+import { endSessions, sessionsEnd } from '../sessions/end-sessions.js';
+import type { User } from '../user.js';
+
+const DISABLED_AT = `${HIDDEN_FIELD}.disabledAt`;
+
+/** Closes an account: no sign-in, no refresh, and its access tokens end here at once, elsewhere within a second. Harmless to repeat; 404 when the user is gone. */
+export async function disableUser(app: App, project: Project, user: Pick<User, '_id'>): Promise<User> {
+  const disabledAt = new Date(app.clock.now());
+  const disabled = await changeAccount(app, project, user, { [DISABLED_AT]: disabledAt, ...sessionsEnd(app) });
+  await endSessions(app, project, disabled, 'account disabled');
+  return disabled;
+}
+
+/** Opens a closed account again; sessions ended by closing it stay ended. */
+export function enableUser(app: App, project: Project, user: Pick<User, '_id'>): Promise<User> {
+  return changeAccount(app, project, user, { [DISABLED_AT]: null });
+}
+
+async function changeAccount(
+  app: App,
+  project: Project,
+  { _id }: Pick<User, '_id'>,
+  set: Record<string, unknown>,
+): Promise<User> {
+  const changed = await changeUser(app, project, { _id }, set);
+  if (!changed) throw missing('USER_NOT_FOUND', 'The user no longer exists');
+  return changed;
+}

@@ -1,0 +1,78 @@
+import { ObjectId } from 'bson';
+import { invalid } from '../../../errors.js';
+import type { Collection } from '../../collections/collection.js';
+import { HIDDEN_FIELD, SYSTEM_FIELDS } from '../../collections/fields/field.js';
+import { isJsonObject } from '../../collections/fields/field-type.js';
+import { EMAIL_VERIFIED } from '../../collections/users-collection.js';
+import { documentShape, storeObject } from '../../documents/store/document-shape.js';
+import { refuseHostileValue } from '../../documents/store/hostile-keys.js';
+import { Problems } from '../../documents/reply/problems.js';
+import { checkNewPassword, isEmail, normaliseEmail } from '../credentials.js';
+import type { User } from '../user.js';
+
+export interface NewUser {
+  user: User;
+  /** In the clear: hashed by whoever stores the user. */
+  password: string;
+}
+
+/** Whoever sets fields of a user: the end user, who may not touch what the schema protects, or the project with its secret key. */
+export type FieldSetter = 'user' | 'project';
+
+/** The user that a signup's body asks for (rest-api.md 2.6, 4.1; decisions.md 2), without its password. Throws one 400 with every problem. */
+export function readNewUser(collection: Collection, body: unknown, setter: FieldSetter, now: number): NewUser {
+  if (!isJsonObject(body)) throw invalid('INVALID_BODY', 'The body must be a JSON object');
+  refuseHostileValue(body);
+  const problems = new Problems();
+  const own = { ...body };
+  for (const name of [...SYSTEM_FIELDS, HIDDEN_FIELD]) {
+    if (Object.hasOwn(own, name)) problems.add('system', 'is set by the service', name);
+    delete own[name];
+  }
+  refuseProtected(collection, Object.keys(own), setter, problems);
+  const emailVerified = readEmailVerified(own, setter, problems);
+  const { password, ...stored } = storeObject(documentShape(collection), own, problems);
+  const email = typeof stored.email === 'string' ? normaliseEmail(stored.email) : '';
+  if (typeof stored.email === 'string' && !isEmail(email)) problems.add('format', 'must be an e-mail address', 'email');
+  if (typeof password === 'string') checkNewPassword(password, problems, 'password');
+  problems.throwIfAny();
+  const moment = new Date(now);
+  return {
+    user: {
+      _id: new ObjectId(),
+      ...stored,
+      email,
+      emailVerified,
+      isDeleted: false,
+      deletedAt: null,
+      createdAt: moment,
+      updatedAt: moment,
+      [HIDDEN_FIELD]: { passwordHash: null, disabledAt: null, tokensSince: null },
+    },
+    password: password as string,
+  };
+}
+
+/** Notes every named field (dotted paths too) that an end user may not set. */
+export function refuseProtected(
+  collection: Pick<Collection, 'fields'>,
+  paths: readonly string[],
+  setter: FieldSetter,
+  problems: Problems,
+): void {
+  if (setter === 'project') return;
+  const closed = new Set(collection.fields.filter((field) => field.protected).map(({ name }) => name));
+  for (const path of paths) {
+    if (closed.has(path.split('.')[0]!)) problems.add('protected', 'cannot be set by users', path);
+  }
+}
+
+/** Takes `emailVerified` out of a body: it is not in the schema, and only the project may set it. */
+function readEmailVerified(body: Record<string, unknown>, setter: FieldSetter, problems: Problems): boolean {
+  if (!Object.hasOwn(body, EMAIL_VERIFIED)) return false;
+  const value = body[EMAIL_VERIFIED];
+  delete body[EMAIL_VERIFIED];
+  if (setter === 'user') problems.add('protected', 'cannot be set by users', EMAIL_VERIFIED);
+  else if (typeof value !== 'boolean') problems.add('type', 'must be a Boolean', EMAIL_VERIFIED);
+  return value === true;
+}

@@ -1,0 +1,18 @@
+import type { Field } from '../../collections/fields/field.js';
+import { presentDocument, type PresentedDocument } from '../../documents/reply/present-document.js';
+import type { User } from '../user.js';
+
+/** A user as its owner and the operator see it: schema fields, `emailVerified`, `createdAt`, `updatedAt`; never the password or the service's notes. */
+export function presentUser(user: User): PresentedDocument {
+  const { password: _password, isDeleted: _isDeleted, deletedAt: _deletedAt, ...rest } = presentDocument(user);
+  return rest;
+}
+
+/** A user as anybody sees it: the id and the fields that the schema marks public. */
+export function presentPublicUser(user: User, fields: readonly Field[]): PresentedDocument {
+  const shown: PresentedDocument = { _id: user._id.toHexString() };
+  for (const { name, public: isPublic } of fields) {
+    if (isPublic && name !== 'password' && Object.hasOwn(user, name)) shown[name] = user[name];
+  }
+  return shown;
+}

@@ -1,0 +1,44 @@
+import type { App } from '../../../app.js';
+import type { JobDefinition } from '../../../platform/jobs/job.js';
+import { HIDDEN_FIELD } from '../../collections/fields/field.js';
+import { sendSystemMail } from '../../mail/sending/send-system-mail.js';
+import type { Project } from '../../projects/project.js';
+import { projectStore } from '../../projects/project-store.js';
+import { CODE_LIFETIME_MS, findLetter, forgetLetter, type OpenLetter } from './one-time-code.js';
+import type { User } from '../user.js';
+import { findUser, findUserByEmail } from '../user-store.js';
+
+/** Mails an open code, if there is somebody to mail it to. A crash between mail and note can mail the same code twice. */
+export const mailCodeJob: JobDefinition<App, { codeId: string }> = {
+  name: 'users.mailCode',
+  retry: { delaysMs: [1000, 10_000, 60_000] },
+  async run(app, { codeId }) {
+    const letter = await findLetter(app, codeId);
+    if (!letter) return;
+    const project = (await projectStore(app).findOne({ _id: letter.projectId, state: 'active' })) as Project | null;
+    const user = project && (await findReader(app, project, letter));
+    if (project && user) {
+      // Before the code, so that nobody confirms a change that its account was not told of.
+      if (letter.purpose === 'email-change') {
+        const variables = { projectName: project.name };
+        await sendSystemMail(app, project, { template: 'email-change-notice', to: user.email, variables });
+      }
+      await sendSystemMail(app, project, {
+        template: letter.purpose,
+        to: letter.email,
+        variables: { code: letter.code, projectName: project.name, minutes: CODE_LIFETIME_MS / 60_000 },
+      });
+    }
+    await forgetLetter(app, codeId);
+  },
+};
+
+/** The account that a letter is for, or null when nobody wants it any more. */
+async function findReader(app: App, project: Project, { purpose, email, userId }: OpenLetter): Promise<User | null> {
+  if (purpose === 'email-change') {
+    const user = userId ? await findUser(app, project._id, userId) : null;
+    return user?.[HIDDEN_FIELD].pendingEmail?.address === email ? user : null;
+  }
+  const user = await findUserByEmail(app, project._id, email);
+  return purpose === 'verification' && user?.emailVerified ? null : user;
+}

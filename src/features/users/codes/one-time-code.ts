@@ -1,0 +1,188 @@
+import { randomInt, timingSafeEqual } from 'node:crypto';
+import type { ObjectId } from 'bson';
+import type { App } from '../../../app.js';
+import { invalid } from '../../../errors.js';
+import { CLOCKS_DIFFER_MS } from '../../../platform/time/clock.js';
+import { isDuplicateKey, type Store } from '../../../platform/database/database.js';
+import type { Project } from '../../projects/project.js';
+
+export const ONE_TIME_CODES = 'one_time_codes';
+
+export const CODE_LIFETIME_MS = 5 * 60_000;
+const COOLDOWN_MS = 60_000;
+const MAX_TRIES = 5;
+const DAY_MS = 24 * 3_600_000;
+/** Of one purpose, to one address. A code that a stranger asked for reaches the owner, too, and is as good. */
+const MAX_MAILS_A_DAY = 10;
+const MAX_TRIES_A_DAY = 30;
+
+/** What a code is good for; also the name of the mail template that carries it. */
+export type CodePurpose = 'verification' | 'password-reset' | 'email-change';
+
+/** The one open code for a purpose and an address, whether or not an account has that address: only the mail makes the difference. */
+interface OneTimeCode {
+  /** Keyed hash of project, purpose and address. */
+  _id: string;
+  projectId: ObjectId;
+  /** Keyed hash of the six digits; a plain one would be undone by trying a million. */
+  codeHash: string;
+  /** What to mail, sealed; gone as soon as the mail is queued. */
+  sealedLetter?: string;
+  tries: number;
+  sentAt: Date;
+  expiresAt: Date;
+  /** The account that is to have the address, for a change of it. */
+  userId?: ObjectId;
+  /** Codes and tries are counted until this moment, then anew. */
+  dayEndsAt?: Date;
+  dayMails?: number;
+  dayTries?: number;
+}
+
+export interface CodeLetter {
+  purpose: CodePurpose;
+  email: string;
+  code: string;
+}
+
+/** A letter that is to be mailed, and whose it is. */
+export type OpenLetter = CodeLetter & Pick<OneTimeCode, 'projectId' | 'userId'>;
+
+function codeStore(app: Pick<App, 'db'>): Store<OneTimeCode> {
+  return app.db.collection<OneTimeCode>(ONE_TIME_CODES);
+}
+
+/** Puts a new code in the place of an older one and answers its record's id; null within a minute of the last, or when the address had its codes of the day. */
+export async function openCode(
+  app: App,
+  projectId: ObjectId,
+  purpose: CodePurpose,
+  email: string,
+  userId?: ObjectId,
+): Promise<string | null> {
+  const now = app.clock.now();
+  const id = codeId(app, projectId, purpose, email);
+  const code = String(randomInt(0, 1_000_000)).padStart(6, '0');
+  const fresh = {
+    projectId,
+    codeHash: hashCode(app, id, code),
+    sealedLetter: app.secrets.seal(JSON.stringify({ purpose, email, code } satisfies CodeLetter), sealContext(id)),
+    tries: 0,
+    sentAt: new Date(now),
+    expiresAt: new Date(now + CODE_LIFETIME_MS),
+    ...(userId !== undefined && { userId }),
+  };
+  const newDay = { dayEndsAt: new Date(now + DAY_MS), dayMails: 1, dayTries: 0 };
+  try {
+    await codeStore(app).insertOne({ _id: id, ...fresh, ...newDay });
+    return id;
+  } catch (error) {
+    if (!isDuplicateKey(error)) throw error;
+  }
+  // One from later than now was sent before the clock was set back; so was a day that ends later than one can.
+  const cool = {
+    $or: [{ sentAt: { $lte: new Date(now - COOLDOWN_MS) } }, { sentAt: { $gt: new Date(now + CLOCKS_DIFFER_MS) } }],
+  };
+  const thisDay = { dayEndsAt: { $gt: new Date(now), $lte: new Date(now + DAY_MS + CLOCKS_DIFFER_MS) } };
+  const next = await codeStore(app).updateOne(
+    { _id: id, ...cool, ...thisDay, dayMails: { $lt: MAX_MAILS_A_DAY } },
+    { $set: fresh, $inc: { dayMails: 1 } },
+  );
+  if (next.matchedCount === 1) return id;
+  const first = await codeStore(app).updateOne(
+    { _id: id, ...cool, $nor: [thisDay] },
+    { $set: { ...fresh, ...newDay } },
+  );
+  return first.matchedCount === 1 ? id : null;
+}
+
+/** What the mail of an open code says, or null when it was mailed already or has expired. */
+export async function findLetter(app: App, id: string): Promise<OpenLetter | null> {
+  const open = (await codeStore(app).findOne({ _id: id })) as OneTimeCode | null;
+  if (!open?.sealedLetter || open.expiresAt.getTime() <= app.clock.now()) return null;
+  const letter = JSON.parse(app.secrets.open(open.sealedLetter, sealContext(id))) as CodeLetter;
+  return { ...letter, projectId: open.projectId, ...(open.userId && { userId: open.userId }) };
+}
+
+/** Forgets what was needed for the mail only. */
+export async function forgetLetter(app: App, id: string): Promise<void> {
+  await codeStore(app).updateOne({ _id: id }, { $unset: { sealedLetter: '' } });
+}
+
+/** The account that last asked for this address, if any did in the last days. */
+export async function findCodeUser(app: App, project: Project, address: string): Promise<ObjectId | null> {
+  const open = (await codeStore(app).findOne({
+    _id: codeId(app, project._id, 'email-change', address),
+  })) as OneTimeCode | null;
+  return open?.userId ?? null;
+}
+
+/** A code that was found right but is not spent yet. */
+export interface CheckedCode {
+  /** The account that is to have the address, for a change of it. */
+  userId: ObjectId | null;
+  /** Spends it; false when another request was faster. */
+  spend(): Promise<boolean>;
+}
+
+/** As findCode; 400 OTP_INVALID for a wrong, spent, expired or never sent code alike. */
+export async function checkCode(
+  app: App,
+  project: Project,
+  purpose: CodePurpose,
+  email: string,
+  code: string,
+): Promise<CheckedCode> {
+  const found = await findCode(app, project, purpose, email, code);
+  if (!found) throw codeInvalid();
+  return found;
+}
+
+/** Counts the try first, so that many guesses at once are five guesses, and no more than a few a day; null unless it is the open code. */
+export async function findCode(
+  app: App,
+  project: Project,
+  purpose: CodePurpose,
+  email: string,
+  code: string,
+): Promise<CheckedCode | null> {
+  const id = codeId(app, project._id, purpose, email);
+  const now = app.clock.now();
+  const live = { $gt: new Date(now), $lte: new Date(now + CODE_LIFETIME_MS + CLOCKS_DIFFER_MS) };
+  const open = (await codeStore(app).findOneAndUpdate(
+    { _id: id, tries: { $lt: MAX_TRIES }, expiresAt: live, $nor: [{ dayTries: { $gte: MAX_TRIES_A_DAY } }] },
+    { $inc: { tries: 1, dayTries: 1 } },
+  )) as OneTimeCode | null;
+  if (!open || !isSameCode(app, id, code, open.codeHash)) return null;
+  return {
+    userId: open.userId ?? null,
+    async spend() {
+      // The record stays, so that the minute between two mails still counts; its hash goes.
+      const spent = await codeStore(app).updateOne(
+        { _id: id, codeHash: open.codeHash },
+        { $set: { codeHash: '', tries: MAX_TRIES } },
+      );
+      return spent.modifiedCount === 1;
+    },
+  };
+}
+
+export function codeInvalid(): Error {
+  return invalid('OTP_INVALID', 'The code is wrong, was used already or has expired');
+}
+
+function codeId(app: App, projectId: ObjectId, purpose: CodePurpose, email: string): string {
+  return app.secrets.mac('one-time-code', JSON.stringify([projectId.toHexString(), purpose, email]));
+}
+
+const sealContext = (id: string): string => `one-time-code:${id}`;
+
+function hashCode(app: Pick<App, 'secrets'>, id: string, code: string): string {
+  return app.secrets.mac('one-time-code-digits', `${id}.${code}`);
+}
+
+function isSameCode(app: Pick<App, 'secrets'>, id: string, code: string, hash: string): boolean {
+  const given = Buffer.from(hashCode(app, id, code));
+  const stored = Buffer.from(hash);
+  return given.length === stored.length && timingSafeEqual(given, stored);
+}

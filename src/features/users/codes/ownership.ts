@@ -1,0 +1,55 @@
+import type { ObjectId } from 'bson';
+import type { App } from '../../../app.js';
+import { randomToken } from '../../../platform/ids.js';
+import { HIDDEN_FIELD } from '../../collections/fields/field.js';
+import type { Project } from '../../projects/project.js';
+import { changeUser } from '../accounts/change-user.js';
+import { sessionsEnd } from '../sessions/end-sessions.js';
+import { finishTakeOver, finishTakeOverJob } from './finish-take-over.job.js';
+import { sessionStore, type Session } from '../sessions/session.js';
+import type { User } from '../user.js';
+
+const STAMP_BYTES = 12;
+const FINISH_AFTER_MS = 30_000;
+
+/** The session, if any, in which an address is proven: it goes on, and so does the identity it was opened by. */
+export type Prover = Pick<Session, '_id' | 'identity'> | null;
+
+/** The live session of a user that a request names, for proving an address in it. */
+export async function findProver(app: App, user: Pick<User, '_id'>, session: string | null): Promise<Prover> {
+  if (session === null) return null;
+  return (await sessionStore(app).findOne({ _id: session, userId: user._id, revokedAt: null })) as Session | null;
+}
+
+/**
+ * The part of a write by which an account passes to whoever has proven its address: all identities and sessions but the prover's are over with that very
+ * write, whatever becomes of its process. takeOver does the rest.
+ */
+export function ownershipBegins(app: App, prover: Prover): Record<string, unknown> {
+  return {
+    emailVerified: true,
+    [`${HIDDEN_FIELD}.ownership`]: randomToken(STAMP_BYTES),
+    [`${HIDDEN_FIELD}.keptIdentity`]: prover?.identity ?? null,
+    ...sessionsEnd(app, prover?._id ?? null),
+  };
+}
+
+/** Writes `set` and the new ownership to the account that matches, and ends what came before; null, with nothing changed, when none matches. */
+export async function takeOver(
+  app: App,
+  project: Project,
+  filter: { _id: ObjectId } & Record<string, unknown>,
+  set: Record<string, unknown>,
+  prover: Prover,
+): Promise<User | null> {
+  await finishLater(app, project, filter._id);
+  const owned = await changeUser(app, project, filter, { ...set, ...ownershipBegins(app, prover) });
+  if (owned) await finishTakeOver(app, project, owned);
+  return owned;
+}
+
+/** To be called before a write with ownershipBegins: should its process die right after it, a worker ends the access tokens. */
+export async function finishLater(app: App, project: Project, userId: ObjectId): Promise<void> {
+  const payload = { projectId: project._id.toHexString(), userId: userId.toHexString() };
+  await app.jobs.enqueue(finishTakeOverJob, payload, { runAt: new Date(app.clock.now() + FINISH_AFTER_MS) });
+}

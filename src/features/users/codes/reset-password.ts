@@ -1,0 +1,52 @@
+import type { App } from '../../../app.js';
+import type { Project } from '../../projects/project.js';
+import { changeUser } from '../accounts/change-user.js';
+import { endSessions, sessionsEnd } from '../sessions/end-sessions.js';
+import { lockUser } from '../sessions/lock-user.js';
+import { checkCode, codeInvalid } from './one-time-code.js';
+import { takeOver } from './ownership.js';
+import { trustedPassword } from '../accounts/store-password.js';
+import type { User } from '../user.js';
+import { findUserByEmail } from '../user-store.js';
+
+export interface PasswordResetInput {
+  email: string;
+  otp: string;
+  newPassword: string;
+}
+
+const MAX_RACES = 3;
+
+/**
+ * Sets a new password by a mailed code and ends every session; an address that is proven by it for the first time ends the linked identities, too.
+ * 400 OTP_INVALID, the same for an address without an account. A disabled account stays disabled.
+ */
+export async function resetPassword(app: App, project: Project, input: PasswordResetInput, ip: string): Promise<void> {
+  const code = await checkCode(app, project, 'password-reset', input.email, input.otp);
+  const passwordHash = await app.passwords.inTurn(project._id.toHexString(), (bcrypt) =>
+    bcrypt.hash(input.newPassword),
+  );
+  if (!(await code.spend()) || !(await store(app, project, input.email, passwordHash))) throw codeInvalid();
+  await lockUser(app, project._id, input.email, ip).clear();
+}
+
+/** Null when no account has the address. Tried again when the account changed between look-up and write. */
+async function store(app: App, project: Project, email: string, passwordHash: string): Promise<User | null> {
+  for (let race = 0; race < MAX_RACES; race++) {
+    const user = await findUserByEmail(app, project._id, email);
+    if (!user) return null;
+    const { _id, emailVerified } = user;
+    const filter = { _id, email, emailVerified };
+    const set = trustedPassword(passwordHash);
+    if (!emailVerified) {
+      const owned = await takeOver(app, project, filter, set, null);
+      if (owned) return owned;
+      continue;
+    }
+    const changed = await changeUser(app, project, filter, { ...set, ...sessionsEnd(app) });
+    if (!changed) continue;
+    await endSessions(app, project, changed, 'password changed');
+    return changed;
+  }
+  return null;
+}

@@ -1,0 +1,60 @@
+import type { App } from '../../../app.js';
+import { HIDDEN_FIELD } from '../../collections/fields/field.js';
+import type { Project } from '../../projects/project.js';
+import { emailTaken, isEmailConflict } from '../accounts/insert-user.js';
+import { checkCode, codeInvalid, findCode, type CheckedCode } from './one-time-code.js';
+import { findProver, takeOver, type Prover } from './ownership.js';
+import type { User } from '../user.js';
+import { findUser, findUserByEmail } from '../user-store.js';
+
+/**
+ * Marks the address as its owner's, or lets a pending one take the place of the account's (decisions.md 12). Whoever confirms owns the account from then on:
+ * sessions, tokens and identities end, but for the `session` in which it was done. 400 OTP_INVALID; a code works once. 409 EMAIL_TAKEN.
+ */
+export async function verifyEmail(
+  app: App,
+  project: Project,
+  input: { email: string; otp: string },
+  session: string | null,
+): Promise<void> {
+  const change = await findCode(app, project, 'email-change', input.email, input.otp);
+  if (change) return confirmChange(app, project, input.email, change, session);
+  const code = await checkCode(app, project, 'verification', input.email, input.otp);
+  // Marked before the code is spent: a crash in between leaves a code that finds nothing left to do.
+  const user = await findUserByEmail(app, project._id, input.email);
+  if (user && !user.emailVerified) {
+    const prover = await findProver(app, user, session);
+    await takeOver(
+      app,
+      project,
+      { _id: user._id, email: user.email, emailVerified: false },
+      proof(user, prover),
+      prover,
+    );
+  }
+  if (!(await code.spend()) || !user) throw codeInvalid();
+}
+
+async function confirmChange(
+  app: App,
+  project: Project,
+  email: string,
+  code: CheckedCode,
+  session: string | null,
+): Promise<void> {
+  const user = code.userId && (await findUser(app, project._id, code.userId));
+  if (!user || user[HIDDEN_FIELD].disabledAt || user[HIDDEN_FIELD].pendingEmail?.address !== email) throw codeInvalid();
+  const prover = await findProver(app, user, session);
+  const filter = { _id: user._id, [`${HIDDEN_FIELD}.pendingEmail.address`]: email };
+  try {
+    if (!(await takeOver(app, project, filter, { email, ...proof(user, prover) }, prover))) throw codeInvalid();
+  } catch (error) {
+    throw isEmailConflict(error) ? emailTaken() : error;
+  }
+  await code.spend();
+}
+
+/** Outside any session of the account, a code says nothing about who chose the password. */
+function proof(user: User, prover: Prover): Record<string, unknown> {
+  return prover || user[HIDDEN_FIELD].passwordHash === null ? {} : { [`${HIDDEN_FIELD}.unprovenPassword`]: true };
+}

@@ -1,0 +1,171 @@
+import type { App } from '../../../app.js';
+import { conflict, invalid } from '../../../errors.js';
+import { MAX_PASSWORD_BYTES } from '../../../platform/secrets/password.js';
+import type { Collection } from '../../collections/collection.js';
+import { requireCollection } from '../../collections/collection-store.js';
+import { HIDDEN_FIELD } from '../../collections/fields/field.js';
+import { isJsonObject } from '../../collections/fields/field-type.js';
+import { EMAIL_VERIFIED, USERS } from '../../collections/users-collection.js';
+import { Problems } from '../../documents/reply/problems.js';
+import { updateDocument, type AlongsideChange } from '../../documents/write/update-document.js';
+import type { Project } from '../../projects/project.js';
+import { changeUser } from '../accounts/change-user.js';
+import { authoriseEmailChange, notesPendingEmail } from './change-email.js';
+import { isEmail, normaliseEmail } from '../credentials.js';
+import { finishTakeOver } from '../codes/finish-take-over.job.js';
+import { emailTaken, isEmailConflict } from '../accounts/insert-user.js';
+import { refuseProtected, type FieldSetter } from '../accounts/new-user.js';
+import { findProver, finishLater, ownershipBegins } from '../codes/ownership.js';
+import { sendChangeCode, sendCode } from '../codes/send-code.js';
+import type { User } from '../user.js';
+import { requireUser } from '../user-store.js';
+
+/** Who changes a profile, and from where. */
+export interface ProfileEditor {
+  setter: FieldSetter;
+  ip: string;
+  /** The user's session in which it is done, if there is one. */
+  session: string | null;
+}
+
+/** The changed account; `mailed` says whether the code for a pending address is on its way, and is absent when none was asked for. */
+export interface ProfileChange {
+  user: User;
+  mailed?: boolean;
+}
+
+/**
+ * Changes fields of a user under the rules of document updates (rest-api.md 4.2) by one write. A user's new address is pending until its code is confirmed
+ * and needs `currentPassword` where there is one; the project's counts at once, and one it vouches for ends the identities and sessions of earlier owners.
+ * 400 for fields that the setter may not set, for `password` (which has its own route) and for what the schema refuses; 409 EMAIL_TAKEN or DUPLICATE_VALUE.
+ */
+export async function updateProfile(
+  app: App,
+  project: Project,
+  user: User,
+  body: unknown,
+  editor: ProfileEditor,
+): Promise<ProfileChange> {
+  if (!isJsonObject(body)) throw invalid('INVALID_BODY', 'The body must be a JSON object');
+  const collection = await requireCollection(app, project._id, USERS);
+  const { change, address, currentPassword } = readChange(collection, user, body, editor.setter);
+  if (address !== null) {
+    await authoriseEmailChange(app, project, user, address, { currentPassword, ip: editor.ip });
+    const updated = await write(app, project, collection, user, change, notesPendingEmail(app, user, address));
+    return { user: updated, mailed: await sendChangeCode(app, project, user._id, address) };
+  }
+  if (Object.keys(change).length === 0 && Object.keys(body).length > 0) return { user };
+  return { user: await changeAtOnce(app, project, collection, user, change, editor) };
+}
+
+/** A change by the project, or by the user of other fields than the address. */
+async function changeAtOnce(
+  app: App,
+  project: Project,
+  collection: Collection,
+  user: User,
+  change: Record<string, unknown>,
+  editor: ProfileEditor,
+): Promise<User> {
+  const newEmail = typeof change.email === 'string';
+  const proven = change[EMAIL_VERIFIED] === true && (newEmail || !user.emailVerified);
+  if (newEmail && !Object.hasOwn(change, EMAIL_VERIFIED)) change[EMAIL_VERIFIED] = false;
+  if (!newEmail && !proven) return write(app, project, collection, user, change);
+  const asRead = { email: user.email, emailVerified: user.emailVerified };
+  if (!proven) {
+    const set = { [`${HIDDEN_FIELD}.pendingEmail`]: null };
+    const updated = await write(app, project, collection, user, change, { filter: asRead, set });
+    if (!updated.emailVerified) await sendCode(app, project, 'verification', updated.email);
+    return updated;
+  }
+  await finishLater(app, project, user._id);
+  const set = ownershipBegins(app, await findProver(app, user, editor.session));
+  const updated = await write(app, project, collection, user, change, { filter: asRead, set });
+  await finishTakeOver(app, project, updated);
+  return updated;
+}
+
+async function write(
+  app: App,
+  project: Project,
+  collection: Collection,
+  { _id }: User,
+  change: Record<string, unknown>,
+  alongside?: AlongsideChange,
+): Promise<User> {
+  const id = _id.toHexString();
+  if (alongside && Object.keys(change).length === 0) {
+    const changed = await changeUser(app, project, { _id, ...alongside.filter }, alongside.set);
+    if (!changed) throw conflict('CHANGED_MEANWHILE', 'The account was changed at the same time: please try again');
+    return changed;
+  }
+  try {
+    await updateDocument(app, { collection: withEmailVerified(collection), writer: null }, id, change, alongside);
+  } catch (error) {
+    throw isEmailConflict(error) ? emailTaken() : error;
+  }
+  return requireUser(app, project._id, id);
+}
+
+interface ReadChange {
+  change: Record<string, unknown>;
+  /** The address that a user asks for. */
+  address: string | null;
+  currentPassword: string | null;
+}
+
+function readChange(
+  collection: Collection,
+  user: User,
+  body: Record<string, unknown>,
+  setter: FieldSetter,
+): ReadChange {
+  const problems = new Problems();
+  const change = { ...body };
+  const currentPassword = setter === 'user' ? takePassword(change, problems) : null;
+  for (const path of Object.keys(change)) {
+    if (path.split('.')[0] === 'password') problems.add('password', 'is changed by change-password only', path);
+  }
+  refuseProtected(collection, Object.keys(change), setter, problems);
+  if (setter === 'user' && Object.hasOwn(change, EMAIL_VERIFIED)) {
+    // A fetched profile may be sent back as it is.
+    if (change[EMAIL_VERIFIED] !== user.emailVerified)
+      problems.add('protected', 'cannot be set by users', EMAIL_VERIFIED);
+    delete change[EMAIL_VERIFIED];
+  }
+  let address: string | null = null;
+  if (typeof change.email === 'string') {
+    change.email = normaliseEmail(change.email);
+    if (!isEmail(change.email as string)) problems.add('format', 'must be an e-mail address', 'email');
+    // Sent back as it is. Stored, it could undo a change made meanwhile and keep the confirmation of that one.
+    if (change.email === user.email) delete change.email;
+    else if (setter === 'user') {
+      address = change.email as string;
+      delete change.email;
+    }
+  }
+  problems.throwIfAny();
+  return { change, address, currentPassword };
+}
+
+function takePassword(change: Record<string, unknown>, problems: Problems): string | null {
+  const { currentPassword = null } = change;
+  delete change.currentPassword;
+  if (currentPassword === null || currentPassword === '') return null;
+  if (typeof currentPassword !== 'string') problems.add('type', 'must be a String', 'currentPassword');
+  else if (Buffer.byteLength(currentPassword) > MAX_PASSWORD_BYTES)
+    problems.add('length', `must have at most ${MAX_PASSWORD_BYTES} bytes`, 'currentPassword');
+  return currentPassword as string;
+}
+
+const widened = new WeakMap<Collection, Collection>();
+
+/** The collection with the one field that the service keeps beside the schema, so that both change by one write. */
+function withEmailVerified(collection: Collection): Collection {
+  let wide = widened.get(collection);
+  if (!wide) {
+    wide = { ...collection, fields: [...collection.fields, { name: EMAIL_VERIFIED, type: 'Boolean', required: true }] };
+    widened.set(collection, wide);
+  }
+  return wide;
+}

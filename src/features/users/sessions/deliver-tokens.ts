@@ -1,0 +1,100 @@
+import type { Context } from 'koa';
+import type { App } from '../../../app.js';
+import type { Project } from '../../projects/project.js';
+import { requireCookieOrigin } from './cookie-origin.js';
+import type { Client, Tokens } from './open-session.js';
+
+const COOKIE_PATH = '/api/userAuth';
+const REFRESH_HEADER = 'x-refresh-token';
+
+/** The token part of a signup, login or refresh reply. */
+export interface TokenReply {
+  accessToken: string;
+  /** Deprecated alias of `accessToken` (rest-api.md 9). */
+  token: string;
+  /** For people: `15m`. */
+  expiresIn: string;
+  refreshToken?: string;
+}
+
+/**
+ * Hands the refresh token over as cookie and header, in the body too when asked for, and answers the reply's part (decisions.md 2). In place of a token that
+ * came `by` cookie it is a cookie alone: no script may read what was kept from scripts.
+ */
+export function deliverTokens(
+  app: App,
+  ctx: Context,
+  project: Project,
+  tokens: Tokens,
+  by: PresentedToken['by'] = 'header',
+): TokenReply {
+  const mode = by === 'cookie' ? 'cookie' : ctx.get('x-refresh-token-mode').toLowerCase();
+  setRefreshCookie(app, ctx, project, tokens.refreshToken, app.config.refreshTokenTtlMs);
+  if (mode !== 'cookie') ctx.set(REFRESH_HEADER, tokens.refreshToken);
+  ctx.set('Cache-Control', 'no-store');
+  return {
+    accessToken: tokens.accessToken,
+    token: tokens.accessToken,
+    expiresIn: presentDuration(app.config.accessTokenTtlMs),
+    ...(mode === 'header' && { refreshToken: tokens.refreshToken }),
+  };
+}
+
+const MAX_USER_AGENT = 200;
+
+/** Where a request comes from, as noted with its session. */
+export function clientOf(ctx: Context): Client {
+  return { ip: ctx.ip, userAgent: ctx.get('user-agent').slice(0, MAX_USER_AGENT) };
+}
+
+/** The refresh token a request carries, empty when there is none, and how it came. */
+export interface PresentedToken {
+  token: string;
+  by: 'header' | 'cookie' | null;
+}
+
+/** The refresh token of a request: the header's before the cookie's. 401 COOKIE_NOT_ACCEPTED for a cookie from an origin where it does not count. */
+export function readRefreshToken(app: App, ctx: Context, project: Project): PresentedToken {
+  const header = ctx.get(REFRESH_HEADER);
+  if (header !== '') return { token: header, by: 'header' };
+  const cookie = ctx.cookies.get(cookieName(project)) ?? '';
+  if (cookie === '') return { token: '', by: null };
+  requireCookieOrigin(app, ctx, project);
+  return { token: cookie, by: 'cookie' };
+}
+
+export function clearRefreshCookie(app: App, ctx: Context, project: Project): void {
+  setRefreshCookie(app, ctx, project, '', 0);
+}
+
+const cookieName = (project: Project): string => `bsvc_rt_${project._id.toHexString()}`;
+
+function setRefreshCookie(app: App, ctx: Context, project: Project, value: string, maxAgeMs: number): void {
+  const tls = app.config.publicUrl?.startsWith('https:') || ctx.secure;
+  const sameSite = tls && app.config.crossSiteCookies ? 'None' : 'Lax';
+  // Written by hand: TLS often ends before us, where the cookie library refuses to set a Secure cookie.
+  ctx.append(
+    'Set-Cookie',
+    [
+      `${cookieName(project)}=${value}`,
+      `Path=${COOKIE_PATH}`,
+      `Max-Age=${Math.floor(maxAgeMs / 1000)}`,
+      'HttpOnly',
+      `SameSite=${sameSite}`,
+      ...(tls ? ['Secure'] : []),
+    ].join('; '),
+  );
+}
+
+const UNITS: readonly [number, string][] = [
+  [86_400_000, 'd'],
+  [3_600_000, 'h'],
+  [60_000, 'm'],
+  [1000, 's'],
+];
+
+/** The shortest exact text in the form of settings: 900000 is `15m`. */
+function presentDuration(ms: number): string {
+  const [unitMs, unit] = UNITS.find(([size]) => ms % size === 0) ?? [1, 'ms'];
+  return `${ms / unitMs}${unit}`;
+}

@@ -1,0 +1,39 @@
+import type { App } from '../../../app.js';
+import { CLOCKS_DIFFER_MS } from '../../../platform/time/clock.js';
+import { randomToken } from '../../../platform/ids.js';
+import { cutOffTokens } from '../../access/token-cutoff.js';
+import { HIDDEN_FIELD } from '../../collections/fields/field.js';
+import type { Project } from '../../projects/project.js';
+import { revokeSessions, type RevokeReason, type Session } from './session.js';
+import type { User } from '../user.js';
+
+const STAMP_BYTES = 12;
+
+/**
+ * What a write that ends all sessions of a user, or all but `keep`, has to set on the account: the sessions are over with that very write, whatever becomes of
+ * its process. endSessions does the rest.
+ */
+export function sessionsEnd(app: App, keep: string | null = null): Record<string, unknown> {
+  return {
+    [`${HIDDEN_FIELD}.stamp`]: randomToken(STAMP_BYTES),
+    [`${HIDDEN_FIELD}.keptSession`]: keep,
+    // Asked for in one of those sessions, perhaps by the one who is being kept out.
+    [`${HIDDEN_FIELD}.pendingEmail`]: null,
+    // Ahead, as a token may have been signed by a clock that is.
+    [`${HIDDEN_FIELD}.tokensSince`]: new Date(app.clock.now() + CLOCKS_DIFFER_MS),
+  };
+}
+
+/** Ends the access tokens and closes the sessions that a write of sessionsEnd has ended; `user` is the account after it. Answers how many sessions there were. */
+export async function endSessions(app: App, project: Project, user: User, reason: RevokeReason): Promise<number> {
+  const { tokensSince, keptSession = null } = user[HIDDEN_FIELD];
+  const userId = user._id.toHexString();
+  await cutOffTokens(app, project._id, userId, { before: tokensSince!, exceptSession: keptSession });
+  return revokeSessions(app, project._id, user._id, reason, keptSession);
+}
+
+/** Whether a session has outlived every write that ended sessions of its user. */
+export function isSessionOf(session: Session, user: User): boolean {
+  const { stamp, keptSession } = user[HIDDEN_FIELD];
+  return session.stamp === stamp || session._id === keptSession;
+}

@@ -1,0 +1,51 @@
+import type { App } from '../../../app.js';
+import { missing } from '../../../errors.js';
+import { cutOffTokens } from '../../access/token-cutoff.js';
+import type { Project } from '../../projects/project.js';
+import { endSessions, sessionsEnd } from './end-sessions.js';
+import { revokeSession, sessionStore, type Session } from './session.js';
+import type { User } from '../user.js';
+import { userStore } from '../user-store.js';
+
+/** A user's live sessions, the one used last first. */
+export function listSessions(app: App, project: Project, user: Pick<User, '_id'>): Promise<Session[]> {
+  return sessionStore(app)
+    .find({
+      projectId: project._id,
+      userId: user._id,
+      revokedAt: null,
+      expiresAt: { $gt: new Date(app.clock.now()) },
+    })
+    .sort({ usedAt: -1 })
+    .toArray() as Promise<Session[]>;
+}
+
+/** What the operator sees of a session: nothing that could be presented in its place. */
+export function presentSession(session: Session) {
+  return {
+    id: session._id,
+    createdAt: session.createdAt.toISOString(),
+    usedAt: session.usedAt.toISOString(),
+    expiresAt: session.expiresAt.toISOString(),
+    ip: session.ip,
+    userAgent: session.userAgent,
+  };
+}
+
+/** Ends one session of a user, or `all`, and its access tokens; answers how many there were. 404 for a session that is not the user's or has ended. */
+export async function endSession(app: App, project: Project, user: Pick<User, '_id'>, which: string): Promise<number> {
+  if (which === 'all') {
+    const ended = (await userStore(app, project._id).findOneAndUpdate(
+      { _id: user._id, isDeleted: false },
+      { $set: sessionsEnd(app) },
+      { returnDocument: 'after' },
+    )) as User | null;
+    if (!ended) throw missing('USER_NOT_FOUND', 'The user no longer exists');
+    return endSessions(app, project, ended, 'revoked');
+  }
+  const sessions = await listSessions(app, project, user);
+  if (!sessions.some(({ _id }) => _id === which) || !(await revokeSession(app, which, 'revoked')))
+    throw missing('SESSION_NOT_FOUND', 'The user has no such session');
+  await cutOffTokens(app, project._id, user._id.toHexString(), { session: which });
+  return 1;
+}

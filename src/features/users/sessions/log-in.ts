@@ -1,0 +1,58 @@
+import type { App } from '../../../app.js';
+import { forbidden, unauthenticated } from '../../../errors.js';
+import type { PasswordWork } from '../../../platform/secrets/password.js';
+import { HIDDEN_FIELD } from '../../collections/fields/field.js';
+import type { Project } from '../../projects/project.js';
+import { lockUser } from './lock-user.js';
+import { openSession, type Client, type Tokens } from './open-session.js';
+import type { User } from '../user.js';
+import { findUserByEmail, userStore } from '../user-store.js';
+
+export interface SignedIn {
+  user: User;
+  tokens: Tokens;
+}
+
+/**
+ * Signs in by e-mail and password. 401 INVALID_CREDENTIALS, at the same cost for an unknown address; 423 after five failures in a row;
+ * 503 when too many sign-ins wait; 403 ACCOUNT_DISABLED, told only to who knows the password.
+ */
+export async function logIn(
+  app: App,
+  project: Project,
+  input: { email: string; password: string },
+  client: Client,
+): Promise<SignedIn> {
+  const lock = lockUser(app, project._id, input.email, client.ip);
+  await lock.refuseLocked();
+  const user = await app.passwords.inTurn(project._id.toHexString(), async (bcrypt) => {
+    // Looked at again when the turn has come: of many guesses at once few are compared, and of these five at most are told.
+    await lock.refuseLocked();
+    const found = await findUserByEmail(app, project._id, input.email);
+    if (await bcrypt.matches(input.password, found?.[HIDDEN_FIELD].passwordHash ?? null)) {
+      await lock.admit();
+      await renewHash(app, project, found!, input.password, bcrypt);
+      return found!;
+    }
+    await lock.countFailure();
+    throw unauthenticated('INVALID_CREDENTIALS', 'Invalid e-mail or password');
+  });
+  if (user[HIDDEN_FIELD].disabledAt) throw forbidden('ACCOUNT_DISABLED', 'This account has been disabled');
+  return { user, tokens: await openSession(app, project, user, client) };
+}
+
+/** A changed cost setting reaches an account at its next sign-in. */
+async function renewHash(
+  app: App,
+  project: Project,
+  user: User,
+  password: string,
+  bcrypt: PasswordWork,
+): Promise<void> {
+  const old = user[HIDDEN_FIELD].passwordHash!;
+  if (!bcrypt.isOutdated(old)) return;
+  await userStore(app, project._id).updateOne(
+    { _id: user._id, [`${HIDDEN_FIELD}.passwordHash`]: old },
+    { $set: { [`${HIDDEN_FIELD}.passwordHash`]: await bcrypt.hash(password) } },
+  );
+}

@@ -1,0 +1,73 @@
+import { randomUUID } from 'node:crypto';
+import type { App } from '../../../app.js';
+import { unauthenticated } from '../../../errors.js';
+import { signAccessToken } from '../../access/sign-access-token.js';
+import { HIDDEN_FIELD } from '../../collections/fields/field.js';
+import type { Project } from '../../projects/project.js';
+import { formatRefreshToken, generateRefreshToken, hashRefreshToken } from './refresh-token.js';
+import { sessionStore } from './session.js';
+import type { User } from '../user.js';
+import { userStore } from '../user-store.js';
+
+/** Where a request comes from, as noted with its session. */
+export interface Client {
+  ip: string;
+  userAgent: string;
+}
+
+/** What a client gets for having proved who it is. */
+export interface Tokens {
+  accessToken: string;
+  refreshToken: string;
+}
+
+/**
+ * Starts a session for a user just read. The account is looked at again after the session is stored: whoever disables it, deletes it or changes its
+ * password in between ends this session too, with 401. `identity` is the linked one that opened it.
+ */
+export async function openSession(
+  app: App,
+  project: Project,
+  user: User,
+  client: Client,
+  identity?: string,
+): Promise<Tokens> {
+  const id = randomUUID();
+  const token = generateRefreshToken(app.secrets, id);
+  const now = app.clock.now();
+  const { stamp } = user[HIDDEN_FIELD];
+  const tokens = {
+    accessToken: issueAccessToken(app, project, user, id, now),
+    refreshToken: formatRefreshToken(token),
+  };
+  await sessionStore(app).insertOne({
+    _id: id,
+    projectId: project._id,
+    userId: user._id,
+    ...(stamp !== undefined && { stamp }),
+    ...(identity !== undefined && { identity }),
+    tokenHash: hashRefreshToken(token),
+    rotated: [],
+    createdAt: new Date(now),
+    usedAt: new Date(now),
+    expiresAt: new Date(now + app.config.refreshTokenTtlMs),
+    revokedAt: null,
+    revokedFor: null,
+    ...client,
+  });
+  const unchanged = await userStore(app, project._id).findOne({
+    _id: user._id,
+    isDeleted: false,
+    [`${HIDDEN_FIELD}.disabledAt`]: null,
+    [`${HIDDEN_FIELD}.stamp`]: stamp ?? null,
+  });
+  if (unchanged) return tokens;
+  await sessionStore(app).deleteOne({ _id: id });
+  throw unauthenticated('INVALID_CREDENTIALS', 'The account was changed while you signed in: please try again');
+}
+
+/** An access token of a session, dated no earlier than the account's last cutoff, so that a token given after it always works. */
+export function issueAccessToken(app: App, project: Project, user: User, session: string, now: number): string {
+  const issuedMs = Math.max(now, (user[HIDDEN_FIELD].tokensSince?.getTime() ?? 0) + 1);
+  return signAccessToken(app, project, user._id.toHexString(), app.config.accessTokenTtlMs, { session, issuedMs });
+}

@@ -1,0 +1,17 @@
+import type { App } from '../../../app.js';
+import { unauthenticated } from '../../../errors.js';
+import { findObjectId } from '../../../platform/ids.js';
+import { requireUserId } from '../../access/access-rules.js';
+import type { Caller } from '../../access/caller.js';
+import { HIDDEN_FIELD } from '../../collections/fields/field.js';
+import type { User } from '../user.js';
+import { findUser } from '../user-store.js';
+
+/** The signed-in user and the session behind the token; 401 without a good token, or when the account is gone or disabled. */
+export async function requireSignedIn(app: App, caller: Caller): Promise<{ user: User; session: string | null }> {
+  const id = findObjectId(requireUserId(caller));
+  const user = id && (await findUser(app, caller.project._id, id));
+  if (!user || user[HIDDEN_FIELD].disabledAt) throw unauthenticated('TOKEN_INVALID', 'The access token is not valid');
+  const session = caller.bearer.state === 'user' ? (caller.bearer.session ?? null) : null;
+  return { user, session };
+}

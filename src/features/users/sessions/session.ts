@@ -1,0 +1,60 @@
+import type { ObjectId } from 'bson';
+import type { App } from '../../../app.js';
+import type { Store } from '../../../platform/database/database.js';
+
+export const SESSIONS = 'sessions';
+
+export type RevokeReason =
+  'signed out' | 'token reused' | 'password changed' | 'account changed' | 'account disabled' | 'revoked';
+
+/** A family of refresh tokens, from one sign-in to its end: one document, so that rotation is one compare-and-swap. */
+export interface Session {
+  /** The uuid in front of its tokens. */
+  _id: string;
+  projectId: ObjectId;
+  userId: ObjectId;
+  /** The account's, when the session began. */
+  stamp?: string;
+  /** The linked identity that opened it, if one did. */
+  identity?: string;
+  /** SHA-256 of the token that is good now. */
+  tokenHash: string;
+  /** Tokens replaced last, for the grace window; no more than a few. */
+  rotated: { hash: string; at: Date }[];
+  createdAt: Date;
+  usedAt: Date;
+  /** Moves with each use. */
+  expiresAt: Date;
+  revokedAt: Date | null;
+  revokedFor: RevokeReason | null;
+  ip: string;
+  userAgent: string;
+}
+
+export function sessionStore(app: Pick<App, 'db'>): Store<Session> {
+  return app.db.collection<Session>(SESSIONS);
+}
+
+/** Ends one session; false when it had ended already. */
+export async function revokeSession(app: App, session: string, reason: RevokeReason): Promise<boolean> {
+  const { modifiedCount } = await sessionStore(app).updateOne(
+    { _id: session, revokedAt: null },
+    { $set: { revokedAt: new Date(app.clock.now()), revokedFor: reason } },
+  );
+  return modifiedCount === 1;
+}
+
+/** Ends all sessions of a user, or all but one; answers how many. */
+export async function revokeSessions(
+  app: App,
+  projectId: ObjectId,
+  userId: ObjectId,
+  reason: RevokeReason,
+  except: string | null = null,
+): Promise<number> {
+  const { modifiedCount } = await sessionStore(app).updateMany(
+    { projectId, userId, revokedAt: null, ...(except !== null && { _id: { $ne: except } }) },
+    { $set: { revokedAt: new Date(app.clock.now()), revokedFor: reason } },
+  );
+  return modifiedCount;
+}

@@ -1,0 +1,226 @@
+import { createHash } from 'node:crypto';
+import type { ObjectId } from 'bson';
+import type { App } from '../../../app.js';
+import { invalid, unauthenticated } from '../../../errors.js';
+import type { Store } from '../../../platform/database/database.js';
+import { randomToken, sha256Hex } from '../../../platform/ids.js';
+import { HIDDEN_FIELD } from '../../collections/fields/field.js';
+import type { Project } from '../../projects/project.js';
+import { projectStore } from '../../projects/project-store.js';
+import type { SignedIn } from '../sessions/log-in.js';
+import { openSession, type Client } from '../sessions/open-session.js';
+import type { SocialChecks, SocialIdentity } from './social-identity.js';
+import { requireSocialProvider, type SocialProvider } from './social-provider.js';
+import { resolveSocialUser, type SocialUser } from './social-user.js';
+import { findUser } from '../user-store.js';
+
+export const SOCIAL_ATTEMPTS = 'social_attempts';
+
+const ATTEMPT_MS = 10 * 60_000;
+const CODE_MS = 60_000;
+const PROVIDER_FAILED = 'provider_failed';
+
+/** A sign-in at a provider under way: first out there, then waiting to be exchanged. */
+interface SocialAttempt {
+  /** SHA-256 of the `state` sent out, later of the `rtCode` given to the application. */
+  _id: string;
+  stage: 'out' | 'back';
+  projectId: ObjectId;
+  provider: string;
+  /** `out`: the checks for the way back, sealed; hash of the browser's cookie; where to go then. */
+  sealedChecks?: string;
+  browserHash?: string;
+  callback?: string;
+  redirectUrl?: string;
+  /** Both: the application's own, to be given back to it. */
+  appState?: string;
+  /** Both: SHA-256, as base64url, of the verifier that only the application which began knows (RFC 7636). */
+  codeChallenge?: string;
+  /** `back`: who signed in, by which identity, and the account's stamp then. */
+  userId?: ObjectId;
+  identity?: string;
+  stamp?: string | null;
+  expiresAt: Date;
+}
+
+function attemptStore(app: Pick<App, 'db'>): Store<SocialAttempt> {
+  return app.db.collection<SocialAttempt>(SOCIAL_ATTEMPTS);
+}
+
+/** What an application may send along to know its own sign-in again: `state` comes back with the browser, the challenge is demanded at the exchange. */
+export interface ApplicationChecks {
+  appState: string | null;
+  codeChallenge: string | null;
+}
+
+export interface StartedSocialLogin {
+  /** Where to send the browser. */
+  url: string;
+  /** A cookie for the browser: only the one that went out may come back. */
+  cookie: { name: string; value: string; maxAgeMs: number } | null;
+}
+
+/** Begins a sign-in at a provider; one that cannot be reached sends the browser back with `error`. 404 for an unknown provider, 400 for an address to return to that is not on the provider's list. */
+export async function startSocialLogin(
+  app: App,
+  project: Project,
+  input: { provider: string; redirectUrl: string | null; callback: string } & ApplicationChecks,
+): Promise<StartedSocialLogin> {
+  const provider = await requireSocialProvider(app, project._id, input.provider);
+  const redirectUrl = input.redirectUrl ?? provider.redirectUrls[0]!;
+  // Exact addresses only: the code that opens the account goes there.
+  if (!provider.redirectUrls.includes(redirectUrl)) {
+    throw invalid('REDIRECT_NOT_ALLOWED', 'This address to return to is not on the provider’s list');
+  }
+  const begun = await findBeginning(app, provider, input.callback);
+  const { appState, codeChallenge } = input;
+  if (!begun) return { url: addressBack({ redirectUrl, appState }, 'error', PROVIDER_FAILED), cookie: null };
+  const { url, checks } = begun;
+  const id = sha256Hex(checks.state);
+  const browser = randomToken(32);
+  await attemptStore(app).insertOne({
+    _id: id,
+    stage: 'out',
+    projectId: project._id,
+    provider: provider.name,
+    sealedChecks: app.secrets.seal(JSON.stringify(checks), sealContext(id)),
+    browserHash: sha256Hex(browser),
+    callback: input.callback,
+    redirectUrl,
+    ...(appState !== null && { appState }),
+    ...(codeChallenge !== null && { codeChallenge }),
+    expiresAt: new Date(app.clock.now() + ATTEMPT_MS),
+  });
+  return { url, cookie: { name: attemptCookie(checks.state), value: browser, maxAgeMs: ATTEMPT_MS } };
+}
+
+async function findBeginning(
+  app: App,
+  provider: SocialProvider,
+  callback: string,
+): Promise<{ url: string; checks: SocialChecks } | null> {
+  const { beginAtProvider } = await import('./social-identity.js');
+  try {
+    return await beginAtProvider(app, provider, callback);
+  } catch (error) {
+    warnOfFailure(app, provider, error);
+    return null;
+  }
+}
+
+/** Name of the cookie that ties an attempt to its browser; of its own for each, so that two tabs do not disturb each other. */
+export function attemptCookie(state: string): string {
+  return `bsvc_social_${sha256Hex(state).slice(0, 16)}`;
+}
+
+/**
+ * Ends the part at the provider and answers where to send the browser: back to the application, with `rtCode` or with `error`. An attempt is used up by
+ * its first return. 400 SOCIAL_STATE_INVALID when it is unknown, too old or another browser's, since then nobody knows where to go back to.
+ */
+export async function finishSocialLogin(
+  app: App,
+  input: { provider: string; query: URLSearchParams; browser: string },
+): Promise<string> {
+  const state = input.query.get('state') ?? '';
+  const id = sha256Hex(state);
+  const attempt = (await attemptStore(app).findOneAndDelete({
+    _id: id,
+    stage: 'out',
+    provider: input.provider,
+    browserHash: sha256Hex(input.browser),
+    expiresAt: { $gt: new Date(app.clock.now()) },
+  })) as SocialAttempt | null;
+  const project =
+    attempt && ((await projectStore(app).findOne({ _id: attempt.projectId, state: 'active' })) as Project | null);
+  if (!attempt || !project)
+    throw invalid('SOCIAL_STATE_INVALID', 'This sign-in is unknown or took too long: start again');
+  const provider = await requireSocialProvider(app, project._id, input.provider);
+  const identity = await findIdentity(app, provider, attempt, input.query);
+  if (typeof identity === 'string') return addressBack(attempt, 'error', identity);
+  const found = await resolveSocialUser(app, project, provider, identity);
+  if (typeof found === 'string') return addressBack(attempt, 'error', found);
+  return addressBack(attempt, 'rtCode', await storeCode(app, attempt, found));
+}
+
+async function findIdentity(
+  app: App,
+  provider: SocialProvider,
+  attempt: SocialAttempt,
+  query: URLSearchParams,
+): Promise<SocialIdentity | string> {
+  if (query.has('error')) return query.get('error') === 'access_denied' ? 'access_denied' : 'provider_refused';
+  const checks = JSON.parse(app.secrets.open(attempt.sealedChecks!, sealContext(attempt._id))) as SocialChecks;
+  const { readIdentity } = await import('./social-identity.js');
+  try {
+    return await readIdentity(app, provider, new URL(`${attempt.callback}?${query.toString()}`), checks);
+  } catch (error) {
+    warnOfFailure(app, provider, error);
+    return PROVIDER_FAILED;
+  }
+}
+
+/** Only the message: the rest of these errors can hold codes and tokens. */
+function warnOfFailure(app: App, provider: SocialProvider, error: unknown): void {
+  app.log.warn({ provider: provider.name, reason: (error as Error).message }, 'social sign-in failed');
+}
+
+async function storeCode(app: App, attempt: SocialAttempt, { user, identity }: SocialUser): Promise<string> {
+  const { projectId, provider, codeChallenge } = attempt;
+  const code = randomToken(32);
+  await attemptStore(app).insertOne({
+    _id: sha256Hex(code),
+    stage: 'back',
+    projectId,
+    provider,
+    ...(codeChallenge !== undefined && { codeChallenge }),
+    userId: user._id,
+    identity,
+    stamp: user[HIDDEN_FIELD].stamp ?? null,
+    expiresAt: new Date(app.clock.now() + CODE_MS),
+  });
+  return code;
+}
+
+/**
+ * Turns the code that came back with the browser into a session; a code works once, for a minute, and only with the verifier of its challenge, if there is
+ * one. 401 SOCIAL_CODE_INVALID, also when the sessions of the account were ended since the code was given.
+ */
+export async function exchangeSocialCode(
+  app: App,
+  project: Project,
+  { rtCode, codeVerifier }: { rtCode: string; codeVerifier: string | null },
+  client: Client,
+): Promise<SignedIn> {
+  const attempt = (await attemptStore(app).findOneAndDelete({
+    _id: sha256Hex(rtCode),
+    stage: 'back',
+    projectId: project._id,
+    expiresAt: { $gt: new Date(app.clock.now()) },
+  })) as SocialAttempt | null;
+  const begunHere = attempt !== null && (attempt.codeChallenge ?? null) === challengeOf(codeVerifier);
+  const user = begunHere ? await findUser(app, project._id, attempt.userId!) : null;
+  if (!user || user[HIDDEN_FIELD].disabledAt || (user[HIDDEN_FIELD].stamp ?? null) !== (attempt?.stamp ?? null)) {
+    throw unauthenticated(
+      'SOCIAL_CODE_INVALID',
+      'The code is unknown, was used already, has expired or belongs to another code_verifier: start again',
+    );
+  }
+  return { user, tokens: await openSession(app, project, user, client, attempt?.identity) };
+}
+
+/** Null without a verifier: then there must be no challenge either, and with one there must be one. */
+function challengeOf(verifier: string | null): string | null {
+  return verifier === null ? null : createHash('sha256').update(verifier).digest('base64url');
+}
+
+/** The application's address with the outcome and, when it sent one, its `state`. */
+function addressBack(
+  { redirectUrl, appState }: { redirectUrl?: string; appState?: string | null },
+  name: 'rtCode' | 'error',
+  value: string,
+): string {
+  const query = new URLSearchParams({ [name]: value, ...(appState != null && { state: appState }) });
+  return `${redirectUrl!}${redirectUrl!.includes('?') ? '&' : '?'}${query.toString()}`;
+}
+
+const sealContext = (id: string): string => `social-attempt:${id}`;

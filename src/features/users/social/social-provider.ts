@@ -1,0 +1,194 @@
+import type { ObjectId } from 'bson';
+import type { App } from '../../../app.js';
+import { invalid, missing } from '../../../errors.js';
+import type { SealedPlace } from '../../../platform/secrets/reseal.js';
+import type { Store } from '../../../platform/database/database.js';
+import { requirePublicTarget } from '../../../platform/network/require-public-target.js';
+import type { Project } from '../../projects/project.js';
+
+export const SOCIAL_PROVIDERS = 'social_providers';
+
+/** Who vouches for end users of a project, as configured by its operator. */
+export interface SocialProvider {
+  /** `<project id>:<name>` */
+  _id: string;
+  projectId: ObjectId;
+  /** Part of the address: `social/<name>/start`. */
+  name: string;
+  /** GitHub speaks OAuth without OpenID: who signed in is asked of its API. */
+  kind: 'oidc' | 'github';
+  /** The OpenID issuer, or the address of a GitHub. */
+  issuer: string;
+  /** Named by who runs the whole service, who knows what stands in the own network: it need not be public. */
+  mayBePrivate: boolean;
+  clientId: string;
+  sealedSecret: string;
+  scopes: string[];
+  /** Where a browser may be sent back to, exact addresses; the first is the default. */
+  redirectUrls: string[];
+  createdAt: Date;
+  updatedAt: Date;
+}
+
+export interface SocialProviderInput {
+  name: string;
+  clientId: string;
+  clientSecret: string;
+  redirectUrls: string[];
+  /** Needed for all but `google` and `github`; for `github` the address of an own one. */
+  issuer?: string;
+  scopes?: string[];
+  /** The issuer was named by who runs the whole service, not by an operator of some projects alone. */
+  mayBePrivate?: boolean;
+}
+
+const KNOWN_ISSUERS: Record<string, string> = {
+  google: 'https://accounts.google.com',
+  github: 'https://github.com',
+};
+const DEFAULT_SCOPES = { oidc: ['openid', 'email', 'profile'], github: ['read:user', 'user:email'] };
+const PROVIDER_NAME = /^[a-z][a-z0-9-]{0,31}$/;
+const SCOPE = /^[\x21\x23-\x5b\x5d-\x7e]{1,100}$/;
+const MAX_REDIRECT_URLS = 20;
+const MAX_TEXT = 500;
+
+export function socialProviderStore(app: Pick<App, 'db'>): Store<SocialProvider> {
+  return app.db.collection<SocialProvider>(SOCIAL_PROVIDERS);
+}
+
+export async function requireSocialProvider(app: App, projectId: ObjectId, name: string): Promise<SocialProvider> {
+  const found = PROVIDER_NAME.test(name)
+    ? ((await socialProviderStore(app).findOne({ _id: providerId(projectId, name) })) as SocialProvider | null)
+    : null;
+  if (!found) throw missing('PROVIDER_NOT_FOUND', 'The project has no sign-in provider of this name');
+  return found;
+}
+
+export function listSocialProviders(app: App, project: Project): Promise<SocialProvider[]> {
+  return socialProviderStore(app).find({ projectId: project._id }).sort({ name: 1 }).toArray() as Promise<
+    SocialProvider[]
+  >;
+}
+
+/** Adds a provider or replaces its settings by one write; the client secret is sealed. 400 for what could not work or would send codes astray. */
+export async function setSocialProvider(
+  app: App,
+  project: Project,
+  input: SocialProviderInput,
+): Promise<SocialProvider> {
+  const kind = input.name === 'github' ? 'github' : 'oidc';
+  const issuer = (input.issuer ?? findKnownIssuer(input.name) ?? '').replace(/\/+$/, '');
+  const scopes = input.scopes?.length ? input.scopes : DEFAULT_SCOPES[kind];
+  checkInput(input, issuer, scopes);
+  // The service talks to this address by itself, so it is judged like a webhook's (decisions.md 8) where an operator of some projects names it.
+  if (input.issuer && !input.mayBePrivate) await requirePublicTarget(app.outbound, new URL(issuer), 'issuer');
+  const now = new Date(app.clock.now());
+  const saved = await socialProviderStore(app).findOneAndUpdate(
+    { _id: providerId(project._id, input.name) },
+    {
+      $set: {
+        projectId: project._id,
+        name: input.name,
+        kind,
+        issuer,
+        mayBePrivate: input.mayBePrivate === true,
+        clientId: input.clientId,
+        sealedSecret: app.secrets.seal(input.clientSecret, socialSealContext(project._id, input.name)),
+        scopes,
+        redirectUrls: input.redirectUrls,
+        updatedAt: now,
+      },
+      $setOnInsert: { createdAt: now },
+    },
+    { upsert: true, returnDocument: 'after' },
+  );
+  return saved as SocialProvider;
+}
+
+/** The name comes from an address, so it may be one that every object has. */
+function findKnownIssuer(name: string): string | undefined {
+  return Object.hasOwn(KNOWN_ISSUERS, name) ? KNOWN_ISSUERS[name] : undefined;
+}
+
+/** Removes a provider; its users stay and may set a password by mail. 404 for an unknown name. */
+export async function removeSocialProvider(app: App, project: Project, name: string): Promise<SocialProvider> {
+  const provider = await requireSocialProvider(app, project._id, name);
+  await socialProviderStore(app).deleteOne({ _id: provider._id });
+  return provider;
+}
+
+/** What is shown of a provider: never its secret. */
+export function presentSocialProvider(provider: SocialProvider) {
+  const { name, issuer, clientId, scopes, redirectUrls, createdAt, updatedAt } = provider;
+  return {
+    name,
+    issuer,
+    clientId,
+    scopes,
+    redirectUrls,
+    createdAt: createdAt.toISOString(),
+    updatedAt: updatedAt.toISOString(),
+  };
+}
+
+/** Ties a sealed secret to its place; also used to re-seal when the master key changes. */
+export function socialSealContext(projectId: ObjectId, name: string): string {
+  return `project:${projectId.toHexString()}:social:${name}`;
+}
+
+const providerId = (projectId: ObjectId, name: string): string => `${projectId.toHexString()}:${name}`;
+
+function checkInput(input: SocialProviderInput, issuer: string, scopes: readonly string[]): void {
+  if (!PROVIDER_NAME.test(input.name)) {
+    throw refusal('A provider’s name has 1 to 32 lower-case letters, digits or - and starts with a letter');
+  }
+  if (issuer === '') throw refusal(`Give the issuer of "${input.name}": only google and github are known by name`);
+  if (!isSafeWebAddress(issuer)) throw refusal('The issuer must be an https address (http on this machine only)');
+  if (!isText(input.clientId)) throw refusal('The client id is missing or too long');
+  if (!isText(input.clientSecret)) throw refusal('The client secret is missing or too long');
+  if (scopes.length > 20 || !scopes.every((scope) => SCOPE.test(scope))) throw refusal('A scope is not valid');
+  if (input.redirectUrls.length === 0 || input.redirectUrls.length > MAX_REDIRECT_URLS) {
+    throw refusal(`Give 1 to ${MAX_REDIRECT_URLS} addresses that browsers may be sent back to`);
+  }
+  for (const url of input.redirectUrls) {
+    if (!isRedirectTarget(url)) {
+      throw refusal(
+        `"${url.slice(0, 100)}" cannot be sent back to: use https, http on this machine, or an app’s own scheme`,
+      );
+    }
+  }
+}
+
+function isText(text: string): boolean {
+  return text.length > 0 && text.length <= MAX_TEXT;
+}
+
+const LOOPBACK: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]']);
+
+/** What can stand in a `Location` header as it is; a fragment would swallow what is appended. */
+const PLAIN = /^[\x21\x22\x24-\x7e]*$/;
+
+/** https anywhere; http only where nothing leaves the machine. */
+export function isSafeWebAddress(text: string): boolean {
+  if (!URL.canParse(text) || text.length > MAX_TEXT || !PLAIN.test(text)) return false;
+  const url = new URL(text);
+  if (url.username || url.password) return false;
+  return url.protocol === 'https:' || (url.protocol === 'http:' && LOOPBACK.has(url.hostname));
+}
+
+/** Schemes that a browser runs or opens by itself; any other that is not of the web belongs to an app. */
+const OWN_SCHEME = /^(?!(?:javascript|data|file|blob|vbscript|about|https?|ftp|wss?):)[a-z][a-z0-9+.-]*:\/\//;
+
+function isRedirectTarget(text: string): boolean {
+  return text.length <= MAX_TEXT && PLAIN.test(text) && (isSafeWebAddress(text) || OWN_SCHEME.test(text));
+}
+
+const refusal = (message: string): Error => invalid('INVALID_PROVIDER', message);
+
+export const SEALED_SOCIAL_SECRETS: SealedPlace = {
+  collection: SOCIAL_PROVIDERS,
+  fields: (record) => {
+    const { projectId, name, sealedSecret } = record as SocialProvider;
+    return [{ path: 'sealedSecret', sealed: sealedSecret, context: socialSealContext(projectId, name) }];
+  },
+};

@@ -1,0 +1,128 @@
+import type { App } from '../../../app.js';
+import { AppError } from '../../../errors.js';
+import { isDuplicateKey } from '../../../platform/database/database.js';
+import { randomToken, sha256Hex } from '../../../platform/ids.js';
+import { requireCollection } from '../../collections/collection-store.js';
+import { HIDDEN_FIELD } from '../../collections/fields/field.js';
+import { USERS } from '../../collections/users-collection.js';
+import type { Project } from '../../projects/project.js';
+import { isEmail, normaliseEmail } from '../credentials.js';
+import { insertUser } from '../accounts/insert-user.js';
+import { identityStore, isLinkOf, removeLink, type LinkedIdentity } from '../accounts/linked-identity.js';
+import { readNewUser } from '../accounts/new-user.js';
+import { takeOver } from '../codes/ownership.js';
+import type { SocialIdentity } from './social-identity.js';
+import type { SocialProvider } from './social-provider.js';
+import type { User } from '../user.js';
+import { findUser, findUserByEmail } from '../user-store.js';
+
+/** Why a person whom the provider vouched for cannot come in; goes back to the application as `error`. */
+export type SocialRefusal = 'account_disabled' | 'email_unverified' | 'profile_incomplete';
+
+const MAX_RACES = 3;
+
+export interface SocialUser {
+  user: User;
+  /** The linked identity by which the user came in. */
+  identity: string;
+}
+
+/**
+ * The user that a provider's identity stands for: the one linked before, the one with the same confirmed address, or a new one. An account that was
+ * opened with that address but never confirmed it loses its password, sessions and other identities: whoever set them did not own the address.
+ */
+export async function resolveSocialUser(
+  app: App,
+  project: Project,
+  provider: SocialProvider,
+  identity: SocialIdentity,
+): Promise<SocialUser | SocialRefusal> {
+  const _id = identityId(project, provider, identity);
+  const email = normaliseEmail(identity.verifiedEmail ?? '');
+  for (let race = 0; race < MAX_RACES; race++) {
+    const linked = await findLinked(app, project, _id);
+    if (linked) return linked[HIDDEN_FIELD].disabledAt ? 'account_disabled' : { user: linked, identity: _id };
+    if (!isEmail(email)) return 'email_unverified';
+    const existing = await findUserByEmail(app, project._id, email);
+    const user = existing ? await claim(app, project, existing) : await create(app, project, email, identity);
+    if (user === null) continue;
+    if (typeof user === 'string') return user;
+    if (await link(app, project, provider, _id, user)) return { user, identity: _id };
+  }
+  throw new Error('an account with this address is being changed by others');
+}
+
+function identityId(project: Project, provider: SocialProvider, identity: SocialIdentity): string {
+  return sha256Hex(JSON.stringify([project._id.toHexString(), provider.issuer, identity.subject]));
+}
+
+async function findLinked(app: App, project: Project, _id: string): Promise<User | null> {
+  const link = (await identityStore(app).findOne({ _id })) as LinkedIdentity | null;
+  const user = link && (await findUser(app, project._id, link.userId));
+  if (!link || (user && isLinkOf(link, user))) return user;
+  await removeLink(app, link);
+  return null;
+}
+
+/** Null when the account changed in between: look again. */
+async function claim(app: App, project: Project, user: User): Promise<User | SocialRefusal | null> {
+  const { disabledAt, unprovenPassword = false } = user[HIDDEN_FIELD];
+  if (disabledAt) return 'account_disabled';
+  if (user.emailVerified && !unprovenPassword) return user;
+  return takeOver(
+    app,
+    project,
+    {
+      _id: user._id,
+      email: user.email,
+      emailVerified: user.emailVerified,
+      [`${HIDDEN_FIELD}.unprovenPassword`]: unprovenPassword || { $ne: true },
+    },
+    { [`${HIDDEN_FIELD}.passwordHash`]: null, [`${HIDDEN_FIELD}.unprovenPassword`]: false },
+    null,
+  );
+}
+
+/** Null when another request created the account first. */
+async function create(
+  app: App,
+  project: Project,
+  email: string,
+  identity: SocialIdentity,
+): Promise<User | SocialRefusal | null> {
+  const collection = await requireCollection(app, project._id, USERS);
+  const named =
+    identity.name !== null && collection.fields.some(({ name, type }) => name === 'name' && type === 'String');
+  try {
+    // The password only satisfies the schema; nothing of it is stored.
+    const body = { email, password: randomToken(32), emailVerified: true, ...(named && { name: identity.name }) };
+    const { user } = readNewUser(collection, body, 'project', app.clock.now());
+    await insertUser(app, collection, user);
+    return user;
+  } catch (error) {
+    if (error instanceof AppError && error.code === 'EMAIL_TAKEN') return null;
+    if (error instanceof AppError && (error.kind === 'invalid' || error.kind === 'conflict'))
+      return 'profile_incomplete';
+    throw error;
+  }
+}
+
+/** Links the identity under the ownership that the user was read with; false when another request linked it meanwhile. */
+async function link(app: App, project: Project, provider: SocialProvider, _id: string, user: User): Promise<boolean> {
+  const { ownership } = user[HIDDEN_FIELD];
+  const made: LinkedIdentity = {
+    _id,
+    projectId: project._id,
+    userId: user._id,
+    provider: provider.name,
+    ...(ownership !== undefined && { ownership }),
+    createdAt: new Date(app.clock.now()),
+  };
+  try {
+    await identityStore(app).insertOne(made);
+    return true;
+  } catch (error) {
+    if (!isDuplicateKey(error)) throw error;
+    return false;
+  }
+}

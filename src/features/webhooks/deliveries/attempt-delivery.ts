@@ -1,0 +1,49 @@
+import type { App } from '../../../app.js';
+import { OutboundError } from '../../../platform/network/outbound.js';
+import { VERSION } from '../../../version.js';
+import type { Delivery, DeliveryAttempt } from './delivery.js';
+import type { AttemptOutcome } from './judge-attempt.js';
+import { signDelivery } from './sign-delivery.js';
+import type { Webhook } from '../webhook.js';
+import { openLiveSecrets } from '../webhook-secret.js';
+
+/** Sends a delivery once and tells what came of it; throws only what is our own fault, or an `aborted` OutboundError. Stores nothing. */
+export async function attemptDelivery(
+  app: App,
+  webhook: Webhook,
+  delivery: Pick<Delivery, 'projectId' | 'eventId' | 'body'>,
+  signal?: AbortSignal,
+): Promise<{ attempt: DeliveryAttempt; outcome: AttemptOutcome }> {
+  const at = new Date(app.clock.now());
+  const begun = performance.now();
+  const secrets = openLiveSecrets(app, delivery.projectId, webhook);
+  const log = (status: number | null, response: string, error: string | null): DeliveryAttempt => ({
+    at,
+    durationMs: Math.round(performance.now() - begun),
+    status,
+    response,
+    error,
+  });
+  try {
+    const reply = await app.outbound.send({
+      url: webhook.url,
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        'user-agent': `bsvc/${VERSION}`,
+        ...signDelivery(secrets, delivery.eventId, at.getTime(), delivery.body),
+      },
+      body: delivery.body,
+      signal,
+    });
+    const accepted = reply.status >= 200 && reply.status < 300;
+    const retryAfter = reply.headers['retry-after'];
+    return {
+      attempt: log(reply.status, reply.body, accepted ? null : `The receiver answered ${reply.status}.`),
+      outcome: { status: reply.status, retryAfter: typeof retryAfter === 'string' ? retryAfter : undefined },
+    };
+  } catch (error) {
+    if (!(error instanceof OutboundError) || error.failure === 'aborted') throw error;
+    return { attempt: log(null, '', error.message), outcome: { status: null } };
+  }
+}

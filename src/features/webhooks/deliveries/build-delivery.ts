@@ -1,0 +1,122 @@
+import { ObjectId } from 'bson';
+import { REMOVED } from '../../collections/indexes/document-indexes.js';
+import { HIDDEN_FIELD } from '../../collections/fields/field.js';
+import { USERS } from '../../collections/users-collection.js';
+import { DELIVERY_KEPT_DAYS, deliveryId, type Delivery } from './delivery.js';
+import { TEST_EVENT, type Action } from '../webhook-event.js';
+import type { Webhook } from '../webhook.js';
+
+const DAY_MS = 86_400_000;
+
+/** Something that happened to a document, ready to be told. */
+export interface DocumentEvent {
+  id: string;
+  action: Action;
+  at: Date;
+  projectId: ObjectId;
+  collection: string;
+  documentId: string;
+  /** Place among the events of its document. */
+  seq: number;
+  /** The payload as JSON; made once for all webhooks. */
+  body: string;
+}
+
+export function generateEventId(): string {
+  return `evt_${new ObjectId().toHexString()}`;
+}
+
+/** Fields of an account, at any depth, that no receiver may see, whatever a schema calls them. */
+const CONFIDENTIAL = /password|token|secret|otp/i;
+const withoutConfidential = (name: string, value: unknown): unknown => (CONFIDENTIAL.test(name) ? undefined : value);
+
+/** A delivery is stored with its payload, and a stored document can have 16 MB: a few characters take six times their bytes in JSON. */
+const MAX_PAYLOAD_BYTES = 8 * 1024 * 1024;
+
+/**
+ * The payload of a data event (decisions.md 8): the stored document without the service's own notes, and without confidential fields of users. Of a document
+ * that would make it larger than 8 MiB it holds the `_id` only. `readAt`: when the document was read, if it may hold later changes than the event's; null if not.
+ */
+export function buildPayload(
+  event: Omit<DocumentEvent, 'body' | 'seq'>,
+  document: Record<string, unknown>,
+  readAt: Date | null,
+): string {
+  const data: Record<string, unknown> = { _id: event.documentId };
+  for (const [name, value] of Object.entries(document)) {
+    if (name !== '_id' && name !== HIDDEN_FIELD) data[name] = value;
+  }
+  if (data.isDeleted === REMOVED) data.isDeleted = true;
+  const payload = {
+    id: event.id,
+    event: `${event.collection}.${event.action}`,
+    timestamp: event.at.toISOString(),
+    projectId: event.projectId.toHexString(),
+    collection: event.collection,
+    action: event.action,
+    documentId: event.documentId,
+    ...(readAt && { stale: true, readAt: readAt.toISOString() }),
+    data,
+  };
+  const body = JSON.stringify(payload, event.collection === USERS ? withoutConfidential : undefined);
+  if (Buffer.byteLength(body) <= MAX_PAYLOAD_BYTES) return body;
+  return JSON.stringify({ ...payload, data: { _id: event.documentId } });
+}
+
+export function buildDelivery(event: DocumentEvent, webhook: Webhook, nowMs: number): Delivery {
+  return {
+    ...emptyDelivery(event.id, webhook, nowMs),
+    projectId: event.projectId,
+    event: `${event.collection}.${event.action}`,
+    collection: event.collection,
+    action: event.action,
+    documentId: event.documentId,
+    lane: event.documentId,
+    seq: event.seq,
+    body: event.body,
+  };
+}
+
+/** The delivery of a test event. */
+export function buildPing(projectId: ObjectId, webhook: Webhook, nowMs: number): Delivery {
+  const id = generateEventId();
+  const payload = {
+    id,
+    event: TEST_EVENT,
+    timestamp: new Date(nowMs).toISOString(),
+    projectId: projectId.toHexString(),
+    collection: null,
+    action: 'ping',
+    documentId: null,
+    data: { webhookId: webhook.id.toHexString() },
+  };
+  return {
+    ...emptyDelivery(id, webhook, nowMs),
+    projectId,
+    event: TEST_EVENT,
+    collection: null,
+    action: 'ping',
+    documentId: null,
+    lane: deliveryId(id, webhook.id),
+    seq: 0,
+    body: JSON.stringify(payload),
+  };
+}
+
+function emptyDelivery(eventId: string, webhook: Webhook, nowMs: number) {
+  const now = new Date(nowMs);
+  return {
+    _id: deliveryId(eventId, webhook.id),
+    webhookId: webhook.id,
+    eventId,
+    state: 'pending' as const,
+    dueAt: now,
+    claims: 0,
+    unfinished: 0,
+    failures: 0,
+    attempts: [],
+    createdAt: now,
+    updatedAt: now,
+    expireAt: new Date(nowMs + DELIVERY_KEPT_DAYS * DAY_MS),
+  };
+}

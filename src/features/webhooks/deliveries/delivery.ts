@@ -1,0 +1,62 @@
+import type { ObjectId } from 'bson';
+import type { App } from '../../../app.js';
+import type { Store } from '../../../platform/database/database.js';
+import type { Action } from '../webhook-event.js';
+
+/** One try, as logged and shown. */
+export interface DeliveryAttempt {
+  at: Date;
+  durationMs: number;
+  /** null when there was no answer. */
+  status: number | null;
+  /** The beginning of the answer, at most 1 KiB. */
+  response: string;
+  /** Why it does not count as delivered. */
+  error: string | null;
+}
+
+/**
+ * One event on its way to one webhook.
+ *
+ * pending: is tried, or waits for `dueAt` · delivered · failed: refused for the last time, gone (410), or its webhook was disabled or removed.
+ */
+export interface Delivery {
+  /** `<event id>.<webhook id>`: however often an event is relayed, there is one. */
+  _id: string;
+  projectId: ObjectId;
+  webhookId: ObjectId;
+  /** Sent as `webhook-id`. */
+  eventId: string;
+  event: string;
+  collection: string | null;
+  action: Action | 'ping';
+  documentId: string | null;
+  /** Deliveries of one lane are tried one after the other, by `seq`: the document's id, or its own id where order does not matter. */
+  lane: string;
+  seq: number;
+  /** The bytes that are signed and sent, the same at every attempt. */
+  body: string;
+  state: 'pending' | 'delivered' | 'failed';
+  dueAt: Date;
+  /** Grows with everything that is written about attempts: an outcome is recorded only by whoever has seen the last of it. */
+  claims: number;
+  /** Attempts noted as begun since the last recorded outcome. */
+  unfinished: number;
+  /** Attempts that failed; the retry schedule goes by it. */
+  failures: number;
+  attempts: DeliveryAttempt[];
+  createdAt: Date;
+  updatedAt: Date;
+  expireAt: Date;
+}
+
+export const DELIVERY_KEPT_DAYS = 30;
+export const KEPT_ATTEMPTS = 30;
+
+export function deliveryStore(app: Pick<App, 'db'>): Store<Delivery> {
+  return app.db.collection<Delivery>('webhook_deliveries');
+}
+
+export function deliveryId(eventId: string, webhookId: ObjectId): string {
+  return `${eventId}.${webhookId.toHexString()}`;
+}

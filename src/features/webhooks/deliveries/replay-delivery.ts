@@ -1,0 +1,34 @@
+import type { App } from '../../../app.js';
+import { conflict, missing } from '../../../errors.js';
+import type { Project } from '../../projects/project.js';
+import { enqueueDelivery } from './deliver-webhook.job.js';
+import { deliveryStore, type Delivery } from './delivery.js';
+import { requireWebhook } from '../webhook-store.js';
+
+/**
+ * Sends a delivery again, with the same `webhook-id` and a new retry schedule; one that still waits is tried at once instead. A replay keeps no order
+ * with its document's other events and holds none of them up. 404; 409 WEBHOOK_DISABLED.
+ */
+export async function replayDelivery(app: App, project: Project, id: string, deliveryId: string): Promise<Delivery> {
+  const webhook = await requireWebhook(app, project._id, id);
+  if (webhook.disabled) throw conflict('WEBHOOK_DISABLED', 'The webhook is disabled: enable it first');
+  const target = { _id: deliveryId, webhookId: webhook.id };
+  const now = new Date(app.clock.now());
+  const due = { dueAt: now, updatedAt: now };
+  const deliveries = deliveryStore(app);
+  const replayed =
+    (await deliveries.findOneAndUpdate(
+      { ...target, state: { $in: ['delivered', 'failed'] } },
+      { $set: { ...due, state: 'pending', lane: deliveryId, seq: 0, failures: 0, unfinished: 0 } },
+      { returnDocument: 'after' },
+    )) ??
+    (await deliveries.findOneAndUpdate(
+      { ...target, state: 'pending', unfinished: 0 },
+      { $set: due },
+      { returnDocument: 'after' },
+    )) ??
+    (await deliveries.findOne(target));
+  if (!replayed) throw missing('DELIVERY_NOT_FOUND', 'The webhook has no delivery with this id');
+  await enqueueDelivery(app, { projectId: project._id.toHexString(), webhookId: webhook.id.toHexString() });
+  return replayed as Delivery;
+}

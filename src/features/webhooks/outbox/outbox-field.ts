@@ -1,0 +1,45 @@
+import { HIDDEN_FIELD } from '../../collections/fields/field.js';
+import type { Action } from '../webhook-event.js';
+
+/** An event as it waits inside its document, stored by the very write it tells of. */
+export interface OutboxEntry {
+  id: string;
+  action: Action;
+  at: Date;
+}
+
+/** What the hidden field of a document holds. */
+export interface Outbox {
+  /** How many events the document has had: the last entry has this number. */
+  seq: number;
+  /** Since when something waits; absent = nothing does. Indexed, so that a sweep finds it. */
+  at?: Date;
+  outbox?: OutboxEntry[];
+}
+
+export const OUTBOX_SINCE = `${HIDDEN_FIELD}.at`;
+export const OUTBOX_SEQ = `${HIDDEN_FIELD}.seq`;
+export const OUTBOX_ENTRIES = `${HIDDEN_FIELD}.outbox`;
+
+/** What waits in a document as read; null when nothing does. */
+export function findOutbox(document: Record<string, unknown>): Required<Outbox> | null {
+  const field = document[HIDDEN_FIELD] as Outbox | undefined;
+  return field?.at && field.outbox ? (field as Required<Outbox>) : null;
+}
+
+/** The document as it is stored for the first time, with its event; unchanged without one. */
+export function withOutbox<T extends object>(document: T, entry: OutboxEntry | null): T {
+  if (!entry) return document;
+  const outbox: Outbox = { seq: 1, at: entry.at, outbox: [entry] };
+  return { ...document, [HIDDEN_FIELD]: { ...(document as Record<string, object>)[HIDDEN_FIELD], ...outbox } };
+}
+
+/** The operators that store an event with an update; nothing without one. */
+export function outboxOperators(entry: OutboxEntry | null) {
+  if (!entry) return {};
+  return {
+    $push: { [OUTBOX_ENTRIES]: entry },
+    $inc: { [OUTBOX_SEQ]: 1 },
+    $min: { [OUTBOX_SINCE]: entry.at },
+  };
+}

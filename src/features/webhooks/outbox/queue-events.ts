@@ -1,0 +1,44 @@
+import type { ObjectId } from 'bson';
+import type { App } from '../../../app.js';
+import { documentsName, type Collection } from '../../collections/collection.js';
+import { generateEventId } from '../deliveries/build-delivery.js';
+import { findOutbox, type OutboxEntry } from './outbox-field.js';
+import { relayDocuments } from './relay-outbox.js';
+import { coversEvent, type Action } from '../webhook-event.js';
+import { listProjectWebhooks } from '../webhook-store.js';
+
+/** The event that a write must store with its change, or null when no webhook listens. A webhook that another process registered counts within half a second. */
+export async function noteEvent(
+  app: App,
+  collection: Pick<Collection, 'projectId' | 'name'>,
+  action: Action,
+): Promise<OutboxEntry | null> {
+  const webhooks = await listProjectWebhooks(app, collection.projectId);
+  const heard = webhooks.some(({ disabled, events }) => !disabled && coversEvent(events, collection.name, action));
+  return heard ? { id: generateEventId(), action, at: new Date(app.clock.now()) } : null;
+}
+
+/** Has what waits in documents, as they are after a write, relayed once the answer is out. Nobody waits for it; what gets lost here is found by the sweep. */
+export function relayLater(app: App, collection: Collection, documents: readonly Record<string, unknown>[]): void {
+  for (const document of documents) {
+    if (findOutbox(document))
+      app.followUps.add('webhooks.relay', { collection, document }, (items) => relayDocuments(app, items));
+  }
+}
+
+/** As relayLater for documents that are to be read first, when any of them may hold an event. */
+export function relayStoredLater(app: App, collection: Collection, ids: readonly ObjectId[]): void {
+  app.followUps.add('webhooks.relayStored', { collection, ids }, async (items) => {
+    for (const item of items) await relayStored(app, item.collection, item.ids);
+  });
+}
+
+async function relayStored(app: App, collection: Collection, ids: readonly ObjectId[]): Promise<void> {
+  const documents = app.db.collection<{ _id: ObjectId }>(documentsName(collection));
+  const found = await documents.find({ _id: { $in: [...ids] } }).toArray();
+  const readAt = new Date(app.clock.now());
+  await relayDocuments(
+    app,
+    found.map((document) => ({ collection, document, readAt })),
+  );
+}

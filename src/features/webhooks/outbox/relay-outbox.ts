@@ -1,0 +1,128 @@
+import type { ObjectId } from 'bson';
+import type { App } from '../../../app.js';
+import { isDuplicateKey } from '../../../platform/database/database.js';
+import { documentsName, type Collection } from '../../collections/collection.js';
+import { REMOVED } from '../../collections/indexes/document-indexes.js';
+import { buildDelivery, buildPayload, type DocumentEvent } from '../deliveries/build-delivery.js';
+import { enqueueDelivery } from '../deliveries/deliver-webhook.job.js';
+import { deliveryStore, type Delivery } from '../deliveries/delivery.js';
+import { findOutbox, OUTBOX_ENTRIES, OUTBOX_SEQ, OUTBOX_SINCE, type Outbox } from './outbox-field.js';
+import { coversEvent } from '../webhook-event.js';
+import { listProjectWebhooks } from '../webhook-store.js';
+
+/** A document as it is after some write, with what waits in it. */
+export interface RelayItem {
+  collection: Collection;
+  document: Record<string, unknown>;
+  /** Set when the document was read after its change, and not answered by the write itself: when that was. */
+  readAt?: Date;
+}
+
+type Waiting = RelayItem & { outbox: Required<Outbox> };
+
+/**
+ * Makes deliveries of what waits in the documents, then takes it out of them. Both may be repeated: a delivery's id comes from event and webhook.
+ * An event's data is its document as given here. Where that may hold later changes too, because a crash or a quick successor came between, the payload says so.
+ */
+export async function relayDocuments(app: App, items: readonly RelayItem[]): Promise<void> {
+  const waiting = items.flatMap((item): Waiting[] => {
+    const outbox = findOutbox(item.document);
+    return outbox ? [{ ...item, outbox }] : [];
+  });
+  const deliveries = new Map<string, Delivery>();
+  for (const item of waiting) {
+    for (const delivery of await buildDeliveries(app, item)) {
+      // An entry met twice has its first, closest image of the document.
+      if (!deliveries.has(delivery._id)) deliveries.set(delivery._id, delivery);
+    }
+  }
+  await storeDeliveries(app, [...deliveries.values()]);
+  await Promise.all([...groupByCollection(waiting)].map((group) => clearOutboxes(app, group)));
+  await wakeDelivery(app, [...deliveries.values()]);
+}
+
+async function buildDeliveries(app: App, { collection, document, outbox, readAt }: Waiting): Promise<Delivery[]> {
+  const webhooks = (await listProjectWebhooks(app, collection.projectId)).filter(({ disabled }) => !disabled);
+  const nowMs = app.clock.now();
+  return outbox.outbox.flatMap(({ id, action, at }, index) => {
+    const heardBy = webhooks.filter(({ events }) => coversEvent(events, collection.name, action));
+    if (heardBy.length === 0) return [];
+    const about = {
+      id,
+      action,
+      at,
+      projectId: collection.projectId,
+      collection: collection.name,
+      documentId: String(document._id),
+    };
+    // Entries leave an outbox from its front only, so the last one always has the document's number.
+    const seq = outbox.seq - (outbox.outbox.length - 1 - index);
+    const isLast = index === outbox.outbox.length - 1;
+    const later = isLast ? findLaterChange(document, at, readAt) : (readAt ?? outbox.outbox.at(-1)!.at);
+    const event: DocumentEvent = { ...about, seq, body: buildPayload(about, document, later) };
+    return heardBy.map((webhook) => buildDelivery(event, webhook, nowMs));
+  });
+}
+
+/** As of when a document is that was changed after its last event, by a change that nobody listens to; null for one that was not. A change dates its document before its event. */
+function findLaterChange(document: Record<string, unknown>, at: Date, readAt: Date | undefined): Date | null {
+  const { updatedAt } = document;
+  return updatedAt instanceof Date && updatedAt > at ? (readAt ?? updatedAt) : null;
+}
+
+/** In order, so that no event of a document is there before an earlier one; those already there are left as they are. */
+async function storeDeliveries(app: App, deliveries: readonly Delivery[]): Promise<void> {
+  let rest = deliveries;
+  while (rest.length > 0) {
+    try {
+      await deliveryStore(app).insertMany([...rest], { ordered: true });
+      return;
+    } catch (error) {
+      if (!isDuplicateKey(error)) throw error;
+      rest = rest.slice(((error as { insertedCount?: number }).insertedCount ?? 0) + 1);
+    }
+  }
+}
+
+function groupByCollection(items: readonly Waiting[]): Iterable<Waiting[]> {
+  const groups = new Map<string, Waiting[]>();
+  for (const item of items) {
+    const name = documentsName(item.collection);
+    const group = groups.get(name);
+    if (group) group.push(item);
+    else groups.set(name, [item]);
+  }
+  return groups.values();
+}
+
+/** Empties the outboxes that nothing was added to since, and removes the documents that waited only for that; from the others takes just what was relayed. */
+async function clearOutboxes(app: App, items: readonly Waiting[]): Promise<void> {
+  const documents = app.db.collection<{ _id: ObjectId }>(documentsName(items[0]!.collection));
+  const latest = [...new Map(items.map((item) => [String(item.document._id), item])).values()];
+  const unchanged = ({ document, outbox }: Waiting) => ({ _id: document._id as ObjectId, [OUTBOX_SEQ]: outbox.seq });
+  const result = await documents.bulkWrite(
+    latest.map((item) =>
+      item.document.isDeleted === REMOVED
+        ? { deleteOne: { filter: unchanged(item) } }
+        : { updateOne: { filter: unchanged(item), update: { $unset: { [OUTBOX_ENTRIES]: '', [OUTBOX_SINCE]: '' } } } },
+    ) as never,
+    { ordered: false },
+  );
+  if (result.matchedCount + result.deletedCount === latest.length) return;
+  for (const { document, outbox } of latest) {
+    const relayed = outbox.outbox.map(({ id }) => id);
+    await documents.updateOne({ _id: document._id as ObjectId }, {
+      $pull: { [OUTBOX_ENTRIES]: { id: { $in: relayed } } },
+    } as never);
+  }
+}
+
+async function wakeDelivery(app: App, deliveries: readonly Delivery[]): Promise<void> {
+  const targets = new Map(
+    deliveries.map(({ projectId, webhookId }) => [
+      webhookId.toHexString(),
+      { projectId: projectId.toHexString(), webhookId: webhookId.toHexString() },
+    ]),
+  );
+  await Promise.all([...targets.values()].map((target) => enqueueDelivery(app, target)));
+}

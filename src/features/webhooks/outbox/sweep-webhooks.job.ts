@@ -1,0 +1,104 @@
+import type { ObjectId } from 'bson';
+import type { App } from '../../../app.js';
+import { CLOCK_DOUBT_MS } from '../../../platform/time/clock.js';
+import type { JobContext, JobDefinition } from '../../../platform/jobs/job.js';
+import { documentsName, type Collection } from '../../collections/collection.js';
+import { PENDING } from '../../collections/indexes/document-indexes.js';
+import { findShown } from '../../collections/indexes/insert-series.js';
+import { listCollections } from '../../collections/list-collections.js';
+import { enqueueDelivery } from '../deliveries/deliver-webhook.job.js';
+import { deliveryStore, type Delivery } from '../deliveries/delivery.js';
+import { OUTBOX_SINCE } from './outbox-field.js';
+import { relayDocuments } from './relay-outbox.js';
+import { webhookStore } from '../webhook-store.js';
+
+/** Younger events are still in the hands of the process that wrote them. */
+const LEFT_BEHIND_MS = 5_000;
+const BATCH = 200;
+const LONGEST_PAUSE_MS = 14 * 3_600_000;
+
+/** Finds what a crash left: events that wait in their documents, and due deliveries that nobody works on. */
+export const sweepWebhooksJob: JobDefinition<App> = {
+  name: 'webhooks.sweep',
+  retry: { delaysMs: [5_000, 30_000], endless: true },
+  async run(app, _payload, context) {
+    await relayLeftovers(app, context);
+    await bringBackDeliveries(app);
+    await wakeForgotten(app, context);
+  },
+};
+
+async function relayLeftovers(app: App, context: JobContext): Promise<void> {
+  for await (const { _id: projectId } of webhookStore(app).find({})) {
+    // `users` too, which has no record of its own until it is edited.
+    for (const collection of await listCollections(app, projectId)) {
+      if (isOver(context)) return;
+      await relayCollection(app, collection, context);
+    }
+  }
+}
+
+async function relayCollection(app: App, collection: Collection, context: JobContext): Promise<void> {
+  const nowMs = app.clock.now();
+  const since = [
+    { [OUTBOX_SINCE]: { $lte: new Date(nowMs - LEFT_BEHIND_MS) } },
+    // Written by a clock that has been set back since.
+    { [OUTBOX_SINCE]: { $gt: new Date(nowMs + CLOCK_DOUBT_MS) } },
+  ];
+  const stored = { isDeleted: { $ne: PENDING }, ...(await findShown(app, collection._id)) };
+  for (const left of since) await relayLeft(app, collection, { ...left, ...stored }, context);
+}
+
+async function relayLeft(
+  app: App,
+  collection: Collection,
+  left: Record<string, unknown>,
+  context: JobContext,
+): Promise<void> {
+  const documents = app.db.collection<Record<string, unknown>>(documentsName(collection));
+  for (;;) {
+    const found = (await documents
+      .find(left)
+      .sort({ [OUTBOX_SINCE]: 1 })
+      .limit(BATCH)
+      .toArray()) as Record<string, unknown>[];
+    const readAt = new Date(app.clock.now());
+    await relayDocuments(
+      app,
+      found.map((document) => ({ collection, document, readAt })),
+    );
+    if (found.length < BATCH || isOver(context)) return;
+  }
+}
+
+/** The longest pause between two attempts is half a day: what is due later was put off before the clock was set back. */
+async function bringBackDeliveries(app: App): Promise<void> {
+  const nowMs = app.clock.now();
+  await deliveryStore(app).updateMany(
+    { state: 'pending', dueAt: { $gt: new Date(nowMs + LONGEST_PAUSE_MS + CLOCK_DOUBT_MS) } },
+    { $set: { dueAt: new Date(nowMs) } },
+  );
+}
+
+async function wakeForgotten(app: App, context: JobContext): Promise<void> {
+  const woken: ObjectId[] = [];
+  while (!isOver(context)) {
+    const [forgotten]: Delivery[] = (await deliveryStore(app)
+      .find({
+        state: 'pending',
+        dueAt: { $lte: new Date(app.clock.now() - LEFT_BEHIND_MS) },
+        ...(woken.length > 0 && { webhookId: { $nin: [...woken] } }),
+      })
+      .sort({ dueAt: 1 })
+      .limit(1)
+      .toArray()) as Delivery[];
+    if (!forgotten) return;
+    const { projectId, webhookId } = forgotten;
+    await enqueueDelivery(app, { projectId: projectId.toHexString(), webhookId: webhookId.toHexString() });
+    woken.push(webhookId);
+  }
+}
+
+function isOver({ signal, stopping }: JobContext): boolean {
+  return signal.aborted || stopping.aborted;
+}

@@ -1,0 +1,35 @@
+import helmet from 'helmet';
+import type { Preparation } from '../answer-requests.js';
+import { addHeaders } from './reply.js';
+
+/**
+ * Headers that keep a browser from doing with a reply what an API's reply is not for. Computed once; a route that serves something else (files, pages) sets
+ * its own over them. HTTPS is made binding only where clients come by it.
+ */
+export function securityHeaders(publicUrl: string | null): Preparation {
+  const headers = listHeaders(publicUrl?.startsWith('https:') === true);
+  return (ctx) => addHeaders(ctx, ...headers);
+}
+
+/** Names and values in turn. */
+function listHeaders(https: boolean): string[] {
+  const headers: string[] = [];
+  const set = helmet({
+    contentSecurityPolicy: { useDefaults: false, directives: { defaultSrc: ["'none'"], frameAncestors: ["'none'"] } },
+    frameguard: { action: 'deny' },
+    // Pages of other origins are what a backend for applications is for; which ones is settled by CORS.
+    crossOriginResourcePolicy: { policy: 'cross-origin' },
+    strictTransportSecurity: https && { maxAge: 31_536_000 },
+    // Of documents and old browsers only.
+    crossOriginOpenerPolicy: false,
+    originAgentCluster: false,
+    dnsPrefetchControl: false,
+    ieNoOpen: false,
+    permittedCrossDomainPolicies: false,
+    xssFilter: false,
+    hidePoweredBy: false,
+  });
+  const response = { setHeader: (name: string, value: string) => void headers.push(name, value) };
+  set({} as never, response as never, () => undefined);
+  return headers;
+}

@@ -1,0 +1,67 @@
+import type { Context } from 'koa';
+import { AppError, type ErrorKind } from '../../errors.js';
+import { findOutage } from '../../platform/database/database.js';
+import type { Logger } from '../../platform/observe/logger.js';
+import { replyJson } from './reply.js';
+
+const STATUS: Record<ErrorKind, number> = {
+  invalid: 400,
+  unauthenticated: 401,
+  forbidden: 403,
+  missing: 404,
+  methodNotAllowed: 405,
+  conflict: 409,
+  tooLarge: 413,
+  unsatisfiable: 416,
+  unprocessable: 422,
+  locked: 423,
+  overLimit: 429,
+  internal: 500,
+  unavailable: 503,
+  outOfSpace: 507,
+  abandoned: 499,
+};
+
+/** The body of every error reply (decisions.md 1). */
+export interface ErrorBody {
+  success: false;
+  data: Record<string, never>;
+  message: string;
+  error: string;
+  code: string;
+  requestId: string;
+  details?: AppError['details'];
+}
+
+/** The one place where an error becomes a reply: an AppError as it says, anything else as a generic 500 that is logged with its cause. */
+export function writeError(ctx: Context, error: unknown, log: Logger): void {
+  const known = error instanceof AppError ? error : (findOutage(error) ?? concealed(error, ctx, log));
+  // Turning somebody away because of load is no event of its own: the access log has the 503. What failed below is.
+  if ((known.kind === 'unavailable' || known.kind === 'outOfSpace') && known.cause)
+    log.warn({ requestId: ctx.state.requestId as string, err: known.cause }, known.message);
+  for (const [name, value] of Object.entries(known.headers ?? {})) ctx.set(name, value);
+  if (known.retryAfterSeconds !== undefined)
+    ctx.set('Retry-After', String(Math.max(1, Math.ceil(known.retryAfterSeconds))));
+  replyJson(ctx, presentError(known, ctx.state.requestId as string), STATUS[known.kind]);
+}
+
+function concealed(error: unknown, ctx: Context, log: Logger): AppError {
+  log.error(
+    { requestId: ctx.state.requestId as string, method: ctx.method, path: ctx.path, err: error },
+    'request failed',
+  );
+  return new AppError('internal', 'INTERNAL', 'Something went wrong on our side. Please try again.');
+}
+
+export function presentError(error: AppError, requestId: string): ErrorBody {
+  const body: ErrorBody = {
+    success: false,
+    data: {},
+    message: error.message,
+    error: error.message,
+    code: error.code,
+    requestId,
+  };
+  if (error.details) body.details = error.details;
+  return body;
+}

@@ -1,0 +1,115 @@
+import type { ParsedUrlQuery } from 'node:querystring';
+import type { Middleware } from 'koa';
+import type { App } from '../../app.js';
+import { invalid } from '../../errors.js';
+import { compileCheck } from '../../platform/schema/check-schema.js';
+import type { Schema } from '../../platform/schema/schema.js';
+import { readJson, requireObjectBody } from '../requests/read-body.js';
+import { readFlag } from './read-flag.js';
+import { readText, readWhole } from './read-parameter.js';
+import { replyEncodedJson, replyJson, replyParts, type LargeReply } from '../replies/reply.js';
+import { Said, type Answer, type Parameter, type Parameters, type Route, type RouteContext } from './route.js';
+
+/**
+ * The middleware of a route. The order of checks is the same for all: access, body syntax, parameters, body, use case. Everything that can be decided from the
+ * definition is decided here, once.
+ */
+export function answerRoute(app: App, route: Route): Middleware {
+  const { access } = route;
+  const readQuery = compileQuery(route.query ?? {});
+  const checkBody = compileBody(route);
+  const parse = route.body || route.ownBody || access.readsBody ? readJson() : undefined;
+  const answers = [route.answers].flat() as readonly Answer[];
+  const handle = route.handle as (input: object) => unknown;
+
+  const run = async (ctx: RouteContext): Promise<void> => {
+    const given = access.give ? await access.give(app, ctx) : undefined;
+    const { params } = ctx;
+    const input = { app, ctx, params, query: readQuery(ctx.query), body: checkBody(ctx), ...given };
+    reply(ctx, answers, await handle(input));
+  };
+  const around = access.around ? (ctx: RouteContext) => access.around!(app, ctx, () => run(ctx)) : run;
+  return async (context) => {
+    const ctx = context as RouteContext;
+    const admitting = access.admit?.(app, ctx);
+    if (admitting) await admitting;
+    if (parse && readsJson(route, access.readsBody)) await parse(ctx, () => around(ctx));
+    else await around(ctx);
+  };
+}
+
+/** Bytes and forms are left to the handler, which reads them as they arrive. */
+function readsJson({ ownBody }: Route, always = false): boolean {
+  return always || !ownBody || JSON_TYPE in ownBody.content;
+}
+
+const JSON_TYPE = 'application/json';
+
+function compileBody({ body, bodyIsOptional }: Route): (ctx: RouteContext) => unknown {
+  if (!body) return () => undefined;
+  const check = compileCheck(body);
+  const takesObject = body.type === 'object';
+  return (ctx) => {
+    const sent = (ctx.request as { body?: unknown }).body;
+    if (sent === undefined && bodyIsOptional) return check({});
+    return check(takesObject ? requireObjectBody(ctx) : sent);
+  };
+}
+
+/** Reads the described parameters of a query; 400 INVALID_QUERY for one that is given twice or does not fit. */
+function compileQuery(parameters: Parameters): (query: ParsedUrlQuery) => Record<string, unknown> {
+  const readers = Object.entries(parameters)
+    .filter(([, { isOpen }]) => !isOpen)
+    .map(([name, parameter]) => [name, readerOf(name, parameter)] as const);
+  if (readers.length === 0) return () => NOTHING;
+  return (query) => Object.fromEntries(readers.map(([name, read]) => [name, read(query)]));
+}
+
+const NOTHING = {};
+
+function readerOf(name: string, { schema, required, cap }: Parameter): (query: ParsedUrlQuery) => unknown {
+  const fallback = schema.default;
+  if (schema.type === 'boolean') return (query) => readFlag(query, name, fallback === true);
+  if (schema.type === 'integer') {
+    const max = schema.maximum as number;
+    return (query) => {
+      const value = readWhole(query, name, fallback as number, cap ?? max + 1);
+      if (value > max) throw invalid('INVALID_QUERY', `${name} must be a whole number from 1 to ${max}`);
+      return value;
+    };
+  }
+  return (query) => {
+    const value = readText(query, name);
+    if (value === undefined && required) throw invalid('INVALID_QUERY', `${name} is required`);
+    if (value !== undefined) requireFitting(name, value, schema);
+    return value ?? fallback;
+  };
+}
+
+function requireFitting(name: string, value: string, schema: Schema): void {
+  const choices = schema.enum as readonly string[] | undefined;
+  if (choices && !choices.includes(value))
+    throw invalid('INVALID_QUERY', `${name} must be one of ${choices.join(', ')}`);
+  const maxLength = schema.maxLength as number | undefined;
+  if (maxLength !== undefined && value.length > maxLength)
+    throw invalid('INVALID_QUERY', `${name} must have at most ${maxLength} characters`);
+}
+
+function replyEncoded(ctx: RouteContext, json: string | LargeReply, status: number): void {
+  if (typeof json === 'string') replyEncodedJson(ctx, json, status);
+  else replyParts(ctx, json, status);
+}
+
+function reply(ctx: RouteContext, answers: readonly Answer[], returned: unknown): void {
+  const said = returned instanceof Said ? returned : undefined;
+  const answer = said?.status === undefined ? answers[0]! : answers.find(({ status }) => status === said.status)!;
+  const value: unknown = said ? said.data : returned;
+  const { status, kind } = answer;
+  if (kind === 'own') return;
+  if (kind === 'encoded') replyEncoded(ctx, value as string | LargeReply, status);
+  else if (kind === 'plain') replyJson(ctx, value as object, status);
+  else {
+    const message = said?.message ?? answer.description;
+    replyJson(ctx, kind === 'done' ? { success: true, message } : { success: true, data: value, message }, status);
+  }
+}

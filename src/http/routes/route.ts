@@ -1,0 +1,266 @@
+import type { Context } from 'koa';
+import type { App } from '../../app.js';
+import { arrayOf, object, oneOf, text, TEXT, WHOLE, type Schema, type TypeOf } from '../../platform/schema/schema.js';
+
+/** Codes of refusals by status, as `code` in the body of an error. */
+export type Refusals = Readonly<Record<number, readonly string[]>>;
+
+export interface SecurityScheme {
+  name: string;
+  definition: Schema;
+}
+
+/** A request on its way to a handler. */
+export type RouteContext = Context & { params: Record<string, string> };
+
+/** Who may send a request: the check, what it hands to the handler, and how both are documented. */
+export interface Access<Given extends object = object> {
+  /** For people, one sentence. */
+  note: string;
+  /** Ways to get in, any of which suffices; each names all the schemes that it needs together. */
+  security: readonly (readonly SecurityScheme[])[];
+  refuses: Refusals;
+  /** Lets the request in or throws. Runs before anything else of the request is looked at. */
+  admit?(app: App, ctx: RouteContext): Promise<void> | void;
+  /** Runs the rest of the request, for example inside an audit entry; the JSON body has been parsed by then. */
+  around?(app: App, ctx: RouteContext, run: () => Promise<void>): Promise<void>;
+  /** The values that handlers get by name beside `params`, `query` and `body`. */
+  give?(app: App, ctx: RouteContext): Promise<Given> | Given;
+  /** The JSON body is parsed even where the route describes none. */
+  readsBody?: boolean;
+}
+
+/** A parameter of the path, the query or the headers. */
+export interface Parameter<T = unknown> {
+  description: string;
+  schema: Schema<T>;
+  required?: boolean;
+  /** A larger number counts as this one. */
+  cap?: number;
+  /** Stands for any number of query parameters: the properties of an object. The handler reads them itself. */
+  isOpen?: boolean;
+  /** Refusals that every route with this parameter has because of it. */
+  refuses?: Refusals;
+}
+
+export type Parameters = Readonly<Record<string, Parameter>>;
+
+/** A body that is not JSON, or JSON that the use case reads by rules of its own. */
+export interface OwnBody {
+  description?: string;
+  /** By media type. */
+  content: Readonly<Record<string, Schema>>;
+  required?: boolean;
+  example?: unknown;
+}
+
+/** A reply of a route. `kind` says how the value that a handler returns becomes its body. */
+export interface Answer<T = unknown> {
+  status: number;
+  description: string;
+  /** By media type; absent = no body. */
+  content?: Readonly<Record<string, Schema>>;
+  headers?: Readonly<Record<string, string>>;
+  /** data: in the envelope · done: the envelope without data · plain: as it is · encoded: JSON text that is UTF-8 in `latin1` already, or parts of it · own: the handler replies itself */
+  kind: 'data' | 'done' | 'plain' | 'encoded' | 'own';
+  readonly returns?: T;
+}
+
+const JSON_TYPE = 'application/json';
+
+const data =
+  (status: number) =>
+  <T>(schema: Schema<T>, message: string): Answer<T> => ({
+    status,
+    description: message,
+    content: { [JSON_TYPE]: envelope(schema) },
+    kind: 'data',
+  });
+
+/** 200 `{success:true, data, message}` */
+export const ok = data(200);
+/** 201 `{success:true, data, message}` */
+export const created = data(201);
+/** 202 `{success:true, data, message}` */
+export const accepted = data(202);
+
+/** 200 `{success:true, message}` */
+export function done(message: string): Answer<void> {
+  return { status: 200, description: message, content: { [JSON_TYPE]: DONE }, kind: 'done' };
+}
+
+/** The value that the handler returns, without an envelope. */
+export function plain<T>(schema: Schema<T>, description: string, status = 200): Answer<T> {
+  return { status, description, content: { [JSON_TYPE]: schema }, kind: 'plain' };
+}
+
+/** JSON that the store has encoded already (`replyEncodedJson`). */
+export function encoded(schema: Schema, description: string, status = 200): Answer<string> {
+  return { status, description, content: { [JSON_TYPE]: schema }, kind: 'encoded' };
+}
+
+/** A reply that the handler writes to `ctx` itself: files, pages, redirects, streams. */
+export function own(
+  status: number,
+  description: string,
+  content?: Answer['content'],
+  headers?: Answer['headers'],
+): Answer<void> {
+  return { status, description, ...(content && { content }), ...(headers && { headers }), kind: 'own' };
+}
+
+/** What a handler returns to choose among several answers, or to word the message itself. */
+export class Said<T> {
+  constructor(
+    readonly data: T,
+    readonly message: string,
+    readonly status?: number,
+  ) {}
+}
+
+/** The data under a message other than the route's, and under another of its statuses. */
+export function say<T>(value: T, message: string, status?: number): Said<T> {
+  return new Said(value, message, status);
+}
+
+type ParamsOf<Path extends string> = Path extends `${string}:${infer Name}/${infer Rest}`
+  ? { [N in Name]: string } & ParamsOf<Rest>
+  : Path extends `${string}:${infer Name}` | `${string}*${infer Name}`
+    ? { [N in Name]: string }
+    : object;
+
+type QueryOf<Q extends Parameters> = { [Name in keyof Q]: QueryValue<Q[Name]> };
+/** A parameter that is required, or whose schema has a `default`, is always there. */
+type QueryValue<P extends Parameter> = P extends { required: true } | { schema: { default: unknown } }
+  ? TypeOf<P['schema']>
+  : TypeOf<P['schema']> | undefined;
+
+type Returned<A> = A extends readonly Answer<infer T>[] ? T : A extends Answer<infer T> ? T : never;
+
+/** Everything about one route: the router, the checks, the API's document and its tests are derived from it. */
+export interface RouteDefinition<
+  Path extends string = string,
+  Given extends object = object,
+  Query extends Parameters = Parameters,
+  Body = unknown,
+  A extends Answer | readonly Answer[] = Answer | readonly Answer[],
+> {
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  path: Path;
+  /** `operationId`: unique in the whole API. */
+  id: string;
+  summary: string;
+  description?: string;
+  access: Access<Given>;
+  /** Parameters of the path that mean something else here than in the rest of the group. */
+  params?: Parameters;
+  query?: Query;
+  /** Parameters of the query that the handler reads itself. */
+  ownQuery?: Parameters;
+  headers?: Parameters;
+  /** A JSON body: the schema is its check (400 VALIDATION_FAILED) and its type. */
+  body?: Schema<Body>;
+  /** The body may be left out; it is then checked as `{}`. */
+  bodyIsOptional?: boolean;
+  /** Shown in the document. */
+  example?: unknown;
+  /** Instead of `body`: content that the handler reads itself. JSON is parsed into `ctx.request.body` first. */
+  ownBody?: OwnBody;
+  answers: A;
+  /** Beyond those that access, path, body and limits bring with them. */
+  refuses?: Refusals;
+  handle(
+    input: { app: App; ctx: RouteContext; params: ParamsOf<Path>; query: QueryOf<Query>; body: Body } & Given,
+  ): Promise<Returned<A> | Said<Returned<A>>> | Returned<A> | Said<Returned<A>>;
+}
+
+/** A route as lists hold it, whatever its handler gets. */
+export type Route = Omit<RouteDefinition, 'access' | 'handle'> & { access: Access; handle(input: never): unknown };
+
+/** One route as a value. */
+export function route<
+  const Path extends string,
+  Given extends object,
+  const Query extends Parameters,
+  Body,
+  const A extends Answer | readonly Answer[],
+>(definition: RouteDefinition<Path, Given, Query, Body, A>): Route {
+  return definition as unknown as Route;
+}
+
+/** Routes that readers of the document meet together. */
+export interface RouteList {
+  /** The beginning of all their paths: unknown paths below it are refused by the guards first. */
+  prefix: string;
+  tag: string;
+  /** The tag in a sentence; said by the first group that has it. */
+  about?: string;
+  /** Parameters of their paths that are not just any text. */
+  params?: Parameters;
+  /** Every request below the prefix meets it first, also one for a path or method that does not exist. */
+  guard?(app: App): (ctx: RouteContext) => Promise<void> | void;
+  routes: readonly Route[];
+}
+
+/** A part of a path that names something; 404 with the code `unknown` when nothing has that name. */
+export function naming(description: string, unknown: string, schema: Schema<string> = TEXT): Parameter<string> {
+  return { description, schema, refuses: { 404: [unknown] } };
+}
+
+export function parameter<const S extends Schema>(description: string, schema: S) {
+  return { description, schema };
+}
+
+/** A boolean of a query string. */
+export function flag(description: string) {
+  return { description, schema: { type: 'boolean', default: false } as Schema<boolean> & { default: boolean } };
+}
+
+/** A whole number of a query string in plain digits, from 1 to `max`; beyond `cap` it counts as `cap`. */
+export function wholeNumber(
+  description: string,
+  fallback: number,
+  { max = MAX_WHOLE, cap = undefined as number | undefined } = {},
+) {
+  const schema = { type: 'integer', minimum: 1, maximum: max, default: fallback };
+  return { description, schema: schema as Schema<number> & { default: number }, cap };
+}
+
+/** The largest that nine digits can say. */
+const MAX_WHOLE = 999_999_999;
+
+/** The body of every error reply, as `writeErrors` writes it (decisions.md 1). */
+export const ERROR = object(
+  {
+    success: oneOf(false),
+    data: { type: 'object', maxProperties: 0 },
+    message: text({ minLength: 1 }),
+    error: text({ minLength: 1, description: 'The same text as `message`.' }),
+    code: text({ pattern: '^[A-Z][A-Z0-9_]*$', description: 'What went wrong, for programs.' }),
+    requestId: text({ description: 'As in the header `x-request-id`; quote it when asking for help.' }),
+    'details?': {
+      type: 'array',
+      description: 'Every broken rule of a validation.',
+      items: object({ field: TEXT, rule: TEXT, message: TEXT }),
+    },
+  },
+  'Error',
+);
+
+/** `{success:true, data, message}` */
+export function envelope<T>(data: Schema<T>): Schema<{ success: true; data: T; message: string }> {
+  return object({ success: { const: true }, data, message: TEXT }) as Schema<never>;
+}
+
+/** `{success:true, message}` */
+export const DONE: Schema = object({ success: { const: true }, message: TEXT }, 'Done');
+
+/** The `data` of operators' lists. */
+export function listOf<T>(item: Schema<T>): Schema<{ items: T[]; total: number }> {
+  return object({ items: arrayOf(item), total: WHOLE });
+}
+
+/** The `data` of a page of a list. */
+export function pageOf<T>(item: Schema<T>): Schema<{ items: T[]; total: number; page: number; limit: number }> {
+  return object({ items: arrayOf(item), total: WHOLE, page: WHOLE, limit: WHOLE });
+}

@@ -1,0 +1,69 @@
+import { CLOCK_DOUBT_MS, type Clock } from '../time/clock.js';
+import { isDuplicateKey, type Database, type Store } from './database.js';
+import type { Logger } from '../observe/logger.js';
+
+/** What is known of the clock, of all processes together. */
+interface ClockRecord {
+  _id: 'clock';
+  seenAt: Date;
+  /** It was moved, and is not believed before this moment. */
+  doubtedUntil: Date | null;
+}
+
+/** A service that was off for no more than this, a night say, goes on as if nothing had been; longer, and it could be the clock that has moved. */
+const LONGEST_GAP_MS = 26 * 3_600_000;
+/** How long a clock has to go on evenly before it is believed again: time for somebody to notice. */
+const TRIAL_MS = 24 * 3_600_000;
+
+interface Watching {
+  readonly db: Database;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/**
+ * Whether the clock has gone on evenly for a day. Asked by whatever removes things for good because their time is over, at least once an hour: with a clock
+ * that is wrong by a year that would be everything. Nothing is lost by waiting for a day after the clock was moved, or after a long time off.
+ */
+export async function isClockSteady(deps: Watching): Promise<boolean> {
+  const store: Store<ClockRecord> = deps.db.collection<ClockRecord>('clock_watch');
+  for (;;) {
+    const known = (await store.findOne({ _id: 'clock' })) as ClockRecord | null;
+    const nowMs = deps.clock.now();
+    const moved = known !== null && isMoved(known.seenAt.getTime(), nowMs);
+    const stillDoubted = known?.doubtedUntil && known.doubtedUntil.getTime() > nowMs ? known.doubtedUntil : null;
+    const next = { seenAt: new Date(nowMs), doubtedUntil: moved ? new Date(nowMs + TRIAL_MS) : stillDoubted };
+    if (!(await replace(store, known, next))) continue;
+    if (moved) {
+      const from = known.seenAt.toISOString();
+      deps.log.warn(
+        { from, to: next.seenAt.toISOString() },
+        'the clock was moved: nothing is removed for good for a day',
+      );
+    }
+    return next.doubtedUntil === null;
+  }
+}
+
+function isMoved(seenMs: number, nowMs: number): boolean {
+  return nowMs < seenMs - CLOCK_DOUBT_MS || nowMs > seenMs + LONGEST_GAP_MS;
+}
+
+/** False when another process was faster. */
+async function replace(
+  store: Store<ClockRecord>,
+  known: ClockRecord | null,
+  next: Omit<ClockRecord, '_id'>,
+): Promise<boolean> {
+  if (known) {
+    const { _id, seenAt, doubtedUntil } = known;
+    return (await store.updateOne({ _id, seenAt, doubtedUntil }, { $set: next })).matchedCount === 1;
+  }
+  try {
+    await store.insertOne({ _id: 'clock', ...next });
+    return true;
+  } catch (error) {
+    if (!isDuplicateKey(error)) throw error;
+    return false;
+  }
+}

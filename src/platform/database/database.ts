@@ -1,0 +1,340 @@
+import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
+import type {
+  CollectionOptions,
+  Db,
+  Document,
+  IndexDescription,
+  MongoClient,
+  MongoClientOptions,
+  ReadConcernLike,
+} from 'mongodb';
+import type { DataCollection, HeldSnapshot } from '../../engine/index.js';
+import type { Config } from '../../config.js';
+import { invalid, unavailable, type AppError } from '../../errors.js';
+import { findFullDisk } from './full-disk.js';
+import { loadDriver } from './mongodb-driver.js';
+import { judgeServer, type ServerAnswers, type ServerJudgement } from './mongodb-server.js';
+
+/** The part of the official driver's collection that stores use; the driver and the embedded engine both fit. */
+export type Store<T extends Document> = DataCollection<T>;
+
+/** The one door to stored data. Nobody above it can tell MongoDB from the embedded engine, except by `kind` in a health report. */
+export interface Database {
+  readonly kind: 'mongodb' | 'embedded';
+  /** What is behind it, in a few words. */
+  readonly summary: string;
+  /** What its operator should change about it. */
+  readonly warnings: readonly string[];
+  /** Options for reads that decide about access: what they find cannot be taken back by a change of primary. */
+  readonly confirmedReads: { readConcern?: ReadConcernLike };
+  collection<T extends Document>(name: string, options?: CollectionOptions): Store<T>;
+  /**
+   * Stores new documents, each with its `_id`, so that every reader sees all of them or none, also after a crash; a refusal leaves none.
+   * Only the embedded engine has it: a MongoDB may be one without transactions.
+   */
+  insertTogether?(name: string, documents: readonly Document[]): Promise<void>;
+  /** Builds those indexes of a stored collection that are missing, however long it takes. Throws the duplicate key error of a unique one that cannot be. */
+  createIndexes(name: string, indexes: IndexDescription[]): Promise<void>;
+  /** Names of all stored collections. */
+  listNames(): Promise<string[]>;
+  /** Resolves when the database answers, throws otherwise. */
+  ping(): Promise<void>;
+  /**
+   * The data as of one moment, for reading at leisure: the embedded engine's online copy, made in the empty directory `dir`, which is the
+   * caller's to remove after closing. MongoDB is read as it is, collection by collection.
+   */
+  freeze(dir: string): Promise<Database>;
+  /**
+   * Lets MongoDB's tools in at `127.0.0.1:port` or `unix:/path` (no password: loopback only) until the database is closed, and answers the address
+   * to give them. 400 when it cannot be listened on; null for a MongoDB, which has its own door. `report` is told of errors behind it that no
+   * client is to blame for.
+   */
+  openDoor(address: string, report: (error: unknown) => void): Promise<string | null>;
+  /** Other processes of this machine that have the embedded store open, by id; none is known of a MongoDB. */
+  listOtherProcesses(): number[];
+  /**
+   * Runs what makes room by removing something, as often as it takes: on a full disk the embedded engine gives it the room that it keeps for this.
+   * Of a MongoDB's disk somebody else takes care.
+   */
+  useReserve<T>(work: () => Promise<T>): Promise<T>;
+  /** Snapshots of the embedded store that processes hold, the oldest first; MongoDB sees to its own. */
+  listSnapshots?(): HeldSnapshot[];
+  /** Reads the embedded engine's whole file and tells what is damaged, in words; `onProgress` hears of pages. MongoDB has `validate`. */
+  verify?(options: { onProgress?: (done: number, all: number) => void; signal?: AbortSignal }): Promise<string[]>;
+  /** Measures of the embedded engine's file; MongoDB has tools of its own. */
+  stats?(): Record<string, number>;
+  close(): Promise<void>;
+}
+
+/** True for MongoDB's duplicate key error (code 11000) from either door. */
+export function isDuplicateKey(
+  error: unknown,
+): error is Error & { keyPattern?: Record<string, unknown>; keyValue?: Record<string, unknown> } {
+  return error instanceof Error && (error as { code?: unknown }).code === 11_000;
+}
+
+/** Opens MongoDB when `MONGODB_URI` is set, else the embedded engine in the data directory. Throws `unavailable` (DATABASE_UNAVAILABLE) with advice. */
+export async function openDatabase(config: Config): Promise<Database> {
+  return config.mongodbUri ? openMongodb(config.mongodbUri, config) : openEmbedded(config);
+}
+
+// A command whose database is away has to say so within ten seconds, on a slow machine too.
+const SERVER_SELECTION_MS = 6_000;
+/** A majority that does not confirm a write by then is not there. */
+const MAJORITY_MS = 10_000;
+const SILENCE_MS = 60_000;
+
+/** They stand above what MONGODB_URI says: reads from secondaries or writes that one member confirms would break promises. */
+const CLIENT_OPTIONS: MongoClientOptions = {
+  appName: 'bsvc',
+  writeConcern: { w: 'majority', wtimeoutMS: MAJORITY_MS },
+  readPreference: 'primary',
+  retryWrites: true,
+  retryReads: true,
+  serverSelectionTimeoutMS: SERVER_SELECTION_MS,
+  connectTimeoutMS: 5_000,
+  // A silent connection is noticed within this and the time to connect: what waits on it is tried anew or refused.
+  heartbeatFrequencyMS: 5_000,
+  waitQueueTimeoutMS: 10_000,
+  ignoreUndefined: true,
+};
+
+/** For work that takes longer than any other command may. */
+const PATIENT_OPTIONS: MongoClientOptions = {
+  ...CLIENT_OPTIONS,
+  socketTimeoutMS: 0,
+  maxPoolSize: 2,
+  maxIdleTimeMS: 30_000,
+};
+
+async function openMongodb(uri: string, config: Config): Promise<Database> {
+  const name = config.mongodbName;
+  // The server's own limit on a read comes first, so that the reason is told.
+  const socketTimeoutMS = Math.max(SILENCE_MS, config.queryTimeoutMs + 10_000);
+  const client = await connectMongodb(uri, { ...CLIENT_OPTIONS, socketTimeoutMS });
+  const db = client.db(name);
+  let server: ServerJudgement;
+  try {
+    server = judgeServer(await askServer(client.db('admin')));
+  } catch (error) {
+    await client.close();
+    throw findOutage(error) ?? error;
+  }
+  if (server.refusal) {
+    await client.close();
+    throw unavailable('DATABASE_UNSUITABLE', server.refusal);
+  }
+  const hasMembers = server.topology === 'replica set' || server.topology === 'sharded cluster';
+  let patient: Promise<MongoClient> | null = null;
+  const database = {
+    kind: 'mongodb',
+    summary: server.summary,
+    warnings: server.warnings,
+    confirmedReads: hasMembers ? { readConcern: { level: 'majority' } } : {},
+    collection: (collection, options) => db.collection(collection, options),
+    async createIndexes(collection, indexes) {
+      patient ??= connectMongodb(uri, PATIENT_OPTIONS).catch((error: unknown) => {
+        patient = null;
+        throw error;
+      });
+      const connected = await patient;
+      await connected
+        .db(name)
+        .collection(collection)
+        .createIndexes(indexes, hasMembers ? { commitQuorum: 'majority' } : {});
+    },
+    listNames: async () => (await db.listCollections({}, { nameOnly: true }).toArray()).map((entry) => entry.name),
+    ping: async () => void (await db.command({ ping: 1, maxTimeMS: 5_000 })),
+    freeze: () => Promise.resolve({ ...database, close: () => Promise.resolve() }),
+    openDoor: () => Promise.resolve(null),
+    listOtherProcesses: () => [],
+    useReserve: (work) => work(),
+    async close() {
+      await (await patient?.catch(() => null))?.close();
+      await client.close();
+    },
+  } as Database;
+  return database;
+}
+
+async function connectMongodb(uri: string, options: MongoClientOptions): Promise<MongoClient> {
+  const { MongoClient } = await loadDriver();
+  const client = new MongoClient(uri, options);
+  try {
+    return await client.connect();
+  } catch (error) {
+    await client.close();
+    throw unavailable('DATABASE_UNAVAILABLE', explainNoConnection(error), { cause: error });
+  }
+}
+
+const AUTHENTICATION_FAILED = 18;
+
+function explainNoConnection(error: unknown): string {
+  const { code, cause } = error as { code?: unknown; cause?: Error };
+  if (cause?.name === 'MongoCompatibilityError')
+    return 'The server that MONGODB_URI names is too old: bsvc needs MongoDB 6.0 or newer.';
+  if (code === AUTHENTICATION_FAILED)
+    return 'MongoDB refuses the user or password of MONGODB_URI: check both, and authSource.';
+  return 'MongoDB cannot be reached: check MONGODB_URI and that the server is running.';
+}
+
+async function askServer(admin: Db): Promise<ServerAnswers> {
+  const [hello, build] = await Promise.all([
+    admin.command({ hello: 1 }) as Promise<ServerAnswers['hello']>,
+    admin.command({ buildInfo: 1 }) as Promise<ServerAnswers['build']>,
+  ]);
+  const answers = { hello, build, compatibilityVersion: null };
+  const { topology, refusal } = judgeServer(answers);
+  if (refusal || (topology !== 'standalone' && topology !== 'replica set')) return answers;
+  try {
+    const found = await admin.command({ getParameter: 1, featureCompatibilityVersion: 1 });
+    const { version } = (found.featureCompatibilityVersion ?? {}) as { version?: string };
+    return { ...answers, compatibilityVersion: version ?? null };
+  } catch {
+    // Few users may ask; the version of the server has to do then.
+    return answers;
+  }
+}
+
+/** One processor is left for the event loop, the others are shared by all processes that serve. */
+function readerThreads({ readerThreads, processes }: Config): number {
+  return readerThreads ?? Math.max(1, Math.floor((availableParallelism() - 1) / processes));
+}
+
+/** Lists tell how many documents there are outside of the trash, and inside. */
+const COUNTED_FIELD = 'isDeleted';
+
+async function openEmbedded(config: Config): Promise<Database> {
+  const { openEngine, ListenError, DATA_FILE } = await import('../../engine/index.js');
+  try {
+    const { dataDir, durability } = config;
+    const engine = openEngine({
+      dataDir,
+      durability,
+      ignoreUndefined: true,
+      readerThreads: readerThreads(config),
+      countBy: COUNTED_FIELD,
+    });
+    const db = engine.db(config.mongodbName);
+    let closed = false;
+    return {
+      kind: 'embedded',
+      summary: 'the embedded engine',
+      warnings: [],
+      confirmedReads: {},
+      collection: (name) => db.collection(name),
+      insertTogether: (name, documents) =>
+        engine.insertTogether({ db: config.mongodbName, collection: name }, documents),
+      createIndexes: async (name, indexes) => void (await db.collection(name).createIndexes(indexes)),
+      listNames: async () => (await db.collections()).map((collection) => collection.collectionName),
+      ping: async () => {
+        if (closed) throw new Error('the database is closed');
+        await db.command({ ping: 1 });
+      },
+      async freeze(dir) {
+        await engine.backup(join(dir, DATA_FILE));
+        return openEmbedded({ ...config, dataDir: dir, engineListen: null, readerThreads: 0 });
+      },
+      async openDoor(address, report) {
+        try {
+          return (await engine.listen(address, report)).uri;
+        } catch (error) {
+          if (!(error instanceof ListenError)) throw error;
+          throw invalid('DOOR_CLOSED', `BSVC_ENGINE_LISTEN cannot be opened: ${error.message}`, { cause: error });
+        }
+      },
+      listOtherProcesses: () => engine.processes().filter((pid) => pid !== process.pid),
+      useReserve: (work) => engine.useReserve(work),
+      listSnapshots: () => engine.snapshots(),
+      verify: (options) => engine.verify(options),
+      stats: () => ({ ...engine.stats() }),
+      close: () => {
+        closed = true;
+        return engine.close();
+      },
+    };
+  } catch (error) {
+    // Nobody but the operator sees it: the path is what helps.
+    if (error instanceof Error && error.name === 'StorageError')
+      throw unavailable('DATABASE_UNAVAILABLE', error.message, { cause: error });
+    throw error;
+  }
+}
+
+/** The error to answer when the database itself cannot do its work just now (away, disk full, unusable file); null for any other error. */
+export function findOutage(error: unknown): AppError | null {
+  if (!(error instanceof Error)) return null;
+  // What stops a write of many documents in the middle is wrapped by the driver.
+  const inner =
+    error.name === 'MongoBulkWriteError' ? findOutage((error as { errorResponse?: unknown }).errorResponse) : null;
+  if (inner) return inner;
+  const full = findFullDisk(error);
+  if (full) return full;
+  // Trying again does not mend it: it is an error of ours, with its cause in the log.
+  if (isDamage(error)) return null;
+  if (OUTAGE_NAMES.has(error.name) || isOutageAnswer(error)) {
+    return unavailable('DATABASE_UNAVAILABLE', 'The database cannot be reached just now', {
+      cause: error,
+      retryAfterSeconds: 5,
+    });
+  }
+  return null;
+}
+
+/** What is damaged in the embedded engine's file, for one that cannot be opened any more. */
+export async function verifyUnopened(
+  { dataDir }: Config,
+  options: { onProgress?: (done: number, all: number) => void; signal?: AbortSignal },
+): Promise<string[]> {
+  const { verifyDataFile } = await import('../../engine/index.js');
+  return verifyDataFile(dataDir, options);
+}
+
+/** True for the embedded engine's finding that what is stored is not as it was written; the message names it. */
+export function isDamage(error: unknown): boolean {
+  return error instanceof Error && error.name === 'StorageError' && (error as { code?: unknown }).code === 'DAMAGED';
+}
+
+/** Errors of the embedded engine's file, and those of the official driver that mean that no answer came. */
+const OUTAGE_NAMES = new Set([
+  'StorageError',
+  'MongoServerSelectionError',
+  'MongoNetworkError',
+  'MongoNetworkTimeoutError',
+  'MongoWaitQueueTimeoutError',
+  'MongoNotConnectedError',
+  'MongoTopologyClosedError',
+  'MongoPoolClosedError',
+  'MongoPoolClearedError',
+  'PoolClearedOnNetworkError',
+  'MongoWriteConcernError',
+]);
+
+/** Answers of a server that is just not able to work: it stops, has lost its office as primary, does not reach a shard, or no majority confirms. The driver has tried twice by then. */
+const OUTAGE_CODES = new Set<unknown>([
+  6, // HostUnreachable
+  7, // HostNotFound
+  64, // WriteConcernTimeout
+  89, // NetworkTimeout
+  91, // ShutdownInProgress
+  100, // UnsatisfiableWriteConcern
+  133, // FailedToSatisfyReadPreference
+  134, // ReadConcernMajorityNotAvailableYet
+  189, // PrimarySteppedDown
+  262, // ExceededTimeLimit
+  9_001, // SocketException
+  10_107, // NotWritablePrimary
+  11_600, // InterruptedAtShutdown
+  11_602, // InterruptedDueToReplStateChange
+  13_435, // NotPrimaryNoSecondaryOk
+  13_436, // NotPrimaryOrSecondary
+]);
+
+/** What a socket throws that was closed from the other side while the driver writes to it: the driver passes it on as it is. */
+const BROKEN_SOCKET = new Set<unknown>(['EPIPE', 'ERR_STREAM_DESTROYED']);
+
+function isOutageAnswer({ name, code }: Error & { code?: unknown }): boolean {
+  return BROKEN_SOCKET.has(code) || (name.startsWith('Mongo') && OUTAGE_CODES.has(code));
+}

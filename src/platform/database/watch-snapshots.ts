@@ -1,0 +1,26 @@
+import type { Database } from './database.js';
+import type { Logger } from '../observe/logger.js';
+
+const LOOK_MS = 10_000;
+const LONG_MS = 60_000;
+
+const HELD =
+  'A process has been reading from the same snapshot of the store for more than a minute, so the data file grows with every write: let the process go on (kill -CONT) or end it';
+
+/** Tells in the log, once for each, which other processes hold a snapshot of the embedded store for too long; ends with what it returns. */
+export function watchSnapshots(
+  { db, log }: { db: Database; log: Logger },
+  { lookMs = LOOK_MS, longMs = LONG_MS } = {},
+): () => void {
+  if (!db.listSnapshots) return () => undefined;
+  let told = new Set<number>();
+  const timer = setInterval(() => {
+    const held = db.listSnapshots!().filter(({ pid, ageMs }) => ageMs > longMs && pid !== process.pid);
+    for (const { pid, ageMs } of held) {
+      if (!told.has(pid)) log.warn({ reader: pid, seconds: Math.round(ageMs / 1000) }, HELD);
+    }
+    told = new Set(held.map(({ pid }) => pid));
+  }, lookMs);
+  timer.unref();
+  return () => clearInterval(timer);
+}

@@ -1,0 +1,48 @@
+import { randomToken } from '../ids.js';
+import type { RedisDoor } from './redis.js';
+import type { Siblings } from '../process-group.js';
+
+/** Short words between the processes of a service. They may be lost: whatever they hurry along happens without them within a second. */
+export interface Signals {
+  /** Tells all other processes; returns at once. */
+  send(text: string): void;
+  on(listener: (text: string) => void): void;
+}
+
+const CHANNEL = 'bsvc:signals';
+
+/** Signals by Redis when there is one, else among the processes of one `serve`, else to nobody. */
+export function openSignals(redis: RedisDoor | null, siblings: Siblings | null): Signals {
+  if (redis) return openRedisSignals(redis);
+  if (siblings) return { send: (text) => siblings.signal(text), on: (listener) => siblings.onSignal(listener) };
+  return { send: () => undefined, on: () => undefined };
+}
+
+function openRedisSignals(redis: RedisDoor): Signals {
+  // What this process says itself comes back too.
+  const self = `${randomToken(9)} `;
+  let subscribed = false;
+  const listeners: ((text: string) => void)[] = [];
+  const subscribe = (): void => {
+    subscribed = true;
+    const subscriber = redis.subscriber();
+    subscriber.on('message', (_channel: string, message: string) => {
+      if (message.startsWith(self)) return;
+      const text = message.slice(message.indexOf(' ') + 1);
+      for (const listener of listeners) listener(text);
+    });
+    // Repeated by the client whenever it connects anew.
+    subscriber.subscribe(CHANNEL).catch(() => undefined);
+  };
+  return {
+    send: (text) =>
+      void redis
+        .client()
+        .publish(CHANNEL, self + text)
+        .catch(() => undefined),
+    on(listener) {
+      listeners.push(listener);
+      if (!subscribed) subscribe();
+    },
+  };
+}

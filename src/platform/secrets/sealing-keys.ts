@@ -1,0 +1,60 @@
+import { conflict } from '../../errors.js';
+import type { Database, Store } from '../database/database.js';
+import { keyIdOf, type SecretBox } from './secret-box.js';
+
+/** A master key by its id: something in the store may be sealed with it. */
+interface SealingKey {
+  _id: string;
+  since: Date;
+}
+
+export const SEALING_KEYS = 'sealing_keys';
+
+const keyStore = (db: Database): Store<SealingKey> => db.collection<SealingKey>(SEALING_KEYS);
+
+/** Ids of the master keys without which something in the store cannot be opened; none for a store in which nothing is sealed. */
+export async function findSealingKeys(db: Database): Promise<string[]> {
+  const noted = await keyStore(db).find({}).toArray();
+  if (noted.length > 0) return noted.map(({ _id }) => String(_id));
+  // Stores of older versions note nothing, but every project has a sealed secret of its own and nothing is sealed without a project.
+  const ids = new Set<string>();
+  const projects = db.collection('projects').find({}, { projection: { 'tokenSecrets.sealed': 1 } });
+  for await (const { tokenSecrets } of projects)
+    for (const { sealed } of (tokenSecrets ?? []) as { sealed: string }[]) ids.add(keyIdOf(sealed));
+  return [...ids];
+}
+
+/** 409 MASTER_KEY_MISSING or MASTER_KEY_DAMAGED as the key's reader says, MASTER_KEY_FOREIGN when a key that is needed is not among those given. Writes nothing. */
+export async function requireSealingKeys({ db, secrets }: Keys): Promise<void> {
+  const needed = await findSealingKeys(db);
+  if (needed.length === 0) return;
+  const given = secrets.keyIds();
+  const absent = needed.filter((id) => !given.includes(id));
+  if (absent.length === 0) return;
+  throw conflict(
+    'MASTER_KEY_FOREIGN',
+    `What is stored was sealed with the master key ${absent.join(' and ')}, and the one given is ${given.join(', ')}. Give the right one: the secret.key that belongs to this store, or BSVC_SECRET_KEY as it was; after a change of keys the old one follows the new one behind a comma until "bsvc secrets rotate" is done.`,
+  );
+}
+
+/** As requireSealingKeys, and notes the key that seals from now on before anything is sealed with it. */
+export async function settleSealingKeys({ db, secrets }: Keys, nowMs: number): Promise<void> {
+  await requireSealingKeys({ db, secrets });
+  const noted = (await keyStore(db).find({}).toArray()).map(({ _id }) => String(_id));
+  const [newest] = secrets.keyIds();
+  const wanted = noted.length > 0 ? [newest!] : [...new Set([newest!, ...(await findSealingKeys(db))])];
+  for (const _id of wanted) {
+    if (noted.includes(_id)) continue;
+    await keyStore(db).updateOne({ _id }, { $setOnInsert: { since: new Date(nowMs) } }, { upsert: true });
+  }
+}
+
+/** After everything was sealed anew: the older keys are needed no more. */
+export async function forgetOlderKeys({ db, secrets }: Keys): Promise<void> {
+  await keyStore(db).deleteMany({ _id: { $ne: secrets.keyIds()[0]! } });
+}
+
+interface Keys {
+  db: Database;
+  secrets: SecretBox;
+}
