@@ -12,10 +12,10 @@ import type { Context } from './shell/context.js';
 import { EXIT, Interrupted, presentFailure, UsageError, type Failure } from './shell/exit.js';
 import type { Io } from './shell/io.js';
 import { openContext, type GlobalOptions } from './shell/open-context.js';
-import { describeAct, isAudited } from './shell/record-audit.js';
+import { describeAuditEntry, isAudited } from './shell/record-audit.js';
 import { wantsColour, withoutControls } from './shell/output.js';
 import { conflict } from '../src/errors.js';
-import type { NewAct } from '../src/features/audit/audit-log.js';
+import type { NewAuditEntry } from '../src/features/audit/audit-log.js';
 import { VERSION } from '../src/version.js';
 
 /** A command that ignores being told to stop is left alone after this time. */
@@ -127,7 +127,7 @@ async function execute(
 ): Promise<number> {
   const { input, settings } = collectInput(loaded, selected!);
   const action = path.map(({ name }) => name).join(' ');
-  const act = (): NewAct | null => (isAudited(loaded, input) ? describeAct(action, loaded, input) : null);
+  const act = (): NewAuditEntry | null => (isAudited(loaded, input) ? describeAuditEntry(action, loaded, input) : null);
   const context = openContext(io, program.opts<GlobalOptions>(), settings, stop, act);
   try {
     await askForArguments(context, loaded, input);

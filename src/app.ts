@@ -3,7 +3,7 @@ import { invalid } from './errors.js';
 import { openCache, type Cache } from './platform/cache.js';
 import { systemClock, type Clock } from './platform/time/clock.js';
 import { openDatabase, type Database } from './platform/database/database.js';
-import { openFollowUps, type FollowUps } from './platform/processes/background-tasks.js';
+import { openBackgroundTasks, type BackgroundTasks } from './platform/processes/background-tasks.js';
 import { openJobQueue, type JobQueue } from './platform/jobs/job-queue.js';
 import type { Logger } from './platform/observe/logger.js';
 import { openMetrics, type Metrics } from './platform/observe/metrics.js';
@@ -16,14 +16,14 @@ import { openOutbound, type Outbound } from './platform/network/outbound.js';
 import { openPasswords, type Passwords } from './platform/secrets/password.js';
 import { openLimits, type Limits } from './platform/rate-limit/open-limits.js';
 import { openReadiness, type Readiness } from './platform/processes/readiness.js';
-import type { RedisDoor } from './platform/redis/redis.js';
+import type { RedisConnection } from './platform/redis/redis.js';
 import { openReplyBudget, type ReplyBudget } from './platform/processes/reply-budget.js';
 import { openSecretBox, type SecretBox } from './platform/secrets/secret-box.js';
-import { openSiblings, type Siblings } from './platform/process-group.js';
-import { openSignals } from './platform/redis/pub-sub.js';
+import { joinProcessGroup, type ProcessGroup } from './platform/process-group.js';
+import { openPubSub } from './platform/redis/pub-sub.js';
 import type { Telemetry } from './platform/observe/telemetry.js';
 import { traceDatabase } from './platform/database/traced-database.js';
-import { openTurns, type Turns } from './platform/processes/fair-queue.js';
+import { openFairQueue, type FairQueue } from './platform/processes/fair-queue.js';
 
 /** The connected dependencies that use cases take as their first argument. */
 export interface App {
@@ -36,19 +36,19 @@ export interface App {
   /** Counts requests of client addresses, together with all processes of the service. */
   readonly limits: Limits;
   /** Null without `REDIS_URL`. */
-  readonly redis: RedisDoor | null;
+  readonly redis: RedisConnection | null;
   /** Null unless this process is one of several of a `serve`. */
-  readonly siblings: Siblings | null;
+  readonly processGroup: ProcessGroup | null;
   readonly metrics: Metrics;
   readonly readiness: Readiness;
   /** Null unless an SDK of OpenTelemetry is there to take what it is told. */
   readonly telemetry: Telemetry | null;
-  readonly followUps: FollowUps;
+  readonly backgroundTasks: BackgroundTasks;
   readonly outbound: Outbound;
   readonly secrets: SecretBox;
   readonly passwords: Passwords;
-  /** Turns for aggregations, by project: each may hold much memory. */
-  readonly aggregations: Turns;
+  /** FairQueue for aggregations, by project: each may hold much memory. */
+  readonly aggregations: FairQueue;
   /** What large replies may hold together until their clients have taken them, by project. */
   readonly replies: ReplyBudget;
   readonly files: ObjectStores;
@@ -74,15 +74,15 @@ export async function openApp(
   const opened = await openDatabase(config);
   const db = telemetry ? traceDatabase(opened, telemetry) : opened;
   const secrets = openSecretBox(config.secretKey ?? (await openOwnKey(config, db)));
-  const followUps = openFollowUps(log);
+  const backgroundTasks = openBackgroundTasks(log);
   const files = openObjectStores(config, secrets, clock);
   const outbound = openOutbound({ allowPrivate: config.webhookAllowPrivate, telemetry });
   const redis = config.redisUrl ? await connectRedis(config.redisUrl, log) : null;
-  const siblings = openSiblings();
-  const signals = openSignals(redis, siblings);
-  const limits = openLimits({ db, clock, log, redis, siblings });
+  const processGroup = joinProcessGroup();
+  const pubSub = openPubSub(redis, processGroup);
+  const limits = openLimits({ db, clock, log, redis, processGroup });
   const close = async (): Promise<void> => {
-    await followUps.idle();
+    await backgroundTasks.idle();
     await limits.close();
     await redis?.close();
     await outbound.close();
@@ -96,20 +96,20 @@ export async function openApp(
     log,
     clock,
     db,
-    cache: openCache(signals),
+    cache: openCache(pubSub),
     // Each process of a `serve` works off the queue itself; others are reached by Redis alone.
-    jobs: openJobQueue(db, clock, redis && signals),
+    jobs: openJobQueue(db, clock, redis && pubSub),
     limits,
     redis,
-    siblings,
+    processGroup,
     metrics: openMetrics(),
     readiness: openReadiness(),
     telemetry,
-    followUps,
+    backgroundTasks,
     outbound,
     secrets,
     passwords: openPasswords(config.bcryptCost),
-    aggregations: openTurns({ concurrency: 4, perParty: 2, maxWaiting: 400, maxWaitingPerParty: 200 }),
+    aggregations: openFairQueue({ concurrency: 4, perParty: 2, maxWaiting: 400, maxWaitingPerParty: 200 }),
     replies: openReplyBudget(config.replyBudgetBytes),
     files,
     mail: openMailProvider(config, db, clock, secrets),
@@ -124,7 +124,7 @@ async function openOwnKey({ dataDir }: Config, db: Database): Promise<() => stri
 }
 
 /** Loaded only when it is wanted: most commands never need it. */
-async function connectRedis(url: string, log: Logger): Promise<RedisDoor> {
+async function connectRedis(url: string, log: Logger): Promise<RedisConnection> {
   const { openRedis } = await import('./platform/redis/redis.js');
   return openRedis(url, log);
 }

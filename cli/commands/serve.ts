@@ -95,7 +95,7 @@ async function listen(app: App, config: Config, noWorker: boolean): Promise<{ ur
       const stopServing = (): Promise<void> =>
         server.stop(config.shutdownGraceMs, {
           drainMs: config.drainMs,
-          untilNobodyListens: () => app.siblings?.meet() ?? Promise.resolve(),
+          untilNobodyListens: () => app.processGroup?.meet() ?? Promise.resolve(),
         });
       await Promise.all([stopServing(), worker?.stop(), endSettling()]);
     },

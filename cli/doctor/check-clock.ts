@@ -5,17 +5,17 @@ import type { App } from '../../src/app.js';
 import { listActs } from '../../src/features/audit/audit-log.js';
 import { failed, passed, type Check } from './check.js';
 
-const MOST_DRIFT_MS = 5000;
+const MAX_DRIFT_MS = 5000;
 const HINT = 'Synchronise the clocks (NTP): tokens, signatures and schedules go by them.';
 
 /** Compares our clock with that of the data directory's file system and with what was stored last; asks nobody outside. */
 export async function checkClock(app: App): Promise<Check> {
   const driftMs = await measureFileSystem(app.config.dataDir);
-  if (Math.abs(driftMs) > MOST_DRIFT_MS)
+  if (Math.abs(driftMs) > MAX_DRIFT_MS)
     return failed('clock', `the data directory's file system is ${Math.round(driftMs / 1000)} s off ours`, HINT);
   const [last] = await listActs(app, { limit: 1 });
   const aheadMs = last ? last.at.getTime() - Date.now() : 0;
-  if (aheadMs > MOST_DRIFT_MS)
+  if (aheadMs > MAX_DRIFT_MS)
     return failed('clock', `it stands ${Math.round(aheadMs / 1000)} s before the last recorded act`, HINT);
   return passed('clock', `${new Date().toISOString()}, as the file system's and after everything stored`);
 }

@@ -27,7 +27,7 @@ import { countOf } from '../shell/present-amount.js';
 
 /** So many records of a kind are looked through for one that holds a secret. */
 const SAMPLED_RECORDS = 50;
-const LEAST_FREE_BYTES = 256 * 1024 * 1024;
+const MIN_FREE_BYTES = 256 * 1024 * 1024;
 
 /** Every check of `bsvc doctor`, in the order in which they build on each other: without settings, or without a database, the rest is not asked. */
 export async function diagnose(context: Context, options: { fix: boolean }): Promise<Check[]> {
@@ -69,7 +69,7 @@ async function checkDataDir({ dataDir, mongodbUri }: Config): Promise<Check> {
   }
   const { bavail, bsize } = await statfs(dataDir);
   const free = `${Math.floor((bavail * bsize) / 1024 / 1024)} MB free`;
-  if (bavail * bsize < LEAST_FREE_BYTES)
+  if (bavail * bsize < MIN_FREE_BYTES)
     return failed('data directory', `${dataDir}: only ${free}`, 'Make room on the disk.');
   return passed('data directory', `${dataDir}, ${free}`);
 }

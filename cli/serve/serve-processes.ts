@@ -2,7 +2,7 @@ import cluster, { type Worker } from 'node:cluster';
 import { once } from 'node:events';
 import { conflict } from '../../src/errors.js';
 import type { App } from '../../src/app.js';
-import { openSiblingHost } from '../../src/platform/process-group.js';
+import { openProcessGroupHost } from '../../src/platform/process-group.js';
 
 /** Whether this process was started by another `bsvc serve` to share its port. */
 export const isShare = (): boolean => cluster.isWorker;
@@ -21,9 +21,9 @@ export interface Processes {
 /** The pause before a process that ended is replaced. */
 const PAUSE_MS = 100;
 /** What cannot start, or ends itself soon after, is tried ever more rarely, but never so rarely that the service is slow to come back. */
-const MOST_PAUSE_MS = 5_000;
+const MAX_PAUSE_MS = 5_000;
 const LONG_LIFE_MS = 10_000;
-/** Signals by which a process ends itself when something is wrong with it: as good as an exit with a code. */
+/** PubSub by which a process ends itself when something is wrong with it: as good as an exit with a code. */
 const OWN_SIGNALS = new Set(['SIGABRT', 'SIGBUS', 'SIGFPE', 'SIGILL', 'SIGSEGV', 'SIGTRAP', 'SIGSYS']);
 
 /**
@@ -34,7 +34,7 @@ export async function startProcesses(count: number, app: App): Promise<Processes
   const running = new Set<Worker>();
   const ready = new Set<Worker>();
   const pauses = new Set<NodeJS.Timeout>();
-  const host = openSiblingHost(
+  const host = openProcessGroupHost(
     app.limits.counter,
     (share) => {
       app.log.error({ process: share.process.pid }, 'a serving process is stuck and is ended');
@@ -82,7 +82,7 @@ export async function startProcesses(count: number, app: App): Promise<Processes
         else start();
       }, pauseMs);
       pauses.add(pause);
-      if (isQuick) pauseMs = Math.min(2 * pauseMs, MOST_PAUSE_MS);
+      if (isQuick) pauseMs = Math.min(2 * pauseMs, MAX_PAUSE_MS);
     });
   };
   const stop = async (): Promise<void> => {

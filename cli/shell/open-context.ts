@@ -3,7 +3,7 @@ import type { App } from '../../src/app.js';
 import { unavailable } from '../../src/errors.js';
 import type { Context, Purpose } from './context.js';
 import type { Io } from './io.js';
-import type { Act, NewAct } from '../../src/features/audit/audit-log.js';
+import type { AuditEntry, NewAuditEntry } from '../../src/features/audit/audit-log.js';
 import { openOutput } from './output.js';
 import { openPrompt } from './prompt.js';
 import { chooseLogFormat, readConfig, readLayers } from './settings.js';
@@ -36,14 +36,14 @@ export function openContext(
   options: GlobalOptions,
   flags: Record<string, string>,
   stop: AbortSignal,
-  act: () => NewAct | null,
+  act: () => NewAuditEntry | null,
 ): RunContext {
   const dataDir: Record<string, string> = options.dataDir === undefined ? {} : { BSVC_DATA_DIR: options.dataDir };
   const layers = readLayers(io, { ...dataDir, ...flags }, options.envFile);
   let settings: ReturnType<typeof readConfig> | null = null;
   let opening: Promise<App> | null = null;
   let lines: GatheringSink | null = null;
-  let recorded: { app: App; act: Act } | null = null;
+  let recorded: { app: App; act: AuditEntry } | null = null;
   const connect = async (purpose: Purpose): Promise<App> => {
     const { gatherLines } = await import('../../src/platform/observe/logger.js');
     lines = gatherLines({ write: (text) => void io.stderr.write(text) });

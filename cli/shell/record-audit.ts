@@ -1,5 +1,5 @@
 import { hostname, userInfo } from 'node:os';
-import type { NewAct } from '../../src/features/audit/audit-log.js';
+import type { NewAuditEntry } from '../../src/features/audit/audit-log.js';
 import type { LoadedCommand } from './command.js';
 
 /** Whether this run changes something; looking is not recorded, whichever command does it. */
@@ -8,7 +8,11 @@ export function isAudited({ audited = false }: LoadedCommand, input: Record<stri
 }
 
 /** The act that a command line is, for the audit log: its words without secrets, and who gave them. */
-export function describeAct(action: string, loaded: LoadedCommand, input: Record<string, unknown>): NewAct {
+export function describeAuditEntry(
+  action: string,
+  loaded: LoadedCommand,
+  input: Record<string, unknown>,
+): NewAuditEntry {
   const named = Object.entries(loaded.parameters).flatMap(([name, { kind }]): [string, unknown][] => {
     const given = input[name];
     const empty = given === undefined || given === false || (Array.isArray(given) && given.length === 0);

@@ -116,7 +116,7 @@ export async function startServer(
 }
 
 /** So many requests may wait behind the one of their connection that is under way; a client that sends more without reading is cut off. */
-const MOST_WAITING = 100;
+const MAX_WAITING = 100;
 
 interface Connection {
   newest: ServerResponse;
@@ -146,7 +146,7 @@ function oneAfterTheOther(begin: RequestListener, unheard: Set<Socket>): Request
       begin(request, response);
       return;
     }
-    if (++connection.waiting > MOST_WAITING) {
+    if (++connection.waiting > MAX_WAITING) {
       socket.destroy();
       return;
     }
@@ -185,7 +185,7 @@ const LISTEN_TO_THE_SILENT_MS = 1_000;
 
 /** Nobody new in so many turns of the event loop, each a millisecond or longer, means that nobody waits to be accepted. */
 const QUIET_TURNS = 25;
-const MOST_UNTIL_QUIET_MS = 500;
+const MAX_UNTIL_QUIET_MS = 500;
 
 /** What is different in the last moments of listening. */
 interface LastMoments {
@@ -226,7 +226,7 @@ const LOOK_MS = 50;
 
 /** Resolves when nobody has connected for a moment, at the latest after half a second. */
 async function untilQuiet(server: Server): Promise<void> {
-  const end = performance.now() + MOST_UNTIL_QUIET_MS;
+  const end = performance.now() + MAX_UNTIL_QUIET_MS;
   let turns = 0;
   const note = (): void => void (turns = 0);
   server.on('connection', note);

@@ -32,13 +32,13 @@ export const createOwnerIndexes: Migration = {
 };
 
 /** MongoDB's most, that of `_id` among them. */
-const MOST_INDEXES = 64;
+const MAX_INDEXES = 64;
 
 /** One after the other, so that one that cannot be built takes none along. They only make lists faster: any may be left out. */
 async function addOwnerIndexes(db: Database, name: string, collection: PrivateCollection): Promise<void> {
   const present = (await db.collection(name).indexes()).map(({ key }) => JSON.stringify(key));
   const missing = ownerIndexes(collection).filter(({ key }) => !present.includes(JSON.stringify(key)));
-  for (const index of missing.slice(0, MOST_INDEXES - present.length)) {
+  for (const index of missing.slice(0, MAX_INDEXES - present.length)) {
     try {
       await db.createIndexes(name, [index]);
     } catch (error) {

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import type { Signals } from './redis/pub-sub.js';
+import type { PubSub } from './redis/pub-sub.js';
 
 /** Answers are kept this long, so that a change made by another process is seen within a second. */
 const MAX_AGE_MS = 500;
@@ -24,7 +24,7 @@ export interface Cache {
 }
 
 /** Other processes are told by `signals` what to drop; what they are not told they find out when a copy is too old. */
-export function openCache(signals: Signals): Cache {
+export function openCache(signals: PubSub): Cache {
   const regions = new Map<string, LRUCache<string, object>>();
   const loading = new Map<string, Promise<unknown>>();
   const region = (name: string): LRUCache<string, object> => {

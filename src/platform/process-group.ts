@@ -21,7 +21,7 @@ type FromPrimary =
   | { bsvc: 'proceed' };
 
 /** The view that one of the processes has of the others. */
-export interface Siblings {
+export interface ProcessGroup {
   /** Counts in the process that started this one. */
   counter: RateCounter;
   /** Tells all others. */
@@ -42,7 +42,7 @@ const BEAT_MS = 2_000;
 const STUCK_MS = 30_000;
 
 /** The siblings of this process; null when it was not started as one of several. */
-export function openSiblings(): Siblings | null {
+export function joinProcessGroup(): ProcessGroup | null {
   if (!cluster.isWorker) return null;
   const asked = new Map<number, { resolve(answer: never): void; timer: NodeJS.Timeout }>();
   const listeners: ((text: string) => void)[] = [];
@@ -112,7 +112,7 @@ export function openSiblings(): Siblings | null {
   };
 }
 
-export interface SiblingHost {
+export interface ProcessGroupHost {
   /** Answers what this process asks and passes on what it says, until it ends. */
   serve(process: Worker): void;
 }
@@ -127,11 +127,11 @@ interface Round {
  * The supervisor's side: counts for all, stands between them, and tells of one that is stuck. That happens: a process that waits for a lock whose holder is
  * killed (kill -9) in the wrong instant is never woken.
  */
-export function openSiblingHost(
+export function openProcessGroupHost(
   counter: RateCounter,
   onStuck: (process: Worker) => void,
   { stuckMs = STUCK_MS, lookMs = BEAT_MS } = {},
-): SiblingHost {
+): ProcessGroupHost {
   const processes = new Set<Worker>();
   const arrived = new Set<Worker>();
   const heardAt = new Map<Worker, number>();

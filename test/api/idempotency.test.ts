@@ -2,7 +2,7 @@ import request from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { signAccessToken } from '../../src/features/access/sign-access-token.js';
 import type { Collection } from '../../src/features/collections/collection.js';
-import { forgetAnswers } from '../../src/features/documents/write/idempotency.js';
+import { removeExpiredRecords } from '../../src/features/documents/write/idempotency.js';
 import { documentStore } from '../../src/features/documents/store/document-store.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
 import { createFakeClock } from '../helpers/fake-clock.js';
@@ -93,8 +93,8 @@ describe('Idempotency-Key', () => {
     const later = await insert('order-8', { item: 'coffee' }).expect(201);
     expect(later.body._id).not.toBe(first.body._id);
     clock.advance(24 * 3_600_000 + 1);
-    expect(await forgetAnswers(test.app)).toBeGreaterThan(0);
-    expect(await forgetAnswers(test.app)).toBe(0);
+    expect(await removeExpiredRecords(test.app)).toBeGreaterThan(0);
+    expect(await removeExpiredRecords(test.app)).toBe(0);
   });
 
   it('holds for bulk inserts, at once and after the other', async () => {

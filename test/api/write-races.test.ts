@@ -5,13 +5,13 @@ import { insertDocument } from '../../src/features/documents/write/insert-docume
 import { recoverDocument } from '../../src/features/documents/write/recover-document.js';
 import { deleteDocument, trashDocument } from '../../src/features/documents/write/trash-document.js';
 import { updateDocument } from '../../src/features/documents/write/update-document.js';
-import type { WritePlace } from '../../src/features/documents/write/write-target.js';
+import type { WriteTarget } from '../../src/features/documents/write/write-target.js';
 import { buildCollection, buildProject } from '../helpers/build-project.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 
 let test: TestApp;
 let collection: Collection;
-let place: WritePlace;
+let place: WriteTarget;
 beforeAll(async () => {
   test = await openTestApp();
   collection = await buildCollection(test.app, (await buildProject(test.app)).project);

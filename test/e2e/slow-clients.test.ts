@@ -14,7 +14,7 @@ const PATIENCE = {
 };
 const CLOSED_WITHIN_MS = 30_000;
 /** What bad clients may cost beyond what the idle server needs: 100 of them with a megabyte each, and the garbage of reading it. */
-const MOST_GROWTH_BYTES = 400 * 1024 * 1024;
+const MAX_GROWTH_BYTES = 400 * 1024 * 1024;
 
 let dir: TempDir;
 let service: RunningService;
@@ -143,7 +143,7 @@ describe('slow clients', () => {
       const statuses: number[] = [];
       const serveOthers = async (): Promise<boolean> => {
         statuses.push((await list()).status);
-        expect((await residentBytes()) - idleBytes).toBeLessThan(MOST_GROWTH_BYTES);
+        expect((await residentBytes()) - idleBytes).toBeLessThan(MAX_GROWTH_BYTES);
         return allClosed();
       };
       await eventually('all are closed', serveOthers, CLOSED_WITHIN_MS);

@@ -13,7 +13,7 @@ const KILLS = Number(process.env['BSVC_TEST_KILLS'] ?? 6);
  * So many lines a writer has said at least before it is killed, and fewer than so many more. Lines and not milliseconds, so that a slow machine has written
  * as much as a fast one; the writer goes on while they are read, so that it is killed in the middle of something.
  */
-const LEAST_LINES = 50;
+const MIN_LINES = 50;
 const MORE_LINES = 400;
 const SEED = 20_261_121;
 
@@ -59,7 +59,7 @@ describe('a writer killed at random moments', () => {
     });
     let rest = '';
     let noted = 0;
-    const enough = LEAST_LINES + random.below(MORE_LINES);
+    const enough = MIN_LINES + random.below(MORE_LINES);
     await new Promise<void>((resolve, reject) => {
       child.on('error', reject);
       child.on('close', () => {

@@ -18,7 +18,7 @@ export async function buildWebhook(
 
 /** Lets everything happen that is due: events are relayed, deliveries attempted. */
 export async function settleWebhooks(app: App): Promise<void> {
-  await app.followUps.idle();
+  await app.backgroundTasks.idle();
   await drainJobs(app);
 }
 

@@ -2,7 +2,7 @@ import type { IncomingMessage, OutgoingHttpHeaders, Server, ServerResponse } fro
 import { checkExchange, type Exchange } from './check-exchange.js';
 import { noteViolation } from './reply-violations.js';
 
-const MOST_BYTES = 4 * 1024 * 1024;
+const MAX_BYTES = 4 * 1024 * 1024;
 
 /**
  * Compares everything that passes through a server with the API's document; the test during which something else passed fails. `hasLimits`: whether the
@@ -76,7 +76,7 @@ class Collected {
   #size = 0;
 
   add(chunk: unknown): void {
-    if (chunk === null || chunk === undefined || this.#size > MOST_BYTES) return;
+    if (chunk === null || chunk === undefined || this.#size > MAX_BYTES) return;
     const bytes = typeof chunk === 'string' ? Buffer.from(chunk) : Buffer.from(chunk as Uint8Array);
     this.#size += bytes.length;
     this.#chunks.push(bytes);
@@ -84,6 +84,6 @@ class Collected {
 
   /** Null when it was too much to keep. */
   bytes(): Buffer | null {
-    return this.#size > MOST_BYTES ? null : Buffer.concat(this.#chunks);
+    return this.#size > MAX_BYTES ? null : Buffer.concat(this.#chunks);
   }
 }

@@ -10,7 +10,7 @@ import { withApp } from './with-app.js';
 
 const WRITERS = 4;
 /** Between two kills so many changes are answered at least, and fewer than so many more; which it is follows from the seed. */
-const LEAST_CHANGES = 10;
+const MIN_CHANGES = 10;
 const MORE_CHANGES = 60;
 const SEED = 20_261_121;
 
@@ -61,7 +61,7 @@ export async function runCrashRounds({ rounds, onRound }: CrashOptions): Promise
   const answered = (): number => histories.reduce((sum, { acknowledged }) => sum + acknowledged.length, 0);
   try {
     for (let round = 1; round <= rounds; round++) {
-      const enough = answered() + LEAST_CHANGES + random.below(MORE_CHANGES);
+      const enough = answered() + MIN_CHANGES + random.below(MORE_CHANGES);
       await eventually('changes are answered', () => answered() >= enough);
       const victims =
         round % 3 === 0 ? (['server', 'worker'] as const) : ([round % 3 === 1 ? 'server' : 'worker'] as const);

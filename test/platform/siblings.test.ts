@@ -2,14 +2,14 @@ import { EventEmitter } from 'node:events';
 import type { Worker } from 'node:cluster';
 import { expect, it } from 'vitest';
 import { openMemoryCounter } from '../../src/platform/rate-limit/memory-counter.js';
-import { openSiblingHost } from '../../src/platform/process-group.js';
+import { openProcessGroupHost } from '../../src/platform/process-group.js';
 import { eventually } from '../helpers/eventually.js';
 import { createFakeClock } from '../helpers/fake-clock.js';
 
 it('tells of a process that has fallen silent, once, and of no other', async () => {
   const counter = openMemoryCounter(createFakeClock());
   const stuck: unknown[] = [];
-  const host = openSiblingHost(counter, (process) => stuck.push(process), { stuckMs: 400, lookMs: 50 });
+  const host = openProcessGroupHost(counter, (process) => stuck.push(process), { stuckMs: 400, lookMs: 50 });
   const [lively, silent, starting] = [new EventEmitter(), new EventEmitter(), new EventEmitter()];
   for (const each of [lively, silent, starting]) host.serve(each as Worker);
   silent.emit('message', { bsvc: 'beat' });

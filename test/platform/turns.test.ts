@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { openTurns } from '../../src/platform/processes/fair-queue.js';
+import { openFairQueue } from '../../src/platform/processes/fair-queue.js';
 
 const LIMITS = { concurrency: 3, perParty: 2, maxWaiting: 4, maxWaitingPerParty: 3 };
 
@@ -20,7 +20,7 @@ function buildWork() {
 
 describe('turns', () => {
   it('lets no party have all of them, and passes over one that has enough', async () => {
-    const turns = openTurns(LIMITS);
+    const turns = openFairQueue(LIMITS);
     const { work, names, end } = buildWork();
     const all = ['a1', 'a2', 'a3', 'b1', 'b2'].map((name) => turns.inTurn(name[0]!, work(name)));
     await new Promise(setImmediate);
@@ -34,7 +34,7 @@ describe('turns', () => {
   });
 
   it('goes on after work that failed', async () => {
-    const turns = openTurns({ ...LIMITS, concurrency: 1 });
+    const turns = openFairQueue({ ...LIMITS, concurrency: 1 });
     const { work, names, end } = buildWork();
     const failing = turns.inTurn('a', work('first')).catch((error: Error) => error.message);
     const next = turns.inTurn('a', work('second'));
@@ -47,7 +47,7 @@ describe('turns', () => {
   });
 
   it('gives up the place of whoever leaves, but not work that has begun', async () => {
-    const turns = openTurns({ ...LIMITS, concurrency: 1, maxWaiting: 1 });
+    const turns = openFairQueue({ ...LIMITS, concurrency: 1, maxWaiting: 1 });
     const { work, names, end } = buildWork();
     const gone = new AbortController();
     const running = turns.inTurn('a', work('a1'), gone.signal);
@@ -65,7 +65,7 @@ describe('turns', () => {
   });
 
   it('answers 503 at once when too many wait, of one party or in all', async () => {
-    const turns = openTurns(LIMITS);
+    const turns = openFairQueue(LIMITS);
     const { work, end } = buildWork();
     const accepted = ['a1', 'a2', 'a3', 'a4', 'a5'].map((name) => turns.inTurn('a', work(name)));
     await expect(turns.inTurn('a', work('a6'))).rejects.toMatchObject({

@@ -106,7 +106,7 @@ describe.skipIf(process.env.BSVC_TEST_DOOR === 'wire')('bsvc worker', () => {
     expect(await first.stop('SIGTERM')).toBe(0);
     await writing;
     await eventually('all have arrived', () => receiver.received.length >= 300);
-    await test.app.followUps.idle();
+    await test.app.backgroundTasks.idle();
     await eventually('all is recorded', async () =>
       (await listAllDeliveries(test.app)).every(({ state }) => state === 'delivered'),
     );

@@ -72,7 +72,7 @@ function readText(bytes: Buffer, from: number, to: number): string {
 
 // Documents have the same few field names again and again: those seen last are not read anew.
 const KNOWN_NAMES = 1024;
-const LONGEST_KNOWN_NAME = 32;
+const MAX_KNOWN_NAME = 32;
 const knownNames = new Array<string | undefined>(KNOWN_NAMES);
 
 /** True when the bytes are exactly this text; says false for text that is not plain ASCII. */
@@ -85,7 +85,7 @@ function isText(bytes: Buffer, from: number, to: number, text: string): boolean 
   return true;
 }
 
-const LONGEST_SHORT_LIST = 8;
+const MAX_SHORT_LIST = 8;
 const PLAIN_NAME = /^[\x01-\x7f]*$/;
 let lastFields: ReadonlySet<string> | undefined;
 let lastShortList: readonly string[] | null = null;
@@ -95,7 +95,7 @@ function shortList(fields: ReadonlySet<string>): readonly string[] | null {
   // One mask serves many documents in a row.
   if (fields !== lastFields) {
     lastFields = fields;
-    const names = fields.size <= LONGEST_SHORT_LIST ? [...fields] : [];
+    const names = fields.size <= MAX_SHORT_LIST ? [...fields] : [];
     lastShortList = names.length === fields.size && names.every((name) => PLAIN_NAME.test(name)) ? names : null;
   }
   return lastShortList;
@@ -181,7 +181,7 @@ class Decoder {
       byte = bytes[to]!;
     }
     this.at = to + 1;
-    if (to - from > LONGEST_KNOWN_NAME) return readText(bytes, from, to);
+    if (to - from > MAX_KNOWN_NAME) return readText(bytes, from, to);
     const place = (hash ^ (hash >>> 12)) & (KNOWN_NAMES - 1);
     const known = knownNames[place];
     if (known !== undefined && isText(bytes, from, to, known)) return known;

@@ -15,7 +15,7 @@ interface Template {
   readonly places: readonly number[];
 }
 
-const MOST_TEMPLATES = 100;
+const MAX_TEMPLATES = 100;
 const templates = new WeakMap<CollectionEntry, Map<string, Template>>();
 
 /**
@@ -43,7 +43,7 @@ export function planEqualities(
   const { plan, probed } = choose();
   if (template === undefined && !probed) {
     const made = templateOf(plan, equalities);
-    if (known.size >= MOST_TEMPLATES) known.clear();
+    if (known.size >= MAX_TEMPLATES) known.clear();
     // A value too long for a key would leave its mark on the plan.
     if (made !== null && fill(made, equalities) !== null) known.set(shape, made);
   }

@@ -20,7 +20,7 @@ export type Visit = (bytes: Buffer, doc: Doc) => boolean;
 const FIRST_CHUNK = 32;
 const LARGEST_CHUNK = 512;
 /** A chunk ends earlier than that when the filter may take long for a single document. */
-const LONGEST_CHUNK_MS = 2;
+const MAX_CHUNK_MS = 2;
 const NOTHING: Doc = {};
 
 /**
@@ -71,7 +71,7 @@ export class PlanScan {
   readChunk(visit: Visit, most = this.chunk): boolean {
     const before = this.keysExamined;
     this.interrupted = false;
-    if (this.filter?.mayTakeLong === true) this.chunkEnds = performance.now() + LONGEST_CHUNK_MS;
+    if (this.filter?.mayTakeLong === true) this.chunkEnds = performance.now() + MAX_CHUNK_MS;
     const { view } = this;
     try {
       return view?.transaction === undefined

@@ -8,7 +8,7 @@ import { Reader } from './reader.js';
 /** So many commands take turns in one thread, and so many of one collection for each thread. */
 const AT_ONCE = 4;
 const AT_ONCE_OF_ONE = 2;
-const MOST_WAITING = 1000;
+const MAX_WAITING = 1000;
 /** A command ends itself at its time limit, or when its client leaves; a thread in which it then goes on for so long is stuck. */
 const GRACE_MS = 500;
 
@@ -85,7 +85,7 @@ export class ReaderPool implements Readers {
       if (request.signal?.aborted === true) reject(interrupted());
       else if (this.closed) reject(new Error('the engine is closed'));
       else if (request.pinned !== null) this.start(request.pinned, job);
-      else if (this.waiting.length >= MOST_WAITING) reject(new EngineError(365, 'too many reads are waiting'));
+      else if (this.waiting.length >= MAX_WAITING) reject(new EngineError(365, 'too many reads are waiting'));
       else this.enqueue(job);
     });
   }

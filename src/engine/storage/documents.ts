@@ -27,7 +27,7 @@ import {
 } from './format/stored-form.js';
 
 /** So many documents and index entries one transaction takes in about 60 ms. */
-const MOST_PUTS_TOGETHER = 10_000;
+const MAX_PUTS_TOGETHER = 10_000;
 
 /** Reads and writes documents together with their index entries. Writes must run inside a transaction of the queue. */
 export class Documents {
@@ -139,8 +139,8 @@ export class Documents {
     for (const bytes of documents) {
       const document = this.prepare(collection, bytes, taken);
       puts += document.entries.reduce((sum, { keys }) => sum + keys.length, 1);
-      if (puts > MOST_PUTS_TOGETHER) {
-        throw new EngineError(257, `Storing these documents takes more than ${MOST_PUTS_TOGETHER} index entries`);
+      if (puts > MAX_PUTS_TOGETHER) {
+        throw new EngineError(257, `Storing these documents takes more than ${MAX_PUTS_TOGETHER} index entries`);
       }
       prepared.push(document);
     }

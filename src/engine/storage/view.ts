@@ -3,9 +3,9 @@ import { type CollectionEntry } from './keys/index-definition.js';
 import { type Storage } from './storage.js';
 
 /** Pages freed since a view was taken are not used again while it lasts, so none lasts longer. */
-const LONGEST_MS = 30_000;
+const MAX_MS = 30_000;
 /** Each takes one of LMDB's slots for readers. */
-const MOST_HELD = 64;
+const MAX_HELD = 64;
 
 /**
  * One moment of the data for a command that reads in several turns: what is committed in between, all documents of one
@@ -26,13 +26,13 @@ export class View {
   /** Keeps for later turns what this turn reads. Does nothing when it is held already, or when too many are. */
   hold(): void {
     const { views, environment, catalog } = this.storage;
-    if (this.held !== null || views.size >= MOST_HELD) return;
+    if (this.held !== null || views.size >= MAX_HELD) return;
     this.held = environment.store.useReadTransaction();
     this.catalogVersion = catalog.version;
     views.add(this);
     this.timer = setTimeout(() => {
       this.release();
-    }, LONGEST_MS).unref();
+    }, MAX_MS).unref();
   }
 
   /** Later reads see what is newest then. */

@@ -5,7 +5,7 @@ import { findOutage, type Store } from '../../platform/database/database.js';
 import { sha256Hex } from '../../platform/ids.js';
 
 /** An administrative act as recorded: who did what with which words, and how it ended. Never a secret. */
-export interface Act {
+export interface AuditEntry {
   _id: ObjectId;
   at: Date;
   /** `ada@host` for the command line, the operator's address for the HTTP API. */
@@ -20,18 +20,18 @@ export interface Act {
   code: string | null;
 }
 
-export type NewAct = Pick<Act, 'actor' | 'action' | 'input'>;
+export type NewAuditEntry = Pick<AuditEntry, 'actor' | 'action' | 'input'>;
 
 export const AUDIT_LOG = 'audit_log';
 
 const MAX_TEXT = 500;
 const MAX_ITEMS = 50;
 
-const auditStore = (app: Pick<App, 'db'>): Store<Act> => app.db.collection<Act>(AUDIT_LOG);
+const auditStore = (app: Pick<App, 'db'>): Store<AuditEntry> => app.db.collection<AuditEntry>(AUDIT_LOG);
 
 /** Records an act before it is carried out, so that one that dies in the middle leaves a trace. */
-export async function startAct(app: App, { actor, action, input }: NewAct): Promise<Act> {
-  const act: Act = {
+export async function startAct(app: App, { actor, action, input }: NewAuditEntry): Promise<AuditEntry> {
+  const act: AuditEntry = {
     _id: new ObjectId(),
     at: new Date(app.clock.now()),
     actor,
@@ -46,7 +46,11 @@ export async function startAct(app: App, { actor, action, input }: NewAct): Prom
 }
 
 /** Notes how an act ended and with which input in the end; `code` is the error's, null for success. Written whole, as a restore replaces the log. */
-export async function finishAct(app: App, act: Act, end: { code: string | null; input: Act['input'] }): Promise<void> {
+export async function finishAct(
+  app: App,
+  act: AuditEntry,
+  end: { code: string | null; input: AuditEntry['input'] },
+): Promise<void> {
   const { _id, ...begun } = act;
   const outcome = end.code === null ? 'done' : 'failed';
   const ended = { ...begun, outcome, code: end.code, input: shorten(end.input) } as const;
@@ -54,7 +58,7 @@ export async function finishAct(app: App, act: Act, end: { code: string | null; 
 }
 
 /** Carries out `work` and records it as an act: before it begins, and how it ended. An end that cannot be recorded is logged and does not undo the work's answer. */
-export async function recordAct<T>(app: App, act: NewAct, work: () => Promise<T>): Promise<T> {
+export async function recordAct<T>(app: App, act: NewAuditEntry, work: () => Promise<T>): Promise<T> {
   const begun = await startAct(app, act);
   let code: string | null = null;
   try {
@@ -70,16 +74,16 @@ export async function recordAct<T>(app: App, act: NewAct, work: () => Promise<T>
 }
 
 /** The newest acts first; `since` in milliseconds since 1970. */
-export function listActs(app: App, options: { limit: number; since?: number; action?: string }): Promise<Act[]> {
+export function listActs(app: App, options: { limit: number; since?: number; action?: string }): Promise<AuditEntry[]> {
   const filter = {
     ...(options.since !== undefined && { at: { $gte: new Date(options.since) } }),
     ...(options.action !== undefined && { action: options.action }),
   };
-  return auditStore(app).find(filter).sort({ at: -1, _id: -1 }).limit(options.limit).toArray() as Promise<Act[]>;
+  return auditStore(app).find(filter).sort({ at: -1, _id: -1 }).limit(options.limit).toArray() as Promise<AuditEntry[]>;
 }
 
 /** What every door shows of an act. */
-export function presentAct({ _id, at, ...act }: Act) {
+export function presentAct({ _id, at, ...act }: AuditEntry) {
   return { id: _id.toHexString(), at: at.toISOString(), ...act };
 }
 

@@ -1,3 +1,4 @@
+import { DAY_MS } from '../../platform/time/clock.js';
 /** How many backups are kept: the newest of each of so many days, weeks and months. */
 export interface KeepRule {
   days: number;
@@ -11,7 +12,6 @@ export interface NamedBackup {
 }
 
 const NAME = /^bsvc-(\d{4}-\d{2}-\d{2})T(\d{2})(\d{2})(\d{2})Z\.backup$/;
-const DAY_MS = 86_400_000;
 
 /** The name of a backup of that moment; names sort by time. */
 export function backupName(at: Date): string {

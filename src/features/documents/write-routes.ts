@@ -11,16 +11,16 @@ import { insertDocuments } from './bulk/insert-documents.js';
 import { recoverDocument } from './write/recover-document.js';
 import { deleteDocument, trashDocument } from './write/trash-document.js';
 import { updateDocument } from './write/update-document.js';
-import { requireWritePlace, type WritePlace } from './write/write-target.js';
+import { requireWriteTarget, type WriteTarget } from './write/write-target.js';
 
 type RouteContext = Context & { params: Record<string, string> };
 
 /** The routes that change documents (rest-api.md 4.2; decisions.md 3). All of them need a key, which the group's guards have checked. */
 export function addWriteRoutes(router: Router, app: App): void {
-  const place = (ctx: RouteContext): Promise<WritePlace> =>
-    requireWritePlace(app, callerOf(ctx), ctx.params.collectionName!);
+  const place = (ctx: RouteContext): Promise<WriteTarget> =>
+    requireWriteTarget(app, callerOf(ctx), ctx.params.collectionName!);
   /** Of a write that answers the document: once it is written there is no waiting for room. */
-  const placeWithRoom = async (ctx: RouteContext): Promise<WritePlace> => {
+  const placeWithRoom = async (ctx: RouteContext): Promise<WriteTarget> => {
     const found = await place(ctx);
     if (app.replies.held() > 0) await app.replies.room(callerOf(ctx).project._id.toHexString());
     return found;

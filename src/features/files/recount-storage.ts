@@ -5,7 +5,7 @@ import { providerOf, type FileRecord } from './file.js';
 import { filesOf, fileStore } from './file-store.js';
 import { chargeMark, closeMark, readUsage, usageStore, type UsageRecord } from './usage-store.js';
 
-const MOST_ATTEMPTS = 100;
+const MAX_ATTEMPTS = 100;
 
 export interface Recount {
   /** Bytes the counter said. */
@@ -16,7 +16,7 @@ export interface Recount {
 
 /** Sets the counter of used bytes to what the files' records say. Charges and refunds go on meanwhile: one that falls between reading and writing makes it read again. 503 when they never pause. */
 export async function recountStorage(app: App, project: Pick<Project, '_id'>): Promise<Recount> {
-  for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
+  for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
     const usage = await readUsage(app, project._id);
     const after = await sumCharged(app, usage);
     const { matchedCount } = await usageStore(app).updateOne(

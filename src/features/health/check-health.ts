@@ -1,5 +1,5 @@
 import type { App } from '../../app.js';
-import { within } from '../../platform/time/with-timeout.js';
+import { withTimeout } from '../../platform/time/with-timeout.js';
 import { VERSION } from '../../version.js';
 
 export interface Health {
@@ -40,5 +40,5 @@ function reach(ping: Promise<void>): Promise<'connected' | 'disconnected'> {
     () => 'connected' as const,
     () => 'disconnected' as const,
   );
-  return within(answer, PING_LIMIT_MS, 'disconnected');
+  return withTimeout(answer, PING_LIMIT_MS, 'disconnected');
 }

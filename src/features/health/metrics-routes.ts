@@ -12,10 +12,10 @@ const WAITING_STATES = ['queued', 'running', 'dead'] as const;
 /** Prometheus text for who has `BSVC_ADMIN_TOKEN`; 404 when there is none (decisions.md 10). Of several processes of a `serve` any one answers for all. */
 export function metricsRoutes(app: App): RouteGroup {
   describeStore(app);
-  app.siblings?.onGather(() => app.metrics.collect());
+  app.processGroup?.onGather(() => app.metrics.collect());
   const router = createRouter(PREFIX);
   router.get('/', requireAdminToken(app), async (ctx) => {
-    const parts = app.siblings ? await app.siblings.gather() : [await app.metrics.collect()];
+    const parts = app.processGroup ? await app.processGroup.gather() : [await app.metrics.collect()];
     const { text, contentType } = await formatMetrics(parts as Awaited<ReturnType<Metrics['collect']>>[]);
     ctx.set('Content-Type', contentType);
     ctx.set('Cache-Control', 'no-store');

@@ -47,7 +47,7 @@ const ACT = object(
     outcome: oneOf('started', 'done', 'failed'),
     code: orNull(TEXT),
   },
-  'Act',
+  'AuditEntry',
 );
 
 /** As in admin-routes.ts. */

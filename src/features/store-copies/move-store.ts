@@ -8,7 +8,7 @@ import { openDatabase, type Database } from '../../platform/database/database.js
 import { findMoveMark, MOVES, writeMoveMark, type MoveMark } from '../../platform/database/move-mark.js';
 import { SEALING_KEYS } from '../../platform/secrets/sealing-keys.js';
 import { RESTORES } from '../../platform/database/restore-mark.js';
-import { AUDIT_LOG, type Act } from '../audit/audit-log.js';
+import { AUDIT_LOG, type AuditEntry } from '../audit/audit-log.js';
 import { compareCollections } from './compare-collections.js';
 import { copyCollection } from './copy-collection.js';
 
@@ -218,13 +218,13 @@ async function confirmMoved(
 async function wasChangedSince(app: App, frozen: Database): Promise<boolean> {
   const filter = { action: { $ne: OWN_ACTION } };
   const [now, then] = await Promise.all(
-    [app.db, frozen].map((db) => db.collection<Act>(AUDIT_LOG).countDocuments(filter)),
+    [app.db, frozen].map((db) => db.collection<AuditEntry>(AUDIT_LOG).countDocuments(filter)),
   );
   return now !== then;
 }
 
 async function endOwnActs(target: Database): Promise<void> {
   await target
-    .collection<Act>(AUDIT_LOG)
+    .collection<AuditEntry>(AUDIT_LOG)
     .updateMany({ action: OWN_ACTION, outcome: 'started' }, { $set: { outcome: 'done' } });
 }

@@ -2,14 +2,14 @@ import type { App } from '../../app.js';
 import { invalid } from '../../errors.js';
 import { requirePublicTarget } from '../../platform/network/require-public-target.js';
 
-const MOST_CHARACTERS = 2_048;
+const MAX_CHARACTERS = 2_048;
 
 /** A target address in its normal form; 400 INVALID_URL for one that is no https address (http too where private targets are allowed), carries a password, or is not public. */
 export async function requireTargetUrl(app: App, text: string): Promise<string> {
   const allowPrivate = app.config.webhookAllowPrivate;
-  const url = text.length <= MOST_CHARACTERS && URL.canParse(text) ? new URL(text) : null;
+  const url = text.length <= MAX_CHARACTERS && URL.canParse(text) ? new URL(text) : null;
   if (!url || !(url.protocol === 'https:' || (allowPrivate && url.protocol === 'http:')))
-    throw invalid('INVALID_URL', `The url must be an https:// address of at most ${MOST_CHARACTERS} characters`);
+    throw invalid('INVALID_URL', `The url must be an https:// address of at most ${MAX_CHARACTERS} characters`);
   if (url.username || url.password)
     throw invalid('INVALID_URL', 'The url must not hold a user name or password: deliveries are signed instead');
   url.hash = '';

@@ -35,6 +35,6 @@ export interface ProjectWebhooks {
 }
 
 /** Keeps the project's record well below what one document may hold. */
-export const MOST_WEBHOOKS = 1_000;
+export const MAX_WEBHOOKS = 1_000;
 export const SECRET_OVERLAP_MS = 24 * 3_600_000;
 export const FAILING_DAYS = 5;

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Context } from 'koa';
 
 /** So much of a body that nobody wants is still read and dropped: a client that is cut off while sending never sees the answer. */
-const MOST_DROPPED_BYTES = 64 * 1024 * 1024;
+const MAX_DROPPED_BYTES = 64 * 1024 * 1024;
 
 /**
  * For a request that is answered before its body has arrived: lets the rest come in and drops it, whoever was reading it and whichever way the reading ended. The
@@ -15,11 +15,11 @@ export function leaveBody({ req, res }: Context): void {
   req.unpipe();
   req.on('error', () => undefined);
   const declared = req.headers['content-length'];
-  const goesOn = declared !== undefined && Number(declared) <= MOST_DROPPED_BYTES;
+  const goesOn = declared !== undefined && Number(declared) <= MAX_DROPPED_BYTES;
   let dropped = 0;
   req.on('data', (chunk: Buffer) => {
     dropped += chunk.length;
-    if (dropped > MOST_DROPPED_BYTES) socket.destroy();
+    if (dropped > MAX_DROPPED_BYTES) socket.destroy();
   });
   req.resume();
   if (goesOn) return;

@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer';
+import { DAY_MS } from '../time/clock.js';
 
 /*
  * JSON straight from BSON bytes, for what is read and answered as it is stored: no object is made of a document and none of its texts is decoded. What BSON has
@@ -9,11 +10,10 @@ const FIRST_BYTES = 64 * 1024;
 /** A buffer that one large answer needed is not kept for ever; one for a document of a megabyte is. */
 const KEPT_BYTES = 8 * 1024 * 1024;
 /** No element's JSON is more than six times as long as its BSON: a control character of a text becomes `\u00xx`. */
-const MOST_GROWTH = 6;
+const MAX_GROWTH = 6;
 
 /** From here on copying a text that needs no escapes is faster in one go. */
 const LONG_TEXT_BYTES = 48;
-const DAY_MS = 86_400_000;
 const LAST_MOMENT_MS = 8.64e15;
 const HIGH_WORD = 2 ** 32;
 
@@ -70,7 +70,7 @@ export class JsonWriter {
 
   /** Makes room for the JSON of so many bytes of BSON; what writes elements relies on it. */
   reserve(bsonBytes: number): void {
-    const needed = this.length + bsonBytes * MOST_GROWTH + 64;
+    const needed = this.length + bsonBytes * MAX_GROWTH + 64;
     if (needed <= this.bytes.length) return;
     const larger = Buffer.allocUnsafeSlow(Math.max(needed, this.bytes.length * 2));
     this.bytes.copy(larger, 0, 0, this.length);

@@ -11,7 +11,7 @@ interface ClockRecord {
 }
 
 /** A service that was off for no more than this, a night say, goes on as if nothing had been; longer, and it could be the clock that has moved. */
-const LONGEST_GAP_MS = 26 * 3_600_000;
+const MAX_GAP_MS = 26 * 3_600_000;
 /** How long a clock has to go on evenly before it is believed again: time for somebody to notice. */
 const TRIAL_MS = 24 * 3_600_000;
 
@@ -46,7 +46,7 @@ export async function isClockSteady(deps: Watching): Promise<boolean> {
 }
 
 function isMoved(seenMs: number, nowMs: number): boolean {
-  return nowMs < seenMs - CLOCK_DOUBT_MS || nowMs > seenMs + LONGEST_GAP_MS;
+  return nowMs < seenMs - CLOCK_DOUBT_MS || nowMs > seenMs + MAX_GAP_MS;
 }
 
 /** False when another process was faster. */

@@ -33,8 +33,8 @@ export interface ServerJudgement {
 const ENGINE_MODULE = 'bsvc embedded engine';
 
 /** MongoDB 6.0: unique indexes here are partial ones with `$in` in their condition, which older servers refuse. */
-const LEAST_WIRE_VERSION = 17;
-const LEAST_VERSION = 6;
+const MIN_WIRE_VERSION = 17;
+const MIN_VERSION = 6;
 
 /** Whether bsvc can work on a server that answered so, and what its operator should know. */
 export function judgeServer({ hello, build, compatibilityVersion }: ServerAnswers): ServerJudgement {
@@ -47,12 +47,12 @@ export function judgeServer({ hello, build, compatibilityVersion }: ServerAnswer
     refusal,
     warnings,
   });
-  if ((hello.maxWireVersion ?? 0) < LEAST_WIRE_VERSION) {
+  if ((hello.maxWireVersion ?? 0) < MIN_WIRE_VERSION) {
     return judge(
-      `This is MongoDB ${version}; bsvc needs ${LEAST_VERSION}.0 or newer. Upgrade it, or leave MONGODB_URI unset and use the embedded engine.`,
+      `This is MongoDB ${version}; bsvc needs ${MIN_VERSION}.0 or newer. Upgrade it, or leave MONGODB_URI unset and use the embedded engine.`,
     );
   }
-  if (compatibilityVersion !== null && majorOf(compatibilityVersion) < LEAST_VERSION) {
+  if (compatibilityVersion !== null && majorOf(compatibilityVersion) < MIN_VERSION) {
     return judge(
       `MongoDB ${version} still works as version ${compatibilityVersion}, without the indexes that bsvc needs. Run db.adminCommand({ setFeatureCompatibilityVersion: "${majorOf(version)}.0" }) there; from 7.0 on it also wants confirm: true.`,
     );

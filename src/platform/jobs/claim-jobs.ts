@@ -15,8 +15,8 @@ export interface ClaimRequest {
 
 /** Reading further than needed lets each of several workers find something that the others did not just take. */
 const LOOK_AHEAD = 4;
-const LEAST_LOOK_AHEAD = 32;
-const MOST_BUSY_LANES = 200;
+const MIN_LOOK_AHEAD = 32;
+const MAX_BUSY_LANES = 200;
 
 /**
  * Leases up to `limit` due jobs, most urgent first, each by one conditional update, so that no job is leased twice. `begin` gets each at once: what fails
@@ -33,7 +33,7 @@ export async function claimJobs(
   for (const priority of JOB_PRIORITIES) {
     while (claimed < request.limit) {
       const wanted = request.limit - claimed;
-      const lookAhead = Math.max(wanted * LOOK_AHEAD, LEAST_LOOK_AHEAD);
+      const lookAhead = Math.max(wanted * LOOK_AHEAD, MIN_LOOK_AHEAD);
       const candidates = await findCandidates(deps, request, priority, lookAhead, busyLanes);
       if (candidates.length === 0) break;
       const heads = firstOfEachLane(candidates);
@@ -45,7 +45,7 @@ export async function claimJobs(
       const leased = outcomes.filter((outcome) => outcome === 'leased').length;
       claimed += leased;
       crowded ||= outcomes.includes('taken');
-      if (leased === 0 && busyLanes.size >= MOST_BUSY_LANES) break;
+      if (leased === 0 && busyLanes.size >= MAX_BUSY_LANES) break;
     }
   }
   return crowded;

@@ -2,7 +2,7 @@ import { ObjectId } from 'bson';
 import type { Clock } from '../time/clock.js';
 import { isDuplicateKey, type Database } from '../database/database.js';
 import type { Logger } from '../observe/logger.js';
-import type { Signals } from '../redis/pub-sub.js';
+import type { PubSub } from '../redis/pub-sub.js';
 import type { Telemetry } from '../observe/telemetry.js';
 import { jobStore, NORMAL_PRIORITY, poolOf, type JobPriority, type JobRecord } from './job.js';
 
@@ -58,14 +58,14 @@ const WAKE = 'wake';
 const TOGETHER_MS = 10;
 
 /** Opens the queue on the database; the same collection serves every process. Workers elsewhere are woken by `signals`. */
-export function openJobQueue(db: Database, clock: Clock, signals: Signals | null): JobQueue {
+export function openJobQueue(db: Database, clock: Clock, signals: PubSub | null): JobQueue {
   const listeners = new Set<() => void>();
   const wakeHere = (): void => {
     for (const listener of listeners) listener();
   };
   let telling = false;
   /** Workers elsewhere look by themselves every second; many jobs in a row need one word. */
-  const wakeOthers = (to: Signals): void => {
+  const wakeOthers = (to: PubSub): void => {
     if (telling) return;
     telling = true;
     setTimeout(() => {

@@ -1,9 +1,9 @@
 import { createTask, parse, type ParsedFields } from 'node-cron';
+import { DAY_MS } from '../time/clock.js';
 
 const SECOND_MS = 1_000;
-const DAY_MS = 86_400_000;
 /** From one 29th of February to the next it is eight years where a year like 2100 lies between. */
-const MOST_DAYS = 8 * 366;
+const MAX_DAYS = 8 * 366;
 
 /** The ticks of one cron expression. */
 export interface Ticks {
@@ -21,7 +21,7 @@ export function readTicks(cron: string): Ticks {
   return {
     after(ms) {
       const firstDayMs = Math.floor(ms / DAY_MS) * DAY_MS;
-      for (let day = 0; day < MOST_DAYS; day++) {
+      for (let day = 0; day < MAX_DAYS; day++) {
         const dayMs = firstDayMs + day * DAY_MS;
         if (!fields.month.includes(new Date(dayMs).getUTCMonth() + 1)) continue;
         const second = day === 0 ? timeOfDayAfter(fields, Math.floor((ms - dayMs) / SECOND_MS)) : firstOfDay;

@@ -1,5 +1,5 @@
 import { randomToken } from '../ids.js';
-import { within } from '../time/with-timeout.js';
+import { withTimeout } from '../time/with-timeout.js';
 import { claimInTurn, claimJobs, type ClaimRequest } from './claim-jobs.js';
 import { poolOf, SHARED_POOL, type AnyJobDefinition, type JobRecord } from './job.js';
 import type { JobDependencies } from './job-queue.js';
@@ -143,7 +143,7 @@ export function openRunner<Deps extends JobDependencies>(
     stopping.abort();
     rest.end();
     await looping;
-    await within(Promise.all(underWay().map((run) => run.ended)), graceMs, null);
+    await withTimeout(Promise.all(underWay().map((run) => run.ended)), graceMs, null);
     await Promise.all(underWay().map((run) => run.handBack()));
   };
 
@@ -190,5 +190,5 @@ function listPools(definitions: readonly AnyJobDefinition<never>[], concurrency:
 function restUntilCalled(): { end(): void; for(ms: number): Promise<void> } {
   let end!: () => void;
   const called = new Promise<void>((resolve) => (end = resolve));
-  return { end, for: (ms) => within(called, ms, undefined) };
+  return { end, for: (ms) => withTimeout(called, ms, undefined) };
 }

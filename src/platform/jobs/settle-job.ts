@@ -1,9 +1,8 @@
-import { CLOCK_DOUBT_MS } from '../time/clock.js';
+import { DAY_MS, CLOCK_DOUBT_MS } from '../time/clock.js';
 import { retryDelay } from './retry-delay.js';
 import { jobStore, type AnyJobDefinition, type JobRecord, type RunAgain } from './job.js';
 import type { JobDependencies } from './job-queue.js';
 
-const DAY_MS = 86_400_000;
 /** Dead jobs are kept this long for somebody to look at. */
 export const DEAD_JOB_DAYS = 30;
 const MAX_ERROR_CHARACTERS = 2_000;
@@ -94,7 +93,7 @@ export async function extendLease(deps: JobDependencies, job: JobRecord, leaseMs
   return (await jobStore(deps).updateOne(heldBy(job), { $set: { leaseUntil } })).matchedCount > 0;
 }
 
-const MOST_WATCHED = 200;
+const MAX_WATCHED = 200;
 
 /**
  * After the clock was set back: what was noted by the time before would be waited for once more. Leases from there end after `leaseMs`, unless their
@@ -125,7 +124,7 @@ export function findOverdueJobs(
   return jobStore(deps)
     .find({ state: 'running', leaseUntil: { $lt: renewedBy }, name: { $in: [...names] } } as never)
     .sort({ leaseUntil: 1 })
-    .limit(MOST_WATCHED)
+    .limit(MAX_WATCHED)
     .toArray() as Promise<JobRecord[]>;
 }
 

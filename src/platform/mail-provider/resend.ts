@@ -1,5 +1,5 @@
 import type { Resend } from 'resend';
-import { within } from '../time/with-timeout.js';
+import { withTimeout } from '../time/with-timeout.js';
 import type { MailProvider, SendOutcome } from './mail-provider.js';
 
 const CALL_LIMIT_MS = 15_000;
@@ -31,7 +31,7 @@ export async function callResend<T>(call: (signal: AbortSignal) => Promise<Resen
     error: { message: 'The mail provider did not answer', statusCode: null, name: 'no_answer' },
   };
   try {
-    return await within(call(AbortSignal.timeout(CALL_LIMIT_MS)), CALL_LIMIT_MS, silence);
+    return await withTimeout(call(AbortSignal.timeout(CALL_LIMIT_MS)), CALL_LIMIT_MS, silence);
   } catch {
     return silence;
   }

@@ -8,7 +8,7 @@ import {
   type Resolve,
 } from './public-address.js';
 import { withSpan, type Telemetry } from '../observe/telemetry.js';
-import { within } from '../time/with-timeout.js';
+import { withTimeout } from '../time/with-timeout.js';
 
 export interface OutboundOptions {
   /** Lets requests reach private addresses: development only. */
@@ -61,10 +61,10 @@ const TIMEOUT_MS = 10_000;
 const CHECK_TIMEOUT_MS = 3_000;
 const KEPT_BODY_BYTES = 1024;
 /** An answer that goes on beyond this is cut off; what came so far counts. */
-const MOST_BODY_BYTES = 64 * 1024;
-const MOST_HEADER_BYTES = 16 * 1024;
+const MAX_BODY_BYTES = 64 * 1024;
+const MAX_HEADER_BYTES = 16 * 1024;
 /** Beyond this an exchange fails, whoever reads it. */
-const MOST_RESPONSE_BYTES = 1024 * 1024;
+const MAX_RESPONSE_BYTES = 1024 * 1024;
 
 /** Opens the way out. Every connection is made to an address that was checked just then, and checked again once it stands. */
 export function openOutbound({
@@ -95,7 +95,7 @@ export function openOutbound({
     async check(url) {
       if (allowPrivate) return;
       try {
-        await within(requirePublicAddresses(url.hostname, resolve), CHECK_TIMEOUT_MS, null);
+        await withTimeout(requirePublicAddresses(url.hostname, resolve), CHECK_TIMEOUT_MS, null);
       } catch (error) {
         if (error instanceof PrivateAddressError) throw error;
       }
@@ -136,10 +136,10 @@ async function openWay(allowPrivate: boolean, timeoutMs: number, resolve: Resolv
     connections: null,
     pipelining: 1,
     keepAliveTimeout: 2_000,
-    maxHeaderSize: MOST_HEADER_BYTES,
+    maxHeaderSize: MAX_HEADER_BYTES,
     headersTimeout: timeoutMs,
     bodyTimeout: timeoutMs,
-    maxResponseSize: MOST_RESPONSE_BYTES,
+    maxResponseSize: MAX_RESPONSE_BYTES,
   });
   return { agent, request: undici.request, fetch: undici.fetch };
 }
@@ -151,7 +151,7 @@ async function readBeginning(body: Dispatcher.ResponseData['body']): Promise<str
   for await (const chunk of body as AsyncIterable<Buffer>) {
     if (length < KEPT_BODY_BYTES) kept.push(chunk.subarray(0, KEPT_BODY_BYTES - length));
     length += chunk.length;
-    if (length > MOST_BODY_BYTES) break;
+    if (length > MAX_BODY_BYTES) break;
   }
   return Buffer.concat(kept).toString('utf8');
 }

@@ -55,7 +55,7 @@ const CONNECT_MS = 5_000;
 const IDLE_MS = 20_000;
 const CALL_MS = 20_000;
 /** The slowest upload to the bucket that is waited for. */
-const LEAST_BYTES_PER_MS = 64;
+const MIN_BYTES_PER_MS = 64;
 const PUT_ATTEMPTS = 3;
 const MAX_SOCKETS = 64;
 /** Signed in addition to the host, so that a URL takes nothing but the declared type and length. */
@@ -115,7 +115,7 @@ export function openS3Store(access: BucketAccess, { allowPrivate, spool, callMs 
               ContentType: contentType,
               ...(attachment && { ContentDisposition: 'attachment' }),
             }),
-            within(callMs + spooled.size / LEAST_BYTES_PER_MS),
+            within(callMs + spooled.size / MIN_BYTES_PER_MS),
           ),
         );
         return spooled.size;

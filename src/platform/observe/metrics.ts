@@ -1,5 +1,5 @@
 import type { MetricObjectWithValues, MetricValue } from 'prom-client';
-import { within } from '../time/with-timeout.js';
+import { withTimeout } from '../time/with-timeout.js';
 
 /** What is counted beside requests, with what may come of it. */
 export type CountedEvent = 'webhook_attempts' | 'mails';
@@ -126,7 +126,7 @@ function presentEvents(name: CountedEvent, outcomes: Map<string, number>): Metri
 async function presentGauge({ name, help, read, shared }: Gauge): Promise<Metric> {
   // A gauge that cannot be read just now is left out, and so is one that takes longer than a sibling waits for all of them.
   const reading = (async () => read())().catch(() => []);
-  const values = await within(reading, READ_MS, []);
+  const values = await withTimeout(reading, READ_MS, []);
   const filled = values.map(({ labels = {}, value }) => ({ labels, value }));
   return describe(`bsvc_${name}`, help, 'gauge', filled, shared ? 'first' : 'sum');
 }

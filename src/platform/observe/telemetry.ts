@@ -1,5 +1,5 @@
 import type { Attributes, Context, Span, SpanKind } from '@opentelemetry/api';
-import { within } from '../time/with-timeout.js';
+import { withTimeout } from '../time/with-timeout.js';
 
 export interface SpanOptions {
   kind: 'server' | 'client' | 'consumer';
@@ -65,7 +65,7 @@ export async function openTelemetry(): Promise<Telemetry | null> {
       const delegate = provider.getDelegate?.() ?? provider;
       const { forceFlush } = delegate as { forceFlush?: () => Promise<void> };
       if (!forceFlush) return;
-      await within(
+      await withTimeout(
         forceFlush.call(delegate).catch(() => undefined),
         FLUSH_MS,
         undefined,

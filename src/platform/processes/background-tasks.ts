@@ -1,19 +1,19 @@
 import type { Logger } from '../observe/logger.js';
 
 /** Work that follows an answered request: nobody waits for it, but closing does. What must not be lost is stored elsewhere and found again by a sweep. */
-export interface FollowUps {
+export interface BackgroundTasks {
   /** Hands the item, together with others of its kind that come meanwhile, to `work`. One call of a kind at a time; a failure is logged. */
   add<T>(kind: string, item: T, work: (items: T[]) => Promise<void>): void;
   /** Resolves when nothing is under way. */
   idle(): Promise<void>;
 }
 
-const MOST_TOGETHER = 200;
+const MAX_TOGETHER = 200;
 const GATHER_MS = 20;
 /** Beyond this, items are left to the sweep rather than kept in memory. */
-const MOST_WAITING = 2_000;
+const MAX_WAITING = 2_000;
 
-export function openFollowUps(log: Logger): FollowUps {
+export function openBackgroundTasks(log: Logger): BackgroundTasks {
   const waiting = new Map<string, unknown[]>();
   const underWay = new Map<string, Promise<void>>();
 
@@ -21,7 +21,7 @@ export function openFollowUps(log: Logger): FollowUps {
     for (;;) {
       // The answer goes out first, and what follows it soon is done together with it.
       await new Promise((resolve) => setTimeout(resolve, GATHER_MS));
-      const items = waiting.get(kind)?.splice(0, MOST_TOGETHER) ?? [];
+      const items = waiting.get(kind)?.splice(0, MAX_TOGETHER) ?? [];
       if (items.length === 0) break;
       try {
         await work(items as never[]);
@@ -35,7 +35,7 @@ export function openFollowUps(log: Logger): FollowUps {
   return {
     add(kind, item, work) {
       const items = waiting.get(kind);
-      if (items && items.length >= MOST_WAITING) return;
+      if (items && items.length >= MAX_WAITING) return;
       if (items) items.push(item);
       else waiting.set(kind, [item]);
       if (!underWay.has(kind)) underWay.set(kind, run(kind, work));

@@ -1,6 +1,6 @@
 import { abandoned, unavailable } from '../../errors.js';
 
-export interface TurnLimits {
+export interface FairQueueLimits {
   /** How many run at once in all, and how many of one party. */
   concurrency: number;
   perParty: number;
@@ -10,7 +10,7 @@ export interface TurnLimits {
 }
 
 /** Lets few pieces of heavy work run at once, so that no party can use up the process. */
-export interface Turns {
+export interface FairQueue {
   /** Runs `work` when it is its turn. 503 BUSY with Retry-After when too many wait already; gives its place up when `signal` aborts before. */
   inTurn<T>(party: string, work: () => Promise<T>, signal?: AbortSignal): Promise<T>;
 }
@@ -20,8 +20,8 @@ interface Waiting {
   start: () => void;
 }
 
-/** Turns are given in the order of asking, passing over parties that have all the turns they may have. */
-export function openTurns(limits: TurnLimits): Turns {
+/** FairQueue are given in the order of asking, passing over parties that have all the turns they may have. */
+export function openFairQueue(limits: FairQueueLimits): FairQueue {
   const waiting: Waiting[] = [];
   const running = new Map<string, number>();
   let runningCount = 0;

@@ -2,8 +2,8 @@ import type { Clock } from '../time/clock.js';
 import type { Database } from '../database/database.js';
 import type { Logger } from '../observe/logger.js';
 import { openRedisCounter } from './redis-counter.js';
-import type { RedisDoor } from '../redis/redis.js';
-import type { Siblings } from '../process-group.js';
+import type { RedisConnection } from '../redis/redis.js';
+import type { ProcessGroup } from '../process-group.js';
 import { openDatabaseCounter } from './database-counter.js';
 import { openInsuredCounter, type WatchedCounter } from './insured-counter.js';
 import { openMemoryCounter } from './memory-counter.js';
@@ -20,13 +20,13 @@ export interface CounterPlaces {
   db: Database;
   clock: Clock;
   log: Logger;
-  redis: RedisDoor | null;
-  siblings: Siblings | null;
+  redis: RedisConnection | null;
+  processGroup: ProcessGroup | null;
 }
 
 /** Counts where all processes that serve the same data can see it: in Redis, and in the database while that is away; else in a MongoDB; else in the one process that serves an embedded store or supervises those that do. */
-export function openLimits({ db, clock, log, redis, siblings }: CounterPlaces): Limits {
-  const isAlone = db.kind === 'embedded' && !siblings;
+export function openLimits({ db, clock, log, redis, processGroup }: CounterPlaces): Limits {
+  const isAlone = db.kind === 'embedded' && !processGroup;
   if (isAlone && !redis) {
     const counter = openSavedCounter(db, clock, log);
     return { ...openLocalRateLimiter(counter), counter };
@@ -34,8 +34,11 @@ export function openLimits({ db, clock, log, redis, siblings }: CounterPlaces): 
   const insured = (main: RateCounter | WatchedCounter, insurance: RateCounter): RateCounter =>
     openInsuredCounter(main, insurance, clock, log);
   // Beside Redis the database, of either kind: all who count in the one can count in the other.
-  const isOfSiblings = db.kind === 'embedded' && siblings && !redis;
-  const own = insured(isOfSiblings ? siblings.counter : openDatabaseCounter(db, clock), openMemoryCounter(clock));
+  const isOfProcessGroup = db.kind === 'embedded' && processGroup && !redis;
+  const own = insured(
+    isOfProcessGroup ? processGroup.counter : openDatabaseCounter(db, clock),
+    openMemoryCounter(clock),
+  );
   const counter = redis ? insured(openRedisCounter(redis, clock), own) : own;
   return { ...openRateLimiter(counter, clock), counter };
 }

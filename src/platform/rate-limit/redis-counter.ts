@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import type { Clock } from '../time/clock.js';
 import type { WatchedCounter } from './insured-counter.js';
-import type { RedisDoor } from '../redis/redis.js';
+import type { RedisConnection } from '../redis/redis.js';
 
 const PREFIX = 'bsvc:rate:';
 const LOOK_MS = 1_000;
@@ -41,7 +41,7 @@ interface CountingRedis extends Redis {
 }
 
 /** Counts in Redis, for any number of machines: one round trip for each take, together with whatever else is asked at the moment. */
-export function openRedisCounter(redis: RedisDoor, clock: Clock): WatchedCounter {
+export function openRedisCounter(redis: RedisConnection, clock: Clock): WatchedCounter {
   let timer: NodeJS.Timeout | undefined;
   const client = redis.client() as CountingRedis;
   client.defineCommand('bsvcTake', { numberOfKeys: 1, lua: TAKE });

@@ -1,9 +1,9 @@
 import { randomToken } from '../ids.js';
-import type { RedisDoor } from './redis.js';
-import type { Siblings } from '../process-group.js';
+import type { RedisConnection } from './redis.js';
+import type { ProcessGroup } from '../process-group.js';
 
 /** Short words between the processes of a service. They may be lost: whatever they hurry along happens without them within a second. */
-export interface Signals {
+export interface PubSub {
   /** Tells all other processes; returns at once. */
   send(text: string): void;
   on(listener: (text: string) => void): void;
@@ -11,14 +11,15 @@ export interface Signals {
 
 const CHANNEL = 'bsvc:signals';
 
-/** Signals by Redis when there is one, else among the processes of one `serve`, else to nobody. */
-export function openSignals(redis: RedisDoor | null, siblings: Siblings | null): Signals {
+/** PubSub by Redis when there is one, else among the processes of one `serve`, else to nobody. */
+export function openPubSub(redis: RedisConnection | null, processGroup: ProcessGroup | null): PubSub {
   if (redis) return openRedisSignals(redis);
-  if (siblings) return { send: (text) => siblings.signal(text), on: (listener) => siblings.onSignal(listener) };
+  if (processGroup)
+    return { send: (text) => processGroup.signal(text), on: (listener) => processGroup.onSignal(listener) };
   return { send: () => undefined, on: () => undefined };
 }
 
-function openRedisSignals(redis: RedisDoor): Signals {
+function openRedisSignals(redis: RedisConnection): PubSub {
   // What this process says itself comes back too.
   const self = `${randomToken(9)} `;
   let subscribed = false;

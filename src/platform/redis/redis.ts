@@ -2,7 +2,7 @@ import { Redis, type RedisOptions } from 'ioredis';
 import type { Logger } from '../observe/logger.js';
 
 /** A Redis that may come and go: commands fail at once while it is away. */
-export interface RedisDoor {
+export interface RedisConnection {
   /** Resolves when it answers, throws otherwise: half a second of silence counts as no answer. */
   ping(): Promise<void>;
   client(): Redis;
@@ -12,10 +12,10 @@ export interface RedisDoor {
 }
 
 const COMMAND_MS = 500;
-const MOST_PAUSE_MS = 2_000;
+const MAX_PAUSE_MS = 2_000;
 
 /** Connects, and again whenever the connection is lost; resolves without it when there is none within a second. */
-export async function openRedis(url: string, log: Logger): Promise<RedisDoor> {
+export async function openRedis(url: string, log: Logger): Promise<RedisConnection> {
   let away = false;
   const clients: Redis[] = [];
   const connect = (options: RedisOptions): Redis => {
@@ -24,7 +24,7 @@ export async function openRedis(url: string, log: Logger): Promise<RedisDoor> {
       maxRetriesPerRequest: 1,
       commandTimeout: COMMAND_MS,
       connectTimeout: 2_000,
-      retryStrategy: (attempt) => Math.min(attempt * 100, MOST_PAUSE_MS),
+      retryStrategy: (attempt) => Math.min(attempt * 100, MAX_PAUSE_MS),
       ...options,
     });
     // Without a listener an error would end the process; every attempt has one, the first is enough to know.

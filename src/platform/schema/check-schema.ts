@@ -1,10 +1,10 @@
 import type * as ajvModule from 'ajv';
 import type { Ajv, ErrorObject } from 'ajv';
 import { invalid, type FieldProblem } from '../../errors.js';
-import { loadLate } from '../lazy-require.js';
+import { lazyRequire } from '../lazy-require.js';
 import type { Schema } from './schema.js';
 
-const ajv = loadLate<typeof ajvModule>('ajv');
+const ajv = lazyRequire<typeof ajvModule>('ajv');
 
 /** Returns the value as `T`, or throws 400 VALIDATION_FAILED that names each field that does not fit; the first alone where the schema has lists. */
 export type Check<T> = (value: unknown) => T;

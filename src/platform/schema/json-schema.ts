@@ -1,9 +1,9 @@
 import type * as ajvModule from 'ajv';
 import type { Ajv, ErrorObject, SchemaObject } from 'ajv';
 import { invalid } from '../../errors.js';
-import { loadLate } from '../lazy-require.js';
+import { lazyRequire } from '../lazy-require.js';
 
-const ajv = loadLate<typeof ajvModule>('ajv');
+const ajv = lazyRequire<typeof ajvModule>('ajv');
 let compiler: Ajv | undefined;
 
 /** Answers the value as `T` or throws a 400 that names the first place that does not fit the schema. */

@@ -1,9 +1,9 @@
 import { createSecretKey, type KeyObject } from 'node:crypto';
 import type jsonwebtoken from 'jsonwebtoken';
 import { CLOCKS_DIFFER_MS } from '../time/clock.js';
-import { loadLate } from '../lazy-require.js';
+import { lazyRequire } from '../lazy-require.js';
 
-const jwt = loadLate<typeof jsonwebtoken>('jsonwebtoken');
+const jwt = lazyRequire<typeof jsonwebtoken>('jsonwebtoken');
 
 /** A key for signing and checking, prepared once: preparing it for each token would cost forty times the check. */
 export type TokenKey = KeyObject;

@@ -17,7 +17,7 @@ import { randomToken } from '../ids.js';
 const FILE_NAME = 'secret.key';
 
 /** Keys are made with 43 characters; what is shorter than this is a part of one, or was never one. */
-const LEAST_CHARACTERS = 32;
+const MIN_CHARACTERS = 32;
 
 /** Whether the data directory has the file; says nothing about its being whole. */
 export function hasMasterKey(dataDir: string): boolean {
@@ -129,7 +129,7 @@ function findKey(path: string): string | null {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
     throw error;
   }
-  if (text.split(',').every((key) => key.trim().length >= LEAST_CHARACTERS)) return text;
+  if (text.split(',').every((key) => key.trim().length >= MIN_CHARACTERS)) return text;
   throw conflict(
     'MASTER_KEY_DAMAGED',
     `${path} is not a whole master key. Put a copy of the file back; if nothing was ever stored with it, remove it and a new one is made.`,

@@ -1,4 +1,4 @@
-const LEAST_DISTINCT = 5;
+const MIN_DISTINCT = 5;
 
 // As people find them in examples; compared without case, signs and a number behind.
 const SAMPLES = new Set(
@@ -15,6 +15,6 @@ export function findWeakness(secret: string, leastCharacters: number): string | 
     .replace(/\d+$/, '');
   if (SAMPLES.has(word)) return 'is one that is found in examples';
   if (secret.length < leastCharacters) return `is shorter than ${leastCharacters} characters`;
-  if (new Set(secret).size < LEAST_DISTINCT) return 'repeats the same few characters';
+  if (new Set(secret).size < MIN_DISTINCT) return 'repeats the same few characters';
   return null;
 }

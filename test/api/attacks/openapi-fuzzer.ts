@@ -148,7 +148,7 @@ function queryArbitrary(document: ApiDocument, parameters: readonly ApiParameter
         {
           weight: 3,
           arbitrary: valueArbitrary(document, schema, name, 1).map(
-            (json) => `${name}=${encodeURIComponent(wellFormed(plainText(json).slice(0, MOST_QUERY_CHARACTERS)))}`,
+            (json) => `${name}=${encodeURIComponent(wellFormed(plainText(json).slice(0, MAX_QUERY_CHARACTERS)))}`,
           ),
         },
         { weight: 2, arbitrary: hostileText.map((text) => `${name}=${encodeURIComponent(text)}`) },
@@ -179,7 +179,7 @@ function queryArbitrary(document: ApiDocument, parameters: readonly ApiParameter
 }
 
 /** Headers of 16 KiB and more are refused before anybody looks at them, which would be a test of nothing else. */
-const MOST_QUERY_CHARACTERS = 100;
+const MAX_QUERY_CHARACTERS = 100;
 
 const plainText = (json: string): string => {
   const value: unknown = JSON.parse(json);

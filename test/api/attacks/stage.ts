@@ -181,7 +181,7 @@ async function furnishByWork(stage: Stage, estate: Estate, word: string): Promis
   const call = asSecret(stage, estate);
   await call('POST', `/api/data/${estate.names.collectionName}`, { text: word });
   await call('POST', '/api/mail/send', { to: `${word}@example.test`, subject: word, text: word });
-  await app.followUps.idle();
+  await app.backgroundTasks.idle();
   await drainJobs(app);
   const delivery = await app.db
     .collection<{ _id: string; webhookId: ObjectId }>('webhook_deliveries')

@@ -41,7 +41,7 @@ describe('a token secret that cannot be opened', () => {
     const before = await readStore();
     const answer = await send();
     expect(answer).toMatchObject({ status: 500, body: { code: 'INTERNAL' } });
-    await test.app.followUps.idle();
+    await test.app.backgroundTasks.idle();
     expect(await readStore()).toEqual(before);
   });
 });

@@ -195,7 +195,7 @@ describe('events of one document', () => {
 
 describe('what a crash leaves', () => {
   /** The app as a process that dies once a change is stored, before anything follows from it. */
-  const crashing = () => ({ ...test.app, followUps: { add: () => undefined, idle: async () => undefined } });
+  const crashing = () => ({ ...test.app, backgroundTasks: { add: () => undefined, idle: async () => undefined } });
 
   it('is told later: an event that still waits in its document', async () => {
     await buildWebhook(test.app, owner.project, receiver.url);

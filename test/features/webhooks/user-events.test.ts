@@ -136,7 +136,10 @@ describe('a change of an account', () => {
     const email = buildEmail();
     await client.signUp({ email });
     const user = await findUser(email);
-    const mortal = { ...crashAfter(test.app, 1).app, followUps: { add: () => undefined, idle: async () => undefined } };
+    const mortal = {
+      ...crashAfter(test.app, 1).app,
+      backgroundTasks: { add: () => undefined, idle: async () => undefined },
+    };
     await expect(disableUser(mortal, owner.project, user)).rejects.toThrow(Crash);
     clock.advance(5_000);
     const { sweepWebhooksJob } = await import('../../../src/features/webhooks/outbox/sweep-webhooks.job.js');

@@ -25,14 +25,14 @@ export interface SendOptions {
 
 /** No request may be left without an answer for longer: a process that is stuck is ended after thirty seconds. */
 const HUNG_MS = 45_000;
-const MOST_VIOLATIONS = 200;
+const MAX_VIOLATIONS = 200;
 
 /** Sends requests and keeps book of what came back: a reply that may not come, and silence, are violations. */
 export function openCaller(url: () => string, keys: SoakCaller['keys'], over: () => boolean): SoakCaller {
   const counts = new Map<string, number>();
   const violations: string[] = [];
   const count = (label: string): void => void counts.set(label, (counts.get(label) ?? 0) + 1);
-  const complain = (text: string): void => void (violations.length < MOST_VIOLATIONS && violations.push(text));
+  const complain = (text: string): void => void (violations.length < MAX_VIOLATIONS && violations.push(text));
   return {
     url,
     keys,

@@ -50,7 +50,7 @@ type Stored = Record<string, unknown>;
 type Found = { violations: string[]; compared: Record<string, number> };
 
 const HOUR_MS = 3_600_000;
-const MOST_FREE_BYTES = 32 * 1024 * 1024;
+const MAX_FREE_BYTES = 32 * 1024 * 1024;
 /** Longer than the longest pause of a retry. */
 const ROUND_HOURS = 13;
 const ROUNDS = 4;
@@ -79,7 +79,7 @@ async function compareAll(app: App, end: SoakEnd, found: Found): Promise<void> {
 async function finishWork(app: App): Promise<void> {
   for (const { job } of SCHEDULES) await app.jobs.enqueue(job, {});
   await drainJobs(app);
-  await app.followUps.idle();
+  await app.backgroundTasks.idle();
   await drainJobs(app);
 }
 
@@ -259,7 +259,7 @@ async function compareStore({ dataDir }: SoakEnd, { violations, compared }: Foun
   compared['bytes of the data file'] = fileBytes;
   compared['free bytes of the data file'] = freeBytes;
   // Readers that were killed may keep pages from being used again for some seconds, but not for the whole time.
-  if (freeBytes > fileBytes / 2 + MOST_FREE_BYTES)
+  if (freeBytes > fileBytes / 2 + MAX_FREE_BYTES)
     violations.push(`store: ${freeBytes} of ${fileBytes} bytes are free: it grew with every write`);
   await engine.close();
   const known = new Set(['bsvc.mdb', 'bsvc.mdb-lock', 'files', 'incoming', 'reserve', 'secret.key', 'serving']);

@@ -59,7 +59,7 @@ export interface SoakReport {
   violations: string[];
 }
 
-const MOST_START_MS = 10_000;
+const MAX_START_MS = 10_000;
 /** With processes waiting for a processor for so much of the time, how long a start takes says little about the start. */
 const STARVED = 0.8;
 const MASTER_KEY = 'a master key for soaking only: 0123456789abcdef';
@@ -193,7 +193,7 @@ export async function runSoak(options: SoakOptions): Promise<SoakReport> {
               ? await killReader()
               : await services.kill(kind, random.below(2));
       if (ms !== null) restarts.set(kind, [...(restarts.get(kind) ?? []), ms]);
-      if (ms !== null && ms > (options.mostStartMs ?? MOST_START_MS)) {
+      if (ms !== null && ms > (options.mostStartMs ?? MAX_START_MS)) {
         const start = `start after killing ${kind}: ${Math.round(ms)} ms`;
         const share = starved();
         if (share < STARVED) caller.violations.push(start);

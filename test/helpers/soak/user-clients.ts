@@ -83,13 +83,13 @@ async function changePassword(caller: SoakCaller, book: UserBook, accessToken: s
   book.passwords = complete(reply, 200) ? [newPassword] : [currentPassword, newPassword];
 }
 
-const MOST_CHECKED = 150;
+const MAX_CHECKED = 150;
 
 /** Signs every known user in (a sample of many) and uses the last refresh token of each; tells what does not work. */
 export async function findLostUsers(caller: SoakCaller, books: readonly UserBook[], random: Random): Promise<string[]> {
   const lost: string[] = [];
   const known = books.filter(({ id }) => id !== null);
-  const share = Math.min(1, MOST_CHECKED / Math.max(1, known.length));
+  const share = Math.min(1, MAX_CHECKED / Math.max(1, known.length));
   for (const book of known) {
     if (!random.chance(share)) continue;
     if (book.refreshToken) {

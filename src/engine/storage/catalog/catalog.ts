@@ -18,7 +18,7 @@ const VERSION_KEY = Buffer.from([META, ...Buffer.from('version')]);
 const NEXT_ID_KEY = Buffer.from([META, ...Buffer.from('next')]);
 
 const ROUGH_COUNT_MS = 1000;
-const MOST_ROUGH_COUNTS = 1000;
+const MAX_ROUGH_COUNTS = 1000;
 
 /**
  * The collections and indexes of the data file. Other processes change it too: `refresh` compares its version and
@@ -213,7 +213,7 @@ export class Catalog {
     const now = performance.now();
     let rough = this.roughCounts.get(id);
     if (rough === undefined || now - rough.readAt > ROUGH_COUNT_MS) {
-      if (this.roughCounts.size >= MOST_ROUGH_COUNTS) this.roughCounts.clear();
+      if (this.roughCounts.size >= MAX_ROUGH_COUNTS) this.roughCounts.clear();
       rough = { documents: this.counts(id).documents, readAt: now };
       this.roughCounts.set(id, rough);
     }

@@ -20,7 +20,7 @@ import {
 } from '../format/stored-form.js';
 import { type WalkVisitor } from '../file/walk-pages.js';
 
-const MOST_PROBLEMS = 100;
+const MAX_PROBLEMS = 100;
 
 interface ExaminedIndex {
   readonly index: IndexEntry;
@@ -54,8 +54,8 @@ export class Examination {
 
   report(problem: string): void {
     this.isHurt = true;
-    if (this.problems.length < MOST_PROBLEMS) this.problems.push(problem);
-    else this.problems[MOST_PROBLEMS] = `… and ${++this.left} more.`;
+    if (this.problems.length < MAX_PROBLEMS) this.problems.push(problem);
+    else this.problems[MAX_PROBLEMS] = `… and ${++this.left} more.`;
   }
 
   firstPass(): WalkVisitor {

@@ -78,7 +78,7 @@ async function verifyPages(file: PageFile, meta: Meta, { onProgress, signal }: V
 }
 
 /** Files up to this size are looked through when they are opened. */
-const MOST_BYTES_AT_OPENING = 8 * 1024 * 1024;
+const MAX_BYTES_AT_OPENING = 8 * 1024 * 1024;
 
 /**
  * Checks the order of all pages of a small file, but not what they hold: reading or writing pages that are out of order
@@ -86,7 +86,7 @@ const MOST_BYTES_AT_OPENING = 8 * 1024 * 1024;
  */
 export function checkPages({ environment }: Storage): void {
   const { store, path } = environment;
-  if (statSync(path).size > MOST_BYTES_AT_OPENING) return;
+  if (statSync(path).size > MAX_BYTES_AT_OPENING) return;
   store.resetReadTxn();
   const snapshot = store.useReadTransaction();
   const file = new PageFile(path);

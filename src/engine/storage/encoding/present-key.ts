@@ -1,13 +1,13 @@
 import { NUMBER, OBJECT_ID, TEXT } from './key-kinds.js';
 
-const MOST_CHARACTERS = 100;
+const MAX_CHARACTERS = 100;
 
 /** An encoded `_id` in words, for messages: ObjectIds, texts and plain numbers as themselves, others in hexadecimal. */
 export function presentKey(idBytes: Buffer): string {
   const { length } = idBytes;
   if (idBytes[0] === OBJECT_ID && length === 13) return idBytes.toString('hex', 1, 13);
   if (idBytes[0] === TEXT && idBytes[length - 1] === 0) {
-    return JSON.stringify(idBytes.toString('utf8', 1, Math.min(length - 1, 1 + MOST_CHARACTERS)));
+    return JSON.stringify(idBytes.toString('utf8', 1, Math.min(length - 1, 1 + MAX_CHARACTERS)));
   }
   if (idBytes[0] === NUMBER && length === 10) {
     const bits = Buffer.from(idBytes.subarray(1, 9));
@@ -15,5 +15,5 @@ export function presentKey(idBytes: Buffer): string {
     else for (let n = 0; n < 8; n++) bits[n] = ~bits[n]!;
     return String(bits.readDoubleBE(0));
   }
-  return `with the key ${idBytes.toString('hex', 0, Math.min(length, MOST_CHARACTERS))}`;
+  return `with the key ${idBytes.toString('hex', 0, Math.min(length, MAX_CHARACTERS))}`;
 }

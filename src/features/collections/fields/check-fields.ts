@@ -9,7 +9,7 @@ const MAX_FIELD_NESTING = 5;
 const MAX_FIELD_NAME_LENGTH = 128;
 /** A refusal stays short, however many and however long the names are. */
 const MAX_LISTED = 50;
-const MOST_SHOWN = 300;
+const MAX_SHOWN = 300;
 
 /**
  * Checks field declarations from any door and answers them in their stored form: no empty flags, a required field without default (rest-api.md 2.4).
@@ -39,7 +39,7 @@ class Review {
 
   refuse(path: string, rule: string, text: string): void {
     if (this.problems.length === MAX_LISTED) return;
-    const field = path.length > MOST_SHOWN ? `${path.slice(0, MOST_SHOWN)}…` : path;
+    const field = path.length > MAX_SHOWN ? `${path.slice(0, MAX_SHOWN)}…` : path;
     this.problems.push({ field, rule, message: field === 'fields' ? text : `${field} ${text}` });
   }
 

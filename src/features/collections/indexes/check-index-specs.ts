@@ -1,16 +1,16 @@
 import { invalid } from '../../../errors.js';
 import type { Collection } from '../collection.js';
-import { MOST_INDEXES, requiredIndexes } from './document-indexes.js';
+import { MAX_INDEXES, requiredIndexes } from './document-indexes.js';
 import { HIDDEN_FIELD, UNSAFE_NAMES } from '../fields/field.js';
 
-const MAX_INDEXES = 20;
+const MAX_REQUESTED_INDEXES = 20;
 const MAX_PARTS = 4;
 const PART = /^-?[A-Za-z_][\w-]*(\.[A-Za-z_][\w-]*)*$/;
 
 /** 400 unless every requested index is `field` or `field,-other` over fields the collection can have. */
 export function checkIndexSpecs(collection: Pick<Collection, 'mode' | 'fields' | 'indexes' | 'rls'>): void {
-  if (collection.indexes.length > MAX_INDEXES)
-    throw invalid('INVALID_INDEX', `A collection has at most ${MAX_INDEXES} requested indexes`);
+  if (collection.indexes.length > MAX_REQUESTED_INDEXES)
+    throw invalid('INVALID_INDEX', `A collection has at most ${MAX_REQUESTED_INDEXES} requested indexes`);
   if (new Set(collection.indexes).size < collection.indexes.length)
     throw invalid('INVALID_INDEX', 'The same index is requested twice');
   for (const spec of collection.indexes) {
@@ -25,8 +25,8 @@ export function checkIndexSpecs(collection: Pick<Collection, 'mode' | 'fields' |
     for (const name of names) requireKnown(collection, name);
   }
   const count = requiredIndexes(collection).length;
-  if (count > MOST_INDEXES) {
-    const text = `Unique fields and requested indexes need ${count} indexes; a collection has at most ${MOST_INDEXES}`;
+  if (count > MAX_INDEXES) {
+    const text = `Unique fields and requested indexes need ${count} indexes; a collection has at most ${MAX_INDEXES}`;
     throw invalid('INVALID_INDEX', text);
   }
 }

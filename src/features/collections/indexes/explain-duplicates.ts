@@ -4,7 +4,7 @@ import { documentsName, type Collection } from '../collection.js';
 import { PENDING } from './document-indexes.js';
 
 const MAX_LISTED = 20;
-const MOST_SHOWN = 80;
+const MAX_SHOWN = 80;
 
 interface SharedValue {
   _id: unknown;
@@ -58,5 +58,5 @@ const TOO_MANY_VALUES = new Set<unknown>([146, 292]);
 
 function shown(value: unknown): string {
   const text = JSON.stringify(value) ?? 'nothing';
-  return text.length > MOST_SHOWN ? `${text.slice(0, MOST_SHOWN)}…` : text;
+  return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text;
 }

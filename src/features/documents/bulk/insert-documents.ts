@@ -3,7 +3,7 @@ import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { AppError, invalid } from '../../../errors.js';
 import type { Collection } from '../../collections/collection.js';
-import { answerOnce } from '../write/idempotency.js';
+import { runIdempotent } from '../write/idempotency.js';
 import type { StoredDocument } from '../store/document.js';
 import {
   documentStore,
@@ -17,7 +17,7 @@ import { findVisible } from '../store/shown-documents.js';
 import { checkNewDocument } from '../write/new-document.js';
 import { hasParallelArrays, parallelArrays } from '../store/parallel-arrays.js';
 import { Problems } from '../reply/problems.js';
-import type { WritePlace } from '../write/write-target.js';
+import type { WriteTarget } from '../write/write-target.js';
 
 export const MAX_BULK_DOCUMENTS = 100;
 
@@ -36,7 +36,7 @@ export interface BulkOutcome {
  */
 export async function insertDocuments(
   app: App,
-  place: WritePlace,
+  place: WriteTarget,
   body: unknown,
   idempotencyKey: string | null = null,
 ): Promise<BulkOutcome> {
@@ -49,7 +49,7 @@ export async function insertDocuments(
     return outcomeOf(documents);
   }
   const insertOnce = () =>
-    answerOnce(app, { place, action: 'bulk', key: idempotencyKey, body }, () => {
+    runIdempotent(app, { place, action: 'bulk', key: idempotencyKey, body }, () => {
       const documents = readAll(app, place, body);
       return {
         ids: documents.map(({ _id }) => _id),
@@ -73,7 +73,7 @@ function outcomeOf(documents: readonly StoredDocument[]): BulkOutcome {
   return { insertedCount: documents.length, ids: documents.map(({ _id }) => _id.toHexString()) };
 }
 
-function readAll(app: App, { collection, writer }: WritePlace, body: readonly unknown[]): StoredDocument[] {
+function readAll(app: App, { collection, writer }: WriteTarget, body: readonly unknown[]): StoredDocument[] {
   const problems = new Problems();
   const now = app.clock.now();
   const documents = body.map((item, at) => {
@@ -95,7 +95,7 @@ function readAll(app: App, { collection, writer }: WritePlace, body: readonly un
 }
 
 /** Stores all or none. A repeated request comes with the ids of its first attempt, which may have succeeded. */
-async function insertTogether(app: App, { collection }: WritePlace, documents: StoredDocument[]): Promise<void> {
+async function insertTogether(app: App, { collection }: WriteTarget, documents: StoredDocument[]): Promise<void> {
   if (!app.db.insertTogether) return insertInSeries(app, collection, documents);
   try {
     await insertRecordsTogether(app, collection, documents);

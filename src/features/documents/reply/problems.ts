@@ -2,7 +2,7 @@ import { invalid, type AppError, type FieldProblem } from '../../../errors.js';
 
 const MAX_LISTED = 50;
 /** Keys that a client invented can be a megabyte long; a refusal is not. */
-const MOST_SHOWN = 300;
+const MAX_SHOWN = 300;
 
 /** Gathers what is wrong with a body. The path of the value in hand is kept as a stack, so that a value without problems builds no text. */
 export class Problems {
@@ -25,7 +25,7 @@ export class Problems {
   add(rule: string, text: string, part?: string): void {
     if (this.#listed.length >= MAX_LISTED) return;
     const path = (part === undefined ? this.#path : [...this.#path, part]).join('.');
-    const field = path.length > MOST_SHOWN ? `${path.slice(0, MOST_SHOWN)}…` : path;
+    const field = path.length > MAX_SHOWN ? `${path.slice(0, MAX_SHOWN)}…` : path;
     this.#listed.push({ field, rule, message: `${field} ${text}` });
   }
 

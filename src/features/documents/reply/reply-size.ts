@@ -1,7 +1,7 @@
 import { invalid } from '../../../errors.js';
 import type { ObjectId } from 'bson';
 import type { ReplyBudget } from '../../../platform/processes/reply-budget.js';
-import type { Turns } from '../../../platform/processes/fair-queue.js';
+import type { FairQueue } from '../../../platform/processes/fair-queue.js';
 
 /** BSON of the documents in one reply. Their JSON is about as long, at worst six times. */
 export const MAX_REPLY_BYTES = 16 * 1024 * 1024;
@@ -78,7 +78,7 @@ export class ReplySize {
  * leaves the turn to others meanwhile.
  */
 export async function readInTurn<T>(
-  turns: Turns,
+  turns: FairQueue,
   budget: ReplyBudget,
   project: ObjectId,
   signal: AbortSignal,

@@ -6,7 +6,7 @@ import { documentsName, type Collection } from '../../collections/collection.js'
 import { PENDING, REMOVED } from '../../collections/indexes/document-indexes.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import { BATCH_NUMBER } from '../../collections/indexes/insert-series.js';
-import { noteEvent, relayLater, relayStoredLater } from '../../webhooks/outbox/queue-events.js';
+import { queueEvents, relayLater, relayStoredLater } from '../../webhooks/outbox/queue-events.js';
 import { outboxOperators, withOutbox } from '../../webhooks/outbox/outbox-field.js';
 import type { Action } from '../../webhooks/webhook-event.js';
 import type { StoredDocument } from './document.js';
@@ -23,7 +23,7 @@ export function documentStore(app: Database, collection: Collection): Store<Stor
 
 /** Stores a new document; 409 DUPLICATE_VALUE when a unique value is taken, 400 when an index cannot hold it. */
 export async function insertDocumentRecord(app: App, collection: Collection, document: StoredDocument): Promise<void> {
-  const stored = withOutbox(document, await noteEvent(app, collection, 'insert'));
+  const stored = withOutbox(document, await queueEvents(app, collection, 'insert'));
   try {
     await documentStore(app, collection).insertOne(stored);
   } catch (error) {
@@ -72,7 +72,7 @@ async function withInsertEvents(
   documents: readonly StoredDocument[],
 ): Promise<StoredDocument[]> {
   const stored: StoredDocument[] = [];
-  for (const document of documents) stored.push(withOutbox(document, await noteEvent(app, collection, 'insert')));
+  for (const document of documents) stored.push(withOutbox(document, await queueEvents(app, collection, 'insert')));
   return stored;
 }
 
@@ -132,7 +132,7 @@ export async function removeHiddenRecords(
 
 /** Has the events of documents relayed that were stored hidden and are shown now. */
 export async function relayInserted(app: App, collection: Collection, ids: readonly ObjectId[]): Promise<void> {
-  if (await noteEvent(app, collection, 'insert')) relayStoredLater(app, collection, ids);
+  if (await queueEvents(app, collection, 'insert')) relayStoredLater(app, collection, ids);
 }
 
 /** Makes pending documents active. Harmless to repeat; 400 when an index that was made meanwhile cannot hold one of them. */
@@ -143,7 +143,7 @@ export async function publishPendingRecords(app: App, collection: Collection, id
   } catch (error) {
     throw translate(error);
   }
-  if (await noteEvent(app, collection, 'insert')) relayStoredLater(app, collection, ids);
+  if (await queueEvents(app, collection, 'insert')) relayStoredLater(app, collection, ids);
 }
 
 /** Removes those of the documents that are still pending. */
@@ -167,7 +167,7 @@ export async function changeDocumentRecord(
 ): Promise<StoredDocument | null> {
   const { action, set, unset = [] } = change;
   const update = {
-    ...outboxOperators(await noteEvent(app, collection, action)),
+    ...outboxOperators(await queueEvents(app, collection, action)),
     $set: set,
     ...(unset.length > 0 && { $unset: Object.fromEntries(unset.map((path) => [path, '' as const])) }),
   };
@@ -193,7 +193,7 @@ export async function removeDocumentRecord(
   collection: Collection,
   filter: Filter,
 ): Promise<StoredDocument | null> {
-  const entry = await noteEvent(app, collection, 'delete');
+  const entry = await queueEvents(app, collection, 'delete');
   const remove = async (shown: Filter): Promise<StoredDocument | null> => {
     const wanted = { ...filter, ...shown };
     if (!entry) return (await documentStore(app, collection).findOneAndDelete(wanted)) as StoredDocument | null;

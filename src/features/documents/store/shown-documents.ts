@@ -8,7 +8,7 @@ type Filter = Record<string, unknown>;
 
 /** As other records that every request needs: what a restore has changed is noticed within this. */
 const KNOWN_MS = 1_000;
-const MOST_KNOWN = 10_000;
+const MAX_KNOWN = 10_000;
 
 /** As visibleDocuments, also without what belongs to a bulk insert that does not stand at this moment. For reads of many documents: to be asked for before each. */
 export async function findVisible(app: App, { _id }: Collection, includeDeleted = false): Promise<Filter> {
@@ -46,6 +46,6 @@ function recall(app: App, collectionId: ObjectId): KnownSeries | null {
 
 function remember(app: App, collectionId: ObjectId, known: KnownSeries): void {
   let all = remembered.get(app.db);
-  if (!all || all.size >= MOST_KNOWN) remembered.set(app.db, (all = new Map()));
+  if (!all || all.size >= MAX_KNOWN) remembered.set(app.db, (all = new Map()));
   all.set(collectionId.toHexString(), { ...known, until: performance.now() + KNOWN_MS });
 }

@@ -3,10 +3,10 @@ import type { App } from '../../../app.js';
 import { AppError, invalid, unprocessable, type ErrorKind } from '../../../errors.js';
 import { isDuplicateKey, type Store } from '../../../platform/database/database.js';
 import { sha256Hex } from '../../../platform/ids.js';
-import type { WritePlace } from './write-target.js';
+import type { WriteTarget } from './write-target.js';
 
 /** The memory of one idempotency key. */
-interface AnsweredRequest {
+interface IdempotencyRecord {
   _id: string;
   projectId: ObjectId;
   bodyHash: string;
@@ -18,7 +18,7 @@ interface AnsweredRequest {
 }
 
 export interface RepeatableRequest {
-  place: WritePlace;
+  place: WriteTarget;
   action: 'insert' | 'bulk';
   key: string;
   body: unknown;
@@ -51,7 +51,7 @@ export function readIdempotencyKey(header: string): string | null {
  * Carries a request out once per key, collection and writer within 24 hours: the same key and body gets the first answer again, another body 422.
  * Attempts at the same time, and one after a crash, work with the ids that were written down first, so that they cannot store anything twice.
  */
-export async function answerOnce<T>(
+export async function runIdempotent<T>(
   app: App,
   request: RepeatableRequest,
   prepare: () => PreparedRequest<T>,
@@ -80,7 +80,7 @@ export async function answerOnce<T>(
 }
 
 /** What was stored is no refusal when its answer cannot be kept: a repeated request finds it by the ids. */
-async function keepAnswer(app: App, store: Store<AnsweredRequest>, _id: string, answer: string): Promise<void> {
+async function keepAnswer(app: App, store: Store<IdempotencyRecord>, _id: string, answer: string): Promise<void> {
   try {
     await store.updateOne({ _id, answer: null }, { $set: { answer } });
   } catch (error) {
@@ -93,23 +93,23 @@ function requestId({ place: { collection, writer }, action, key }: RepeatableReq
 }
 
 /** Removes what is remembered for longer than 24 hours, and tells how much. */
-export async function forgetAnswers(app: App): Promise<number> {
+export async function removeExpiredRecords(app: App): Promise<number> {
   const expired = { expiresAt: { $lte: new Date(app.clock.now()) } };
   return (await answerStore(app).deleteMany(expired)).deletedCount;
 }
 
 /** Removes what is remembered of a project. */
-export async function removeAnswers(app: App, projectId: ObjectId): Promise<void> {
+export async function removeProjectRecords(app: App, projectId: ObjectId): Promise<void> {
   await answerStore(app).deleteMany({ projectId });
 }
 
-function answerStore(app: App): Store<AnsweredRequest> {
-  return app.db.collection<AnsweredRequest>('idempotency_keys');
+function answerStore(app: App): Store<IdempotencyRecord> {
+  return app.db.collection<IdempotencyRecord>('idempotency_keys');
 }
 
 /** An expired record may still be there: they are removed once an hour. */
-async function findEarlier(app: App, store: Store<AnsweredRequest>, _id: string): Promise<AnsweredRequest | null> {
-  const found = (await store.findOne({ _id })) as AnsweredRequest | null;
+async function findEarlier(app: App, store: Store<IdempotencyRecord>, _id: string): Promise<IdempotencyRecord | null> {
+  const found = (await store.findOne({ _id })) as IdempotencyRecord | null;
   if (!found || found.expiresAt.getTime() > app.clock.now()) return found;
   await store.deleteOne({ _id, expiresAt: found.expiresAt });
   return null;
@@ -117,15 +117,17 @@ async function findEarlier(app: App, store: Store<AnsweredRequest>, _id: string)
 
 async function remember(
   app: App,
-  store: Store<AnsweredRequest>,
-  first: Pick<AnsweredRequest, '_id' | 'projectId' | 'bodyHash' | 'ids'>,
-): Promise<AnsweredRequest> {
-  const record: AnsweredRequest = { ...first, answer: null, expiresAt: new Date(app.clock.now() + KEPT_MS) };
+  store: Store<IdempotencyRecord>,
+  first: Pick<IdempotencyRecord, '_id' | 'projectId' | 'bodyHash' | 'ids'>,
+): Promise<IdempotencyRecord> {
+  const record: IdempotencyRecord = { ...first, answer: null, expiresAt: new Date(app.clock.now() + KEPT_MS) };
   try {
     await store.insertOne(record);
     return record;
   } catch (error) {
-    const winner = isDuplicateKey(error) ? ((await store.findOne({ _id: first._id })) as AnsweredRequest | null) : null;
+    const winner = isDuplicateKey(error)
+      ? ((await store.findOne({ _id: first._id })) as IdempotencyRecord | null)
+      : null;
     if (!winner) throw error;
     return winner;
   }

@@ -3,9 +3,9 @@ import { AppError } from '../../../errors.js';
 import type { StoredDocument } from '../store/document.js';
 import { documentStore, insertDocumentRecord } from '../store/document-store.js';
 import { readNewDocument } from './new-document.js';
-import { answerOnce } from './idempotency.js';
+import { runIdempotent } from './idempotency.js';
 import { presentDocument, type PresentedDocument } from '../reply/present-document.js';
-import type { WritePlace } from './write-target.js';
+import type { WriteTarget } from './write-target.js';
 
 /**
  * Stores one document and answers it (rest-api.md 4.2). 400 with every problem, 403 for another owner, 409 for a taken unique value.
@@ -13,7 +13,7 @@ import type { WritePlace } from './write-target.js';
  */
 export async function insertDocument(
   app: App,
-  place: WritePlace,
+  place: WriteTarget,
   body: unknown,
   idempotencyKey: string | null = null,
 ): Promise<PresentedDocument> {
@@ -24,7 +24,7 @@ export async function insertDocument(
     await insertDocumentRecord(app, collection, document);
     return presentDocument(document);
   }
-  return answerOnce(app, { place, action: 'insert', key: idempotencyKey, body }, () => {
+  return runIdempotent(app, { place, action: 'insert', key: idempotencyKey, body }, () => {
     const document = read();
     return {
       ids: [document._id],

@@ -2,9 +2,9 @@ import type { App } from '../../../app.js';
 import type { Collection } from '../../collections/collection.js';
 import { collectionStore } from '../../collections/collection-store.js';
 import { removeTrashedRecords } from '../store/document-store.js';
+import { DAY_MS } from '../../../platform/time/clock.js';
 
 const BATCH = 500;
-const DAY_MS = 24 * 3_600_000;
 
 /** Documents trashed until this moment can no longer be recovered (rest-api.md 3.1). */
 export function trashCutoff(app: Pick<App, 'clock' | 'config'>): Date {

@@ -1,10 +1,10 @@
 import type { App } from '../../../app.js';
 import { changeDocumentRecord, removeDocumentRecord } from '../store/document-store.js';
 import { visibleDocuments } from '../store/document.js';
-import { explainMiss, ownedBy, requireDocumentId, writeOrExplain, type WritePlace } from './write-target.js';
+import { explainMiss, ownedBy, requireDocumentId, writeOrExplain, type WriteTarget } from './write-target.js';
 
 /** Moves an active document to the trash (rest-api.md 3.1). 404 when there is none, one already trashed included; 403 OWNER_MISMATCH for another user's. */
-export async function trashDocument(app: App, place: WritePlace, idText: string): Promise<string> {
+export async function trashDocument(app: App, place: WriteTarget, idText: string): Promise<string> {
   const id = requireDocumentId(idText);
   const now = new Date(app.clock.now());
   const active = { _id: id, isDeleted: false };
@@ -18,7 +18,7 @@ export async function trashDocument(app: App, place: WritePlace, idText: string)
 }
 
 /** Removes a document at once and for good, from the trash too. Refuses as trashDocument does. */
-export async function deleteDocument(app: App, place: WritePlace, idText: string): Promise<string> {
+export async function deleteDocument(app: App, place: WriteTarget, idText: string): Promise<string> {
   const id = requireDocumentId(idText);
   const stored = { _id: id, ...visibleDocuments(true) };
   const filter = { ...stored, ...ownedBy(place.writer) };

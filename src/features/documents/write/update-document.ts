@@ -6,7 +6,7 @@ import { readDocumentChange, type DocumentChange } from '../store/document-chang
 import { changeDocumentRecord, documentStore, PathBlocked } from '../store/document-store.js';
 import { presentDocument, type PresentedDocument } from '../reply/present-document.js';
 import { validationFailed } from '../reply/problems.js';
-import { explainMiss, ownedBy, requireDocumentId, writeOrExplain, type WritePlace } from './write-target.js';
+import { explainMiss, ownedBy, requireDocumentId, writeOrExplain, type WriteTarget } from './write-target.js';
 
 /** A condition and paths of the service's own for the write of a client's change. */
 export interface AlongsideChange {
@@ -20,7 +20,7 @@ export interface AlongsideChange {
  */
 export async function updateDocument(
   app: App,
-  place: WritePlace,
+  place: WriteTarget,
   idText: string,
   body: unknown,
   alongside?: AlongsideChange,
@@ -50,7 +50,7 @@ export async function updateDocument(
 /** Nobody can own nothing at all, so this matches no document. */
 const NEVER = { _id: { $in: [] } };
 
-function ownerFilter({ collection, writer }: WritePlace, { owner }: DocumentChange): Record<string, unknown>[] {
+function ownerFilter({ collection, writer }: WriteTarget, { owner }: DocumentChange): Record<string, unknown>[] {
   const own = writer ? [ownedBy(writer)] : [];
   if (!owner) return own;
   if (owner.value === null) return [...own, NEVER];
@@ -59,7 +59,7 @@ function ownerFilter({ collection, writer }: WritePlace, { owner }: DocumentChan
   return [...own, { [collection.rls!.ownerField]: stored }];
 }
 
-function withOwner({ collection, writer }: WritePlace, change: DocumentChange): Record<string, unknown> {
+function withOwner({ collection, writer }: WriteTarget, change: DocumentChange): Record<string, unknown> {
   if (writer || !change.owner) return { ...change.set };
   return { ...change.set, [collection.rls!.ownerField]: change.owner.value };
 }
@@ -67,7 +67,7 @@ function withOwner({ collection, writer }: WritePlace, change: DocumentChange): 
 /** Throws what the stored document says against the change; returns when it says nothing any more, since it has changed meanwhile. */
 async function explainRefusal(
   app: App,
-  place: WritePlace,
+  place: WriteTarget,
   active: Record<string, unknown>,
   change: DocumentChange,
 ): Promise<void> {

@@ -12,13 +12,13 @@ import { matchShown } from '../store/shown-documents.js';
 import type { Writer } from './new-document.js';
 
 /** Where a write goes and who makes it. */
-export interface WritePlace {
+export interface WriteTarget {
   collection: Collection;
   writer: Writer;
 }
 
 /** The collection a caller may write to: 404 for an unknown one, 403 or 401 when this caller may not write at all (rest-api.md 5). */
-export async function requireWritePlace(app: App, caller: Caller, collectionName: string): Promise<WritePlace> {
+export async function requireWriteTarget(app: App, caller: Caller, collectionName: string): Promise<WriteTarget> {
   const collection = await requireCollection(app, caller.project._id, collectionName);
   return { collection, writer: requireWriter(collection, caller) };
 }
@@ -53,7 +53,7 @@ export async function writeOrExplain<T>(write: () => Promise<T | null>, explain:
 /** Reads the document that a write did not match: throws 404 when it is not in that state, 403 when it is someone else's; else answers it as it is now. */
 export async function explainMiss(
   app: App,
-  { collection, writer }: WritePlace,
+  { collection, writer }: WriteTarget,
   state: Record<string, unknown>,
   notFound: () => AppError = documentNotFound,
 ): Promise<StoredDocument> {

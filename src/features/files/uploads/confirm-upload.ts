@@ -13,7 +13,7 @@ import { removeObjects } from '../bucket/remove-objects.js';
 
 const MAX_DRIFT_BYTES = 64;
 /** How often the bytes of a bucket may be exchanged while they are being confirmed. */
-const MOST_ATTEMPTS = 5;
+const MAX_ATTEMPTS = 5;
 
 /**
  * Confirms an upload whose bytes were sent to its signed address, and charges it; repeating it changes nothing. From then on its bytes are one object that no signed
@@ -25,7 +25,7 @@ export async function confirmUpload(
   project: Project,
   { filePath, size }: UploadConfirmation,
 ): Promise<FileRecord> {
-  for (let attempt = 1; attempt <= MOST_ATTEMPTS; attempt++) {
+  for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
     const file = await findFile(app, project._id, filePath);
     if (!file) throw fileMissing();
     if (file.state === 'confirmed') return file;

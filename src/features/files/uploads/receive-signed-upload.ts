@@ -46,13 +46,13 @@ export async function receiveSignedUpload(app: App, upload: SignedUpload): Promi
 }
 
 /** Objects of one address that may be under way at once, those included that killed processes left. */
-const MOST_OBJECTS = 16;
+const MAX_OBJECTS = 16;
 
 /** Notes a new object before its first byte, so that whatever is stored is known of. 409 when the upload is confirmed, 429 when too many are under way. */
 async function beginObject(app: App, file: FileRecord): Promise<string> {
   const object = newObject(file.path);
   const { matchedCount } = await fileStore(app).updateOne(
-    { _id: file._id, state: { $in: ['requested', 'stored'] }, [`objects.${MOST_OBJECTS - 1}`]: { $exists: false } },
+    { _id: file._id, state: { $in: ['requested', 'stored'] }, [`objects.${MAX_OBJECTS - 1}`]: { $exists: false } },
     { $push: { objects: object } },
   );
   if (matchedCount === 1) return object;

@@ -10,7 +10,7 @@ import { chargeMark, closeMark, forgetMarks, usageStore, type UsageRecord } from
 
 const AT_ONCE = 8;
 const FIRST_RETRY_MS = 60_000;
-const LONGEST_RETRY_MS = 6 * 60 * 60 * 1000;
+const MAX_RETRY_MS = 6 * 60 * 60 * 1000;
 /** A settled record stays this long, so that what comes late still finds it. */
 const KEPT_MS = 24 * 60 * 60 * 1000;
 
@@ -49,7 +49,7 @@ function noPlace(app: App, { path }: FileRecord, error: unknown): 'away' {
 }
 
 async function postpone(app: App, { _id, state, failures = 0 }: FileRecord): Promise<void> {
-  const waitMs = Math.min(FIRST_RETRY_MS * 2 ** failures, LONGEST_RETRY_MS);
+  const waitMs = Math.min(FIRST_RETRY_MS * 2 ** failures, MAX_RETRY_MS);
   await fileStore(app).updateOne(
     { _id, state },
     { $set: { dueAt: new Date(app.clock.now() + waitMs) }, $inc: { failures: 1 } },

@@ -19,7 +19,7 @@ const MAIL_RETRY = {
 };
 
 /** A worker holds a mail no longer than this for its turn: a provider that asked for silence must not keep what could be sent by others. */
-const MOST_IN_HAND_MS = 10 * SECOND;
+const MAX_IN_HAND_MS = 10 * SECOND;
 
 /** Sends one queued mail. Repeating it is harmless: the provider knows the key, the log only moves forward, a slot is settled or given back once. */
 export const deliverMail = defineDelivery('mail.deliver', { urgent: false, concurrency: 16 });
@@ -47,7 +47,7 @@ async function deliver(app: App, mailLogId: string, attempt: number, urgent: boo
   const project = (await projectStore(app).findOne({ _id: log.projectId, state: 'active' })) as Project | null;
   if (!project) return failMail(app, log, 'the project is gone');
   const { provider } = chooseProvider(app, project);
-  const later = await waitForTurn(app, project, { urgent, mostMs: MOST_IN_HAND_MS });
+  const later = await waitForTurn(app, project, { urgent, mostMs: MAX_IN_HAND_MS });
   if (later) return { again: later, putOff: true };
   const mail = openSealedMail(app, log._id, log.sealedMail);
   const attributes = { 'bsvc.mail.provider': provider.name, 'bsvc.mail.id': mailLogId };

@@ -15,9 +15,9 @@ interface Pace {
 
 const MAIL_PACE = 'mail_pace';
 /** A worker waits for its turn with a job in its hands. */
-const LONGEST_HOLD_MS = 3_600_000;
+const MAX_HOLD_MS = 3_600_000;
 /** A client waits for its answer. */
-const LONGEST_WAIT_MS = 60_000;
+const MAX_WAIT_MS = 60_000;
 
 /** Per process: who waits for one key. */
 const lines = new WeakMap<App['config'], Map<string, Line>>();
@@ -48,7 +48,7 @@ export interface TurnOptions {
 export async function waitForTurn(
   app: App,
   project: Project,
-  { urgent = false, mostMs = LONGEST_HOLD_MS }: TurnOptions = {},
+  { urgent = false, mostMs = MAX_HOLD_MS }: TurnOptions = {},
 ): Promise<Date | null> {
   const id = paceId(app, project);
   const rate = app.config.mailRate;
@@ -63,9 +63,9 @@ async function bookTurn(app: App, id: string, gapMs: number, mostMs: number): Pr
   const now = new Date(app.clock.now());
   const before = (await paceStore(app).findOne({ _id: id })) as Pace | null;
   const waitMs = (before?.nextAt.getTime() ?? 0) - now.getTime();
-  if (waitMs > mostMs && waitMs <= LONGEST_HOLD_MS) return before!.nextAt;
+  if (waitMs > mostMs && waitMs <= MAX_HOLD_MS) return before!.nextAt;
   // What is booked further ahead was booked before the clock was set back.
-  const isNear = { $lte: ['$nextAt', new Date(now.getTime() + LONGEST_HOLD_MS)] };
+  const isNear = { $lte: ['$nextAt', new Date(now.getTime() + MAX_HOLD_MS)] };
   const booked = await paceStore(app).findOneAndUpdate(
     { _id: id },
     [{ $set: { nextAt: { $add: [{ $cond: [isNear, { $max: ['$nextAt', now] }, now] }, gapMs] } } }],
@@ -82,7 +82,7 @@ async function catchTurn(app: App, id: string, gapMs: number, mostMs: number): P
   for (;;) {
     const nowMs = Math.max(app.clock.now(), startMs + performance.now() - startTick);
     const taken = new Date(nowMs + gapMs);
-    const doubted = new Date(nowMs + LONGEST_HOLD_MS);
+    const doubted = new Date(nowMs + MAX_HOLD_MS);
     try {
       const { matchedCount, upsertedCount } = await paceStore(app).updateOne(
         { _id: id, $or: [{ nextAt: { $lte: new Date(nowMs) } }, { nextAt: { $gt: doubted } }] },
@@ -106,7 +106,7 @@ export async function refuseLongWait(app: App, project: Project): Promise<void> 
   const id = paceId(app, project);
   const pace = id === null || app.config.mailRate === null ? null : await paceStore(app).findOne({ _id: id });
   const waitMs = (pace?.nextAt.getTime() ?? 0) - app.clock.now();
-  if (waitMs > LONGEST_WAIT_MS && waitMs <= LONGEST_HOLD_MS) {
+  if (waitMs > MAX_WAIT_MS && waitMs <= MAX_HOLD_MS) {
     throw overLimit('RATE_LIMITED', 'The mail provider’s rate limit is exceeded', { retryAfterSeconds: waitMs / 1000 });
   }
 }
@@ -115,7 +115,7 @@ export async function refuseLongWait(app: App, project: Project): Promise<void> 
 export async function holdTurns(app: App, project: Project, ms: number): Promise<void> {
   const id = paceId(app, project);
   if (id === null) return;
-  const nextAt = new Date(app.clock.now() + Math.min(ms, LONGEST_HOLD_MS));
+  const nextAt = new Date(app.clock.now() + Math.min(ms, MAX_HOLD_MS));
   await paceStore(app).updateOne({ _id: id }, { $max: { nextAt } }, { upsert: true });
 }
 

@@ -2,7 +2,7 @@ import { randomInt, timingSafeEqual } from 'node:crypto';
 import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { invalid } from '../../../errors.js';
-import { CLOCKS_DIFFER_MS } from '../../../platform/time/clock.js';
+import { DAY_MS, CLOCKS_DIFFER_MS } from '../../../platform/time/clock.js';
 import { isDuplicateKey, type Store } from '../../../platform/database/database.js';
 import type { Project } from '../../projects/project.js';
 
@@ -11,7 +11,6 @@ export const ONE_TIME_CODES = 'one_time_codes';
 export const CODE_LIFETIME_MS = 5 * 60_000;
 const COOLDOWN_MS = 60_000;
 const MAX_TRIES = 5;
-const DAY_MS = 24 * 3_600_000;
 /** Of one purpose, to one address. A code that a stranger asked for reaches the owner, too, and is as good. */
 const MAX_MAILS_A_DAY = 10;
 const MAX_TRIES_A_DAY = 30;

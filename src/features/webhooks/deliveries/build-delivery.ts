@@ -5,8 +5,7 @@ import { USERS } from '../../collections/users-collection.js';
 import { DELIVERY_KEPT_DAYS, deliveryId, type Delivery } from './delivery.js';
 import { TEST_EVENT, type Action } from '../webhook-event.js';
 import type { Webhook } from '../webhook.js';
-
-const DAY_MS = 86_400_000;
+import { DAY_MS } from '../../../platform/time/clock.js';
 
 /** Something that happened to a document, ready to be told. */
 export interface DocumentEvent {

@@ -5,7 +5,7 @@ import { deliveryStore, type Delivery } from './delivery.js';
 /** Longer than an attempt can take: a delivery whose attempt was begun and never ended is due again after this. */
 const CLAIM_MS = 20_000;
 /** Attempts in a row that never ended, because each took its process with it. */
-const MOST_UNFINISHED = 20;
+const MAX_UNFINISHED = 20;
 const LOOK_AHEAD = 256;
 
 /** Lanes of a webhook in which something may be due, and how much of it was seen; those that wait longest first, never one of `busy`. */
@@ -61,7 +61,7 @@ export async function findLaneHead(app: App, webhookId: ObjectId, lane: string):
 /** Writes down that an attempt begins: needed after a run that did not come to its end, in case this very delivery was the reason. Null when it is given up for that, or somebody else was faster. */
 export async function noteAttempt(app: App, delivery: Delivery): Promise<Delivery | null> {
   const { _id, claims, unfinished } = delivery;
-  if (unfinished >= MOST_UNFINISHED) {
+  if (unfinished >= MAX_UNFINISHED) {
     await failDeliveries(app, { _id, claims }, 'Every attempt was cut off before its end.');
     return null;
   }

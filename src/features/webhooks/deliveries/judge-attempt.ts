@@ -10,7 +10,7 @@ const DELIVERY_RETRIES: RetrySchedule = {
 };
 
 /** A receiver may ask for no more patience than the longest pause of the schedule. */
-const MOST_PATIENCE_MS = 12 * HOUR;
+const MAX_PATIENCE_MS = 12 * HOUR;
 const GONE = 410;
 
 export type Verdict =
@@ -41,5 +41,5 @@ export function judgeAttempt(outcome: AttemptOutcome, failures: number, nowMs: n
 function readRetryAfter(text: string | undefined, nowMs: number): number {
   if (text === undefined) return 0;
   const asked = /^\d{1,9}$/.test(text) ? Number(text) * SECOND : Date.parse(text) - nowMs;
-  return Number.isFinite(asked) ? Math.min(Math.max(0, asked), MOST_PATIENCE_MS) : 0;
+  return Number.isFinite(asked) ? Math.min(Math.max(0, asked), MAX_PATIENCE_MS) : 0;
 }

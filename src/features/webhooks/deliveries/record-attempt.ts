@@ -4,8 +4,7 @@ import { deliveryStore, KEPT_ATTEMPTS, type Delivery, type DeliveryAttempt } fro
 import { judgeAttempt, type AttemptOutcome, type Verdict } from './judge-attempt.js';
 import { FAILING_DAYS, type DisabledReason, type Webhook } from '../webhook.js';
 import { changeWebhooks } from '../webhook-store.js';
-
-const DAY_MS = 86_400_000;
+import { DAY_MS } from '../../../platform/time/clock.js';
 
 /** Stores what came of an attempt and what follows from it. Null when somebody else has begun or recorded an attempt since: the outcome comes too late and is refused. */
 export async function recordAttempt(

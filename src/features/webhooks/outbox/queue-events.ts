@@ -8,7 +8,7 @@ import { coversEvent, type Action } from '../webhook-event.js';
 import { listProjectWebhooks } from '../webhook-store.js';
 
 /** The event that a write must store with its change, or null when no webhook listens. A webhook that another process registered counts within half a second. */
-export async function noteEvent(
+export async function queueEvents(
   app: App,
   collection: Pick<Collection, 'projectId' | 'name'>,
   action: Action,
@@ -22,13 +22,13 @@ export async function noteEvent(
 export function relayLater(app: App, collection: Collection, documents: readonly Record<string, unknown>[]): void {
   for (const document of documents) {
     if (findOutbox(document))
-      app.followUps.add('webhooks.relay', { collection, document }, (items) => relayDocuments(app, items));
+      app.backgroundTasks.add('webhooks.relay', { collection, document }, (items) => relayDocuments(app, items));
   }
 }
 
 /** As relayLater for documents that are to be read first, when any of them may hold an event. */
 export function relayStoredLater(app: App, collection: Collection, ids: readonly ObjectId[]): void {
-  app.followUps.add('webhooks.relayStored', { collection, ids }, async (items) => {
+  app.backgroundTasks.add('webhooks.relayStored', { collection, ids }, async (items) => {
     for (const item of items) await relayStored(app, item.collection, item.ids);
   });
 }

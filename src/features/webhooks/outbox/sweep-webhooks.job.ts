@@ -15,7 +15,7 @@ import { webhookStore } from '../webhook-store.js';
 /** Younger events are still in the hands of the process that wrote them. */
 const LEFT_BEHIND_MS = 5_000;
 const BATCH = 200;
-const LONGEST_PAUSE_MS = 14 * 3_600_000;
+const MAX_PAUSE_MS = 14 * 3_600_000;
 
 /** Finds what a crash left: events that wait in their documents, and due deliveries that nobody works on. */
 export const sweepWebhooksJob: JobDefinition<App> = {
@@ -75,7 +75,7 @@ async function relayLeft(
 async function bringBackDeliveries(app: App): Promise<void> {
   const nowMs = app.clock.now();
   await deliveryStore(app).updateMany(
-    { state: 'pending', dueAt: { $gt: new Date(nowMs + LONGEST_PAUSE_MS + CLOCK_DOUBT_MS) } },
+    { state: 'pending', dueAt: { $gt: new Date(nowMs + MAX_PAUSE_MS + CLOCK_DOUBT_MS) } },
     { $set: { dueAt: new Date(nowMs) } },
   );
 }
