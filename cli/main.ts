@@ -4,7 +4,8 @@ import { run } from './run.js';
 const stop = new AbortController();
 process.on('SIGTERM', () => stop.abort('SIGTERM'));
 process.on('SIGINT', () => {
-  // Pressed twice means it. A SIGTERM before or after is no impatience: a shared terminal and a parent process may both tell.
+  // Pressed twice means it. A SIGTERM before or after is no impatience: a shared terminal and a parent process may both
+  // tell.
   if (stop.signal.aborted && stop.signal.reason === 'SIGINT') process.exit(130);
   stop.abort('SIGINT');
 });

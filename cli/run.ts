@@ -239,7 +239,10 @@ function report(failure: Failure, error: unknown, io: Io, options: Pick<GlobalOp
   return failure.exitCode;
 }
 
-/** Notices that nobody reads stdout any more (`bsvc … | head`): the command stops, and nobody is told. Any other trouble with it is a failure. */
+/**
+ * Notices that nobody reads stdout any more (`bsvc … | head`): the command stops, and nobody is told. Any other trouble
+ * with it is a failure.
+ */
 function watchPipe(io: Io): {
   signal: AbortSignal;
   closed(): boolean;

@@ -336,7 +336,10 @@ export interface ConfigLayer {
   values: Readonly<Record<string, string | undefined>>;
 }
 
-/** Reads the settings from the layers, first one wins; throws one ConfigError that lists every problem. Unset and empty count alike. */
+/**
+ * Reads the settings from the layers, first one wins; throws one ConfigError that lists every problem. Unset and empty
+ * count alike.
+ */
 export function loadConfig(layers: readonly ConfigLayer[]): { config: Config; sources: SettingSource[] } {
   const problems: string[] = [];
   const values: Record<string, unknown> = {};

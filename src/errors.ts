@@ -31,7 +31,10 @@ export interface AppErrorOptions {
   cause?: unknown;
 }
 
-/** An error the caller can do something about. Its message is shown to people as it stands; everything else that is thrown counts as our own bug. */
+/**
+ * An error the caller can do something about. Its message is shown to people as it stands; everything else that is
+ * thrown counts as our own bug.
+ */
 export class AppError extends Error {
   readonly kind: ErrorKind;
   readonly code: string;

@@ -21,7 +21,10 @@ import { openRunner } from './platform/jobs/runner.js';
 import { startSchedules, type Schedule } from './platform/jobs/schedules.js';
 
 export interface Worker {
-  /** Takes no new work, waits for what is under way for at most `graceMs` (default: the configured grace), hands back the rest. Safe to call twice. */
+  /**
+   * Takes no new work, waits for what is under way for at most `graceMs` (default: the configured grace), hands back
+   * the rest. Safe to call twice.
+   */
   stop(graceMs?: number): Promise<void>;
 }
 
@@ -53,7 +56,10 @@ export const JOBS: readonly AnyJobDefinition<App>[] = [
   runBackupJob,
 ];
 
-/** What is enqueued by the clock (UTC, seconds first when there are six fields). Any number of workers makes one run of each tick. */
+/**
+ * What is enqueued by the clock (UTC, seconds first when there are six fields). Any number of workers makes one run of
+ * each tick.
+ */
 export const SCHEDULES: readonly Schedule<App>[] = [
   { job: removeExpiredJobsJob, cron: '17 * * * *' },
   { job: purgeTrashJob, cron: '41 * * * *' },
@@ -80,7 +86,10 @@ export function createWorker(app: App, { concurrency = DEFAULT_CONCURRENCY }: Wo
   };
 }
 
-/** Runs everything that is due now and resolves when nothing is left; how many runs there were. For tests that move the clock themselves. */
+/**
+ * Runs everything that is due now and resolves when nothing is left; how many runs there were. For tests that move the
+ * clock themselves.
+ */
 export function drainJobs(app: App): Promise<number> {
   return openRunner(app, JOBS, { concurrency: DEFAULT_CONCURRENCY }).drain();
 }

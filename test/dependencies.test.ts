@@ -49,7 +49,8 @@ describe('package-lock.json', () => {
     expect(odd.map(([path]) => path)).toEqual([]);
   });
 
-  // Each of these ships binaries for the usual platforms and compiles only elsewhere: `npm ci --ignore-scripts` is enough.
+  // Each of these ships binaries for the usual platforms and compiles only elsewhere: `npm ci --ignore-scripts` is
+  // enough.
   it('has no install scripts beyond those that can be left out', () => {
     const withScripts = Object.entries(packages).filter(([, { hasInstallScript }]) => hasInstallScript);
     expect(withScripts.map(([path, { dev }]) => [path.replace('node_modules/', ''), dev === true])).toEqual([

@@ -15,7 +15,10 @@ export const projectArgument = argument('project', 'id or name of the project', 
   ask: async (context) => (await pickProject(context, 'The argument <project> is missing'))._id.toHexString(),
 });
 
-/** The project that `--project`, BSVC_PROJECT or the person at the terminal names. 404 for an unknown one, exit 2 for none. */
+/**
+ * The project that `--project`, BSVC_PROJECT or the person at the terminal names. 404 for an unknown one, exit 2 for
+ * none.
+ */
 export async function chooseProject(
   context: Context,
   named: string | undefined,

@@ -11,7 +11,9 @@ export function requireConfirmable(context: Context, given: boolean): void {
   if (!given && !context.ask.possible) throw new UsageError('This cannot be undone: confirm it with --yes.');
 }
 
-/** Makes the person type `name` before something that cannot be undone. `--yes` answers; without either it is exit 2. */
+/**
+ * Makes the person type `name` before something that cannot be undone. `--yes` answers; without either it is exit 2.
+ */
 export async function confirmByName(context: Context, given: boolean, what: string, name: string): Promise<void> {
   if (given) return;
   const typed = await context.ask.text(

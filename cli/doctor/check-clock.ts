@@ -8,7 +8,9 @@ import { failed, passed, type Check } from './check.js';
 const MAX_DRIFT_MS = 5000;
 const HINT = 'Synchronise the clocks (NTP): tokens, signatures and schedules go by them.';
 
-/** Compares our clock with that of the data directory's file system and with what was stored last; asks nobody outside. */
+/**
+ * Compares our clock with that of the data directory's file system and with what was stored last; asks nobody outside.
+ */
 export async function checkClock(app: App): Promise<Check> {
   const driftMs = await measureFileSystem(app.config.dataDir);
   if (Math.abs(driftMs) > MAX_DRIFT_MS)

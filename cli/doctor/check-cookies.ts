@@ -4,7 +4,10 @@ import { failed, passed, type Check } from './check.js';
 
 const MAX_NAMED = 5;
 
-/** Looks, where cookies go to other sites, for projects that admit every origin: their pages' cookies do not count. No check where cookies stay at home. */
+/**
+ * Looks, where cookies go to other sites, for projects that admit every origin: their pages' cookies do not count. No
+ * check where cookies stay at home.
+ */
 export async function checkCookies(app: App): Promise<Check[]> {
   if (!app.config.crossSiteCookies) return [];
   const open = (await listProjects(app)).filter(({ allowedDomains }) => allowedDomains.includes('*'));

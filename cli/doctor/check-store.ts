@@ -6,7 +6,10 @@ import { failed, passed, type Check } from './check.js';
 /** A snapshot that outlives this is no ordinary read. */
 const HELD_MS = 1_000;
 
-/** The file of the embedded store: its size, what of it is free, and who keeps free pages from being used; nothing for a MongoDB. */
+/**
+ * The file of the embedded store: its size, what of it is free, and who keeps free pages from being used; nothing for a
+ * MongoDB.
+ */
 export async function checkStore(db: Database): Promise<Check[]> {
   if (!db.stats || !db.listSnapshots) return [];
   const { fileBytes, freeBytes } = db.stats();

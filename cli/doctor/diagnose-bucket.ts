@@ -1,7 +1,10 @@
 import type { App } from '../../src/app.js';
 import { checkBucket, SOME_ORIGIN, type BucketCheck } from '../../src/features/files/bucket/check-bucket.js';
 
-/** Tests of the service's own bucket, under the names `bucket: …`; none when files are kept in the data directory. With `fix`, pages of every origin are let in when none are. */
+/**
+ * Tests of the service's own bucket, under the names `bucket: …`; none when files are kept in the data directory. With
+ * `fix`, pages of every origin are let in when none are.
+ */
 export async function diagnoseBucket(app: App, options: { fix: boolean }): Promise<BucketCheckLine[]> {
   const store = await app.files.openPlatformBucket();
   if (!store) return [];

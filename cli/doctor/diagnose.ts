@@ -29,7 +29,10 @@ import { countOf } from '../shell/present-amount.js';
 const SAMPLED_RECORDS = 50;
 const MIN_FREE_BYTES = 256 * 1024 * 1024;
 
-/** Every check of `bsvc doctor`, in the order in which they build on each other: without settings, or without a database, the rest is not asked. */
+/**
+ * Every check of `bsvc doctor`, in the order in which they build on each other: without settings, or without a
+ * database, the rest is not asked.
+ */
 export async function diagnose(context: Context, options: { fix: boolean }): Promise<Check[]> {
   const checks: Check[] = [passed('node', `Node.js ${process.versions.node} on ${process.platform} ${process.arch}`)];
   let config: Config;

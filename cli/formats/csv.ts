@@ -9,7 +9,10 @@ interface Row {
   length: number;
 }
 
-/** Rows below a head row (RFC 4180; the delimiter may be `,`, `;` or a tab, whichever the head uses). A row with another number of cells is a problem. */
+/**
+ * Rows below a head row (RFC 4180; the delimiter may be `,`, `;` or a tab, whichever the head uses). A row with another
+ * number of cells is a problem.
+ */
 export async function* readCsv(
   chunks: AsyncIterable<Buffer>,
   readRow: (row: ReadonlyMap<string, string>) => unknown,

@@ -13,8 +13,9 @@ const CLOSE_OBJECT = 0x7d;
 const isSpace = (byte: number): boolean => byte === 0x20 || byte === LINE_FEED || byte === 0x0d || byte === 0x09;
 
 /**
- * The elements of one JSON array, or a sequence of JSON objects. Only brackets and quotation marks are followed here, to find where an
- * element ends; whether it is JSON is for the parser to say. UTF-8 never uses those bytes inside other characters, so chunks may end anywhere.
+ * The elements of one JSON array, or a sequence of JSON objects. Only brackets and quotation marks are followed here,
+ * to find where an element ends; whether it is JSON is for the parser to say. UTF-8 never uses those bytes inside other
+ * characters, so chunks may end anywhere.
  */
 export async function* readJsonArray(chunks: AsyncIterable<Buffer>): AsyncGenerator<Entry> {
   const scan = new Scan();

@@ -24,7 +24,10 @@ export async function readStructuredFile(context: Context, file: string): Promis
   }
 }
 
-/** Collections as a file declares them; a field may be written as a field spec. Throws a UsageError that points into a bad spec. */
+/**
+ * Collections as a file declares them; a field may be written as a field spec. Throws a UsageError that points into a
+ * bad spec.
+ */
 export function readCollections(value: unknown): CollectionDeclaration[] {
   return readDeclarations(Array.isArray(value) ? value.map(withParsedFields) : value);
 }

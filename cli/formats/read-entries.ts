@@ -11,7 +11,10 @@ export interface ReadOptions {
   readRow: (row: ReadonlyMap<string, string>) => unknown;
 }
 
-/** Reads a file of documents piece by piece: memory does not grow with its size. A broken entry is reported and the next one is read. */
+/**
+ * Reads a file of documents piece by piece: memory does not grow with its size. A broken entry is reported and the next
+ * one is read.
+ */
 export function readEntries(chunks: AsyncIterable<Buffer>, format: Format, options: ReadOptions): AsyncIterable<Entry> {
   if (format === 'ndjson') return readNdjson(chunks);
   if (format === 'json') return readJsonArray(chunks);

@@ -2,7 +2,10 @@ import type { Format } from './read-entries.js';
 
 type Entry = Record<string, unknown>;
 
-/** Documents as the text of a file, piece by piece. `columns` are the head row of CSV; nested values are JSON inside a cell there. */
+/**
+ * Documents as the text of a file, piece by piece. `columns` are the head row of CSV; nested values are JSON inside a
+ * cell there.
+ */
 export async function* writeEntries(
   documents: AsyncIterable<Entry>,
   format: Format,

@@ -25,7 +25,10 @@ const TITLES = [
   'What the logs said',
 ];
 
-/** Fills an empty store with project `demo`, a collection `posts` and ten documents. Null, and nothing done, when there is any project. */
+/**
+ * Fills an empty store with project `demo`, a collection `posts` and ten documents. Null, and nothing done, when there
+ * is any project.
+ */
 export async function createDemo(app: App): Promise<Demo | null> {
   if ((await listProjects(app)).length > 0) return null;
   const { project, keys } = await createProject(app, { name: 'demo', ifNotExists: true });

@@ -4,7 +4,10 @@ import { findWeakness } from '../../src/platform/secrets/weak-secret.js';
 const MIN_KEY_CHARACTERS = 16;
 const MIN_TOKEN_CHARACTERS = 12;
 
-/** Refuses to serve with a master key or an operators' token that can be guessed. Throws one ConfigError that lists them. */
+/**
+ * Refuses to serve with a master key or an operators' token that can be guessed. Throws one ConfigError that lists
+ * them.
+ */
 export function requireStrongSecrets({ secretKey, adminToken }: Config): void {
   const problems = [
     // Older keys only open what was sealed with them; the first one seals.

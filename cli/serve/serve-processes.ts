@@ -20,15 +20,18 @@ export interface Processes {
 
 /** The pause before a process that ended is replaced. */
 const PAUSE_MS = 100;
-/** What cannot start, or ends itself soon after, is tried ever more rarely, but never so rarely that the service is slow to come back. */
+/**
+ * What cannot start, or ends itself soon after, is tried ever more rarely, but never so rarely that the service is slow
+ * to come back.
+ */
 const MAX_PAUSE_MS = 5_000;
 const LONG_LIFE_MS = 10_000;
 /** PubSub by which a process ends itself when something is wrong with it: as good as an exit with a code. */
 const OWN_SIGNALS = new Set(['SIGABRT', 'SIGBUS', 'SIGFPE', 'SIGILL', 'SIGSEGV', 'SIGTRAP', 'SIGSYS']);
 
 /**
- * Starts this same command in `count` further processes that share one port, and replaces each that ends. Ready when all of them listen; throws when one ends with
- * a code before any was ready, after it has said itself why.
+ * Starts this same command in `count` further processes that share one port, and replaces each that ends. Ready when
+ * all of them listen; throws when one ends with a code before any was ready, after it has said itself why.
  */
 export async function startProcesses(count: number, app: App): Promise<Processes> {
   const running = new Set<Worker>();
@@ -77,7 +80,8 @@ export async function startProcesses(count: number, app: App): Promise<Processes
       app.log.error({ process: share.process.pid, code, signal, pauseMs }, 'a serving process ended and is replaced');
       const pause = setTimeout(() => {
         pauses.delete(pause);
-        // While none serves, one gets all there is of the machine: the first answer comes sooner than with several that start at once.
+        // While none serves, one gets all there is of the machine: the first answer comes sooner than with several that
+        // start at once.
         if (ready.size === 0 && running.size > 0) waiting++;
         else start();
       }, pauseMs);
@@ -124,8 +128,8 @@ interface HandedOver {
 }
 
 /**
- * Closes the connections that were handed to a process which died before it took them. Node forgets them, open: their clients would wait for ever instead of
- * trying again.
+ * Closes the connections that were handed to a process which died before it took them. Node forgets them, open: their
+ * clients would wait for ever instead of trying again.
  */
 function closeWithProcess({ process: share }: Worker): void {
   const handed = new Map<number, { close(): void }>();

@@ -71,10 +71,15 @@ export function list<T>(words: string, text: string, read?: (text: string) => T)
   return { kind: 'option', words, text, repeated: true, ...(read && { read }) };
 }
 
-/** A secret named `password` offers `--password-stdin` and `--password-env <NAME>`, never a value on the command line. */
+/**
+ * A secret named `password` offers `--password-stdin` and `--password-env <NAME>`, never a value on the command line.
+ */
 export const secret = (name: string, text: string): Parameter<SecretSource> => ({ kind: 'secret', words: name, text });
 
-/** `--port <port>` standing for a setting: goes into the configuration with the precedence of a flag, not into the input. */
+/**
+ * `--port <port>` standing for a setting: goes into the configuration with the precedence of a flag, not into the
+ * input.
+ */
 export const setting = (words: string, env: string, text: string): Parameter<undefined> => ({
   kind: 'setting',
   words,
@@ -95,7 +100,9 @@ export interface Definition<P extends Parameters> {
   run(context: Context, input: Input<P>): Promise<Result | void>;
 }
 
-/** A command as its module exports it: parameters known to the parser, handler ready to be called with the parsed words. */
+/**
+ * A command as its module exports it: parameters known to the parser, handler ready to be called with the parsed words.
+ */
 export interface LoadedCommand {
   details?: string;
   examples: readonly string[];
@@ -105,7 +112,10 @@ export interface LoadedCommand {
   run(context: Context, input: Record<string, unknown>): Promise<Result | void>;
 }
 
-/** Ties a command's parameters to the typed input of its handler. A handler holds no rule: words in, one use-case call, words out. */
+/**
+ * Ties a command's parameters to the typed input of its handler. A handler holds no rule: words in, one use-case call,
+ * words out.
+ */
 export function defineCommand<const P extends Parameters>(definition: Definition<P>): LoadedCommand {
   return definition as unknown as LoadedCommand;
 }
@@ -130,7 +140,10 @@ export interface CommandGroup {
 
 export type CommandNode = CommandEntry | CommandGroup;
 
-/** Gives a commander command the parameters of a loaded one. Missing arguments are not refused here: they may still be asked for. */
+/**
+ * Gives a commander command the parameters of a loaded one. Missing arguments are not refused here: they may still be
+ * asked for.
+ */
 export function declareParameters(command: Command, loaded: LoadedCommand): void {
   const usage: string[] = [];
   for (const parameter of Object.values(loaded.parameters)) {

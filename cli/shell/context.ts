@@ -21,7 +21,7 @@ export interface Context {
 }
 
 /**
- * Why a command connects. A service logs everything, the others only warnings; a `command` and a `service` refuse to work
- * on data that waits for migrations, a `migrating service` runs them, a `migration` looks at them itself.
+ * Why a command connects. A service logs everything, the others only warnings; a `command` and a `service` refuse to
+ * work on data that waits for migrations, a `migrating service` runs them, a `migration` looks at them itself.
  */
 export type Purpose = 'command' | 'service' | 'migrating service' | 'migration';

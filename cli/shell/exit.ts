@@ -6,7 +6,10 @@ import { presentRefusal } from './next-step.js';
 /** What the process answers its caller with (cli.md, exit codes). */
 export const EXIT = { done: 0, refused: 1, usage: 2, unreachable: 3, interrupted: 130 } as const;
 
-/** The command line itself is wrong: exit 2. `note` is printed below the message, for example a caret under a bad character. */
+/**
+ * The command line itself is wrong: exit 2. `note` is printed below the message, for example a caret under a bad
+ * character.
+ */
 export class UsageError extends Error {
   readonly note?: string;
   constructor(message: string, note?: string) {
@@ -53,7 +56,10 @@ const SYSTEM_REFUSALS: Record<string, string> = {
   EROFS: 'The file system is read-only.',
 };
 
-/** Turns whatever a command threw into the exit code and the words for stderr. Driver texts never get through, except that of an unreachable server. */
+/**
+ * Turns whatever a command threw into the exit code and the words for stderr. Driver texts never get through, except
+ * that of an unreachable server.
+ */
 export function presentFailure(error: unknown): Failure {
   if (error instanceof UsageError) {
     return { exitCode: EXIT.usage, code: 'USAGE', message: error.message, note: error.note };

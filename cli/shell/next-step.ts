@@ -1,6 +1,9 @@
 import type { AppError } from '../../src/errors.js';
 
-/** What to do after a refusal, in words of the command line; the refusal itself is told in words that hold for every door. */
+/**
+ * What to do after a refusal, in words of the command line; the refusal itself is told in words that hold for every
+ * door.
+ */
 const NEXT_STEPS: Readonly<Record<string, string>> = {
   PROJECT_NOT_FOUND: '"bsvc project list" shows them.',
   PROJECT_EXISTS: 'Choose another name; creating with --if-not-exists takes the one that is there.',

@@ -24,13 +24,19 @@ const OPEN_DEADLINE_MS = 9000;
 const DATABASE_AWAY: ReadonlySet<string | null> = new Set(['DATABASE_UNAVAILABLE', 'UNREACHABLE']);
 
 export interface RunContext extends Context {
-  /** Records how the audited act ended, if it was begun and the database is there; `code` is the error's, null for success. */
+  /**
+   * Records how the audited act ended, if it was begun and the database is there; `code` is the error's, null for
+   * success.
+   */
   finish(code: string | null): Promise<void>;
   /** Ends what was opened; may be called whether or not anything was. */
   close(): Promise<void>;
 }
 
-/** The context of one run. An `act` is recorded when the command connects: one that is refused before has changed nothing. */
+/**
+ * The context of one run. An `act` is recorded when the command connects: one that is refused before has changed
+ * nothing.
+ */
 export function openContext(
   io: Io,
   options: GlobalOptions,

@@ -11,7 +11,10 @@ export interface Result {
   quiet: string | number | readonly string[];
   /** For a person, without the last line feed. */
   text: (view: View) => string | Promise<string>;
-  /** When the command did its work and has a failure to report with it (`doctor`, refused lines): told on stderr after the result. */
+  /**
+   * When the command did its work and has a failure to report with it (`doctor`, refused lines): told on stderr after
+   * the result.
+   */
   failure?: Failure;
 }
 
@@ -124,7 +127,10 @@ async function presentResult(result: Result, options: OutputOptions, view: View)
   return result.text(view);
 }
 
-/** Text as a stream may have it: whole for files and programs, without what a terminal would obey for people. In JSON the escapes mean the same. */
+/**
+ * Text as a stream may have it: whole for files and programs, without what a terminal would obey for people. In JSON
+ * the escapes mean the same.
+ */
 function shown(text: string, stream: { isTTY?: boolean }): string {
   return stream.isTTY ? withoutControls(text) : text;
 }
@@ -137,7 +143,10 @@ function measureColumns(rows: readonly (readonly string[])[]): number[] {
 const NARROWEST_COLUMN = 8;
 const ID = /^[\w.-]{20,50}$/;
 
-/** Takes from the widest columns until all fit; 0 or less means that the terminal does not tell its width. An id is kept whole even where that is too wide. */
+/**
+ * Takes from the widest columns until all fit; 0 or less means that the terminal does not tell its width. An id is kept
+ * whole even where that is too wide.
+ */
 function fitColumns(head: readonly string[], rows: readonly (readonly string[])[], available: number): number[] {
   const widths = measureColumns([head, ...rows]);
   if (available <= 0) return widths;
@@ -200,7 +209,10 @@ function presentCell(value: unknown): string {
   return String(value).replace(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/g, escapeControl);
 }
 
-/** Stored text may hold escape sequences, which a terminal must not obey: they are shown. Colours, tabs and ends of lines are what they are. */
+/**
+ * Stored text may hold escape sequences, which a terminal must not obey: they are shown. Colours, tabs and ends of
+ * lines are what they are.
+ */
 export function withoutControls(text: string): string {
   return text.replace(CONTROLS, (match) => (match.length > 1 ? match : escapeControl(match)));
 }

@@ -8,7 +8,10 @@ export interface Choice<T> {
   description?: string;
 }
 
-/** Questions to a person. Every one of them throws a UsageError where nobody can answer, so that nothing waits for input in CI. */
+/**
+ * Questions to a person. Every one of them throws a UsageError where nobody can answer, so that nothing waits for input
+ * in CI.
+ */
 export interface Prompt {
   /** Whether somebody is there to answer. */
   readonly possible: boolean;

@@ -6,7 +6,10 @@ import { UsageError } from './exit.js';
 
 const MAX_SECRET_BYTES = 64 * 1024;
 
-/** The secret from standard input, from the named environment variable or from a hidden prompt. One trailing line feed of standard input is dropped. */
+/**
+ * The secret from standard input, from the named environment variable or from a hidden prompt. One trailing line feed
+ * of standard input is dropped.
+ */
 export async function readSecret(context: Context, source: SecretSource, question: string): Promise<string> {
   const { option, stdin, env } = source;
   if (stdin && env !== undefined) throw new UsageError(`Give either ${option}-stdin or ${option}-env, not both.`);

@@ -1,4 +1,7 @@
-/** MongoDB's error codes that the engine answers with, by name; other codes are reported as `Location<code>`, as MongoDB does. */
+/**
+ * MongoDB's error codes that the engine answers with, by name; other codes are reported as `Location<code>`, as MongoDB
+ * does.
+ */
 const CODE_NAMES: Readonly<Record<number, string>> = {
   1: 'InternalError',
   2: 'BadValue',

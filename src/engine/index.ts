@@ -36,7 +36,10 @@ export interface EngineOptions {
   durability?: Durability;
   /** As the driver's option: fields whose value is `undefined` are left out instead of becoming null. */
   ignoreUndefined?: boolean;
-  /** Most threads for reads that would keep this one busy, each started when it is first needed; 0 (the default): no others. */
+  /**
+   * Most threads for reads that would keep this one busy, each started when it is first needed; 0 (the default): no
+   * others.
+   */
   readerThreads?: number;
   /**
    * A top-level field: of every collection made from now on it is kept how many documents have `true` and how many
@@ -50,7 +53,10 @@ export interface EngineStats extends StorageStats {
   readerThreadsStarted: number;
 }
 
-/** As `Engine.verify`, for a data file that cannot be opened: it is read without LMDB, so that no damage can end the process. */
+/**
+ * As `Engine.verify`, for a data file that cannot be opened: it is read without LMDB, so that no damage can end the
+ * process.
+ */
 export function verifyDataFile(dataDir: string, options?: VerifyOptions): Promise<string[]> {
   return verifyFile(join(dataDir, DATA_FILE), options);
 }

@@ -3,8 +3,9 @@ import type { Context, Middleware } from 'koa';
 import { addHeaders } from './replies/reply.js';
 
 /**
- * CORS for browsers (decisions.md 1): preflights never need a key; whether a project admits the origin is settled when its key is read. Pages of other origins
- * are told nothing, by preflights either, about what is below the paths in `except`.
+ * CORS for browsers (decisions.md 1): preflights never need a key; whether a project admits the origin is settled when
+ * its key is read. Pages of other origins are told nothing, by preflights either, about what is below the paths in
+ * `except`.
  */
 export function allowOrigins({ except }: { except: readonly string[] }): Middleware {
   const isExcepted = (path: string): boolean => except.some((place) => path === place || path.startsWith(`${place}/`));

@@ -18,8 +18,8 @@ interface Steps {
 }
 
 /**
- * What every request has in common, in one asynchronous frame instead of one for each concern: preparations, then the rest, then its error or its reply, then
- * the observers.
+ * What every request has in common, in one asynchronous frame instead of one for each concern: preparations, then the
+ * rest, then its error or its reply, then the observers.
  */
 export function answerRequests({ prepare, observe, log, countHeld }: Steps): Middleware {
   return async (ctx, next) => {

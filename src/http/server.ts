@@ -13,8 +13,8 @@ export interface RunningServer {
   url: string;
   port: number;
   /**
-   * Goes on serving for a while if asked to; then takes no more connections, tells clients with every reply to close theirs, lets what is under way finish
-   * for at most `graceMs`, and cuts what is left. Safe to call twice.
+   * Goes on serving for a while if asked to; then takes no more connections, tells clients with every reply to close
+   * theirs, lets what is under way finish for at most `graceMs`, and cuts what is left. Safe to call twice.
    */
   stop(graceMs: number, stopping?: Stopping): Promise<void>;
 }
@@ -22,7 +22,9 @@ export interface RunningServer {
 export interface Stopping {
   /** How long to go on serving, unless nobody is connected. */
   drainMs?: number;
-  /** Waits until nobody else listens on the port either: clients that are sent away from here would otherwise go there. */
+  /**
+   * Waits until nobody else listens on the port either: clients that are sent away from here would otherwise go there.
+   */
   untilNobodyListens?: () => Promise<void>;
 }
 
@@ -40,7 +42,10 @@ export interface ClientTimeouts {
   keepAliveMs: number;
 }
 
-/** A request of ten megabytes passes at 300 kbit/s; proxies that keep connections for a minute never meet one that was just closed. */
+/**
+ * A request of ten megabytes passes at 300 kbit/s; proxies that keep connections for a minute never meet one that was
+ * just closed.
+ */
 const TIMEOUTS: ClientTimeouts = {
   headersMs: 10_000,
   requestMs: 300_000,
@@ -115,7 +120,10 @@ export async function startServer(
   };
 }
 
-/** So many requests may wait behind the one of their connection that is under way; a client that sends more without reading is cut off. */
+/**
+ * So many requests may wait behind the one of their connection that is under way; a client that sends more without
+ * reading is cut off.
+ */
 const MAX_WAITING = 100;
 
 interface Connection {
@@ -124,8 +132,9 @@ interface Connection {
 }
 
 /**
- * Requests that a client sends without waiting for replies are taken up one at a time. Node would hand them over all at once, hold their replies in memory
- * until the first is read, and never tell of the others' end when the client goes away.
+ * Requests that a client sends without waiting for replies are taken up one at a time. Node would hand them over all at
+ * once, hold their replies in memory until the first is read, and never tell of the others' end when the client goes
+ * away.
  */
 function oneAfterTheOther(begin: RequestListener, unheard: Set<Socket>): RequestListener {
   const connections = new WeakMap<Socket, Connection>();
@@ -183,7 +192,9 @@ const LISTEN_TO_THE_LAST_MS = 250;
 /** One that has said nothing yet may be of a machine that is busy. */
 const LISTEN_TO_THE_SILENT_MS = 1_000;
 
-/** Nobody new in so many turns of the event loop, each a millisecond or longer, means that nobody waits to be accepted. */
+/**
+ * Nobody new in so many turns of the event loop, each a millisecond or longer, means that nobody waits to be accepted.
+ */
 const QUIET_TURNS = 25;
 const MAX_UNTIL_QUIET_MS = 500;
 
@@ -191,15 +202,17 @@ const MAX_UNTIL_QUIET_MS = 500;
 interface LastMoments {
   /** Connections that have sent no request yet. */
   unheard: ReadonlySet<Socket>;
-  /** From now on requests wait: a client that is answered might connect anew in the very moment in which listening ends. */
+  /**
+   * From now on requests wait: a client that is answered might connect anew in the very moment in which listening ends.
+   */
   begin(): void;
   /** Answers those that have waited. From now on every reply closes its connection. */
   end(): void;
 }
 
 /**
- * As long as the server listens, clients keep their connections, and it stops listening in a moment in which nobody waits to be accepted: one that had to connect
- * anew just then would be reset, although it was refused nothing.
+ * As long as the server listens, clients keep their connections, and it stops listening in a moment in which nobody
+ * waits to be accepted: one that had to connect anew just then would be reset, although it was refused nothing.
  */
 async function stopServer(
   server: Server,

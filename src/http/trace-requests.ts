@@ -4,7 +4,10 @@ import { matchedRoute } from './routes/mount-routes.js';
 
 const FAILED_FROM = 500;
 
-/** A span for every request, as a part of its caller's trace when it carries `traceparent`. Named after the route's pattern, like its metrics. */
+/**
+ * A span for every request, as a part of its caller's trace when it carries `traceparent`. Named after the route's
+ * pattern, like its metrics.
+ */
 export function traceRequests(telemetry: Telemetry): Middleware {
   return (ctx, next) => {
     const { method = '', headers } = ctx.req;

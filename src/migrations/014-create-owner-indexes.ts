@@ -12,8 +12,8 @@ interface PrivateCollection {
 }
 
 /**
- * In a private collection every list of an end user asks for their own documents first: each requested index is there once more, behind the owner field.
- * Collections made before that was so get theirs.
+ * In a private collection every list of an end user asks for their own documents first: each requested index is there
+ * once more, behind the owner field. Collections made before that was so get theirs.
  */
 export const createOwnerIndexes: Migration = {
   id: '014-create-owner-indexes',
@@ -34,7 +34,10 @@ export const createOwnerIndexes: Migration = {
 /** MongoDB's most, that of `_id` among them. */
 const MAX_INDEXES = 64;
 
-/** One after the other, so that one that cannot be built takes none along. They only make lists faster: any may be left out. */
+/**
+ * One after the other, so that one that cannot be built takes none along. They only make lists faster: any may be left
+ * out.
+ */
 async function addOwnerIndexes(db: Database, name: string, collection: PrivateCollection): Promise<void> {
   const present = (await db.collection(name).indexes()).map(({ key }) => JSON.stringify(key));
   const missing = ownerIndexes(collection).filter(({ key }) => !present.includes(JSON.stringify(key)));

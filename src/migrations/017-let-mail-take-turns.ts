@@ -1,6 +1,9 @@
 import type { Migration } from './migration.js';
 
-/** Mails are sent in turns by project: their jobs name it, and are found by it. Of those that wait already it is not known. */
+/**
+ * Mails are sent in turns by project: their jobs name it, and are found by it. Of those that wait already it is not
+ * known.
+ */
 export const letMailTakeTurns: Migration = {
   id: '017-let-mail-take-turns',
   async up(db) {

@@ -26,7 +26,10 @@ export async function findMigrationStatus(db: Database): Promise<MigrationStatus
   };
 }
 
-/** 409 STORE_NEWER for a store that a newer version has changed: this one would read it wrongly, or write what the newer one does not expect. */
+/**
+ * 409 STORE_NEWER for a store that a newer version has changed: this one would read it wrongly, or write what the newer
+ * one does not expect.
+ */
 export function refuseNewerStore({ unknown }: MigrationStatus): void {
   if (unknown.length === 0) return;
   throw conflict(
@@ -35,7 +38,10 @@ export function refuseNewerStore({ unknown }: MigrationStatus): void {
   );
 }
 
-/** Runs what is pending, in order, and tells what was run. Several processes at once do no harm: every step can be repeated. 409 STORE_NEWER. */
+/**
+ * Runs what is pending, in order, and tells what was run. Several processes at once do no harm: every step can be
+ * repeated. 409 STORE_NEWER.
+ */
 export async function migrate(db: Database): Promise<string[]> {
   const status = await findMigrationStatus(db);
   refuseNewerStore(status);

@@ -5,10 +5,11 @@ import { isHalfRestored } from '../platform/database/restore-mark.js';
 import { findMigrationStatus, migrate, refuseNewerStore } from './migrate.js';
 
 /**
- * Makes sure that the stored data is that of this version. The embedded engine and an empty MongoDB are brought up to it;
- * a MongoDB with data in it is changed only on request (409 MIGRATIONS_PENDING), as other versions may still be running on it.
- * A store that `bsvc restore` or `bsvc move-to` has not finished with is refused (409 RESTORE_UNFINISHED, MOVE_UNFINISHED): it may lack documents.
- * So is one that a newer version has changed (409 STORE_NEWER).
+ * Makes sure that the stored data is that of this version. The embedded engine and an empty MongoDB are brought up to
+ * it; a MongoDB with data in it is changed only on request (409 MIGRATIONS_PENDING), as other versions may still be
+ * running on it. A store that `bsvc restore` or `bsvc move-to` has not finished with is refused (409
+ * RESTORE_UNFINISHED, MOVE_UNFINISHED): it may lack documents. So is one that a newer version has changed (409
+ * STORE_NEWER).
  */
 export async function requireMigrated(db: Database): Promise<void> {
   await refuseHalfStore(db);

@@ -9,7 +9,10 @@ const MAX_ENTRIES = 10_000;
 /** Tells other processes what changed; its lines are word, region and, for a single record, key. */
 const FORGET = 'forget';
 
-/** Short-lived copies of records that almost every request needs. Absent records are not kept: what was just created is found at once. */
+/**
+ * Short-lived copies of records that almost every request needs. Absent records are not kept: what was just created is
+ * found at once.
+ */
 export interface Cache {
   /** The kept value, or undefined when there is none or it is too old. */
   peek<T extends object>(region: string, key: string): T | undefined;

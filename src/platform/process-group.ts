@@ -27,7 +27,9 @@ export interface ProcessGroup {
   /** Tells all others. */
   signal(text: string): void;
   onSignal(listener: (text: string) => void): void;
-  /** What `contribute` gives in each process, this one included; those that do not answer within a second are left out. */
+  /**
+   * What `contribute` gives in each process, this one included; those that do not answer within a second are left out.
+   */
   gather(): Promise<unknown[]>;
   onGather(contribute: () => Promise<unknown>): void;
   /** Resolves when all of them have come here, at the latest after two seconds. For the one time in which they stop. */
@@ -38,7 +40,10 @@ const ANSWER_MS = 1_000;
 const GATHER_MS = 2 * ANSWER_MS;
 const MEETING_MS = 2_000;
 const BEAT_MS = 2_000;
-/** A process that has not said anything for so long is stuck: nothing that it does takes its turn of the event loop for longer than a moment. */
+/**
+ * A process that has not said anything for so long is stuck: nothing that it does takes its turn of the event loop for
+ * longer than a moment.
+ */
 const STUCK_MS = 30_000;
 
 /** The siblings of this process; null when it was not started as one of several. */
@@ -124,8 +129,8 @@ interface Round {
 }
 
 /**
- * The supervisor's side: counts for all, stands between them, and tells of one that is stuck. That happens: a process that waits for a lock whose holder is
- * killed (kill -9) in the wrong instant is never woken.
+ * The supervisor's side: counts for all, stands between them, and tells of one that is stuck. That happens: a process
+ * that waits for a lock whose holder is killed (kill -9) in the wrong instant is never woken.
  */
 export function openProcessGroupHost(
   counter: RateCounter,

@@ -3,7 +3,10 @@ import { signAccessToken } from '../../src/features/access/sign-access-token.js'
 import type { RlsMode } from '../../src/features/collections/collection.js';
 import type { Project } from '../../src/features/projects/project.js';
 
-/** Who asks. The user of the bearer token is always the same one; `mine` is a document of that user, `theirs` one of another. */
+/**
+ * Who asks. The user of the bearer token is always the same one; `mine` is a document of that user, `theirs` one of
+ * another.
+ */
 export type KeyKind = 'publishable' | 'secret';
 export type BearerKind = 'none' | 'user' | 'expired' | 'broken' | 'other project';
 

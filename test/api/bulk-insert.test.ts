@@ -179,7 +179,10 @@ describe.runIf(process.env.BSVC_TEST_DOOR !== 'wire')('a bulk insert into the em
   });
 });
 
-/** Only where the database cannot store several documents at once; the embedded engine keeps nothing of a batch that is not complete. */
+/**
+ * Only where the database cannot store several documents at once; the embedded engine keeps nothing of a batch that is
+ * not complete.
+ */
 describe.runIf(process.env.BSVC_TEST_DOOR === 'wire')('a bulk insert that is under way in a MongoDB', () => {
   const key = (): Record<string, string> => ({ 'x-api-key': owner.secret });
   const NAMES = ['p', 'q', 'r'];

@@ -51,7 +51,10 @@ const typedQuestion = fc.oneof(
 );
 const looseQuestion = fc.oneof(asked('v', [...TEXTS, ...NUMBERS.map(String), 'true', 'false', 'null']), pattern('v'));
 
-/** The plainest filter one could write: a value is compared with what it can be compared with, a list by any of its items. */
+/**
+ * The plainest filter one could write: a value is compared with what it can be compared with, a list by any of its
+ * items.
+ */
 function matches(value: Value, { operator, texts }: Asked, loose: boolean): boolean {
   const items = Array.isArray(value) ? value : [value];
   const forms = texts.flatMap((text) => formsOf(text, value, loose));

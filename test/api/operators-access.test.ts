@@ -25,7 +25,9 @@ const BUCKET = {
 
 const PROVIDER = { clientId: 'shop', clientSecret: 'hush', redirectUrls: ['https://shop.example/in'] };
 
-/** Every setting of a project: may who looks after that project alone change it? One that is not here fails the tests. */
+/**
+ * Every setting of a project: may who looks after that project alone change it? One that is not here fails the tests.
+ */
 const PROJECT_SETTINGS: Record<string, { value: unknown; mayProject: boolean }> = {
   name: { value: 'renamed by its own operator', mayProject: true },
   plan: { value: 'pro', mayProject: false },
@@ -162,7 +164,10 @@ beforeAll(async () => {
 });
 afterAll(() => test.close());
 
-/** Makes a new project with one of everything, whose names fill the paths: before what changes it, and once for all that changes nothing. */
+/**
+ * Makes a new project with one of everything, whose names fill the paths: before what changes it, and once for all that
+ * changes nothing.
+ */
 async function renew(): Promise<void> {
   ({ project } = await buildProject(test.app));
   const collection = await buildCollection(test.app, project);

@@ -156,7 +156,10 @@ async function underWay({ filePath }: Grant): Promise<readonly string[]> {
   return (await fileStore(test.app).findOne({ path: filePath }))?.objects ?? [];
 }
 
-/** Once nothing can arrive any more and the sweep has come by, one object is kept, and its record says that there is nothing else. */
+/**
+ * Once nothing can arrive any more and the sweep has come by, one object is kept, and its record says that there is
+ * nothing else.
+ */
 async function expectOneObject(): Promise<void> {
   clock.advance(TWO_HOURS);
   await sweepUploads(test.app);

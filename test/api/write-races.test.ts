@@ -19,7 +19,10 @@ beforeAll(async () => {
 });
 afterAll(() => test.close());
 
-/** The app, where somebody else does something each time after a write has matched nothing, before the reason is looked for. */
+/**
+ * The app, where somebody else does something each time after a write has matched nothing, before the reason is looked
+ * for.
+ */
 function appWithOther(act: () => Promise<unknown>): App {
   const store = test.app.db.collection(documentsName(collection));
   const findOne = async (...given: Parameters<typeof store.findOne>) => {

@@ -10,10 +10,10 @@ import { openTempDir } from '../helpers/temp-dir.js';
 import { cpuSeconds } from './process-cost.js';
 
 /*
- * What the service adds to the official driver's own cost of reading a document by id, in CPU time of the process. The database is the embedded engine behind
- * its wire door, in a third process.
+ * What the service adds to the official driver's own cost of reading a document by id, in CPU time of the process. The
+ * database is the embedded engine behind its wire door, in a third process.
  *
- *   npm run bench:driver -- 5        seconds for each case
+ * npm run bench:driver -- 5        seconds for each case
  */
 
 const SECONDS = Number(process.argv[2] ?? 5);
@@ -85,7 +85,9 @@ async function runDriver(words: string[]): Promise<number> {
   return Number(line);
 }
 
-/** Reads one document again and again, as many at once as the service's clients do, and prints the CPU time of a read. */
+/**
+ * Reads one document again and again, as many at once as the service's clients do, and prints the CPU time of a read.
+ */
 async function readByDriver(uri: string, collection: string, id: string, seconds: number): Promise<void> {
   const client = await MongoClient.connect(uri);
   const store = client.db('bsvc').collection<Document>(collection);

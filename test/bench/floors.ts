@@ -3,8 +3,8 @@ import Router from '@koa/router';
 import Koa from 'koa';
 
 /*
- * The two floors that the service is measured against, each in a process of its own: `node:http` and Koa with its router, answering constants.
- * Run by http.ts: floors.ts <node|koa>
+ * The two floors that the service is measured against, each in a process of its own: `node:http` and Koa with its
+ * router, answering constants. Run by http.ts: floors.ts <node|koa>
  */
 
 const row = {

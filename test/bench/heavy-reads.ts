@@ -6,10 +6,11 @@ import { startService } from '../helpers/run-binary.js';
 import { openTempDir } from '../helpers/temp-dir.js';
 
 /*
- * What an aggregation over many documents does to small reads beside it, inline and in a reader thread: the time of the aggregation, and the latency of reads
- * by id at a steady rate, idle and beside it, with the greatest delay of the server's event loop. Linux only.
+ * What an aggregation over many documents does to small reads beside it, inline and in a reader thread: the time of the
+ * aggregation, and the latency of reads by id at a steady rate, idle and beside it, with the greatest delay of the
+ * server's event loop. Linux only.
  *
- *   npm run bench:heavy -- 200000 5        documents, seconds of each phase
+ * npm run bench:heavy -- 200000 5        documents, seconds of each phase
  */
 
 const DOCUMENTS = Number(process.argv[2] ?? 200_000);

@@ -4,10 +4,10 @@ import { runOrThrow, startService } from '../helpers/run-binary.js';
 import { openTempDir } from '../helpers/temp-dir.js';
 
 /*
- * Two questions about sign-ins, asked of the server in a process of its own, bcrypt at its real cost:
- * how long do reads of documents take while many sign in at once, and does the time of a refusal tell whether an address has an account?
+ * Two questions about sign-ins, asked of the server in a process of its own, bcrypt at its real cost: how long do reads
+ * of documents take while many sign in at once, and does the time of a refusal tell whether an address has an account?
  *
- *   npx tsx test/bench/logins.ts [--logins 64] [--seconds 10] [--rounds 3] [--rate 100] [--tries 200]
+ * npx tsx test/bench/logins.ts [--logins 64] [--seconds 10] [--rounds 3] [--rate 100] [--tries 200]
  */
 
 const { values: options } = parseArgs({

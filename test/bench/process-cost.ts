@@ -9,8 +9,8 @@ export function cpuSeconds(pid: number): { user: number; system: number } {
 }
 
 /**
- * The memory of a process, 0 when it has ended: all that is resident, or what is its own, without the pages of the mapped data file, which the system takes
- * back as it likes. Linux only.
+ * The memory of a process, 0 when it has ended: all that is resident, or what is its own, without the pages of the
+ * mapped data file, which the system takes back as it likes. Linux only.
  */
 export function memoryMib(pid: number, kind: 'VmRSS' | 'RssAnon' = 'VmRSS'): number {
   try {

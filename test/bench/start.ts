@@ -1,7 +1,8 @@
 import { spawnSync } from 'node:child_process';
 import { BINARY } from '../helpers/run-binary.js';
 
-// How long a person waits for the command line: the median of many starts, on an otherwise idle machine. The goal for --help is 250 ms.
+// How long a person waits for the command line: the median of many starts, on an otherwise idle machine. The goal for
+// --help is 250 ms.
 const RUNS = 15;
 
 for (const words of [['--help'], ['project', 'create', '--help'], ['completion', 'bash']]) {

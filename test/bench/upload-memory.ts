@@ -2,7 +2,8 @@ import { runOrThrow, startService } from '../helpers/run-binary.js';
 import { openTempDir } from '../helpers/temp-dir.js';
 import { memoryMib } from './process-cost.js';
 
-// `npx tsx test/bench/upload-memory.ts` after `npm run build`: memory of the real server while 20 files of 10 MiB arrive at once, three rounds. Linux only (/proc).
+// `npx tsx test/bench/upload-memory.ts` after `npm run build`: memory of the real server while 20 files of 10 MiB
+// arrive at once, three rounds. Linux only (/proc).
 
 const MIB = 1024 * 1024;
 const UPLOADS = 20;

@@ -1,6 +1,9 @@
 import { runCrashRounds } from '../helpers/webhook-crashes.js';
 
-/** `npm run soak:webhooks [rounds]`: kills server and worker again and again under writes and compares what was answered with what arrived. */
+/**
+ * `npm run soak:webhooks [rounds]`: kills server and worker again and again under writes and compares what was answered
+ * with what arrived.
+ */
 const rounds = Number(process.argv[2] ?? 200);
 const report = await runCrashRounds({
   rounds,

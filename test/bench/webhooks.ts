@@ -14,8 +14,8 @@ import { openTempDir } from '../helpers/temp-dir.js';
 import { openWebhookReceiver, type WebhookReceiver } from '../helpers/webhook-receiver.js';
 
 /**
- * `npm run bench:webhooks`: what a writer pays for three webhooks, and what fifty good receivers notice of one that hangs.
- * Real server and worker, full durability; writes come one after the other.
+ * `npm run bench:webhooks`: what a writer pays for three webhooks, and what fifty good receivers notice of one that
+ * hangs. Real server and worker, full durability; writes come one after the other.
  */
 
 const WRITES = Number(process.argv[2] ?? 1_000);
@@ -105,7 +105,9 @@ function measureWrites() {
   });
 }
 
-/** Milliseconds from the answered write to the arrival at fifty good receivers, alone or beside one that never answers. */
+/**
+ * Milliseconds from the answered write to the arrival at fifty good receivers, alone or beside one that never answers.
+ */
 function measureFairness(hanging: boolean) {
   return within(async (place) => {
     const { project: made, secret } = await buildProject(place.app);

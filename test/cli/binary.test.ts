@@ -100,7 +100,8 @@ describe('the bsvc binary', () => {
     });
     let stderr = '';
     child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text));
-    // It reads on for as long as there is something to read; the pipe stays open, so it is at work when the signal comes.
+    // It reads on for as long as there is something to read; the pipe stays open, so it is at work when the signal
+    // comes.
     child.stdin.on('error', () => undefined);
     const feed = setInterval(() => child.stdin.write('{"fed":true}\n'.repeat(100)), 5);
     await untilDocumentIsStored();

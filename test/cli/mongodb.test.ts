@@ -142,7 +142,8 @@ describe('a replica set', () => {
     const writes = commands.named('insert', 'update', 'delete', 'findAndModify');
     expect(writes.length).toBeGreaterThan(0);
     const writeConcern = { w: 'majority', wtimeout: 10_000 };
-    // No driver repeats a write of many documents by itself; migrations, which have such writes, are repeated as a whole.
+    // No driver repeats a write of many documents by itself; migrations, which have such writes, are repeated as a
+    // whole.
     const isMany = ({ updates }: SeenCommand['body']): boolean =>
       ((updates ?? []) as { multi?: boolean }[]).some(({ multi }) => multi);
     for (const { body } of writes)

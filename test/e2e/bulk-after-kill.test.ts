@@ -70,7 +70,10 @@ async function insertUntilGone(url: string, name: string, sent: Set<string>, ans
   }
 }
 
-/** How many documents of each batch one read shows, by way of reading. A walk goes by creation, as new documents come before its beginning. */
+/**
+ * How many documents of each batch one read shows, by way of reading. A walk goes by creation, as new documents come
+ * before its beginning.
+ */
 const READS: Record<string, (url: string, batch: string) => Promise<number[] | null>> = {
   async list(url, batch) {
     const reply = await call(url, 'GET', `?batch=${batch}&limit=100`);

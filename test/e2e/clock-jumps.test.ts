@@ -9,7 +9,10 @@ import { openTempDir, type TempDir } from '../helpers/temp-dir.js';
 import { withApp } from '../helpers/with-app.js';
 
 const DAY = 86_400;
-/** Each of the nine schedules makes one run of cold code, as it would by and by; walking the missed ticks took 2 seconds for a day and 30 for a month. */
+/**
+ * Each of the nine schedules makes one run of cold code, as it would by and by; walking the missed ticks took 2 seconds
+ * for a day and 30 for a month.
+ */
 const MAX_CPU_SECONDS = 0.6;
 
 let dir: TempDir;
@@ -34,7 +37,10 @@ const cpu = (): number => {
   const { user, system } = cpuSeconds(service.ready.pid);
   return user + system;
 };
-/** The scheduled runs that the service stored at or after a moment of its clock, by name, with the tick that each is for. */
+/**
+ * The scheduled runs that the service stored at or after a moment of its clock, by name, with the tick that each is
+ * for.
+ */
 const runsSince = (ms: number): Promise<{ name: string; tickMs: number; state: string }[]> =>
   withApp(env, async (app) => {
     const jobs = (await jobStore(app)

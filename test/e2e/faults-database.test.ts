@@ -90,7 +90,8 @@ async function expectRecovery(): Promise<void> {
     'removed documents are gone',
     async () => {
       const found = await readNotes();
-      // Bulk inserts that were cut off are unseen and undone within two minutes; waiting for that is for their own tests.
+      // Bulk inserts that were cut off are unseen and undone within two minutes; waiting for that is for their own
+      // tests.
       return found.some(({ isDeleted }) => isDeleted === 'removed') ? null : found;
     },
     60_000,

@@ -30,7 +30,10 @@ let clients: Promise<unknown>;
 let callers: SoakCaller[];
 let books: DocumentBooks;
 
-/** Two machines (one of them with two processes) and a worker, as a larger installation has them: one MongoDB, one Redis. */
+/**
+ * Two machines (one of them with two processes) and a worker, as a larger installation has them: one MongoDB, one
+ * Redis.
+ */
 beforeEach(async () => {
   if (!hasRedis) return;
   dir = await openTempDir();

@@ -37,7 +37,10 @@ interface Writing {
   ended: Promise<unknown>;
 }
 
-/** Clients, with a connection each or one for each request, that create one document after the other until nobody listens any more. */
+/**
+ * Clients, with a connection each or one for each request, that create one document after the other until nobody
+ * listens any more.
+ */
 function startWriting(url: string, key: string, keepAlive: boolean): Writing {
   const stored = new Set<string>();
   const failed: string[] = [];

@@ -22,7 +22,8 @@ let checkout: string;
 let home: string;
 let calls: string;
 
-// A checkout of the files that install.sh looks at, and an npm that notes its calls and leaves what a real one would leave.
+// A checkout of the files that install.sh looks at, and an npm that notes its calls and leaves what a real one would
+// leave.
 beforeEach(async () => {
   dir = await openTempDir();
   checkout = join(dir.path, 'checkout');

@@ -10,7 +10,10 @@ import { childrenOf } from '../helpers/process-tree.js';
 import { BINARY, runBinary, startService, type RunningService } from '../helpers/run-binary.js';
 import { openTempDir, type TempDir } from '../helpers/temp-dir.js';
 
-/** Every secret of this test holds this word or is added to the list once it is made, so that one that gets out is found. */
+/**
+ * Every secret of this test holds this word or is added to the list once it is made, so that one that gets out is
+ * found.
+ */
 const CANARY = 'canary4711';
 const PASSWORD = `${CANARY}-password`;
 const NOBODY = '127.0.0.1:9';

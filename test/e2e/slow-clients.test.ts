@@ -13,7 +13,10 @@ const PATIENCE = {
   BSVC_KEEP_ALIVE_TIMEOUT: '2s',
 };
 const CLOSED_WITHIN_MS = 30_000;
-/** What bad clients may cost beyond what the idle server needs: 100 of them with a megabyte each, and the garbage of reading it. */
+/**
+ * What bad clients may cost beyond what the idle server needs: 100 of them with a megabyte each, and the garbage of
+ * reading it.
+ */
 const MAX_GROWTH_BYTES = 400 * 1024 * 1024;
 
 let dir: TempDir;
@@ -56,7 +59,10 @@ async function residentBytes(): Promise<number> {
   return Number(/^VmRSS:\s+(\d+) kB/m.exec(status)![1]) * 1024;
 }
 
-/** Sockets that the server's process has open: a client that reads nothing does not notice that its connection was closed. */
+/**
+ * Sockets that the server's process has open: a client that reads nothing does not notice that its connection was
+ * closed.
+ */
 async function countConnections(): Promise<number> {
   const dir = `/proc/${service.ready.pid}/fd`;
   const targets = await Promise.all((await readdir(dir)).map((fd) => readlink(`${dir}/${fd}`).catch(() => '')));

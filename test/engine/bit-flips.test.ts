@@ -13,7 +13,10 @@ const DOCUMENTS = 1_000;
 const PAGE_BYTES = 4096;
 const PAGE_HEADER_BYTES = 24;
 
-/** What a child said of one damaged copy: how far it came, what each way of reading gave, what a look at every page found. */
+/**
+ * What a child said of one damaged copy: how far it came, what each way of reading gave, what a look at every page
+ * found.
+ */
 interface Outcome {
   flipped: string;
   deep?: string[];
@@ -81,7 +84,10 @@ describe('a data file with a flipped bit', { timeout: 300_000 }, () => {
     judge(await readCopies(flips));
   });
 
-  /** What a read gives without an error must be right, no process may die of it, and the look at every page must find it. */
+  /**
+   * What a read gives without an error must be right, no process may die of it, and the look at every page must find
+   * it.
+   */
   function judge(outcomes: Outcome[]): void {
     const figures = { same: 0, told: 0, silent: [] as unknown[], crashed: [] as unknown[], unnamed: [] as unknown[] };
     for (const { flipped, deep, reads, done } of outcomes) {

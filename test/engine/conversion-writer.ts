@@ -1,6 +1,6 @@
 /**
- * The victim of the conversion test: opens a store of format 1, which is converted while it changes documents of it, and
- * reports each acknowledged write, until it is killed. Arguments: data directory, number of this round.
+ * The victim of the conversion test: opens a store of format 1, which is converted while it changes documents of it,
+ * and reports each acknowledged write, until it is killed. Arguments: data directory, number of this round.
  */
 import { writeSync } from 'node:fs';
 import { openEngine } from '../../src/engine/index.js';

@@ -105,7 +105,9 @@ describe('a store of format 1', () => {
     await engine.close();
   });
 
-  /** Runs a writer in a process of its own and kills it when it has reported so many writes; returns what it reported. */
+  /**
+   * Runs a writer in a process of its own and kills it when it has reported so many writes; returns what it reported.
+   */
   function startWriter(round: number, enough: number): Promise<string[]> {
     const script = join(import.meta.dirname, 'conversion-writer.ts');
     const child = spawn(process.execPath, ['--import', 'tsx', script, dataDir, String(round)], {

@@ -10,8 +10,9 @@ import { temporaryDir } from './doors.js';
 const KILLS = Number(process.env['BSVC_TEST_KILLS'] ?? 6);
 
 /**
- * So many lines a writer has said at least before it is killed, and fewer than so many more. Lines and not milliseconds, so that a slow machine has written
- * as much as a fast one; the writer goes on while they are read, so that it is killed in the middle of something.
+ * So many lines a writer has said at least before it is killed, and fewer than so many more. Lines and not
+ * milliseconds, so that a slow machine has written as much as a fast one; the writer goes on while they are read, so
+ * that it is killed in the middle of something.
  */
 const MIN_LINES = 50;
 const MORE_LINES = 400;

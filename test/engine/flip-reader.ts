@@ -1,6 +1,6 @@
 /**
- * Reads damaged copies of a data file, one after the other, and says of each what came of it: a line of JSON per copy. Its
- * parent looks whether it lives. Arguments: the directory with the whole file, one for the copies, and the flips as
+ * Reads damaged copies of a data file, one after the other, and says of each what came of it: a line of JSON per copy.
+ * Its parent looks whether it lives. Arguments: the directory with the whole file, one for the copies, and the flips as
  * `position:bit`, separated by commas.
  */
 import { copyFileSync, mkdirSync, openSync, readSync, rmSync, writeSync, closeSync } from 'node:fs';

@@ -5,7 +5,9 @@ import { encodeDocument } from '../../src/engine/codec/encode.js';
 import { DATA_FILE } from '../../src/engine/storage/file/environment.js';
 import { contentOf, SUM_BYTES } from '../../src/engine/storage/format/stored-form.js';
 
-/** Rewrites a data file that nobody has open as format 1 had it: no checksums, and counts of documents and bytes alone. */
+/**
+ * Rewrites a data file that nobody has open as format 1 had it: no checksums, and counts of documents and bytes alone.
+ */
 export async function makeFormatOne(dataDir: string): Promise<void> {
   const store = open<Buffer, Buffer>({
     path: join(dataDir, DATA_FILE),

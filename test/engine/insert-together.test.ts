@@ -60,7 +60,10 @@ describe('documents inserted together', () => {
 
 describe('a command that takes several turns', () => {
   const BATCH = 100;
-  /** Documents of one batch lie far apart in the order of `at`, so that a scan by it takes many turns from one to the next. */
+  /**
+   * Documents of one batch lie far apart in the order of `at`, so that a scan by it takes many turns from one to the
+   * next.
+   */
   const scattered = (batch: number) => (n: number) => ({ batch, at: (n % BATCH) * 1000 + Math.floor(n / BATCH) });
   const insertBatch = (batch: number): Promise<void> =>
     engine.insertTogether(things, numbered(batch * BATCH, BATCH, scattered(batch)));

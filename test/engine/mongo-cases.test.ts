@@ -89,7 +89,9 @@ describe.each(DOORS.filter(({ foreign }) => !foreign))('$name', ({ open }) => {
     return { result, docs: decoded(await collection.find({}, { raw: true }).toArray()) };
   }
 
-  /** Results of commands come promoted as the driver promotes them, and an upserted document without an `_id` gets one. */
+  /**
+   * Results of commands come promoted as the driver promotes them, and an upserted document without an `_id` gets one.
+   */
   function comparable(test: Case, answer: unknown): unknown {
     if (test.op === 'distinct') return { values: [...(answer as unknown[])].sort(compareValues) };
     if (test.docs === undefined) return answer;

@@ -16,7 +16,10 @@ type Items = DataCollection<any>;
 const DOCUMENTS = 20_000;
 const GROUPS = 10;
 const PER_GROUP = [{ $group: { _id: '$group', count: { $sum: 1 } } }, { $sort: { _id: 1 } }];
-/** Keeps its thread busy with the few documents of `wide`, which have long lists, without a look at messages or the clock. */
+/**
+ * Keeps its thread busy with the few documents of `wide`, which have long lists, without a look at messages or the
+ * clock.
+ */
 const STUCK = [{ $sort: { list: -1 } }, { $count: 'n' }];
 /** Looks at messages and the clock, but would take hours. */
 const EACH_FOR_EACH = {

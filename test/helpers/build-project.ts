@@ -35,7 +35,10 @@ export async function buildCollection(
   return collection;
 }
 
-/** Stores documents past all rules, created a second apart, with the system fields that they do not bring along. Their ids. */
+/**
+ * Stores documents past all rules, created a second apart, with the system fields that they do not bring along. Their
+ * ids.
+ */
 export async function placeDocuments(
   app: App,
   collection: Collection,

@@ -8,8 +8,8 @@ import { gatherRefusals } from './seen-refusals.js';
 const API_TESTS = join(import.meta.dirname, '..', 'api');
 
 /**
- * What a race, a fault of somebody else or a lack of time or room brings about, by code or by operation and code: tests bring it about below the API, or at
- * one operation that stands for the others.
+ * What a race, a fault of somebody else or a lack of time or room brings about, by code or by operation and code: tests
+ * bring it about below the API, or at one operation that stands for the others.
  */
 const SELDOM: ReadonlySet<string> = new Set([
   'BATCH_ABANDONED',
@@ -32,7 +32,10 @@ const SELDOM: ReadonlySet<string> = new Set([
   'uploadFile FILE_NOT_FOUND',
 ]);
 
-/** Around a run of all tests of the API, which fails unless every refusal that the API's document lists was met: a list that says too much is no better than one that says too little. */
+/**
+ * Around a run of all tests of the API, which fails unless every refusal that the API's document lists was met: a list
+ * that says too much is no better than one that says too little.
+ */
 export default function demandRefusals({ vitest }: TestProject): () => void {
   const gathered = gatherRefusals();
   return () => {
@@ -48,7 +51,10 @@ export default function demandRefusals({ vitest }: TestProject): () => void {
   };
 }
 
-/** Refusals as `operationId CODE` that are described and not in `met`: those of an operation itself, and of what guards many of them one at least. */
+/**
+ * Refusals as `operationId CODE` that are described and not in `met`: those of an operation itself, and of what guards
+ * many of them one at least.
+ */
 export function listUnmet(met: ReadonlySet<string>): string[] {
   const codesMet = new Set([...met].map((line) => line.split(' ')[1]!));
   const unmet = new Set<string>();

@@ -3,12 +3,18 @@ import { performance } from 'node:perf_hooks';
 
 /** How long the event loop was kept in one go, since the watch began. */
 export interface LoopWatch {
-  /** Milliseconds of the main thread's processor time, so that what else the machine does, and other threads, do not count. */
+  /**
+   * Milliseconds of the main thread's processor time, so that what else the machine does, and other threads, do not
+   * count.
+   */
   longestMs(): number;
   stop(): void;
 }
 
-/** Watches by a timer that is due in every round of the event loop: what passes between two of its calls is one turn of somebody. */
+/**
+ * Watches by a timer that is due in every round of the event loop: what passes between two of its calls is one turn of
+ * somebody.
+ */
 export function watchEventLoop(): LoopWatch {
   let longest = 0;
   let cpu = mainThreadMs();

@@ -1,4 +1,7 @@
-/** Waits until `check` answers something true, looking again and again; fails with `what` when a look that began after the deadline is in vain. */
+/**
+ * Waits until `check` answers something true, looking again and again; fails with `what` when a look that began after
+ * the deadline is in vain.
+ */
 export async function eventually<T>(
   what: string,
   check: () => T | Promise<T>,
@@ -6,7 +9,8 @@ export async function eventually<T>(
 ): Promise<NonNullable<T>> {
   const end = Date.now() + deadlineMs;
   for (;;) {
-    // On a busy machine one look can take longer than all the time there is: what it saw is then of before the deadline.
+    // On a busy machine one look can take longer than all the time there is: what it saw is then of before the
+    // deadline.
     const isLast = Date.now() > end;
     const found = await check();
     if (found) return found;

@@ -16,7 +16,10 @@ export interface Load {
   stop(): void;
 }
 
-/** Clients with a keep-alive connection each that send one request after the other until stopped or until nobody listens any more. */
+/**
+ * Clients with a keep-alive connection each that send one request after the other until stopped or until nobody listens
+ * any more.
+ */
 export function startLoad(url: string, options: { clients: number; headers?: Record<string, string> }): Load {
   let stopped = false;
   let replies = 0;

@@ -73,7 +73,10 @@ export async function startMailProviderDouble(): Promise<MailProviderDouble> {
     }
   };
 
-  /** Segments, contacts and broadcasts: what is posted is kept under its address, for the account whose key it came with. */
+  /**
+   * Segments, contacts and broadcasts: what is posted is kept under its address, for the account whose key it came
+   * with.
+   */
   const handleObject = (method: string, path: string, body: Body, response: ServerResponse): void => {
     if (method === 'POST' && path.endsWith('/send')) {
       const address = path.slice(0, -'/send'.length);

@@ -14,7 +14,10 @@ const OP_REPLY = 1;
 const OP_MSG = 2013;
 const OWN_COMMANDS = new Set(['hello', 'ismaster', 'isMaster', 'endSessions']);
 
-/** A server of MongoDB's wire protocol that says of itself whatever it is told to, and 59 to all other commands. `uri` leads to it directly. */
+/**
+ * A server of MongoDB's wire protocol that says of itself whatever it is told to, and 59 to all other commands. `uri`
+ * leads to it directly.
+ */
 export async function startMongodbDouble(answers: Record<string, Document>): Promise<MongodbDouble> {
   const sockets = new Set<Socket>();
   const asked: string[] = [];

@@ -9,7 +9,9 @@ if (!LIBRARY && process.env.CI) throw new Error('CI must have libfaketime: apt-g
 if (!LIBRARY) console.warn('tests of a moved clock skipped: no libfaketime on this machine (apt-get install faketime)');
 export const canMoveClocks = LIBRARY !== null;
 
-/** The wall clock of processes that are started with `env`; the time since they began, by which timers go, stays true. */
+/**
+ * The wall clock of processes that are started with `env`; the time since they began, by which timers go, stays true.
+ */
 export interface MovedClock {
   env: Record<string, string>;
   /** Sets it so far from the true time; they see it within a second. */

@@ -32,7 +32,10 @@ export interface TestAppOptions {
   telemetry?: Telemetry | null;
 }
 
-/** The real application on a new, empty database: the embedded engine, or the driver over its wire door when BSVC_TEST_DOOR=wire. */
+/**
+ * The real application on a new, empty database: the embedded engine, or the driver over its wire door when
+ * BSVC_TEST_DOOR=wire.
+ */
 export async function openTestApp(options: TestAppOptions = {}): Promise<TestApp> {
   const { path: dataDir, remove } = await openTempDir();
   const door = await openDoor(dataDir);

@@ -12,7 +12,10 @@ export interface ShellOutcome {
   output: string;
 }
 
-/** Runs bash in `dir`, with `bsvc` on the PATH as ./install.sh would have linked it. It is ended after `timeout` milliseconds. */
+/**
+ * Runs bash in `dir`, with `bsvc` on the PATH as ./install.sh would have linked it. It is ended after `timeout`
+ * milliseconds.
+ */
 export async function runShell(
   dir: string,
   words: string[],

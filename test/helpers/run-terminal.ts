@@ -14,8 +14,8 @@ export interface TerminalSession {
 const PATIENCE_MS = 20_000;
 
 /**
- * The real binary on a pseudo-terminal (util-linux's `script`), so that prompts are asked and answered as by a person. With `stdout` only stdin and
- * stderr are the terminal: stdout is a pipe whose other end writes that file.
+ * The real binary on a pseudo-terminal (util-linux's `script`), so that prompts are asked and answered as by a person.
+ * With `stdout` only stdin and stderr are the terminal: stdout is a pipe whose other end writes that file.
  */
 export function openTerminal(
   argv: string[],

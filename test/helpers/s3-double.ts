@@ -40,7 +40,10 @@ const BUCKET = 'uploads';
 const REGION = 'eu-test-1';
 const LIST_PAGE = 2;
 
-/** An S3 endpoint with one bucket, in memory, which believes nobody: signatures, signed headers, expiry, body hashes and lengths are all verified. Objects can be read without a signature. */
+/**
+ * An S3 endpoint with one bucket, in memory, which believes nobody: signatures, signed headers, expiry, body hashes and
+ * lengths are all verified. Objects can be read without a signature.
+ */
 export async function openS3Double(): Promise<S3Double> {
   const objects = new Map<string, StoredInDouble>();
   const requests: string[] = [];

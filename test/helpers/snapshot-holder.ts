@@ -4,7 +4,10 @@ import { join } from 'node:path';
 
 const ENVIRONMENT = join(import.meta.dirname, '../../src/engine/storage/file/environment.ts');
 
-/** A process that has begun to read the data file and stays in the middle of it, as one does that is stopped or killed there. */
+/**
+ * A process that has begun to read the data file and stays in the middle of it, as one does that is stopped or killed
+ * there.
+ */
 export async function holdSnapshot(dataDir: string): Promise<ChildProcess & { pid: number }> {
   const script = `
     import { openEnvironment } from ${JSON.stringify(ENVIRONMENT)};

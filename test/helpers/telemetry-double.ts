@@ -33,7 +33,10 @@ export interface TelemetryDouble {
   close(): void;
 }
 
-/** What an SDK registers with the API of OpenTelemetry, as small as it can be: spans kept in a list, W3C's `traceparent`, contexts that follow awaits. */
+/**
+ * What an SDK registers with the API of OpenTelemetry, as small as it can be: spans kept in a list, W3C's
+ * `traceparent`, contexts that follow awaits.
+ */
 export function registerTelemetryDouble(): TelemetryDouble {
   const double: TelemetryDouble = { spans: [], flushed: 0, close: unregister };
   trace.setGlobalTracerProvider({

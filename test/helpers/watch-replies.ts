@@ -5,8 +5,8 @@ import { noteViolation } from './reply-violations.js';
 const MAX_BYTES = 4 * 1024 * 1024;
 
 /**
- * Compares everything that passes through a server with the API's document; the test during which something else passed fails. `hasLimits`: whether the
- * service counts requests, null when it counts some only.
+ * Compares everything that passes through a server with the API's document; the test during which something else passed
+ * fails. `hasLimits`: whether the service counts requests, null when it counts some only.
  */
 export function watchReplies(server: Server, hasLimits: boolean | null): void {
   server.prependListener('request', (request: IncomingMessage, response: ServerResponse) => {

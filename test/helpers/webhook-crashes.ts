@@ -9,7 +9,10 @@ import { openWebhookReceiver, type WebhookReceiver } from './webhook-receiver.js
 import { withApp } from './with-app.js';
 
 const WRITERS = 4;
-/** Between two kills so many changes are answered at least, and fewer than so many more; which it is follows from the seed. */
+/**
+ * Between two kills so many changes are answered at least, and fewer than so many more; which it is follows from the
+ * seed.
+ */
 const MIN_CHANGES = 10;
 const MORE_CHANGES = 60;
 const SEED = 20_261_121;
@@ -43,7 +46,10 @@ export interface CrashOptions {
   onRound?: (round: number) => void;
 }
 
-/** Writes to a real server while it and the worker are killed (SIGKILL) in turn, then compares what was answered with what a receiver got. */
+/**
+ * Writes to a real server while it and the worker are killed (SIGKILL) in turn, then compares what was answered with
+ * what a receiver got.
+ */
 export async function runCrashRounds({ rounds, onRound }: CrashOptions): Promise<CrashReport> {
   const dir = await openTempDir();
   const env = { BSVC_DATA_DIR: dir.path, BSVC_LOG_LEVEL: 'error', BSVC_WEBHOOK_ALLOW_PRIVATE: 'true', BSVC_PORT: '0' };

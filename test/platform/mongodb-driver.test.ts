@@ -11,7 +11,10 @@ import { openTempDir, type TempDir } from '../helpers/temp-dir.js';
 let dir: TempDir;
 let engine: Engine;
 let cable: Server;
-/** The cable's ends of the client's connections, the oldest first: that is the one by which the driver watches the server. */
+/**
+ * The cable's ends of the client's connections, the oldest first: that is the one by which the driver watches the
+ * server.
+ */
 let sockets: Socket[];
 let isCut: boolean;
 /** Bytes that arrived after the answers were cut off. */
@@ -68,7 +71,8 @@ describe('a connection that fails while a command is written to it', () => {
       isCut = true;
       const insert = notes.insertOne({ round }).catch((error: Error) => error.message);
       await eventually('the command is under way', () => unanswered > 0);
-      // Both close at once: the failed command makes the driver ask for the server by a connection that it does not know to be closed.
+      // Both close at once: the failed command makes the driver ask for the server by a connection that it does not
+      // know to be closed.
       for (const socket of sockets) socket.destroy();
       isCut = false;
       expect(await insert).toContain('closed');

@@ -78,7 +78,9 @@ async function writeWhole(path: string, text: AsyncIterable<string>): Promise<vo
   }
 }
 
-/** The columns of CSV: the declared fields, or in a flexible collection every key that occurs, then the system fields. */
+/**
+ * The columns of CSV: the declared fields, or in a flexible collection every key that occurs, then the system fields.
+ */
 async function findColumns(app: App, collection: Collection, options: { includeDeleted: boolean }): Promise<string[]> {
   const system = ['createdAt', 'updatedAt', ...(options.includeDeleted ? ['isDeleted', 'deletedAt'] : [])];
   const own = new Set(collection.fields.map(({ name }) => name));

@@ -3,7 +3,10 @@ import { UsageError } from '../../shell/exit.js';
 
 const AS_TEXT: ReadonlySet<string> = new Set(['String', 'Date', 'Ref']);
 
-/** `name=value` words as fields of a user: texts as they stand, everything else as JSON. Whether they fit is for the schema to say. */
+/**
+ * `name=value` words as fields of a user: texts as they stand, everything else as JSON. Whether they fit is for the
+ * schema to say.
+ */
 export function readFields(words: readonly string[], { fields }: Pick<Collection, 'fields'>): Record<string, unknown> {
   return Object.fromEntries(
     words.map((word): [string, unknown] => {

@@ -58,8 +58,8 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
 };
 
 /**
- * Runs the command that the body's first field names; 59 when there is none of that name. What needs no turn of the event
- * loop is answered, or refused, at once instead of by a promise.
+ * Runs the command that the body's first field names; 59 when there is none of that name. What needs no turn of the
+ * event loop is answered, or refused, at once instead of by a promise.
  */
 export function runCommand(call: Call, body: Doc): Promise<Doc> | Doc {
   const name = firstField(body);

@@ -131,7 +131,9 @@ function successor(bytes: Buffer): Buffer {
   return next;
 }
 
-/** True when the combinations of the lists, with one more of `length` values, stay within what is worth separate ranges. */
+/**
+ * True when the combinations of the lists, with one more of `length` values, stay within what is worth separate ranges.
+ */
 export function fitsRanges(points: readonly (readonly unknown[])[], length: number): boolean {
   return points.reduce((product, values) => product * values.length, length) <= MAX_RANGES;
 }

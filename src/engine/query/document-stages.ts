@@ -90,7 +90,9 @@ export const DOCUMENT_STAGES: Readonly<Record<string, DocumentStageCompiler>> = 
   $replaceWith: replaceWith,
 };
 
-/** Compiles a list of such stages into one function; a stage must have exactly one field (40323), and be known (40324). */
+/**
+ * Compiles a list of such stages into one function; a stage must have exactly one field (40323), and be known (40324).
+ */
 export function compileDocumentStages(
   stages: readonly unknown[],
   environment: Environment,

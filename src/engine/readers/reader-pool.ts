@@ -9,7 +9,10 @@ import { Reader } from './reader.js';
 const AT_ONCE = 4;
 const AT_ONCE_OF_ONE = 2;
 const MAX_WAITING = 1000;
-/** A command ends itself at its time limit, or when its client leaves; a thread in which it then goes on for so long is stuck. */
+/**
+ * A command ends itself at its time limit, or when its client leaves; a thread in which it then goes on for so long is
+ * stuck.
+ */
 const GRACE_MS = 500;
 
 interface Request {
@@ -41,9 +44,10 @@ type Answer = { readonly from: Thread } & Exclude<ReaderAnswer, { refusal: unkno
 type RowsAnswer = Extract<Answer, { rows: unknown }>;
 
 /**
- * Threads that run reads over the same data file, each started when it is first needed. A command sees every write that was
- * acknowledged before it began. The commands of a thread take turns as they do in the main one. A thread that is stuck in a
- * command beyond its time limit, or after its client has left, is ended; what else ran there begins anew in another.
+ * Threads that run reads over the same data file, each started when it is first needed. A command sees every write that
+ * was acknowledged before it began. The commands of a thread take turns as they do in the main one. A thread that is
+ * stuck in a command beyond its time limit, or after its client has left, is ended; what else ran there begins anew in
+ * another.
  */
 export class ReaderPool implements Readers {
   private readonly threads = new Set<Thread>();

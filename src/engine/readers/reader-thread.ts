@@ -16,11 +16,14 @@ import {
 } from './messages.js';
 
 /*
- * What runs in a reader thread: the commands of the engine over the same data file, for reading only. It may be ended at any
- * moment, in the middle of a command.
+ * What runs in a reader thread: the commands of the engine over the same data file, for reading only. It may be ended
+ * at any moment, in the middle of a command.
  */
 
-/** Larger than any stored value: lmdb then copies all of them, and never hands out one buffer over the mapped file that several threads would share. */
+/**
+ * Larger than any stored value: lmdb then copies all of them, and never hands out one buffer over the mapped file that
+ * several threads would share.
+ */
 const LARGEST_VALUE_BYTES = 18 * 1024 * 1024;
 
 const port = parentPort!;

@@ -74,8 +74,8 @@ export class Documents {
   }
 
   /**
-   * The BSON in the value that is stored under a document's key, in the same memory. Throws DAMAGED when it is not as it
-   * was stored; `idBytes` is only asked then.
+   * The BSON in the value that is stored under a document's key, in the same memory. Throws DAMAGED when it is not as
+   * it was stored; `idBytes` is only asked then.
    */
   open(collection: CollectionEntry, keySum: number, value: Buffer, idBytes: () => Buffer): Buffer {
     const form = documentForm(keySum, value);

@@ -30,7 +30,10 @@ export interface Storage {
   close(): Promise<void>;
 }
 
-/** Opens or creates the data file in `dataDir`; throws StorageError as `openEnvironment` does. `countBy`: see EngineOptions. */
+/**
+ * Opens or creates the data file in `dataDir`; throws StorageError as `openEnvironment` does. `countBy`: see
+ * EngineOptions.
+ */
 export function openStorage(dataDir: string, durability: Durability, countBy?: string): Storage {
   const environment = openEnvironment(dataDir, durability);
   const catalog = new Catalog(environment, countBy);

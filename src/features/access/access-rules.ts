@@ -3,17 +3,26 @@ import { forbidden, unauthenticated } from '../../errors.js';
 import type { Collection } from '../collections/collection.js';
 import type { Caller } from './caller.js';
 
-/** Restricts a query to what the caller may see; null = everything. Always AND-ed in front of the client's own filter, never merged with it. */
+/**
+ * Restricts a query to what the caller may see; null = everything. Always AND-ed in front of the client's own filter,
+ * never merged with it.
+ */
 type AccessFilter = Document | null;
 
-/** Which documents of a collection the caller may read (rest-api.md 5). 401 AUTH_REQUIRED or the token's own fault on a private collection. */
+/**
+ * Which documents of a collection the caller may read (rest-api.md 5). 401 AUTH_REQUIRED or the token's own fault on a
+ * private collection.
+ */
 export function readFilter(collection: Collection, caller: Caller): AccessFilter {
   const { rls } = collection;
   if (caller.key.type === 'secret' || rls?.mode !== 'private') return null;
   return { [rls.ownerField]: requireUserId(caller) };
 }
 
-/** Who writes: null = the project itself (secret key), else the end user whose own documents alone may be touched. 403 WRITE_BLOCKED without RLS, 401 without a user. */
+/**
+ * Who writes: null = the project itself (secret key), else the end user whose own documents alone may be touched. 403
+ * WRITE_BLOCKED without RLS, 401 without a user.
+ */
 export function requireWriter(collection: Collection, caller: Caller): { ownerField: string; userId: string } | null {
   if (caller.key.type === 'secret') return null;
   if (!collection.rls) {

@@ -1,4 +1,7 @@
-/** Whether an allowlist admits the value of an `Origin` header; entries are exact origins, hosts or `*.base` (any scheme, any port unless named), or `*`. */
+/**
+ * Whether an allowlist admits the value of an `Origin` header; entries are exact origins, hosts or `*.base` (any
+ * scheme, any port unless named), or `*`.
+ */
 export function admitsOrigin(allowed: readonly string[], origin: string): boolean {
   if (allowed.includes('*')) return true;
   if (!URL.canParse(origin)) return false;

@@ -25,7 +25,10 @@ const REFRESHES_PER_SIGN_IN = 3;
 const REMEMBERED_KEYS = 10_000;
 const REMEMBERED_ADDRESSES = 10_000;
 
-/** Counts requests of each client address (rest-api.md 8, decisions.md 9): 429 RATE_LIMITED beyond the limit. Null when both limits are off. */
+/**
+ * Counts requests of each client address (rest-api.md 8, decisions.md 9): 429 RATE_LIMITED beyond the limit. Null when
+ * both limits are off.
+ */
 export function limitRequests(app: App): Middleware | null {
   const { rateLimit, authRateLimit } = app.config;
   if (!rateLimit && !authRateLimit) return null;
@@ -60,9 +63,15 @@ type RequestClass = 'free' | 'plain' | 'sign-in' | 'refresh';
 /** By far the most requests, so they are told apart first. */
 const DATA = '/api/data/';
 const AUTH = '/api/userAuth/';
-/** What an end user does who is signed in. Everything else there takes a secret, so that a spelling nobody thought of is limited too. */
+/**
+ * What an end user does who is signed in. Everything else there takes a secret, so that a spelling nobody thought of is
+ * limited too.
+ */
 const SIGNED_IN = /^(me|logout|update-profile|identities(\/[^/]+)?|public\/[^/]+)\/?$/;
-/** Monitoring must not be refused, and the mail provider calls for all projects from few addresses; its calls are signed. */
+/**
+ * Monitoring must not be refused, and the mail provider calls for all projects from few addresses; its calls are
+ * signed.
+ */
 const FREE = /^\/api\/(health(\/.*)?|mail\/webhook)$/;
 
 /** Which limits a request counts against. Preflights count nothing: a browser cannot keep from sending them. */

@@ -30,7 +30,10 @@ export const OPERATOR: Access<ByOperator> = {
 /** An operator in any role, in one of the projects that it sees. */
 export const PROJECT_OPERATOR: Access<InProject> = { ...OPERATOR, give: inProject };
 
-/** An operator in the role `owner`; the request is recorded in the audit log under `action`, the words that the command line has for it. */
+/**
+ * An operator in the role `owner`; the request is recorded in the audit log under `action`, the words that the command
+ * line has for it.
+ */
 export function owner(action: string, recording: Recording = {}): Access<ByOperator> {
   return {
     ...OWNER_DESCRIPTION,

@@ -64,7 +64,9 @@ export interface SignedInOperator {
   session: OperatorSession;
 }
 
-/** Who a token belongs to, at most half a second old; null for one that is unknown, signed out or of a removed operator. */
+/**
+ * Who a token belongs to, at most half a second old; null for one that is unknown, signed out or of a removed operator.
+ */
 export function findSignedIn(app: App, token: string): Promise<SignedInOperator | null> {
   const hash = hashOperatorToken(token);
   return app.cache.read<SignedInOperator>(CACHE, hash, async () => {

@@ -10,7 +10,10 @@ const MAX_TOKEN_CHARACTERS = 4096;
 const ABSENT: Bearer = { state: 'absent' };
 const INVALID: Bearer = { state: 'invalid', code: 'TOKEN_INVALID' };
 
-/** What an `Authorization` header says about the end user. A bad token never throws: whether it matters is for the rule that needs one. */
+/**
+ * What an `Authorization` header says about the end user. A bad token never throws: whether it matters is for the rule
+ * that needs one.
+ */
 export function readBearer(app: App, project: Project, header: string): Bearer | Promise<Bearer> {
   if (header === '') return ABSENT;
   const token = /^Bearer ([^\s]+)$/i.exec(header)?.[1];
@@ -32,7 +35,10 @@ interface Verified {
   claims: TokenClaims;
 }
 
-/** Checking a signature costs as much as reading ten documents, so a token's is checked once in half a second; its time and its secret's every time. */
+/**
+ * Checking a signature costs as much as reading ten documents, so a token's is checked once in half a second; its time
+ * and its secret's every time.
+ */
 function readClaims(app: App, project: Project, token: string): TokenClaims | 'TOKEN_INVALID' | 'TOKEN_EXPIRED' {
   const now = app.clock.now();
   const known = app.cache.peek<Verified>('verified-tokens', token);

@@ -14,7 +14,10 @@ interface KeyOwner {
   key: ApiKey;
 }
 
-/** Guard: settles whose request this is (`callerOf(ctx)`). 401 without a live key, 403 for an origin off the allowlist (decisions.md 1, 2). */
+/**
+ * Guard: settles whose request this is (`callerOf(ctx)`). 401 without a live key, 403 for an origin off the allowlist
+ * (decisions.md 1, 2).
+ */
 export function requireKey(app: App): Middleware {
   return (ctx, next) => {
     const settling = settleCaller(app, ctx, ctx.get('x-api-key'));
@@ -22,7 +25,10 @@ export function requireKey(app: App): Middleware {
   };
 }
 
-/** Guard for pages that a browser opens by itself (rest-api.md 5.3): the key comes as `?key=`, publishable only, and is gone from the query afterwards. */
+/**
+ * Guard for pages that a browser opens by itself (rest-api.md 5.3): the key comes as `?key=`, publishable only, and is
+ * gone from the query afterwards.
+ */
 export function requireQueryKey(app: App): Middleware {
   return async (ctx, next) => {
     const { key, ...query } = ctx.query;
@@ -35,7 +41,10 @@ export function requireQueryKey(app: App): Middleware {
   };
 }
 
-/** A promise only when something has to be asked of the database: most requests find all they need in the copies that requests share. */
+/**
+ * A promise only when something has to be asked of the database: most requests find all they need in the copies that
+ * requests share.
+ */
 function settleCaller(app: App, ctx: Context, value: string): Promise<void> | null {
   if (!isKeyForm(value)) throw unauthenticated('API_KEY_MISSING', 'Send the project’s API key in the header x-api-key');
   const hash = hashKey(value);

@@ -21,7 +21,10 @@ export interface ActingOperator {
   signedIn: SignedInOperator | null;
 }
 
-/** Guard of the operators' routes: 401 AUTH_REQUIRED without a bearer, TOKEN_INVALID or TOKEN_EXPIRED for a bad one, 403 VIEWER_READS_ONLY when a viewer sends anything but a GET. */
+/**
+ * Guard of the operators' routes: 401 AUTH_REQUIRED without a bearer, TOKEN_INVALID or TOKEN_EXPIRED for a bad one, 403
+ * VIEWER_READS_ONLY when a viewer sends anything but a GET.
+ */
 export function requireOperator(app: App): Middleware {
   return async (ctx, next) => {
     await settleOperator(app, ctx);
@@ -39,8 +42,8 @@ export function identifyOperator(app: App): Middleware {
 }
 
 /**
- * Guard of routes by which an operator changes something: as requireOperator, but for owners only. Reads the JSON body and records the act in the audit log
- * under `action`, the words that the command line has for it.
+ * Guard of routes by which an operator changes something: as requireOperator, but for owners only. Reads the JSON body
+ * and records the act in the audit log under `action`, the words that the command line has for it.
  */
 export function requireOwner(app: App, action: string, { looks, withoutBody }: Recording = {}): Middleware {
   const readBody = readJson();

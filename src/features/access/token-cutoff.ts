@@ -6,7 +6,10 @@ import type { TokenId } from './token-id.js';
 
 export const TOKEN_CUTOFFS = 'token_cutoffs';
 
-/** Ends access tokens of one end user before their time. Kept only as long as a token can live, so that a project's list stays short. */
+/**
+ * Ends access tokens of one end user before their time. Kept only as long as a token can live, so that a project's list
+ * stays short.
+ */
 export interface TokenCutoff {
   _id: ObjectId;
   projectId: ObjectId;
@@ -53,7 +56,10 @@ export async function hasCutoff(app: App, projectId: ObjectId, userId: string, b
   return (await cutoffStore(app).findOne({ projectId, userId, before: { $gte: before } })) !== null;
 }
 
-/** Whether a well-signed token has been ended. One short query per project and half second answers for all its users; a request costs a map look-up. */
+/**
+ * Whether a well-signed token has been ended. One short query per project and half second answers for all its users; a
+ * request costs a map look-up.
+ */
 export function isCutOff(app: App, projectId: ObjectId, userId: string, token: TokenId): boolean | Promise<boolean> {
   const key = projectId.toHexString();
   const known = app.cache.peek<Cutoffs>('token-cutoffs', key);

@@ -9,7 +9,10 @@ export interface TokenId {
 
 const FORM = /^([0-9a-f-]{36}|-)\.([0-9a-z]{1,11})\.[A-Za-z0-9_-]+$/;
 
-/** A fresh `jti`. `iat` counts whole seconds; a token made in the same second as a cutoff must still be told from one made before it. */
+/**
+ * A fresh `jti`. `iat` counts whole seconds; a token made in the same second as a cutoff must still be told from one
+ * made before it.
+ */
 export function formatTokenId({ session, issuedMs }: TokenId): string {
   return `${session ?? '-'}.${issuedMs.toString(36)}.${randomToken(6)}`;
 }

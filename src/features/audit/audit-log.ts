@@ -45,7 +45,10 @@ export async function startAct(app: App, { actor, action, input }: NewAuditEntry
   return act;
 }
 
-/** Notes how an act ended and with which input in the end; `code` is the error's, null for success. Written whole, as a restore replaces the log. */
+/**
+ * Notes how an act ended and with which input in the end; `code` is the error's, null for success. Written whole, as a
+ * restore replaces the log.
+ */
 export async function finishAct(
   app: App,
   act: AuditEntry,
@@ -57,7 +60,10 @@ export async function finishAct(
   await auditStore(app).replaceOne({ _id }, ended, { upsert: true });
 }
 
-/** Carries out `work` and records it as an act: before it begins, and how it ended. An end that cannot be recorded is logged and does not undo the work's answer. */
+/**
+ * Carries out `work` and records it as an act: before it begins, and how it ended. An end that cannot be recorded is
+ * logged and does not undo the work's answer.
+ */
 export async function recordAct<T>(app: App, act: NewAuditEntry, work: () => Promise<T>): Promise<T> {
   const begun = await startAct(app, act);
   let code: string | null = null;
@@ -88,14 +94,20 @@ export function presentAct({ _id, at, ...act }: AuditEntry) {
 }
 
 const SECRET_NAME = /passw|secret|token|api_?key|authorization/i;
-/** What a database reads as something else: operators, paths, prototypes, and the key by which the driver knows its own types. */
+/**
+ * What a database reads as something else: operators, paths, prototypes, and the key by which the driver knows its own
+ * types.
+ */
 const MISREAD = /^\$|^__proto__$|^_bsontype$|[.\0]/g;
 const MASK = '********';
 const MAX_LEVELS = 6;
 const MAX_VALUES = 300;
 const MAX_NAME = 100;
 
-/** The input in a form that is small and safe to store: long texts and lists are cut and say what is missing, secrets are masked by their names, and names that a database would misread are changed. */
+/**
+ * The input in a form that is small and safe to store: long texts and lists are cut and say what is missing, secrets
+ * are masked by their names, and names that a database would misread are changed.
+ */
 function shorten(input: Record<string, unknown>): Record<string, unknown> {
   let left = MAX_VALUES;
   const shortenValue = (value: unknown, level: number): unknown => {
@@ -124,7 +136,10 @@ function shortenText(text: string): string {
   return text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT)}${describeCut(text.slice(MAX_TEXT))}` : text;
 }
 
-/** What is left out of an act, so that nothing can be hidden behind what is not: how much it is, and the SHA-256 of its JSON with secrets masked by their names. */
+/**
+ * What is left out of an act, so that nothing can be hidden behind what is not: how much it is, and the SHA-256 of its
+ * JSON with secrets masked by their names.
+ */
 function describeCut(value: unknown): string {
   if (typeof value !== 'object' && typeof value !== 'string') return '…';
   const json = JSON.stringify(value, (name, inner: unknown) =>
@@ -134,7 +149,10 @@ function describeCut(value: unknown): string {
   return `… ${size} more (sha256 ${sha256Hex(json)})`;
 }
 
-/** What was sent in the place of a secret may be one in another form, such as digits without quotation marks; nothing, true and false are none. */
+/**
+ * What was sent in the place of a secret may be one in another form, such as digits without quotation marks; nothing,
+ * true and false are none.
+ */
 function mayTell(value: unknown): boolean {
   return value !== null && value !== undefined && typeof value !== 'boolean';
 }

@@ -30,7 +30,10 @@ export function fullAddress(address: string): string {
   return address.startsWith('s3://') ? address : resolve(address);
 }
 
-/** Opens the place at an address. A bucket is entered with the credentials of `BSVC_S3_*`; 400 INVALID_BACKUP_PLACE for an address without a bucket. */
+/**
+ * Opens the place at an address. A bucket is entered with the credentials of `BSVC_S3_*`; 400 INVALID_BACKUP_PLACE for
+ * an address without a bucket.
+ */
 export async function openBackupPlace(app: Pick<App, 'config'>, address: string): Promise<BackupPlace> {
   if (!address.startsWith('s3://')) return openDirectory(fullAddress(address));
   const [, bucket = '', prefix = ''] = /^s3:\/\/([^/]+)\/?(.*)$/.exec(address) ?? [];

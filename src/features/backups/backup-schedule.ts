@@ -28,8 +28,8 @@ export function timeOfBackup(name: string): Date | null {
 }
 
 /**
- * The backups that a rule does not keep. Of each day (week, month) in UTC that has one, the newest counts for the period; the rule keeps the latest such
- * periods, and always the newest backup of all.
+ * The backups that a rule does not keep. Of each day (week, month) in UTC that has one, the newest counts for the
+ * period; the rule keeps the latest such periods, and always the newest backup of all.
  */
 export function listSuperseded<B extends NamedBackup>(backups: readonly B[], { days, weeks, months }: KeepRule): B[] {
   const newestFirst = [...backups].sort((a, b) => b.at.getTime() - a.at.getTime());

@@ -10,8 +10,8 @@ import { beginsSealed, inTemporaryDir, openConfiguredPlace, unseal } from './kee
 const LATEST = 'latest';
 
 /**
- * Runs `work` with the path of the plain archive that `named` stands for: a file, a name in the place of the settings, `latest` there, or
- * `s3://bucket/prefix/name`. 404 BACKUP_NOT_FOUND; a sealed one needs its passphrase or master key.
+ * Runs `work` with the path of the plain archive that `named` stands for: a file, a name in the place of the settings,
+ * `latest` there, or `s3://bucket/prefix/name`. 404 BACKUP_NOT_FOUND; a sealed one needs its passphrase or master key.
  */
 export async function withPlainBackup<T>(
   app: Pick<App, 'config'>,

@@ -33,8 +33,8 @@ export interface KeptReport extends BackupReport {
 }
 
 /**
- * Makes a backup, seals it, stores it in the place, reads it back to its end, and then removes what the rule no longer keeps. Nothing is removed unless the new one
- * is good. Throws what failed; harmless to repeat.
+ * Makes a backup, seals it, stores it in the place, reads it back to its end, and then removes what the rule no longer
+ * keeps. Nothing is removed unless the new one is good. Throws what failed; harmless to repeat.
  */
 export async function keepBackup(
   app: App,

@@ -3,7 +3,10 @@ import type { JobDefinition } from '../../platform/jobs/job.js';
 import type { Schedule } from '../../platform/jobs/schedules.js';
 import { keepBackup, openConfiguredPlace } from './keep-backup.js';
 
-/** Makes the backup that the schedule asks for. One that failed is tried again within minutes; the next tick makes another in any case. */
+/**
+ * Makes the backup that the schedule asks for. One that failed is tried again within minutes; the next tick makes
+ * another in any case.
+ */
 export const runBackupJob: JobDefinition<App> = {
   name: 'backups.run',
   retry: { delaysMs: [60_000, 600_000] },

@@ -16,7 +16,10 @@ export interface NewCollection extends CollectionDeclaration {
   ifNotExists?: boolean;
 }
 
-/** Registers a collection: from the answer on its endpoint accepts requests. 400 for a bad name or field, 409 COLLECTION_EXISTS unless `ifNotExists`. */
+/**
+ * Registers a collection: from the answer on its endpoint accepts requests. 400 for a bad name or field, 409
+ * COLLECTION_EXISTS unless `ifNotExists`.
+ */
 export async function addCollection(
   app: App,
   project: Project,
@@ -43,7 +46,8 @@ export async function addCollection(
   checkIndexSpecs(collection);
   const existing = await collectionStore(app).findOne({ projectId: project._id, name: input.name });
   if (existing) return existingCollection(existing as Collection, input);
-  // Indexes first: whoever can see the record can rely on them. A crash in between leaves an empty stored collection that nothing names.
+  // Indexes first: whoever can see the record can rely on them. A crash in between leaves an empty stored collection
+  // that nothing names.
   await app.db.createIndexes(documentsName(collection), documentIndexes(collection));
   try {
     await collectionStore(app).insertOne(collection);

@@ -13,9 +13,10 @@ import { checkUsersContract } from './users-collection.js';
 export type CollectionSettings = Pick<Collection, 'mode' | 'fields' | 'rls' | 'indexes'>;
 
 /**
- * Changes a collection's settings by compare-and-swap on its version: two changes at once both take effect, in some order.
- * New indexes exist before the record asks for them and old ones go after, so a crash in between costs nothing but an index too many.
- * 409 with the values that stand in the way when stored documents keep a field from being unique; then nothing has changed.
+ * Changes a collection's settings by compare-and-swap on its version: two changes at once both take effect, in some
+ * order. New indexes exist before the record asks for them and old ones go after, so a crash in between costs nothing
+ * but an index too many. 409 with the values that stand in the way when stored documents keep a field from being
+ * unique; then nothing has changed.
  */
 export async function changeCollection(
   app: App,
@@ -43,7 +44,10 @@ export async function changeCollection(
   }
 }
 
-/** Indexes that the record no longer asks for go; again, when another change was saved meanwhile, whose new ones would have gone with them. */
+/**
+ * Indexes that the record no longer asks for go; again, when another change was saved meanwhile, whose new ones would
+ * have gone with them.
+ */
 async function settleIndexes(app: App, saved: Collection): Promise<void> {
   for (let latest: Collection | null = saved; latest;) {
     await applyIndexes(app, latest);

@@ -29,7 +29,10 @@ export interface Collection {
   updatedAt: Date;
 }
 
-/** The stored name of a collection's documents: made of ids, so that `item` and `Item` never meet and a rename moves nothing. */
+/**
+ * The stored name of a collection's documents: made of ids, so that `item` and `Item` never meet and a rename moves
+ * nothing.
+ */
 export function documentsName(collection: Pick<Collection, '_id' | 'projectId'>): string {
   return documentsPrefix(collection.projectId) + collection._id.toHexString();
 }

@@ -5,7 +5,10 @@ import type { Collection } from './collection.js';
 import { collectionStore, forgetCollection } from './collection-store.js';
 import { enqueueFinishDrop, removeDropped } from './finish-drop.job.js';
 
-/** Removes a collection and all its documents for good. Unreachable from the first write on; what a crash leaves, or a late writer makes anew, goes within minutes. 404 for an unknown name, 403 for `users`. */
+/**
+ * Removes a collection and all its documents for good. Unreachable from the first write on; what a crash leaves, or a
+ * late writer makes anew, goes within minutes. 404 for an unknown name, 403 for `users`.
+ */
 export function dropCollection(app: App, projectId: ObjectId, name: string): Promise<Collection> {
   return app.db.useReserve(() => removeCollection(app, projectId, name));
 }

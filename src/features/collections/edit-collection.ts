@@ -16,7 +16,10 @@ export interface CollectionEdit {
   indexes?: string[];
 }
 
-/** Changes the schema of a collection; stored documents are left as they are. 404 for a field that is not there, 409 for one that is there already. */
+/**
+ * Changes the schema of a collection; stored documents are left as they are. 404 for a field that is not there, 409 for
+ * one that is there already.
+ */
 export function editCollection(app: App, projectId: ObjectId, name: string, edit: CollectionEdit): Promise<Collection> {
   return changeCollection(app, projectId, name, (current) => applyEdit(current, edit));
 }

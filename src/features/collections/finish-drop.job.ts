@@ -4,7 +4,10 @@ import type { JobDefinition } from '../../platform/jobs/job.js';
 import { documentsName, type Collection } from './collection.js';
 import { collectionStore } from './collection-store.js';
 
-/** When a drop is looked at again, in milliseconds after it began: once other processes have noticed it, and once every request that had begun before is over. */
+/**
+ * When a drop is looked at again, in milliseconds after it began: once other processes have noticed it, and once every
+ * request that had begun before is over.
+ */
 export const LATE_WRITER_PASSES_MS: readonly number[] = [5_000, 150_000];
 
 interface FinishDropPayload {
@@ -15,8 +18,9 @@ interface FinishDropPayload {
 }
 
 /**
- * Finishes the drop of a collection. Another process that remembers the record for another half second, or has a request under way, can still write
- * to the stored documents and so make them anew: they are dropped again, and so is what a crash left.
+ * Finishes the drop of a collection. Another process that remembers the record for another half second, or has a
+ * request under way, can still write to the stored documents and so make them anew: they are dropped again, and so is
+ * what a crash left.
  */
 export const finishDropJob: JobDefinition<App, FinishDropPayload> = {
   name: 'collections.finishDrop',

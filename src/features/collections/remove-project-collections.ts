@@ -3,7 +3,10 @@ import type { App } from '../../app.js';
 import { documentsPrefix, type Collection } from './collection.js';
 import { collectionStore, forgetCollection } from './collection-store.js';
 
-/** Removes all collections of a project that is being deleted, `users` and stored ones without a record among them. Harmless to repeat. */
+/**
+ * Removes all collections of a project that is being deleted, `users` and stored ones without a record among them.
+ * Harmless to repeat.
+ */
 export async function removeProjectCollections(app: App, projectId: ObjectId): Promise<void> {
   for await (const collection of collectionStore(app).find({ projectId })) {
     forgetCollection(app, collection as Collection);

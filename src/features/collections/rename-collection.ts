@@ -6,7 +6,10 @@ import { requireCollectionName } from './require-collection-name.js';
 import type { Collection } from './collection.js';
 import { collectionStore, forgetCollection } from './collection-store.js';
 
-/** Gives a collection another name by one write; its documents stay where they are. 404, 409 when the name is taken, 403 for `users`. */
+/**
+ * Gives a collection another name by one write; its documents stay where they are. 404, 409 when the name is taken, 403
+ * for `users`.
+ */
 export async function renameCollection(
   app: App,
   projectId: ObjectId,

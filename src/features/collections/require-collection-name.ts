@@ -1,7 +1,10 @@
 import { forbidden, invalid } from '../../errors.js';
 import { isCollectionName } from './collection-name.js';
 
-/** Refuses what cannot name a new collection: 400 for its form, 403 USERS_BLOCKED for `users…` in any spelling, whose paths are closed (rest-api.md 2.6). */
+/**
+ * Refuses what cannot name a new collection: 400 for its form, 403 USERS_BLOCKED for `users…` in any spelling, whose
+ * paths are closed (rest-api.md 2.6).
+ */
 export function requireCollectionName(name: string): void {
   if (!isCollectionName(name)) {
     throw invalid('INVALID_NAME', 'A collection name has 1 to 64 letters, digits, _ or - and starts with a letter');

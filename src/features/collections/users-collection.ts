@@ -13,8 +13,9 @@ const EMAIL: Field = { name: 'email', type: 'String', required: true, unique: tr
 const PASSWORD: Field = { name: 'password', type: 'String', required: true };
 
 /**
- * What `users` is until a project edits it; it exists from the start and is stored only then. Its id is the project's, so that its documents have a
- * place before there is a record. `name` is there because signup offers it (rest-api.md 4.1); a project may drop it.
+ * What `users` is until a project edits it; it exists from the start and is stored only then. Its id is the project's,
+ * so that its documents have a place before there is a record. `name` is there because signup offers it (rest-api.md
+ * 4.1); a project may drop it.
  */
 export function defaultUsersCollection(projectId: ObjectId): Collection {
   const createdAt = projectId.getTimestamp();
@@ -51,7 +52,10 @@ export function checkUsersContract(collection: Pick<Collection, 'name' | 'mode' 
   }
 }
 
-/** The collection as its documents really are: users are stored without `password` and with `emailVerified`. Others as they stand. */
+/**
+ * The collection as its documents really are: users are stored without `password` and with `emailVerified`. Others as
+ * they stand.
+ */
 export function asStored(collection: Collection): Collection {
   if (collection.name !== USERS) return collection;
   const fields = collection.fields.filter(({ name }) => name !== PASSWORD.name);
@@ -61,7 +65,10 @@ export function asStored(collection: Collection): Collection {
 const TELLING_NAME =
   /^(is)?_?(admin|superuser|staff|owner|moderator)$|^(roles?|permissions?|scopes?|plan|tier|credits?|balance|quota|banned|verified|approved|premium|stripe.*id)$/i;
 
-/** Fields of `users` that any end user could set on itself although their names tell that they grant something (decisions.md 2): worth a warning. */
+/**
+ * Fields of `users` that any end user could set on itself although their names tell that they grant something
+ * (decisions.md 2): worth a warning.
+ */
 export function findTellingFields(collection: Pick<Collection, 'name' | 'fields'>): string[] {
   if (collection.name !== USERS) return [];
   return collection.fields.filter((field) => !field.protected && TELLING_NAME.test(field.name)).map(({ name }) => name);

@@ -16,8 +16,8 @@ export type CreatedSecret =
   { project: string; keys: { publishable: string; secret: string } } | { project: string; url: string; secret: string };
 
 /**
- * Carries out plans, one project after the other; each step is whole by itself and a new plan holds what a failure left. Hands on each secret that
- * is shown once as soon as it exists. Stops between two steps when it is told to.
+ * Carries out plans, one project after the other; each step is whole by itself and a new plan holds what a failure
+ * left. Hands on each secret that is shown once as soon as it exists. Stops between two steps when it is told to.
  */
 export async function applyProjects(
   app: App,

@@ -9,8 +9,8 @@ import { nameTaken, readProjectChanges, type ProjectChanges } from '../projects/
 export type AnyProjectChanges = ProjectChanges & MailSettings;
 
 /**
- * Changes settings of any kind by one write: all or none. 400 for a bad value or nothing to change, 404 when the project is gone, 409 when the name is taken.
- * `verify`: a new mail provider key is first tried with a live call.
+ * Changes settings of any kind by one write: all or none. 400 for a bad value or nothing to change, 404 when the
+ * project is gone, 409 when the name is taken. `verify`: a new mail provider key is first tried with a live call.
  */
 export async function changeProject(
   app: App,

@@ -28,7 +28,10 @@ export interface ProjectPlan {
   webhooks: WebhookChange[];
 }
 
-/** Compares declared projects with the stored ones. Changes nothing. 400 for a project declared twice and for what cannot be. */
+/**
+ * Compares declared projects with the stored ones. Changes nothing. 400 for a project declared twice and for what
+ * cannot be.
+ */
 export async function planProjects(
   app: App,
   declared: readonly ProjectDeclaration[],

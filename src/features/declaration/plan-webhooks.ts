@@ -8,7 +8,10 @@ export type WebhookChange =
   | { action: 'change'; id: string; what: string[]; to: WebhookDeclaration }
   | { action: 'drop'; id: string; url: string };
 
-/** What makes a project's webhooks the declared ones, by address; without a declaration nothing. Those not named go only with `prune`. Pure; 400 for a bad one. */
+/**
+ * What makes a project's webhooks the declared ones, by address; without a declaration nothing. Those not named go only
+ * with `prune`. Pure; 400 for a bad one.
+ */
 export function planWebhooks(
   existing: readonly Webhook[],
   declared: readonly WebhookDeclaration[] | undefined,

@@ -7,7 +7,10 @@ import { addWriteRoutes } from './write-routes.js';
 
 const PREFIX = '/api/data';
 
-/** Documents of registered collections (rest-api.md 4.2). Every path below `/api/data` needs a key before anything else is said about it. */
+/**
+ * Documents of registered collections (rest-api.md 4.2). Every path below `/api/data` needs a key before anything else
+ * is said about it.
+ */
 export function documentRoutes(app: App): RouteGroup {
   const router = createRouter(PREFIX);
   addReadRoutes(router, app);

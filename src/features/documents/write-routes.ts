@@ -15,7 +15,10 @@ import { requireWriteTarget, type WriteTarget } from './write/write-target.js';
 
 type RouteContext = Context & { params: Record<string, string> };
 
-/** The routes that change documents (rest-api.md 4.2; decisions.md 3). All of them need a key, which the group's guards have checked. */
+/**
+ * The routes that change documents (rest-api.md 4.2; decisions.md 3). All of them need a key, which the group's guards
+ * have checked.
+ */
 export function addWriteRoutes(router: Router, app: App): void {
   const place = (ctx: RouteContext): Promise<WriteTarget> =>
     requireWriteTarget(app, callerOf(ctx), ctx.params.collectionName!);

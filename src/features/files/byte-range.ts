@@ -4,7 +4,10 @@ export interface ByteRange {
   end: number;
 }
 
-/** The one range that a `Range` header asks for; null = the whole file (no header, several ranges, another unit or a malformed one: RFC 9110 lets a server ignore those), 'unsatisfiable' = 416. */
+/**
+ * The one range that a `Range` header asks for; null = the whole file (no header, several ranges, another unit or a
+ * malformed one: RFC 9110 lets a server ignore those), 'unsatisfiable' = 416.
+ */
 export function parseByteRange(header: string, size: number): ByteRange | 'unsatisfiable' | null {
   const match = /^bytes=(?:(\d{1,15})-(\d{0,15})|-(\d{1,15}))$/.exec(header);
   if (!match) return null;

@@ -7,8 +7,9 @@ import { usageStore } from './usage-store.js';
 import { settleFiles } from './uploads/settle-files.js';
 
 /**
- * Deletes a confirmed file: gone for everybody with one write, then its bytes and its charge. 404 when there is none, also at the second time.
- * `uploader`: only if this end user uploaded it, 403 OWNER_MISMATCH otherwise; null deletes whoever did.
+ * Deletes a confirmed file: gone for everybody with one write, then its bytes and its charge. 404 when there is none,
+ * also at the second time. `uploader`: only if this end user uploaded it, 403 OWNER_MISMATCH otherwise; null deletes
+ * whoever did.
  */
 export async function deleteFile(app: App, project: Project, path: string, uploader: string | null): Promise<void> {
   const known = await findFile(app, project._id, path);
@@ -30,7 +31,10 @@ const BATCH = 200;
 /** A request does not wait longer for bytes to be removed; the sweep goes on with the rest. */
 const PATIENCE_MS = 15_000;
 
-/** Deletes all confirmed files of a project and tells how many: all gone at once, their bytes and charges in the next seconds, beyond that by the sweep. */
+/**
+ * Deletes all confirmed files of a project and tells how many: all gone at once, their bytes and charges in the next
+ * seconds, beyond that by the sweep.
+ */
 export async function deleteAllFiles(app: App, project: Pick<Project, '_id'>): Promise<number> {
   const deletedAt = new Date(app.clock.now());
   const { modifiedCount } = await fileStore(app).updateMany(
@@ -50,7 +54,10 @@ export async function deleteAllFiles(app: App, project: Pick<Project, '_id'>): P
   return modifiedCount;
 }
 
-/** Lets go of everything a project keeps, for a project that is being deleted. What is in its own bucket stays there: it is the owner's. */
+/**
+ * Lets go of everything a project keeps, for a project that is being deleted. What is in its own bucket stays there: it
+ * is the owner's.
+ */
 export async function dropProjectFiles(app: App, project: Pick<Project, '_id'>): Promise<void> {
   const deletedAt = new Date(app.clock.now());
   await fileStore(app).deleteMany({ ...filesOf(project._id), place: 'external' });

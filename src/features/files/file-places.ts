@@ -12,7 +12,10 @@ export function choosePlace(app: Pick<App, 'files'>, project: Project): FilePlac
   return app.files.hasBucket ? 's3' : 'local';
 }
 
-/** The store that holds a file; null when it is in a bucket that the project no longer names. 503 when the service's own bucket is no longer configured. */
+/**
+ * The store that holds a file; null when it is in a bucket that the project no longer names. 503 when the service's own
+ * bucket is no longer configured.
+ */
 export async function openPlace(
   app: Pick<App, 'files' | 'secrets'>,
   project: Pick<Project, '_id' | 'storage'> | null,

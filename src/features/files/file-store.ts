@@ -9,7 +9,9 @@ export function fileStore(app: Pick<App, 'db'>): Store<FileRecord> {
   return app.db.collection<FileRecord>('files');
 }
 
-/** All records of a project, by the one index that no state change moves a record in: a scan meets each exactly once. */
+/**
+ * All records of a project, by the one index that no state change moves a record in: a scan meets each exactly once.
+ */
 export function filesOf(projectId: ObjectId): { path: { $gte: string; $lt: string } } {
   const hex = projectId.toHexString();
   return { path: { $gte: `${hex}/`, $lt: `${hex}0` } };

@@ -27,11 +27,19 @@ export interface FileRecord {
   size: number | null;
   state: 'requested' | 'stored' | 'confirmed' | 'deleted';
   place: FilePlace;
-  /** The one object in that place that holds the bytes, fixed when they are stored; absent on older records = `path`. */
+  /**
+   * The one object in that place that holds the bytes, fixed when they are stored; absent on older records = `path`.
+   */
   object?: string;
-  /** Every object that was begun for this upload, `object` included; those that lost are removed with the file or by the sweep. */
+  /**
+   * Every object that was begun for this upload, `object` included; those that lost are removed with the file or by the
+   * sweep.
+   */
   objects?: string[];
-  /** What the signed address of a bucket writes to: never `object`, since nobody but the bucket sees when the last writer is done. */
+  /**
+   * What the signed address of a bucket writes to: never `object`, since nobody but the bucket sees when the last
+   * writer is done.
+   */
   uploadTo?: string;
   /** Which bytes of `uploadTo` the bucket is to copy: its name for them (ETag). */
   version?: string;
@@ -45,7 +53,10 @@ export interface FileRecord {
   settled?: boolean;
   /** Tries to remove the bytes that failed. */
   failures?: number;
-  /** When the sweep looks at this record next: an unconfirmed upload is given up, a deleted file settled, a settled record forgotten. On a confirmed file only while it may have left objects behind. */
+  /**
+   * When the sweep looks at this record next: an unconfirmed upload is given up, a deleted file settled, a settled
+   * record forgotten. On a confirmed file only while it may have left objects behind.
+   */
   dueAt?: Date;
 }
 

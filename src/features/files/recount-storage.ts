@@ -14,7 +14,10 @@ export interface Recount {
   after: number;
 }
 
-/** Sets the counter of used bytes to what the files' records say. Charges and refunds go on meanwhile: one that falls between reading and writing makes it read again. 503 when they never pause. */
+/**
+ * Sets the counter of used bytes to what the files' records say. Charges and refunds go on meanwhile: one that falls
+ * between reading and writing makes it read again. 503 when they never pause.
+ */
 export async function recountStorage(app: App, project: Pick<Project, '_id'>): Promise<Recount> {
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
     const usage = await readUsage(app, project._id);

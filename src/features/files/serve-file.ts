@@ -16,7 +16,10 @@ const HEADERS = {
   'Accept-Ranges': 'bytes',
 };
 
-/** Answers GET and HEAD for a confirmed file in the data directory: ranges, 304, 416; 404 for everything else, whatever the path looks like. */
+/**
+ * Answers GET and HEAD for a confirmed file in the data directory: ranges, 304, 416; 404 for everything else, whatever
+ * the path looks like.
+ */
 export async function serveFile(app: App, ctx: Context, path: string): Promise<void> {
   const file = await findServed(app, path);
   const opened = file && (await app.files.local.openFile(objectOf(file)));

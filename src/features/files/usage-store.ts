@@ -6,10 +6,11 @@ import { fileStore } from './file-store.js';
 /**
  * How many bytes of a project's quota are used, and which files' charges and refunds that number contains.
  *
- * A charge and its file are two records, and a process can be killed between writing the one and the other. So that each charge and refund
- * is applied exactly once: the write that changes `bytes` also adds a mark to `applied` (`+id` charged, `-id` refunded or never to be charged)
- * and is refused when the mark is there. Marks are forgotten only for files whose own record tells the same, and forgetting changes `generation`;
- * every charge and refund is conditional on the generation that was read *before* the file's record, so a worker with old knowledge is refused.
+ * A charge and its file are two records, and a process can be killed between writing the one and the other. So that
+ * each charge and refund is applied exactly once: the write that changes `bytes` also adds a mark to `applied` (`+id`
+ * charged, `-id` refunded or never to be charged) and is refused when the mark is there. Marks are forgotten only for
+ * files whose own record tells the same, and forgetting changes `generation`; every charge and refund is conditional on
+ * the generation that was read *before* the file's record, so a worker with old knowledge is refused.
  */
 export interface UsageRecord {
   /** The project. */
@@ -43,7 +44,10 @@ export async function readUsage(app: Pick<App, 'db'>, projectId: ObjectId): Prom
   }
 }
 
-/** Forgets the marks of files that need none any more, when `seen` had many. Losing the race against another writer is harmless. */
+/**
+ * Forgets the marks of files that need none any more, when `seen` had many. Losing the race against another writer is
+ * harmless.
+ */
 export async function forgetMarks(app: Pick<App, 'db'>, seen: UsageRecord, many = MANY_MARKS): Promise<void> {
   if (seen.applied.length < many) return;
   const usage = await readUsage(app, seen._id);

@@ -9,7 +9,10 @@ import { formatMetrics, type Metrics } from '../../platform/observe/metrics.js';
 const PREFIX = '/metrics';
 const WAITING_STATES = ['queued', 'running', 'dead'] as const;
 
-/** Prometheus text for who has `BSVC_ADMIN_TOKEN`; 404 when there is none (decisions.md 10). Of several processes of a `serve` any one answers for all. */
+/**
+ * Prometheus text for who has `BSVC_ADMIN_TOKEN`; 404 when there is none (decisions.md 10). Of several processes of a
+ * `serve` any one answers for all.
+ */
 export function metricsRoutes(app: App): RouteGroup {
   describeStore(app);
   app.processGroup?.onGather(() => app.metrics.collect());

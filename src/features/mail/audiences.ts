@@ -8,7 +8,10 @@ import { refuseLongWait, waitForTurn } from './sending/provider-pace.js';
 
 type Client = Awaited<ReturnType<typeof openResendClient>>;
 
-/** Runs one call on the project's own provider account; 403 BYOK_REQUIRED without a key, the provider's refusals as our own errors. */
+/**
+ * Runs one call on the project's own provider account; 403 BYOK_REQUIRED without a key, the provider's refusals as our
+ * own errors.
+ */
 export async function onOwnAccount<T>(
   app: App,
   project: Project,

@@ -18,7 +18,10 @@ interface BroadcastRequest {
   scheduledAt?: string;
 }
 
-/** Makes a draft, or with `scheduledAt` a broadcast that leaves then and takes its slot now. 400, 403 BYOK_REQUIRED, 429. */
+/**
+ * Makes a draft, or with `scheduledAt` a broadcast that leaves then and takes its slot now. 400, 403 BYOK_REQUIRED,
+ * 429.
+ */
 export async function createBroadcast(app: App, project: Project, body: Record<string, unknown>): Promise<unknown> {
   requireByokKey(app, project);
   const { scheduledAt, ...draft } = readBroadcast(app, project, body);
@@ -63,7 +66,10 @@ export function deleteBroadcast(app: App, project: Project, broadcastId: string)
   return onOwnAccount(app, project, (client, signal) => client.broadcasts.remove(id, { signal }));
 }
 
-/** A slot around one call: given back when the provider refuses, kept when nobody knows whether it went out, as after a crash in the middle. */
+/**
+ * A slot around one call: given back when the provider refuses, kept when nobody knows whether it went out, as after a
+ * crash in the middle.
+ */
 async function withSlot<T>(app: App, project: Project, call: () => Promise<T>): Promise<T> {
   const slot = new ObjectId();
   await reserveSlots(app, project, [slot], 'calls');

@@ -23,7 +23,9 @@ export async function listMailLogs(app: App, project: Project, page = 1, limit =
   return { items: (logs as MailLog[]).map(presentMailLog), total, page, limit };
 }
 
-/** A log by the provider's id (or ours, while it has none) with what the provider says now. 404 for another project's. */
+/**
+ * A log by the provider's id (or ours, while it has none) with what the provider says now. 404 for another project's.
+ */
 export async function readLiveStatus(app: App, project: Project, id: string) {
   const own = findObjectId(id);
   const log = (await mailLogStore(app).findOne(

@@ -10,7 +10,9 @@ export function isMailAddress(value: unknown): value is string {
   return typeof value === 'string' && value.length <= MAX_ADDRESS_CHARACTERS && EMAIL.test(value);
 }
 
-/** Whether a text can stand in a header of a mail: no line break, in whatever spelling, and no other control character. */
+/**
+ * Whether a text can stand in a header of a mail: no line break, in whatever spelling, and no other control character.
+ */
 export function isOneLine(text: string): boolean {
   return !/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/.test(text);
 }

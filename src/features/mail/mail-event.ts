@@ -3,7 +3,10 @@ import type { App } from '../../app.js';
 import { isDuplicateKey, type Store } from '../../platform/database/database.js';
 import type { MailLog, MailStatus } from './mail-log.js';
 
-/** What the mail provider said about a mail; kept for a while, as it may say so before the mail's id there is known here. */
+/**
+ * What the mail provider said about a mail; kept for a while, as it may say so before the mail's id there is known
+ * here.
+ */
 export interface MailEvent {
   /** Whose account it came from, and the event's id there. */
   _id: string;
@@ -30,7 +33,10 @@ export async function keepEvent(app: Pick<App, 'db'>, event: MailEvent): Promise
   }
 }
 
-/** The events about a mail, from its project's own account and from the service's; none while the provider has not named it. */
+/**
+ * The events about a mail, from its project's own account and from the service's; none while the provider has not named
+ * it.
+ */
 export async function listStatusEvents(
   app: Pick<App, 'db'>,
   { projectId, providerEmailId }: Pick<MailLog, 'projectId' | 'providerEmailId'>,

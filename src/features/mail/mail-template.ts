@@ -38,7 +38,10 @@ export interface FoundTemplate {
   used: TemplateUsed;
 }
 
-/** Looks a template up by id, or by name: the project's override, the system's, then one embedded in an older project. 404 TEMPLATE_NOT_FOUND. */
+/**
+ * Looks a template up by id, or by name: the project's override, the system's, then one embedded in an older project.
+ * 404 TEMPLATE_NOT_FOUND.
+ */
 export async function requireTemplate(
   app: App,
   project: Project,
@@ -118,7 +121,10 @@ export async function listTemplates(
   ];
 }
 
-/** Stores or replaces a project's template by one write. 400 for a bad name, an empty subject or body, or placeholders that mails do not have. */
+/**
+ * Stores or replaces a project's template by one write. 400 for a bad name, an empty subject or body, or placeholders
+ * that mails do not have.
+ */
 export async function setTemplate(app: App, project: Project, name: string, text: MailText): Promise<MailTemplate> {
   if (!TEMPLATE_NAME.test(name)) throw invalid('INVALID_NAME', 'A template name has 1 to 64 letters, digits or . _ -');
   if (text.subject.trim() === '') throw invalid('INVALID_TEMPLATE', 'Subject is required');

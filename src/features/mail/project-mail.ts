@@ -18,7 +18,10 @@ export interface MailSettings {
   webhookSecret?: string | null;
 }
 
-/** Sets a project's mail settings by one write; secrets are sealed and bound to project and field. 400 for a bad form, nothing is changed then. */
+/**
+ * Sets a project's mail settings by one write; secrets are sealed and bound to project and field. 400 for a bad form,
+ * nothing is changed then.
+ */
 export async function setMailSettings(app: App, project: Project, settings: MailSettings): Promise<Project> {
   const { $set, $unset } = readMailChanges(app, project, settings);
   return updateProjectRecord(app, project._id, { $set, ...(Object.keys($unset).length > 0 && { $unset }) });
@@ -95,8 +98,8 @@ export function chooseProvider(app: App, project: Project): { provider: MailProv
 }
 
 /**
- * Sender resolution (rest-api.md 4.4): the request's, the project's default, the server's default; 400 when there is none.
- * What only goes into the outbox needs no sender of anybody's, so that mail works before anything is set.
+ * Sender resolution (rest-api.md 4.4): the request's, the project's default, the server's default; 400 when there is
+ * none. What only goes into the outbox needs no sender of anybody's, so that mail works before anything is set.
  */
 export function resolveSender(app: Pick<App, 'config' | 'mail'>, project: Project, requested?: string): string {
   const sender = requested ?? project.mail?.fromEmail ?? app.config.mailFrom;

@@ -86,7 +86,10 @@ function readBatchItem(item: unknown): BatchItem {
   return { ...addressed, ...text };
 }
 
-/** What must hold after the placeholders are filled in (rest-api.md 4.4, send rule 4); header injection is refused here too. */
+/**
+ * What must hold after the placeholders are filled in (rest-api.md 4.4, send rule 4); header injection is refused here
+ * too.
+ */
 export function checkRendered(mail: MailText): void {
   checkSubject(mail.subject);
   if (!mail.html?.trim() && !mail.text?.trim())

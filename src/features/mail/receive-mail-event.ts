@@ -23,8 +23,8 @@ export interface SignedEvent {
 }
 
 /**
- * Takes an event of the mail provider (rest-api.md 6.1). Answers the message of the reply; 400 for a bad or stale signature.
- * Without a secret nothing is processed. The same event twice changes nothing, and a log only moves forward.
+ * Takes an event of the mail provider (rest-api.md 6.1). Answers the message of the reply; 400 for a bad or stale
+ * signature. Without a secret nothing is processed. The same event twice changes nothing, and a log only moves forward.
  */
 export async function receiveMailEvent(app: App, event: SignedEvent): Promise<string> {
   const project = event.project === null ? null : await findProject(app, event.project);
@@ -70,7 +70,8 @@ interface EventPayload {
 function verify(event: SignedEvent, secret: string): EventPayload | null {
   const { id, timestamp, signature } = event.headers;
   try {
-    // The library checks the signature before it parses, allows several and refuses what is older or newer than five minutes.
+    // The library checks the signature before it parses, allows several and refuses what is older or newer than five
+    // minutes.
     return new Webhook(secret).verify(event.body, {
       'webhook-id': id,
       'webhook-timestamp': timestamp,

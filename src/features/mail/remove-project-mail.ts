@@ -8,7 +8,10 @@ import { templateStore } from './mail-template.js';
 
 const BATCH = 500;
 
-/** Removes logs, kept messages, templates and usage of a project that is being deleted; what is still queued is not sent. Harmless to repeat. */
+/**
+ * Removes logs, kept messages, templates and usage of a project that is being deleted; what is still queued is not
+ * sent. Harmless to repeat.
+ */
 export async function removeProjectMail(app: App, projectId: ObjectId): Promise<void> {
   await templateStore(app).deleteMany({ projectId });
   for (;;) {

@@ -25,7 +25,10 @@ const ESCAPES: Record<string, string> = {
 const SCHEME = /^[a-z][a-z0-9+.-]*\s*:/i;
 const DANGEROUS_SCHEME = /^(javascript|data|vbscript|file)\s*:/i;
 
-/** Browsers drop tabs and line ends anywhere in an address and controls and blanks before it; readers of mail drop more, so all of it goes before an address is judged. */
+/**
+ * Browsers drop tabs and line ends anywhere in an address and controls and blanks before it; readers of mail drop more,
+ * so all of it goes before an address is judged.
+ */
 function asBrowsersRead(value: string): string {
   return value.replace(/[\u0000-\u001f\u007f-\u009f\u00ad\u200b-\u200f\u2028\u2029\u2060\ufeff]/g, '').trimStart();
 }
@@ -33,8 +36,8 @@ function asBrowsersRead(value: string): string {
 type Target = 'html' | 'text';
 
 /**
- * Fills in `{{x}}` (escaped in HTML), `{{{x}}}` (as it is) and `{{a.b}}` (nested), own properties only (rest-api.md 4.4).
- * A name without a value becomes nothing; sections, partials and functions do not exist here: 400.
+ * Fills in `{{x}}` (escaped in HTML), `{{{x}}}` (as it is) and `{{a.b}}` (nested), own properties only (rest-api.md
+ * 4.4). A name without a value becomes nothing; sections, partials and functions do not exist here: 400.
  */
 export function renderTemplate(template: MailText, variables: Readonly<Record<string, unknown>>): MailText {
   const rendered: MailText = { subject: fill(template.subject, variables, 'text') };
@@ -43,7 +46,10 @@ export function renderTemplate(template: MailText, variables: Readonly<Record<st
   return rendered;
 }
 
-/** 400 when a template holds anything but text and variables, so that a bad one is refused when it is set and not when it is sent. */
+/**
+ * 400 when a template holds anything but text and variables, so that a bad one is refused when it is set and not when
+ * it is sent.
+ */
 export function checkTemplate(template: MailText): void {
   for (const part of [template.subject, template.html, template.text]) if (part !== undefined) parse(part);
 }
@@ -106,7 +112,10 @@ function present(name: string, value: unknown, raw: boolean): string {
   return raw ? text : text.replace(/[&<>"'/`]/g, (character) => ESCAPES[character]!);
 }
 
-/** A variable that is named like an address must be one, and http or https: anything else becomes `#`. Other texts only lose dangerous schemes. */
+/**
+ * A variable that is named like an address must be one, and http or https: anything else becomes `#`. Other texts only
+ * lose dangerous schemes.
+ */
 function safeUrl(name: string, value: string): string {
   if (!URL_NAME.test(name)) return DANGEROUS_SCHEME.test(asBrowsersRead(value)) ? '#' : value;
   if (!URL.canParse(value)) return '#';

@@ -72,7 +72,9 @@ interface MailOperation {
   run(app: App, project: Project, ctx: Context): Promise<object>;
 }
 
-/** What may be done with a project's mail; its own key and an operator's token reach the same list under two addresses. */
+/**
+ * What may be done with a project's mail; its own key and an operator's token reach the same list under two addresses.
+ */
 export const MAIL_OPERATIONS: readonly MailOperation[] = [
   {
     method: 'post',

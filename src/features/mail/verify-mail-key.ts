@@ -2,7 +2,10 @@ import type { App } from '../../app.js';
 import { invalid, unavailable } from '../../errors.js';
 import { callResend, openResendClient } from '../../platform/mail-provider/resend.js';
 
-/** Asks the mail provider whether it knows the key: 400 when it does not, 503 when it does not answer. A key that may only send is a good one. */
+/**
+ * Asks the mail provider whether it knows the key: 400 when it does not, 503 when it does not answer. A key that may
+ * only send is a good one.
+ */
 export async function verifyMailKey(app: Pick<App, 'config'>, apiKey: string): Promise<void> {
   const client = await openResendClient(apiKey, app.config.resendBaseUrl);
   const reply = await callResend<unknown>((signal) => client.segments.list(undefined, { signal }));

@@ -207,7 +207,10 @@ export const COLLECTION_ROUTES: RouteList = {
   ],
 };
 
-/** The settings that an edit asks for, on top of the stored ones. Refuses what editCollection refuses, and fields given both as a whole and one by one. */
+/**
+ * The settings that an edit asks for, on top of the stored ones. Refuses what editCollection refuses, and fields given
+ * both as a whole and one by one.
+ */
 function readSettings(
   current: Collection,
   { fields, rls, ...edit }: TypeOf<typeof CHANGES>,

@@ -6,7 +6,10 @@ import { projectStore } from '../projects/project-store.js';
 import { listWebhooks } from '../webhooks/list-webhooks.js';
 import { enqueueFinishDeletion, removeProjectContents } from './finish-deletion.job.js';
 
-/** Removes a project with everything it owns. Its keys stop working with the first write; what a crash leaves, or a late writer makes anew, goes within minutes. 404 when there is none. */
+/**
+ * Removes a project with everything it owns. Its keys stop working with the first write; what a crash leaves, or a late
+ * writer makes anew, goes within minutes. 404 when there is none.
+ */
 export function deleteProject(app: App, idOrName: string): Promise<Project> {
   return app.db.useReserve(() => removeProject(app, idOrName));
 }

@@ -84,7 +84,10 @@ const importDocumentsRoute = route({
   },
 });
 
-/** Documents of a project, for operators: they see and may store what the project's secret key may. `users` have routes of their own. */
+/**
+ * Documents of a project, for operators: they see and may store what the project's secret key may. `users` have routes
+ * of their own.
+ */
 export const PROJECT_DOCUMENT_ROUTES: RouteList = {
   prefix: '/api/projects/:projectId/collections/:collection/documents',
   tag: 'Project documents',

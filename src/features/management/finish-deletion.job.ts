@@ -20,7 +20,10 @@ interface FinishDeletionPayload {
   begunAt: number;
 }
 
-/** Finishes the deletion of a project: removes again what processes wrote that remembered it for another half second or had a request under way, and what a crash left. */
+/**
+ * Finishes the deletion of a project: removes again what processes wrote that remembered it for another half second or
+ * had a request under way, and what a crash left.
+ */
 export const finishDeletionJob: JobDefinition<App, FinishDeletionPayload> = {
   name: 'operators.finishDeletion',
   retry: { delaysMs: [5_000, 60_000, 600_000] },
@@ -54,7 +57,10 @@ export async function enqueueFinishDeletion(
   );
 }
 
-/** Removes everything that a project owns, its own record excepted. Harmless to repeat; queued jobs find nothing left to work on. */
+/**
+ * Removes everything that a project owns, its own record excepted. Harmless to repeat; queued jobs find nothing left to
+ * work on.
+ */
 export async function removeProjectContents(
   app: App,
   project: Pick<Project, '_id'>,

@@ -74,7 +74,10 @@ const applySchemaRoute = route({
   },
 });
 
-/** All collections of a project as one declaration, for operators: `bsvc schema export` writes it and `bsvc schema apply` takes it. */
+/**
+ * All collections of a project as one declaration, for operators: `bsvc schema export` writes it and `bsvc schema
+ * apply` takes it.
+ */
 export const PROJECT_SCHEMA_ROUTES: RouteList = {
   prefix: '/api/projects/:projectId/schema',
   tag: 'Project collections',

@@ -18,7 +18,10 @@ const noneKnown = (): Promise<boolean> => Promise.resolve(false);
 
 const SESSION_MS = 12 * 3_600_000;
 
-/** Signs an operator in for twelve hours. 401 INVALID_CREDENTIALS, at the same cost for an unknown address; 423 after five failures in a row; 503 when too many sign-ins wait. */
+/**
+ * Signs an operator in for twelve hours. 401 INVALID_CREDENTIALS, at the same cost for an unknown address; 423 after
+ * five failures in a row; 503 when too many sign-ins wait.
+ */
 export async function logInOperator(
   app: App,
   input: { email: string; password: string },
@@ -27,7 +30,8 @@ export async function logInOperator(
   const lock = loginLock(app, NO_PROJECT, input.email, ip, noneKnown);
   await lock.refuseLocked();
   const operator = await app.passwords.inTurn(OPERATORS_PARTY, async (bcrypt) => {
-    // Looked at again when the turn has come: of many guesses at once few are compared, and of these five at most are told.
+    // Looked at again when the turn has come: of many guesses at once few are compared, and of these five at most are
+    // told.
     await lock.refuseLocked();
     const found = await findOperatorByEmail(app, input.email);
     if (await bcrypt.matches(input.password, found?.passwordHash ?? null)) {

@@ -24,7 +24,10 @@ const PLAN_LIMITS: Readonly<Record<PlanName, PlanLimits>> = {
 
 export const LIMIT_NAMES = Object.keys(PLAN_LIMITS.free) as readonly LimitName[];
 
-/** Requests of one client address within the window of `BSVC_RATE_LIMIT` and `BSVC_AUTH_RATE_LIMIT`; the settings stand for every plan. */
+/**
+ * Requests of one client address within the window of `BSVC_RATE_LIMIT` and `BSVC_AUTH_RATE_LIMIT`; the settings stand
+ * for every plan.
+ */
 const RATE_LIMIT_NAMES = ['requests', 'authRequests'] as const;
 export type RateLimitName = (typeof RATE_LIMIT_NAMES)[number];
 

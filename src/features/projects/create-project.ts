@@ -23,7 +23,10 @@ export interface CreatedProject {
   created: boolean;
 }
 
-/** Creates a project with one key of each type by a single write. 400 for a bad name, 409 PROJECT_EXISTS unless `ifNotExists`. */
+/**
+ * Creates a project with one key of each type by a single write. 400 for a bad name, 409 PROJECT_EXISTS unless
+ * `ifNotExists`.
+ */
 export async function createProject(app: App, input: NewProject): Promise<CreatedProject> {
   checkProjectName(input.name);
   const nowMs = app.clock.now();

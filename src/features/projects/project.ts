@@ -7,7 +7,10 @@ export const KEY_PREFIX: Record<KeyType, string> = { publishable: 'pk_live_', se
 export const PLAN_NAMES = ['free', 'pro'] as const;
 export type PlanName = (typeof PLAN_NAMES)[number];
 
-/** An API key as stored inside its project's record, so that project and first keys are created by one write. Only the hash of the key is kept. */
+/**
+ * An API key as stored inside its project's record, so that project and first keys are created by one write. Only the
+ * hash of the key is kept.
+ */
 export interface ApiKey {
   id: ObjectId;
   type: KeyType;

@@ -4,7 +4,10 @@ import type { Project, TokenSecret } from './project.js';
 import { projectStore } from './project-store.js';
 import { generateTokenSecret, isLive } from './token-secret.js';
 
-/** Signs new access tokens with a new secret; older ones verify for another `graceMs` (0 = every access token given out so far ends now). Safe beside another rotation. */
+/**
+ * Signs new access tokens with a new secret; older ones verify for another `graceMs` (0 = every access token given out
+ * so far ends now). Safe beside another rotation.
+ */
 export async function rotateTokenSecret(app: App, project: Project, graceMs: number): Promise<TokenSecret> {
   for (;;) {
     const current = await projectStore(app).findOne({ _id: project._id, state: 'active' });

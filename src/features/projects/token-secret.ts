@@ -21,7 +21,10 @@ interface PreparedKeys {
   byKid: Map<string, TokenKey>;
 }
 
-/** The key that a `kid` names, or null. Opened secrets are kept for half a second: `kid`s are unique and what they name never changes. */
+/**
+ * The key that a `kid` names, or null. Opened secrets are kept for half a second: `kid`s are unique and what they name
+ * never changes.
+ */
 export function findTokenKey(app: App, project: Project, kid: string): TokenKey | null {
   const secret = project.tokenSecrets.find((candidate) => candidate.kid === kid);
   if (!secret || !isLive(secret, app.clock.now())) return null;

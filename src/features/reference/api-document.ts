@@ -108,7 +108,10 @@ const JSON_TYPE = 'application/json';
 const PROJECT_ID = naming('Id of the project', 'PROJECT_NOT_FOUND', { type: 'string', pattern: '^[0-9a-fA-F]{24}$' });
 const ANY_TEXT: ParameterDescription = { description: '', schema: { type: 'string' } };
 
-/** The OpenAPI 3.1 document of described routes. Throws when two operations share an id, two schemas a title, or a tag is not told of once. */
+/**
+ * The OpenAPI 3.1 document of described routes. Throws when two operations share an id, two schemas a title, or a tag
+ * is not told of once.
+ */
 export function buildApiDocument(groups: readonly GroupDescription[], version: string): ApiDocument {
   const components = openComponents();
   const error = components.place(ERROR);

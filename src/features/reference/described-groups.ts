@@ -19,7 +19,10 @@ import { USER_ROUTES } from '../users/describe-routes.js';
 import { WEBHOOK_ROUTES } from '../webhooks/webhook-routes.js';
 import { DOCUMENT_FILE_ROUTES, PAGE_ROUTES } from './describe-routes.js';
 
-/** What every feature says about its routes, in the order in which readers meet it: what applications call, then what operators do. */
+/**
+ * What every feature says about its routes, in the order in which readers meet it: what applications call, then what
+ * operators do.
+ */
 export const DESCRIBED_GROUPS: readonly GroupDescription[] = [
   DOCUMENT_ROUTES,
   SCHEMA_ROUTES,

@@ -9,7 +9,10 @@ const PAGE_PREFIX = '/api/docs';
 const PAGE_POLICY =
   "default-src 'none'; style-src 'self'; script-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/** The description of the whole API for programs. Open to everybody: it says nothing that is not the same in every installation. */
+/**
+ * The description of the whole API for programs. Open to everybody: it says nothing that is not the same in every
+ * installation.
+ */
 export function apiDocumentRoutes(): RouteGroup {
   const router = createRouter(DOCUMENT_PREFIX);
   router.get('/', async (ctx) => serve(ctx, (await loadFiles()).document));

@@ -4,7 +4,10 @@ import type { Schema } from '../../http/routes/route-description.js';
 /** The named schemas of a document while it is built. */
 export interface Components {
   readonly schemas: Record<string, Schema>;
-  /** The schema with every titled part of it replaced by a reference to a component of that name. Throws when two different schemas share a title. */
+  /**
+   * The schema with every titled part of it replaced by a reference to a component of that name. Throws when two
+   * different schemas share a title.
+   */
   place(schema: Schema): Schema;
 }
 

@@ -28,8 +28,9 @@ const PROGRESS_STEP = 500;
 const FILE_CHUNK_BYTES = 48 * 1024;
 
 /**
- * Writes everything stored into one file (mode 0600) while serving goes on: the documents as of one moment (embedded engine) or collection by
- * collection (MongoDB), then the uploaded files kept locally, and the master key when it was generated. The file appears when it is whole.
+ * Writes everything stored into one file (mode 0600) while serving goes on: the documents as of one moment (embedded
+ * engine) or collection by collection (MongoDB), then the uploaded files kept locally, and the master key when it was
+ * generated. The file appears when it is whole.
  */
 export async function backUp(
   app: App,
@@ -55,13 +56,19 @@ export async function backUp(
   }
 }
 
-/** Batches that are hidden come first: of documents that are read later it is known then whether they stood at that moment. */
+/**
+ * Batches that are hidden come first: of documents that are read later it is known then whether they stood at that
+ * moment.
+ */
 function inOrder(names: string[]): string[] {
   const others = names.filter((name) => name !== RESTORES && name !== SERIES).sort();
   return names.includes(SERIES) ? [SERIES, ...others] : others;
 }
 
-/** What is damaged must not become a backup that looks whole. 409 STORE_DAMAGED names it; MongoDB checks what it reads by itself. */
+/**
+ * What is damaged must not become a backup that looks whole. 409 STORE_DAMAGED names it; MongoDB checks what it reads
+ * by itself.
+ */
 async function requireWhole(frozen: Database, stop: AbortSignal): Promise<void> {
   const problems = (await frozen.verify?.({ signal: stop })) ?? [];
   if (problems.length === 0) return;

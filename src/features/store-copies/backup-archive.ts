@@ -8,8 +8,9 @@ import { invalid } from '../../errors.js';
 export const BACKUP_FORMAT = 'bsvc-backup/1';
 
 /**
- * One line of an archive, which is gzipped NDJSON: a head, then per collection its name with indexes and its documents (BSON as base64, so that
- * every type survives), then per file its path and its bytes, then the end with the counts and the SHA-256 of all lines before it.
+ * One line of an archive, which is gzipped NDJSON: a head, then per collection its name with indexes and its documents
+ * (BSON as base64, so that every type survives), then per file its path and its bytes, then the end with the counts and
+ * the SHA-256 of all lines before it.
  */
 export type ArchiveLine =
   | { format: string; version: string; createdAt: string; secretKey: string | null }
@@ -32,7 +33,10 @@ export function createArchiveWriter(): { write(line: ArchiveLine): string; sha25
   };
 }
 
-/** The lines of an archive in order. Throws 400 BACKUP_DAMAGED for one that is not whole or was changed, but only at the place, or at the end: check it as a whole first. */
+/**
+ * The lines of an archive in order. Throws 400 BACKUP_DAMAGED for one that is not whole or was changed, but only at the
+ * place, or at the end: check it as a whole first.
+ */
 export async function* readArchive(path: string): AsyncGenerator<ArchiveLine> {
   const hash = createHash('sha256');
   const source = createReadStream(path);

@@ -16,7 +16,9 @@ export interface Comparison {
 /** Documents that run out within this time are not compared: a server may remove them at any moment. */
 const EXPIRY_MARGIN_MS = 6 * 3_600_000;
 
-/** Reads two collections from end to end and compares count, content and indexes. `filter` leaves out what may differ. */
+/**
+ * Reads two collections from end to end and compares count, content and indexes. `filter` leaves out what may differ.
+ */
 export async function compareCollections(
   from: Store<Document>,
   to: Store<Document>,

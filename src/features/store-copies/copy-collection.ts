@@ -23,7 +23,10 @@ const CANNOT_CREATE_INDEX = 67;
 /** IndexOptionsConflict, IndexKeySpecsConflict: an index of an earlier run was declared otherwise. */
 const INDEX_DIFFERS = new Set([85, 86]);
 
-/** Makes `to` hold the documents and indexes of `from`, writing only what differs: repeating it after an interruption goes on. Every type of BSON is kept as it is. */
+/**
+ * Makes `to` hold the documents and indexes of `from`, writing only what differs: repeating it after an interruption
+ * goes on. Every type of BSON is kept as it is.
+ */
 export async function copyCollection(
   from: Store<Document>,
   to: Store<Document>,
@@ -63,7 +66,10 @@ export function readRaw(store: Store<Document>, filter: Document): AsyncIterable
   return found as unknown as AsyncIterable<Buffer>;
 }
 
-/** A document with every number, date and pattern in the class of its BSON type, so that it is stored as the same bytes again. */
+/**
+ * A document with every number, date and pattern in the class of its BSON type, so that it is stored as the same bytes
+ * again.
+ */
 export function readExactly(raw: Buffer): Document {
   return deserialize(raw, { promoteValues: false, promoteLongs: false, bsonRegExp: true });
 }
@@ -97,7 +103,8 @@ async function writeBatch(to: Store<Document>, batch: Buffer[]): Promise<number>
     );
   } catch (error) {
     if (!isDuplicateKey(error)) throw error;
-    // A value has passed from one document to another since an earlier run: indexes are made again once all documents are there.
+    // A value has passed from one document to another since an earlier run: indexes are made again once all documents
+    // are there.
     await to.dropIndexes();
     await to.bulkWrite(different.map(replacement), { ordered: false });
   }

@@ -30,8 +30,8 @@ export interface RestoreReport {
 }
 
 /**
- * Reads an archive from end to end before anything is changed. 400 BACKUP_DAMAGED; 409 for one of a newer version, or whose sealed secrets
- * could not be opened with this configuration.
+ * Reads an archive from end to end before anything is changed. 400 BACKUP_DAMAGED; 409 for one of a newer version, or
+ * whose sealed secrets could not be opened with this configuration.
  */
 export async function verifyBackup(
   app: App,
@@ -43,7 +43,8 @@ export async function verifyBackup(
   let secrets: SecretBox | null = null;
   let documentBytes = 0;
   const sealed = { opened: 0, foreign: 0 };
-  // What speaks against the backup counts only once its checksum is met: until then it may be a changed byte that speaks.
+  // What speaks against the backup counts only once its checksum is met: until then it may be a changed byte that
+  // speaks.
   let refusal: unknown = null;
   const judge = (check: () => void): void => {
     try {
@@ -86,7 +87,10 @@ export async function verifyBackup(
   return { ...head!, documentBytes };
 }
 
-/** 507 NO_SPACE when the documents cannot fit on the disk of the embedded store, even if it were empty: told before anything is changed. */
+/**
+ * 507 NO_SPACE when the documents cannot fit on the disk of the embedded store, even if it were empty: told before
+ * anything is changed.
+ */
 export async function requireSpace({ db, config: { dataDir } }: App, documentBytes: number): Promise<void> {
   if (db.kind !== 'embedded') return;
   const { bavail, bsize } = await statfs(dataDir);
@@ -109,7 +113,10 @@ function opensField(secrets: SecretBox, { sealed, context }: SealedField): boole
   }
 }
 
-/** Whether there is nothing that a restore would destroy: no projects, or the half of what an interrupted restore has brought. */
+/**
+ * Whether there is nothing that a restore would destroy: no projects, or the half of what an interrupted restore has
+ * brought.
+ */
 export async function isEmptyStore(app: App): Promise<boolean> {
   if (await isHalfRestored(app.db)) return true;
   const names = await app.db.listNames();
@@ -117,9 +124,10 @@ export async function isEmptyStore(app: App): Promise<boolean> {
 }
 
 /**
- * Makes the store what the archive holds: what else is stored is removed. Check the archive with verifyBackup first. Interrupted, it leaves a
- * marked store that every other command refuses until it is restored again. 409 RESTORE_OVERTAKEN when another restore begins meanwhile.
- * Running servers keep the old master key until they are started anew.
+ * Makes the store what the archive holds: what else is stored is removed. Check the archive with verifyBackup first.
+ * Interrupted, it leaves a marked store that every other command refuses until it is restored again. 409
+ * RESTORE_OVERTAKEN when another restore begins meanwhile. Running servers keep the old master key until they are
+ * started anew.
  */
 export async function restoreBackup(
   app: App,
@@ -174,7 +182,10 @@ class Restore {
     }
   }
 
-  /** The document without what was under way when the backup was made: documents of bulk inserts that did not stand are left out, as null. */
+  /**
+   * The document without what was under way when the backup was made: documents of bulk inserts that did not stand are
+   * left out, as null.
+   */
   #asRestored(document: Document): Document | null {
     if (this.#collection === SERIES) {
       const { _id, next, hidden } = document as InsertSeries;
@@ -197,7 +208,10 @@ class Restore {
     await endRestore(this.#app.db, this.#run);
   }
 
-  /** Files that the archive did not bring and no restored record names: those of the store that was, and what interrupted restores had begun. */
+  /**
+   * Files that the archive did not bring and no restored record names: those of the store that was, and what
+   * interrupted restores had begun.
+   */
   async #removeOtherFiles(): Promise<void> {
     const root = localFilesDir(this.#app.config);
     for await (const file of listFiles(root)) {

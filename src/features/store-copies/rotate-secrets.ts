@@ -27,7 +27,10 @@ export interface RotatedSecrets {
   resealed: number;
 }
 
-/** Makes a new master key (where the service keeps its own) and seals everything stored with it. Running processes notice by themselves; the old key still opens what they seal meanwhile. */
+/**
+ * Makes a new master key (where the service keeps its own) and seals everything stored with it. Running processes
+ * notice by themselves; the old key still opens what they seal meanwhile.
+ */
 export async function rotateSecrets(app: App): Promise<RotatedSecrets> {
   const newKey = app.config.secretKey === null;
   if (newKey) {

@@ -35,8 +35,8 @@ export function checkNewPassword(password: string, problems: Problems, field: st
 export type TextField = 'email' | 'password' | 'currentPassword' | 'newPassword' | 'otp' | 'rtCode';
 
 /**
- * Exactly these fields of a body, each a non-empty text; others are ignored. `email` comes normalised. Throws one 400 that lists what is missing,
- * of another type or longer than it can be.
+ * Exactly these fields of a body, each a non-empty text; others are ignored. `email` comes normalised. Throws one 400
+ * that lists what is missing, of another type or longer than it can be.
  */
 export function readTexts<const Name extends TextField>(body: unknown, names: readonly Name[]): Record<Name, string> {
   if (!isJsonObject(body)) throw invalid('INVALID_BODY', 'The body must be a JSON object');

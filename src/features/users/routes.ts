@@ -34,7 +34,10 @@ const EMAIL_PENDING = 'Profile updated; the new e-mail address counts once the c
 const EMAIL_PENDING_UNMAILED =
   'Profile updated; no code was mailed to the new e-mail address, as one was a moment ago or too many were today: ask again later';
 
-/** End-user accounts (rest-api.md 4.1; decisions.md 2). Any live key of the project opens every route; the secret key may also set what users may not. */
+/**
+ * End-user accounts (rest-api.md 4.1; decisions.md 2). Any live key of the project opens every route; the secret key
+ * may also set what users may not.
+ */
 export function userRoutes(app: App): RouteGroup {
   const router = createRouter(PREFIX);
   const key = requireKey(app);

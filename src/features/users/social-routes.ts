@@ -19,7 +19,10 @@ import {
 
 const SOCIAL_PATH = '/api/userAuth/social';
 
-/** Sign-in through Google, GitHub or any OpenID issuer (decisions.md 2). `start` and `callback` are opened by the browser itself and answer with redirects. */
+/**
+ * Sign-in through Google, GitHub or any OpenID issuer (decisions.md 2). `start` and `callback` are opened by the
+ * browser itself and answer with redirects.
+ */
 export function addSocialRoutes(router: Router, app: App): void {
   router.get('/social/:provider/start', requireQueryKey(app), async (ctx) => {
     const redirect = ctx.query.redirect;

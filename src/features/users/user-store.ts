@@ -10,7 +10,10 @@ import { defaultUsersCollection, USERS } from '../collections/users-collection.j
 import { normaliseEmail } from './credentials.js';
 import type { User } from './user.js';
 
-/** The stored users of a project. Their place is named by the project's id alone, before and after the schema is first edited. */
+/**
+ * The stored users of a project. Their place is named by the project's id alone, before and after the schema is first
+ * edited.
+ */
 export function userStore(app: Pick<App, 'db'>, projectId: ObjectId): Store<User> {
   return app.db.collection<User>(documentsName(defaultUsersCollection(projectId)));
 }
@@ -38,7 +41,10 @@ export async function requireUser(app: Pick<App, 'db'>, projectId: ObjectId, idO
 
 const prepared = new WeakMap<Database, Set<string>>();
 
-/** Makes sure, once per process and project, that the indexes exist which keep addresses unique: before the first user is written. */
+/**
+ * Makes sure, once per process and project, that the indexes exist which keep addresses unique: before the first user
+ * is written.
+ */
 export async function prepareUserStore(app: App, projectId: ObjectId): Promise<void> {
   let done = prepared.get(app.db);
   if (!done) prepared.set(app.db, (done = new Set()));

@@ -28,7 +28,10 @@ export interface AddedWebhook {
 
 export const MAX_DESCRIPTION_CHARACTERS = 200;
 
-/** Registers a webhook by one conditional write, so that creations at once never exceed the plan. 400 for a bad url or event, 403 WEBHOOK_LIMIT. */
+/**
+ * Registers a webhook by one conditional write, so that creations at once never exceed the plan. 400 for a bad url or
+ * event, 403 WEBHOOK_LIMIT.
+ */
 export async function addWebhook(app: App, project: Project, input: NewWebhook): Promise<AddedWebhook> {
   const events = parseEvents(input.events);
   const url = await requireTargetUrl(app, input.url);

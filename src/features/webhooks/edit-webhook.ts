@@ -13,11 +13,16 @@ export interface WebhookChanges {
   /** Replaces the subscription. */
   events?: readonly unknown[];
   description?: string;
-  /** Enabling one that was disabled for its failures gives it a new start; disabling gives up what still waits for it. */
+  /**
+   * Enabling one that was disabled for its failures gives it a new start; disabling gives up what still waits for it.
+   */
   enabled?: boolean;
 }
 
-/** Changes a webhook by one write. 400 for a bad value or nothing to change, 404. What is already on its way goes to the new address. */
+/**
+ * Changes a webhook by one write. 400 for a bad value or nothing to change, 404. What is already on its way goes to the
+ * new address.
+ */
 export async function editWebhook(app: App, project: Project, id: string, changes: WebhookChanges): Promise<Webhook> {
   const $set: Partial<Webhook> = {};
   if (changes.events !== undefined) $set.events = parseEvents(changes.events);

@@ -17,7 +17,10 @@ export async function removeWebhook(app: App, project: Project, id: string): Pro
   return removed!;
 }
 
-/** Removes all of a project's webhooks with their logs, those of `known` ones too, when the project goes. Harmless to repeat. */
+/**
+ * Removes all of a project's webhooks with their logs, those of `known` ones too, when the project goes. Harmless to
+ * repeat.
+ */
 export async function removeProjectWebhooks(app: App, projectId: ObjectId, known: readonly ObjectId[]): Promise<void> {
   const { webhooks } = await readProjectWebhooks(app, projectId);
   // First the list, so that nothing new is built for them.

@@ -9,7 +9,10 @@ export const TEST_EVENT = 'test.ping';
 export const MAX_EVENTS = 100;
 const EVENT_FORM = new RegExp(`^(\\*|[A-Za-z][A-Za-z0-9_-]{0,63})\\.(${ACTIONS.join('|')}|\\*)$`);
 
-/** Checks the events of a subscription and drops repetitions; 400 INVALID_EVENTS with the form to use. A collection need not exist yet. */
+/**
+ * Checks the events of a subscription and drops repetitions; 400 INVALID_EVENTS with the form to use. A collection need
+ * not exist yet.
+ */
 export function parseEvents(events: readonly unknown[]): string[] {
   if (events.length === 0 || events.length > MAX_EVENTS)
     throw invalid('INVALID_EVENTS', `Subscribe to 1 to ${MAX_EVENTS} events`);

@@ -40,7 +40,10 @@ export async function readProjectWebhooks(app: App, projectId: ObjectId): Promis
   return (stored as ProjectWebhooks | null) ?? { _id: projectId, revision: 0, webhooks: [] };
 }
 
-/** Changes the list by compare-and-swap: changes made at once all take effect, and what `change` refuses holds for the list as it then is. */
+/**
+ * Changes the list by compare-and-swap: changes made at once all take effect, and what `change` refuses holds for the
+ * list as it then is.
+ */
 export async function changeWebhooks(
   app: App,
   projectId: ObjectId,

@@ -26,7 +26,10 @@ export interface Webhook {
   updatedAt: Date;
 }
 
-/** All webhooks of a project in one record: a plan's limit is kept by one conditional write, and a document's write needs one read to know who listens. */
+/**
+ * All webhooks of a project in one record: a plan's limit is kept by one conditional write, and a document's write
+ * needs one read to know who listens.
+ */
 export interface ProjectWebhooks {
   _id: ObjectId;
   /** Grows with every change. */

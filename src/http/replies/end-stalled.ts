@@ -3,7 +3,10 @@ import type { Socket } from 'node:net';
 
 const LOOK_MS = 1_000;
 
-/** Ends connections whose client takes nothing of a reply that waits for it for `stallMs`; one that is taken slowly may go on. Otherwise the server's own timeouts hold. */
+/**
+ * Ends connections whose client takes nothing of a reply that waits for it for `stallMs`; one that is taken slowly may
+ * go on. Otherwise the server's own timeouts hold.
+ */
 export function endStalled(server: Server, stallMs: number): void {
   const patience = server.timeout > 0 ? Math.min(stallMs, server.timeout) : stallMs;
   const open = new Set<Socket>();

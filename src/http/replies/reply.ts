@@ -30,8 +30,8 @@ const ENDS_CONNECTION = Symbol('ends connection');
 type WithReply = Context & { [REPLY]?: Reply; [HEADERS]?: string[]; [ENDS_CONNECTION]?: boolean };
 
 /**
- * Gives the reply these headers, name and value in turn, unless the route sets its own of that name. They are sent as one list: keeping each by its name until
- * then, as `ctx.set` does, costs more than reading a document.
+ * Gives the reply these headers, name and value in turn, unless the route sets its own of that name. They are sent as
+ * one list: keeping each by its name until then, as `ctx.set` does, costs more than reading a document.
  */
 export function addHeaders(ctx: Context, ...pairs: readonly string[]): void {
   const headers = ((ctx as WithReply)[HEADERS] ??= []);
@@ -56,7 +56,10 @@ export function replyParts(ctx: Context, large: LargeReply, status = 200): void 
 /** Counts what large replies hold that were made without asking for room. */
 export type CountHeld = (ctx: Context, bytes: number) => () => void;
 
-/** Sends what replyJson, replyEncodedJson or replyParts has settled, or a plain object in `ctx.body`; leaves every other body to Koa. All get the headers of addHeaders. */
+/**
+ * Sends what replyJson, replyEncodedJson or replyParts has settled, or a plain object in `ctx.body`; leaves every other
+ * body to Koa. All get the headers of addHeaders.
+ */
 export function sendReply(ctx: Context, countHeld: CountHeld = () => () => undefined): void {
   if (!(ctx as WithReply)[REPLY] && isPlain(ctx.body)) replyJson(ctx, ctx.body, ctx.status);
   const { [REPLY]: reply, [HEADERS]: headers = [] } = ctx as WithReply;
@@ -112,8 +115,8 @@ interface Sending {
 }
 
 /**
- * Replies to the requests of one turn of the event loop are sent together at its end. Each by itself would wake its client on another processor before the next
- * request is looked at, which costs more than reading a document.
+ * Replies to the requests of one turn of the event loop are sent together at its end. Each by itself would wake its
+ * client on another processor before the next request is looked at, which costs more than reading a document.
  */
 let sending: Sending[] = [];
 

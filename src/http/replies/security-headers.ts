@@ -3,8 +3,8 @@ import type { Preparation } from '../answer-requests.js';
 import { addHeaders } from './reply.js';
 
 /**
- * Headers that keep a browser from doing with a reply what an API's reply is not for. Computed once; a route that serves something else (files, pages) sets
- * its own over them. HTTPS is made binding only where clients come by it.
+ * Headers that keep a browser from doing with a reply what an API's reply is not for. Computed once; a route that
+ * serves something else (files, pages) sets its own over them. HTTPS is made binding only where clients come by it.
  */
 export function securityHeaders(publicUrl: string | null): Preparation {
   const headers = listHeaders(publicUrl?.startsWith('https:') === true);

@@ -8,8 +8,9 @@ export type Part = string | Buffer;
 export const PART_BYTES = 256 * 1024;
 
 /**
- * Sends a body part by part, each made only when the client has taken those before, with a turn of the event loop for others in between. Ends early, without
- * an error, when the client has gone; cuts the connection and fails when a part cannot be made.
+ * Sends a body part by part, each made only when the client has taken those before, with a turn of the event loop for
+ * others in between. Ends early, without an error, when the client has gone; cuts the connection and fails when a part
+ * cannot be made.
  */
 export async function sendParts(res: ServerResponse, parts: Iterable<Part>): Promise<void> {
   try {

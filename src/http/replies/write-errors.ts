@@ -33,7 +33,10 @@ export interface ErrorBody {
   details?: AppError['details'];
 }
 
-/** The one place where an error becomes a reply: an AppError as it says, anything else as a generic 500 that is logged with its cause. */
+/**
+ * The one place where an error becomes a reply: an AppError as it says, anything else as a generic 500 that is logged
+ * with its cause.
+ */
 export function writeError(ctx: Context, error: unknown, log: Logger): void {
   const known = error instanceof AppError ? error : (findOutage(error) ?? concealed(error, ctx, log));
   // Turning somebody away because of load is no event of its own: the access log has the 503. What failed below is.

@@ -2,8 +2,9 @@ import ipaddr from 'ipaddr.js';
 import type { Preparation } from '../answer-requests.js';
 
 /**
- * The client's address: the connection's own, or, behind `hops` trusted proxies, the entry of `X-Forwarded-For` that the outermost of them wrote. What a client
- * itself put in front of it is never looked at. An entry that is no address counts as the connection's. IPv4 inside IPv6 is written as IPv4.
+ * The client's address: the connection's own, or, behind `hops` trusted proxies, the entry of `X-Forwarded-For` that
+ * the outermost of them wrote. What a client itself put in front of it is never looked at. An entry that is no address
+ * counts as the connection's. IPv4 inside IPv6 is written as IPv4.
  */
 export function clientAddress(remote: string, forwardedFor: string, hops: number): string {
   if (hops > 0 && forwardedFor !== '') {
@@ -15,7 +16,10 @@ export function clientAddress(remote: string, forwardedFor: string, hops: number
   return remote.includes(':') ? (parseAddress(remote) ?? remote) : remote;
 }
 
-/** One name for all addresses of a client: IPv6 networks give a client at least a /64, so single addresses of it mean nothing. */
+/**
+ * One name for all addresses of a client: IPv6 networks give a client at least a /64, so single addresses of it mean
+ * nothing.
+ */
 export function clientNetwork(address: string): string {
   if (!address.includes(':')) return address;
   const parsed = ipaddr.IPv6.isValid(address) ? ipaddr.IPv6.parse(address) : null;
@@ -28,8 +32,8 @@ export function clientNetwork(address: string): string {
 }
 
 /**
- * Makes `ctx.ip` the client's address, once and for all who ask. Without trusted proxies `onIgnored` is called once, when a request comes that seems to have
- * passed one.
+ * Makes `ctx.ip` the client's address, once and for all who ask. Without trusted proxies `onIgnored` is called once,
+ * when a request comes that seems to have passed one.
  */
 export function readClientAddress(hops: number, onIgnored: () => void): Preparation {
   let toldOf = hops > 0;

@@ -1,12 +1,16 @@
 import type { IncomingMessage } from 'node:http';
 import type { Context } from 'koa';
 
-/** So much of a body that nobody wants is still read and dropped: a client that is cut off while sending never sees the answer. */
+/**
+ * So much of a body that nobody wants is still read and dropped: a client that is cut off while sending never sees the
+ * answer.
+ */
 const MAX_DROPPED_BYTES = 64 * 1024 * 1024;
 
 /**
- * For a request that is answered before its body has arrived: lets the rest come in and drops it, whoever was reading it and whichever way the reading ended. The
- * connection goes on when the rest is known to be small enough; otherwise the reply tells that it closes, and it does when the client has stopped sending.
+ * For a request that is answered before its body has arrived: lets the rest come in and drops it, whoever was reading
+ * it and whichever way the reading ended. The connection goes on when the rest is known to be small enough; otherwise
+ * the reply tells that it closes, and it does when the client has stopped sending.
  */
 export function leaveBody({ req, res }: Context): void {
   if (req.destroyed) return;
@@ -27,7 +31,10 @@ export function leaveBody({ req, res }: Context): void {
   closeGently(req);
 }
 
-/** Makes the connection close only when what the client still sends has come in: an answer that is followed by a reset may be lost. The server's timeouts hold. */
+/**
+ * Makes the connection close only when what the client still sends has come in: an answer that is followed by a reset
+ * may be lost. The server's timeouts hold.
+ */
 function closeGently(req: IncomingMessage): void {
   const { socket } = req;
   const destroySoon = socket.destroySoon.bind(socket);

@@ -9,7 +9,10 @@ export interface InFlight {
 
 const MONITORING = /^\/(api\/health(\/.*)?|metrics)$/;
 
-/** Lets at most `most` requests be under way, so that a flood costs neither memory nor everybody's time: 503 OVERLOADED beyond it. Health checks and metrics always pass. */
+/**
+ * Lets at most `most` requests be under way, so that a flood costs neither memory nor everybody's time: 503 OVERLOADED
+ * beyond it. Health checks and metrics always pass.
+ */
 export function limitInFlight(most: number): InFlight {
   let count = 0;
   const leave = (): void => void count--;

@@ -22,8 +22,9 @@ export interface FormRules {
 const LIMITS = { fields: 20, fieldSize: 64 * 1024, parts: 30, headerPairs: 100 };
 
 /**
- * Streams the file of a multipart form through `take` and answers what it answers. 400 FILE_MISSING without that field, 400 INVALID_BODY for a form that is
- * malformed, cut short or has two files, 413 FILE_TOO_LARGE as soon as one byte too many is read. Memory is that of a few chunks.
+ * Streams the file of a multipart form through `take` and answers what it answers. 400 FILE_MISSING without that field,
+ * 400 INVALID_BODY for a form that is malformed, cut short or has two files, 413 FILE_TOO_LARGE as soon as one byte too
+ * many is read. Memory is that of a few chunks.
  */
 export async function receiveFile<T>(
   ctx: Context,

@@ -6,7 +6,10 @@ const MAX_JSON_DEPTH = 32;
 /** Of one object: from here on each look at it takes noticeable time. */
 export const MAX_OBJECT_KEYS = 10_000;
 
-/** Parses a JSON body of at most 1 MiB, 32 levels and 10,000 keys an object into `ctx.request.body`; 400 or 413 otherwise. An empty body leaves it undefined. */
+/**
+ * Parses a JSON body of at most 1 MiB, 32 levels and 10,000 keys an object into `ctx.request.body`; 400 or 413
+ * otherwise. An empty body leaves it undefined.
+ */
 export function readJson(): Middleware {
   return async (ctx, next) => {
     parse ??= await openParser();
@@ -54,7 +57,8 @@ function bodyError(error: unknown): AppError {
   if (error instanceof SyntaxError && error.message.includes('prototype')) {
     return invalid('INVALID_BODY', 'A field must not be named "__proto__"');
   }
-  // Everything else that reading can throw is the client's doing: bad JSON, bad gzip, an unknown encoding, a body cut short.
+  // Everything else that reading can throw is the client's doing: bad JSON, bad gzip, an unknown encoding, a body cut
+  // short.
   return invalid('INVALID_JSON', 'The body is not valid JSON', { cause: error });
 }
 

@@ -11,8 +11,8 @@ import { replyEncodedJson, replyJson, replyParts, type LargeReply } from '../rep
 import { Said, type Answer, type Parameter, type Parameters, type Route, type RouteContext } from './route.js';
 
 /**
- * The middleware of a route. The order of checks is the same for all: access, body syntax, parameters, body, use case. Everything that can be decided from the
- * definition is decided here, once.
+ * The middleware of a route. The order of checks is the same for all: access, body syntax, parameters, body, use case.
+ * Everything that can be decided from the definition is decided here, once.
  */
 export function answerRoute(app: App, route: Route): Middleware {
   const { access } = route;

@@ -15,7 +15,10 @@ export function createRouter(prefix: string): Router {
   return new Router({ prefix, sensitive: true });
 }
 
-/** Sends a request to the group with the longest prefix of its path (a prefix may hold parameters: `/api/projects/:projectId/webhooks`); 404 for an unknown path, 405 with `Allow` for a known path and another method. */
+/**
+ * Sends a request to the group with the longest prefix of its path (a prefix may hold parameters:
+ * `/api/projects/:projectId/webhooks`); 404 for an unknown path, 405 with `Allow` for a known path and another method.
+ */
 export function dispatch(groups: readonly RouteGroup[]): Middleware {
   const bySpecificity = [...groups]
     .sort((a, b) => b.prefix.length - a.prefix.length)
@@ -97,7 +100,10 @@ export function matchedRoute(ctx: Context): string | undefined {
   return (ctx as RoutedContext).matchedRoute;
 }
 
-/** The first two parts of a path, such as `/api/data`: enough to tell most groups apart without trying one after the other. */
+/**
+ * The first two parts of a path, such as `/api/data`: enough to tell most groups apart without trying one after the
+ * other.
+ */
 function beginning(path: string): string {
   const first = path.indexOf('/', 1);
   const second = first < 0 ? -1 : path.indexOf('/', first + 1);

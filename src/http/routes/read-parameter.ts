@@ -8,7 +8,9 @@ export function readText(query: ParsedUrlQuery, name: string): string | undefine
   return value;
 }
 
-/** A query parameter in plain digits, 1 or more; beyond `max` it counts as `max`. 400 INVALID_QUERY for anything else. */
+/**
+ * A query parameter in plain digits, 1 or more; beyond `max` it counts as `max`. 400 INVALID_QUERY for anything else.
+ */
 export function readWhole(query: ParsedUrlQuery, name: string, fallback: number, max: number): number {
   const text = readText(query, name);
   if (text === undefined) return fallback;

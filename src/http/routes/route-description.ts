@@ -1,4 +1,7 @@
-/** A JSON Schema (2020-12). One with a `title` becomes a named component of the document; the same title always means the same schema. */
+/**
+ * A JSON Schema (2020-12). One with a `title` becomes a named component of the document; the same title always means
+ * the same schema.
+ */
 export interface Schema {
   title?: string;
   [keyword: string]: unknown;

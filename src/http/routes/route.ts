@@ -61,7 +61,10 @@ export interface Answer<T = unknown> {
   /** By media type; absent = no body. */
   content?: Readonly<Record<string, Schema>>;
   headers?: Readonly<Record<string, string>>;
-  /** data: in the envelope · done: the envelope without data · plain: as it is · encoded: JSON text that is UTF-8 in `latin1` already, or parts of it · own: the handler replies itself */
+  /**
+   * data: in the envelope · done: the envelope without data · plain: as it is · encoded: JSON text that is UTF-8 in
+   * `latin1` already, or parts of it · own: the handler replies itself
+   */
   kind: 'data' | 'done' | 'plain' | 'encoded' | 'own';
   readonly returns?: T;
 }

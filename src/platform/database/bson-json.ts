@@ -2,8 +2,9 @@ import { isUtf8 } from 'node:buffer';
 import { DAY_MS } from '../time/clock.js';
 
 /*
- * JSON straight from BSON bytes, for what is read and answered as it is stored: no object is made of a document and none of its texts is decoded. What BSON has
- * and JSON has not is left to the slower way (decoding and JSON.stringify), so that both ways always say the same.
+ * JSON straight from BSON bytes, for what is read and answered as it is stored: no object is made of a document and
+ * none of its texts is decoded. What BSON has and JSON has not is left to the slower way (decoding and JSON.stringify),
+ * so that both ways always say the same.
  */
 
 const FIRST_BYTES = 64 * 1024;
@@ -113,8 +114,8 @@ export class JsonWriter {
   }
 
   /**
-   * Writes an element and a comma: its name at `name`, its value from `value` to `end` of `source`. False when JSON has nothing for it; what has been written of
-   * it must then be taken back.
+   * Writes an element and a comma: its name at `name`, its value from `value` to `end` of `source`. False when JSON has
+   * nothing for it; what has been written of it must then be taken back.
    */
   element(source: Buffer, type: number, name: number, value: number, end: number): boolean {
     this.string(source, name, value - 1);

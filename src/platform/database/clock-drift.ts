@@ -10,7 +10,10 @@ interface ClockRecord {
   doubtedUntil: Date | null;
 }
 
-/** A service that was off for no more than this, a night say, goes on as if nothing had been; longer, and it could be the clock that has moved. */
+/**
+ * A service that was off for no more than this, a night say, goes on as if nothing had been; longer, and it could be
+ * the clock that has moved.
+ */
 const MAX_GAP_MS = 26 * 3_600_000;
 /** How long a clock has to go on evenly before it is believed again: time for somebody to notice. */
 const TRIAL_MS = 24 * 3_600_000;
@@ -22,8 +25,9 @@ interface Watching {
 }
 
 /**
- * Whether the clock has gone on evenly for a day. Asked by whatever removes things for good because their time is over, at least once an hour: with a clock
- * that is wrong by a year that would be everything. Nothing is lost by waiting for a day after the clock was moved, or after a long time off.
+ * Whether the clock has gone on evenly for a day. Asked by whatever removes things for good because their time is over,
+ * at least once an hour: with a clock that is wrong by a year that would be everything. Nothing is lost by waiting for
+ * a day after the clock was moved, or after a long time off.
  */
 export async function isClockSteady(deps: Watching): Promise<boolean> {
   const store: Store<ClockRecord> = deps.db.collection<ClockRecord>('clock_watch');

@@ -19,7 +19,10 @@ import { judgeServer, type ServerAnswers, type ServerJudgement } from './mongodb
 /** The part of the official driver's collection that stores use; the driver and the embedded engine both fit. */
 export type Store<T extends Document> = DataCollection<T>;
 
-/** The one door to stored data. Nobody above it can tell MongoDB from the embedded engine, except by `kind` in a health report. */
+/**
+ * The one door to stored data. Nobody above it can tell MongoDB from the embedded engine, except by `kind` in a health
+ * report.
+ */
 export interface Database {
   readonly kind: 'mongodb' | 'embedded';
   /** What is behind it, in a few words. */
@@ -30,37 +33,43 @@ export interface Database {
   readonly confirmedReads: { readConcern?: ReadConcernLike };
   collection<T extends Document>(name: string, options?: CollectionOptions): Store<T>;
   /**
-   * Stores new documents, each with its `_id`, so that every reader sees all of them or none, also after a crash; a refusal leaves none.
-   * Only the embedded engine has it: a MongoDB may be one without transactions.
+   * Stores new documents, each with its `_id`, so that every reader sees all of them or none, also after a crash; a
+   * refusal leaves none. Only the embedded engine has it: a MongoDB may be one without transactions.
    */
   insertTogether?(name: string, documents: readonly Document[]): Promise<void>;
-  /** Builds those indexes of a stored collection that are missing, however long it takes. Throws the duplicate key error of a unique one that cannot be. */
+  /**
+   * Builds those indexes of a stored collection that are missing, however long it takes. Throws the duplicate key error
+   * of a unique one that cannot be.
+   */
   createIndexes(name: string, indexes: IndexDescription[]): Promise<void>;
   /** Names of all stored collections. */
   listNames(): Promise<string[]>;
   /** Resolves when the database answers, throws otherwise. */
   ping(): Promise<void>;
   /**
-   * The data as of one moment, for reading at leisure: the embedded engine's online copy, made in the empty directory `dir`, which is the
-   * caller's to remove after closing. MongoDB is read as it is, collection by collection.
+   * The data as of one moment, for reading at leisure: the embedded engine's online copy, made in the empty directory
+   * `dir`, which is the caller's to remove after closing. MongoDB is read as it is, collection by collection.
    */
   freeze(dir: string): Promise<Database>;
   /**
-   * Lets MongoDB's tools in at `127.0.0.1:port` or `unix:/path` (no password: loopback only) until the database is closed, and answers the address
-   * to give them. 400 when it cannot be listened on; null for a MongoDB, which has its own door. `report` is told of errors behind it that no
-   * client is to blame for.
+   * Lets MongoDB's tools in at `127.0.0.1:port` or `unix:/path` (no password: loopback only) until the database is
+   * closed, and answers the address to give them. 400 when it cannot be listened on; null for a MongoDB, which has its
+   * own door. `report` is told of errors behind it that no client is to blame for.
    */
   openDoor(address: string, report: (error: unknown) => void): Promise<string | null>;
   /** Other processes of this machine that have the embedded store open, by id; none is known of a MongoDB. */
   listOtherProcesses(): number[];
   /**
-   * Runs what makes room by removing something, as often as it takes: on a full disk the embedded engine gives it the room that it keeps for this.
-   * Of a MongoDB's disk somebody else takes care.
+   * Runs what makes room by removing something, as often as it takes: on a full disk the embedded engine gives it the
+   * room that it keeps for this. Of a MongoDB's disk somebody else takes care.
    */
   useReserve<T>(work: () => Promise<T>): Promise<T>;
   /** Snapshots of the embedded store that processes hold, the oldest first; MongoDB sees to its own. */
   listSnapshots?(): HeldSnapshot[];
-  /** Reads the embedded engine's whole file and tells what is damaged, in words; `onProgress` hears of pages. MongoDB has `validate`. */
+  /**
+   * Reads the embedded engine's whole file and tells what is damaged, in words; `onProgress` hears of pages. MongoDB
+   * has `validate`.
+   */
   verify?(options: { onProgress?: (done: number, all: number) => void; signal?: AbortSignal }): Promise<string[]>;
   /** Measures of the embedded engine's file; MongoDB has tools of its own. */
   stats?(): Record<string, number>;
@@ -74,7 +83,10 @@ export function isDuplicateKey(
   return error instanceof Error && (error as { code?: unknown }).code === 11_000;
 }
 
-/** Opens MongoDB when `MONGODB_URI` is set, else the embedded engine in the data directory. Throws `unavailable` (DATABASE_UNAVAILABLE) with advice. */
+/**
+ * Opens MongoDB when `MONGODB_URI` is set, else the embedded engine in the data directory. Throws `unavailable`
+ * (DATABASE_UNAVAILABLE) with advice.
+ */
 export async function openDatabase(config: Config): Promise<Database> {
   return config.mongodbUri ? openMongodb(config.mongodbUri, config) : openEmbedded(config);
 }
@@ -85,7 +97,10 @@ const SERVER_SELECTION_MS = 6_000;
 const MAJORITY_MS = 10_000;
 const SILENCE_MS = 60_000;
 
-/** They stand above what MONGODB_URI says: reads from secondaries or writes that one member confirms would break promises. */
+/**
+ * They stand above what MONGODB_URI says: reads from secondaries or writes that one member confirms would break
+ * promises.
+ */
 const CLIENT_OPTIONS: MongoClientOptions = {
   appName: 'bsvc',
   writeConcern: { w: 'majority', wtimeoutMS: MAJORITY_MS },
@@ -263,7 +278,10 @@ async function openEmbedded(config: Config): Promise<Database> {
   }
 }
 
-/** The error to answer when the database itself cannot do its work just now (away, disk full, unusable file); null for any other error. */
+/**
+ * The error to answer when the database itself cannot do its work just now (away, disk full, unusable file); null for
+ * any other error.
+ */
 export function findOutage(error: unknown): AppError | null {
   if (!(error instanceof Error)) return null;
   // What stops a write of many documents in the middle is wrapped by the driver.
@@ -312,7 +330,10 @@ const OUTAGE_NAMES = new Set([
   'MongoWriteConcernError',
 ]);
 
-/** Answers of a server that is just not able to work: it stops, has lost its office as primary, does not reach a shard, or no majority confirms. The driver has tried twice by then. */
+/**
+ * Answers of a server that is just not able to work: it stops, has lost its office as primary, does not reach a shard,
+ * or no majority confirms. The driver has tried twice by then.
+ */
 const OUTAGE_CODES = new Set<unknown>([
   6, // HostUnreachable
   7, // HostNotFound
@@ -332,7 +353,10 @@ const OUTAGE_CODES = new Set<unknown>([
   13_436, // NotPrimaryOrSecondary
 ]);
 
-/** What a socket throws that was closed from the other side while the driver writes to it: the driver passes it on as it is. */
+/**
+ * What a socket throws that was closed from the other side while the driver writes to it: the driver passes it on as it
+ * is.
+ */
 const BROKEN_SOCKET = new Set<unknown>(['EPIPE', 'ERR_STREAM_DESTROYED']);
 
 function isOutageAnswer({ name, code }: Error & { code?: unknown }): boolean {

@@ -12,7 +12,10 @@ interface Connection extends EventEmitter {
 
 let loaded: Promise<Driver> | undefined;
 
-/** The official driver, loaded when it is first asked for, with one fault mended. Every client of the service comes from here. */
+/**
+ * The official driver, loaded when it is first asked for, with one fault mended. Every client of the service comes from
+ * here.
+ */
 export function loadDriver(): Promise<Driver> {
   return (loaded ??= import('mongodb').then((driver) => {
     endWritesOfClosedConnections(driver);
@@ -21,8 +24,9 @@ export function loadDriver(): Promise<Driver> {
 }
 
 /**
- * A command whose bytes do not leave at once waits for them to drain, in driver 7.9 still for ever when the connection closes in that time:
- * a request then never ends, and if it is the monitor's own question, no server is ever found again. Here the closing ends the waiting.
+ * A command whose bytes do not leave at once waits for them to drain, in driver 7.9 still for ever when the connection
+ * closes in that time: a request then never ends, and if it is the monitor's own question, no server is ever found
+ * again. Here the closing ends the waiting.
  */
 function endWritesOfClosedConnections({ MongoNetworkError }: Driver): void {
   const inner = createRequire(import.meta.url)('mongodb/lib/cmap/connection.js') as {

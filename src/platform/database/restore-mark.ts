@@ -9,7 +9,9 @@ interface RestoreMark {
   startedAt: Date;
 }
 
-/** Holds one record while a restore is under way: a store with it is half of something. No part of any backup or move. */
+/**
+ * Holds one record while a restore is under way: a store with it is half of something. No part of any backup or move.
+ */
 export const RESTORES = 'restores';
 
 const restoreStore = (db: Database) => db.collection<RestoreMark>(RESTORES);

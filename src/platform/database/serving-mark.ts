@@ -9,7 +9,10 @@ export interface ServingMark {
   remove(): Promise<void>;
 }
 
-/** Tells later processes that this one serves the embedded store of a data directory. Marks of processes that are gone are cleared away. */
+/**
+ * Tells later processes that this one serves the embedded store of a data directory. Marks of processes that are gone
+ * are cleared away.
+ */
 export async function markServing(db: Database, dataDir: string): Promise<ServingMark> {
   if (db.kind !== 'embedded') return { others: [], remove: () => Promise.resolve() };
   const dir = join(dataDir, 'serving');

@@ -1,7 +1,10 @@
 import type { Database } from './database.js';
 import type { SpanOptions, Telemetry } from '../observe/telemetry.js';
 
-/** The same database with a span for each command: named after the operation and what is stored there, never after what was asked for. */
+/**
+ * The same database with a span for each command: named after the operation and what is stored there, never after what
+ * was asked for.
+ */
 export function traceDatabase(db: Database, telemetry: Telemetry): Database {
   const system = db.kind === 'mongodb' ? 'mongodb' : 'bsvc.engine';
   const note = async (
@@ -24,7 +27,9 @@ export function traceDatabase(db: Database, telemetry: Telemetry): Database {
       throw error;
     }
   };
-  /** A collection or, with the `operation` that made it, a cursor: whatever is a promise when it is called is a command. */
+  /**
+   * A collection or, with the `operation` that made it, a cursor: whatever is a promise when it is called is a command.
+   */
   const trace = <T extends object>(traced: T, collection: string, operation: string | null): T => {
     const proxy: T = new Proxy(traced, {
       get(target, property) {

@@ -7,7 +7,10 @@ const LONG_MS = 60_000;
 const HELD =
   'A process has been reading from the same snapshot of the store for more than a minute, so the data file grows with every write: let the process go on (kill -CONT) or end it';
 
-/** Tells in the log, once for each, which other processes hold a snapshot of the embedded store for too long; ends with what it returns. */
+/**
+ * Tells in the log, once for each, which other processes hold a snapshot of the embedded store for too long; ends with
+ * what it returns.
+ */
 export function watchSnapshots(
   { db, log }: { db: Database; log: Logger },
   { lookMs = LOOK_MS, longMs = LONG_MS } = {},

@@ -10,11 +10,14 @@ export interface EnqueueOptions {
   /** One job with this key at a time; see `whenPresent`. */
   uniqueKey?: string;
   /**
-   * What a second job with the same key does. `keep` (the default): nothing, the first one stands for both.
-   * `rerun`: the waiting one runs at the earlier of the two moments, and a running one runs once more afterwards, so that nothing noticed late is missed.
+   * What a second job with the same key does. `keep` (the default): nothing, the first one stands for both. `rerun`:
+   * the waiting one runs at the earlier of the two moments, and a running one runs once more afterwards, so that
+   * nothing noticed late is missed.
    */
   whenPresent?: 'keep' | 'rerun';
-  /** Jobs of one lane run one after the other, also across workers; while one waits to be retried the others wait too. */
+  /**
+   * Jobs of one lane run one after the other, also across workers; while one waits to be retried the others wait too.
+   */
   lane?: string;
   /** Whose job it is; see `JobDefinition.perParty`. */
   party?: string;
@@ -57,7 +60,9 @@ export interface JobDependencies {
 const WAKE = 'wake';
 const TOGETHER_MS = 10;
 
-/** Opens the queue on the database; the same collection serves every process. Workers elsewhere are woken by `signals`. */
+/**
+ * Opens the queue on the database; the same collection serves every process. Workers elsewhere are woken by `signals`.
+ */
 export function openJobQueue(db: Database, clock: Clock, signals: PubSub | null): JobQueue {
   const listeners = new Set<() => void>();
   const wakeHere = (): void => {
@@ -120,7 +125,10 @@ function buildRecord(
   };
 }
 
-/** The job with the same key can be settled, leased or handed back between any two statements: whichever one no longer fits is tried anew. */
+/**
+ * The job with the same key can be settled, leased or handed back between any two statements: whichever one no longer
+ * fits is tried anew.
+ */
 async function insertOrMerge(db: Database, record: JobRecord, options: EnqueueOptions): Promise<boolean> {
   const jobs = jobStore({ db });
   const { uniqueKey, runAt } = record;

@@ -31,7 +31,9 @@ export interface JobRecord {
   lane?: string;
   /** Whose job it is, where a kind's parties take turns. */
   party?: string;
-  /** The lane while this job occupies it: from its first lease until it is settled, pauses between attempts included. */
+  /**
+   * The lane while this job occupies it: from its first lease until it is settled, pauses between attempts included.
+   */
   heldLane?: string;
   workerId?: string;
   leaseUntil?: Date;
@@ -73,11 +75,19 @@ export interface RunAgain {
 export interface JobDefinition<Deps, Payload extends object = Record<string, never>> {
   name: string;
   retry: RetrySchedule;
-  /** How many of this kind one worker runs at once, beside its other work; absent = they share the worker's concurrency. */
+  /**
+   * How many of this kind one worker runs at once, beside its other work; absent = they share the worker's concurrency.
+   */
   concurrency?: number;
-  /** How many of one party a worker runs at once, the parties taking turns; every job of the kind then names its party, and `concurrency` is given. */
+  /**
+   * How many of one party a worker runs at once, the parties taking turns; every job of the kind then names its party,
+   * and `concurrency` is given.
+   */
   perParty?: number;
-  /** Must be harmless to repeat: it can run again after a crash at any line. What it throws is logged and counts as a failure. */
+  /**
+   * Must be harmless to repeat: it can run again after a crash at any line. What it throws is logged and counts as a
+   * failure.
+   */
   run(deps: Deps, payload: Payload, context: JobContext): Promise<RunAgain | void>;
 }
 

@@ -26,7 +26,10 @@ export function listJobs(
     .toArray() as Promise<JobRecord[]>;
 }
 
-/** Makes a dead job, or one that waits for a later moment, due at once with its attempts counted anew. 404 for any other id. */
+/**
+ * Makes a dead job, or one that waits for a later moment, due at once with its attempts counted anew. 404 for any other
+ * id.
+ */
 export async function retryJob(deps: JobDependencies, id: string): Promise<JobRecord> {
   const _id = findObjectId(id);
   const job = _id && (await jobStore(deps).findOneAndUpdate({ _id, ...RETRIABLE } as never, requeued(deps), AFTER));

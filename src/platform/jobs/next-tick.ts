@@ -7,7 +7,10 @@ const MAX_DAYS = 8 * 366;
 
 /** The ticks of one cron expression. */
 export interface Ticks {
-  /** The first tick after that moment, both in milliseconds since 1970; null when there is none within eight years. Looks at days, never at the ticks in between. */
+  /**
+   * The first tick after that moment, both in milliseconds since 1970; null when there is none within eight years.
+   * Looks at days, never at the ticks in between.
+   */
   after(ms: number): number | null;
 }
 
@@ -34,7 +37,9 @@ export function readTicks(cron: string): Ticks {
   };
 }
 
-/** The first time of day that the fields name after that second of the day, in seconds; null when the day has none left. */
+/**
+ * The first time of day that the fields name after that second of the day, in seconds; null when the day has none left.
+ */
 function timeOfDayAfter({ hour, minute, second }: ParsedFields, after: number): number | null {
   const hours = ascending(hour);
   const minutes = ascending(minute);

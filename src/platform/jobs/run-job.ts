@@ -8,7 +8,10 @@ export interface JobRun {
   job: JobRecord;
   /** Resolves, never rejects, when the job is settled or was given up to somebody else. */
   ended: Promise<void>;
-  /** Gives the job back to the queue and tells the run that what it still does will be refused. Never rejects: a job that cannot be given back is taken back when its lease is over. */
+  /**
+   * Gives the job back to the queue and tells the run that what it still does will be refused. Never rejects: a job
+   * that cannot be given back is taken back when its lease is over.
+   */
   handBack(): Promise<void>;
 }
 

@@ -18,9 +18,14 @@ export interface RunnerOptions {
 export interface Runner {
   /** Looks for work and runs it until stopped. */
   start(): void;
-  /** Runs what is due now, and what that makes due, until nothing is left; for tests with a clock of their own. How many runs there were. */
+  /**
+   * Runs what is due now, and what that makes due, until nothing is left; for tests with a clock of their own. How many
+   * runs there were.
+   */
   drain(): Promise<number>;
-  /** Takes no new work, lets what is under way end for at most `graceMs`, then hands the rest back. Safe to call twice. */
+  /**
+   * Takes no new work, lets what is under way end for at most `graceMs`, then hands the rest back. Safe to call twice.
+   */
   stop(graceMs: number): Promise<void>;
 }
 
@@ -64,8 +69,9 @@ export function openRunner<Deps extends JobDependencies>(
   };
 
   /**
-   * Takes back jobs whose workers are gone: whose lease is over, and was not renewed for `patienceMs` while this worker watched, by a timer that no clock moves. A
-   * lease alone is a moment by its holder's clock, and says nothing when either clock was moved or is wrong.
+   * Takes back jobs whose workers are gone: whose lease is over, and was not renewed for `patienceMs` while this worker
+   * watched, by a timer that no clock moves. A lease alone is a moment by its holder's clock, and says nothing when
+   * either clock was moved or is wrong.
    */
   const takeBack = async (patienceMs: number): Promise<void> => {
     const [clockMs, tickMs] = [deps.clock.now(), performance.now()];

@@ -12,7 +12,9 @@ export interface Schedule<Deps> {
 const KEEP_TICK_MS = 3_600_000;
 
 /**
- * Enqueues one run of a schedule; any number of processes that do so for the same tick make one job. A tick is left out while an earlier one has not ended: on a machine that cannot keep up, runs would otherwise pile up and make it slower still.
+ * Enqueues one run of a schedule; any number of processes that do so for the same tick make one job. A tick is left out
+ * while an earlier one has not ended: on a machine that cannot keep up, runs would otherwise pile up and make it slower
+ * still.
  */
 export async function enqueueTick<Deps extends JobDependencies>(
   deps: Deps,
@@ -45,8 +47,9 @@ interface Planned<Deps> {
 }
 
 /**
- * Starts the timer; returns how to stop it, which resolves when nothing is being enqueued any more. A tick that cannot be enqueued is logged and left to the next
- * one. However far the clock is moved, or the machine slept, each schedule makes up for what it missed with at most one run, and goes on from now.
+ * Starts the timer; returns how to stop it, which resolves when nothing is being enqueued any more. A tick that cannot
+ * be enqueued is logged and left to the next one. However far the clock is moved, or the machine slept, each schedule
+ * makes up for what it missed with at most one run, and goes on from now.
  */
 export function startSchedules<Deps extends JobDependencies>(
   deps: Deps,
@@ -76,7 +79,8 @@ export function startSchedules<Deps extends JobDependencies>(
     seenMs = nowMs;
     for (const each of planned) {
       if (each.nextMs === null || each.nextMs > nowMs) continue;
-      // The moment that was planned, not the last one missed: what other processes planned too, so that all of them make one run.
+      // The moment that was planned, not the last one missed: what other processes planned too, so that all of them
+      // make one run.
       const running = enqueue(each.entry, new Date(each.nextMs)).finally(() => underWay.delete(running));
       underWay.add(running);
       each.nextMs = each.ticks.after(nowMs);

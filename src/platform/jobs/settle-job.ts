@@ -14,7 +14,10 @@ function heldBy({ _id, fence }: JobRecord): Pick<JobRecord, '_id' | 'fence' | 's
 
 const RELEASED = { workerId: '', leaseUntil: '' } as const;
 
-/** Ends a run that worked: the job is gone, kept as done, or waits for its next run. False when the lease was lost meanwhile: the completion comes too late and is refused. */
+/**
+ * Ends a run that worked: the job is gone, kept as done, or waits for its next run. False when the lease was lost
+ * meanwhile: the completion comes too late and is refused.
+ */
 export async function completeJob(deps: JobDependencies, job: JobRecord, again: RunAgain | null): Promise<boolean> {
   // The write holds only while `againAt` is as seen; it can be set at any time by an enqueue that must not be missed.
   let seen = job.againAt ?? null;
@@ -96,8 +99,9 @@ export async function extendLease(deps: JobDependencies, job: JobRecord, leaseMs
 const MAX_WATCHED = 200;
 
 /**
- * After the clock was set back: what was noted by the time before would be waited for once more. Leases from there end after `leaseMs`, unless their
- * workers renew them, and jobs that were put off there wait as long as they were put off, from now on. How many jobs were changed.
+ * After the clock was set back: what was noted by the time before would be waited for once more. Leases from there end
+ * after `leaseMs`, unless their workers renew them, and jobs that were put off there wait as long as they were put off,
+ * from now on. How many jobs were changed.
  */
 export async function bringBackJobs(deps: JobDependencies, leaseMs: number): Promise<number> {
   const nowMs = deps.clock.now();

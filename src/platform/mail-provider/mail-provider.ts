@@ -9,8 +9,8 @@ export interface OutgoingMail {
 }
 
 /**
- * What became of handing a message over.
- * `refused` is final. `later` and `unknown` are worth another try with the same idempotency key: nothing was sent, or nobody can tell.
+ * What became of handing a message over. `refused` is final. `later` and `unknown` are worth another try with the same
+ * idempotency key: nothing was sent, or nobody can tell.
  */
 export type SendOutcome =
   | { outcome: 'accepted'; id: string }
@@ -21,7 +21,10 @@ export type SendOutcome =
 /** A way for mail to leave the house. Every implementation passes one shared suite. */
 export interface MailProvider {
   readonly name: 'resend' | 'smtp' | 'outbox';
-  /** Hands one message over. Never throws; the same `idempotencyKey` never makes two messages where the provider can help it. */
+  /**
+   * Hands one message over. Never throws; the same `idempotencyKey` never makes two messages where the provider can
+   * help it.
+   */
   send(mail: OutgoingMail, idempotencyKey: string): Promise<SendOutcome>;
   /** What the provider knows of a message it accepted, or null when it keeps no such record. */
   findStatus(id: string): Promise<{ lastEvent: string; raw: unknown } | null>;

@@ -6,7 +6,10 @@ import type { MailProvider, OutgoingMail } from './mail-provider.js';
 
 export const MAIL_OUTBOX = 'mail_outbox';
 
-/** A message kept instead of sent: what the default provider does, for development and for `bsvc mail outbox`. Sealed, as mails carry codes that open accounts. */
+/**
+ * A message kept instead of sent: what the default provider does, for development and for `bsvc mail outbox`. Sealed,
+ * as mails carry codes that open accounts.
+ */
 interface StoredMessage {
   /** The idempotency key it was handed over with. */
   _id: string;

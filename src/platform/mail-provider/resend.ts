@@ -24,7 +24,10 @@ export async function openResendClient(apiKey: string, baseUrl: string | null): 
   return new Resend(apiKey, baseUrl === null ? undefined : { baseUrl });
 }
 
-/** Runs one call of the client with a time limit that the client itself does not have; it never throws, silence reads as `statusCode: null`. */
+/**
+ * Runs one call of the client with a time limit that the client itself does not have; it never throws, silence reads as
+ * `statusCode: null`.
+ */
 export async function callResend<T>(call: (signal: AbortSignal) => Promise<ResendReply<T>>): Promise<ResendReply<T>> {
   const silence: ResendReply<T> = {
     data: null,

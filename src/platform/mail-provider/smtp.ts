@@ -3,7 +3,10 @@ import type { MailProvider, SendOutcome } from './mail-provider.js';
 
 const PERMANENT = 500;
 
-/** A mail server by its address, for example `smtps://user:secret@mail.example.com`. SMTP has no idempotency, so a repeated message carries the same Message-ID. */
+/**
+ * A mail server by its address, for example `smtps://user:secret@mail.example.com`. SMTP has no idempotency, so a
+ * repeated message carries the same Message-ID.
+ */
 export function openSmtp(url: string): MailProvider {
   let opening: Promise<Transporter> | null = null;
   const transport = (): Promise<Transporter> =>

@@ -48,11 +48,17 @@ export class OutboundError extends Error {
 
 /** Requests to addresses that tenants choose. */
 export interface Outbound {
-  /** Refuses with PrivateAddressError a URL whose host is, or now resolves to, an address that is not public. A name that cannot be resolved passes: each request looks again. */
+  /**
+   * Refuses with PrivateAddressError a URL whose host is, or now resolves to, an address that is not public. A name
+   * that cannot be resolved passes: each request looks again.
+   */
   check(url: URL): Promise<void>;
   /** Sends one request and follows nothing; any status is an answer. Throws OutboundError when there is none. */
   send(request: OutboundRequest): Promise<OutboundReply>;
-  /** The global fetch as far as addresses that projects name may be reached: not private ones, no redirects, no answer of more than a mebibyte. */
+  /**
+   * The global fetch as far as addresses that projects name may be reached: not private ones, no redirects, no answer
+   * of more than a mebibyte.
+   */
   fetch(this: void, url: string, init?: RequestInit): Promise<Response>;
   close(): Promise<void>;
 }
@@ -66,7 +72,10 @@ const MAX_HEADER_BYTES = 16 * 1024;
 /** Beyond this an exchange fails, whoever reads it. */
 const MAX_RESPONSE_BYTES = 1024 * 1024;
 
-/** Opens the way out. Every connection is made to an address that was checked just then, and checked again once it stands. */
+/**
+ * Opens the way out. Every connection is made to an address that was checked just then, and checked again once it
+ * stands.
+ */
 export function openOutbound({
   allowPrivate,
   timeoutMs = TIMEOUT_MS,
@@ -156,7 +165,10 @@ async function readBeginning(body: Dispatcher.ResponseData['body']): Promise<str
   return Buffer.concat(kept).toString('utf8');
 }
 
-/** Connects to nothing but public addresses: literals are checked before, names by the only look-up there is, the socket's own word afterwards. */
+/**
+ * Connects to nothing but public addresses: literals are checked before, names by the only look-up there is, the
+ * socket's own word afterwards.
+ */
 function publicOnly(connect: buildConnector.connector): buildConnector.connector {
   return (options, callback) => {
     const literal = options.hostname.replace(/^\[|\]$/g, '');

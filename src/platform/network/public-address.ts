@@ -2,7 +2,10 @@ import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
-/** A connection was refused by us because the target is loopback, private, link-local or otherwise not on the public internet. */
+/**
+ * A connection was refused by us because the target is loopback, private, link-local or otherwise not on the public
+ * internet.
+ */
 export class PrivateAddressError extends Error {
   readonly code = 'PRIVATE_ADDRESS';
   constructor(target: string) {
@@ -12,12 +15,16 @@ export class PrivateAddressError extends Error {
 }
 
 /**
- * Services of a cloud to its own machines at addresses that look public: the host of every machine at Azure, the service networks at IBM.
- * Those of the others (169.254.0.0/16, 100.64.0.0/10, 192.0.0.0/24, fc00::/7) are of no public range.
+ * Services of a cloud to its own machines at addresses that look public: the host of every machine at Azure, the
+ * service networks at IBM. Those of the others (169.254.0.0/16, 100.64.0.0/10, 192.0.0.0/24, fc00::/7) are of no public
+ * range.
  */
 const HOST_SERVICES = ['168.63.129.16/32', '161.26.0.0/16', '166.8.0.0/14'].map((range) => ipaddr.parseCIDR(range));
 
-/** Whether an IP literal is on the public internet; IPv6 forms that carry an IPv4 address are judged by it or refused (decisions.md 8). */
+/**
+ * Whether an IP literal is on the public internet; IPv6 forms that carry an IPv4 address are judged by it or refused
+ * (decisions.md 8).
+ */
 export function isPublicAddress(address: string): boolean {
   const bare = address.replace(/^\[|\]$/g, '').replace(/%.*$/, '');
   if (!ipaddr.isValid(bare)) return false;

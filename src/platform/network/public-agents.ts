@@ -7,7 +7,10 @@ import { isPublicAddress, PrivateAddressError } from './public-address.js';
 
 type LookupCallback = (error: NodeJS.ErrnoException | null, address: string | LookupAddress[], family?: number) => void;
 
-/** As dns.lookup, for `net.connect`; fails when any of a name's addresses is not public, so that the address judged is the address used. */
+/**
+ * As dns.lookup, for `net.connect`; fails when any of a name's addresses is not public, so that the address judged is
+ * the address used.
+ */
 function lookupPublic(host: string, options: LookupOneOptions | LookupAllOptions, done: LookupCallback): void {
   lookup(host, { ...options, all: true }, (error, addresses) => {
     const first = addresses?.[0];
@@ -53,7 +56,10 @@ export interface Agents {
   httpsAgent: HttpsAgent;
 }
 
-/** Connection pools for addresses that projects name; unless `allowPrivate`, they refuse literals and names that are not public, at every connection. */
+/**
+ * Connection pools for addresses that projects name; unless `allowPrivate`, they refuse literals and names that are not
+ * public, at every connection.
+ */
 export function openAgents(allowPrivate: boolean, options: AgentOptions): Agents {
   return allowPrivate
     ? { httpAgent: new HttpAgent(options), httpsAgent: new HttpsAgent(options) }

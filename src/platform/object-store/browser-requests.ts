@@ -2,7 +2,8 @@ import { request as httpRequest, type IncomingMessage, type OutgoingHttpHeaders 
 import { request as httpsRequest } from 'node:https';
 import type { Agents } from '../network/public-agents.js';
 
-// What a page in a browser sends to a signed address, sent from here: whether uploads from browsers work is best known by trying.
+// What a page in a browser sends to a signed address, sent from here: whether uploads from browsers work is best known
+// by trying.
 
 export interface PreflightAnswer {
   /** Whether a browser would go on to send the PUT. */
@@ -16,7 +17,10 @@ export interface Connection {
   limitMs: number;
 }
 
-/** Asks `url` what a browser page of `origin` asks before a PUT with a content type. Throws when the address cannot be reached in time. */
+/**
+ * Asks `url` what a browser page of `origin` asks before a PUT with a content type. Throws when the address cannot be
+ * reached in time.
+ */
 export async function sendPreflight(url: string, origin: string, connection: Connection): Promise<PreflightAnswer> {
   const response = await send(connection, 'OPTIONS', url, {
     origin,

@@ -13,16 +13,25 @@ export interface PutGrant {
   expiresInMs: number;
 }
 
-/** Where files' bytes are kept. Keys are `<folder>/<name>` in a restricted alphabet (isObjectKey); any other key names nothing. */
+/**
+ * Where files' bytes are kept. Keys are `<folder>/<name>` in a restricted alphabet (isObjectKey); any other key names
+ * nothing.
+ */
 export interface ObjectStore {
   readonly kind: 'local' | 's3';
-  /** Streams `body` to the end and stores it whole, replacing what was there; when `body` fails nothing is stored. Tells the number of bytes. */
+  /**
+   * Streams `body` to the end and stores it whole, replacing what was there; when `body` fails nothing is stored. Tells
+   * the number of bytes.
+   */
   put(key: string, body: Readable, options: PutOptions): Promise<number>;
   /** Size of the stored object in bytes, or null when there is none. */
   findSize(key: string): Promise<number | null>;
   /** Removes the object; harmless when there is none. */
   remove(key: string): Promise<void>;
-  /** An address that takes one PUT body of exactly that type and size until it expires. `serviceUrl`: the address of bsvc itself as its client knows it. */
+  /**
+   * An address that takes one PUT body of exactly that type and size until it expires. `serviceUrl`: the address of
+   * bsvc itself as its client knows it.
+   */
   signPutUrl(key: string, grant: PutGrant, serviceUrl: string): Promise<string>;
   /** The address under which anybody can read the object, or null when the store exposes none. */
   publicUrl(key: string, serviceUrl: string): string | null;

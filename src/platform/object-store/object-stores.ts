@@ -15,7 +15,10 @@ export interface ObjectStores {
   readonly hasBucket: boolean;
   /** The bucket that the settings name, or null. */
   openPlatformBucket(): Promise<S3Store | null>;
-  /** A bucket that a project names; kept open under `id` as long as it is in use. Refuses private addresses unless the settings allow them. */
+  /**
+   * A bucket that a project names; kept open under `id` as long as it is in use. Refuses private addresses unless the
+   * settings allow them.
+   */
   openProjectBucket(id: string, access: () => BucketAccess): Promise<S3Store>;
   /** Removes what killed uploads left half-written on this machine. */
   sweepSpool(): Promise<number>;

@@ -26,7 +26,10 @@ export function isTransient(error: unknown): boolean {
   return status === undefined || status >= 500 || status === 429;
 }
 
-/** The one form in which trouble with a bucket reaches the rest: 503 with the service's short code, never its text, which may quote what must stay hidden. */
+/**
+ * The one form in which trouble with a bucket reaches the rest: 503 with the service's short code, never its text,
+ * which may quote what must stay hidden.
+ */
 export function bucketError(error: unknown): AppError {
   if (error instanceof TypeError || error instanceof RangeError) throw error; // our own mistake, not the bucket's
   const { name = '', code, $metadata } = error as ServiceError;

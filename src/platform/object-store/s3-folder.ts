@@ -30,7 +30,9 @@ const CALL_MS = 30_000;
 /** The slowest line that is waited for. */
 const MIN_BYTES_PER_MS = 64;
 
-/** Opens the folder without connecting; the endpoint may be a private address, since the service's own settings name it. */
+/**
+ * Opens the folder without connecting; the endpoint may be a private address, since the service's own settings name it.
+ */
 export function openS3Folder(access: BucketAccess, prefix: string): S3Folder {
   const agents = openAgents(true, { keepAlive: true, maxSockets: 4 });
   const client = new S3Client({

@@ -29,7 +29,9 @@ export interface BucketAccess {
 }
 
 export interface S3StoreOptions {
-  /** Whether the endpoint may be a private address: so for the operator's own bucket, not for one that a project names. */
+  /**
+   * Whether the endpoint may be a private address: so for the operator's own bucket, not for one that a project names.
+   */
   allowPrivate: boolean;
   spool: Spool;
   /** Time limit of one call, without the time that an upload's bytes take. */
@@ -39,7 +41,10 @@ export interface S3StoreOptions {
 /** A bucket with an S3 API. */
 export interface S3Store extends ObjectStore {
   readonly kind: 's3';
-  /** Size of the stored object, and the bucket's name for these very bytes (null when it gives none); null when there is no object. */
+  /**
+   * Size of the stored object, and the bucket's name for these very bytes (null when it gives none); null when there is
+   * no object.
+   */
   findVersion(key: string): Promise<{ size: number; version: string | null } | null>;
   /** Copies an object inside the bucket; false when it is gone or holds other bytes than `version` names. */
   copyVersion(from: string, to: string, options: PutOptions & { version: string | null }): Promise<boolean>;
@@ -65,7 +70,10 @@ const ignore = (): void => undefined;
 /** The SDK would write notes to standard error; what matters is thrown. */
 const SILENT = { debug: ignore, info: ignore, warn: ignore, error: ignore };
 
-/** Opens the bucket without connecting. Every call has a time limit; trouble is thrown as 503 STORAGE_UNAVAILABLE or STORAGE_REFUSED. */
+/**
+ * Opens the bucket without connecting. Every call has a time limit; trouble is thrown as 503 STORAGE_UNAVAILABLE or
+ * STORAGE_REFUSED.
+ */
 export function openS3Store(access: BucketAccess, { allowPrivate, spool, callMs = CALL_MS }: S3StoreOptions): S3Store {
   const agents = openAgents(allowPrivate, { keepAlive: true, maxSockets: MAX_SOCKETS });
   const client = new S3Client({

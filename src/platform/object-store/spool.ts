@@ -12,14 +12,17 @@ export interface Spooled {
 
 /** A directory of files that are still arriving; none of them has a name that anybody is told. */
 export interface Spool {
-  /** Writes `body` to a file of its own and syncs it to disk; when `body` fails the file is removed. 507 when the disk is full. */
+  /**
+   * Writes `body` to a file of its own and syncs it to disk; when `body` fails the file is removed. 507 when the disk
+   * is full.
+   */
   receive(body: Readable): Promise<Spooled>;
   discard(spooled: Spooled): Promise<void>;
   /** To be told when the file has been moved to its place. */
   moved(spooled: Spooled): void;
   /**
-   * Removes what killed processes left, and tells how many files: those of processes of this machine that are gone, at once, and others that nothing was
-   * written to for `olderThanMs`.
+   * Removes what killed processes left, and tells how many files: those of processes of this machine that are gone, at
+   * once, and others that nothing was written to for `olderThanMs`.
    */
   sweep(olderThanMs: number, nowMs: number): Promise<number>;
 }

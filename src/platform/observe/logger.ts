@@ -27,8 +27,9 @@ const WARN = 40;
 const TELL_LEVEL = Symbol.for('pino.metadata');
 
 /**
- * A sink that writes the lines of a tenth of a second together: each by itself would cost a request a quarter more. Warnings and errors are written at once,
- * with what came before them; a process that is killed takes at most that tenth of a second of other lines along.
+ * A sink that writes the lines of a tenth of a second together: each by itself would cost a request a quarter more.
+ * Warnings and errors are written at once, with what came before them; a process that is killed takes at most that
+ * tenth of a second of other lines along.
  */
 export function gatherLines(sink: LogSink): GatheringSink {
   let gathered = '';

@@ -124,7 +124,8 @@ function presentEvents(name: CountedEvent, outcomes: Map<string, number>): Metri
 }
 
 async function presentGauge({ name, help, read, shared }: Gauge): Promise<Metric> {
-  // A gauge that cannot be read just now is left out, and so is one that takes longer than a sibling waits for all of them.
+  // A gauge that cannot be read just now is left out, and so is one that takes longer than a sibling waits for all of
+  // them.
   const reading = (async () => read())().catch(() => []);
   const values = await withTimeout(reading, READ_MS, []);
   const filled = values.map(({ labels = {}, value }) => ({ labels, value }));

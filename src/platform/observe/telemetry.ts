@@ -10,7 +10,10 @@ export interface SpanOptions {
 
 /** Spans by OpenTelemetry, for the SDK that was registered before this process began. */
 export interface Telemetry {
-  /** Runs `work` within a span, which ends when it has settled; a failure is noted by its kind, never by its words, which may tell of somebody's data. */
+  /**
+   * Runs `work` within a span, which ends when it has settled; a failure is noted by its kind, never by its words,
+   * which may tell of somebody's data.
+   */
   span<T>(name: string, options: SpanOptions, work: (span: Span) => Promise<T>): Promise<T>;
   /** Notes something that has just ended and began at `startMs` (`performance.now()`). */
   note(name: string, options: SpanOptions, startMs: number, error: unknown): void;
@@ -74,7 +77,9 @@ export async function openTelemetry(): Promise<Telemetry | null> {
   };
 }
 
-/** The part of the API's ProxyTracerProvider that is asked for; the SDK may have brought a copy of the API of its own. */
+/**
+ * The part of the API's ProxyTracerProvider that is asked for; the SDK may have brought a copy of the API of its own.
+ */
 interface ProxyProvider {
   getDelegateTracer(name: string): unknown;
   getDelegate(): object;

@@ -1,8 +1,14 @@
 import type { Logger } from '../observe/logger.js';
 
-/** Work that follows an answered request: nobody waits for it, but closing does. What must not be lost is stored elsewhere and found again by a sweep. */
+/**
+ * Work that follows an answered request: nobody waits for it, but closing does. What must not be lost is stored
+ * elsewhere and found again by a sweep.
+ */
 export interface BackgroundTasks {
-  /** Hands the item, together with others of its kind that come meanwhile, to `work`. One call of a kind at a time; a failure is logged. */
+  /**
+   * Hands the item, together with others of its kind that come meanwhile, to `work`. One call of a kind at a time; a
+   * failure is logged.
+   */
   add<T>(kind: string, item: T, work: (items: T[]) => Promise<void>): void;
   /** Resolves when nothing is under way. */
   idle(): Promise<void>;

@@ -11,7 +11,10 @@ export interface FairQueueLimits {
 
 /** Lets few pieces of heavy work run at once, so that no party can use up the process. */
 export interface FairQueue {
-  /** Runs `work` when it is its turn. 503 BUSY with Retry-After when too many wait already; gives its place up when `signal` aborts before. */
+  /**
+   * Runs `work` when it is its turn. 503 BUSY with Retry-After when too many wait already; gives its place up when
+   * `signal` aborts before.
+   */
   inTurn<T>(party: string, work: () => Promise<T>, signal?: AbortSignal): Promise<T>;
 }
 

@@ -1,8 +1,8 @@
 const waiting: (() => void)[] = [];
 
 /**
- * A turn of the event loop for one piece of work that takes milliseconds: of all who ask, one gets each turn, so that ten of them together keep others waiting no
- * longer than one.
+ * A turn of the event loop for one piece of work that takes milliseconds: of all who ask, one gets each turn, so that
+ * ten of them together keep others waiting no longer than one.
  */
 export function ownTurn(): Promise<void> {
   return new Promise((resolve) => {

@@ -3,14 +3,22 @@ import { abandoned, unavailable } from '../../errors.js';
 /** Bytes of large replies that a process holds until their clients have taken them, shared out by party. */
 export interface ReplyBudget {
   held(): number;
-  /** Reserves so many bytes at once; false when they are not free, or when others of the party have waited for longer. */
+  /**
+   * Reserves so many bytes at once; false when they are not free, or when others of the party have waited for longer.
+   */
   take(party: string, bytes: number): boolean;
-  /** Reserves so many bytes, or as many as one party may have, when it is the party's turn, and tells how many. 503 BUSY when too many wait, or for too long; ends when `signal` aborts. */
+  /**
+   * Reserves so many bytes, or as many as one party may have, when it is the party's turn, and tells how many. 503 BUSY
+   * when too many wait, or for too long; ends when `signal` aborts.
+   */
   wait(party: string, bytes: number, signal?: AbortSignal): Promise<number>;
   /** Reserves what is in memory already, beyond the budget too: others then wait the longer. */
   add(party: string, bytes: number): void;
   giveBack(party: string, bytes: number): void;
-  /** Waits until the party has some room; null when it has now. For work whose reply is not known before: it is counted by `add`. Fails as `wait`. */
+  /**
+   * Waits until the party has some room; null when it has now. For work whose reply is not known before: it is counted
+   * by `add`. Fails as `wait`.
+   */
   room(party: string): Promise<void> | null;
 }
 
@@ -22,7 +30,10 @@ interface Waiting {
 
 export const WAITING_LIMITS = { inAll: 400, ofParty: 200, ms: 10_000 };
 
-/** A budget of `total` bytes, of which one party has half at most: others are answered although it reads slowly. Whoever holds least is next. */
+/**
+ * A budget of `total` bytes, of which one party has half at most: others are answered although it reads slowly. Whoever
+ * holds least is next.
+ */
 export function openReplyBudget(total: number, limits = WAITING_LIMITS): ReplyBudget {
   const share = Math.floor(total / 2);
   const byParty = new Map<string, number>();

@@ -12,8 +12,9 @@ export interface WatchdogOptions {
 const LOOK_MS = 1_000;
 
 /**
- * Watches this process from a thread of its own until the returned function is called: kills it (SIGKILL) when the main thread hangs, so that whoever started it starts it anew. A hanging
- * thread cannot do that itself: it waits for a lock whose holder was killed, or never returns from a computation. Time counts only in looks of the watching thread
+ * Watches this process from a thread of its own until the returned function is called: kills it (SIGKILL) when the main
+ * thread hangs, so that whoever started it starts it anew. A hanging thread cannot do that itself: it waits for a lock
+ * whose holder was killed, or never returns from a computation. Time counts only in looks of the watching thread
  * itself: a stopped process, a sleeping machine and a clock that is moved are no hanging.
  */
 export function startWatchdog({ patienceMs, endWithParent, format }: WatchdogOptions): () => void {
@@ -35,7 +36,8 @@ export function startWatchdog({ patienceMs, endWithParent, format }: WatchdogOpt
   };
 }
 
-// The line goes straight to the file of standard error, as a thread's own output goes by way of the main thread. Nobody may be reading there: it is not waited for.
+// The line goes straight to the file of standard error, as a thread's own output goes by way of the main thread. Nobody
+// may be reading there: it is not waited for.
 const THREAD = `
   const { write } = require('node:fs');
   const { workerData } = require('node:worker_threads');
@@ -60,7 +62,8 @@ const THREAD = `
     lookedAt = now;
     const beat = Atomics.load(beats, 0);
     if (beat !== seen) hangsMs = 0;
-    // Of a look that comes late no more counts than of one in time: this thread was kept from running, and so may have been the other.
+    // Of a look that comes late no more counts than of one in time: this thread was kept from running, and so may have
+    // been the other.
     else hangsMs += Math.min(sinceMs, lookMs);
     seen = beat;
     if (hangsMs >= patienceMs) tellAndEnd();

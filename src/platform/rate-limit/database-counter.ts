@@ -13,7 +13,10 @@ export interface StoredWindow {
   granted?: number;
 }
 
-/** Windows stored without waiting for a majority: losing the last counts when a primary fails is better than every request waiting for replicas. */
+/**
+ * Windows stored without waiting for a majority: losing the last counts when a primary fails is better than every
+ * request waiting for replicas.
+ */
 export function windowStore(db: Database): Store<StoredWindow> {
   return db.collection<StoredWindow>(RATE_COUNTERS, { writeConcern: { w: 1 } });
 }
@@ -25,7 +28,8 @@ export function openDatabaseCounter(db: Database, clock: Clock): RateCounter {
     async take(key, want, rate) {
       const nowMs = clock.now();
       const fresh = new Date(nowMs + rate.windowMs);
-      // A window that ends later was made before the clock was set back; one that ends a little later, by somebody whose clock is a little ahead.
+      // A window that ends later was made before the clock was set back; one that ends a little later, by somebody
+      // whose clock is a little ahead.
       const latest = new Date(fresh.getTime() + CLOCKS_DIFFER_MS);
       const update = [
         { $set: { live: { $and: [{ $gt: ['$resetAt', new Date(nowMs)] }, { $lte: ['$resetAt', latest] }] } } },
@@ -84,7 +88,9 @@ function raise(used: number, resetAt: Date, now: Date): object[] {
   ];
 }
 
-/** Of several that find nothing and insert at once, all but one are told of a duplicate key: the next attempt finds it. */
+/**
+ * Of several that find nothing and insert at once, all but one are told of a duplicate key: the next attempt finds it.
+ */
 async function updateOrInsert(windows: Store<StoredWindow>, key: string, update: object[]): Promise<StoredWindow> {
   for (;;) {
     try {

@@ -3,7 +3,10 @@ import type { Clock } from '../time/clock.js';
 import type { Logger } from '../observe/logger.js';
 import type { Grant, KnownWindow, RateCounter } from './rate-counter.js';
 
-/** How it is with a counter elsewhere. One that is connected anew may have lost its counts; one that answers has not been away, or hung only. */
+/**
+ * How it is with a counter elsewhere. One that is connected anew may have lost its counts; one that answers has not
+ * been away, or hung only.
+ */
 export type CounterNews = 'lost' | 'connected' | 'answers';
 
 /** A counter that tells by itself how it is with it, at least once a second. */
@@ -22,8 +25,9 @@ interface Known extends KnownWindow {
 }
 
 /**
- * Counts with `main`, and with `insurance` while `main` fails; both are closed with it. Counts go along from one to the other: what this process knows of a window
- * it tells before the first use that it takes elsewhere, and it tells of all other windows at once, for those that have used less of them.
+ * Counts with `main`, and with `insurance` while `main` fails; both are closed with it. Counts go along from one to the
+ * other: what this process knows of a window it tells before the first use that it takes elsewhere, and it tells of all
+ * other windows at once, for those that have used less of them.
  */
 export function openInsuredCounter(
   main: RateCounter | WatchedCounter,
@@ -83,7 +87,10 @@ export function openInsuredCounter(
     });
   }
 
-  /** Tells `main` what the window has used here and, while windows from before its return last, by the count of all who were there, in the insurance. */
+  /**
+   * Tells `main` what the window has used here and, while windows from before its return last, by the count of all who
+   * were there, in the insurance.
+   */
   const bringBack = async (key: string, rate: Rate): Promise<void> => {
     const here = known.get(key);
     const counted = await insurance.take(key, 0, rate);
@@ -114,7 +121,8 @@ export function openInsuredCounter(
     async take(key, want, rate): Promise<Grant> {
       const nowMs = performance.now();
       if (!isAway || nowMs >= askAtMs) {
-        // While it is away a single request finds out whether it is back: that can take as long as the counter's time limit.
+        // While it is away a single request finds out whether it is back: that can take as long as the counter's time
+        // limit.
         if (isAway) askAtMs = nowMs + RECOVERY_MS;
         try {
           return await countInMain(key, want, rate);

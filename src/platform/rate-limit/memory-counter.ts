@@ -51,7 +51,8 @@ export function openMemoryCounter(clock: Clock, maxWindows = MAX_WINDOWS): Memor
     take(key, want, rate) {
       const nowMs = clock.now();
       let window = windows.get(key);
-      // A window that ends later than one that began now could was made before the clock was set back, by more than it is corrected daily.
+      // A window that ends later than one that began now could was made before the clock was set back, by more than it
+      // is corrected daily.
       const latestMs = nowMs + rate.windowMs + CLOCKS_DIFFER_MS;
       if (!window || window.resetMs <= nowMs || window.resetMs > latestMs) window = begin(key, rate, nowMs);
       const granted = Math.max(0, Math.min(want, rate.count - window.used));

@@ -24,7 +24,10 @@ export interface CounterPlaces {
   processGroup: ProcessGroup | null;
 }
 
-/** Counts where all processes that serve the same data can see it: in Redis, and in the database while that is away; else in a MongoDB; else in the one process that serves an embedded store or supervises those that do. */
+/**
+ * Counts where all processes that serve the same data can see it: in Redis, and in the database while that is away;
+ * else in a MongoDB; else in the one process that serves an embedded store or supervises those that do.
+ */
 export function openLimits({ db, clock, log, redis, processGroup }: CounterPlaces): Limits {
   const isAlone = db.kind === 'embedded' && !processGroup;
   if (isAlone && !redis) {

@@ -18,13 +18,22 @@ export interface KnownWindow {
   resetMs: number;
 }
 
-/** Counts uses of keys within windows that begin with the first use. What it has granted in a window never exceeds the rate's count, whoever asks. */
+/**
+ * Counts uses of keys within windows that begin with the first use. What it has granted in a window never exceeds the
+ * rate's count, whoever asks.
+ */
 export interface RateCounter {
-  /** Takes up to `want` uses. A counter in this process answers at once, one elsewhere by a promise that fails when it cannot be reached. */
+  /**
+   * Takes up to `want` uses. A counter in this process answers at once, one elsewhere by a promise that fails when it
+   * cannot be reached.
+   */
   take(key: string, want: number, rate: Rate): Grant | Promise<Grant>;
   /** Returns uses that were taken and not needed, if their window still stands. */
   giveBack(key: string, uses: number, resetMs: number): void | Promise<void>;
-  /** Makes windows count no fewer uses than are known of them; begins those that it lacks. For counts that were kept elsewhere. */
+  /**
+   * Makes windows count no fewer uses than are known of them; begins those that it lacks. For counts that were kept
+   * elsewhere.
+   */
   atLeast(windows: readonly KnownWindow[]): void | Promise<void>;
   close(): Promise<void>;
 }

@@ -12,7 +12,10 @@ export interface Verdict {
 }
 
 export interface RateLimiter {
-  /** Uses up one of the key's `rate.count` in the present window, if any is left. Answers without a promise whenever nobody else has to be asked. */
+  /**
+   * Uses up one of the key's `rate.count` in the present window, if any is left. Answers without a promise whenever
+   * nobody else has to be asked.
+   */
   consume(key: string, rate: Rate): Verdict | Promise<Verdict>;
   close(): Promise<void>;
 }
@@ -39,16 +42,20 @@ interface Waiting {
 }
 
 /**
- * A take asks for this part of what is left, at least for one. Limits below it are counted use by use: then no process can hold anything that
- * another one lacks, and the limit is met exactly. With larger limits a process may refuse up to 1/64 of the limit too early, for about two
- * seconds, while another holds unused what it has taken; nobody ever passes beyond a limit.
+ * A take asks for this part of what is left, at least for one. Limits below it are counted use by use: then no process
+ * can hold anything that another one lacks, and the limit is met exactly. With larger limits a process may refuse up to
+ * 1/64 of the limit too early, for about two seconds, while another holds unused what it has taken; nobody ever passes
+ * beyond a limit.
  */
 const SHARE = 64;
 const TICK_MS = 1_000;
 const ASK_AGAIN_MS = 1_000;
 const MAX_KNOWN = 100_000;
 
-/** Limits by a counter that may be elsewhere: takes several uses at once from large limits, asks once for all requests that wait, and remembers refusals. */
+/**
+ * Limits by a counter that may be elsewhere: takes several uses at once from large limits, asks once for all requests
+ * that wait, and remembers refusals.
+ */
 export function openRateLimiter(counter: RateCounter, clock: Clock): RateLimiter {
   const known = new Map<string, Known>();
   const holding = new Set<string>();

@@ -40,7 +40,10 @@ interface CountingRedis extends Redis {
   bsvcGiveBack(key: string, uses: number): Promise<number>;
 }
 
-/** Counts in Redis, for any number of machines: one round trip for each take, together with whatever else is asked at the moment. */
+/**
+ * Counts in Redis, for any number of machines: one round trip for each take, together with whatever else is asked at
+ * the moment.
+ */
 export function openRedisCounter(redis: RedisConnection, clock: Clock): WatchedCounter {
   let timer: NodeJS.Timeout | undefined;
   const client = redis.client() as CountingRedis;

@@ -9,7 +9,10 @@ const SAVE_MS = 5_000;
 /** Who has used less than this share of a limit loses nothing worth keeping in a restart. */
 const SAVED_SHARE = 0.5;
 
-/** Counts in this process and saves every five seconds who is close to a limit, so that a restart does not set abusers free. Reads what was saved at the first take. */
+/**
+ * Counts in this process and saves every five seconds who is close to a limit, so that a restart does not set abusers
+ * free. Reads what was saved at the first take.
+ */
 export function openSavedCounter(db: Database, clock: Clock, log: Logger): RateCounter {
   const counter = openMemoryCounter(clock);
   const windows = windowStore(db);

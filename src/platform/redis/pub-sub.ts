@@ -2,7 +2,10 @@ import { randomToken } from '../ids.js';
 import type { RedisConnection } from './redis.js';
 import type { ProcessGroup } from '../process-group.js';
 
-/** Short words between the processes of a service. They may be lost: whatever they hurry along happens without them within a second. */
+/**
+ * Short words between the processes of a service. They may be lost: whatever they hurry along happens without them
+ * within a second.
+ */
 export interface PubSub {
   /** Tells all other processes; returns at once. */
   send(text: string): void;

@@ -6,7 +6,10 @@ import type { Schema } from './schema.js';
 
 const ajv = lazyRequire<typeof ajvModule>('ajv');
 
-/** Returns the value as `T`, or throws 400 VALIDATION_FAILED that names each field that does not fit; the first alone where the schema has lists. */
+/**
+ * Returns the value as `T`, or throws 400 VALIDATION_FAILED that names each field that does not fit; the first alone
+ * where the schema has lists.
+ */
 export type Check<T> = (value: unknown) => T;
 
 /** The check of a schema, compiled at its first use: commands that never need it start faster. */

@@ -1,8 +1,8 @@
 declare const TYPE: unique symbol;
 
 /**
- * A JSON Schema (2020-12) that carries the TypeScript type `T` of the values it admits. One with a `title` becomes a named component of the API's document; the
- * same title always means the same schema.
+ * A JSON Schema (2020-12) that carries the TypeScript type `T` of the values it admits. One with a `title` becomes a
+ * named component of the API's document; the same title always means the same schema.
  */
 export interface Schema<T = unknown> {
   readonly [TYPE]?: T;

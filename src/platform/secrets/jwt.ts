@@ -28,7 +28,10 @@ export function signToken(claims: TokenClaims, kid: string, key: TokenKey): stri
   return jwt().sign(claims, key, { algorithm: 'HS256', keyid: kid });
 }
 
-/** The key id a token names, or null when it is not a token at all, or one that demands what we do not know (`crit`). Nothing is verified. */
+/**
+ * The key id a token names, or null when it is not a token at all, or one that demands what we do not know (`crit`).
+ * Nothing is verified.
+ */
 export function findTokenKid(token: string): string | null {
   const header = findHeader(token);
   return typeof header?.kid === 'string' && header.crit === undefined ? header.kid : null;
@@ -64,8 +67,8 @@ export function verifyToken(
 }
 
 /**
- * Whether a verified token's time has come and is not over. One that was signed while the clock was ahead would live on until the clock gets there: its owner
- * asks for a new one, as with any that is over.
+ * Whether a verified token's time has come and is not over. One that was signed while the clock was ahead would live on
+ * until the clock gets there: its owner asks for a new one, as with any that is over.
  */
 export function isOfNow({ iat, exp }: TokenClaims, nowMs: number): boolean {
   return Math.floor(nowMs / 1000) < exp && !(iat * 1000 > nowMs + CLOCKS_DIFFER_MS);

@@ -25,8 +25,9 @@ export function hasMasterKey(dataDir: string): boolean {
 }
 
 /**
- * A reader of the master key kept in the data directory. When there is none at first it makes one if `mayMake`, else it throws 409 MASTER_KEY_MISSING: something
- * is sealed already. A file that cannot be read later, or is gone, changes nothing: under another key nothing that is sealed would open any more.
+ * A reader of the master key kept in the data directory. When there is none at first it makes one if `mayMake`, else it
+ * throws 409 MASTER_KEY_MISSING: something is sealed already. A file that cannot be read later, or is gone, changes
+ * nothing: under another key nothing that is sealed would open any more.
  */
 export function openMasterKey(dataDir: string, mayMake: boolean): () => string {
   const path = join(dataDir, FILE_NAME);
@@ -45,7 +46,9 @@ export function openMasterKey(dataDir: string, mayMake: boolean): () => string {
   };
 }
 
-/** The master key kept in the data directory, made on first use (mode 0600); processes that start at once agree on one. */
+/**
+ * The master key kept in the data directory, made on first use (mode 0600); processes that start at once agree on one.
+ */
 export function readOrCreateMasterKey(dataDir: string): string {
   const path = join(dataDir, FILE_NAME);
   const existing = findKey(path);
@@ -76,8 +79,9 @@ export function findMasterKey(dataDir: string): string | null {
 }
 
 /**
- * Puts a new key in front of those in the data directory's file: it seals from now on, the others still open. 409 ROTATION_UNDER_WAY while another
- * process does so: of two that read the same keys, the later would take away the other's, and what that sealed could not be opened any more.
+ * Puts a new key in front of those in the data directory's file: it seals from now on, the others still open. 409
+ * ROTATION_UNDER_WAY while another process does so: of two that read the same keys, the later would take away the
+ * other's, and what that sealed could not be opened any more.
  */
 export function prependMasterKey(dataDir: string): void {
   const lock = join(dataDir, `${FILE_NAME}.lock`);
@@ -97,13 +101,19 @@ export function prependMasterKey(dataDir: string): void {
   }
 }
 
-/** Puts another key, or list of keys, in the place of the data directory's own: what the present one sealed opens no more. One rename. */
+/**
+ * Puts another key, or list of keys, in the place of the data directory's own: what the present one sealed opens no
+ * more. One rename.
+ */
 export function replaceMasterKey(dataDir: string, key: string): void {
   renameSync(writeDraft(dataDir, key), join(dataDir, FILE_NAME));
   syncDirectory(dataDir);
 }
 
-/** A file aside, which gets its name when its whole content is on the disk: a power cut must not take a key from what it has sealed. */
+/**
+ * A file aside, which gets its name when its whole content is on the disk: a power cut must not take a key from what it
+ * has sealed.
+ */
 function writeDraft(dataDir: string, key: string): string {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   const draft = join(dataDir, `${FILE_NAME}.${process.pid}.${randomToken(6)}`);

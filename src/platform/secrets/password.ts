@@ -15,13 +15,19 @@ export interface PasswordLimits {
 /** The slow work on passwords, off the event loop, within a turn. */
 export interface PasswordWork {
   hash(password: string): Promise<string>;
-  /** With null for a hash that does not exist it does the same work and answers false; so it does for a wrong password to a hash of a lower cost. */
+  /**
+   * With null for a hash that does not exist it does the same work and answers false; so it does for a wrong password
+   * to a hash of a lower cost.
+   */
   matches(password: string, hash: string | null): Promise<boolean>;
   /** True for a hash made with another cost than the configured one. */
   isOutdated(hash: string): boolean;
 }
 
-/** The door to bcrypt: few turns at once, waiting ones served party by party, so that one project's logins delay neither another's nor other requests. */
+/**
+ * The door to bcrypt: few turns at once, waiting ones served party by party, so that one project's logins delay neither
+ * another's nor other requests.
+ */
 export interface Passwords {
   /** Runs `work` when it is its turn. 503 BUSY with Retry-After when too many wait already. */
   inTurn<T>(party: string, work: (bcrypt: PasswordWork) => Promise<T>): Promise<T>;
@@ -36,7 +42,8 @@ export function defaultLimits(): PasswordLimits {
   };
 }
 
-// Any well-formed hash does: what counts is that comparing with it costs what its cost says. No password is known to fit it.
+// Any well-formed hash does: what counts is that comparing with it costs what its cost says. No password is known to
+// fit it.
 const NO_HASH_SALT_AND_DIGEST = 'N9qo8uLOickgx2ZMRZoMyeDkH9cyrGmkQRh9b5IzP7vRz1nBVgmiC';
 const noHash = (cost: number): string => `$2b$${String(cost).padStart(2, '0')}$${NO_HASH_SALT_AND_DIGEST}`;
 const costOf = (hash: string): number => Number(hash.split('$')[2]);

@@ -17,8 +17,8 @@ export interface SealedPlace {
 }
 
 /**
- * Seals anew, with the newest master key, what older keys sealed; answers how many texts that were. Each is exchanged by one write that compares the old text,
- * so what changes meanwhile is not lost, and repeating it is harmless.
+ * Seals anew, with the newest master key, what older keys sealed; answers how many texts that were. Each is exchanged
+ * by one write that compares the old text, so what changes meanwhile is not lost, and repeating it is harmless.
  */
 export async function resealAll(
   { db, secrets }: { db: Database; secrets: SecretBox },

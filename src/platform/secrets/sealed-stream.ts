@@ -28,8 +28,9 @@ export function isSealed(beginning: Buffer): boolean {
 }
 
 /**
- * Seals a stream (AES-256-GCM under a key of its own): a line of JSON that names the kind of secret, then frames of 64 KiB. A frame knows its number, whether it is
- * the last, and the head, so that nothing can be changed, left out, repeated or cut off unnoticed.
+ * Seals a stream (AES-256-GCM under a key of its own): a line of JSON that names the kind of secret, then frames of 64
+ * KiB. A frame knows its number, whether it is the last, and the head, so that nothing can be changed, left out,
+ * repeated or cut off unnoticed.
  */
 export async function createSealing(secret: SealingSecret): Promise<Transform> {
   const salt = randomBytes(SALT_BYTES);
@@ -86,7 +87,10 @@ export function createOpening(findSecrets: (kind: SealingSecret['kind']) => read
   });
 }
 
-/** Cuts a stream into frames of a fixed size and turns each into another; it holds one back, so that the last is known as such. */
+/**
+ * Cuts a stream into frames of a fixed size and turns each into another; it holds one back, so that the last is known
+ * as such.
+ */
 class Frames extends Transform {
   #held: Buffer[] = [];
   #heldBytes = 0;

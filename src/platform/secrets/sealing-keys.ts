@@ -12,11 +12,15 @@ export const SEALING_KEYS = 'sealing_keys';
 
 const keyStore = (db: Database): Store<SealingKey> => db.collection<SealingKey>(SEALING_KEYS);
 
-/** Ids of the master keys without which something in the store cannot be opened; none for a store in which nothing is sealed. */
+/**
+ * Ids of the master keys without which something in the store cannot be opened; none for a store in which nothing is
+ * sealed.
+ */
 export async function findSealingKeys(db: Database): Promise<string[]> {
   const noted = await keyStore(db).find({}).toArray();
   if (noted.length > 0) return noted.map(({ _id }) => String(_id));
-  // Stores of older versions note nothing, but every project has a sealed secret of its own and nothing is sealed without a project.
+  // Stores of older versions note nothing, but every project has a sealed secret of its own and nothing is sealed
+  // without a project.
   const ids = new Set<string>();
   const projects = db.collection('projects').find({}, { projection: { 'tokenSecrets.sealed': 1 } });
   for await (const { tokenSecrets } of projects)
@@ -24,7 +28,10 @@ export async function findSealingKeys(db: Database): Promise<string[]> {
   return [...ids];
 }
 
-/** 409 MASTER_KEY_MISSING or MASTER_KEY_DAMAGED as the key's reader says, MASTER_KEY_FOREIGN when a key that is needed is not among those given. Writes nothing. */
+/**
+ * 409 MASTER_KEY_MISSING or MASTER_KEY_DAMAGED as the key's reader says, MASTER_KEY_FOREIGN when a key that is needed
+ * is not among those given. Writes nothing.
+ */
 export async function requireSealingKeys({ db, secrets }: Keys): Promise<void> {
   const needed = await findSealingKeys(db);
   if (needed.length === 0) return;

@@ -5,7 +5,10 @@ const TAG_BYTES = 16;
 
 /** Seals short texts with the master keys (AES-256-GCM) and derives keys from them for other purposes. */
 export interface SecretBox {
-  /** Sealed text `v1.<key id>.<base64url>`; it opens only with the same `context`, so that it cannot be copied to another project or field. */
+  /**
+   * Sealed text `v1.<key id>.<base64url>`; it opens only with the same `context`, so that it cannot be copied to
+   * another project or field.
+   */
   seal(text: string, context: string): string;
   /** The sealed text; throws when the key is gone, the context is another or a bit was changed. */
   open(sealed: string, context: string): string;
@@ -31,8 +34,9 @@ interface BoxKey {
 const RELOAD_MS = 1_000;
 
 /**
- * Opens a box on the master keys: texts, comma-separated, newest first. A function is asked again about once a second, so that a rotation reaches running processes,
- * and at once when a secret was sealed with a key that is not known yet. It is asked when the box is first used, not before.
+ * Opens a box on the master keys: texts, comma-separated, newest first. A function is asked again about once a second,
+ * so that a rotation reaches running processes, and at once when a secret was sealed with a key that is not known yet.
+ * It is asked when the box is first used, not before.
  */
 export function openSecretBox(masterKeys: string | (() => string)): SecretBox {
   const readKeys = typeof masterKeys === 'string' ? () => masterKeys : masterKeys;

@@ -16,7 +16,10 @@ import {
   type Stage,
 } from './stage.js';
 
-/** Processor time for which nobody else is served. A machine whose processors are shared needs up to twice what an idle one does. */
+/**
+ * Processor time for which nobody else is served. A machine whose processors are shared needs up to twice what an idle
+ * one does.
+ */
 const MAX_MS = 100;
 const SLOW_MACHINE = 2;
 const MAX_RESIDENT_BYTES = 1200 * 1024 * 1024;
@@ -48,7 +51,10 @@ function spend(expense: Expense): Promise<Answer> {
     : visitor('POST', '/api/data/open/aggregate', JSON.stringify(expense));
 }
 
-/** Sends requests one after the other, with a health check and a small read beside each; the longest that one of them kept the event loop. */
+/**
+ * Sends requests one after the other, with a health check and a small read beside each; the longest that one of them
+ * kept the event loop.
+ */
 async function longestOf(requests: readonly (() => Promise<Answer>)[]): Promise<number> {
   let longest = 0;
   for (const request of requests) {

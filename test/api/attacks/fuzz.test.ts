@@ -19,7 +19,10 @@ import {
 const RUNS = Number(process.env.BSVC_TEST_FUZZ ?? 10);
 /** Printed with every failure; another one looks elsewhere. */
 const SEED = Number(process.env.BSVC_TEST_FUZZ_SEED ?? 20_261_121);
-/** Of the process that serves and tests, however many requests there were: compiled patterns and caches that are bounded, and the test's own notes. */
+/**
+ * Of the process that serves and tests, however many requests there were: compiled patterns and caches that are
+ * bounded, and the test's own notes.
+ */
 const MAX_GROWTH_BYTES = 100 * 1024 * 1024;
 
 let stage: Stage;

@@ -1,4 +1,6 @@
-/** Values that mean more than they say, or that something breaks on. As JSON text, since some cannot be said otherwise. */
+/**
+ * Values that mean more than they say, or that something breaks on. As JSON text, since some cannot be said otherwise.
+ */
 export const HOSTILE_JSON = [
   'null',
   'true',

@@ -75,7 +75,9 @@ const post = (headers: string, body: string, path = '/api/data/things'): string 
   `POST ${path} HTTP/1.1\r\nHost: x\r\nx-api-key: ${own.secret}\r\nContent-Type: application/json\r\n${headers}\r\n${body}`;
 const SMUGGLED = 'GET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n';
 
-/** Messages whose end two parsers could see in different places. What follows them must never be taken for a request. */
+/**
+ * Messages whose end two parsers could see in different places. What follows them must never be taken for a request.
+ */
 const AMBIGUOUS: readonly [what: string, message: () => string][] = [
   [
     'Content-Length and Transfer-Encoding',
@@ -243,7 +245,10 @@ describe('an address', () => {
   });
 });
 
-/** Header values that would like to become more than a value. Node’s own client refuses to send them, so they go by hand. */
+/**
+ * Header values that would like to become more than a value. Node’s own client refuses to send them, so they go by
+ * hand.
+ */
 const CRLF = [
   'a%0d%0aX-Evil: 1',
   'a\\r\\nX-Evil: 1',

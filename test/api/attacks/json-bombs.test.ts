@@ -15,7 +15,10 @@ import {
 } from './stage.js';
 
 const MIB = 1024 * 1024;
-/** Of processor time, which does not depend on what else the machine does: far beyond what any of these bodies needs, far below what an expensive one would. */
+/**
+ * Of processor time, which does not depend on what else the machine does: far beyond what any of these bodies needs,
+ * far below what an expensive one would.
+ */
 const MAX_MICROSECONDS = 5_000_000;
 
 let stage: Stage;

@@ -16,7 +16,10 @@ export const CARRIED = [
 ] as const;
 export type Carried = (typeof CARRIED)[number];
 
-/** One request as generated: names of things are filled in when it is sent, `own:` from the sender's project, `victim:` from the other. */
+/**
+ * One request as generated: names of things are filled in when it is sent, `own:` from the sender's project, `victim:`
+ * from the other.
+ */
 export interface FuzzedRequest {
   method: string;
   /** The path with its query, ready but for the names. */
@@ -82,7 +85,9 @@ function nameArbitrary(parameter: string): Arbitrary<string> {
 
 const hostileText = fc.constantFrom(...HOSTILE_TEXTS);
 
-/** Every operation of a document with an arbitrary request to it: good, half good and hostile parts in every mixture. */
+/**
+ * Every operation of a document with an arbitrary request to it: good, half good and hostile parts in every mixture.
+ */
 export function fuzzOperations(document: ApiDocument): { title: string; request: Arbitrary<FuzzedRequest> }[] {
   return Object.entries(document.paths).flatMap(([path, operations]) =>
     Object.entries(operations).map(([method, operation]) => ({
@@ -265,7 +270,9 @@ const multipartArbitrary: Arbitrary<Body> = fc
     text: `--B\r\nContent-Disposition: form-data; name="${field}"; filename="${filename}"\r\nContent-Type: ${type}\r\n\r\n${bytes}${end}`,
   }));
 
-/** JSON text that mostly fits the schema; anywhere in it something hostile may stand. `depth` bounds how far it nests. */
+/**
+ * JSON text that mostly fits the schema; anywhere in it something hostile may stand. `depth` bounds how far it nests.
+ */
 function valueArbitrary(document: ApiDocument, schema: Schema, name: string, depth: number): Arbitrary<string> {
   return fc.oneof(
     { weight: 12, arbitrary: fittingArbitrary(document, schema, name, depth) },

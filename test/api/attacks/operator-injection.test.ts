@@ -40,7 +40,10 @@ const HOSTILE_VALUES = [
 
 const FIELD = { name: 'title', type: 'String' };
 
-/** Every field of every body that a route reads. What may be anything by its nature (documents, variables of a mail) is not here. */
+/**
+ * Every field of every body that a route reads. What may be anything by its nature (documents, variables of a mail) is
+ * not here.
+ */
 const BODIES: readonly [method: string, path: string, door: Door, fields: Record<string, unknown>][] = [
   ['POST', '/api/userAuth/signup', 'a key', { email: 'a@example.test', password: 'long enough', name: 'Ann' }],
   ['POST', '/api/userAuth/login', 'a key', { email: ':email', password: ':password' }],
@@ -263,7 +266,10 @@ describe('the fields of a webhook, of a collection and of a batch', () => {
   });
 });
 
-/** Top-level keys besides those that a route reads. They are refused or mean nothing; they never reach a query or a prototype. */
+/**
+ * Top-level keys besides those that a route reads. They are refused or mean nothing; they never reach a query or a
+ * prototype.
+ */
 const EXTRA_KEYS = [
   '$where',
   '$or',
@@ -320,7 +326,8 @@ describe('a body that is no object', () => {
         '1e400',
       ]) {
         const answer = await send(row.door, row.method, row.path, text);
-        // A broadcast can be sent without a body, and tokens rotated; changes that take no fields of a body do not look at one.
+        // A broadcast can be sent without a body, and tokens rotated; changes that take no fields of a body do not look
+        // at one.
         const optional = /\/(broadcasts\/[^/]+\/send|rotate-tokens)$/.test(row.path) && text.trim() === '';
         if (optional) continue;
         expect({ text, status: answer.status, body: answer.text }).toMatchObject({ text, status: 400 });

@@ -101,7 +101,10 @@ async function open(): Promise<Heard> {
 const NEXT = 'GET /api/health/live HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n';
 const replies = (text: string): number => text.match(/HTTP\/1\.1 [2-5]\d\d /g)?.length ?? 0;
 
-/** Sends the body whole, waits for the reply, and asks for something else on the same connection unless the reply said that it closes. */
+/**
+ * Sends the body whole, waits for the reply, and asks for something else on the same connection unless the reply said
+ * that it closes.
+ */
 async function sendAndGoOn(row: RouteRow, refused: Refusable, chunked: boolean): Promise<string> {
   const headers = {
     ...fill(row.headers ?? {}, own.names),

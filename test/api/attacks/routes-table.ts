@@ -137,7 +137,10 @@ export interface RouteRow {
   door: Door;
   /** What the route answers to who is let in. */
   allowed: string;
-  /** What another project is told that passes this door with its own keys and names what is not its own; it never succeeds where something is named. */
+  /**
+   * What another project is told that passes this door with its own keys and names what is not its own; it never
+   * succeeds where something is named.
+   */
   foreign: string;
   body?: unknown;
   headers?: Record<string, string>;

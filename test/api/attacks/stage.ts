@@ -109,7 +109,9 @@ async function rotateAway({ app }: Stage, owner: TestProject): Promise<string> {
   return rotated;
 }
 
-/** What stands in a project's estate under a path's parameter, freshly made; everything readable in it holds the canary. */
+/**
+ * What stands in a project's estate under a path's parameter, freshly made; everything readable in it holds the canary.
+ */
 async function furnish(stage: Stage, owner: TestProject, word: string): Promise<Record<string, string>> {
   const { app } = stage;
   const { project } = owner;

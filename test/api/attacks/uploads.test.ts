@@ -37,7 +37,10 @@ const inForm = (disposition: string, type = 'text/plain', bytes = 'bytes'): stri
 const upload = (form: string, contentType = 'multipart/form-data; boundary=B'): Promise<Answer> =>
   call('POST', '/api/storage/upload', Buffer.from(form, 'latin1'), { 'content-type': contentType });
 
-/** Names that would like to lead somewhere, to be run, or to end a header. All become plain names below the project's own id. */
+/**
+ * Names that would like to lead somewhere, to be run, or to end a header. All become plain names below the project's
+ * own id.
+ */
 const NAMES = [
   '../../../../etc/passwd',
   '..\\..\\windows\\win.ini',

@@ -162,7 +162,8 @@ describe('regular expressions', () => {
         ended = (error as { code?: unknown }).code === 50 ? 'in time' : String(error);
       }
       const { user } = process.cpuUsage(start);
-      // A backtracking engine would need minutes to centuries for most of these, the linear one seconds to find the place.
+      // A backtracking engine would need minutes to centuries for most of these, the linear one seconds to find the
+      // place.
       expect([pattern, ended]).toEqual([pattern, 'in time']);
       expect(user / 1000, pattern).toBeLessThan(400);
     }

@@ -14,7 +14,8 @@ describe('the rule of kept backups', () => {
     const backups = dailyFrom('2026-01-01', 120);
     const removed = new Set(listSuperseded(backups, { days: 3, weeks: 2, months: 3 }));
     const kept = backups.filter((backup) => !removed.has(backup)).map(({ at }) => at.toISOString().slice(0, 10));
-    // 30 April is a Thursday: the last Sunday before it ends the week before, and the months end in February, March and today.
+    // 30 April is a Thursday: the last Sunday before it ends the week before, and the months end in February, March and
+    // today.
     expect(kept).toEqual(['2026-02-28', '2026-03-31', '2026-04-26', '2026-04-28', '2026-04-29', '2026-04-30']);
   });
 

@@ -25,7 +25,10 @@ export interface CrashingApp {
   changes(): number;
 }
 
-/** The same app as a process that is killed right after its `after`-th change of stored data or files: from then on nothing it does has any effect, what it does in its catch blocks included. `pause` comes before each of its steps. */
+/**
+ * The same app as a process that is killed right after its `after`-th change of stored data or files: from then on
+ * nothing it does has any effect, what it does in its catch blocks included. `pause` comes before each of its steps.
+ */
 export function crashAfter(app: App, after: number, pause?: () => Promise<void>): CrashingApp {
   let changes = 0;
   const dead = (): boolean => changes >= after;
@@ -61,7 +64,10 @@ export interface SleepingApp {
   wake(): void;
 }
 
-/** The same app as a process that falls asleep right before its `step`-th single read or change of a record, until it is woken. */
+/**
+ * The same app as a process that falls asleep right before its `step`-th single read or change of a record, until it is
+ * woken.
+ */
 export function sleepBefore(app: App, step: number): SleepingApp {
   let wake: () => void = () => undefined;
   let arrive: () => void = () => undefined;

@@ -72,7 +72,10 @@ async function findFiles(): Promise<FileRecord[]> {
   return (await fileStore(app).find(filesOf(project._id)).toArray()) as FileRecord[];
 }
 
-/** What must hold once the sweep has come by: the counter is the sum of the confirmed files, and their bytes are all that is kept. */
+/**
+ * What must hold once the sweep has come by: the counter is the sum of the confirmed files, and their bytes are all
+ * that is kept.
+ */
 async function expectConsistent(): Promise<FileRecord[]> {
   clock.advance(TWO_HOURS);
   await sweepUploads(app);
@@ -86,7 +89,10 @@ async function expectConsistent(): Promise<FileRecord[]> {
   return confirmed;
 }
 
-/** Runs `act` in a process that dies after its first change, its second, and so on until it lives to the end; `check` judges each. Tells how many deaths there were. */
+/**
+ * Runs `act` in a process that dies after its first change, its second, and so on until it lives to the end; `check`
+ * judges each. Tells how many deaths there were.
+ */
 async function killEverywhere<T>(
   prepare: () => Promise<T>,
   act: (mortal: App, prepared: T) => Promise<unknown>,

@@ -17,7 +17,8 @@ import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
 import { listStoredFiles } from '../../helpers/storage-client.js';
 import { sleepBefore } from './crashing-app.js';
 
-// Steps of confirmFile: read the counter, read the file, charge, confirm. Steps of settling one file: remove its bytes, read the counter, give back, mark as settled.
+// Steps of confirmFile: read the counter, read the file, charge, confirm. Steps of settling one file: remove its bytes,
+// read the counter, give back, mark as settled.
 const CHARGE = 3;
 const GIVE_BACK = 3;
 

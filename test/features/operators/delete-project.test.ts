@@ -137,7 +137,8 @@ describe('deleting a project', () => {
     await deleteProject(test.app, owner.project.name);
     await insert().expect(201);
     expect(await findTraces(test.app, owner.project)).toContain(documentsName({ projectId: owner.project._id, _id }));
-    // What follows the late write in that process is over before the clean-up looks; otherwise the one after 150 s would find it.
+    // What follows the late write in that process is over before the clean-up looks; otherwise the one after 150 s
+    // would find it.
     await elsewhere.backgroundTasks.idle();
     clock.advance(5_000);
     await drainJobs(test.app);

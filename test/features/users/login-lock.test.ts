@@ -26,7 +26,9 @@ afterEach(async () => {
   await test.close();
 });
 
-/** The applications as they are when `count` comparisons of passwords end at the same moment, whatever turns there are. */
+/**
+ * The applications as they are when `count` comparisons of passwords end at the same moment, whatever turns there are.
+ */
 function comparingTogether(apps: App[], count: number): App[] {
   let compared = 0;
   let release: () => void;

@@ -51,7 +51,10 @@ afterEach(async () => {
 
 const insertPost = (title = 'one') => insertDocument(app, { collection: posts, writer: null }, { title });
 
-/** Runs what is due, moves on to the next moment at which something is, and so on until nothing waits. The pauses between attempts. */
+/**
+ * Runs what is due, moves on to the next moment at which something is, and so on until nothing waits. The pauses
+ * between attempts.
+ */
 async function playToEnd(): Promise<{ delivery: Delivery; pauses: number[] }> {
   const pauses: number[] = [];
   for (;;) {

@@ -3,7 +3,10 @@ import type { Random } from '../random.js';
 
 export type DocumentState = 'active' | 'trashed' | 'gone';
 
-/** What a client knows of one document. `mayBe` holds more than one value after a request without an answer; the client leaves it alone from then on. */
+/**
+ * What a client knows of one document. `mayBe` holds more than one value after a request without an answer; the client
+ * leaves it alone from then on.
+ */
 export interface DocumentBook {
   tag: string;
   /** null when the creation was not answered. */
@@ -24,7 +27,10 @@ export interface DocumentBooks {
 
 export const BATCH_SIZE = 20;
 
-/** Creates, changes, trashes, recovers and removes documents of `notes` one after the other, reading each back now and then. */
+/**
+ * Creates, changes, trashes, recovers and removes documents of `notes` one after the other, reading each back now and
+ * then.
+ */
 export async function runDocumentClient(
   caller: SoakCaller,
   name: string,

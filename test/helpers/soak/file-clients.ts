@@ -10,7 +10,9 @@ export interface FileBooks {
 
 const hashOf = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
 
-/** Uploads in one step and by signed addresses, reads back and deletes, against a quota that is reached now and then. */
+/**
+ * Uploads in one step and by signed addresses, reads back and deletes, against a quota that is reached now and then.
+ */
 export async function runFileClient(caller: SoakCaller, random: Random, books: FileBooks): Promise<void> {
   const mine: string[] = [];
   while (!caller.over()) {

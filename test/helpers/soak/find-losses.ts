@@ -55,7 +55,10 @@ const MAX_FREE_BYTES = 32 * 1024 * 1024;
 const ROUND_HOURS = 13;
 const ROUNDS = 4;
 
-/** Lets all background work come to its end, with a clock that is set ahead further and further, and compares what is stored with what was answered. */
+/**
+ * Lets all background work come to its end, with a clock that is set ahead further and further, and compares what is
+ * stored with what was answered.
+ */
 export async function findLosses(end: SoakEnd): Promise<Found> {
   const found: Found = { violations: [], compared: {} };
   for (let round = 1; round <= ROUNDS; round++) await withApp(end.env, finishWork, round * ROUND_HOURS * HOUR_MS);
@@ -163,7 +166,10 @@ async function compareFiles(
   compared['bytes charged'] = storage.bytes;
 }
 
-/** What a refusal gives its slot back for; after any other failure nobody knows whether the mail left, and the slot stays taken. */
+/**
+ * What a refusal gives its slot back for; after any other failure nobody knows whether the mail left, and the slot
+ * stays taken.
+ */
 const REFUNDED = /^(validation_error|rate_limit_exceeded)/;
 
 async function compareMails(app: App, { owner, books, mail }: SoakEnd, { violations, compared }: Found): Promise<void> {

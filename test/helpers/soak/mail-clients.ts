@@ -8,7 +8,10 @@ export interface MailBooks {
   batched: Set<string>;
 }
 
-/** Sends mails one by one and in batches; some to an address that the provider refuses, which has to give their slots back. */
+/**
+ * Sends mails one by one and in batches; some to an address that the provider refuses, which has to give their slots
+ * back.
+ */
 export async function runMailClient(caller: SoakCaller, random: Random, books: MailBooks): Promise<void> {
   for (let made = 0; !caller.over(); made++) {
     const to = (): string => (random.chance(0.15) ? 'refused@example.test' : `reader${made}@example.test`);

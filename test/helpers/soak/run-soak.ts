@@ -60,11 +60,16 @@ export interface SoakReport {
 }
 
 const MAX_START_MS = 10_000;
-/** With processes waiting for a processor for so much of the time, how long a start takes says little about the start. */
+/**
+ * With processes waiting for a processor for so much of the time, how long a start takes says little about the start.
+ */
 const STARVED = 0.8;
 const MASTER_KEY = 'a master key for soaking only: 0123456789abcdef';
 
-/** Mixed load on real processes of which a random one is killed (SIGKILL) again and again; then everything that was answered is compared with what is there. */
+/**
+ * Mixed load on real processes of which a random one is killed (SIGKILL) again and again; then everything that was
+ * answered is compared with what is there.
+ */
 export async function runSoak(options: SoakOptions): Promise<SoakReport> {
   const { seconds, seed, wire = false, onProgress = () => undefined } = options;
   const dir = await openTempDir();
@@ -247,7 +252,10 @@ async function openRestartingReceiver() {
       receiver = await openWebhookReceiver(port);
       return null;
     },
-    /** Waits until the events of all answered changes have arrived; after how long, or -1 when some were still on their way. */
+    /**
+     * Waits until the events of all answered changes have arrived; after how long, or -1 when some were still on their
+     * way.
+     */
     async settle(books: SoakBooks, mostMs: number): Promise<number> {
       const begun = performance.now();
       const wanted = books.documents.reduce((all, { acknowledged }) => all + acknowledged.length, 0);
@@ -263,7 +271,9 @@ async function openRestartingReceiver() {
   };
 }
 
-/** From now on: the share of the time in which some process waited for a processor; 0 where the system does not tell. */
+/**
+ * From now on: the share of the time in which some process waited for a processor; 0 where the system does not tell.
+ */
 function measureStarvation(): () => number {
   const read = (): number => {
     try {

@@ -8,7 +8,10 @@ import { startService, type RunningService } from '../run-binary.js';
 const API_PROCESSES = 2;
 const WORKERS = 2;
 
-/** What can be killed; `everything` is what a power cut does, `database` exists only where the database is a process of its own. */
+/**
+ * What can be killed; `everything` is what a power cut does, `database` exists only where the database is a process of
+ * its own.
+ */
 export type Victim = 'supervisor' | 'api' | 'worker' | 'everything' | 'database';
 
 /** The real processes of one installation. */
@@ -33,7 +36,10 @@ export interface ServiceEnvironment {
   databaseEnv: Record<string, string> | null;
 }
 
-/** Starts `serve` with two processes and two workers; with `databaseEnv` also a `serve` of its own whose wire door is their MongoDB. */
+/**
+ * Starts `serve` with two processes and two workers; with `databaseEnv` also a `serve` of its own whose wire door is
+ * their MongoDB.
+ */
 export async function startServices({ env, databaseEnv }: ServiceEnvironment): Promise<Services> {
   const port = String(await findFreePort());
   const lines = new Map<string, number>();

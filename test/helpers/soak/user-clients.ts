@@ -7,7 +7,9 @@ export interface UserBook {
   id: string | null;
   /** More than one after a change of the password without an answer. */
   passwords: string[];
-  /** The refresh token that was given last; null when a request with it was not answered, or when nobody is signed in. */
+  /**
+   * The refresh token that was given last; null when a request with it was not answered, or when nobody is signed in.
+   */
   refreshToken: string | null;
 }
 

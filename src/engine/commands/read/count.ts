@@ -25,7 +25,10 @@ export const count: Command = {
 
 /** Collections of this size are counted in one piece: at most about 30 ms. */
 const COUNTED_AT_ONCE = 1_000_000;
-/** Larger collections are counted in another thread, if there is one: what is counted in one piece keeps this one for up to a millisecond. */
+/**
+ * Larger collections are counted in another thread, if there is one: what is counted in one piece keeps this one for up
+ * to a millisecond.
+ */
 const COUNTED_HERE = 50_000;
 
 /** Counts what matches, up to about `most`: from the counter, from an index alone, or from the documents. */

@@ -80,7 +80,9 @@ function findHinted(collection: CollectionEntry, hint: unknown): PlanQuery['hint
   return index;
 }
 
-/** A scan of the plan that decodes the fields that the filter and `more` need; without a view it sees what is newest. */
+/**
+ * A scan of the plan that decodes the fields that the filter and `more` need; without a view it sees what is newest.
+ */
 export function openScan(
   storage: Storage,
   collection: CollectionEntry,

@@ -15,7 +15,9 @@ import { checkStillThere, openScan, planQuery, type Query } from '../read/query.
 
 /** How many entries a search inside a write transaction may look at before it is done outside instead. */
 const SEARCHED_INSIDE = 256;
-/** After so many it also asks whether the transaction, for which other processes may be waiting, has lasted long enough. */
+/**
+ * After so many it also asks whether the transaction, for which other processes may be waiting, has lasted long enough.
+ */
 const SEARCH_STEP = 64;
 /** How many documents found outside, and how many bytes of them, are then changed in one go. */
 const CANDIDATES = 256;
@@ -246,7 +248,9 @@ async function modifyMatching(
   }
 }
 
-/** A refusal in the middle of changing many documents, or the end of their time: what was changed before stays changed. */
+/**
+ * A refusal in the middle of changing many documents, or the end of their time: what was changed before stays changed.
+ */
 export class PartlyModified extends Error {
   constructor(
     readonly result: ModifiedMany,
@@ -287,7 +291,8 @@ function modifySome(
       if (modified.changed) step.changed++;
       if (done !== null) step.ids.push(id);
     } catch (error) {
-      // A refusal comes before the first change of its document; after anything else the transaction must not be committed.
+      // A refusal comes before the first change of its document; after anything else the transaction must not be
+      // committed.
       if (!(error instanceof EngineError)) throw error;
       return { ...step, error };
     }

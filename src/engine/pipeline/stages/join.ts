@@ -23,7 +23,9 @@ function joinValues(value: unknown): readonly unknown[] {
   return [value ?? null];
 }
 
-/** A filter for documents that hold one of the values at the path; regular expressions are values here, not patterns. */
+/**
+ * A filter for documents that hold one of the values at the path; regular expressions are values here, not patterns.
+ */
 export function equalityFilter(path: string, values: readonly unknown[]): Doc {
   const plain = values.filter((value) => typeOf(value) !== 'regex');
   if (plain.length === values.length) return { [path]: { $in: plain } };

@@ -174,7 +174,10 @@ async function computeOutput(
   return results;
 }
 
-/** What an accumulator says of one window after the other; as long as they only grow at their end, it goes on with what it has. */
+/**
+ * What an accumulator says of one window after the other; as long as they only grow at their end, it goes on with what
+ * it has.
+ */
 function accumulateOver(accumulator: Accumulator, values: readonly unknown[]) {
   let accumulation = accumulator.open();
   let start = 0;

@@ -14,8 +14,8 @@ const MAX_EQUALITIES = 16;
 const MAX_DEPTH = 4;
 
 /**
- * The conditions of a filter that is nothing but equalities of top-level fields with plain values (`$eq` or not), possibly under
- * `$and`; null for any other filter.
+ * The conditions of a filter that is nothing but equalities of top-level fields with plain values (`$eq` or not),
+ * possibly under `$and`; null for any other filter.
  */
 export function readEqualities(filter: object): Equality[] | null {
   const found: Equality[] = [];

@@ -105,7 +105,10 @@ export function constant(value: unknown): Compiled {
   return { evaluate: () => value, constant: true };
 }
 
-/** Evaluates a constant expression once. One that fails, or takes long, stays as it is: it may stand in a branch never taken. */
+/**
+ * Evaluates a constant expression once. One that fails, or takes long, stays as it is: it may stand in a branch never
+ * taken.
+ */
 export function fold(evaluate: Evaluate, parts: readonly (Compiled | undefined)[]): Compiled {
   if (!parts.every((part) => part === undefined || part.constant)) return { evaluate, constant: false };
   try {

@@ -2,7 +2,10 @@ import { refusal } from '../../errors.js';
 import { openTextSearch } from './text-search.js';
 import { Stopwatch } from '../values/stopwatch.js';
 
-/** Steps (characters times instructions of a program) that take at most a few milliseconds: that much is searched without looking at a clock. */
+/**
+ * Steps (characters times instructions of a program) that take at most a few milliseconds: that much is searched
+ * without looking at a clock.
+ */
 export const UNWATCHED_STEPS = 200_000;
 const CHARACTERS_PER_LOOK = 64;
 
@@ -11,8 +14,8 @@ let isRunning = false;
 let steps = 0;
 
 /**
- * Counts the steps of a search before it begins. All searches of one turn of the event loop together may take no longer than the work on one
- * document: 50 beyond it.
+ * Counts the steps of a search before it begins. All searches of one turn of the event loop together may take no longer
+ * than the work on one document: 50 beyond it.
  */
 export function meterSearch(count: number): void {
   if (!isRunning) {

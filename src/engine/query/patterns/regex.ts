@@ -10,7 +10,10 @@ export interface Found {
   readonly groups: readonly (string | null)[];
 }
 
-/** A compiled pattern whose time is linear in the text, whatever the pattern; what would still take long is refused with 50 (`meterSearch`). */
+/**
+ * A compiled pattern whose time is linear in the text, whatever the pattern; what would still take long is refused with
+ * 50 (`meterSearch`).
+ */
 export interface Pattern {
   test(text: string): boolean;
   find(text: string, from: number): Found | null;
@@ -18,7 +21,10 @@ export interface Pattern {
 
 const MAX_PATTERN_LENGTH = 32_764;
 const MAX_CACHED = 200;
-/** Steps (characters of a text times those that a pattern may look at for each) that the built-in engine, which nobody can interrupt, takes in a few milliseconds. */
+/**
+ * Steps (characters of a text times those that a pattern may look at for each) that the built-in engine, which nobody
+ * can interrupt, takes in a few milliseconds.
+ */
 const MAX_NATIVE_STEPS = 4_000_000;
 const cache = new Map<string, Pattern>();
 
@@ -81,8 +87,8 @@ function nativePattern(tester: RegExp, finder: RegExp): Pattern {
 const SURROGATES = /[\ud800-\udfff]/;
 
 /**
- * Sends a text to the linear engine when the built-in one would take too long, and, with a look-behind, when it has astral characters: V8
- * lets such a pattern match between the two halves of one.
+ * Sends a text to the linear engine when the built-in one would take too long, and, with a look-behind, when it has
+ * astral characters: V8 lets such a pattern match between the two halves of one.
  */
 function whereHarmless(native: Pattern, steps: number, looksBehind: boolean, open: () => Pattern): Pattern {
   let linear: Pattern | undefined;
@@ -158,7 +164,9 @@ function stripComments(pattern: string): string {
   return out;
 }
 
-/** PCRE's `$` and `\Z` also match before a final newline; the linear engine has neither, so the newline is taken along. */
+/**
+ * PCRE's `$` and `\Z` also match before a final newline; the linear engine has neither, so the newline is taken along.
+ */
 function translateEnds(pattern: string, multiline: boolean): string {
   let out = '';
   let inClass = false;

@@ -88,7 +88,8 @@ export function refuseConflicts(sorted: readonly (readonly UpdatePart[])[]): voi
 
 /**
  * Applies a change at a path and returns the new container, or the same one when nothing changed; what this update did
- * not make itself is never modified. With `create` missing parents are made, and a parent that is no container is refused (28).
+ * not make itself is never modified. With `create` missing parents are made, and a parent that is no container is
+ * refused (28).
  */
 export function changeAt(
   container: unknown,

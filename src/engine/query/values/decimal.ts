@@ -99,7 +99,9 @@ function divideHalfEven(dividend: bigint, divisor: bigint): bigint {
   return quotient;
 }
 
-/** Exact for int64; a double is rounded to 15 significant digits when `digits` is given, as MongoDB's conversions do. */
+/**
+ * Exact for int64; a double is rounded to 15 significant digits when `digits` is given, as MongoDB's conversions do.
+ */
 export function decimalOf(value: number | bigint, digits?: number): Decimal {
   if (typeof value === 'bigint') return finite(value < 0n, value < 0n ? -value : value, 0);
   if (Number.isNaN(value)) return NAN_DECIMAL;

@@ -21,7 +21,10 @@ export function indexOfPart(part: string): number {
   return INDEX.test(part) ? Number(part) : -1;
 }
 
-/** Called with each value a path reaches (`undefined` = missing) and the index in the outermost array on the way; true stops. */
+/**
+ * Called with each value a path reaches (`undefined` = missing) and the index in the outermost array on the way; true
+ * stops.
+ */
 export type Visit = (value: unknown, index: number) => boolean;
 
 /**

@@ -1,4 +1,6 @@
-/** What a loop on one document may take before it is ended, in milliseconds; meanwhile nothing else on its thread runs. */
+/**
+ * What a loop on one document may take before it is ended, in milliseconds; meanwhile nothing else on its thread runs.
+ */
 export const DOCUMENT_MS = 60;
 /** A busy machine may stretch that so many times. */
 const MAX_STRETCH = 20;
@@ -14,8 +16,9 @@ export class Stopwatch {
   }
 
   /**
-   * True once `DOCUMENT_MS` are over. What other processes take of that does not count for a while, so that a busy machine refuses no more than
-   * an idle one; the processor's time is asked for only when the work takes long, because that costs as much as a small document.
+   * True once `DOCUMENT_MS` are over. What other processes take of that does not count for a while, so that a busy
+   * machine refuses no more than an idle one; the processor's time is asked for only when the work takes long, because
+   * that costs as much as a small document.
    */
   isOver(): boolean {
     const elapsed = performance.now() - this.started;

@@ -221,8 +221,8 @@ export function fieldOf(doc: Doc, name: string): unknown {
 }
 
 /**
- * Sets a field; `__proto__` becomes a field like any other. `_bsontype` is refused: the driver's library and ours would take the document for
- * a value of that type, and clients choose names while an expression runs (`$arrayToObject`).
+ * Sets a field; `__proto__` becomes a field like any other. `_bsontype` is refused: the driver's library and ours would
+ * take the document for a value of that type, and clients choose names while an expression runs (`$arrayToObject`).
  */
 export function setField(doc: Doc, name: string, value: unknown): void {
   if (name === '_bsontype') throw refusal(52, 'A field must not be named _bsontype');

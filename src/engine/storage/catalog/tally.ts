@@ -4,8 +4,8 @@ import { type Storage } from '../storage.js';
 import { isSealed, storedSum } from '../format/stored-form.js';
 
 /**
- * What a walk over all documents, or over all entries of an index, has met: where nobody wrote meanwhile it must be what
- * is counted. That tells of pages that were lost or came back, whose documents are whole each for itself.
+ * What a walk over all documents, or over all entries of an index, has met: where nobody wrote meanwhile it must be
+ * what is counted. That tells of pages that were lost or came back, whose documents are whole each for itself.
  */
 export class Tally {
   private met = 0;
@@ -24,7 +24,9 @@ export class Tally {
     if (this.index === null || isSealed(value)) this.digest = (this.digest + storedSum(value)) | 0;
   }
 
-  /** To be called in the turn in which the chunk was read. Throws DAMAGED at the end of a walk that met something else. */
+  /**
+   * To be called in the turn in which the chunk was read. Throws DAMAGED at the end of a walk that met something else.
+   */
   chunkEnded(finished: boolean): void {
     const { storage, collection, index } = this;
     if (storage.queue.writing) return;

@@ -10,8 +10,8 @@ import {
 } from '../file/environment.js';
 
 /**
- * Makes a file of format 1 one of today's, in one short transaction: only the catalog is rewritten. What is stored in the
- * collections is converted later, in batches. Older versions refuse the file from then on.
+ * Makes a file of format 1 one of today's, in one short transaction: only the catalog is rewritten. What is stored in
+ * the collections is converted later, in batches. Older versions refuse the file from then on.
  */
 export function upgradeFormat(environment: Environment, catalog: Catalog, queue: CommitQueue): void {
   const { store, path } = environment;

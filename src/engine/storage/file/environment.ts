@@ -29,7 +29,9 @@ export const DATA_FILE = 'bsvc.mdb';
 const MAP_BYTES = 256 * 2 ** 30;
 /** Processes that read and views that their commands hold; LMDB's own number is 126. */
 const MAX_READERS = 1024;
-/** The mode of a new file and of its lock, also in a directory that others may look into; lmdb's types do not know it. */
+/**
+ * The mode of a new file and of its lock, also in a directory that others may look into; lmdb's types do not know it.
+ */
 const OWNER_ONLY = { permissionsMode: 0o600 };
 /** Key spaces: the first byte of every key. */
 export const META = 0x01;

@@ -65,7 +65,9 @@ interface Value {
 /** Thrown for a page that cannot be what LMDB wrote; the message says why, in a few words. */
 export class PageError extends Error {}
 
-/** Reads the pages of a data file by itself, so that nothing a damaged page says can end the process, as it can in LMDB. */
+/**
+ * Reads the pages of a data file by itself, so that nothing a damaged page says can end the process, as it can in LMDB.
+ */
 export class PageFile {
   private readonly file: number;
 
@@ -102,7 +104,9 @@ export class PageFile {
     return meta;
   }
 
-  /** Reads a page of a tree and checks that it is one: its number, its kind, and that its nodes fill it without a gap. */
+  /**
+   * Reads a page of a tree and checks that it is one: its number, its kind, and that its nodes fill it without a gap.
+   */
   readPage(number: number, isLeaf: boolean, meta: Meta): Page {
     const bytes = this.read(number, 1, meta);
     checkHeader(bytes, number, isLeaf ? LEAF : BRANCH, meta.transaction);

@@ -10,8 +10,8 @@ const STEP_BYTES = 256 * 1024;
 const LEFT_BYTES = 1024 * 1024;
 
 /**
- * A file that holds room on the disk for what makes room: a removal changes pages before it frees any, so on a full disk
- * nothing could be removed. Any process may fill it or take of it.
+ * A file that holds room on the disk for what makes room: a removal changes pages before it frees any, so on a full
+ * disk nothing could be removed. Any process may fill it or take of it.
  */
 export class Reserve {
   private readonly path: string;

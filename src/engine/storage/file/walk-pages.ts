@@ -3,7 +3,10 @@ import { type Meta, type Page, PageError, type PageFile, type Tree } from './pag
 /** What a walk hands over. */
 export interface WalkVisitor {
   entry(key: Buffer, value: Buffer): void;
-  /** A page that is not what LMDB wrote; what lay below it, from the key `from` up to `to` (null: the end), is not visited. */
+  /**
+   * A page that is not what LMDB wrote; what lay below it, from the key `from` up to `to` (null: the end), is not
+   * visited.
+   */
   damage(page: number, reason: string, from: Buffer, to: Buffer | null): void;
 }
 
@@ -18,8 +21,9 @@ interface Place {
 const NO_KEY = Buffer.alloc(0);
 
 /**
- * Visits all entries of a tree in the order of their keys, pausing after each page, and checks the pages: each once, its kind by its depth, its
- * keys in order and between those of the page above, and as many of everything as the tree's record says.
+ * Visits all entries of a tree in the order of their keys, pausing after each page, and checks the pages: each once,
+ * its kind by its depth, its keys in order and between those of the page above, and as many of everything as the tree's
+ * record says.
  */
 export function* walkPages(
   file: PageFile,

@@ -1,6 +1,7 @@
 /**
- * The checksum of stored bytes: 32 bits, not against forgers but against what disks and cables do. Two sums run over the
- * even and two over the odd words, as in Fletcher's; that costs a third of a call to zlib's CRC for a usual document.
+ * The checksum of stored bytes: 32 bits, not against forgers but against what disks and cables do. Two sums run over
+ * the even and two over the odd words, as in Fletcher's; that costs a third of a call to zlib's CRC for a usual
+ * document.
  */
 let lastBuffer: ArrayBufferLike | undefined;
 let lastWords: Int32Array = new Int32Array(0);

@@ -1,9 +1,9 @@
 import { checksum } from './checksum.js';
 
 /**
- * How values of format 2 lie in the file. A document: its BSON, then the checksum of key and BSON. An entry of an index:
- * `SEALED`, the encoded `_id`, the checksum of key and both. A record of the catalog: `SEALED`, its content, the checksum
- * of key and both. In format 1 there were no checksums and no mark, with which nothing of it could begin.
+ * How values of format 2 lie in the file. A document: its BSON, then the checksum of key and BSON. An entry of an
+ * index: `SEALED`, the encoded `_id`, the checksum of key and both. A record of the catalog: `SEALED`, its content, the
+ * checksum of key and both. In format 1 there were no checksums and no mark, with which nothing of it could begin.
  */
 const SEALED = 0x02;
 export const SUM_BYTES = 4;
@@ -30,7 +30,10 @@ export function bsonLength(value: Buffer): number {
   return value[0]! | (value[1]! << 8) | (value[2]! << 16) | (value[3]! << 24);
 }
 
-/** `sealed` with a right checksum, `plain` as format 1 stored it, `damaged` otherwise. Looks at no byte beyond what the document says is its end. */
+/**
+ * `sealed` with a right checksum, `plain` as format 1 stored it, `damaged` otherwise. Looks at no byte beyond what the
+ * document says is its end.
+ */
 export function documentForm(keySum: number, value: Buffer): 'sealed' | 'plain' | 'damaged' {
   const length = bsonLength(value);
   if (value.length === length + SUM_BYTES) {

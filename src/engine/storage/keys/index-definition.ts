@@ -50,8 +50,8 @@ export interface EntryCounts {
 
 /**
  * What is kept about a collection in the transactions that change it: how many documents of how many bytes, how many
- * writes there were, the sum of the documents' checksums, and how many have `true`, `false` or a list in the counted field. All
- * but documents, bytes and writes leave out what format 1 stored and nobody has converted yet.
+ * writes there were, the sum of the documents' checksums, and how many have `true`, `false` or a list in the counted
+ * field. All but documents, bytes and writes leave out what format 1 stored and nobody has converted yet.
  */
 export interface KeptCounts {
   documents: number;
@@ -72,7 +72,9 @@ export interface CollectionDefinition {
   uuid: unknown;
   options: Doc;
   indexes: IndexDefinition[];
-  /** Set once an `_id` was too long for a key and had to be hashed: the order of documents is then not that of `_id`. */
+  /**
+   * Set once an `_id` was too long for a key and had to be hashed: the order of documents is then not that of `_id`.
+   */
   longIds?: boolean;
   /** Set when every document and entry has its checksum; without, some may be as format 1 stored them. */
   checked?: boolean;

@@ -20,7 +20,9 @@ const require = createRequire(import.meta.url);
 let errors: ErrorModule | undefined;
 let bulk: BulkModule | undefined;
 
-/** The driver's own error classes, loaded when the first error happens: the whole driver would take 80 ms of a start. */
+/**
+ * The driver's own error classes, loaded when the first error happens: the whole driver would take 80 ms of a start.
+ */
 function errorClasses(): ErrorModule {
   errors ??= require('mongodb/lib/error.js') as ErrorModule;
   return errors;

@@ -9,8 +9,8 @@ import { toDriverError } from './driver-errors.js';
 /** One database as the in-process door sees it: how values come in, and how commands are run. */
 export interface Session {
   /**
-   * Runs a command of engine values, at once where nothing has to be waited for; refusals come as the driver's errors. It
-   * is interrupted when `signal` aborts.
+   * Runs a command of engine values, at once where nothing has to be waited for; refusals come as the driver's errors.
+   * It is interrupted when `signal` aborts.
    */
   run(body: Doc, signal?: AbortSignal): Promise<Doc> | Doc;
   /** A value of the application in the engine's representation. */

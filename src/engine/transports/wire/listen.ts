@@ -99,7 +99,10 @@ function started(server: Server, begin: () => void): Promise<void> {
   });
 }
 
-/** Makes the directory, and removes the socket that a killed process left there; one that somebody answers on is left alone. */
+/**
+ * Makes the directory, and removes the socket that a killed process left there; one that somebody answers on is left
+ * alone.
+ */
 async function preparePath(path: string): Promise<void> {
   try {
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 });

@@ -3,11 +3,17 @@ import type { FieldType } from './field.js';
 
 /** What a field type accepts and how its values are stored. */
 export interface FieldTypeRule {
-  /** The stored form of a JSON value, or undefined when the value is not of the type (rest-api.md 2.3: nothing is coerced). */
+  /**
+   * The stored form of a JSON value, or undefined when the value is not of the type (rest-api.md 2.3: nothing is
+   * coerced).
+   */
   store(value: unknown): unknown;
   /** Whether a field of the type can have a default (rest-api.md 2.4). */
   canDefault: boolean;
-  /** Whether a field of the type can be unique: arrays and objects have no single value that another document could share. */
+  /**
+   * Whether a field of the type can be unique: arrays and objects have no single value that another document could
+   * share.
+   */
   canBeUnique: boolean;
 }
 
@@ -57,7 +63,10 @@ export function isJsonObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** False for a text with half a surrogate pair, which has no UTF-8 form: stored, it would silently become another character. */
+/**
+ * False for a text with half a surrogate pair, which has no UTF-8 form: stored, it would silently become another
+ * character.
+ */
 export function isWellFormed(text: string): boolean {
   return (text as string & { isWellFormed(): boolean }).isWellFormed();
 }

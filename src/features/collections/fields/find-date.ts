@@ -2,8 +2,9 @@ const DATE = /^(\d{4})-(\d{2})-(\d{2})(?:T(\d{2}):(\d{2}):(\d{2})(\.\d+)?(Z|[+-]
 const DAYS_IN_MONTH = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
 
 /**
- * The moment that an RFC 3339 date-time (with offset) or a `YYYY-MM-DD` date (midnight UTC) names, or null for any other text and for days
- * that no calendar has. Fractions are cut to milliseconds; years outside 0000-9999 after the offset are refused, since they could not be answered in the same form.
+ * The moment that an RFC 3339 date-time (with offset) or a `YYYY-MM-DD` date (midnight UTC) names, or null for any
+ * other text and for days that no calendar has. Fractions are cut to milliseconds; years outside 0000-9999 after the
+ * offset are refused, since they could not be answered in the same form.
  */
 export function findDate(text: string): Date | null {
   const match = DATE.exec(text.length > 64 ? '' : text.toUpperCase());

@@ -6,10 +6,16 @@ import { HIDDEN_FIELD } from '../fields/field.js';
 /** Lists look at active documents only, so their indexes hold nothing else: smaller, and a count needs no document. */
 const ACTIVE = { isDeleted: false };
 
-/** `isDeleted` of a document that a bulk insert of an earlier version has written but not published: no list shows it, unique indexes count it. */
+/**
+ * `isDeleted` of a document that a bulk insert of an earlier version has written but not published: no list shows it,
+ * unique indexes count it.
+ */
 export const PENDING = 'pending';
 
-/** `isDeleted` of a document that is gone for everybody and kept only until its last event has been relayed: nothing shows or counts it. */
+/**
+ * `isDeleted` of a document that is gone for everybody and kept only until its last event has been relayed: nothing
+ * shows or counts it.
+ */
 export const REMOVED = 'removed';
 
 type Named = IndexDescription & { name: string; key: Record<string, 1 | -1> };
@@ -19,7 +25,10 @@ type Settings = Pick<Collection, 'mode' | 'fields' | 'rls' | 'indexes'>;
 /** MongoDB holds 64 indexes of a collection, that of `_id` among them. */
 export const MAX_INDEXES = 63;
 
-/** The indexes that a collection's schema, RLS and requests ask for, each key once. A name tells the purpose and stands for one key. */
+/**
+ * The indexes that a collection's schema, RLS and requests ask for, each key once. A name tells the purpose and stands
+ * for one key.
+ */
 export function documentIndexes(collection: Settings): Named[] {
   return withoutTwins([...requiredIndexes(collection), ...ownerIndexes(collection)]).slice(0, MAX_INDEXES);
 }
@@ -82,7 +91,10 @@ function uniqueIndex(field: string): Named {
   };
 }
 
-/** `country` serves filters on it in the default order; `country,-population` is taken as written. Ties are broken by `_id` like every list. */
+/**
+ * `country` serves filters on it in the default order; `country,-population` is taken as written. Ties are broken by
+ * `_id` like every list.
+ */
 function requestedKey(spec: string): Record<string, 1 | -1> {
   const parts = readParts(spec);
   if (parts.length === 1) return { [parts[0]![0]]: parts[0]![1], createdAt: -1, _id: -1 };
@@ -99,7 +111,10 @@ function readParts(spec: string): [string, 1 | -1][] {
   return spec.split(',').map((part): [string, 1 | -1] => (part.startsWith('-') ? [part.slice(1), -1] : [part, 1]));
 }
 
-/** Makes the stored indexes those that `collection` asks for: creates what is missing, then drops what is no longer wanted. Throws the duplicate key error of a unique index that cannot be built. */
+/**
+ * Makes the stored indexes those that `collection` asks for: creates what is missing, then drops what is no longer
+ * wanted. Throws the duplicate key error of a unique index that cannot be built.
+ */
 export async function applyIndexes(app: Pick<App, 'db'>, collection: Collection): Promise<void> {
   await addIndexes(app, collection);
   const wanted = documentIndexes(collection);
@@ -107,7 +122,9 @@ export async function applyIndexes(app: Pick<App, 'db'>, collection: Collection)
   await dropIndexes(app, collection, unwanted);
 }
 
-/** As applyIndexes, but what is no longer wanted stays, unless there is no room for both: then what is not unique goes. */
+/**
+ * As applyIndexes, but what is no longer wanted stays, unless there is no room for both: then what is not unique goes.
+ */
 export async function addIndexes(app: Pick<App, 'db'>, collection: Collection, attempts = 5): Promise<void> {
   const wanted = documentIndexes(collection);
   const stored = await listStored(app, collection);
@@ -126,7 +143,10 @@ export async function addIndexes(app: Pick<App, 'db'>, collection: Collection, a
   }
 }
 
-/** Codes by which the database says that another change of the same indexes came between: what is stored has to be looked at again. */
+/**
+ * Codes by which the database says that another change of the same indexes came between: what is stored has to be
+ * looked at again.
+ */
 const RACED = new Set<unknown>([85, 86, 175, 276]);
 
 /** The names of those that `collection` asks for and that are not there. */

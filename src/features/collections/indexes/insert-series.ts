@@ -4,9 +4,10 @@ import type { Store } from '../../../platform/database/database.js';
 import { HIDDEN_FIELD } from '../fields/field.js';
 
 /**
- * The bulk inserts of a collection in a database that cannot store several documents at once (a MongoDB). Each has a number, which its documents
- * bear, and is hidden until one write takes it out of `hidden`. A reader who reads this first sees each batch as a whole or not at all, whatever
- * happens meanwhile: batches that were hidden then, or began later, are left out.
+ * The bulk inserts of a collection in a database that cannot store several documents at once (a MongoDB). Each has a
+ * number, which its documents bear, and is hidden until one write takes it out of `hidden`. A reader who reads this
+ * first sees each batch as a whole or not at all, whatever happens meanwhile: batches that were hidden then, or began
+ * later, are left out.
  */
 export interface InsertSeries {
   /** The collection. */
@@ -17,7 +18,10 @@ export interface InsertSeries {
   hidden: HiddenBatch[];
 }
 
-/** open: its documents are being written. abandoned: its writer is gone, its documents are removed; it never becomes visible. */
+/**
+ * open: its documents are being written. abandoned: its writer is gone, its documents are removed; it never becomes
+ * visible.
+ */
 export interface HiddenBatch {
   number: number;
   /** The id of its first document, so that a repeated request meets its own first attempt. */
@@ -70,8 +74,9 @@ const LOOK_MS = 1_000;
 const looks = new WeakMap<App['db'], { hides: boolean; until: number }>();
 
 /**
- * Whether documents of this store may belong to a batch that is hidden. An embedded store has such batches only when others write to it as to a MongoDB,
- * through its wire door, or when it was restored from one; that they do is noticed within a second.
+ * Whether documents of this store may belong to a batch that is hidden. An embedded store has such batches only when
+ * others write to it as to a MongoDB, through its wire door, or when it was restored from one; that they do is noticed
+ * within a second.
  */
 export function mayHide({ db }: Pick<App, 'db'>): boolean | Promise<boolean> {
   if (!db.insertTogether) return true;

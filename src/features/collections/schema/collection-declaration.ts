@@ -3,7 +3,10 @@ import { compileReader } from '../../../platform/schema/json-schema.js';
 import type { Collection, CollectionMode, Rls } from '../collection.js';
 import { FIELD_TYPES, type Field } from '../fields/field.js';
 
-/** A collection as a file or a request declares it: what it should be. Left out: enforced, no fields, no RLS, no requested indexes. */
+/**
+ * A collection as a file or a request declares it: what it should be. Left out: enforced, no fields, no RLS, no
+ * requested indexes.
+ */
 export interface CollectionDeclaration {
   name: string;
   mode?: CollectionMode;
@@ -66,7 +69,10 @@ export const DECLARATION_SCHEMA: SchemaObject = {
   },
 };
 
-/** Checks the form of declared collections; their rules are checked where they are used. 400 names the first place that does not fit. */
+/**
+ * Checks the form of declared collections; their rules are checked where they are used. 400 names the first place that
+ * does not fit.
+ */
 export const readDeclarations = compileReader<CollectionDeclaration[]>({
   type: 'array',
   maxItems: 1000,

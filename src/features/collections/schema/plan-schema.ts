@@ -10,8 +10,9 @@ export type SchemaChange =
   | { action: 'drop'; collection: string };
 
 /**
- * What must be done so that the collections of a project are the declared ones; empty when they are already. Collections that the declaration
- * does not name are dropped only with `prune`, and `users` never. Pure; throws 400 for a declaration that no collection can have.
+ * What must be done so that the collections of a project are the declared ones; empty when they are already.
+ * Collections that the declaration does not name are dropped only with `prune`, and `users` never. Pure; throws 400 for
+ * a declaration that no collection can have.
  */
 export function planSchema(
   existing: readonly Collection[],

@@ -11,7 +11,10 @@ export const ABANDONED = 'BATCH_ABANDONED';
 
 const OPEN_ATTEMPTS = 5;
 
-/** Takes the next number for a batch, which is hidden from now on. 409 when its first attempt is under way, or was undone. */
+/**
+ * Takes the next number for a batch, which is hidden from now on. 409 when its first attempt is under way, or was
+ * undone.
+ */
 export async function openBatch(app: App, collection: Collection, ids: ObjectId[]): Promise<number> {
   const batch = ids[0]!;
   const begun = {
@@ -64,13 +67,18 @@ export async function showBatch(app: App, { _id }: Collection, batch: ObjectId):
   return (await seriesStore(app).updateOne(open, { $pull: { hidden: { batch } } })).matchedCount === 1;
 }
 
-/** The one write by which a batch can no longer come to stand; false when it stands. Its documents are to be removed then. */
+/**
+ * The one write by which a batch can no longer come to stand; false when it stands. Its documents are to be removed
+ * then.
+ */
 export async function abandonBatch(app: App, { _id }: Pick<Collection, '_id'>, batch: ObjectId): Promise<boolean> {
   const hidden = { _id, hidden: { $elemMatch: { batch } } };
   return (await seriesStore(app).updateOne(hidden, { $set: { 'hidden.$.state': 'abandoned' } })).matchedCount === 1;
 }
 
-/** To be called when nobody writes documents of the abandoned batch any more and those that were written are removed. */
+/**
+ * To be called when nobody writes documents of the abandoned batch any more and those that were written are removed.
+ */
 export async function forgetBatch(app: App, { _id }: Pick<Collection, '_id'>, batch: ObjectId): Promise<void> {
   await seriesStore(app).updateOne({ _id }, { $pull: { hidden: { batch, state: 'abandoned' } } });
 }

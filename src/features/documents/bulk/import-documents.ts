@@ -12,9 +12,9 @@ export interface ImportOutcome {
 }
 
 /**
- * Stores a batch of values from a file. Each one stands for itself: what does not fit, or is there already, is reported and the others are stored.
- * Reports a duplicate `_id` too, so that an interrupted import of an export can be repeated. 403 for `users`.
- * `dryRun` stores nothing: each value is checked by itself, and `inserted` counts those that fit.
+ * Stores a batch of values from a file. Each one stands for itself: what does not fit, or is there already, is reported
+ * and the others are stored. Reports a duplicate `_id` too, so that an interrupted import of an export can be repeated.
+ * 403 for `users`. `dryRun` stores nothing: each value is checked by itself, and `inserted` counts those that fit.
  */
 export async function importDocuments(
   app: App,

@@ -8,8 +8,8 @@ import type { StoredDocument } from '../store/document.js';
 import { readNewDocument } from '../write/new-document.js';
 
 /**
- * The document that an imported value asks for: checked like an insert by the project itself, except that the system fields of an export
- * are taken over, so that data can be moved with its ids and times. Throws 400.
+ * The document that an imported value asks for: checked like an insert by the project itself, except that the system
+ * fields of an export are taken over, so that data can be moved with its ids and times. Throws 400.
  */
 export function readImportedDocument(collection: Collection, value: unknown, now: number): StoredDocument {
   if (!isJsonObject(value)) return readNewDocument(collection, value, null, now);

@@ -3,8 +3,9 @@ import type { App } from '../../../app.js';
 import type { Store } from '../../../platform/database/database.js';
 
 /**
- * The record that earlier versions kept of a bulk insert under way; its one change from `open` decides whether the batch stands.
- * open: documents are being written, unseen. decided: they stand and are being published. abandoned: its writer is gone, they are removed.
+ * The record that earlier versions kept of a bulk insert under way; its one change from `open` decides whether the
+ * batch stands. open: documents are being written, unseen. decided: they stand and are being published. abandoned: its
+ * writer is gone, they are removed.
  */
 export interface InsertBatch {
   _id: ObjectId;

@@ -31,8 +31,9 @@ export interface BulkOutcome {
 }
 
 /**
- * Stores 1 to 100 documents, all or none (decisions.md 3), also for whoever reads meanwhile and after a crash at any point. All are checked first. The
- * embedded engine stores them in one transaction (413 when that would take too long); elsewhere they are hidden until one write shows them.
+ * Stores 1 to 100 documents, all or none (decisions.md 3), also for whoever reads meanwhile and after a crash at any
+ * point. All are checked first. The embedded engine stores them in one transaction (413 when that would take too long);
+ * elsewhere they are hidden until one write shows them.
  */
 export async function insertDocuments(
   app: App,
@@ -105,7 +106,10 @@ async function insertTogether(app: App, { collection }: WriteTarget, documents: 
   }
 }
 
-/** The documents are written hidden, then one write shows them. Whatever goes wrong before that leaves a batch that never comes to stand. */
+/**
+ * The documents are written hidden, then one write shows them. Whatever goes wrong before that leaves a batch that
+ * never comes to stand.
+ */
 async function insertInSeries(app: App, collection: Collection, documents: StoredDocument[]): Promise<void> {
   const ids = documents.map(({ _id }) => _id);
   const batch = ids[0]!;
@@ -120,7 +124,8 @@ async function insertInSeries(app: App, collection: Collection, documents: Store
     if (await documentStore(app, collection).findOne({ _id: batch, ...visible })) return await undo();
     await insertHiddenRecords(app, collection, documents, number);
   } catch (error) {
-    // A write that was not answered may still be carried out: the batch stays hidden then. What cannot be undone now is when batches are settled.
+    // A write that was not answered may still be carried out: the batch stays hidden then. What cannot be undone now is
+    // when batches are settled.
     await undo(error instanceof AppError).catch((cause: unknown) =>
       app.log.warn({ err: cause }, 'a bulk insert is undone later'),
     );
@@ -134,7 +139,10 @@ async function insertInSeries(app: App, collection: Collection, documents: Store
   await relayInserted(app, collection, ids).catch((cause: unknown) => app.log.error({ err: cause }, 'events wait'));
 }
 
-/** Whether the batch stands; false when it was abandoned. A write without an answer may have been carried out: only what the database says counts. */
+/**
+ * Whether the batch stands; false when it was abandoned. A write without an answer may have been carried out: only what
+ * the database says counts.
+ */
 async function decide(app: App, collection: Collection, batch: ObjectId): Promise<boolean> {
   for (let attempt = 1; ; attempt++) {
     try {

@@ -4,8 +4,8 @@ import { settleBatches } from './settle-batches.js';
 const PAUSE_MS = 10_000;
 
 /**
- * Settles bulk inserts that were left behind, now and every ten seconds, whether or not a worker runs; ends with what it returns. A failure is logged and
- * keeps nothing from starting: what is left is not seen by anybody.
+ * Settles bulk inserts that were left behind, now and every ten seconds, whether or not a worker runs; ends with what
+ * it returns. A failure is logged and keeps nothing from starting: what is left is not seen by anybody.
  */
 export async function keepBatchesSettled(app: App): Promise<() => Promise<void>> {
   const settle = (): Promise<unknown> =>

@@ -11,12 +11,15 @@ import { batchStore, type InsertBatch } from './insert-batch.js';
 
 /** A bulk insert takes well under a second; one that is open for longer than this has lost its process. */
 const ABANDONED_AFTER_MS = 30_000;
-/** A writer that was only asleep may still write after its batch was abandoned, so an abandoned batch is swept again for a day. */
+/**
+ * A writer that was only asleep may still write after its batch was abandoned, so an abandoned batch is swept again for
+ * a day.
+ */
 const FORGOTTEN_AFTER_MS = 24 * 3_600_000;
 
 /**
- * Undoes the bulk inserts whose process died in the middle, and finishes those that an earlier version had decided; tells how many. One that cannot be
- * settled keeps no other. May run anywhere, any time, twice at once.
+ * Undoes the bulk inserts whose process died in the middle, and finishes those that an earlier version had decided;
+ * tells how many. One that cannot be settled keeps no other. May run anywhere, any time, twice at once.
  */
 export async function settleBatches(app: App): Promise<number> {
   const now = app.clock.now();

@@ -1,4 +1,7 @@
-/** Expression operators and accumulators that a client's pipeline may use; all of them read nothing but the document in hand. */
+/**
+ * Expression operators and accumulators that a client's pipeline may use; all of them read nothing but the document in
+ * hand.
+ */
 const ALLOWED = `
   abs add ceil divide exp floor ln log log10 mod multiply pow round sqrt subtract trunc
   sin cos tan asin acos atan atan2 asinh acosh atanh sinh cosh tanh degreesToRadians radiansToDegrees
@@ -73,7 +76,10 @@ export const BLOCKED: ReadonlySet<string> = new Set([
   '$queue',
 ]);
 
-/** System variables that stand for the document in hand, the time, or what `$redact` decides. The others tell of the database. */
+/**
+ * System variables that stand for the document in hand, the time, or what `$redact` decides. The others tell of the
+ * database.
+ */
 export const SYSTEM_VARIABLES: ReadonlySet<string> = new Set([
   'ROOT',
   'CURRENT',

@@ -7,7 +7,10 @@ import { judgePattern } from '../query/safe-pattern.js';
 const COMPARISONS: ReadonlySet<string> = new Set(['$eq', '$ne', '$gt', '$gte', '$lt', '$lte', '$cmp']);
 const MAX_PATTERN_CHARACTERS = 512;
 
-/** An aggregation expression as it may be run: only operators on the list at every depth, constants compared with `_id` and Date fields typed. 400 otherwise. */
+/**
+ * An aggregation expression as it may be run: only operators on the list at every depth, constants compared with `_id`
+ * and Date fields typed. 400 otherwise.
+ */
 export function guardExpression(value: unknown, shape: DocumentShape): unknown {
   if (typeof value === 'string') return guardReference(value);
   if (Array.isArray(value)) return value.map((item) => guardExpression(item, shape));

@@ -19,7 +19,10 @@ const GRAPH_KEYS: ReadonlySet<string> = new Set([
   'restrictSearchWithMatch',
 ]);
 
-/** Every form of `$lookup` becomes one with a pipeline, which begins with what the caller may see of the joined collection. */
+/**
+ * Every form of `$lookup` becomes one with a pipeline, which begins with what the caller may see of the joined
+ * collection.
+ */
 export function guardLookup(specification: unknown, scope: PipelineScope): Document[] {
   const given = requireKnownKeys(specification, '$lookup', LOOKUP_KEYS);
   const as = requirePath(given.as, '$lookup: as');
@@ -96,8 +99,8 @@ function requireKnownKeys(specification: unknown, stage: string, known: Readonly
 }
 
 /**
- * An identifier as the `_id` of a document and as the text that a Ref holds, so that the two meet in a join. An array stands for each of
- * its items, as in any join; what is neither stays as it is.
+ * An identifier as the `_id` of a document and as the text that a Ref holds, so that the two meet in a join. An array
+ * stands for each of its items, as in any join; what is neither stays as it is.
  */
 function bothForms(value: unknown): Document {
   const forms = (item: unknown): Document => ({

@@ -7,7 +7,10 @@ import { badPipeline, refusedName, requireObject, requirePath, requireText } fro
 
 const GEO_KEYS: ReadonlySet<string> = new Set(['$geometry', '$box', '$polygon', '$center', '$centerSphere']);
 
-/** A `$match` filter as it may be run: only conditions on the list, constants compared with `_id` and Date fields typed. 400 otherwise. */
+/**
+ * A `$match` filter as it may be run: only conditions on the list, constants compared with `_id` and Date fields typed.
+ * 400 otherwise.
+ */
 export function guardMatch(filter: unknown, shape: DocumentShape, prefix = ''): Document {
   if (!isJsonObject(filter)) throw badPipeline('$match needs an object');
   return Object.fromEntries(

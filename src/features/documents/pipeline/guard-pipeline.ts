@@ -20,10 +20,10 @@ const LEADING: ReadonlySet<string> = new Set(['$geoNear', '$search']);
 const CHOOSING: ReadonlySet<string> = new Set(['$match', '$sort', '$limit', '$skip']);
 
 /**
- * The pipeline that may be run for a client's (rest-api.md 4.2, decisions.md 5). Every stage and operator at every depth is on a list;
- * names of collections become stored names of the same project; whatever is read, here or in a join, is first restricted to what its
- * source shows. 400 BLOCKED_STAGE, INVALID_PIPELINE, USERS_BLOCKED or a bound of the work (`measurePipeline`); what `find` throws for a
- * name passes through.
+ * The pipeline that may be run for a client's (rest-api.md 4.2, decisions.md 5). Every stage and operator at every
+ * depth is on a list; names of collections become stored names of the same project; whatever is read, here or in a
+ * join, is first restricted to what its source shows. 400 BLOCKED_STAGE, INVALID_PIPELINE, USERS_BLOCKED or a bound of
+ * the work (`measurePipeline`); what `find` throws for a name passes through.
  */
 export function guardPipeline(
   stages: unknown,
@@ -36,7 +36,10 @@ export function guardPipeline(
   return new PipelineGuard(find).guardSource(stages, own, 0);
 }
 
-/** The names of the collections that a pipeline joins, by a walk over its stages that checks nothing; not more of them than a pipeline may join. */
+/**
+ * The names of the collections that a pipeline joins, by a walk over its stages that checks nothing; not more of them
+ * than a pipeline may join.
+ */
 export function joinedNames(pipeline: unknown): Set<string> {
   const names = new Set<string>();
   const open = [pipeline];
@@ -64,7 +67,10 @@ class PipelineGuard {
     this.#find = find;
   }
 
-  /** A pipeline over stored documents: restricted at its start, and rid of the service's notes before anything can read them. */
+  /**
+   * A pipeline over stored documents: restricted at its start, and rid of the service's notes before anything can read
+   * them.
+   */
   guardSource(stages: readonly unknown[], source: PipelineSource, depth: number): Document[] {
     const scope = this.#scope(new DocumentShape(source.collection), depth);
     const [first, ...others] = stages;

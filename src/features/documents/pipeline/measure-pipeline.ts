@@ -8,8 +8,9 @@ import { MAX_PIPELINE_LEVELS, WorkBudget } from '../query/work-budget.js';
 const BRANCHING: ReadonlySet<string> = new Set(['$and', '$or', '$nor', 'branches']);
 
 /**
- * One walk over a client's pipeline before anything else looks at it: its values, levels, branches and patterns are counted against the
- * budget of one request, and keys that no document can have, NUL characters and the service's own notes by name are refused. 400.
+ * One walk over a client's pipeline before anything else looks at it: its values, levels, branches and patterns are
+ * counted against the budget of one request, and keys that no document can have, NUL characters and the service's own
+ * notes by name are refused. 400.
  */
 export function measurePipeline(pipeline: readonly unknown[]): void {
   const budget = new WorkBudget();
@@ -47,7 +48,9 @@ function refuseKey(key: string): void {
   refuseText(key);
 }
 
-/** By name, `$name` or as part of a path; what is built at run time finds nothing, because the notes are removed before. */
+/**
+ * By name, `$name` or as part of a path; what is built at run time finds nothing, because the notes are removed before.
+ */
 function refuseText(text: string): void {
   if (text.includes('\0')) throw badPipeline('A pipeline must not contain NUL characters');
   if (text.includes(HIDDEN_FIELD) && text.split(/[.$]/).includes(HIDDEN_FIELD)) {

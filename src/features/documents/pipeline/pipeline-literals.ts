@@ -7,7 +7,10 @@ import { scalarShape } from '../query/filter-value.js';
 import { findField, isFieldPath } from '../store/find-field.js';
 import { badPipeline } from './pipeline-problems.js';
 
-/** What is known of the documents at one place of a pipeline: stages that give a field a new meaning end what the schema says of it. */
+/**
+ * What is known of the documents at one place of a pipeline: stages that give a field a new meaning end what the schema
+ * says of it.
+ */
 export class DocumentShape {
   #collection: Collection | null;
   readonly #redefined = new Set<string>();
@@ -50,8 +53,9 @@ export function endsInId(path: string): boolean {
 }
 
 /**
- * The values that a constant compared with a path stands for. JSON has neither identifiers nor dates: 24 hexadecimal digits compared with
- * a document's `_id` are its identifier, elsewhere at an `_id` either form; a date text compared with a Date field is a date.
+ * The values that a constant compared with a path stands for. JSON has neither identifiers nor dates: 24 hexadecimal
+ * digits compared with a document's `_id` are its identifier, elsewhere at an `_id` either form; a date text compared
+ * with a Date field is a date.
  */
 export function literalForms(value: unknown, path: string | null, shape: DocumentShape): unknown[] {
   if (typeof value === 'string' && path !== null) {

@@ -7,7 +7,10 @@ export function badPipeline(message: string): AppError {
   return invalid('INVALID_PIPELINE', message);
 }
 
-/** The refusal of a stage or operator that is not on a list: BLOCKED_STAGE where it is known to be dangerous, else INVALID_PIPELINE. */
+/**
+ * The refusal of a stage or operator that is not on a list: BLOCKED_STAGE where it is known to be dangerous, else
+ * INVALID_PIPELINE.
+ */
 export function refusedName(name: string, what: string): AppError {
   return BLOCKED.has(name) || name.startsWith('$_internal')
     ? invalid('BLOCKED_STAGE', `${name.slice(0, 60)} is not allowed in a pipeline`)

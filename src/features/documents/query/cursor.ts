@@ -20,7 +20,10 @@ export interface CursorScope {
 const MAX_CURSOR_CHARACTERS = 4096;
 const PURPOSE = 'cursor';
 
-/** The position after a document as opaque text that only the service can make. 400 when the sorted values are too long for it. */
+/**
+ * The position after a document as opaque text that only the service can make. 400 when the sorted values are too long
+ * for it.
+ */
 export function sealCursor(secrets: Pick<SecretBox, 'mac'>, scope: CursorScope, position: readonly SortKey[]): string {
   const payload = Buffer.from(
     EJSON.stringify(position.map((key) => ('value' in key ? [key.rank, key.value] : [key.rank]))),

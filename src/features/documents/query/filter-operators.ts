@@ -70,7 +70,10 @@ export const EXACT_MATCH: FilterOperator = {
     oneOf(field.path, readValuesOrNull(field.target, decodeText(raw!, field.parameter), field.parameter)),
 };
 
-/** A value that can be read in several ways is compared in each of them: the field's own type decides which one can match. */
+/**
+ * A value that can be read in several ways is compared in each of them: the field's own type decides which one can
+ * match.
+ */
 function range(suffix: string, operator: string): FilterOperator {
   return {
     suffix,
@@ -83,7 +86,10 @@ function range(suffix: string, operator: string): FilterOperator {
   };
 }
 
-/** Commas separate. In a repeated parameter only those written as such do, so that `%2C` can be part of a value; many clients encode every comma. */
+/**
+ * Commas separate. In a repeated parameter only those written as such do, so that `%2C` can be part of a value; many
+ * clients encode every comma.
+ */
 function readList({ target, parameter }: FilteredField, raw: readonly string[]): Scalar[] {
   const texts =
     raw.length === 1

@@ -31,8 +31,9 @@ const FORMS: Readonly<Record<FieldType, string>> = {
 };
 
 /**
- * The stored values that a text may stand for: one where the schema says the type, else the text itself and whatever it reads as
- * (decisions.md 4). 400 when it cannot be a value of the declared type. `parameter` names the culprit in the message.
+ * The stored values that a text may stand for: one where the schema says the type, else the text itself and whatever it
+ * reads as (decisions.md 4). 400 when it cannot be a value of the declared type. `parameter` names the culprit in the
+ * message.
  */
 export function readValues(target: PathTarget, text: string, parameter: string): Scalar[] {
   if (target.kind === 'id') {
@@ -51,7 +52,10 @@ export function readValuesOrNull(target: PathTarget, text: string, parameter: st
   return nullable ? [null] : readValues(target, text, parameter);
 }
 
-/** The declared type of one value at a path, looking through arrays as the database does; null where nothing declares it. */
+/**
+ * The declared type of one value at a path, looking through arrays as the database does; null where nothing declares
+ * it.
+ */
 export function scalarShape(shape: FieldShape): FieldShape | null {
   if (shape.type === 'Array') return shape.items ? scalarShape(shape.items) : null;
   return shape;

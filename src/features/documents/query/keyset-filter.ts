@@ -3,8 +3,9 @@ import type { SortField } from './parse-sort.js';
 import { RANK, type SortKey } from './sort-key.js';
 
 /**
- * Names of the types in sort order, by rank. Comparisons of a query look only at values of the operand's own type, so what lies beyond
- * the type must be named. `array` is left out: on a field it means the field itself, not an item of it.
+ * Names of the types in sort order, by rank. Comparisons of a query look only at values of the operand's own type, so
+ * what lies beyond the type must be named. `array` is left out: on a field it means the field itself, not an item of
+ * it.
  */
 const TYPES: readonly (readonly [number, string])[] = [
   [RANK.number, 'number'],
@@ -22,9 +23,10 @@ const TYPES: readonly (readonly [number, string])[] = [
 const PLAIN_FIELDS: ReadonlySet<string> = new Set(['_id', 'createdAt', 'updatedAt']);
 
 /**
- * Filters for the documents that sort after a position, given by one key per sort field. To be run one after the other, each in the sort's
- * order, until the page is full: the first is bounded by an index where the leading field has one; the second covers the types that follow.
- * Right for any mixture of missing, null, scalar, array and object values, with documented query semantics only.
+ * Filters for the documents that sort after a position, given by one key per sort field. To be run one after the other,
+ * each in the sort's order, until the page is full: the first is bounded by an index where the leading field has one;
+ * the second covers the types that follow. Right for any mixture of missing, null, scalar, array and object values,
+ * with documented query semantics only.
  */
 export function keysetFilters(sort: readonly SortField[], position: readonly SortKey[]): Document[] {
   const orders = sort.map((field, at) => orderAt(field, position[at]!));
@@ -104,7 +106,10 @@ function boundOfNull(path: string, later: Document): Pick<FieldOrder, 'bound' | 
   return path.includes('.') ? { bound: null, later: null } : { bound: { [path]: null }, later };
 }
 
-/** What sorts as null: no value, null, and what cannot be followed because an array on the way holds something that is not an object. */
+/**
+ * What sorts as null: no value, null, and what cannot be followed because an array on the way holds something that is
+ * not an object.
+ */
 function nullish(path: string): Document[] {
   const parts = path.split('.');
   const ways = parts.slice(1).map((_, at) => parts.slice(0, at + 1).join('.'));

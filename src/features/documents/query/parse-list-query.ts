@@ -63,7 +63,9 @@ const UNFILTERABLE: ReadonlySet<string> = new Set(['isDeleted', 'deletedAt']);
 const MAX_POPULATED_PATHS = 10;
 const MAX_FIELDS = 100;
 
-/** Reads the query string of a list (rest-api.md 4.2, decisions.md 4); 400 INVALID_QUERY whose text names the parameter. */
+/**
+ * Reads the query string of a list (rest-api.md 4.2, decisions.md 4); 400 INVALID_QUERY whose text names the parameter.
+ */
 export function parseListQuery(raw: string, collection: Collection): ListQuery {
   const query = readQueryText(raw);
   const limit = readWholeNumber(query, 'limit', 1) ?? DEFAULT_LIMIT;
@@ -170,7 +172,10 @@ function readPopulate(query: QueryText, collection: Collection): PopulatedPath[]
   });
 }
 
-/** The collection that a Ref field or an array of Refs names; undefined when it names none, null when the path is no such field. */
+/**
+ * The collection that a Ref field or an array of Refs names; undefined when it names none, null when the path is no
+ * such field.
+ */
 function findRef(collection: Collection, path: string): string | null | undefined {
   const target = isFieldPath(path) && !/\.\d+(\.|$)/.test(path) ? findField(collection, path) : null;
   const shape = target?.kind === 'declared' ? scalarShape(target.shape) : null;

@@ -12,8 +12,8 @@ const MAX_SORT_FIELDS = 8;
 const SORT_PART = /^(?<minus>-)?(?<path>[^:]+?)(:(?<word>asc|desc))?$/;
 
 /**
- * Reads `f`, `-f`, `f:asc`, `f:desc` and comma lists of them. The result always ends with `_id`, in the direction of the last field named,
- * so that one index with a trailing `_id` serves the sort forwards and backwards.
+ * Reads `f`, `-f`, `f:asc`, `f:desc` and comma lists of them. The result always ends with `_id`, in the direction of
+ * the last field named, so that one index with a trailing `_id` serves the sort forwards and backwards.
  */
 export function parseSort(text: string | null, collection: Collection): SortField[] {
   const sort: SortField[] = [];

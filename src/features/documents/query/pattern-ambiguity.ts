@@ -9,13 +9,17 @@ export interface PatternShape {
   /** Characters and empty parts once all counts are written out: what compiling it takes grows with them. */
   positions: number;
   /**
-   * Backtracking over the pattern may explode: inside a loop, two ways lead on with the same character (which every exponential pattern
-   * has), too many loops in a row can share a text, too many choices stay open, or there are too many ways to tell. Errs on the side of true.
+   * Backtracking over the pattern may explode: inside a loop, two ways lead on with the same character (which every
+   * exponential pattern has), too many loops in a row can share a text, too many choices stay open, or there are too
+   * many ways to tell. Errs on the side of true.
    */
   isAmbiguous(): boolean;
 }
 
-/** The shape of a pattern of RE2 syntax; of any other text the number of positions only is of use. Takes time linear in the text and its edges. */
+/**
+ * The shape of a pattern of RE2 syntax; of any other text the number of positions only is of use. Takes time linear in
+ * the text and its edges.
+ */
 export function readPattern(pattern: string): PatternShape {
   const reader = new PatternReader(pattern);
   const { size } = reader.read();
@@ -57,7 +61,9 @@ interface Loop {
   set: CharSet;
 }
 
-/** The loop of each position, by index; null for one that never comes again (Tarjan's strongly connected components). */
+/**
+ * The loop of each position, by index; null for one that never comes again (Tarjan's strongly connected components).
+ */
 function findLoops(positions: readonly Position[]): (Loop | null)[] {
   const loops = new Array<Loop | null>(positions.length).fill(null);
   const order = new Int32Array(positions.length);

@@ -1,7 +1,10 @@
 /** Inclusive ranges of code points. */
 export type CharSet = readonly (readonly [number, number])[];
 
-/** One place of the pattern that takes a character, and the places that can take the next one: once for every way to get there. */
+/**
+ * One place of the pattern that takes a character, and the places that can take the next one: once for every way to get
+ * there.
+ */
 export interface Position {
   set: CharSet;
   next: Position[];
@@ -44,7 +47,10 @@ const MAX_COPIES = 16;
 /** Pairs of a place and one that can follow it, of one pattern: what its analysis costs grows with them. */
 const MAX_EDGES = 2000;
 
-/** Reads a pattern of RE2 syntax into its positions. Characters are taken without regard to case; what is not worth telling apart counts as any character. */
+/**
+ * Reads a pattern of RE2 syntax into its positions. Characters are taken without regard to case; what is not worth
+ * telling apart counts as any character.
+ */
 export class PatternReader {
   readonly #chars: string[];
   readonly positions: Position[] = [];

@@ -15,8 +15,9 @@ const MAX_REMEMBERED = 500;
 const verdicts = new Map<string, PatternVerdict>();
 
 /**
- * Tells whether a pattern compiles, and whether a backtracking matcher could take time exponential (or a high power) in the text's length:
- * the service's own engine matches in linear time, MongoDB's does not. Verdicts are remembered; what takes long to find out is refused first.
+ * Tells whether a pattern compiles, and whether a backtracking matcher could take time exponential (or a high power) in
+ * the text's length: the service's own engine matches in linear time, MongoDB's does not. Verdicts are remembered; what
+ * takes long to find out is refused first.
  */
 export function judgePattern(pattern: string): PatternVerdict {
   const known = verdicts.get(pattern);

@@ -15,7 +15,10 @@ export const RANK = {
 } as const;
 export type Rank = (typeof RANK)[keyof typeof RANK];
 
-/** What a document is sorted by: of an array its smallest or largest item; an empty array stands below null, a missing value is null. */
+/**
+ * What a document is sorted by: of an array its smallest or largest item; an empty array stands below null, a missing
+ * value is null.
+ */
 export type SortKey = { rank: typeof RANK.empty } | { rank: Exclude<Rank, typeof RANK.empty>; value: unknown };
 
 const EMPTY: SortKey = { rank: RANK.empty };

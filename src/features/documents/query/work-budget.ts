@@ -12,8 +12,8 @@ export const MAX_BRANCHES = 1000;
 /** Levels of lists and objects of a pipeline. */
 export const MAX_PIPELINE_LEVELS = 32;
 /**
- * What one request may still ask for. Everything is counted before any of it is done, by its number and by its size; each refusal is 400 with
- * a code of its own and names the limit.
+ * What one request may still ask for. Everything is counted before any of it is done, by its number and by its size;
+ * each refusal is 400 with a code of its own and names the limit.
  */
 export class WorkBudget {
   #patterns = 0;
@@ -22,7 +22,10 @@ export class WorkBudget {
   #values = 0;
   #branches = 0;
 
-  /** Counts patterns, then judges them; `refuse` makes the error for one that cannot be used from the rest of a sentence. */
+  /**
+   * Counts patterns, then judges them; `refuse` makes the error for one that cannot be used from the rest of a
+   * sentence.
+   */
   takePatterns(patterns: readonly string[], refuse: (problem: string) => Error): void {
     this.#patterns += patterns.length;
     if (this.#patterns > MAX_PATTERNS) {

@@ -15,9 +15,10 @@ import type { EncodedReply } from './stored-documents.js';
 import { MAX_REPLY_BYTES, readInTurn, type ReplySize } from '../reply/reply-size.js';
 
 /**
- * Runs a client's pipeline over what the caller may see (rest-api.md 4.2, decisions.md 5). 400 for a blocked or malformed pipeline and for one
- * that takes too long or yields too much; 404 for an unknown collection, also a joined one; 401 without a user where one of them is private;
- * 503 BUSY when too many are waiting, for a turn or for room of a large reply. The documents come as a JSON array. Ends when `signal` aborts.
+ * Runs a client's pipeline over what the caller may see (rest-api.md 4.2, decisions.md 5). 400 for a blocked or
+ * malformed pipeline and for one that takes too long or yields too much; 404 for an unknown collection, also a joined
+ * one; 401 without a user where one of them is private; 503 BUSY when too many are waiting, for a turn or for room of a
+ * large reply. The documents come as a JSON array. Ends when `signal` aborts.
  */
 export async function aggregateDocuments(
   app: App,
@@ -49,7 +50,10 @@ export async function aggregateDocuments(
   }
 }
 
-/** The guarded pipeline. What is wrong with the pipeline itself is told before what is wrong with a collection that it joins. */
+/**
+ * The guarded pipeline. What is wrong with the pipeline itself is told before what is wrong with a collection that it
+ * joins.
+ */
 function guardWith(
   joined: ReadonlyMap<string, PipelineSource | Error>,
   pipeline: unknown,

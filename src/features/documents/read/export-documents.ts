@@ -10,7 +10,10 @@ const BATCH_SIZE = 500;
 /** What an export may hold at a time: a batch, and its documents. */
 const EXPORT_BYTES = 32 * 1024 * 1024;
 
-/** As exportDocuments, for sending: with room of the budget for a batch, until `release`. 503 BUSY when too many large replies are under way. */
+/**
+ * As exportDocuments, for sending: with room of the budget for a batch, until `release`. 503 BUSY when too many large
+ * replies are under way.
+ */
 export async function readExport(
   app: App,
   project: Pick<Project, '_id'>,
@@ -22,7 +25,10 @@ export async function readExport(
   return { documents: exportDocuments(app, collection, options), release: () => app.replies.giveBack(party, held) };
 }
 
-/** All documents of a collection in the order of their ids, one at a time; with the trash when asked. Of `users`, password hashes are left out. */
+/**
+ * All documents of a collection in the order of their ids, one at a time; with the trash when asked. Of `users`,
+ * password hashes are left out.
+ */
 export async function* exportDocuments(
   app: App,
   collection: Collection,

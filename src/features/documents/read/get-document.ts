@@ -12,7 +12,10 @@ import { encodeOne, type EncodedReply } from './stored-documents.js';
 import { projectionOf } from '../reply/select-fields.js';
 import { documentNotFound, requireDocumentId } from '../write/write-target.js';
 
-/** The JSON of one document (rest-api.md 4.2). 503 BUSY for a large one when too many large replies are under way. 404 when there is none, when it is trashed and not asked for, and when it is another user's in a private collection. */
+/**
+ * The JSON of one document (rest-api.md 4.2). 503 BUSY for a large one when too many large replies are under way. 404
+ * when there is none, when it is trashed and not asked for, and when it is another user's in a private collection.
+ */
 export async function getDocument(
   app: App,
   caller: Caller,

@@ -48,8 +48,8 @@ export interface EncodedList {
 }
 
 /**
- * As listDocuments, for sending: documents go from the store to the reply without being decoded. 503 BUSY when too many large replies are under way. Reading ends
- * when `signal` aborts.
+ * As listDocuments, for sending: documents go from the store to the reply without being decoded. 503 BUSY when too many
+ * large replies are under way. Reading ends when `signal` aborts.
  */
 export async function encodeList(
   app: App,
@@ -72,8 +72,9 @@ export async function encodeList(
 }
 
 /**
- * A page of a collection's documents, or their number (rest-api.md 4.2, decisions.md 4). 404 for an unknown collection, 401 without a user on a
- * private one, 400 for a bad query or a page that is too large. Holds one page at most; what the caller may not see is filtered by the database.
+ * A page of a collection's documents, or their number (rest-api.md 4.2, decisions.md 4). 404 for an unknown collection,
+ * 401 without a user on a private one, 400 for a bad query or a page that is too large. Holds one page at most; what
+ * the caller may not see is filtered by the database.
  */
 export async function listDocuments(
   app: App,

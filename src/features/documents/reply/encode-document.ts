@@ -10,7 +10,10 @@ const COMMA = 0x2c;
 /** Encoding never waits for anything, so one buffer serves all requests. */
 const writer = new JsonWriter();
 
-/** A document of a `raw` read as an object. Bytes that are no text are replaced, so that one bad document does not take its page along. */
+/**
+ * A document of a `raw` read as an object. Bytes that are no text are replaced, so that one bad document does not take
+ * its page along.
+ */
 export function decodeDocument(stored: Buffer): Record<string, unknown> {
   return deserialize(stored, { validation: { utf8: false } });
 }
@@ -25,7 +28,10 @@ export function encodeDocument(stored: Buffer, meta: boolean): string {
 /** About so much of BSON becomes one part: encoding it takes a millisecond or two. */
 const PART_BYTES = 256 * 1024;
 
-/** The JSON array of such documents in parts, each made when it is asked for; of one alone without the brackets if `isArray` is false. */
+/**
+ * The JSON array of such documents in parts, each made when it is asked for; of one alone without the brackets if
+ * `isArray` is false.
+ */
 export function* encodeInParts(
   stored: readonly Buffer[],
   meta: boolean,
@@ -68,7 +74,10 @@ const META_NAMES = [...META_FIELDS];
 /** They are of one length, so that most other names are told apart by theirs. */
 const META_LENGTH = 9;
 
-/** Where the meta fields of the document under way lie: name, value and end, by their position in META_NAMES; a name at 0 is of none. */
+/**
+ * Where the meta fields of the document under way lie: name, value and end, by their position in META_NAMES; a name at
+ * 0 is of none.
+ */
 const metaPlaces = new Int32Array(META_NAMES.length * 3);
 const metaTypes = new Uint8Array(META_NAMES.length);
 

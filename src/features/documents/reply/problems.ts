@@ -4,7 +4,10 @@ const MAX_LISTED = 50;
 /** Keys that a client invented can be a megabyte long; a refusal is not. */
 const MAX_SHOWN = 300;
 
-/** Gathers what is wrong with a body. The path of the value in hand is kept as a stack, so that a value without problems builds no text. */
+/**
+ * Gathers what is wrong with a body. The path of the value in hand is kept as a stack, so that a value without problems
+ * builds no text.
+ */
 export class Problems {
   readonly #listed: FieldProblem[] = [];
   readonly #path: (string | number)[] = [];

@@ -27,7 +27,9 @@ export function listError(error: unknown, signal?: AbortSignal): unknown {
   return error;
 }
 
-/** What a failed pipeline means to the client. The database's own text stays in the log: it names stored collections. */
+/**
+ * What a failed pipeline means to the client. The database's own text stays in the log: it names stored collections.
+ */
 export function pipelineError(error: unknown, signal?: AbortSignal): unknown {
   if (signal?.aborted) return abandoned();
   const { code, name } = error as { code?: unknown; name?: string };

@@ -6,8 +6,9 @@ export type QueryText = ReadonlyMap<string, readonly string[]>;
 const MAX_PARAMETERS = 200;
 
 /**
- * Takes a query string apart without giving its text any structure: `a[b]=1` is a parameter named `a[b]`, a repeated parameter is a list of texts.
- * Values stay encoded, because a comma and `%2C` mean different things in a repeated list (decisions.md 4).
+ * Takes a query string apart without giving its text any structure: `a[b]=1` is a parameter named `a[b]`, a repeated
+ * parameter is a list of texts. Values stay encoded, because a comma and `%2C` mean different things in a repeated list
+ * (decisions.md 4).
  */
 export function readQueryText(raw: string): QueryText {
   const parameters = new Map<string, string[]>();

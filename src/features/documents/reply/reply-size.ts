@@ -21,7 +21,10 @@ interface Account {
 /** The budget had no room for what has been read. */
 class NoRoom extends Error {}
 
-/** How much one reply holds of documents, counted as they are read or put in, and reserved from the budget when it is large. */
+/**
+ * How much one reply holds of documents, counted as they are read or put in, and reserved from the budget when it is
+ * large.
+ */
 export class ReplySize {
   #bytes = 0;
   #reserved: number;
@@ -74,8 +77,8 @@ export class ReplySize {
 }
 
 /**
- * As readWithin, for reads that are too dear to be repeated and have turns of their own: room for the largest reply is reserved before. Who has to wait for room
- * leaves the turn to others meanwhile.
+ * As readWithin, for reads that are too dear to be repeated and have turns of their own: room for the largest reply is
+ * reserved before. Who has to wait for room leaves the turn to others meanwhile.
  */
 export async function readInTurn<T>(
   turns: FairQueue,
@@ -115,8 +118,9 @@ async function readReserved<T>(size: ReplySize, read: (size: ReplySize) => Promi
 }
 
 /**
- * Reads for a reply within the budget. When it turns out to be large and there is no room, what has been read is let go and read once more when it is the
- * project's turn: waiting costs no memory. 503 BUSY when too many wait. The caller releases the size when the reply is sent.
+ * Reads for a reply within the budget. When it turns out to be large and there is no room, what has been read is let go
+ * and read once more when it is the project's turn: waiting costs no memory. 503 BUSY when too many wait. The caller
+ * releases the size when the reply is sent.
  */
 export async function readWithin<T>(
   budget: ReplyBudget,
@@ -144,7 +148,10 @@ interface RawCursor {
   close(): Promise<void>;
 }
 
-/** All documents of a `raw` cursor, as long as they fit: what they are too many for is not read any more, so memory holds a batch beyond the limit at most. */
+/**
+ * All documents of a `raw` cursor, as long as they fit: what they are too many for is not read any more, so memory
+ * holds a batch beyond the limit at most.
+ */
 export async function readRows(cursor: RawCursor, size: ReplySize): Promise<Buffer[]> {
   const rows: Buffer[] = [];
   try {

@@ -1,6 +1,9 @@
 type Tree = Map<string, Tree | null>;
 
-/** The document with only the named paths and `_id`, arrays looked through, as the database projects. No path may lie inside another one. */
+/**
+ * The document with only the named paths and `_id`, arrays looked through, as the database projects. No path may lie
+ * inside another one.
+ */
 export function selectFields(document: Record<string, unknown>, paths: readonly string[]): Record<string, unknown> {
   const tree: Tree = new Map([['_id', null]]);
   for (const path of paths) {

@@ -18,8 +18,8 @@ export interface FitReport {
 }
 
 /**
- * Which active documents are not what `collection`'s settings would have stored: wrong or missing or undeclared fields, repeated unique values.
- * Reads all of them, one at a time; changes nothing.
+ * Which active documents are not what `collection`'s settings would have stored: wrong or missing or undeclared fields,
+ * repeated unique values. Reads all of them, one at a time; changes nothing.
  */
 export async function checkStoredDocuments(app: App, collection: Collection, stop: AbortSignal): Promise<FitReport> {
   const report: FitReport = { checked: 0, misfits: 0, examples: [] };

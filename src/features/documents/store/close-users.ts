@@ -3,8 +3,9 @@ import { forbidden } from '../../../errors.js';
 import { decodePart } from '../../../http/routes/mount-routes.js';
 
 /**
- * Guard: 403 USERS_BLOCKED for every path under `prefix` whose first part begins with `users`, whatever its spelling, method or key (rest-api.md 2.6).
- * Works on the decoded, lower-cased name, because the router decodes names after matching.
+ * Guard: 403 USERS_BLOCKED for every path under `prefix` whose first part begins with `users`, whatever its spelling,
+ * method or key (rest-api.md 2.6). Works on the decoded, lower-cased name, because the router decodes names after
+ * matching.
  */
 export function closeUsers(prefix: string): Middleware {
   return (ctx, next) => {

@@ -16,7 +16,10 @@ export interface Condition {
   problem: FieldProblem;
 }
 
-/** An update's body, checked: only these paths change, so that clients who change different keys never overwrite each other. */
+/**
+ * An update's body, checked: only these paths change, so that clients who change different keys never overwrite each
+ * other.
+ */
 export interface DocumentChange {
   set: Record<string, unknown>;
   unset: string[];
@@ -26,8 +29,9 @@ export interface DocumentChange {
 }
 
 /**
- * Reads the body of PUT and PATCH (rest-api.md 4.2; decisions.md 3). Dotted keys are checked like whole ones; what only the stored document can tell
- * (whether a parent has its required fields, an array its position) becomes a condition of the write. Throws 400 with every problem.
+ * Reads the body of PUT and PATCH (rest-api.md 4.2; decisions.md 3). Dotted keys are checked like whole ones; what only
+ * the stored document can tell (whether a parent has its required fields, an array its position) becomes a condition of
+ * the write. Throws 400 with every problem.
  */
 export function readDocumentChange(
   collection: Collection,
@@ -177,7 +181,10 @@ function requiredSiblings({ supplied }: Reading, shape: ObjectShape, parent: str
   return conditions;
 }
 
-/** A position changes an item that is there; one beyond the end would fill the gap with nulls, or make an object of a missing array. */
+/**
+ * A position changes an item that is there; one beyond the end would fill the gap with nulls, or make an object of a
+ * missing array.
+ */
 function existingItem(parent: string, position: string, declaredArray: boolean): Condition {
   const path = `${parent}.${position}`;
   const exists = { [path]: { $exists: true } };

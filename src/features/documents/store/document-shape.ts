@@ -28,7 +28,10 @@ export const ANY: ValueShape = { type: 'any' };
 
 const shapes = new WeakMap<Collection, ObjectShape>();
 
-/** What a collection's documents must look like, compiled once per loaded record. The owner field of a collection with RLS is always known. */
+/**
+ * What a collection's documents must look like, compiled once per loaded record. The owner field of a collection with
+ * RLS is always known.
+ */
 export function documentShape(collection: Collection): ObjectShape {
   let shape = shapes.get(collection);
   if (!shape) {
@@ -69,7 +72,10 @@ function compileValue(shape: FieldShape): ValueShape {
   return { type: shape.type, store: FIELD_TYPE_RULES[shape.type].store };
 }
 
-/** The stored form of a value: dates converted, defaults filled in, cleared fields left out. Notes what does not fit; the result then means nothing. */
+/**
+ * The stored form of a value: dates converted, defaults filled in, cleared fields left out. Notes what does not fit;
+ * the result then means nothing.
+ */
 export function storeValue(shape: ValueShape, value: unknown, problems: Problems): unknown {
   switch (shape.type) {
     case 'any':

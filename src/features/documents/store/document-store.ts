@@ -16,7 +16,10 @@ import { PARALLEL_ARRAYS, PARALLEL_ARRAYS_TEXT, parallelArrays } from './paralle
 type Filter = Record<string, unknown>;
 type Database = Pick<App, 'db'>;
 
-/** The documents of a collection, for reading. What writes them is in this file only, so that whatever must be written with a change can be added here. */
+/**
+ * The documents of a collection, for reading. What writes them is in this file only, so that whatever must be written
+ * with a change can be added here.
+ */
 export function documentStore(app: Database, collection: Collection): Store<StoredDocument> {
   return app.db.collection<StoredDocument>(documentsName(collection));
 }
@@ -88,7 +91,10 @@ function explainRefusal({ code, errmsg = '' }: WriteRefusal): string {
   return field === '_id' ? 'there is a document with this _id already' : `${field} must be unique: the value is taken`;
 }
 
-/** Stores all of the documents or none, at once for every reader: only where the database can. 413 when they are too much for that. */
+/**
+ * Stores all of the documents or none, at once for every reader: only where the database can. 413 when they are too
+ * much for that.
+ */
 export async function insertRecordsTogether(
   app: App,
   collection: Collection,
@@ -103,7 +109,10 @@ export async function insertRecordsTogether(
   relayLater(app, collection, stored);
 }
 
-/** Stores documents of a batch that is hidden; their unique values are taken from now on. After an error some of them may be there. */
+/**
+ * Stores documents of a batch that is hidden; their unique values are taken from now on. After an error some of them
+ * may be there.
+ */
 export async function insertHiddenRecords(
   app: App,
   collection: Collection,
@@ -135,7 +144,10 @@ export async function relayInserted(app: App, collection: Collection, ids: reado
   if (await queueEvents(app, collection, 'insert')) relayStoredLater(app, collection, ids);
 }
 
-/** Makes pending documents active. Harmless to repeat; 400 when an index that was made meanwhile cannot hold one of them. */
+/**
+ * Makes pending documents active. Harmless to repeat; 400 when an index that was made meanwhile cannot hold one of
+ * them.
+ */
 export async function publishPendingRecords(app: App, collection: Collection, ids: readonly ObjectId[]): Promise<void> {
   const pending = { _id: { $in: [...ids] }, isDeleted: PENDING } as const;
   try {
@@ -156,8 +168,9 @@ export async function removePendingRecords(
 }
 
 /**
- * Changes the one document that matches, in one atomic write, and answers it as it is afterwards; null when none matches.
- * 409 DUPLICATE_VALUE when a unique value is taken; PathBlocked when a dotted path leads through something that is not an object.
+ * Changes the one document that matches, in one atomic write, and answers it as it is afterwards; null when none
+ * matches. 409 DUPLICATE_VALUE when a unique value is taken; PathBlocked when a dotted path leads through something
+ * that is not an object.
  */
 export async function changeDocumentRecord(
   app: App,
@@ -187,7 +200,10 @@ export async function changeDocumentRecord(
   }
 }
 
-/** Removes the one document that matches for good and answers it; null when none matches. With an event to tell it leaves an invisible rest until that is relayed. */
+/**
+ * Removes the one document that matches for good and answers it; null when none matches. With an event to tell it
+ * leaves an invisible rest until that is relayed.
+ */
 export async function removeDocumentRecord(
   app: App,
   collection: Collection,
@@ -209,7 +225,10 @@ export async function removeDocumentRecord(
   return removed;
 }
 
-/** Removes at most `limit` of the documents that were trashed until `until`, and tells how many. One that is recovered meanwhile stays. */
+/**
+ * Removes at most `limit` of the documents that were trashed until `until`, and tells how many. One that is recovered
+ * meanwhile stays.
+ */
 export async function removeTrashedRecords(
   app: Database,
   collection: Collection,
@@ -254,7 +273,10 @@ function duplicateValue(error: Error & { keyPattern?: Record<string, unknown> })
   return conflict('DUPLICATE_VALUE', message, { details: [{ field, rule: 'unique', message }], cause: error });
 }
 
-/** The field in the text of a duplicate key error, which is all that errors of bulk writes carry: our unique indexes are named after their field. */
+/**
+ * The field in the text of a duplicate key error, which is all that errors of bulk writes carry: our unique indexes are
+ * named after their field.
+ */
 function duplicateField(text: string): string {
   const index = /index: (\S+) dup key/.exec(text)?.[1] ?? '';
   return index.startsWith('unique_') ? index.slice('unique_'.length) : '_id';

@@ -20,7 +20,10 @@ export interface StoredDocument {
   [field: string]: unknown;
 }
 
-/** Every read of documents ANDs this in: active ones, or with `includeDeleted` trashed ones too, never pending or removed ones. */
+/**
+ * Every read of documents ANDs this in: active ones, or with `includeDeleted` trashed ones too, never pending or
+ * removed ones.
+ */
 export function visibleDocuments(includeDeleted = false): Record<string, unknown> {
   return { isDeleted: includeDeleted ? { $in: [false, true] } : false };
 }

@@ -2,16 +2,19 @@ import type { Collection } from '../../collections/collection.js';
 import { HIDDEN_FIELD, SYSTEM_FIELDS, UNSAFE_NAMES, type FieldShape } from '../../collections/fields/field.js';
 
 /**
- * What a path of a collection's documents points at: `id` is the document's own identifier; `any` is content that nothing declares,
- * in flexible collections or below an Object or Array without declared content. A declared field that is not `firm` may hold anything,
- * because its collection is flexible.
+ * What a path of a collection's documents points at: `id` is the document's own identifier; `any` is content that
+ * nothing declares, in flexible collections or below an Object or Array without declared content. A declared field that
+ * is not `firm` may hold anything, because its collection is flexible.
  */
 export type PathTarget = { kind: 'id' } | { kind: 'declared'; shape: FieldShape; firm: boolean } | { kind: 'any' };
 
 const FIELD_PATH = /^[A-Za-z_][\w-]*(\.[\w-]+)*$/;
 const MAX_PATH_PARTS = 32;
 
-/** True for text that can be a path of a document: no operator, no name that means something else, none of the service's own notes. */
+/**
+ * True for text that can be a path of a document: no operator, no name that means something else, none of the service's
+ * own notes.
+ */
 export function isFieldPath(path: string): boolean {
   if (!FIELD_PATH.test(path)) return false;
   const parts = path.split('.');

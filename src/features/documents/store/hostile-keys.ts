@@ -6,8 +6,9 @@ import { isWellFormed } from '../../collections/fields/field-type.js';
 const MAX_DEPTH = 32;
 
 /**
- * Refuses with 400 what no document may contain at any depth: keys that a database, a path or a prototype would read as something else,
- * too many levels, numbers and texts that could not be stored as they are. `level` is the level at which `value` will stand in its document.
+ * Refuses with 400 what no document may contain at any depth: keys that a database, a path or a prototype would read as
+ * something else, too many levels, numbers and texts that could not be stored as they are. `level` is the level at
+ * which `value` will stand in its document.
  */
 export function refuseHostileValue(value: unknown, level = 1): void {
   if (typeof value === 'string') return refuseBrokenText(value, 'A text');

@@ -1,6 +1,9 @@
 import { invalid, type AppError } from '../../../errors.js';
 
-/** The database's code for a document that an index of several fields cannot hold, since two of them lead through different arrays. */
+/**
+ * The database's code for a document that an index of several fields cannot hold, since two of them lead through
+ * different arrays.
+ */
 export const PARALLEL_ARRAYS = 171;
 
 export const PARALLEL_ARRAYS_TEXT =
@@ -17,7 +20,10 @@ interface Step {
   rest: readonly string[];
 }
 
-/** Whether an index over these paths refuses the document, as the database would tell: arrays are looked through one at a time, item by item. */
+/**
+ * Whether an index over these paths refuses the document, as the database would tell: arrays are looked through one at
+ * a time, item by item.
+ */
 export function hasParallelArrays(document: Record<string, unknown>, paths: readonly string[]): boolean {
   return meetParallel(paths.map((path) => ({ value: document, rest: path.split('.') })));
 }

@@ -10,14 +10,18 @@ type Filter = Record<string, unknown>;
 const KNOWN_MS = 1_000;
 const MAX_KNOWN = 10_000;
 
-/** As visibleDocuments, also without what belongs to a bulk insert that does not stand at this moment. For reads of many documents: to be asked for before each. */
+/**
+ * As visibleDocuments, also without what belongs to a bulk insert that does not stand at this moment. For reads of many
+ * documents: to be asked for before each.
+ */
 export async function findVisible(app: App, { _id }: Collection, includeDeleted = false): Promise<Filter> {
   return { ...visibleDocuments(includeDeleted), ...(await findShown(app, _id)) };
 }
 
 /**
- * The answer of `run` about a single document, null when it matches none; `run` is given what its filter must leave out. What once stood stands for
- * good, so that this costs a read of the series only for documents that are not there or very young.
+ * The answer of `run` about a single document, null when it matches none; `run` is given what its filter must leave
+ * out. What once stood stands for good, so that this costs a read of the series only for documents that are not there
+ * or very young.
  */
 export async function matchShown<T>(
   app: App,

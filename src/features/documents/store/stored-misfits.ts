@@ -3,8 +3,9 @@ import type { ObjectShape, ValueShape } from './document-shape.js';
 import type { Problems } from '../reply/problems.js';
 
 /**
- * Notes what of a stored document is not what an insert would have stored: a text where a date belongs counts although a client could send it,
- * since lists compare stored values. `fields` are the document's own, without what the service keeps.
+ * Notes what of a stored document is not what an insert would have stored: a text where a date belongs counts although
+ * a client could send it, since lists compare stored values. `fields` are the document's own, without what the service
+ * keeps.
  */
 export function findMisfits(shape: ObjectShape, fields: Record<string, unknown>, problems: Problems): void {
   for (const field of shape.fields.values()) {

@@ -38,7 +38,10 @@ const REFUSALS: ReadonlySet<ErrorKind> = new Set(['invalid', 'forbidden', 'confl
 /** Code of the 409 for a request whose first attempt may still succeed. */
 export const UNDER_WAY = 'REQUEST_UNDER_WAY';
 
-/** The value of an `Idempotency-Key` header, or null when there is none; 400 for one that is not 1 to 255 visible ASCII characters. */
+/**
+ * The value of an `Idempotency-Key` header, or null when there is none; 400 for one that is not 1 to 255 visible ASCII
+ * characters.
+ */
 export function readIdempotencyKey(header: string): string | null {
   if (header === '') return null;
   if (!KEY_FORM.test(header)) {
@@ -48,8 +51,9 @@ export function readIdempotencyKey(header: string): string | null {
 }
 
 /**
- * Carries a request out once per key, collection and writer within 24 hours: the same key and body gets the first answer again, another body 422.
- * Attempts at the same time, and one after a crash, work with the ids that were written down first, so that they cannot store anything twice.
+ * Carries a request out once per key, collection and writer within 24 hours: the same key and body gets the first
+ * answer again, another body 422. Attempts at the same time, and one after a crash, work with the ids that were written
+ * down first, so that they cannot store anything twice.
  */
 export async function runIdempotent<T>(
   app: App,

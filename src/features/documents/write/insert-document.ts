@@ -8,8 +8,8 @@ import { presentDocument, type PresentedDocument } from '../reply/present-docume
 import type { WriteTarget } from './write-target.js';
 
 /**
- * Stores one document and answers it (rest-api.md 4.2). 400 with every problem, 403 for another owner, 409 for a taken unique value.
- * With an idempotency key, repeating the request stores nothing more and gets the first answer.
+ * Stores one document and answers it (rest-api.md 4.2). 400 with every problem, 403 for another owner, 409 for a taken
+ * unique value. With an idempotency key, repeating the request stores nothing more and gets the first answer.
  */
 export async function insertDocument(
   app: App,

@@ -8,12 +8,14 @@ import { documentShape, storeObject } from '../store/document-shape.js';
 import { refuseHostileValue } from '../store/hostile-keys.js';
 import { Problems } from '../reply/problems.js';
 
-/** The end user who writes, and the field that says whose a document is; null = the project itself with its secret key. */
+/**
+ * The end user who writes, and the field that says whose a document is; null = the project itself with its secret key.
+ */
 export type Writer = { ownerField: string; userId: string } | null;
 
 /**
- * The document that an insert's body asks for (rest-api.md 2.4, 4.2; decisions.md 3), with an end user as its owner. Throws 400 with every problem,
- * 403 OWNER_MISMATCH when an end user names another owner.
+ * The document that an insert's body asks for (rest-api.md 2.4, 4.2; decisions.md 3), with an end user as its owner.
+ * Throws 400 with every problem, 403 OWNER_MISMATCH when an end user names another owner.
  */
 export function readNewDocument(collection: Collection, body: unknown, writer: Writer, now: number): StoredDocument {
   const problems = new Problems();
@@ -47,7 +49,10 @@ function withOwner(body: Record<string, unknown>, writer: Writer): Record<string
   throw forbidden('OWNER_MISMATCH', `${ownerField} must be the signed-in user`);
 }
 
-/** Takes out the fields that the service keeps. They are no problem when they hold what the new document will have anyway. */
+/**
+ * Takes out the fields that the service keeps. They are no problem when they hold what the new document will have
+ * anyway.
+ */
 function withoutKeptFields(body: Record<string, unknown>, problems: Problems): Record<string, unknown> {
   if (!KEPT_FIELDS.some((name) => Object.hasOwn(body, name))) return body;
   const own = { ...body };

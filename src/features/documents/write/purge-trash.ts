@@ -11,7 +11,10 @@ export function trashCutoff(app: Pick<App, 'clock' | 'config'>): Date {
   return new Date(app.clock.now() - app.config.trashDays * DAY_MS);
 }
 
-/** Removes what has been in the trash of any collection for too long, in small batches, and tells how many documents. May run anywhere, any time, twice at once. */
+/**
+ * Removes what has been in the trash of any collection for too long, in small batches, and tells how many documents.
+ * May run anywhere, any time, twice at once.
+ */
 export async function purgeTrash(app: App, stop?: AbortSignal): Promise<number> {
   const cutoff = trashCutoff(app);
   let purged = 0;

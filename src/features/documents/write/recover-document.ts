@@ -5,7 +5,10 @@ import { presentDocument, type PresentedDocument } from '../reply/present-docume
 import { trashCutoff } from './purge-trash.js';
 import { explainMiss, ownedBy, requireDocumentId, writeOrExplain, type WriteTarget } from './write-target.js';
 
-/** Takes a document out of the trash (decisions.md 3). 404 when it is not there or too long there, 403 for another user's, 409 when a unique value was taken meanwhile. */
+/**
+ * Takes a document out of the trash (decisions.md 3). 404 when it is not there or too long there, 403 for another
+ * user's, 409 when a unique value was taken meanwhile.
+ */
 export async function recoverDocument(app: App, place: WriteTarget, idText: string): Promise<PresentedDocument> {
   const id = requireDocumentId(idText);
   const trashed = { _id: id, isDeleted: true, deletedAt: { $gt: trashCutoff(app) } };

@@ -3,7 +3,10 @@ import { changeDocumentRecord, removeDocumentRecord } from '../store/document-st
 import { visibleDocuments } from '../store/document.js';
 import { explainMiss, ownedBy, requireDocumentId, writeOrExplain, type WriteTarget } from './write-target.js';
 
-/** Moves an active document to the trash (rest-api.md 3.1). 404 when there is none, one already trashed included; 403 OWNER_MISMATCH for another user's. */
+/**
+ * Moves an active document to the trash (rest-api.md 3.1). 404 when there is none, one already trashed included; 403
+ * OWNER_MISMATCH for another user's.
+ */
 export async function trashDocument(app: App, place: WriteTarget, idText: string): Promise<string> {
   const id = requireDocumentId(idText);
   const now = new Date(app.clock.now());

@@ -15,8 +15,9 @@ export interface AlongsideChange {
 }
 
 /**
- * Changes the given fields of an active document and answers it (rest-api.md 4.2, update rules). One atomic write of just these paths:
- * nobody's change to other paths is lost. 400, 403 OWNER_IMMUTABLE or OWNER_MISMATCH, 404, 409 DUPLICATE_VALUE; then nothing has changed.
+ * Changes the given fields of an active document and answers it (rest-api.md 4.2, update rules). One atomic write of
+ * just these paths: nobody's change to other paths is lost. 400, 403 OWNER_IMMUTABLE or OWNER_MISMATCH, 404, 409
+ * DUPLICATE_VALUE; then nothing has changed.
  */
 export async function updateDocument(
   app: App,
@@ -64,7 +65,10 @@ function withOwner({ collection, writer }: WriteTarget, change: DocumentChange):
   return { ...change.set, [collection.rls!.ownerField]: change.owner.value };
 }
 
-/** Throws what the stored document says against the change; returns when it says nothing any more, since it has changed meanwhile. */
+/**
+ * Throws what the stored document says against the change; returns when it says nothing any more, since it has changed
+ * meanwhile.
+ */
 async function explainRefusal(
   app: App,
   place: WriteTarget,

@@ -17,7 +17,10 @@ export interface WriteTarget {
   writer: Writer;
 }
 
-/** The collection a caller may write to: 404 for an unknown one, 403 or 401 when this caller may not write at all (rest-api.md 5). */
+/**
+ * The collection a caller may write to: 404 for an unknown one, 403 or 401 when this caller may not write at all
+ * (rest-api.md 5).
+ */
 export async function requireWriteTarget(app: App, caller: Caller, collectionName: string): Promise<WriteTarget> {
   const collection = await requireCollection(app, caller.project._id, collectionName);
   return { collection, writer: requireWriter(collection, caller) };
@@ -30,7 +33,10 @@ export function requireDocumentId(text: string): ObjectId {
   return id;
 }
 
-/** Restricts a write to what the writer owns. Part of the write itself, so that nothing can happen between check and write. */
+/**
+ * Restricts a write to what the writer owns. Part of the write itself, so that nothing can happen between check and
+ * write.
+ */
 export function ownedBy(writer: Writer): Record<string, unknown> {
   return writer ? { [writer.ownerField]: writer.userId } : {};
 }
@@ -38,8 +44,9 @@ export function ownedBy(writer: Writer): Record<string, unknown> {
 const MAX_ATTEMPTS = 5;
 
 /**
- * What a conditional write answers. When it matches nothing (null), `explain` throws what the stored document says against it; if that says nothing, it has
- * changed meanwhile and the write is tried again. 409 DOCUMENT_CHANGING after five times.
+ * What a conditional write answers. When it matches nothing (null), `explain` throws what the stored document says
+ * against it; if that says nothing, it has changed meanwhile and the write is tried again. 409 DOCUMENT_CHANGING after
+ * five times.
  */
 export async function writeOrExplain<T>(write: () => Promise<T | null>, explain: () => Promise<unknown>): Promise<T> {
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
@@ -50,7 +57,10 @@ export async function writeOrExplain<T>(write: () => Promise<T | null>, explain:
   throw conflict('DOCUMENT_CHANGING', 'The document is being changed by others: try again', { retryAfterSeconds: 1 });
 }
 
-/** Reads the document that a write did not match: throws 404 when it is not in that state, 403 when it is someone else's; else answers it as it is now. */
+/**
+ * Reads the document that a write did not match: throws 404 when it is not in that state, 403 when it is someone
+ * else's; else answers it as it is now.
+ */
 export async function explainMiss(
   app: App,
   { collection, writer }: WriteTarget,

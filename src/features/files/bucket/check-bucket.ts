@@ -27,7 +27,10 @@ const HINTS: Record<BucketCheck['name'], string> = {
   cors: 'Let browsers upload: allow PUT, GET and HEAD with the headers content-type and content-length.',
 };
 
-/** Tries on small objects of its own what uploads need of a bucket; CORS as a page of `origin` meets it. Leaves nothing in the bucket. */
+/**
+ * Tries on small objects of its own what uploads need of a bucket; CORS as a page of `origin` meets it. Leaves nothing
+ * in the bucket.
+ */
 export async function checkBucket(store: S3Store, origin: string): Promise<BucketCheck[]> {
   const checks = await checkAccess(store);
   if (!checks.every((check) => check.ok)) return checks;

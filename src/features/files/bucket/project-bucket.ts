@@ -6,7 +6,10 @@ import type { SealedPlace } from '../../../platform/secrets/reseal.js';
 import type { Project, ProjectBucket } from '../../projects/project.js';
 import { PROJECTS } from '../../projects/project-store.js';
 
-/** The record of a project's own bucket; the secret is sealed so that it opens for this project and field only. A bucket that stays the same keeps its id, whatever else changes. */
+/**
+ * The record of a project's own bucket; the secret is sealed so that it opens for this project and field only. A bucket
+ * that stays the same keeps its id, whatever else changes.
+ */
 export function sealBucketAccess(
   app: Pick<App, 'secrets' | 'clock'>,
   project: Pick<Project, '_id' | 'storage'>,

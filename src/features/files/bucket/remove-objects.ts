@@ -2,7 +2,10 @@ import type { App } from '../../../app.js';
 import type { ObjectStore } from '../../../platform/object-store/object-store.js';
 import { objectOf, type FileRecord } from '../file.js';
 
-/** Removes the objects of an upload that do not hold its bytes, or all of them once it is deleted. False when the store refuses: nothing is lost, the sweep tries again. */
+/**
+ * Removes the objects of an upload that do not hold its bytes, or all of them once it is deleted. False when the store
+ * refuses: nothing is lost, the sweep tries again.
+ */
 export async function removeObjects(app: App, store: ObjectStore, file: FileRecord): Promise<boolean> {
   const kept = file.state === 'deleted' ? null : objectOf(file);
   const known = new Set([...(file.objects ?? []), objectOf(file)]);

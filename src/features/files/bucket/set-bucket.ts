@@ -13,8 +13,9 @@ const CREDENTIAL = /^[\x21-\x7e]{1,256}$/;
 const MAX_URL_CHARACTERS = 2048;
 
 /**
- * Makes new files of the project go to its own bucket (decisions.md 6); older ones stay where they are. Unless `verify` is false the bucket is first tried with
- * put, head and delete: 400 with what it refuses, 503 when it cannot be reached. 400 for values that cannot be right, and for addresses that are not public unless the settings allow those.
+ * Makes new files of the project go to its own bucket (decisions.md 6); older ones stay where they are. Unless `verify`
+ * is false the bucket is first tried with put, head and delete: 400 with what it refuses, 503 when it cannot be
+ * reached. 400 for values that cannot be right, and for addresses that are not public unless the settings allow those.
  */
 export async function setBucket(app: App, project: Project, access: BucketAccess, verify: boolean): Promise<Project> {
   const checked = await requireAccess(app, access);
@@ -23,12 +24,18 @@ export async function setBucket(app: App, project: Project, access: BucketAccess
   return updateProjectRecord(app, project._id, { $set: { 'storage.bucket': bucket } as never });
 }
 
-/** New files go to the service's own storage again. Files in the bucket keep their addresses; they can no longer be deleted from here. */
+/**
+ * New files go to the service's own storage again. Files in the bucket keep their addresses; they can no longer be
+ * deleted from here.
+ */
 export function clearBucket(app: App, project: Project): Promise<Project> {
   return updateProjectRecord(app, project._id, { $unset: { 'storage.bucket': '' } });
 }
 
-/** Lets browser pages of `origins` upload to the project's bucket and read from it; replaces the bucket's CORS rules. 404 NO_BUCKET. */
+/**
+ * Lets browser pages of `origins` upload to the project's bucket and read from it; replaces the bucket's CORS rules.
+ * 404 NO_BUCKET.
+ */
 export async function applyBucketCors(app: App, project: Project, origins: readonly string[]): Promise<void> {
   for (const origin of origins) {
     if (origin !== '*' && !/^https?:\/\/[a-z0-9.*-]+(:\d{1,5})?$/i.test(origin))
@@ -68,7 +75,10 @@ async function requireAccess(app: App, access: BucketAccess): Promise<BucketAcce
   };
 }
 
-/** The service talks to this address by itself, so it is judged like a webhook's (decisions.md 8); every later connection is judged again. */
+/**
+ * The service talks to this address by itself, so it is judged like a webhook's (decisions.md 8); every later
+ * connection is judged again.
+ */
 async function requireEndpoint(app: App, text: string): Promise<string> {
   const url = readUrl(text, app.config.webhookAllowPrivate ? ['https:', 'http:'] : ['https:']);
   await requirePublicTarget(app.outbound, url, 'endpoint');

@@ -7,12 +7,16 @@ import { providerOf, UNCONFIRMED_MS, type FileRecord } from '../file.js';
 import { fileMissing, fileStore } from '../file-store.js';
 import { chargeMark, closeMark, forgetMarks, readUsage, usageStore, type UsageRecord } from '../usage-store.js';
 
-/** After this time nothing that was on its way to another object of a confirmed upload arrives any more: no request and no signed address lives so long. */
+/**
+ * After this time nothing that was on its way to another object of a confirmed upload arrives any more: no request and
+ * no signed address lives so long.
+ */
 const LATE_MS = UNCONFIRMED_MS;
 
 /**
- * Turns a stored file into a confirmed one and charges it to the quota, exactly once however often and from wherever it is called, and whichever line a process dies at:
- * a charge without its confirmation is taken up by the next call or given back by the sweep. 403 QUOTA_EXCEEDED, 404 when deleted meanwhile.
+ * Turns a stored file into a confirmed one and charges it to the quota, exactly once however often and from wherever it
+ * is called, and whichever line a process dies at: a charge without its confirmation is taken up by the next call or
+ * given back by the sweep. 403 QUOTA_EXCEEDED, 404 when deleted meanwhile.
  */
 export async function confirmFile(app: App, project: Project, fileId: ObjectId): Promise<FileRecord>;
 /** As above for the bytes in `object` alone: null when others were chosen meanwhile. */

@@ -16,9 +16,10 @@ const MAX_DRIFT_BYTES = 64;
 const MAX_ATTEMPTS = 5;
 
 /**
- * Confirms an upload whose bytes were sent to its signed address, and charges it; repeating it changes nothing. From then on its bytes are one object that no signed
- * address writes to. 404 for an unknown path, 409 UPLOAD_NOT_READY while there are no bytes, 400 UPLOAD_SIZE_MISMATCH when there are others than announced, 413,
- * 403 QUOTA_EXCEEDED. In all these cases what was sent is kept until the sweep.
+ * Confirms an upload whose bytes were sent to its signed address, and charges it; repeating it changes nothing. From
+ * then on its bytes are one object that no signed address writes to. 404 for an unknown path, 409 UPLOAD_NOT_READY
+ * while there are no bytes, 400 UPLOAD_SIZE_MISMATCH when there are others than announced, 413, 403 QUOTA_EXCEEDED. In
+ * all these cases what was sent is kept until the sweep.
  */
 export async function confirmUpload(
   app: App,
@@ -43,14 +44,18 @@ export async function confirmUpload(
   throw notReady();
 }
 
-/** What the signed address has brought becomes the bytes that are confirmed: the first to note it decides, whatever is sent afterwards. */
+/**
+ * What the signed address has brought becomes the bytes that are confirmed: the first to note it decides, whatever is
+ * sent afterwards.
+ */
 async function chooseBytes(app: App, store: S3Store, file: FileRecord, announced: number): Promise<void> {
   // Multipart: the bytes are still on their way from this service.
   if (file.object !== undefined) throw notReady();
   const found = await store.findVersion(sourceOf(file));
   if (!found) return requireChanged(app, file);
   checkSize(app, file, found.size, announced);
-  // The path itself is the object, unless a signed address leads to it, or an earlier choice may still be on its way there.
+  // The path itself is the object, unless a signed address leads to it, or an earlier choice may still be on its way
+  // there.
   const isFree = file.uploadTo !== undefined && file.objects?.length === 1;
   const object = isFree ? file.path : newObject(file.path);
   await fileStore(app).updateOne(
@@ -67,7 +72,10 @@ async function requireChanged(app: App, { _id, state }: FileRecord): Promise<voi
   if (await fileStore(app).findOne({ _id, state, object: { $exists: false } })) throw notReady();
 }
 
-/** Copies the chosen bytes to their object, confirms them, and removes what else there is. Null when they were exchanged before they were copied. */
+/**
+ * Copies the chosen bytes to their object, confirms them, and removes what else there is. Null when they were exchanged
+ * before they were copied.
+ */
 async function confirmInBucket(
   app: App,
   project: Project,
@@ -93,7 +101,8 @@ async function isCopied(store: S3Store, { version, ...file }: FileRecord, object
   const { contentType } = file;
   const options = { contentType, attachment: !isShownInline(contentType), version: version ?? null };
   if (await store.copyVersion(sourceOf(file), object, options)) return true;
-  // Another confirmation may have copied them before they were exchanged or removed: only the chosen bytes are ever copied there.
+  // Another confirmation may have copied them before they were exchanged or removed: only the chosen bytes are ever
+  // copied there.
   return (await store.findVersion(object)) !== null;
 }
 

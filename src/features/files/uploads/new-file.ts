@@ -39,7 +39,9 @@ export function newFile(
   };
 }
 
-/** The last part of a name in letters, digits, `.`, `_` and `-`, short, its extension kept; `file` when nothing is left. */
+/**
+ * The last part of a name in letters, digits, `.`, `_` and `-`, short, its extension kept; `file` when nothing is left.
+ */
 function sanitiseName(name: string): string {
   const base = name.normalize('NFKD').split(/[/\\]/).at(-1)!;
   const safe = base

@@ -17,9 +17,10 @@ export interface SignedUpload {
 }
 
 /**
- * Takes the bytes that a signed address of the service itself was given out for (decisions.md 6): exactly the declared type and number of them.
- * 403 UPLOAD_URL_INVALID when the address was not given out or has expired, 400 for another type or size, 409 once the upload is confirmed. Until then it may be repeated:
- * each time makes an object of its own, which counts only by the one write that notes it, so bytes that are late change nothing.
+ * Takes the bytes that a signed address of the service itself was given out for (decisions.md 6): exactly the declared
+ * type and number of them. 403 UPLOAD_URL_INVALID when the address was not given out or has expired, 400 for another
+ * type or size, 409 once the upload is confirmed. Until then it may be repeated: each time makes an object of its own,
+ * which counts only by the one write that notes it, so bytes that are late change nothing.
  */
 export async function receiveSignedUpload(app: App, upload: SignedUpload): Promise<void> {
   const grant = isObjectKey(upload.path) ? app.files.local.readGrant(upload.path, upload.query) : null;
@@ -48,7 +49,10 @@ export async function receiveSignedUpload(app: App, upload: SignedUpload): Promi
 /** Objects of one address that may be under way at once, those included that killed processes left. */
 const MAX_OBJECTS = 16;
 
-/** Notes a new object before its first byte, so that whatever is stored is known of. 409 when the upload is confirmed, 429 when too many are under way. */
+/**
+ * Notes a new object before its first byte, so that whatever is stored is known of. 409 when the upload is confirmed,
+ * 429 when too many are under way.
+ */
 async function beginObject(app: App, file: FileRecord): Promise<string> {
   const object = newObject(file.path);
   const { matchedCount } = await fileStore(app).updateOne(
@@ -62,7 +66,10 @@ async function beginObject(app: App, file: FileRecord): Promise<string> {
   });
 }
 
-/** Makes the object the one that holds the bytes, unless the upload was confirmed or given up while they came in. The one before goes. */
+/**
+ * Makes the object the one that holds the bytes, unless the upload was confirmed or given up while they came in. The
+ * one before goes.
+ */
 async function takeObject(app: App, file: FileRecord, object: string, size: number): Promise<void> {
   const before = (await fileStore(app).findOneAndUpdate(
     { _id: file._id, state: { $in: ['requested', 'stored'] } },

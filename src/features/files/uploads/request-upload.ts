@@ -15,10 +15,16 @@ export interface UploadGrant {
   filePath: string;
 }
 
-/** Uploads beyond the quota that may wait for their confirmation, in files of the largest size: room for clients that give up and begin anew. */
+/**
+ * Uploads beyond the quota that may wait for their confirmation, in files of the largest size: room for clients that
+ * give up and begin anew.
+ */
 const SPARE_UPLOADS = 20;
 
-/** Gives out an address that takes the bytes of one file. Nothing is charged yet. 413 FILE_TOO_LARGE, 403 QUOTA_EXCEEDED, 429 UPLOADS_PENDING; the project's own bucket has no such limits. */
+/**
+ * Gives out an address that takes the bytes of one file. Nothing is charged yet. 413 FILE_TOO_LARGE, 403
+ * QUOTA_EXCEEDED, 429 UPLOADS_PENDING; the project's own bucket has no such limits.
+ */
 export async function requestUpload(
   app: App,
   project: Project,
@@ -35,7 +41,8 @@ export async function requestUpload(
   const file = newFile(project, upload, app.clock.now());
   const store = (await openPlace(app, project, file))!;
   const grant = { contentType, size, expiresInMs: SIGNED_URL_MS };
-  // What is sent to the service itself it stores where it likes; a bucket stores it where the address says, as long as the address is good.
+  // What is sent to the service itself it stores where it likes; a bucket stores it where the address says, as long as
+  // the address is good.
   const uploadTo = store.kind === 's3' ? newObject(file.path) : null;
   const signedUrl = await store.signPutUrl(uploadTo ?? file.path, grant, serviceUrl);
   await fileStore(app).insertOne({ ...file, ...(uploadTo !== null && { uploadTo, objects: [uploadTo] }) });

@@ -14,7 +14,10 @@ const MAX_RETRY_MS = 6 * 60 * 60 * 1000;
 /** A settled record stays this long, so that what comes late still finds it. */
 const KEPT_MS = 24 * 60 * 60 * 1000;
 
-/** Removes the bytes of deleted files of one project and gives their charges back, each exactly once. What a store refuses is tried again by the sweep, ever more rarely. */
+/**
+ * Removes the bytes of deleted files of one project and gives their charges back, each exactly once. What a store
+ * refuses is tried again by the sweep, ever more rarely.
+ */
 export async function settleFiles(app: App, projectId: ObjectId, files: readonly FileRecord[]): Promise<void> {
   const project = await findOwner(app, projectId, files);
   const removed: FileRecord[] = [];
@@ -56,7 +59,10 @@ async function postpone(app: App, { _id, state, failures = 0 }: FileRecord): Pro
   );
 }
 
-/** Removes what uploads of confirmed files left beside the object that holds the bytes, once nothing more can arrive there. */
+/**
+ * Removes what uploads of confirmed files left beside the object that holds the bytes, once nothing more can arrive
+ * there.
+ */
 export async function tidyFiles(app: App, projectId: ObjectId, files: readonly FileRecord[]): Promise<void> {
   const project = await findOwner(app, projectId, files);
   for (const file of files) {
@@ -76,7 +82,10 @@ async function findOwner(app: App, projectId: ObjectId, files: readonly FileReco
   return (await projectStore(app).findOne({ _id: projectId })) as Project | null;
 }
 
-/** One write for all of them. A file that was never charged is closed, so that a confirmation under way cannot charge it any more. */
+/**
+ * One write for all of them. A file that was never charged is closed, so that a confirmation under way cannot charge it
+ * any more.
+ */
 async function giveBack(app: App, projectId: ObjectId, ids: readonly ObjectId[]): Promise<UsageRecord | null> {
   for (;;) {
     const usage = (await usageStore(app).findOne({ _id: projectId })) as UsageRecord | null; // before the files: see UsageRecord

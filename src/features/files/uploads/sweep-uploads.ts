@@ -14,7 +14,11 @@ export interface Sweep {
   forgotten: number;
 }
 
-/** Does what is due with files: gives up uploads that were not confirmed within an hour, settles deleted files that a killed process or a failing bucket left, removes what repeated uploads left beside confirmed files, forgets old records. Harmless to repeat and to run twice at once. */
+/**
+ * Does what is due with files: gives up uploads that were not confirmed within an hour, settles deleted files that a
+ * killed process or a failing bucket left, removes what repeated uploads left beside confirmed files, forgets old
+ * records. Harmless to repeat and to run twice at once.
+ */
 export async function sweepUploads(app: App, stopping?: AbortSignal): Promise<Sweep> {
   const sweep: Sweep = { abandoned: 0, settled: 0, forgotten: 0 };
   await app.files.sweepSpool();

@@ -13,18 +13,29 @@ import { holdTurns, waitForTurn } from './provider-pace.js';
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
 
-/** Minutes to hours: a provider's bad afternoon is survived, then the mail counts as failed and its slot is given back. */
+/**
+ * Minutes to hours: a provider's bad afternoon is survived, then the mail counts as failed and its slot is given back.
+ */
 const MAIL_RETRY = {
   delaysMs: [5 * SECOND, 30 * SECOND, 2 * MINUTE, 10 * MINUTE, 30 * MINUTE, 60 * MINUTE, 180 * MINUTE],
 };
 
-/** A worker holds a mail no longer than this for its turn: a provider that asked for silence must not keep what could be sent by others. */
+/**
+ * A worker holds a mail no longer than this for its turn: a provider that asked for silence must not keep what could be
+ * sent by others.
+ */
 const MAX_IN_HAND_MS = 10 * SECOND;
 
-/** Sends one queued mail. Repeating it is harmless: the provider knows the key, the log only moves forward, a slot is settled or given back once. */
+/**
+ * Sends one queued mail. Repeating it is harmless: the provider knows the key, the log only moves forward, a slot is
+ * settled or given back once.
+ */
 export const deliverMail = defineDelivery('mail.deliver', { urgent: false, concurrency: 16 });
 
-/** As deliverMail for what the service itself owes an end user who waits for it, such as a code: goes before all other mail. */
+/**
+ * As deliverMail for what the service itself owes an end user who waits for it, such as a code: goes before all other
+ * mail.
+ */
 export const deliverSystemMail = defineDelivery('mail.deliverSystem', { urgent: true, concurrency: 8 });
 
 function defineDelivery(
@@ -64,7 +75,10 @@ async function deliver(app: App, mailLogId: string, attempt: number, urgent: boo
   throw new Error(result.reason);
 }
 
-/** A final refusal: the log first, then the slot, so that a crash in between is finished by the next run. One that another run has sent keeps its slot. */
+/**
+ * A final refusal: the log first, then the slot, so that a crash in between is finished by the next run. One that
+ * another run has sent keeps its slot.
+ */
 async function failMail(app: App, log: MailLog, reason: string): Promise<void> {
   if (await advanceLog(app, { _id: log._id }, 'failed', { reason })) await refundSlot(app, log.projectId, log._id);
 }

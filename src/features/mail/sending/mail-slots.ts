@@ -14,7 +14,10 @@ export interface MailUsage {
   used: number;
   /** Slots whose mail is still on its way, by the id of its log: these can be given back, each once. */
   open: ObjectId[];
-  /** Slots of calls that somebody waits for, as `open`; but whatever a killed process leaves here stays taken, since nobody knows whether its call went through. */
+  /**
+   * Slots of calls that somebody waits for, as `open`; but whatever a killed process leaves here stays taken, since
+   * nobody knows whether its call went through.
+   */
   calls?: ObjectId[];
 }
 
@@ -33,8 +36,8 @@ export interface SlotCount {
 }
 
 /**
- * Takes one slot of the running month for each id, all or none, by one conditional write: concurrent senders cannot overrun the quota.
- * 429 MAIL_QUOTA_EXCEEDED otherwise. Until settled or given back a slot is in `kind`.
+ * Takes one slot of the running month for each id, all or none, by one conditional write: concurrent senders cannot
+ * overrun the quota. 429 MAIL_QUOTA_EXCEEDED otherwise. Until settled or given back a slot is in `kind`.
  */
 export async function reserveSlots(
   app: App,

@@ -42,8 +42,9 @@ export interface TurnOptions {
 }
 
 /**
- * Waits for the next call that the provider's rate allows for this project's key; projects that share a key take turns. Null when it may be made now; the moment
- * of a later one when that is further away than `mostMs`. Providers without a key have no pace.
+ * Waits for the next call that the provider's rate allows for this project's key; projects that share a key take turns.
+ * Null when it may be made now; the moment of a later one when that is further away than `mostMs`. Providers without a
+ * key have no pace.
  */
 export async function waitForTurn(
   app: App,
@@ -76,7 +77,10 @@ async function bookTurn(app: App, id: string, gapMs: number, mostMs: number): Pr
   return null;
 }
 
-/** Takes a turn that is free now, waiting until there is one. Time passes by the process's own timer, whatever the clock says. */
+/**
+ * Takes a turn that is free now, waiting until there is one. Time passes by the process's own timer, whatever the clock
+ * says.
+ */
 async function catchTurn(app: App, id: string, gapMs: number, mostMs: number): Promise<Date | null> {
   const [startMs, startTick] = [app.clock.now(), performance.now()];
   for (;;) {
@@ -101,7 +105,10 @@ async function catchTurn(app: App, id: string, gapMs: number, mostMs: number): P
   }
 }
 
-/** For calls that a client waits for: 429 RATE_LIMITED, and no turn is booked, when the next one is more than a minute away. */
+/**
+ * For calls that a client waits for: 429 RATE_LIMITED, and no turn is booked, when the next one is more than a minute
+ * away.
+ */
 export async function refuseLongWait(app: App, project: Project): Promise<void> {
   const id = paceId(app, project);
   const pace = id === null || app.config.mailRate === null ? null : await paceStore(app).findOne({ _id: id });
@@ -111,7 +118,9 @@ export async function refuseLongWait(app: App, project: Project): Promise<void> 
   }
 }
 
-/** Nobody calls with this project's key before `ms` have passed, an hour at most: what the provider asked for with 429. */
+/**
+ * Nobody calls with this project's key before `ms` have passed, an hour at most: what the provider asked for with 429.
+ */
 export async function holdTurns(app: App, project: Project, ms: number): Promise<void> {
   const id = paceId(app, project);
   if (id === null) return;

@@ -14,7 +14,10 @@ export type BatchResult = { id: string } | { error: { message: string } };
 
 const AT_ONCE = 5;
 
-/** Sends up to 100 mails straight to the provider, a slot each; slots of refused items are given back. 429 when not all of them fit the quota: nothing is sent then. */
+/**
+ * Sends up to 100 mails straight to the provider, a slot each; slots of refused items are given back. 429 when not all
+ * of them fit the quota: nothing is sent then.
+ */
 export async function sendBatch(app: App, project: Project, items: readonly BatchItem[]): Promise<BatchResult[]> {
   const from = resolveSender(app, project);
   const { usingByok } = chooseProvider(app, project);
@@ -66,7 +69,10 @@ async function sendItem(app: App, project: Project, log: MailLog): Promise<Batch
   return rejectItem(app, log, result);
 }
 
-/** A refused item gives its slot back; one whose fate nobody knows keeps it. Neither is tried again: the caller treats each item by itself. */
+/**
+ * A refused item gives its slot back; one whose fate nobody knows keeps it. Neither is tried again: the caller treats
+ * each item by itself.
+ */
 async function rejectItem(
   app: App,
   log: MailLog,

@@ -18,8 +18,9 @@ export interface QueuedMail {
 }
 
 /**
- * Takes a slot, writes the log `queued` and hands the mail to the worker (rest-api.md 4.4). 400 for what cannot be sent, 404 for an unknown template, 429 over quota.
- * A crash between the steps leaves an open slot or a queued log, which the sweep gives back or hands over again.
+ * Takes a slot, writes the log `queued` and hands the mail to the worker (rest-api.md 4.4). 400 for what cannot be
+ * sent, 404 for an unknown template, 429 over quota. A crash between the steps leaves an open slot or a queued log,
+ * which the sweep gives back or hands over again.
  */
 export async function sendMail(app: App, project: Project, request: MailRequest): Promise<QueuedMail> {
   const { text, used } = await composeText(app, project, request);

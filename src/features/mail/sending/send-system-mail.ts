@@ -13,7 +13,10 @@ export interface SystemMail {
   variables: Readonly<Record<string, string | number>>;
 }
 
-/** Queues a mail that the service itself owes an end user; it costs the project no slot. The project may override the template. */
+/**
+ * Queues a mail that the service itself owes an end user; it costs the project no slot. The project may override the
+ * template.
+ */
 export async function sendSystemMail(app: App, project: Project, mail: SystemMail): Promise<void> {
   const template = await requireTemplate(app, project, { name: mail.template });
   const text = renderTemplate(template.text, mail.variables);

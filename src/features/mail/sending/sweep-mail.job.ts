@@ -11,7 +11,10 @@ import { enqueueDelivery } from './send-mail.js';
 /** Younger ones are the business of whoever is at work on them. */
 const LEFT_BEHIND_MS = 5 * 60_000;
 
-/** Finishes what a crash left half done: queued logs nobody delivers, and open slots whose mail is settled or was never written. */
+/**
+ * Finishes what a crash left half done: queued logs nobody delivers, and open slots whose mail is settled or was never
+ * written.
+ */
 export const sweepMail: JobDefinition<App> = {
   name: 'mail.sweep',
   retry: { delaysMs: [60_000] },

@@ -6,8 +6,8 @@ import type { Project } from '../../projects/project.js';
 import type { User } from '../user.js';
 
 /**
- * Changes the account that matches by one write, which the project's webhooks hear of as an update of `users`, and answers it as it is afterwards; null when
- * none matches.
+ * Changes the account that matches by one write, which the project's webhooks hear of as an update of `users`, and
+ * answers it as it is afterwards; null when none matches.
  */
 export async function changeUser(
   app: App,

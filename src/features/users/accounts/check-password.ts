@@ -7,8 +7,9 @@ import { lockUser } from '../sessions/lock-user.js';
 import type { User } from '../user.js';
 
 /**
- * Does `work` in the same turn in which the current password of a signed-in user was found right. 401 INVALID_CREDENTIALS for a wrong one, which counts
- * towards the lock like a failed sign-in; 423 while locked, 503 when too many passwords wait.
+ * Does `work` in the same turn in which the current password of a signed-in user was found right. 401
+ * INVALID_CREDENTIALS for a wrong one, which counts towards the lock like a failed sign-in; 423 while locked, 503 when
+ * too many passwords wait.
  */
 export async function withCurrentPassword<T>(
   app: App,

@@ -10,7 +10,10 @@ import { identityStore } from './linked-identity.js';
 import { sessionStore } from '../sessions/session.js';
 import type { User } from '../user.js';
 
-/** Removes an account for good; documents it owns stay. Its tokens end here at once, elsewhere within a second. 404 when the user is gone. */
+/**
+ * Removes an account for good; documents it owns stay. Its tokens end here at once, elsewhere within a second. 404 when
+ * the user is gone.
+ */
 export async function deleteUser(app: App, project: Project, user: Pick<User, '_id'>): Promise<void> {
   const collection = await requireCollection(app, project._id, USERS);
   const removed = await removeDocumentRecord(app, collection, { _id: user._id, isDeleted: false });

@@ -8,7 +8,10 @@ import type { User } from '../user.js';
 
 const DISABLED_AT = `${HIDDEN_FIELD}.disabledAt`;
 
-/** Closes an account: no sign-in, no refresh, and its access tokens end here at once, elsewhere within a second. Harmless to repeat; 404 when the user is gone. */
+/**
+ * Closes an account: no sign-in, no refresh, and its access tokens end here at once, elsewhere within a second.
+ * Harmless to repeat; 404 when the user is gone.
+ */
 export async function disableUser(app: App, project: Project, user: Pick<User, '_id'>): Promise<User> {
   const disabledAt = new Date(app.clock.now());
   const disabled = await changeAccount(app, project, user, { [DISABLED_AT]: disabledAt, ...sessionsEnd(app) });

@@ -9,7 +9,10 @@ import { presentPublicUser } from './present-user.js';
 import type { User } from '../user.js';
 import { userStore } from '../user-store.js';
 
-/** The public fields of the active user with that `username`; 404 USER_NOT_FOUND, also where the schema has no unique `username`. */
+/**
+ * The public fields of the active user with that `username`; 404 USER_NOT_FOUND, also where the schema has no unique
+ * `username`.
+ */
 export async function requirePublicProfile(app: App, project: Project, username: string): Promise<PresentedDocument> {
   const { fields } = await requireCollection(app, project._id, USERS);
   // Unique, so that a name means one person, and so that there is an index to find it by.

@@ -56,7 +56,10 @@ export function presentIdentity({ provider, createdAt }: LinkedIdentity) {
   return { provider, linkedAt: createdAt.toISOString() };
 }
 
-/** Removes the records of links that no longer open the account. Harmless to repeat: they are refused with or without their record. */
+/**
+ * Removes the records of links that no longer open the account. Harmless to repeat: they are refused with or without
+ * their record.
+ */
 export async function removeDeadLinks(app: App, project: Project, user: User): Promise<void> {
   const links = await findRecords(app, project, user);
   for (const link of links) if (!isLinkOf(link, user)) await removeLink(app, link);
@@ -70,8 +73,9 @@ export async function removeLink(app: App, link: LinkedIdentity): Promise<void> 
 const MAX_RACES = 5;
 
 /**
- * Takes every identity of a provider off the account, and ends all sessions but `keepSession`, by one write of the account. 404 IDENTITY_NOT_FOUND; 409
- * LAST_WAY_IN when neither a password nor another identity would be left, however many are taken off at once.
+ * Takes every identity of a provider off the account, and ends all sessions but `keepSession`, by one write of the
+ * account. 404 IDENTITY_NOT_FOUND; 409 LAST_WAY_IN when neither a password nor another identity would be left, however
+ * many are taken off at once.
  */
 export async function unlinkIdentity(
   app: App,

@@ -16,10 +16,16 @@ export interface NewUser {
   password: string;
 }
 
-/** Whoever sets fields of a user: the end user, who may not touch what the schema protects, or the project with its secret key. */
+/**
+ * Whoever sets fields of a user: the end user, who may not touch what the schema protects, or the project with its
+ * secret key.
+ */
 export type FieldSetter = 'user' | 'project';
 
-/** The user that a signup's body asks for (rest-api.md 2.6, 4.1; decisions.md 2), without its password. Throws one 400 with every problem. */
+/**
+ * The user that a signup's body asks for (rest-api.md 2.6, 4.1; decisions.md 2), without its password. Throws one 400
+ * with every problem.
+ */
 export function readNewUser(collection: Collection, body: unknown, setter: FieldSetter, now: number): NewUser {
   if (!isJsonObject(body)) throw invalid('INVALID_BODY', 'The body must be a JSON object');
   refuseHostileValue(body);

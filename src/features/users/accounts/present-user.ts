@@ -2,7 +2,10 @@ import type { Field } from '../../collections/fields/field.js';
 import { presentDocument, type PresentedDocument } from '../../documents/reply/present-document.js';
 import type { User } from '../user.js';
 
-/** A user as its owner and the operator see it: schema fields, `emailVerified`, `createdAt`, `updatedAt`; never the password or the service's notes. */
+/**
+ * A user as its owner and the operator see it: schema fields, `emailVerified`, `createdAt`, `updatedAt`; never the
+ * password or the service's notes.
+ */
 export function presentUser(user: User): PresentedDocument {
   const { password: _password, isDeleted: _isDeleted, deletedAt: _deletedAt, ...rest } = presentDocument(user);
   return rest;

@@ -19,8 +19,9 @@ export function trustedPassword(passwordHash: string | null): Record<string, unk
 }
 
 /**
- * Replaces a user's password and ends the sessions and access tokens that came before it. False when the account is gone or no longer has the
- * password in `over`. The sessions end with the write itself, so a crash after it leaves none of them.
+ * Replaces a user's password and ends the sessions and access tokens that came before it. False when the account is
+ * gone or no longer has the password in `over`. The sessions end with the write itself, so a crash after it leaves none
+ * of them.
  */
 export async function storePassword(
   app: App,

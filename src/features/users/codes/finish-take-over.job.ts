@@ -10,13 +10,17 @@ import { removeDeadLinks } from '../accounts/linked-identity.js';
 import type { User } from '../user.js';
 import { findUser } from '../user-store.js';
 
-/** Ends access tokens, sessions and identities of earlier owners after a write with ownershipBegins. Harmless to repeat. */
+/**
+ * Ends access tokens, sessions and identities of earlier owners after a write with ownershipBegins. Harmless to repeat.
+ */
 export async function finishTakeOver(app: App, project: Project, user: User): Promise<void> {
   await endSessions(app, project, user, 'account changed');
   await removeDeadLinks(app, project, user);
 }
 
-/** Finishes the ends that a process did not come to because it died between its writes; otherwise finds nothing to do. */
+/**
+ * Finishes the ends that a process did not come to because it died between its writes; otherwise finds nothing to do.
+ */
 export const finishTakeOverJob: JobDefinition<App, { projectId: string; userId: string }> = {
   name: 'users.finishTakeOver',
   retry: { delaysMs: [1000, 10_000, 60_000] },

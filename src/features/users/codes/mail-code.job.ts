@@ -8,7 +8,9 @@ import { CODE_LIFETIME_MS, findLetter, forgetLetter, type OpenLetter } from './o
 import type { User } from '../user.js';
 import { findUser, findUserByEmail } from '../user-store.js';
 
-/** Mails an open code, if there is somebody to mail it to. A crash between mail and note can mail the same code twice. */
+/**
+ * Mails an open code, if there is somebody to mail it to. A crash between mail and note can mail the same code twice.
+ */
 export const mailCodeJob: JobDefinition<App, { codeId: string }> = {
   name: 'users.mailCode',
   retry: { delaysMs: [1000, 10_000, 60_000] },

@@ -18,7 +18,10 @@ const MAX_TRIES_A_DAY = 30;
 /** What a code is good for; also the name of the mail template that carries it. */
 export type CodePurpose = 'verification' | 'password-reset' | 'email-change';
 
-/** The one open code for a purpose and an address, whether or not an account has that address: only the mail makes the difference. */
+/**
+ * The one open code for a purpose and an address, whether or not an account has that address: only the mail makes the
+ * difference.
+ */
 interface OneTimeCode {
   /** Keyed hash of project, purpose and address. */
   _id: string;
@@ -51,7 +54,10 @@ function codeStore(app: Pick<App, 'db'>): Store<OneTimeCode> {
   return app.db.collection<OneTimeCode>(ONE_TIME_CODES);
 }
 
-/** Puts a new code in the place of an older one and answers its record's id; null within a minute of the last, or when the address had its codes of the day. */
+/**
+ * Puts a new code in the place of an older one and answers its record's id; null within a minute of the last, or when
+ * the address had its codes of the day.
+ */
 export async function openCode(
   app: App,
   projectId: ObjectId,
@@ -137,7 +143,10 @@ export async function checkCode(
   return found;
 }
 
-/** Counts the try first, so that many guesses at once are five guesses, and no more than a few a day; null unless it is the open code. */
+/**
+ * Counts the try first, so that many guesses at once are five guesses, and no more than a few a day; null unless it is
+ * the open code.
+ */
 export async function findCode(
   app: App,
   project: Project,

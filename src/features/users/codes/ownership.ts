@@ -22,8 +22,8 @@ export async function findProver(app: App, user: Pick<User, '_id'>, session: str
 }
 
 /**
- * The part of a write by which an account passes to whoever has proven its address: all identities and sessions but the prover's are over with that very
- * write, whatever becomes of its process. takeOver does the rest.
+ * The part of a write by which an account passes to whoever has proven its address: all identities and sessions but the
+ * prover's are over with that very write, whatever becomes of its process. takeOver does the rest.
  */
 export function ownershipBegins(app: App, prover: Prover): Record<string, unknown> {
   return {
@@ -34,7 +34,10 @@ export function ownershipBegins(app: App, prover: Prover): Record<string, unknow
   };
 }
 
-/** Writes `set` and the new ownership to the account that matches, and ends what came before; null, with nothing changed, when none matches. */
+/**
+ * Writes `set` and the new ownership to the account that matches, and ends what came before; null, with nothing
+ * changed, when none matches.
+ */
 export async function takeOver(
   app: App,
   project: Project,
@@ -48,7 +51,10 @@ export async function takeOver(
   return owned;
 }
 
-/** To be called before a write with ownershipBegins: should its process die right after it, a worker ends the access tokens. */
+/**
+ * To be called before a write with ownershipBegins: should its process die right after it, a worker ends the access
+ * tokens.
+ */
 export async function finishLater(app: App, project: Project, userId: ObjectId): Promise<void> {
   const payload = { projectId: project._id.toHexString(), userId: userId.toHexString() };
   await app.jobs.enqueue(finishTakeOverJob, payload, { runAt: new Date(app.clock.now() + FINISH_AFTER_MS) });

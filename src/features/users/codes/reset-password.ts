@@ -18,8 +18,9 @@ export interface PasswordResetInput {
 const MAX_RACES = 3;
 
 /**
- * Sets a new password by a mailed code and ends every session; an address that is proven by it for the first time ends the linked identities, too.
- * 400 OTP_INVALID, the same for an address without an account. A disabled account stays disabled.
+ * Sets a new password by a mailed code and ends every session; an address that is proven by it for the first time ends
+ * the linked identities, too. 400 OTP_INVALID, the same for an address without an account. A disabled account stays
+ * disabled.
  */
 export async function resetPassword(app: App, project: Project, input: PasswordResetInput, ip: string): Promise<void> {
   const code = await checkCode(app, project, 'password-reset', input.email, input.otp);

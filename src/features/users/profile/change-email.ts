@@ -9,8 +9,8 @@ import type { User } from '../user.js';
 import { findUserByEmail } from '../user-store.js';
 
 /**
- * Refuses an address that a user may not ask for: 409 EMAIL_TAKEN; where the account has a password, 400 CURRENT_PASSWORD_REQUIRED without it and 401
- * INVALID_CREDENTIALS for a wrong one, which counts like a failed sign-in.
+ * Refuses an address that a user may not ask for: 409 EMAIL_TAKEN; where the account has a password, 400
+ * CURRENT_PASSWORD_REQUIRED without it and 401 INVALID_CREDENTIALS for a wrong one, which counts like a failed sign-in.
  */
 export async function authoriseEmailChange(
   app: App,

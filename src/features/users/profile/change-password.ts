@@ -12,8 +12,8 @@ export interface PasswordChangeInput {
 }
 
 /**
- * Changes the signed-in user's password and ends all its other sessions. 401 INVALID_CREDENTIALS for a wrong current one, which counts towards the lock
- * like a failed sign-in.
+ * Changes the signed-in user's password and ends all its other sessions. 401 INVALID_CREDENTIALS for a wrong current
+ * one, which counts towards the lock like a failed sign-in.
  */
 export async function changePassword(
   app: App,

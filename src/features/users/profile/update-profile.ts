@@ -28,16 +28,20 @@ export interface ProfileEditor {
   session: string | null;
 }
 
-/** The changed account; `mailed` says whether the code for a pending address is on its way, and is absent when none was asked for. */
+/**
+ * The changed account; `mailed` says whether the code for a pending address is on its way, and is absent when none was
+ * asked for.
+ */
 export interface ProfileChange {
   user: User;
   mailed?: boolean;
 }
 
 /**
- * Changes fields of a user under the rules of document updates (rest-api.md 4.2) by one write. A user's new address is pending until its code is confirmed
- * and needs `currentPassword` where there is one; the project's counts at once, and one it vouches for ends the identities and sessions of earlier owners.
- * 400 for fields that the setter may not set, for `password` (which has its own route) and for what the schema refuses; 409 EMAIL_TAKEN or DUPLICATE_VALUE.
+ * Changes fields of a user under the rules of document updates (rest-api.md 4.2) by one write. A user's new address is
+ * pending until its code is confirmed and needs `currentPassword` where there is one; the project's counts at once, and
+ * one it vouches for ends the identities and sessions of earlier owners. 400 for fields that the setter may not set,
+ * for `password` (which has its own route) and for what the schema refuses; 409 EMAIL_TAKEN or DUPLICATE_VALUE.
  */
 export async function updateProfile(
   app: App,

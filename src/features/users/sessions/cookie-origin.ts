@@ -14,8 +14,9 @@ export function isOwnOrigin(app: Pick<App, 'config'>, ctx: Context, origin: stri
 }
 
 /**
- * Refuses a cookie that a page of another site may have caused the browser to send: it counts without an `Origin`, for the service's own, and for one that
- * the project's allowlist names (decisions.md 2). The cookie stays as it is. 401 COOKIE_NOT_ACCEPTED with the command that changes it.
+ * Refuses a cookie that a page of another site may have caused the browser to send: it counts without an `Origin`, for
+ * the service's own, and for one that the project's allowlist names (decisions.md 2). The cookie stays as it is. 401
+ * COOKIE_NOT_ACCEPTED with the command that changes it.
  */
 export function requireCookieOrigin(app: App, ctx: Context, project: Project): void {
   const origin = ctx.get('Origin');

@@ -18,8 +18,9 @@ export interface TokenReply {
 }
 
 /**
- * Hands the refresh token over as cookie and header, in the body too when asked for, and answers the reply's part (decisions.md 2). In place of a token that
- * came `by` cookie it is a cookie alone: no script may read what was kept from scripts.
+ * Hands the refresh token over as cookie and header, in the body too when asked for, and answers the reply's part
+ * (decisions.md 2). In place of a token that came `by` cookie it is a cookie alone: no script may read what was kept
+ * from scripts.
  */
 export function deliverTokens(
   app: App,
@@ -53,7 +54,10 @@ export interface PresentedToken {
   by: 'header' | 'cookie' | null;
 }
 
-/** The refresh token of a request: the header's before the cookie's. 401 COOKIE_NOT_ACCEPTED for a cookie from an origin where it does not count. */
+/**
+ * The refresh token of a request: the header's before the cookie's. 401 COOKIE_NOT_ACCEPTED for a cookie from an origin
+ * where it does not count.
+ */
 export function readRefreshToken(app: App, ctx: Context, project: Project): PresentedToken {
   const header = ctx.get(REFRESH_HEADER);
   if (header !== '') return { token: header, by: 'header' };

@@ -10,8 +10,8 @@ import type { User } from '../user.js';
 const STAMP_BYTES = 12;
 
 /**
- * What a write that ends all sessions of a user, or all but `keep`, has to set on the account: the sessions are over with that very write, whatever becomes of
- * its process. endSessions does the rest.
+ * What a write that ends all sessions of a user, or all but `keep`, has to set on the account: the sessions are over
+ * with that very write, whatever becomes of its process. endSessions does the rest.
  */
 export function sessionsEnd(app: App, keep: string | null = null): Record<string, unknown> {
   return {
@@ -24,7 +24,10 @@ export function sessionsEnd(app: App, keep: string | null = null): Record<string
   };
 }
 
-/** Ends the access tokens and closes the sessions that a write of sessionsEnd has ended; `user` is the account after it. Answers how many sessions there were. */
+/**
+ * Ends the access tokens and closes the sessions that a write of sessionsEnd has ended; `user` is the account after it.
+ * Answers how many sessions there were.
+ */
 export async function endSessions(app: App, project: Project, user: User, reason: RevokeReason): Promise<number> {
   const { tokensSince, keptSession = null } = user[HIDDEN_FIELD];
   const userId = user._id.toHexString();

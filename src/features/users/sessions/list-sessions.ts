@@ -32,7 +32,10 @@ export function presentSession(session: Session) {
   };
 }
 
-/** Ends one session of a user, or `all`, and its access tokens; answers how many there were. 404 for a session that is not the user's or has ended. */
+/**
+ * Ends one session of a user, or `all`, and its access tokens; answers how many there were. 404 for a session that is
+ * not the user's or has ended.
+ */
 export async function endSession(app: App, project: Project, user: Pick<User, '_id'>, which: string): Promise<number> {
   if (which === 'all') {
     const ended = (await userStore(app, project._id).findOneAndUpdate(

@@ -8,7 +8,10 @@ import { findUserByEmail } from '../user-store.js';
 
 const MAX_SESSIONS = 100;
 
-/** The lock of an end user's account. A network from which the account has a live session is known: only its own five failures lock it out. */
+/**
+ * The lock of an end user's account. A network from which the account has a live session is known: only its own five
+ * failures lock it out.
+ */
 export function lockUser(app: App, projectId: ObjectId, email: string, ip: string): LoginLock {
   return loginLock(app, projectId, email, ip, async (network) => {
     const user = await findUserByEmail(app, projectId, email);

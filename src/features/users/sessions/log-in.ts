@@ -14,8 +14,8 @@ export interface SignedIn {
 }
 
 /**
- * Signs in by e-mail and password. 401 INVALID_CREDENTIALS, at the same cost for an unknown address; 423 after five failures in a row;
- * 503 when too many sign-ins wait; 403 ACCOUNT_DISABLED, told only to who knows the password.
+ * Signs in by e-mail and password. 401 INVALID_CREDENTIALS, at the same cost for an unknown address; 423 after five
+ * failures in a row; 503 when too many sign-ins wait; 403 ACCOUNT_DISABLED, told only to who knows the password.
  */
 export async function logIn(
   app: App,
@@ -26,7 +26,8 @@ export async function logIn(
   const lock = lockUser(app, project._id, input.email, client.ip);
   await lock.refuseLocked();
   const user = await app.passwords.inTurn(project._id.toHexString(), async (bcrypt) => {
-    // Looked at again when the turn has come: of many guesses at once few are compared, and of these five at most are told.
+    // Looked at again when the turn has come: of many guesses at once few are compared, and of these five at most are
+    // told.
     await lock.refuseLocked();
     const found = await findUserByEmail(app, project._id, input.email);
     if (await bcrypt.matches(input.password, found?.[HIDDEN_FIELD].passwordHash ?? null)) {

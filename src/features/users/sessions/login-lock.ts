@@ -34,7 +34,9 @@ const ACCOUNT: Cap = {
   message: 'Too many failed sign-ins from many places: reset the password, or try again later',
 };
 
-/** Failures of one project and address, from one network or from all. The id is a keyed hash: the record names nobody. */
+/**
+ * Failures of one project and address, from one network or from all. The id is a keyed hash: the record names nobody.
+ */
 interface LoginFailures {
   _id: string;
   projectId: ObjectId;
@@ -51,7 +53,10 @@ function failureStore(app: Pick<App, 'db'>): Store<LoginFailures> {
 export interface LoginLock {
   /** 423 ACCOUNT_LOCKED with Retry-After while locked. */
   refuseLocked(): Promise<void>;
-  /** One more wrong password; 423 when the lock has come meanwhile, so that of any number of guesses at once no more than five are told wrong. */
+  /**
+   * One more wrong password; 423 when the lock has come meanwhile, so that of any number of guesses at once no more
+   * than five are told wrong.
+   */
   countFailure(): Promise<void>;
   /** A right password: forgets the failures of this network, or 423 when the lock has come meanwhile. */
   admit(): Promise<void>;
@@ -60,8 +65,9 @@ export interface LoginLock {
 }
 
 /**
- * The lock of one address for one client: five failures in a row from its network (a /64 of IPv6), and a hundred a day from all networks. `isKnown` is asked
- * only beyond the latter: it says that the account is signed in to from this network, which strangers' guesses must not keep out.
+ * The lock of one address for one client: five failures in a row from its network (a /64 of IPv6), and a hundred a day
+ * from all networks. `isKnown` is asked only beyond the latter: it says that the account is signed in to from this
+ * network, which strangers' guesses must not keep out.
  */
 export function loginLock(
   app: App,
@@ -130,7 +136,10 @@ async function admit(app: App, id: string): Promise<void> {
   }
 }
 
-/** One more failure, or the first of a new count when the old one is over, atomic at each step; or the lock, when there are too many already. */
+/**
+ * One more failure, or the first of a new count when the old one is over, atomic at each step; or the lock, when there
+ * are too many already.
+ */
 async function addFailure(app: App, projectId: ObjectId, id: string, cap: Cap): Promise<Error | null> {
   for (;;) {
     const now = app.clock.now();

@@ -22,8 +22,9 @@ export interface Tokens {
 }
 
 /**
- * Starts a session for a user just read. The account is looked at again after the session is stored: whoever disables it, deletes it or changes its
- * password in between ends this session too, with 401. `identity` is the linked one that opened it.
+ * Starts a session for a user just read. The account is looked at again after the session is stored: whoever disables
+ * it, deletes it or changes its password in between ends this session too, with 401. `identity` is the linked one that
+ * opened it.
  */
 export async function openSession(
   app: App,
@@ -66,7 +67,10 @@ export async function openSession(
   throw unauthenticated('INVALID_CREDENTIALS', 'The account was changed while you signed in: please try again');
 }
 
-/** An access token of a session, dated no earlier than the account's last cutoff, so that a token given after it always works. */
+/**
+ * An access token of a session, dated no earlier than the account's last cutoff, so that a token given after it always
+ * works.
+ */
 export function issueAccessToken(app: App, project: Project, user: User, session: string, now: number): string {
   const issuedMs = Math.max(now, (user[HIDDEN_FIELD].tokensSince?.getTime() ?? 0) + 1);
   return signAccessToken(app, project, user._id.toHexString(), app.config.accessTokenTtlMs, { session, issuedMs });

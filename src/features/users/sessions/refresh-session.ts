@@ -23,8 +23,9 @@ const GRACE_MS = 10_000;
 const KEPT_ROTATIONS = 8;
 
 /**
- * Exchanges a refresh token for its successor and a new access token: one compare-and-swap on the session. 401 REFRESH_INVALID for what is no live token,
- * 401 REFRESH_REUSED for one replaced before the grace window, which ends the whole session and its access tokens.
+ * Exchanges a refresh token for its successor and a new access token: one compare-and-swap on the session. 401
+ * REFRESH_INVALID for what is no live token, 401 REFRESH_REUSED for one replaced before the grace window, which ends
+ * the whole session and its access tokens.
  */
 export async function refreshSession(app: App, project: Project, presented: string, client: Client): Promise<Tokens> {
   const token = parseRefreshToken(presented);
@@ -50,7 +51,10 @@ interface Rotation {
   successor: RefreshToken;
 }
 
-/** Puts the successor in the place of the current token, or answers null when `token` is not the current one of a live session. */
+/**
+ * Puts the successor in the place of the current token, or answers null when `token` is not the current one of a live
+ * session.
+ */
 async function rotate(
   app: App,
   project: Project,
@@ -87,7 +91,8 @@ async function repeat(app: App, project: Project, token: RefreshToken, now: numb
   }
   const at = session.rotated.findIndex((rotation) => rotation.hash === hash);
   const rotation = session.rotated[at];
-  // Both ways: the clock may have been set back a little, and a rotation from far ahead says nothing about an honest client.
+  // Both ways: the clock may have been set back a little, and a rotation from far ahead says nothing about an honest
+  // client.
   if (rotation && Math.abs(now - rotation.at.getTime()) < GRACE_MS) {
     const successor = findSuccessor(app.secrets, token, session.rotated[at + 1]?.hash ?? session.tokenHash);
     if (successor) return { session, successor };

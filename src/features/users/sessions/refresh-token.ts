@@ -3,8 +3,8 @@ import { sha256Hex } from '../../../platform/ids.js';
 import type { SecretBox } from '../../../platform/secrets/secret-box.js';
 
 /**
- * A refresh token `<session uuid>.<64 hex>`. The digits are 16 random bytes and 16 bytes of a keyed hash over session and random part, so that
- * an invented token is told from one that was once given out without keeping a list of those.
+ * A refresh token `<session uuid>.<64 hex>`. The digits are 16 random bytes and 16 bytes of a keyed hash over session
+ * and random part, so that an invented token is told from one that was once given out without keeping a list of those.
  */
 export interface RefreshToken {
   session: string;
@@ -41,7 +41,10 @@ export function deriveSuccessor(box: Mac, token: RefreshToken): RefreshToken {
   return follow(box.mac.bind(box), token);
 }
 
-/** The successor whose hash is `hash`, made with whichever master key was the newest at the time; null when that key is gone. */
+/**
+ * The successor whose hash is `hash`, made with whichever master key was the newest at the time; null when that key is
+ * gone.
+ */
 export function findSuccessor(box: Mac, token: RefreshToken, hash: string): RefreshToken | null {
   const count = box.macs('', '').length;
   for (let index = 0; index < count; index++) {

@@ -7,7 +7,10 @@ import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import type { User } from '../user.js';
 import { findUser } from '../user-store.js';
 
-/** The signed-in user and the session behind the token; 401 without a good token, or when the account is gone or disabled. */
+/**
+ * The signed-in user and the session behind the token; 401 without a good token, or when the account is gone or
+ * disabled.
+ */
 export async function requireSignedIn(app: App, caller: Caller): Promise<{ user: User; session: string | null }> {
   const id = findObjectId(requireUserId(caller));
   const user = id && (await findUser(app, caller.project._id, id));

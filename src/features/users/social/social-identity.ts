@@ -48,7 +48,10 @@ export async function beginAtProvider(
   return { url: url.href, checks };
 }
 
-/** Exchanges what the provider sent back for the person's identity. Throws whatever is wrong with it: state, code, signature, issuer, audience, nonce, time. */
+/**
+ * Exchanges what the provider sent back for the person's identity. Throws whatever is wrong with it: state, code,
+ * signature, issuer, audience, nonce, time.
+ */
 export async function readIdentity(
   app: App,
   provider: SocialProvider,

@@ -47,7 +47,10 @@ function attemptStore(app: Pick<App, 'db'>): Store<SocialAttempt> {
   return app.db.collection<SocialAttempt>(SOCIAL_ATTEMPTS);
 }
 
-/** What an application may send along to know its own sign-in again: `state` comes back with the browser, the challenge is demanded at the exchange. */
+/**
+ * What an application may send along to know its own sign-in again: `state` comes back with the browser, the challenge
+ * is demanded at the exchange.
+ */
 export interface ApplicationChecks {
   appState: string | null;
   codeChallenge: string | null;
@@ -60,7 +63,10 @@ export interface StartedSocialLogin {
   cookie: { name: string; value: string; maxAgeMs: number } | null;
 }
 
-/** Begins a sign-in at a provider; one that cannot be reached sends the browser back with `error`. 404 for an unknown provider, 400 for an address to return to that is not on the provider's list. */
+/**
+ * Begins a sign-in at a provider; one that cannot be reached sends the browser back with `error`. 404 for an unknown
+ * provider, 400 for an address to return to that is not on the provider's list.
+ */
 export async function startSocialLogin(
   app: App,
   project: Project,
@@ -108,14 +114,18 @@ async function findBeginning(
   }
 }
 
-/** Name of the cookie that ties an attempt to its browser; of its own for each, so that two tabs do not disturb each other. */
+/**
+ * Name of the cookie that ties an attempt to its browser; of its own for each, so that two tabs do not disturb each
+ * other.
+ */
 export function attemptCookie(state: string): string {
   return `bsvc_social_${sha256Hex(state).slice(0, 16)}`;
 }
 
 /**
- * Ends the part at the provider and answers where to send the browser: back to the application, with `rtCode` or with `error`. An attempt is used up by
- * its first return. 400 SOCIAL_STATE_INVALID when it is unknown, too old or another browser's, since then nobody knows where to go back to.
+ * Ends the part at the provider and answers where to send the browser: back to the application, with `rtCode` or with
+ * `error`. An attempt is used up by its first return. 400 SOCIAL_STATE_INVALID when it is unknown, too old or another
+ * browser's, since then nobody knows where to go back to.
  */
 export async function finishSocialLogin(
   app: App,
@@ -182,8 +192,9 @@ async function storeCode(app: App, attempt: SocialAttempt, { user, identity }: S
 }
 
 /**
- * Turns the code that came back with the browser into a session; a code works once, for a minute, and only with the verifier of its challenge, if there is
- * one. 401 SOCIAL_CODE_INVALID, also when the sessions of the account were ended since the code was given.
+ * Turns the code that came back with the browser into a session; a code works once, for a minute, and only with the
+ * verifier of its challenge, if there is one. 401 SOCIAL_CODE_INVALID, also when the sessions of the account were ended
+ * since the code was given.
  */
 export async function exchangeSocialCode(
   app: App,

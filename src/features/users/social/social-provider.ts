@@ -70,7 +70,10 @@ export function listSocialProviders(app: App, project: Project): Promise<SocialP
   >;
 }
 
-/** Adds a provider or replaces its settings by one write; the client secret is sealed. 400 for what could not work or would send codes astray. */
+/**
+ * Adds a provider or replaces its settings by one write; the client secret is sealed. 400 for what could not work or
+ * would send codes astray.
+ */
 export async function setSocialProvider(
   app: App,
   project: Project,
@@ -80,7 +83,8 @@ export async function setSocialProvider(
   const issuer = (input.issuer ?? findKnownIssuer(input.name) ?? '').replace(/\/+$/, '');
   const scopes = input.scopes?.length ? input.scopes : DEFAULT_SCOPES[kind];
   checkInput(input, issuer, scopes);
-  // The service talks to this address by itself, so it is judged like a webhook's (decisions.md 8) where an operator of some projects names it.
+  // The service talks to this address by itself, so it is judged like a webhook's (decisions.md 8) where an operator of
+  // some projects names it.
   if (input.issuer && !input.mayBePrivate) await requirePublicTarget(app.outbound, new URL(issuer), 'issuer');
   const now = new Date(app.clock.now());
   const saved = await socialProviderStore(app).findOneAndUpdate(

@@ -28,8 +28,9 @@ export interface SocialUser {
 }
 
 /**
- * The user that a provider's identity stands for: the one linked before, the one with the same confirmed address, or a new one. An account that was
- * opened with that address but never confirmed it loses its password, sessions and other identities: whoever set them did not own the address.
+ * The user that a provider's identity stands for: the one linked before, the one with the same confirmed address, or a
+ * new one. An account that was opened with that address but never confirmed it loses its password, sessions and other
+ * identities: whoever set them did not own the address.
  */
 export async function resolveSocialUser(
   app: App,
@@ -107,7 +108,9 @@ async function create(
   }
 }
 
-/** Links the identity under the ownership that the user was read with; false when another request linked it meanwhile. */
+/**
+ * Links the identity under the ownership that the user was read with; false when another request linked it meanwhile.
+ */
 async function link(app: App, project: Project, provider: SocialProvider, _id: string, user: User): Promise<boolean> {
   const { ownership } = user[HIDDEN_FIELD];
   const made: LinkedIdentity = {

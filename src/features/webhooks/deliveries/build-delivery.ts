@@ -29,12 +29,16 @@ export function generateEventId(): string {
 const CONFIDENTIAL = /password|token|secret|otp/i;
 const withoutConfidential = (name: string, value: unknown): unknown => (CONFIDENTIAL.test(name) ? undefined : value);
 
-/** A delivery is stored with its payload, and a stored document can have 16 MB: a few characters take six times their bytes in JSON. */
+/**
+ * A delivery is stored with its payload, and a stored document can have 16 MB: a few characters take six times their
+ * bytes in JSON.
+ */
 const MAX_PAYLOAD_BYTES = 8 * 1024 * 1024;
 
 /**
- * The payload of a data event (decisions.md 8): the stored document without the service's own notes, and without confidential fields of users. Of a document
- * that would make it larger than 8 MiB it holds the `_id` only. `readAt`: when the document was read, if it may hold later changes than the event's; null if not.
+ * The payload of a data event (decisions.md 8): the stored document without the service's own notes, and without
+ * confidential fields of users. Of a document that would make it larger than 8 MiB it holds the `_id` only. `readAt`:
+ * when the document was read, if it may hold later changes than the event's; null if not.
  */
 export function buildPayload(
   event: Omit<DocumentEvent, 'body' | 'seq'>,

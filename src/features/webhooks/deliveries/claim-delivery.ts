@@ -8,7 +8,10 @@ const CLAIM_MS = 20_000;
 const MAX_UNFINISHED = 20;
 const LOOK_AHEAD = 256;
 
-/** Lanes of a webhook in which something may be due, and how much of it was seen; those that wait longest first, never one of `busy`. */
+/**
+ * Lanes of a webhook in which something may be due, and how much of it was seen; those that wait longest first, never
+ * one of `busy`.
+ */
 export async function findDueLanes(
   app: App,
   webhookId: ObjectId,
@@ -41,7 +44,10 @@ export async function findNextDue(app: App, webhookId: ObjectId): Promise<Date |
   return (next?.dueAt as Date | undefined) ?? null;
 }
 
-/** The first pending delivery of a lane if it is due, else null. Whoever runs a webhook's deliveries is alone with them, so nothing is written; two who both believe to be are told apart when they record. */
+/**
+ * The first pending delivery of a lane if it is due, else null. Whoever runs a webhook's deliveries is alone with them,
+ * so nothing is written; two who both believe to be are told apart when they record.
+ */
 export async function findLaneHead(app: App, webhookId: ObjectId, lane: string): Promise<Delivery | null> {
   const deliveries = deliveryStore(app);
   const [head] = (await deliveries
@@ -58,7 +64,10 @@ export async function findLaneHead(app: App, webhookId: ObjectId, lane: string):
   return null;
 }
 
-/** Writes down that an attempt begins: needed after a run that did not come to its end, in case this very delivery was the reason. Null when it is given up for that, or somebody else was faster. */
+/**
+ * Writes down that an attempt begins: needed after a run that did not come to its end, in case this very delivery was
+ * the reason. Null when it is given up for that, or somebody else was faster.
+ */
 export async function noteAttempt(app: App, delivery: Delivery): Promise<Delivery | null> {
   const { _id, claims, unfinished } = delivery;
   if (unfinished >= MAX_UNFINISHED) {

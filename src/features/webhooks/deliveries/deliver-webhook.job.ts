@@ -30,7 +30,10 @@ const REST_MS = 5_000;
 /** With a lane free, new work is looked for this often even if no lane comes to an end. */
 const LOOK_AGAIN_MS = 200;
 
-/** Delivers what is due for one webhook. One run per webhook at a time, so that a receiver that hangs holds up nobody else and a document's events keep their order. */
+/**
+ * Delivers what is due for one webhook. One run per webhook at a time, so that a receiver that hangs holds up nobody
+ * else and a document's events keep their order.
+ */
 export const deliverWebhook: JobDefinition<App, DeliverPayload> = {
   name: 'webhooks.deliver',
   concurrency: 200,

@@ -18,7 +18,8 @@ export interface DeliveryAttempt {
 /**
  * One event on its way to one webhook.
  *
- * pending: is tried, or waits for `dueAt` · delivered · failed: refused for the last time, gone (410), or its webhook was disabled or removed.
+ * pending: is tried, or waits for `dueAt` · delivered · failed: refused for the last time, gone (410), or its webhook
+ * was disabled or removed.
  */
 export interface Delivery {
   /** `<event id>.<webhook id>`: however often an event is relayed, there is one. */
@@ -31,14 +32,20 @@ export interface Delivery {
   collection: string | null;
   action: Action | 'ping';
   documentId: string | null;
-  /** Deliveries of one lane are tried one after the other, by `seq`: the document's id, or its own id where order does not matter. */
+  /**
+   * Deliveries of one lane are tried one after the other, by `seq`: the document's id, or its own id where order does
+   * not matter.
+   */
   lane: string;
   seq: number;
   /** The bytes that are signed and sent, the same at every attempt. */
   body: string;
   state: 'pending' | 'delivered' | 'failed';
   dueAt: Date;
-  /** Grows with everything that is written about attempts: an outcome is recorded only by whoever has seen the last of it. */
+  /**
+   * Grows with everything that is written about attempts: an outcome is recorded only by whoever has seen the last of
+   * it.
+   */
   claims: number;
   /** Attempts noted as begun since the last recorded outcome. */
   unfinished: number;

@@ -6,7 +6,10 @@ import { FAILING_DAYS, type DisabledReason, type Webhook } from '../webhook.js';
 import { changeWebhooks } from '../webhook-store.js';
 import { DAY_MS } from '../../../platform/time/clock.js';
 
-/** Stores what came of an attempt and what follows from it. Null when somebody else has begun or recorded an attempt since: the outcome comes too late and is refused. */
+/**
+ * Stores what came of an attempt and what follows from it. Null when somebody else has begun or recorded an attempt
+ * since: the outcome comes too late and is refused.
+ */
 export async function recordAttempt(
   app: App,
   webhook: Webhook,

@@ -6,8 +6,9 @@ import { deliveryStore, type Delivery } from './delivery.js';
 import { requireWebhook } from '../webhook-store.js';
 
 /**
- * Sends a delivery again, with the same `webhook-id` and a new retry schedule; one that still waits is tried at once instead. A replay keeps no order
- * with its document's other events and holds none of them up. 404; 409 WEBHOOK_DISABLED.
+ * Sends a delivery again, with the same `webhook-id` and a new retry schedule; one that still waits is tried at once
+ * instead. A replay keeps no order with its document's other events and holds none of them up. 404; 409
+ * WEBHOOK_DISABLED.
  */
 export async function replayDelivery(app: App, project: Project, id: string, deliveryId: string): Promise<Delivery> {
   const webhook = await requireWebhook(app, project._id, id);

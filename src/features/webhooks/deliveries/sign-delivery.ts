@@ -7,7 +7,10 @@ export function generateWebhookSecret(): string {
   return SECRET_PREFIX + randomBytes(SECRET_BYTES).toString('base64');
 }
 
-/** The headers of a delivery by the Standard Webhooks scheme: one signature per secret, over id, second and the very bytes sent. */
+/**
+ * The headers of a delivery by the Standard Webhooks scheme: one signature per secret, over id, second and the very
+ * bytes sent.
+ */
 export function signDelivery(
   secrets: readonly string[],
   id: string,

@@ -6,7 +6,10 @@ import { deliveryStore, type Delivery } from './delivery.js';
 import { judgeAttempt } from './judge-attempt.js';
 import { requireWebhook } from '../webhook-store.js';
 
-/** Sends `test.ping` at once, waits for the answer, and answers the delivery as logged. One try, also to a disabled webhook, and without consequences for it. 404. */
+/**
+ * Sends `test.ping` at once, waits for the answer, and answers the delivery as logged. One try, also to a disabled
+ * webhook, and without consequences for it. 404.
+ */
 export async function testWebhook(app: App, project: Project, id: string): Promise<Delivery> {
   const webhook = await requireWebhook(app, project._id, id);
   const ping = buildPing(project._id, webhook, app.clock.now());

@@ -7,7 +7,10 @@ import { relayDocuments } from './relay-outbox.js';
 import { coversEvent, type Action } from '../webhook-event.js';
 import { listProjectWebhooks } from '../webhook-store.js';
 
-/** The event that a write must store with its change, or null when no webhook listens. A webhook that another process registered counts within half a second. */
+/**
+ * The event that a write must store with its change, or null when no webhook listens. A webhook that another process
+ * registered counts within half a second.
+ */
 export async function queueEvents(
   app: App,
   collection: Pick<Collection, 'projectId' | 'name'>,
@@ -18,7 +21,10 @@ export async function queueEvents(
   return heard ? { id: generateEventId(), action, at: new Date(app.clock.now()) } : null;
 }
 
-/** Has what waits in documents, as they are after a write, relayed once the answer is out. Nobody waits for it; what gets lost here is found by the sweep. */
+/**
+ * Has what waits in documents, as they are after a write, relayed once the answer is out. Nobody waits for it; what
+ * gets lost here is found by the sweep.
+ */
 export function relayLater(app: App, collection: Collection, documents: readonly Record<string, unknown>[]): void {
   for (const document of documents) {
     if (findOutbox(document))

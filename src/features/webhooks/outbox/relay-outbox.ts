@@ -21,8 +21,9 @@ export interface RelayItem {
 type Waiting = RelayItem & { outbox: Required<Outbox> };
 
 /**
- * Makes deliveries of what waits in the documents, then takes it out of them. Both may be repeated: a delivery's id comes from event and webhook.
- * An event's data is its document as given here. Where that may hold later changes too, because a crash or a quick successor came between, the payload says so.
+ * Makes deliveries of what waits in the documents, then takes it out of them. Both may be repeated: a delivery's id
+ * comes from event and webhook. An event's data is its document as given here. Where that may hold later changes too,
+ * because a crash or a quick successor came between, the payload says so.
  */
 export async function relayDocuments(app: App, items: readonly RelayItem[]): Promise<void> {
   const waiting = items.flatMap((item): Waiting[] => {
@@ -64,13 +65,18 @@ async function buildDeliveries(app: App, { collection, document, outbox, readAt 
   });
 }
 
-/** As of when a document is that was changed after its last event, by a change that nobody listens to; null for one that was not. A change dates its document before its event. */
+/**
+ * As of when a document is that was changed after its last event, by a change that nobody listens to; null for one that
+ * was not. A change dates its document before its event.
+ */
 function findLaterChange(document: Record<string, unknown>, at: Date, readAt: Date | undefined): Date | null {
   const { updatedAt } = document;
   return updatedAt instanceof Date && updatedAt > at ? (readAt ?? updatedAt) : null;
 }
 
-/** In order, so that no event of a document is there before an earlier one; those already there are left as they are. */
+/**
+ * In order, so that no event of a document is there before an earlier one; those already there are left as they are.
+ */
 async function storeDeliveries(app: App, deliveries: readonly Delivery[]): Promise<void> {
   let rest = deliveries;
   while (rest.length > 0) {
@@ -95,7 +101,10 @@ function groupByCollection(items: readonly Waiting[]): Iterable<Waiting[]> {
   return groups.values();
 }
 
-/** Empties the outboxes that nothing was added to since, and removes the documents that waited only for that; from the others takes just what was relayed. */
+/**
+ * Empties the outboxes that nothing was added to since, and removes the documents that waited only for that; from the
+ * others takes just what was relayed.
+ */
 async function clearOutboxes(app: App, items: readonly Waiting[]): Promise<void> {
   const documents = app.db.collection<{ _id: ObjectId }>(documentsName(items[0]!.collection));
   const latest = [...new Map(items.map((item) => [String(item.document._id), item])).values()];

@@ -71,7 +71,9 @@ async function relayLeft(
   }
 }
 
-/** The longest pause between two attempts is half a day: what is due later was put off before the clock was set back. */
+/**
+ * The longest pause between two attempts is half a day: what is due later was put off before the clock was set back.
+ */
 async function bringBackDeliveries(app: App): Promise<void> {
   const nowMs = app.clock.now();
   await deliveryStore(app).updateMany(
