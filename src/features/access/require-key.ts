@@ -20,9 +20,14 @@ interface KeyOwner {
  */
 export function requireKey(app: App): Middleware {
   return (ctx, next) => {
-    const settling = settleCaller(app, ctx, ctx.get('x-api-key'));
+    const settling = settleKey(app, ctx);
     return settling ? settling.then(next) : next();
   };
+}
+
+/** As the guard requireKey, unless an earlier one has settled it already. A promise only when it takes time. */
+export function settleKey(app: App, ctx: Context): Promise<void> | null {
+  return ctx.state.caller === undefined ? settleCaller(app, ctx, ctx.get('x-api-key')) : null;
 }
 
 /**
@@ -31,14 +36,19 @@ export function requireKey(app: App): Middleware {
  */
 export function requireQueryKey(app: App): Middleware {
   return async (ctx, next) => {
-    const { key, ...query } = ctx.query;
-    ctx.query = query;
-    const value = typeof key === 'string' ? key : '';
-    if (!value.startsWith(KEY_PREFIX.publishable))
-      throw unauthenticated('API_KEY_MISSING', 'Send the project’s publishable key as the query parameter key');
-    await settleCaller(app, ctx, value);
+    await settleQueryKey(app, ctx);
     return next();
   };
+}
+
+/** As the guard requireQueryKey. */
+export async function settleQueryKey(app: App, ctx: Context): Promise<void> {
+  const { key, ...query } = ctx.query;
+  ctx.query = query;
+  const value = typeof key === 'string' ? key : '';
+  if (!value.startsWith(KEY_PREFIX.publishable))
+    throw unauthenticated('API_KEY_MISSING', 'Send the project’s publishable key as the query parameter key');
+  await settleCaller(app, ctx, value);
 }
 
 /**
@@ -72,14 +82,15 @@ function admit(app: App, ctx: Context, owner: KeyOwner | null): Promise<void> | 
 /** Guard after requireKey: 403 SECRET_KEY_REQUIRED for a publishable key. */
 export function requireSecretKey(): Middleware {
   return (ctx, next) => {
-    if (callerOf(ctx).key.type !== 'secret') {
-      throw forbidden(
-        'SECRET_KEY_REQUIRED',
-        'This needs the secret key (sk_live_…); never use it in a browser or an app',
-      );
-    }
+    refusePublishable(ctx);
     return next();
   };
+}
+
+/** 403 SECRET_KEY_REQUIRED for a publishable key. */
+export function refusePublishable(ctx: Context): void {
+  if (callerOf(ctx).key.type === 'secret') return;
+  throw forbidden('SECRET_KEY_REQUIRED', 'This needs the secret key (sk_live_…); never use it in a browser or an app');
 }
 
 /** The caller that requireKey settled. */

@@ -23,18 +23,18 @@ export function answerRoute(app: App, route: Route): Middleware {
   const handle = route.handle as (input: object) => unknown;
 
   const run = async (ctx: RouteContext): Promise<void> => {
-    const given = access.give ? await access.give(app, ctx) : undefined;
-    const { params } = ctx;
-    const input = { app, ctx, params, query: readQuery(ctx.query), body: checkBody(ctx), ...given };
+    const giving = access.give?.(app, ctx);
+    const given = giving instanceof Promise ? await giving : giving;
+    const input = { app, ctx, params: ctx.params, query: readQuery(ctx), body: checkBody(ctx), ...given };
     reply(ctx, answers, await handle(input));
   };
   const around = access.around ? (ctx: RouteContext) => access.around!(app, ctx, () => run(ctx)) : run;
-  return async (context) => {
+  const answer =
+    parse && readsJson(route, access.readsBody) ? (ctx: RouteContext) => parse(ctx, () => around(ctx)) : around;
+  return (context) => {
     const ctx = context as RouteContext;
     const admitting = access.admit?.(app, ctx);
-    if (admitting) await admitting;
-    if (parse && readsJson(route, access.readsBody)) await parse(ctx, () => around(ctx));
-    else await around(ctx);
+    return admitting ? admitting.then(() => answer(ctx)) : answer(ctx);
   };
 }
 
@@ -57,12 +57,13 @@ function compileBody({ body, bodyIsOptional }: Route): (ctx: RouteContext) => un
 }
 
 /** Reads the described parameters of a query; 400 INVALID_QUERY for one that is given twice or does not fit. */
-function compileQuery(parameters: Parameters): (query: ParsedUrlQuery) => Record<string, unknown> {
+function compileQuery(parameters: Parameters): (ctx: RouteContext) => Record<string, unknown> {
   const readers = Object.entries(parameters)
     .filter(([, { isOpen }]) => !isOpen)
     .map(([name, parameter]) => [name, readerOf(name, parameter)] as const);
+  // Not even parsed: some use cases read the query themselves.
   if (readers.length === 0) return () => NOTHING;
-  return (query) => Object.fromEntries(readers.map(([name, read]) => [name, read(query)]));
+  return ({ query }) => Object.fromEntries(readers.map(([name, read]) => [name, read(query)]));
 }
 
 const NOTHING = {};

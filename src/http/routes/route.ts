@@ -20,8 +20,11 @@ export interface Access<Given extends object = object> {
   /** Ways to get in, any of which suffices; each names all the schemes that it needs together. */
   security: readonly (readonly SecurityScheme[])[];
   refuses: Refusals;
-  /** Lets the request in or throws. Runs before anything else of the request is looked at. */
-  admit?(app: App, ctx: RouteContext): Promise<void> | void;
+  /**
+   * Lets the request in or throws, before anything else of the request is looked at. A promise only when it takes time:
+   * the fast routes wait for nothing.
+   */
+  admit?(app: App, ctx: RouteContext): Promise<void> | null;
   /** Runs the rest of the request, for example inside an audit entry; the JSON body has been parsed by then. */
   around?(app: App, ctx: RouteContext, run: () => Promise<void>): Promise<void>;
   /** The values that handlers get by name beside `params`, `query` and `body`. */
@@ -29,6 +32,9 @@ export interface Access<Given extends object = object> {
   /** The JSON body is parsed even where the route describes none. */
   readsBody?: boolean;
 }
+
+/** Nobody has to say who asks. */
+export const PUBLIC: Access = { note: 'Open to everybody.', security: [], refuses: {} };
 
 /** A parameter of the path, the query or the headers. */
 export interface Parameter<T = unknown> {
@@ -201,7 +207,7 @@ export interface RouteList {
   /** Parameters of their paths that are not just any text. */
   params?: Parameters;
   /** Every request below the prefix meets it first, also one for a path or method that does not exist. */
-  guard?(app: App): (ctx: RouteContext) => Promise<void> | void;
+  guard?(app: App): (ctx: RouteContext) => Promise<void> | null;
   routes: readonly Route[];
 }
 

@@ -1,0 +1,40 @@
+import type { App } from '../../app.js';
+import type { Access, RouteContext } from '../../http/routes/route.js';
+import type { Project } from '../projects/project.js';
+import type { Caller } from './caller.js';
+import {
+  ANY_KEY as ANY_KEY_DESCRIPTION,
+  KEY_IN_QUERY as KEY_IN_QUERY_DESCRIPTION,
+  SECRET_KEY as SECRET_KEY_DESCRIPTION,
+} from './describe-access.js';
+import { callerOf, refusePublishable, settleKey, settleQueryKey } from './require-key.js';
+
+/** What every route with a project's key hands to its handler. */
+export interface ByKey {
+  caller: Caller;
+  project: Project;
+}
+
+/** The caller and its project, as a guard has settled them. */
+export function giveCaller(_app: App, ctx: RouteContext): ByKey {
+  const caller = callerOf(ctx);
+  return { caller, project: caller.project };
+}
+
+/** Any live key of the project. */
+export const ANY_KEY: Access<ByKey> = { ...ANY_KEY_DESCRIPTION, admit: settleKey, give: giveCaller };
+
+/** The project's secret key. */
+export const SECRET_KEY: Access<ByKey> = {
+  ...SECRET_KEY_DESCRIPTION,
+  admit: (app, ctx) => {
+    const settling = settleKey(app, ctx);
+    if (settling) return settling.then(() => refusePublishable(ctx));
+    refusePublishable(ctx);
+    return null;
+  },
+  give: giveCaller,
+};
+
+/** The publishable key as `?key=`, which is gone from the query afterwards. */
+export const KEY_IN_QUERY: Access<ByKey> = { ...KEY_IN_QUERY_DESCRIPTION, admit: settleQueryKey, give: giveCaller };
