@@ -1,0 +1,57 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+
+const ROOT = join(import.meta.dirname, '..');
+const FOLDER = join(ROOT, 'src', 'decisions');
+const map = readFileSync(join(ROOT, 'src', 'README.md'), 'utf8');
+
+const topics = readdirSync(FOLDER).map((name) => {
+  const text = readFileSync(join(FOLDER, name), 'utf8');
+  return { name, text, numbers: [...text.matchAll(/^## (\d+) \S/gm)].map(([, number]) => Number(number)) };
+});
+const sources = ['src', 'cli', 'test']
+  .flatMap((folder) =>
+    readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name)),
+  )
+  .filter((path) => path.endsWith('.ts'));
+
+describe('src/decisions', () => {
+  it.each(topics)('numbers its entries in order, within the range of its file: $name', ({ name, text, numbers }) => {
+    const first = Number.parseInt(name, 10);
+    expect(text.match(/^## /gm)).toHaveLength(numbers.length);
+    expect(numbers).toEqual([...new Set(numbers)].sort((a, b) => a - b));
+    expect(numbers.filter((number) => number <= first || number >= first + 100)).toEqual([]);
+  });
+
+  it('is listed by the map of the source, file by file', () => {
+    const listed = [...map.matchAll(/\(decisions\/(\S+\.md)\)/g)].map(([, name]) => name);
+    expect(listed.sort()).toEqual(topics.map(({ name }) => name).sort());
+  });
+
+  it('has every decision that comments and other decisions cite', () => {
+    const known = new Set(topics.flatMap(({ numbers }) => numbers));
+    const texts = [...topics, ...sources.map((path) => ({ name: path, text: readFileSync(join(ROOT, path), 'utf8') }))];
+    const unknown = texts.flatMap(({ name, text }) =>
+      [...text.matchAll(/\bdecisions? (\d{3,4})(?: and (\d{3,4}))?/g)]
+        .flatMap(([, ...numbers]) => numbers.filter((number) => number !== undefined).map(Number))
+        .filter((number) => !known.has(number))
+        .map((number) => `${name}: decision ${number}`),
+    );
+    expect(unknown).toEqual([]);
+  });
+});
+
+describe('the map of the source and the decisions', () => {
+  it.each([{ name: 'README.md', text: map }, ...topics])('name files that there are: $name', ({ text }) => {
+    const named = [...text.matchAll(/`([\w./-]+\.ts)`/g)].map(([, path]) => path!.replace(/^(\.\.|…)\//, ''));
+    const missing = named.filter(
+      (path) => !sources.some((source) => source === path || source.endsWith(`/${path}`)) && !isAtRoot(path),
+    );
+    expect(missing).toEqual([]);
+  });
+});
+
+function isAtRoot(path: string): boolean {
+  return readdirSync(ROOT).includes(basename(path));
+}
