@@ -1,9 +1,10 @@
 import type { App } from '../../src/app.js';
 import { applyProjects, type CreatedSecret } from '../../src/features/declaration/apply-projects.js';
+import { dropsFields, listLoosenedBy } from '../../src/features/collections/schema/plan-schema.js';
 import { planProjects, type ProjectPlan } from '../../src/features/declaration/plan-projects.js';
 import { projectsFileSchema, readProjectsFile } from '../../src/features/declaration/project-declaration.js';
 import { defineCommand, flag, value } from '../shell/command.js';
-import { confirmByName, yesOption } from '../ask/confirm.js';
+import { confirmLosses, DROPPED_FIELDS, yesOption } from '../ask/confirm.js';
 import { Interrupted, presentFailure, UsageError, type Failure } from '../shell/exit.js';
 import type { Result, View } from '../shell/output.js';
 import { AppError, invalid } from '../../src/errors.js';
@@ -13,9 +14,10 @@ import { readStructuredFile, withParsedCollections } from '../formats/read-decla
 export default defineCommand({
   details: [
     'The file (format: bsvc/1) declares projects with plan, allowedDomains, limits, collections, fields of users, webhooks, mail sender and templates, storage.',
-    'What it leaves out is left as it is.',
+    'What it leaves out is left as it is; "rls: off" switches row-level security off. "bsvc project export" writes the file of a running project.',
     'The plan is shown with + (made), ~ (changed), - (dropped). A second run changes nothing.',
-    'Collections, templates and webhooks that a list of the file does not name stay, unless --prune drops them with what they hold.',
+    'Collections, fields, indexes, templates and webhooks that a list of the file does not name stay, unless --prune drops them with what they hold.',
+    'What loosens access (rules, protected and public fields, unique values, allowed domains, uploads) is asked for; --yes or --prune agrees.',
     'Keys of created projects and secrets of created webhooks are shown once. --schema prints the JSON Schema of the file, for editors.',
   ].join('\n'),
   examples: ['bsvc apply -f bsvc.yaml --dry-run', 'bsvc apply -f bsvc.yaml', 'bsvc apply --schema > bsvc.schema.json'],
@@ -23,7 +25,7 @@ export default defineCommand({
   parameters: {
     file: value('-f, --file <file>', 'YAML or JSON file'),
     dryRun: flag('--dry-run', 'only show the plan'),
-    prune: flag('--prune', 'drop collections, templates and webhooks that the file does not name'),
+    prune: flag('--prune', 'drop what lists of the file do not name'),
     schema: flag('--schema', 'print the JSON Schema of the file'),
     yes: yesOption,
   },
@@ -40,7 +42,7 @@ export default defineCommand({
     const created: CreatedSecret[] = [];
     let failure: Failure | undefined;
     if (!input.dryRun) {
-      await confirmDrops(plans, (what, name) => confirmByName(context, input.yes, what, name));
+      for (const plan of plans) await confirmLosses(context, input, listLosses(plan), plan.name);
       failure = await applyAll(app, plans, created, context.stop);
     }
     const changes = plans.flatMap((plan) => listChanges(plan, created));
@@ -91,18 +93,14 @@ async function applyAll(
   }
 }
 
-async function confirmDrops(
-  plans: readonly ProjectPlan[],
-  confirm: (what: string, name: string) => Promise<void>,
-): Promise<void> {
-  for (const { name, collections, templates, webhooks } of plans) {
-    const dropped = [
-      ...collections.flatMap((change) => (change.action === 'drop' ? [`${change.collection} with all documents`] : [])),
-      ...templates.flatMap((change) => (change.action === 'drop' ? [`template ${change.name}`] : [])),
-      ...webhooks.flatMap((change) => (change.action === 'drop' ? [`webhook ${change.url}`] : [])),
-    ];
-    if (dropped.length > 0) await confirm(`Drops ${dropped.join(', ')} of project ${name}.`, name);
-  }
+function listLosses(plan: ProjectPlan): { drops: string[]; loosens: string[] } {
+  const { collections, templates, webhooks } = plan;
+  const drops = [
+    ...collections.flatMap((change) => (change.action === 'drop' ? [`${change.collection} with all documents`] : [])),
+    ...templates.flatMap((change) => (change.action === 'drop' ? [`template ${change.name}`] : [])),
+    ...webhooks.flatMap((change) => (change.action === 'drop' ? [`webhook ${change.url}`] : [])),
+  ];
+  return { drops, loosens: [...plan.loosens, ...listLoosenedBy(collections)] };
 }
 
 interface Change {
@@ -110,6 +108,8 @@ interface Change {
   kind: 'project' | 'collection' | 'template' | 'webhook';
   name: string;
   what?: string[];
+  /** Those of them that loosen access or checks. */
+  loosens?: string[];
   /** Shown once. */
   keys?: { publishable: string; secret: string };
   secret?: string;
@@ -121,12 +121,13 @@ function listChanges(plan: ProjectPlan, created: readonly CreatedSecret[]): Chan
   const made = mine.find((secret) => 'keys' in secret);
   const changes: Change[] = [];
   if (!plan.project) changes.push({ action: 'add', kind: 'project', name, what, ...(made && { keys: made.keys }) });
-  else if (what.length > 0) changes.push({ action: 'change', kind: 'project', name, what });
-  const add = (kind: Change['kind'], change: { action: Change['action']; what?: string[] }, inner: string): Change => ({
+  else if (what.length > 0) changes.push({ action: 'change', kind: 'project', name, what, ...told(plan) });
+  const add = (kind: Change['kind'], change: Omit<Change, 'kind' | 'name'>, inner: string): Change => ({
     action: change.action,
     kind,
     name: `${name}/${inner}`,
     ...(change.what && { what: change.what }),
+    ...told(change),
   });
   changes.push(...plan.collections.map((change) => add('collection', change, change.collection)));
   changes.push(...plan.templates.map((change) => add('template', change, change.name)));
@@ -136,6 +137,10 @@ function listChanges(plan: ProjectPlan, created: readonly CreatedSecret[]): Chan
     changes.push({ ...add('webhook', change, url), ...(secret && 'secret' in secret && { secret: secret.secret }) });
   }
   return changes;
+}
+
+function told({ loosens = [] }: { loosens?: string[] }): { loosens?: string[] } {
+  return loosens.length > 0 ? { loosens } : {};
 }
 
 function presentPlans(
@@ -151,6 +156,7 @@ function presentPlans(
       ...what.map((line) => `    ${line}`),
     ]),
   );
+  const drops = plans.some(({ collections }) => dropsFields(collections));
   if (lines.length === 0) return 'Nothing to change: everything is as the file declares it.';
   for (const made of created) {
     if ('keys' in made) {
@@ -158,5 +164,5 @@ function presentPlans(
       lines.push('', `Keys of ${made.project}, shown this once:`, `  ${publishable}`, `  ${secret}`);
     } else lines.push('', `Secret of the webhook ${made.url}, shown this once:`, `  ${made.secret}`);
   }
-  return [...lines, '', end].join('\n');
+  return [...lines, '', ...(drops ? [DROPPED_FIELDS] : []), end].join('\n');
 }

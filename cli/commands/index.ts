@@ -43,6 +43,11 @@ export const COMMANDS: readonly CommandNode[] = [
         summary: 'change name, plan, allowed domains or limits',
         load: () => import('./project/update.js'),
       },
+      {
+        name: 'export',
+        summary: 'write the bsvc.yaml of a running project',
+        load: () => import('./project/export.js'),
+      },
       { name: 'delete', summary: 'delete a project and everything in it', load: () => import('./project/delete.js') },
       { name: 'usage', summary: 'show what a project uses of its limits', load: () => import('./project/usage.js') },
       {

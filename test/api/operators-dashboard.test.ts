@@ -63,6 +63,33 @@ describe('/api/projects/:projectId/schema', () => {
     await call('get', `${path}/collections/notes`).expect(404);
   });
 
+  it('loosens access only with ?confirm= and the name of the project, or with ?prune=true', async () => {
+    const { project } = await buildProject(test.app);
+    const own = `/api/projects/${project._id.toHexString()}/schema`;
+    const declare = (rls?: unknown) => ({
+      ...DECLARED,
+      collections: [{ ...DECLARED.collections[0], ...(rls !== undefined && { rls }) }],
+    });
+    const closed = { mode: 'private', ownerField: 'userId' };
+    const now = async (): Promise<unknown> =>
+      dataOf<{ collections: { rls: unknown }[] }>(await call('get', own).expect(200)).collections[0]!.rls;
+    await call('put', own, declare(closed)).expect(200);
+    expect(dataOf(await call('put', own, declare()).expect(200))).toMatchObject({ changes: [] });
+    for (const off of ['off', null]) {
+      const refused = await call('put', `${own}?confirm=other`, declare(off)).expect(409);
+      expect(refused.body).toMatchObject({
+        code: 'CONFIRMATION_REQUIRED',
+        message: expect.stringContaining('notes: rls: private by userId -> off') as string,
+      });
+      expect(await now()).toEqual(closed);
+      await call('put', `${own}?dryRun=true`, declare(off)).expect(200);
+      const agreed = off === null ? 'prune=true' : `confirm=${encodeURIComponent(project.name)}`;
+      await call('put', `${own}?${agreed}`, declare(off)).expect(200);
+      expect(await now()).toBeNull();
+      await call('put', own, declare(closed)).expect(200);
+    }
+  });
+
   it('records what changes something, and no dry run', async () => {
     const recorded = async (): Promise<number> =>
       (await listActs(test.app, { limit: 1000, action: 'schema apply' })).length;

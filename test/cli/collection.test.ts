@@ -235,9 +235,12 @@ describe('bsvc schema', () => {
     ]);
     await home.bsvc(['collection', 'rls', 'one', '--project', 'to', '--off']);
     expect((await apply('to')).changes).toEqual([
-      { action: 'change', kind: 'collection', name: 'one', what: ['~ a', '- b', 'rls: off -> private by userId'] },
+      { action: 'change', kind: 'collection', name: 'one', what: ['~ a', 'rls: off -> private by userId'] },
     ]);
     expect(await apply('to')).toEqual({ code: 0, changes: [] });
+    expect((await apply('to', '--prune')).changes).toEqual([
+      { action: 'change', kind: 'collection', name: 'one', what: ['- b'] },
+    ]);
   });
 
   it('leaves other collections alone, unless --prune is confirmed', async () => {
@@ -338,6 +341,67 @@ projects:
     const path = file('format: bsvc/1\nprojects:\n  - name: a\n    collections: [{ name: c, fields: ["t:Strng"] }]\n');
     const { code, stderr } = await home.bsvc(['apply', '-f', path]);
     expect({ code, stderr }).toMatchObject({ code: 2, stderr: expect.stringContaining('t:Strng\n    ^') as string });
+  });
+
+  it('leaves the rule of a collection alone when the file says nothing of it', async () => {
+    const diary = (rest: string): string =>
+      file(`format: bsvc/1\nprojects:\n  - name: blog\n    collections:\n      - name: diary\n${rest}`);
+    const text = "        fields: ['text:String!', 'userId:String'";
+    const rls = async (): Promise<unknown> =>
+      (await home.bsvc(['collection', 'show', 'diary', '--project', 'blog', '--json'])).json<{ rls: unknown }>().rls;
+    const closed = { enabled: true, mode: 'private', ownerField: 'userId' };
+    const rule = '        rls: { mode: private, ownerField: userId }\n';
+    await home.bsvc(['apply', '-f', diary(`${text}, 'drift:String']\n${rule}`)]);
+    const { stdout } = await home.bsvc(['apply', '-f', diary(`${text}, 'mood:String']\n`)]);
+    expect(stdout).toBe('~ collection blog/diary\n    + mood\n\nDone.\n');
+    expect(await rls()).toEqual(closed);
+
+    const refused = await home.bsvc(['apply', '-f', diary('        rls: off\n')]);
+    expect({ code: refused.code, stderr: refused.stderr }).toEqual({
+      code: 2,
+      stderr:
+        'bsvc: Loosens in project blog: diary: rls: private by userId -> off. Nothing was changed: agree with --yes.\n',
+    });
+    expect(await rls()).toEqual(closed);
+    const pruned = await home.bsvc(['apply', '-f', diary(`${text}]\n`), '--prune']);
+    expect(pruned.stdout).toContain('    - drift\n    - mood\n\nValues of dropped fields stay stored');
+    const opened = await home.bsvc(['apply', '-f', diary('        rls: off\n'), '--yes', '--json']);
+    expect(opened.json()).toMatchObject({ changes: [{ loosens: ['rls: private by userId -> off'] }], applied: true });
+    expect(await rls()).toEqual({ enabled: false });
+  });
+
+  it('takes what project export wrote, and changes nothing', async () => {
+    await home.bsvc(['project', 'export', 'blog', '--out', 'exported.yaml']);
+    expect(readFileSync(join(home.dir, 'exported.yaml'), 'utf8')).toBe(`format: bsvc/1
+projects:
+  - name: blog
+    plan: free
+    allowedDomains:
+      - "*"
+    storage:
+      publishableUploads: false
+    users:
+      fields:
+        - name:String
+    collections:
+      - name: diary
+        mode: enforced
+        fields:
+          - text:String!
+          - userId:String
+        indexes: []
+        rls: off
+    mail:
+      from: null
+      templates: []
+    webhooks: []
+`);
+    expect(statSync(join(home.dir, 'exported.yaml')).mode & 0o777).toBe(0o600);
+    expect((await home.bsvc(['project', 'export', 'blog'])).stdout).toBe(
+      readFileSync(join(home.dir, 'exported.yaml'), 'utf8'),
+    );
+    for (const words of [[], ['--prune']])
+      expect((await home.bsvc(['apply', '-f', 'exported.yaml', ...words])).stdout).toContain('Nothing to change');
   });
 
   it('prints the JSON Schema of the file', async () => {

@@ -1,5 +1,6 @@
-import type { FieldShape, Field } from '../../../src/features/collections/fields/field.js';
+import type { Field } from '../../../src/features/collections/fields/field.js';
 import type { presentCollection } from '../../../src/features/collections/present-collection.js';
+import { presentType } from '../../ask/present-field-spec.js';
 import type { View } from '../../shell/output.js';
 
 type Shown = ReturnType<typeof presentCollection>;
@@ -23,17 +24,6 @@ export async function presentCollectionText(view: View, collection: Shown): Prom
 
 export function presentRls({ rls }: Shown): string {
   return 'mode' in rls ? `${rls.mode}, owner field ${rls.ownerField}` : 'no row-level security';
-}
-
-/** The type as a field spec writes it: `Array(Ref(users))`. */
-export function presentType(shape: FieldShape): string {
-  if (shape.type === 'Ref' && shape.ref) return `Ref(${shape.ref})`;
-  if (shape.type === 'Array' && shape.items) return `Array(${presentType(shape.items)})`;
-  if (shape.type === 'Object' && shape.fields) {
-    const inside = shape.fields.map((field) => `${field.name}:${presentType(field)}${field.required ? '!' : ''}`);
-    return `Object{${inside.join(',')}}`;
-  }
-  return shape.type;
 }
 
 function presentMarks(field: Field): string {

@@ -1,20 +1,22 @@
 import { applySchema } from '../../../src/features/collections/schema/apply-schema.js';
 import { listCollections } from '../../../src/features/collections/list-collections.js';
 import {
+  dropsFields,
+  listLoosenedBy,
   planSchema,
   presentSchemaChange,
   type SchemaChange,
 } from '../../../src/features/collections/schema/plan-schema.js';
 import { chooseProject, projectOption } from '../../ask/choose-project.js';
 import { argument, defineCommand, flag } from '../../shell/command.js';
-import { confirmByName, yesOption } from '../../ask/confirm.js';
+import { confirmLosses, DROPPED_FIELDS, yesOption } from '../../ask/confirm.js';
 import type { View } from '../../shell/output.js';
 import { readStructuredFile } from '../../formats/read-declaration-file.js';
 import { readSchemaFile } from '../../formats/schema-file.js';
 
 export default defineCommand({
   details:
-    'Shows the difference and makes it so; a second run changes nothing. Collections that the file does not name stay, unless --prune drops them with their documents.',
+    'Shows the difference and makes it so; a second run changes nothing. What the file leaves out stays; "rls": "off" switches row-level security off. Collections, fields and indexes that its lists do not name stay, unless --prune drops them. What loosens access is asked for.',
   examples: [
     'bsvc schema apply schema.json --project shop --dry-run',
     'bsvc schema apply schema.json --project shop',
@@ -25,7 +27,7 @@ export default defineCommand({
     file: argument('file', 'JSON or YAML file'),
     project: projectOption,
     dryRun: flag('--dry-run', 'only show the difference'),
-    prune: flag('--prune', 'drop collections that the file does not name'),
+    prune: flag('--prune', 'drop collections, fields and indexes that the file does not name'),
     yes: yesOption,
   },
   async run(context, input) {
@@ -34,10 +36,8 @@ export default defineCommand({
     const changes = planSchema(await listCollections(app, project._id), declared, { prune: input.prune });
     const dropped = changes.filter(({ action }) => action === 'drop').map(({ collection }) => collection);
     if (!input.dryRun) {
-      if (dropped.length > 0) {
-        const what = `Drops ${dropped.join(', ')} of project ${project.name} with all documents.`;
-        await confirmByName(context, input.yes, what, project.name);
-      }
+      const drops = dropped.map((collection) => `${collection} with all documents`);
+      await confirmLosses(context, input, { drops, loosens: listLoosenedBy(changes) }, project.name);
       await applySchema(app, project, changes);
     }
     return {
@@ -55,5 +55,6 @@ function presentChanges({ paint }: View, changes: readonly SchemaChange[], dryRu
     `${signs[change.action]} collection ${change.collection}`,
     ...(change.action === 'change' ? change.what.map((line) => `    ${line}`) : []),
   ]);
-  return [...lines, dryRun ? 'Nothing was changed (--dry-run).' : 'Done.'].join('\n');
+  const end = dryRun ? 'Nothing was changed (--dry-run).' : 'Done.';
+  return [...lines, ...(dropsFields(changes) ? [DROPPED_FIELDS] : []), end].join('\n');
 }

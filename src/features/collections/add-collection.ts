@@ -8,7 +8,7 @@ import { checkIndexSpecs } from './indexes/check-index-specs.js';
 import { checkRls } from './fields/check-rls.js';
 import { requireCollectionName } from './require-collection-name.js';
 import { documentsName, type Collection } from './collection.js';
-import type { CollectionDeclaration } from './schema/collection-declaration.js';
+import { declaredRls, type CollectionDeclaration } from './schema/collection-declaration.js';
 import { collectionStore } from './collection-store.js';
 import { documentIndexes } from './indexes/document-indexes.js';
 
@@ -27,7 +27,7 @@ export async function addCollection(
 ): Promise<{ collection: Collection; created: boolean }> {
   requireCollectionName(input.name);
   const mode = input.mode ?? 'enforced';
-  const rls = input.rls ?? null;
+  const rls = declaredRls(input.rls ?? null);
   const now = new Date(app.clock.now());
   const collection: Collection = {
     _id: new ObjectId(),

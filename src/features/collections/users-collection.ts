@@ -10,6 +10,8 @@ export const USERS = 'users';
 export const EMAIL_VERIFIED = 'emailVerified';
 
 const EMAIL: Field = { name: 'email', type: 'String', required: true, unique: true };
+/** The email of users whose public profile shows it. */
+export const PUBLIC_EMAIL: Field = { ...EMAIL, public: true };
 const PASSWORD: Field = { name: 'password', type: 'String', required: true };
 
 /**

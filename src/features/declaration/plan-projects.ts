@@ -1,13 +1,16 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { App } from '../../app.js';
 import { invalid } from '../../errors.js';
+import type { Collection } from '../collections/collection.js';
+import type { Field } from '../collections/fields/field.js';
+import type { CollectionDeclaration } from '../collections/schema/collection-declaration.js';
 import { listCollections } from '../collections/list-collections.js';
 import { planSchema, type SchemaChange } from '../collections/schema/plan-schema.js';
-import { defaultUsersCollection, USERS } from '../collections/users-collection.js';
+import { defaultUsersCollection, PUBLIC_EMAIL, USERS } from '../collections/users-collection.js';
 import { readMailChanges } from '../mail/project-mail.js';
 import { findProject } from '../projects/project-store.js';
 import type { Project } from '../projects/project.js';
-import { readProjectChanges } from '../projects/update-project.js';
+import { readDomain, readProjectChanges } from '../projects/update-project.js';
 import { listWebhooks } from '../webhooks/list-webhooks.js';
 import type { AnyProjectChanges } from './change-project.js';
 import { planTemplates, type TemplateChange } from './plan-templates.js';
@@ -23,6 +26,8 @@ export interface ProjectPlan {
   settings: AnyProjectChanges;
   /** One line per changed setting. */
   what: string[];
+  /** Those of them that let somebody do what they could not. */
+  loosens: string[];
   collections: SchemaChange[];
   templates: TemplateChange[];
   webhooks: WebhookChange[];
@@ -43,7 +48,7 @@ export async function planProjects(
   const plans: ProjectPlan[] = [];
   for (const declaration of declared) {
     const project = await findProject(app, declaration.name);
-    const { settings, what } = compareSettings(project, declaration);
+    const { settings, what, loosens } = compareSettings(project, declaration);
     // Checked here, so that no earlier project is made before it is refused.
     readProjectChanges({ ...settings, name: declaration.name });
     readMailChanges(app, { _id: project?._id ?? new ObjectId() }, settings);
@@ -52,6 +57,7 @@ export async function planProjects(
       project,
       settings,
       what,
+      loosens,
       collections: await planCollections(app, project, declaration, options),
       templates: await planTemplates(app, project, declaration.mail?.templates, options),
       webhooks: planWebhooks(project ? await listWebhooks(app, project) : [], declaration.webhooks, options),
@@ -69,21 +75,30 @@ async function planCollections(
   if (!collections && !users) return [];
   if (users && collections?.some((collection) => collection.name === USERS))
     throw invalid('INVALID_FILE', `The project "${name}" declares its users twice: under users and under collections`);
-  const own = defaultUsersCollection(project?._id ?? new ObjectId());
-  const fixed = own.fields.filter((field) => field.required);
-  const repeated = users?.fields.find((field) => fixed.some((other) => other.name === field.name));
-  if (repeated) throw invalid('INVALID_FILE', `Users have the field "${repeated.name}" always: it is not declared`);
-  const existing = project ? await listCollections(app, project._id) : [own];
-  const declared = [...(collections ?? []), ...(users ? [{ name: USERS, fields: [...fixed, ...users.fields] }] : [])];
+  const existing = project ? await listCollections(app, project._id) : [defaultUsersCollection(new ObjectId())];
+  const declared = [...(collections ?? []), ...(users ? [declareUsers(existing, users.fields)] : [])];
   return planSchema(existing, declared, { prune: prune && collections !== undefined });
+}
+
+/** Email and password are always there: of them only a public email can be declared. */
+function declareUsers(existing: readonly Collection[], fields: readonly Field[]): CollectionDeclaration {
+  const present = existing.find(({ name }) => name === USERS)?.fields ?? [];
+  const fixed = present.filter(({ name }) => name === 'email' || name === 'password');
+  const repeated = fields.find(
+    (field) => field.name === 'password' || (field.name === 'email' && !isDeepStrictEqual(field, PUBLIC_EMAIL)),
+  );
+  if (repeated) throw invalid('INVALID_FILE', `Users have the field "${repeated.name}" always: it is not declared`);
+  const kept = fixed.filter((field) => fields.every(({ name }) => name !== field.name));
+  return { name: USERS, fields: [...kept, ...fields] };
 }
 
 function compareSettings(
   project: Project | null,
   { plan, allowedDomains, limits, mail, storage }: ProjectDeclaration,
-): { settings: AnyProjectChanges; what: string[] } {
+): { settings: AnyProjectChanges; what: string[]; loosens: string[] } {
   const settings: AnyProjectChanges = {};
   const what: string[] = [];
+  const loosens: string[] = [];
   const now: Pick<Project, 'plan' | 'allowedDomains' | 'limits'> = project ?? {
     plan: 'free',
     allowedDomains: ['*'],
@@ -93,10 +108,12 @@ function compareSettings(
     settings.plan = plan;
     what.push(`plan: ${now.plan} -> ${plan}`);
   }
-  const domains = allowedDomains?.map((domain) => domain.toLowerCase());
+  const domains = allowedDomains?.map(readDomain);
   if (domains && !isDeepStrictEqual(domains, now.allowedDomains)) {
     settings.allowedDomains = domains;
     what.push(`allowed domains: ${now.allowedDomains.join(', ')} -> ${domains.join(', ')}`);
+    const admitted = domains.filter((domain) => !now.allowedDomains.some((other) => other === '*' || other === domain));
+    if (admitted.length > 0) loosens.push(`allowed domains: ${admitted.join(', ')}`);
   }
   for (const [name, limit] of Object.entries(limits ?? {})) {
     const present = now.limits[name] ?? null;
@@ -113,6 +130,8 @@ function compareSettings(
   if (storage?.publishableUploads !== undefined && storage.publishableUploads !== uploads) {
     settings.publishableUploads = storage.publishableUploads;
     what.push(`publishable uploads: ${uploads ? 'on' : 'off'} -> ${uploads ? 'off' : 'on'}`);
+    if (!uploads) loosens.push('publishable uploads: on');
   }
-  return { settings, what };
+  // In a project that is only being made nothing can be lost.
+  return { settings, what, loosens: project ? loosens : [] };
 }

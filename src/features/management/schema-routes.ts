@@ -1,4 +1,5 @@
-import { flag, ok, route, say, type RouteList } from '../../http/routes/route.js';
+import { conflict } from '../../errors.js';
+import { flag, ok, parameter, route, say, type RouteList } from '../../http/routes/route.js';
 import { arrayOf, FLAG, object, oneOf, TEXT, type Schema } from '../../platform/schema/schema.js';
 import { PROJECT_OPERATOR, projectOwner } from '../access/operator-access.js';
 import { applySchema } from '../collections/schema/apply-schema.js';
@@ -10,14 +11,20 @@ import {
 } from '../collections/schema/collection-declaration.js';
 import { withFieldDefs } from '../collections/schema/describe-collection.js';
 import { listCollections } from '../collections/list-collections.js';
-import { planSchema, presentSchemaChange } from '../collections/schema/plan-schema.js';
+import { listLoosenedBy, planSchema, presentSchemaChange } from '../collections/schema/plan-schema.js';
 
 const DECLARATION = DECLARATION_SCHEMA as Schema<CollectionDeclaration>;
 const PROJECT_SCHEMA = withFieldDefs(
   object({ format: oneOf(SCHEMA_FORMAT), collections: arrayOf(DECLARATION, { maxItems: 1000 }) }, 'ProjectSchema'),
 );
 const CHANGE = object(
-  { action: oneOf('add', 'change', 'drop'), kind: oneOf('collection'), name: TEXT, 'what?': arrayOf(TEXT) },
+  {
+    action: oneOf('add', 'change', 'drop'),
+    kind: oneOf('collection'),
+    name: TEXT,
+    'what?': arrayOf(TEXT),
+    'loosens?': { ...arrayOf(TEXT), description: 'Those of them that loosen access or checks.' },
+  },
   'SchemaChange',
 );
 
@@ -40,11 +47,15 @@ const applySchemaRoute = route({
   path: '/api/projects/:projectId/schema',
   id: 'applySchema',
   summary: 'Make the collections as declared',
-  description: 'A second time changes nothing. Fields that are left out stop being declared; stored values stay.',
+  description: [
+    'What a declaration leaves out stays as it is; `rls: "off"` switches row-level security off. A second time changes nothing.',
+    'Values of dropped fields stay stored.',
+  ].join(' '),
   access: projectOwner('schema apply', { looks: 'dryRun' }),
   query: {
     dryRun: flag('Change nothing: tell what would be changed'),
-    prune: flag('Drop collections that are not named, with all their documents'),
+    prune: flag('Drop what lists no longer name: collections with all their documents, fields, indexes'),
+    confirm: parameter('Name of the project: agrees to what loosens access or checks, as `prune` does', TEXT),
   },
   body: PROJECT_SCHEMA,
   example: {
@@ -63,16 +74,23 @@ const applySchemaRoute = route({
       'INVALID_QUERY',
     ],
     403: ['USERS_BLOCKED'],
-    409: ['DUPLICATE_VALUE', 'INDEX_REFUSED', 'COLLECTION_DROPPING'],
+    409: ['DUPLICATE_VALUE', 'INDEX_REFUSED', 'COLLECTION_DROPPING', 'CONFIRMATION_REQUIRED', 'CHANGED_MEANWHILE'],
   },
-  async handle({ app, project, query: { dryRun, prune }, body: { collections } }) {
+  async handle({ app, project, query: { dryRun, prune, confirm }, body: { collections } }) {
     const changes = planSchema(await listCollections(app, project._id), collections, { prune });
+    const loosened = listLoosenedBy(changes);
+    if (!dryRun && !prune && loosened.length > 0 && confirm !== project.name) throw unconfirmed(loosened);
     if (!dryRun) await applySchema(app, project, changes);
     const data = { changes: changes.map(presentSchemaChange), applied: !dryRun };
     if (changes.length === 0) return say(data, 'Nothing to change');
     return dryRun ? say(data, 'Nothing was changed') : data;
   },
 });
+
+function unconfirmed(loosened: readonly string[]): Error {
+  const message = `Nothing was changed. This loosens ${loosened.join('; ')}: repeat it with ?confirm=<name of the project> to agree`;
+  return conflict('CONFIRMATION_REQUIRED', message);
+}
 
 /**
  * All collections of a project as one declaration, for operators: `bsvc schema export` writes it and `bsvc schema

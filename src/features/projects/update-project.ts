@@ -54,7 +54,8 @@ export function readProjectChanges(changes: ProjectChanges): { $set: Partial<Pro
   return { $set: $set as Partial<Project>, $unset };
 }
 
-function readDomain(entry: string): string {
+/** An entry of the allowlist as it is stored. 400 for what is none. */
+export function readDomain(entry: string): string {
   const isOrigin = entry.includes('://');
   if (!DOMAIN_ENTRY.test(entry) || (isOrigin && !URL.canParse(entry))) {
     throw invalid('INVALID_DOMAIN', `"${entry}" is not an origin (https://app.example.com), a host, *.base or *`);

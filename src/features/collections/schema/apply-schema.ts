@@ -3,7 +3,7 @@ import type { Project } from '../../projects/project.js';
 import { addCollection } from '../add-collection.js';
 import { changeCollection } from '../change-collection.js';
 import { dropCollection } from '../drop-collection.js';
-import type { SchemaChange } from './plan-schema.js';
+import { settleChange, type SchemaChange } from './plan-schema.js';
 
 /**
  * Carries out a plan, one collection after the other, drops last. Each step is whole by itself; after a failure a new
@@ -14,8 +14,7 @@ export async function applySchema(app: App, project: Project, changes: readonly 
     if (change.action === 'add') await addCollection(app, project, { ...change.to, ifNotExists: true });
     else if (change.action === 'drop') await dropCollection(app, project._id, change.collection);
     else {
-      const { mode, fields, rls, indexes } = change.to;
-      await changeCollection(app, project._id, change.collection, () => ({ mode, fields, rls, indexes }));
+      await changeCollection(app, project._id, change.collection, (current) => settleChange(current, change));
     }
   }
 }

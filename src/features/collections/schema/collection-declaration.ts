@@ -4,15 +4,21 @@ import type { Collection, CollectionMode, Rls } from '../collection.js';
 import { FIELD_TYPES, type Field } from '../fields/field.js';
 
 /**
- * A collection as a file or a request declares it: what it should be. Left out: enforced, no fields, no RLS, no
- * requested indexes.
+ * A collection as a file or a request declares it. What it leaves out stays as it is; a new collection is then
+ * enforced, without row-level security and requested indexes.
  */
 export interface CollectionDeclaration {
   name: string;
   mode?: CollectionMode;
   fields?: Field[];
-  rls?: Rls | null;
+  /** `off` and null are the same. */
+  rls?: Rls | null | 'off';
   indexes?: string[];
+}
+
+/** Everything that a declaration can say about a collection, said. */
+export interface WholeDeclaration extends Required<CollectionDeclaration> {
+  rls: Rls | null;
 }
 
 export const SCHEMA_FORMAT = 'bsvc-schema/1' as const;
@@ -60,7 +66,8 @@ export const DECLARATION_SCHEMA: SchemaObject = {
     mode: { enum: ['enforced', 'flexible'] },
     fields: { type: 'array', items: { $ref: '#/$defs/field' }, maxItems: 1000 },
     rls: {
-      type: ['object', 'null'],
+      type: ['object', 'null', 'string'],
+      pattern: '^off$',
       required: ['mode', 'ownerField'],
       additionalProperties: false,
       properties: { mode: { enum: ['public-read', 'private'] }, ownerField: { type: 'string' } },
@@ -84,6 +91,11 @@ export const readDeclarations = compileReader<CollectionDeclaration[]>({
 export const readDeclaration = compileReader<CollectionDeclaration>({ ...DECLARATION_SCHEMA, $defs: FIELD_DEFS });
 
 /** The declaration that would register this collection again. */
-export function declareCollection({ name, mode, fields, rls, indexes }: Collection): Required<CollectionDeclaration> {
+export function declareCollection({ name, mode, fields, rls, indexes }: Collection): WholeDeclaration {
   return { name, mode, fields, rls, indexes };
+}
+
+/** The rule as a collection's record holds it. */
+export function declaredRls(rls: Rls | null | 'off'): Rls | null {
+  return rls === 'off' ? null : rls;
 }

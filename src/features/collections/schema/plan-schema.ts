@@ -1,38 +1,53 @@
-import { isDeepStrictEqual } from 'node:util';
-import { invalid } from '../../../errors.js';
-import { checkFields } from '../fields/check-fields.js';
+import { conflict, invalid } from '../../../errors.js';
 import type { Collection } from '../collection.js';
-import { declareCollection, type CollectionDeclaration } from './collection-declaration.js';
+import { declareCollection, type CollectionDeclaration, type WholeDeclaration } from './collection-declaration.js';
+import { listDifferences, listLoosened, mergeDeclaration } from './merge-declaration.js';
 
 export type SchemaChange =
-  | { action: 'add'; collection: string; to: Required<CollectionDeclaration> }
-  | { action: 'change'; collection: string; what: string[]; to: Required<CollectionDeclaration> }
+  | { action: 'add'; collection: string; to: WholeDeclaration }
+  | ({ action: 'change'; collection: string } & SettingsChange)
   | { action: 'drop'; collection: string };
 
+/** A declaration that differs from the collection it is for. */
+export interface SettingsChange {
+  declared: CollectionDeclaration;
+  prune: boolean;
+  /** One line per difference. */
+  what: string[];
+  /** Those of them that loosen access or checks (listLoosened). */
+  loosens: string[];
+}
+
 /**
- * What must be done so that the collections of a project are the declared ones; empty when they are already.
- * Collections that the declaration does not name are dropped only with `prune`, and `users` never. Pure; throws 400 for
- * a declaration that no collection can have.
+ * What must be done so that the collections of a project are the declared ones; empty when they are already. What a
+ * declaration leaves out stays. Collections, fields and indexes that a list no longer names are dropped only with
+ * `prune`, and `users` never. Pure; throws 400 for a declaration that no collection can have.
  */
 export function planSchema(
   existing: readonly Collection[],
   declared: readonly CollectionDeclaration[],
   options: { prune: boolean },
 ): SchemaChange[] {
-  const wanted = new Map<string, Required<CollectionDeclaration>>();
+  const wanted = new Map<string, CollectionDeclaration>();
   for (const declaration of declared) {
     if (wanted.has(declaration.name)) {
       throw invalid('INVALID_FILE', `The collection "${declaration.name}" is declared twice`);
     }
-    wanted.set(declaration.name, complete(declaration));
+    wanted.set(declaration.name, declaration);
   }
   const present = new Map(existing.map((collection) => [collection.name, declareCollection(collection)]));
   const changes: SchemaChange[] = [];
-  for (const [collection, to] of wanted) {
+  for (const [collection, declaration] of wanted) {
     const from = present.get(collection);
-    const what = from ? listDifferences(from, to) : [];
-    if (!from) changes.push({ action: 'add', collection, to });
-    else if (what.length > 0) changes.push({ action: 'change', collection, what, to });
+    if (!from) {
+      changes.push({ action: 'add', collection, to: mergeDeclaration(nothing(collection), declaration, options) });
+      continue;
+    }
+    const to = mergeDeclaration(from, declaration, options);
+    const what = listDifferences(from, to);
+    if (what.length === 0) continue;
+    const loosens = listLoosened(from, to);
+    changes.push({ action: 'change', collection, declared: declaration, ...options, what, loosens });
   }
   for (const collection of present.keys()) {
     if (options.prune && !wanted.has(collection) && collection !== 'users')
@@ -41,39 +56,48 @@ export function planSchema(
   return changes;
 }
 
+/** What the changes loosen, one line each with the collection's name; nobody has agreed to it yet. */
+export function listLoosenedBy(changes: readonly SchemaChange[]): string[] {
+  return changes.flatMap((change) =>
+    change.action === 'change' ? change.loosens.map((line) => `${change.collection}: ${line}`) : [],
+  );
+}
+
+export function dropsFields(changes: readonly SchemaChange[]): boolean {
+  return changes.some((change) => change.action === 'change' && change.what.some((line) => line.startsWith('- ')));
+}
+
+/**
+ * The settings that a planned change leads to from what the collection is now. 409 when that would loosen more than
+ * was planned, because somebody changed the collection meanwhile.
+ */
+export function settleChange(
+  current: Collection,
+  { declared, prune, loosens }: SettingsChange,
+): Omit<WholeDeclaration, 'name'> {
+  const from = declareCollection(current);
+  const { name, ...to } = mergeDeclaration(from, declared, { prune });
+  const unplanned = listLoosened(from, { name, ...to }).find((line) => !loosens.includes(line));
+  if (unplanned !== undefined) {
+    const message = `"${name}" was changed meanwhile, and this would loosen it (${unplanned}): look at the plan again`;
+    throw conflict('CHANGED_MEANWHILE', message);
+  }
+  return to;
+}
+
 /** What every door shows of a change. */
 export function presentSchemaChange(change: SchemaChange) {
   return {
     action: change.action,
     kind: 'collection' as const,
     name: change.collection,
-    ...(change.action === 'change' && { what: change.what }),
+    ...(change.action === 'change' && {
+      what: change.what,
+      ...(change.loosens.length > 0 && { loosens: change.loosens }),
+    }),
   };
 }
 
-function complete(declaration: CollectionDeclaration): Required<CollectionDeclaration> {
-  const { name, mode = 'enforced', rls = null, indexes = [] } = declaration;
-  return { name, mode, fields: checkFields(declaration.fields ?? [], { name, mode }), rls, indexes };
-}
-
-/** One line per difference: `+ field`, `~ field`, `- field`, `mode: a -> b`. The order of fields does not count. */
-function listDifferences(from: Required<CollectionDeclaration>, to: Required<CollectionDeclaration>): string[] {
-  const before = new Map(from.fields.map((field) => [field.name, field]));
-  const after = new Map(to.fields.map((field) => [field.name, field]));
-  const lines: string[] = [];
-  for (const [name, field] of after) {
-    if (!before.has(name)) lines.push(`+ ${name}`);
-    else if (!isDeepStrictEqual(before.get(name), field)) lines.push(`~ ${name}`);
-  }
-  for (const name of before.keys()) if (!after.has(name)) lines.push(`- ${name}`);
-  if (from.mode !== to.mode) lines.push(`mode: ${from.mode} -> ${to.mode}`);
-  if (!isDeepStrictEqual(from.rls, to.rls)) lines.push(`rls: ${presentRls(from)} -> ${presentRls(to)}`);
-  if (!isDeepStrictEqual(from.indexes, to.indexes)) {
-    lines.push(`indexes: ${from.indexes.join(' · ') || 'none'} -> ${to.indexes.join(' · ') || 'none'}`);
-  }
-  return lines;
-}
-
-function presentRls({ rls }: Required<CollectionDeclaration>): string {
-  return rls ? `${rls.mode} by ${rls.ownerField}` : 'off';
+function nothing(name: string): WholeDeclaration {
+  return { name, mode: 'enforced', fields: [], rls: null, indexes: [] };
 }

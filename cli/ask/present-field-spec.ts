@@ -1,0 +1,36 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Field, FieldShape } from '../../src/features/collections/fields/field.js';
+import { parseFieldSpec } from './field-spec.js';
+
+/** The field as `name:Type[!][&][=default]`; null when no spec says exactly this field. */
+export function presentFieldSpec(field: Field): string | null {
+  const spec = writeField(field);
+  try {
+    return isDeepStrictEqual(parseFieldSpec(spec), field) ? spec : null;
+  } catch {
+    return null;
+  }
+}
+
+function writeField(field: Field): string {
+  const marks = [
+    field.required ? '!' : '',
+    field.unique ? '&' : '',
+    field.default === undefined ? '' : `=${writeDefault(field.default)}`,
+    field.protected ? '@protected' : '',
+    field.public ? '@public' : '',
+  ];
+  return `${field.name}:${presentType(field)}${marks.join('')}`;
+}
+
+function writeDefault(value: string | number | boolean): string {
+  return typeof value === 'string' && !/^[\w-]+$/.test(value) ? JSON.stringify(value) : String(value);
+}
+
+/** The type as a field spec writes it: `Array(Ref(users))`. */
+export function presentType(shape: FieldShape): string {
+  if (shape.type === 'Ref' && shape.ref) return `Ref(${shape.ref})`;
+  if (shape.type === 'Array' && shape.items) return `Array(${presentType(shape.items)})`;
+  if (shape.type === 'Object' && shape.fields) return `Object{${shape.fields.map(writeField).join(',')}}`;
+  return shape.type;
+}

@@ -1,0 +1,42 @@
+import { rm, writeFile } from 'node:fs/promises';
+import { declareProject } from '../../../src/features/declaration/declare-project.js';
+import { PROJECTS_FORMAT, type ProjectDeclaration } from '../../../src/features/declaration/project-declaration.js';
+import { requireProject } from '../../../src/features/projects/project-store.js';
+import type { Field } from '../../../src/features/collections/fields/field.js';
+import { projectArgument } from '../../ask/choose-project.js';
+import { presentFieldSpec } from '../../ask/present-field-spec.js';
+import { defineCommand, value } from '../../shell/command.js';
+import { resolveOutput } from '../../shell/resolve-output.js';
+
+export default defineCommand({
+  details: [
+    'Writes what "bsvc apply -f" takes: plan, allowed domains, limits, collections, fields of users, webhooks, mail sender and templates, storage.',
+    'Applying it to the same project changes nothing. Keys, documents and secrets are no part of it.',
+    'Without --out the file goes to standard output.',
+  ].join('\n'),
+  examples: ['bsvc project export shop --out bsvc.yaml', 'bsvc project export shop > bsvc.yaml'],
+  parameters: { project: projectArgument, out: value('--out <file>', 'file to write') },
+  async run(context, { project: named, out }) {
+    const path = out === undefined ? null : await resolveOutput(context, out);
+    const app = await context.app();
+    const declared = await declareProject(app, await requireProject(app, named));
+    const file = { format: PROJECTS_FORMAT, projects: [withSpecs(declared)] };
+    const { stringify } = await import('yaml');
+    const text = stringify(file, { lineWidth: 0 });
+    if (path === null || out === undefined) return { json: file, quiet: text.trimEnd(), text: () => text.trimEnd() };
+    // It tells how a project is guarded: its owner's alone, whichever mode the file had.
+    await rm(path, { force: true });
+    await writeFile(path, text, { mode: 0o600 });
+    return { json: { file: out }, quiet: out, text: () => `Wrote ${declared.name} to ${out}.` };
+  },
+});
+
+/** Fields as specs, as people write them, wherever a spec can say all of a field. */
+function withSpecs(declared: ProjectDeclaration): unknown {
+  const specs = (fields: readonly Field[] = []): unknown[] => fields.map((field) => presentFieldSpec(field) ?? field);
+  return {
+    ...declared,
+    users: { fields: specs(declared.users?.fields) },
+    collections: declared.collections?.map((collection) => ({ ...collection, fields: specs(collection.fields) })),
+  };
+}

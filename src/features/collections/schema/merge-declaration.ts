@@ -1,0 +1,101 @@
+import { isDeepStrictEqual } from 'node:util';
+import { invalid } from '../../../errors.js';
+import type { Rls } from '../collection.js';
+import { checkFields } from '../fields/check-fields.js';
+import type { Field, FieldShape } from '../fields/field.js';
+import { declaredRls, type CollectionDeclaration, type WholeDeclaration } from './collection-declaration.js';
+
+/**
+ * The settings of a collection once a declaration has been applied to them: what it leaves out stays. Fields and
+ * indexes that a list of it no longer names stay too, unless `prune` drops them. Pure; 400 for fields that no
+ * collection can have.
+ */
+export function mergeDeclaration(
+  from: WholeDeclaration,
+  declared: CollectionDeclaration,
+  { prune }: { prune: boolean },
+): WholeDeclaration {
+  const { name } = from;
+  const mode = declared.mode ?? from.mode;
+  const rls = declared.rls === undefined ? from.rls : declaredRls(declared.rls);
+  const fields = declared.fields ? mergeFields(from, declared.fields, prune) : from.fields;
+  if (fields.length === 0 && mode === 'enforced') checkFields(fields, { name, mode });
+  return { name, mode, fields, rls, indexes: mergeIndexes(from.indexes, declared.indexes ?? from.indexes, prune) };
+}
+
+function mergeFields({ name, fields: present }: WholeDeclaration, declared: readonly Field[], prune: boolean): Field[] {
+  const fields = checkFields(declared, { name, mode: 'flexible' });
+  if (prune) return fields;
+  const named = new Map(fields.map((field) => [field.name, field]));
+  const kept = present.map((field) => named.get(field.name) ?? field);
+  const added = fields.filter((field) => present.every((other) => other.name !== field.name));
+  return checkFields([...kept, ...added], { name, mode: 'flexible' });
+}
+
+function mergeIndexes(present: string[], declared: string[], prune: boolean): string[] {
+  if (new Set(declared).size < declared.length) throw invalid('INVALID_INDEX', 'The same index is requested twice');
+  const added = declared.filter((index) => !present.includes(index));
+  const kept = prune ? present.filter((index) => declared.includes(index)) : present;
+  return [...kept, ...added];
+}
+
+/** One line per difference: `+ field`, `~ field`, `- field`, `mode: a -> b`. The order of fields does not count. */
+export function listDifferences(from: WholeDeclaration, to: WholeDeclaration): string[] {
+  const before = new Map(from.fields.map((field) => [field.name, field]));
+  const after = new Map(to.fields.map((field) => [field.name, field]));
+  const lines: string[] = [];
+  for (const [name, field] of after) {
+    if (!before.has(name)) lines.push(`+ ${name}`);
+    else if (!isDeepStrictEqual(before.get(name), field)) lines.push(`~ ${name}`);
+  }
+  for (const name of before.keys()) if (!after.has(name)) lines.push(`- ${name}`);
+  if (from.mode !== to.mode) lines.push(`mode: ${from.mode} -> ${to.mode}`);
+  if (!isDeepStrictEqual(from.rls, to.rls)) lines.push(rlsLine(from, to));
+  if (!isDeepStrictEqual(from.indexes, to.indexes)) {
+    lines.push(`indexes: ${from.indexes.join(' · ') || 'none'} -> ${to.indexes.join(' · ') || 'none'}`);
+  }
+  return lines;
+}
+
+/**
+ * What of a change lets somebody read or write what they could not, or gives up a check of what is stored; one line
+ * each. Dropping a field that is protected or unique counts as well, dropping any other does not.
+ */
+export function listLoosened(from: WholeDeclaration, to: WholeDeclaration): string[] {
+  const lines: string[] = [];
+  const after = new Map(to.fields.map((field) => [field.name, field]));
+  if (from.rls && !isStricter(from.rls, to.rls)) lines.push(rlsLine(from, to));
+  if (from.mode === 'enforced' && to.mode === 'flexible') lines.push('mode: enforced -> flexible');
+  for (const field of from.fields) {
+    const now = after.get(field.name);
+    for (const mark of ['protected', 'unique'] as const) {
+      if (field[mark] && !now?.[mark]) lines.push(`${field.name}: no longer ${mark}`);
+    }
+    if (now?.public && !field.public) lines.push(`${field.name}: now public`);
+    if (now) for (const path of listLostParts(field, now)) lines.push(`${field.name}${path}: no longer declared`);
+  }
+  return lines;
+}
+
+/** Same owners, and no more readers than before. */
+function isStricter(from: Rls, to: Rls | null): boolean {
+  return to !== null && to.ownerField === from.ownerField && (to.mode === from.mode || to.mode === 'private');
+}
+
+/** Paths of declared parts of a field that its new declaration has no more. */
+function listLostParts(from: FieldShape, to: FieldShape): string[] {
+  if (from.type !== to.type) return from.type === 'Object' || from.type === 'Array' ? [''] : [];
+  if (from.items) return to.items ? listLostParts(from.items, to.items) : [''];
+  return (from.fields ?? []).flatMap((part) => {
+    const now = to.fields?.find(({ name }) => name === part.name);
+    return now ? listLostParts(part, now).map((path) => `.${part.name}${path}`) : [`.${part.name}`];
+  });
+}
+
+function rlsLine(from: WholeDeclaration, to: WholeDeclaration): string {
+  return `rls: ${presentRls(from)} -> ${presentRls(to)}`;
+}
+
+function presentRls({ rls }: WholeDeclaration): string {
+  return rls ? `${rls.mode} by ${rls.ownerField}` : 'off';
+}
