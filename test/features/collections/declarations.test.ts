@@ -81,7 +81,7 @@ const collections = fc.uniqueArray(collection, { selector: ({ name }) => name, m
 
 const projects = fc.record({
   plan: fc.constantFrom('free' as const, 'pro' as const),
-  allowedDomains: fc.constantFrom(['*'], ['https://a.example'], ['*.b.example', 'http://localhost:5173']),
+  allowedDomains: fc.constantFrom<string[]>(['*'], ['https://a.example'], ['*.b.example', 'http://localhost:5173']),
   limits: fc.dictionary(fc.constantFrom('mail', 'storage', 'database', 'requests', 'authRequests'), fc.nat()),
   storage: fc.record({ publishableUploads: fc.boolean() }),
   users: fc.record({ fields: fieldLists(2, true).map((fields) => fields.filter((field) => !field.required)) }),
@@ -96,7 +96,7 @@ const projects = fc.record({
   webhooks: fc.uniqueArray(
     fc.record({
       url: fc.constantFrom('http://127.0.0.1:9/a', 'http://127.0.0.1:9/b?x=1'),
-      events: fc.constantFrom(['*'], ['posts.insert', '*.delete']),
+      events: fc.constantFrom<string[]>(['*'], ['posts.insert', '*.delete']),
       description: fc.constantFrom('to: the "warehouse"', 'off'),
       enabled: fc.boolean(),
     }),
