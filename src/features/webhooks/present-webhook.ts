@@ -1,7 +1,7 @@
 import type { Delivery } from './deliveries/delivery.js';
 import type { Webhook } from './webhook.js';
 
-/** What every door shows of a webhook: never a secret. */
+/** A webhook as HTTP and command line show it: never its secret. */
 export function presentWebhook(webhook: Webhook) {
   return {
     id: webhook.id.toHexString(),

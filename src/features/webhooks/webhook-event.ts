@@ -1,6 +1,6 @@
 import { invalid } from '../../errors.js';
 
-/** What can happen to a document. `delete` is moving it to the trash, and removing it for good. */
+/** The actions on a document that send events. `delete` is moving it to the trash, and removing it for good. */
 export const ACTIONS = ['insert', 'update', 'delete', 'recover'] as const;
 export type Action = (typeof ACTIONS)[number];
 
@@ -26,7 +26,7 @@ export function parseEvents(events: readonly unknown[]): string[] {
   return [...new Set(events as string[])];
 }
 
-/** Whether a subscription covers what happened. */
+/** True if a subscription covers the event. */
 export function coversEvent(events: readonly string[], collection: string, action: Action): boolean {
   return events.some(
     (event) =>

@@ -26,7 +26,7 @@ export async function findWebhook(app: App, projectId: ObjectId, id: string): Pr
   return (await listProjectWebhooks(app, projectId)).find((webhook) => webhook.id.toHexString() === id) ?? null;
 }
 
-/** As findWebhook, but as it is now; 404 when there is none. */
+/** The stored webhook, not the remembered one; 404 when there is none. */
 export async function requireWebhook(app: App, projectId: ObjectId, id: string): Promise<Webhook> {
   const { webhooks } = await readProjectWebhooks(app, projectId);
   const found = findObjectId(id) && webhooks.find((webhook) => webhook.id.toHexString() === id.toLowerCase());
@@ -57,7 +57,7 @@ export async function changeWebhooks(
   forgetWebhooks(app, projectId);
 }
 
-/** What this process remembers of a project's webhooks is read anew. */
+/** Drops this process's copy of a project's webhooks. */
 export function forgetWebhooks(app: Pick<App, 'cache'>, projectId: ObjectId): void {
   app.cache.forget(CACHE, projectId.toHexString());
 }

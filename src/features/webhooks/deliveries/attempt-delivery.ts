@@ -8,8 +8,8 @@ import type { Webhook } from '../webhook.js';
 import { openLiveSecrets } from '../webhook-secret.js';
 
 /**
- * Sends a delivery once and tells what came of it; throws only what is our own fault, or an `aborted` OutboundError.
- * Stores nothing.
+ * Sends a delivery once and returns the outcome; throws only errors of our own, or an `aborted` OutboundError. Stores
+ * nothing.
  */
 export async function attemptDelivery(
   app: App,

@@ -7,7 +7,7 @@ import { TEST_EVENT, type Action } from '../webhook-event.js';
 import type { Webhook } from '../webhook.js';
 import { DAY_MS } from '../../../platform/time/clock.js';
 
-/** Something that happened to a document, ready to be told. */
+/** A change of a document, ready to be sent. */
 export interface DocumentEvent {
   id: string;
   action: Action;

@@ -33,7 +33,7 @@ export async function findDueLanes(
   return lanes;
 }
 
-/** When something of the webhook is due next; null when nothing waits. */
+/** The time at which the webhook's next delivery is due; null when nothing waits. */
 export async function findNextDue(app: App, webhookId: ObjectId): Promise<Date | null> {
   const [next] = await deliveryStore(app)
     .find({ webhookId, state: 'pending' })
@@ -89,7 +89,7 @@ export async function handBackDelivery(app: App, { _id, claims }: Delivery): Pro
   );
 }
 
-/** Gives up what still waits for a webhook that gets no events any more. */
+/** Gives up the waiting deliveries of a webhook that gets no more events. */
 export async function failPendingDeliveries(app: App, webhookId: ObjectId): Promise<void> {
   await failDeliveries(app, { webhookId }, 'The webhook was disabled or removed.');
 }

@@ -41,7 +41,7 @@ export const deliverWebhook: JobDefinition<App, DeliverPayload> = {
   run: (app, payload, context) => deliverDue({ app, payload, context, failuresInARow: 0 }),
 };
 
-/** Sees to it that what is due for the webhook gets delivered. Harmless to repeat. */
+/** Schedules delivery of everything due for a webhook. Idempotent. */
 export async function enqueueDelivery(app: App, payload: DeliverPayload): Promise<void> {
   const uniqueKey = `${deliverWebhook.name}:${payload.webhookId}`;
   await app.jobs.enqueue(deliverWebhook, payload, { uniqueKey, whenPresent: 'rerun' });
@@ -52,7 +52,7 @@ interface Run {
   payload: DeliverPayload;
   context: JobContext;
   failuresInARow: number;
-  /** What broke a lane, not a delivery: our own fault, which ends the run. */
+  /** An error of our own that broke a lane, not a delivery; it ends the run. */
   broken?: { cause: unknown };
 }
 

@@ -27,7 +27,7 @@ export interface AttemptOutcome {
   retryAfter?: string;
 }
 
-/** What an attempt means for its delivery; `failures` counts those before it, `random` is in [0, 1). */
+/** The consequence of an attempt for its delivery; `failures` counts those before it, `random` is in [0, 1). */
 export function judgeAttempt(outcome: AttemptOutcome, failures: number, nowMs: number, random: number): Verdict {
   const { status } = outcome;
   if (status !== null && status >= 200 && status < 300) return { kind: 'delivered' };

@@ -16,7 +16,7 @@ export interface DeliveryQuery {
 
 export interface DeliveryPage {
   items: Delivery[];
-  /** For `before` of the next page; null at the end. */
+  /** The `before` of the next page; null at the end. */
   next: string | null;
 }
 

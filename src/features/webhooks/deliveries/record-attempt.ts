@@ -7,7 +7,7 @@ import { changeWebhooks } from '../webhook-store.js';
 import { DAY_MS } from '../../../platform/time/clock.js';
 
 /**
- * Stores what came of an attempt and what follows from it. Null when somebody else has begun or recorded an attempt
+ * Stores the outcome of an attempt and its consequences. Null when another worker has begun or recorded an attempt
  * since: the outcome comes too late and is refused.
  */
 export async function recordAttempt(

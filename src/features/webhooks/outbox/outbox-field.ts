@@ -8,9 +8,9 @@ export interface OutboxEntry {
   at: Date;
 }
 
-/** What the hidden field of a document holds. */
+/** The events in the hidden field of a document. */
 export interface Outbox {
-  /** How many events the document has had: the last entry has this number. */
+  /** The number of events the document has had: the last entry has this number. */
   seq: number;
   /** Since when something waits; absent = nothing does. Indexed, so that a sweep finds it. */
   at?: Date;
@@ -21,7 +21,7 @@ export const OUTBOX_SINCE = `${HIDDEN_FIELD}.at`;
 export const OUTBOX_SEQ = `${HIDDEN_FIELD}.seq`;
 export const OUTBOX_ENTRIES = `${HIDDEN_FIELD}.outbox`;
 
-/** What waits in a document as read; null when nothing does. */
+/** The waiting events of a document as read; null when there are none. */
 export function findOutbox(document: Record<string, unknown>): Required<Outbox> | null {
   const field = document[HIDDEN_FIELD] as Outbox | undefined;
   return field?.at && field.outbox ? (field as Required<Outbox>) : null;

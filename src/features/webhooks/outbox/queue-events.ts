@@ -21,10 +21,7 @@ export async function queueEvents(
   return heard ? { id: generateEventId(), action, at: new Date(app.clock.now()) } : null;
 }
 
-/**
- * Has what waits in documents, as they are after a write, relayed once the answer is out. Nobody waits for it; what
- * gets lost here is found by the sweep.
- */
+/** Queues the events in these documents for relay after the response. Best effort: the sweep picks up what is lost. */
 export function relayLater(app: App, collection: Collection, documents: readonly Record<string, unknown>[]): void {
   for (const document of documents) {
     if (findOutbox(document))
@@ -32,7 +29,7 @@ export function relayLater(app: App, collection: Collection, documents: readonly
   }
 }
 
-/** As relayLater for documents that are to be read first, when any of them may hold an event. */
+/** relayLater for documents known by their ids only: reads them first. */
 export function relayStoredLater(app: App, collection: Collection, ids: readonly ObjectId[]): void {
   app.backgroundTasks.add('webhooks.relayStored', { collection, ids }, async (items) => {
     for (const item of items) await relayStored(app, item.collection, item.ids);

@@ -21,7 +21,7 @@ export interface RelayItem {
 type Waiting = RelayItem & { outbox: Required<Outbox> };
 
 /**
- * Makes deliveries of what waits in the documents, then takes it out of them. Both may be repeated: a delivery's id
+ * Makes deliveries of the events in the documents, then takes the events out. Both may be repeated: a delivery's id
  * comes from event and webhook. An event's data is its document as given here. Where that may hold later changes too,
  * because a crash or a quick successor came between, the payload says so.
  */
@@ -66,8 +66,8 @@ async function buildDeliveries(app: App, { collection, document, outbox, readAt 
 }
 
 /**
- * As of when a document is that was changed after its last event, by a change that nobody listens to; null for one that
- * was not. A change dates its document before its event.
+ * The time of a later change that nobody listens to, for a document that was changed after its last event; null for any
+ * other. A change dates its document before its event.
  */
 function findLaterChange(document: Record<string, unknown>, at: Date, readAt: Date | undefined): Date | null {
   const { updatedAt } = document;
@@ -75,7 +75,8 @@ function findLaterChange(document: Record<string, unknown>, at: Date, readAt: Da
 }
 
 /**
- * In order, so that no event of a document is there before an earlier one; those already there are left as they are.
+ * Stores deliveries in order, so that no event of a document is there before an earlier one; leaves existing ones as
+ * they are.
  */
 async function storeDeliveries(app: App, deliveries: readonly Delivery[]): Promise<void> {
   let rest = deliveries;

@@ -17,7 +17,7 @@ const LEFT_BEHIND_MS = 5_000;
 const BATCH = 200;
 const MAX_PAUSE_MS = 14 * 3_600_000;
 
-/** Finds what a crash left: events that wait in their documents, and due deliveries that nobody works on. */
+/** Finds the leftovers of a crash: events that wait in their documents, and due deliveries that nobody works on. */
 export const sweepWebhooksJob: JobDefinition<App> = {
   name: 'webhooks.sweep',
   retry: { delaysMs: [5_000, 30_000], endless: true },
