@@ -3,10 +3,10 @@ import type { PubSub } from './redis/pub-sub.js';
 
 /** Answers are kept this long, so that a change made by another process is seen within a second. */
 const MAX_AGE_MS = 500;
-/** How often the clock is read for it. */
+/** The interval at which the clock is read for it. */
 const AGE_RESOLUTION_MS = 20;
 const MAX_ENTRIES = 10_000;
-/** Tells other processes what changed; its lines are word, region and, for a single record, key. */
+/** Message to other processes about a change: a line holds word, region and, for a single record, key. */
 const FORGET = 'forget';
 
 /**

@@ -2,7 +2,7 @@ import cluster, { type Worker } from 'node:cluster';
 import type { Rate } from '../setting-readers.js';
 import type { Grant, KnownWindow, RateCounter } from './rate-limit/rate-counter.js';
 
-/** What the processes of one `serve --processes` say to each other, by way of the one that started them. */
+/** Messages between the processes of one `serve --processes`, by way of the one that started them. */
 type FromProcess =
   | { bsvc: 'take'; id: number; key: string; want: number; rate: Rate }
   | { bsvc: 'giveBack'; key: string; uses: number; resetMs: number }
@@ -24,11 +24,12 @@ type FromPrimary =
 export interface ProcessGroup {
   /** Counts in the process that started this one. */
   counter: RateCounter;
-  /** Tells all others. */
+  /** Sends to all others. */
   signal(text: string): void;
   onSignal(listener: (text: string) => void): void;
   /**
-   * What `contribute` gives in each process, this one included; those that do not answer within a second are left out.
+   * The results of `contribute` in each process, this one included; those that do not answer within a second are left
+   * out.
    */
   gather(): Promise<unknown[]>;
   onGather(contribute: () => Promise<unknown>): void;

@@ -13,7 +13,7 @@ const KEPT_BYTES = 8 * 1024 * 1024;
 /** No element's JSON is more than six times as long as its BSON: a control character of a text becomes `\u00xx`. */
 const MAX_GROWTH = 6;
 
-/** From here on copying a text that needs no escapes is faster in one go. */
+/** The length from which copying a text without escapes is faster in one go. */
 const LONG_TEXT_BYTES = 48;
 const LAST_MOMENT_MS = 8.64e15;
 const HIGH_WORD = 2 ** 32;
@@ -24,7 +24,7 @@ const COMMA = 0x2c;
 const COLON = 0x3a;
 
 const HEX = Buffer.from('0123456789abcdef');
-/** What a text must not hold as it is, with the letter of its short escape; 1 = only `\u00xx` will do. */
+/** Bytes that a text must not hold as they are, with the letter of their short escape; 1 = only `\u00xx` will do. */
 const ESCAPES = new Uint8Array(256);
 for (let code = 0; code < 0x20; code++) ESCAPES[code] = 1;
 for (const [code, letter] of [
@@ -55,7 +55,7 @@ export class JsonWriter {
     this.length = 0;
   }
 
-  /** How much has been written; `cutTo` goes back to such a place. */
+  /** The number of bytes written; `cutTo` goes back to such a place. */
   get place(): number {
     return this.length;
   }
@@ -64,7 +64,7 @@ export class JsonWriter {
     this.length = place;
   }
 
-  /** What has been written, one character for each byte: to be sent as `latin1`. */
+  /** The text written so far, one character for each byte: to be sent as `latin1`. */
   text(): string {
     return this.bytes.latin1Slice(0, this.length);
   }
@@ -108,7 +108,7 @@ export class JsonWriter {
     this.bytes[this.length++] = 0x7d;
   }
 
-  /** Whether what has been written since `place` is UTF-8; texts are taken from the store unseen. */
+  /** True if the bytes written since `place` are UTF-8; texts come from the store unchecked. */
   isTextSince(place: number): boolean {
     return this.seen < 0x80 || isUtf8(this.bytes.subarray(place, this.length));
   }
@@ -283,14 +283,14 @@ export class JsonWriter {
   }
 }
 
-/** Where the NUL is that ends the name at `at`. */
+/** The position of the NUL that ends the name at `at`. */
 export function endOfName(source: Buffer, at: number): number {
   let end = at;
   while (end < source.length && source[end] !== 0) end++;
   return end;
 }
 
-/** Where the value that begins at `at` ends; -1 for types that JSON has nothing for. */
+/** The end of the value that begins at `at`; -1 for types that JSON lacks. */
 export function endOfValue(source: Buffer, type: number, at: number): number {
   switch (type) {
     case 0x02:

@@ -2,7 +2,7 @@ import { CLOCK_DOUBT_MS, type Clock } from '../time/clock.js';
 import { isDuplicateKey, type Database, type Store } from './database.js';
 import type { Logger } from '../observe/logger.js';
 
-/** What is known of the clock, of all processes together. */
+/** The state of the clock as all processes together know it. */
 interface ClockRecord {
   _id: 'clock';
   seenAt: Date;
@@ -15,7 +15,7 @@ interface ClockRecord {
  * the clock that has moved.
  */
 const MAX_GAP_MS = 26 * 3_600_000;
-/** How long a clock has to go on evenly before it is believed again: time for somebody to notice. */
+/** The time for which a clock has to go on evenly before it is trusted again: enough for somebody to notice. */
 const TRIAL_MS = 24 * 3_600_000;
 
 interface Watching {
@@ -25,9 +25,8 @@ interface Watching {
 }
 
 /**
- * Whether the clock has gone on evenly for a day. Asked by whatever removes things for good because their time is over,
- * at least once an hour: with a clock that is wrong by a year that would be everything. Nothing is lost by waiting for
- * a day after the clock was moved, or after a long time off.
+ * True if the clock has gone on evenly for a day. Jobs that remove expired records for good ask it at least once an
+ * hour: by a clock that is wrong by a year everything is expired, and waiting a day loses nothing.
  */
 export async function isClockSteady(deps: Watching): Promise<boolean> {
   const store: Store<ClockRecord> = deps.db.collection<ClockRecord>('clock_watch');

@@ -25,9 +25,9 @@ export type Store<T extends Document> = DataCollection<T>;
  */
 export interface Database {
   readonly kind: 'mongodb' | 'embedded';
-  /** What is behind it, in a few words. */
+  /** The kind of database, in a few words. */
   readonly summary: string;
-  /** What its operator should change about it. */
+  /** Advice to its operator. */
   readonly warnings: readonly string[];
   /** Options for reads that decide about access: what they find cannot be taken back by a change of primary. */
   readonly confirmedReads: { readConcern?: ReadConcernLike };
@@ -115,7 +115,7 @@ const CLIENT_OPTIONS: MongoClientOptions = {
   ignoreUndefined: true,
 };
 
-/** For work that takes longer than any other command may. */
+/** Options for work that takes longer than any other command may. */
 const PATIENT_OPTIONS: MongoClientOptions = {
   ...CLIENT_OPTIONS,
   socketTimeoutMS: 0,
@@ -301,7 +301,7 @@ export function findOutage(error: unknown): AppError | null {
   return null;
 }
 
-/** What is damaged in the embedded engine's file, for one that cannot be opened any more. */
+/** The damage in an embedded engine's file that can no longer be opened. */
 export async function verifyUnopened(
   { dataDir }: Config,
   options: { onProgress?: (done: number, all: number) => void; signal?: AbortSignal },
@@ -353,10 +353,7 @@ const OUTAGE_CODES = new Set<unknown>([
   13_436, // NotPrimaryOrSecondary
 ]);
 
-/**
- * What a socket throws that was closed from the other side while the driver writes to it: the driver passes it on as it
- * is.
- */
+/** Codes of a socket that the other side closed while the driver writes to it; the driver passes them on. */
 const BROKEN_SOCKET = new Set<unknown>(['EPIPE', 'ERR_STREAM_DESTROYED']);
 
 function isOutageAnswer({ name, code }: Error & { code?: unknown }): boolean {

@@ -1,6 +1,6 @@
 import { outOfSpace, type AppError } from '../../errors.js';
 
-/** What the system and a MongoDB say when a disk is full, or as full as this user may make it. */
+/** Codes of the system and of a MongoDB for a disk that is full, or as full as this user may make it. */
 const FULL = new Set<unknown>(['ENOSPC', 'EDQUOT', 'EFBIG', 'NO_SPACE', 14_031]);
 
 /**

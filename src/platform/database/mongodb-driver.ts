@@ -4,7 +4,7 @@ import type * as mongodb from 'mongodb';
 
 type Driver = typeof mongodb;
 
-/** What is used of the driver's own connection, which it does not export. */
+/** The part we use of the driver's own connection, which it does not export. */
 interface Connection extends EventEmitter {
   readonly closed: boolean;
   writeCommand(command: unknown, options: { signal?: AbortSignal }): Promise<void>;

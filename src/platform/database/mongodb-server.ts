@@ -1,4 +1,4 @@
-/** What `hello`, `buildInfo` and `getParameter` answer, as far as it matters here. */
+/** The part that matters here of the answers to `hello`, `buildInfo` and `getParameter`. */
 export interface ServerAnswers {
   hello: {
     maxWireVersion?: number;
@@ -21,11 +21,11 @@ export interface ServerAnswers {
 
 export interface ServerJudgement {
   topology: 'standalone' | 'replica set' | 'sharded cluster' | 'engine';
-  /** What it is, in a few words. */
+  /** The kind of server, in a few words. */
   summary: string;
   /** Why bsvc cannot work with it and what to do; null when it can. */
   refusal: string | null;
-  /** What it can do without but should not have to. */
+  /** Shortcomings that do not stop bsvc from working. */
   warnings: string[];
 }
 
@@ -36,7 +36,7 @@ const ENGINE_MODULE = 'bsvc embedded engine';
 const MIN_WIRE_VERSION = 17;
 const MIN_VERSION = 6;
 
-/** Whether bsvc can work on a server that answered so, and what its operator should know. */
+/** The verdict on a server by its answers: fit or not, and advice to its operator. */
 export function judgeServer({ hello, build, compatibilityVersion }: ServerAnswers): ServerJudgement {
   const version = build.version ?? 'of unknown version';
   const topology = findTopology(hello, build);

@@ -3,10 +3,10 @@ import type { Database } from './database.js';
 /** Stands in a database that an embedded store is, or was, moved to. */
 export interface MoveMark {
   _id: 'move';
-  /** Tells the moved store from others. */
+  /** Identifies the moved store. */
   source: string;
   startedAt: Date;
-  /** When the last run ended with everything verified; null while copying. */
+  /** The end of the last run that verified everything; null while copying. */
   verifiedAt: Date | null;
   /** True when nothing can have changed in the store since: only then may the database be served. */
   done: boolean;

@@ -10,8 +10,8 @@ export interface ServingMark {
 }
 
 /**
- * Tells later processes that this one serves the embedded store of a data directory. Marks of processes that are gone
- * are cleared away.
+ * Marks a data directory's embedded store as served by this process, for later ones to see, and removes marks of
+ * processes that are gone.
  */
 export async function markServing(db: Database, dataDir: string): Promise<ServingMark> {
   if (db.kind !== 'embedded') return { others: [], remove: () => Promise.resolve() };

@@ -8,8 +8,8 @@ const HELD =
   'A process has been reading from the same snapshot of the store for more than a minute, so the data file grows with every write: let the process go on (kill -CONT) or end it';
 
 /**
- * Tells in the log, once for each, which other processes hold a snapshot of the embedded store for too long; ends with
- * what it returns.
+ * Logs, once for each, the other processes that hold a snapshot of the embedded store for too long. Returns the
+ * function that ends it.
  */
 export function watchSnapshots(
   { db, log }: { db: Database; log: Logger },

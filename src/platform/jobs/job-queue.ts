@@ -10,7 +10,7 @@ export interface EnqueueOptions {
   /** One job with this key at a time; see `whenPresent`. */
   uniqueKey?: string;
   /**
-   * What a second job with the same key does. `keep` (the default): nothing, the first one stands for both. `rerun`:
+   * The effect of a second job with the same key. `keep` (the default): none, the first one stands for both. `rerun`:
    * the waiting one runs at the earlier of the two moments, and a running one runs once more afterwards, so that
    * nothing noticed late is missed.
    */
@@ -42,13 +42,13 @@ export interface JobQueue {
     payload: Payload,
     options?: EnqueueOptions,
   ): Promise<boolean>;
-  /** Tells the workers that there may be something to do. */
+  /** Wakes the workers: there may be something to do. */
   wake(): void;
   /** Calls `listener` at every wake-up; returns how to stop that. */
   onWake(listener: () => void): () => void;
 }
 
-/** What every part of the queue needs; the App has it. */
+/** The dependencies of every part of the queue; the App has them. */
 export interface JobDependencies {
   readonly db: Database;
   readonly clock: Clock;

@@ -39,7 +39,7 @@ export interface JobRecord {
   leaseUntil?: Date;
   /** Asked for again while running: it runs once more at this moment. */
   againAt?: Date;
-  /** How long a finished one is kept; absent = not at all. */
+  /** The time for which a finished job is kept; absent = not at all. */
   keepMs?: number;
   error?: string;
   createdAt: Date;
@@ -64,7 +64,7 @@ export interface JobContext {
   stopping: AbortSignal;
 }
 
-/** What a run may ask for instead of being finished: one more run, at that moment, with its attempts counted anew. */
+/** Asks for one more run at that moment instead of finishing; its attempts are counted from zero. */
 export interface RunAgain {
   again: Date;
   /** The run was none: it only put the work off, and the attempts so far count on. */
@@ -76,12 +76,13 @@ export interface JobDefinition<Deps, Payload extends object = Record<string, nev
   name: string;
   retry: RetrySchedule;
   /**
-   * How many of this kind one worker runs at once, beside its other work; absent = they share the worker's concurrency.
+   * The number of this kind that one worker runs at once, beside its other work; absent = they share the worker's
+   * concurrency.
    */
   concurrency?: number;
   /**
-   * How many of one party a worker runs at once, the parties taking turns; every job of the kind then names its party,
-   * and `concurrency` is given.
+   * The number of one party's jobs that a worker runs at once, the parties taking turns; every job of the kind then
+   * names its party, and `concurrency` is given.
    */
   perParty?: number;
   /**

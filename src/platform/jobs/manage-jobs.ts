@@ -38,7 +38,7 @@ export async function retryJob(deps: JobDependencies, id: string): Promise<JobRe
   return job as JobRecord;
 }
 
-/** As retryJob, for all dead jobs, of one name if given. How many. */
+/** Retries all dead jobs, of one name if given; returns their number. */
 export async function retryDeadJobs(deps: JobDependencies, name?: string): Promise<number> {
   const result = await jobStore(deps).updateMany({ state: 'dead', ...(name && { name }) } as never, requeued(deps));
   deps.jobs.wake();
@@ -64,7 +64,7 @@ export async function removeExpiredJobs(deps: JobDependencies): Promise<number> 
   return (await jobStore(deps).deleteMany({ expireAt: { $lte: new Date(deps.clock.now()) } })).deletedCount;
 }
 
-/** What people see of a job. */
+/** A job as people see it. */
 export function presentJob(job: JobRecord) {
   return {
     id: job._id.toHexString(),

@@ -2,7 +2,7 @@ import { createTask, parse, type ParsedFields } from 'node-cron';
 import { DAY_MS } from '../time/clock.js';
 
 const SECOND_MS = 1_000;
-/** From one 29th of February to the next it is eight years where a year like 2100 lies between. */
+/** The longest gap between two ticks: eight years from one 29th of February to the next across a year like 2100. */
 const MAX_DAYS = 8 * 366;
 
 /** The ticks of one cron expression. */

@@ -1,4 +1,4 @@
-/** When to try again, as data: one entry per retry, milliseconds. */
+/** Delays between attempts as data: one entry per retry, milliseconds. */
 export interface RetrySchedule {
   delaysMs: readonly number[];
   /** Work that must not be given up goes on with the last delay for ever. */

@@ -7,7 +7,7 @@ import { startJob, type JobRun } from './run-job.js';
 import { bringBackJobs, findOverdueJobs, reclaimJob } from './settle-job.js';
 
 export interface RunnerOptions {
-  /** How many jobs of the shared pool run at once. */
+  /** The number of jobs of the shared pool that run at once. */
   concurrency: number;
   /** A worker that has not been heard of for so long loses its jobs. */
   leaseMs?: number;

@@ -34,7 +34,9 @@ export async function enqueueTick<Deps extends JobDependencies>(
   return deps.jobs.enqueue(job, {}, { uniqueKey, lane, keepMs: KEEP_TICK_MS });
 }
 
-/** How often the clock is looked at, whatever is due: so much later at most it is noticed that it was moved. */
+/**
+ * The interval at which the clock is read, whatever is due: the longest time for which a moved clock goes unnoticed.
+ */
 const LOOK_MS = 1_000;
 /** Smaller corrections of the clock are daily business. */
 const SET_BACK_MS = 1_000;

@@ -53,7 +53,7 @@ function earliest(a: Date | null, b: Date | null): Date | null {
   return a < b ? a : b;
 }
 
-/** What became of a failed run; `lost` when the lease had gone to somebody else before. */
+/** The fate of a failed job; `lost` when another worker had taken the lease before. */
 export type FailureOutcome = 'retried' | 'dead' | 'lost';
 
 /** Ends a run that failed: the job waits for its next try, keeping its lane, or is dead and lets go of lane and key. */

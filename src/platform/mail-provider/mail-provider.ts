@@ -9,7 +9,7 @@ export interface OutgoingMail {
 }
 
 /**
- * What became of handing a message over. `refused` is final. `later` and `unknown` are worth another try with the same
+ * The outcome of handing a message over. `refused` is final. `later` and `unknown` are worth another try with the same
  * idempotency key: nothing was sent, or nobody can tell.
  */
 export type SendOutcome =
@@ -26,6 +26,6 @@ export interface MailProvider {
    * help it.
    */
   send(mail: OutgoingMail, idempotencyKey: string): Promise<SendOutcome>;
-  /** What the provider knows of a message it accepted, or null when it keeps no such record. */
+  /** The provider's record of a message it accepted, or null when it keeps no such record. */
   findStatus(id: string): Promise<{ lastEvent: string; raw: unknown } | null>;
 }

@@ -40,7 +40,7 @@ export async function callResend<T>(call: (signal: AbortSignal) => Promise<Resen
   }
 }
 
-/** What a failed call means for a message (a lost answer may hide an accepted one). */
+/** The consequence of a failed call for a message (a lost answer may hide an accepted one). */
 export function readResendFailure(reply: ResendReply<unknown>): Exclude<SendOutcome, { outcome: 'accepted' }> {
   const { message, statusCode, name } = reply.error ?? { message: 'empty answer', statusCode: null, name: 'empty' };
   const reason = `${name}: ${message}`.slice(0, 500);

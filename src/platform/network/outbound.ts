@@ -13,7 +13,7 @@ import { withTimeout } from '../time/with-timeout.js';
 export interface OutboundOptions {
   /** Lets requests reach private addresses: development only. */
   allowPrivate: boolean;
-  /** For the whole exchange, from the name's resolution to the end of the answer. */
+  /** The limit for the whole exchange, from the name's resolution to the end of the answer. */
   timeoutMs?: number;
   resolve?: Resolve;
   telemetry?: Telemetry | null;

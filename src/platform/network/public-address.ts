@@ -22,7 +22,7 @@ export class PrivateAddressError extends Error {
 const HOST_SERVICES = ['168.63.129.16/32', '161.26.0.0/16', '166.8.0.0/14'].map((range) => ipaddr.parseCIDR(range));
 
 /**
- * Whether an IP literal is on the public internet; IPv6 forms that carry an IPv4 address are judged by it or refused
+ * True if an IP literal is on the public internet; IPv6 forms that carry an IPv4 address are judged by it or refused
  * (decisions.md 8).
  */
 export function isPublicAddress(address: string): boolean {

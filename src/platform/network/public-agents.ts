@@ -8,7 +8,7 @@ import { isPublicAddress, PrivateAddressError } from './public-address.js';
 type LookupCallback = (error: NodeJS.ErrnoException | null, address: string | LookupAddress[], family?: number) => void;
 
 /**
- * As dns.lookup, for `net.connect`; fails when any of a name's addresses is not public, so that the address judged is
+ * A dns.lookup for `net.connect` that fails when any of a name's addresses is not public, so that the address judged is
  * the address used.
  */
 function lookupPublic(host: string, options: LookupOneOptions | LookupAllOptions, done: LookupCallback): void {

@@ -6,7 +6,7 @@ import type { Agents } from '../network/public-agents.js';
 // by trying.
 
 export interface PreflightAnswer {
-  /** Whether a browser would go on to send the PUT. */
+  /** True if a browser would go on to send the PUT. */
   allowed: boolean;
   status: number;
 }

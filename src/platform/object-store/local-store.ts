@@ -16,7 +16,7 @@ export interface OpenFile {
   size: number;
 }
 
-/** What a signed URL of the local store permits. */
+/** The permission of a signed URL of the local store. */
 export interface LocalGrant {
   contentType: string;
   size: number;
@@ -27,7 +27,9 @@ export interface LocalStore extends ObjectStore {
   readonly kind: 'local';
   /** The file, open for reading, or null when there is none; symbolic links count as none. The caller closes it. */
   openFile(key: string): Promise<OpenFile | null>;
-  /** What the query of a signed URL grants for `key`, or null when it was not signed by us or has expired. */
+  /**
+   * The permission that the query of a signed URL holds for `key`, or null when it was not signed by us or has expired.
+   */
   readGrant(key: string, query: URLSearchParams): LocalGrant | null;
 }
 

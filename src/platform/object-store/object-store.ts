@@ -14,7 +14,7 @@ export interface PutGrant {
 }
 
 /**
- * Where files' bytes are kept. Keys are `<folder>/<name>` in a restricted alphabet (isObjectKey); any other key names
+ * A store of files' bytes. Keys are `<folder>/<name>` in a restricted alphabet (isObjectKey); any other key names
  * nothing.
  */
 export interface ObjectStore {

@@ -7,11 +7,11 @@ import { openLocalStore, type LocalStore } from './local-store.js';
 import type { BucketAccess, S3Store } from './s3-store.js';
 import { openSpool } from './spool.js';
 
-/** Every place where this process keeps files. */
+/** The places where this process keeps files. */
 export interface ObjectStores {
   /** Files below the data directory. */
   readonly local: LocalStore;
-  /** Whether the settings name a bucket, to which new files go instead. */
+  /** True if the settings name a bucket, to which new files go instead. */
   readonly hasBucket: boolean;
   /** The bucket that the settings name, or null. */
   openPlatformBucket(): Promise<S3Store | null>;

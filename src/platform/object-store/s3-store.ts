@@ -15,7 +15,7 @@ import { sendPreflight, sendPut, type PreflightAnswer } from './browser-requests
 import { bucketError, isAbsent, isOtherVersion, isTransient } from './s3-errors.js';
 import type { Spool } from './spool.js';
 
-/** Where a bucket is and how to enter it. */
+/** The address of a bucket and its credentials. */
 export interface BucketAccess {
   /** null = AWS itself, found by region. */
   endpoint: string | null;
@@ -29,9 +29,7 @@ export interface BucketAccess {
 }
 
 export interface S3StoreOptions {
-  /**
-   * Whether the endpoint may be a private address: so for the operator's own bucket, not for one that a project names.
-   */
+  /** True if the endpoint may be a private address: for the operator's own bucket, not for one that a project names. */
   allowPrivate: boolean;
   spool: Spool;
   /** Time limit of one call, without the time that an upload's bytes take. */
@@ -50,7 +48,7 @@ export interface S3Store extends ObjectStore {
   copyVersion(from: string, to: string, options: PutOptions & { version: string | null }): Promise<boolean>;
   /** Replaces the bucket's CORS rules by one that lets browsers of those origins PUT and GET. */
   applyCors(origins: readonly string[]): Promise<void>;
-  /** What a browser would be told before a PUT of `key` from `origin`. */
+  /** The answer a browser gets to the preflight of a PUT of `key` from `origin`. */
   preflightPut(key: string, origin: string): Promise<PreflightAnswer>;
   /** Sends bytes to a signed address as a browser does and tells the status. */
   sendSignedPut(key: string, type: string, bytes: Buffer): Promise<number>;

@@ -69,7 +69,7 @@ export function openSpool(dir: string): Spool {
 /** The directory may be shared with other machines, or with containers, of whose processes nothing is known here. */
 const MACHINE = createHash('sha256').update(hostname()).digest('hex').slice(0, 8);
 
-/** Whether the file was begun on this machine by a process that is gone, or by an earlier one with this one's id. */
+/** True if a process that is gone, or an earlier one with this one's id, began the file on this machine. */
 function isOrphan(name: string): boolean {
   const [, machine, pid] = /^([0-9a-f]{8})-(\d+)-/.exec(name) ?? [];
   if (machine !== MACHINE) return false;

@@ -8,7 +8,7 @@ export interface LoggerOptions {
   format: 'json' | 'text';
 }
 
-/** Where log lines go. Standard error by default: standard output carries results only. */
+/** The destination of log lines. Standard error by default: standard output carries results only. */
 export interface LogSink {
   write(line: string): void;
   /** Level of the line that comes next, for a sink that asks for it. */
@@ -23,7 +23,7 @@ export interface GatheringSink extends LogSink {
 const GATHER_MS = 100;
 const GATHER_CHARACTERS = 64 * 1024;
 const WARN = 40;
-/** By this pino tells a sink the level of the line that it is about to write. */
+/** The key under which pino gives a sink the level of the line that it is about to write. */
 const TELL_LEVEL = Symbol.for('pino.metadata');
 
 /**

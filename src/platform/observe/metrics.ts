@@ -1,7 +1,7 @@
 import type { MetricObjectWithValues, MetricValue } from 'prom-client';
 import { withTimeout } from '../time/with-timeout.js';
 
-/** What is counted beside requests, with what may come of it. */
+/** Events counted beside requests, each with its possible outcomes. */
 export type CountedEvent = 'webhook_attempts' | 'mails';
 
 type Metric = MetricObjectWithValues<MetricValue<string>>;
@@ -11,14 +11,14 @@ export interface Metrics {
   /** A request that was answered; `route` is the pattern of its route, never its path. */
   request(method: string, route: string, status: number, seconds: number): void;
   event(name: CountedEvent, outcome: string): void;
-  /** Tells the value of a gauge whenever metrics are collected; `shared` = every process tells the same. */
+  /** Registers a gauge whose value is read whenever metrics are collected; `shared` = the same in every process. */
   gauge(
     name: string,
     help: string,
     read: () => GaugeValues | Promise<GaugeValues>,
     options?: { shared: boolean },
   ): void;
-  /** Everything, as plain values that can be sent to another process. */
+  /** All metrics, as plain values that can be sent to another process. */
   collect(): Promise<Metric[]>;
 }
 
@@ -29,7 +29,7 @@ const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5
 
 interface Tally {
   labels: { method: string; route: string; status: number };
-  /** By bucket, not yet summed up; the last one is for what is slower than all. */
+  /** Counts by bucket, not summed up; the last one is for requests slower than all. */
   counts: number[];
   sum: number;
 }

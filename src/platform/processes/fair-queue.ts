@@ -1,10 +1,10 @@
 import { abandoned, unavailable } from '../../errors.js';
 
 export interface FairQueueLimits {
-  /** How many run at once in all, and how many of one party. */
+  /** The number that run at once in all, and of one party. */
   concurrency: number;
   perParty: number;
-  /** How many may wait in all, and how many of one party. */
+  /** The number that may wait in all, and of one party. */
   maxWaiting: number;
   maxWaitingPerParty: number;
 }

@@ -1,7 +1,7 @@
-/** Whether this process wants new requests; a load balancer asks before it sends any. */
+/** The state that a load balancer asks for before it sends requests: wanted or not. */
 export interface Readiness {
   isReady(): boolean;
-  /** From now on it does not; there is no way back. */
+  /** Ends readiness for good. */
   end(): void;
 }
 

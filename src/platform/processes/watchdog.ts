@@ -1,11 +1,11 @@
 import { Worker } from 'node:worker_threads';
 
 export interface WatchdogOptions {
-  /** How long the main thread may not run, in milliseconds; null watches only the parent. */
+  /** The longest time without a turn of the main thread, in milliseconds; null watches only the parent. */
   patienceMs: number | null;
   /** Ends this process too when the one that started it has ended. */
   endWithParent: boolean;
-  /** How the line is written that says why. */
+  /** The format of the line that says why. */
   format: 'json' | 'text';
 }
 

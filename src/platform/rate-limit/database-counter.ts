@@ -9,7 +9,7 @@ export interface StoredWindow {
   _id: string;
   used: number;
   resetAt: Date;
-  /** What the last taker got. */
+  /** The grant of the last taker. */
   granted?: number;
 }
 
@@ -89,7 +89,8 @@ function raise(used: number, resetAt: Date, now: Date): object[] {
 }
 
 /**
- * Of several that find nothing and insert at once, all but one are told of a duplicate key: the next attempt finds it.
+ * Updates the window or inserts it. Of several inserts at once all but one meet a duplicate key, and their next attempt
+ * finds the window.
  */
 async function updateOrInsert(windows: Store<StoredWindow>, key: string, update: object[]): Promise<StoredWindow> {
   for (;;) {

@@ -4,8 +4,8 @@ import type { Logger } from '../observe/logger.js';
 import type { Grant, KnownWindow, RateCounter } from './rate-counter.js';
 
 /**
- * How it is with a counter elsewhere. One that is connected anew may have lost its counts; one that answers has not
- * been away, or hung only.
+ * The news about a remote counter. One that is connected again may have lost its counts; one that answers has not been
+ * away, or hung only.
  */
 export type CounterNews = 'lost' | 'connected' | 'answers';
 
@@ -14,13 +14,16 @@ export interface WatchedCounter extends RateCounter {
   onNews(listener: (news: CounterNews) => void): void;
 }
 
-/** How often a counter that failed is asked again. */
+/** The interval at which a counter that failed is asked again. */
 const RECOVERY_MS = 1_000;
 const MAX_KNOWN = 100_000;
 const TOLD_AT_ONCE = 500;
 
 interface Known extends KnownWindow {
-  /** In which the window was last counted; a later era has another counter, or the same one with its counts lost. */
+  /**
+   * The era in which the window was last counted; a later era has another counter, or the same one with its counts
+   * lost.
+   */
   era: number;
 }
 
@@ -88,8 +91,8 @@ export function openInsuredCounter(
   }
 
   /**
-   * Tells `main` what the window has used here and, while windows from before its return last, by the count of all who
-   * were there, in the insurance.
+   * Reports to `main` the use of a window in this process and, while windows from before its return last, in the
+   * insurance, by all who counted there.
    */
   const bringBack = async (key: string, rate: Rate): Promise<void> => {
     const here = known.get(key);

@@ -12,7 +12,7 @@ import { openLocalRateLimiter, openRateLimiter, type RateLimiter } from './rate-
 import { openSavedCounter } from './saved-counter.js';
 
 export interface Limits extends RateLimiter {
-  /** Where this process counts, for those it supervises. */
+  /** The counter of this process, for those it supervises. */
   counter: RateCounter;
 }
 

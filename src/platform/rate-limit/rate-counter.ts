@@ -1,12 +1,12 @@
 import type { Rate } from '../../setting-readers.js';
 
-/** What a counter granted out of a window. */
+/** The share of a window that a counter granted. */
 export interface Grant {
-  /** From 0 to what was wanted. */
+  /** The number granted, from 0 to the number wanted. */
   granted: number;
-  /** What is left for everybody after this grant. */
+  /** The number left for everybody after this grant. */
   left: number;
-  /** When the window ends and the count begins anew: milliseconds since 1970. */
+  /** The end of the window, milliseconds since 1970. */
   resetMs: number;
 }
 

@@ -2,7 +2,7 @@ import type { Rate } from '../../setting-readers.js';
 import { CLOCKS_DIFFER_MS, type Clock } from '../time/clock.js';
 import type { Grant, RateCounter } from './rate-counter.js';
 
-/** Whether a request may pass, and what the client is told about it. */
+/** The decision about a request, with the figures for the client. */
 export interface Verdict {
   allowed: boolean;
   limit: number;
@@ -20,7 +20,7 @@ export interface RateLimiter {
   close(): Promise<void>;
 }
 
-/** What this process knows of one key's window. */
+/** This process's knowledge of one key's window. */
 interface Known {
   limit: number;
   resetMs: number;

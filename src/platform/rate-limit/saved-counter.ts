@@ -6,7 +6,7 @@ import { openMemoryCounter } from './memory-counter.js';
 import type { RateCounter } from './rate-counter.js';
 
 const SAVE_MS = 5_000;
-/** Who has used less than this share of a limit loses nothing worth keeping in a restart. */
+/** The share of a limit from which a count is saved: below it a restart loses nothing worth keeping. */
 const SAVED_SHARE = 0.5;
 
 /**

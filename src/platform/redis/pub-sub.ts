@@ -7,7 +7,7 @@ import type { ProcessGroup } from '../process-group.js';
  * within a second.
  */
 export interface PubSub {
-  /** Tells all other processes; returns at once. */
+  /** Sends to all other processes; returns at once. */
   send(text: string): void;
   on(listener: (text: string) => void): void;
 }

@@ -9,7 +9,7 @@ let compiler: Ajv | undefined;
 /** Answers the value as `T` or throws a 400 that names the first place that does not fit the schema. */
 export interface Reader<T> {
   (value: unknown): T;
-  /** What is checked, to be shown in the description of the API. */
+  /** The checked schema, shown in the API's document. */
   readonly schema: SchemaObject;
 }
 

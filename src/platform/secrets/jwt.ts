@@ -67,8 +67,8 @@ export function verifyToken(
 }
 
 /**
- * Whether a verified token's time has come and is not over. One that was signed while the clock was ahead would live on
- * until the clock gets there: its owner asks for a new one, as with any that is over.
+ * True if a verified token's time has come and is not over. A token signed while the clock was ahead counts as over:
+ * otherwise it would live on until the clock gets there.
  */
 export function isOfNow({ iat, exp }: TokenClaims, nowMs: number): boolean {
   return Math.floor(nowMs / 1000) < exp && !(iat * 1000 > nowMs + CLOCKS_DIFFER_MS);

@@ -19,7 +19,7 @@ const FILE_NAME = 'secret.key';
 /** Keys are made with 43 characters; what is shorter than this is a part of one, or was never one. */
 const MIN_CHARACTERS = 32;
 
-/** Whether the data directory has the file; says nothing about its being whole. */
+/** True if the data directory has the file, whole or not. */
 export function hasMasterKey(dataDir: string): boolean {
   return existsSync(join(dataDir, FILE_NAME));
 }

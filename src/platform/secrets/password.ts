@@ -5,9 +5,9 @@ import { unavailable } from '../../errors.js';
 export const MAX_PASSWORD_BYTES = 72;
 
 export interface PasswordLimits {
-  /** How many computations run at once. */
+  /** The number of computations that run at once. */
   concurrency: number;
-  /** How many turns may wait in all, and how many of one party. */
+  /** The number of turns that may wait in all, and of one party. */
   maxWaiting: number;
   maxWaitingPerParty: number;
 }

@@ -10,7 +10,7 @@ export interface SealedField {
   context: string;
 }
 
-/** Where a feature keeps sealed texts, so that a rotation of the master key finds them all. */
+/** A place of a feature's sealed texts: a rotation of the master key visits them all. */
 export interface SealedPlace {
   collection: string;
   fields(record: Document): SealedField[];

@@ -3,7 +3,7 @@ import { Transform, type TransformCallback } from 'node:stream';
 import { promisify } from 'node:util';
 import { invalid } from '../../errors.js';
 
-/** What a file is sealed with: a passphrase that a person chose, or a master key, which needs no slow derivation. */
+/** The secret that seals a file: a passphrase that a person chose, or a master key, which needs no slow derivation. */
 export type SealingSecret = { kind: 'passphrase' | 'master-key'; text: string };
 
 const FORMAT = 'bsvc-sealed/1';
@@ -18,7 +18,7 @@ interface Head {
   format: typeof FORMAT;
   secret: SealingSecret['kind'];
   salt: string;
-  /** Tells which of several secrets it is: a hash under the derived key. */
+  /** Identifies one of several secrets: a hash under the derived key. */
   check: string;
 }
 

@@ -44,7 +44,7 @@ export async function requireSealingKeys({ db, secrets }: Keys): Promise<void> {
   );
 }
 
-/** As requireSealingKeys, and notes the key that seals from now on before anything is sealed with it. */
+/** Does requireSealingKeys, then notes the key that seals from now on before anything is sealed with it. */
 export async function settleSealingKeys({ db, secrets }: Keys, nowMs: number): Promise<void> {
   await requireSealingKeys({ db, secrets });
   const noted = (await keyStore(db).find({}).toArray()).map(({ _id }) => String(_id));

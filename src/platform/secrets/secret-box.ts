@@ -30,7 +30,7 @@ interface BoxKey {
   sealing: Buffer;
 }
 
-/** How long newly configured keys may go unnoticed. */
+/** The longest time for which newly configured keys go unnoticed. */
 const RELOAD_MS = 1_000;
 
 /**
