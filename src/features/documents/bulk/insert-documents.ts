@@ -140,8 +140,8 @@ async function insertInSeries(app: App, collection: Collection, documents: Store
 }
 
 /**
- * Whether the batch stands; false when it was abandoned. A write without an answer may have been carried out: only what
- * the database says counts.
+ * True if the batch stands, false if it was abandoned. A write without an answer may have been carried out, so only the
+ * database's word counts.
  */
 async function decide(app: App, collection: Collection, batch: ObjectId): Promise<boolean> {
   for (let attempt = 1; ; attempt++) {

@@ -20,8 +20,8 @@ const GRAPH_KEYS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Every form of `$lookup` becomes one with a pipeline, which begins with what the caller may see of the joined
- * collection.
+ * Turns every form of `$lookup` into one with a pipeline that begins with the filter of the documents the caller may
+ * see.
  */
 export function guardLookup(specification: unknown, scope: PipelineScope): Document[] {
   const given = requireKnownKeys(specification, '$lookup', LOOKUP_KEYS);

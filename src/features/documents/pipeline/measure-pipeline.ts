@@ -49,7 +49,8 @@ function refuseKey(key: string): void {
 }
 
 /**
- * By name, `$name` or as part of a path; what is built at run time finds nothing, because the notes are removed before.
+ * Refuses the hidden field by name, as `$name` or as part of a path; a path built at run time finds nothing, because
+ * the field is removed before.
  */
 function refuseText(text: string): void {
   if (text.includes('\0')) throw badPipeline('A pipeline must not contain NUL characters');

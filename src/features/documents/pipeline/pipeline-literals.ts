@@ -8,8 +8,8 @@ import { findField, isFieldPath } from '../store/find-field.js';
 import { badPipeline } from './pipeline-problems.js';
 
 /**
- * What is known of the documents at one place of a pipeline: stages that give a field a new meaning end what the schema
- * says of it.
+ * The known shape of the documents at one place of a pipeline: a stage that gives a field a new meaning ends the
+ * schema's word about it.
  */
 export class DocumentShape {
   #collection: Collection | null;
@@ -19,14 +19,14 @@ export class DocumentShape {
     this.#collection = collection;
   }
 
-  /** What is known now, to go on from separately. */
+  /** A copy that changes separately. */
   copy(): DocumentShape {
     const copy = new DocumentShape(this.#collection);
     for (const root of this.#redefined) copy.#redefined.add(root);
     return copy;
   }
 
-  /** From here on the documents are others than the stored ones. */
+  /** Notes that from here on the documents are not the stored ones. */
   replace(): void {
     this.#collection = null;
   }

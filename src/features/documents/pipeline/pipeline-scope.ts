@@ -10,7 +10,7 @@ export interface PipelineSource {
   visible: Document;
 }
 
-/** What a stage is checked in. */
+/** The surroundings in which a stage is checked. */
 export interface PipelineScope {
   shape: DocumentShape;
   /** A joined collection by the name that clients use; throws 400 or 404. Counts against the limits of joins. */
@@ -21,5 +21,5 @@ export interface PipelineScope {
   nested(stages: unknown, stage: string): Document[];
 }
 
-/** What may be run instead of one stage of the client. */
+/** Returns the stages that may run instead of one stage of the client. */
 export type StageGuard = (specification: unknown, scope: PipelineScope) => Document[];

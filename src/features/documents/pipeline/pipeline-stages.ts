@@ -110,7 +110,7 @@ function guardFields(given: unknown, stage: string, shape: PipelineScope['shape'
   return guardNamed(fields, shape);
 }
 
-/** In a projection these keep or drop a field instead of computing it. */
+/** True for the values that keep or drop a field of a projection instead of computing it. */
 function isSwitch(value: unknown): boolean {
   return typeof value === 'number' || typeof value === 'boolean';
 }

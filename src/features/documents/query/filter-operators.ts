@@ -17,7 +17,7 @@ export interface FilteredField {
   target: PathTarget;
   /** The parameter as the client wrote it, for messages. */
   parameter: string;
-  /** What the request may still ask for. */
+  /** The work that the request may still ask for. */
   budget: WorkBudget;
 }
 

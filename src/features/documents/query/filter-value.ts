@@ -5,7 +5,7 @@ import { findObjectId } from '../../../platform/ids.js';
 import type { PathTarget } from '../store/find-field.js';
 import { badQuery, quoted } from '../reply/query-text.js';
 
-/** What a text of a query can stand for: never an object, an array or a pattern. */
+/** A value that a text of a query can stand for: never an object, an array or a pattern. */
 export type Scalar = string | number | boolean | null | Date | ObjectId;
 
 const JSON_NUMBER = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/;
@@ -45,7 +45,7 @@ export function readValues(target: PathTarget, text: string, parameter: string):
   return shape ? [readTyped(shape.type, text, parameter)] : readUntyped(text);
 }
 
-/** As readValues, where `null` stands for a value that is not there. A String field takes the word literally. */
+/** readValues, with `null` for a value that is not there. A String field takes the word literally. */
 export function readValuesOrNull(target: PathTarget, text: string, parameter: string): Scalar[] {
   const nullable =
     target.kind === 'declared' && target.firm && scalarShape(target.shape)?.type !== 'String' && text === 'null';

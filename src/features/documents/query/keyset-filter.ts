@@ -46,7 +46,7 @@ interface FieldOrder {
   after: Document | null;
   /** Holds for everything equal or after that has the position's type, and can be looked up in an index. */
   bound: Document | null;
-  /** Everything of a type that follows; null when `bound` holds for all that follows, or there is no bound. */
+  /** The condition for all values of later types; null when `bound` covers them, or there is no bound. */
   later: Document | null;
 }
 
@@ -107,8 +107,8 @@ function boundOfNull(path: string, later: Document): Pick<FieldOrder, 'bound' | 
 }
 
 /**
- * What sorts as null: no value, null, and what cannot be followed because an array on the way holds something that is
- * not an object.
+ * The conditions for values that sort as null: no value, null, and a path that cannot be followed because an array on
+ * the way holds something other than an object.
  */
 function nullish(path: string): Document[] {
   const parts = path.split('.');

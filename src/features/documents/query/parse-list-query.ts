@@ -22,7 +22,7 @@ export interface PopulatedPath {
   ref: string;
 }
 
-/** How a document is to be shown; what a list and a single document have in common. */
+/** Options of showing a document, shared by lists and single documents. */
 export interface Presentation {
   /** Paths to show, `_id` besides; null = the whole document. */
   fields: string[] | null;

@@ -4,7 +4,7 @@ import { merged, overlap, PatternReader, type CharSet, type Position } from './p
 const MAX_LOOPS_IN_A_ROW = 4;
 /** Undecided choices outside of loops, as in a?a?a?aaa: each may double the work. */
 const MAX_CHOICES = 12;
-/** What a pattern costs before it is ever matched, and whether matching it may explode. */
+/** The cost of compiling a pattern, and whether matching it may explode. */
 export interface PatternShape {
   /** Characters and empty parts once all counts are written out: what compiling it takes grows with them. */
   positions: number;
@@ -40,7 +40,7 @@ function explodes(positions: readonly Position[]): boolean {
   return longestRunOfLoops(positions, loops) > MAX_LOOPS_IN_A_ROW;
 }
 
-/** How many of these places can take one and the same character. */
+/** The largest number of these places that can take one and the same character. */
 function mostAtOnce(positions: readonly Position[]): number {
   if (positions.length < 2) return positions.length;
   const ranges = positions.flatMap(({ set }) => set);
@@ -57,7 +57,7 @@ function mostAtOnce(positions: readonly Position[]): number {
 /** Places each of which can come after each of the others, and after itself. */
 interface Loop {
   members: Position[];
-  /** What its members take. */
+  /** The characters that its members take. */
   set: CharSet;
 }
 

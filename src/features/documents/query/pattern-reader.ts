@@ -11,7 +11,7 @@ export interface Position {
   index: number;
 }
 
-/** What the analysis needs to know of a part of the pattern. */
+/** The facts that the analysis needs about a part of the pattern. */
 interface Part {
   nullable: boolean;
   /** Positions once its counts are written out. */
@@ -248,7 +248,9 @@ function literal(char: string): CharSet {
   );
 }
 
-/** From one class item to another: with the other case of letters, or anything when the range leaves ASCII. */
+/**
+ * The range from one class item to another, with the other case of letters; any character when the range leaves ASCII.
+ */
 function rangeBetween(from: CharSet, to: CharSet): CharSet {
   const low = Math.min(...from.map(([start]) => start));
   const high = Math.max(...to.map(([, end]) => end));

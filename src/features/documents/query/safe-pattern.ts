@@ -1,9 +1,9 @@
 import { RE2JS } from 're2js';
 import { readPattern } from './pattern-ambiguity.js';
 
-/** What was found out about a pattern. */
+/** The verdict on a pattern. */
 export interface PatternVerdict {
-  /** What compiling it takes, in positions (`readPattern`). */
+  /** The cost of compiling it, in positions (`readPattern`). */
   positions: number;
   /** The rest of a sentence that says why it may not be used; null = it may. */
   problem: string | null;
@@ -15,9 +15,9 @@ const MAX_REMEMBERED = 500;
 const verdicts = new Map<string, PatternVerdict>();
 
 /**
- * Tells whether a pattern compiles, and whether a backtracking matcher could take time exponential (or a high power) in
- * the text's length: the service's own engine matches in linear time, MongoDB's does not. Verdicts are remembered; what
- * takes long to find out is refused first.
+ * Judges whether a pattern compiles, and whether a backtracking matcher (MongoDB's) could take time exponential, or a
+ * high power, in the text's length. Verdicts are remembered; patterns that are slow to judge are refused first
+ * (decision 203).
  */
 export function judgePattern(pattern: string): PatternVerdict {
   const known = verdicts.get(pattern);

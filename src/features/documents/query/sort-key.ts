@@ -16,8 +16,8 @@ export const RANK = {
 export type Rank = (typeof RANK)[keyof typeof RANK];
 
 /**
- * What a document is sorted by: of an array its smallest or largest item; an empty array stands below null, a missing
- * value is null.
+ * The key a document is sorted by: of an array its smallest or largest item; an empty array stands below null, a
+ * missing value is null.
  */
 export type SortKey = { rank: typeof RANK.empty } | { rank: Exclude<Rank, typeof RANK.empty>; value: unknown };
 
@@ -33,7 +33,10 @@ export function sortKeyOf(document: Record<string, unknown>, { path, direction }
   return best!;
 }
 
-/** Every value that an array on the way contributes is a key of its own; what cannot be followed counts as null. */
+/**
+ * Visits each sort key of a value: every value of an array on the way is one; a path that cannot be followed counts as
+ * null.
+ */
 function visitKeys(value: unknown, path: readonly string[], visit: (key: SortKey) => void): void {
   const [part, ...rest] = path;
   if (part === undefined) {

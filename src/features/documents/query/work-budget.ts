@@ -12,8 +12,8 @@ export const MAX_BRANCHES = 1000;
 /** Levels of lists and objects of a pipeline. */
 export const MAX_PIPELINE_LEVELS = 32;
 /**
- * What one request may still ask for. Everything is counted before any of it is done, by its number and by its size;
- * each refusal is 400 with a code of its own and names the limit.
+ * The work that one request may still ask for (decision 210), counted by number and size before any of it is done. Each
+ * refusal is 400 with a code of its own and names the limit.
  */
 export class WorkBudget {
   #patterns = 0;

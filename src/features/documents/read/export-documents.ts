@@ -7,11 +7,11 @@ import { presentDocument, type PresentedDocument } from '../reply/present-docume
 
 const BATCH_SIZE = 500;
 
-/** What an export may hold at a time: a batch, and its documents. */
+/** The memory that an export may hold at a time: a batch, and its documents. */
 const EXPORT_BYTES = 32 * 1024 * 1024;
 
 /**
- * As exportDocuments, for sending: with room of the budget for a batch, until `release`. 503 BUSY when too many large
+ * exportDocuments for sending, with room of the budget for a batch until `release`. 503 BUSY when too many large
  * replies are under way.
  */
 export async function readExport(

@@ -37,7 +37,7 @@ export type ListReply = ({ items: PresentedDocument[] } & Figures) | { count: nu
 
 /** Patterns cost much per document, and cannot use an index. */
 const PATTERN_TIME_MS = 3_000;
-/** From here on the documents are counted first: a page beyond the end then costs no more than the count. */
+/** The skip from which the documents are counted first: a page beyond the end then costs no more than the count. */
 const DEEP_SKIP = 10_000;
 
 /** A list as JSON; otherwise like listDocuments. */

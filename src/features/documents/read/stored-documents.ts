@@ -14,14 +14,14 @@ export interface StoredDocuments {
   rows: readonly Buffer[];
   /** The paths to show of documents that were read with more; null = they were read with what is to be shown. */
   selected: string[] | null;
-  /** What the reply holds already. */
+  /** The size of the reply so far. */
   size: ReplySize;
 }
 
 /** JSON in `latin1` text; in parts when it is large, each made when it is asked for. */
 export type EncodedReply = string | LargeReply;
 
-/** So much of BSON is decoded before others get a turn. */
+/** The amount of BSON that is decoded before others get a turn. */
 const TURN_BYTES = 256 * 1024;
 
 /** The documents as objects, populated. */

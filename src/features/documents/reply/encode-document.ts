@@ -75,8 +75,8 @@ const META_NAMES = [...META_FIELDS];
 const META_LENGTH = 9;
 
 /**
- * Where the meta fields of the document under way lie: name, value and end, by their position in META_NAMES; a name at
- * 0 is of none.
+ * The places of the meta fields in the current document: name, value and end, by their position in META_NAMES; a name
+ * at 0 is of none.
  */
 const metaPlaces = new Int32Array(META_NAMES.length * 3);
 const metaTypes = new Uint8Array(META_NAMES.length);

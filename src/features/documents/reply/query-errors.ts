@@ -5,7 +5,7 @@ const PARALLEL_ARRAYS = new Set([2, 171]);
 const MEMORY_EXCEEDED = new Set([146, 292]);
 const BAD_PATTERN = new Set([51_091, 51_108]);
 
-/** What a failed list means to the client: its filter or sort asks too much. Anything else stays as it is. */
+/** The error of a failed list for the client: its filter or sort asks too much. Any other error stays as it is. */
 export function listError(error: unknown, signal?: AbortSignal): unknown {
   if (signal?.aborted) return abandoned();
   const code = (error as { code?: unknown }).code as number;
@@ -28,7 +28,7 @@ export function listError(error: unknown, signal?: AbortSignal): unknown {
 }
 
 /**
- * What a failed pipeline means to the client. The database's own text stays in the log: it names stored collections.
+ * The error of a failed pipeline for the client. The database's own text stays in the log: it names stored collections.
  */
 export function pipelineError(error: unknown, signal?: AbortSignal): unknown {
   if (signal?.aborted) return abandoned();
@@ -65,10 +65,10 @@ export function pipelineError(error: unknown, signal?: AbortSignal): unknown {
   );
 }
 
-/** By which MongoDB says that there is no index for $geoNear, or no search beside it. */
+/** MongoDB's codes for a missing index of $geoNear, or a missing search service. */
 const NO_INDEX = new Set([27, 291, 31_082]);
 
-/** What the database does not have at all, as the beginning of a sentence; null when the pipeline itself is wrong. */
+/** The feature that the database lacks, as the beginning of a sentence; null when the pipeline itself is wrong. */
 function findMissing(code: number, message: string): string | null {
   if (NO_INDEX.has(code)) return 'An index for $geoNear or $search is';
   const name = /^(\$\w+).* not supported by this engine$/.exec(message)?.[1];

@@ -9,7 +9,7 @@ export const MAX_REPLY_BYTES = 16 * 1024 * 1024;
 /** Replies of no more than this are made and sent in one go, and need no part of the budget. */
 export const SMALL_REPLY_BYTES = 128 * 1024;
 
-/** What a reply may need of the budget before it is read: one document beyond the limit is let in. */
+/** The room that a reply may need of the budget before it is read: one document beyond the limit is let in. */
 const WHOLE_REPLY_BYTES = MAX_REPLY_BYTES + 1024 * 1024;
 
 /** Whose replies they are, and what they share. */
@@ -22,8 +22,7 @@ interface Account {
 class NoRoom extends Error {}
 
 /**
- * How much one reply holds of documents, counted as they are read or put in, and reserved from the budget when it is
- * large.
+ * The size of one reply's documents, counted as they are read or put in, and reserved from the budget when it is large.
  */
 export class ReplySize {
   #bytes = 0;
@@ -77,8 +76,8 @@ export class ReplySize {
 }
 
 /**
- * As readWithin, for reads that are too dear to be repeated and have turns of their own: room for the largest reply is
- * reserved before. Who has to wait for room leaves the turn to others meanwhile.
+ * readWithin for reads that are too dear to be repeated and have turns of their own: reserves room for the largest
+ * reply first. A read that waits for room leaves its turn to others.
  */
 export async function readInTurn<T>(
   turns: FairQueue,

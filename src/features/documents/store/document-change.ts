@@ -63,7 +63,7 @@ export function readDocumentChange(
 interface Reading {
   change: DocumentChange;
   problems: Problems;
-  /** Every path that the body gives a value, with its parents. */
+  /** The paths that the body gives a value, with their parents. */
   supplied: ReadonlySet<string>;
   /** Filters already among the conditions, as text. */
   seen: Set<string>;

@@ -29,8 +29,8 @@ export const ANY: ValueShape = { type: 'any' };
 const shapes = new WeakMap<Collection, ObjectShape>();
 
 /**
- * What a collection's documents must look like, compiled once per loaded record. The owner field of a collection with
- * RLS is always known.
+ * The shape of a collection's documents, compiled once per loaded record. The owner field of a collection with RLS is
+ * always known.
  */
 export function documentShape(collection: Collection): ObjectShape {
   let shape = shapes.get(collection);
@@ -95,7 +95,7 @@ export function storeValue(shape: ValueShape, value: unknown, problems: Problems
   return undefined;
 }
 
-/** As storeValue for an object: declared fields in declared order, then what an open one carries besides. */
+/** storeValue for an object: declared fields in declared order, then the further ones of an open object. */
 export function storeObject(
   shape: ObjectShape,
   value: Record<string, unknown>,

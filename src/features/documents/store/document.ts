@@ -21,8 +21,8 @@ export interface StoredDocument {
 }
 
 /**
- * Every read of documents ANDs this in: active ones, or with `includeDeleted` trashed ones too, never pending or
- * removed ones.
+ * The filter that every read of documents includes: active ones, or with `includeDeleted` trashed ones too, never
+ * pending or removed ones.
  */
 export function visibleDocuments(includeDeleted = false): Record<string, unknown> {
   return { isDeleted: includeDeleted ? { $in: [false, true] } : false };

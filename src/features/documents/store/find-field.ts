@@ -2,7 +2,7 @@ import type { Collection } from '../../collections/collection.js';
 import { HIDDEN_FIELD, SYSTEM_FIELDS, UNSAFE_NAMES, type FieldShape } from '../../collections/fields/field.js';
 
 /**
- * What a path of a collection's documents points at: `id` is the document's own identifier; `any` is content that
+ * The target of a path in a collection's documents: `id` is the document's own identifier; `any` is content that
  * nothing declares, in flexible collections or below an Object or Array without declared content. A declared field that
  * is not `firm` may hold anything, because its collection is flexible.
  */
@@ -21,7 +21,7 @@ export function isFieldPath(path: string): boolean {
   return parts.length <= MAX_PATH_PARTS && parts[0] !== HIDDEN_FIELD && !parts.some((part) => UNSAFE_NAMES.has(part));
 }
 
-/** What a path points at, or null when an enforced collection has no such field. The path must pass isFieldPath. */
+/** The target of a path, or null when an enforced collection has no such field. The path must pass isFieldPath. */
 export function findField(collection: Collection, path: string): PathTarget | null {
   const [root, ...rest] = path.split('.') as [string, ...string[]];
   const system = findSystemField(collection, root);

@@ -25,7 +25,7 @@ export function refuseHostileValue(value: unknown, level = 1): void {
   }
 }
 
-/** As refuseHostileValue for the body of an update, whose top-level keys may be dotted paths. */
+/** refuseHostileValue for the body of an update, whose top-level keys may be dotted paths. */
 export function refuseHostileUpdate(body: Record<string, unknown>): void {
   for (const key of Object.keys(body)) {
     if (key === '') throw refusal('An update cannot name a field without a name');

@@ -21,8 +21,8 @@ interface Step {
 }
 
 /**
- * Whether an index over these paths refuses the document, as the database would tell: arrays are looked through one at
- * a time, item by item.
+ * True if an index over these paths refuses the document, by the database's own rule: arrays are searched one at a
+ * time, item by item.
  */
 export function hasParallelArrays(document: Record<string, unknown>, paths: readonly string[]): boolean {
   return meetParallel(paths.map((path) => ({ value: document, rest: path.split('.') })));

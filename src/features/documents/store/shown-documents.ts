@@ -6,13 +6,13 @@ import { visibleDocuments } from './document.js';
 
 type Filter = Record<string, unknown>;
 
-/** As other records that every request needs: what a restore has changed is noticed within this. */
+/** The age of a remembered record, like that of others that every request needs: a restore shows within it. */
 const KNOWN_MS = 1_000;
 const MAX_KNOWN = 10_000;
 
 /**
- * As visibleDocuments, also without what belongs to a bulk insert that does not stand at this moment. For reads of many
- * documents: to be asked for before each.
+ * visibleDocuments without those of bulk inserts that do not stand at this moment (decision 109). Reads of many
+ * documents ask for it before each read.
  */
 export async function findVisible(app: App, { _id }: Collection, includeDeleted = false): Promise<Filter> {
   return { ...visibleDocuments(includeDeleted), ...(await findShown(app, _id)) };

@@ -83,7 +83,10 @@ export async function runIdempotent<T>(
   }
 }
 
-/** What was stored is no refusal when its answer cannot be kept: a repeated request finds it by the ids. */
+/**
+ * Keeps the answer for repeated requests. A failure to keep it refuses nothing: a repeated request finds the documents
+ * by their ids.
+ */
 async function keepAnswer(app: App, store: Store<IdempotencyRecord>, _id: string, answer: string): Promise<void> {
   try {
     await store.updateOne({ _id, answer: null }, { $set: { answer } });

@@ -24,7 +24,9 @@ export function readNewDocument(collection: Collection, body: unknown, writer: W
   return document;
 }
 
-/** As readNewDocument, but adds what does not fit the schema to `problems`; the result then means nothing. */
+/**
+ * readNewDocument that adds misfits with the schema to `problems` instead of throwing; the result then means nothing.
+ */
 export function checkNewDocument(
   collection: Collection,
   body: unknown,

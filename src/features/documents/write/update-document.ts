@@ -48,7 +48,7 @@ export async function updateDocument(
   return presentDocument(await writeOrExplain(write, () => explainRefusal(app, place, active, change)));
 }
 
-/** Nobody can own nothing at all, so this matches no document. */
+/** A filter that matches no document. */
 const NEVER = { _id: { $in: [] } };
 
 function ownerFilter({ collection, writer }: WriteTarget, { owner }: DocumentChange): Record<string, unknown>[] {

@@ -11,7 +11,7 @@ import { documentStore } from '../store/document-store.js';
 import { matchShown } from '../store/shown-documents.js';
 import type { Writer } from './new-document.js';
 
-/** Where a write goes and who makes it. */
+/** The place of a write and its writer. */
 export interface WriteTarget {
   collection: Collection;
   writer: Writer;
@@ -44,9 +44,9 @@ export function ownedBy(writer: Writer): Record<string, unknown> {
 const MAX_ATTEMPTS = 5;
 
 /**
- * What a conditional write answers. When it matches nothing (null), `explain` throws what the stored document says
- * against it; if that says nothing, it has changed meanwhile and the write is tried again. 409 DOCUMENT_CHANGING after
- * five times.
+ * The result of a conditional write. When it matches nothing (null), `explain` throws the reason found in the stored
+ * document; without a reason the document has changed and the write is tried again. 409 DOCUMENT_CHANGING after five
+ * times.
  */
 export async function writeOrExplain<T>(write: () => Promise<T | null>, explain: () => Promise<unknown>): Promise<T> {
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
