@@ -112,7 +112,7 @@ async function dispatch(argv: readonly string[], io: Io, pipe: AbortSignal): Pro
   return execute(loaded, path, built, io, AbortSignal.any([io.stop, pipe]));
 }
 
-/** Every command of the tree writes help to our stdout; what is wrong is told by us. */
+/** Makes every command of the tree write its help to our stdout and leave its errors to us. */
 function captureOutput(command: Command, io: Io): void {
   command.configureOutput({ writeOut: (text) => void io.stdout.write(text), writeErr: () => undefined });
   for (const child of command.commands) captureOutput(child, io);
@@ -198,7 +198,7 @@ function findPath(argv: readonly string[]): CommandNode[] {
   return fallback ? [...path, fallback] : path;
 }
 
-/** As commander words it: `option '--limit <n>' argument 'x' is invalid. it must be a number`. */
+/** Commander's wording: `option '--limit <n>' argument 'x' is invalid. it must be a number`. */
 const INVALID_VALUE = /^(option '[^']*') argument ('.*') is invalid\. (.*)$/;
 
 function explainUsage(error: CommanderError, path: readonly CommandNode[]): UsageError {
@@ -221,7 +221,7 @@ function seeHelp(path: readonly CommandNode[]): string {
   return `See "${['bsvc', ...path.map(({ name }) => name)].join(' ')} --help".`;
 }
 
-/** As far as they can be told from a command line that may not even parse. */
+/** The output options of a command line that may not even parse. */
 function readOutputWords(argv: readonly string[]): Pick<GlobalOptions, 'json' | 'color'> {
   return { json: argv.includes('--json'), color: !argv.includes('--no-color') };
 }

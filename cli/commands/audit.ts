@@ -43,7 +43,7 @@ function presentInput(input: Record<string, unknown>): string {
     .join(' ');
 }
 
-/** What has a name, as a declared field has, is told by it. */
+/** The value of an audit entry as text; a thing with a name, such as a declared field, shows as its name. */
 function presentWord(given: unknown): string {
   if (typeof given === 'string') return given;
   const name = (given as { name?: unknown } | null)?.name;

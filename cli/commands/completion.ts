@@ -4,7 +4,7 @@ import { UsageError } from '../shell/exit.js';
 const SHELLS: Record<string, (tree: Completions) => string> = { bash: bashScript, zsh: zshScript, fish: fishScript };
 const GLOBAL_OPTIONS = ['--json', '--quiet', '--no-color', '--no-input', '--data-dir', '--env-file', '--help'];
 
-/** What may follow each chain of words: `project` -> create, list, …; `project create` -> --plan, …. */
+/** The words that may follow each chain of words: `project` -> create, list, …; `project create` -> --plan, …. */
 type Completions = Map<string, { words: string[]; options: string[] }>;
 
 /** The command that prints completion scripts for `commands`; it is handed them because it is one of them itself. */
@@ -128,7 +128,7 @@ end
 ${lines.join('\n')}`;
 }
 
-/** From one chain of words by one more word to the next. */
+/** The steps from one chain of words by one more word to the next. */
 function steps(tree: Completions): [from: string, word: string, to: string][] {
   return [...tree.keys()]
     .filter((path) => path !== '')

@@ -70,7 +70,7 @@ async function readUri(context: Context, given: string | undefined, source: Secr
   return uri;
 }
 
-/** What the services need from now on, without the secrets themselves. */
+/** The settings that the services need from now on, without the secrets themselves. */
 function nextSettings(config: Config, uri: string, databaseName: string): Record<string, string> {
   return {
     MONGODB_URI: uri,

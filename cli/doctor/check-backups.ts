@@ -4,7 +4,7 @@ import { failed, passed, type Check } from './check.js';
 
 const HOUR_MS = 3_600_000;
 
-/** Tells when the last scheduled backup was good, and whether that is too long ago. */
+/** Checks that the last good scheduled backup is not too old. */
 export async function checkBackups(app: App): Promise<Check> {
   const { backupTo, backupPassphrase, secretKey } = app.config;
   const age = await findBackupAge(app);

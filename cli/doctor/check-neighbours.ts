@@ -7,7 +7,7 @@ import { failed, passed, unreachable, type Check } from './check.js';
 
 const PATIENCE_MS = 3000;
 
-/** Whether the Redis that REDIS_URL names answers. */
+/** Checks that the Redis of REDIS_URL answers. */
 export async function checkCache({ redisUrl }: Config): Promise<Check> {
   if (!redisUrl) return passed('cache', 'in the memory of each process (REDIS_URL is not set)');
   const { Redis } = await import('ioredis');
@@ -36,7 +36,9 @@ export async function checkCache({ redisUrl }: Config): Promise<Check> {
   }
 }
 
-/** Whether mail can leave: a live call with the provider's key or a greeting of the mail server; nothing is sent. */
+/**
+ * Checks that mail can leave: a live call with the provider's key or a greeting of the mail server; nothing is sent.
+ */
 export async function checkMail(config: Config): Promise<Check> {
   const sender = config.mailFrom ? `default sender ${config.mailFrom}` : 'no default sender (BSVC_MAIL_FROM)';
   const kind = config.mailProvider ?? (config.resendApiKey ? 'resend' : config.smtpUrl ? 'smtp' : 'outbox');
@@ -64,7 +66,7 @@ async function greetSmtp(url: string): Promise<void> {
   }
 }
 
-/** Whether somebody answers at BSVC_ENGINE_LISTEN; nothing when it is not set. */
+/** Checks that a server answers at BSVC_ENGINE_LISTEN; no check when it is not set. */
 export async function checkDoor({ engineListen, mongodbUri }: Config): Promise<Check[]> {
   if (!engineListen) return [];
   if (mongodbUri) return [passed('wire door', 'BSVC_ENGINE_LISTEN has no effect beside MONGODB_URI')];

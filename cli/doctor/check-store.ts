@@ -39,7 +39,7 @@ function othersAt(db: Database): { pid: number; ageMs: number }[] {
   return db.listSnapshots!().filter(({ pid }) => pid !== process.pid);
 }
 
-/** By Ctrl-Z or a debugger, as Linux tells it; false where nothing tells. */
+/** True if Ctrl-Z or a debugger has stopped the process, by Linux's word; false where the system does not say. */
 async function isStopped(pid: number): Promise<boolean> {
   const line = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
   return /^[Tt]/.test(line.slice(line.lastIndexOf(')') + 2));

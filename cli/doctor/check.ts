@@ -3,7 +3,7 @@ export interface Check {
   name: string;
   ok: boolean;
   detail: string;
-  /** What to do about it. */
+  /** The next step for the operator. */
   hint: string | null;
   /** It failed because something outside could not be reached. */
   away?: boolean;
@@ -17,7 +17,7 @@ export function failed(name: string, detail: string, hint: string): Check {
   return { name, ok: false, detail, hint };
 }
 
-/** As failed, for what could not be reached: exit 3. */
+/** A failed check because of something unreachable: exit 3. */
 export function unreachable(name: string, detail: string, hint: string): Check {
   return { name, ok: false, detail, hint, away: true };
 }

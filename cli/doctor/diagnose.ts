@@ -25,13 +25,13 @@ import { diagnoseBucket } from './diagnose-bucket.js';
 import { presentFailure } from '../shell/exit.js';
 import { countOf } from '../shell/present-amount.js';
 
-/** So many records of a kind are looked through for one that holds a secret. */
+/** The number of records of a kind that are searched for one that holds a secret. */
 const SAMPLED_RECORDS = 50;
 const MIN_FREE_BYTES = 256 * 1024 * 1024;
 
 /**
- * Every check of `bsvc doctor`, in the order in which they build on each other: without settings, or without a
- * database, the rest is not asked.
+ * The checks of `bsvc doctor`, in the order in which they build on each other: without settings, or without a database,
+ * the rest is left out.
  */
 export async function diagnose(context: Context, options: { fix: boolean }): Promise<Check[]> {
   const checks: Check[] = [passed('node', `Node.js ${process.versions.node} on ${process.platform} ${process.arch}`)];

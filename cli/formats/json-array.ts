@@ -37,7 +37,7 @@ class Scan {
   /** Bytes of the element under way that came with earlier chunks. */
   private parts: Buffer[] = [];
   private partBytes = 0;
-  /** Where the element under way begins in this chunk; -1 between elements. */
+  /** The start of the current element in this chunk; -1 between elements. */
   private from = -1;
   private open = false;
 

@@ -4,25 +4,25 @@ import { conflict } from '../../src/errors.js';
 import type { App } from '../../src/app.js';
 import { openProcessGroupHost } from '../../src/platform/process-group.js';
 
-/** Whether this process was started by another `bsvc serve` to share its port. */
+/** True if another `bsvc serve` started this process to share its port. */
 export const isShare = (): boolean => cluster.isWorker;
 
-/** Tells the process that started this one that it is listening. */
+/** Reports to the supervisor that this process is listening. */
 export function tellReady(url: string): void {
   process.send?.({ url });
 }
 
 export interface Processes {
   url: string;
-  /** Tells all of them to stop and waits for their end. */
+  /** Asks all processes to stop and waits for their end. */
   stop(): Promise<void>;
 }
 
 /** The pause before a process that ended is replaced. */
 const PAUSE_MS = 100;
 /**
- * What cannot start, or ends itself soon after, is tried ever more rarely, but never so rarely that the service is slow
- * to come back.
+ * The longest pause before another try with a process that cannot start or ends itself soon after: short, so that the
+ * service is quick to come back.
  */
 const MAX_PAUSE_MS = 5_000;
 const LONG_LIFE_MS = 10_000;

@@ -11,7 +11,7 @@ export interface Parameter<T> {
   /** `name` of an argument, `--plan <plan>` of an option, the environment name of a setting. */
   words: string;
   text: string;
-  /** Every occurrence adds one. */
+  /** Each occurrence adds a value. */
   repeated?: boolean;
   /** An argument that may be left out. */
   optional?: boolean;
@@ -20,14 +20,14 @@ export interface Parameter<T> {
   env?: string;
   /** Text -> value; what it throws becomes a usage error naming the option. */
   read?: (text: string) => unknown;
-  /** How to get a missing argument from a person; without it the value is simply asked for. */
+  /** Asks a person for a missing argument; without it a plain question does. */
   ask?: (context: Context) => Promise<string>;
 }
 
 type Parameters = Record<string, Parameter<unknown>>;
 type Input<P extends Parameters> = { [K in keyof P]: P[K] extends Parameter<infer T> ? T : never };
 
-/** Where a secret comes from: `--…-stdin`, `--…-env NAME`, or neither (then it is asked for). */
+/** The source of a secret: `--…-stdin`, `--…-env NAME`, or neither (then it is asked for). */
 export interface SecretSource {
   option: string;
   stdin: boolean;
@@ -134,7 +134,7 @@ export interface CommandGroup {
   examples: readonly string[];
   commands: readonly CommandNode[];
   load?: undefined;
-  /** What `bsvc <group> …` without a verb does, for example `migrate` = `migrate up`. */
+  /** The command that `bsvc <group> …` without a verb runs, for example `migrate` = `migrate up`. */
   fallback?: string;
 }
 

@@ -4,7 +4,7 @@ import type { Io } from './io.js';
 import type { Output } from './output.js';
 import type { Prompt } from './prompt.js';
 
-/** What a command's handler works with. */
+/** The environment of a command's handler. */
 export interface Context {
   io: Io;
   out: Output;
@@ -12,7 +12,7 @@ export interface Context {
   /** Aborted when the process is told to stop or nobody reads stdout any more; long work checks it between steps. */
   stop: AbortSignal;
   layers: readonly ConfigLayer[];
-  /** What `--env-file` named. */
+  /** The file that `--env-file` named. */
   envFile: string | undefined;
   /** Read at first use, so that help and completion work beside a broken setting. */
   settings(): { config: Config; sources: SettingSource[] };

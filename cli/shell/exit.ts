@@ -3,7 +3,7 @@ import { ConfigError } from '../../src/config.js';
 import { findOutage, isDamage } from '../../src/platform/database/database.js';
 import { presentRefusal } from './next-step.js';
 
-/** What the process answers its caller with (cli.md, exit codes). */
+/** Exit codes of the process (cli.md, exit codes). */
 export const EXIT = { done: 0, refused: 1, usage: 2, unreachable: 3, interrupted: 130 } as const;
 
 /**
@@ -30,7 +30,7 @@ export class Interrupted extends Error {
 export interface Failure {
   exitCode: number;
   code: string;
-  /** What, why, what to do next. */
+  /** The failure, its cause and the next step. */
   message: string;
   note?: string;
   /** Set when it is our own bug. */

@@ -1,8 +1,8 @@
 import type { AppError } from '../../src/errors.js';
 
 /**
- * What to do after a refusal, in words of the command line; the refusal itself is told in words that hold for every
- * door.
+ * The next step after a refusal, by its code, in words of the command line; the refusal's own text holds for HTTP too
+ * (decision 1206).
  */
 const NEXT_STEPS: Readonly<Record<string, string>> = {
   PROJECT_NOT_FOUND: '"bsvc project list" shows them.',

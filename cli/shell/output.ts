@@ -3,7 +3,7 @@ import { Chalk, type ChalkInstance } from 'chalk';
 import type { Failure } from './exit.js';
 import type { Io } from './io.js';
 
-/** What a command answers with; run.ts prints the one of the three that was asked for. */
+/** The result of a command in three forms; run.ts prints the requested one. */
 export interface Result {
   /** The one value of `--json`. */
   json: unknown;
@@ -11,14 +11,11 @@ export interface Result {
   quiet: string | number | readonly string[];
   /** For a person, without the last line feed. */
   text: (view: View) => string | Promise<string>;
-  /**
-   * When the command did its work and has a failure to report with it (`doctor`, refused lines): told on stderr after
-   * the result.
-   */
+  /** A failure beside the result (`doctor`, refused lines): printed on stderr after it. */
   failure?: Failure;
 }
 
-/** How text for a person is made: with colour and drawn tables at a terminal, plain otherwise. */
+/** The style of text for a person: with colour and drawn tables at a terminal, plain otherwise. */
 export interface View {
   paint: ChalkInstance;
   /** Rows below a head; drawn at a terminal, columns of plain text elsewhere. */
@@ -43,7 +40,7 @@ export interface Output extends OutputOptions {
   /** Result text on stdout; waits while the reader is slower than we are. */
   write(text: string): Promise<void>;
   print(result: Result): Promise<void>;
-  /** For people only: on stderr, and only at a terminal without `--quiet`. */
+  /** Prints for people only: on stderr, and only at a terminal without `--quiet`. */
   note(text: string): void;
   /** On stderr always: something the caller should know although the command goes on. */
   warn(text: string): void;
@@ -170,7 +167,7 @@ function widestId(cell: string): number {
   return Math.max(0, ...cell.split(/\s+/).map((word) => (ID.test(word) ? word.length : 0)));
 }
 
-/** In lines of at most `width` characters, broken between words where there are any. */
+/** Breaks text into lines of at most `width` characters, between words where there are any. */
 function wrapText(text: string, width: number): string {
   const lines: string[] = [];
   for (const paragraph of text.split('\n')) {

@@ -13,7 +13,7 @@ export interface Choice<T> {
  * in CI.
  */
 export interface Prompt {
-  /** Whether somebody is there to answer. */
+  /** True if a person is there to answer. */
   readonly possible: boolean;
   /** `missing` completes the usage error, for example `the argument <name> is missing`. */
   text(

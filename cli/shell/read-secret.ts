@@ -26,7 +26,7 @@ export async function readSecret(context: Context, source: SecretSource, questio
   return text;
 }
 
-/** As readSecret, for a password that a person makes up: typed twice, and again until it is long enough. */
+/** Reads a password that a person makes up: typed twice, and again until it is long enough. */
 export async function readNewPassword(context: Context, source: SecretSource, question: string): Promise<string> {
   if (source.stdin || source.env !== undefined || !context.ask.possible) return readSecret(context, source, question);
   const password = await context.ask.secret(`${question}:`, '', {

@@ -2,7 +2,7 @@ import { hostname, userInfo } from 'node:os';
 import type { NewAuditEntry } from '../../src/features/audit/audit-log.js';
 import type { LoadedCommand } from './command.js';
 
-/** Whether this run changes something; looking is not recorded, whichever command does it. */
+/** True if this run changes something; runs that only look are not recorded. */
 export function isAudited({ audited = false }: LoadedCommand, input: Record<string, unknown>): boolean {
   return typeof audited === 'function' ? audited(input) : audited;
 }

@@ -7,7 +7,7 @@ import { UsageError } from './exit.js';
 
 const DEFAULT_ENV_FILE = '.env';
 
-/** Where settings come from, first one wins: flags, environment, env file. */
+/** The layers of settings, the first one wins: flags, environment, env file. */
 export function readLayers(io: Io, flags: Record<string, string>, envFile: string | undefined): ConfigLayer[] {
   return [{ source: 'flag', values: flags }, { source: 'environment', values: io.env }, ...readEnvFile(io, envFile)];
 }

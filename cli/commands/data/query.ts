@@ -52,7 +52,7 @@ export default defineCommand({
   },
 });
 
-/** What a list can be asked for besides conditions has options of its own here, or none. */
+/** Parameters of a list other than conditions: they have options of their own here, or none. */
 const OPTIONS = ['sort', 'fields', 'populate', 'limit', 'page', 'count', 'include_deleted'];
 
 function readFilter(text: string): [name: string, value: string] {
