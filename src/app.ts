@@ -49,7 +49,7 @@ export interface App {
   readonly passwords: Passwords;
   /** FairQueue for aggregations, by project: each may hold much memory. */
   readonly aggregations: FairQueue;
-  /** What large replies may hold together until their clients have taken them, by project. */
+  /** The memory that large replies may hold together until their clients have taken them, by project. */
   readonly replies: ReplyBudget;
   readonly files: ObjectStores;
   /** The service's own way of sending mail; a project with its own key has another. */

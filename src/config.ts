@@ -24,7 +24,7 @@ interface Setting<T> {
   env: string;
   read: Reader<T>;
   default: T | null;
-  /** How the default reads in tables when the value alone would not tell. */
+  /** The default as text in tables, where the value alone is not clear. */
   defaultText?: string;
   text: string;
   secret?: boolean;
@@ -49,7 +49,7 @@ function optional<T>(
   return { env, read, text: about, ...more, default: null };
 }
 
-/** Every setting of the service: the README's table, `bsvc settings` and loadConfig are made from this list. */
+/** The settings of the service: the README's table, `bsvc settings` and loadConfig are made from this list. */
 export const SETTINGS = {
   mongodbUri: optional(
     'MONGODB_URI',
@@ -310,7 +310,7 @@ export const SETTINGS = {
 type Settings = typeof SETTINGS;
 type ValueOf<S> = S extends { read: Reader<infer T>; default: infer D } ? (D extends null ? T | null : T) : never;
 
-/** What the service runs with: frozen, complete, read once at the process edge and passed down. */
+/** The service's configuration: frozen, complete, read once at the process edge and passed down. */
 export type Config = Readonly<{ [Name in keyof Settings]: ValueOf<Settings[Name]> }>;
 export type SettingName = keyof Settings;
 
@@ -361,7 +361,7 @@ export function loadConfig(layers: readonly ConfigLayer[]): { config: Config; so
   return { config, sources };
 }
 
-/** What is wrong with settings that are good each by itself. */
+/** Contradictions between settings that are each valid. */
 function listContradictions({ mailProvider, resendApiKey, smtpUrl }: Config): string[] {
   if (mailProvider === 'resend' && !resendApiKey)
     return ['BSVC_MAIL_PROVIDER is resend, but RESEND_API_KEY is not set'];

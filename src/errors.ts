@@ -84,5 +84,5 @@ export const overLimit = make('overLimit');
 export const unavailable = make('unavailable');
 /** 507: the disk is full; what frees space still works. */
 export const outOfSpace = make('outOfSpace');
-/** Nobody waits for the answer any more; 499 in logs and metrics. */
+/** The client has left and takes no answer; 499 in logs and metrics. */
 export const abandoned = (): AppError => new AppError('abandoned', 'CLIENT_LEFT', 'The client has left');

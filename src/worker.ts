@@ -29,13 +29,13 @@ export interface Worker {
 }
 
 export interface WorkerOptions {
-  /** How many jobs run at once; kinds with a concurrency of their own come on top. */
+  /** The number of jobs that run at once; kinds with a concurrency of their own come on top. */
   concurrency?: number;
 }
 
 const DEFAULT_CONCURRENCY = 10;
 
-/** Every kind of background work, feature by feature. */
+/** The kinds of background work, feature by feature. */
 export const JOBS: readonly AnyJobDefinition<App>[] = [
   removeExpiredJobsJob,
   purgeTrashJob,
@@ -57,7 +57,7 @@ export const JOBS: readonly AnyJobDefinition<App>[] = [
 ];
 
 /**
- * What is enqueued by the clock (UTC, seconds first when there are six fields). Any number of workers makes one run of
+ * Jobs that the clock enqueues (UTC, seconds first when there are six fields). Any number of workers makes one run of
  * each tick.
  */
 export const SCHEDULES: readonly Schedule<App>[] = [
