@@ -2,7 +2,7 @@ import Koa, { type Context } from 'koa';
 import type { App } from './app.js';
 import type { Caller } from './features/access/caller.js';
 import { limitRequests } from './features/access/limit-requests.js';
-import { documentRoutes } from './features/documents/routes.js';
+import { DOCUMENT_ROUTES } from './features/documents/document-routes.js';
 import { schemaRoutes } from './features/documents/schema-routes.js';
 import { localFileRoutes } from './features/files/local-routes.js';
 import { fileRoutes } from './features/files/routes.js';
@@ -37,6 +37,7 @@ import { traceRequests } from './http/trace-requests.js';
 
 /** Groups of routes that are one value each. */
 export const ROUTE_LISTS: readonly RouteList[] = [
+  DOCUMENT_ROUTES,
   WEBHOOK_ROUTES,
   COLLECTION_ROUTES,
   PROJECT_SCHEMA_ROUTES,
@@ -49,7 +50,6 @@ export const ROUTE_LISTS: readonly RouteList[] = [
 
 /** Every route of the service, feature by feature. */
 export const ROUTES: readonly ((app: App) => RouteGroup)[] = [
-  documentRoutes,
   schemaRoutes,
   userRoutes,
   mailRoutes,

@@ -2,21 +2,33 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ROUTE_LISTS } from '../../src/api.js';
 import type { Route } from '../../src/http/routes/route.js';
 import type { Schema } from '../../src/platform/schema/schema.js';
-import { buildProject, type TestProject } from '../helpers/build-project.js';
-import { openOperatorClient, type Method, type OperatorClient } from '../helpers/operator-client.js';
+import { buildCollection, buildProject, placeDocuments } from '../helpers/build-project.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+import { openUserClient } from '../helpers/user-client.js';
 
 const TOKEN = 'operator-token-for-tests';
 const MAX_JSON_BYTES = 1024 * 1024;
 
 let test: TestApp;
-let call: OperatorClient;
-let owner: TestProject;
+/** What the parameters of paths stand for; all others name nothing that is there. */
+let names: Record<string, string>;
+let carried: Record<'operator' | 'user' | 'key', Record<string, string>>;
 
 beforeAll(async () => {
-  test = await openTestApp({ settings: { BSVC_ADMIN_TOKEN: TOKEN, BSVC_RATE_LIMIT: 'off' } });
-  call = openOperatorClient(test, TOKEN);
-  owner = await buildProject(test.app);
+  test = await openTestApp({
+    settings: { BSVC_ADMIN_TOKEN: TOKEN, BSVC_RATE_LIMIT: 'off', BSVC_BCRYPT_COST: '4' },
+  });
+  const { project, publishable, secret } = await buildProject(test.app);
+  const collection = await buildCollection(test.app, project);
+  const [id] = await placeDocuments(test.app, collection, [{ a: 1 }]);
+  names = { projectId: project._id.toHexString(), collectionName: collection.name, id: id! };
+  const { accessToken } = (await openUserClient(test, publishable).signUp()).body as { accessToken: string };
+  const key = { 'x-api-key': secret };
+  carried = {
+    operator: { authorization: `Bearer ${TOKEN}` },
+    user: { ...key, authorization: `Bearer ${accessToken}` },
+    key,
+  };
 });
 afterAll(() => test.close());
 
@@ -28,7 +40,7 @@ interface Beside {
   breaks: boolean;
 }
 
-const routes = ROUTE_LISTS.flatMap((list) => list.routes).filter(({ body }) => body !== undefined);
+const routes = ROUTE_LISTS.flatMap((list) => list.routes).filter(({ body, openBody }) => body ?? openBody);
 const cases = routes.flatMap((route) => listBeside(route).map((beside) => ({ route, ...beside })));
 
 describe('a body of a route', () => {
@@ -41,7 +53,10 @@ describe('a body of a route', () => {
     '%s › is refused with the code of the document for %s',
     async (_id, _name, { route, body }) => {
       const reply = await send(route, body);
-      expect([reply.status, reply.body.code]).toEqual([400, 'VALIDATION_FAILED']);
+      expect(reply.status).toBe(400);
+      // Where the use case checks the body, it has codes of its own.
+      if (route.openBody) return;
+      expect(reply.body.code).toBe('VALIDATION_FAILED');
       expect(reply.body.details!.length).toBeGreaterThan(0);
     },
   );
@@ -61,14 +76,24 @@ describe('a body of a route', () => {
 const SCHEMA_RULES = new Set(['length', 'maxItems', 'minItems', 'enum', 'minimum', 'additionalProperties']);
 
 async function send(route: Route, body: unknown) {
-  const path = route.path.replace(':projectId', owner.project._id.toHexString()).replace(/:\w+/g, 'nothing');
-  const reply = await call(route.method.toLowerCase() as Method, path, body);
-  return { status: reply.status, body: reply.body as { code?: string; details?: { rule: string }[] } };
+  const path = route.path.replace(/:(\w+)/g, (_part, name: string) => names[name] ?? 'nothing');
+  const reply = await fetch(test.url + path, {
+    method: route.method,
+    headers: { ...carriedTo(route), 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+  return { status: reply.status, body: (await reply.json()) as { code?: string; details?: { rule: string }[] } };
 }
 
-function listBeside({ body: schema, example }: Route): Beside[] {
-  return [...beside(schema!, example, (value) => value, 'the body')].filter(
-    ({ body }) => JSON.stringify(body).length < MAX_JSON_BYTES,
+function carriedTo({ access: { security } }: Route): Record<string, string> {
+  const needs = (name: string): boolean => security.every((way) => way.some((scheme) => scheme.name === name));
+  if (needs('operatorToken')) return carried.operator;
+  return needs('userToken') ? carried.user : carried.key;
+}
+
+function listBeside({ body, openBody, example }: Route): Beside[] {
+  return [...beside((body ?? openBody)!, example, (value) => value, 'the body')].filter(
+    (each) => JSON.stringify(each.body).length < MAX_JSON_BYTES,
   );
 }
 
@@ -86,7 +111,10 @@ function* beside(schema: Schema, example: unknown, put: Put, place: string): Gen
     body: put(value),
     breaks: false,
   });
-  const { minLength, maxLength, minItems, maxItems, pattern } = schema as Record<string, number | undefined>;
+  const { minLength, maxLength, minItems, maxItems, pattern, minBytes, maxBytes } = schema as Record<
+    string,
+    number | undefined
+  >;
   if (schema.enum) yield breaking('none of its values', 'none of these');
   if (schema.type === 'string') yield breaking('a number instead of a text', 1);
   if (schema.type === 'boolean') yield breaking('a text instead of a boolean', 'yes');
@@ -96,8 +124,14 @@ function* beside(schema: Schema, example: unknown, put: Put, place: string): Gen
     yield breaking(`${maxLength + 1} characters`, 'x'.repeat(maxLength + 1));
     yield meeting(`${maxLength} characters`, 'x'.repeat(maxLength));
   }
+  if (minBytes !== undefined) yield breaking(`${minBytes - 1} bytes`, 'x'.repeat(minBytes - 1));
+  if (maxBytes !== undefined) {
+    yield breaking(`${maxBytes + 1} bytes`, `${'é'.repeat(maxBytes / 2)}x`);
+    yield meeting(`${maxBytes} bytes`, 'é'.repeat(maxBytes / 2));
+  }
+  if (schema.wellFormed) yield breaking('half a character', `${example as string}\ud800`);
   if (schema.type === 'array') yield* besideList(schema.items as Schema, example, put, place, { minItems, maxItems });
-  if (schema.type === 'object' && schema.properties !== undefined) yield* besideFields(schema, example, put, place);
+  if (schema.type === 'object') yield* besideFields(schema, example, put, place);
 }
 
 function* besideList(
@@ -119,7 +153,7 @@ function* besideList(
 }
 
 function* besideFields(schema: Schema, example: unknown, put: Put, place: string): Generator<Beside> {
-  const fields = schema.properties as Record<string, Schema>;
+  const fields = (schema.properties ?? {}) as Record<string, Schema>;
   const required = (schema.required ?? []) as string[];
   const whole = (example ?? {}) as Record<string, unknown>;
   yield { name: `${place}: a list instead of an object`, body: put([1]), breaks: place !== 'the body' };

@@ -5,6 +5,7 @@ import type { Caller } from './caller.js';
 import {
   ANY_KEY as ANY_KEY_DESCRIPTION,
   KEY_IN_QUERY as KEY_IN_QUERY_DESCRIPTION,
+  READS_DOCUMENTS as READS_DOCUMENTS_DESCRIPTION,
   SECRET_KEY as SECRET_KEY_DESCRIPTION,
 } from './describe-access.js';
 import { callerOf, refusePublishable, settleKey, settleQueryKey } from './require-key.js';
@@ -38,3 +39,6 @@ export const SECRET_KEY: Access<ByKey> = {
 
 /** The publishable key as `?key=`, which is gone from the query afterwards. */
 export const KEY_IN_QUERY: Access<ByKey> = { ...KEY_IN_QUERY_DESCRIPTION, admit: settleQueryKey, give: giveCaller };
+
+/** Any live key; which documents it shows is `readFilter`'s to say. */
+export const READS_DOCUMENTS: Access<ByKey> = { ...READS_DOCUMENTS_DESCRIPTION, admit: settleKey, give: giveCaller };

@@ -1,44 +1,166 @@
-import type Router from '@koa/router';
-import type { Context } from 'koa';
-import type { App } from '../../app.js';
 import { clientSignal } from '../../http/requests/client-signal.js';
-import { readJson, requireObjectBody } from '../../http/requests/read-body.js';
-import { replyEncodedJson, replyParts } from '../../http/replies/reply.js';
-import { readFlag } from '../../http/routes/read-flag.js';
-import { callerOf } from '../access/require-key.js';
+import { encoded, envelope, flag, parameter, route } from '../../http/routes/route.js';
+import {
+  anyOf,
+  arrayOf,
+  object,
+  openObject,
+  orNull,
+  text,
+  TEXT,
+  WHOLE,
+  type Schema,
+} from '../../platform/schema/schema.js';
+import { READS_DOCUMENTS } from '../access/key-access.js';
+import { MAX_STAGES } from './pipeline/guard-pipeline.js';
+import { DEFAULT_LIMIT, MAX_LIMIT } from './query/parse-list-query.js';
 import { aggregateDocuments } from './read/aggregate-documents.js';
 import { getDocument } from './read/get-document.js';
 import { encodeList } from './read/list-documents.js';
-import { listEnvelope, wrapReply, type EncodedReply } from './read/stored-documents.js';
+import { listEnvelope, wrapReply } from './read/stored-documents.js';
+import { SHOWN_DOCUMENT } from './reply/document-schema.js';
 
-/** The routes that read documents (rest-api.md 4.2). All of them need a key, which the group's guards have checked. */
-export function addReadRoutes(router: Router, app: App): void {
-  router.get('/:collectionName', async (ctx) => {
-    reply(
-      ctx,
-      listEnvelope(
-        await encodeList(app, callerOf(ctx), ctx.params.collectionName!, ctx.querystring, clientSignal(ctx)),
-      ),
-    );
-  });
+const FROM_ONE: Schema<number> = { type: 'integer', minimum: 1 };
+const LIMIT: Schema<number> = { ...FROM_ONE, maximum: MAX_LIMIT };
+const PAGE = object(
+  {
+    items: arrayOf(SHOWN_DOCUMENT),
+    total: WHOLE,
+    page: FROM_ONE,
+    nextCursor: { type: 'null' },
+    limit: LIMIT,
+  },
+  'DocumentPage',
+);
+const CURSOR_PAGE = object(
+  {
+    items: arrayOf(SHOWN_DOCUMENT),
+    total: { ...orNull(WHOLE), description: 'Only with `count=true`.' },
+    cursor: TEXT,
+    nextCursor: { ...orNull(TEXT), description: 'For the next page; null at the end.' },
+    limit: LIMIT,
+  },
+  'DocumentCursorPage',
+);
+const FILTER: Schema = {
+  type: 'object',
+  additionalProperties: { type: 'string' },
+  examples: [{ status: 'live', views_gte: '10' }],
+};
 
-  router.get('/:collectionName/:id', async (ctx) => {
-    const { collectionName, id } = ctx.params;
-    reply(ctx, await getDocument(app, callerOf(ctx), collectionName!, id!, ctx.querystring));
-  });
+const INCLUDE_DELETED = flag('Trashed documents too: whoever may read a collection may read its trash');
+const PRESENTATION = {
+  fields: parameter('Only these fields, comma-separated; `_id` besides', TEXT),
+  populate: parameter('Ref fields to be replaced by their documents, comma-separated or repeated', TEXT),
+  expand: parameter('Another name of `populate`', TEXT),
+  meta: parameter('`false` leaves out isDeleted, deletedAt, createdAt, updatedAt', { type: 'boolean', default: true }),
+  include_deleted: INCLUDE_DELETED,
+};
+/** Codes of the bounds that patterns have in one request. */
+const TOO_MUCH_OF_PATTERNS = ['TOO_MANY_PATTERNS', 'PATTERNS_TOO_LONG', 'PATTERN_TOO_LARGE'];
+/** Too many large replies are under way. */
+const NO_ROOM = { 503: ['BUSY'] };
 
-  router.post('/:collectionName/aggregate', readJson(), async (ctx) => {
-    const { pipeline } = requireObjectBody(ctx);
-    const includeDeleted = readFlag(ctx.query, 'include_deleted', false);
-    const data = await aggregateDocuments(app, callerOf(ctx), ctx.params.collectionName!, pipeline, {
-      includeDeleted,
+/** How a list is asked for and answered, by whoever may see it. */
+export const LISTING = {
+  description:
+    'Every other parameter is a filter: `field=value`, or a field with `_gt`, `_gte`, `_lt`, `_lte`, `_ne`, `_in` (comma-separated), `_exists` (true or false), `_regex` (case-insensitive, at most 128 characters). Several are AND-ed.',
+  // Parsed with its filters, by the fields of the collection.
+  ownQuery: {
+    page: parameter('Which page, from 1', { ...FROM_ONE, default: 1 }),
+    limit: parameter(`Documents of a page; more than ${MAX_LIMIT} counts as ${MAX_LIMIT}`, {
+      ...FROM_ONE,
+      default: DEFAULT_LIMIT,
+    }),
+    skip: parameter('Documents to pass over, instead of `page`', WHOLE),
+    sort: parameter('Fields to sort by, comma-separated; `-field` descends', text({ default: '-createdAt' })),
+    cursor: parameter(
+      'Pages that stay right while documents come and go: `start` for the first, then the `nextCursor` of the reply',
+      TEXT,
+    ),
+    count: flag('Only the number of matching documents; with `cursor` the total besides the page'),
+    ...PRESENTATION,
+    filter: { ...parameter('Filters by the fields of the collection', FILTER), isOpen: true },
+  },
+  answers: encoded(
+    envelope(anyOf(PAGE, CURSOR_PAGE, object({ count: WHOLE }, 'DocumentCount'))),
+    'A page, or with `count=true` the number of documents',
+  ),
+  refuses: {
+    400: [
+      'INVALID_QUERY',
+      'INVALID_CURSOR',
+      'QUERY_TIMEOUT',
+      'QUERY_TOO_LARGE',
+      'RESULT_TOO_LARGE',
+      ...TOO_MUCH_OF_PATTERNS,
+    ],
+    ...NO_ROOM,
+  },
+};
+
+export const listDocumentsRoute = route({
+  ...LISTING,
+  method: 'GET',
+  path: '/api/data/:collectionName',
+  id: 'listDocuments',
+  summary: 'List documents, filtered, sorted, in pages',
+  access: READS_DOCUMENTS,
+  async handle({ app, ctx, caller, params }) {
+    return listEnvelope(await encodeList(app, caller, params.collectionName, ctx.querystring, clientSignal(ctx)));
+  },
+});
+
+export const getDocumentRoute = route({
+  method: 'GET',
+  path: '/api/data/:collectionName/:id',
+  id: 'getDocument',
+  summary: 'Get one document',
+  access: READS_DOCUMENTS,
+  ownQuery: PRESENTATION,
+  answers: encoded(SHOWN_DOCUMENT, 'The document itself'),
+  refuses: { 400: ['INVALID_QUERY', 'QUERY_TIMEOUT', 'RESULT_TOO_LARGE'], ...NO_ROOM },
+  handle({ app, ctx, caller, params }) {
+    return getDocument(app, caller, params.collectionName, params.id, ctx.querystring);
+  },
+});
+
+const AGGREGATION: Schema<{ pipeline?: unknown }> = openObject({
+  pipeline: arrayOf({ type: 'object' }, { minItems: 1, maxItems: MAX_STAGES }),
+});
+
+export const aggregateDocumentsRoute = route({
+  method: 'POST',
+  path: '/api/data/:collectionName/aggregate',
+  id: 'aggregateDocuments',
+  summary: 'Run an aggregation pipeline',
+  description:
+    'MongoDB’s aggregation syntax, with the stages and operators that read. Trashed documents and those of other users are left out before the first stage, in joined collections too.',
+  access: READS_DOCUMENTS,
+  query: { include_deleted: INCLUDE_DELETED },
+  openBody: AGGREGATION,
+  example: { pipeline: [{ $match: { status: 'live' } }, { $group: { _id: '$author', posts: { $sum: 1 } } }] },
+  answers: encoded(envelope(arrayOf({ type: 'object' })), 'What comes out of the last stage'),
+  refuses: {
+    400: [
+      'INVALID_PIPELINE',
+      'BLOCKED_STAGE',
+      'INVALID_QUERY',
+      'QUERY_TIMEOUT',
+      'QUERY_TOO_LARGE',
+      'RESULT_TOO_LARGE',
+      'USERS_BLOCKED',
+      ...TOO_MUCH_OF_PATTERNS,
+      'TOO_MANY_VALUES',
+      'TOO_MANY_BRANCHES',
+    ],
+    ...NO_ROOM,
+  },
+  async handle({ app, ctx, caller, params, query, body: { pipeline } }) {
+    const data = await aggregateDocuments(app, caller, params.collectionName, pipeline, {
+      includeDeleted: query.include_deleted,
       signal: clientSignal(ctx),
     });
-    reply(ctx, wrapReply('{"success":true,"data":', data, ',"message":"Aggregation completed"}'));
-  });
-}
-
-function reply(ctx: Context, encoded: EncodedReply): void {
-  if (typeof encoded === 'string') replyEncodedJson(ctx, encoded);
-  else replyParts(ctx, encoded);
-}
+    return wrapReply('{"success":true,"data":', data, ',"message":"Aggregation completed"}');
+  },
+});

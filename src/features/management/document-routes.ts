@@ -9,7 +9,7 @@ import { PROJECT_OPERATOR, projectOwner } from '../access/operator-access.js';
 import { operatorCaller } from '../access/operator-caller.js';
 import { requireCollection } from '../collections/collection-store.js';
 import type { Collection } from '../collections/collection.js';
-import { DOCUMENT_ROUTES } from '../documents/describe-routes.js';
+import { LISTING } from '../documents/read-routes.js';
 import { readExport } from '../documents/read/export-documents.js';
 import { importDocuments } from '../documents/bulk/import-documents.js';
 import { encodeList } from '../documents/read/list-documents.js';
@@ -18,7 +18,6 @@ import type { Project } from '../projects/project.js';
 
 const MAX_IMPORTED = 1000;
 const REFUSES = { 403: ['USERS_BLOCKED'] };
-const LIST = DOCUMENT_ROUTES.routes['GET /:collectionName']!;
 
 const OUTCOME = object(
   { inserted: WHOLE, rejected: arrayOf(object({ index: WHOLE, message: TEXT })) },
@@ -26,15 +25,13 @@ const OUTCOME = object(
 );
 
 const browseDocumentsRoute = route({
+  ...LISTING,
   method: 'GET',
   path: '/api/projects/:projectId/collections/:collection/documents',
   id: 'browseDocuments',
   summary: 'List documents, filtered, sorted, in pages',
-  description: LIST.description,
   access: PROJECT_OPERATOR,
-  ownQuery: LIST.query,
-  answers: { ...ok(ANYTHING, 'Documents fetched'), ...LIST.answers[200]!, kind: 'encoded' },
-  refuses: { ...LIST.refuses, ...REFUSES },
+  refuses: { ...LISTING.refuses, ...REFUSES },
   async handle({ app, ctx, project, params }) {
     const { name } = await requireNamed(app, project, params.collection);
     return listEnvelope(await encodeList(app, operatorCaller(project), name, ctx.querystring, clientSignal(ctx)));

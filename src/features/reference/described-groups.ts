@@ -1,6 +1,6 @@
 import { describeRoutes } from '../../http/routes/route-list.js';
 import type { GroupDescription } from '../../http/routes/route-description.js';
-import { DOCUMENT_ROUTES } from '../documents/describe-routes.js';
+import { DOCUMENT_ROUTES } from '../documents/document-routes.js';
 import { SCHEMA_ROUTES } from '../documents/describe-schema-routes.js';
 import { FILE_ROUTES, LOCAL_FILE_ROUTES } from '../files/describe-routes.js';
 import { HEALTH_ROUTES, METRICS_ROUTES } from '../health/describe-routes.js';
@@ -24,7 +24,7 @@ import { DOCUMENT_FILE_ROUTES, PAGE_ROUTES } from './describe-routes.js';
  * operators do.
  */
 export const DESCRIBED_GROUPS: readonly GroupDescription[] = [
-  DOCUMENT_ROUTES,
+  describeRoutes(DOCUMENT_ROUTES),
   SCHEMA_ROUTES,
   USER_ROUTES,
   FILE_ROUTES,

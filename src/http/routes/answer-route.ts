@@ -18,7 +18,7 @@ export function answerRoute(app: App, route: Route): Middleware {
   const { access } = route;
   const readQuery = compileQuery(route.query ?? {});
   const checkBody = compileBody(route);
-  const parse = route.body || route.ownBody || access.readsBody ? readJson() : undefined;
+  const parse = readsJson(route) ? readJson() : undefined;
   const answers = [route.answers].flat() as readonly Answer[];
   const handle = route.handle as (input: object) => unknown;
 
@@ -29,8 +29,7 @@ export function answerRoute(app: App, route: Route): Middleware {
     reply(ctx, answers, await handle(input));
   };
   const around = access.around ? (ctx: RouteContext) => access.around!(app, ctx, () => run(ctx)) : run;
-  const answer =
-    parse && readsJson(route, access.readsBody) ? (ctx: RouteContext) => parse(ctx, () => around(ctx)) : around;
+  const answer = parse ? (ctx: RouteContext) => parse(ctx, () => around(ctx)) : around;
   return (context) => {
     const ctx = context as RouteContext;
     const admitting = access.admit?.(app, ctx);
@@ -39,21 +38,26 @@ export function answerRoute(app: App, route: Route): Middleware {
 }
 
 /** Bytes and forms are left to the handler, which reads them as they arrive. */
-function readsJson({ ownBody }: Route, always = false): boolean {
-  return always || !ownBody || JSON_TYPE in ownBody.content;
+function readsJson({ access, body, openBody, ownBody }: Route): boolean {
+  return !!(access.readsBody ?? body ?? openBody) || (ownBody !== undefined && JSON_TYPE in ownBody.content);
 }
 
 const JSON_TYPE = 'application/json';
 
-function compileBody({ body, bodyIsOptional }: Route): (ctx: RouteContext) => unknown {
+function compileBody({ body, openBody, bodyIsOptional }: Route): (ctx: RouteContext) => unknown {
+  if (openBody) return openBody.type === 'object' ? requireObjectBody : sentBody;
   if (!body) return () => undefined;
   const check = compileCheck(body);
   const takesObject = body.type === 'object';
   return (ctx) => {
-    const sent = (ctx.request as { body?: unknown }).body;
+    const sent = sentBody(ctx);
     if (sent === undefined && bodyIsOptional) return check({});
     return check(takesObject ? requireObjectBody(ctx) : sent);
   };
+}
+
+function sentBody({ request }: RouteContext): unknown {
+  return (request as { body?: unknown }).body;
 }
 
 /** Reads the described parameters of a query; 400 INVALID_QUERY for one that is given twice or does not fit. */

@@ -31,8 +31,9 @@ export function describeRoutes({ prefix, tag, about, params, routes }: RouteList
 }
 
 function describeRoute(route: Route): RouteDescription {
-  const { body, ownBody, example, bodyIsOptional, params, query, ownQuery, answers, ...rest } = route;
-  const json = body && { content: { 'application/json': body }, example, required: !bodyIsOptional };
+  const { body, openBody, ownBody, example, bodyIsOptional, params, query, ownQuery, answers, ...rest } = route;
+  const schema = body ?? openBody;
+  const json = schema && { content: { 'application/json': schema }, example, required: !bodyIsOptional };
   const list = [answers].flat() as readonly Answer[];
   return {
     ...rest,

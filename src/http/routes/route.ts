@@ -1,5 +1,6 @@
 import type { Context } from 'koa';
 import type { App } from '../../app.js';
+import type { LargeReply } from '../replies/reply.js';
 import { arrayOf, object, oneOf, text, TEXT, WHOLE, type Schema, type TypeOf } from '../../platform/schema/schema.js';
 
 /** Codes of refusals by status, as `code` in the body of an error. */
@@ -51,7 +52,7 @@ export interface Parameter<T = unknown> {
 
 export type Parameters = Readonly<Record<string, Parameter>>;
 
-/** A body that is not JSON, or JSON that the use case reads by rules of its own. */
+/** A body that is not JSON alone: bytes, forms. */
 export interface OwnBody {
   description?: string;
   /** By media type. */
@@ -104,7 +105,7 @@ export function plain<T>(schema: Schema<T>, description: string, status = 200): 
 }
 
 /** JSON that the store has encoded already (`replyEncodedJson`). */
-export function encoded(schema: Schema, description: string, status = 200): Answer<string> {
+export function encoded(schema: Schema, description: string, status = 200): Answer<string | LargeReply> {
   return { status, description, content: { [JSON_TYPE]: schema }, kind: 'encoded' };
 }
 
@@ -169,6 +170,11 @@ export interface RouteDefinition<
   headers?: Parameters;
   /** A JSON body: the schema is its check (400 VALIDATION_FAILED) and its type. */
   body?: Schema<Body>;
+  /**
+   * Instead of `body`: JSON that the use case checks by rules of its own, as documents by the fields of their
+   * collection. The schema documents it; checked is that it is an object, where the schema says so (400 INVALID_BODY).
+   */
+  openBody?: Schema<Body>;
   /** The body may be left out; it is then checked as `{}`. */
   bodyIsOptional?: boolean;
   /** Shown in the document. */

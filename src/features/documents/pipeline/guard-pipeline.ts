@@ -10,7 +10,7 @@ import { badPipeline, refusedName, requireObject, requirePath, requireText } fro
 import type { PipelineScope, PipelineSource } from './pipeline-scope.js';
 import { MAX_FACETS, STAGE_GUARDS } from './pipeline-stages.js';
 
-const MAX_STAGES = 100;
+export const MAX_STAGES = 100;
 const MAX_JOINS = 10;
 const MAX_JOIN_DEPTH = 4;
 

@@ -31,7 +31,8 @@ export interface PreparedRequest<T> {
 }
 
 const KEPT_MS = 24 * 3_600_000;
-const KEY_FORM = /^[\x21-\x7e]{1,255}$/;
+export const MAX_KEY_CHARACTERS = 255;
+const KEY_FORM = new RegExp(`^[\\x21-\\x7e]{1,${MAX_KEY_CHARACTERS}}$`);
 /** Answers after which nothing was stored: the key is free again for a corrected request. */
 const REFUSALS: ReadonlySet<ErrorKind> = new Set(['invalid', 'forbidden', 'conflict', 'tooLarge']);
 
@@ -45,7 +46,10 @@ export const UNDER_WAY = 'REQUEST_UNDER_WAY';
 export function readIdempotencyKey(header: string): string | null {
   if (header === '') return null;
   if (!KEY_FORM.test(header)) {
-    throw invalid('INVALID_IDEMPOTENCY_KEY', 'An Idempotency-Key has 1 to 255 visible ASCII characters');
+    throw invalid(
+      'INVALID_IDEMPOTENCY_KEY',
+      `An Idempotency-Key has 1 to ${MAX_KEY_CHARACTERS} visible ASCII characters`,
+    );
   }
   return header;
 }

@@ -1,0 +1,51 @@
+import { naming, type RouteList } from '../../http/routes/route.js';
+import { text } from '../../platform/schema/schema.js';
+import { settleKey } from '../access/require-key.js';
+import { aggregateDocumentsRoute, getDocumentRoute, listDocumentsRoute } from './read-routes.js';
+import { refuseUsers } from './store/refuse-users.js';
+import {
+  deleteDocumentRoute,
+  insertDocumentRoute,
+  insertDocumentsRoute,
+  putDocumentRoute,
+  recoverDocumentRoute,
+  updateDocumentRoute,
+} from './write-routes.js';
+
+const PREFIX = '/api/data';
+const COLLECTION_NAME = text({ pattern: '^[A-Za-z][A-Za-z0-9_-]{0,63}$', examples: ['posts'] });
+
+/**
+ * Documents of registered collections (rest-api.md 4.2). Every path below `/api/data` needs a key before anything else
+ * is said about it.
+ */
+export const DOCUMENT_ROUTES: RouteList = {
+  prefix: PREFIX,
+  tag: 'Documents',
+  about: 'JSON documents of registered collections. The collection `users` is reached through `/api/userAuth` alone.',
+  params: {
+    collectionName: naming('Name of a registered collection', 'COLLECTION_NOT_FOUND', COLLECTION_NAME),
+    id: {
+      description: 'Id of the document',
+      schema: text({ pattern: '^[0-9a-fA-F]{24}$' }),
+      refuses: { 400: ['INVALID_ID'], 404: ['DOCUMENT_NOT_FOUND'] },
+    },
+  },
+  guard: (app) => (ctx) => {
+    const settling = settleKey(app, ctx);
+    if (settling) return settling.then(() => refuseUsers(ctx.path, PREFIX));
+    refuseUsers(ctx.path, PREFIX);
+    return null;
+  },
+  routes: [
+    listDocumentsRoute,
+    getDocumentRoute,
+    aggregateDocumentsRoute,
+    insertDocumentRoute,
+    insertDocumentsRoute,
+    recoverDocumentRoute,
+    putDocumentRoute,
+    updateDocumentRoute,
+    deleteDocumentRoute,
+  ],
+};
