@@ -3,7 +3,7 @@ import type { App } from './app.js';
 import type { Caller } from './features/access/caller.js';
 import { limitRequests } from './features/access/limit-requests.js';
 import { DOCUMENT_ROUTES } from './features/documents/document-routes.js';
-import { schemaRoutes } from './features/documents/schema-routes.js';
+import { SCHEMA_ROUTES } from './features/documents/schema-routes.js';
 import { localFileRoutes } from './features/files/local-routes.js';
 import { fileRoutes } from './features/files/routes.js';
 import { userRoutes } from './features/users/routes.js';
@@ -38,6 +38,7 @@ import { traceRequests } from './http/trace-requests.js';
 /** Groups of routes that are one value each. */
 export const ROUTE_LISTS: readonly RouteList[] = [
   DOCUMENT_ROUTES,
+  SCHEMA_ROUTES,
   WEBHOOK_ROUTES,
   COLLECTION_ROUTES,
   PROJECT_SCHEMA_ROUTES,
@@ -50,7 +51,6 @@ export const ROUTE_LISTS: readonly RouteList[] = [
 
 /** Every route of the service, feature by feature. */
 export const ROUTES: readonly ((app: App) => RouteGroup)[] = [
-  schemaRoutes,
   userRoutes,
   mailRoutes,
   mailOperatorRoutes,

@@ -1,29 +1,55 @@
-import type { App } from '../../app.js';
-import { readJson, requireObjectBody } from '../../http/requests/read-body.js';
-import { createRouter, type RouteGroup } from '../../http/routes/mount-routes.js';
-import { callerOf, requireKey, requireSecretKey } from '../access/require-key.js';
+import { created, naming, ok, route, type RouteList } from '../../http/routes/route.js';
+import { ANY_KEY, SECRET_KEY } from '../access/key-access.js';
+import { settleKey } from '../access/require-key.js';
 import { addCollection } from '../collections/add-collection.js';
-import { readDeclaration } from '../collections/schema/collection-declaration.js';
 import { requireCollection } from '../collections/collection-store.js';
 import { presentCollection } from '../collections/present-collection.js';
+import { DECLARATION_SCHEMA } from '../collections/schema/collection-declaration.js';
+import { COLLECTION, withFieldDefs } from '../collections/schema/describe-collection.js';
 
-const PREFIX = '/api/schemas';
+const getSchemaRoute = route({
+  method: 'GET',
+  path: '/api/schemas/:collectionName',
+  id: 'getSchema',
+  summary: 'Get the schema of a collection',
+  access: ANY_KEY,
+  answers: ok(COLLECTION, 'Schema found'),
+  async handle({ app, project, params }) {
+    return presentCollection(await requireCollection(app, project._id, params.collectionName));
+  },
+});
+
+const registerCollectionRoute = route({
+  method: 'POST',
+  path: '/api/schemas',
+  id: 'registerCollection',
+  summary: 'Register a collection',
+  access: SECRET_KEY,
+  body: withFieldDefs(DECLARATION_SCHEMA),
+  example: {
+    name: 'posts',
+    fields: [
+      { name: 'title', type: 'String', required: true },
+      { name: 'views', type: 'Number', default: 0 },
+    ],
+  },
+  answers: created(COLLECTION, 'Collection created'),
+  refuses: {
+    400: ['EMPTY_SCHEMA', 'VALIDATION_FAILED', 'INVALID_NAME', 'INVALID_INDEX'],
+    403: ['USERS_BLOCKED'],
+    409: ['COLLECTION_EXISTS', 'COLLECTION_DROPPING'],
+  },
+  async handle({ app, project, body }) {
+    return presentCollection((await addCollection(app, project, body)).collection);
+  },
+});
 
 /** Schemas of collections, for tools: reading one with any key, registering a collection with the secret key. */
-export function schemaRoutes(app: App): RouteGroup {
-  const router = createRouter(PREFIX);
-
-  router.get('/:collectionName', async (ctx) => {
-    const collection = await requireCollection(app, callerOf(ctx).project._id, ctx.params.collectionName!);
-    ctx.body = { success: true, data: presentCollection(collection), message: 'Schema found' };
-  });
-
-  router.post('/', requireSecretKey(), readJson(), async (ctx) => {
-    const declaration = readDeclaration(requireObjectBody(ctx));
-    const { collection } = await addCollection(app, callerOf(ctx).project, declaration);
-    ctx.status = 201;
-    ctx.body = { success: true, data: presentCollection(collection), message: 'Collection created' };
-  });
-
-  return { prefix: PREFIX, router, guards: [requireKey(app)] };
-}
+export const SCHEMA_ROUTES: RouteList = {
+  prefix: '/api/schemas',
+  tag: 'Schemas',
+  about: 'What collections are made of, for tools that work with a project’s key.',
+  params: { collectionName: naming('Name of a registered collection', 'COLLECTION_NOT_FOUND') },
+  guard: (app) => (ctx) => settleKey(app, ctx),
+  routes: [getSchemaRoute, registerCollectionRoute],
+};

@@ -1,21 +1,18 @@
 import { conflict } from '../../errors.js';
 import { flag, ok, parameter, route, say, type RouteList } from '../../http/routes/route.js';
-import { arrayOf, FLAG, object, oneOf, TEXT, type Schema } from '../../platform/schema/schema.js';
+import { arrayOf, FLAG, object, oneOf, TEXT } from '../../platform/schema/schema.js';
 import { PROJECT_OPERATOR, projectOwner } from '../access/operator-access.js';
 import { applySchema } from '../collections/schema/apply-schema.js';
-import {
-  declareCollection,
-  DECLARATION_SCHEMA,
-  SCHEMA_FORMAT,
-  type CollectionDeclaration,
-} from '../collections/schema/collection-declaration.js';
+import { declareCollection, DECLARATION_SCHEMA, SCHEMA_FORMAT } from '../collections/schema/collection-declaration.js';
 import { withFieldDefs } from '../collections/schema/describe-collection.js';
 import { listCollections } from '../collections/list-collections.js';
 import { listLoosenedBy, planSchema, presentSchemaChange } from '../collections/schema/plan-schema.js';
 
-const DECLARATION = DECLARATION_SCHEMA as Schema<CollectionDeclaration>;
 const PROJECT_SCHEMA = withFieldDefs(
-  object({ format: oneOf(SCHEMA_FORMAT), collections: arrayOf(DECLARATION, { maxItems: 1000 }) }, 'ProjectSchema'),
+  object(
+    { format: oneOf(SCHEMA_FORMAT), collections: arrayOf(DECLARATION_SCHEMA, { maxItems: 1000 }) },
+    'ProjectSchema',
+  ),
 );
 const CHANGE = object(
   {

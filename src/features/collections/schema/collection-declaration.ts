@@ -1,5 +1,6 @@
 import type { SchemaObject } from 'ajv';
 import { compileReader } from '../../../platform/schema/json-schema.js';
+import type { Schema } from '../../../platform/schema/schema.js';
 import type { Collection, CollectionMode, Rls } from '../collection.js';
 import { FIELD_TYPES, type Field } from '../fields/field.js';
 
@@ -57,7 +58,7 @@ export const FIELD_DEFS: Record<string, SchemaObject> = {
   },
 };
 
-export const DECLARATION_SCHEMA: SchemaObject = {
+export const DECLARATION_SCHEMA: Schema<CollectionDeclaration> = {
   type: 'object',
   required: ['name'],
   additionalProperties: false,
@@ -86,9 +87,6 @@ export const readDeclarations = compileReader<CollectionDeclaration[]>({
   items: DECLARATION_SCHEMA,
   $defs: FIELD_DEFS,
 });
-
-/** As readDeclarations, for one collection. */
-export const readDeclaration = compileReader<CollectionDeclaration>({ ...DECLARATION_SCHEMA, $defs: FIELD_DEFS });
 
 /** The declaration that would register this collection again. */
 export function declareCollection({ name, mode, fields, rls, indexes }: Collection): WholeDeclaration {
