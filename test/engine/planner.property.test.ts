@@ -64,6 +64,7 @@ const condition: fc.Arbitrary<unknown> = fc.oneof(
     }),
   },
   { weight: 2, arbitrary: fc.record({ $in: fc.array(scalarOperand(), { maxLength: 4 }) }) },
+  { weight: 2, arbitrary: fc.constantFrom(/^a/, /^ab/, /^a.*/, /^a\u0000?/, /^é$/, /^x{3}/, /^-?a/i, /^A/i) },
   { weight: 1, arbitrary: fc.record({ $exists: fc.boolean() }) },
   { weight: 1, arbitrary: fc.record({ $type: fc.constantFrom('string', 'number', 'array', 'null', 'date') }) },
   { weight: 1, arbitrary: fc.record({ $ne: scalarOperand() }) },
@@ -85,7 +86,34 @@ const filter: fc.Arbitrary<object> = fc.oneof(
   { weight: 4, arbitrary: equalities },
   { weight: 2, arbitrary: fc.record({ $and: fc.array(fields, { minLength: 1, maxLength: 2 }) }) },
   { weight: 1, arbitrary: fc.record({ $or: fc.array(fields, { minLength: 1, maxLength: 2 }) }) },
+  { weight: 4, arbitrary: fc.record({ $or: fc.array(bounded(), { minLength: 2, maxLength: 4 }) }) },
+  { weight: 2, arbitrary: joined(fc.record({ $or: fc.array(bounded(), { minLength: 2, maxLength: 3 }) }), bounded()) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      $or: fc.array(
+        fc.oneof(bounded(), joined(bounded(), fc.record({ $or: fc.array(bounded(), { minLength: 2, maxLength: 2 }) }))),
+        { minLength: 2, maxLength: 3 },
+      ),
+    }),
+  },
 );
+
+/** A condition that an index may answer. */
+function bounded(): fc.Arbitrary<object> {
+  const operand = fc.oneof(
+    { weight: 4, arbitrary: scalarOperand() },
+    { weight: 2, arbitrary: fc.record({ $in: fc.array(scalarOperand(), { minLength: 1, maxLength: 4 }) }) },
+    { weight: 1, arbitrary: fc.record({ $gt: scalarOperand() }) },
+    { weight: 1, arbitrary: fc.constantFrom(/^a/, /^ab/) },
+  );
+  return fc.dictionary(path, operand, { minKeys: 1, maxKeys: 2 });
+}
+
+function joined(first: fc.Arbitrary<object>, second: fc.Arbitrary<object>): fc.Arbitrary<object> {
+  return fc.tuple(first, second).map(([a, b]) => ({ $and: [a, b] }));
+}
+
 const sort = fc.dictionary(path, order, { maxKeys: 2 });
 const partial = fc.constantFrom<object>(
   { a: { $exists: true } },
@@ -241,6 +269,13 @@ describe('answers with and without indexes', () => {
     expect(await collectOrCode(() => indexed.find(filter).sort({ _id: 1 }).toArray())).toEqual(all);
     if (typeof all === 'number') return;
     expect(await indexed.countDocuments(filter)).toBe(all.length);
+    const batches = await collectOrCode(() =>
+      indexed
+        .find(filter, { sort: sort as never, batchSize: 2 })
+        .toArray()
+        .then((docs) => docs.sort((a, b) => (a as { _id: number })._id - (b as { _id: number })._id)),
+    );
+    if (typeof batches !== 'number') expect(batches).toEqual(all);
     const expected = await collectOrCode(() => read(plain, filter));
     const found = await collectOrCode(() => read(indexed, filter));
     if (typeof expected === 'number' || typeof found === 'number') {

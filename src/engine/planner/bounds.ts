@@ -1,4 +1,5 @@
 import { type Conjunct } from '../query/match/match.js';
+import { type PrefixOperand } from '../query/match/regex-predicate.js';
 import { comparableKind } from '../storage/encoding/comparable-kind.js';
 
 /** What a filter says about one path, as far as an index can use it. */
@@ -7,6 +8,8 @@ export interface FieldBounds {
   points: readonly unknown[] | null;
   lower: { value: unknown; inclusive: boolean } | null;
   upper: { value: unknown; inclusive: boolean } | null;
+  /** The beginning of the texts that a pattern can find. */
+  prefix: PrefixOperand | null;
   /** The conditions cannot hold for a document in which the field is missing. */
   present: boolean;
 }
@@ -17,7 +20,7 @@ export function collectBounds(conjuncts: readonly Conjunct[]): Map<string, Field
   for (const { path, op, value } of conjuncts) {
     let field = bounds.get(path);
     if (field === undefined) {
-      field = { points: null, lower: null, upper: null, present: false };
+      field = { points: null, lower: null, upper: null, prefix: null, present: false };
       bounds.set(path, field);
     }
     addCondition(field, op, value);
@@ -50,6 +53,10 @@ function addCondition(field: FieldBounds, op: Conjunct['op'], value: unknown): v
     case 'lte':
       if (comparableKind(value) === null) return;
       field.upper ??= { value, inclusive: op === 'lte' };
+      field.present = true;
+      return;
+    case 'prefix':
+      field.prefix ??= value as PrefixOperand;
       field.present = true;
       return;
     case 'exists':

@@ -65,6 +65,7 @@ function planPoint(collection: CollectionEntry, equalities: readonly Equality[])
       exact: equalities.length === 1 && collection.definition.longIds !== true,
       bounds: { points: [[value]], range: null },
       single: true,
+      branches: null,
     };
   }
   return null;
@@ -95,7 +96,7 @@ function shapeOf(
 /** Null when the plan is more than a prefix of equalities on an index. */
 function templateOf(plan: Plan, equalities: readonly Equality[]): Template | null {
   const { index, bounds, ranges } = plan;
-  if (index === null || bounds.range !== null || ranges.length !== 1) return null;
+  if (index === null || plan.branches !== null || bounds.range !== null || ranges.length !== 1) return null;
   const places: number[] = [];
   for (let n = 0; n < bounds.points.length; n++) {
     const { path } = index.fields[n]!;

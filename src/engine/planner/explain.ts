@@ -4,7 +4,7 @@ import { type Plan } from './plan.js';
 
 /** A plan as MongoDB's `explain` shows it, outermost stage first. */
 export function presentPlan(plan: Plan, { sort, limit, skip }: { sort: Doc; limit: number; skip: number }): Doc {
-  let stage = accessStage(plan);
+  let stage = accessStage(plan, sort);
   if (Object.keys(sort).length > 0 && !plan.sorted) {
     stage = {
       stage: 'SORT',
@@ -17,15 +17,28 @@ export function presentPlan(plan: Plan, { sort, limit, skip }: { sort: Doc; limi
   return limit > 0 ? { stage: 'LIMIT', limitAmount: limit, inputStage: stage } : stage;
 }
 
-function accessStage(plan: Plan): Doc {
+function accessStage(plan: Plan, sort: Doc = {}): Doc {
+  if (plan.branches !== null) return { stage: 'FETCH', inputStage: unionStage(plan, plan.branches, sort) };
   const direction = plan.reverse ? 'backward' : 'forward';
   const { index, bounds } = plan;
   if (index === null) {
     if (plan.single) return { stage: 'IDHACK' };
     if (bounds.points.length === 0 && bounds.range === null) return { stage: 'COLLSCAN', direction };
   }
+  return { stage: 'FETCH', inputStage: indexStage(plan) };
+}
+
+/** The branches of a union; the ranges of one index that are merged stand together as one scan of it. */
+function unionStage({ sorted }: Plan, branches: readonly Plan[], sort: Doc): Doc {
+  const inputStages = branches.filter((branch, n) => branches[n - 1]?.bounds !== branch.bounds).map(indexStage);
+  const merged = sorted && Object.keys(sort).length > 0;
+  return merged ? { stage: 'SORT_MERGE', sortPattern: sort, inputStages } : { stage: 'OR', inputStages };
+}
+
+function indexStage(plan: Plan): Doc {
+  const { index } = plan;
   const keyPattern = index === null ? { _id: 1 } : index.definition.key;
-  const scan: Doc = {
+  return {
     stage: 'IXSCAN',
     keyPattern,
     indexName: index === null ? '_id_' : index.definition.name,
@@ -33,15 +46,15 @@ function accessStage(plan: Plan): Doc {
     isUnique: index === null || index.definition.unique,
     isSparse: index?.definition.sparse === true,
     isPartial: index?.definition.partialFilterExpression !== undefined,
-    direction,
+    direction: plan.reverse ? 'backward' : 'forward',
     indexBounds: presentBounds(plan, Object.keys(keyPattern)),
   };
-  return { stage: 'FETCH', inputStage: scan };
 }
 
 /** A covered count reads no documents. */
 export function presentCountPlan(plan: Plan): Doc {
   const stage = accessStage(plan);
+  if (plan.branches !== null && plan.exact) return { stage: 'COUNT', inputStage: stage['inputStage'] };
   if (!plan.exact || stage['stage'] !== 'FETCH') return { stage: 'COUNT', inputStage: stage };
   return { stage: 'COUNT', inputStage: { ...(stage['inputStage'] as Doc), stage: 'COUNT_SCAN' } };
 }
@@ -52,6 +65,10 @@ function presentBounds({ bounds }: Plan, paths: readonly string[]): Doc {
     const points = bounds.points[n];
     if (points !== undefined) {
       shown[path] = points.map((value) => `[${showValue(value)}, ${showValue(value)}]`);
+    } else if (n === bounds.points.length && bounds.range?.byPrefix === true) {
+      const { text, pattern, options } = bounds.range.bounds.prefix!;
+      const like = `/${pattern}/${options}`;
+      shown[path] = [`[${showValue(text)}, ${showValue(text)}...]`, `[${like}, ${like}]`];
     } else if (n === bounds.points.length && bounds.range !== null) {
       const { lower, upper } = bounds.range.bounds;
       const top = bounds.range.oneSided && lower !== null ? null : upper;

@@ -2,6 +2,8 @@ import { DOCUMENT, INDEX_ENTRY } from '../storage/file/environment.js';
 import { type IndexEntry } from '../storage/keys/index-definition.js';
 import { comparableKind } from '../storage/encoding/comparable-kind.js';
 import { KeyWriter, MAX_ID_BYTES } from '../storage/encoding/key-encoding.js';
+import { BSONRegExp } from '../codec/bson.js';
+import { type PrefixOperand } from '../query/match/regex-predicate.js';
 import { type FieldBounds } from './bounds.js';
 
 /** Keys from `start` up to, not including, `end`. */
@@ -43,7 +45,14 @@ export function documentSpace(collectionId: number): KeySpace {
 /** How the fields of a key space are bounded: `points` for the leading equalities, then possibly one range. */
 export interface SpaceBounds {
   points: (readonly unknown[])[];
-  range: { bounds: FieldBounds; oneSided: boolean } | null;
+  range: RangeUse | null;
+}
+
+/** One of the conditions that `bounds` has on a field: the beginning of its text, or its limits. */
+export interface RangeUse {
+  bounds: FieldBounds;
+  byPrefix: boolean;
+  oneSided: boolean;
 }
 
 /** The ranges in ascending order, and whether a long value made them wider than asked. */
@@ -56,9 +65,11 @@ export function keyRanges(space: KeySpace, bounds: SpaceBounds): { ranges: KeyRa
       if (bounds.range === null) {
         ranges.push({ start: prefix, end: Buffer.concat([prefix, AFTER]) });
       } else {
-        const range = rangeWithin(space, depth, prefix, bounds.range);
-        widened ||= range.widened;
-        ranges.push(range);
+        const within = bounds.range.byPrefix
+          ? prefixRanges(space, depth, prefix, bounds.range.bounds.prefix!)
+          : [rangeWithin(space, depth, prefix, bounds.range)];
+        widened ||= within.some((range) => range.widened);
+        ranges.push(...within);
       }
       return;
     }
@@ -72,6 +83,25 @@ export function keyRanges(space: KeySpace, bounds: SpaceBounds): { ranges: KeyRa
   return { ranges: sortedWithoutDuplicates(ranges), widened };
 }
 
+/** The texts that begin so, and the pattern itself, which finds its like. */
+function prefixRanges(
+  space: KeySpace,
+  depth: number,
+  prefix: Buffer,
+  { text, pattern, options }: PrefixOperand,
+): (KeyRange & { widened: boolean })[] {
+  const { descending } = space.fields[depth]!;
+  writer.restart().raw(prefix).bound(text, descending, space.limit);
+  const widened = writer.cut;
+  const whole = writer.take();
+  // The last byte ends the text, unless it was cut before.
+  const start = widened ? whole : whole.subarray(0, -1);
+  const texts = { start, end: successor(start), widened };
+  writer.restart().raw(prefix).component(new BSONRegExp(pattern, options), descending, space.limit);
+  const like = writer.take();
+  return [texts, { start: like, end: Buffer.concat([like, AFTER]), widened: writer.cut }];
+}
+
 function sortedWithoutDuplicates(ranges: KeyRange[]): KeyRange[] {
   if (ranges.length < 2) return ranges;
   ranges.sort((a, b) => a.start.compare(b.start));
@@ -82,7 +112,7 @@ function rangeWithin(
   space: KeySpace,
   depth: number,
   prefix: Buffer,
-  { bounds, oneSided }: { bounds: FieldBounds; oneSided: boolean },
+  { bounds, oneSided }: RangeUse,
 ): KeyRange & { widened: boolean } {
   const { descending } = space.fields[depth]!;
   const { lower } = bounds;

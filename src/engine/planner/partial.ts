@@ -19,7 +19,10 @@ function implies(known: Conjunct, wanted: Conjunct): boolean {
   if (known.op === 'eq') return valueSatisfies(known.value, wanted);
   switch (wanted.op) {
     case 'exists':
-      return wanted.value === true && (known.op === 'exists' ? known.value === true : isRange(known));
+      return (
+        wanted.value === true &&
+        (known.op === 'exists' ? known.value === true : known.op === 'prefix' || isRange(known))
+      );
     case 'type':
       return known.op === 'type' && equalValues(known.value, wanted.value);
     case 'gt':

@@ -1,4 +1,4 @@
-import { type Conjunct } from '../query/match/match.js';
+import { type Alternative, type Conjunct } from '../query/match/match.js';
 import { type SortPart } from '../query/sort.js';
 import { type CollectionEntry, type IndexEntry } from '../storage/keys/index-definition.js';
 import { comparableKind } from '../storage/encoding/comparable-kind.js';
@@ -10,6 +10,7 @@ import {
   type KeyRange,
   keyRanges,
   type KeySpace,
+  type RangeUse,
   type SpaceBounds,
 } from './key-ranges.js';
 import { impliesAll } from './partial.js';
@@ -29,10 +30,15 @@ export interface Plan {
   readonly bounds: SpaceBounds;
   /** At most one document can be in the ranges: the start of the only one is its key. */
   readonly single: boolean;
+  /**
+   * Instead of ranges of its own: plans whose documents together are these. When `sorted`, each of them is and they are
+   * to be merged, otherwise they are read one after the other.
+   */
+  readonly branches: readonly Plan[] | null;
 }
 
-export interface PlanQuery {
-  conjuncts: readonly Conjunct[];
+export interface PlanQuery extends Alternative {
+  /** True when the conjuncts are not the whole filter. */
   residual: boolean;
   sort: readonly SortPart[];
   limit: number;
@@ -45,29 +51,33 @@ export type Probe = (plan: Plan, most: number) => number;
 
 /** So many entries are counted at first, and so many if none of the plans has fewer. */
 const PROBES = [64, 200];
+/** So many plans or ranges at most are read side by side. */
+export const MAX_BRANCHES = 200;
 const NUMERIC_PART = /(?:^|\.)\d+(?:\.|$)/;
 
-/**
- * Chooses how to read: equalities first, then one range or list, then the sort. Between several indexes a short look at
- * how many entries each would read decides.
- */
-export function choosePlan(collection: CollectionEntry, query: PlanQuery, probe: Probe): Plan {
+/** The plans that read less than everything, or in the wanted order; a single one when nothing can beat it. */
+export function candidatePlans(collection: CollectionEntry, query: PlanQuery): Plan[] {
   const bounds = collectBounds(query.conjuncts);
   const scan = documentPlan(collection, bounds, query);
-  if (query.hint !== undefined) {
-    if (!('natural' in query.hint)) return indexPlan(query.hint, bounds, query);
-    return scanWhole(collection, query, query.hint.natural === -1);
-  }
-  if (scan.single) return scan;
+  if (scan.single) return [scan];
+  const wantsSort = query.sort.length > 0;
   const plans: Plan[] = [];
+  const merges: Plan[] = [];
   for (const index of collection.indexes) {
     if (!isUsable(index, bounds, query)) continue;
     const plan = indexPlan(index, bounds, query);
-    if (plan.single) return plan;
-    if (isBounded(plan) || (plan.sorted && query.sort.length > 0)) plans.push(plan);
+    if (plan.single) return [plan];
+    if (isBounded(plan) || (plan.sorted && wantsSort)) plans.push(plan);
+    const merge = plan.sorted ? null : mergePlan(index, plan, query);
+    if (merge !== null) merges.push(merge);
   }
-  if (isBounded(scan) || (scan.sorted && query.sort.length > 0)) plans.push(scan);
-  if (plans.length === 0) return scan;
+  if (isBounded(scan) || (scan.sorted && wantsSort)) plans.push(scan);
+  return [...plans, ...merges];
+}
+
+/** The best of several plans, null when there is none. */
+export function bestPlan(plans: readonly Plan[], query: PlanQuery, probe: Probe): Plan | null {
+  if (plans.length === 0) return null;
   // Reading nothing but answers, in the wanted order, cannot be beaten.
   const best = plans.find((plan) => plan.exact && plan.sorted && isBounded(plan));
   if (best !== undefined) return best;
@@ -101,12 +111,14 @@ function cheapest(plans: readonly Plan[], query: PlanQuery, probe: Probe): Plan 
 }
 
 function usefulness(plan: Plan): number {
+  if (plan.branches !== null) return Math.min(...plan.branches.map(usefulness));
   const equalities = plan.bounds.points.reduce((sum, values) => sum + (values.length === 1 ? 4 : 3), 0);
   return equalities + (plan.bounds.range === null ? 0 : 2) + (plan.exact ? 1 : 0);
 }
 
-function isBounded(plan: Plan): boolean {
-  return plan.bounds.points.length > 0 || plan.bounds.range !== null;
+/** Whether the plan leaves out what the filter cannot want, instead of reading everything. */
+export function isBounded({ branches, bounds }: Plan): boolean {
+  return branches !== null || bounds.points.length > 0 || bounds.range !== null;
 }
 
 function isUsable(index: IndexEntry, bounds: ReadonlyMap<string, FieldBounds>, query: PlanQuery): boolean {
@@ -116,14 +128,12 @@ function isUsable(index: IndexEntry, bounds: ReadonlyMap<string, FieldBounds>, q
   return index.condition === null || (index.condition !== 'unknown' && impliesAll(query.conjuncts, index.condition));
 }
 
-function indexPlan(index: IndexEntry, bounds: ReadonlyMap<string, FieldBounds>, query: PlanQuery): Plan {
+/** How an index serves the query, however badly. */
+export function indexPlan(index: IndexEntry, bounds: ReadonlyMap<string, FieldBounds>, query: PlanQuery): Plan {
   const space = indexSpace(index);
   const used = boundsOf(space, bounds, index.definition.multikey);
   const { ranges, widened } = keyRanges(space, used);
-  const order = sortOrder(index.fields, used, query.sort, {
-    ordered: !index.definition.cut && index.definition.multikey === 0,
-    endsWithId: !index.definition.unique,
-  });
+  const order = sortOrder(index.fields, used, query.sort, orderOf(index));
   const allPoints = used.points.length === index.fields.length;
   return {
     index,
@@ -138,7 +148,30 @@ function indexPlan(index: IndexEntry, bounds: ReadonlyMap<string, FieldBounds>, 
       isExact(query, space.fields, used, bounds, index),
     bounds: used,
     single: index.definition.unique && allPoints && used.points.every((values) => values.length === 1) && !widened,
+    branches: null,
   };
+}
+
+/** What the planner has to know about the order of an index's entries. */
+function orderOf({ definition }: IndexEntry): KeyOrder {
+  return {
+    ordered: !definition.cut && definition.multikey === 0,
+    endsWithId: !definition.unique,
+    listsMerged: false,
+  };
+}
+
+/**
+ * The ranges of an index's plan, which the values of lists made, read side by side: each is in the wanted order although
+ * all of them one after the other are not. Null when it is not so, or when there are too many.
+ */
+function mergePlan(index: IndexEntry, plan: Plan, { sort }: PlanQuery): Plan | null {
+  if (plan.ranges.length > MAX_BRANCHES || plan.bounds.points.length === 0) return null;
+  const order = sortOrder(index.fields, plan.bounds, sort, { ...orderOf(index), listsMerged: true });
+  if (order === null) return null;
+  const reverse = order === 'backward';
+  const branches = plan.ranges.map((range): Plan => ({ ...plan, ranges: [range], reverse, sorted: true }));
+  return { ...plan, ranges: [], sorted: true, branches };
 }
 
 function documentPlan(collection: CollectionEntry, bounds: ReadonlyMap<string, FieldBounds>, query: PlanQuery): Plan {
@@ -148,6 +181,7 @@ function documentPlan(collection: CollectionEntry, bounds: ReadonlyMap<string, F
   const order = sortOrder(space.fields, used, query.sort, {
     ordered: collection.definition.longIds !== true,
     endsWithId: false,
+    listsMerged: false,
   });
   return {
     index: null,
@@ -158,10 +192,12 @@ function documentPlan(collection: CollectionEntry, bounds: ReadonlyMap<string, F
     exact: !widened && collection.definition.longIds !== true && isExact(query, space.fields, used, bounds, null),
     bounds: used,
     single: used.points.length === 1 && used.points[0]!.length === 1,
+    branches: null,
   };
 }
 
-function scanWhole(collection: CollectionEntry, query: PlanQuery, reverse: boolean): Plan {
+/** Everything, in the order of `_id` or backwards. */
+export function scanWhole(collection: CollectionEntry, query: PlanQuery, reverse: boolean): Plan {
   const used: SpaceBounds = { points: [], range: null };
   const { ranges } = keyRanges(documentSpace(collection.id), used);
   return {
@@ -173,6 +209,7 @@ function scanWhole(collection: CollectionEntry, query: PlanQuery, reverse: boole
     exact: query.conjuncts.length === 0 && !query.residual,
     bounds: used,
     single: false,
+    branches: null,
   };
 }
 
@@ -194,8 +231,9 @@ function boundsOf(space: KeySpace, bounds: ReadonlyMap<string, FieldBounds>, mul
       points.push(condition.points);
       continue;
     }
-    if (condition.lower === null && condition.upper === null) break;
-    return { points, range: { bounds: condition, oneSided: isArray || !sameKind(condition) } };
+    const byPrefix = condition.prefix !== null;
+    if (!byPrefix && condition.lower === null && condition.upper === null) break;
+    return { points, range: { bounds: condition, byPrefix, oneSided: isArray || !sameKind(condition) } };
   }
   return { points, range: null };
 }
@@ -205,18 +243,29 @@ function sameKind({ lower, upper }: FieldBounds): boolean {
   return lower === null || upper === null || comparableKind(lower.value)![0] === comparableKind(upper.value)![0];
 }
 
+interface KeyOrder {
+  /** Keys compare as the values do. */
+  ordered: boolean;
+  /** Keys of equal fields follow each other by `_id`. */
+  endsWithId: boolean;
+  /** Each range has one value of every list, and is looked at by itself. */
+  listsMerged: boolean;
+}
+
 /** The direction in which the key space has the order of `sort`, null when it has not. */
 function sortOrder(
   fields: readonly { path: string; descending: boolean }[],
   used: SpaceBounds,
   sort: readonly SortPart[],
-  { ordered, endsWithId }: { ordered: boolean; endsWithId: boolean },
+  { ordered, endsWithId, listsMerged }: KeyOrder,
 ): 'forward' | 'backward' | null {
   if (sort.length === 0) return 'forward';
   if (!ordered) return null;
+  const isConstant = (field: number): boolean =>
+    field < used.points.length && (listsMerged || used.points[field]!.length === 1);
   const constant = new Set<string>();
   let at = 0;
-  while (at < used.points.length && used.points[at]!.length === 1) constant.add(fields[at++]!.path);
+  while (isConstant(at)) constant.add(fields[at++]!.path);
   let direction: 'forward' | 'backward' | null = null;
   const all = endsWithId ? [...fields, { path: '_id', descending: false }] : fields;
   for (const { path, dir } of sort) {
@@ -229,7 +278,7 @@ function sortOrder(
     if (direction !== null && direction !== wanted) return null;
     direction = wanted;
     at++;
-    while (at < used.points.length && used.points[at]!.length === 1) constant.add(all[at++]!.path);
+    while (isConstant(at)) constant.add(all[at++]!.path);
   }
   // A list on a field behind the sorted ones is fine: the ranges stay in key order.
   return direction ?? 'forward';
@@ -249,7 +298,7 @@ function isExact(
     const condition = bounds.get(field.path)!;
     for (const conjunct of query.conjuncts) {
       if (conjunct.path !== field.path) continue;
-      if (isUsedBy(conjunct, condition, n < used.points.length, used.range?.oneSided === true)) covered.add(conjunct);
+      if (isUsedBy(conjunct, condition, n < used.points.length ? null : used.range)) covered.add(conjunct);
     }
   }
   return query.conjuncts.every(
@@ -259,14 +308,15 @@ function isExact(
   );
 }
 
-function isUsedBy(conjunct: Conjunct, condition: FieldBounds, asPoints: boolean, oneSided: boolean): boolean {
-  const { op, value } = conjunct;
-  if (asPoints) {
+/** Whether the ranges made of a field's condition hold nothing but what satisfies the conjunct. */
+function isUsedBy({ op, value }: Conjunct, condition: FieldBounds, range: RangeUse | null): boolean {
+  if (range === null) {
     const points = condition.points!;
     return op === 'in' ? value === points : op === 'eq' && points.length === 1 && value === points[0];
   }
+  if (range.byPrefix) return op === 'prefix' && value === condition.prefix;
   const { lower, upper } = condition;
   if (op === 'gt' || op === 'gte') return value === lower?.value && (op === 'gte') === lower?.inclusive;
   if (op !== 'lt' && op !== 'lte') return false;
-  return value === upper?.value && (op === 'lte') === upper?.inclusive && (!oneSided || lower === null);
+  return value === upper?.value && (op === 'lte') === upper?.inclusive && (!range.oneSided || lower === null);
 }

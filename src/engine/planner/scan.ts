@@ -16,18 +16,47 @@ import { type Plan } from './plan.js';
  */
 export type Visit = (bytes: Buffer, doc: Doc) => boolean;
 
+/** A walk over the documents of a plan. */
+export interface Scan {
+  readonly plan: Plan;
+  readonly keysExamined: number;
+  readonly documentsExamined: number;
+  /** How many entries the last chunk looked at. */
+  readonly lastRead: number;
+  readonly finished: boolean;
+  /**
+   * Reads on for one chunk of about `most` entries; true when `visit` stopped it. Must run in a fresh snapshot or in a
+   * transaction; the caller checks before that the collection and the index are still the same.
+   */
+  readChunk(visit: Visit, most?: number): boolean;
+  /**
+   * Counts on without looking at documents; only for plans whose every entry is an answer. With `atOnce` a range is
+   * counted eight times as fast but in one piece; else it goes chunk by chunk.
+   */
+  countChunk(atOnce: boolean): number;
+  /** Drops what was read but not yet handed over: to be called when what follows may be read at a later moment. */
+  dropAhead(): void;
+}
+
+/** Where a scan stands: behind `last` in the range `at`. */
+export interface Position {
+  readonly at: number;
+  readonly last: Buffer | null;
+}
+
 /** How many entries are read before the clock is looked at. */
 const FIRST_CHUNK = 32;
 const LARGEST_CHUNK = 512;
 /** A chunk ends earlier than that when the filter may take long for a single document. */
 const MAX_CHUNK_MS = 2;
 const NOTHING: Doc = {};
+const NO_BYTES = Buffer.alloc(0);
 
 /**
  * Walks the ranges of a plan in chunks. Between two chunks it remembers only the last key; what is committed meanwhile
  * becomes visible, unless the reader's view is held.
  */
-export class PlanScan {
+export class PlanScan implements Scan {
   keysExamined = 0;
   documentsExamined = 0;
   /** How many entries the last chunk looked at. */
@@ -38,9 +67,10 @@ export class PlanScan {
   private chunkEnds = Infinity;
   /** Whether the chunk ended in the middle of a range because its time was over. */
   private interrupted = false;
-  private readonly seen: Set<string> | null;
   /** Null unless the scan meets everything there is: then what it met is compared with what is counted. */
   private tally: Tally | null;
+  /** Entries are counted, and the documents they name not read. */
+  private entriesOnly = false;
   private readonly wantsDoc: boolean;
   /** The fields to decode where the filter needs them: made when the first document has to be decoded. */
   private mask: ReadonlySet<string> | undefined;
@@ -54,8 +84,9 @@ export class PlanScan {
     /** The top-level fields that `visit` wants decoded, null for all. */
     private readonly fields: ReadonlySet<string> | null,
     private readonly view: View | null = null,
+    /** The documents that were met before, by their encoded `_id`. */
+    private readonly seen: Set<string> | null = plan.repeats ? new Set() : null,
   ) {
-    this.seen = plan.repeats ? new Set() : null;
     this.tally = isWhole(plan) ? new Tally(storage, collection, plan.index) : null;
     this.wantsDoc = fields === null || fields.size > 0;
   }
@@ -64,10 +95,6 @@ export class PlanScan {
     return this.at >= this.plan.ranges.length;
   }
 
-  /**
-   * Reads on for one chunk of at most `most` entries; true when `visit` stopped it. Must run in a fresh snapshot or in
-   * a transaction; the caller checks before that the collection and the index are still the same.
-   */
   readChunk(visit: Visit, most = this.chunk): boolean {
     const before = this.keysExamined;
     this.interrupted = false;
@@ -114,10 +141,20 @@ export class PlanScan {
     return false;
   }
 
-  /**
-   * Counts on without looking at documents; only for plans whose every entry is an answer. With `atOnce` LMDB counts a
-   * range by itself, eight times as fast but in one piece; else it goes chunk by chunk.
-   */
+  dropAhead(): void {
+    // Nothing is read ahead.
+  }
+
+  /** Behind the document that is being visited. */
+  position(): Position {
+    return { at: this.at, last: this.plan.single ? null : this.storage.environment.reader.lastKey() };
+  }
+
+  goTo({ at, last }: Position): void {
+    this.at = at;
+    this.last = last;
+  }
+
   countChunk(atOnce: boolean): number {
     return this.view === null ? this.countEntries(atOnce) : this.view.read(() => this.countEntries(atOnce));
   }
@@ -143,6 +180,17 @@ export class PlanScan {
     }
     this.lastRead = this.keysExamined - before;
     return this.lastRead;
+  }
+
+  /** Counts on the documents that were not met before; only for plans whose every entry is an answer. */
+  countUnseen(): number {
+    this.entriesOnly = true;
+    let count = 0;
+    this.readChunk(() => {
+      count++;
+      return false;
+    });
+    return count;
   }
 
   private countSingle(key: Buffer): number {
@@ -174,6 +222,7 @@ export class PlanScan {
       return false;
     }
     const keySum = documents.readKeySum();
+    if (this.wasSeen(index === null ? key.subarray(5) : contentOf(value))) return false;
     const bytes =
       index === null
         ? documents.open(this.collection, keySum, value, () => key.subarray(5))
@@ -204,14 +253,15 @@ export class PlanScan {
       const keySum = reader.keySum();
       this.tally?.add(value);
       let bytes: Buffer;
+      if (this.seen !== null && this.wasSeen(index === null ? reader.lastKey().subarray(5) : contentOf(value)))
+        continue;
+      if (this.entriesOnly) {
+        visit(NO_BYTES, NOTHING);
+        continue;
+      }
       if (index === null) {
         bytes = documents.open(this.collection, keySum, value, () => reader.lastKey().subarray(5));
       } else {
-        if (this.seen !== null) {
-          const id = contentOf(value).latin1Slice();
-          if (this.seen.has(id)) continue;
-          this.seen.add(id);
-        }
         bytes = documents.readByEntry(this.collection, index, keySum, value);
       }
       const stopped = this.examine(bytes, visit);
@@ -222,6 +272,14 @@ export class PlanScan {
       }
     }
     if (read === limit) this.last = reader.lastKey();
+    return false;
+  }
+
+  private wasSeen(idBytes: Buffer): boolean {
+    if (this.seen === null) return false;
+    const id = idBytes.latin1Slice();
+    if (this.seen.has(id)) return true;
+    this.seen.add(id);
     return false;
   }
 
@@ -268,6 +326,9 @@ export function keep(bytes: Buffer): Buffer {
 /** Counts the entries in the plan's ranges, up to `most`. */
 export function countEntries(storage: Storage, plan: Plan, most: number): number {
   let count = 0;
+  for (const branch of plan.branches ?? []) {
+    if (count < most) count += countEntries(storage, branch, most - count);
+  }
   for (const range of plan.ranges) {
     const limit = most - count;
     if (limit <= 0) break;

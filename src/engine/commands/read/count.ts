@@ -1,7 +1,7 @@
 import { type Call, checkCollation, type Command, readCount, readDoc, requireNamespace } from '../command.js';
 import { type Doc } from '../../codec/document.js';
 import { type Plan } from '../../planner/plan.js';
-import { type PlanScan } from '../../planner/scan.js';
+import { type Scan } from '../../planner/scan.js';
 import { type CollectionEntry } from '../../storage/keys/index-definition.js';
 import { type Storage } from '../../storage/storage.js';
 import { View } from '../../storage/view.js';
@@ -73,7 +73,7 @@ interface Counting {
   readonly storage: Storage;
   readonly collection: CollectionEntry;
   readonly plan: Plan;
-  readonly scan: PlanScan;
+  readonly scan: Scan;
   readonly view: View;
   readonly most: number;
   readonly atOnce: boolean;
@@ -101,7 +101,7 @@ async function countSlowly(counting: Counting, pace: Pace): Promise<number> {
   try {
     do {
       await pace.rest();
-      checkStillThere(storage, collection, plan.index);
+      checkStillThere(storage, collection, plan);
     } while (!countOn(counting, pace));
     return counting.found;
   } finally {

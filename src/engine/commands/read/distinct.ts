@@ -38,7 +38,7 @@ export const distinct: Command = {
         if (!scan.finished && pace.due(scan.lastRead)) {
           view.hold();
           await pace.rest();
-          checkStillThere(storage, collection, plan.index);
+          checkStillThere(storage, collection, plan);
         }
       }
     } finally {

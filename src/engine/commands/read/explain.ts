@@ -94,14 +94,14 @@ async function execute(
     scan.readChunk(() => ++found >= enough);
     if (pace.due(scan.lastRead)) {
       await pace.rest();
-      checkStillThere(storage, collection, plan.index);
+      checkStillThere(storage, collection, plan);
     }
   }
   return {
     executionSuccess: true,
     nReturned: Math.max(0, Math.min(found, most === 0 ? Infinity : most) - skip),
     executionTimeMillis: Math.round(performance.now() - started),
-    totalKeysExamined: plan.index === null && !plan.single ? 0 : scan.keysExamined,
+    totalKeysExamined: plan.index === null && plan.branches === null && !plan.single ? 0 : scan.keysExamined,
     totalDocsExamined: scan.documentsExamined,
   };
 }

@@ -2,7 +2,7 @@ import { decodeDocument } from '../../codec/decode.js';
 import { type Doc, RawDocument, type Row } from '../../codec/document.js';
 import { EngineError } from '../../errors.js';
 import { type Plan } from '../../planner/plan.js';
-import { keep, type PlanScan } from '../../planner/scan.js';
+import { keep, type Scan } from '../../planner/scan.js';
 import { type Projection } from '../../query/project.js';
 import { type KeyTuple } from '../../query/sort.js';
 import { type CollectionEntry } from '../../storage/keys/index-definition.js';
@@ -43,7 +43,7 @@ interface Batch {
 export class FindRows implements RowSource {
   finished = false;
   private readonly plan: Plan;
-  private readonly scan: PlanScan;
+  private readonly scan: Scan;
   private sorted: Sorted[] | null = null;
   private sortedAt = 0;
   /** A row that did not fit into the last batch any more. */
@@ -77,7 +77,7 @@ export class FindRows implements RowSource {
   next(most: number, signal?: AbortSignal): Promise<Row[]> | Row[] {
     if (this.started) {
       this.pace.resume(signal);
-      checkStillThere(this.storage, this.collection, this.plan.index);
+      checkStillThere(this.storage, this.collection, this.plan);
     }
     this.started = true;
     if (this.query.sort !== null && !this.plan.sorted) return this.nextSorted(most);
@@ -132,7 +132,7 @@ export class FindRows implements RowSource {
     do {
       this.view.hold();
       await this.pace.rest();
-      checkStillThere(this.storage, this.collection, this.plan.index);
+      checkStillThere(this.storage, this.collection, this.plan);
     } while (!this.readOn(batch));
     return this.finishBatch(batch);
   }
@@ -141,7 +141,10 @@ export class FindRows implements RowSource {
     this.leaveView();
     this.left -= rows.length;
     this.finished = this.left <= 0 || (this.scan.finished && this.pending === null);
-    if (!this.finished) this.pace.suspend();
+    if (!this.finished) {
+      this.scan.dropAhead();
+      this.pace.suspend();
+    }
     return rows;
   }
 
@@ -198,7 +201,7 @@ export class FindRows implements RowSource {
       if (!this.scan.finished && this.pace.due(this.scan.lastRead)) {
         this.view.hold();
         await this.pace.rest();
-        checkStillThere(this.storage, this.collection, this.plan.index);
+        checkStillThere(this.storage, this.collection, this.plan);
       }
     }
     this.leaveView();

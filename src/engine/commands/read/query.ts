@@ -1,13 +1,15 @@
 import { type Doc, isDocument } from '../../codec/document.js';
 import { badValue, EngineError } from '../../errors.js';
+import { choosePlan } from '../../planner/choose-plan.js';
 import { planEqualities } from '../../planner/equality-plan.js';
-import { choosePlan, type Plan, type PlanQuery } from '../../planner/plan.js';
-import { countEntries, PlanScan } from '../../planner/scan.js';
+import { type Plan, type PlanQuery } from '../../planner/plan.js';
+import { countEntries, PlanScan, type Scan } from '../../planner/scan.js';
+import { MergedScan, UnionScan } from '../../planner/union-scan.js';
 import { type Environment } from '../../query/expression.js';
 import { compileFilter, type Filter } from '../../query/match/match.js';
 import { compileSort, type Sort, type SortPart } from '../../query/sort.js';
 import { equalValues } from '../../query/values/compare.js';
-import { type CollectionEntry, type IndexEntry } from '../../storage/keys/index-definition.js';
+import { type CollectionEntry } from '../../storage/keys/index-definition.js';
 import { type Storage } from '../../storage/storage.js';
 import { type View } from '../../storage/view.js';
 import { type SearchPace, TOO_LONG_HERE } from '../pace.js';
@@ -58,6 +60,8 @@ const NO_SORT: readonly SortPart[] = [];
 export function planQueryOf(collection: CollectionEntry, query: Query, limit: number): PlanQuery {
   return {
     conjuncts: query.filter.conjuncts,
+    alternatives: query.filter.alternatives,
+    unplanned: query.filter.unplanned,
     residual: query.filter.residual,
     sort: query.sort?.parts ?? NO_SORT,
     limit,
@@ -90,10 +94,22 @@ export function openScan(
   query: Query,
   more: ReadonlySet<string> | null = NO_FIELDS,
   view: View | null = null,
-): PlanScan {
-  // When every entry of the plan is an answer there is nothing to check.
-  const isCovered = query.everything || plan.exact;
-  return new PlanScan(storage, collection, plan, isCovered ? null : query.filter, more, view);
+): Scan {
+  const { branches } = plan;
+  if (branches === null) return new PlanScan(storage, collection, plan, filterFor(plan, query), more, view);
+  const { sort } = query;
+  const merges = sort !== null && plan.sorted;
+  const fields = merges && more !== null ? new Set([...more, ...sort.fields]) : more;
+  const seen = plan.repeats && !merges ? new Set<string>() : undefined;
+  const scans = branches.map(
+    (branch) => new PlanScan(storage, collection, branch, filterFor(branch, query), fields, view, seen),
+  );
+  return merges ? new MergedScan(storage, plan, sort, scans) : new UnionScan(plan, scans);
+}
+
+/** When every entry of the plan is an answer there is nothing to check. */
+function filterFor(plan: Plan, query: Query): Filter | null {
+  return query.everything || plan.exact ? null : query.filter;
 }
 
 const NO_FIELDS: ReadonlySet<string> = new Set();
@@ -117,21 +133,27 @@ export function leaveIfLong(
   if (!pace.mayLeave) return;
   const long =
     (query.filter.mayTakeLong && catalog.counts(collection.id).bytes > STAY_BYTES) ||
-    (wholeOf !== null && wholeOf.bounds.points.length === 0 && catalog.roughDocuments(collection.id) > STAY_DOCUMENTS);
+    (wholeOf !== null &&
+      wholeOf.branches === null &&
+      wholeOf.bounds.points.length === 0 &&
+      catalog.roughDocuments(collection.id) > STAY_DOCUMENTS);
   if (long) throw TOO_LONG_HERE;
 }
 
 /**
- * To be called when a scan goes on after a turn in which others could write: 175 when its collection or index is gone.
+ * To be called when a scan goes on after a turn in which others could write: 175 when its collection or an index of its
+ * plan is gone.
  */
-export function checkStillThere(storage: Storage, collection: CollectionEntry, index: IndexEntry | null): void {
+export function checkStillThere(storage: Storage, collection: CollectionEntry, plan: Plan): void {
   storage.refresh();
   const current = storage.catalog.find(collection.ns);
   if (current === collection) return;
   if (current?.id !== collection.id) throw new EngineError(175, `collection dropped: ${collection.ns}`);
-  if (index === null) return;
-  const { id, name } = index.definition;
-  if (!current.indexes.some((candidate) => candidate.definition.id === id)) {
-    throw new EngineError(175, `index '${name}' dropped`);
+  for (const { index } of plan.branches ?? [plan]) {
+    if (index === null) continue;
+    const { id, name } = index.definition;
+    if (!current.indexes.some((candidate) => candidate.definition.id === id)) {
+      throw new EngineError(175, `index '${name}' dropped`);
+    }
   }
 }

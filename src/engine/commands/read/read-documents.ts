@@ -70,7 +70,7 @@ export async function* readDocuments(
       docs = docs.slice(BATCH);
     }
     if (isDue(budget, scan.lastRead)) await budget.pause();
-    if (!scan.finished && left > 0) checkStillThere(storage, collection, plan.index);
+    if (!scan.finished && left > 0) checkStillThere(storage, collection, plan);
   }
 }
 

@@ -129,7 +129,7 @@ async function findOutside(storage: Storage, ns: string, query: Query, pace: Pac
     if (stopped) break;
     if (pace.due(scan.lastRead)) {
       await pace.rest();
-      checkStillThere(storage, collection, plan.index);
+      checkStillThere(storage, collection, plan);
     }
   }
   return best;
@@ -219,7 +219,8 @@ async function modifyMatching(
   const plan = planQuery(storage, collection, query, 0);
   const scan = openScan(storage, collection, plan, query);
   // Entries can only move when an index is read; documents stay where their `_id` puts them, and deleted ones are gone.
-  const done = plan.index === null || modification.update === null ? null : new Set<string>();
+  const done =
+    (plan.index === null && plan.branches === null) || modification.update === null ? null : new Set<string>();
   while (!scan.finished) {
     const found: Buffer[] = [];
     let size = 0;
@@ -244,7 +245,7 @@ async function modifyMatching(
     }
     if (scan.finished) break;
     await pace.rest();
-    checkStillThere(storage, collection, plan.index);
+    checkStillThere(storage, collection, plan);
   }
 }
 

@@ -40,7 +40,8 @@ export type Predicate = (
 /** A condition on one value at a time. */
 export type LeafPredicate = Predicate & { readonly kind: 'leaf' };
 
-type ConjunctOp = 'eq' | 'in' | 'gt' | 'gte' | 'lt' | 'lte' | 'exists' | 'type';
+/** `prefix`: a text that begins so, or the pattern itself as a value. */
+export type ConjunctOp = 'eq' | 'in' | 'gt' | 'gte' | 'lt' | 'lte' | 'exists' | 'type' | 'prefix';
 
 /** What an operator may ask of the parser that calls it. */
 export interface PredicateTools {

@@ -5,6 +5,7 @@ import { compileByteTest, type Equality, readEqualities } from './equalities.js'
 import { compileExpression, type Environment, openEnvironment } from '../expression.js';
 import { compileSchema } from './json-schema.js';
 import {
+  type ConjunctOp,
   equalityPredicate,
   type Predicate,
   type PredicateTools,
@@ -13,14 +14,23 @@ import {
 } from './match-operators.js';
 import { conjunction, disjunction, leafNode, type Node, pathNode } from './match-nodes.js';
 import { splitPath } from '../values/path.js';
-import { regexPredicate } from './regex-predicate.js';
+import { isSlowPattern, regexPredicate } from './regex-predicate.js';
 import { type Doc, isDocument, isTruthy, typeOf } from '../values/value.js';
 
 /** A part of the filter's top-level conjunction that an index may answer; the whole filter is to be re-checked. */
 export interface Conjunct {
   readonly path: string;
-  readonly op: 'eq' | 'in' | 'gt' | 'gte' | 'lt' | 'lte' | 'exists' | 'type';
+  readonly op: ConjunctOp;
   readonly value: unknown;
+}
+
+/** One branch of a `$or` in the top-level conjunction: a conjunction of its own. */
+export interface Alternative {
+  readonly conjuncts: readonly Conjunct[];
+  /** For each `$or` of the conjunction its branches: a document satisfies one of each at least. */
+  readonly alternatives: readonly (readonly Alternative[])[];
+  /** True when the conjunction asks for more than conjuncts and alternatives say. */
+  readonly unplanned: boolean;
 }
 
 /** What a filter matched: the position that `$` stands for, if an array was entered on the way. */
@@ -29,14 +39,13 @@ export interface MatchResult {
 }
 
 /** A compiled filter. */
-export interface Filter {
+export interface Filter extends Alternative {
   /** `scope` supplies the variables of `$expr` and is needed only inside a pipeline that has any. */
   matches(doc: Doc, scope?: Scope): boolean;
   /** Null when the document does not match; otherwise what positional operators need. */
   match(doc: Doc, scope?: Scope): MatchResult | null;
   /** Top-level fields that `matches` reads; null = possibly all. */
   readonly fields: ReadonlySet<string> | null;
-  readonly conjuncts: readonly Conjunct[];
   /** True when the conjuncts are not the whole filter. */
   readonly residual: boolean;
   /** The whole filter when it is nothing but equalities of top-level fields with plain values, else null. */
@@ -58,9 +67,10 @@ interface Parsing {
   /** False inside an array's element, where `$expr` has no meaning. */
   readonly isWholeDocument: boolean;
   readonly fields: Set<string>;
-  readonly conjuncts: Conjunct[];
+  conjuncts: Conjunct[];
+  alternatives: Alternative[][];
+  unplanned: boolean;
   whole: boolean;
-  residual: boolean;
   usesScope: boolean;
   mayTakeLong: boolean;
   depth: number;
@@ -73,8 +83,9 @@ function openParsing(environment: Environment | undefined, isWholeDocument = tru
     isWholeDocument,
     fields: new Set(),
     conjuncts: [],
+    alternatives: [],
+    unplanned: false,
     whole: false,
-    residual: false,
     usesScope: false,
     mayTakeLong: false,
     depth: 0,
@@ -127,16 +138,22 @@ export function compileFilter(filter: Doc, options: FilterOptions = {}): Filter 
     },
     fields,
     conjuncts: parsing.conjuncts,
-    residual: parsing.residual,
+    alternatives: parsing.alternatives,
+    unplanned: parsing.unplanned,
+    residual: parsing.unplanned || parsing.alternatives.length > 0,
     equalities: null,
     mayTakeLong: parsing.mayTakeLong,
     testBytes: () => undefined,
   };
 }
 
+const NO_ALTERNATIVES: readonly (readonly Alternative[])[] = [];
+
 /** By far the most frequent filter: some top-level fields have plain values. Most of it is made only when asked for. */
 class EqualityFilter implements Filter {
   readonly residual = false;
+  readonly alternatives = NO_ALTERNATIVES;
+  readonly unplanned = false;
   readonly mayTakeLong = false;
   private node: Node | undefined;
   private bytesTest: ((bytes: Buffer) => boolean | undefined) | undefined;
@@ -197,14 +214,14 @@ function parseTopLevel(name: string, value: unknown, parsing: Parsing, top: bool
     case '$jsonSchema': {
       if (!isDocument(value)) throw badValue('$jsonSchema must be an object');
       const test = compileSchema(value);
-      parsing.residual = true;
+      parsing.unplanned = true;
       parsing.whole = true;
       parsing.mayTakeLong = true;
       return { test, locate: () => -1 };
     }
     case '$alwaysTrue':
     case '$alwaysFalse': {
-      parsing.residual = true;
+      parsing.unplanned = true;
       const always = name === '$alwaysTrue';
       return { test: () => always, locate: () => -1 };
     }
@@ -221,9 +238,12 @@ function parseLogical(name: string, value: unknown, parsing: Parsing, top: boole
   if (!Array.isArray(value)) throw badValue(`${name} must be an array`);
   if (value.length === 0) throw badValue('$and/$or/$nor must be a nonempty array');
   const inTop = top && (name === '$and' || (name === '$or' && value.length === 1));
-  if (!inTop) parsing.residual = true;
+  const branches: Alternative[] | null = top && !inTop && name === '$or' ? [] : null;
+  if (branches !== null) parsing.alternatives.push(branches);
+  else if (!inTop) parsing.unplanned = true;
   const nodes = value.map((item: unknown) => {
     if (!isDocument(item)) throw badValue('$or/$and/$nor entries need to be full objects');
+    if (branches !== null) return parseBranch(item, parsing, branches);
     return descend(parsing, () => parseFilter(item, parsing, inTop));
   });
   if (name === '$and') return conjunction(nodes);
@@ -231,11 +251,25 @@ function parseLogical(name: string, value: unknown, parsing: Parsing, top: boole
   return name === '$or' ? any : { test: (doc, scope) => !any.test(doc, scope), locate: () => -1 };
 }
 
+/** Parses a branch of a `$or` and adds to `branches` what an index may use of it. */
+function parseBranch(filter: Doc, parsing: Parsing, branches: Alternative[]): Node {
+  const { conjuncts, alternatives, unplanned } = parsing;
+  Object.assign(parsing, { conjuncts: [], alternatives: [], unplanned: false });
+  const node = descend(parsing, () => parseFilter(filter, parsing, true));
+  branches.push({
+    conjuncts: parsing.conjuncts,
+    alternatives: parsing.alternatives,
+    unplanned: parsing.unplanned,
+  });
+  Object.assign(parsing, { conjuncts, alternatives, unplanned });
+  return node;
+}
+
 function parseExpr(value: unknown, parsing: Parsing): Node {
   if (!parsing.isWholeDocument) throw badValue('$expr can only be applied to the top-level document');
   parsing.environment ??= openEnvironment();
   const expression = compileExpression(value, parsing.environment);
-  parsing.residual = true;
+  parsing.unplanned = true;
   parsing.usesScope = true;
   parsing.mayTakeLong = true;
   if (expression.fields === null) parsing.whole = true;
@@ -260,11 +294,11 @@ function parseField(path: string, value: unknown, parsing: Parsing, top: boolean
   const parts = path.includes('.') ? splitPath(path) : [path];
   parsing.fields.add(parts[0]!);
   const predicate = parsePredicate(value, parsing);
-  if (!top) parsing.residual = true;
-  else if (predicate.conjuncts === undefined) parsing.residual = true;
+  if (!top) parsing.unplanned = true;
+  else if (predicate.conjuncts === undefined) parsing.unplanned = true;
   else {
     for (const { op, value: operand } of predicate.conjuncts) parsing.conjuncts.push({ path, op, value: operand });
-    if (predicate.residual === true) parsing.residual = true;
+    if (predicate.residual === true) parsing.unplanned = true;
   }
   return pathNode(parts, predicate);
 }
@@ -274,8 +308,7 @@ function parsePredicate(value: unknown, parsing: Parsing): Predicate {
   if (typeof value !== 'object' || value === null) return equalityPredicate(value);
   if (typeOf(value) === 'regex') {
     const { pattern, options } = value as BSONRegExp;
-    parsing.mayTakeLong = true;
-    return regexPredicate(pattern, options);
+    return patternOf(pattern, options, parsing);
   }
   return isOperatorDocument(value) ? parseOperators(value, parsing) : equalityPredicate(value);
 }
@@ -302,14 +335,17 @@ function parseOperators(spec: Doc, parsing: Parsing): Predicate {
   };
 }
 
+function patternOf(pattern: string, options: string, parsing: Parsing): Predicate {
+  const predicate = regexPredicate(pattern, options);
+  if (isSlowPattern(predicate)) parsing.mayTakeLong = true;
+  return predicate;
+}
+
 function openTools(parsing: Parsing): PredicateTools {
   return {
     isOperatorDocument,
     parseOperators: (spec) => descend(parsing, () => parseOperators(spec, parsing)),
-    regexPredicate(pattern, options) {
-      parsing.mayTakeLong = true;
-      return regexPredicate(pattern, options);
-    },
+    regexPredicate: (pattern, options) => patternOf(pattern, options, parsing),
     compileDocumentFilter(filter) {
       // Fields inside an array's documents are not fields of the document itself.
       const inner = openParsing(parsing.environment, false);

@@ -1,0 +1,251 @@
+import { type Doc } from '../codec/document.js';
+import { EngineError } from '../errors.js';
+import { type KeyTuple, type Sort } from '../query/sort.js';
+import { type Storage } from '../storage/storage.js';
+import { type Plan } from './plan.js';
+import { keep, type PlanScan, type Position, type Scan, type Visit } from './scan.js';
+
+/** Reads the branches of a plan one after the other; they share what they have seen. */
+export class UnionScan implements Scan {
+  lastRead = 0;
+  private at = 0;
+
+  constructor(
+    readonly plan: Plan,
+    private readonly scans: readonly PlanScan[],
+  ) {}
+
+  get finished(): boolean {
+    return this.at >= this.scans.length;
+  }
+
+  get keysExamined(): number {
+    return sumOf(this.scans, ({ keysExamined }) => keysExamined);
+  }
+
+  get documentsExamined(): number {
+    return sumOf(this.scans, ({ documentsExamined }) => documentsExamined);
+  }
+
+  readChunk(visit: Visit, most?: number): boolean {
+    return this.step((scan) => scan.readChunk(visit, most));
+  }
+
+  countChunk(): number {
+    return this.step((scan) => scan.countUnseen());
+  }
+
+  dropAhead(): void {
+    // Nothing is read ahead.
+  }
+
+  private step<T>(read: (scan: PlanScan) => T): T {
+    const scan = this.scans[this.at]!;
+    const result = read(scan);
+    this.lastRead = scan.lastRead;
+    if (scan.finished) this.at++;
+    return result;
+  }
+}
+
+/** A document that one of the branches has read and nobody was handed yet. */
+interface Ahead {
+  readonly bytes: Buffer;
+  readonly doc: Doc;
+  readonly keys: KeyTuple;
+  readonly position: Position;
+}
+
+/** What is held of documents that were read ahead, by all branches. */
+const MAX_AHEAD_BYTES = 100 * 1024 * 1024;
+/** A branch does not read on for now when it is so many bytes ahead. */
+const MAX_BRANCH_BYTES = 256 * 1024;
+const LARGEST_STEP = 256;
+/** With more branches than that each reads but a little at first, since few documents of each will be wanted. */
+const FEW_BRANCHES = 16;
+
+class Branch {
+  readonly ahead: Ahead[] = [];
+  /** The next of `ahead` to be handed over. */
+  next = 0;
+  bytes = 0;
+  private handed: Position = { at: 0, last: null };
+
+  constructor(
+    readonly scan: PlanScan,
+    private step: number,
+  ) {}
+
+  get isEmpty(): boolean {
+    return this.next >= this.ahead.length;
+  }
+
+  /** Reads one step further. */
+  fill(sort: Sort): void {
+    this.ahead.length = 0;
+    this.next = 0;
+    this.bytes = 0;
+    this.scan.readChunk((bytes, doc) => {
+      this.ahead.push({ bytes: keep(bytes), doc, keys: sort.keysOf(doc), position: this.scan.position() });
+      this.bytes += bytes.length;
+      return this.bytes >= MAX_BRANCH_BYTES;
+    }, this.step);
+    this.step = Math.min(this.step * 2, LARGEST_STEP);
+  }
+
+  first(): Ahead {
+    return this.ahead[this.next]!;
+  }
+
+  take(): Ahead {
+    const first = this.ahead[this.next++]!;
+    this.handed = first.position;
+    return first;
+  }
+
+  drop(): void {
+    if (this.isEmpty) return;
+    this.scan.goTo(this.handed);
+    this.ahead.length = 0;
+    this.next = 0;
+    this.bytes = 0;
+  }
+}
+
+/** Reads the branches of a plan side by side, each in the order of the sort, and hands over what comes first. */
+export class MergedScan implements Scan {
+  lastRead = 0;
+  private readonly branches: Branch[];
+  /** Those that have something ahead, as a heap: what comes first is on top. */
+  private heap: Branch[] = [];
+  /** Those that have to read before it is known what comes first. */
+  private empty: Branch[];
+  /** What was handed over with these keys: only among equals a document can come twice. */
+  private readonly seen = new Set<string>();
+  private seenKeys: KeyTuple | null = null;
+
+  constructor(
+    private readonly storage: Storage,
+    readonly plan: Plan,
+    private readonly sort: Sort,
+    scans: readonly PlanScan[],
+  ) {
+    const step = scans.length > FEW_BRANCHES ? 2 : 8;
+    this.branches = scans.map((scan) => new Branch(scan, step));
+    this.empty = [...this.branches];
+  }
+
+  get finished(): boolean {
+    return this.heap.length === 0 && this.empty.length === 0;
+  }
+
+  get keysExamined(): number {
+    return sumOf(this.branches, ({ scan }) => scan.keysExamined);
+  }
+
+  get documentsExamined(): number {
+    return sumOf(this.branches, ({ scan }) => scan.documentsExamined);
+  }
+
+  readChunk(visit: Visit, most = LARGEST_STEP): boolean {
+    this.lastRead = 0;
+    for (;;) {
+      if (!this.fillEmpty(most)) return false;
+      const branch = this.heap[0];
+      if (branch === undefined) return false;
+      const first = branch.take();
+      if (branch.isEmpty) this.removeTop(branch);
+      else this.sink(0);
+      if (this.isNew(first) && visit(first.bytes, first.doc)) return true;
+    }
+  }
+
+  /** Never asked for: to be counted, branches are read one after the other. */
+  countChunk(): number {
+    let count = 0;
+    this.readChunk(() => {
+      count++;
+      return false;
+    });
+    return count;
+  }
+
+  dropAhead(): void {
+    for (const branch of this.branches) branch.drop();
+    this.heap = [];
+    this.empty = this.branches.filter(({ scan }) => !scan.finished);
+  }
+
+  /** True when every branch has something ahead or nothing more; false when `most` entries were read before. */
+  private fillEmpty(most: number): boolean {
+    while (this.empty.length > 0) {
+      if (this.lastRead >= most) return false;
+      const branch = this.empty.at(-1)!;
+      branch.fill(this.sort);
+      this.lastRead += Math.max(branch.scan.lastRead, 1);
+      if (branch.isEmpty && !branch.scan.finished) continue;
+      this.empty.pop();
+      if (!branch.isEmpty) this.add(branch);
+    }
+    return true;
+  }
+
+  private isNew({ bytes, keys }: Ahead): boolean {
+    if (!this.plan.repeats) return true;
+    const { seen } = this;
+    if (this.seenKeys === null || this.sort.compareKeys(this.seenKeys, keys) !== 0) seen.clear();
+    this.seenKeys = keys;
+    const id = this.storage.documents.encodeIdOf(bytes).latin1Slice();
+    if (seen.has(id)) return false;
+    seen.add(id);
+    return true;
+  }
+
+  private add(branch: Branch): void {
+    const { heap } = this;
+    if (sumOf(heap, ({ bytes }) => bytes) + branch.bytes > MAX_AHEAD_BYTES) {
+      throw new EngineError(292, `Sort exceeded memory limit of ${MAX_AHEAD_BYTES} bytes`);
+    }
+    let at = heap.length;
+    heap.push(branch);
+    while (at > 0) {
+      const parent = (at - 1) >> 1;
+      if (this.order(heap[parent]!, branch) <= 0) break;
+      heap[at] = heap[parent]!;
+      at = parent;
+    }
+    heap[at] = branch;
+  }
+
+  private removeTop(branch: Branch): void {
+    const last = this.heap.pop()!;
+    if (last !== branch) {
+      this.heap[0] = last;
+      this.sink(0);
+    }
+    if (!branch.scan.finished) this.empty.push(branch);
+  }
+
+  private sink(from: number): void {
+    const { heap } = this;
+    const branch = heap[from]!;
+    let at = from;
+    for (;;) {
+      let child = at * 2 + 1;
+      if (child >= heap.length) break;
+      if (child + 1 < heap.length && this.order(heap[child + 1]!, heap[child]!) < 0) child++;
+      if (this.order(branch, heap[child]!) <= 0) break;
+      heap[at] = heap[child]!;
+      at = child;
+    }
+    heap[at] = branch;
+  }
+
+  private order(a: Branch, b: Branch): number {
+    return this.sort.compareKeys(a.first().keys, b.first().keys);
+  }
+}
+
+function sumOf<T>(items: readonly T[], size: (item: T) => number): number {
+  return items.reduce((sum, item) => sum + size(item), 0);
+}

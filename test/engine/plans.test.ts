@@ -1,0 +1,116 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type DataDb } from '../../src/engine/index.js';
+import { DOORS, type OpenDoor } from './doors.js';
+
+interface Stage {
+  stage: string;
+  inputStage?: Stage;
+  inputStages?: Stage[];
+  indexName?: string;
+  indexBounds?: Record<string, string[]>;
+}
+interface Explained {
+  queryPlanner: { winningPlan: Stage };
+  executionStats: { nReturned: number; totalKeysExamined: number; totalDocsExamined: number };
+}
+interface Article {
+  _id: number;
+  author: number;
+  editor: number;
+  code: string;
+  at: number;
+}
+
+const DOCUMENTS = 3000;
+
+describe.each(DOORS.filter(({ foreign }) => !foreign))('plans, $name', (door) => {
+  let opened: OpenDoor;
+  let db: DataDb;
+
+  beforeAll(async () => {
+    opened = await door.open();
+    db = opened.db('plans');
+    const articles = db.collection<Article>('articles');
+    await articles.createIndexes([
+      { key: { author: 1, at: -1 }, name: 'by_author' },
+      { key: { editor: 1, at: -1 }, name: 'by_editor' },
+      { key: { code: 1 }, name: 'by_code' },
+    ]);
+    await articles.insertMany(
+      Array.from({ length: DOCUMENTS }, (_, n) => ({
+        _id: n,
+        author: n % 10,
+        editor: (n * 7) % 30,
+        code: `k${String(n).padStart(4, '0')}`,
+        at: (n * 13) % DOCUMENTS,
+      })),
+    );
+  });
+
+  afterAll(() => opened.close());
+
+  async function explain(find: object): Promise<{ plan: Stage; stats: Explained['executionStats'] }> {
+    const reply = (await db.command({ explain: { find: 'articles', ...find } })) as unknown as Explained;
+    return { plan: reply.queryPlanner.winningPlan, stats: reply.executionStats };
+  }
+
+  const twoFields = { $or: [{ author: 3 }, { editor: 1 }] };
+
+  it('of an $or read each branch by its own index and name both', async () => {
+    const { plan, stats } = await explain({ filter: twoFields });
+    expect(plan).toMatchObject({ stage: 'FETCH', inputStage: { stage: 'OR' } });
+    expect(plan.inputStage?.inputStages?.map(({ indexName }) => indexName)).toEqual(['by_author', 'by_editor']);
+    const author = await explain({ filter: { author: 3 } });
+    const editor = await explain({ filter: { editor: 1 } });
+    expect(stats.totalKeysExamined).toBe(author.stats.totalKeysExamined + editor.stats.totalKeysExamined);
+    expect(stats.nReturned).toBeLessThan(author.stats.nReturned + editor.stats.nReturned);
+  });
+
+  it('of a sorted $or with a limit merge the branches and read little more than is wanted', async () => {
+    const find = { filter: twoFields, sort: { at: -1 }, limit: 20 };
+    const { plan, stats } = await explain(find);
+    expect(plan.inputStage?.inputStage).toMatchObject({ stage: 'SORT_MERGE', sortPattern: { at: -1 } });
+    expect(stats.totalDocsExamined).toBeLessThanOrEqual(2 * (20 + 20));
+    const found = await db.collection<Article>('articles').find(twoFields).sort({ at: -1 }).limit(20).toArray();
+    const all = await db.collection<Article>('articles').find().toArray();
+    const expected = all.filter(({ author, editor }) => author === 3 || editor === 1).sort((a, b) => b.at - a.at);
+    expect(found).toEqual(expected.slice(0, 20));
+  });
+
+  it('of a list with a sort merge the ranges of its values', async () => {
+    const filter = { author: { $in: [1, 5, 8] } };
+    const { plan, stats } = await explain({ filter, sort: { at: -1 }, limit: 20 });
+    expect(plan.inputStage?.inputStage).toMatchObject({
+      stage: 'SORT_MERGE',
+      inputStages: [{ indexName: 'by_author', indexBounds: { author: ['[1, 1]', '[5, 5]', '[8, 8]'] } }],
+    });
+    expect(stats.totalDocsExamined).toBeLessThan(100);
+    const found = await db.collection<Article>('articles').find(filter).sort({ at: 1 }).batchSize(7).toArray();
+    expect(found.map(({ at }) => at)).toEqual(found.map(({ at }) => at).sort((a, b) => a - b));
+    expect(found).toHaveLength(900);
+  });
+
+  it('of a pattern with a literal beginning read what begins so', async () => {
+    const { plan, stats } = await explain({ filter: { code: { $regex: '^k012' } } });
+    expect(plan.inputStage).toMatchObject({
+      stage: 'IXSCAN',
+      indexBounds: { code: ['["k012", "k012"...]', '[/^k012/, /^k012/]'] },
+    });
+    expect(stats).toMatchObject({ nReturned: 10, totalDocsExamined: 10 });
+    expect((await explain({ filter: { code: { $regex: '^K012', $options: 'i' } } })).plan.stage).toBe('COLLSCAN');
+  });
+
+  it('of an $or with a branch that no index serves read everything', async () => {
+    const { plan } = await explain({ filter: { $or: [{ author: 3 }, { title: 'x' }] } });
+    expect(plan.stage).toBe('COLLSCAN');
+  });
+
+  it('of updates by an $or change a document once, whichever branches find it', async () => {
+    const counters = db.collection<{ _id: number; a: number; b: number; n: number }>('counters');
+    await counters.createIndexes([{ key: { a: 1 } }, { key: { b: 1 } }]);
+    await counters.insertMany(Array.from({ length: 300 }, (_, n) => ({ _id: n, a: n % 3, b: n % 2, n: 0 })));
+    const result = await counters.updateMany({ $or: [{ a: 1 }, { b: 1 }] }, { $inc: { n: 1, a: 10, b: 0 } });
+    expect(result).toMatchObject({ matchedCount: 200, modifiedCount: 200 });
+    expect(await counters.countDocuments({ n: 1 })).toBe(200);
+  });
+});
