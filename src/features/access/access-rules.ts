@@ -20,7 +20,7 @@ export function readFilter(collection: Collection, caller: Caller): AccessFilter
 }
 
 /**
- * Who writes: null = the project itself (secret key), else the end user whose own documents alone may be touched. 403
+ * The writer: null = the project itself (secret key), else the end user, who may touch only their own documents. 403
  * WRITE_BLOCKED without RLS, 401 without a user.
  */
 export function requireWriter(collection: Collection, caller: Caller): { ownerField: string; userId: string } | null {

@@ -1,5 +1,5 @@
 /**
- * Whether an allowlist admits the value of an `Origin` header; entries are exact origins, hosts or `*.base` (any
+ * True if an allowlist admits the value of an `Origin` header; entries are exact origins, hosts or `*.base` (any
  * scheme, any port unless named), or `*`.
  */
 export function admitsOrigin(allowed: readonly string[], origin: string): boolean {

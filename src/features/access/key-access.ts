@@ -10,7 +10,7 @@ import {
 } from './describe-access.js';
 import { callerOf, refusePublishable, settleKey, settleQueryKey } from './require-key.js';
 
-/** What every route with a project's key hands to its handler. */
+/** The values that every route with a project's key hands to its handler. */
 export interface ByKey {
   caller: Caller;
   project: Project;

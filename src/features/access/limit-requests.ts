@@ -60,17 +60,14 @@ export function limitRequests(app: App): Middleware | null {
 
 type RequestClass = 'free' | 'plain' | 'sign-in' | 'refresh';
 
-/** By far the most requests, so they are told apart first. */
+/** The prefix of by far the most requests, so it is tested first. */
 const DATA = '/api/data/';
 const AUTH = '/api/userAuth/';
-/**
- * What an end user does who is signed in. Everything else there takes a secret, so that a spelling nobody thought of is
- * limited too.
- */
+/** Paths of signed-in end users. All others there take a secret, so an unforeseen spelling is limited too. */
 const SIGNED_IN = /^(me|logout|update-profile|identities(\/[^/]+)?|public\/[^/]+)\/?$/;
 /**
- * Monitoring must not be refused, and the mail provider calls for all projects from few addresses; its calls are
- * signed.
+ * Paths without a limit: monitoring must not be refused, and the mail provider sends signed calls for all projects from
+ * few addresses.
  */
 const FREE = /^\/api\/(health(\/.*)?|mail\/webhook)$/;
 

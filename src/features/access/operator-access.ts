@@ -47,7 +47,7 @@ export function owner(action: string, recording: Recording = {}): Access<ByOpera
   };
 }
 
-/** As `owner`, in one of the projects that the operator sees. */
+/** `owner` within one of the projects that the operator sees. */
 export function projectOwner(action: string, recording: Recording = {}): Access<InProject> {
   return { ...owner(action, recording), give: inProject };
 }

@@ -64,9 +64,7 @@ export interface SignedInOperator {
   session: OperatorSession;
 }
 
-/**
- * Who a token belongs to, at most half a second old; null for one that is unknown, signed out or of a removed operator.
- */
+/** The operator of a token, at most half a second old; null if it is unknown, signed out or of a removed operator. */
 export function findSignedIn(app: App, token: string): Promise<SignedInOperator | null> {
   const hash = hashOperatorToken(token);
   return app.cache.read<SignedInOperator>(CACHE, hash, async () => {
@@ -79,7 +77,7 @@ export function findSignedIn(app: App, token: string): Promise<SignedInOperator 
   });
 }
 
-/** What this process remembers of operators is read anew. */
+/** Drops this process's copies of operators. */
 export function forgetOperators(app: Pick<App, 'cache'>): void {
   app.cache.forgetAll(CACHE);
 }

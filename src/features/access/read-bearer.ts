@@ -10,10 +10,7 @@ const MAX_TOKEN_CHARACTERS = 4096;
 const ABSENT: Bearer = { state: 'absent' };
 const INVALID: Bearer = { state: 'invalid', code: 'TOKEN_INVALID' };
 
-/**
- * What an `Authorization` header says about the end user. A bad token never throws: whether it matters is for the rule
- * that needs one.
- */
+/** The end user that an `Authorization` header names. A bad token never throws: the rule that needs one decides. */
 export function readBearer(app: App, project: Project, header: string): Bearer | Promise<Bearer> {
   if (header === '') return ABSENT;
   const token = /^Bearer ([^\s]+)$/i.exec(header)?.[1];

@@ -25,7 +25,9 @@ export function requireKey(app: App): Middleware {
   };
 }
 
-/** As the guard requireKey, unless an earlier one has settled it already. A promise only when it takes time. */
+/**
+ * The guard requireKey as a function, unless an earlier one has settled the caller. A promise only when it takes time.
+ */
 export function settleKey(app: App, ctx: Context): Promise<void> | null {
   return ctx.state.caller === undefined ? settleCaller(app, ctx, ctx.get('x-api-key')) : null;
 }
@@ -41,7 +43,7 @@ export function requireQueryKey(app: App): Middleware {
   };
 }
 
-/** As the guard requireQueryKey. */
+/** The guard requireQueryKey as a function. */
 export async function settleQueryKey(app: App, ctx: Context): Promise<void> {
   const { key, ...query } = ctx.query;
   ctx.query = query;
@@ -105,7 +107,7 @@ export async function findKeyProject(app: App, value: string): Promise<Project |
   return owner && isLiveKey(owner.key, app.clock.now()) ? owner.project : null;
 }
 
-/** As findKeyProject, but only when it is known without asking the database; undefined otherwise. */
+/** findKeyProject from this process's copies alone; undefined when they lack the key. */
 export function peekKeyProject(app: App, value: string): Project | undefined {
   if (!isKeyForm(value)) return undefined;
   const owner = app.cache.peek<KeyOwner>('callers', hashKey(value));

@@ -10,9 +10,9 @@ import type { Project } from '../projects/project.js';
 import { findProject } from '../projects/project-store.js';
 import { findSignedIn, isOperatorTokenForm, type OperatorRole, type SignedInOperator } from './operator.js';
 
-/** Who is behind a request to the operators' API. */
+/** The operator behind a request to the operators' API. */
 export interface ActingOperator {
-  /** For the audit log: the address, or that it was `BSVC_ADMIN_TOKEN`. */
+  /** The name in the audit log: the address, or `BSVC_ADMIN_TOKEN`. */
   name: string;
   role: OperatorRole;
   /** Ids of the projects it sees; null = all. */
@@ -123,7 +123,7 @@ export function requireOwnerRole(ctx: Context): void {
     throw forbidden('VIEWER_READS_ONLY', 'Your role is viewer: only an owner may change something');
 }
 
-/** Where the request goes and what it says, for the audit log. */
+/** The request's target and content, for the audit log. */
 function describeRequest(ctx: Context, withoutBody = false): Record<string, unknown> {
   const { projectId, ...named } = (ctx as Context & { params: Record<string, string> }).params;
   const body = (ctx.request as { body?: unknown }).body;

@@ -51,13 +51,13 @@ export async function cutOffTokens(app: App, projectId: ObjectId, userId: string
   app.cache.forget('token-cutoffs', projectId.toHexString());
 }
 
-/** Whether the tokens of a user that were issued up to this moment have been ended. */
+/** True if the tokens of a user that were issued up to this moment have been ended. */
 export async function hasCutoff(app: App, projectId: ObjectId, userId: string, before: Date): Promise<boolean> {
   return (await cutoffStore(app).findOne({ projectId, userId, before: { $gte: before } })) !== null;
 }
 
 /**
- * Whether a well-signed token has been ended. One short query per project and half second answers for all its users; a
+ * True if a well-signed token has been ended. One short query per project and half second answers for all its users; a
  * request costs a map look-up.
  */
 export function isCutOff(app: App, projectId: ObjectId, userId: string, token: TokenId): boolean | Promise<boolean> {

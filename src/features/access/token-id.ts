@@ -1,6 +1,6 @@
 import { randomToken } from '../../platform/ids.js';
 
-/** What an access token's `jti` says: which session it came from and when, more finely than `iat` can. */
+/** The content of an access token's `jti`: its session, and its time more finely than `iat` can say. */
 export interface TokenId {
   /** Null for a token that no session stands behind. */
   session: string | null;

@@ -88,15 +88,15 @@ export function listActs(app: App, options: { limit: number; since?: number; act
   return auditStore(app).find(filter).sort({ at: -1, _id: -1 }).limit(options.limit).toArray() as Promise<AuditEntry[]>;
 }
 
-/** What every door shows of an act. */
+/** An audit entry as HTTP and command line show it. */
 export function presentAct({ _id, at, ...act }: AuditEntry) {
   return { id: _id.toHexString(), at: at.toISOString(), ...act };
 }
 
 const SECRET_NAME = /passw|secret|token|api_?key|authorization/i;
 /**
- * What a database reads as something else: operators, paths, prototypes, and the key by which the driver knows its own
- * types.
+ * Keys that a database reads as something else: operators, paths, prototypes, and the key by which the driver knows its
+ * own types.
  */
 const MISREAD = /^\$|^__proto__$|^_bsontype$|[.\0]/g;
 const MASK = '********';
@@ -137,8 +137,8 @@ function shortenText(text: string): string {
 }
 
 /**
- * What is left out of an act, so that nothing can be hidden behind what is not: how much it is, and the SHA-256 of its
- * JSON with secrets masked by their names.
+ * A description of a part left out of an entry, so that nothing can hide behind it: its size, and the SHA-256 of its
+ * JSON with secrets masked by name.
  */
 function describeCut(value: unknown): string {
   if (typeof value !== 'object' && typeof value !== 'string') return '…';
@@ -150,8 +150,8 @@ function describeCut(value: unknown): string {
 }
 
 /**
- * What was sent in the place of a secret may be one in another form, such as digits without quotation marks; nothing,
- * true and false are none.
+ * True if a value sent in the place of a secret may be one in another form, such as digits without quotation marks;
+ * null, true and false are not.
  */
 function mayTell(value: unknown): boolean {
   return value !== null && value !== undefined && typeof value !== 'boolean';

@@ -5,7 +5,7 @@ import { backupStore, type BackupRecord } from './keep-backup.js';
 
 const HOUR_MS = 3_600_000;
 
-/** How the last good backup stands to the schedule. */
+/** The age of the last good backup against its schedule. */
 export interface BackupAge {
   last: BackupRecord | null;
   /** Milliseconds since the last good one; null when there was none. */

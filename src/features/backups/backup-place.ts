@@ -11,9 +11,9 @@ export interface KeptBackup {
   bytes: number;
 }
 
-/** Where backups are kept: a directory, or a folder of a bucket. Only files with names of ours are seen. */
+/** A place of backups: a directory, or a folder of a bucket. Only files with names of ours are seen. */
 export interface BackupPlace {
-  /** As the settings name it: a path, or `s3://bucket/prefix`. */
+  /** The settings' name of it: a path, or `s3://bucket/prefix`. */
   readonly address: string;
   /** The oldest first. */
   list(): Promise<KeptBackup[]>;

@@ -20,7 +20,7 @@ export async function findCollection(app: App, projectId: ObjectId, name: string
   });
 }
 
-/** As findCollection; 404 COLLECTION_NOT_FOUND when there is none. */
+/** findCollection with 404 COLLECTION_NOT_FOUND when there is none. */
 export async function requireCollection(app: App, projectId: ObjectId, name: string): Promise<Collection> {
   const collection = peekCollection(app, projectId, name) ?? (await findCollection(app, projectId, name));
   if (!collection)
@@ -28,7 +28,7 @@ export async function requireCollection(app: App, projectId: ObjectId, name: str
   return collection;
 }
 
-/** As findCollection, but only when it is known without asking the database. */
+/** findCollection from this process's copies alone; undefined when they lack it. */
 export function peekCollection(app: App, projectId: ObjectId, name: string): Collection | undefined {
   return app.cache.peek<Collection>('collections', cacheKey(projectId, name));
 }

@@ -37,7 +37,7 @@ export function documentsName(collection: Pick<Collection, '_id' | 'projectId'>)
   return documentsPrefix(collection.projectId) + collection._id.toHexString();
 }
 
-/** What the stored names of all of a project's documents begin with. */
+/** The beginning of the stored names of all of a project's documents. */
 export function documentsPrefix(projectId: ObjectId): string {
   return `documents_${projectId.toHexString()}_`;
 }

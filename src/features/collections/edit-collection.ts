@@ -24,7 +24,7 @@ export function editCollection(app: App, projectId: ObjectId, name: string, edit
   return changeCollection(app, projectId, name, (current) => applyEdit(current, edit));
 }
 
-/** What a collection's settings are after an edit. Pure; refuses what editCollection refuses. */
+/** A collection's settings after an edit. Pure; refuses what editCollection refuses. */
 export function applyEdit(
   current: Pick<Collection, 'name' | 'mode' | 'fields' | 'indexes'>,
   edit: CollectionEdit,

@@ -5,8 +5,8 @@ import { documentsName, type Collection } from './collection.js';
 import { collectionStore } from './collection-store.js';
 
 /**
- * When a drop is looked at again, in milliseconds after it began: once other processes have noticed it, and once every
- * request that had begun before is over.
+ * The later passes over a drop, in milliseconds after it began: once other processes have noticed it, and once every
+ * request that had begun before is over (decision 115).
  */
 export const LATE_WRITER_PASSES_MS: readonly number[] = [5_000, 150_000];
 
@@ -34,7 +34,7 @@ export const finishDropJob: JobDefinition<App, FinishDropPayload> = {
   },
 };
 
-/** Sees to it that a drop that is about to begin comes to its end. */
+/** Enqueues the job that finishes a drop, before the drop begins. */
 export async function enqueueFinishDrop(
   app: App,
   { _id, projectId }: Pick<Collection, '_id' | 'projectId'>,

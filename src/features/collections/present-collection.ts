@@ -1,6 +1,6 @@
 import type { Collection } from './collection.js';
 
-/** What every door shows of a collection. */
+/** A collection as HTTP and command line show it. */
 export function presentCollection(collection: Collection) {
   return {
     id: collection._id.toHexString(),

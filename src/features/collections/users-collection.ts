@@ -15,9 +15,9 @@ export const PUBLIC_EMAIL: Field = { ...EMAIL, public: true };
 const PASSWORD: Field = { name: 'password', type: 'String', required: true };
 
 /**
- * What `users` is until a project edits it; it exists from the start and is stored only then. Its id is the project's,
- * so that its documents have a place before there is a record. `name` is there because signup offers it (rest-api.md
- * 4.1); a project may drop it.
+ * The `users` collection until a project edits it (decision 119); it exists from the start and is stored only then.
+ * Its id is the project's, so that its documents have a place before there is a record. `name` is there because signup
+ * offers it (rest-api.md 4.1); a project may drop it.
  */
 export function defaultUsersCollection(projectId: ObjectId): Collection {
   const createdAt = projectId.getTimestamp();

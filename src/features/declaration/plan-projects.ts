@@ -18,7 +18,7 @@ import { planWebhooks, type WebhookChange } from './plan-webhooks.js';
 import type { ProjectDeclaration } from './project-declaration.js';
 import { ObjectId } from 'bson';
 
-/** What must be done to one project so that it is as declared. */
+/** The difference between a declared project and the stored one. */
 export interface ProjectPlan {
   name: string;
   /** null: it has to be created. */

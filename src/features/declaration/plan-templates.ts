@@ -13,8 +13,8 @@ export type TemplateChange =
 const PARTS = ['subject', 'html', 'text'] as const;
 
 /**
- * What makes a project's own mail templates the declared ones; without a declaration nothing. Those not named go only
- * with `prune`. 400 for a bad one.
+ * The difference between a project's own mail templates and the declared ones; none without a declaration. Those not
+ * named go only with `prune`. 400 for a bad one.
  */
 export async function planTemplates(
   app: App,

@@ -9,8 +9,8 @@ export type WebhookChange =
   | { action: 'drop'; id: string; url: string };
 
 /**
- * What makes a project's webhooks the declared ones, by address; without a declaration nothing. Those not named go only
- * with `prune`. Pure; 400 for a bad one.
+ * The difference between a project's webhooks and the declared ones, by address; none without a declaration. Those not
+ * named go only with `prune`. Pure; 400 for a bad one.
  */
 export function planWebhooks(
   existing: readonly Webhook[],

@@ -11,7 +11,7 @@ const SHOWN =
   /^(image\/(png|jpeg|gif|webp|avif|apng|bmp|tiff|heic|heif|x-icon|vnd\.microsoft\.icon)|audio\/[\w.+-]+|video\/[\w.+-]+|application\/pdf|text\/plain)$/;
 
 /**
- * Whether a browser may show files of this type; all others, above all those that carry scripts (html, svg, xml), are
+ * True if a browser may show files of this type; all others, above all those that carry scripts (html, svg, xml), are
  * only saved (decisions.md 6).
  */
 export function isShownInline(contentType: string): boolean {

@@ -6,7 +6,7 @@ import type { Project } from '../projects/project.js';
 import { openBucket } from './bucket/project-bucket.js';
 import type { FilePlace, FileRecord } from './file.js';
 
-/** Where a new file of the project goes: its own bucket, else the service's bucket, else the data directory. */
+/** The place for a new file of the project: its own bucket, else the service's bucket, else the data directory. */
 export function choosePlace(app: Pick<App, 'files'>, project: Project): FilePlace {
   if (project.storage?.bucket) return 'external';
   return app.files.hasBucket ? 's3' : 'local';

@@ -32,13 +32,13 @@ export interface FileRecord {
    */
   object?: string;
   /**
-   * Every object that was begun for this upload, `object` included; those that lost are removed with the file or by the
+   * The objects that were begun for this upload, `object` included; those that lost are removed with the file or by the
    * sweep.
    */
   objects?: string[];
   /**
-   * What the signed address of a bucket writes to: never `object`, since nobody but the bucket sees when the last
-   * writer is done.
+   * The object that the signed address of a bucket writes to: never `object`, since nobody but the bucket sees when the
+   * last writer is done.
    */
   uploadTo?: string;
   /** Which bytes of `uploadTo` the bucket is to copy: its name for them (ETag). */
@@ -54,8 +54,8 @@ export interface FileRecord {
   /** Tries to remove the bytes that failed. */
   failures?: number;
   /**
-   * When the sweep looks at this record next: an unconfirmed upload is given up, a deleted file settled, a settled
-   * record forgotten. On a confirmed file only while it may have left objects behind.
+   * The sweep's next look at this record: an unconfirmed upload is given up, a deleted file settled, a settled record
+   * forgotten. On a confirmed file only while it may have left objects behind.
    */
   dueAt?: Date;
 }
@@ -83,12 +83,15 @@ export function pathsOf(object: string): string[] {
   return path === undefined ? [object] : [object, path];
 }
 
-/** How an upload's storage is named in replies. */
+/** The name of an upload's storage in replies. */
 export function providerOf(place: FilePlace): Provider {
   return place === 'external' ? 'external' : 'internal';
 }
 
 /** After this time without a confirmation an upload is given up (decisions.md 6). */
 export const UNCONFIRMED_MS = 60 * 60 * 1000;
-/** How long a signed address takes its upload: well within UNCONFIRMED_MS, so that nothing arrives after the sweep. */
+/**
+ * The time for which a signed address takes its upload: well within UNCONFIRMED_MS, so that nothing arrives after the
+ * sweep.
+ */
 export const SIGNED_URL_MS = 15 * 60 * 1000;

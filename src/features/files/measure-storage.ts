@@ -13,7 +13,7 @@ export interface StorageUsage {
   provider: 'internal' | 'external';
 }
 
-/** What a project keeps, beside what it may keep. */
+/** A project's use of its storage, beside its limit. */
 export async function measureStorage(app: App, project: Project): Promise<StorageUsage> {
   const usage = await usageStore(app).findOne({ _id: project._id });
   return {

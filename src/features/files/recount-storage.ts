@@ -44,7 +44,7 @@ async function sumCharged(app: App, usage: UsageRecord): Promise<number> {
   return bytes;
 }
 
-/** Whether the counter, with these marks applied, must contain the file. */
+/** True if the counter, with these marks applied, must contain the file. */
 function isCounted(file: FileRecord, applied: ReadonlySet<string>): boolean {
   if (providerOf(file.place) === 'external' || applied.has(closeMark(file._id))) return false;
   if (file.state === 'deleted' && file.settled) return false;

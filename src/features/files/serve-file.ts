@@ -7,7 +7,7 @@ import { isShownInline, UNKNOWN_TYPE } from './content-type.js';
 import { objectOf, type FileRecord } from './file.js';
 import { fileMissing, fileStore } from './file-store.js';
 
-/** What is said about every served file: never sniffed, never a document with rights, readable from any page. */
+/** Headers of every served file: never sniffed, never a document with rights, readable from any page. */
 const HEADERS = {
   'X-Content-Type-Options': 'nosniff',
   'Content-Security-Policy': "default-src 'none'; sandbox",

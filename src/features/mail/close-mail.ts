@@ -10,8 +10,8 @@ export async function acceptMail(app: App, log: MailLog, providerEmailId: string
 }
 
 /**
- * What is left to do once a mail is no longer queued: its slot is settled or given back, and what the provider said
- * before its id was known takes effect. Harmless to repeat.
+ * Finishes a mail that is no longer queued: settles its slot or gives it back, and lets the provider's word from before
+ * its id was known take effect. Idempotent.
  */
 export async function closeMail(app: App, log: MailLog): Promise<void> {
   if (log.status === 'failed') return refundSlot(app, log.projectId, log._id);

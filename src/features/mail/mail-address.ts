@@ -11,7 +11,7 @@ export function isMailAddress(value: unknown): value is string {
 }
 
 /**
- * Whether a text can stand in a header of a mail: no line break, in whatever spelling, and no other control character.
+ * True if a text can stand in a header of a mail: no line break, in whatever spelling, and no other control character.
  */
 export function isOneLine(text: string): boolean {
   return !/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/.test(text);

@@ -3,10 +3,7 @@ import type { App } from '../../app.js';
 import { isDuplicateKey, type Store } from '../../platform/database/database.js';
 import type { MailLog, MailStatus } from './mail-log.js';
 
-/**
- * What the mail provider said about a mail; kept for a while, as it may say so before the mail's id there is known
- * here.
- */
+/** The mail provider's word about a mail; kept for a while, as it may come before the mail's id there is known here. */
 export interface MailEvent {
   /** Whose account it came from, and the event's id there. */
   _id: string;

@@ -27,10 +27,10 @@ export interface MailLog {
   templateUsed: TemplateUsed | null;
   /** Why it failed or bounced. */
   reason: string | null;
-  /** What is to be sent, sealed, as mails carry codes and private words; removed as soon as its fate is settled. */
+  /** The mail to send, sealed, as mails carry codes and private words; removed as soon as its fate is settled. */
   sealedMail?: string;
   createdAt: Date;
-  /** When the provider took it; until then when it was queued, so that the list can be sorted by it. */
+  /** The time the provider took it; until then the time it was queued, so that the list can be sorted by it. */
   sentAt: Date;
 }
 
@@ -76,7 +76,7 @@ export async function advanceLog(
   return true;
 }
 
-/** What a client sees of a log. */
+/** A log as clients see it. */
 export function presentMailLog(log: MailLog) {
   return {
     id: log._id.toHexString(),

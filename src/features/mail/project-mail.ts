@@ -27,7 +27,7 @@ export async function setMailSettings(app: App, project: Project, settings: Mail
   return updateProjectRecord(app, project._id, { $set, ...(Object.keys($unset).length > 0 && { $unset }) });
 }
 
-/** What settings mean for the project's record; secrets are sealed. 400 for a bad form. */
+/** The settings as changes of the project's record; secrets are sealed. 400 for a bad form. */
 export function readMailChanges(
   app: Pick<App, 'secrets'>,
   project: Pick<Project, '_id'>,
@@ -61,7 +61,7 @@ export function checkMailKey(key: string): void {
   }
 }
 
-/** What is shown of a project's mail settings: secrets masked. */
+/** A project's mail settings as shown: secrets masked. */
 export function presentMailSettings(project: Project) {
   return {
     providerApiKey: project.mail?.keyHint ?? null,
@@ -76,7 +76,7 @@ export function findByokKey(app: Pick<App, 'secrets'>, project: Project): string
   return sealed ? app.secrets.open(sealed, sealContext(project._id, 'key')) : null;
 }
 
-/** As findByokKey; 403 BYOK_REQUIRED without one. */
+/** findByokKey with 403 BYOK_REQUIRED without one. */
 export function requireByokKey(app: Pick<App, 'secrets'>, project: Project): string {
   const key = findByokKey(app, project);
   if (!key) throw forbidden('BYOK_REQUIRED', 'This needs the project’s own mail provider key (providerApiKey)');
@@ -89,7 +89,7 @@ export function findProjectWebhookSecret(app: Pick<App, 'secrets'>, project: Pro
   return sealed ? app.secrets.open(sealed, sealContext(project._id, 'webhook')) : null;
 }
 
-/** Who sends a project's mail: its own account when it has a key, else the service's provider. */
+/** The provider of a project's mail: its own account when it has a key, else the service's provider. */
 export function chooseProvider(app: App, project: Project): { provider: MailProvider; usingByok: boolean } {
   const apiKey = findByokKey(app, project);
   return apiKey === null

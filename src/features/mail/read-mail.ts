@@ -86,10 +86,7 @@ function readBatchItem(item: unknown): BatchItem {
   return { ...addressed, ...text };
 }
 
-/**
- * What must hold after the placeholders are filled in (rest-api.md 4.4, send rule 4); header injection is refused here
- * too.
- */
+/** Checks a mail after its placeholders are filled in (rest-api.md 4.4, send rule 4); refuses header injection too. */
 export function checkRendered(mail: MailText): void {
   checkSubject(mail.subject);
   if (!mail.html?.trim() && !mail.text?.trim())

@@ -1,7 +1,7 @@
 import Mustache from 'mustache';
 import { invalid } from '../../errors.js';
 
-/** What a mail is made of before and after its placeholders are filled in. */
+/** The texts of a mail, before or after its placeholders are filled in. */
 export interface MailText {
   subject: string;
   html?: string;
@@ -9,7 +9,7 @@ export interface MailText {
 }
 
 const MAX_RENDERED_CHARACTERS = 500_000;
-/** Of one part of a mail; reading them takes time before the first is filled in. */
+/** The most placeholders of one part of a mail: reading them takes time before the first is filled in. */
 const MAX_PLACEHOLDERS = 5000;
 const URL_NAME = /(^|[._-])(url|link|href)$|(Url|Link|Href)$/;
 const ESCAPES: Record<string, string> = {

@@ -43,7 +43,7 @@ export const finishDeletionJob: JobDefinition<App, FinishDeletionPayload> = {
   },
 };
 
-/** Sees to it that a deletion that is about to begin comes to its end. */
+/** Enqueues the job that finishes a deletion, before the deletion begins (decision 115). */
 export async function enqueueFinishDeletion(
   app: App,
   { _id }: Pick<Project, '_id'>,

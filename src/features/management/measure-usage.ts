@@ -15,7 +15,7 @@ export interface Usage {
   documents: number;
   collections: { name: string; documents: number; trashed: number }[];
   storage: StorageUsage;
-  /** Of the running month (UTC). */
+  /** Slots of the current month (UTC). */
   mail: SlotCount;
   webhooks: number;
 }

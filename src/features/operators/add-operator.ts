@@ -13,7 +13,7 @@ export interface NewOperator {
   email: string;
   password: string;
   role: OperatorRole;
-  /** What it sees; null = every project, those to come too. */
+  /** The projects it sees; null = all, future ones too. */
   projects: readonly Pick<Project, '_id'>[] | null;
 }
 

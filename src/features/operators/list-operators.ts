@@ -6,7 +6,7 @@ export function listOperators(app: Pick<App, 'db'>): Promise<Operator[]> {
   return operatorStore(app).find({}).sort({ email: 1 }).toArray() as Promise<Operator[]>;
 }
 
-/** What every door shows of an operator; `projects` null = all. */
+/** An operator as HTTP and command line show it; `projects` null = all. */
 export function presentOperator(operator: Operator) {
   return {
     id: operator._id.toHexString(),

@@ -2,7 +2,7 @@ import type { PlanName, Project } from '../projects/project.js';
 
 const MIB = 1024 * 1024;
 
-/** What a plan grants; null = unlimited. The names are those of `bsvc project update --limit name=value`. */
+/** The limits of a plan; null = unlimited. The names are those of `bsvc project update --limit name=value`. */
 interface PlanLimits {
   /** Messages per calendar month. */
   mail: number | null;
@@ -31,7 +31,7 @@ export const LIMIT_NAMES = Object.keys(PLAN_LIMITS.free) as readonly LimitName[]
 const RATE_LIMIT_NAMES = ['requests', 'authRequests'] as const;
 export type RateLimitName = (typeof RATE_LIMIT_NAMES)[number];
 
-/** Every name that a project can override. */
+/** The names of limits that a project can override. */
 export const OVERRIDABLE_LIMITS: readonly string[] = [...LIMIT_NAMES, ...RATE_LIMIT_NAMES];
 
 /** The project's own limit of that name, else its plan's; null = unlimited. Bytes for storage and database. */

@@ -1,7 +1,7 @@
 import { isLiveKey } from './api-key.js';
 import type { ApiKey, Project } from './project.js';
 
-/** What every door shows of a project: never keys' hashes or sealed secrets. */
+/** A project as HTTP and command line show it: never keys' hashes or sealed secrets. */
 export function presentProject(project: Project) {
   return {
     id: project._id.toHexString(),
@@ -14,7 +14,7 @@ export function presentProject(project: Project) {
   };
 }
 
-/** What is shown of a key after its creation. */
+/** A key as shown after its creation. */
 export function presentKey(key: ApiKey, nowMs: number) {
   return {
     id: key.id.toHexString(),

@@ -18,7 +18,7 @@ export async function findProject(app: Pick<App, 'db'>, idOrName: string): Promi
   return found ?? (await projectStore(app).findOne({ name: idOrName, state: 'active' }));
 }
 
-/** As findProject; 404 when there is none. */
+/** findProject with 404 when there is none. */
 export async function requireProject(app: Pick<App, 'db'>, idOrName: string): Promise<Project> {
   const project = await findProject(app, idOrName);
   if (!project) throw missing('PROJECT_NOT_FOUND', `There is no project "${idOrName}"`);

@@ -34,7 +34,7 @@ export interface TokenSecret {
 /** Mail settings of a project (rest-api.md 2.9); secrets are sealed. */
 export interface ProjectMail {
   sealedKey?: string;
-  /** What may be shown of the key. */
+  /** The part of the key that may be shown. */
   keyHint?: string;
   fromEmail?: string;
   sealedWebhookSecret?: string;

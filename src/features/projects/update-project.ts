@@ -12,7 +12,10 @@ export interface ProjectChanges {
   allowedDomains?: string[];
   /** Sets single limits; null returns one to the plan's value. */
   limits?: Record<string, number | null>;
-  /** Whether publishable keys may upload and confirm files, and signed-in users delete with them what they uploaded. */
+  /**
+   * True if publishable keys may upload and confirm files, and signed-in users delete with them the files they
+   * uploaded.
+   */
   publishableUploads?: boolean;
 }
 
@@ -36,7 +39,7 @@ export function nameTaken(error: unknown, { name }: ProjectChanges): Error | nul
   return isDuplicateKey(error) ? conflict('PROJECT_EXISTS', `There is already a project "${name}"`) : null;
 }
 
-/** What changes mean for a project's record. Pure; 400 for a bad value. */
+/** The changes as an update of a project's record. Pure; 400 for a bad value. */
 export function readProjectChanges(changes: ProjectChanges): { $set: Partial<Project>; $unset: Record<string, ''> } {
   if (changes.name !== undefined) checkProjectName(changes.name);
   const $set: Record<string, unknown> = {};

@@ -1,6 +1,6 @@
 import type { ApiDocument, ApiParameter, Operation } from './api-document.js';
 
-/** What stands for a credential in an example: a variable of the shell. */
+/** The text for a credential in an example: a variable of the shell. */
 const CREDENTIALS: Readonly<Record<string, string>> = {
   publishableKey: 'x-api-key: $PUBLISHABLE_KEY',
   secretKey: 'x-api-key: $SECRET_KEY',

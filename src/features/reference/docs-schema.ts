@@ -6,7 +6,7 @@ export type NamedSchemas = Readonly<Record<string, Schema>>;
 /** Named schemas are shown in place at the top and one level below, beyond that as links: some contain themselves. */
 const SHOWN_LEVELS = 2;
 
-/** What a value is, in a few words, and its fields as a nested list. */
+/** A value's type in a few words, and its fields as a nested list. */
 export function renderSchema(schema: Schema, named: NamedSchemas): string {
   const fields = renderFields(schema, named, 0);
   return `<div class="schema"><p class="shape">${renderType(schema)}${renderNotes(schema)}</p>${fields}</div>`;

@@ -24,7 +24,7 @@ export interface ReferenceFiles {
   script: ReferenceFile;
 }
 
-/** Everything that describes the API, ready to be sent. Costs some tens of milliseconds. */
+/** The files that describe the API, ready to be sent. Costs some tens of milliseconds. */
 export async function makeReferenceFiles(): Promise<ReferenceFiles> {
   const document = buildApiDocument(DESCRIBED_GROUPS, VERSION);
   return {

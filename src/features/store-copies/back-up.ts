@@ -66,8 +66,8 @@ function inOrder(names: string[]): string[] {
 }
 
 /**
- * What is damaged must not become a backup that looks whole. 409 STORE_DAMAGED names it; MongoDB checks what it reads
- * by itself.
+ * Refuses a damaged store with 409 STORE_DAMAGED, so that it never becomes a backup that looks whole; MongoDB checks
+ * its reads itself.
  */
 async function requireWhole(frozen: Database, stop: AbortSignal): Promise<void> {
   const problems = (await frozen.verify?.({ signal: stop })) ?? [];

@@ -9,7 +9,7 @@ export interface Comparison {
   indexes: number;
   /** SHA-256 over the compared documents in the order of their ids. */
   sha256: string;
-  /** What differs first, in words; null when nothing does. */
+  /** The first difference, in words; null when there is none. */
   difference: string | null;
 }
 

@@ -12,7 +12,7 @@ export interface CopyCounts {
 
 interface CopyOptions {
   stop: AbortSignal;
-  /** How many documents have been looked at. */
+  /** Called with the number of documents seen so far. */
   onProgress: (seen: number) => void;
 }
 

@@ -2,7 +2,7 @@ import { readdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { Config } from '../../config.js';
 
-/** Where uploads are that the service keeps itself. */
+/** The folder of the uploads that the service keeps itself. */
 export const localFilesDir = ({ dataDir }: Pick<Config, 'dataDir'>): string => resolve(dataDir, 'files');
 
 /** The paths of all files below a directory; none when there is no such directory. */

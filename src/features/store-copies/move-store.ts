@@ -107,7 +107,7 @@ export async function moveStore(app: App, uri: string, options: MoveOptions): Pr
   }
 }
 
-/** As openDatabase, but what is wrong is told of the address given here: MONGODB_URI is not set. */
+/** openDatabase with errors about the address given here: MONGODB_URI is not set. */
 async function openTarget(config: Config): Promise<Database> {
   try {
     return await openDatabase(config);
@@ -134,7 +134,7 @@ async function requireOwnTarget(target: Database, source: string, databaseName: 
   );
 }
 
-/** What any command makes in a database by looking at it; the copy takes its place. */
+/** Collections that any command makes in a database by looking at it; the copy takes their place. */
 const LEFT_BY_LOOKING: ReadonlySet<string> = new Set(['migrations', SEALING_KEYS, AUDIT_LOG]);
 
 async function isUnused(target: Database): Promise<boolean> {
@@ -215,7 +215,7 @@ async function confirmMoved(
   );
 }
 
-/** Whether a command has changed something since the copy was taken; servers are told by their processes. */
+/** True if a command has changed something since the copy was taken; servers show by their processes. */
 async function wasChangedSince(app: App, frozen: Database): Promise<boolean> {
   const filter = { action: { $ne: OWN_ACTION } };
   const [now, then] = await Promise.all(

@@ -114,7 +114,7 @@ function opensField(secrets: SecretBox, { sealed, context }: SealedField): boole
 }
 
 /**
- * Whether there is nothing that a restore would destroy: no projects, or the half of what an interrupted restore has
+ * True if there is nothing that a restore would destroy: no projects, or the half of what an interrupted restore has
  * brought.
  */
 export async function isEmptyStore(app: App): Promise<boolean> {

@@ -10,7 +10,7 @@ import { SEALED_TOKEN_SECRETS } from '../projects/token-secret.js';
 import { SEALED_SOCIAL_SECRETS } from '../users/social/social-provider.js';
 import { SEALED_WEBHOOK_SECRETS } from '../webhooks/webhook-secret.js';
 
-/** Every place that holds sealed texts for long. */
+/** The places that hold sealed texts for long. */
 export const SEALED_PLACES: readonly SealedPlace[] = [
   SEALED_TOKEN_SECRETS,
   SEALED_MAIL_SETTINGS,

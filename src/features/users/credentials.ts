@@ -18,7 +18,7 @@ export function normaliseEmail(text: string): string {
   return text.trim().replace(/[A-Z]/g, (letter) => letter.toLowerCase());
 }
 
-/** Whether a normalised text has the form of an e-mail address. */
+/** True if a normalised text has the form of an e-mail address. */
 export function isEmail(text: string): boolean {
   if (text.length > MAX_EMAIL_CHARACTERS) return false;
   const at = text.lastIndexOf('@');

@@ -9,7 +9,7 @@ import { SOCIAL_ATTEMPTS } from './social/social-login.js';
 
 const WITH_AN_END = [SESSIONS, TOKEN_CUTOFFS, ONE_TIME_CODES, LOGIN_FAILURES, SOCIAL_ATTEMPTS];
 
-/** As far as the clock may jump ahead without being doubted. */
+/** The time by which the clock may jump ahead without being doubted. */
 const KEPT_AFTER_END_MS = 26 * 3_600_000;
 
 /** Removes what no longer counts; everything that reads these records looks at `expiresAt` itself. */

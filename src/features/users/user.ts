@@ -1,7 +1,7 @@
 import type { HIDDEN_FIELD } from '../collections/fields/field.js';
 import type { StoredDocument } from '../documents/store/document.js';
 
-/** What the service notes about an account beside the fields of its schema; no door shows it. */
+/** The service's notes about an account beside the fields of its schema; never shown. */
 export interface Account {
   /** bcrypt; null for an account that signs in through a provider only. */
   passwordHash: string | null;

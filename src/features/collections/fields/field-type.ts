@@ -1,17 +1,17 @@
 import { findDate } from './find-date.js';
 import type { FieldType } from './field.js';
 
-/** What a field type accepts and how its values are stored. */
+/** The rule of a field type: the values it accepts and their stored form. */
 export interface FieldTypeRule {
   /**
    * The stored form of a JSON value, or undefined when the value is not of the type (rest-api.md 2.3: nothing is
    * coerced).
    */
   store(value: unknown): unknown;
-  /** Whether a field of the type can have a default (rest-api.md 2.4). */
+  /** True if a field of the type can have a default (rest-api.md 2.4). */
   canDefault: boolean;
   /**
-   * Whether a field of the type can be unique: arrays and objects have no single value that another document could
+   * True if a field of the type can be unique: arrays and objects have no single value that another document could
    * share.
    */
   canBeUnique: boolean;

@@ -31,7 +31,7 @@ export function checkIndexSpecs(collection: Pick<Collection, 'mode' | 'fields' |
   }
 }
 
-/** Nothing can be filtered or sorted by them. */
+/** Fields that no list can filter or sort by. */
 const UNFIT: ReadonlySet<string> = new Set(['isDeleted', 'deletedAt', HIDDEN_FIELD]);
 
 function requireKnown(collection: Pick<Collection, 'mode' | 'fields' | 'rls'>, name: string): void {

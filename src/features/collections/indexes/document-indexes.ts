@@ -69,7 +69,10 @@ function isSame(a: Named, b: Named): boolean {
   return !a.unique === !b.unique && JSON.stringify(a.key) === JSON.stringify(b.key);
 }
 
-/** In a private collection every list of an end user asks for their own documents first, whatever else it asks for. */
+/**
+ * The indexes behind the owner field of a private collection: an end user's lists always ask for their own documents
+ * (decision 118).
+ */
 function ownerIndexes({ rls, indexes }: Settings): Named[] {
   if (rls?.mode !== 'private') return [];
   return indexes
@@ -122,9 +125,7 @@ export async function applyIndexes(app: Pick<App, 'db'>, collection: Collection)
   await dropIndexes(app, collection, unwanted);
 }
 
-/**
- * As applyIndexes, but what is no longer wanted stays, unless there is no room for both: then what is not unique goes.
- */
+/** applyIndexes that keeps unwanted indexes, unless there is no room for both: then those that are not unique go. */
 export async function addIndexes(app: Pick<App, 'db'>, collection: Collection, attempts = 5): Promise<void> {
   const wanted = documentIndexes(collection);
   const stored = await listStored(app, collection);

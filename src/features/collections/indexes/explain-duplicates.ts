@@ -11,7 +11,7 @@ interface SharedValue {
   count: number;
 }
 
-/** What the database says when a unique index cannot be built: the first value it met twice. */
+/** The database's error when a unique index cannot be built: the first value it met twice. */
 type DuplicateKey = Error & { keyPattern?: Record<string, unknown>; keyValue?: Record<string, unknown> };
 
 /** The 409 that tells which values keep a field from being unique, the most frequent ones first. */

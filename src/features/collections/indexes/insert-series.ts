@@ -31,10 +31,10 @@ export interface HiddenBatch {
   at: Date;
 }
 
-/** Where a document of a bulk insert bears the number of its batch. */
+/** The path at which a document of a bulk insert bears the number of its batch. */
 export const BATCH_NUMBER = `${HIDDEN_FIELD}.batch`;
 
-/** What a reader knows of a series. */
+/** A reader's knowledge of a series. */
 export interface KnownSeries {
   next: number;
   hidden: readonly number[];
@@ -52,7 +52,7 @@ export async function readSeries(app: Pick<App, 'db'>, collectionId: ObjectId): 
   return { next: found?.next ?? 1, hidden: (found?.hidden ?? []).map(({ number }) => number) };
 }
 
-/** Whether a document, as stored, stood when `known` was read; null: when the collection had no batch yet. */
+/** True if a document, as stored, stood when `known` was read; null = when the collection had no batch yet. */
 export function isShown(document: Record<string, unknown>, known: KnownSeries | null): boolean {
   const { batch } = (document[HIDDEN_FIELD] ?? {}) as { batch?: unknown };
   if (batch === undefined) return true;
@@ -65,7 +65,7 @@ export function shownBy({ next, hidden }: KnownSeries): Record<string, unknown> 
   return { [BATCH_NUMBER]: { $not: { $gte: next }, ...(hidden.length > 0 && { $nin: hidden }) } };
 }
 
-/** As shownBy, of this moment; nothing to leave out where documents of a batch appear at once. */
+/** shownBy as of this moment; leaves out nothing where documents of a batch appear at once. */
 export async function findShown(app: Pick<App, 'db'>, collectionId: ObjectId): Promise<Record<string, unknown>> {
   return (await mayHide(app)) ? shownBy(await readSeries(app, collectionId)) : {};
 }
@@ -74,9 +74,8 @@ const LOOK_MS = 1_000;
 const looks = new WeakMap<App['db'], { hides: boolean; until: number }>();
 
 /**
- * Whether documents of this store may belong to a batch that is hidden. An embedded store has such batches only when
- * others write to it as to a MongoDB, through its wire door, or when it was restored from one; that they do is noticed
- * within a second.
+ * True if documents of this store may belong to a hidden batch. An embedded store has such batches only when clients of
+ * its wire transport write to it, or when it was restored from a MongoDB; it notices within a second.
  */
 export function mayHide({ db }: Pick<App, 'db'>): boolean | Promise<boolean> {
   if (!db.insertTogether) return true;

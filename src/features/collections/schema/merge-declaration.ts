@@ -58,8 +58,8 @@ export function listDifferences(from: WholeDeclaration, to: WholeDeclaration): s
 }
 
 /**
- * What of a change lets somebody read or write what they could not, or gives up a check of what is stored; one line
- * each. Dropping a field that is protected or unique counts as well, dropping any other does not.
+ * The parts of a change that let somebody read or write more than before, or give up a check of stored documents; one
+ * line each. Dropping a field that is protected or unique counts as well, dropping any other does not.
  */
 export function listLoosened(from: WholeDeclaration, to: WholeDeclaration): string[] {
   const lines: string[] = [];

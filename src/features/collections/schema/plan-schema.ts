@@ -19,7 +19,7 @@ export interface SettingsChange {
 }
 
 /**
- * What must be done so that the collections of a project are the declared ones; empty when they are already. What a
+ * The difference between a project's collections and the declared ones, as changes; empty when there is none. What a
  * declaration leaves out stays. Collections, fields and indexes that a list no longer names are dropped only with
  * `prune`, and `users` never. Pure; throws 400 for a declaration that no collection can have.
  */
@@ -56,7 +56,7 @@ export function planSchema(
   return changes;
 }
 
-/** What the changes loosen, one line each with the collection's name; nobody has agreed to it yet. */
+/** The loosened rules, one line each with the collection's name; nobody has agreed to them yet. */
 export function listLoosenedBy(changes: readonly SchemaChange[]): string[] {
   return changes.flatMap((change) =>
     change.action === 'change' ? change.loosens.map((line) => `${change.collection}: ${line}`) : [],
@@ -85,7 +85,7 @@ export function settleChange(
   return to;
 }
 
-/** What every door shows of a change. */
+/** A change as HTTP and command line show it. */
 export function presentSchemaChange(change: SchemaChange) {
   return {
     action: change.action,

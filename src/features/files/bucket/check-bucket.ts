@@ -7,13 +7,13 @@ export interface BucketCheck {
   name: 'put' | 'head' | 'delete' | 'signed put' | 'cors';
   ok: boolean;
   detail: string;
-  /** What to do about it. */
+  /** The next step. */
   hint: string | null;
   /** The bucket did not answer at all. */
   away?: boolean;
 }
 
-/** As a page of which uploads are tried where none is named. */
+/** The page whose uploads are tried where none is named. */
 export const SOME_ORIGIN = 'https://app.example';
 
 const TYPE = 'image/png';

@@ -39,7 +39,7 @@ export function openBucket(
   });
 }
 
-/** What may be shown of a project's bucket. */
+/** A project's bucket without its secrets. */
 export function presentBucket({ storage }: Pick<Project, 'storage'>) {
   const bucket = storage?.bucket;
   if (!bucket) return { bucket: null };

@@ -19,7 +19,7 @@ const LATE_MS = UNCONFIRMED_MS;
  * given back by the sweep. 403 QUOTA_EXCEEDED, 404 when deleted meanwhile.
  */
 export async function confirmFile(app: App, project: Project, fileId: ObjectId): Promise<FileRecord>;
-/** As above for the bytes in `object` alone: null when others were chosen meanwhile. */
+/** The same for the bytes in `object` alone: null when others have been chosen. */
 export async function confirmFile(
   app: App,
   project: Project,

@@ -12,7 +12,7 @@ import type { UploadConfirmation } from './read-upload-input.js';
 import { removeObjects } from '../bucket/remove-objects.js';
 
 const MAX_DRIFT_BYTES = 64;
-/** How often the bytes of a bucket may be exchanged while they are being confirmed. */
+/** The number of times the bytes of a bucket may be exchanged while they are being confirmed. */
 const MAX_ATTEMPTS = 5;
 
 /**
@@ -45,8 +45,8 @@ export async function confirmUpload(
 }
 
 /**
- * What the signed address has brought becomes the bytes that are confirmed: the first to note it decides, whatever is
- * sent afterwards.
+ * Chooses the bytes at the signed address as those to confirm: the first to note them decides, whatever is sent
+ * afterwards.
  */
 async function chooseBytes(app: App, store: S3Store, file: FileRecord, announced: number): Promise<void> {
   // Multipart: the bytes are still on their way from this service.

@@ -11,7 +11,7 @@ export interface SignedUpload {
   path: string;
   query: URLSearchParams;
   contentType: string;
-  /** As announced by the client; null when it announced none. */
+  /** The length that the client announced; null when it announced none. */
   contentLength: number | null;
   body: Readable;
 }

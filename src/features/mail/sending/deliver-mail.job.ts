@@ -32,10 +32,7 @@ const MAX_IN_HAND_MS = 10 * SECOND;
  */
 export const deliverMail = defineDelivery('mail.deliver', { urgent: false, concurrency: 16 });
 
-/**
- * As deliverMail for what the service itself owes an end user who waits for it, such as a code: goes before all other
- * mail.
- */
+/** deliverMail for mail that the service itself owes a waiting end user, such as a code: goes before all other mail. */
 export const deliverSystemMail = defineDelivery('mail.deliverSystem', { urgent: true, concurrency: 8 });
 
 function defineDelivery(

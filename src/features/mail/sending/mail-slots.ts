@@ -93,7 +93,7 @@ export async function refundSlot(
   await usageStore(app).updateOne({ projectId, [kind]: id }, { $pull: { [kind]: id } as never, $inc: { used: -1 } });
 }
 
-/** What the running month has used. */
+/** The slots used in the current month. */
 export async function readSlots(app: App, project: Project): Promise<SlotCount> {
   const usage = await usageStore(app).findOne({ _id: monthKey(project._id, app.clock.now()) });
   return { used: usage?.used ?? 0, limit: findLimit(project, 'mail') };

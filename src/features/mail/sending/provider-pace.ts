@@ -35,7 +35,7 @@ function paceStore(app: Pick<App, 'db'>): Store<Pace> {
 }
 
 export interface TurnOptions {
-  /** What somebody waits for at a screen goes before all that is waiting. */
+  /** True for a call that a person at a screen waits for: it goes before all that wait. */
   urgent?: boolean;
   /** Longest wait in milliseconds: beyond it no turn is taken, and the answer is when there may be one. */
   mostMs?: number;
@@ -106,8 +106,8 @@ async function catchTurn(app: App, id: string, gapMs: number, mostMs: number): P
 }
 
 /**
- * For calls that a client waits for: 429 RATE_LIMITED, and no turn is booked, when the next one is more than a minute
- * away.
+ * Refuses a call that a client waits for with 429 RATE_LIMITED, and books no turn, when the next one is more than a
+ * minute away.
  */
 export async function refuseLongWait(app: App, project: Project): Promise<void> {
   const id = paceId(app, project);
@@ -118,9 +118,7 @@ export async function refuseLongWait(app: App, project: Project): Promise<void> 
   }
 }
 
-/**
- * Nobody calls with this project's key before `ms` have passed, an hour at most: what the provider asked for with 429.
- */
+/** Stops all calls with this project's key for `ms`, an hour at most, as the provider asked with 429. */
 export async function holdTurns(app: App, project: Project, ms: number): Promise<void> {
   const id = paceId(app, project);
   if (id === null) return;

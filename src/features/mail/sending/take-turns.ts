@@ -5,7 +5,7 @@ export interface Line {
 
 /** `onEmpty` is called when nobody is left in the line. */
 export function openLine(onEmpty: () => void): Line {
-  /** In the order of their turns. */
+  /** Waiting calls by key, in the order of their turns. */
   const waiting = new Map<string, (() => void)[]>();
   let busy = false;
 

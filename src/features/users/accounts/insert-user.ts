@@ -15,7 +15,7 @@ export async function insertUser(app: App, collection: Collection, user: User): 
   }
 }
 
-/** Whether a write was refused because another account has the address. */
+/** True if a write was refused because another account has the address. */
 export function isEmailConflict(error: unknown): boolean {
   return error instanceof AppError && error.code === 'DUPLICATE_VALUE' && error.details?.[0]?.field === 'email';
 }

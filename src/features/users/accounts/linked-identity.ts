@@ -27,7 +27,7 @@ export function identityStore(app: Pick<App, 'db'>): Store<LinkedIdentity> {
   return app.db.collection<LinkedIdentity>(SOCIAL_IDENTITIES);
 }
 
-/** Whether a link still opens the account: not one of an earlier owner, and not taken off. */
+/** True if a link still opens the account: it is not an earlier owner's and not taken off. */
 export function isLinkOf(link: LinkedIdentity, user: User): boolean {
   const { ownership, keptIdentity, unlinked = [] } = user[HIDDEN_FIELD];
   if (unlinked.includes(markOf(link))) return false;

@@ -29,7 +29,7 @@ export async function listUsers(
   return { users, total: await userStore(app, project._id).countDocuments(filter) };
 }
 
-/** As a range, which an index can answer. */
+/** A prefix as a range, which an index can answer. */
 function beginsWith(prefix: string): { $gte: string; $lt: string } {
   return { $gte: prefix, $lt: `${prefix}\uffff` };
 }

@@ -12,12 +12,12 @@ import type { User } from '../user.js';
 
 export interface NewUser {
   user: User;
-  /** In the clear: hashed by whoever stores the user. */
+  /** The password in the clear: storing the user hashes it. */
   password: string;
 }
 
 /**
- * Whoever sets fields of a user: the end user, who may not touch what the schema protects, or the project with its
+ * The setter of a user's fields: the end user, who may not touch what the schema protects, or the project with its
  * secret key.
  */
 export type FieldSetter = 'user' | 'project';

@@ -11,11 +11,14 @@ export const ONE_TIME_CODES = 'one_time_codes';
 export const CODE_LIFETIME_MS = 5 * 60_000;
 const COOLDOWN_MS = 60_000;
 const MAX_TRIES = 5;
-/** Of one purpose, to one address. A code that a stranger asked for reaches the owner, too, and is as good. */
+/**
+ * The most mails a day of one purpose to one address. A code that a stranger asked for reaches the owner, too, and is
+ * as good.
+ */
 const MAX_MAILS_A_DAY = 10;
 const MAX_TRIES_A_DAY = 30;
 
-/** What a code is good for; also the name of the mail template that carries it. */
+/** The purpose of a code; also the name of the mail template that carries it. */
 export type CodePurpose = 'verification' | 'password-reset' | 'email-change';
 
 /**
@@ -28,7 +31,7 @@ interface OneTimeCode {
   projectId: ObjectId;
   /** Keyed hash of the six digits; a plain one would be undone by trying a million. */
   codeHash: string;
-  /** What to mail, sealed; gone as soon as the mail is queued. */
+  /** The content to mail, sealed; removed as soon as the mail is queued. */
   sealedLetter?: string;
   tries: number;
   sentAt: Date;
@@ -101,7 +104,7 @@ export async function openCode(
   return first.matchedCount === 1 ? id : null;
 }
 
-/** What the mail of an open code says, or null when it was mailed already or has expired. */
+/** The content of an open code's mail, or null when it was mailed or has expired. */
 export async function findLetter(app: App, id: string): Promise<OpenLetter | null> {
   const open = (await codeStore(app).findOne({ _id: id })) as OneTimeCode | null;
   if (!open?.sealedLetter || open.expiresAt.getTime() <= app.clock.now()) return null;
@@ -130,7 +133,7 @@ export interface CheckedCode {
   spend(): Promise<boolean>;
 }
 
-/** As findCode; 400 OTP_INVALID for a wrong, spent, expired or never sent code alike. */
+/** findCode with 400 OTP_INVALID for a wrong, spent, expired or never sent code alike. */
 export async function checkCode(
   app: App,
   project: Project,

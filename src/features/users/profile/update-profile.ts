@@ -20,7 +20,7 @@ import { sendChangeCode, sendCode } from '../codes/send-code.js';
 import type { User } from '../user.js';
 import { requireUser } from '../user-store.js';
 
-/** Who changes a profile, and from where. */
+/** The editor of a profile, and the network of the request. */
 export interface ProfileEditor {
   setter: FieldSetter;
   ip: string;

@@ -4,7 +4,7 @@ import { unauthenticated } from '../../../errors.js';
 import { admitsOrigin } from '../../access/admits-origin.js';
 import type { Project } from '../../projects/project.js';
 
-/** Whether an `Origin` is the service's own: that of BSVC_PUBLIC_URL, or the address that the request was sent to. */
+/** True if an `Origin` is the service's own: that of BSVC_PUBLIC_URL, or the address that the request was sent to. */
 export function isOwnOrigin(app: Pick<App, 'config'>, ctx: Context, origin: string): boolean {
   if (!URL.canParse(origin)) return false;
   const { publicUrl } = app.config;

@@ -12,7 +12,7 @@ export interface TokenReply {
   accessToken: string;
   /** Deprecated alias of `accessToken` (rest-api.md 9). */
   token: string;
-  /** For people: `15m`. */
+  /** The lifetime for people: `15m`. */
   expiresIn: string;
   refreshToken?: string;
 }
@@ -43,7 +43,7 @@ export function deliverTokens(
 
 const MAX_USER_AGENT = 200;
 
-/** Where a request comes from, as noted with its session. */
+/** The client of a request, as noted with its session. */
 export function clientOf(ctx: Context): Client {
   return { ip: ctx.ip, userAgent: ctx.get('user-agent').slice(0, MAX_USER_AGENT) };
 }

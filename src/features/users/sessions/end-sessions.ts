@@ -10,8 +10,8 @@ import type { User } from '../user.js';
 const STAMP_BYTES = 12;
 
 /**
- * What a write that ends all sessions of a user, or all but `keep`, has to set on the account: the sessions are over
- * with that very write, whatever becomes of its process. endSessions does the rest.
+ * The fields that a write sets on the account to end all sessions of its user, or all but `keep`: they are over with
+ * that very write, whatever becomes of its process. endSessions does the rest.
  */
 export function sessionsEnd(app: App, keep: string | null = null): Record<string, unknown> {
   return {
@@ -35,7 +35,7 @@ export async function endSessions(app: App, project: Project, user: User, reason
   return revokeSessions(app, project._id, user._id, reason, keptSession);
 }
 
-/** Whether a session has outlived every write that ended sessions of its user. */
+/** True if a session has outlived every write that ended sessions of its user. */
 export function isSessionOf(session: Session, user: User): boolean {
   const { stamp, keptSession } = user[HIDDEN_FIELD];
   return session.stamp === stamp || session._id === keptSession;

@@ -20,7 +20,7 @@ export function listSessions(app: App, project: Project, user: Pick<User, '_id'>
     .toArray() as Promise<Session[]>;
 }
 
-/** What the operator sees of a session: nothing that could be presented in its place. */
+/** A session as operators see it, without anything that could be used in its place. */
 export function presentSession(session: Session) {
   return {
     id: session._id,

@@ -9,7 +9,7 @@ export const LOGIN_FAILURES = 'login_failures';
 
 const MINUTE_MS = 60_000;
 
-/** How many failures of one kind are too many, and when they are forgotten. */
+/** The limit of failures of one kind, and the time after which they are forgotten. */
 interface Cap {
   max: number;
   ms: number;
@@ -41,7 +41,7 @@ interface LoginFailures {
   _id: string;
   projectId: ObjectId;
   count: number;
-  /** When the count is forgotten; with too many failures the end of the lock. */
+  /** The time at which the count is forgotten; with too many failures the end of the lock. */
   expiresAt: Date;
 }
 
@@ -112,7 +112,7 @@ async function findLock(app: App, id: string, cap: Cap): Promise<Error | null | 
   return locked('ACCOUNT_LOCKED', cap.message, { retryAfterSeconds: leftMs / 1000 });
 }
 
-/** Whether failures of a network are noted; 423 when they are a lock. */
+/** True if failures of a network are noted; 423 when they are a lock. */
 async function hasFailures(app: App, id: string): Promise<boolean> {
   const lock = await findLock(app, id, NETWORK);
   if (lock) throw lock;

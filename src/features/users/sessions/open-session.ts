@@ -9,13 +9,13 @@ import { sessionStore } from './session.js';
 import type { User } from '../user.js';
 import { userStore } from '../user-store.js';
 
-/** Where a request comes from, as noted with its session. */
+/** The client of a request, as noted with its session. */
 export interface Client {
   ip: string;
   userAgent: string;
 }
 
-/** What a client gets for having proved who it is. */
+/** The tokens of a client that has proved its identity. */
 export interface Tokens {
   accessToken: string;
   refreshToken: string;

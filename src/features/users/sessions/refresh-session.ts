@@ -80,7 +80,7 @@ async function rotate(
   return session && { session, successor };
 }
 
-/** What a token that is not the current one gets: its successor again within the grace window, else a refusal. */
+/** The answer to a token that is not the current one: its successor again within the grace window, else a refusal. */
 async function repeat(app: App, project: Project, token: RefreshToken, now: number): Promise<Rotation> {
   const session = (await sessionStore(app).findOne({ _id: token.session, projectId: project._id })) as Session | null;
   if (!session || session.expiresAt.getTime() <= now) throw refreshInvalid();

@@ -26,7 +26,7 @@ export function formatRefreshToken({ session, secret }: RefreshToken): string {
   return `${session}.${secret}`;
 }
 
-/** What is stored of a token. */
+/** The stored form of a token. */
 export function hashRefreshToken(token: RefreshToken): string {
   return sha256Hex(formatRefreshToken(token));
 }
@@ -54,7 +54,7 @@ export function findSuccessor(box: Mac, token: RefreshToken, hash: string): Refr
   return null;
 }
 
-/** Whether a token was ever given out by us for its session. */
+/** True if we ever gave out the token for its session. */
 export function isGenuine(box: Mac, { session, secret }: RefreshToken): boolean {
   const random = secret.slice(0, RANDOM_DIGITS);
   const given = Buffer.from(secret.slice(RANDOM_DIGITS), 'hex');

@@ -3,7 +3,7 @@ import * as openid from 'openid-client';
 import type { App } from '../../../app.js';
 import { socialSealContext, type SocialProvider } from './social-provider.js';
 
-/** What a provider says about the person who signed in there. */
+/** The provider's word about the person who signed in there. */
 export interface SocialIdentity {
   /** The provider's own name for the person: never changes, never means someone else. */
   subject: string;
@@ -12,7 +12,7 @@ export interface SocialIdentity {
   name: string | null;
 }
 
-/** What has to be kept between the way out and the way back. */
+/** The values to keep between the way out and the way back. */
 export interface SocialChecks {
   state: string;
   nonce: string;

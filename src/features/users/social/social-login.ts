@@ -48,8 +48,8 @@ function attemptStore(app: Pick<App, 'db'>): Store<SocialAttempt> {
 }
 
 /**
- * What an application may send along to know its own sign-in again: `state` comes back with the browser, the challenge
- * is demanded at the exchange.
+ * The values an application may send along to recognise its own sign-in: `state` comes back with the browser, the
+ * challenge is demanded at the exchange.
  */
 export interface ApplicationChecks {
   appState: string | null;
@@ -57,7 +57,7 @@ export interface ApplicationChecks {
 }
 
 export interface StartedSocialLogin {
-  /** Where to send the browser. */
+  /** The address to send the browser to. */
   url: string;
   /** A cookie for the browser: only the one that went out may come back. */
   cookie: { name: string; value: string; maxAgeMs: number } | null;

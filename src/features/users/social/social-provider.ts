@@ -8,7 +8,7 @@ import type { Project } from '../../projects/project.js';
 
 export const SOCIAL_PROVIDERS = 'social_providers';
 
-/** Who vouches for end users of a project, as configured by its operator. */
+/** A provider that vouches for end users of a project, as its operator configured it. */
 export interface SocialProvider {
   /** `<project id>:<name>` */
   _id: string;
@@ -24,7 +24,7 @@ export interface SocialProvider {
   clientId: string;
   sealedSecret: string;
   scopes: string[];
-  /** Where a browser may be sent back to, exact addresses; the first is the default. */
+  /** The exact addresses to which a browser may be sent back; the first is the default. */
   redirectUrls: string[];
   createdAt: Date;
   updatedAt: Date;
@@ -121,7 +121,7 @@ export async function removeSocialProvider(app: App, project: Project, name: str
   return provider;
 }
 
-/** What is shown of a provider: never its secret. */
+/** A provider as shown: never its secret. */
 export function presentSocialProvider(provider: SocialProvider) {
   const { name, issuer, clientId, scopes, redirectUrls, createdAt, updatedAt } = provider;
   return {
@@ -169,7 +169,7 @@ function isText(text: string): boolean {
 
 const LOOPBACK: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]']);
 
-/** What can stand in a `Location` header as it is; a fragment would swallow what is appended. */
+/** Addresses that can stand in a `Location` header as they are; a fragment would swallow the appended query. */
 const PLAIN = /^[\x21\x22\x24-\x7e]*$/;
 
 /** https anywhere; http only where nothing leaves the machine. */
