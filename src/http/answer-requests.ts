@@ -7,7 +7,7 @@ import { writeError } from './replies/write-errors.js';
 /** Sets something on a request before anything can fail; neither asynchronous nor able to refuse. */
 export type Preparation = (ctx: Context) => void;
 
-/** Is told of every request when its answer is settled, with the milliseconds that took. */
+/** Called for every request when its answer is settled, with the milliseconds that took. */
 export type Observer = (ctx: Context, ms: number) => void;
 
 interface Steps {
@@ -18,8 +18,8 @@ interface Steps {
 }
 
 /**
- * What every request has in common, in one asynchronous frame instead of one for each concern: preparations, then the
- * rest, then its error or its reply, then the observers.
+ * The frame of every request, one asynchronous function instead of one for each concern: preparations, then the rest,
+ * then its error or its reply, then the observers.
  */
 export function answerRequests({ prepare, observe, log, countHeld }: Steps): Middleware {
   return async (ctx, next) => {

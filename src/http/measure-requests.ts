@@ -3,7 +3,7 @@ import type { Metrics } from '../platform/observe/metrics.js';
 import { matchedRoute } from './routes/mount-routes.js';
 
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
-/** Of requests that no route took: their paths are the client's invention. */
+/** The label of requests that no route took: their paths are the client's invention. */
 const NO_ROUTE = 'none';
 
 /** Counts every request with its time, under its route's pattern, so that there are never more series than routes. */

@@ -20,7 +20,7 @@ export interface RunningServer {
 }
 
 export interface Stopping {
-  /** How long to go on serving, unless nobody is connected. */
+  /** The time to go on serving, unless nobody is connected. */
   drainMs?: number;
   /**
    * Waits until nobody else listens on the port either: clients that are sent away from here would otherwise go there.
@@ -28,7 +28,7 @@ export interface Stopping {
   untilNobodyListens?: () => Promise<void>;
 }
 
-/** How long a client may take, milliseconds. */
+/** The times that a client may take, milliseconds. */
 export interface ClientTimeouts {
   /** To send the headers of a request. */
   headersMs: number;
@@ -121,8 +121,8 @@ export async function startServer(
 }
 
 /**
- * So many requests may wait behind the one of their connection that is under way; a client that sends more without
- * reading is cut off.
+ * The most requests that may wait behind the current one of their connection; a client that sends more without reading
+ * is cut off.
  */
 const MAX_WAITING = 100;
 
@@ -193,17 +193,18 @@ const LISTEN_TO_THE_LAST_MS = 250;
 const LISTEN_TO_THE_SILENT_MS = 1_000;
 
 /**
- * Nobody new in so many turns of the event loop, each a millisecond or longer, means that nobody waits to be accepted.
+ * The turns of the event loop without a new connection, each a millisecond or longer, after which nobody waits to be
+ * accepted.
  */
 const QUIET_TURNS = 25;
 const MAX_UNTIL_QUIET_MS = 500;
 
-/** What is different in the last moments of listening. */
+/** The changes in the last moments of listening (decision 1008). */
 interface LastMoments {
   /** Connections that have sent no request yet. */
   unheard: ReadonlySet<Socket>;
   /**
-   * From now on requests wait: a client that is answered might connect anew in the very moment in which listening ends.
+   * Makes requests wait from now on: an answered client might connect again in the very moment in which listening ends.
    */
   begin(): void;
   /** Answers those that have waited. From now on every reply closes its connection. */
@@ -211,8 +212,8 @@ interface LastMoments {
 }
 
 /**
- * As long as the server listens, clients keep their connections, and it stops listening in a moment in which nobody
- * waits to be accepted: one that had to connect anew just then would be reset, although it was refused nothing.
+ * Stops the server (decision 1008). Clients keep their connections while it listens, and it stops listening when nobody
+ * waits to be accepted: a client that connects just then would be reset.
  */
 async function stopServer(
   server: Server,

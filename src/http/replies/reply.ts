@@ -131,7 +131,7 @@ function sendAll(): void {
   }
 }
 
-/** From now on every reply tells its client to close the connection, also those to requests that are under way. */
+/** Makes every reply tell its client to close the connection, also those to requests under way. */
 export function endConnections(api: Koa): void {
   (api.context as unknown as WithReply)[ENDS_CONNECTION] = true;
 }

@@ -4,7 +4,7 @@ import { ownTurn } from '../../platform/processes/own-turn.js';
 /** A piece of a body: bytes, or `latin1` text that stands for them. */
 export type Part = string | Buffer;
 
-/** So much is given to a connection at once. */
+/** The number of bytes given to a connection at once. */
 export const PART_BYTES = 256 * 1024;
 
 /**

@@ -2,15 +2,15 @@ import type { IncomingMessage } from 'node:http';
 import type { Context } from 'koa';
 
 /**
- * So much of a body that nobody wants is still read and dropped: a client that is cut off while sending never sees the
+ * The part of an unwanted body that is still read and dropped: a client that is cut off while sending never sees the
  * answer.
  */
 const MAX_DROPPED_BYTES = 64 * 1024 * 1024;
 
 /**
- * For a request that is answered before its body has arrived: lets the rest come in and drops it, whoever was reading
- * it and whichever way the reading ended. The connection goes on when the rest is known to be small enough; otherwise
- * the reply tells that it closes, and it does when the client has stopped sending.
+ * Lets the rest of a body come in and drops it when the request is answered before it has arrived, whichever reader had
+ * it (decision 1304). The connection goes on when the rest is known to be small enough; otherwise the reply announces
+ * that it closes, and it does when the client has stopped sending.
  */
 export function leaveBody({ req, res }: Context): void {
   if (req.destroyed) return;

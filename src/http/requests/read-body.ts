@@ -3,7 +3,7 @@ import { type AppError, invalid, tooLarge } from '../../errors.js';
 
 const MAX_JSON_BYTES = 1024 * 1024;
 const MAX_JSON_DEPTH = 32;
-/** Of one object: from here on each look at it takes noticeable time. */
+/** The most keys of one object: beyond it each look at it takes noticeable time. */
 export const MAX_OBJECT_KEYS = 10_000;
 
 /**

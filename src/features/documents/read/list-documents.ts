@@ -48,7 +48,7 @@ export interface EncodedList {
 }
 
 /**
- * As listDocuments, for sending: documents go from the store to the reply without being decoded. 503 BUSY when too many
+ * listDocuments for sending: documents go from the store to the reply without being decoded. 503 BUSY when too many
  * large replies are under way. Reading ends when `signal` aborts.
  */
 export async function encodeList(
