@@ -43,6 +43,11 @@ describe('src/decisions', () => {
 });
 
 describe('the map of the source and the decisions', () => {
+  it('name every feature in the order of imports', () => {
+    const order = /^Features, bottom up: (.*?)\. /m.exec(map)![1]!;
+    expect(order.split(/, | · /).sort()).toEqual(readdirSync(join(ROOT, 'src', 'features')).sort());
+  });
+
   it.each([{ name: 'README.md', text: map }, ...topics])('name files that there are: $name', ({ text }) => {
     const named = [...text.matchAll(/`([\w./-]+\.ts)`/g)].map(([, path]) => path!.replace(/^(\.\.|…)\//, ''));
     const missing = named.filter(
