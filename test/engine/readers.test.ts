@@ -33,6 +33,7 @@ describe('reader threads', () => {
   let items: Items;
   /** The same documents, read by the main thread alone. */
   let here: Items;
+  let alone: Engine;
   const closers: (() => Promise<unknown>)[] = [];
 
   function open(readerThreads: number): { engine: Engine; items: Items } {
@@ -43,8 +44,7 @@ describe('reader threads', () => {
 
   beforeAll(async () => {
     ({ engine: threaded, items } = open(1));
-    const { engine, items: alone } = open(0);
-    here = alone;
+    ({ engine: alone, items: here } = open(0));
     const texts = Array.from({ length: DOCUMENTS }, (_, n) => ({
       _id: n,
       n,
@@ -54,7 +54,7 @@ describe('reader threads', () => {
     await here.insertMany(texts);
     const list = Array.from({ length: 200_000 }, (_, n) => n);
     for (let n = 0; n < 12; n++)
-      await engine.db('d').collection<{ _id: number; list: number[] }>('wide').insertOne({ _id: n, list });
+      await alone.db('d').collection<{ _id: number; list: number[] }>('wide').insertOne({ _id: n, list });
   });
 
   afterAll(async () => {
@@ -70,6 +70,30 @@ describe('reader threads', () => {
     await items.aggregate(PER_GROUP).toArray();
     await items.aggregate(PER_GROUP).toArray();
     expect(threaded.stats().readerThreadsStarted).toBe(1);
+  });
+
+  const FEW = { $match: { _id: { $in: [1, 2, 3, 40] } } };
+
+  it.each<[string, number, string, object[]]>([
+    ['groups of few documents', 0, 'items', [FEW, { $group: { _id: '$group', n: { $sum: '$n' } } }]],
+    [
+      'a computed field, sorted',
+      0,
+      'items',
+      [FEW, { $sort: { text: -1 } }, { $set: { twice: { $multiply: ['$n', 2] } } }, { $limit: 3 }],
+    ],
+    ['groups of all documents', 1, 'items', PER_GROUP],
+    ['an operator that may take long', 1, 'items', [FEW, { $set: { all: { $range: [0, '$n'] } } }]],
+    ['a stage that may', 1, 'items', [FEW, { $facet: { all: [{ $count: 'n' }] } }]],
+    ['a pattern in a later stage', 1, 'items', [FEW, { $set: { x: 1 } }, { $match: { text: /9/ } }]],
+    ['one large document', 1, 'wide', [{ $match: { _id: 1 } }, { $group: { _id: null, n: { $sum: '$list' } } }]],
+    ['one large document, sorted', 1, 'wide', [{ $match: { _id: { $lt: 2 } } }, { $sort: { list: 1 } }, { $limit: 1 }]],
+  ])('begin no aggregation that is cheap: %s', async (_name, threads, collection, pipeline) => {
+    const { engine } = open(1);
+    const found = await engine.db('d').collection(collection).aggregate(pipeline).toArray();
+    expect(found).toEqual(await alone.db('d').collection(collection).aggregate(pipeline).toArray());
+    expect(engine.stats().readerThreadsStarted).toBe(threads);
+    await engine.close();
   });
 
   it.each<[string, (items: Items) => Promise<unknown>]>([
@@ -135,7 +159,9 @@ describe('reader threads', () => {
   });
 
   it('tell callers to come back when too many reads wait', async () => {
-    const all = Array.from({ length: 1100 }, () => items.aggregate([{ $limit: 1 }]).toArray());
+    const all = Array.from({ length: 1100 }, () =>
+      items.aggregate([{ $limit: 1 }, { $sample: { size: 1 } }]).toArray(),
+    );
     const outcomes = await Promise.allSettled(all);
     const refused = outcomes.filter((outcome) => outcome.status === 'rejected');
     expect(refused.length).toBeGreaterThan(0);

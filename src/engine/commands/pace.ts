@@ -12,8 +12,16 @@ const STAY_MS = 3;
 /** Thrown by a read that is better done by a reader thread. */
 export const TOO_LONG_HERE = new EngineError(11601, 'the command goes on in another thread');
 
+/** A document beyond this is decoded and worked on by a reader thread, if there is one. */
+export const STAY_DOCUMENT_BYTES = 32 * 1024;
+
 /** What a search needs of a pace. */
 export type SearchPace = Pick<Pace, 'due' | 'rest' | 'suspend' | 'resume' | 'mayLeave'>;
+
+/** To be told the size of a document before it is decoded: throws TOO_LONG_HERE for a large one. */
+export function leaveIfLarge({ mayLeave }: Pick<Pace, 'mayLeave'>, bytes: number): void {
+  if (mayLeave && bytes > STAY_DOCUMENT_BYTES) throw TOO_LONG_HERE;
+}
 
 /**
  * Keeps a long command from blocking short ones: work goes on while `due` says false, then `rest` gives the event loop
@@ -68,8 +76,9 @@ export class Pace {
     this.check();
   }
 
+  /** A turn counts for no more than it may last: this process may have waited for a processor in it. */
   private leaveWhenLong(): void {
-    this.workedMs += performance.now() - this.turnStarted;
+    this.workedMs += Math.min(performance.now() - this.turnStarted, TURN_MS);
     if (this.workedMs > STAY_MS) throw TOO_LONG_HERE;
   }
 

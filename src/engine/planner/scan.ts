@@ -61,6 +61,8 @@ export class PlanScan implements Scan {
   documentsExamined = 0;
   /** How many entries the last chunk looked at. */
   lastRead = 0;
+  /** Called with the size of each document that is to be decoded. */
+  beforeDecoding: ((bytes: number) => void) | null = null;
   private at = 0;
   private last: Buffer | null = null;
   private chunk = FIRST_CHUNK;
@@ -292,6 +294,7 @@ export class PlanScan implements Scan {
     const { filter } = this;
     const known = filter === null ? true : filter.testBytes(bytes);
     if (known === false) return false;
+    if (this.beforeDecoding !== null) this.beforeDecoding(bytes.length);
     if (known === true) {
       return visit(bytes, this.wantsDoc ? decodeDocument(bytes, 'engine', this.fields ?? undefined) : NOTHING);
     }

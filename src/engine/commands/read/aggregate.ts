@@ -18,8 +18,9 @@ import {
 import { countMatching } from './count.js';
 import { type RowSource } from './cursors.js';
 import { listSource } from '../indexes.js';
-import { Pace, TOO_LONG_HERE } from '../pace.js';
+import { openPace, type Pace, TOO_LONG_HERE } from '../pace.js';
 import { readDocuments } from './read-documents.js';
+import { isShortPipeline } from './short-pipeline.js';
 import { readVariables } from './variables.js';
 
 /** Results are computed documents, so their size is estimated; well below the 48 MB of a message. */
@@ -40,14 +41,14 @@ export const aggregate: Command = {
     const counted = alone ? null : await countOnly(call, ns, body);
     if (counted !== null) return { cursor: await cursors.begin(ns, listSource(counted), batchSize) };
 
-    // Even a small pipeline may do much work on one document, where no clock is looked at.
-    if (call.core.readers !== null) throw TOO_LONG_HERE;
+    // Some stages and operators do much work on one document, where no clock is looked at.
+    if (call.core.readers !== null && !isShortPipeline(body['pipeline'])) throw TOO_LONG_HERE;
     const environment = readVariables(body);
     const pipeline = compilePipeline(body['pipeline'], environment === undefined ? {} : { environment });
     if (alone && !pipeline.startsAlone) {
       throw new EngineError(73, "{aggregate: 1} is not valid for '$match'; a collection is required.");
     }
-    const pace = new Pace(readCount(body, 'maxTimeMS'), call.signal);
+    const pace = openPace(call, body);
     const source = new PipelineRows(storage, call.db, ns, pipeline, pace, environment, body['hint']);
     return { cursor: await cursors.begin(ns, source, batchSize) };
   },
@@ -70,14 +71,14 @@ class PipelineRows implements RowSource {
     environment: Environment | undefined,
     hint: unknown,
   ) {
-    const budget = pacedBudget(pace);
     const view = new View(storage);
+    const budget = pacedBudget(pace, view);
     this.view = view;
     const { filter, sort, skip, limit } = pipeline.leading;
     const { fields } = pipeline;
     const own = pipeline.startsAlone
       ? nothing()
-      : readDocuments(storage, ns, { filter, sort, skip, limit, fields, hint }, budget, view, environment);
+      : readDocuments(storage, ns, { filter, sort, skip, limit, fields, hint }, budget, view, environment, pace);
     const results = pipeline.run(own, {
       budget,
       open: (collection, options) =>
@@ -122,6 +123,7 @@ class PipelineRows implements RowSource {
       }
       this.waiting = result.value;
     }
+    if (!this.finished) this.view.hold();
     this.pace.suspend();
     return rows;
   }
@@ -134,8 +136,11 @@ class PipelineRows implements RowSource {
   }
 }
 
-/** The pipeline's budget with the command's own clock, which stands still while nobody asks for rows. */
-function pacedBudget(pace: Pace): Budget {
+/**
+ * The pipeline's budget with the command's own clock, which stands still while nobody asks for rows. What has been read
+ * of `view` before a pause is what will be read of it afterwards.
+ */
+function pacedBudget(pace: Pace, view: View): Budget {
   const budget = openBudget();
   return {
     ...budget,
@@ -144,6 +149,8 @@ function pacedBudget(pace: Pace): Budget {
       pace.check();
     },
     async pause() {
+      view.hold();
+      if (pace.mayLeave) await pace.rest();
       await budget.pause();
       pace.check();
     },

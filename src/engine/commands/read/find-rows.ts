@@ -71,7 +71,7 @@ export class FindRows implements RowSource {
     this.plan = this.view.read(() => planQuery(storage, collection, query, limit === 0 ? 0 : skip + limit));
     leaveIfLong(pace, storage, collection, query, limit === 0 ? this.plan : null);
     const fields = this.plan.sorted ? undefined : query.sort?.fields;
-    this.scan = openScan(storage, collection, this.plan, query, fields, this.view);
+    this.scan = openScan(storage, collection, this.plan, query, fields, this.view, fields === undefined ? null : pace);
   }
 
   next(most: number, signal?: AbortSignal): Promise<Row[]> | Row[] {

@@ -12,7 +12,7 @@ import { equalValues } from '../../query/values/compare.js';
 import { type CollectionEntry } from '../../storage/keys/index-definition.js';
 import { type Storage } from '../../storage/storage.js';
 import { type View } from '../../storage/view.js';
-import { type SearchPace, TOO_LONG_HERE } from '../pace.js';
+import { leaveIfLarge, type SearchPace, TOO_LONG_HERE } from '../pace.js';
 
 /** What a command wants to read, compiled once. */
 export interface Query {
@@ -94,16 +94,20 @@ export function openScan(
   query: Query,
   more: ReadonlySet<string> | null = NO_FIELDS,
   view: View | null = null,
+  pace: Pick<SearchPace, 'mayLeave'> | null = null,
 ): Scan {
+  const open = (one: Plan, fields: ReadonlySet<string> | null, seen?: Set<string>): PlanScan => {
+    const scan = new PlanScan(storage, collection, one, filterFor(one, query), fields, view, seen);
+    if (pace?.mayLeave === true) scan.beforeDecoding = (bytes) => leaveIfLarge(pace, bytes);
+    return scan;
+  };
   const { branches } = plan;
-  if (branches === null) return new PlanScan(storage, collection, plan, filterFor(plan, query), more, view);
+  if (branches === null) return open(plan, more);
   const { sort } = query;
   const merges = sort !== null && plan.sorted;
   const fields = merges && more !== null ? new Set([...more, ...sort.fields]) : more;
   const seen = plan.repeats && !merges ? new Set<string>() : undefined;
-  const scans = branches.map(
-    (branch) => new PlanScan(storage, collection, branch, filterFor(branch, query), fields, view, seen),
-  );
+  const scans = branches.map((branch) => open(branch, fields, seen));
   return merges ? new MergedScan(storage, plan, sort, scans) : new UnionScan(plan, scans);
 }
 
@@ -124,7 +128,7 @@ const STAY_DOCUMENTS = 2000;
  * document, or all of a large collection is wanted. What turns out to be long only later leaves by its pace.
  */
 export function leaveIfLong(
-  pace: SearchPace,
+  pace: Pick<SearchPace, 'mayLeave'>,
   { catalog }: Storage,
   collection: CollectionEntry,
   query: Query,

@@ -6,8 +6,8 @@ import { type CollectionEntry } from '../../storage/keys/index-definition.js';
 import { type Storage } from '../../storage/storage.js';
 import { type View } from '../../storage/view.js';
 import { FindRows } from './find-rows.js';
-import { type SearchPace } from '../pace.js';
-import { checkStillThere, compileQuery, openScan, planQuery, type Query } from './query.js';
+import { leaveIfLarge, type SearchPace, STAY_DOCUMENT_BYTES } from '../pace.js';
+import { checkStillThere, compileQuery, leaveIfLong, openScan, planQuery, type Query } from './query.js';
 
 /** What a pipeline wants of a collection. */
 export interface Wanted {
@@ -20,6 +20,10 @@ export interface Wanted {
   fields: ReadonlySet<string> | null;
   hint?: unknown;
 }
+
+type Leaving = Pick<SearchPace, 'mayLeave'>;
+
+const STAYS: Leaving = { mayLeave: false };
 
 /** So many documents are handed on at once. */
 const BATCH = 128;
@@ -37,20 +41,23 @@ export async function* readDocuments(
   budget: Budget,
   view: View,
   environment?: Environment,
+  /** Of a command that may go on in another thread, for its own collection. */
+  leaving: Leaving = STAYS,
 ): AsyncGenerator<Doc[]> {
   if (wanted.limit === 0) return;
   const query = compileQuery(wanted.filter ?? {}, wanted.sort ?? {}, wanted.hint, environment);
   storage.refresh();
-  view.hold();
   const collection = view.find(ns);
   if (collection === null) return;
   const limit = wanted.limit ?? 0;
   const plan = view.read(() => planQuery(storage, collection, query, limit === 0 ? 0 : limit + wanted.skip));
   if (query.sort !== null && !plan.sorted) {
-    yield* readSorted(storage, collection, query, wanted, budget, view);
+    yield* readSorted(storage, collection, query, wanted, budget, view, leaving);
     return;
   }
-  const scan = openScan(storage, collection, plan, query, wanted.fields, view);
+  leaveIfLong(leaving, storage, collection, query, limit === 0 ? plan : null);
+  const scan = openScan(storage, collection, plan, query, wanted.fields, view, leaving);
+  const chunkBytes = leaving.mayLeave ? STAY_DOCUMENT_BYTES : CHUNK_BYTES;
   let skip = wanted.skip;
   let left = wanted.limit ?? Infinity;
   while (!scan.finished && left > 0) {
@@ -63,7 +70,7 @@ export async function* readDocuments(
       }
       docs.push(doc);
       size += bytes.length;
-      return --left <= 0 || size >= CHUNK_BYTES;
+      return --left <= 0 || size >= chunkBytes;
     });
     while (docs.length > 0) {
       yield docs.slice(0, BATCH);
@@ -81,12 +88,17 @@ async function* readSorted(
   { skip, limit, fields }: Wanted,
   budget: Budget,
   view: View,
+  leaving: Leaving,
 ): AsyncGenerator<Doc[]> {
   const options = { skip, limit: limit ?? 0, projection: null, positional: false };
-  const rows = new FindRows(storage, collection, query, options, paceOf(budget), view);
+  const rows = new FindRows(storage, collection, query, options, paceOf(budget, leaving), view);
   while (!rows.finished) {
     const batch = await rows.next(BATCH);
-    yield batch.map((row) => decodeDocument((row as RawDocument).bytes, 'engine', fields ?? undefined));
+    yield batch.map((row) => {
+      const { bytes } = row as RawDocument;
+      leaveIfLarge(leaving, bytes.length);
+      return decodeDocument(bytes, 'engine', fields ?? undefined);
+    });
     if (budget.tick(batch.length)) await budget.pause();
   }
 }
@@ -98,11 +110,13 @@ function isDue(budget: Budget, documents: number): boolean {
 }
 
 /** The search's pace is that of the pipeline, whose clock stands still by itself while nobody asks for rows. */
-function paceOf(budget: Budget): SearchPace {
+function paceOf(budget: Budget, leaving: Leaving): SearchPace {
   return {
     due: (documents) => isDue(budget, documents),
     rest: () => budget.pause(),
-    mayLeave: false,
+    get mayLeave() {
+      return leaving.mayLeave;
+    },
     resume: () => undefined,
     suspend: () => undefined,
   };

@@ -3,22 +3,32 @@
  * the even and two over the odd words, as in Fletcher's; that costs a third of a call to zlib's CRC for a usual
  * document.
  */
+let lastBytes: Uint8Array | undefined;
+let lastStart = 0;
 let lastBuffer: ArrayBufferLike | undefined;
 let lastWords: Int32Array = new Int32Array(0);
 
-/** Lmdb hands all values over in one buffer, so the view of it is made once. */
-function wordsOf(buffer: ArrayBufferLike): Int32Array {
+/**
+ * Makes `lastWords` and `lastStart` say where the bytes are. Lmdb hands nearly all values over in one and the same
+ * object: asking an array for its buffer takes as long as the sum of a small value.
+ */
+function locate(bytes: Uint8Array): void {
+  const { buffer } = bytes;
   if (buffer !== lastBuffer) {
     lastBuffer = buffer;
     lastWords = new Int32Array(buffer, 0, buffer.byteLength >>> 2);
   }
-  return lastWords;
+  lastBytes = bytes;
+  lastStart = bytes.byteOffset >>> 2;
 }
 
 /** The checksum of the first `length` bytes, continued from `seed`: the checksum of what stands before them, or 0. */
 export function checksum(seed: number, bytes: Uint8Array, length: number): number {
-  if ((bytes.byteOffset & 3) !== 0) return checksum(seed, Uint8Array.prototype.slice.call(bytes, 0, length), length);
-  return checksumOfWords(seed, wordsOf(bytes.buffer), bytes.byteOffset >>> 2, bytes, length);
+  if (bytes !== lastBytes) {
+    if ((bytes.byteOffset & 3) !== 0) return checksum(seed, Uint8Array.prototype.slice.call(bytes, 0, length), length);
+    locate(bytes);
+  }
+  return checksumOfWords(seed, lastWords, lastStart, bytes, length);
 }
 
 /** As `checksum`, for bytes whose buffer is seen as `words`, from the word at `start` on. */
