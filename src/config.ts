@@ -49,7 +49,7 @@ function optional<T>(
   return { env, read, text: about, ...more, default: null };
 }
 
-/** The settings of the service: the README's table, `bsvc settings` and loadConfig are made from this list. */
+/** The settings of the service: the guide's list, `bsvc settings` and loadConfig are made from this list. */
 export const SETTINGS = {
   mongodbUri: optional(
     'MONGODB_URI',

@@ -130,15 +130,15 @@ describe('documents may be sharded by hashed _id', () => {
 });
 
 describe('collections that must stay on one shard', () => {
-  it('are those with unique indexes, and the README names them', async () => {
+  it('are those with unique indexes, and the guide names them', async () => {
     const unique: string[] = [];
     for (const name of await test.app.db.listNames()) {
       const indexes = await test.app.db.collection(name).indexes();
       if (indexes.some((index) => index.unique)) unique.push(name);
     }
     expect(unique.sort()).toEqual(['collections', 'files', 'jobs', 'mail_templates', 'operators', 'projects']);
-    const readme = readFileSync(join(import.meta.dirname, '..', '..', 'README.md'), 'utf8');
-    expect(readme).toContain(unique.map((name) => `\`${name}\``).join(', '));
+    const guide = readFileSync(join(import.meta.dirname, '..', '..', 'templates', 'docs', 'mongodb.md'), 'utf8');
+    expect(guide).toContain(unique.map((name) => `\`${name}\``).join(', '));
   });
 });
 

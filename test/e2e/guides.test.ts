@@ -1,0 +1,126 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { missingLines, readExamples, readGuides, type Example } from '../helpers/guide-examples.js';
+import { findFreePort } from '../helpers/listen.js';
+import { runOrThrow, startService, type RunningService } from '../helpers/run-binary.js';
+import { runShell } from '../helpers/run-shell.js';
+import { openTempDir, type TempDir } from '../helpers/temp-dir.js';
+
+/** Examples that are not run, by guide and first line, with the reason. */
+const NOT_RUN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  'getting-started.md': { './install.sh': 'test/e2e/install.test.ts runs it' },
+  'rules.md': {
+    'BSVC_PUBLIC_URL=https://api.shop.example': 'needs a domain and a certificate',
+    'api.shop.example {': 'configuration of another program',
+  },
+  'files.md': {
+    'bsvc byok bucket set --project shop --bucket shop-files --region auto \\': 'needs an account at a provider',
+    '[': 'a rule for the provider’s console; test/e2e/browser-upload.test.ts has a bucket that keeps such rules',
+  },
+  'backup.md': {
+    'BSVC_BACKUP_TO=/var/backups/bsvc': 'the schedule has tests of its own, with a clock that can be moved',
+  },
+  'mongodb.md': {
+    'MONGODB_URI=mongodb://db1.internal,db2.internal,db3.internal/?replicaSet=rs0': 'needs a MongoDB',
+    "sh.enableSharding('bsvc');": 'needs a sharded MongoDB',
+  },
+  'telemetry.md': {
+    'scrape_configs:': 'configuration of another program',
+    "import { NodeSDK } from '@opentelemetry/sdk-node';":
+      'the SDK is no dependency; test/e2e/telemetry.test.ts runs one',
+    'export OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318': 'test/e2e/telemetry.test.ts does the same',
+  },
+  'scale.md': { 'livenessProbe:': 'configuration of another program' },
+  'first-app.md': {
+    'python3 -m http.server 5173 --bind 127.0.0.1': 'test/e2e/first-app.test.ts serves the page itself',
+  },
+};
+/** Guides whose examples start a server of their own. */
+const STARTS_ITS_SERVER = new Set(['getting-started.md']);
+/** Guides that another test runs as a whole. */
+const RUN_ELSEWHERE = new Set(['first-app.md']);
+
+const guides = [...readGuides()].map(([name, text]) => ({ name, examples: readExamples(text) }));
+const firstLine = ({ text }: Example): string => text.split('\n', 1)[0]!;
+const isRun = (name: string, example: Example): boolean => !NOT_RUN[name]?.[firstLine(example)];
+
+let dir: TempDir;
+let service: RunningService;
+let settings: Record<string, string>;
+
+beforeAll(async () => {
+  dir = await openTempDir();
+  settings = { BSVC_DATA_DIR: join(dir.path, 'data'), BSVC_WEBHOOK_ALLOW_PRIVATE: 'true', BSVC_LOG_LEVEL: 'warn' };
+  service = await startService(['serve', '--port', '0'], settings);
+});
+afterAll(async () => {
+  await service.stop();
+  await dir.remove();
+});
+
+/** What a reader of the guide sees who has done what Getting started says, in a folder of its own. */
+async function follow(name: string, examples: readonly Example[]): Promise<string> {
+  const folder = join(dir.path, name);
+  mkdirSync(folder);
+  const env: Record<string, string> = { ...settings, BSVC_RATE_LIMIT: 'off', BSVC_AUTH_RATE_LIMIT: 'off' };
+  const [port, receiver] = [await findFreePort(), await findFreePort()];
+  if (!STARTS_ITS_SERVER.has(name)) {
+    const project = name.replace('.md', '-guide');
+    const { keys } = JSON.parse(await runOrThrow(['project', 'create', project, '--json'], settings)) as {
+      keys: { publishable: string; secret: string };
+    };
+    const API = `${service.ready.url.replace('127.0.0.1', 'localhost')}/api`;
+    Object.assign(env, { BSVC_PROJECT: project, PUBLIC: keys.publishable, SECRET: keys.secret, API });
+  }
+  const moved = (text: string): string =>
+    text
+      .replaceAll('localhost:4000', `localhost:${port}`)
+      .replaceAll('PORT=4000', `PORT=${port}`)
+      .replaceAll('127.0.0.1:9000', `127.0.0.1:${receiver}`)
+      .replaceAll('listen(9000', `listen(${receiver}`);
+  for (const { file, text } of examples) if (file) writeFileSync(join(folder, file), moved(text));
+  const script = moved(
+    examples
+      .filter(({ language }) => language === 'sh')
+      .map(({ text }) => text)
+      .join('\n'),
+  );
+  const careful = `trap 'kill $(jobs -p) 2>/dev/null || true' EXIT; trap 'exit 1' TERM\n${script}`;
+  const { code, output } = await runShell(folder, ['-m', '-e', '-o', 'pipefail', '-c', careful], env, 170_000);
+  expect({ code, output }).toEqual({ code: 0, output });
+  return output;
+}
+
+describe('the examples of the guides', () => {
+  it.each(
+    guides.filter(({ name, examples }) => !RUN_ELSEWHERE.has(name) && examples.some((each) => isRun(name, each))),
+  )(
+    'do what they say, pasted as a whole: $name',
+    async ({ name, examples }) => {
+      const run = examples.filter((example) => isRun(name, example));
+      const output = await follow(name, run);
+      for (const { shown } of run) expect([missingLines(shown ?? '', output), output]).toEqual([[], output]);
+    },
+    180_000,
+  );
+
+  it('are in the shell, or saved and used by what is run, or listed with the reason why they are not run', () => {
+    const idle = guides.flatMap(({ name, examples }) => {
+      const script = examples.filter((each) => each.language === 'sh' && isRun(name, each)).map(({ text }) => text);
+      return examples
+        .filter((each) => isRun(name, each) && each.language !== 'sh')
+        .filter(({ file }) => !(file && (RUN_ELSEWHERE.has(name) || script.some((text) => text.includes(file)))))
+        .map((each) => `${name}: ${firstLine(each)}`);
+    });
+    expect(idle).toEqual([]);
+  });
+
+  it('are there when they are listed as not run', () => {
+    const gone = Object.entries(NOT_RUN).flatMap(([name, listed]) => {
+      const lines = guides.find((guide) => guide.name === name)?.examples.map(firstLine) ?? [];
+      return Object.keys(listed).filter((line) => !lines.includes(line));
+    });
+    expect(gone).toEqual([]);
+  });
+});
