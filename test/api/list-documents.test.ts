@@ -168,7 +168,7 @@ describe('paging by cursor', () => {
   interface CursorBody {
     data: {
       items: { _id: string; title?: string }[];
-      total: number | null;
+      total: number;
       cursor: string;
       nextCursor: string | null;
       limit: number;
@@ -188,14 +188,31 @@ describe('paging by cursor', () => {
   const allOf = async (path: string): Promise<string[]> =>
     ((await get(`${path}&limit=1000`).expect(200)).body as CursorBody).data.items.map(({ _id }) => _id);
 
-  it('answers cursor and nextCursor instead of a page, and a total only on request', async () => {
+  it('answers cursor and nextCursor instead of a page', async () => {
     const first = (await get('items?cursor=&limit=40').expect(200)).body as CursorBody;
     expect(Object.keys(first.data)).toEqual(['items', 'total', 'cursor', 'nextCursor', 'limit']);
-    expect(first.data).toMatchObject({ total: null, cursor: 'start', limit: 40, nextCursor: expect.any(String) });
-    const second = (await get(`items?limit=40&count=true&cursor=${first.data.nextCursor}`).expect(200))
-      .body as CursorBody;
+    expect(first.data).toMatchObject({ total: 45, cursor: 'start', limit: 40, nextCursor: expect.any(String) });
+    const second = (await get(`items?limit=40&cursor=${first.data.nextCursor}`).expect(200)).body as CursorBody;
     expect(second.data).toMatchObject({ total: 45, cursor: first.data.nextCursor, nextCursor: null });
     expect(second.data.items.map(({ title }) => title)).toEqual(numbers(4, 0));
+  });
+
+  it('carries the total of its beginning on, and counts anew on request', async () => {
+    const growing = await buildCollection(test.app, shop.project, { name: 'growing' });
+    await place(
+      growing,
+      Array.from({ length: 10 }, (_, n) => ({ n })),
+    );
+    const page = async (query: string): Promise<CursorBody['data']> =>
+      ((await get(`growing?limit=4&sort=n&n_lt=100&${query}`).expect(200)).body as CursorBody).data;
+    const first = await page('cursor=start');
+    expect(first.total).toBe(10);
+    await place(growing, [{ n: 50 }]);
+    const second = await page(`cursor=${first.nextCursor}`);
+    expect(second.total).toBe(10);
+    expect((await page(`cursor=${second.nextCursor}`)).total).toBe(10);
+    expect((await page(`cursor=${second.nextCursor}&count=true`)).total).toBe(11);
+    expect((await page('cursor=start')).total).toBe(11);
   });
 
   it.each([

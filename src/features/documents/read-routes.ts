@@ -35,7 +35,7 @@ const PAGE = object(
 const CURSOR_PAGE = object(
   {
     items: arrayOf(SHOWN_DOCUMENT),
-    total: { ...orNull(WHOLE), description: 'Only with `count=true`.' },
+    total: { ...WHOLE, description: 'When the walk began; with `count=true` at this moment.' },
     cursor: TEXT,
     nextCursor: { ...orNull(TEXT), description: 'For the next page; null at the end.' },
     limit: LIMIT,
@@ -78,7 +78,7 @@ export const LISTING = {
       'Pages that stay right while documents come and go: `start` for the first, then the `nextCursor` of the reply',
       TEXT,
     ),
-    count: flag('Only the number of matching documents; with `cursor` the total besides the page'),
+    count: flag('Only the number of matching documents; with `cursor` the total is counted anew'),
     ...PRESENTATION,
     filter: { ...parameter('Filters by the fields of the collection', FILTER), isOpen: true },
   },

@@ -1,6 +1,11 @@
 import { ObjectId } from 'bson';
 import { describe, expect, it } from 'vitest';
-import { openCursor, sealCursor, type CursorScope } from '../../../src/features/documents/query/cursor.js';
+import {
+  openCursor,
+  sealCursor,
+  type CursorScope,
+  type CursorState,
+} from '../../../src/features/documents/query/cursor.js';
 import { RANK, type SortKey } from '../../../src/features/documents/query/sort-key.js';
 import { openSecretBox } from '../../../src/platform/secrets/secret-box.js';
 import { buildCollection } from './build-collection.js';
@@ -20,6 +25,7 @@ const position: SortKey[] = [
   { rank: RANK.string, value: 'é' },
   { rank: RANK.id, value: new ObjectId() },
 ];
+const state: CursorState = { position, total: 7 };
 const refused = expect.objectContaining({ kind: 'invalid', code: 'INVALID_CURSOR' });
 const caught = (run: () => unknown): unknown => {
   try {
@@ -39,12 +45,18 @@ describe('a cursor', () => {
     [{ rank: RANK.array, value: [1, 'x'] }],
     position,
   ])('gives back the position it was made of: %j', (...keys) => {
-    expect(openCursor(secrets, scope, sealCursor(secrets, scope, keys))).toEqual(keys);
+    const given = { position: keys, total: 1_000_000 };
+    expect(openCursor(secrets, scope, sealCursor(secrets, scope, given))).toEqual(given);
+  });
+
+  it('of an earlier version, which carried no total, stays good', () => {
+    const old = { position, total: null };
+    expect(openCursor(secrets, scope, sealCursor(secrets, scope, old))).toEqual(old);
   });
 
   it('does not mind the order of the filter', () => {
-    const cursor = sealCursor(secrets, scope, position);
-    expect(openCursor(secrets, { ...scope, conditions: [...scope.conditions].reverse() }, cursor)).toEqual(position);
+    const cursor = sealCursor(secrets, scope, state);
+    expect(openCursor(secrets, { ...scope, conditions: [...scope.conditions].reverse() }, cursor)).toEqual(state);
   });
 
   it.each<[string, Partial<CursorScope>]>([
@@ -55,12 +67,12 @@ describe('a cursor', () => {
     ['another filter', { conditions: [] }],
     ['a list with the trash', { includeDeleted: true }],
   ])('is refused by %s', (_, other) => {
-    const cursor = sealCursor(secrets, scope, position);
+    const cursor = sealCursor(secrets, scope, state);
     expect(caught(() => openCursor(secrets, { ...scope, ...other }, cursor))).toEqual(refused);
   });
 
   it('is refused when any character of it was changed', () => {
-    const cursor = sealCursor(secrets, scope, position);
+    const cursor = sealCursor(secrets, scope, state);
     for (let at = 0; at < cursor.length; at++) {
       const other = cursor[at] === 'A' ? 'B' : 'A';
       const forged = cursor.slice(0, at) + other + cursor.slice(at + 1);
@@ -73,13 +85,15 @@ describe('a cursor', () => {
   });
 
   it('stays good when a newer master key is put in front', () => {
-    const cursor = sealCursor(secrets, scope, position);
-    expect(openCursor(openSecretBox('second,first'), scope, cursor)).toEqual(position);
+    const cursor = sealCursor(secrets, scope, state);
+    expect(openCursor(openSecretBox('second,first'), scope, cursor)).toEqual(state);
     expect(caught(() => openCursor(openSecretBox('second'), scope, cursor))).toEqual(refused);
   });
 
   it('cannot be made of values too long for a request line', () => {
     const long: SortKey[] = [{ rank: RANK.string, value: 'a'.repeat(4000) }];
-    expect(caught(() => sealCursor(secrets, scope, long))).toMatchObject({ code: 'INVALID_QUERY' });
+    expect(caught(() => sealCursor(secrets, scope, { position: long, total: 1 }))).toMatchObject({
+      code: 'INVALID_QUERY',
+    });
   });
 });

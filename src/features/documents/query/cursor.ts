@@ -20,22 +20,30 @@ export interface CursorScope {
 const MAX_CURSOR_CHARACTERS = 4096;
 const PURPOSE = 'cursor';
 
-/**
- * The position after a document as opaque text that only the service can make. 400 when the sorted values are too long
- * for it.
- */
-export function sealCursor(secrets: Pick<SecretBox, 'mac'>, scope: CursorScope, position: readonly SortKey[]): string {
-  const payload = Buffer.from(
-    EJSON.stringify(position.map((key) => ('value' in key ? [key.rank, key.value] : [key.rank]))),
-  ).toString('base64url');
+/** What a cursor carries from one page to the next. */
+export interface CursorState {
+  /** The sort keys of the last document shown. */
+  position: readonly SortKey[];
+  /** How many documents there were when the walk began; null in a cursor of an earlier version. */
+  total: number | null;
+}
+
+/** The state after a page as opaque text that only the service can make. 400 when the sorted values are too long for it. */
+export function sealCursor(
+  secrets: Pick<SecretBox, 'mac'>,
+  scope: CursorScope,
+  { position, total }: CursorState,
+): string {
+  const keys = position.map((key) => ('value' in key ? [key.rank, key.value] : [key.rank]));
+  const payload = Buffer.from(EJSON.stringify(total === null ? keys : { total, keys })).toString('base64url');
   if (payload.length > MAX_CURSOR_CHARACTERS) {
     throw badQuery('sort: the values of a sorted field are too long to page by cursor; sort by a shorter field');
   }
   return `${payload}.${secrets.mac(PURPOSE, signedText(scope, payload))}`;
 }
 
-/** The position that a cursor names. 400 INVALID_CURSOR unless the service made it for this very list. */
-export function openCursor(secrets: Pick<SecretBox, 'macs'>, scope: CursorScope, cursor: string): SortKey[] {
+/** The state that a cursor names. 400 INVALID_CURSOR unless the service made it for this very list. */
+export function openCursor(secrets: Pick<SecretBox, 'macs'>, scope: CursorScope, cursor: string): CursorState {
   const [payload, mac, ...rest] = cursor.split('.');
   if (!payload || !mac || rest.length > 0 || payload.length > MAX_CURSOR_CHARACTERS) throw badCursor();
   const given = Buffer.from(mac);
@@ -44,9 +52,13 @@ export function openCursor(secrets: Pick<SecretBox, 'macs'>, scope: CursorScope,
     return given.length === expected.length && timingSafeEqual(given, expected);
   });
   if (!genuine) throw badCursor();
-  const keys = EJSON.parse(Buffer.from(payload, 'base64url').toString('utf8')) as [SortKey['rank'], unknown?][];
-  return keys.map(([rank, value]) => (rank === RANK.empty ? { rank } : { rank, value }));
+  const state = EJSON.parse(Buffer.from(payload, 'base64url').toString('utf8')) as
+    SealedKey[] | { total: number; keys: SealedKey[] };
+  const [keys, total] = Array.isArray(state) ? [state, null] : [state.keys, state.total];
+  return { position: keys.map(([rank, value]) => (rank === RANK.empty ? { rank } : { rank, value })), total };
 }
+
+type SealedKey = [SortKey['rank'], unknown?];
 
 function signedText({ collection, sort, conditions, includeDeleted }: CursorScope, payload: string): string {
   return EJSON.stringify([

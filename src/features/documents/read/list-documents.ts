@@ -25,8 +25,8 @@ interface OffsetFigures {
 }
 
 interface CursorFigures {
-  /** Only on request, because counting costs more than a page. */
-  total: number | null;
+  /** As counted when the walk began, or anew with `count=true`. */
+  total: number;
   cursor: string;
   nextCursor: string | null;
   limit: number;
@@ -161,7 +161,8 @@ async function readFromCursor(reading: Reading, cursor: string | null): Promise<
   const { app, collection, query, filter } = reading;
   const { sort, limit, fields } = query;
   const scope = { collection, sort, conditions: query.conditions, includeDeleted: query.includeDeleted };
-  const steps = cursor === null ? [{}] : keysetFilters(sort, openCursor(app.secrets, scope, cursor));
+  const state = cursor === null ? null : openCursor(app.secrets, scope, cursor);
+  const steps = state === null ? [{}] : keysetFilters(sort, state.position);
   const shown = shownPaths(query, fields);
   // The position is made of the sorted fields, shown or not.
   const paths = shown && [...shown, ...sort.map(({ path }) => path)];
@@ -173,12 +174,15 @@ async function readFromCursor(reading: Reading, cursor: string | null): Promise<
   const rows = found.slice(0, limit);
   const last = found.length > limit ? decodeDocument(rows.at(-1)!) : null;
   const position = last && sort.map((field) => sortKeyOf(last, field));
+  const isWhole = state === null && last === null;
+  const known = isWhole ? rows.length : query.count ? null : (state?.total ?? null);
+  const total = known ?? (await countAll(reading));
   return {
     items: { rows, selected: shown, size: reading.size },
     figures: {
-      total: query.count ? await countAll(reading) : null,
+      total,
       cursor: cursor ?? 'start',
-      nextCursor: position && sealCursor(app.secrets, scope, position),
+      nextCursor: position && sealCursor(app.secrets, scope, { position, total }),
       limit,
     },
   };

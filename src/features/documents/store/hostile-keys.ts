@@ -8,30 +8,67 @@ const MAX_DEPTH = 32;
 /**
  * Refuses with 400 what no document may contain at any depth: keys that a database, a path or a prototype would read as
  * something else, too many levels, numbers and texts that could not be stored as they are. `level` is the level at
- * which `value` will stand in its document.
+ * which `value` will stand in its document; a number is named with its path, which begins with `parts`.
  */
-export function refuseHostileValue(value: unknown, level = 1): void {
+export function refuseHostileValue(value: unknown, level = 1, parts: readonly string[] = []): void {
+  try {
+    checkValue(value, level);
+  } catch (error) {
+    if (error !== INEXACT) throw error;
+    const path = [...parts, ...(pathOfInexact(value) ?? [])].join('.');
+    throw refusal(
+      `${path === '' ? 'A number' : path}: a whole number beyond ${Number.MAX_SAFE_INTEGER} loses digits; send it as text`,
+    );
+  }
+}
+
+/** Thrown for a number that was not sent as it was read; the path is looked for only then. */
+const INEXACT = new Error('a number has lost digits');
+/** From here on JSON is written with an exponent, which is no claim to all digits. */
+const WRITTEN_WITH_EXPONENT = 1e21;
+
+function checkValue(value: unknown, level: number): void {
   if (typeof value === 'string') return refuseBrokenText(value, 'A text');
-  if (typeof value === 'number' && !Number.isFinite(value)) throw refusal('A number is too large to be stored');
+  if (typeof value === 'number') return checkNumber(value);
   if (typeof value !== 'object' || value === null) return;
   if (level > MAX_DEPTH) throw refusal(`The document is nested more than ${MAX_DEPTH} levels deep`);
   if (Array.isArray(value)) {
-    for (const item of value) refuseHostileValue(item, level + 1);
+    for (const item of value) checkValue(item, level + 1);
     return;
   }
   for (const key of Object.keys(value)) {
     refuseHostileKey(key);
-    refuseHostileValue((value as Record<string, unknown>)[key], level + 1);
+    checkValue((value as Record<string, unknown>)[key], level + 1);
   }
 }
 
-/** refuseHostileValue for the body of an update, whose top-level keys may be dotted paths. */
+function checkNumber(value: number): void {
+  if (!Number.isFinite(value)) throw refusal('A number is too large to be stored');
+  if (isInexact(value)) throw INEXACT;
+}
+
+/** Whether a number is written in digits but stands for its neighbours too. */
+function isInexact(value: number): boolean {
+  return Number.isInteger(value) && !Number.isSafeInteger(value) && Math.abs(value) < WRITTEN_WITH_EXPONENT;
+}
+
+function pathOfInexact(value: unknown): string[] | null {
+  if (typeof value === 'number') return isInexact(value) ? [] : null;
+  if (typeof value !== 'object' || value === null) return null;
+  for (const [key, item] of Object.entries(value)) {
+    const path = pathOfInexact(item);
+    if (path !== null) return [key, ...path];
+  }
+  return null;
+}
+
+/** As refuseHostileValue for the body of an update, whose top-level keys may be dotted paths. */
 export function refuseHostileUpdate(body: Record<string, unknown>): void {
   for (const key of Object.keys(body)) {
     if (key === '') throw refusal('An update cannot name a field without a name');
     if (!key.includes('.')) {
       refuseHostileKey(key);
-      refuseHostileValue(body[key], 2);
+      refuseHostileValue(body[key], 2, [key]);
       continue;
     }
     const parts = key.split('.');
@@ -40,7 +77,7 @@ export function refuseHostileUpdate(body: Record<string, unknown>): void {
       if (part === '') throw refusal(`${quoted(key)} is not a path: a part of it is empty`);
       refuseHostileKey(part);
     }
-    refuseHostileValue(body[key], parts.length + 1);
+    refuseHostileValue(body[key], parts.length + 1, parts);
   }
 }
 
