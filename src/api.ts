@@ -6,10 +6,10 @@ import { DOCUMENT_ROUTES } from './features/documents/document-routes.js';
 import { SCHEMA_ROUTES } from './features/documents/schema-routes.js';
 import { localFileRoutes } from './features/files/local-routes.js';
 import { fileRoutes } from './features/files/routes.js';
-import { userRoutes } from './features/users/routes.js';
+import { USER_ROUTES } from './features/users/user-routes.js';
 import { healthRoutes } from './features/health/routes.js';
 import { mailOperatorRoutes, mailRoutes } from './features/mail/routes.js';
-import { accountRoutes } from './features/management/project-user-routes.js';
+import { PROJECT_USER_ROUTES } from './features/management/project-user-routes.js';
 import { adminRoutes } from './features/operators/admin-routes.js';
 import { BUCKET_ROUTES } from './features/management/bucket-routes.js';
 import { PROJECT_DOCUMENT_ROUTES } from './features/management/document-routes.js';
@@ -39,6 +39,8 @@ import { traceRequests } from './http/trace-requests.js';
 export const ROUTE_LISTS: readonly RouteList[] = [
   DOCUMENT_ROUTES,
   SCHEMA_ROUTES,
+  USER_ROUTES,
+  PROJECT_USER_ROUTES,
   WEBHOOK_ROUTES,
   COLLECTION_ROUTES,
   PROJECT_SCHEMA_ROUTES,
@@ -51,14 +53,12 @@ export const ROUTE_LISTS: readonly RouteList[] = [
 
 /** Every route of the service, feature by feature. */
 export const ROUTES: readonly ((app: App) => RouteGroup)[] = [
-  userRoutes,
   mailRoutes,
   mailOperatorRoutes,
   fileRoutes,
   localFileRoutes,
   adminRoutes,
   projectRoutes,
-  accountRoutes,
   ...ROUTE_LISTS.map(routerOf),
   healthRoutes,
   metricsRoutes,

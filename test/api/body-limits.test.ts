@@ -21,8 +21,10 @@ beforeAll(async () => {
   const { project, publishable, secret } = await buildProject(test.app);
   const collection = await buildCollection(test.app, project);
   const [id] = await placeDocuments(test.app, collection, [{ a: 1 }]);
-  names = { projectId: project._id.toHexString(), collectionName: collection.name, id: id! };
-  const { accessToken } = (await openUserClient(test, publishable).signUp()).body as { accessToken: string };
+  const users = openUserClient(test, publishable);
+  const { accessToken } = (await users.signUp()).body as { accessToken: string };
+  const { user } = (await users.signUp()).body as { user: { _id: string } };
+  names = { projectId: project._id.toHexString(), collectionName: collection.name, id: id!, user: user._id };
   const key = { 'x-api-key': secret };
   carried = {
     operator: { authorization: `Bearer ${TOKEN}` },
@@ -100,7 +102,7 @@ function listBeside({ body, openBody, example }: Route): Beside[] {
 type Put = (value: unknown) => unknown;
 
 /** Walks the schema along with an example that fits it; `put` makes a whole body of another value at this place. */
-function* beside(schema: Schema, example: unknown, put: Put, place: string): Generator<Beside> {
+function* beside(schema: Schema | false, example: unknown, put: Put, place: string): Generator<Beside> {
   const breaking = (name: string, value: unknown): Beside => ({
     name: `${place}: ${name}`,
     body: put(value),
@@ -111,6 +113,7 @@ function* beside(schema: Schema, example: unknown, put: Put, place: string): Gen
     body: put(value),
     breaks: false,
   });
+  if (schema === false) return yield breaking('what may never be there', 'anything');
   const { minLength, maxLength, minItems, maxItems, pattern, minBytes, maxBytes } = schema as Record<
     string,
     number | undefined
@@ -153,7 +156,7 @@ function* besideList(
 }
 
 function* besideFields(schema: Schema, example: unknown, put: Put, place: string): Generator<Beside> {
-  const fields = (schema.properties ?? {}) as Record<string, Schema>;
+  const fields = (schema.properties ?? {}) as Record<string, Schema | false>;
   const required = (schema.required ?? []) as string[];
   const whole = (example ?? {}) as Record<string, unknown>;
   yield { name: `${place}: a list instead of an object`, body: put([1]), breaks: place !== 'the body' };
@@ -171,7 +174,8 @@ function* besideFields(schema: Schema, example: unknown, put: Put, place: string
 }
 
 /** A value that fits a simple schema; undefined where that takes an example. */
-function sampleOf(schema: Schema): unknown {
+function sampleOf(schema: Schema | false): unknown {
+  if (schema === false) return undefined;
   if (schema.enum) return (schema.enum as unknown[])[0];
   if (schema.type === 'string') return 'x'.repeat((schema.minLength as number | undefined) ?? 1);
   if (schema.type === 'boolean') return true;

@@ -1,115 +1,244 @@
-import type { Context } from 'koa';
-import type { App } from '../../app.js';
-import { requireObjectBody } from '../../http/requests/read-body.js';
-import { readText, readWhole } from '../../http/routes/read-parameter.js';
-import { createRouter, type RouteGroup } from '../../http/routes/mount-routes.js';
-import { compileReader } from '../../platform/schema/json-schema.js';
-import { operatedProject, requireOperator, requireOwner } from '../access/require-operator.js';
+import {
+  created,
+  done,
+  listOf,
+  naming,
+  ok,
+  pageOf,
+  parameter,
+  route,
+  wholeNumber,
+  type Access,
+  type RouteList,
+} from '../../http/routes/route.js';
+import { object, TEXT, WHOLE } from '../../platform/schema/schema.js';
+import { PROJECT_OPERATOR, projectOwner } from '../access/operator-access.js';
+import { operatedProject, operatorOf, type ActingOperator } from '../access/require-operator.js';
 import type { Project } from '../projects/project.js';
 import { deleteUser } from '../users/accounts/delete-user.js';
+import { ACCOUNT, IDENTITY, NEW_PASSWORD, NEW_USER, SESSION, USER_CHANGES } from '../users/accounts/describe-user.js';
 import { disableUser, enableUser } from '../users/accounts/disable-user.js';
 import { listIdentities, presentIdentity } from '../users/accounts/linked-identity.js';
-import { endSession, listSessions, presentSession } from '../users/sessions/list-sessions.js';
 import { listUsers, presentAccount } from '../users/accounts/list-users.js';
 import { setPassword } from '../users/accounts/set-password.js';
-import { signUp } from '../users/sign-up.js';
 import { updateProfile } from '../users/profile/update-profile.js';
+import { endSession, listSessions, presentSession } from '../users/sessions/list-sessions.js';
+import { signUp } from '../users/sign-up.js';
 import type { User } from '../users/user.js';
 import { requireUser } from '../users/user-store.js';
 
-const PREFIX = '/api/projects/:projectId/users';
 const USERS_PAGE = 50;
 const MAX_USERS_PAGE = 200;
 const MAX_PAGE = 100_000;
 
-export const readNewPassword = compileReader<{ password: string }>({
-  type: 'object',
-  required: ['password'],
-  additionalProperties: false,
-  properties: { password: { type: 'string' } },
+interface OfUser {
+  operator: ActingOperator;
+  project: Project;
+  /** The one that the path names by its id or e-mail address. */
+  user: User;
+}
+
+/** Whoever may ask for a user's project, with the user that the path names; 404 when there is none. */
+const withUser = (access: Access): Access<OfUser> => ({
+  ...access,
+  async give(app, ctx) {
+    const project = await operatedProject(app, ctx);
+    return { operator: operatorOf(ctx), project, user: await requireUser(app, project._id, ctx.params.user!) };
+  },
+});
+const USER_OPERATOR = withUser(PROJECT_OPERATOR);
+const userOwner = (action: string): Access<OfUser> => withUser(projectOwner(action));
+
+const listUsersRoute = route({
+  method: 'GET',
+  path: '/api/projects/:projectId/users',
+  id: 'listUsers',
+  summary: 'List users, the newest first',
+  access: PROJECT_OPERATOR,
+  query: {
+    page: wholeNumber('Which page, from 1', 1, { cap: MAX_PAGE }),
+    limit: wholeNumber(`Users of a page; more than ${MAX_USERS_PAGE} counts as ${MAX_USERS_PAGE}`, USERS_PAGE, {
+      cap: MAX_USERS_PAGE,
+    }),
+    email: parameter('Only addresses that begin with this', TEXT),
+  },
+  answers: ok(pageOf(ACCOUNT), 'Users'),
+  refuses: { 400: ['INVALID_QUERY'] },
+  async handle({ app, project, query: { page, limit, email } }) {
+    const { users, total } = await listUsers(app, project, { email, limit, skip: (page - 1) * limit });
+    return { items: users.map(presentAccount), total, page, limit };
+  },
 });
 
-/** End users of a project, for operators: they may set what users may not. `:user` is an id or an e-mail address. */
-export function accountRoutes(app: App): RouteGroup {
-  const router = createRouter(PREFIX);
-  const operator = requireOperator(app);
-  const owner = (action: string) => requireOwner(app, action);
+const createUserRoute = route({
+  method: 'POST',
+  path: '/api/projects/:projectId/users',
+  id: 'createUser',
+  summary: 'Create a user',
+  access: projectOwner('user create'),
+  openBody: NEW_USER,
+  example: { email: 'ada@example.com', password: 'correct horse battery' },
+  answers: created(ACCOUNT, 'User created'),
+  refuses: { 400: ['VALIDATION_FAILED'], 409: ['EMAIL_TAKEN', 'DUPLICATE_VALUE'], 503: ['BUSY'] },
+  async handle({ app, project, body }) {
+    return presentAccount(await signUp(app, project, body, 'project'));
+  },
+});
 
-  router.get('/', operator, async (ctx) => {
-    const project = await operatedProject(app, ctx);
-    const page = readWhole(ctx.query, 'page', 1, MAX_PAGE);
-    const limit = readWhole(ctx.query, 'limit', USERS_PAGE, MAX_USERS_PAGE);
-    const email = readText(ctx.query, 'email');
-    const { users, total } = await listUsers(app, project, { email, limit, skip: (page - 1) * limit });
-    ctx.body = { success: true, data: { items: users.map(presentAccount), total, page, limit }, message: 'Users' };
-  });
+const getUserRoute = route({
+  method: 'GET',
+  path: '/api/projects/:projectId/users/:user',
+  id: 'getUser',
+  summary: 'Get a user',
+  access: USER_OPERATOR,
+  answers: ok(ACCOUNT, 'User'),
+  handle: ({ user }) => presentAccount(user),
+});
 
-  router.post('/', owner('user create'), async (ctx) => {
-    const project = await operatedProject(app, ctx);
-    const user = await signUp(app, project, requireObjectBody(ctx), 'project');
-    ctx.status = 201;
-    ctx.body = { success: true, data: presentAccount(user), message: 'User created' };
-  });
-
-  router.get('/:user', operator, async (ctx) => {
-    const { user } = await requireNamed(app, ctx);
-    ctx.body = { success: true, data: presentAccount(user), message: 'User' };
-  });
-
-  router.patch('/:user', owner('user update'), async (ctx) => {
-    const { project, user } = await requireNamed(app, ctx);
+const updateUserRoute = route({
+  method: 'PATCH',
+  path: '/api/projects/:projectId/users/:user',
+  id: 'updateUser',
+  summary: 'Change fields of a user',
+  access: userOwner('user update'),
+  openBody: USER_CHANGES,
+  example: { name: 'Ada Lovelace' },
+  answers: ok(ACCOUNT, 'User updated'),
+  refuses: {
+    400: ['VALIDATION_FAILED'],
+    409: ['EMAIL_TAKEN', 'DUPLICATE_VALUE', 'DOCUMENT_CHANGING'],
+    413: ['DOCUMENT_TOO_LARGE'],
+  },
+  async handle({ app, ctx, project, user, body }) {
     const editor = { setter: 'project', ip: ctx.ip, session: null } as const;
-    const { user: updated } = await updateProfile(app, project, user, requireObjectBody(ctx), editor);
-    ctx.body = { success: true, data: presentAccount(updated), message: 'User updated' };
-  });
+    return presentAccount((await updateProfile(app, project, user, body, editor)).user);
+  },
+});
 
-  router.delete('/:user', owner('user delete'), async (ctx) => {
-    const { project, user } = await requireNamed(app, ctx);
+const deleteUserRoute = route({
+  method: 'DELETE',
+  path: '/api/projects/:projectId/users/:user',
+  id: 'deleteUser',
+  summary: 'Delete a user',
+  access: userOwner('user delete'),
+  answers: ok(object({ id: TEXT }), 'User deleted'),
+  async handle({ app, project, user }) {
     await deleteUser(app, project, user);
-    ctx.body = { success: true, data: { id: user._id.toHexString() }, message: 'User deleted' };
-  });
+    return { id: user._id.toHexString() };
+  },
+});
 
-  router.post('/:user/set-password', owner('user set-password'), async (ctx) => {
-    const { project, user } = await requireNamed(app, ctx);
-    await setPassword(app, project, user, readNewPassword(ctx.request.body).password);
-    ctx.body = { success: true, message: 'Password set; every session has ended' };
-  });
+const setUserPasswordRoute = route({
+  method: 'POST',
+  path: '/api/projects/:projectId/users/:user/set-password',
+  id: 'setUserPassword',
+  summary: 'Set a user’s password',
+  access: userOwner('user set-password'),
+  body: object({ password: NEW_PASSWORD }),
+  example: { password: 'correct horse battery' },
+  answers: done('Password set; every session has ended'),
+  refuses: { 503: ['BUSY'] },
+  handle: ({ app, project, user, body }) => setPassword(app, project, user, body.password),
+});
 
-  router.post('/:user/disable', owner('user disable'), async (ctx) => {
-    const { project, user } = await requireNamed(app, ctx);
-    ctx.body = { success: true, data: presentAccount(await disableUser(app, project, user)), message: 'User disabled' };
-  });
+const disableUserRoute = route({
+  method: 'POST',
+  path: '/api/projects/:projectId/users/:user/disable',
+  id: 'disableUser',
+  summary: 'Disable an account and end its sessions',
+  access: userOwner('user disable'),
+  answers: ok(ACCOUNT, 'User disabled'),
+  async handle({ app, project, user }) {
+    return presentAccount(await disableUser(app, project, user));
+  },
+});
 
-  router.post('/:user/enable', owner('user enable'), async (ctx) => {
-    const { project, user } = await requireNamed(app, ctx);
-    ctx.body = { success: true, data: presentAccount(await enableUser(app, project, user)), message: 'User enabled' };
-  });
+const enableUserRoute = route({
+  method: 'POST',
+  path: '/api/projects/:projectId/users/:user/enable',
+  id: 'enableUser',
+  summary: 'Enable an account again',
+  access: userOwner('user enable'),
+  answers: ok(ACCOUNT, 'User enabled'),
+  async handle({ app, project, user }) {
+    return presentAccount(await enableUser(app, project, user));
+  },
+});
 
-  router.get('/:user/sessions', operator, async (ctx) => {
-    const { project, user } = await requireNamed(app, ctx);
-    const items = (await listSessions(app, project, user)).map(presentSession);
-    ctx.body = { success: true, data: { items, total: items.length }, message: 'Sessions' };
-  });
-
-  router.get('/:user/identities', operator, async (ctx) => {
-    const { project, user } = await requireNamed(app, ctx);
+const listUserIdentitiesRoute = route({
+  method: 'GET',
+  path: '/api/projects/:projectId/users/:user/identities',
+  id: 'listUserIdentities',
+  summary: 'List the identities at sign-in providers that open the account',
+  description: 'The oldest first.',
+  access: USER_OPERATOR,
+  answers: ok(listOf(IDENTITY), 'Identities'),
+  async handle({ app, project, user }) {
     const items = (await listIdentities(app, project, user)).map(presentIdentity);
-    ctx.body = { success: true, data: { items, total: items.length }, message: 'Identities' };
-  });
+    return { items, total: items.length };
+  },
+});
 
-  const end = async (ctx: Context, which: string): Promise<void> => {
-    const { project, user } = await requireNamed(app, ctx);
-    const ended = await endSession(app, project, user, which);
-    ctx.body = { success: true, data: { ended }, message: 'Sessions ended' };
-  };
-  router.delete('/:user/sessions', owner('user sessions'), (ctx) => end(ctx, 'all'));
-  router.delete('/:user/sessions/:session', owner('user sessions'), (ctx) => end(ctx, ctx.params.session!));
+const listSessionsRoute = route({
+  method: 'GET',
+  path: '/api/projects/:projectId/users/:user/sessions',
+  id: 'listSessions',
+  summary: 'List a user’s live sessions',
+  access: USER_OPERATOR,
+  answers: ok(listOf(SESSION), 'Sessions'),
+  async handle({ app, project, user }) {
+    const items = (await listSessions(app, project, user)).map(presentSession);
+    return { items, total: items.length };
+  },
+});
 
-  return { prefix: PREFIX, router };
-}
+const ENDED = ok(object({ ended: WHOLE }), 'Sessions ended');
 
-async function requireNamed(app: App, ctx: Context): Promise<{ project: Project; user: User }> {
-  const project = await operatedProject(app, ctx);
-  const { user: named = '' } = (ctx as Context & { params: Record<string, string> }).params;
-  return { project, user: await requireUser(app, project._id, named) };
-}
+const endSessionsRoute = route({
+  method: 'DELETE',
+  path: '/api/projects/:projectId/users/:user/sessions',
+  id: 'endSessions',
+  summary: 'End all sessions of a user',
+  access: userOwner('user sessions'),
+  answers: ENDED,
+  async handle({ app, project, user }) {
+    return { ended: await endSession(app, project, user, 'all') };
+  },
+});
+
+const endSessionRoute = route({
+  method: 'DELETE',
+  path: '/api/projects/:projectId/users/:user/sessions/:session',
+  id: 'endSession',
+  summary: 'End one session of a user',
+  access: userOwner('user sessions'),
+  answers: ENDED,
+  async handle({ app, project, user, params }) {
+    return { ended: await endSession(app, project, user, params.session) };
+  },
+});
+
+/** End users of a project, for operators, who may set what users may not. */
+export const PROJECT_USER_ROUTES: RouteList = {
+  prefix: '/api/projects/:projectId/users',
+  tag: 'Project users',
+  about: 'The end users of a project, for operators, who may set what users may not.',
+  params: {
+    user: naming('Id or e-mail address of the user', 'USER_NOT_FOUND'),
+    session: naming('Id of the session', 'SESSION_NOT_FOUND'),
+  },
+  routes: [
+    listUsersRoute,
+    createUserRoute,
+    getUserRoute,
+    updateUserRoute,
+    deleteUserRoute,
+    setUserPasswordRoute,
+    disableUserRoute,
+    enableUserRoute,
+    listUserIdentitiesRoute,
+    listSessionsRoute,
+    endSessionsRoute,
+    endSessionRoute,
+  ],
+};

@@ -5,7 +5,7 @@ import { SCHEMA_ROUTES } from '../documents/schema-routes.js';
 import { FILE_ROUTES, LOCAL_FILE_ROUTES } from '../files/describe-routes.js';
 import { HEALTH_ROUTES, METRICS_ROUTES } from '../health/describe-routes.js';
 import { MAIL_OPERATOR_ROUTES, MAIL_ROUTES } from '../mail/describe-routes.js';
-import { ACCOUNT_ROUTES } from '../management/describe-project-user-routes.js';
+import { PROJECT_USER_ROUTES } from '../management/project-user-routes.js';
 import { ADMIN_ROUTES } from '../operators/describe-admin-routes.js';
 import { BUCKET_ROUTES } from '../management/bucket-routes.js';
 import { COLLECTION_ROUTES } from '../management/collection-routes.js';
@@ -15,7 +15,7 @@ import { PROJECT_ROUTES } from '../management/describe-project-routes.js';
 import { PROJECT_SCHEMA_ROUTES } from '../management/schema-routes.js';
 import { PROJECT_SOCIAL_ROUTES } from '../management/social-routes.js';
 import { TEMPLATE_ROUTES } from '../management/template-routes.js';
-import { USER_ROUTES } from '../users/describe-routes.js';
+import { USER_ROUTES } from '../users/user-routes.js';
 import { WEBHOOK_ROUTES } from '../webhooks/webhook-routes.js';
 import { DOCUMENT_FILE_ROUTES, PAGE_ROUTES } from './describe-routes.js';
 
@@ -26,7 +26,7 @@ import { DOCUMENT_FILE_ROUTES, PAGE_ROUTES } from './describe-routes.js';
 export const DESCRIBED_GROUPS: readonly GroupDescription[] = [
   describeRoutes(DOCUMENT_ROUTES),
   describeRoutes(SCHEMA_ROUTES),
-  USER_ROUTES,
+  describeRoutes(USER_ROUTES),
   FILE_ROUTES,
   LOCAL_FILE_ROUTES,
   MAIL_ROUTES,
@@ -36,7 +36,7 @@ export const DESCRIBED_GROUPS: readonly GroupDescription[] = [
   describeRoutes(PROJECT_SCHEMA_ROUTES),
   describeRoutes(PROJECT_DOCUMENT_ROUTES),
   describeRoutes(KEY_ROUTES),
-  ACCOUNT_ROUTES,
+  describeRoutes(PROJECT_USER_ROUTES),
   describeRoutes(PROJECT_SOCIAL_ROUTES),
   describeRoutes(WEBHOOK_ROUTES),
   MAIL_OPERATOR_ROUTES,

@@ -4,9 +4,9 @@ import { refuseHostileValue } from '../documents/store/hostile-keys.js';
 import { Problems } from '../documents/reply/problems.js';
 import { invalid } from '../../errors.js';
 
-const MAX_EMAIL_CHARACTERS = 254;
+export const MAX_EMAIL_CHARACTERS = 254;
 const MAX_LOCAL_CHARACTERS = 64;
-const MIN_PASSWORD_BYTES = 6;
+export const MIN_PASSWORD_BYTES = 6;
 
 // ASCII only, so that no two addresses look alike; a domain of another script has its xn-- form.
 const LOCAL = /^[a-z0-9!#$%&'*+/=?^_`{|}~-]+(\.[a-z0-9!#$%&'*+/=?^_`{|}~-]+)*$/;

@@ -1,88 +1,116 @@
-import type Router from '@koa/router';
 import type { Context } from 'koa';
 import type { App } from '../../app.js';
 import { invalid } from '../../errors.js';
-import { readJson } from '../../http/requests/read-body.js';
-import { callerOf, requireKey, requireQueryKey } from '../access/require-key.js';
-import { validationFailed } from '../documents/reply/problems.js';
-import { isOwnOrigin } from './sessions/cookie-origin.js';
-import { readTexts } from './credentials.js';
-import { clientOf, deliverTokens } from './sessions/deliver-tokens.js';
+import { naming, own, parameter, PUBLIC, route } from '../../http/routes/route.js';
+import { MAX_PASSWORD_BYTES } from '../../platform/secrets/password.js';
+import { oneOf, openObject, orNull, text, TEXT } from '../../platform/schema/schema.js';
+import { ANY_KEY, KEY_IN_QUERY } from '../access/key-access.js';
 import { presentUser } from './accounts/present-user.js';
-import {
-  attemptCookie,
-  exchangeSocialCode,
-  finishSocialLogin,
-  startSocialLogin,
-  type ApplicationChecks,
-} from './social/social-login.js';
+import { signedIn } from './describe-signed-in.js';
+import { isOwnOrigin } from './sessions/cookie-origin.js';
+import { clientOf, deliverTokens } from './sessions/deliver-tokens.js';
+import { REFRESH_MODE } from './sessions/describe-tokens.js';
+import { attemptCookie, exchangeSocialCode, finishSocialLogin, startSocialLogin } from './social/social-login.js';
 
 const SOCIAL_PATH = '/api/userAuth/social';
+const PROVIDER = {
+  provider: naming(
+    'Name of a provider that the project has set up: `google`, `github` or its own',
+    'PROVIDER_NOT_FOUND',
+  ),
+};
 
-/**
- * Sign-in through Google, GitHub or any OpenID issuer (decisions.md 2). `start` and `callback` are opened by the
- * browser itself and answer with redirects.
- */
-export function addSocialRoutes(router: Router, app: App): void {
-  router.get('/social/:provider/start', requireQueryKey(app), async (ctx) => {
-    const redirect = ctx.query.redirect;
-    const { url, cookie } = await startSocialLogin(app, callerOf(ctx).project, {
-      provider: ctx.params.provider!,
-      redirectUrl: typeof redirect === 'string' ? redirect : null,
-      callback: callbackAddress(app, ctx, ctx.params.provider!),
-      ...readChecks(ctx),
+/** Opened by the browser itself, which is redirected (decisions.md 2). */
+export const startSocialRoute = route({
+  method: 'GET',
+  path: '/api/userAuth/social/:provider/start',
+  id: 'startSocialLogin',
+  summary: 'Send the browser to a sign-in provider',
+  description: 'To be opened by the browser itself, which comes back to `redirect` with `?rtCode=…` or `?error=…`.',
+  access: KEY_IN_QUERY,
+  params: PROVIDER,
+  query: {
+    redirect: parameter('Where to return to: one of the listed addresses, else the first of them', TEXT),
+    state: parameter(
+      'Comes back beside `rtCode` or `error`, so that the application knows its own sign-in',
+      text({ maxLength: 512 }),
+    ),
+    code_challenge: parameter(
+      'SHA-256 of a `code_verifier`, as base64url, which the exchange then demands',
+      text({ pattern: '^[A-Za-z0-9_-]{43}$' }),
+    ),
+    code_challenge_method: parameter('S256 is the only one', oneOf('S256')),
+  },
+  answers: own(302, 'To the provider', undefined, { Location: 'The provider’s page' }),
+  refuses: { 400: ['REDIRECT_NOT_ALLOWED', 'INVALID_QUERY'] },
+  async handle({ app, ctx, project, params: { provider }, query }) {
+    const { redirect, state, code_challenge: challenge, code_challenge_method: method } = query;
+    if (method !== undefined && challenge === undefined)
+      throw invalid('INVALID_QUERY', 'code_challenge_method must stand beside a code_challenge');
+    const { url, cookie } = await startSocialLogin(app, project, {
+      provider,
+      redirectUrl: redirect ?? null,
+      callback: callbackAddress(app, ctx, provider),
+      appState: state ?? null,
+      codeChallenge: challenge ?? null,
     });
     if (cookie) setCookie(app, ctx, cookie.name, cookie.value, cookie.maxAgeMs);
     sendBrowser(ctx, url);
-  });
+  },
+});
 
-  router.get('/social/:provider/callback', async (ctx) => {
+export const finishSocialRoute = route({
+  method: 'GET',
+  path: '/api/userAuth/social/:provider/callback',
+  id: 'finishSocialLogin',
+  summary: 'Where the provider sends the browser back to',
+  access: PUBLIC,
+  params: PROVIDER,
+  // Each provider adds its own: the check of the identity reads them all.
+  ownQuery: {
+    state: parameter('Names the sign-in', TEXT),
+    code: parameter('From the provider', TEXT),
+    error: parameter('From the provider', TEXT),
+  },
+  answers: own(302, 'Back to the application', undefined, { Location: 'The address with `rtCode` or `error`' }),
+  refuses: { 400: ['SOCIAL_STATE_INVALID'] },
+  async handle({ app, ctx, params: { provider } }) {
     const query = new URLSearchParams(ctx.querystring);
     const name = attemptCookie(query.get('state') ?? '');
     const browser = mayUseCookie(app, ctx) ? (ctx.cookies.get(name) ?? '') : '';
     setCookie(app, ctx, name, '', 0);
-    sendBrowser(ctx, await finishSocialLogin(app, { provider: ctx.params.provider!, query, browser }));
-  });
+    sendBrowser(ctx, await finishSocialLogin(app, { provider, query, browser }));
+  },
+});
 
-  router.post('/social/exchange', requireKey(app), readJson(), async (ctx) => {
-    const { project } = callerOf(ctx);
-    const { rtCode } = readTexts(ctx.request.body, ['rtCode']);
-    const codeVerifier = readVerifier(ctx.request.body);
+export const exchangeSocialRoute = route({
+  method: 'POST',
+  path: '/api/userAuth/social/exchange',
+  id: 'exchangeSocialCode',
+  summary: 'Exchange the code of a social sign-in for tokens',
+  access: ANY_KEY,
+  headers: REFRESH_MODE,
+  body: openObject({
+    rtCode: text({ minLength: 1, maxBytes: MAX_PASSWORD_BYTES, wellFormed: true }),
+    'code_verifier?': {
+      ...orNull(text({ pattern: '^[A-Za-z0-9._~-]{43,128}$' })),
+      description: 'Exactly when the start had a `code_challenge`.',
+    },
+  }),
+  example: { rtCode: 'the value from the address' },
+  answers: signedIn(),
+  refuses: { 400: ['VALIDATION_FAILED'], 401: ['SOCIAL_CODE_INVALID', 'INVALID_CREDENTIALS'] },
+  async handle({ app, ctx, project, body: { rtCode, code_verifier: codeVerifier = null } }) {
     const { user, tokens } = await exchangeSocialCode(app, project, { rtCode, codeVerifier }, clientOf(ctx));
-    ctx.body = { user: presentUser(user), ...deliverTokens(app, ctx, project, tokens) };
-  });
-}
+    return { user: presentUser(user), ...deliverTokens(app, ctx, project, tokens) };
+  },
+});
 
 /** The browser itself comes back from the provider; a request that a page of another origin makes is no such return. */
 function mayUseCookie(app: App, ctx: Context): boolean {
   const origin = ctx.get('Origin');
   // A browser that was redirected may send `null`.
   return origin === '' || origin === 'null' || isOwnOrigin(app, ctx, origin);
-}
-
-const MAX_STATE_CHARACTERS = 512;
-/** SHA-256 as base64url. */
-const CHALLENGE = /^[A-Za-z0-9_-]{43}$/;
-const VERIFIER = /^[A-Za-z0-9._~-]{43,128}$/;
-
-/** 400 INVALID_QUERY for what could not be given back or demanded later exactly as it was sent. */
-function readChecks(ctx: Context): ApplicationChecks {
-  const { state, code_challenge: challenge, code_challenge_method: method } = ctx.query;
-  if (state !== undefined && (typeof state !== 'string' || state.length > MAX_STATE_CHARACTERS))
-    throw invalid('INVALID_QUERY', `state must be given once and have at most ${MAX_STATE_CHARACTERS} characters`);
-  if (challenge !== undefined && (typeof challenge !== 'string' || !CHALLENGE.test(challenge)))
-    throw invalid('INVALID_QUERY', 'code_challenge must be a SHA-256 as base64url: 43 characters');
-  if (method !== undefined && (method !== 'S256' || challenge === undefined))
-    throw invalid('INVALID_QUERY', 'code_challenge_method must be S256 and stand beside a code_challenge');
-  return { appState: state ?? null, codeChallenge: challenge ?? null };
-}
-
-function readVerifier(body: unknown): string | null {
-  const { code_verifier: verifier } = body as Record<string, unknown>;
-  if (verifier === undefined || verifier === null) return null;
-  if (typeof verifier === 'string' && VERIFIER.test(verifier)) return verifier;
-  const message = 'code_verifier must be 43 to 128 of A-Z a-z 0-9 - . _ ~';
-  throw validationFailed([{ field: 'code_verifier', rule: 'format', message }]);
 }
 
 function callbackAddress(app: App, ctx: Context, provider: string): string {

@@ -83,21 +83,23 @@ function readerOf(name: string, { schema, required, cap }: Parameter): (query: P
       return value;
     };
   }
+  const form = schema.pattern === undefined ? null : new RegExp(schema.pattern as string, 'u');
   return (query) => {
     const value = readText(query, name);
     if (value === undefined && required) throw invalid('INVALID_QUERY', `${name} is required`);
-    if (value !== undefined) requireFitting(name, value, schema);
+    if (value !== undefined) requireFitting(name, value, schema, form);
     return value ?? fallback;
   };
 }
 
-function requireFitting(name: string, value: string, schema: Schema): void {
+function requireFitting(name: string, value: string, schema: Schema, form: RegExp | null): void {
   const choices = schema.enum as readonly string[] | undefined;
   if (choices && !choices.includes(value))
     throw invalid('INVALID_QUERY', `${name} must be one of ${choices.join(', ')}`);
   const maxLength = schema.maxLength as number | undefined;
   if (maxLength !== undefined && value.length > maxLength)
     throw invalid('INVALID_QUERY', `${name} must have at most ${maxLength} characters`);
+  if (form && !form.test(value)) throw invalid('INVALID_QUERY', `${name} must be of the form ${form.source}`);
 }
 
 function replyEncoded(ctx: RouteContext, json: string | LargeReply, status: number): void {

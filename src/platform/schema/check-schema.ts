@@ -41,10 +41,18 @@ function openCompiler(allErrors: boolean): Ajv {
     type: 'string',
     validate: (min: number, value: string) => Buffer.byteLength(value) >= min,
   });
+  compiler.addKeyword({
+    keyword: 'wellFormed',
+    type: 'string',
+    validate: (wanted: boolean, value: string) => !wanted || !HALF_A_CHARACTER.test(value),
+  });
   compiler.addFormat('date-time', true);
   compilers.set(allErrors, compiler);
   return compiler;
 }
+
+/** Half a surrogate pair. */
+const HALF_A_CHARACTER = /\p{Surrogate}/u;
 
 /** Reporting every problem of a list would take as long as the list is. */
 function hasLists(schema: unknown): boolean {
@@ -68,7 +76,8 @@ const RULES: Readonly<Record<string, string>> = {
 
 /** Null and an empty text stand for a value that was not given, unless the schema admits them. */
 function isAbsent({ keyword, data }: ErrorObject): boolean {
-  return keyword === 'required' || (data === null && keyword === 'type') || (data === '' && keyword === 'minLength');
+  if (data === '') return keyword === 'minLength' || keyword === 'minBytes';
+  return keyword === 'required' || (data === null && keyword === 'type');
 }
 
 function problemOf({ keyword, params, message, parentSchema }: ErrorObject): string {
@@ -89,6 +98,8 @@ function problemOf({ keyword, params, message, parentSchema }: ErrorObject): str
     case 'minBytes':
     case 'maxBytes':
       return `must have at ${keyword === 'minBytes' ? 'least' : 'most'} ${String(limit)} bytes`;
+    case 'wellFormed':
+      return 'must not contain half a surrogate pair, which is not a character';
     case 'minItems':
     case 'maxItems':
       return `must have ${keyword === 'minItems' ? 'at least' : 'at most'} ${String(limit)} items`;

@@ -1,36 +1,30 @@
-import { FLAG, ID, MOMENT, object, orNull, TEXT, type Schema } from '../../../http/routes/route-description.js';
+import { FLAG, ID, MOMENT, object, orNull, text, TEXT, type Schema } from '../../../platform/schema/schema.js';
+import { MAX_PASSWORD_BYTES } from '../../../platform/secrets/password.js';
+import type { PresentedDocument } from '../../documents/reply/present-document.js';
+import { MAX_EMAIL_CHARACTERS, MIN_PASSWORD_BYTES } from '../credentials.js';
 
-const FIELDS: Record<string, Schema> = {
-  _id: ID,
-  email: TEXT,
-  emailVerified: FLAG,
-  createdAt: MOMENT,
-  updatedAt: MOMENT,
-};
+const FIELDS = { _id: ID, email: TEXT, emailVerified: FLAG, createdAt: MOMENT, updatedAt: MOMENT };
 /** Never there, whatever the schema of `users` says. */
-const HIDDEN: Record<string, false> = { password: false, _bsvc: false, isDeleted: false, deletedAt: false };
+const HIDDEN = { password: false, _bsvc: false, isDeleted: false, deletedAt: false };
 
-const open = (title: string, fields: Record<string, Schema>): Schema => ({
+const open = (title: string, fields: Record<string, Schema>): Schema<PresentedDocument> => ({
   title,
   type: 'object',
   required: Object.keys(fields),
   properties: { ...fields, name: TEXT, ...HIDDEN },
 });
 
-/** What presentUser answers. */
-export const USER: Schema = {
+export const USER = {
   ...open('User', FIELDS),
   description: 'An end user: the fields of the collection `users`, without the password.',
 };
 
-/** What presentAccount answers. */
-export const ACCOUNT: Schema = {
+export const ACCOUNT = {
   ...open('Account', { ...FIELDS, disabled: FLAG, hasPassword: FLAG }),
   description: 'An end user as operators see it.',
 };
 
-/** What presentPublicUser answers. */
-export const PUBLIC_USER: Schema = {
+export const PUBLIC_USER: Schema<PresentedDocument> = {
   title: 'PublicUser',
   description: 'The fields that the schema of `users` marks public.',
   type: 'object',
@@ -38,46 +32,63 @@ export const PUBLIC_USER: Schema = {
   properties: { _id: ID, ...HIDDEN },
 };
 
-/** What presentSession answers. */
-export const SESSION: Schema = object(
+export const SESSION = object(
   { id: TEXT, createdAt: MOMENT, usedAt: MOMENT, expiresAt: MOMENT, ip: orNull(TEXT), userAgent: orNull(TEXT) },
   'Session',
 );
 
-export const EMAIL: Schema = { type: 'string', minLength: 1, maxLength: 320, examples: ['ada@example.com'] };
-export const PASSWORD: Schema = {
-  type: 'string',
-  minLength: 1,
-  maxLength: 72,
-  description: '6 to 72 bytes of UTF-8.',
-  examples: ['correct horse battery'],
-};
+export const IDENTITY = object({ provider: TEXT, linkedAt: MOMENT }, 'Identity');
 
-/** The body of a signup, by the end user or by somebody who may set every field. */
-export const NEW_USER: Schema = {
+/** An address as a body brings it, to be normalised. */
+export const EMAIL = text({
+  minLength: 1,
+  maxLength: MAX_EMAIL_CHARACTERS,
+  wellFormed: true,
+  examples: ['ada@example.com'],
+});
+/** A password that an account has already. */
+export const PASSWORD = text({
+  minLength: 1,
+  maxBytes: MAX_PASSWORD_BYTES,
+  wellFormed: true,
+  examples: ['correct horse battery'],
+});
+/** A password that an account is to get. */
+export const NEW_PASSWORD = text({
+  minBytes: MIN_PASSWORD_BYTES,
+  maxBytes: MAX_PASSWORD_BYTES,
+  wellFormed: true,
+  description: `${MIN_PASSWORD_BYTES} to ${MAX_PASSWORD_BYTES} bytes of UTF-8.`,
+  examples: ['correct horse battery'],
+});
+
+type JsonObject = Record<string, unknown>;
+
+/** The body of a signup: the rest of it is for the schema of `users` to say. */
+export const NEW_USER: Schema<JsonObject> = {
   title: 'NewUser',
   type: 'object',
   required: ['email', 'password'],
-  properties: { email: EMAIL, password: PASSWORD },
+  properties: { email: EMAIL, password: NEW_PASSWORD },
 };
 
-/** The body of a profile's change. */
-export const USER_CHANGES: Schema = {
+/** The body of a profile's change by the project. */
+export const USER_CHANGES: Schema<JsonObject> = {
   title: 'UserChanges',
   type: 'object',
   properties: { email: EMAIL, password: false },
 };
 
 /** The body of a profile's change by its user. */
-export const PROFILE_CHANGES: Schema = {
+export const PROFILE_CHANGES: Schema<JsonObject> = {
   title: 'ProfileChanges',
   type: 'object',
   properties: {
     email: EMAIL,
     password: false,
-    currentPassword: { ...PASSWORD, description: 'Needed for another address where the account has a password.' },
+    currentPassword: text({
+      maxBytes: MAX_PASSWORD_BYTES,
+      description: 'Needed for another address where the account has a password.',
+    }),
   },
 };
-
-/** As presentIdentity makes it. */
-export const IDENTITY: Schema = object({ provider: TEXT, linkedAt: MOMENT }, 'Identity');

@@ -1,5 +1,6 @@
 import { ObjectId } from 'bson';
 import { invalid } from '../../../errors.js';
+import type { Caller } from '../../access/caller.js';
 import type { Collection } from '../../collections/collection.js';
 import { HIDDEN_FIELD, SYSTEM_FIELDS } from '../../collections/fields/field.js';
 import { isJsonObject } from '../../collections/fields/field-type.js';
@@ -21,6 +22,10 @@ export interface NewUser {
  * secret key.
  */
 export type FieldSetter = 'user' | 'project';
+
+export function setterOf({ key }: Pick<Caller, 'key'>): FieldSetter {
+  return key.type === 'secret' ? 'project' : 'user';
+}
 
 /**
  * The user that a signup's body asks for (rest-api.md 2.6, 4.1; decisions.md 2), without its password. Throws one 400

@@ -1,21 +1,13 @@
 import type { Context } from 'koa';
 import type { App } from '../../../app.js';
+import type { ObjectOf } from '../../../platform/schema/schema.js';
 import type { Project } from '../../projects/project.js';
 import { requireCookieOrigin } from './cookie-origin.js';
+import type { TOKEN_FIELDS } from './describe-tokens.js';
 import type { Client, Tokens } from './open-session.js';
 
 const COOKIE_PATH = '/api/userAuth';
 const REFRESH_HEADER = 'x-refresh-token';
-
-/** The token part of a signup, login or refresh reply. */
-export interface TokenReply {
-  accessToken: string;
-  /** Deprecated alias of `accessToken` (rest-api.md 9). */
-  token: string;
-  /** The lifetime for people: `15m`. */
-  expiresIn: string;
-  refreshToken?: string;
-}
 
 /**
  * Hands the refresh token over as cookie and header, in the body too when asked for, and answers the reply's part
@@ -28,7 +20,7 @@ export function deliverTokens(
   project: Project,
   tokens: Tokens,
   by: PresentedToken['by'] = 'header',
-): TokenReply {
+): ObjectOf<typeof TOKEN_FIELDS> {
   const mode = by === 'cookie' ? 'cookie' : ctx.get('x-refresh-token-mode').toLowerCase();
   setRefreshCookie(app, ctx, project, tokens.refreshToken, app.config.refreshTokenTtlMs);
   if (mode !== 'cookie') ctx.set(REFRESH_HEADER, tokens.refreshToken);

@@ -1,16 +1,24 @@
-import { parameter, TEXT, type Schema } from '../../../http/routes/route-description.js';
+import { parameter } from '../../../http/routes/route.js';
+import { text, TEXT } from '../../../platform/schema/schema.js';
 
-/** The token part of replies, as deliverTokens makes it. */
-export const TOKEN_FIELDS: Record<string, Schema> = {
+/** The token part of a signup, login or refresh reply. */
+export const TOKEN_FIELDS = {
   accessToken: TEXT,
-  token: { ...TEXT, deprecated: true, description: 'The same as `accessToken`.' },
-  expiresIn: { ...TEXT, examples: ['15m'] },
-  'refreshToken?': { ...TEXT, description: 'Only when asked for by `x-refresh-token-mode: header`.' },
+  token: text({ deprecated: true, description: 'The same as `accessToken`.' }),
+  expiresIn: text({ examples: ['15m'] }),
+  'refreshToken?': text({ description: 'Only when asked for by `x-refresh-token-mode: header`.' }),
 };
 
 export const TOKEN_HEADERS = {
   'x-refresh-token': 'The refresh token, unless `x-refresh-token-mode` is `cookie`',
   'Set-Cookie': 'The refresh token for browsers, as the HTTP-only cookie `bsvc_rt_<project id>`',
+};
+
+export const REFRESH_TOKEN = {
+  'x-refresh-token': parameter(
+    'The refresh token; browsers send it as the cookie `bsvc_rt_<project id>` instead',
+    TEXT,
+  ),
 };
 
 export const REFRESH_MODE = {

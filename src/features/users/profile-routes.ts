@@ -1,0 +1,137 @@
+import { done, listOf, naming, ok, plain, route } from '../../http/routes/route.js';
+import { object, oneOf, openObject, orNull, TEXT } from '../../platform/schema/schema.js';
+import { ANY_KEY } from '../access/key-access.js';
+import { HIDDEN_FIELD } from '../collections/fields/field.js';
+import { IDENTITY, NEW_PASSWORD, PASSWORD, PROFILE_CHANGES, PUBLIC_USER, USER } from './accounts/describe-user.js';
+import { requirePublicProfile } from './accounts/find-public-profile.js';
+import { listIdentities, presentIdentity, unlinkIdentity } from './accounts/linked-identity.js';
+import { setterOf } from './accounts/new-user.js';
+import { presentUser } from './accounts/present-user.js';
+import { changePassword } from './profile/change-password.js';
+import { updateProfile } from './profile/update-profile.js';
+import { SIGNED_IN } from './sessions/signed-in-access.js';
+
+const EMAIL_PENDING = 'Profile updated; the new e-mail address counts once the code mailed to it is confirmed';
+const EMAIL_PENDING_UNMAILED =
+  'Profile updated; no code was mailed to the new e-mail address, as one was a moment ago or too many were today: ask again later';
+
+export const getMeRoute = route({
+  method: 'GET',
+  path: '/api/userAuth/me',
+  id: 'getMe',
+  summary: 'Get the signed-in user',
+  access: SIGNED_IN,
+  answers: plain(USER, 'The user itself'),
+  handle({ ctx, user }) {
+    ctx.set('Cache-Control', 'no-store');
+    return presentUser(user);
+  },
+});
+
+const UPDATE_REFUSALS = {
+  400: ['VALIDATION_FAILED', 'CURRENT_PASSWORD_REQUIRED'],
+  401: ['INVALID_CREDENTIALS'],
+  409: ['EMAIL_TAKEN', 'DUPLICATE_VALUE', 'DOCUMENT_CHANGING', 'CHANGED_MEANWHILE'],
+  413: ['DOCUMENT_TOO_LARGE'],
+  423: ['ACCOUNT_LOCKED'],
+  503: ['BUSY'],
+};
+
+const changeProfile = (method: 'PUT' | 'PATCH', id: string, summary: string) =>
+  route({
+    method,
+    path: '/api/userAuth/update-profile',
+    id,
+    summary,
+    description:
+      'Only the given fields change. A new address is pending until its code is confirmed by `verify-email`; the present one is told by mail. With the secret key it counts at once, unconfirmed unless `emailVerified` says otherwise.',
+    access: SIGNED_IN,
+    openBody: PROFILE_CHANGES,
+    example: { name: 'Ada Lovelace' },
+    answers: plain(
+      object({ success: oneOf(true), data: USER, 'pendingEmail?': orNull(TEXT), message: TEXT }),
+      'The user; `pendingEmail` is the new address that waits for its code',
+    ),
+    refuses: UPDATE_REFUSALS,
+    async handle({ app, ctx, caller, project, user, session, body }) {
+      const editor = { setter: setterOf(caller), ip: ctx.ip, session };
+      const { user: updated, mailed } = await updateProfile(app, project, user, body, editor);
+      return {
+        success: true as const,
+        data: presentUser(updated),
+        ...(mailed !== undefined && { pendingEmail: updated[HIDDEN_FIELD].pendingEmail?.address ?? null }),
+        message: mailed === undefined ? 'Profile updated' : mailed ? EMAIL_PENDING : EMAIL_PENDING_UNMAILED,
+      };
+    },
+  });
+
+export const updateProfileRoute = changeProfile('PATCH', 'updateProfile', 'Change fields of the signed-in user');
+export const putProfileRoute = changeProfile('PUT', 'putProfile', 'Change fields of the signed-in user (as PATCH)');
+
+const PASSWORD_REFUSALS = {
+  400: ['VALIDATION_FAILED'],
+  401: ['INVALID_CREDENTIALS'],
+  409: ['CHANGED_MEANWHILE'],
+  423: ['ACCOUNT_LOCKED'],
+  503: ['BUSY'],
+};
+
+const changePasswordBy = (method: 'POST' | 'PUT', id: string, summary: string) =>
+  route({
+    method,
+    path: '/api/userAuth/change-password',
+    id,
+    summary,
+    description: 'Ends all other sessions of the user.',
+    access: SIGNED_IN,
+    body: openObject({ currentPassword: PASSWORD, newPassword: NEW_PASSWORD }),
+    example: { currentPassword: 'correct horse battery', newPassword: 'staple correct horse' },
+    answers: done('Password changed; all other sessions have ended'),
+    refuses: PASSWORD_REFUSALS,
+    handle({ app, ctx, project, user, session, body }) {
+      return changePassword(app, project, user, body, { ip: ctx.ip, session });
+    },
+  });
+
+export const changePasswordRoute = changePasswordBy('POST', 'changePassword', 'Change the password');
+export const putPasswordRoute = changePasswordBy('PUT', 'putPassword', 'Change the password (as POST)');
+
+export const listIdentitiesRoute = route({
+  method: 'GET',
+  path: '/api/userAuth/identities',
+  id: 'listIdentities',
+  summary: 'List the identities at sign-in providers that open the account',
+  description: 'The oldest first.',
+  access: SIGNED_IN,
+  answers: ok(listOf(IDENTITY), 'Identities'),
+  async handle({ app, ctx, project, user }) {
+    ctx.set('Cache-Control', 'no-store');
+    const items = (await listIdentities(app, project, user)).map(presentIdentity);
+    return { items, total: items.length };
+  },
+});
+
+export const unlinkIdentityRoute = route({
+  method: 'DELETE',
+  path: '/api/userAuth/identities/:provider',
+  id: 'unlinkIdentity',
+  summary: 'Unlink the identities of a provider and end all other sessions',
+  access: SIGNED_IN,
+  params: { provider: naming('Name of the provider', 'IDENTITY_NOT_FOUND') },
+  answers: done('Identity unlinked; all other sessions have ended'),
+  refuses: { 409: ['LAST_WAY_IN', 'CHANGED_MEANWHILE'] },
+  handle({ app, project, user, session, params }) {
+    return unlinkIdentity(app, project, user, params.provider, session);
+  },
+});
+
+export const getPublicProfileRoute = route({
+  method: 'GET',
+  path: '/api/userAuth/public/:username',
+  id: 'getPublicProfile',
+  summary: 'Get the public fields of a user',
+  access: ANY_KEY,
+  params: { username: naming('Value of the unique field `username`', 'USER_NOT_FOUND') },
+  answers: plain(PUBLIC_USER, 'The profile itself'),
+  handle: ({ app, project, params }) => requirePublicProfile(app, project, params.username),
+});
