@@ -26,7 +26,7 @@ export async function run(argv: readonly string[], io: Io): Promise<number> {
   const pipe = watchPipe(io);
   try {
     const exitCode = await dispatch(normalise(argv), io, pipe.signal);
-    // What was written last may still fail: a full disk must not look like success.
+    // The last write may still fail: a full disk must not look like success.
     await new Promise<void>((resolve) => io.stdout.write('', () => resolve()));
     if (pipe.failure()) throw pipe.failure();
     return pipe.closed() ? EXIT.done : exitCode;
@@ -133,7 +133,7 @@ async function execute(
     await askForArguments(context, loaded, input);
     const work = loaded.run(context, input);
     const result = loaded.service ? await work : await orInterrupted(work, stop);
-    // What was made may be shown only now: an end that cannot be recorded must not hide it.
+    // The result may be shown only now: an end that cannot be recorded must not hide it.
     const unrecorded = await context.finish(result?.failure?.code ?? null).then(() => null, presentFailure);
     if (result) await context.out.print(result);
     if (unrecorded) context.out.warn(`Warning: the audit log has no end of this act. ${unrecorded.message}`);

@@ -65,7 +65,7 @@ export default defineCommand({
   },
 });
 
-/** The file, checked; what is wrong with it is told with its name. */
+/** The file, checked; errors carry its name. */
 async function readDeclared(context: Context, file: string): Promise<ReturnType<typeof readProjectsFile>> {
   const value = withParsedCollections(await readStructuredFile(context, file));
   try {

@@ -16,7 +16,7 @@ export default defineCommand({
     const checks = await diagnose(context, { fix });
     if (deep) checks.push(await checkContent(context));
     const failed = checks.filter(({ ok }) => !ok);
-    // What was read and found damaged is known, although other checks could not reach it.
+    // Damage that was found is known, although other checks could not reach it.
     const unreachable = failed.some(({ away }) => away) && !failed.some(({ name }) => name === CONTENT);
     return {
       json: {

@@ -21,7 +21,7 @@ export function readEntries(chunks: AsyncIterable<Buffer>, format: Format, optio
   return readCsv(chunks, options.readRow);
 }
 
-/** The format that a file's name tells, or null. */
+/** The format by a file's name, or null. */
 export function findFormat(file: string): Format | null {
   if (/\.(ndjson|jsonl)$/i.test(file)) return 'ndjson';
   if (/\.json$/i.test(file)) return 'json';

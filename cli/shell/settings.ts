@@ -41,7 +41,7 @@ function readEnvFile(io: Io, named: string | undefined): ConfigLayer[] {
   return [{ source, values: parseEnv(text) as Record<string, string> }];
 }
 
-/** The setting, or what suits whoever reads standard error. */
+/** The setting, or the format that suits standard error. */
 export function chooseLogFormat(io: Io, config: Config): 'json' | 'text' {
   return config.logFormat ?? (io.stderr.isTTY ? 'text' : 'json');
 }

@@ -104,7 +104,7 @@ export async function startServer(
   server.timeout = timeouts.silenceMs;
   endStalled(server, timeouts.stallMs);
   server.on('clientError', answerBrokenRequest);
-  // What Node would answer by itself, without a word or not at all.
+  // Requests that Node would answer by itself, without a word or not at all.
   server.on('checkExpectation', (request: IncomingMessage) => refuse(request.socket, UNKNOWN_EXPECTATION));
   server.on('connect', (_request, socket: Duplex) => refuse(socket, NO_TUNNEL));
   await listen(server, host, port);

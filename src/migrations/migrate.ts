@@ -39,7 +39,7 @@ export function refuseNewerStore({ unknown }: MigrationStatus): void {
 }
 
 /**
- * Runs what is pending, in order, and tells what was run. Several processes at once do no harm: every step can be
+ * Runs the pending migrations in order and returns their ids. Several processes at once do no harm: every step can be
  * repeated. 409 STORE_NEWER.
  */
 export async function migrate(db: Database): Promise<string[]> {

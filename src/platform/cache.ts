@@ -26,7 +26,7 @@ export interface Cache {
   forgetAll(region: string): void;
 }
 
-/** Other processes are told by `signals` what to drop; what they are not told they find out when a copy is too old. */
+/** Other processes hear by `signals` which copies to drop; without a message a copy ends when it is too old. */
 export function openCache(signals: PubSub): Cache {
   const regions = new Map<string, LRUCache<string, object>>();
   const loading = new Map<string, Promise<unknown>>();

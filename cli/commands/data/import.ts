@@ -92,7 +92,7 @@ export default defineCommand({
     } finally {
       progress.stop();
     }
-    // What does not parse is noticed before what the batch refuses.
+    // Lines that do not parse are found earlier than lines that the batch refuses.
     report.rejected.sort((a, b) => a.line - b.line);
     return {
       json: {

@@ -40,7 +40,7 @@ export async function startAct(app: App, { actor, action, input }: NewAuditEntry
     outcome: 'started',
     code: null,
   };
-  // What makes room on a full disk is recorded too.
+  // Acts that make room on a full disk are recorded too.
   await app.db.useReserve(() => auditStore(app).insertOne(act));
   return act;
 }

@@ -46,8 +46,8 @@ export async function addCollection(
   checkIndexSpecs(collection);
   const existing = await collectionStore(app).findOne({ projectId: project._id, name: input.name });
   if (existing) return existingCollection(existing as Collection, input);
-  // Indexes first: whoever can see the record can rely on them. A crash in between leaves an empty stored collection
-  // that nothing names.
+  // Indexes first: a process that sees the record can rely on them. A crash in between leaves an empty stored
+  // collection that nothing names.
   await app.db.createIndexes(documentsName(collection), documentIndexes(collection));
   try {
     await collectionStore(app).insertOne(collection);

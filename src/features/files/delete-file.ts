@@ -32,8 +32,8 @@ const BATCH = 200;
 const PATIENCE_MS = 15_000;
 
 /**
- * Deletes all confirmed files of a project and tells how many: all gone at once, their bytes and charges in the next
- * seconds, beyond that by the sweep.
+ * Deletes all confirmed files of a project and returns their number: all gone at once, their bytes and charges in the
+ * next seconds, beyond that by the sweep.
  */
 export async function deleteAllFiles(app: App, project: Pick<Project, '_id'>): Promise<number> {
   const deletedAt = new Date(app.clock.now());

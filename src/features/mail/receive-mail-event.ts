@@ -42,7 +42,8 @@ export async function receiveMailEvent(app: App, event: SignedEvent): Promise<st
   if (!status || !isId(emailId) || !isId(event.headers.id)) return 'Webhook ignored: not an event that is handled';
   const eventId = `${project?._id.toHexString() ?? 'service'}:${event.headers.id}`;
   const reason = status === 'bounced' ? readReason(payload.data?.bounce) : null;
-  // Kept before it takes effect: if the mail's id is not known here yet, whoever notes it looks for events afterwards.
+  // Kept before it takes effect: if the mail's id is not known here yet, the worker that notes it looks for events
+  // afterwards.
   const isNew = await keepEvent(app, {
     _id: eventId,
     projectId: project?._id ?? null,

@@ -43,7 +43,7 @@ export async function verifyBackup(
   let secrets: SecretBox | null = null;
   let documentBytes = 0;
   const sealed = { opened: 0, foreign: 0 };
-  // What speaks against the backup counts only once its checksum is met: until then it may be a changed byte that
+  // An objection to the backup counts only once its checksum is met: until then it may be a changed byte that
   // speaks.
   let refusal: unknown = null;
   const judge = (check: () => void): void => {
@@ -94,7 +94,7 @@ export async function verifyBackup(
 export async function requireSpace({ db, config: { dataDir } }: App, documentBytes: number): Promise<void> {
   if (db.kind !== 'embedded') return;
   const { bavail, bsize } = await statfs(dataDir);
-  // What the present store takes is free for the restored one.
+  // The room of the present store is free for the restored one.
   const space = bavail * bsize + (db.stats?.().fileBytes ?? 0);
   if (documentBytes <= space) return;
   const megabytes = (bytes: number): string => `${Math.ceil(bytes / 1024 / 1024)} MB`;

@@ -15,8 +15,8 @@ import { findUserByEmail } from './user-store.js';
  * 409 EMAIL_TAKEN or DUPLICATE_VALUE, 503 when too many passwords wait to be hashed.
  */
 export async function signUp(app: App, project: Project, body: unknown, setter: FieldSetter): Promise<User> {
-  // What the reply needs is there before anything is stored: an account whose reply was an error could not be made
-  // again.
+  // Everything the reply needs is there before anything is stored: an account whose reply was an error could not be
+  // made again.
   requireSigningKey(app, project);
   const collection = await requireCollection(app, project._id, USERS);
   const { user, password } = readNewUser(collection, body, setter, app.clock.now());

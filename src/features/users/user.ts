@@ -19,7 +19,7 @@ export interface Account {
   keptIdentity?: string | null;
   /** Marks of links that their user took off: refused from then on, whether or not the record is gone. */
   unlinked?: string[];
-  /** The address was proven outside any session, so whoever chose the password may not be its owner. */
+  /** The address was proven outside any session, so the person who chose the password may not be its owner. */
   unprovenPassword?: boolean;
   /** The address that takes the place of `email` once its code has come back. */
   pendingEmail?: { address: string; askedAt: Date } | null;

@@ -32,7 +32,7 @@ export function endStalled(server: Server, stallMs: number): void {
       if (socket.writableLength > 0) {
         if (waiting.has(socket)) continue;
         waiting.add(socket);
-        // Node starts anew as long as the system takes some of what waits.
+        // Node starts again as long as the system takes some of what waits.
         socket.setTimeout(patience);
       } else goOn(socket);
     }

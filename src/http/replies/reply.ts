@@ -48,7 +48,7 @@ export function replyEncodedJson(ctx: Context, text: string, status = 200): void
   (ctx as WithReply)[REPLY] = { status, text, encoding: 'latin1' };
 }
 
-/** Answers JSON part by part, as UTF-8 bytes; its length is not told in advance. */
+/** Answers JSON part by part, as UTF-8 bytes, without a length in advance. */
 export function replyParts(ctx: Context, large: LargeReply, status = 200): void {
   (ctx as WithReply)[REPLY] = { status, text: '', encoding: 'latin1', large };
 }
@@ -92,7 +92,7 @@ function sendLarge(ctx: Context, { parts, release }: LargeReply): void {
   const { res } = ctx;
   res.once('close', release);
   if (ctx.req.method === 'HEAD') res.end();
-  // Its own error is a fault of ours, told like every other that comes too late for an answer.
+  // Its own error is a fault of ours, logged like every other that comes too late for an answer.
   else sendParts(res, parts).catch((error: unknown) => ctx.app.emit('error', error, ctx));
 }
 

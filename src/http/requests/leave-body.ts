@@ -38,7 +38,7 @@ export function leaveBody({ req, res }: Context): void {
 function closeGently(req: IncomingMessage): void {
   const { socket } = req;
   const destroySoon = socket.destroySoon.bind(socket);
-  // What Node's server calls when the last reply of a connection is sent.
+  // Node's server calls it when the last reply of a connection is sent.
   socket.destroySoon = () => {
     if (req.complete) return destroySoon();
     socket.end();

@@ -20,7 +20,7 @@ import { judgeServer, type ServerAnswers, type ServerJudgement } from './mongodb
 export type Store<T extends Document> = DataCollection<T>;
 
 /**
- * The one door to stored data. Nobody above it can tell MongoDB from the embedded engine, except by `kind` in a health
+ * The one way to stored data. No code above it can tell MongoDB from the embedded engine, except by `kind` in a health
  * report.
  */
 export interface Database {
@@ -54,7 +54,7 @@ export interface Database {
   /**
    * Lets MongoDB's tools in at `127.0.0.1:port` or `unix:/path` (no password: loopback only) until the database is
    * closed, and answers the address to give them. 400 when it cannot be listened on; null for a MongoDB, which has its
-   * own door. `report` is told of errors behind it that no client is to blame for.
+   * own door. `report` gets errors behind it that no client is to blame for.
    */
   openDoor(address: string, report: (error: unknown) => void): Promise<string | null>;
   /** Other processes of this machine that have the embedded store open, by id; none is known of a MongoDB. */
@@ -67,8 +67,8 @@ export interface Database {
   /** Snapshots of the embedded store that processes hold, the oldest first; MongoDB sees to its own. */
   listSnapshots?(): HeldSnapshot[];
   /**
-   * Reads the embedded engine's whole file and tells what is damaged, in words; `onProgress` hears of pages. MongoDB
-   * has `validate`.
+   * Reads the embedded engine's whole file and describes the damage in words; `onProgress` gets the number of pages.
+   * MongoDB has `validate`.
    */
   verify?(options: { onProgress?: (done: number, all: number) => void; signal?: AbortSignal }): Promise<string[]>;
   /** Measures of the embedded engine's file; MongoDB has tools of its own. */
@@ -76,7 +76,7 @@ export interface Database {
   close(): Promise<void>;
 }
 
-/** True for MongoDB's duplicate key error (code 11000) from either door. */
+/** True for MongoDB's duplicate key error (code 11000) from either transport. */
 export function isDuplicateKey(
   error: unknown,
 ): error is Error & { keyPattern?: Record<string, unknown>; keyValue?: Record<string, unknown> } {
@@ -109,7 +109,8 @@ const CLIENT_OPTIONS: MongoClientOptions = {
   retryReads: true,
   serverSelectionTimeoutMS: SERVER_SELECTION_MS,
   connectTimeoutMS: 5_000,
-  // A silent connection is noticed within this and the time to connect: what waits on it is tried anew or refused.
+  // A silent connection is noticed within this and the time to connect: commands waiting on it are tried again or
+  // refused.
   heartbeatFrequencyMS: 5_000,
   waitQueueTimeoutMS: 10_000,
   ignoreUndefined: true,
@@ -125,7 +126,7 @@ const PATIENT_OPTIONS: MongoClientOptions = {
 
 async function openMongodb(uri: string, config: Config): Promise<Database> {
   const name = config.mongodbName;
-  // The server's own limit on a read comes first, so that the reason is told.
+  // The server's own limit on a read comes first, so that the error says the reason.
   const socketTimeoutMS = Math.max(SILENCE_MS, config.queryTimeoutMs + 10_000);
   const client = await connectMongodb(uri, { ...CLIENT_OPTIONS, socketTimeoutMS });
   const db = client.db(name);
@@ -284,7 +285,7 @@ async function openEmbedded(config: Config): Promise<Database> {
  */
 export function findOutage(error: unknown): AppError | null {
   if (!(error instanceof Error)) return null;
-  // What stops a write of many documents in the middle is wrapped by the driver.
+  // The driver wraps an error that stops a write of many documents in the middle.
   const inner =
     error.name === 'MongoBulkWriteError' ? findOutage((error as { errorResponse?: unknown }).errorResponse) : null;
   if (inner) return inner;

@@ -29,7 +29,7 @@ export interface ServerJudgement {
   warnings: string[];
 }
 
-/** The name under which the embedded engine's wire door makes itself known. */
+/** The name under which the embedded engine's wire transport introduces itself. */
 const ENGINE_MODULE = 'bsvc embedded engine';
 
 /** MongoDB 6.0: unique indexes here are partial ones with `$in` in their condition, which older servers refuse. */

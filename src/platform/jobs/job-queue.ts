@@ -127,7 +127,7 @@ function buildRecord(
 
 /**
  * The job with the same key can be settled, leased or handed back between any two statements: whichever one no longer
- * fits is tried anew.
+ * fits is tried again.
  */
 async function insertOrMerge(db: Database, record: JobRecord, options: EnqueueOptions): Promise<boolean> {
   const jobs = jobStore({ db });

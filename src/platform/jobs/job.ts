@@ -8,7 +8,7 @@ import type { RetrySchedule } from './retry-delay.js';
  * | state | means |
  * |---|---|
  * | queued | waits for `runAt` |
- * | running | leased by one worker until `leaseUntil`; whoever finds it later takes it back |
+ * | running | leased by one worker until `leaseUntil`; a worker that finds it later takes it back |
  * | dead | used up its attempts; kept for people until `expireAt` |
  * | done | kept until `expireAt` only because its key must not be used again so soon |
  */
@@ -56,7 +56,7 @@ export interface JobContext {
   jobId: ObjectId;
   /** 1 at the first try. */
   attempt: number;
-  /** Grows with every lease of this job: a conditional write that compares it refuses whoever lost the lease. */
+  /** Grows with every lease of this job: a conditional write that compares it refuses a worker that lost the lease. */
   fence: number;
   /** Aborted when the lease is lost or the process cannot wait any longer: what follows would be refused. */
   signal: AbortSignal;

@@ -7,7 +7,7 @@ import type { JobDependencies } from './job-queue.js';
 export const DEAD_JOB_DAYS = 30;
 const MAX_ERROR_CHARACTERS = 2_000;
 
-/** Matches the job only while this very lease stands: whoever lost it changes nothing. */
+/** Matches the job only while this very lease stands: a worker that lost it changes nothing. */
 function heldBy({ _id, fence }: JobRecord): Pick<JobRecord, '_id' | 'fence' | 'state'> {
   return { _id, fence, state: 'running' };
 }

@@ -69,7 +69,7 @@ const KEPT_BODY_BYTES = 1024;
 /** An answer that goes on beyond this is cut off; what came so far counts. */
 const MAX_BODY_BYTES = 64 * 1024;
 const MAX_HEADER_BYTES = 16 * 1024;
-/** Beyond this an exchange fails, whoever reads it. */
+/** The size beyond which an exchange fails for every reader. */
 const MAX_RESPONSE_BYTES = 1024 * 1024;
 
 /**

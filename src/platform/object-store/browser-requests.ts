@@ -2,8 +2,8 @@ import { request as httpRequest, type IncomingMessage, type OutgoingHttpHeaders 
 import { request as httpsRequest } from 'node:https';
 import type { Agents } from '../network/public-agents.js';
 
-// What a page in a browser sends to a signed address, sent from here: whether uploads from browsers work is best known
-// by trying.
+// Sends from here the requests of a page in a browser to a signed address: whether uploads from browsers work is best
+// known by trying.
 
 export interface PreflightAnswer {
   /** True if a browser would go on to send the PUT. */

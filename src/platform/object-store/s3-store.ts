@@ -50,7 +50,7 @@ export interface S3Store extends ObjectStore {
   applyCors(origins: readonly string[]): Promise<void>;
   /** The answer a browser gets to the preflight of a PUT of `key` from `origin`. */
   preflightPut(key: string, origin: string): Promise<PreflightAnswer>;
-  /** Sends bytes to a signed address as a browser does and tells the status. */
+  /** Sends bytes to a signed address as a browser does and returns the status. */
   sendSignedPut(key: string, type: string, bytes: Buffer): Promise<number>;
 }
 

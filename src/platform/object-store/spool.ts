@@ -10,7 +10,7 @@ export interface Spooled {
   size: number;
 }
 
-/** A directory of files that are still arriving; none of them has a name that anybody is told. */
+/** A directory of files that are still arriving, under names that nobody else knows. */
 export interface Spool {
   /**
    * Writes `body` to a file of its own and syncs it to disk; when `body` fails the file is removed. 507 when the disk
@@ -18,11 +18,11 @@ export interface Spool {
    */
   receive(body: Readable): Promise<Spooled>;
   discard(spooled: Spooled): Promise<void>;
-  /** To be told when the file has been moved to its place. */
+  /** Called when the file has been moved to its place. */
   moved(spooled: Spooled): void;
   /**
-   * Removes what killed processes left, and tells how many files: those of processes of this machine that are gone, at
-   * once, and others that nothing was written to for `olderThanMs`.
+   * Removes the files that killed processes left, and returns their number: those of processes of this machine that are
+   * gone, at once, and others that nothing was written to for `olderThanMs`.
    */
   sweep(olderThanMs: number, nowMs: number): Promise<number>;
 }

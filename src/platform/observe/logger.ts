@@ -53,7 +53,7 @@ export function gatherLines(sink: LogSink): GatheringSink {
   return gathering;
 }
 
-// What must never be written even when somebody logs a whole object by mistake.
+// Fields that must never be written, even when somebody logs a whole object by mistake.
 const SECRET_PATHS = [
   'password',
   'token',

@@ -8,8 +8,8 @@ export interface ReplyBudget {
    */
   take(party: string, bytes: number): boolean;
   /**
-   * Reserves so many bytes, or as many as one party may have, when it is the party's turn, and tells how many. 503 BUSY
-   * when too many wait, or for too long; ends when `signal` aborts.
+   * Reserves so many bytes, or as many as one party may have, when it is the party's turn, and returns their number.
+   * 503 BUSY when too many wait, or for too long; ends when `signal` aborts.
    */
   wait(party: string, bytes: number, signal?: AbortSignal): Promise<number>;
   /** Reserves what is in memory already, beyond the budget too: others then wait the longer. */

@@ -13,7 +13,7 @@ const LOOK_MS = 1_000;
 
 /**
  * Watches this process from a thread of its own until the returned function is called: kills it (SIGKILL) when the main
- * thread hangs, so that whoever started it starts it anew. A hanging thread cannot do that itself: it waits for a lock
+ * thread hangs, so that its starter starts it again. A hanging thread cannot do that itself: it waits for a lock
  * whose holder was killed, or never returns from a computation. Time counts only in looks of the watching thread
  * itself: a stopped process, a sleeping machine and a clock that is moved are no hanging.
  */
@@ -22,7 +22,7 @@ export function startWatchdog({ patienceMs, endWithParent, format }: WatchdogOpt
   const lookMs = Math.min(LOOK_MS, (patienceMs ?? Infinity) / 5);
   const thread = new Worker(THREAD, {
     eval: true,
-    // What this process was told to load or to be is no business of the thread.
+    // The thread takes none of this process's options of Node.
     execArgv: [],
     workerData: { beats, lookMs, patienceMs, parent: endWithParent ? process.ppid : null, format },
     resourceLimits: { maxOldGenerationSizeMb: 16, maxYoungGenerationSizeMb: 1 },

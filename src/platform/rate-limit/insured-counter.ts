@@ -9,7 +9,7 @@ import type { Grant, KnownWindow, RateCounter } from './rate-counter.js';
  */
 export type CounterNews = 'lost' | 'connected' | 'answers';
 
-/** A counter that tells by itself how it is with it, at least once a second. */
+/** A counter that reports its own state at least once a second. */
 export interface WatchedCounter extends RateCounter {
   onNews(listener: (news: CounterNews) => void): void;
 }

@@ -20,7 +20,7 @@ export interface KnownWindow {
 
 /**
  * Counts uses of keys within windows that begin with the first use. What it has granted in a window never exceeds the
- * rate's count, whoever asks.
+ * rate's count, for all together.
  */
 export interface RateCounter {
   /**

@@ -23,7 +23,7 @@ export function openPubSub(redis: RedisConnection | null, processGroup: ProcessG
 }
 
 function openRedisSignals(redis: RedisConnection): PubSub {
-  // What this process says itself comes back too.
+  // This process's own messages come back too.
   const self = `${randomToken(9)} `;
   let subscribed = false;
   const listeners: ((text: string) => void)[] = [];
@@ -35,7 +35,7 @@ function openRedisSignals(redis: RedisConnection): PubSub {
       const text = message.slice(message.indexOf(' ') + 1);
       for (const listener of listeners) listener(text);
     });
-    // Repeated by the client whenever it connects anew.
+    // Repeated by the client whenever it connects again.
     subscriber.subscribe(CHANNEL).catch(() => undefined);
   };
   return {

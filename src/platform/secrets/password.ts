@@ -25,8 +25,8 @@ export interface PasswordWork {
 }
 
 /**
- * The door to bcrypt: few turns at once, waiting ones served party by party, so that one project's logins delay neither
- * another's nor other requests.
+ * The queue for bcrypt: few turns at once, waiting ones served party by party, so that one project's logins delay
+ * neither another's nor other requests.
  */
 export interface Passwords {
   /** Runs `work` when it is its turn. 503 BUSY with Retry-After when too many wait already. */

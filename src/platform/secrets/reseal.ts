@@ -17,7 +17,7 @@ export interface SealedPlace {
 }
 
 /**
- * Seals anew, with the newest master key, what older keys sealed; answers how many texts that were. Each is exchanged
+ * Seals again, with the newest master key, the texts that older keys sealed; returns their number. Each is exchanged
  * by one write that compares the old text, so what changes meanwhile is not lost, and repeating it is harmless.
  */
 export async function resealAll(

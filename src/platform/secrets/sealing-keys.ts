@@ -56,7 +56,7 @@ export async function settleSealingKeys({ db, secrets }: Keys, nowMs: number): P
   }
 }
 
-/** After everything was sealed anew: the older keys are needed no more. */
+/** Forgets the older keys, after everything was sealed again. */
 export async function forgetOlderKeys({ db, secrets }: Keys): Promise<void> {
   await keyStore(db).deleteMany({ _id: { $ne: secrets.keyIds()[0]! } });
 }

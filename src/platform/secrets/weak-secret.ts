@@ -1,6 +1,6 @@
 const MIN_DISTINCT = 5;
 
-// As people find them in examples; compared without case, signs and a number behind.
+// Secrets found in examples; compared without case, signs and a number behind.
 const SAMPLES = new Set(
   'admin admintoken adminsecret changeme changemeplease changethis default example examplekey examplesecret keyboardcat mysecret mysecretkey mytoken password placeholder replaceme sample secret secretkey supersecret supersecretkey test testsecret testtoken token yoursecret yoursecretkey yoursecretkeyhere yoursecrethere yourtoken yourtokenhere yourkeyhere'.split(
     ' ',

@@ -12,9 +12,9 @@ const MAX_LISTED = 50;
 const MAX_SHOWN = 300;
 
 /**
- * Checks field declarations from any door and answers them in their stored form: no empty flags, a required field
- * without default (rest-api.md 2.4). Throws one 400 that lists the problems; an enforced collection without fields is
- * `EMPTY_SCHEMA`.
+ * Checks field declarations from HTTP or the command line and returns them in their stored form: no empty flags, a
+ * required field without default (rest-api.md 2.4). Throws one 400 that lists the problems; an enforced collection
+ * without fields is `EMPTY_SCHEMA`.
  */
 export function checkFields(fields: readonly Field[], collection: { name: string; mode: CollectionMode }): Field[] {
   if (fields.length === 0 && collection.mode === 'enforced') {

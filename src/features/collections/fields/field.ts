@@ -13,7 +13,7 @@ export interface FieldShape {
   items?: FieldShape;
 }
 
-/** A declared field of a collection, as stored in its record and shown by every door. */
+/** A declared field of a collection, as stored in its record and as HTTP and command line show it. */
 export interface Field extends FieldShape {
   name: string;
   required?: boolean;

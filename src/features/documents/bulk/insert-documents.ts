@@ -31,7 +31,7 @@ export interface BulkOutcome {
 }
 
 /**
- * Stores 1 to 100 documents, all or none (decisions.md 3), also for whoever reads meanwhile and after a crash at any
+ * Stores 1 to 100 documents, all or none (decisions.md 3), also for concurrent readers and after a crash at any
  * point. All are checked first. The embedded engine stores them in one transaction (413 when that would take too long);
  * elsewhere they are hidden until one write shows them.
  */
@@ -64,7 +64,7 @@ export async function insertDocuments(
   try {
     return await insertOnce();
   } catch (error) {
-    // The attempt that was undone has given its key free, so that this one starts anew under other ids.
+    // The attempt that was undone has given its key free, so that this one starts again under other ids.
     if (error instanceof AppError && error.code === ABANDONED) return insertOnce();
     throw error;
   }

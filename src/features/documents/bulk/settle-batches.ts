@@ -19,7 +19,7 @@ const FORGOTTEN_AFTER_MS = 24 * 3_600_000;
 
 /**
  * Undoes the bulk inserts whose process died in the middle, and finishes those that an earlier version had decided;
- * tells how many. One that cannot be settled keeps no other. May run anywhere, any time, twice at once.
+ * returns their number. One that cannot be settled delays no other. May run anywhere, any time, twice at once.
  */
 export async function settleBatches(app: App): Promise<number> {
   const now = app.clock.now();
@@ -44,7 +44,7 @@ export async function settleBatches(app: App): Promise<number> {
       await attempt(batch.batch, () => undoBatch(app, series as InsertSeries, batch, ageMs));
     }
   }
-  // What was decided stands: there is nothing to wait for.
+  // A decided batch stands: there is nothing to wait for.
   const old = batchStore(app).find({ $or: [{ state: 'decided' }, { createdAt: left }, { createdAt: doubted }] });
   for await (const batch of old) {
     await attempt(batch._id, () => settlePending(app, batch as InsertBatch, now));

@@ -149,7 +149,7 @@ async function readFromOffset(reading: Reading, { page, skip }: { page: number; 
   };
   if (skip < DEEP_SKIP) {
     const rows = await readRows();
-    // A page that is not full is the last one, and tells the total without counting.
+    // A page that is not full is the last one, and gives the total without counting.
     const isLast = rows.length < limit && (rows.length > 0 || skip === 0);
     return pageOf(rows, isLast ? skip + rows.length : await countAll(reading));
   }

@@ -226,8 +226,8 @@ export async function removeDocumentRecord(
 }
 
 /**
- * Removes at most `limit` of the documents that were trashed until `until`, and tells how many. One that is recovered
- * meanwhile stays.
+ * Removes at most `limit` of the documents that were trashed until `until`, and returns their number. One that is
+ * recovered meanwhile stays.
  */
 export async function removeTrashedRecords(
   app: Database,

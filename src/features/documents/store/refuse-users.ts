@@ -7,7 +7,7 @@ import { decodePart } from '../../../http/routes/mount-routes.js';
  */
 export function refuseUsers(path: string, prefix: string): void {
   const first = path.charAt(prefix.length + 1);
-  // What begins with another letter, written plainly, is another name.
+  // A part that begins with another letter, written plainly, is another name.
   if (first !== 'u' && first !== 'U' && first !== '%') return;
   const name = path.slice(prefix.length + 1);
   if (decodePart(name).toLowerCase().startsWith('users'))

@@ -10,7 +10,7 @@ interface IdempotencyRecord {
   _id: string;
   projectId: ObjectId;
   bodyHash: string;
-  /** The ids that the request's documents get, whoever carries it out and however often. */
+  /** The ids that the request's documents get, the same for every attempt. */
   ids: ObjectId[];
   /** The answer as JSON once there is one. */
   answer: string | null;
@@ -103,7 +103,7 @@ function requestId({ place: { collection, writer }, action, key }: RepeatableReq
   return sha256Hex([collection._id.toHexString(), writer?.userId ?? '', action, key].join('\n'));
 }
 
-/** Removes what is remembered for longer than 24 hours, and tells how much. */
+/** Removes keys older than 24 hours and returns their number. */
 export async function removeExpiredRecords(app: App): Promise<number> {
   const expired = { expiresAt: { $lte: new Date(app.clock.now()) } };
   return (await answerStore(app).deleteMany(expired)).deletedCount;

@@ -12,8 +12,8 @@ export function trashCutoff(app: Pick<App, 'clock' | 'config'>): Date {
 }
 
 /**
- * Removes what has been in the trash of any collection for too long, in small batches, and tells how many documents.
- * May run anywhere, any time, twice at once.
+ * Removes documents that have been in the trash of any collection for too long, in small batches, and returns their
+ * number. May run anywhere, any time, twice at once.
  */
 export async function purgeTrash(app: App, stop?: AbortSignal): Promise<number> {
   const cutoff = trashCutoff(app);

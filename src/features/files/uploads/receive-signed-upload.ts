@@ -31,7 +31,7 @@ export async function receiveSignedUpload(app: App, upload: SignedUpload): Promi
   if (!file || file.state === 'deleted') throw fileMissing();
   const object = await beginObject(app, file);
   const body = upload.body.pipe(exactly(grant.size));
-  // Told to whoever reads; it may fail before anybody does.
+  // The reader gets the error; it may fail before anybody reads.
   body.on('error', () => undefined);
   upload.body.once('close', () => {
     if (!upload.body.readableEnded) body.destroy(sizeMismatch(grant.size));

@@ -65,7 +65,7 @@ async function bookTurn(app: App, id: string, gapMs: number, mostMs: number): Pr
   const before = (await paceStore(app).findOne({ _id: id })) as Pace | null;
   const waitMs = (before?.nextAt.getTime() ?? 0) - now.getTime();
   if (waitMs > mostMs && waitMs <= MAX_HOLD_MS) return before!.nextAt;
-  // What is booked further ahead was booked before the clock was set back.
+  // A turn further ahead was booked before the clock was set back.
   const isNear = { $lte: ['$nextAt', new Date(now.getTime() + MAX_HOLD_MS)] };
   const booked = await paceStore(app).findOneAndUpdate(
     { _id: id },

@@ -4,7 +4,7 @@ import { readMailRequest } from '../read-mail.js';
 import { sendMail } from './send-mail.js';
 
 /**
- * Queues a mail that tells whether mail of the project works. It takes a slot of the quota and is refused like any
+ * Queues a mail that shows whether mail of the project works. It takes a slot of the quota and is refused like any
  * other mail.
  */
 export function sendTestMail(app: App, project: Project, to: unknown): ReturnType<typeof sendMail> {

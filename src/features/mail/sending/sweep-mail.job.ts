@@ -8,7 +8,7 @@ import { mailLogStore, type MailLog } from '../mail-log.js';
 import { refundSlot, usageStore } from './mail-slots.js';
 import { enqueueDelivery } from './send-mail.js';
 
-/** Younger ones are the business of whoever is at work on them. */
+/** The age below which a mail is still in the hands of its worker. */
 const LEFT_BEHIND_MS = 5 * 60_000;
 
 /**

@@ -65,7 +65,7 @@ export async function removeDeadLinks(app: App, project: Project, user: User): P
   for (const link of links) if (!isLinkOf(link, user)) await removeLink(app, link);
 }
 
-/** Removes a link as it was read: one that was made anew meanwhile stays. */
+/** Removes a link as it was read: a link that has been made again stays. */
 export async function removeLink(app: App, link: LinkedIdentity): Promise<void> {
   await identityStore(app).deleteOne({ _id: link._id, userId: link.userId, createdAt: link.createdAt });
 }

@@ -35,7 +35,7 @@ export async function storePassword(
     project,
     { _id: user._id, ...(over !== undefined && { [`${HIDDEN_FIELD}.passwordHash`]: over }) },
     {
-      // Whoever knew an unproven password may have set it, and sets the next one no better.
+      // A person who knew an unproven password may have set it, and proves nothing by setting the next one.
       ...(over === undefined ? trustedPassword(passwordHash) : { [`${HIDDEN_FIELD}.passwordHash`]: passwordHash }),
       ...sessionsEnd(app, keepSession),
     },

@@ -38,7 +38,7 @@ interface OneTimeCode {
   expiresAt: Date;
   /** The account that is to have the address, for a change of it. */
   userId?: ObjectId;
-  /** Codes and tries are counted until this moment, then anew. */
+  /** Codes and tries are counted until this moment, then from zero. */
   dayEndsAt?: Date;
   dayMails?: number;
   dayTries?: number;

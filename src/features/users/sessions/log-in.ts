@@ -15,7 +15,7 @@ export interface SignedIn {
 
 /**
  * Signs in by e-mail and password. 401 INVALID_CREDENTIALS, at the same cost for an unknown address; 423 after five
- * failures in a row; 503 when too many sign-ins wait; 403 ACCOUNT_DISABLED, told only to who knows the password.
+ * failures in a row; 503 when too many sign-ins wait; 403 ACCOUNT_DISABLED, only with the right password.
  */
 export async function logIn(
   app: App,

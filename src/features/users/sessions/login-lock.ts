@@ -13,7 +13,7 @@ const MINUTE_MS = 60_000;
 interface Cap {
   max: number;
   ms: number;
-  /** Each failure begins the time anew; otherwise the first one settles it. */
+  /** Each failure restarts the time; otherwise the first one settles it. */
   sliding: boolean;
   /** Why a sign-in is refused, and the next step. */
   message: string;

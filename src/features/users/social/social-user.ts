@@ -30,7 +30,7 @@ export interface SocialUser {
 /**
  * The user that a provider's identity stands for: the one linked before, the one with the same confirmed address, or a
  * new one. An account that was opened with that address but never confirmed it loses its password, sessions and other
- * identities: whoever set them did not own the address.
+ * identities: the person who set them did not own the address.
  */
 export async function resolveSocialUser(
   app: App,
