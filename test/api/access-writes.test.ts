@@ -148,7 +148,7 @@ describe('the owner field', () => {
     expect((await send(id, { userId: ANOTHER }, 'secret')).body.code).toBe('OWNER_IMMUTABLE');
   });
 
-  it('does not help to reach a document through another project', async () => {
+  it('gives no access to a document through another project', async () => {
     const stranger = await buildProject(test.app);
     await buildCollection(test.app, stranger.project, { name: 'private' });
     const id = await place(collections.get('private')!, USER, false);

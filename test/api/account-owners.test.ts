@@ -98,7 +98,7 @@ const PROOFS: [string, (victim: string, id: string) => Promise<unknown>][] = [
 ];
 
 describe.each(PROOFS)('first proof of an address by %s', (_by, prove) => {
-  it('ends identities, sessions and access tokens of whoever had the account before', async () => {
+  it('ends identities, sessions and access tokens of the earlier owner', async () => {
     const victim = buildEmail('victim');
     const before = await prepareHijack(victim);
     const waiting = await browser.visit(before.attacker);
@@ -130,7 +130,7 @@ describe('first proof of an address in a session of the account', () => {
     expect((await browser.signIn(own)).user._id).toBe(user._id);
   });
 
-  it('does not take a token of another account for one of this', async () => {
+  it('refuses the token of another account', async () => {
     const { user, ...squatter } = signedIn(await client.signUp());
     const stranger = signedIn(await client.signUp());
     const otp = await readMailedCode(test, user.email);
@@ -188,7 +188,7 @@ describe('GET and DELETE /api/userAuth/identities', () => {
     ]);
   });
 
-  it('refuses to unlink the last way in, also when two are unlinked at once', async () => {
+  it('refuses to unlink the last way to sign in, also when two are unlinked at once', async () => {
     const email = buildEmail();
     const github = await openSocialBrowser(test, issuer, project, client, 'github-of-ours');
     const { accessToken } = await browser.signIn(person(email));
@@ -222,7 +222,7 @@ describe('GET and DELETE /api/userAuth/identities', () => {
     expect((await browser.signIn(person(email))).user._id).toBe(user._id);
   });
 
-  it('answers 401 without a token, and shows nobody else’s', async () => {
+  it('answers 401 without a token, and shows only the account’s own', async () => {
     await browser.signIn(person(buildEmail()));
     expect((await client.get('/identities')).status).toBe(401);
     expect((await client.send('delete', '/identities/acme')).status).toBe(401);
@@ -238,7 +238,7 @@ describe('another e-mail address in update-profile', () => {
   const change = (accessToken: string, body: object): Promise<Response> =>
     client.send('patch', '/update-profile', body, bearer(accessToken)) as unknown as Promise<Response>;
 
-  it('is pending until its code is confirmed, and told to the old one', async () => {
+  it('is pending until its code is confirmed, and the old address gets a notice', async () => {
     const [old, next] = [buildEmail(), buildEmail()];
     const { accessToken } = signedIn(await server.signUp({ email: old, emailVerified: true }));
     const reply = await change(accessToken, { email: next.toUpperCase(), currentPassword: PASSWORD, name: 'Ada' });
@@ -344,7 +344,7 @@ describe('another e-mail address in update-profile', () => {
     expect((await client.post('/verify-email', { email: next, otp }, bearer(accessToken))).status).toBe(200);
   });
 
-  it('counts at once for the secret key, which is told nothing of passwords', async () => {
+  it('counts at once for the secret key, without a password', async () => {
     const next = buildEmail();
     const { accessToken } = signedIn(await client.signUp());
     const reply = await server.send('patch', '/update-profile', { email: next }, bearer(accessToken));

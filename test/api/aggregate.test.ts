@@ -142,7 +142,7 @@ describe('POST /api/data/:collectionName/aggregate', () => {
     ]);
   });
 
-  it('shows no notes of the service, whatever reads the documents', async () => {
+  it('does not show the hidden field through $$ROOT', async () => {
     const posts = await run('posts', [{ $replaceWith: { all: { $objectToArray: '$$ROOT' } } }]);
     expect(JSON.stringify(posts)).not.toContain('_bsvc');
   });

@@ -15,7 +15,7 @@ const ENDLESS = [1, 2, 3, 4].reduce<object[]>(
 // The threads belong to the embedded engine; behind the driver it is the server's affair where a read runs.
 const PLACES = process.env.BSVC_TEST_DOOR === 'wire' ? ['off'] : ['off', '1'];
 
-describe.each(PLACES)('a client that leaves while its aggregation runs (reader threads: %s)', (readerThreads) => {
+describe.each(PLACES)('aggregation whose client leaves (reader threads: %s)', (readerThreads) => {
   let test: TestApp;
   let shop: TestProject;
 
@@ -46,7 +46,7 @@ describe.each(PLACES)('a client that leaves while its aggregation runs (reader t
     return client;
   }
 
-  it('gives its turn to others, running or waiting, and is noted as such', async () => {
+  it('gives its turn to others, running or waiting, and counts as 499', async () => {
     const turns = vi.spyOn(test.app.aggregations, 'inTurn');
     // Two run, as many as a project may have at once; two more wait.
     const clients = [1, 2, 3, 4].map(() => startAggregation(ENDLESS));

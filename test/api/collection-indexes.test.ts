@@ -89,7 +89,7 @@ describe('the indexes of a collection', () => {
     expect((await listKeys(changed)).join()).not.toContain('old');
   });
 
-  it('of a change that is saved while another one drops what it no longer needs are there in the end', async () => {
+  it('are complete after a change that is saved while another one drops indexes', async () => {
     const collection = await build({ fields: [{ name: 'a', type: 'String' }] });
     let listed = 0;
     const slow = {

@@ -82,24 +82,24 @@ describe('hostile reads', () => {
     expect([status, body.code]).toEqual([400, code]);
   });
 
-  it('answers others first while a pattern is looked for in every document', async () => {
+  it('serves others while a pattern is matched with every document', async () => {
     const { first, status } = await race(get('/api/data/many?text_regex=a.*b.*c&limit=1'));
     expect({ first, status }).toEqual({ first: 'health', status: 200 });
   });
 
-  it('answers others first while every document is sorted', async () => {
+  it('serves others while every document is sorted', async () => {
     const { first, status } = await race(get('/api/data/many?sort=text&cursor=start'));
     expect({ first, status }).toEqual({ first: 'health', status: 200 });
   });
 
-  it('answers others first while every document is grouped', async () => {
+  it('serves others while every document is grouped', async () => {
     const { first, status } = await race(
       aggregate([{ $group: { _id: '$n', all: { $max: '$text' } } }, { $count: 'n' }]),
     );
     expect({ first, status }).toEqual({ first: 'health', status: 200 });
   });
 
-  it('answers others first while documents are joined with each other', async () => {
+  it('serves others while documents are joined with each other', async () => {
     const everything = { $lookup: { from: 'many', localField: 'n', foreignField: 'n', as: 'same' } };
     const { first, status } = await race(
       aggregate([{ $limit: 300 }, everything, { $project: { n: { $size: '$same' } } }]),
@@ -109,7 +109,7 @@ describe('hostile reads', () => {
 });
 
 describe('a read that would take too long', () => {
-  it('is given up with 400 and advice', async () => {
+  it('ends with 400 and advice', async () => {
     const hasty = await openTestApp({ settings: { BSVC_QUERY_TIMEOUT: '1ms' } });
     try {
       const { project: own, publishable } = await buildProject(hasty.app);

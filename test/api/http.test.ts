@@ -177,7 +177,7 @@ describe('CORS and the domain allowlist', () => {
 });
 
 describe('GET /api/health', () => {
-  it('tells the state of the dependencies', async () => {
+  it('answers the state of the dependencies', async () => {
     const reply = await request(test.server).get('/api/health');
     expect(reply.status).toBe(200);
     expect(reply.body).toMatchObject({

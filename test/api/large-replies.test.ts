@@ -83,13 +83,13 @@ describe('a reply of more than 16 MiB of documents', () => {
     },
   );
 
-  it('is what a smaller page is not', async () => {
+  it('can be asked for again with a smaller limit', async () => {
     const { body } = await get('scans?limit=10').expect(200);
     expect(body.data).toMatchObject({ total: DOCUMENTS, limit: 10 });
     expect(body.data.items).toHaveLength(10);
   });
 
-  it('is walked by cursor in smaller pages, also on from a page that was refused', async () => {
+  it('can be read by cursor in smaller pages, also from a refused page on', async () => {
     const seen = new Set<number>();
     let cursor: string | null = 'start';
     while (cursor !== null) {
@@ -101,12 +101,12 @@ describe('a reply of more than 16 MiB of documents', () => {
     expect(seen.size).toBe(DOCUMENTS);
   });
 
-  it('is what all documents without their large field are not', async () => {
+  it('can be asked for again without the large field', async () => {
     const { body } = await get('scans?limit=1000&fields=n').expect(200);
     expect(body.data.items).toHaveLength(DOCUMENTS);
   });
 
-  it('is counted without being read', async () => {
+  it('can be counted without being read', async () => {
     const { body } = await get('scans?count=true').expect(200);
     expect(body.data).toEqual({ count: DOCUMENTS });
   });
@@ -118,7 +118,7 @@ describe('a reply of more than 16 MiB of documents', () => {
     await get(`letters/${letter.toHexString()}`).expect(200);
   });
 
-  it('is refused of a pipeline, whose rest is not read either', async () => {
+  it('is refused for a pipeline, whose rest is not read either', async () => {
     const { body } = await request(test.server)
       .post('/api/data/scans/aggregate')
       .set('x-api-key', shop.publishable)

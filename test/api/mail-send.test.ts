@@ -215,7 +215,7 @@ describe('what the provider’s answer does to log and slot', () => {
     expect(await used()).toBe(slots);
   });
 
-  it('one mail leaves when the provider accepted it but the answer was lost', async () => {
+  it('sends one mail when the provider accepted it but the answer was lost', async () => {
     const clock = createFakeClock();
     const later = await openTestApp({
       clock,

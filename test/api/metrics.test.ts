@@ -14,7 +14,7 @@ const scrape = (token?: string): Promise<Response> =>
 const text = async (): Promise<string> => (await scrape(TOKEN)).text();
 
 describe('GET /metrics', () => {
-  it('is for who has the admin token', async () => {
+  it('needs the admin token', async () => {
     expect((await scrape()).status).toBe(401);
     expect((await scrape('guess')).status).toBe(401);
     const reply = await scrape(TOKEN);
@@ -55,7 +55,7 @@ describe('GET /metrics', () => {
     expect(await text()).not.toContain('secret-path');
   });
 
-  it('tells of outcomes, waiting jobs, requests under way and the process', async () => {
+  it('shows outcomes, waiting jobs, requests under way and the process', async () => {
     test.app.metrics.event('mails', 'sent');
     test.app.metrics.event('webhook_attempts', 'delivered');
     const metrics = await text();

@@ -37,7 +37,7 @@ describe('014-create-owner-indexes', () => {
   const wantedOwn = (collection: Collection) =>
     documentIndexes(collection).filter(({ name }) => name.startsWith('own_'));
 
-  it('makes the indexes of private collections that new ones get', async () => {
+  it('gives existing private collections the indexes of new ones', async () => {
     const collection = await buildOld(['status', '-views', 'status,-views', 'userId,views']);
     const open = await buildOld(['status'], { mode: 'public-read', ownerField: 'userId' });
     expect(await migrate(test.app.db)).toEqual([ID]);
@@ -52,7 +52,7 @@ describe('014-create-owner-indexes', () => {
     expect((await findMigrationStatus(test.app.db)).pending).toEqual([]);
   });
 
-  it('finishes what it was killed in', async () => {
+  it('finishes after a kill', async () => {
     const collections = [await buildOld(['a', 'b']), await buildOld(['a', 'b'])];
     let left = 3;
     const dying = {
@@ -76,7 +76,7 @@ describe('014-create-owner-indexes', () => {
     expect(await listIndexes(collection)).toEqual(before);
   });
 
-  it('leaves out what a collection has no room for, or what a document stands in the way of', async () => {
+  it('leaves out an index without room in the collection, or with a document in its way', async () => {
     const full = await buildOld(Array.from({ length: 20 }, (_, at) => `field${at}`));
     const odd = await buildOld(['tags', 'views']);
     await documentStore(test.app, odd).insertOne({
@@ -95,7 +95,7 @@ describe('014-create-owner-indexes', () => {
     expect((await listOwn(odd)).map(({ name }) => name)).toEqual(['own_userId:views']);
   });
 
-  it('makes no documents anew of a collection that is gone', async () => {
+  it('does not bring back documents of a dropped collection', async () => {
     const dropping = await buildOld(['a']);
     await collectionStore(test.app).updateOne({ _id: dropping._id }, { $set: { state: 'dropping' } });
     const gone = await buildOld(['a']);

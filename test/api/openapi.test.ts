@@ -43,7 +43,7 @@ describe('GET /api/openapi.json', () => {
     expect(JSON.stringify(document)).not.toContain('#/$defs');
   });
 
-  it('needs no key, and is not sent again to who has it', async () => {
+  it('needs no key, and answers 304 to a client that has it', async () => {
     const first = await request(test.server).get('/api/openapi.json');
     expect(first.status).toBe(200);
     expect(first.headers['content-type']).toBe('application/json; charset=utf-8');
@@ -65,7 +65,7 @@ describe('GET /api/docs', () => {
     for (const name of Object.keys(document.components.schemas)) expect(text).toContain(`id="schema-${name}"`);
   });
 
-  it('links only to what is there, and loads nothing from elsewhere', async () => {
+  it('links only to existing anchors, and loads nothing from elsewhere', async () => {
     const { headers, text } = await request(test.server).get('/api/docs');
     const ids = new Set([...text.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id));
     expect([...text.matchAll(/href="#([^"]+)"/g)].map(([, id]) => id).filter((id) => !ids.has(id))).toEqual([]);
@@ -77,7 +77,7 @@ describe('GET /api/docs', () => {
     expect(headers['content-security-policy']).toContain("default-src 'none'; style-src 'self'; script-src 'self'");
   });
 
-  it('is sent compressed to who asks for it, and not again to who has it', async () => {
+  it('is compressed on request, and answers 304 to a client that has it', async () => {
     const plain = await fetch(`${test.url}/api/docs`, { headers: { 'accept-encoding': 'identity' } });
     const packed = await fetch(`${test.url}/api/docs`, { headers: { 'accept-encoding': 'gzip' } });
     expect([plain.headers.get('content-encoding'), packed.headers.get('content-encoding')]).toEqual([null, 'gzip']);

@@ -275,7 +275,7 @@ describe('the operators’ API', () => {
 });
 
 describe('an operator with some projects', () => {
-  it('sees these only, and changes them as owner; creating projects is for those who see all', async () => {
+  it('sees and changes these only, and creates none', async () => {
     await renew();
     const { email, call } = await buildOperator(test, 'owner', [project]);
     const { body } = await call('get', '/api/projects').expect(200);
@@ -301,7 +301,7 @@ describe('an operator with some projects', () => {
     await runsTheService('patch', `/api/projects/${names.projectId}`, body).expect(200);
   });
 
-  it('no longer sees one that was deleted', async () => {
+  it('no longer sees a deleted one', async () => {
     await renew();
     const { call } = await buildOperator(test, 'owner', [project]);
     await call('delete', `/api/projects/${names.projectId}`).expect(200);

@@ -27,7 +27,7 @@ describe('/api/projects/:projectId/schema', () => {
     collections: [{ name: 'notes', fields: [{ name: 'text', type: 'String', required: true }] }],
   };
 
-  it('makes the collections as declared; a second time there is nothing to change', async () => {
+  it('makes the declared collections; a second time it changes nothing', async () => {
     const dry = await call('put', `${path}/schema?dryRun=true`, DECLARED).expect(200);
     const changes = [{ action: 'add', kind: 'collection', name: 'notes' }];
     expect(dataOf(dry)).toEqual({ changes, applied: false });
@@ -39,7 +39,7 @@ describe('/api/projects/:projectId/schema', () => {
     expect(dataOf(again)).toEqual({ changes: [], applied: true });
   });
 
-  it('answers with GET what PUT takes, in this or another project', async () => {
+  it('answers by GET a file that PUT takes, in this or another project', async () => {
     const { project } = await buildProject(test.app);
     const other = `/api/projects/${project._id.toHexString()}`;
     await call('put', `${path}/schema`, DECLARED).expect(200);
@@ -52,7 +52,7 @@ describe('/api/projects/:projectId/schema', () => {
     expect(dataOf(await call('get', `${other}/schema`).expect(200))).toEqual(dataOf(answer));
   });
 
-  it('drops what is not named only with ?prune=true', async () => {
+  it('drops unnamed collections only with ?prune=true', async () => {
     await call('put', `${path}/schema`, DECLARED).expect(200);
     const none = { ...DECLARED, collections: [] };
     expect(dataOf<{ changes: unknown }>(await call('put', `${path}/schema`, none).expect(200)).changes).toEqual([]);
@@ -90,7 +90,7 @@ describe('/api/projects/:projectId/schema', () => {
     }
   });
 
-  it('records what changes something, and no dry run', async () => {
+  it('records changes, and no dry run', async () => {
     const recorded = async (): Promise<number> =>
       (await listActs(test.app, { limit: 1000, action: 'schema apply' })).length;
     const before = await recorded();
@@ -131,7 +131,7 @@ describe('/api/projects/:projectId/collections/:collection/documents', () => {
     expect(lines.map((line) => (JSON.parse(line) as { n: number }).n).sort()).toEqual([1, 3]);
   });
 
-  it('keeps end users out of it, and documents out of the audit log', async () => {
+  it('refuses the users collection, and keeps documents out of the audit log', async () => {
     for (const name of ['users', 'Users', 'users2'])
       expect((await call('get', `${path}/collections/${name}/documents`)).status).toBe(403);
     await call('post', `${path}/collections`, { name: 'notes', mode: 'flexible' }).expect(201);
@@ -164,7 +164,7 @@ describe('/api/projects/:projectId/social', () => {
 });
 
 describe('POST /api/projects/:projectId/rotate-tokens and /mail/test', () => {
-  it('end access tokens at once with no grace, and refuse what is no duration or address', async () => {
+  it('end access tokens at once with no grace, and refuse a bad duration or address', async () => {
     const rotated = await call('post', `${path}/rotate-tokens`, { grace: '0s' }).expect(200);
     expect(dataOf(rotated)).toEqual({ kid: expect.any(String) as string });
     await call('post', `${path}/rotate-tokens`).expect(200);

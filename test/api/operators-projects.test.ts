@@ -364,7 +364,7 @@ describe('/api/projects/:projectId/users', () => {
 });
 
 describe('GET /api/projects/:projectId/usage and POST …/recount', () => {
-  it('tell what a project holds beside what its plan grants', async () => {
+  it('answer a project’s use beside its plan’s limits', async () => {
     const { name } = await buildCollection(test.app, owner.project);
     await supertest(test.server).post(`/api/data/${name}`).set('x-api-key', owner.secret).send({ a: 1 });
     await reserveSlots(test.app, owner.project, [new ObjectId(), new ObjectId()]);

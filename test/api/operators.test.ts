@@ -126,7 +126,7 @@ describe('POST /api/admin/login', () => {
     await logIn({ email, password: OPERATOR_PASSWORD }).expect(423);
   });
 
-  it('lets an end user of a project not become an operator: the two know nothing of each other', async () => {
+  it('refuses the credentials of an end user', async () => {
     const { publishable } = await buildProject(test.app);
     const user = { email: 'end.user@example.test', password: OPERATOR_PASSWORD };
     const signedUp = await supertest(test.server).post('/api/userAuth/signup').set('x-api-key', publishable).send(user);
@@ -173,7 +173,7 @@ describe('an operator’s token', () => {
 });
 
 describe('POST /api/admin/logout', () => {
-  it('ends the token, a viewer’s too, and no other one', async () => {
+  it('ends this token only, a viewer’s too', async () => {
     const { email, call } = await buildOperator(test, 'viewer');
     const { body } = await logIn({ email, password: OPERATOR_PASSWORD });
     const other = withToken((body as { data: { token: string } }).data.token);
@@ -192,7 +192,7 @@ describe('POST /api/admin/logout', () => {
 });
 
 describe('GET /api/admin/me', () => {
-  it('tells who the token belongs to', async () => {
+  it('answers the operator of the token', async () => {
     const { project } = await buildProject(test.app);
     const { id, email, call } = await buildOperator(test, 'viewer', [project]);
     const me = (await call('get', '/api/admin/me').expect(200)).body as { data: object };
@@ -208,7 +208,7 @@ describe('GET /api/admin/me', () => {
 });
 
 describe('GET /api/admin/audit', () => {
-  it('tells what operators did, with masked secrets and safe names, newest first', async () => {
+  it('lists operators’ changes newest first, with masked secrets and safe names', async () => {
     const { email, call } = await buildOperator(test);
     const { project } = await buildProject(test.app);
     const path = `/api/projects/${project._id.toHexString()}`;

@@ -83,7 +83,7 @@ describe('a document with arrays in two fields of one index', () => {
     expect(test.logLines.join('')).toContain('a bulk insert cannot be settled');
   });
 
-  it('is told as the database would tell it', async () => {
+  it('is judged as the database judges it', async () => {
     const nested = await buildCollection(test.app, owner.project, { indexes: ['a.b,a.c,d', 'a,d.b'] });
     const leaf = fc.constantFrom<unknown>(1, null, [], [1, 2], [[1]], { b: [1] }, { c: 2 });
     const object = fc.record({ b: leaf, c: leaf }, { requiredKeys: [] });

@@ -128,7 +128,7 @@ describe('populate', () => {
     expect((await list('populate=author&include_deleted=true'))[1]!.author).toMatchObject({ name: 'Trashed' });
   });
 
-  it('shows of a private collection what the user owns, and needs a user', async () => {
+  it('shows a user’s own documents of a private collection, and needs a user', async () => {
     const [first, second] = await list('populate=note', { bearer: token });
     expect(first!.note).toMatchObject({ text: 'mine' });
     expect(second!.note).toBe(noteIds[1]!.toHexString());
@@ -171,7 +171,7 @@ describe('GET /api/data/:collectionName/:id', () => {
     });
   });
 
-  it('answers 400 for what is no id and for parameters it does not have', async () => {
+  it('answers 400 for a malformed id and for unknown parameters', async () => {
     expect((await get('posts/12').expect(400)).body.code).toBe('INVALID_ID');
     expect((await get(`posts/${post.toHexString()}?title=one`).expect(400)).body.code).toBe('INVALID_QUERY');
   });

@@ -25,7 +25,7 @@ const limitsOf = ({ headers }: Response): Record<string, string | null> => ({
 });
 
 describe('the limit of requests per address (rest-api.md 8)', () => {
-  it('is told with every reply and answers 429 RATE_LIMITED with Retry-After beyond it', async () => {
+  it('stands in headers of every reply and answers 429 RATE_LIMITED with Retry-After beyond it', async () => {
     const clock = createFakeClock();
     await start({}, { clock });
     expect(limitsOf(await call('/api/data/x'))).toEqual({ limit: '5', left: '4', reset: '900' });
@@ -77,7 +77,7 @@ describe('the limit of requests per address (rest-api.md 8)', () => {
     expect(refused.headers.get('access-control-expose-headers')).toContain('ratelimit-remaining');
   });
 
-  it('looks at X-Forwarded-For only behind trusted proxies, and there at the entry that they wrote', async () => {
+  it('reads X-Forwarded-For only behind trusted proxies, and only their own entry', async () => {
     await start({});
     for (let client = 0; client < 6; client++) await call('/api/data/x', { 'x-forwarded-for': `1.1.1.${client}` });
     expect((await call('/api/data/x', { 'x-forwarded-for': '9.9.9.9' })).status).toBe(429);
@@ -99,7 +99,7 @@ describe('the limit of requests per address (rest-api.md 8)', () => {
 });
 
 describe('the limit of sign-ins per address', () => {
-  it('counts what takes a secret, and refreshes by themselves three times as often', async () => {
+  it('counts routes that take a secret, and apart from them refreshes three times as often', async () => {
     await start({ BSVC_RATE_LIMIT: '1000/15m', BSVC_AUTH_RATE_LIMIT: '2/15m' });
     expect(await statuses(1, '/api/userAuth/login', {}, 'POST')).toEqual([401]);
     expect(await statuses(1, '/api/userAuth/signup', {}, 'POST')).toEqual([401]);

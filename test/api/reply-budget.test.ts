@@ -96,7 +96,7 @@ describe('large replies that nobody reads', () => {
     expect(data.items).toHaveLength(DOCUMENTS);
   });
 
-  it('leave small replies of the same project as they are, and large ones are told to come back', async () => {
+  it('do not delay small replies of the same project, and answer 503 to large ones', async () => {
     await whileNobodyReads('GET /api/data/scans?limit=16', '', async () => {
       expect((await get(greedy, '/api/data/scans?limit=16&fields=n')).status).toBe(200);
       const refused = await get(greedy, '/api/data/scans?limit=16');
@@ -108,7 +108,7 @@ describe('large replies that nobody reads', () => {
 });
 
 describe('a large reply', () => {
-  it('comes in parts, and says the same as pages that are small', async () => {
+  it('comes in parts, with the same content as small pages', async () => {
     const list = await get(other, '/api/data/scans?limit=16&sort=n');
     expect(list.headers.get('content-length')).toBeNull();
     const { data, ...envelope } = (await list.json()) as { data: { items: object[]; total: number } };

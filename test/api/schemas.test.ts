@@ -131,7 +131,7 @@ describe('a change of schema', () => {
     expect(await documentStore(test.app, collection).countDocuments({})).toBe(3);
   });
 
-  it('makes no field unique that documents share values of, and lists these', async () => {
+  it('refuses to make a field unique whose values documents share, and lists them', async () => {
     await buildCollection(test.app, owner.project, {
       name: 'shared',
       fields: [
@@ -157,7 +157,7 @@ describe('a change of schema', () => {
     await request(test.server).get('/api/schemas/shared').set('x-api-key', owner.secret).expect(200);
   });
 
-  it('makes no field unique whose items documents share', async () => {
+  it('refuses to make a field unique whose items documents share', async () => {
     await buildCollection(test.app, owner.project, { name: 'listed' });
     for (const code of [['a'], ['a', 'b']]) await insert('listed', { code }).expect(201);
     const making = editCollection(test.app, owner.project._id, 'listed', {
@@ -171,7 +171,7 @@ describe('a change of schema', () => {
     });
   });
 
-  it('makes a field unique when nothing stands in the way, also while documents come in', async () => {
+  it('makes a field unique when no values are shared, also while documents come in', async () => {
     await buildCollection(test.app, owner.project, { name: 'racing', fields: [{ name: 'code', type: 'String' }] });
     const inserts = Promise.all(Array.from({ length: 40 }, (_, at) => insert('racing', { code: `c${at}` })));
     await editCollection(test.app, owner.project._id, 'racing', {

@@ -48,7 +48,7 @@ describe('X-Forwarded-For', () => {
   const advice = (lines: string[]): number => lines.filter((line) => line.includes('BSVC_TRUST_PROXY')).length;
   const pass = (url: string) => fetch(`${url}/api/health/live`, { headers: { 'x-forwarded-for': '203.0.113.9' } });
 
-  it('is told of once in the log when no proxy is trusted', async () => {
+  it('is logged once when no proxy is trusted', async () => {
     const plain = await openTestApp();
     await fetch(`${plain.url}/api/health/live`);
     expect(advice(plain.logLines)).toBe(0);
@@ -57,7 +57,7 @@ describe('X-Forwarded-For', () => {
     await plain.close();
   });
 
-  it('is nothing to tell of behind a trusted proxy', async () => {
+  it('is not logged behind a trusted proxy', async () => {
     const behind = await openTestApp({ settings: { BSVC_TRUST_PROXY: '1' } });
     await pass(behind.url);
     expect(advice(behind.logLines)).toBe(0);

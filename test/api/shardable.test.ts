@@ -114,8 +114,8 @@ function namesOneId(filter: Record<string, unknown>): boolean {
   return $and?.some(namesOneId) ?? false;
 }
 
-describe('documents may be sharded by hashed _id', () => {
-  it('because every change of a single one names its _id, and none is an upsert', () => {
+describe('documents sharded by hashed _id', () => {
+  it('change by commands that name the _id, and by no upsert', () => {
     const writes = writesTo(stored);
     const single = writes.filter(({ many }) => !many);
     expect({ single: single.length > 5, many: writes.length > single.length }).toEqual({ single: true, many: true });
@@ -123,7 +123,7 @@ describe('documents may be sharded by hashed _id', () => {
     expect(writes.filter(({ upsert }) => upsert)).toEqual([]);
   });
 
-  it('because without unique fields they have no unique index', async () => {
+  it('have no unique index without unique fields', async () => {
     const indexes = await test.app.db.collection(stored).indexes();
     expect(indexes.filter(({ unique }) => unique)).toEqual([]);
   });

@@ -65,7 +65,7 @@ describe('code_challenge of the application', () => {
   const exchange = (home: URL, more: object) =>
     client.post('/social/exchange', { rtCode: home.searchParams.get('rtCode'), ...more });
 
-  it('lets nobody but who knows the verifier exchange the code', async () => {
+  it('lets only the holder of the verifier exchange the code', async () => {
     const query = `&code_challenge=${challenge}&code_challenge_method=S256`;
     const good = await exchange(await browser.visit(person(), query), { code_verifier: verifier });
     expect(good.status).toBe(200);

@@ -105,7 +105,7 @@ describe.each(['acme', 'github'])('social sign-in through %s', (provider) => {
     expect((await client.logIn(user.email)).status).toBe(200);
   });
 
-  it('takes an unconfirmed account of the same address from whoever opened it', async () => {
+  it('takes an unconfirmed account of the same address from its opener', async () => {
     const squatted = await client.signUp({ email: issuer.behaviour.email });
     const { user } = await exchange(await signIn(provider));
     expect(user).toMatchObject({ _id: (squatted.body as SignedIn).user._id, emailVerified: true });
@@ -120,7 +120,7 @@ describe.each(['acme', 'github'])('social sign-in through %s', (provider) => {
     expect([...home.searchParams]).toEqual([['error', 'email_unverified']]);
   });
 
-  it('lets nobody in to a disabled account', async () => {
+  it('refuses a disabled account', async () => {
     const { user } = await exchange(await signIn(provider));
     await disableUser(test.app, project.project, await requireUser(test.app, project.project._id, user._id));
     expect([...(await signIn(provider)).searchParams]).toEqual([['error', 'account_disabled']]);
@@ -225,7 +225,7 @@ describe('GET /api/userAuth/social/:provider/start', () => {
 });
 
 describe('GET /api/userAuth/social/:provider/callback', () => {
-  it('accepts the browser that went out only, and it once', async () => {
+  it('accepts only the browser that went out, once', async () => {
     const victim = openCookieJar();
     const out = await start(openCookieJar(), 'acme');
     const callback = await issuer.visit(out.headers.get('location')!);
@@ -311,7 +311,7 @@ describe('settings of a provider', () => {
     });
   });
 
-  it('name no issuer that is not public, unless private addresses are allowed', async () => {
+  it('refuse an issuer that is not public, unless private addresses are allowed', async () => {
     const guarded = await openTestApp();
     const own = (await buildProject(guarded.app)).project;
     for (const address of ['https://127.0.0.1', 'http://localhost:9', 'https://169.254.169.254', 'https://[::1]']) {
@@ -322,7 +322,7 @@ describe('settings of a provider', () => {
     await guarded.close();
   });
 
-  it('may be in a private network when who runs the whole service names them, not when an operator of this project does', async () => {
+  it('may name a private network for an operator of all projects, not for one of this project', async () => {
     const guarded = await openTestApp();
     const { project: own, publishable } = await buildProject(guarded.app);
     const { clientId, clientSecret, url } = issuer;
@@ -340,7 +340,7 @@ describe('settings of a provider', () => {
     await guarded.close();
   });
 
-  it('lead to no address that is not public, whatever was public when they were set', async () => {
+  it('lead to public addresses only, also when the address changes after they were set', async () => {
     const guarded = await openTestApp();
     const { project: own, publishable } = await buildProject(guarded.app);
     let asked = 0;

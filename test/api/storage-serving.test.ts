@@ -202,7 +202,7 @@ describe('GET /files/:project/:name', () => {
     expect((await get(url)).status).toBe(404);
   });
 
-  it('answers 405 for methods that it has not', async () => {
+  it('answers 405 for other methods', async () => {
     const reply = await get(text.url, {}, 'DELETE');
     expect(reply.status).toBe(405);
     expect(reply.headers.get('allow')).toBe('GET, HEAD, OPTIONS, PUT');

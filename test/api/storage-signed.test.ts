@@ -283,7 +283,7 @@ describe('POST /api/storage/upload-request', () => {
     expect(reply.body.code).toBe('QUOTA_EXCEEDED');
   });
 
-  it('answers 429 when far more waits for confirmation than can ever fit', async () => {
+  it('answers 429 when far more uploads wait for confirmation than can ever fit', async () => {
     const { secret } = await buildProject(test.app);
     const client = openStorageClient(test, secret);
     const requests = await Promise.all(

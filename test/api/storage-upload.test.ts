@@ -125,7 +125,7 @@ describe('POST /api/storage/upload', () => {
     expect(await usedBytes()).toBe(0);
   });
 
-  it('has the bytes on disk, not in memory, while twenty uploads are still arriving', async () => {
+  it('keeps the bytes on disk, not in memory, while twenty uploads arrive', async () => {
     const uploads = Array.from({ length: 20 }, () => openRawUpload(owner.secret));
     await Promise.all(uploads.map((upload) => upload.write(Buffer.alloc(5 * MIB))));
     const held = 20 * 256 * 1024;
@@ -212,7 +212,7 @@ describe('DELETE /api/storage/file with a publishable key', () => {
   };
   beforeEach(() => updateProject(test.app, owner.project.name, { publishableUploads: true }));
 
-  it('deletes what the same signed-in user uploaded, in either way', async () => {
+  it('deletes files that the same signed-in user uploaded, in either way', async () => {
     const ann = await signIn();
     const direct = (await ann.upload('x')).body.path;
     const { signedUrl, filePath } = (await ann.request({ filename: 'a', contentType: 'image/png', size: 1 })).body;

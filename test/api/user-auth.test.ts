@@ -169,7 +169,7 @@ describe('POST /api/userAuth/signup', () => {
     expect(codeOf(await own.client.signUp({ username: 'ada' }))).toEqual([409, 'DUPLICATE_VALUE']);
   });
 
-  it('lets the secret key set what end users may not', async () => {
+  it('lets the secret key set fields that end users may not', async () => {
     const own = await buildProfiles();
     expect((await own.client.signUp({ role: 'admin' })).body).toMatchObject({
       code: 'VALIDATION_FAILED',
@@ -346,7 +346,7 @@ describe('methods, paths and keys of /api/userAuth', () => {
     expect((await client.get('/nothing')).status).toBe(404);
   });
 
-  it('opens to the secret key as well', async () => {
+  it('takes the secret key as well', async () => {
     const email = buildEmail();
     expect((await server.signUp({ email })).status).toBe(201);
     expect((await server.logIn(email)).status).toBe(200);

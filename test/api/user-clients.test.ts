@@ -126,7 +126,7 @@ describe('a client without cookies', () => {
     expect(body['refreshToken']).toBe(refreshed.headers.get('x-refresh-token'));
   });
 
-  it('is taken at its header’s word, not its cookie’s', async () => {
+  it('counts by its header, not by its cookie', async () => {
     const jar = openCookieJar();
     await call(jar, '/signup', credentials());
     const cookie = jar.find(cookieName())!.value;

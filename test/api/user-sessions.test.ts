@@ -183,7 +183,7 @@ describe('access tokens', () => {
     expect((await client.me(accessToken)).status).toBe(200);
   });
 
-  it('that are signed as we sign are good, so the refusals above mean something', async () => {
+  it('signed as the service signs are accepted, so the refusals above mean something', async () => {
     const { accessToken } = signedIn(await client.signUp());
     expect((await client.me(resign(accessToken, {}))).status).toBe(200);
   });

@@ -195,7 +195,7 @@ describe('PATCH /api/projects/:projectId/webhooks/:id', () => {
 });
 
 describe('POST /api/projects/:projectId/webhooks/:id/test', () => {
-  it('sends test.ping at once and answers what came of it', async () => {
+  it('sends test.ping at once and answers the outcome', async () => {
     const { id } = await create();
     const good = await call('post', path(`/${id}/test`)).expect(200);
     expect(good.body).toMatchObject({ data: { event: 'test.ping', state: 'delivered', attempts: [{ status: 200 }] } });

@@ -345,7 +345,7 @@ describe('DELETE /api/data/:collectionName/:id', () => {
     expect((await call('delete', `posts/${_id}`)).status).toBe(404);
   });
 
-  it('removes it for good with permanent=true, from the trash too', async () => {
+  it('removes the document for good with permanent=true, from the trash too', async () => {
     const first = await inserted({ title: 'a' });
     const reply = await call('delete', `posts/${first._id}?permanent=true`);
     expect(reply.body).toEqual({
@@ -439,7 +439,7 @@ describe('the API key', () => {
     expect((await keyOf(key)).status).toBe(401);
   });
 
-  it('that nobody has is refused', async () => {
+  it('that is unknown is refused', async () => {
     const reply = await keyOf(`sk_live_${'A'.repeat(43)}`);
     expect([reply.status, reply.body.code]).toEqual([401, 'API_KEY_INVALID']);
   });

@@ -43,7 +43,7 @@ const recover = (id: string) => recoverDocument(test.app, place, id);
 const trash = (id: string) => trashDocument(test.app, place, id);
 
 describe('a write that meets the document in the wrong state, which is then the right one', () => {
-  it('moves a document to the trash that was recovered meanwhile', async () => {
+  it('moves a document to the trash that has just been recovered', async () => {
     const id = await insertTrashed();
     let others = 0;
     await trashDocument(
@@ -55,7 +55,7 @@ describe('a write that meets the document in the wrong state, which is then the 
     await expect(trash(id)).rejects.toMatchObject({ code: 'DOCUMENT_NOT_FOUND' });
   });
 
-  it('recovers a document that was trashed meanwhile', async () => {
+  it('recovers a document that has just been trashed', async () => {
     const { _id } = await insertDocument(test.app, place, { a: 1 });
     const recovered = await recoverDocument(
       appWithOther(() => trash(_id)),
