@@ -66,7 +66,7 @@ export const ROUTES: readonly ((app: App) => RouteGroup)[] = [
   docsPageRoutes,
 ];
 
-/** What operators alone use, and scripts of theirs: no page of another origin has any business there. */
+/** Paths of operators and their scripts alone: pages of other origins get nothing there. */
 const OPERATORS_PATHS = ['/api/admin', '/api/projects', '/metrics'];
 
 const OPERATORS_PARTY = 'operators';

@@ -4,7 +4,7 @@ import type { Field } from '../../src/features/collections/fields/field.js';
 import type { Context } from '../shell/context.js';
 import { parseFieldSpec } from './field-spec.js';
 
-/** Leads a person through fields and access of a new collection. What the command line said already is kept. */
+/** Leads a person through fields and access of a new collection. Answers given on the command line are kept. */
 export async function askForCollection(context: Context, words: CollectionDeclaration): Promise<CollectionDeclaration> {
   const mode = await context.ask.choose<'enforced' | 'flexible'>('Which documents may it hold?', '', [
     { name: 'those that fit a schema', value: 'enforced', description: 'you declare the fields now' },

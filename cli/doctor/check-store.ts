@@ -3,7 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { Database } from '../../src/platform/database/database.js';
 import { failed, passed, type Check } from './check.js';
 
-/** A snapshot that outlives this is no ordinary read. */
+/** The age beyond which a snapshot is not an ordinary read's. */
 const HELD_MS = 1_000;
 
 /**

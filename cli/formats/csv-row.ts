@@ -2,8 +2,8 @@ import type { Field, FieldShape } from '../../src/features/collections/fields/fi
 
 /**
  * A CSV row as a document: an empty cell is an absent field, `a.b` a field inside `a`, and the declared type says how a
- * cell is read. What does not read as its type stays text, so that the collection's own check refuses it by name. Cells
- * of undeclared fields are text.
+ * cell is read. A cell that does not read as its type stays text, so that the collection's own check refuses it by
+ * name. Cells of undeclared fields are text.
  */
 export function readCsvRow(fields: readonly Field[], row: ReadonlyMap<string, string>): Record<string, unknown> {
   const document: Record<string, unknown> = {};

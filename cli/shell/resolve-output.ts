@@ -5,7 +5,7 @@ import type { Context } from './context.js';
 
 /**
  * The path of a file to write. Refused before any work is done when the directory that it belongs into is not there, or
- * something that is no file is at its place.
+ * something other than a file is at its place.
  */
 export async function resolveOutput(context: Context, file: string): Promise<string> {
   const path = resolve(context.io.cwd, file);

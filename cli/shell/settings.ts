@@ -12,7 +12,7 @@ export function readLayers(io: Io, flags: Record<string, string>, envFile: strin
   return [{ source: 'flag', values: flags }, { source: 'environment', values: io.env }, ...readEnvFile(io, envFile)];
 }
 
-/** The text of a name that is no setting of the service but of the command line, such as BSVC_PROJECT. */
+/** The text of a name that is a setting of the command line, not of the service, such as BSVC_PROJECT. */
 export function findWord(layers: readonly ConfigLayer[], name: string): string | undefined {
   for (const layer of layers) if (layer.values[name]) return layer.values[name];
   return undefined;

@@ -4,8 +4,7 @@ import { UsageError } from '../../shell/exit.js';
 const AS_TEXT: ReadonlySet<string> = new Set(['String', 'Date', 'Ref']);
 
 /**
- * `name=value` words as fields of a user: texts as they stand, everything else as JSON. Whether they fit is for the
- * schema to say.
+ * `name=value` words as fields of a user: texts as they stand, everything else as JSON. The schema decides if they fit.
  */
 export function readFields(words: readonly string[], { fields }: Pick<Collection, 'fields'>): Record<string, unknown> {
   return Object.fromEntries(

@@ -12,7 +12,7 @@ import { PLAN_NAMES, type PlanName } from '../projects/project.js';
 
 export const PROJECTS_FORMAT = 'bsvc/1';
 
-/** A project as `bsvc.yaml` declares it. What is left out is left as it is; `collections: []` names none on purpose. */
+/** A project as `bsvc.yaml` declares it. Anything left out stays as it is; `collections: []` names none on purpose. */
 export interface ProjectDeclaration {
   name: string;
   plan?: PlanName;

@@ -55,8 +55,8 @@ export async function deleteAllFiles(app: App, project: Pick<Project, '_id'>): P
 }
 
 /**
- * Lets go of everything a project keeps, for a project that is being deleted. What is in its own bucket stays there: it
- * is the owner's.
+ * Lets go of everything a project keeps, for a project that is being deleted. Objects in its own bucket stay there:
+ * they are the owner's.
  */
 export async function dropProjectFiles(app: App, project: Pick<Project, '_id'>): Promise<void> {
   const deletedAt = new Date(app.clock.now());

@@ -99,7 +99,7 @@ export function chooseProvider(app: App, project: Project): { provider: MailProv
 
 /**
  * Sender resolution (rest-api.md 4.4): the request's, the project's default, the server's default; 400 when there is
- * none. What only goes into the outbox needs no sender of anybody's, so that mail works before anything is set.
+ * none. Mail that only goes into the outbox needs no sender, so that it works before anything is set.
  */
 export function resolveSender(app: Pick<App, 'config' | 'mail'>, project: Project, requested?: string): string {
   const sender = requested ?? project.mail?.fromEmail ?? app.config.mailFrom;

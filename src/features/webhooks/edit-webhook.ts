@@ -20,8 +20,8 @@ export interface WebhookChanges {
 }
 
 /**
- * Changes a webhook by one write. 400 for a bad value or nothing to change, 404. What is already on its way goes to the
- * new address.
+ * Changes a webhook by one write. 400 for a bad value or nothing to change, 404. Deliveries under way go to the new
+ * address.
  */
 export async function editWebhook(app: App, project: Project, id: string, changes: WebhookChanges): Promise<Webhook> {
   const $set: Partial<Webhook> = {};

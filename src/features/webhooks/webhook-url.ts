@@ -5,8 +5,8 @@ import { requirePublicTarget } from '../../platform/network/require-public-targe
 const MAX_CHARACTERS = 2_048;
 
 /**
- * A target address in its normal form; 400 INVALID_URL for one that is no https address (http too where private targets
- * are allowed), carries a password, or is not public.
+ * A target address in its normal form; 400 INVALID_URL for one that is not an https address (http too where private
+ * targets are allowed), carries a password, or is not public.
  */
 export async function requireTargetUrl(app: App, text: string): Promise<string> {
   const allowPrivate = app.config.webhookAllowPrivate;

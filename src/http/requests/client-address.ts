@@ -3,7 +3,7 @@ import type { Preparation } from '../answer-requests.js';
 
 /**
  * The client's address: the connection's own, or, behind `hops` trusted proxies, the entry of `X-Forwarded-For` that
- * the outermost of them wrote. What a client itself put in front of it is never looked at. An entry that is no address
+ * the outermost of them wrote. Entries that a client itself put in front are never read. An entry that is no address
  * counts as the connection's. IPv4 inside IPv6 is written as IPv4.
  */
 export function clientAddress(remote: string, forwardedFor: string, hops: number): string {

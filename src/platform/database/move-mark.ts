@@ -12,7 +12,7 @@ export interface MoveMark {
   done: boolean;
 }
 
-/** Name of the collection of the mark; it is no part of what is moved. */
+/** Name of the collection of the mark; it is not moved itself. */
 export const MOVES = 'moves';
 
 /** The mark of a database, or null when nothing was ever moved into it. */

@@ -86,8 +86,8 @@ export interface JobDefinition<Deps, Payload extends object = Record<string, nev
    */
   perParty?: number;
   /**
-   * Must be harmless to repeat: it can run again after a crash at any line. What it throws is logged and counts as a
-   * failure.
+   * Must be harmless to repeat: it can run again after a crash at any line. An error it throws is logged and counts as
+   * a failure.
    */
   run(deps: Deps, payload: Payload, context: JobContext): Promise<RunAgain | void>;
 }

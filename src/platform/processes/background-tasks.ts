@@ -1,7 +1,7 @@
 import type { Logger } from '../observe/logger.js';
 
 /**
- * Work that follows an answered request: nobody waits for it, but closing does. What must not be lost is stored
+ * Work that follows an answered request: nobody waits for it, but closing does. Work that must not be lost is stored
  * elsewhere and found again by a sweep.
  */
 export interface BackgroundTasks {

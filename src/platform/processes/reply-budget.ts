@@ -31,8 +31,8 @@ interface Waiting {
 export const WAITING_LIMITS = { inAll: 400, ofParty: 200, ms: 10_000 };
 
 /**
- * A budget of `total` bytes, of which one party has half at most: others are answered although it reads slowly. Whoever
- * holds least is next.
+ * A budget of `total` bytes, of which one party has half at most: others are answered although it reads slowly. The
+ * party that holds least is next.
  */
 export function openReplyBudget(total: number, limits = WAITING_LIMITS): ReplyBudget {
   const share = Math.floor(total / 2);

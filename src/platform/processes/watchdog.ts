@@ -15,7 +15,7 @@ const LOOK_MS = 1_000;
  * Watches this process from a thread of its own until the returned function is called: kills it (SIGKILL) when the main
  * thread hangs, so that its starter starts it again. A hanging thread cannot do that itself: it waits for a lock
  * whose holder was killed, or never returns from a computation. Time counts only in looks of the watching thread
- * itself: a stopped process, a sleeping machine and a clock that is moved are no hanging.
+ * itself: a stopped process, a sleeping machine and a clock that is moved do not count as hanging.
  */
 export function startWatchdog({ patienceMs, endWithParent, format }: WatchdogOptions): () => void {
   const beats = new Int32Array(new SharedArrayBuffer(4));

@@ -19,8 +19,8 @@ export interface KnownWindow {
 }
 
 /**
- * Counts uses of keys within windows that begin with the first use. What it has granted in a window never exceeds the
- * rate's count, for all together.
+ * Counts uses of keys within windows that begin with the first use. Its grants in a window together never exceed the
+ * rate's count.
  */
 export interface RateCounter {
   /**

@@ -5,7 +5,7 @@ import type { Collection, CollectionMode, Rls } from '../collection.js';
 import { FIELD_TYPES, type Field } from '../fields/field.js';
 
 /**
- * A collection as a file or a request declares it. What it leaves out stays as it is; a new collection is then
+ * A collection as a file or a request declares it. Anything it leaves out stays as it is; a new collection is then
  * enforced, without row-level security and requested indexes.
  */
 export interface CollectionDeclaration {

@@ -19,8 +19,8 @@ export interface SettingsChange {
 }
 
 /**
- * The difference between a project's collections and the declared ones, as changes; empty when there is none. What a
- * declaration leaves out stays. Collections, fields and indexes that a list no longer names are dropped only with
+ * The difference between a project's collections and the declared ones, as changes; empty when there is none. Anything
+ * a declaration leaves out stays. Collections, fields and indexes that a list no longer names are dropped only with
  * `prune`, and `users` never. Pure; throws 400 for a declaration that no collection can have.
  */
 export function planSchema(

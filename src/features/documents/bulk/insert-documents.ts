@@ -135,7 +135,7 @@ async function insertInSeries(app: App, collection: Collection, documents: Store
     await removeHiddenRecords(app, collection, { ids, number });
     throw abandoned();
   }
-  // It stands: what else goes wrong is no refusal, and what is not relayed now is found by the sweep.
+  // It stands: a later error is not a refusal, and the sweep finds events that are not relayed now.
   await relayInserted(app, collection, ids).catch((cause: unknown) => app.log.error({ err: cause }, 'events wait'));
 }
 

@@ -20,7 +20,7 @@ export interface CursorScope {
 const MAX_CURSOR_CHARACTERS = 4096;
 const PURPOSE = 'cursor';
 
-/** What a cursor carries from one page to the next. */
+/** The content of a cursor, carried from one page to the next. */
 export interface CursorState {
   /** The sort keys of the last document shown. */
   position: readonly SortKey[];
@@ -28,7 +28,9 @@ export interface CursorState {
   total: number | null;
 }
 
-/** The state after a page as opaque text that only the service can make. 400 when the sorted values are too long for it. */
+/**
+ * The state after a page as opaque text that only the service can make. 400 when the sorted values are too long for it.
+ */
 export function sealCursor(
   secrets: Pick<SecretBox, 'mac'>,
   scope: CursorScope,

@@ -48,7 +48,7 @@ export const DEFAULT_LIMIT = 20;
 export const MAX_LIMIT = 1000;
 
 const PRESENTATION_KEYS = ['fields', 'populate', 'expand', 'meta', 'include_deleted'];
-/** Parameters of a list that are no conditions (decisions.md 4). */
+/** Parameters of a list that are not conditions (decisions.md 4). */
 export const RESERVED_KEYS: ReadonlySet<string> = new Set([
   ...PRESENTATION_KEYS,
   'page',

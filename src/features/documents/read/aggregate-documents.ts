@@ -51,8 +51,7 @@ export async function aggregateDocuments(
 }
 
 /**
- * The guarded pipeline. What is wrong with the pipeline itself is told before what is wrong with a collection that it
- * joins.
+ * The guarded pipeline. Errors of the pipeline itself come before errors of a collection that it joins.
  */
 function guardWith(
   joined: ReadonlyMap<string, PipelineSource | Error>,

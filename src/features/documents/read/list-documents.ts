@@ -25,7 +25,7 @@ interface OffsetFigures {
 }
 
 interface CursorFigures {
-  /** As counted when the walk began, or anew with `count=true`. */
+  /** The count at the beginning of the walk, or a new one with `count=true`. */
   total: number;
   cursor: string;
   nextCursor: string | null;

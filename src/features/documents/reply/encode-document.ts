@@ -11,8 +11,8 @@ const COMMA = 0x2c;
 const writer = new JsonWriter();
 
 /**
- * A document of a `raw` read as an object. Bytes that are no text are replaced, so that one bad document does not take
- * its page along.
+ * A document of a `raw` read as an object. Bytes that are not UTF-8 are replaced, so that one bad document does not
+ * take its page along.
  */
 export function decodeDocument(stored: Buffer): Record<string, unknown> {
   return deserialize(stored, { validation: { utf8: false } });

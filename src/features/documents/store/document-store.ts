@@ -17,8 +17,8 @@ type Filter = Record<string, unknown>;
 type Database = Pick<App, 'db'>;
 
 /**
- * The documents of a collection, for reading. What writes them is in this file only, so that whatever must be written
- * with a change can be added here.
+ * The documents of a collection, for reading. All their writes are in this file, so that everything that must be
+ * written with a change can be added here (decision 101).
  */
 export function documentStore(app: Database, collection: Collection): Store<StoredDocument> {
   return app.db.collection<StoredDocument>(documentsName(collection));

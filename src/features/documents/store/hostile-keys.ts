@@ -47,7 +47,7 @@ function checkNumber(value: number): void {
   if (isInexact(value)) throw INEXACT;
 }
 
-/** Whether a number is written in digits but stands for its neighbours too. */
+/** True if a number is written in digits but stands for its neighbours too. */
 function isInexact(value: number): boolean {
   return Number.isInteger(value) && !Number.isSafeInteger(value) && Math.abs(value) < WRITTEN_WITH_EXPONENT;
 }
@@ -62,7 +62,7 @@ function pathOfInexact(value: unknown): string[] | null {
   return null;
 }
 
-/** As refuseHostileValue for the body of an update, whose top-level keys may be dotted paths. */
+/** refuseHostileValue for the body of an update, whose top-level keys may be dotted paths. */
 export function refuseHostileUpdate(body: Record<string, unknown>): void {
   for (const key of Object.keys(body)) {
     if (key === '') throw refusal('An update cannot name a field without a name');

@@ -20,8 +20,8 @@ export async function findVisible(app: App, { _id }: Collection, includeDeleted 
 
 /**
  * The answer of `run` about a single document, null when it matches none; `run` is given what its filter must leave
- * out. What once stood stands for good, so that this costs a read of the series only for documents that are not there
- * or very young.
+ * out. A batch that stood once stands for good, so that this costs a read of the series only for documents that are not
+ * there or very young.
  */
 export async function matchShown<T>(
   app: App,

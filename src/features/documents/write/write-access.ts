@@ -7,14 +7,14 @@ interface ToTarget {
   target: WriteTarget;
 }
 
-/** Who may write to the collection that the path names (rest-api.md 5); 404 when there is none. */
+/** The rule of writers for the collection that the path names (rest-api.md 5); 404 when there is none. */
 export const WRITES_DOCUMENTS: Access<ToTarget> = {
   ...WRITES_DOCUMENTS_DESCRIPTION,
   admit: settleKey,
   give: async (app, ctx) => ({ target: await requireWriteTarget(app, callerOf(ctx), ctx.params.collectionName!) }),
 };
 
-/** The same for a write that answers the document: once it is written there is no waiting for room. */
+/** The same for a write that answers the document: it asks for room before the write, never after it. */
 export const WRITES_AND_SHOWS: Access<ToTarget> = {
   ...WRITES_DOCUMENTS,
   async give(app, ctx) {

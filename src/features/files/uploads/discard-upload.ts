@@ -5,7 +5,8 @@ import { settleFiles } from './settle-files.js';
 
 /**
  * Gives up an upload that nobody has confirmed: its bytes go, also those that came after somebody else had given it up,
- * and a charge under way is given back. Leaves a confirmed file alone. What cannot be done now is done by the sweep.
+ * and a charge under way is given back. Leaves a confirmed file alone. The sweep does the rest if this cannot be done
+ * now.
  */
 export async function discardUpload(app: App, file: FileRecord): Promise<void> {
   try {

@@ -15,8 +15,8 @@ const MAX_RETRY_MS = 6 * 60 * 60 * 1000;
 const KEPT_MS = 24 * 60 * 60 * 1000;
 
 /**
- * Removes the bytes of deleted files of one project and gives their charges back, each exactly once. What a store
- * refuses is tried again by the sweep, ever more rarely.
+ * Removes the bytes of deleted files of one project and gives their charges back, each exactly once. The sweep tries
+ * again where a store refuses, ever more rarely.
  */
 export async function settleFiles(app: App, projectId: ObjectId, files: readonly FileRecord[]): Promise<void> {
   const project = await findOwner(app, projectId, files);

@@ -10,8 +10,8 @@ import { fileStore } from '../file-store.js';
 import { newFile } from './new-file.js';
 
 /**
- * Stores a file as it streams in, charges and confirms it. What fails on the way, a body that breaks off included,
- * leaves nothing behind. 403 QUOTA_EXCEEDED.
+ * Stores a file as it streams in, charges and confirms it. A failure on the way, such as a body that breaks off, leaves
+ * nothing behind. 403 QUOTA_EXCEEDED.
  */
 export async function uploadFile(
   app: App,

@@ -8,9 +8,9 @@ import type { User } from '../user.js';
 import { findUser, findUserByEmail } from '../user-store.js';
 
 /**
- * Marks the address as its owner's, or lets a pending one take the place of the account's (decisions.md 12). Whoever
- * confirms owns the account from then on: sessions, tokens and identities end, but for the `session` in which it was
- * done. 400 OTP_INVALID; a code works once. 409 EMAIL_TAKEN.
+ * Marks the address as its owner's, or lets a pending one take the place of the account's (decisions.md 12). The person
+ * who confirms owns the account from then on: sessions, tokens and identities end, but for the `session` in which it
+ * was done. 400 OTP_INVALID; a code works once. 409 EMAIL_TAKEN.
  */
 export async function verifyEmail(
   app: App,

@@ -24,8 +24,8 @@ const KEPT_ROTATIONS = 8;
 
 /**
  * Exchanges a refresh token for its successor and a new access token: one compare-and-swap on the session. 401
- * REFRESH_INVALID for what is no live token, 401 REFRESH_REUSED for one replaced before the grace window, which ends
- * the whole session and its access tokens.
+ * REFRESH_INVALID for anything but a live token, 401 REFRESH_REUSED for one replaced before the grace window, which
+ * ends the whole session and its access tokens.
  */
 export async function refreshSession(app: App, project: Project, presented: string, client: Client): Promise<Tokens> {
   const token = parseRefreshToken(presented);

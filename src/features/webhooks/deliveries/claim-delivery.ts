@@ -45,8 +45,8 @@ export async function findNextDue(app: App, webhookId: ObjectId): Promise<Date |
 }
 
 /**
- * The first pending delivery of a lane if it is due, else null. Whoever runs a webhook's deliveries is alone with them,
- * so nothing is written; two who both believe to be are told apart when they record.
+ * The first pending delivery of a lane if it is due, else null. A run is alone with its webhook's deliveries, so
+ * nothing is written; of two runs that both believe so, the second is refused when it records.
  */
 export async function findLaneHead(app: App, webhookId: ObjectId, lane: string): Promise<Delivery | null> {
   const deliveries = deliveryStore(app);
