@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import {
   address,
   cron,
+  nameDatabase,
   flag,
   hangTime,
   httpUrl,
@@ -11,12 +12,12 @@ import {
   parseBytes,
   parseRate,
   patience,
+  type Rate,
+  type Reader,
   replyBudget,
   text,
   wait,
   wholeNumber,
-  type Reader,
-  type Rate,
 } from './setting-readers.js';
 
 interface Setting<T> {
@@ -57,7 +58,9 @@ export const SETTINGS = {
     'MongoDB to use; none means the embedded engine',
     { secret: true },
   ),
-  mongodbName: setting('BSVC_MONGODB_DB', text, 'bsvc', 'name of the database'),
+  mongodbName: setting('BSVC_MONGODB_DB', text, 'bsvc', 'name of the database in that MongoDB', {
+    defaultText: 'the path of MONGODB_URI, else bsvc',
+  }),
   dataDir: setting('BSVC_DATA_DIR', text, './bsvc-data', 'engine files, local uploads, generated secrets'),
   durability: setting(
     'BSVC_DURABILITY',
@@ -355,6 +358,8 @@ export function loadConfig(layers: readonly ConfigLayer[]): { config: Config; so
       problems.push(`${entry.env} ${(error as Error).message}${entry.secret ? '' : ` (got "${found.raw}")`}`);
     }
   }
+  const named = sources.some(({ name, source }) => name === 'mongodbName' && source !== 'default');
+  if (problems.length === 0) values.mongodbName = nameDatabase(values as Config, named, problems);
   const config = Object.freeze(values) as Config;
   if (problems.length === 0) problems.push(...listContradictions(config));
   if (problems.length > 0) throw new ConfigError(problems);

@@ -82,6 +82,35 @@ export const address =
     return value;
   };
 
+/**
+ * The database that the address of a MongoDB names in its path, null when it names none; `admin` is where users are
+ * kept, and never where data goes.
+ */
+export function databaseInAddress(uri: string): string | null {
+  const path = /^mongodb(?:\+srv)?:\/\/[^/?]+\/([^?]*)/.exec(uri)?.[1] ?? '';
+  // An escape that is none is for the driver to refuse, with the rest of the address.
+  const name = /^(?:[^%]|%[0-7][\dA-Fa-f])*$/.test(path) ? decodeURIComponent(path) : path;
+  return name === '' || name === 'admin' ? null : name;
+}
+
+/**
+ * The database to use: the path of the address names it too, wins over the default, and may not say something else than
+ * a name that is set (`isSet`), which is added to `problems`.
+ */
+export function nameDatabase(
+  { mongodbUri, mongodbName }: { mongodbUri: string | null; mongodbName: string },
+  isSet: boolean,
+  problems: string[],
+): string {
+  const inPath = mongodbUri === null ? null : databaseInAddress(mongodbUri);
+  if (inPath !== null && isSet && inPath !== mongodbName) {
+    problems.push(
+      `BSVC_MONGODB_DB is ${mongodbName}, but the path of MONGODB_URI names the database ${inPath}: leave one of them out`,
+    );
+  }
+  return inPath ?? mongodbName;
+}
+
 export const flag: Reader<boolean> = (value) => {
   if (['true', '1', 'yes', 'on'].includes(value.toLowerCase())) return true;
   if (['false', '0', 'no', 'off'].includes(value.toLowerCase())) return false;

@@ -74,6 +74,20 @@ describe('a secret from a file', () => {
   });
 });
 
+describe('the database of a MongoDB', () => {
+  it.each([
+    ['mongodb://h:27017/shop', undefined, 'shop'],
+    ['mongodb+srv://user:p%40ss@h.example/a%20b?retryWrites=true', undefined, 'a b'],
+    ['mongodb://%2Ftmp%2Fdb.sock/shop', undefined, 'shop'],
+    ['mongodb://h1:1,h2:2/?replicaSet=r', undefined, 'bsvc'],
+    ['mongodb://h', 'mine', 'mine'],
+    ['mongodb://user:pw@h/admin', undefined, 'bsvc'],
+  ])('is what the path of its address says, else the setting: %s with %s', (uri, name, expected) => {
+    const { config } = load({ MONGODB_URI: uri, BSVC_MONGODB_DB: name ?? '' });
+    expect(config.mongodbName).toBe(expected);
+  });
+});
+
 describe('wrong settings', () => {
   it('are all told at once', () => {
     const problems = problemsOf({ BSVC_PORT: '-1', BSVC_RATE_LIMIT: 'many', MONGODB_URI: 'canary' });
@@ -103,6 +117,14 @@ describe('wrong settings', () => {
       'BSVC_MAIL_PROVIDER is smtp, but BSVC_SMTP_URL is not set',
     ]);
     expect(problemsOf({ BSVC_MAIL_PROVIDER: 'smtp', BSVC_SMTP_URL: GOOD.BSVC_SMTP_URL! })).toEqual([]);
+  });
+
+  it('are two names for one database', () => {
+    const uri = 'mongodb://user:canary@db.example:27017/shop?authSource=admin';
+    expect(problemsOf({ MONGODB_URI: uri, BSVC_MONGODB_DB: 'other' })).toEqual([
+      'BSVC_MONGODB_DB is other, but the path of MONGODB_URI names the database shop: leave one of them out',
+    ]);
+    expect(problemsOf({ MONGODB_URI: uri, BSVC_MONGODB_DB: 'shop' })).toEqual([]);
   });
 
   it.each(['MONGODB_URI', 'REDIS_URL', 'BSVC_SMTP_URL'])('never show a secret: %s', (env) => {

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import type { Config } from '../../src/config.js';
+import { databaseInAddress } from '../../src/setting-readers.js';
 import { moveStore, type MoveReport } from '../../src/features/store-copies/move-store.js';
 import { defineCommand, flag, optionalArgument, secret, value, type SecretSource } from '../shell/command.js';
 import type { Context } from '../shell/context.js';
@@ -24,7 +25,7 @@ export default defineCommand({
   parameters: {
     uri: optionalArgument('mongodb-uri', 'address of the MongoDB, without a password'),
     secretUri: secret('uri', 'address of the MongoDB'),
-    db: value('--db <name>', 'database to make there (default: BSVC_MONGODB_DB)'),
+    db: value('--db <name>', 'database to make there (default: the path of the address, else BSVC_MONGODB_DB)'),
     dryRun: flag('--dry-run', 'only look whether it can be done, and count'),
   },
   async run(context, { uri: given, secretUri, db, dryRun }) {
@@ -33,7 +34,7 @@ export default defineCommand({
     const progress = await context.out.progress('Looking at both databases');
     const report = await moveStore(app, uri, {
       stop: context.stop,
-      databaseName: db ?? app.config.mongodbName,
+      databaseName: chooseDatabase(uri, db, app.config.mongodbName),
       dryRun,
       onProgress: (text) => progress.update(text),
     }).finally(() => progress.stop());
@@ -55,6 +56,16 @@ export default defineCommand({
     };
   },
 });
+
+function chooseDatabase(uri: string, option: string | undefined, fallback: string): string {
+  const inPath = databaseInAddress(uri);
+  if (inPath !== null && option !== undefined && inPath !== option) {
+    throw new UsageError(
+      `--db is ${option}, but the path of the address names the database ${inPath}: leave one of them out.`,
+    );
+  }
+  return inPath ?? option ?? fallback;
+}
 
 async function readUri(context: Context, given: string | undefined, source: SecretSource): Promise<string> {
   if (given !== undefined && (source.stdin || source.env !== undefined))

@@ -250,6 +250,26 @@ describe('bsvc move-to', () => {
     );
   });
 
+  it('refuses a store without projects, which is hardly the one that was meant', async () => {
+    const empty = openCliHome();
+    const refused = await empty.bsvc(['move-to', uri]);
+    expect(refused.code).toBe(1);
+    expect(refused.stderr).toContain('The embedded store has no projects: nothing to move. Check BSVC_DATA_DIR');
+    expect(await target().collections()).toEqual([]);
+    empty.remove();
+  });
+
+  it('makes the database that the path of the address names, and refuses another one beside it', async () => {
+    const there = uri.replace(/^(mongodb:[/]{2}[^/?]+)[/]?/, '$1/shop');
+    const { database } = (await bsvc(['move-to', there, '--dry-run', '--json'])).json<{ database: string }>();
+    expect(database).toBe('shop');
+    const refused = await bsvc(['move-to', there, '--db', 'other']);
+    expect({ code: refused.code, stderr: refused.stderr }).toEqual({
+      code: 2,
+      stderr: expect.stringContaining('the path of the address names the database shop') as string,
+    });
+  });
+
   it('only counts with --dry-run', async () => {
     const { code, json } = await bsvc(['move-to', uri, '--dry-run', '--json']);
     expect(code).toBe(0);

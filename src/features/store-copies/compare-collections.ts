@@ -50,7 +50,7 @@ export async function compareCollections(
   }
   const [sha256, copied] = hashes.map((hash) => hash.digest('hex'));
   if (!difference && sha256 !== copied) difference = 'its content';
-  if (!difference && !isDeepStrictEqual(indexes.map(sortKeys), there.map(sortKeys))) difference = 'its indexes';
+  difference ??= findIndexDifference(indexes, there);
   return { documents, indexes: indexes.length, sha256: sha256!, difference };
 }
 
@@ -61,7 +61,21 @@ function outlivesCheck(index: Document, nowMs: number): Document[] {
   return [{ [field!]: { $not: { $lt: new Date(nowMs + EXPIRY_MARGIN_MS - seconds * 1000) } } }];
 }
 
-/** Options in one order, since servers answer them in their own; the order inside `key` has a meaning and stays. */
-function sortKeys(index: Document): [string, unknown][] {
-  return Object.entries(index).sort(([a], [b]) => (a < b ? -1 : 1));
+/** What is copied of an index; servers tell more of their own. */
+const COPIED_OPTIONS = ['unique', 'sparse', 'partialFilterExpression', 'expireAfterSeconds', 'hidden'];
+
+function findIndexDifference(indexes: readonly Document[], there: readonly Document[]): string | null {
+  const copies = new Map(there.map((index) => [index.name, index]));
+  for (const index of indexes) {
+    const copy = copies.get(index.name);
+    copies.delete(index.name);
+    if (copy === undefined) return `the index ${String(index.name)}, which is missing there,`;
+    // The order of the fields has a meaning.
+    const sameKey = isDeepStrictEqual(Object.entries(index.key as object), Object.entries(copy.key as object));
+    const option = COPIED_OPTIONS.find((name) => !isDeepStrictEqual(index[name], copy[name]));
+    if (!sameKey) return `the key of the index ${String(index.name)}`;
+    if (option !== undefined) return `${option} of the index ${String(index.name)}`;
+  }
+  const [more] = copies.keys();
+  return more === undefined ? null : `the index ${String(more)}, which is only there,`;
 }

@@ -64,6 +64,7 @@ export async function moveStore(app: App, uri: string, options: MoveOptions): Pr
     target = await openTarget({ ...app.config, mongodbUri: uri, mongodbName: options.databaseName });
     const before = app.db.listOtherProcesses();
     frozen = await app.db.freeze(workDir);
+    await requireProjects(frozen);
     const source = await identifyStore(frozen);
     const mark = await requireOwnTarget(target, source, options.databaseName);
     const names = (await frozen.listNames()).filter((name) => name !== MOVES && name !== RESTORES).sort();
@@ -116,6 +117,15 @@ async function openTarget(config: Config): Promise<Database> {
     const message = error.message.replace('MONGODB_URI', 'the address given');
     throw unavailable('TARGET_UNAVAILABLE', message, { cause: error });
   }
+}
+
+/** A store in which nothing was ever made is hardly the one that was meant. */
+async function requireProjects(source: Database): Promise<void> {
+  if ((await source.collection('projects').countDocuments({}, { limit: 1 })) > 0) return;
+  throw conflict(
+    'NOTHING_TO_MOVE',
+    'The embedded store has no projects: nothing to move. Check BSVC_DATA_DIR, or start with the MongoDB at once by setting MONGODB_URI.',
+  );
 }
 
 /** A store is known by the moment of its first migration, which is written once. */

@@ -12,6 +12,7 @@ import type {
 import type { DataCollection, HeldSnapshot } from '../../engine/index.js';
 import type { Config } from '../../config.js';
 import { invalid, unavailable, type AppError } from '../../errors.js';
+import { adoptDatabase } from './adopt-database.js';
 import { findFullDisk } from './full-disk.js';
 import { loadDriver } from './mongodb-driver.js';
 import { judgeServer, type ServerAnswers, type ServerJudgement } from './mongodb-server.js';
@@ -222,6 +223,9 @@ function readerThreads({ readerThreads, processes }: Config): number {
 /** Lists tell how many documents there are outside of the trash, and inside. */
 const COUNTED_FIELD = 'isDeleted';
 
+/** The database in an embedded store; BSVC_MONGODB_DB is about a MongoDB. */
+export const EMBEDDED_NAME = 'bsvc';
+
 async function openEmbedded(config: Config): Promise<Database> {
   const { openEngine, ListenError, DATA_FILE } = await import('../../engine/index.js');
   try {
@@ -233,7 +237,8 @@ async function openEmbedded(config: Config): Promise<Database> {
       readerThreads: readerThreads(config),
       countBy: COUNTED_FIELD,
     });
-    const db = engine.db(config.mongodbName);
+    await adoptDatabase(engine, EMBEDDED_NAME);
+    const db = engine.db(EMBEDDED_NAME);
     let closed = false;
     return {
       kind: 'embedded',
@@ -241,8 +246,7 @@ async function openEmbedded(config: Config): Promise<Database> {
       warnings: [],
       confirmedReads: {},
       collection: (name) => db.collection(name),
-      insertTogether: (name, documents) =>
-        engine.insertTogether({ db: config.mongodbName, collection: name }, documents),
+      insertTogether: (name, documents) => engine.insertTogether({ db: EMBEDDED_NAME, collection: name }, documents),
       createIndexes: async (name, indexes) => void (await db.collection(name).createIndexes(indexes)),
       listNames: async () => (await db.collections()).map((collection) => collection.collectionName),
       ping: async () => {
