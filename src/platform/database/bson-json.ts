@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { DAY_MS } from '../time/clock.js';
+import { decimalText } from './decimal-text.js';
 
 /*
  * JSON straight from BSON bytes, for what is read and answered as it is stored: no object is made of a document and
@@ -17,6 +18,10 @@ const MAX_GROWTH = 6;
 const LONG_TEXT_BYTES = 48;
 const LAST_MOMENT_MS = 8.64e15;
 const HIGH_WORD = 2 ** 32;
+/** Up to here integers become numbers when a document is decoded. */
+const LAST_EXACT = 2n ** 53n;
+/** With its time a date of our years takes 26 characters, both quotes with it. */
+const MAX_DAY_BYTES = 16;
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
@@ -47,7 +52,11 @@ export class JsonWriter {
   /** All bytes of texts so far, OR-ed: says whether there is anything but ASCII. */
   private seen = 0;
   private dayNumber = Number.NaN;
-  private dayText = '';
+  private readonly day = new Uint8Array(MAX_DAY_BYTES);
+  private dayLength = 0;
+
+  /** With `exactAsText` numbers that JSON cannot hold exactly are texts; else they are left to the slower way. */
+  constructor(private readonly exactAsText = false) {}
 
   /** Forgets what has been written. */
   clear(): void {
@@ -154,8 +163,14 @@ export class JsonWriter {
         return this.elements(source, at, end, true);
       case 0x12: {
         const value = readInt64(source, at);
-        if (!Number.isSafeInteger(value)) return false;
-        this.number(value);
+        if (Number.isSafeInteger(value)) this.number(value);
+        else return this.exactAsText && this.long(source.readBigInt64LE(at));
+        return true;
+      }
+      case 0x13: {
+        const text = this.exactAsText ? decimalText(source, at) : null;
+        if (text === null) return false;
+        this.ascii(`"${text}"`);
         return true;
       }
       default:
@@ -232,7 +247,27 @@ export class JsonWriter {
   }
 
   private number(value: number): void {
-    this.ascii(Number.isFinite(value) ? String(value) : 'null');
+    if (value >= 0 && value < 1e9 && (value | 0) === value) this.digits(value);
+    else this.ascii(Number.isFinite(value) ? String(value) : 'null');
+  }
+
+  /** A whole number of at most nine digits. */
+  private digits(value: number): void {
+    const { bytes, length } = this;
+    let size = 1;
+    for (let next = 10; next <= value; next *= 10) size++;
+    let rest = value;
+    for (let at = length + size - 1; at >= length; at--) {
+      const shorter = (rest / 10) | 0;
+      bytes[at] = 0x30 + rest - shorter * 10;
+      rest = shorter;
+    }
+    this.length = length + size;
+  }
+
+  private long(value: bigint): true {
+    this.ascii(value <= LAST_EXACT && value >= -LAST_EXACT ? String(value) : `"${value}"`);
+    return true;
   }
 
   objectId(source: Buffer, start: number): void {
@@ -255,12 +290,14 @@ export class JsonWriter {
     if (day !== this.dayNumber) {
       const iso = new Date(ms).toISOString();
       this.dayNumber = day;
-      this.dayText = `"${iso.slice(0, iso.indexOf('T') + 1)}`;
+      this.dayLength = iso.indexOf('T') + 2;
+      this.day[0] = QUOTE;
+      for (let at = 1; at < this.dayLength; at++) this.day[at] = iso.charCodeAt(at - 1);
     }
-    this.ascii(this.dayText);
     const time = ms - day * DAY_MS;
-    const { bytes } = this;
+    const { bytes, day: text, dayLength } = this;
     let { length } = this;
+    for (let at = 0; at < dayLength; at++) bytes[length++] = text[at]!;
     const hour = (time / 3_600_000) | 0;
     const minute = ((time / 60_000) | 0) % 60;
     const second = ((time / 1000) | 0) % 60;
@@ -304,6 +341,8 @@ export function endOfValue(source: Buffer, type: number, at: number): number {
       return at + 8;
     case BSON_OBJECT_ID:
       return at + 12;
+    case 0x13:
+      return at + 16;
     case 0x08:
       return at + 1;
     case 0x0a:

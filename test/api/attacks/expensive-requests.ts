@@ -138,6 +138,10 @@ export const KNOWN_EXPENSES: Readonly<Record<string, Expense>> = {
     { $count: 'n' },
   ),
   'big numbers': computed({ $size: loop(100_000, { $pow: [{ $toDecimal: '$$this' }, 1000] }) }),
+  'a reply of a hundred thousand decimals': computed(loop(100_000, { $toDecimal: '$$this' })),
+  'a reply of sixty thousand long decimals': computed(
+    loop(60_000, { $add: ['$$this', { $toDecimal: '0.12345678901234567890123456789' }] }),
+  ),
   'a decimal power': computed({ $pow: [{ $toDecimal: '1e6000' }, { $toDecimal: '-0.3333333333333333333' }] }),
   'a text of a megabyte as a number': computed({ $toDecimal: doubled(19, '1', '$concat') }),
   'a text of a megabyte as a date': computed({ $dateFromString: { dateString: doubled(19, '1', '$concat') } }),

@@ -8,7 +8,7 @@ const OPEN = 0x5b;
 const CLOSE = 0x5d;
 const COMMA = 0x2c;
 
-const writer = new JsonWriter();
+const writer = new JsonWriter(true);
 
 /** The JSON array of what a pipeline yielded, as `latin1` text in parts, each made when it is asked for. */
 export function* encodeResults(results: readonly Buffer[]): Generator<string> {
