@@ -52,6 +52,7 @@ const exportDocumentsRoute = route({
     const collection = await requireNamed(app, project, params.collection);
     const { documents, release } = await readExport(app, project, collection, {
       includeDeleted: query.include_deleted,
+      signal: clientSignal(ctx),
     });
     ctx.res.once('close', release);
     ctx.type = 'application/x-ndjson';

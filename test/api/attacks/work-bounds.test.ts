@@ -115,4 +115,17 @@ describe('a body with too many keys in one object', () => {
     expect(outcomeOf(refused)).toBe('413 TOO_MANY_KEYS');
     expect(refused.text).toContain('10000');
   });
+
+  it('is stored up to the bound of all objects together and refused beyond it', async () => {
+    // Texts with what ends a key, and one key again and again, count as they are.
+    const document = (keys: number) => ({
+      ...Object.fromEntries(many(keys - 1, (at) => [`k${at}`, 1])),
+      text: 'a":1,"b\\":',
+    });
+    const most = many(100, () => document(300));
+    expect(outcomeOf(await secret('POST', '/api/data/open/bulk', most))).toBe('201');
+    const refused = await secret('POST', '/api/data/open/bulk', [...most.slice(1), document(301)]);
+    expect(outcomeOf(refused)).toBe('413 TOO_MANY_KEYS');
+    expect(refused.text).toContain('30000');
+  });
 });

@@ -3,6 +3,7 @@ import { AppError, forbidden } from '../../../errors.js';
 import type { Collection } from '../../collections/collection.js';
 import type { StoredDocument } from '../store/document.js';
 import { insertEachRecord } from '../store/document-store.js';
+import { mapInTurns } from '../../../platform/processes/own-turn.js';
 import { readImportedDocument } from './imported-document.js';
 
 export interface ImportOutcome {
@@ -28,7 +29,7 @@ export async function importDocuments(
   const rejected: ImportOutcome['rejected'] = [];
   const accepted: { index: number; document: StoredDocument }[] = [];
   const now = app.clock.now();
-  values.forEach((value, index) => {
+  await mapInTurns(values, (value, index) => {
     try {
       accepted.push({ index, document: readImportedDocument(collection, value, now) });
     } catch (error) {

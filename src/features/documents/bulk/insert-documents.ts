@@ -14,6 +14,7 @@ import {
 } from '../store/document-store.js';
 import { ABANDONED, abandonBatch, abandoned, findBatch, forgetBatch, openBatch, showBatch } from './hidden-batch.js';
 import { findVisible } from '../store/shown-documents.js';
+import { mapInTurns } from '../../../platform/processes/own-turn.js';
 import { checkNewDocument } from '../write/new-document.js';
 import { hasParallelArrays, parallelArrays } from '../store/parallel-arrays.js';
 import { Problems } from '../reply/problems.js';
@@ -45,13 +46,13 @@ export async function insertDocuments(
     throw invalid('INVALID_BODY', `The body must be an array of 1 to ${MAX_BULK_DOCUMENTS} documents`);
   }
   if (idempotencyKey === null) {
-    const documents = readAll(app, place, body);
+    const documents = await readAll(app, place, body);
     await insertTogether(app, place, documents);
     return outcomeOf(documents);
   }
   const insertOnce = () =>
-    runIdempotent(app, { place, action: 'bulk', key: idempotencyKey, body }, () => {
-      const documents = readAll(app, place, body);
+    runIdempotent(app, { place, action: 'bulk', key: idempotencyKey, body }, async () => {
+      const documents = await readAll(app, place, body);
       return {
         ids: documents.map(({ _id }) => _id),
         async run(ids) {
@@ -74,10 +75,14 @@ function outcomeOf(documents: readonly StoredDocument[]): BulkOutcome {
   return { insertedCount: documents.length, ids: documents.map(({ _id }) => _id.toHexString()) };
 }
 
-function readAll(app: App, { collection, writer }: WriteTarget, body: readonly unknown[]): StoredDocument[] {
+async function readAll(
+  app: App,
+  { collection, writer }: WriteTarget,
+  body: readonly unknown[],
+): Promise<StoredDocument[]> {
   const problems = new Problems();
   const now = app.clock.now();
-  const documents = body.map((item, at) => {
+  const documents = await mapInTurns(body, (item, at) => {
     problems.enter(at);
     try {
       return checkNewDocument(collection, item, writer, now, problems);

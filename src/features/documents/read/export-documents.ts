@@ -10,6 +10,12 @@ const BATCH_SIZE = 500;
 /** The memory that an export may hold at a time: a batch, and its documents. */
 const EXPORT_BYTES = 32 * 1024 * 1024;
 
+interface ExportOptions {
+  includeDeleted: boolean;
+  /** Aborted when nobody waits for the rest any more. */
+  signal?: AbortSignal;
+}
+
 /**
  * exportDocuments for sending, with room of the budget for a batch until `release`. 503 BUSY when too many large
  * replies are under way.
@@ -18,10 +24,10 @@ export async function readExport(
   app: App,
   project: Pick<Project, '_id'>,
   collection: Collection,
-  options: { includeDeleted: boolean },
+  options: ExportOptions,
 ): Promise<{ documents: AsyncIterable<PresentedDocument>; release: () => void }> {
   const party = project._id.toHexString();
-  const held = await app.replies.wait(party, EXPORT_BYTES);
+  const held = await app.replies.wait(party, EXPORT_BYTES, options.signal);
   return { documents: exportDocuments(app, collection, options), release: () => app.replies.giveBack(party, held) };
 }
 
@@ -32,10 +38,10 @@ export async function readExport(
 export async function* exportDocuments(
   app: App,
   collection: Collection,
-  options: { includeDeleted: boolean },
+  { includeDeleted, signal }: ExportOptions,
 ): AsyncGenerator<PresentedDocument> {
-  const visible = await findVisible(app, collection, options.includeDeleted);
-  const cursor = documentStore(app, collection).find(visible).sort({ _id: 1 }).batchSize(BATCH_SIZE);
+  const visible = await findVisible(app, collection, includeDeleted);
+  const cursor = documentStore(app, collection).find(visible, { signal }).sort({ _id: 1 }).batchSize(BATCH_SIZE);
   for await (const document of cursor) {
     const presented = presentDocument(document);
     if (collection.name === 'users') delete presented.password;

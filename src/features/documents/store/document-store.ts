@@ -2,6 +2,7 @@ import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { conflict, tooLarge, type AppError } from '../../../errors.js';
 import { isDuplicateKey, type Store } from '../../../platform/database/database.js';
+import { takeTurns } from '../../../platform/processes/own-turn.js';
 import { documentsName, type Collection } from '../../collections/collection.js';
 import { PENDING, REMOVED } from '../../collections/indexes/document-indexes.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
@@ -75,7 +76,11 @@ async function withInsertEvents(
   documents: readonly StoredDocument[],
 ): Promise<StoredDocument[]> {
   const stored: StoredDocument[] = [];
-  for (const document of documents) stored.push(withOutbox(document, await queueEvents(app, collection, 'insert')));
+  const turn = takeTurns();
+  for (const document of documents) {
+    await turn();
+    stored.push(withOutbox(document, await queueEvents(app, collection, 'insert')));
+  }
   return stored;
 }
 

@@ -62,7 +62,7 @@ export function readIdempotencyKey(header: string): string | null {
 export async function runIdempotent<T>(
   app: App,
   request: RepeatableRequest,
-  prepare: () => PreparedRequest<T>,
+  prepare: () => PreparedRequest<T> | Promise<PreparedRequest<T>>,
 ): Promise<T> {
   const store = answerStore(app);
   const _id = requestId(request);
@@ -70,7 +70,7 @@ export async function runIdempotent<T>(
   const earlier = await findEarlier(app, store, _id);
   if (earlier?.bodyHash === bodyHash && earlier.answer !== null) return JSON.parse(earlier.answer) as T;
   if (earlier && earlier.bodyHash !== bodyHash) throw otherBody();
-  const prepared = prepare();
+  const prepared = await prepare();
   const record =
     earlier ??
     (await remember(app, store, { _id, projectId: request.place.collection.projectId, bodyHash, ids: prepared.ids }));

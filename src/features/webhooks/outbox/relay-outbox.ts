@@ -1,6 +1,7 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { isDuplicateKey } from '../../../platform/database/database.js';
+import { takeTurns } from '../../../platform/processes/own-turn.js';
 import { documentsName, type Collection } from '../../collections/collection.js';
 import { REMOVED } from '../../collections/indexes/document-indexes.js';
 import { buildDelivery, buildPayload, type DocumentEvent } from '../deliveries/build-delivery.js';
@@ -31,7 +32,9 @@ export async function relayDocuments(app: App, items: readonly RelayItem[]): Pro
     return outbox ? [{ ...item, outbox }] : [];
   });
   const deliveries = new Map<string, Delivery>();
+  const turn = takeTurns();
   for (const item of waiting) {
+    await turn();
     for (const delivery of await buildDeliveries(app, item)) {
       // An entry met twice has its first, closest image of the document.
       if (!deliveries.has(delivery._id)) deliveries.set(delivery._id, delivery);
