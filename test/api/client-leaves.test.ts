@@ -1,6 +1,7 @@
 import { request as openRequest, type ClientRequest } from 'node:http';
 import request from 'supertest';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { exportDocuments } from '../../src/features/documents/read/export-documents.js';
 import { buildCollection, buildProject, placeDocuments, type TestProject } from '../helpers/build-project.js';
 import { eventually } from '../helpers/eventually.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
@@ -65,5 +66,27 @@ describe.each(PLACES)('aggregation whose client leaves (reader threads: %s)', (r
     );
     expect(test.logLines.filter((line) => line.includes('request failed'))).toEqual([]);
     turns.mockRestore();
+  });
+});
+
+describe('an export whose client leaves', () => {
+  it('reads no further than the batch that is under way', async () => {
+    const test = await openTestApp();
+    try {
+      const { project } = await buildProject(test.app);
+      const notes = await buildCollection(test.app, project, { name: 'notes' });
+      const documents = Array.from({ length: 1200 }, (_, n) => ({ n }));
+      await placeDocuments(test.app, notes, documents);
+      const client = new AbortController();
+      let read = 0;
+      const reading = async (): Promise<void> => {
+        const options = { includeDeleted: false, signal: client.signal };
+        for await (const _document of exportDocuments(test.app, notes, options)) if (++read === 1) client.abort();
+      };
+      await expect(reading()).rejects.toThrow();
+      expect(read).toBeLessThanOrEqual(500);
+    } finally {
+      await test.close();
+    }
   });
 });
