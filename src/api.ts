@@ -20,6 +20,7 @@ import { KEY_ROUTES } from './features/management/key-routes.js';
 import { projectRoutes } from './features/management/project-routes.js';
 import { TEMPLATE_ROUTES } from './features/management/template-routes.js';
 import { metricsRoutes } from './features/health/metrics-routes.js';
+import { GUIDE_ROUTES } from './features/reference/guide-routes.js';
 import { apiDocumentRoutes, docsPageRoutes } from './features/reference/routes.js';
 import { WEBHOOK_ROUTES } from './features/webhooks/webhook-routes.js';
 import { accessLog } from './http/access-log.js';
@@ -49,6 +50,7 @@ export const ROUTE_LISTS: readonly RouteList[] = [
   PROJECT_SOCIAL_ROUTES,
   BUCKET_ROUTES,
   TEMPLATE_ROUTES,
+  GUIDE_ROUTES,
 ];
 
 /** Every route of the service, feature by feature. */

@@ -1,75 +1,181 @@
-// What the page can do besides being read: search, open what an address names, copy examples.
+// What the pages can do besides being read: copy examples; in the reference search, open what an address names, and
+// send requests.
 const form = document.querySelector('.search');
-const input = document.querySelector('#search');
-const operations = [...document.querySelectorAll('.operation')].map((element) => ({
-  element,
-  text: `${element.id} ${element.querySelector('summary').textContent} ${element.closest('section').querySelector('h2').textContent}`
-    .toLowerCase()
-    .replace(/\s+/g, ' '),
-  link: document.querySelector(`nav [data-of="${element.id}"]`),
-}));
+if (form) openReference();
+offerCopies();
+// On a narrow screen the list at the side would stand before everything else.
+if (matchMedia('(max-width: 64rem)').matches) document.querySelector('nav details').open = false;
 
-function search() {
-  const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
-  let found = 0;
-  for (const { element, text, link } of operations) {
-    const matches = words.every((word) => text.includes(word));
-    element.hidden = link.hidden = !matches;
-    if (matches) found++;
+function openReference() {
+  const input = document.querySelector('#search');
+  const operations = [...document.querySelectorAll('.operation')].map((element) => ({
+    element,
+    text: `${element.id} ${element.querySelector('summary').textContent} ${element.closest('section').querySelector('h2').textContent}`
+      .toLowerCase()
+      .replace(/\s+/g, ' '),
+    link: document.querySelector(`nav [data-of="${element.id}"]`),
+  }));
+
+  function search() {
+    const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
+    let found = 0;
+    for (const { element, text, link } of operations) {
+      const matches = words.every((word) => text.includes(word));
+      element.hidden = link.hidden = !matches;
+      if (matches) found++;
+    }
+    for (const section of document.querySelectorAll('.chapter-body'))
+      section.hidden = !section.querySelector('.operation:not([hidden])');
+    for (const group of document.querySelectorAll('nav .group'))
+      group.hidden = !group.querySelector('li:not([hidden])');
+    for (const rest of document.querySelectorAll('.intro, .schemas, nav .guides, nav .shared'))
+      rest.hidden = words.length > 0;
+    document.querySelector('.none').hidden = found > 0;
   }
-  for (const section of document.querySelectorAll('.chapter-body'))
-    section.hidden = !section.querySelector('.operation:not([hidden])');
-  for (const group of document.querySelectorAll('nav .group')) group.hidden = !group.querySelector('li:not([hidden])');
-  document.querySelector('.intro').hidden = words.length > 0;
-  document.querySelector('.schemas').hidden = words.length > 0;
-  document.querySelector('.none').hidden = found > 0;
+
+  function openNamed() {
+    const id = decodeURIComponent(location.hash.slice(1));
+    const named = id && document.getElementById(id);
+    if (!named) return;
+    if (named.hidden || named.closest('[hidden]')) {
+      input.value = '';
+      search();
+    }
+    if (named.matches('details')) named.open = true;
+    named.scrollIntoView();
+  }
+
+  form.hidden = false;
+  form.addEventListener('submit', (event) => event.preventDefault());
+  input.addEventListener('input', search);
+  document.addEventListener('keydown', (event) => {
+    if (event.key === '/' && !document.activeElement.matches('input, textarea')) {
+      event.preventDefault();
+      input.focus();
+    } else if (event.key === 'Escape' && document.activeElement === input) {
+      input.value = '';
+      search();
+    }
+  });
+  addEventListener('hashchange', openNamed);
+  document.querySelector('nav').addEventListener('click', (event) => {
+    // The same address again changes nothing by itself.
+    if (event.target.closest('a')?.hash === location.hash) openNamed();
+  });
+  for (const place of document.querySelectorAll('.try')) offerTry(place);
+  openNamed();
 }
 
-function openNamed() {
-  const id = decodeURIComponent(location.hash.slice(1));
-  const named = id && document.getElementById(id);
-  if (!named) return;
-  if (named.hidden || named.closest('[hidden]')) {
-    input.value = '';
-    search();
-  }
-  if (named.matches('details')) named.open = true;
-  named.scrollIntoView();
-}
-
-form.hidden = false;
-form.addEventListener('submit', (event) => event.preventDefault());
-input.addEventListener('input', search);
-document.addEventListener('keydown', (event) => {
-  if (event.key === '/' && document.activeElement !== input) {
-    event.preventDefault();
-    input.focus();
-  } else if (event.key === 'Escape' && document.activeElement === input) {
-    input.value = '';
-    search();
-  }
-});
-
-if (navigator.clipboard) {
+function offerCopies() {
+  if (!navigator.clipboard) return;
   for (const example of document.querySelectorAll('.example pre')) {
-    const button = document.createElement('button');
-    button.type = 'button';
-    button.className = 'copy';
-    button.textContent = 'Copy';
-    button.addEventListener('click', async () => {
+    const button = makeButton('Copy', async () => {
       await navigator.clipboard.writeText(example.querySelector('code').textContent);
       button.textContent = 'Copied';
       setTimeout(() => (button.textContent = 'Copy'), 1500);
     });
+    button.className = 'copy';
     example.append(button);
   }
 }
 
-// On a narrow screen the list of operations would stand before everything else.
-if (matchMedia('(max-width: 64rem)').matches) document.querySelector('nav details').open = false;
-addEventListener('hashchange', openNamed);
-document.querySelector('nav').addEventListener('click', (event) => {
-  // The same address again changes nothing by itself.
-  if (event.target.closest('a')?.hash === location.hash) openNamed();
-});
-openNamed();
+/** A button that opens a form for the operation. Nothing that is typed is kept beyond the page. */
+function offerTry(place) {
+  const opener = makeButton('Try it', async () => {
+    opener.disabled = true;
+    const { paths } = await loadDocument();
+    opener.remove();
+    place.append(makeForm(place.dataset, paths[place.dataset.path][place.dataset.method]));
+  });
+  place.append(opener);
+}
+
+let loading;
+function loadDocument() {
+  return (loading ??= fetch('/api/openapi.json').then((response) => response.json()));
+}
+
+/** Credentials by header: typed once, they stand in every form. */
+const CREDENTIALS = {
+  publishableKey: ['x-api-key', 'API key'],
+  secretKey: ['x-api-key', 'API key'],
+  userToken: ['authorization', 'Access token of a user'],
+  operatorToken: ['authorization', 'Token of an operator'],
+  adminToken: ['authorization', 'Admin token'],
+};
+
+function makeForm({ path, method }, operation) {
+  const fields = document.createElement('form');
+  const content = operation.requestBody?.content ?? {};
+  const example = content['application/json']?.example;
+  const schemes = new Set(operation.security.flatMap((each) => Object.keys(each)));
+  const headers = new Map([...schemes].flatMap((name) => (CREDENTIALS[name] ? [CREDENTIALS[name]] : [])));
+  for (const [header, label] of headers) addField(fields, header, label, { type: 'password', className: header });
+  for (const { name, in: kind, schema } of operation.parameters)
+    if (kind === 'path') addField(fields, `path:${name}`, name, { value: schema.examples?.[0] ?? '', required: true });
+  if (operation.parameters.some((each) => each.in === 'query'))
+    addField(fields, 'query', 'Query', { placeholder: 'status=open&sort=-createdAt' });
+  const isJson = 'application/json' in content;
+  if (isJson) {
+    const text = document.createElement('textarea');
+    addField(fields, 'body', 'Body (JSON)', { value: example ? JSON.stringify(example, null, 2) : '', rows: 6 }, text);
+  } else if ('multipart/form-data' in content) addField(fields, 'file', 'File', { type: 'file' });
+  const send = makeButton('Send');
+  send.type = 'submit';
+  const answer = Object.assign(document.createElement('pre'), { className: 'answer', hidden: true });
+  answer.setAttribute('role', 'status');
+  fields.append(send, answer);
+  fields.addEventListener('input', ({ target }) => {
+    // The same credential in all forms.
+    if (target.className)
+      for (const each of document.getElementsByClassName(target.className)) each.value = target.value;
+  });
+  for (const { name, className } of fields.elements)
+    if (className) fields.elements[name].value = document.getElementsByClassName(className)[0]?.value ?? '';
+  fields.addEventListener('submit', async (event) => {
+    event.preventDefault();
+    send.disabled = true;
+    answer.hidden = false;
+    answer.textContent = '…';
+    answer.textContent = await sendRequest(path, method, fields.elements, isJson).catch(String);
+    send.disabled = false;
+  });
+  return fields;
+}
+
+async function sendRequest(path, method, fields, isJson) {
+  const headers = {};
+  if (fields['x-api-key']?.value) headers['x-api-key'] = fields['x-api-key'].value.trim();
+  const token = fields.authorization?.value.trim().replace(/^Bearer /i, '');
+  if (token) headers.authorization = `Bearer ${token}`;
+  let body;
+  if (isJson && fields.body.value.trim()) {
+    headers['content-type'] = 'application/json';
+    body = fields.body.value;
+  } else if (fields.file) {
+    body = new FormData();
+    if (fields.file.files[0]) body.append('file', fields.file.files[0]);
+  }
+  const filled = path.replace(/\{(\w+)\}/g, (_all, name) => encodeURIComponent(fields[`path:${name}`].value));
+  const query = fields.query?.value.trim().replace(/^\?/, '');
+  const begun = performance.now();
+  const response = await fetch(query ? `${filled}?${query}` : filled, { method: method.toUpperCase(), headers, body });
+  const text = await response.text();
+  const took = Math.round(performance.now() - begun);
+  let shown = text;
+  if (response.headers.get('content-type')?.includes('json')) shown = JSON.stringify(JSON.parse(text), null, 2);
+  return `${response.status} ${response.statusText} · ${took} ms\n${shown}`;
+}
+
+function addField(fields, name, label, properties, input = document.createElement('input')) {
+  const line = document.createElement('label');
+  Object.assign(input, { autocomplete: 'off', spellcheck: false, name, ...properties });
+  line.append(label, input);
+  fields.append(line);
+}
+
+function makeButton(text, act) {
+  const button = Object.assign(document.createElement('button'), { type: 'button', textContent: text });
+  if (act) button.addEventListener('click', act);
+  return button;
+}

@@ -1,7 +1,11 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { WebSocket } from 'undici';
+import { eventually } from './eventually.js';
 import { openTempDir } from './temp-dir.js';
 
 /** Path of a Chromium on this machine, or null; a test that needs one is then skipped and says so. */
@@ -29,11 +33,17 @@ export interface Browser {
 
 /** Opens `url` in a headless browser with a profile of its own. It reports to nobody: the page must. */
 export async function openInBrowser(url: string): Promise<Browser> {
+  const { close } = await startBrowser(url);
+  return { close };
+}
+
+async function startBrowser(url: string): Promise<Browser & { profile: string }> {
   const profile = await openTempDir();
-  // Headless ends by itself once it has nothing to do; a debugging port that nobody uses keeps it.
+  // Headless ends by itself once it has nothing to do; a debugging port keeps it.
   const words = [...flags(profile.path), '--remote-debugging-port=0', url];
   const child = spawn(CHROMIUM!, words, { stdio: 'ignore', detached: true });
   return {
+    profile: profile.path,
     async close() {
       if (child.exitCode === null && child.signalCode === null) {
         const ended = once(child, 'exit');
@@ -44,6 +54,70 @@ export async function openInBrowser(url: string): Promise<Browser> {
       await profile.remove();
     },
   };
+}
+
+export interface DrivenPage extends Browser {
+  /** The value of an expression in the page, awaited; throws what it throws. */
+  evaluate<T>(expression: string): Promise<T>;
+  /** Waits until the expression is true in the page. */
+  until(expression: string): Promise<void>;
+}
+
+const PAGE_DEADLINE_MS = 60_000;
+
+/** Opens `url` in a headless browser and works in the page by expressions, through the browser's debugging port. */
+export async function drivePage(url: string): Promise<DrivenPage> {
+  const browser = await startBrowser(url);
+  const targets = await eventually(
+    'the browser tells its pages',
+    async () => {
+      const port = (await readFile(join(browser.profile, 'DevToolsActivePort'), 'utf8').catch(() => '')).split('\n')[0];
+      if (!port) return null;
+      const list = (await (await fetch(`http://127.0.0.1:${port}/json/list`)).json()) as Target[];
+      return list.some(({ type }) => type === 'page') ? list : null;
+    },
+    PAGE_DEADLINE_MS,
+  );
+  const socket = new WebSocket(targets.find(({ type }) => type === 'page')!.webSocketDebuggerUrl);
+  await once(socket as never, 'open');
+  const waiting = new Map<number, (reply: EvaluateReply) => void>();
+  socket.addEventListener('message', ({ data }) => {
+    const reply = JSON.parse(String(data)) as EvaluateReply;
+    waiting.get(reply.id)?.(reply);
+    waiting.delete(reply.id);
+  });
+  let last = 0;
+  const evaluate = async <T>(expression: string): Promise<T> => {
+    const id = ++last;
+    const answered = new Promise<EvaluateReply>((resolve) => waiting.set(id, resolve));
+    const params = { expression, awaitPromise: true, returnByValue: true, userGesture: true };
+    socket.send(JSON.stringify({ id, method: 'Runtime.evaluate', params }));
+    const { result, error } = await answered;
+    const thrown = error?.message ?? result?.exceptionDetails?.exception?.description;
+    if (thrown !== undefined) throw new Error(`in the page: ${thrown}`);
+    return result!.result.value as T;
+  };
+  return {
+    evaluate,
+    async until(expression) {
+      await eventually(expression, () => evaluate<boolean>(`Boolean(${expression})`), PAGE_DEADLINE_MS);
+    },
+    async close() {
+      socket.close();
+      await browser.close();
+    },
+  };
+}
+
+interface Target {
+  type: string;
+  webSocketDebuggerUrl: string;
+}
+
+interface EvaluateReply {
+  id: number;
+  error?: { message: string };
+  result?: { result: { value?: unknown }; exceptionDetails?: { exception?: { description?: string } } };
 }
 
 /** The page at `url` as it is once its scripts have run. */

@@ -66,10 +66,10 @@ const AUTH = '/api/userAuth/';
 /** Paths of signed-in end users. All others there take a secret, so an unforeseen spelling is limited too. */
 const SIGNED_IN = /^(me|logout|update-profile|identities(\/[^/]+)?|public\/[^/]+)\/?$/;
 /**
- * Paths without a limit: monitoring must not be refused, and the mail provider sends signed calls for all projects from
- * few addresses.
+ * Paths without a limit: monitoring must not be refused, the mail provider sends signed calls for all projects from few
+ * addresses, and who has met a limit should find the documentation.
  */
-const FREE = /^\/api\/(health(\/.*)?|mail\/webhook)$/;
+const FREE = /^\/api\/((health|docs)(\/.*)?|openapi\.json|mail\/webhook)$/;
 
 /** Which limits a request counts against. Preflights count nothing: a browser cannot keep from sending them. */
 export function classify(method: string, path: string): RequestClass {

@@ -64,7 +64,7 @@ const NO_ROOM = { 503: ['BUSY'] };
 /** How a list is asked for and answered, by whoever may see it. */
 export const LISTING = {
   description:
-    'Every other parameter is a filter: `field=value`, or a field with `_gt`, `_gte`, `_lt`, `_lte`, `_ne`, `_in` (comma-separated), `_exists` (true or false), `_regex` (case-insensitive, at most 128 characters). Several are AND-ed.',
+    'Every other parameter is a filter: `field=value`, or a field with `_gt`, `_gte`, `_lt`, `_lte`, `_ne`, `_in` (comma-separated), `_exists` (true or false), `_regex` (case-insensitive, at most 128 characters). All of them must match.',
   // Parsed with its filters, by the fields of the collection.
   ownQuery: {
     page: parameter('Which page, from 1', { ...FROM_ONE, default: 1 }),
@@ -73,7 +73,10 @@ export const LISTING = {
       default: DEFAULT_LIMIT,
     }),
     skip: parameter('Documents to pass over, instead of `page`', WHOLE),
-    sort: parameter('Fields to sort by, comma-separated; `-field` descends', text({ default: '-createdAt' })),
+    sort: parameter(
+      'Fields to sort by, comma-separated; `-field` descends',
+      text({ default: '-createdAt', examples: ['-views'] }),
+    ),
     cursor: parameter(
       'Pages that stay right while documents come and go: `start` for the first, then the `nextCursor` of the reply',
       TEXT,

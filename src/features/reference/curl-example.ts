@@ -20,14 +20,22 @@ export function curlExample(
   const query = Object.keys(security)
     .filter((name) => components.securitySchemes[name]?.in === 'query')
     .map((name) => `${String(components.securitySchemes[name]!.name)}=$PUBLISHABLE_KEY`);
-  const needed = operation.parameters.filter((each) => each.in === 'query' && each.required);
-  const search = [...query, ...needed.map(({ name }) => `${name}=…`)].join('&');
+  const asked = operation.parameters.filter((each) => each.in === 'query').flatMap(exampleOf);
+  const search = [...query, ...asked].join('&');
   const lines = [
     `curl ${method === 'get' ? '' : `-X ${method.toUpperCase()} `}"$BSVC_URL${fill(path, operation.parameters)}${search && `?${search}`}"`,
   ];
   for (const name of Object.keys(security)) if (CREDENTIALS[name]) lines.push(`-H "${CREDENTIALS[name]}"`);
   lines.push(...bodyLines(operation));
   return lines.join(' \\\n  ');
+}
+
+/** Parts of the query that say something in an example: required ones, and those that have examples. */
+function exampleOf({ name, required, schema, explode }: ApiParameter): string[] {
+  const [example] = Array.isArray(schema.examples) ? (schema.examples as unknown[]) : [];
+  if (explode && example) return Object.entries(example).map(([field, value]) => `${field}=${value}`);
+  if (example !== undefined) return [`${name}=${String(example)}`];
+  return required ? [`${name}=…`] : [];
 }
 
 function fill(path: string, parameters: readonly ApiParameter[]): string {

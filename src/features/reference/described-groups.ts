@@ -17,6 +17,7 @@ import { PROJECT_SOCIAL_ROUTES } from '../management/social-routes.js';
 import { TEMPLATE_ROUTES } from '../management/template-routes.js';
 import { USER_ROUTES } from '../users/user-routes.js';
 import { WEBHOOK_ROUTES } from '../webhooks/webhook-routes.js';
+import { GUIDE_ROUTES } from './guide-routes.js';
 import { DOCUMENT_FILE_ROUTES, PAGE_ROUTES } from './describe-routes.js';
 
 /**
@@ -46,4 +47,5 @@ export const DESCRIBED_GROUPS: readonly GroupDescription[] = [
   METRICS_ROUTES,
   DOCUMENT_FILE_ROUTES,
   PAGE_ROUTES,
+  describeRoutes(GUIDE_ROUTES),
 ];

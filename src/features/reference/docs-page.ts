@@ -2,6 +2,7 @@ import type { Schema } from '../../http/routes/route-description.js';
 import type { ApiDocument, ApiParameter, ApiResponse, Operation } from './api-document.js';
 import { curlExample } from './curl-example.js';
 import { renderNotes, renderSchema, renderType, type NamedSchemas } from './docs-schema.js';
+import { renderGuideLinks } from './guides.js';
 import { escapeHtml, renderLine, renderText } from './html.js';
 
 type Body = NonNullable<Operation['requestBody']>;
@@ -33,19 +34,24 @@ export function renderDocsPage(document: ApiDocument): string {
 <form class="search" role="search" hidden><input type="search" id="search" placeholder="Search operations ( / )" aria-label="Search operations" autocomplete="off" spellcheck="false"></form>
 <p class="source"><a href="/api/openapi.json">openapi.json</a></p>
 </header>
-<nav aria-label="Operations"><details open><summary>Operations</summary>
+<nav aria-label="Guides and operations"><details open><summary>Guides and operations</summary>
+<div class="guides"><p class="chapter">Guides</p>
+${renderGuideLinks()}
+</div>
 ${chapters.map(renderNavigation).join('\n')}
-<p class="chapter"><a href="#schemas">Schemas</a></p>
+<p class="chapter shared"><a href="#schemas">Shared schemas</a></p>
 </details></nav>
 <main id="content">
 <section class="intro">
 <h1>${escapeHtml(info.title)} API</h1>
 ${renderText(info.description)}
+<h2 id="guides">Guides</h2>
+${renderGuideLinks()}
 </section>
 <p class="none" role="status" hidden>Nothing found.</p>
 ${chapters.map((chapter) => renderChapter(document, chapter)).join('\n')}
 <section class="schemas" id="schemas">
-<h2>Schemas</h2>
+<h2>Shared schemas</h2>
 ${Object.entries(components.schemas)
   .sort(([a], [b]) => (a < b ? -1 : 1))
   .map(
@@ -79,7 +85,7 @@ const chapterId = (name: string): string => `tag-${name.toLowerCase().replaceAll
 function renderNavigation({ name, entries }: Chapter): string {
   const items = entries.map(
     ({ method, operation }) =>
-      `<li data-of="${operation.operationId}"><a href="#${operation.operationId}"><span class="method ${method}">${method}</span>${escapeHtml(operation.summary)}</a></li>`,
+      `<li data-of="${operation.operationId}"><a href="#${operation.operationId}"><span class="method ${method}">${method}</span>${renderLine(operation.summary)}</a></li>`,
   );
   return `<div class="group"><p class="chapter"><a href="#${chapterId(name)}">${escapeHtml(name)}</a></p>
 <ul>
@@ -108,12 +114,12 @@ function renderOperation(document: ApiDocument, { method, path, operation }: Ent
 ${renderText(description)}
 ${renderParameters(operation.parameters)}
 ${requestBody ? renderBody(requestBody, document.components.schemas) : ''}
-<h3>Replies</h3>
+<h3>Responses</h3>
 ${replies.map(([status, response]) => renderReply(status, response, document.components.schemas)).join('\n')}
-<h3>Refusals <a href="#schema-Error">Error</a></h3>
+<h3>Errors <a href="#schema-Error">Error</a></h3>
 ${refusals.map(([status, { description: codes }]) => renderRefusal(status, codes)).join('\n')}
 </div>
-<div class="example"><h3>Example</h3><pre><code>${escapeHtml(curlExample(document, method, path, operation))}</code></pre></div>
+<div class="example"><h3>Example</h3><pre><code>${escapeHtml(curlExample(document, method, path, operation))}</code></pre><div class="try" data-path="${escapeHtml(path)}" data-method="${method}"></div></div>
 </div>
 </details>`;
 }

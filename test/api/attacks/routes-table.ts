@@ -408,6 +408,7 @@ export const ROUTE_TABLE: readonly RouteRow[] = [
   row('GET', '/api/docs', 'everybody', '200', '200'),
   row('GET', '/api/docs/page.css', 'everybody', '200', '200'),
   row('GET', '/api/docs/page.js', 'everybody', '200', '200'),
+  row('GET', '/api/docs/guides/:guide', 'everybody', '200', '200'),
   row('GET', '/metrics', 'the admin token', '200', '401 AUTH_REQUIRED'),
 ];
 

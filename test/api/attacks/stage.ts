@@ -164,6 +164,7 @@ async function furnish(stage: Stage, owner: TestProject, word: string): Promise<
     webhookSecret: secret!,
     name: 'own',
     provider: 'github',
+    guide: 'mail',
     username: 'nobody',
   };
 }

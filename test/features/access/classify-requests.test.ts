@@ -19,6 +19,10 @@ describe('which limits a request counts against', () => {
     ['POST', '/api/mail/webhook', 'free'],
     ['POST', '/api/mail/webhook/x', 'plain'],
     ['GET', '/api/healthy', 'plain'],
+    ['GET', '/api/docs', 'free'],
+    ['GET', '/api/docs/guides/mail', 'free'],
+    ['GET', '/api/openapi.json', 'free'],
+    ['GET', '/api/docsx', 'plain'],
     ['GET', '/files/a/b.png', 'free'],
     ['OPTIONS', '/api/userAuth/login', 'free'],
   ])('takes %s %s for %s', (method, path, kind) => {

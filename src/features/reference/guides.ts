@@ -1,0 +1,72 @@
+import { VERSION } from '../../version.js';
+import { escapeHtml } from './html.js';
+import { renderMarkdown } from './markdown.js';
+import { readTemplate } from './read-template.js';
+
+export const GUIDES_PREFIX = '/api/docs/guides';
+
+/** The guides in the order in which a reader meets them; each is a file of Markdown in templates/docs. */
+export const GUIDES = [
+  { name: 'getting-started', title: 'Getting started' },
+  { name: 'first-app', title: 'Your first app' },
+  { name: 'rest', title: 'REST guide by task' },
+  { name: 'rules', title: 'Rules and security' },
+  { name: 'files', title: 'Files and buckets' },
+  { name: 'mail', title: 'Mail' },
+  { name: 'webhooks', title: 'Webhooks' },
+  { name: 'declaration', title: 'One file for a project' },
+  { name: 'commands', title: 'Command line' },
+  { name: 'settings', title: 'Settings' },
+  { name: 'backup', title: 'Backup and upgrade' },
+  { name: 'scale', title: 'One machine to many' },
+  { name: 'mongodb', title: 'MongoDB' },
+  { name: 'telemetry', title: 'Telemetry' },
+  { name: 'migration', title: 'Migration from the hosted service' },
+  { name: 'troubleshooting', title: 'Troubleshooting' },
+] as const;
+
+/** Links to all guides, the one that is shown marked. */
+export function renderGuideLinks(shown?: string): string {
+  const items = GUIDES.map(({ name, title }) => {
+    const mark = name === shown ? ' aria-current="page"' : '';
+    return `<li><a href="${GUIDES_PREFIX}/${name}"${mark}>${escapeHtml(title)}</a></li>`;
+  });
+  return `<ul>\n${items.join('\n')}\n</ul>`;
+}
+
+/** A guide as a page of HTML; null for a name that no guide has. */
+export function renderGuide(name: string): string | null {
+  const guide = GUIDES.find((each) => each.name === name);
+  if (!guide) return null;
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>${escapeHtml(guide.title)} · bsvc</title>
+<link rel="stylesheet" href="/api/docs/page.css">
+<script src="/api/docs/page.js" defer></script>
+</head>
+<body>
+<a class="skip" href="#content">Skip to the content</a>
+<header class="top">
+<p class="brand"><a href="/api/docs">bsvc <span>guides</span></a> <small>${escapeHtml(VERSION)}</small></p>
+<p class="source"><a href="/api/docs">API reference</a></p>
+</header>
+<nav aria-label="Guides"><details open><summary>Guides</summary>
+${renderGuideLinks(name)}
+</details></nav>
+<main id="content" class="guide">
+${renderMarkdown(readTemplate(`${name}.md`), linkInPage)}
+</main>
+</body>
+</html>
+`;
+}
+
+/** Guides refer to each other by file, as the repository shows them. */
+function linkInPage(target: string): string {
+  const guide = /^([\w-]+)\.md(#.*)?$/.exec(target);
+  return guide ? `${GUIDES_PREFIX}/${guide[1]}${guide[2] ?? ''}` : target;
+}

@@ -1,0 +1,111 @@
+import { escapeHtml, renderLine } from './html.js';
+
+/** A part of a text of Markdown as HTML, with the line behind it. */
+interface Part {
+  html: string;
+  next: number;
+}
+
+type Read = (lines: readonly string[], at: number, link: Link) => Part | null;
+/** The address in the page for one in the text. */
+type Link = (target: string) => string;
+
+/**
+ * The Markdown that the guides use as HTML: headings, paragraphs, flat lists, tables, fenced code, comments; in lines
+ * `code`, **strong** and links. Anything else is shown as it is written; HTML is escaped.
+ */
+export function renderMarkdown(text: string, link: Link): string {
+  const lines = text.split('\n');
+  const parts: string[] = [];
+  for (let at = 0; at < lines.length;) {
+    const { html, next } = readPart(lines, at, link);
+    parts.push(html);
+    at = next;
+  }
+  return parts.filter((html) => html !== '').join('\n');
+}
+
+function readPart(lines: readonly string[], at: number, link: Link): Part {
+  for (const read of BLOCKS) {
+    const part = read(lines, at, link);
+    if (part) return part;
+  }
+  return readParagraph(lines, at, link);
+}
+
+const readNothing: Read = (lines, at) =>
+  lines[at]!.trim() === '' || /^<!--.*-->$/.test(lines[at]!) ? { html: '', next: at + 1 } : null;
+
+const readHeading: Read = (lines, at, link) => {
+  const found = /^(#{1,3}) (.+)$/.exec(lines[at]!);
+  if (!found) return null;
+  const [, { length: level }, title] = found as unknown as [string, string, string];
+  return { html: `<h${level} id="${headingId(title)}">${renderSpans(title, link)}</h${level}>`, next: at + 1 };
+};
+
+/** As the pages of repositories name their headings. */
+function headingId(title: string): string {
+  return title
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N} -]/gu, '')
+    .replaceAll(' ', '-');
+}
+
+const readCode: Read = (lines, at) => {
+  const fence = /^```(\w*)$/.exec(lines[at]!);
+  if (!fence) return null;
+  const end = lines.indexOf('```', at + 1);
+  const next = end < 0 ? lines.length : end;
+  const code = escapeHtml(lines.slice(at + 1, next).join('\n'));
+  const kind = fence[1] === 'text' ? 'output' : 'example';
+  return { html: `<div class="${kind}"><pre><code>${code}</code></pre></div>`, next: next + 1 };
+};
+
+const readList: Read = (lines, at, link) => {
+  const item = [/^- (.+)$/, /^\d+\. (.+)$/].find((each) => each.test(lines[at]!));
+  if (!item) return null;
+  const end = lines.findIndex((line, index) => index > at && !item.test(line));
+  const next = end < 0 ? lines.length : end;
+  const items = lines.slice(at, next).map((line) => `<li>${renderSpans(item.exec(line)![1]!, link)}</li>`);
+  const name = lines[at]!.startsWith('-') ? 'ul' : 'ol';
+  return { html: `<${name}>\n${items.join('\n')}\n</${name}>`, next };
+};
+
+const readTable: Read = (lines, at, link) => {
+  if (!lines[at]!.startsWith('|') || !/^\|[ |:-]+\|$/.test(lines[at + 1] ?? '')) return null;
+  const end = lines.findIndex((line, index) => index > at && !line.startsWith('|'));
+  const next = end < 0 ? lines.length : end;
+  const row = (line: string, cell: 'th' | 'td'): string =>
+    `<tr>${splitRow(line)
+      .map((text) => `<${cell}>${renderSpans(text, link)}</${cell}>`)
+      .join('')}</tr>`;
+  const body = lines.slice(at + 2, next).map((line) => row(line, 'td'));
+  const head = `<thead>${row(lines[at]!, 'th')}</thead>`;
+  return { html: `<div class="wide"><table>${head}<tbody>\n${body.join('\n')}\n</tbody></table></div>`, next };
+};
+
+function splitRow(line: string): string[] {
+  return line
+    .slice(1, line.lastIndexOf('|'))
+    .split(/(?<!\\)\|/)
+    .map((cell) => cell.trim().replaceAll('\\|', '|'));
+}
+
+const BLOCKS: readonly Read[] = [readNothing, readHeading, readCode, readList, readTable];
+
+function readParagraph(lines: readonly string[], at: number, link: Link): Part {
+  const rest = lines.findIndex((line, index) => index > at && /^(|#.*|```.*|- .*|\|.*)$/.test(line));
+  const next = rest < 0 ? lines.length : rest;
+  return { html: `<p>${renderSpans(lines.slice(at, next).join(' '), link)}</p>`, next };
+}
+
+/** Links, and between them what a line of the reference may hold; a link's words may be `code`. */
+function renderSpans(text: string, link: Link): string {
+  return text
+    .split(/(\[[^\]]+\]\([^)\s]+\))/)
+    .map((part) => {
+      const found = /^\[([^\]]+)\]\(([^)\s]+)\)$/.exec(part);
+      return found ? `<a href="${escapeHtml(link(found[2]!))}">${renderLine(found[1]!)}</a>` : renderLine(part);
+    })
+    .join('');
+}
