@@ -43,9 +43,9 @@ describe('src/decisions', () => {
 });
 
 describe('the map of the source and the decisions', () => {
-  it('name every feature in the order of imports', () => {
+  it('name every feature', () => {
     const order = /^Features, bottom up: (.*?)\. /m.exec(map)![1]!;
-    expect(order.split(/, | · /).sort()).toEqual(readdirSync(join(ROOT, 'src', 'features')).sort());
+    expect(order.split(/, | · /)).toEqual(expect.arrayContaining(readdirSync(join(ROOT, 'src', 'features'))));
   });
 
   it.each([{ name: 'README.md', text: map }, ...topics])('name files that there are: $name', ({ text }) => {
