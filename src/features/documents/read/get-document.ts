@@ -36,11 +36,11 @@ export async function getDocument(
     const found = await matchShown(
       app,
       collection,
-      async (inBatch) =>
-        (await documentStore(app, collection).findOne(
+      (inBatch) =>
+        documentStore(app, collection).findOne(
           { $and: readable ? [readable, { ...wanted, ...inBatch }, visible] : [{ ...wanted, ...inBatch }, visible] },
           options,
-        )) as Buffer | null,
+        ) as Promise<Buffer | null>,
     );
     if (!found) throw documentNotFound();
     return found;

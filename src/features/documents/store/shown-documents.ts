@@ -23,13 +23,22 @@ export async function findVisible(app: App, { _id }: Collection, includeDeleted 
  * out. A batch that stood once stands for good, so that this costs a read of the series only for documents that are not
  * there or very young.
  */
-export async function matchShown<T>(
+export function matchShown<T>(
   app: App,
-  { _id }: Collection,
+  collection: Collection,
   run: (shown: Filter) => Promise<T | null>,
 ): Promise<T | null> {
   const hides = mayHide(app);
-  if (hides === false || !(await hides)) return run({});
+  return hides === false ? run({}) : matchHiding(app, collection, hides, run);
+}
+
+async function matchHiding<T>(
+  app: App,
+  { _id }: Collection,
+  hides: true | Promise<boolean>,
+  run: (shown: Filter) => Promise<T | null>,
+): Promise<T | null> {
+  if (!(await hides)) return run({});
   const known = recall(app, _id);
   if (known) {
     const found = await run(shownBy(known));
