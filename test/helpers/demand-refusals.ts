@@ -28,6 +28,7 @@ const SELDOM: ReadonlySet<string> = new Set([
   'confirmUpload FILE_TOO_LARGE',
   'createBroadcast NOT_FOUND',
   'exchangeSocialCode INVALID_CREDENTIALS',
+  'importDocuments QUOTA_EXCEEDED',
   'signUp INVALID_CREDENTIALS',
   'uploadFile FILE_NOT_FOUND',
 ]);

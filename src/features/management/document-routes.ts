@@ -74,7 +74,7 @@ const importDocumentsRoute = route({
   body: object({ documents: arrayOf(ANYTHING, { minItems: 1, maxItems: MAX_IMPORTED }) }),
   example: { documents: [{ title: 'Hello', views: 0 }] },
   answers: ok(OUTCOME, 'Documents stored'),
-  refuses: { 400: ['INVALID_QUERY'], ...REFUSES },
+  refuses: { 400: ['INVALID_QUERY'], 403: [...REFUSES[403], 'QUOTA_EXCEEDED'] },
   async handle({ app, project, params, query: { dryRun }, body: { documents } }) {
     const collection = await requireNamed(app, project, params.collection);
     const data = await importDocuments(app, collection, documents, { dryRun });

@@ -43,6 +43,8 @@ export interface Database {
    * of a unique one that cannot be.
    */
   createIndexes(name: string, indexes: IndexDescription[]): Promise<void>;
+  /** Bytes of the documents of a stored collection, 0 when there is none: kept by the database, not counted. */
+  measureBytes(name: string): Promise<number>;
   /** Names of all stored collections. */
   listNames(): Promise<string[]>;
   /** Resolves when the database answers, throws otherwise. */
@@ -161,6 +163,7 @@ async function openMongodb(uri: string, config: Config): Promise<Database> {
         .collection(collection)
         .createIndexes(indexes, hasMembers ? { commitQuorum: 'majority' } : {});
     },
+    measureBytes: async (collection) => Number((await db.command({ collStats: collection })).size ?? 0),
     listNames: async () => (await db.listCollections({}, { nameOnly: true }).toArray()).map((entry) => entry.name),
     ping: async () => void (await db.command({ ping: 1, maxTimeMS: 5_000 })),
     freeze: () => Promise.resolve({ ...database, close: () => Promise.resolve() }),
@@ -248,6 +251,7 @@ async function openEmbedded(config: Config): Promise<Database> {
       collection: (name) => db.collection(name),
       insertTogether: (name, documents) => engine.insertTogether({ db: EMBEDDED_NAME, collection: name }, documents),
       createIndexes: async (name, indexes) => void (await db.collection(name).createIndexes(indexes)),
+      measureBytes: async (name) => Number(((await db.command({ collStats: name })) as { size: number }).size),
       listNames: async () => (await db.collections()).map((collection) => collection.collectionName),
       ping: async () => {
         if (closed) throw new Error('the database is closed');

@@ -2,6 +2,7 @@ import type { App } from '../../../app.js';
 import { AppError, forbidden } from '../../../errors.js';
 import type { Collection } from '../../collections/collection.js';
 import type { StoredDocument } from '../store/document.js';
+import { requireDatabaseRoom } from '../store/database-quota.js';
 import { insertEachRecord } from '../store/document-store.js';
 import { mapInTurns } from '../../../platform/processes/own-turn.js';
 import { readImportedDocument } from './imported-document.js';
@@ -38,6 +39,11 @@ export async function importDocuments(
     }
   });
   if (accepted.length === 0 || dryRun) return { inserted: accepted.length, rejected };
+  await requireDatabaseRoom(
+    app,
+    collection.projectId,
+    accepted.map(({ document }) => document),
+  );
   const refusals = await insertEachRecord(
     app,
     collection,

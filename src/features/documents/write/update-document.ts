@@ -4,6 +4,7 @@ import { isJsonObject } from '../../collections/fields/field-type.js';
 import type { StoredDocument } from '../store/document.js';
 import { readDocumentChange, type DocumentChange } from '../store/document-change.js';
 import { changeDocumentRecord, documentStore, PathBlocked } from '../store/document-store.js';
+import { requireRoomForChange } from '../store/database-quota.js';
 import { presentDocument, type PresentedDocument } from '../reply/present-document.js';
 import { validationFailed } from '../reply/problems.js';
 import { explainMiss, ownedBy, requireDocumentId, writeOrExplain, type WriteTarget } from './write-target.js';
@@ -36,6 +37,8 @@ export async function updateDocument(
   if (alongside) conditions.push(alongside.filter);
   const filter = conditions.length > 0 ? { ...active, $and: conditions } : active;
   const set = { ...withOwner(place, change), ...alongside?.set };
+  // Users may change their profile however full it is.
+  if (!alongside) await requireRoomForChange(app, collection.projectId, set);
   const write = async (): Promise<StoredDocument | null> => {
     set.updatedAt = new Date(app.clock.now());
     try {

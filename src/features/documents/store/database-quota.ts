@@ -1,0 +1,87 @@
+import { calculateObjectSize, type Document, type ObjectId } from 'bson';
+import type { App } from '../../../app.js';
+import { forbidden } from '../../../errors.js';
+import { documentsName } from '../../collections/collection.js';
+import { listCollections } from '../../collections/list-collections.js';
+import { findLimit } from '../../plans/plan-limits.js';
+import { projectStore } from '../../projects/project-store.js';
+
+/** What a process knows of a project's room. */
+interface Room {
+  /** Bytes of documents that the plan grants, null = unlimited. */
+  limit: number | null;
+  used: number;
+  /** What this process has let in since `used` was measured. */
+  added: number;
+  measuredAt: number;
+}
+
+/** Others may write too, so what is known grows old: sooner when much is written here. */
+const FRESH_MS = 2_000;
+const FRESH_BYTES = 512 * 1024;
+const MAX_KNOWN = 10_000;
+/** A change of so little is let in at the limit too: otherwise nothing could be marked, trashed or corrected any more. */
+const SMALL_CHANGE_BYTES = 1024;
+
+const rooms = new WeakMap<App['db'], Map<string, Promise<Room>>>();
+
+/**
+ * To be called before documents are stored, with all of them: 403 QUOTA_EXCEEDED when they would not fit into what the
+ * project's plan grants. Processes measure by themselves, every two seconds or 512 KiB of their own, so together they
+ * may store up to that much more each.
+ */
+export async function requireDatabaseRoom(
+  app: App,
+  projectId: ObjectId,
+  documents: readonly Document[],
+): Promise<void> {
+  const room = await findRoom(app, projectId);
+  if (room.limit === null) return;
+  const bytes = documents.reduce<number>((sum, document) => sum + calculateObjectSize(document), 0);
+  if (room.used + room.added + bytes > room.limit) throw quotaExceeded();
+  room.added += bytes;
+}
+
+/** As requireDatabaseRoom for values that a stored document is given: small ones are let in however full it is. */
+export async function requireRoomForChange(app: App, projectId: ObjectId, set: Document): Promise<void> {
+  const room = await findRoom(app, projectId);
+  if (room.limit === null) return;
+  const bytes = calculateObjectSize(set);
+  if (bytes <= SMALL_CHANGE_BYTES) return;
+  if (room.used + room.added + bytes > room.limit) throw quotaExceeded();
+  room.added += bytes;
+}
+
+function quotaExceeded(): Error {
+  return forbidden(
+    'QUOTA_EXCEEDED',
+    'The database quota of the project is used up: delete documents for good or raise the plan',
+  );
+}
+
+async function findRoom(app: App, projectId: ObjectId): Promise<Room> {
+  let known = rooms.get(app.db);
+  if (!known) rooms.set(app.db, (known = new Map<string, Promise<Room>>()));
+  const key = projectId.toHexString();
+  const room = await known.get(key);
+  if (room && room.added < FRESH_BYTES && performance.now() - room.measuredAt < FRESH_MS) return room;
+  // Of those that found it too old together one measures anew.
+  const again = known.get(key);
+  const current = again && (await again);
+  if (current && current !== room) return current;
+  if (known.size >= MAX_KNOWN) known.clear();
+  const measured = measureRoom(app, projectId);
+  known.set(key, measured);
+  measured.catch(() => known.delete(key));
+  return measured;
+}
+
+async function measureRoom(app: App, projectId: ObjectId): Promise<Room> {
+  const measuredAt = performance.now();
+  const project = await projectStore(app).findOne({ _id: projectId }, { projection: { plan: 1, limits: 1 } });
+  const limit = project ? findLimit(project, 'database') : null;
+  if (limit === null) return { limit, used: 0, added: 0, measuredAt };
+  const collections = await listCollections(app, projectId);
+  const sizes = await Promise.all(collections.map((collection) => app.db.measureBytes(documentsName(collection))));
+  return { limit, used: sizes.reduce((sum, size) => sum + size, 0), added: 0, measuredAt };
+}

@@ -1,0 +1,69 @@
+import request from 'supertest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { documentsName, type Collection } from '../../src/features/collections/collection.js';
+import { importDocuments } from '../../src/features/documents/bulk/import-documents.js';
+import { projectStore } from '../../src/features/projects/project-store.js';
+import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
+import { eventually } from '../helpers/eventually.js';
+import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+
+const LIMIT = 100_000;
+const DOCUMENT = { text: 'x'.repeat(10_000) };
+
+let test: TestApp;
+let shop: TestProject;
+let items: Collection;
+
+beforeAll(async () => {
+  test = await openTestApp();
+  shop = await buildProject(test.app);
+  await projectStore(test.app).updateOne({ _id: shop.project._id }, { $set: { limits: { database: LIMIT } } });
+  items = await buildCollection(test.app, shop.project, { name: 'items' });
+});
+afterAll(() => test.close());
+
+const send = (method: 'post' | 'patch' | 'put' | 'delete', path: string, body?: object): request.Test =>
+  request(test.server)[method](`/api/data/${path}`).set('x-api-key', shop.secret).send(body);
+
+const FULL = {
+  code: 'QUOTA_EXCEEDED',
+  message: 'The database quota of the project is used up: delete documents for good or raise the plan',
+};
+
+describe('the database limit of a plan', () => {
+  it('is never overrun, and is told by every way to add documents', async () => {
+    const ids: string[] = [];
+    for (;;) {
+      const reply = await send('post', 'items', DOCUMENT);
+      if (reply.status === 403) {
+        expect(reply.body).toMatchObject(FULL);
+        break;
+      }
+      expect(reply.status).toBe(201);
+      ids.push((reply.body as { _id: string })._id);
+    }
+    const used = await test.app.db.measureBytes(documentsName(items));
+    expect(used).toBeLessThanOrEqual(LIMIT);
+    expect(used).toBeGreaterThan(LIMIT - 2 * DOCUMENT.text.length);
+
+    expect((await send('post', 'items/bulk', [DOCUMENT, DOCUMENT]).expect(403)).body).toMatchObject(FULL);
+    await expect(importDocuments(test.app, items, [DOCUMENT])).rejects.toMatchObject(FULL);
+    for (const method of ['put', 'patch'] as const) {
+      expect((await send(method, `items/${ids[0]!}`, { more: DOCUMENT.text }).expect(403)).body).toMatchObject(FULL);
+      await send(method, `items/${ids[0]!}`, { seen: true }).expect(200);
+    }
+    const keyed = await send('post', 'items', DOCUMENT).set('idempotency-key', 'k1').expect(403);
+    expect(keyed.body).toMatchObject(FULL);
+    expect(await test.app.db.measureBytes(documentsName(items))).toBeLessThanOrEqual(LIMIT);
+
+    await send('delete', `items/${ids[1]!}?permanent=true`).expect(200);
+    await send('delete', `items/${ids[2]!}?permanent=true`).expect(200);
+    await eventually('there is room again', async () => (await send('post', 'items', DOCUMENT)).status === 201);
+  });
+
+  it('does not concern other projects', async () => {
+    const other = await buildProject(test.app);
+    await buildCollection(test.app, other.project, { name: 'items' });
+    await request(test.server).post('/api/data/items').set('x-api-key', other.secret).send(DOCUMENT).expect(201);
+  });
+});
