@@ -87,7 +87,7 @@ async function follow(name: string, examples: readonly Example[]): Promise<strin
       .join('\n'),
   );
   const careful = `trap 'kill $(jobs -p) 2>/dev/null || true' EXIT; trap 'exit 1' TERM\n${script}`;
-  const { code, output } = await runShell(folder, ['-m', '-e', '-o', 'pipefail', '-c', careful], env, 170_000);
+  const { code, output } = await runShell(folder, ['-m', '-e', '-o', 'pipefail', '-c', careful], env, 280_000);
   expect({ code, output }).toEqual({ code: 0, output });
   return output;
 }
@@ -102,7 +102,7 @@ describe('the examples of the guides', () => {
       const output = await follow(name, run);
       for (const { shown } of run) expect([missingLines(shown ?? '', output), output]).toEqual([[], output]);
     },
-    180_000,
+    300_000,
   );
 
   it('are in the shell, or saved and used by what is run, or listed with the reason why they are not run', () => {

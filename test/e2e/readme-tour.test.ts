@@ -28,7 +28,7 @@ async function runPart(name: string, ends: number): Promise<string> {
   const script = moved(examples.map(({ text }) => text).join('\n'));
   // As if typed: -m gives it the job numbers of an interactive shell.
   const careful = `trap 'kill $(jobs -p) 2>/dev/null || true' EXIT; trap 'exit 1' TERM\n${script}`;
-  const { code, output } = await runShell(dir.path, ['-m', '-o', 'pipefail', '-c', careful], {}, 150_000);
+  const { code, output } = await runShell(dir.path, ['-m', '-o', 'pipefail', '-c', careful], {}, 280_000);
   for (const { shown } of examples) expect([missingLines(moved(shown ?? ''), output), output]).toEqual([[], output]);
   expect({ code, output }).toEqual({ code: ends, output });
   return output;
@@ -37,10 +37,10 @@ async function runPart(name: string, ends: number): Promise<string> {
 describe('README.md', () => {
   it('has a picture of a terminal that shows what the commands print', async () => {
     await runPart('picture', 2);
-  }, 180_000);
+  }, 300_000);
 
   it('has a tour that does what it says, pasted as a whole', async () => {
     const output = await runPart('tour', 0);
     expect(output).toMatch(/_id,text,photo,userId,/);
-  }, 180_000);
+  }, 300_000);
 });
