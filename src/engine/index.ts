@@ -4,6 +4,7 @@ import { storageStats, type StorageStats } from './commands/administration.js';
 import { Cursors } from './commands/read/cursors.js';
 import { expireDocuments } from './commands/write/expire-documents.js';
 import { type DataDb } from './transports/in-process/contract.js';
+import { type ChangeLogs, openChangeLogs } from './transports/in-process/change-logs.js';
 import { openDatabase } from './transports/in-process/database.js';
 import { insertTogether } from './transports/in-process/insert-together.js';
 import { listen, ListenError, type Listener } from './transports/wire/listen.js';
@@ -25,6 +26,7 @@ export type {
   DataDb,
   DataFindCursor,
 } from './transports/in-process/contract.js';
+export type { ChangeLogs, LogSearch } from './transports/in-process/change-logs.js';
 export { type StorageStats } from './commands/administration.js';
 export { type HeldSnapshot } from './storage/file/snapshots.js';
 export { DATA_FILE, type Durability, ListenError, type Listener, StorageError, type StorageErrorCode };
@@ -64,6 +66,8 @@ export function verifyDataFile(dataDir: string, options?: VerifyOptions): Promis
 /** An opened data directory. */
 export interface Engine {
   db(name: string): DataDb;
+  /** The logs of changes of the collections of a database. */
+  changeLogs(db: string): ChangeLogs;
   /**
    * Stores new documents, each with its `_id`, in one transaction: every reader sees all of them or none, and a refusal
    * (the driver's error) leaves none. 257 when they take more than 10,000 index entries.
@@ -162,6 +166,7 @@ export function openEngine(options: EngineOptions): Engine {
     expire: (now) => expireDocuments(storage, now),
     insertTogether: (namespace, documents) =>
       insertTogether(core, namespace, documents as Record<string, unknown>[], { ignoreUndefined }),
+    changeLogs: (name) => openChangeLogs(storage, name),
     db: (name) => openDatabase(core, name, { ignoreUndefined }),
     close: () => (closing ??= closeAll()),
   };

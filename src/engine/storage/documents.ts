@@ -11,6 +11,9 @@ import { duplicateKey, firstValue } from './catalog/duplicate-key.js';
 import { DOCUMENT, type Environment } from './file/environment.js';
 import { type CollectionEntry, type IndexEntry } from './keys/index-definition.js';
 import { type IndexKeys, indexKeysOf, keysWithout, reads } from './keys/index-keys.js';
+import { type NewDocument } from './keys/new-document.js';
+import { OPERATIONS } from './log/change-entry.js';
+import { ChangeWriter } from './log/change-writer.js';
 import { countedValue } from './catalog/kept-counts.js';
 import { KeyWriter, MAX_ID_BYTES, objectIdKey } from './encoding/key-encoding.js';
 import {
@@ -33,12 +36,15 @@ const MAX_PUTS_TOGETHER = 10_000;
 export class Documents {
   private readonly writer = new KeyWriter();
   private readonly idWriter = new KeyWriter();
+  private readonly changeLog: ChangeWriter;
 
   constructor(
     private readonly environment: Environment,
     private readonly catalog: Catalog,
     private readonly queue: CommitQueue,
-  ) {}
+  ) {
+    this.changeLog = new ChangeWriter(catalog, queue);
+  }
 
   /** The encoded form of an `_id`: what documents are clustered on and index entries point with. */
   encodeId(id: unknown): Buffer {
@@ -164,19 +170,18 @@ export class Documents {
       this.checkUnique(collection, index, entries[n]!.keys, doc, idBytes, taken);
     });
     const value = sealDocument(keySum, bytes);
-    return { key, value, length: bytes.length, idBytes, isLong, entries, counted: countedValue(collection, doc) };
+    return { key, bytes, value, idBytes, isLong, entries, counted: countedValue(collection, doc) };
   }
 
-  private store(
-    collection: CollectionEntry,
-    { key, value, length, idBytes, isLong, entries, counted }: NewDocument,
-  ): void {
+  private store(collection: CollectionEntry, document: NewDocument): void {
+    const { key, bytes, value, idBytes, isLong, entries, counted } = document;
     this.queue.put(key, value);
+    this.changeLog.append(collection, OPERATIONS.insert, bytes);
     for (const [n, index] of collection.indexes.entries())
       this.putEntries(collection, index, entries[n]!.keys, idBytes);
     const changes = this.catalog.changesOf(collection.id);
     changes.sums.writes++;
-    changes.addDocument(1, length, storedSum(value), counted);
+    changes.addDocument(1, bytes.length, storedSum(value), counted);
     this.noteShapes(collection, collection.indexes, entries);
     if (isLong && collection.definition.longIds !== true) {
       this.catalog.save({ ...(this.catalog.find(collection.ns) ?? collection).definition, longIds: true });
@@ -208,6 +213,7 @@ export class Documents {
     const wasSealed = this.isSealedDocument(collection, key);
     const value = sealDocument(keySum, after);
     this.queue.put(key, value);
+    this.changeLog.append(collection, OPERATIONS.update, before, touched);
     const { sums } = this.catalog.changesOf(collection.id);
     sums.writes++;
     sums.bytes += after.length - before.length;
@@ -257,6 +263,7 @@ export class Documents {
     const keySum = this.writer.sum();
     const wasSealed = this.isSealedDocument(collection, key);
     this.queue.remove(key);
+    this.changeLog.append(collection, OPERATIONS.remove, before);
     const changes = this.catalog.changesOf(collection.id);
     changes.sums.writes++;
     changes.sums.documents--;
@@ -380,19 +387,6 @@ export class Documents {
     if (multikey === known.multikey && cut === known.cut) return;
     this.catalog.changeIndex(current, definition.id, { multikey, cut });
   }
-}
-
-/** A document that was found to be storable. */
-interface NewDocument {
-  key: Buffer;
-  /** The BSON with its checksum. */
-  value: Buffer;
-  /** Of the BSON. */
-  length: number;
-  idBytes: Buffer;
-  isLong: boolean;
-  entries: IndexKeys[];
-  counted: unknown;
 }
 
 /** Above every byte with which an `_id` or a component of a key can begin. */

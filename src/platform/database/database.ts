@@ -9,7 +9,7 @@ import type {
   MongoClientOptions,
   ReadConcernLike,
 } from 'mongodb';
-import type { DataCollection, HeldSnapshot } from '../../engine/index.js';
+import type { ChangeLogs, DataCollection, HeldSnapshot } from '../../engine/index.js';
 import type { Config } from '../../config.js';
 import { invalid, unavailable, type AppError } from '../../errors.js';
 import { adoptDatabase } from './adopt-database.js';
@@ -38,6 +38,11 @@ export interface Database {
    * refusal leaves none. Only the embedded engine has it: a MongoDB may be one without transactions.
    */
   insertTogether?(name: string, documents: readonly Document[]): Promise<void>;
+  /**
+   * The logs of the embedded engine, which it writes with the changes themselves, whoever makes them. Of a MongoDB's
+   * changes the application has to keep its own.
+   */
+  readonly changeLogs?: ChangeLogs;
   /**
    * Builds those indexes of a stored collection that are missing, however long it takes. Throws the duplicate key error
    * of a unique one that cannot be.
@@ -250,6 +255,7 @@ async function openEmbedded(config: Config): Promise<Database> {
       confirmedReads: {},
       collection: (name) => db.collection(name),
       insertTogether: (name, documents) => engine.insertTogether({ db: EMBEDDED_NAME, collection: name }, documents),
+      changeLogs: engine.changeLogs(EMBEDDED_NAME),
       createIndexes: async (name, indexes) => void (await db.collection(name).createIndexes(indexes)),
       measureBytes: async (name) => Number(((await db.command({ collStats: name })) as { size: number }).size),
       listNames: async () => (await db.collections()).map((collection) => collection.collectionName),

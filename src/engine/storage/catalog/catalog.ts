@@ -1,14 +1,29 @@
-import { randomUUID } from 'node:crypto';
+import { randomInt, randomUUID } from 'node:crypto';
 import { type Transaction } from 'lmdb';
 import { Binary } from '../../codec/bson.js';
+import { encodeDocument } from '../../codec/encode.js';
 import { decodeDefinition, decodeRecord, encodeDefinition, encodeRecord } from './catalog-records.js';
 import { type CommitQueue } from '../commit-queue.js';
-import { COLLECTION, COUNTER, DOCUMENT, DROPPED, type Environment, INDEX_ENTRY, META } from '../file/environment.js';
+import {
+  CHANGE,
+  COLLECTION,
+  COUNTER,
+  DOCUMENT,
+  DROPPED,
+  type Environment,
+  FORMAT_KEY,
+  INDEX_ENTRY,
+  LOG_NEED,
+  META,
+  readFormat,
+} from '../file/environment.js';
 import {
   type CollectionDefinition,
   type CollectionEntry,
   type IndexDefinition,
   type KeptCounts,
+  type LogCounts,
+  type LogSettings,
 } from '../keys/index-definition.js';
 import { CountChanges, decodeCounts, encodeCounts, noCounts } from './kept-counts.js';
 import { KeyWriter } from '../encoding/key-encoding.js';
@@ -107,6 +122,7 @@ export class Catalog {
   drop(entry: CollectionEntry): void {
     this.queue.remove(collectionKey(entry.ns));
     this.discard(DOCUMENT, entry.id);
+    if (entry.log !== null) this.discard(CHANGE, entry.log.id);
     for (const index of entry.indexes) this.discard(INDEX_ENTRY, index.definition.id);
     this.queue.remove(ownerKey(COUNTER, entry.id));
     this.changes.delete(entry.id);
@@ -227,6 +243,37 @@ export class Catalog {
     return changes;
   }
 
+  /**
+   * Where a collection's log ends; the object is the current transaction's, so changes of it are stored at its end.
+   * One that is out of step begins anew.
+   */
+  logOf(id: number): LogCounts {
+    const changes = this.changesOf(id);
+    if (changes.log) return changes.log;
+    const { log, writes } = (changes.stored ??= this.storedCounts(id));
+    changes.log = log === null ? newLog(writes + changes.sums.writes) : { ...log };
+    return changes.log;
+  }
+
+  /** Begins the log of a collection, or changes the settings of the one that it has. Inside a transaction. */
+  beginLog(entry: CollectionEntry, settings: LogSettings): void {
+    this.logOf(entry.id);
+    this.save({ ...entry.definition, log: { id: entry.log?.id ?? this.takeId(), ...settings } });
+    const record = readFormat(Buffer.from(this.environment.store.getBinary(FORMAT_KEY)!), this.environment.path);
+    const needs = Array.isArray(record.needs) ? (record.needs as unknown[]) : [];
+    if (needs.includes(LOG_NEED)) return;
+    this.queue.put(FORMAT_KEY, encodeDocument({ ...record, needs: [...needs, LOG_NEED] }));
+  }
+
+  /** Ends the log of a collection; its entries are reclaimed in batches later. Inside a transaction. */
+  endLog(entry: CollectionEntry): void {
+    if (entry.log === null) return;
+    const { log: _log, ...definition } = entry.definition;
+    this.save(definition);
+    this.changesOf(entry.id).log = null;
+    this.discard(CHANGE, entry.log.id);
+  }
+
   beginTransaction(): void {
     this.changes.clear();
     this.changed = false;
@@ -236,7 +283,7 @@ export class Catalog {
   finishTransaction(): void {
     for (const [id, change] of this.changes) {
       const key = ownerKey(COUNTER, id);
-      this.queue.put(key, encodeRecord(key, encodeCounts(change.applyTo(this.storedCounts(id)))));
+      this.queue.put(key, encodeRecord(key, encodeCounts(change.applyTo(change.stored ?? this.storedCounts(id)))));
     }
     this.changes.clear();
     if (!this.changed) return;
@@ -254,6 +301,11 @@ export class Catalog {
     this.changes.clear();
     this.changed = false;
   }
+}
+
+/** Its numbers go on above those of any log that the collection had before. */
+function newLog(seq: number): LogCounts {
+  return { epoch: randomInt(2 ** 32 - 1) + 1, seq, bytes: 0, erased: seq };
 }
 
 function countName(id: number): string {

@@ -62,6 +62,7 @@ function emptyCollection(ns: string): CollectionEntry {
     indexedFields: new Set(),
     conditionFields: new Set(),
     countField: null,
+    log: null,
   };
 }
 

@@ -1,13 +1,14 @@
 import { type Doc } from '../../codec/document.js';
-import { type CollectionEntry, type EntryCounts, type KeptCounts } from '../keys/index-definition.js';
+import { type CollectionEntry, type EntryCounts, type KeptCounts, type LogCounts } from '../keys/index-definition.js';
 
 const FIXED_BYTES = 54;
 const INDEX_BYTES = 16;
+const LOG_BYTES = 28;
 /** In format 1 a record held documents and bytes alone. */
 const PLAIN_BYTES = 16;
 
 export function noCounts(): KeptCounts {
-  return { documents: 0, bytes: 0, writes: 0, digest: 0, yes: 0, no: 0, lists: 0, indexes: new Map() };
+  return { documents: 0, bytes: 0, writes: 0, digest: 0, yes: 0, no: 0, lists: 0, indexes: new Map(), log: null };
 }
 
 /** The counts of a collection from the content of their record. */
@@ -22,17 +23,27 @@ export function decodeCounts(content: Buffer): KeptCounts {
   counts.no = content.readDoubleBE(36);
   counts.lists = content.readDoubleBE(44);
   const indexes = content.readUInt16BE(52);
-  for (let n = 0, at = FIXED_BYTES; n < indexes; n++, at += INDEX_BYTES) {
+  let at = FIXED_BYTES;
+  for (let n = 0; n < indexes; n++, at += INDEX_BYTES) {
     counts.indexes.set(content.readUInt32BE(at), {
       entries: content.readDoubleBE(at + 4),
       digest: content.readInt32BE(at + 12),
     });
   }
+  if (content.length >= at + LOG_BYTES) {
+    counts.log = {
+      epoch: content.readUInt32BE(at),
+      seq: content.readDoubleBE(at + 4),
+      bytes: content.readDoubleBE(at + 12),
+      erased: content.readDoubleBE(at + 20),
+    };
+  }
   return counts;
 }
 
 export function encodeCounts(counts: KeptCounts): Buffer {
-  const content = Buffer.alloc(FIXED_BYTES + counts.indexes.size * INDEX_BYTES);
+  const { log } = counts;
+  const content = Buffer.alloc(FIXED_BYTES + counts.indexes.size * INDEX_BYTES + (log === null ? 0 : LOG_BYTES));
   content.writeDoubleBE(counts.documents, 0);
   content.writeDoubleBE(counts.bytes, 8);
   content.writeDoubleBE(counts.writes, 16);
@@ -48,12 +59,22 @@ export function encodeCounts(counts: KeptCounts): Buffer {
     content.writeInt32BE(digest, at + 12);
     at += INDEX_BYTES;
   }
+  if (log !== null) {
+    content.writeUInt32BE(log.epoch, at);
+    content.writeDoubleBE(log.seq, at + 4);
+    content.writeDoubleBE(log.bytes, at + 12);
+    content.writeDoubleBE(log.erased, at + 20);
+  }
   return content;
 }
 
 /** What a transaction changes about the counts of a collection: the differences, and the indexes that went. */
 export class CountChanges {
   readonly sums = noCounts();
+  /** What is stored, when the transaction has read it already. */
+  stored: KeptCounts | undefined;
+  /** The log as it is after the transaction, null when it ends; undefined when the transaction has not touched it. */
+  log: LogCounts | null | undefined;
   private readonly gone = new Set<number>();
 
   /** A document in or out (`sign`), with its size, its checksum, and the value of the counted field. */
@@ -103,6 +124,7 @@ export class CountChanges {
       no: stored.no + sums.no,
       lists: stored.lists + sums.lists,
       indexes,
+      log: this.log === undefined ? stored.log : this.log,
     };
   }
 }

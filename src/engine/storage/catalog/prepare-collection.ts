@@ -1,5 +1,11 @@
 import { compileFilter } from '../../query/match/match.js';
-import { type CollectionDefinition, type CollectionEntry, type IndexEntry } from '../keys/index-definition.js';
+import {
+  type CollectionDefinition,
+  type CollectionEntry,
+  type IndexEntry,
+  type LogDefinition,
+  type PreparedLog,
+} from '../keys/index-definition.js';
 import { componentLimit } from '../encoding/key-encoding.js';
 
 /** A collection ready for use, from its stored definition. */
@@ -27,5 +33,15 @@ export function prepareCollection(definition: CollectionDefinition): CollectionE
     return { definition: index, fields, partial: (doc) => filter.matches(doc), condition, reads, limit };
   });
   const countField = countBy === undefined ? null : new Set([countBy]);
-  return { definition, id: definition.id, ns: definition.ns, indexes, indexedFields, conditionFields, countField };
+  const log = definition.log === undefined ? null : prepareLog(definition.log);
+  return { definition, id: definition.id, ns: definition.ns, indexes, indexedFields, conditionFields, countField, log };
+}
+
+function prepareLog({ id, first, omit }: LogDefinition): PreparedLog {
+  return { id, first: first.map(toName), omit: omit.map(toName), omitted: new Set(omit) };
+}
+
+/** A name as it stands in BSON. */
+function toName(name: string): Buffer {
+  return Buffer.from(`${name}\0`);
 }

@@ -1,7 +1,7 @@
 import { BsonFormatError, decodeDocument } from '../../codec/decode.js';
 import { decodeDefinition, decodeRecord } from '../catalog/catalog-records.js';
 import { checksum } from '../format/checksum.js';
-import { COLLECTION, COUNTER, DOCUMENT, DROPPED, INDEX_ENTRY } from '../file/environment.js';
+import { CHANGE, COLLECTION, COUNTER, DOCUMENT, DROPPED, INDEX_ENTRY } from '../file/environment.js';
 import { type CollectionEntry, type IndexEntry, type KeptCounts } from '../keys/index-definition.js';
 import { indexKeysOf } from '../keys/index-keys.js';
 import { KeyWriter, MAX_ID_BYTES } from '../encoding/key-encoding.js';
@@ -48,6 +48,7 @@ export class Examination {
   private left = 0;
   private readonly collections = new Map<number, Examined>();
   private readonly indexes = new Map<number, ExaminedIndex>();
+  private readonly logs = new Map<number, Examined>();
   private readonly dropped = new Set<string>();
   private readonly writer = new KeyWriter();
   private readonly idWriter = new KeyWriter();
@@ -79,7 +80,8 @@ export class Examination {
   private placeOf(key: Buffer): Examined | null {
     if (key.length < 5) return null;
     const owner = key.readUInt32BE(1);
-    return (key[0] === INDEX_ENTRY ? this.indexes.get(owner)?.collection : this.collections.get(owner)) ?? null;
+    if (key[0] === INDEX_ENTRY) return this.indexes.get(owner)?.collection ?? null;
+    return (key[0] === CHANGE ? this.logs : this.collections).get(owner) ?? null;
   }
 
   /** The spaces come in an order in which each is known from those before. */
@@ -104,6 +106,9 @@ export class Examination {
         return;
       case INDEX_ENTRY:
         if (this.isKnown(key)) this.takeEntry(this.indexes.get(key.readUInt32BE(1))!, key, value);
+        return;
+      case CHANGE:
+        if (this.isKnown(key)) decodeRecord(key, value, `A change in the log of ${this.placeOf(key)!.entry.ns}`);
         return;
       default:
         decodeRecord(key, value, 'A record about the file');
@@ -133,6 +138,7 @@ export class Examination {
       collection.indexes.push(examined);
       this.indexes.set(index.definition.id, examined);
     }
+    if (entry.log !== null) this.logs.set(entry.log.id, collection);
     this.collections.set(entry.id, collection);
   }
 

@@ -21,8 +21,10 @@ export type Durability = 'full' | 'relaxed';
 
 /** The layout of keys and records; `src/engine/README.md` describes it. Raise it with a reader for the older one. */
 export const STORAGE_FORMAT = 2;
+/** Named by a file as soon as it has a log of changes. */
+export const LOG_NEED = 'changes';
 /** What a file of this format may need beyond it, as its format record names it; a later version adds to that list. */
-const KNOWN_NEEDS: ReadonlySet<unknown> = new Set();
+const KNOWN_NEEDS: ReadonlySet<unknown> = new Set([LOG_NEED]);
 export const DATA_FILE = 'bsvc.mdb';
 
 /** Address space that is set aside for the file; LMDB takes more when it is used up. */
@@ -40,7 +42,7 @@ export const DROPPED = 0x03;
 export const COUNTER = 0x04;
 export const DOCUMENT = 0x10;
 export const INDEX_ENTRY = 0x20;
-/** Reserved for the log of changes. */
+/** The log of changes. */
 export const CHANGE = 0x30;
 
 export const FORMAT_KEY = Buffer.from([META, ...Buffer.from('format')]);

@@ -51,6 +51,13 @@ export function seal(keySum: number, content: Buffer): Buffer {
   return value;
 }
 
+/** Marks and sums up a value whose content has been written behind its first byte. */
+export function sealInPlace(keySum: number, value: Buffer): Buffer {
+  value[0] = SEALED;
+  appendSum(value, keySum);
+  return value;
+}
+
 /** True when the mark is there; a value that it is missing from was stored by format 1. */
 export function isSealed(value: Buffer): boolean {
   return value[0] === SEALED && value.length > SUM_BYTES;

@@ -48,6 +48,18 @@ export interface EntryCounts {
   digest: number;
 }
 
+/** Where the log of a collection's changes ends. */
+export interface LogCounts {
+  /** Another one after the log was ended and begun anew, or was left out of step by a version that knows no log. */
+  epoch: number;
+  /** The number of the last entry; those before it lie without a gap from the first that is left. */
+  seq: number;
+  /** Of all entries that are left. */
+  bytes: number;
+  /** Up to here the removals have been looked for whose documents' values are to be erased. */
+  erased: number;
+}
+
 /**
  * What is kept about a collection in the transactions that change it: how many documents of how many bytes, how many
  * writes there were, the sum of the documents' checksums, and how many have `true`, `false` or a list in the counted
@@ -63,6 +75,21 @@ export interface KeptCounts {
   lists: number;
   /** By the id of the index. */
   indexes: Map<number, EntryCounts>;
+  /** Null: its changes are not logged. */
+  log: LogCounts | null;
+}
+
+/** What the log of changes keeps of the documents as they were. */
+export interface LogSettings {
+  /** Top-level fields that are kept before all others. */
+  first: string[];
+  /** Top-level fields that are never kept; a change of them alone is none. */
+  omit: string[];
+}
+
+/** A log as the catalog stores it. Its entries lie under an id of its own, so that none is mixed up with an earlier. */
+export interface LogDefinition extends LogSettings {
+  id: number;
 }
 
 /** A collection as the catalog stores it. */
@@ -82,6 +109,16 @@ export interface CollectionDefinition {
   converter?: number;
   /** The top-level field by whose values `true` and `false` the documents are counted. */
   countBy?: string;
+  /** Set while changes are logged. */
+  log?: LogDefinition;
+}
+
+/** The settings of a log, their names as they stand in BSON with the zero behind them. */
+export interface PreparedLog {
+  readonly id: number;
+  readonly first: readonly Buffer[];
+  readonly omit: readonly Buffer[];
+  readonly omitted: ReadonlySet<string>;
 }
 
 /** A collection ready for use. `indexes` leaves out the implicit one on `_id`. */
@@ -96,4 +133,6 @@ export interface CollectionEntry {
   readonly conditionFields: ReadonlySet<string>;
   /** The counted field alone, null when none is counted. */
   readonly countField: ReadonlySet<string> | null;
+  /** Null when its changes are not logged. */
+  readonly log: PreparedLog | null;
 }

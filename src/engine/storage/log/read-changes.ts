@@ -1,0 +1,163 @@
+import { decodeDocument } from '../../codec/decode.js';
+import { readId } from '../../codec/raw.js';
+import { type Filter } from '../../query/match/match.js';
+import { ownerKey } from '../catalog/catalog.js';
+import { decodeRecord } from '../catalog/catalog-records.js';
+import { type CollectionEntry, type PreparedLog } from '../keys/index-definition.js';
+import { type Storage } from '../storage.js';
+import { CHANGE } from '../file/environment.js';
+import { type ChangeEntry, decodeEntry, entryKey, OPERATIONS, seqOf } from './change-entry.js';
+
+/** So many entries are read from the file at once. */
+const CHUNK = 64;
+/** How long entries are looked at before others get their turn. */
+const TURN_MS = 3;
+
+/** Where a log is at a moment. */
+export interface LogPosition {
+  epoch: number;
+  /** The number of the last change. */
+  seq: number;
+}
+
+/** Which changes are looked for, and how many. */
+export interface ChangeSearch {
+  epoch: number;
+  /** The number of the last change that is known. */
+  after: number;
+  /** What a document must meet to be found, as it is now. */
+  filter: Filter;
+  /** What it must have met before to be told of when it does so no longer; reads only fields that are kept first. */
+  earlierAccess: Filter;
+  /** The same for all its other fields; taken as met where a field that it reads is not known. */
+  earlierConditions: Filter;
+  /** Documents that nobody may be told of yet: the search ends before the first change of one. */
+  hold: Filter | null;
+  limit: number;
+  /** Of the documents found; one alone may be larger. */
+  maxBytes: number;
+}
+
+/** A document after its changes: found, or lost since. */
+export interface FoundChange {
+  id: unknown;
+  at: number;
+  /** Its BSON as it is now; null when it does not meet the filter any more. */
+  document: Buffer | null;
+}
+
+export interface FoundChanges {
+  changes: FoundChange[];
+  /** The number of the last change that was looked at. */
+  seq: number;
+  /** Nothing was left when the last document was read. */
+  isEnd: boolean;
+}
+
+/** The position of a collection's log as of this turn; null where nothing is logged, or since its last change. */
+export function logPosition(storage: Storage, ns: string): LogPosition | null {
+  const collection = storage.catalog.find(ns);
+  if (collection?.log == null) return null;
+  const { log } = storage.catalog.counts(collection.id);
+  return log === null ? null : { epoch: log.epoch, seq: log.seq };
+}
+
+/**
+ * The documents that were changed after `search.after` and that meet the filter, as they are when they are read, and
+ * those that met it before one of these changes and do not now; in the order of the last change that was looked at.
+ * Null when the log begins later or is another one.
+ */
+export async function readChanges(storage: Storage, ns: string, search: ChangeSearch): Promise<FoundChanges | null> {
+  const found = new Map<string, FoundChange>();
+  let seq = search.after;
+  let bytes = 0;
+  for (;;) {
+    storage.refresh();
+    const collection = storage.catalog.find(ns);
+    const position = logPosition(storage, ns);
+    if (!collection?.log || position?.epoch !== search.epoch || position.seq < seq) return null;
+    const turn = new Turn(storage, collection, collection.log, search);
+    const turnEnds = performance.now() + TURN_MS;
+    let isHeld = false;
+    while (seq < position.seq && !isHeld && performance.now() < turnEnds) {
+      const entries = turn.entries(seq);
+      // Numbers have no gaps: what is missing was trimmed, or is damage.
+      if (entries === null) return null;
+      for (const entry of entries) {
+        const key = turn.examine(entry, found);
+        if (key === null) {
+          isHeld = true;
+          break;
+        }
+        seq = entry.seq;
+        bytes += found.get(key)?.document?.length ?? 0;
+        if (found.size >= search.limit || bytes >= search.maxBytes || performance.now() >= turnEnds) break;
+      }
+      if (found.size >= search.limit || bytes >= search.maxBytes) break;
+    }
+    const isFull = found.size >= search.limit || bytes >= search.maxBytes;
+    if (isHeld || isFull || seq >= position.seq) {
+      return { changes: [...found.values()], seq, isEnd: isHeld || seq >= position.seq };
+    }
+    await new Promise<void>((resolve) => setImmediate(resolve));
+  }
+}
+
+/** What one turn of the event loop sees of a log and its documents. */
+class Turn {
+  constructor(
+    private readonly storage: Storage,
+    private readonly collection: CollectionEntry,
+    private readonly log: PreparedLog,
+    private readonly search: ChangeSearch,
+  ) {}
+
+  /** The next entries after a number; null when the first of them is not there. */
+  entries(after: number): ChangeEntry[] | null {
+    const range = this.storage.environment.store.getRange({
+      start: entryKey(this.log.id, after + 1),
+      end: ownerKey(CHANGE, this.log.id + 1),
+      limit: CHUNK,
+    });
+    const entries: ChangeEntry[] = [];
+    let expected = after + 1;
+    for (const { key, value } of range) {
+      if (seqOf(key) !== expected) break;
+      expected++;
+      decodeRecord(key, value, `A change in the log of ${this.collection.ns}`);
+      entries.push(decodeEntry(key, value));
+    }
+    return entries.length === 0 ? null : entries;
+  }
+
+  /** Notes what an entry's document is now; its key in `found`, or null when nobody may be told of it yet. */
+  examine(entry: ChangeEntry, found: Map<string, FoundChange>): string | null {
+    const { documents } = this.storage;
+    const { search } = this;
+    const idBytes = documents.encodeIdOf(entry.earlier);
+    const key = idBytes.latin1Slice();
+    const current = documents.read(this.collection, idBytes);
+    if (current !== undefined && search.hold !== null && meets(search.hold, current)) return null;
+    const known = found.get(key);
+    const isFound = current !== undefined && meets(search.filter, current);
+    if (isFound || known !== undefined || this.metBefore(entry)) {
+      found.delete(key);
+      found.set(key, { id: readId(entry.earlier), at: entry.at, document: isFound ? current : null });
+    }
+    return key;
+  }
+
+  private metBefore({ operation, earlier, isPartial }: ChangeEntry): boolean {
+    if (operation === OPERATIONS.insert) return false;
+    const { earlierAccess, earlierConditions } = this.search;
+    const doc = decodeDocument(earlier);
+    if (!earlierAccess.matches(doc)) return false;
+    const { fields } = earlierConditions;
+    if (isPartial && (fields === null || [...fields].some((name) => !Object.hasOwn(doc, name)))) return true;
+    return earlierConditions.matches(doc);
+  }
+}
+
+function meets(filter: Filter, bytes: Buffer): boolean {
+  return filter.testBytes(bytes) ?? filter.matches(decodeDocument(bytes, 'engine', filter.fields ?? undefined));
+}

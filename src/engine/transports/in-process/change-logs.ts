@@ -1,0 +1,79 @@
+import { docFromApp, toApp } from '../../codec/app-values.js';
+import { compileFilter, type Filter } from '../../query/match/match.js';
+import { type LogSettings } from '../../storage/keys/index-definition.js';
+import { beginLog, endLog, eraseRemoved, type LogLimits, trimLog } from '../../storage/log/keep-log.js';
+import { type FoundChanges, type LogPosition, logPosition, readChanges } from '../../storage/log/read-changes.js';
+import { type Storage } from '../../storage/storage.js';
+import { toDriverError } from './driver-errors.js';
+
+/** As the engine's own search, with filters of the application. */
+export interface LogSearch {
+  epoch: number;
+  after: number;
+  /** What a document must meet to be found, as it is now. */
+  filter: object;
+  /** What it must have met before to be told of when it does so no longer; names only fields that are kept first. */
+  earlierAccess: object;
+  /** The same for all its other fields; taken as met where a field that it names is not known. */
+  earlierConditions: object;
+  /** Documents that nobody may be told of yet: the search ends before the first change of one. */
+  hold: object | null;
+  limit: number;
+  maxBytes: number;
+}
+
+/** The logs of changes of a database's collections, by name. */
+export interface ChangeLogs {
+  /**
+   * Begins the log of a collection, or changes the settings of the one that it has; where it ends. Null when the
+   * collection does not exist.
+   */
+  begin(name: string, settings: LogSettings): Promise<LogPosition | null>;
+  /** Where the log ends at this moment, whatever process wrote last; null where nothing is logged. */
+  position(name: string): LogPosition | null;
+  /** The changes that a search finds, oldest first; null when its position is not in this log any more. */
+  read(name: string, search: LogSearch): Promise<FoundChanges | null>;
+  end(name: string): Promise<void>;
+  /** Removes what is beyond the limits from the front; tells how many entries. */
+  trim(name: string, limits: LogLimits): Promise<number>;
+  /** Erases the values of documents that were removed since; tells how many documents. */
+  erase(name: string): Promise<number>;
+  /** Bytes of a log's entries. */
+  bytes(name: string): number;
+}
+
+/** The logs of the collections of the database `db`. */
+export function openChangeLogs(storage: Storage, db: string): ChangeLogs {
+  const ns = (name: string): string => `${db}.${name}`;
+  const compile = (filter: object): Filter => compileFilter(docFromApp(filter));
+  return {
+    begin: (name, settings) => beginLog(storage, ns(name), settings),
+    position(name) {
+      storage.refresh();
+      return logPosition(storage, ns(name));
+    },
+    async read(name, search) {
+      const { filter, earlierAccess, earlierConditions, hold, ...rest } = search;
+      try {
+        const found = await readChanges(storage, ns(name), {
+          ...rest,
+          filter: compile(filter),
+          earlierAccess: compile(earlierAccess),
+          earlierConditions: compile(earlierConditions),
+          hold: hold && compile(hold),
+        });
+        return found && { ...found, changes: found.changes.map((change) => ({ ...change, id: toApp(change.id) })) };
+      } catch (error) {
+        throw toDriverError(error);
+      }
+    },
+    end: (name) => endLog(storage, ns(name)),
+    trim: (name, limits) => trimLog(storage, ns(name), limits),
+    erase: (name) => eraseRemoved(storage, ns(name)),
+    bytes(name) {
+      storage.refresh();
+      const collection = storage.catalog.find(ns(name));
+      return collection?.log ? (storage.catalog.counts(collection.id).log?.bytes ?? 0) : 0;
+    },
+  };
+}
