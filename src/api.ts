@@ -7,6 +7,7 @@ import { SCHEMA_ROUTES } from './features/documents/schema-routes.js';
 import { localFileRoutes } from './features/files/local-routes.js';
 import { fileRoutes } from './features/files/routes.js';
 import { USER_ROUTES } from './features/users/user-routes.js';
+import { FEED_ROUTES } from './features/feed/feed-routes.js';
 import { healthRoutes } from './features/health/routes.js';
 import { mailOperatorRoutes, mailRoutes } from './features/mail/routes.js';
 import { PROJECT_USER_ROUTES } from './features/management/project-user-routes.js';
@@ -39,6 +40,7 @@ import { traceRequests } from './http/trace-requests.js';
 /** Groups of routes that are one value each. */
 export const ROUTE_LISTS: readonly RouteList[] = [
   DOCUMENT_ROUTES,
+  FEED_ROUTES,
   SCHEMA_ROUTES,
   USER_ROUTES,
   PROJECT_USER_ROUTES,

@@ -15,6 +15,7 @@ import { findSealingKeys } from './platform/secrets/sealing-keys.js';
 import { openOutbound, type Outbound } from './platform/network/outbound.js';
 import { openPasswords, type Passwords } from './platform/secrets/password.js';
 import { openLimits, type Limits } from './platform/rate-limit/open-limits.js';
+import { openHints, type Hints } from './platform/processes/hints.js';
 import { openReadiness, type Readiness } from './platform/processes/readiness.js';
 import type { RedisConnection } from './platform/redis/redis.js';
 import { openReplyBudget, type ReplyBudget } from './platform/processes/reply-budget.js';
@@ -39,6 +40,8 @@ export interface App {
   readonly redis: RedisConnection | null;
   /** Null unless this process is one of several of a `serve`. */
   readonly processGroup: ProcessGroup | null;
+  /** Wakes those who wait for changes, in all processes of the service. */
+  readonly hints: Hints;
   readonly metrics: Metrics;
   readonly readiness: Readiness;
   /** Null unless an SDK of OpenTelemetry is there to take what it is told. */
@@ -102,6 +105,7 @@ export async function openApp(
     limits,
     redis,
     processGroup,
+    hints: openHints(pubSub, redis !== null || processGroup !== null),
     metrics: openMetrics(),
     readiness: openReadiness(),
     telemetry,

@@ -5,6 +5,7 @@ export type ErrorKind =
   | 'missing'
   | 'methodNotAllowed'
   | 'conflict'
+  | 'expired'
   | 'tooLarge'
   | 'unsatisfiable'
   | 'unprocessable'
@@ -70,6 +71,8 @@ export const missing = make('missing');
 export const methodNotAllowed = make('methodNotAllowed');
 /** 409 */
 export const conflict = make('conflict');
+/** 410 */
+export const expired = make('expired');
 /** 413 */
 export const tooLarge = make('tooLarge');
 /** 416, with `Content-Range` among the headers */

@@ -1,6 +1,7 @@
 import type { App } from './app.js';
 import { measureBackups } from './features/backups/backup-age.js';
 import { backupSchedules, runBackupJob } from './features/backups/run-backup.job.js';
+import { trimChangesJob } from './features/changes/trim-changes.job.js';
 import { finishDropJob } from './features/collections/finish-drop.job.js';
 import { forgetAnswersJob } from './features/documents/write/forget-idempotency-keys.job.js';
 import { purgeTrashJob } from './features/documents/write/purge-trash.job.js';
@@ -49,6 +50,7 @@ export const JOBS: readonly AnyJobDefinition<App>[] = [
   sweepMail,
   deliverWebhook,
   sweepWebhooksJob,
+  trimChangesJob,
   removeOldDeliveriesJob,
   sweepUploadsJob,
   finishDropJob,
@@ -68,6 +70,7 @@ export const SCHEDULES: readonly Schedule<App>[] = [
   { job: removeExpiredAccessJob, cron: '29 * * * *' },
   { job: sweepMail, cron: '*/5 * * * *' },
   { job: sweepWebhooksJob, cron: '*/10 * * * * *' },
+  { job: trimChangesJob, cron: '*/5 * * * *' },
   { job: removeOldDeliveriesJob, cron: '53 * * * *' },
   { job: sweepUploadsJob, cron: '* * * * *' },
 ];

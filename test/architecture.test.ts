@@ -77,10 +77,10 @@ describe('the house keeps its walls', () => {
 const FEATURE_ROWS = [
   ['projects', 'health', 'audit'],
   ['plans', 'collections'],
-  ['access'],
+  ['access', 'changes'],
   ['webhooks', 'mail'],
   ['documents'],
-  ['users'],
+  ['users', 'feed'],
   ['files'],
   ['operators'],
   ['declaration', 'store-copies'],

@@ -82,6 +82,11 @@ export const COMMANDS: readonly CommandNode[] = [
       { name: 'show', summary: 'show fields and rules of a collection', load: () => import('./collection/show.js') },
       { name: 'edit', summary: 'add, change or drop fields', load: () => import('./collection/edit.js') },
       { name: 'rls', summary: 'set or switch off row-level security', load: () => import('./collection/rls.js') },
+      {
+        name: 'changes',
+        summary: 'keep changes for those who follow them, or not',
+        load: () => import('./collection/changes.js'),
+      },
       { name: 'rename', summary: 'rename a collection', load: () => import('./collection/rename.js') },
       { name: 'drop', summary: 'drop a collection and its documents', load: () => import('./collection/drop.js') },
     ],

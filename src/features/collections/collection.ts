@@ -11,6 +11,12 @@ export interface Rls {
   ownerField: string;
 }
 
+/** What is left out is as the settings and the kind of database have it. */
+export interface ChangesSetting {
+  on?: boolean;
+  keepMs?: number;
+}
+
 /** The record of a registered collection (rest-api.md 2.2). */
 export interface Collection {
   _id: ObjectId;
@@ -21,6 +27,8 @@ export interface Collection {
   rls: Rls | null;
   /** Fields indexed on request, on top of those that schema and RLS ask for. */
   indexes: string[];
+  /** Whether and for how long changes are kept for those who follow them; absent: as the kind of database has it. */
+  changes?: ChangesSetting;
   /** Grows with every change, so that compiled validators can be kept per version. */
   version: number;
   /** `dropping` while the documents are being removed: no longer reachable. */

@@ -9,6 +9,7 @@ export function presentCollection(collection: Collection) {
     fields: collection.fields,
     rls: collection.rls ? { enabled: true as const, ...collection.rls } : { enabled: false as const },
     indexes: collection.indexes,
+    ...(collection.changes && { changes: collection.changes }),
     version: collection.version,
     createdAt: collection.createdAt.toISOString(),
     updatedAt: collection.updatedAt.toISOString(),

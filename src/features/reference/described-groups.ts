@@ -2,6 +2,7 @@ import { describeRoutes } from '../../http/routes/route-list.js';
 import type { GroupDescription } from '../../http/routes/route-description.js';
 import { DOCUMENT_ROUTES } from '../documents/document-routes.js';
 import { SCHEMA_ROUTES } from '../documents/schema-routes.js';
+import { FEED_ROUTES } from '../feed/feed-routes.js';
 import { FILE_ROUTES, LOCAL_FILE_ROUTES } from '../files/describe-routes.js';
 import { HEALTH_ROUTES, METRICS_ROUTES } from '../health/describe-routes.js';
 import { MAIL_OPERATOR_ROUTES, MAIL_ROUTES } from '../mail/describe-routes.js';
@@ -26,6 +27,7 @@ import { DOCUMENT_FILE_ROUTES, PAGE_ROUTES } from './describe-routes.js';
  */
 export const DESCRIBED_GROUPS: readonly GroupDescription[] = [
   describeRoutes(DOCUMENT_ROUTES),
+  describeRoutes(FEED_ROUTES),
   describeRoutes(SCHEMA_ROUTES),
   describeRoutes(USER_ROUTES),
   FILE_ROUTES,

@@ -7,6 +7,7 @@ import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 import type { App } from '../../app.js';
 import { conflict } from '../../errors.js';
+import { CHANGE_LOG } from '../changes/outbox-log.js';
 import type { Database } from '../../platform/database/database.js';
 import { inChunks } from '../../platform/database/in-chunks.js';
 import { readOrCreateMasterKey } from '../../platform/secrets/master-key.js';
@@ -61,7 +62,7 @@ export async function backUp(
  * moment.
  */
 function inOrder(names: string[]): string[] {
-  const others = names.filter((name) => name !== RESTORES && name !== SERIES).sort();
+  const others = names.filter((name) => name !== RESTORES && name !== SERIES && name !== CHANGE_LOG).sort();
   return names.includes(SERIES) ? [SERIES, ...others] : others;
 }
 

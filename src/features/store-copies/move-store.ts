@@ -1,3 +1,4 @@
+import { CHANGE_LOG } from '../changes/outbox-log.js';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -67,7 +68,7 @@ export async function moveStore(app: App, uri: string, options: MoveOptions): Pr
     await requireProjects(frozen);
     const source = await identifyStore(frozen);
     const mark = await requireOwnTarget(target, source, options.databaseName);
-    const names = (await frozen.listNames()).filter((name) => name !== MOVES && name !== RESTORES).sort();
+    const names = (await frozen.listNames()).filter((name) => ![MOVES, RESTORES, CHANGE_LOG].includes(name)).sort();
     const report: MoveReport = {
       database: options.databaseName,
       collections: [],

@@ -11,6 +11,7 @@ const STATUS: Record<ErrorKind, number> = {
   missing: 404,
   methodNotAllowed: 405,
   conflict: 409,
+  expired: 410,
   tooLarge: 413,
   unsatisfiable: 416,
   unprocessable: 422,

@@ -1,10 +1,24 @@
-import type { Middleware } from 'koa';
+import type { Context, Middleware } from 'koa';
 import { unavailable } from '../../errors.js';
 
 export interface InFlight {
   /** Requests whose reply is not completely sent. */
   count(): number;
   limit: Middleware;
+}
+
+const ASIDE = Symbol('aside');
+type WithAside = Context & { [ASIDE]?: (isAside: boolean) => void };
+
+/** Runs `work` without counting the request among those under way: it holds nothing but a connection meanwhile. */
+export async function waitAside<T>(ctx: Context, work: () => Promise<T>): Promise<T> {
+  const step = (ctx as WithAside)[ASIDE];
+  step?.(true);
+  try {
+    return await work();
+  } finally {
+    step?.(false);
+  }
 }
 
 const MONITORING = /^\/(api\/health(\/.*)?|metrics)$/;
@@ -15,7 +29,6 @@ const MONITORING = /^\/(api\/health(\/.*)?|metrics)$/;
  */
 export function limitInFlight(most: number): InFlight {
   let count = 0;
-  const leave = (): void => void count--;
   return {
     count: () => count,
     limit(ctx, next) {
@@ -25,7 +38,17 @@ export function limitInFlight(most: number): InFlight {
         });
       }
       count++;
-      ctx.res.on('close', leave);
+      let isCounted = true;
+      let isOver = false;
+      const settle = (counts: boolean): void => {
+        if (counts !== isCounted) count += counts ? 1 : -1;
+        isCounted = counts;
+      };
+      (ctx as WithAside)[ASIDE] = (isAside) => settle(!isAside && !isOver);
+      ctx.res.on('close', () => {
+        isOver = true;
+        settle(false);
+      });
       return next();
     },
   };

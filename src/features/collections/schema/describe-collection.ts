@@ -1,4 +1,4 @@
-import { anyOf, arrayOf, FLAG, ID, MOMENT, object, oneOf, TEXT, type Schema } from '../../../platform/schema/schema.js';
+import { anyOf, arrayOf, FLAG, ID, MOMENT, object, oneOf, TEXT, WHOLE, type Schema } from '../../../platform/schema/schema.js';
 import { FIELD_DEFS } from './collection-declaration.js';
 import type { Field } from '../fields/field.js';
 
@@ -17,6 +17,7 @@ const SHOWN = {
   fields: arrayOf(FIELD),
   rls: RLS,
   indexes: arrayOf(TEXT),
+  'changes?': object({ 'on?': FLAG, 'keepMs?': WHOLE }),
   version: { type: 'integer' },
   createdAt: MOMENT,
   updatedAt: MOMENT,

@@ -7,6 +7,7 @@ import { documentsName, type Collection } from '../../collections/collection.js'
 import { PENDING, REMOVED } from '../../collections/indexes/document-indexes.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import { BATCH_NUMBER } from '../../collections/indexes/insert-series.js';
+import { tellFollowers } from '../../changes/change-log.js';
 import { queueEvents, relayLater, relayStoredLater } from '../../webhooks/outbox/queue-events.js';
 import { outboxOperators, withOutbox } from '../../webhooks/outbox/outbox-field.js';
 import type { Action } from '../../webhooks/webhook-event.js';
@@ -33,6 +34,7 @@ export async function insertDocumentRecord(app: App, collection: Collection, doc
   } catch (error) {
     throw translate(error);
   }
+  tellFollowers(app, collection);
   relayLater(app, collection, [stored]);
 }
 
@@ -44,6 +46,7 @@ export async function insertEachRecord(
 ): Promise<Map<number, string>> {
   const stored = await withInsertEvents(app, collection, documents);
   const refused = await insertEach(app, collection, stored);
+  tellFollowers(app, collection);
   relayLater(
     app,
     collection,
@@ -111,6 +114,7 @@ export async function insertRecordsTogether(
   } catch (error) {
     throw translate(error);
   }
+  tellFollowers(app, collection);
   relayLater(app, collection, stored);
 }
 
@@ -146,6 +150,7 @@ export async function removeHiddenRecords(
 
 /** Has the events of documents relayed that were stored hidden and are shown now. */
 export async function relayInserted(app: App, collection: Collection, ids: readonly ObjectId[]): Promise<void> {
+  tellFollowers(app, collection);
   if (await queueEvents(app, collection, 'insert')) relayStoredLater(app, collection, ids);
 }
 
@@ -160,6 +165,7 @@ export async function publishPendingRecords(app: App, collection: Collection, id
   } catch (error) {
     throw translate(error);
   }
+  tellFollowers(app, collection);
   if (await queueEvents(app, collection, 'insert')) relayStoredLater(app, collection, ids);
 }
 
@@ -198,7 +204,10 @@ export async function changeDocumentRecord(
           returnDocument: 'after',
         })) as StoredDocument | null,
     );
-    if (changed) relayLater(app, collection, [changed]);
+    if (changed) {
+      tellFollowers(app, collection);
+      relayLater(app, collection, [changed]);
+    }
     return changed;
   } catch (error) {
     throw translate(error);
@@ -226,6 +235,7 @@ export async function removeDocumentRecord(
     )) as StoredDocument | null;
   };
   const removed = await app.db.useReserve(() => matchShown(app, collection, remove));
+  if (removed) tellFollowers(app, collection);
   if (entry && removed) relayLater(app, collection, [removed]);
   return removed;
 }

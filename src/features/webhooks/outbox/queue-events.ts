@@ -1,5 +1,6 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
+import { keepsChanges } from '../../changes/change-log.js';
 import { documentsName, type Collection } from '../../collections/collection.js';
 import { generateEventId } from '../deliveries/build-delivery.js';
 import { findOutbox, type OutboxEntry } from './outbox-field.js';
@@ -8,17 +9,18 @@ import { coversEvent, type Action } from '../webhook-event.js';
 import { listProjectWebhooks } from '../webhook-store.js';
 
 /**
- * The event that a write must store with its change, or null when no webhook listens. A webhook that another process
+ * The event that a write must store with its change, or null when no webhook listens and no log is filled by it. A webhook that another process
  * registered counts within half a second.
  */
 export async function queueEvents(
   app: App,
-  collection: Pick<Collection, 'projectId' | 'name'>,
+  collection: Pick<Collection, 'projectId' | 'name' | 'changes'>,
   action: Action,
 ): Promise<OutboxEntry | null> {
   const webhooks = await listProjectWebhooks(app, collection.projectId);
   const heard = webhooks.some(({ disabled, events }) => !disabled && coversEvent(events, collection.name, action));
-  return heard ? { id: generateEventId(), action, at: new Date(app.clock.now()) } : null;
+  const logged = !app.db.changeLogs && keepsChanges(app, collection);
+  return heard || logged ? { id: generateEventId(), action, at: new Date(app.clock.now()) } : null;
 }
 
 /** Queues the events in these documents for relay after the response. Best effort: the sweep picks up what is lost. */

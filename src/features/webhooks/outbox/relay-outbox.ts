@@ -2,6 +2,8 @@ import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { isDuplicateKey } from '../../../platform/database/database.js';
 import { takeTurns } from '../../../platform/processes/own-turn.js';
+import { keepsChanges, tellFollowers } from '../../changes/change-log.js';
+import { appendChanges } from '../../changes/outbox-log.js';
 import { documentsName, type Collection } from '../../collections/collection.js';
 import { REMOVED } from '../../collections/indexes/document-indexes.js';
 import { buildDelivery, buildPayload, type DocumentEvent } from '../deliveries/build-delivery.js';
@@ -22,9 +24,10 @@ export interface RelayItem {
 type Waiting = RelayItem & { outbox: Required<Outbox> };
 
 /**
- * Makes deliveries of the events in the documents, then takes the events out. Both may be repeated: a delivery's id
- * comes from event and webhook. An event's data is its document as given here. Where that may hold later changes too,
- * because a crash or a quick successor came between, the payload says so.
+ * Makes deliveries of the events in the documents, and entries in the log of changes, then takes the events out. All
+ * may be repeated: a delivery's id comes from event and webhook, and a change may be told twice. An event's data is its
+ * document as given here. Where that may hold later changes too, because a crash or a quick successor came between, the
+ * payload says so.
  */
 export async function relayDocuments(app: App, items: readonly RelayItem[]): Promise<void> {
   const waiting = items.flatMap((item): Waiting[] => {
@@ -41,7 +44,9 @@ export async function relayDocuments(app: App, items: readonly RelayItem[]): Pro
     }
   }
   await storeDeliveries(app, [...deliveries.values()]);
-  await Promise.all([...groupByCollection(waiting)].map((group) => clearOutboxes(app, group)));
+  const groups = [...groupByCollection(waiting)];
+  await Promise.all(groups.map((group) => logChanges(app, group)));
+  await Promise.all(groups.map((group) => clearOutboxes(app, group)));
   await wakeDelivery(app, [...deliveries.values()]);
 }
 
@@ -103,6 +108,16 @@ function groupByCollection(items: readonly Waiting[]): Iterable<Waiting[]> {
     else groups.set(name, [item]);
   }
   return groups.values();
+}
+
+/** One entry for each document, however many of its events are relayed. Where the engine logs by itself: none. */
+async function logChanges(app: App, items: readonly Waiting[]): Promise<void> {
+  const { collection } = items[0]!;
+  if (app.db.changeLogs || !keepsChanges(app, collection)) return;
+  const latest = new Map(items.map(({ document, outbox }) => [String(document._id), { document, outbox }]));
+  const changed = [...latest.values()].map(({ document, outbox }) => ({ document, at: outbox.outbox.at(-1)!.at }));
+  await appendChanges(app, collection, changed);
+  tellFollowers(app, collection);
 }
 
 /**

@@ -1,0 +1,72 @@
+import type { Document, ObjectId } from 'bson';
+import type { App } from '../../app.js';
+import type { Collection } from '../collections/collection.js';
+
+/** Where the log of a collection's changes is at a moment. */
+export interface LogPosition {
+  /** Another one after the log began anew. */
+  epoch: string;
+  /** The number of the last change. */
+  seq: number;
+}
+
+/** Who looks for changes, and for which. */
+export interface ChangeSearch {
+  after: LogPosition;
+  /** What a document must meet to be shown, as it is now: rules, visibility and conditions. */
+  filter: Document;
+  /** The rules alone; null where everybody sees everything. */
+  readable: Document | null;
+  conditions: readonly Document[];
+  /** Matches documents of bulk inserts that do not stand yet; null when there can be none. */
+  hidden: Document | null;
+  limit: number;
+  /** Of the documents; one alone may be larger. */
+  maxBytes: number;
+}
+
+export interface FoundChange {
+  id: string;
+  at: Date;
+  /** As BSON; null when the document is gone for whoever asks. */
+  document: Buffer | null;
+}
+
+export interface FoundChanges {
+  changes: FoundChange[];
+  seq: number;
+  /** Nothing was left when the last document was read. */
+  isEnd: boolean;
+}
+
+/**
+ * The durable log of the changes of a collection's documents: the embedded engine's own, or on a MongoDB one that the
+ * outbox fills.
+ */
+export interface ChangeLog {
+  /** Begins the log where there is none. */
+  begin(): Promise<LogPosition>;
+  /** Changes after a position, each document once; null when the log does not reach back to it, or is another one. */
+  read(search: ChangeSearch): Promise<FoundChanges | null>;
+  end(): Promise<void>;
+  /** Removes what is older, and what is too much. */
+  trim(since: Date): Promise<void>;
+}
+
+/** What a log must know of its collection. */
+export type Logged = Pick<Collection, '_id' | 'projectId' | 'rls' | 'mode' | 'fields' | 'indexes'>;
+
+/** Whether changes of a collection can be followed: unless it says so itself, on the embedded engine. */
+export function keepsChanges(app: Pick<App, 'db'>, { changes }: Pick<Collection, 'changes'>): boolean {
+  return changes?.on ?? app.db.changeLogs !== undefined;
+}
+
+/** Has those look who wait for changes of a collection. */
+export function tellFollowers(app: Pick<App, 'hints'>, { _id }: { _id: ObjectId }): void {
+  app.hints.tell(hintOf(_id));
+}
+
+/** The hint that tells of changes of a collection. */
+export function hintOf(collectionId: ObjectId): string {
+  return `changes:${collectionId.toHexString()}`;
+}

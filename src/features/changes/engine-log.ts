@@ -1,0 +1,52 @@
+import type { App } from '../../app.js';
+import type { Database } from '../../platform/database/database.js';
+import { documentsName } from '../collections/collection.js';
+import { HIDDEN_FIELD } from '../collections/fields/field.js';
+import { documentIndexes } from '../collections/indexes/document-indexes.js';
+import type { ChangeLog, Logged, LogPosition } from './change-log.js';
+
+/** A log that grows beyond it loses its oldest entries, however young. */
+const MAX_LOG_BYTES = 1024 * 1024 * 1024;
+
+/** The embedded engine's log, which holds every change from when it was first asked for. */
+export function openEngineLog(
+  app: Pick<App, 'db'>,
+  logs: NonNullable<Database['changeLogs']>,
+  collection: Logged,
+): ChangeLog {
+  const name = documentsName(collection);
+  const { rls } = collection;
+  const settings = { first: ['isDeleted', ...(rls ? [rls.ownerField] : [])], omit: [HIDDEN_FIELD] };
+  return {
+    async begin(): Promise<LogPosition> {
+      let begun = await logs.begin(name, settings);
+      if (!begun) {
+        // `users` is stored with its first document.
+        await app.db.createIndexes(name, documentIndexes(collection));
+        begun = await logs.begin(name, settings);
+      }
+      if (!begun) throw new Error(`no stored collection ${name}`);
+      return { epoch: String(begun.epoch), seq: begun.seq };
+    },
+    async read({ after, filter, readable, conditions, hidden, limit, maxBytes }) {
+      const found = await logs.read(name, {
+        epoch: Number(after.epoch),
+        after: after.seq,
+        filter,
+        earlierAccess: { $and: [{ isDeleted: false }, ...(readable ? [readable] : [])] },
+        earlierConditions: conditions.length === 0 ? {} : { $and: conditions },
+        hold: hidden,
+        limit,
+        maxBytes,
+      });
+      if (!found) return null;
+      const changes = found.changes.map(({ id, at, document }) => ({ id: String(id), at: new Date(at), document }));
+      return { ...found, changes };
+    },
+    end: () => logs.end(name),
+    async trim(since) {
+      await logs.trim(name, { since: since.getTime(), maxBytes: MAX_LOG_BYTES });
+      await logs.erase(name);
+    },
+  };
+}

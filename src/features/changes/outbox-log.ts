@@ -1,0 +1,227 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import { ObjectId, type Document } from 'bson';
+import type { App } from '../../app.js';
+import { isDuplicateKey, type Store } from '../../platform/database/database.js';
+import { documentsName, type Collection } from '../collections/collection.js';
+import { documentIdOf } from './document-id.js';
+import type { ChangeLog, FoundChange, FoundChanges, Logged, LogPosition } from './change-log.js';
+
+export const CHANGE_LOG = 'change_log';
+
+/**
+ * An entry of a log: numbers of a collection are contiguous, so whoever reads a prefix has missed nothing. Number 0
+ * begins the log and names its epoch.
+ */
+interface LogEntry {
+  _id: { c: ObjectId; n: number };
+  at: Date;
+  epoch?: string;
+  documentId?: unknown;
+  /** The owner when the entry was made: who may be told that the document is gone. */
+  owner?: unknown;
+}
+
+/** A document after a write whose event is relayed. */
+export interface ChangedDocument {
+  document: Record<string, unknown>;
+  at: Date;
+}
+
+type Database = Pick<App, 'db'>;
+
+function logStore(app: Database): Store<LogEntry> {
+  return app.db.collection<LogEntry>(CHANGE_LOG);
+}
+
+/** Other processes notice a changed collection within this. */
+const NOTICED_MS = 1_000;
+const APPEND_ATTEMPTS = 100;
+const TRIM_BATCH = 1_000;
+/** So many documents are read at once. */
+const CHUNK = 64;
+
+/** The filter of the entries of a collection with numbers from `from`, and below `to`. */
+function numbers(c: ObjectId, from: number, to = Number.MAX_SAFE_INTEGER): Document {
+  return { _id: { $gte: { c, n: from }, $lt: { c, n: to } } };
+}
+
+async function findLast(app: Database, c: ObjectId): Promise<LogEntry | null> {
+  const [last] = (await logStore(app)
+    .find(numbers(c, 0), app.db.confirmedReads)
+    .sort({ _id: -1 })
+    .limit(1)
+    .toArray()) as LogEntry[];
+  return last ?? null;
+}
+
+async function beginLog(app: Database, c: ObjectId): Promise<LogPosition> {
+  for (;;) {
+    const head = (await logStore(app).findOne({ _id: { c, n: 0 } }, app.db.confirmedReads)) as LogEntry | null;
+    if (head) return { epoch: head.epoch!, seq: (await findLast(app, c))!._id.n };
+    try {
+      await logStore(app).insertOne({ _id: { c, n: 0 }, at: new Date(), epoch: new ObjectId().toHexString() });
+    } catch (error) {
+      if (!isDuplicateKey(error)) throw error;
+    }
+  }
+}
+
+/** As beginLog, but not before every process notices that changes are to be kept, and writes their events. */
+async function beginHeard(app: Database, c: ObjectId): Promise<LogPosition> {
+  await beginLog(app, c);
+  const head = (await logStore(app).findOne({ _id: { c, n: 0 } })) as LogEntry | null;
+  const age = head ? Date.now() - head.at.getTime() : NOTICED_MS;
+  if (age >= 0 && age < NOTICED_MS) await wait(NOTICED_MS - age);
+  return beginLog(app, c);
+}
+
+/**
+ * Appends changed documents to their collection's log. Two that append at once find each other out by the number that
+ * both want; one of them takes the next.
+ */
+export async function appendChanges(
+  app: Database,
+  collection: Pick<Collection, '_id' | 'rls'>,
+  changed: readonly ChangedDocument[],
+): Promise<void> {
+  const c = collection._id;
+  const owner = collection.rls?.ownerField;
+  let rest = changed.map(({ document, at }) => ({
+    at,
+    documentId: document._id,
+    ...(owner !== undefined && { owner: document[owner] }),
+  }));
+  if (rest.length > 0) await beginLog(app, c);
+  for (let attempt = 0; rest.length > 0; attempt++) {
+    const last = (await findLast(app, c))?._id.n ?? 0;
+    try {
+      await logStore(app).insertMany(
+        rest.map((entry, at) => ({ _id: { c, n: last + 1 + at }, ...entry })),
+        { ordered: true },
+      );
+      return;
+    } catch (error) {
+      if (!isDuplicateKey(error) || attempt === APPEND_ATTEMPTS) throw error;
+      rest = rest.slice((error as { insertedCount?: number }).insertedCount ?? 0);
+    }
+  }
+}
+
+/** Removes a log with all its entries. */
+export async function removeLog(app: Database, c: ObjectId): Promise<void> {
+  await logStore(app).deleteMany(numbers(c, 0));
+}
+
+/** The collections that have a log. */
+export async function listLogged(app: Database): Promise<ObjectId[]> {
+  const heads = (await logStore(app)
+    .find({ epoch: { $exists: true } })
+    .project({ _id: 1 })
+    .toArray()) as unknown as LogEntry[];
+  return heads.map(({ _id }) => _id.c);
+}
+
+/** The log that the outbox fills. It knows nothing of writes that others than the service make. */
+export function openOutboxLog(app: Database, collection: Logged): ChangeLog {
+  const c = collection._id;
+  return {
+    begin: () => beginHeard(app, c),
+    async read(search) {
+      const { after, limit, maxBytes } = search;
+      if ((await beginLog(app, c)).epoch !== after.epoch) return null;
+      const entries = (await logStore(app)
+        .find(numbers(c, after.seq + 1), app.db.confirmedReads)
+        .sort({ _id: 1 })
+        .limit(limit)
+        .toArray()) as LogEntry[];
+      const isCurrent = entries.length > 0 ? entries[0]!._id.n === after.seq + 1 : await isLast(app, c, after.seq);
+      if (!isCurrent) return null;
+      return readEntries(app, collection, entries, search, { limit, maxBytes });
+    },
+    end: () => removeLog(app, c),
+    async trim(since) {
+      for (;;) {
+        const entries = (await logStore(app)
+          .find(numbers(c, 1))
+          .sort({ _id: 1 })
+          .limit(TRIM_BATCH)
+          .toArray()) as LogEntry[];
+        // The last one stays: the numbers go on from it.
+        const old = entries.slice(0, -1).findIndex(({ at }) => at >= since);
+        const end = old < 0 ? entries.at(-1) : entries[old];
+        if (!end || end === entries[0]) return;
+        await logStore(app).deleteMany(numbers(c, 1, end._id.n));
+        if (old >= 0 || entries.length < TRIM_BATCH) return;
+      }
+    },
+  };
+}
+
+async function isLast(app: Database, c: ObjectId, seq: number): Promise<boolean> {
+  return (await findLast(app, c))?._id.n === seq;
+}
+
+/**
+ * The documents of entries as they are now. Whose document is not shown (any more) is told that it is gone when it was
+ * theirs, whether they have seen it or not.
+ */
+async function readEntries(
+  app: Database,
+  collection: Logged,
+  entries: readonly LogEntry[],
+  { filter, readable, after }: { filter: Document; readable: Document | null; after: LogPosition },
+  { limit, maxBytes }: { limit: number; maxBytes: number },
+): Promise<FoundChanges> {
+  const owner = readable && collection.rls ? readable[collection.rls.ownerField] : null;
+  const found = new Map<string, FoundChange>();
+  let seq = after.seq;
+  let bytes = 0;
+  let size = CHUNK;
+  for (let at = 0; at < entries.length && bytes < maxBytes;) {
+    const chunk = entries.slice(at, at + size);
+    const rows = await readDocuments(app, collection, chunk, filter, chunk.length === 1 ? Infinity : maxBytes - bytes);
+    if (!rows) {
+      // Too much at once: the first of them alone is never too much.
+      size = Math.max(1, size >> 2);
+      continue;
+    }
+    for (const { _id, at: moment, documentId, owner: ownedBy } of chunk) {
+      const id = String(documentId);
+      const document = rows.get(id) ?? null;
+      const wasKnown = found.delete(id);
+      if (document || wasKnown || !readable || ownedBy === owner) found.set(id, { id, at: moment, document });
+      seq = _id.n;
+    }
+    for (const row of rows.values()) bytes += row.length;
+    at += chunk.length;
+  }
+  const isEnd = entries.length < limit && seq === (entries.at(-1)?._id.n ?? after.seq);
+  return { changes: [...found.values()], seq, isEnd };
+}
+
+async function readDocuments(
+  app: Database,
+  collection: Logged,
+  entries: readonly LogEntry[],
+  filter: Document,
+  maxBytes: number,
+): Promise<Map<string, Buffer> | null> {
+  const ids = entries.map(({ documentId }) => documentId);
+  const cursor = app.db
+    .collection(documentsName(collection))
+    .find({ $and: [{ _id: { $in: ids as ObjectId[] } }, filter] }, { raw: true });
+  const rows = new Map<string, Buffer>();
+  let bytes = 0;
+  try {
+    while (await cursor.hasNext()) {
+      for (const row of cursor.readBufferedDocuments() as unknown as Buffer[]) {
+        bytes += row.length;
+        if (bytes > maxBytes) return null;
+        rows.set(documentIdOf(row), row);
+      }
+    }
+  } finally {
+    await cursor.close();
+  }
+  return rows;
+}

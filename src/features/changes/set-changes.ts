@@ -1,0 +1,41 @@
+import type { ObjectId } from 'bson';
+import type { App } from '../../app.js';
+import { conflict } from '../../errors.js';
+import type { Collection, ChangesSetting } from '../collections/collection.js';
+import { collectionStore, forgetCollection, requireStoredCollection } from '../collections/collection-store.js';
+import { keepsChanges } from './change-log.js';
+import { openChangeLog } from './open-change-log.js';
+
+/**
+ * Switches the following of a collection's changes on or off, or changes for how long they are kept. Off removes what
+ * was kept: whoever follows then starts over when it is on again.
+ */
+export async function setChanges(
+  app: App,
+  projectId: ObjectId,
+  name: string,
+  change: ChangesSetting,
+): Promise<Collection> {
+  for (;;) {
+    const current = await requireStoredCollection(app, projectId, name);
+    const changes = { ...current.changes, ...change };
+    const saved = (await collectionStore(app).findOneAndUpdate(
+      { _id: current._id, version: current.version, state: 'active' },
+      { $set: { changes, updatedAt: new Date(app.clock.now()) }, $inc: { version: 1 } },
+      { returnDocument: 'after' },
+    )) as Collection | null;
+    if (!saved) continue;
+    forgetCollection(app, saved);
+    if (!keepsChanges(app, saved)) await openChangeLog(app, saved).end();
+    return saved;
+  }
+}
+
+/** 409 CHANGES_OFF when the changes of a collection cannot be followed. */
+export function requireChanges(app: Pick<App, 'db'>, collection: Collection): void {
+  if (keepsChanges(app, collection)) return;
+  throw conflict(
+    'CHANGES_OFF',
+    `The changes of "${collection.name}" are not kept: switch it on with "bsvc collection changes ${collection.name} --on"`,
+  );
+}

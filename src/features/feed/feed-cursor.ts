@@ -1,0 +1,79 @@
+import { EJSON, type Document } from 'bson';
+import { expired, invalid, type AppError } from '../../errors.js';
+import { isSameSecret } from '../../platform/secrets/is-same-secret.js';
+import type { SecretBox } from '../../platform/secrets/secret-box.js';
+import type { Collection } from '../collections/collection.js';
+import type { LogPosition } from '../changes/change-log.js';
+import { digest } from './feed-query.js';
+
+/** Where a client is: in the collection itself, behind the document `shown`, or in the log alone. */
+export interface FeedPosition extends LogPosition {
+  /** The `_id` of the last document that was shown of those that are there; null: all have been, or none was wanted. */
+  shown: Document[string] | null;
+  isListing: boolean;
+}
+
+/** What a cursor is good for. */
+export interface FeedScope {
+  collection: Collection;
+  filterText: string;
+  conditions: readonly Document[];
+  /** The end user whose documents alone are shown; null: everybody's. */
+  userId: string | null;
+}
+
+const PURPOSE = 'changes-cursor';
+const MAX_CURSOR_CHARACTERS = 4096;
+
+type Payload = [id: string, rules: string, epoch: string, seq: number, listing: 0 | 1, shown: unknown];
+
+/** A position as opaque text that only the service can make. */
+export function sealFeedCursor(secrets: Pick<SecretBox, 'mac'>, scope: FeedScope, at: FeedPosition): string {
+  const { collection } = scope;
+  const payload: Payload = [
+    collection._id.toHexString(),
+    rulesOf(scope),
+    at.epoch,
+    at.seq,
+    at.isListing ? 1 : 0,
+    at.shown ?? null,
+  ];
+  const text = Buffer.from(EJSON.stringify(payload)).toString('base64url');
+  return `${text}.${secrets.mac(PURPOSE, signedText(scope, text))}`;
+}
+
+/**
+ * The position that a cursor names. 400 INVALID_CURSOR unless the service made it for this collection, filter and
+ * user; 410 CURSOR_EXPIRED when collection or rules are others since.
+ */
+export function openFeedCursor(secrets: Pick<SecretBox, 'macs'>, scope: FeedScope, cursor: string): FeedPosition {
+  const [text, mac, ...rest] = cursor.split('.');
+  if (!text || !mac || rest.length > 0 || cursor.length > MAX_CURSOR_CHARACTERS) throw badCursor();
+  const genuine = secrets.macs(PURPOSE, signedText(scope, text)).some((expected) => isSameSecret(mac, expected));
+  if (!genuine) throw badCursor();
+  const [id, rules, epoch, seq, listing, shown] = EJSON.parse(
+    Buffer.from(text, 'base64url').toString('utf8'),
+  ) as Payload;
+  if (id !== scope.collection._id.toHexString() || rules !== rulesOf(scope)) throw cursorExpired();
+  return { epoch, seq, isListing: listing === 1, shown: (shown ?? null) as FeedPosition['shown'] };
+}
+
+function rulesOf({ collection, conditions }: FeedScope): string {
+  return digest(EJSON.stringify([collection.mode, collection.rls, conditions]));
+}
+
+function signedText({ collection, filterText, userId }: FeedScope, text: string): string {
+  return JSON.stringify([collection.projectId.toHexString(), collection.name, filterText, userId, text]);
+}
+
+function badCursor(): AppError {
+  return invalid('INVALID_CURSOR', 'The cursor is not one of this collection, filter and user: start without since');
+}
+
+/** 410 */
+export function cursorExpired(): AppError {
+  return expired(
+    'CURSOR_EXPIRED',
+    'What happened since this cursor is not known any more: start over without since and forget what you have',
+  );
+}

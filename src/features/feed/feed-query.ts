@@ -1,0 +1,64 @@
+import { createHash } from 'node:crypto';
+import type { Document } from 'bson';
+import type { Collection } from '../collections/collection.js';
+import { parseListQuery } from '../documents/query/parse-list-query.js';
+import { badQuery, findSingle, readQueryText, readWholeNumber } from '../documents/reply/query-text.js';
+
+/** A request for changes, checked. */
+export interface FeedQuery {
+  /** A cursor, `now`, or null for everything from the beginning. */
+  since: string | null;
+  limit: number;
+  waitMs: number;
+  fields: string[] | null;
+  meta: boolean;
+  conditions: Document[];
+  /** The filter as the client wrote it, in an order of its own: what a cursor is bound to. */
+  filterText: string;
+}
+
+const DEFAULT_LIMIT = 200;
+const MAX_LIMIT = 1000;
+const MAX_WAIT_S = 25;
+
+/** Parameters of a list that mean nothing for changes. */
+const REFUSED = ['page', 'skip', 'sort', 'cursor', 'count', 'populate', 'expand', 'include_deleted'];
+/** Parameters that no list has. */
+const OWN: ReadonlySet<string> = new Set(['since', 'wait']);
+const NO_FILTER: ReadonlySet<string> = new Set(['since', 'wait', 'limit', 'fields', 'meta']);
+
+/** Reads the query string of a request for changes: the filters of lists; 400 INVALID_QUERY names the parameter. */
+export function readFeedQuery(raw: string, collection: Collection): FeedQuery {
+  const query = readQueryText(raw);
+  for (const name of REFUSED) {
+    if (query.has(name)) throw badQuery(`${name} is not a parameter of changes: use since, limit, wait, fields, meta`);
+  }
+  const waitS = readWholeNumber(query, 'wait', 0) ?? 0;
+  if (waitS > MAX_WAIT_S) throw badQuery(`wait must be a whole number of seconds from 0 to ${MAX_WAIT_S}`);
+  const listed = parseListQuery(withoutOwn(raw), collection);
+  return {
+    since: findSingle(query, 'since') || null,
+    limit: Math.min(readWholeNumber(query, 'limit', 1) ?? DEFAULT_LIMIT, MAX_LIMIT),
+    waitMs: waitS * 1000,
+    fields: listed.fields,
+    meta: listed.meta,
+    conditions: listed.conditions,
+    filterText: [...query]
+      .filter(([name]) => !NO_FILTER.has(name))
+      .map(([name, values]) => `${name}=${[...values].sort().join('&')}`)
+      .sort()
+      .join('\n'),
+  };
+}
+
+function withoutOwn(raw: string): string {
+  return raw
+    .split('&')
+    .filter((part) => ![...readQueryText(part).keys()].some((name) => OWN.has(name)))
+    .join('&');
+}
+
+/** A short text for what a filter and rules come to; another one when either means something else than before. */
+export function digest(value: string): string {
+  return createHash('sha256').update(value).digest('base64url').slice(0, 12);
+}

@@ -1,0 +1,150 @@
+import { ObjectId } from 'bson';
+import supertest from 'supertest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { signAccessToken } from '../../src/features/access/sign-access-token.js';
+import { setChanges } from '../../src/features/changes/set-changes.js';
+import { importDocuments } from '../../src/features/documents/bulk/import-documents.js';
+import type { Collection } from '../../src/features/collections/collection.js';
+import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
+import { openFollower, type FeedFollower } from '../helpers/feed-follower.js';
+import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+import { openRandom, type Random } from '../helpers/random.js';
+
+const SEED = 20_261_124;
+const WRITES = 350;
+const USERS = ['ann', 'bob'].map((name) => ({ name, id: new ObjectId().toHexString() }));
+const STATES = ['open', 'late', 'done'];
+const FILTERS = [
+  '',
+  'state=open',
+  'state_in=open,late',
+  'n_gte=10&n_lt=30',
+  'state_ne=done&n_lt=25',
+  'tag_exists=true',
+  'note_regex=^a',
+  'meta.level=3',
+];
+
+interface Write {
+  method: 'post' | 'patch' | 'delete';
+  path: string;
+  body?: object;
+}
+
+describe('followers of any filter and key', () => {
+  let test: TestApp;
+  let owner: TestProject;
+
+  beforeAll(async () => {
+    test = await openTestApp();
+    owner = await buildProject(test.app);
+  });
+  afterAll(() => test.close());
+
+  const secret = () => ({ 'x-api-key': owner.secret });
+  const signedIn = (userId: string) => ({
+    'x-api-key': owner.publishable,
+    authorization: `Bearer ${signAccessToken(test.app, owner.project, userId, 600_000)}`,
+  });
+
+  async function build(mode: 'private' | 'public-read'): Promise<Collection> {
+    const { name } = await buildCollection(test.app, owner.project, {
+      name: `followed-${mode}`,
+      fields: [
+        { name: 'state', type: 'String' },
+        { name: 'n', type: 'Number' },
+        { name: 'tag', type: 'String' },
+        { name: 'note', type: 'String' },
+        { name: 'meta', type: 'Object', fields: [{ name: 'level', type: 'Number' }] },
+        { name: 'text', type: 'String' },
+        { name: 'userId', type: 'String' },
+      ],
+      rls: { mode, ownerField: 'userId' },
+      indexes: ['state'],
+    });
+    return setChanges(test.app, owner.project._id, name, { on: true });
+  }
+
+  function randomFields(random: Random): Record<string, unknown> {
+    return {
+      state: random.pick(STATES),
+      n: random.below(40),
+      note: random.pick(['apple', 'banana', 'Avocado']),
+      meta: { level: random.below(5) },
+      ...(random.chance(0.5) && { tag: 'x' }),
+      ...(random.chance(0.2) && { text: 'long '.repeat(random.below(200)) }),
+    };
+  }
+
+  function randomWrite(random: Random, ids: readonly string[]): Write {
+    const id = random.pick(ids);
+    const withOwner = (): object => ({ ...randomFields(random), userId: random.pick(USERS).id });
+    return random.pick<() => Write>([
+      () => ({ method: 'post', path: '', body: withOwner() }),
+      () => ({ method: 'post', path: '/bulk', body: [withOwner(), withOwner(), withOwner()] }),
+      () => ({ method: 'patch', path: `/${id}`, body: randomFields(random) }),
+      () => ({ method: 'patch', path: `/${id}`, body: { tag: null, n: random.below(40) } }),
+      () => ({ method: 'patch', path: `/${id}`, body: { 'meta.level': random.below(5) } }),
+      () => ({ method: 'delete', path: `/${id}` }),
+      () => ({ method: 'patch', path: `/${id}/recover` }),
+      () => ({ method: 'delete', path: `/${id}?permanent=true` }),
+    ])();
+  }
+
+  it.each(['private', 'public-read'] as const)(
+    'end up with what a list shows, and are told nothing that it would not have shown (%s)',
+    async (mode) => {
+      const random = openRandom(SEED).fork(mode);
+      const collection = await build(mode);
+      const { name } = collection;
+      const audiences = [
+        { user: null, headers: secret() },
+        ...USERS.map(({ id }) => ({ user: id, headers: signedIn(id) })),
+      ];
+      const followers = FILTERS.flatMap((filter) =>
+        audiences.map(({ user, headers }) => ({
+          user,
+          filter,
+          follower: openFollower(test, name, headers, filter),
+        })),
+      );
+      const owners = new Map<string, string>();
+      const learn = (document: Record<string, unknown>): void => {
+        owners.set(document._id as string, document.userId as string);
+      };
+      const write = async ({ method, path, body }: Write): Promise<void> => {
+        const request = supertest(test.server)[method](`/api/data/${name}${path}`).set(secret());
+        const { status } = await (body ? request.send(body) : request);
+        expect([200, 201, 404]).toContain(status);
+      };
+      const step = async (follower: FeedFollower): Promise<void> => {
+        await follower.step(`&limit=${1 + random.below(6)}`);
+      };
+      await write({ method: 'post', path: '', body: { ...randomFields(random), userId: USERS[0]!.id } });
+      for (let round = 0; round < WRITES; round++) {
+        const all = await supertest(test.server).get(`/api/data/${name}?limit=1000&include_deleted=true`).set(secret());
+        const { items } = (all.body as { data: { items: Record<string, unknown>[] } }).data;
+        items.forEach(learn);
+        const ids = items.length > 0 ? items.map(({ _id }) => String(_id)) : [new ObjectId().toHexString()];
+        // Followers are away, and read in between, and while somebody writes.
+        const writing = write(randomWrite(random, ids));
+        if (random.chance(0.6)) await step(random.pick(followers).follower);
+        await writing;
+        if (random.chance(0.02)) {
+          await importDocuments(test.app, collection, [{ ...randomFields(random), userId: random.pick(USERS).id }]);
+        }
+      }
+      for (const { user, filter, follower } of followers) {
+        await follower.catchUp();
+        expect(follower.known, `${filter} as ${user}`).toEqual(await follower.list());
+        expect(follower.restarts).toBe(0);
+        if (mode !== 'private' || user === null) continue;
+        for (const { type, id, document } of follower.told) {
+          if (type === 'upsert') expect(document!.userId).toBe(user);
+          else if (owners.has(id)) expect(owners.get(id)).toBe(user);
+        }
+      }
+      expect(followers.every(({ follower }) => follower.told.length > 0)).toBe(true);
+    },
+  );
+});
