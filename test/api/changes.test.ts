@@ -270,7 +270,15 @@ describe('GET /api/data/:collection/changes', () => {
 
   it('refuses what has no meaning for changes, and names the parameter', async () => {
     const { name } = await buildFollowed();
-    for (const query of ['page=1', 'skip=1', 'sort=n', 'cursor=start', 'count=true', 'populate=n', 'include_deleted=true']) {
+    for (const query of [
+      'page=1',
+      'skip=1',
+      'sort=n',
+      'cursor=start',
+      'count=true',
+      'populate=n',
+      'include_deleted=true',
+    ]) {
       const { status, body } = await send('get', `${name}/changes?${query}`);
       expect(`${status} ${(body as { code: string }).code}`).toBe('400 INVALID_QUERY');
       expect((body as { message: string }).message).toContain(query.split('=')[0]);

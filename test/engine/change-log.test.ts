@@ -211,7 +211,11 @@ describe('the log of changes', () => {
     );
     const write = (): Promise<unknown> => {
       const _id = random.below(60);
-      const set = { state: random.pick(['open', 'done', 'late']), n: random.below(40), owner: random.pick(['ann', 'bob']) };
+      const set = {
+        state: random.pick(['open', 'done', 'late']),
+        n: random.below(40),
+        owner: random.pick(['ann', 'bob']),
+      };
       return random.pick<() => Promise<unknown>>([
         () => items.updateOne({ _id }, { $set: set }, { upsert: true }),
         () => items.replaceOne({ _id }, { ...set, text: 'x'.repeat(random.below(900)) }, { upsert: true }),

@@ -45,7 +45,10 @@ const readChangesRoute = route({
       default: 0,
     }),
     fields: parameter('Only these fields, comma-separated; `_id` besides', TEXT),
-    meta: parameter('`false` leaves out isDeleted, deletedAt, createdAt, updatedAt', { type: 'boolean', default: true }),
+    meta: parameter('`false` leaves out isDeleted, deletedAt, createdAt, updatedAt', {
+      type: 'boolean',
+      default: true,
+    }),
     filters: {
       ...parameter('`field=value`, `field_gt=…` and the like, as in lists', {
         type: 'object',

@@ -163,7 +163,11 @@ interface Listed {
 }
 
 /** Documents that are there, in the order of their ids, behind the last that was shown. */
-async function readListed({ app, collection, query, signal }: Following, filter: Document, from: FeedPosition): Promise<Listed> {
+async function readListed(
+  { app, collection, query, signal }: Following,
+  filter: Document,
+  from: FeedPosition,
+): Promise<Listed> {
   const behind = from.shown === null ? [] : [{ _id: { $gt: from.shown } }];
   const cursor = documentStore(app, collection)
     .find(allOf([filter, ...behind]), { raw: true, signal })

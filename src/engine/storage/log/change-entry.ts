@@ -84,11 +84,7 @@ function endOfId(bytes: Buffer): number {
 }
 
 /** `_id` and the fields that are kept first, then others as far as they fit, the short ones before the long. */
-function selectElements(
-  log: PreparedLog,
-  bytes: Buffer,
-  limit: number,
-): { elements: Uint8Array[]; isWhole: boolean } {
+function selectElements(log: PreparedLog, bytes: Buffer, limit: number): { elements: Uint8Array[]; isWhole: boolean } {
   const kept: Uint8Array[] = [];
   const others: Uint8Array[] = [];
   let isWhole = true;
@@ -107,10 +103,7 @@ function selectElements(
     } else if (!log.omit.some(isNamed)) others.push(element);
     at = end;
   }
-  for (const wanted of [
-    (size: number) => size <= SHORT_ELEMENT_BYTES,
-    (size: number) => size > SHORT_ELEMENT_BYTES,
-  ]) {
+  for (const wanted of [(size: number) => size <= SHORT_ELEMENT_BYTES, (size: number) => size > SHORT_ELEMENT_BYTES]) {
     for (const element of others) {
       if (!wanted(element.length)) continue;
       if (element.length > left) {

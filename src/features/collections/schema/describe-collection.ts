@@ -1,4 +1,15 @@
-import { anyOf, arrayOf, FLAG, ID, MOMENT, object, oneOf, TEXT, WHOLE, type Schema } from '../../../platform/schema/schema.js';
+import {
+  anyOf,
+  arrayOf,
+  FLAG,
+  ID,
+  MOMENT,
+  object,
+  oneOf,
+  TEXT,
+  WHOLE,
+  type Schema,
+} from '../../../platform/schema/schema.js';
 import { FIELD_DEFS } from './collection-declaration.js';
 import type { Field } from '../fields/field.js';
 
