@@ -5,8 +5,8 @@ import { waitAside } from '../../http/requests/limit-in-flight.js';
 import { decodePart } from '../../http/routes/mount-routes.js';
 import { encoded, naming, parameter, route, type RouteContext, type RouteList } from '../../http/routes/route.js';
 import { anyOf, arrayOf, FLAG, ID, MOMENT, object, oneOf, TEXT } from '../../platform/schema/schema.js';
-import { READS_DOCUMENTS } from '../access/describe-access.js';
-import { callerOf, requireKey } from '../access/require-key.js';
+import { READS_DOCUMENTS } from '../access/key-access.js';
+import { callerOf, settleKey } from '../access/require-key.js';
 import { USERS } from '../collections/users-collection.js';
 import { readFeed } from './read-feed.js';
 
@@ -75,7 +75,8 @@ const readChangesRoute = route({
     const reply = await readFeed(app, params.collectionName, ctx.querystring, {
       signal: clientSignal(ctx),
       async settle() {
-        await requireKey(app)(ctx, () => Promise.resolve());
+        ctx.state.caller = undefined;
+        await settleKey(app, ctx);
         return callerOf(ctx);
       },
       aside: (work) => waitForTurn(app, ctx, work),
@@ -104,15 +105,11 @@ async function waitForTurn(app: App, ctx: RouteContext, work: () => Promise<void
 
 /** As in `/api/data`; but the secret key may follow `users`, as it may have webhooks tell of them. */
 async function admit(app: App, ctx: RouteContext): Promise<void> {
-  await requireKey(app)(ctx, () => Promise.resolve());
-  const name = decodeName(ctx.path);
+  await settleKey(app, ctx);
+  const name = decodePart(ctx.path.split('/')[3] ?? '');
   if (!name.toLowerCase().startsWith(USERS)) return;
   if (name === USERS && callerOf(ctx).key.type === 'secret') return;
   throw forbidden('USERS_BLOCKED', 'The users collection is reached through /api/userAuth only');
-}
-
-function decodeName(path: string): string {
-  return decodePart(path.split('/')[3] ?? '');
 }
 
 /** What clients follow instead of asking again and again (changes.md 1). */
