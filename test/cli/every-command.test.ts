@@ -97,6 +97,7 @@ async function aboutCollections(): Promise<void> {
   await bsvc('collection edit', ['posts', '--set-field', 'title:String', '--check']);
   await bsvc('collection edit', ['posts', '--add-field', 'views:Number=0']);
   await bsvc('collection rls', ['posts', '--mode', 'public-read']);
+  await bsvc('collection changes', ['posts', '--keep', '7d']);
   await bsvc('project export', ['shop']);
   await bsvc('project export', ['shop', '--out', 'project.yaml']);
   await bsvc('schema export');
