@@ -5,6 +5,7 @@ import type { JobContext, JobDefinition } from '../../../platform/jobs/job.js';
 import { documentsName, type Collection } from '../../collections/collection.js';
 import { PENDING } from '../../collections/indexes/document-indexes.js';
 import { findShown } from '../../collections/indexes/insert-series.js';
+import { collectionStore } from '../../collections/collection-store.js';
 import { listCollections } from '../../collections/list-collections.js';
 import { enqueueDelivery } from '../deliveries/deliver-webhook.job.js';
 import { deliveryStore, type Delivery } from '../deliveries/delivery.js';
@@ -35,6 +36,12 @@ async function relayLeftovers(app: App, context: JobContext): Promise<void> {
       if (isOver(context)) return;
       await relayCollection(app, collection, context);
     }
+  }
+  if (app.db.changeLogs) return;
+  // Their events fill the log of changes, whether or not a webhook listens.
+  for await (const collection of collectionStore(app).find({ 'changes.on': true, state: 'active' })) {
+    if (isOver(context)) return;
+    await relayCollection(app, collection as Collection, context);
   }
 }
 
