@@ -157,13 +157,9 @@ export const SETTINGS = {
     1000,
     'most documents that an aggregation may answer',
   ),
-  changesKeepMs: setting(
-    'BSVC_CHANGES_KEEP',
-    lifetime,
-    30 * 86_400_000,
-    'how long changes of documents are kept for who follows them',
-    { defaultText: '30d' },
-  ),
+  changesKeepMs: setting('BSVC_CHANGES_KEEP', lifetime, 30 * 86_400_000, 'time changes are kept', {
+    defaultText: '30d',
+  }),
   streams: setting('BSVC_STREAMS', wholeNumber(1, 1_000_000), 10_000, 'clients of a process that wait for changes'),
   trashDays: setting('BSVC_TRASH_DAYS', wholeNumber(0, 36_500), 30, 'days a trashed document is kept'),
   maxFileBytes: setting(
