@@ -18,7 +18,7 @@ import { PROJECT_SCHEMA_ROUTES } from './features/management/schema-routes.js';
 import { PROJECT_SOCIAL_ROUTES } from './features/management/social-routes.js';
 import { COLLECTION_ROUTES } from './features/management/collection-routes.js';
 import { KEY_ROUTES } from './features/management/key-routes.js';
-import { projectRoutes } from './features/management/project-routes.js';
+import { PROJECT_ROUTES } from './features/management/project-routes.js';
 import { TEMPLATE_ROUTES } from './features/management/template-routes.js';
 import { metricsRoutes } from './features/health/metrics-routes.js';
 import { GUIDE_ROUTES } from './features/reference/guide-routes.js';
@@ -44,6 +44,7 @@ export const ROUTE_LISTS: readonly RouteList[] = [
   SCHEMA_ROUTES,
   USER_ROUTES,
   PROJECT_USER_ROUTES,
+  PROJECT_ROUTES,
   WEBHOOK_ROUTES,
   COLLECTION_ROUTES,
   PROJECT_SCHEMA_ROUTES,
@@ -62,7 +63,6 @@ export const ROUTES: readonly ((app: App) => RouteGroup)[] = [
   fileRoutes,
   localFileRoutes,
   adminRoutes,
-  projectRoutes,
   ...ROUTE_LISTS.map(routerOf),
   healthRoutes,
   metricsRoutes,

@@ -54,14 +54,14 @@ describe('POST /api/projects', () => {
   });
 
   it.each([
-    [{}, /must have "name"/],
+    [{}, /name is required/],
     [{ name: '' }, /project name/],
     [{ name: '../x' }, /project name/],
-    [{ name: { $ne: '' } }, /name must be string/],
+    [{ name: { $ne: '' } }, /name must be a String/],
     [{ name: 'fine', plan: 'gold' }, /plan must be one of free, pro/],
     [{ name: 'fine', keys: [] }, /must not contain "keys"/],
-    [[], /must be object/],
-    ['x', /must be object/],
+    [[], /must be a JSON object/],
+    ['x', /must be a JSON object/],
   ])('answers 400 for %j', async (body, text) => {
     const answer = await call('post', '/api/projects')
       .set('content-type', 'application/json')
@@ -107,20 +107,20 @@ describe('PATCH /api/projects/:projectId', () => {
   });
 
   it.each([
-    [{}, 400, 'INVALID_BODY'],
-    [{ unknown: 1 }, 400, 'INVALID_BODY'],
-    [{ limits: { mail: -1 } }, 400, 'INVALID_BODY'],
-    [{ limits: { tables: 1 } }, 400, 'INVALID_BODY'],
-    [{ limits: { mail: 1.5 } }, 400, 'INVALID_BODY'],
-    [{ allowedDomains: [] }, 400, 'INVALID_BODY'],
+    [{}, 400, 'VALIDATION_FAILED'],
+    [{ unknown: 1 }, 400, 'VALIDATION_FAILED'],
+    [{ limits: { mail: -1 } }, 400, 'VALIDATION_FAILED'],
+    [{ limits: { tables: 1 } }, 400, 'VALIDATION_FAILED'],
+    [{ limits: { mail: 1.5 } }, 400, 'VALIDATION_FAILED'],
+    [{ allowedDomains: [] }, 400, 'VALIDATION_FAILED'],
     [{ allowedDomains: ['not a domain'] }, 400, 'INVALID_DOMAIN'],
     [{ providerApiKey: 'sk_x' }, 400, 'INVALID_MAIL_KEY'],
     [{ providerApiKey: 're_x y' }, 400, 'INVALID_MAIL_KEY'],
-    [{ providerApiKey: { $set: 1 } }, 400, 'INVALID_BODY'],
+    [{ providerApiKey: { $set: 1 } }, 400, 'VALIDATION_FAILED'],
     [{ providerFromEmail: 'a@b.co\r\nBcc: x@y.z' }, 400, 'INVALID_MAIL'],
-    [{ storage: { bucket: {} } }, 400, 'INVALID_BODY'],
-    [{ 'keys.0.hash': 'x' }, 400, 'INVALID_BODY'],
-    [{ state: 'deleting' }, 400, 'INVALID_BODY'],
+    [{ storage: { bucket: {} } }, 400, 'VALIDATION_FAILED'],
+    [{ 'keys.0.hash': 'x' }, 400, 'VALIDATION_FAILED'],
+    [{ state: 'deleting' }, 400, 'VALIDATION_FAILED'],
   ])('answers %j with %i %s', async (body, status, code) => {
     const answer = await call('patch', path, body);
     expect(answer).toMatchObject({ status, body: { success: false, code } });

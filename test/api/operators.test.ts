@@ -66,8 +66,8 @@ describe('POST /api/admin/login', () => {
     [{ email: 'a@b.test', password: 'x'.repeat(73) }, /password must have at most 72 bytes/],
     [{ email: 'a@b.test', password: 'x', role: 'owner' }, /must not contain "role"/],
     [{ email: 'a@b.test', password: 'x', $where: '1' }, /must not contain "\$where"/],
-    [[], /must be object/],
-    [undefined, /must be object/],
+    [[], /must be a JSON object/],
+    [undefined, /must be a JSON object/],
   ])('answers 400 for %j', async (body, text) => {
     const answer = await logIn(body).expect(400);
     expect(answer.body).toMatchObject({ success: false, message: expect.stringMatching(text) as string });
@@ -222,7 +222,7 @@ describe('GET /api/admin/audit', () => {
             actor: email,
             action: 'project update',
             outcome: 'failed',
-            code: 'INVALID_BODY',
+            code: 'VALIDATION_FAILED',
             input: { project: project._id.toHexString(), _set: { a_b: 1 }, deep: { _x: 'y' } },
           },
           {

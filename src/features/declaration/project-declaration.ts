@@ -1,4 +1,5 @@
 import type { SchemaObject } from 'ajv';
+import type { Schema } from '../../platform/schema/schema.js';
 import { compileReader } from '../../platform/schema/json-schema.js';
 import {
   DECLARATION_SCHEMA,
@@ -46,7 +47,7 @@ export interface ProjectsFile {
 }
 
 /** Limits of a project's own by name; null is the plan's. */
-export const LIMITS_SCHEMA: SchemaObject = {
+export const LIMITS_SCHEMA: Schema<Record<string, number | null>> = {
   type: 'object',
   additionalProperties: false,
   properties: Object.fromEntries(OVERRIDABLE_LIMITS.map((name) => [name, { type: ['integer', 'null'], minimum: 0 }])),

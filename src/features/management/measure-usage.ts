@@ -5,11 +5,11 @@ import { findVisible } from '../documents/store/shown-documents.js';
 import { measureStorage, type StorageUsage } from '../files/measure-storage.js';
 import { readSlots, type SlotCount } from '../mail/sending/mail-slots.js';
 import { findLimit, LIMIT_NAMES, type LimitName } from '../plans/plan-limits.js';
-import type { Project } from '../projects/project.js';
+import type { PlanName, Project } from '../projects/project.js';
 import { listWebhooks } from '../webhooks/list-webhooks.js';
 
 export interface Usage {
-  plan: string;
+  plan: PlanName;
   /** null = unlimited; bytes for storage and database. */
   limits: Record<LimitName, number | null>;
   documents: number;

@@ -1,153 +1,250 @@
-import type { App } from '../../app.js';
-import { parseDuration } from '../../setting-readers.js';
 import { forbidden } from '../../errors.js';
-import { readFlag } from '../../http/routes/read-flag.js';
-import { createRouter, type RouteGroup } from '../../http/routes/mount-routes.js';
-import { compileReader } from '../../platform/schema/json-schema.js';
+import { created, flag, listOf, ok, route, say, type RouteList } from '../../http/routes/route.js';
 import {
-  operatedProject,
-  operatorOf,
-  requireOperatedId,
-  requireOperator,
-  requireOwner,
-} from '../access/require-operator.js';
+  arrayOf,
+  changes,
+  FLAG,
+  ID,
+  MOMENT,
+  NULL,
+  object,
+  oneOf,
+  orNull,
+  text,
+  TEXT,
+  WHOLE,
+} from '../../platform/schema/schema.js';
+import { parseDuration } from '../../setting-readers.js';
+import { OPERATOR, owner, PROJECT_OPERATOR, projectOwner } from '../access/operator-access.js';
+import { requireOperatedId } from '../access/require-operator.js';
+import { changeProject } from '../declaration/change-project.js';
+import { LIMITS_SCHEMA } from '../declaration/project-declaration.js';
 import { recountStorage } from '../files/recount-storage.js';
+import { LIMIT_NAMES, OVERRIDABLE_LIMITS, type LimitName } from '../plans/plan-limits.js';
 import { createProject } from '../projects/create-project.js';
 import { listProjects } from '../projects/list-projects.js';
 import { presentProject } from '../projects/present-project.js';
-import { PLAN_NAMES, type PlanName } from '../projects/project.js';
+import { PLAN_NAMES } from '../projects/project.js';
 import { rotateTokenSecret } from '../projects/rotate-token-secret.js';
-import { changeProject } from '../declaration/change-project.js';
 import { deleteProject } from './delete-project.js';
 import { GRACE } from './key-routes.js';
 import { measureUsage } from './measure-usage.js';
 import { presentProjectDetails } from './present-project-details.js';
-import { LIMITS_SCHEMA } from '../declaration/project-declaration.js';
 
-const PREFIX = '/api/projects';
-const PLAN = { enum: PLAN_NAMES };
-const TEXT_OR_NULL = { type: ['string', 'null'], maxLength: 500 };
-
-export const readNewProject = compileReader<{ name: string; plan?: PlanName; ifNotExists?: boolean }>({
-  type: 'object',
-  required: ['name'],
-  additionalProperties: false,
-  properties: { name: { type: 'string' }, plan: PLAN, ifNotExists: { type: 'boolean' } },
+const PLAN = oneOf(...PLAN_NAMES);
+const FIELDS = {
+  id: ID,
+  name: TEXT,
+  plan: PLAN,
+  allowedDomains: arrayOf(TEXT),
+  limits: object(Object.fromEntries(OVERRIDABLE_LIMITS.map((name) => [`${name}?`, WHOLE]))),
+  createdAt: MOMENT,
+  updatedAt: MOMENT,
+};
+const PROJECT = object(FIELDS, 'Project');
+const PROJECT_DETAILS = object(
+  {
+    ...FIELDS,
+    providerApiKey: { ...orNull(TEXT), description: 'The last characters of the key.' },
+    providerFromEmail: orNull(TEXT),
+    providerWebhookSecret: { ...orNull(TEXT), description: 'Masked.' },
+    storage: object({ publishableUploads: FLAG, bucket: orNull(TEXT) }),
+  },
+  'ProjectDetails',
+);
+const NEW_PROJECT = object({
+  project: PROJECT_DETAILS,
+  keys: object({ publishable: TEXT, secret: TEXT }),
+  created: oneOf(true),
 });
+const KNOWN_PROJECT = object({ project: PROJECT_DETAILS, keys: NULL, created: oneOf(false) });
 
-export const readTokenRotation = compileReader<{ grace?: string }>({
-  type: 'object',
-  additionalProperties: false,
-  properties: { grace: GRACE },
-});
-
-interface ProjectBody {
-  name?: string;
-  plan?: PlanName;
-  allowedDomains?: string[];
-  limits?: Record<string, number | null>;
-  providerApiKey?: string | null;
-  providerFromEmail?: string | null;
-  providerWebhookSecret?: string | null;
-  storage?: { publishableUploads?: boolean };
-}
-
-export const readProjectBody = compileReader<ProjectBody>({
-  type: 'object',
-  minProperties: 1,
-  additionalProperties: false,
-  properties: {
-    name: { type: 'string' },
+const LIMIT = orNull(WHOLE);
+const STORAGE_USAGE = object(
+  { files: WHOLE, bytes: WHOLE, limit: LIMIT, provider: oneOf('internal', 'external') },
+  'StorageUsage',
+);
+const USAGE = object(
+  {
     plan: PLAN,
-    allowedDomains: { type: 'array', items: { type: 'string', maxLength: 300 }, minItems: 1, maxItems: 200 },
-    limits: LIMITS_SCHEMA,
-    providerApiKey: TEXT_OR_NULL,
-    providerFromEmail: TEXT_OR_NULL,
-    providerWebhookSecret: TEXT_OR_NULL,
-    storage: {
-      type: 'object',
-      minProperties: 1,
-      additionalProperties: false,
-      properties: { publishableUploads: { type: 'boolean' } },
-    },
+    limits: object(Object.fromEntries(LIMIT_NAMES.map((name) => [name, LIMIT])) as Record<LimitName, typeof LIMIT>),
+    documents: WHOLE,
+    collections: arrayOf(object({ name: TEXT, documents: WHOLE, trashed: WHOLE })),
+    storage: STORAGE_USAGE,
+    mail: object({ used: WHOLE, limit: LIMIT }),
+    webhooks: WHOLE,
+  },
+  'Usage',
+);
+
+const MAIL_SETTING = orNull(text({ maxLength: 500 }));
+
+const listProjectsRoute = route({
+  method: 'GET',
+  path: '/api/projects',
+  id: 'listProjects',
+  summary: 'List the projects that the operator sees',
+  access: OPERATOR,
+  answers: ok(listOf(PROJECT), 'Projects'),
+  async handle({ app, operator: { projects: seen } }) {
+    const projects = await listProjects(app);
+    const items = projects.filter(({ _id }) => !seen || seen.has(_id.toHexString())).map(presentProject);
+    return { items, total: items.length };
   },
 });
 
-/** Projects as operators see them; what is inside a project has groups of its own. */
-export function projectRoutes(app: App): RouteGroup {
-  const router = createRouter(PREFIX);
-  const operator = requireOperator(app);
-  const owner = (action: string) => requireOwner(app, action);
-
-  router.get('/', operator, async (ctx) => {
-    const { projects: seen } = operatorOf(ctx);
-    const projects = await listProjects(app);
-    const items = projects.filter(({ _id }) => !seen || seen.has(_id.toHexString())).map(presentProject);
-    ctx.body = { success: true, data: { items, total: items.length }, message: 'Projects' };
-  });
-
-  router.post('/', owner('project create'), async (ctx) => {
-    if (operatorOf(ctx).projects)
+const createProjectRoute = route({
+  method: 'POST',
+  path: '/api/projects',
+  id: 'createProject',
+  summary: 'Create a project with its first keys',
+  access: owner('project create'),
+  body: object({ name: TEXT, 'plan?': PLAN, 'ifNotExists?': FLAG }, 'NewProject'),
+  example: { name: 'shop', plan: 'pro' },
+  answers: [
+    created(NEW_PROJECT, 'Project created. The keys are shown only now.'),
+    ok(KNOWN_PROJECT, 'The project was there already'),
+  ],
+  refuses: { 400: ['INVALID_NAME'], 403: ['ALL_PROJECTS_REQUIRED'], 409: ['PROJECT_EXISTS'] },
+  async handle({ app, operator, body }) {
+    if (operator.projects)
       throw forbidden('ALL_PROJECTS_REQUIRED', 'Only an operator who sees all projects may create one');
-    const { project, keys, created } = await createProject(app, readNewProject(ctx.request.body));
-    ctx.status = created ? 201 : 200;
-    ctx.body = {
-      success: true,
-      data: { project: presentProjectDetails(project), keys, created },
-      message: created ? 'Project created. The keys are shown only now.' : 'The project was there already',
-    };
-  });
+    const { project, keys } = await createProject(app, body);
+    const shown = presentProjectDetails(project);
+    if (keys) return { project: shown, keys, created: true as const };
+    return say({ project: shown, keys, created: false as const }, 'The project was there already', 200);
+  },
+});
 
-  router.get('/:projectId', operator, async (ctx) => {
-    const project = await operatedProject(app, ctx);
-    ctx.body = { success: true, data: presentProjectDetails(project), message: 'Project' };
-  });
+const getProjectRoute = route({
+  method: 'GET',
+  path: '/api/projects/:projectId',
+  id: 'getProject',
+  summary: 'Get a project',
+  access: PROJECT_OPERATOR,
+  answers: ok(PROJECT_DETAILS, 'Project'),
+  handle: ({ project }) => presentProjectDetails(project),
+});
 
-  router.patch('/:projectId', owner('project update'), async (ctx) => {
-    const project = await operatedProject(app, ctx);
-    const { storage, providerWebhookSecret, ...changes } = readProjectBody(ctx.request.body);
-    if (operatorOf(ctx).projects && (changes.plan !== undefined || changes.limits !== undefined))
+const updateProjectRoute = route({
+  method: 'PATCH',
+  path: '/api/projects/:projectId',
+  id: 'updateProject',
+  summary: 'Change settings of a project',
+  description:
+    '`plan` and `limits` belong to who runs the whole service: only operators who see all projects set them.',
+  access: projectOwner('project update'),
+  query: { verify: flag('Try the mail provider’s key before it is stored') },
+  body: changes(
+    {
+      name: TEXT,
+      plan: PLAN,
+      allowedDomains: arrayOf(text({ maxLength: 300 }), { minItems: 1, maxItems: 200 }),
+      limits: LIMITS_SCHEMA,
+      providerApiKey: MAIL_SETTING,
+      providerFromEmail: MAIL_SETTING,
+      providerWebhookSecret: MAIL_SETTING,
+      storage: changes({ publishableUploads: FLAG }),
+    },
+    'ProjectChanges',
+  ),
+  example: { allowedDomains: ['https://shop.example'], limits: { mail: 100 } },
+  answers: ok(PROJECT_DETAILS, 'Project updated'),
+  refuses: {
+    400: [
+      'INVALID_QUERY',
+      'INVALID_NAME',
+      'INVALID_DOMAIN',
+      'INVALID_LIMIT',
+      'INVALID_MAIL',
+      'INVALID_MAIL_KEY',
+      'MAIL_KEY_REFUSED',
+    ],
+    403: ['ALL_PROJECTS_REQUIRED'],
+    409: ['PROJECT_EXISTS'],
+    503: ['MAIL_PROVIDER_UNAVAILABLE'],
+  },
+  async handle({ app, operator, project, query, body }) {
+    if (operator.projects && (body.plan !== undefined || body.limits !== undefined))
       throw forbidden(
         'ALL_PROJECTS_REQUIRED',
         'Plan and limits are set by who runs the whole service: only an operator who sees all projects may change them',
       );
-    const verify = readFlag(ctx.query, 'verify', false);
-    const changed = await changeProject(
-      app,
-      project,
-      {
-        ...changes,
-        webhookSecret: providerWebhookSecret,
-        publishableUploads: storage?.publishableUploads,
-      },
-      { verify },
-    );
-    ctx.body = { success: true, data: presentProjectDetails(changed), message: 'Project updated' };
-  });
+    const { storage, providerWebhookSecret: webhookSecret, ...settings } = body;
+    const wanted = { ...settings, webhookSecret, publishableUploads: storage?.publishableUploads };
+    return presentProjectDetails(await changeProject(app, project, wanted, query));
+  },
+});
 
-  router.delete('/:projectId', owner('project delete'), async (ctx) => {
+const deleteProjectRoute = route({
+  method: 'DELETE',
+  path: '/api/projects/:projectId',
+  id: 'deleteProject',
+  summary: 'Delete a project with everything in it',
+  access: owner('project delete'),
+  answers: ok(object({ id: ID }), 'Project deleted with everything in it'),
+  async handle({ app, ctx }) {
     // One that is half deleted is no longer found otherwise, but deleting it again finishes the work.
     const { _id } = await deleteProject(app, requireOperatedId(ctx));
-    ctx.body = { success: true, data: { id: _id.toHexString() }, message: 'Project deleted with everything in it' };
-  });
+    return { id: _id.toHexString() };
+  },
+});
 
-  router.get('/:projectId/usage', operator, async (ctx) => {
-    const usage = await measureUsage(app, await operatedProject(app, ctx));
-    ctx.body = { success: true, data: usage, message: 'Usage' };
-  });
+const getUsageRoute = route({
+  method: 'GET',
+  path: '/api/projects/:projectId/usage',
+  id: 'getUsage',
+  summary: 'Count what a project holds, beside what its plan grants',
+  description: 'Bytes for storage and database; null is unlimited.',
+  access: PROJECT_OPERATOR,
+  answers: ok(USAGE, 'Usage'),
+  handle: ({ app, project }) => measureUsage(app, project),
+});
 
-  router.post('/:projectId/rotate-tokens', owner('secrets rotate-tokens'), async (ctx) => {
-    const project = await operatedProject(app, ctx);
-    const { grace } = readTokenRotation(ctx.request.body === undefined ? {} : ctx.request.body);
+const rotateTokensRoute = route({
+  method: 'POST',
+  path: '/api/projects/:projectId/rotate-tokens',
+  id: 'rotateTokens',
+  summary: 'Sign access tokens of end users with a new secret',
+  description: 'Older tokens work for `grace`, by default as long as one can live; `0s` ends them all at once.',
+  access: projectOwner('secrets rotate-tokens'),
+  body: object({ 'grace?': GRACE }),
+  bodyIsOptional: true,
+  example: { grace: '0s' },
+  answers: ok(object({ kid: TEXT }), 'Access tokens are signed with a new secret'),
+  async handle({ app, project, body: { grace } }) {
     const graceMs = grace === undefined ? app.config.accessTokenTtlMs : parseDuration(grace);
     const { kid } = await rotateTokenSecret(app, project, graceMs);
-    ctx.body = { success: true, data: { kid }, message: 'Access tokens are signed with a new secret' };
-  });
+    return { kid };
+  },
+});
 
-  router.post('/:projectId/recount', owner('project recount'), async (ctx) => {
-    const storage = await recountStorage(app, await operatedProject(app, ctx));
-    ctx.body = { success: true, data: { storage }, message: 'Counted anew' };
-  });
+const recountProjectRoute = route({
+  method: 'POST',
+  path: '/api/projects/:projectId/recount',
+  id: 'recountProject',
+  summary: 'Set the counter of stored bytes to what the files add up to',
+  access: projectOwner('project recount'),
+  answers: ok(object({ storage: object({ before: WHOLE, after: WHOLE }) }), 'Counted anew'),
+  refuses: { 503: ['RECOUNT_BUSY'] },
+  async handle({ app, project }) {
+    return { storage: await recountStorage(app, project) };
+  },
+});
 
-  return { prefix: PREFIX, router };
-}
+/** Projects as operators see them; what is inside a project has groups of its own. */
+export const PROJECT_ROUTES: RouteList = {
+  prefix: '/api/projects',
+  tag: 'Projects',
+  about: 'Projects as operators see them: settings, plans, limits, usage.',
+  routes: [
+    listProjectsRoute,
+    createProjectRoute,
+    getProjectRoute,
+    updateProjectRoute,
+    deleteProjectRoute,
+    getUsageRoute,
+    rotateTokensRoute,
+    recountProjectRoute,
+  ],
+};

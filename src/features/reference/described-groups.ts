@@ -12,7 +12,7 @@ import { BUCKET_ROUTES } from '../management/bucket-routes.js';
 import { COLLECTION_ROUTES } from '../management/collection-routes.js';
 import { KEY_ROUTES } from '../management/key-routes.js';
 import { PROJECT_DOCUMENT_ROUTES } from '../management/document-routes.js';
-import { PROJECT_ROUTES } from '../management/describe-project-routes.js';
+import { PROJECT_ROUTES } from '../management/project-routes.js';
 import { PROJECT_SCHEMA_ROUTES } from '../management/schema-routes.js';
 import { PROJECT_SOCIAL_ROUTES } from '../management/social-routes.js';
 import { TEMPLATE_ROUTES } from '../management/template-routes.js';
@@ -34,7 +34,7 @@ export const DESCRIBED_GROUPS: readonly GroupDescription[] = [
   LOCAL_FILE_ROUTES,
   MAIL_ROUTES,
   ADMIN_ROUTES,
-  PROJECT_ROUTES,
+  describeRoutes(PROJECT_ROUTES),
   describeRoutes(COLLECTION_ROUTES),
   describeRoutes(PROJECT_SCHEMA_ROUTES),
   describeRoutes(PROJECT_DOCUMENT_ROUTES),

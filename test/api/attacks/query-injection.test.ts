@@ -68,7 +68,7 @@ const QUERIES: readonly [method: string, path: string, door: Door, query: string
   ['GET', '/api/admin/audit', 'an operator of all projects', 'since=99999999999999999999d', '200'],
   ['GET', '/api/admin/audit', 'an operator of all projects', 'since=9999999999d', '200'],
   ['GET', '/api/admin/audit', 'an operator of all projects', 'since=NaN', '400 INVALID_QUERY'],
-  ['PATCH', '/api/projects/:projectId', 'an owner', 'verify[$ne]=1', '400 INVALID_BODY'],
+  ['PATCH', '/api/projects/:projectId', 'an owner', 'verify[$ne]=1', '400 VALIDATION_FAILED'],
   ['PATCH', '/api/projects/:projectId/collections/:collection', 'an owner', 'check=1', '400 INVALID_QUERY'],
   ['POST', '/api/data/:collectionName/aggregate', 'a key', 'include_deleted[$ne]=x', '400 INVALID_PIPELINE'],
   ['DELETE', '/api/data/:collectionName/:document', 'the secret key to write', 'permanent=1', '400 INVALID_QUERY'],
