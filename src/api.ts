@@ -11,7 +11,7 @@ import { FEED_ROUTES } from './features/feed/feed-routes.js';
 import { healthRoutes } from './features/health/routes.js';
 import { mailOperatorRoutes, mailRoutes } from './features/mail/routes.js';
 import { PROJECT_USER_ROUTES } from './features/management/project-user-routes.js';
-import { adminRoutes } from './features/operators/admin-routes.js';
+import { ADMIN_ROUTES } from './features/operators/admin-routes.js';
 import { BUCKET_ROUTES } from './features/management/bucket-routes.js';
 import { PROJECT_DOCUMENT_ROUTES } from './features/management/document-routes.js';
 import { PROJECT_SCHEMA_ROUTES } from './features/management/schema-routes.js';
@@ -44,6 +44,7 @@ export const ROUTE_LISTS: readonly RouteList[] = [
   SCHEMA_ROUTES,
   USER_ROUTES,
   PROJECT_USER_ROUTES,
+  ADMIN_ROUTES,
   PROJECT_ROUTES,
   WEBHOOK_ROUTES,
   COLLECTION_ROUTES,
@@ -62,7 +63,6 @@ export const ROUTES: readonly ((app: App) => RouteGroup)[] = [
   mailOperatorRoutes,
   fileRoutes,
   localFileRoutes,
-  adminRoutes,
   ...ROUTE_LISTS.map(routerOf),
   healthRoutes,
   metricsRoutes,

@@ -7,7 +7,7 @@ import { FILE_ROUTES, LOCAL_FILE_ROUTES } from '../files/describe-routes.js';
 import { HEALTH_ROUTES, METRICS_ROUTES } from '../health/describe-routes.js';
 import { MAIL_OPERATOR_ROUTES, MAIL_ROUTES } from '../mail/describe-routes.js';
 import { PROJECT_USER_ROUTES } from '../management/project-user-routes.js';
-import { ADMIN_ROUTES } from '../operators/describe-admin-routes.js';
+import { ADMIN_ROUTES } from '../operators/admin-routes.js';
 import { BUCKET_ROUTES } from '../management/bucket-routes.js';
 import { COLLECTION_ROUTES } from '../management/collection-routes.js';
 import { KEY_ROUTES } from '../management/key-routes.js';
@@ -33,7 +33,7 @@ export const DESCRIBED_GROUPS: readonly GroupDescription[] = [
   FILE_ROUTES,
   LOCAL_FILE_ROUTES,
   MAIL_ROUTES,
-  ADMIN_ROUTES,
+  describeRoutes(ADMIN_ROUTES),
   describeRoutes(PROJECT_ROUTES),
   describeRoutes(COLLECTION_ROUTES),
   describeRoutes(PROJECT_SCHEMA_ROUTES),

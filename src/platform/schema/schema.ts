@@ -89,4 +89,6 @@ export const ID: Schema<string> = text({
   examples: ['66f0c0ffee0ddba11c0de001'],
 });
 export const NULL: Schema<null> = { type: 'null' };
+/** An object of any fields. */
+export const OBJECT: Schema<Record<string, unknown>> = { type: 'object' };
 export const ANYTHING: Schema = {};
