@@ -9,7 +9,7 @@ import { fileRoutes } from './features/files/routes.js';
 import { USER_ROUTES } from './features/users/user-routes.js';
 import { FEED_ROUTES } from './features/feed/feed-routes.js';
 import { healthRoutes } from './features/health/routes.js';
-import { mailOperatorRoutes, mailRoutes } from './features/mail/routes.js';
+import { MAIL_OPERATOR_ROUTES, MAIL_ROUTES } from './features/mail/mail-routes.js';
 import { PROJECT_USER_ROUTES } from './features/management/project-user-routes.js';
 import { ADMIN_ROUTES } from './features/operators/admin-routes.js';
 import { BUCKET_ROUTES } from './features/management/bucket-routes.js';
@@ -44,6 +44,8 @@ export const ROUTE_LISTS: readonly RouteList[] = [
   SCHEMA_ROUTES,
   USER_ROUTES,
   PROJECT_USER_ROUTES,
+  MAIL_ROUTES,
+  MAIL_OPERATOR_ROUTES,
   ADMIN_ROUTES,
   PROJECT_ROUTES,
   WEBHOOK_ROUTES,
@@ -59,8 +61,6 @@ export const ROUTE_LISTS: readonly RouteList[] = [
 
 /** Every route of the service, feature by feature. */
 export const ROUTES: readonly ((app: App) => RouteGroup)[] = [
-  mailRoutes,
-  mailOperatorRoutes,
   fileRoutes,
   localFileRoutes,
   ...ROUTE_LISTS.map(routerOf),

@@ -1,3 +1,4 @@
+import request from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ROUTE_LISTS } from '../../src/api.js';
 import type { Route } from '../../src/http/routes/route.js';
@@ -75,7 +76,16 @@ describe('a body of a route', () => {
   );
 });
 
-const SCHEMA_RULES = new Set(['length', 'maxItems', 'minItems', 'enum', 'minimum', 'additionalProperties']);
+const SCHEMA_RULES = new Set([
+  'length',
+  'maxItems',
+  'minItems',
+  'enum',
+  'minimum',
+  'maximum',
+  'oneLine',
+  'additionalProperties',
+]);
 
 async function send(route: Route, body: unknown) {
   const path = route.path.replace(/:(\w+)/g, (_part, name: string) => names[name] ?? 'nothing');
@@ -85,6 +95,17 @@ async function send(route: Route, body: unknown) {
     body: JSON.stringify(body),
   });
   return { status: reply.status, body: (await reply.json()) as { code?: string; details?: { rule: string }[] } };
+  const path = route.path.replace(':projectId', owner.project._id.toHexString()).replace(/:\w+/g, 'nothing');
+  const method = route.method.toLowerCase() as Method;
+  const isForOperators = /^\/api\/(projects|admin)/.test(path);
+  const reply = isForOperators
+    ? await call(method, path, body)
+    : await request(test.server)
+        [method](path)
+        .set('x-api-key', owner.secret)
+        .set('content-type', 'application/json')
+        .send(JSON.stringify(body));
+  return { status: reply.status, body: reply.body as { code?: string; details?: { rule: string }[] } };
 }
 
 function carriedTo({ access: { security } }: Route): Record<string, string> {
@@ -118,14 +139,17 @@ function* beside(schema: Schema | false, example: unknown, put: Put, place: stri
     string,
     number | undefined
   >;
+  const limits = schema as Record<string, number | undefined>;
+  const { minLength, maxLength, maxBytes, minimum, maximum, minItems, maxItems } = limits;
+  const types = [schema.type].flat();
+  const hasForm = schema.pattern !== undefined || schema.format !== undefined;
   if (schema.enum) yield breaking('none of its values', 'none of these');
-  if (schema.type === 'string') yield breaking('a number instead of a text', 1);
-  if (schema.type === 'boolean') yield breaking('a text instead of a boolean', 'yes');
-  if (minLength === 1) yield breaking('an empty text', '');
-  if (pattern !== undefined) yield breaking('a text of another form', '?');
-  if (maxLength !== undefined && pattern === undefined) {
-    yield breaking(`${maxLength + 1} characters`, 'x'.repeat(maxLength + 1));
-    yield meeting(`${maxLength} characters`, 'x'.repeat(maxLength));
+  if (types.includes('string')) yield breaking('a number instead of a text', 1);
+  if (types.includes('boolean')) yield breaking('a text instead of a boolean', 'yes');
+  if (types.includes('integer')) yield breaking('a fraction', 1.5);
+  if (minimum !== undefined) {
+    yield breaking(`${minimum - 1}`, minimum - 1);
+    yield meeting(`${minimum}`, minimum);
   }
   if (minBytes !== undefined) yield breaking(`${minBytes - 1} bytes`, 'x'.repeat(minBytes - 1));
   if (maxBytes !== undefined) {
@@ -135,6 +159,22 @@ function* beside(schema: Schema | false, example: unknown, put: Put, place: stri
   if (schema.wellFormed) yield breaking('half a character', `${example as string}\ud800`);
   if (schema.type === 'array') yield* besideList(schema.items as Schema, example, put, place, { minItems, maxItems });
   if (schema.type === 'object') yield* besideFields(schema, example, put, place);
+  if (maximum !== undefined) {
+    yield breaking(`${maximum + 1}`, maximum + 1);
+    yield meeting(`${maximum}`, maximum);
+  }
+  if (minLength === 1) yield breaking('an empty text', '');
+  if (hasForm && schema.format !== 'date-time') yield breaking('a text of another form', '?');
+  if (schema.oneLine) yield breaking('two lines', 'x\ny');
+  if (schema.notBlank) yield breaking('nothing but spaces', '  ');
+  if (maxLength !== undefined) yield breaking(`${maxLength + 1} characters`, 'x'.repeat(maxLength + 1));
+  if (maxLength !== undefined && !hasForm) yield meeting(`${maxLength} characters`, 'x'.repeat(maxLength));
+  if (maxBytes !== undefined) {
+    yield breaking(`${maxBytes + 1} bytes`, `${'x'.repeat(maxBytes - 1)}é`);
+    yield meeting(`${maxBytes} bytes`, `${'x'.repeat(maxBytes - 2)}é`);
+  }
+  if (types.includes('array')) yield* besideList(schema.items as Schema, example, put, place, { minItems, maxItems });
+  if (types.includes('object') && schema.properties !== undefined) yield* besideFields(schema, example, put, place);
 }
 
 function* besideList(
@@ -177,7 +217,9 @@ function* besideFields(schema: Schema, example: unknown, put: Put, place: string
 function sampleOf(schema: Schema | false): unknown {
   if (schema === false) return undefined;
   if (schema.enum) return (schema.enum as unknown[])[0];
+  if (schema.format === 'email') return 'ada@example.com';
   if (schema.type === 'string') return 'x'.repeat((schema.minLength as number | undefined) ?? 1);
   if (schema.type === 'boolean') return true;
+  if (schema.type === 'integer') return 1;
   return undefined;
 }

@@ -76,18 +76,30 @@ describe('audiences, contacts and broadcasts', () => {
   });
 
   const refused: [Method, string, object | undefined, number, string][] = [
-    ['post', '/audiences', {}, 400, 'name is required'],
-    ['post', '/audiences/a1/contacts', { email: 'nobody' }, 400, 'email must be a valid email address'],
-    ['post', '/audiences/a1/contacts', {}, 400, 'email is required'],
+    ['post', '/audiences', {}, 400, 'Validation failed: name is required'],
+    [
+      'post',
+      '/audiences/a1/contacts',
+      { email: 'nobody' },
+      400,
+      'Validation failed: email must be a valid email address',
+    ],
+    ['post', '/audiences/a1/contacts', {}, 400, 'Validation failed: email is required'],
     [
       'post',
       '/audiences/a1/contacts',
       { email: 'a@b.co', firstName: 'a\r\nb' },
       400,
-      'firstName must be one line of text',
+      'Validation failed: firstName must be one line of text',
     ],
     ['patch', '/audiences/a1/contacts/c1', {}, 400, 'There is nothing to change'],
-    ['patch', '/audiences/a1/contacts/c1', { unsubscribed: 'yes' }, 400, 'unsubscribed must be true or false'],
+    [
+      'patch',
+      '/audiences/a1/contacts/c1',
+      { unsubscribed: 'yes' },
+      400,
+      'Validation failed: unsubscribed must be a Boolean',
+    ],
     ['delete', '/audiences/..%2Fdomains', undefined, 404, 'The mail provider knows nothing by that id'],
     ['get', '/broadcasts/b%3Fx=1', undefined, 404, 'The mail provider knows nothing by that id'],
     ['get', '/broadcasts/unknown', undefined, 404, 'The mail provider knows nothing by that id'],

@@ -81,17 +81,17 @@ describe('POST /api/mail/send', () => {
     ['no recipient', { subject: 's', text: 't' }, 'Recipient is required'],
     ['an empty list of recipients', mail({ to: [] }), 'Recipient list cannot be empty'],
     ['an empty list of reply addresses', mail({ replyTo: [] }), 'Reply-to list cannot be empty'],
-    ['a bad address', mail({ to: 'nobody' }), 'to holds an invalid email address "nobody"'],
-    ['a bad address in a list', mail({ to: ['a@b.co', { $gt: '' }] }), 'to holds an invalid email address'],
+    ['a bad address', mail({ to: 'nobody' }), 'Validation failed: to must be a valid email address'],
+    ['a bad address in a list', mail({ to: ['a@b.co', { $gt: '' }] }), 'Validation failed: to.1 must be a String'],
     [
       'a line break in an address',
       mail({ to: 'a@b.co\r\nBcc: evil@x.test' }),
-      'to holds an invalid email address "a@b.co Bcc: evil@x.test"',
+      'Validation failed: to must be a valid email address',
     ],
     [
       'a line break in the reply address',
       mail({ replyTo: 'a@b.co\nX: y' }),
-      'replyTo holds an invalid email address "a@b.co X: y"',
+      'Validation failed: replyTo must be a valid email address',
     ],
     ['a next-line character in the subject', mail({ subject: 'a\u0085Bcc: evil@x.test' }), ONE_LINE],
     ['a line separator in the subject', mail({ subject: 'a\u2028b' }), ONE_LINE],
@@ -115,8 +115,16 @@ describe('POST /api/mail/send', () => {
       'Give either templateId or templateName, not both',
     ],
     ['a bad templateId', mail({ templateId: 'welcome' }), 'templateId must be 24 hexadecimal digits'],
-    ['variables that are no object', mail({ variables: [1] }), 'variables must be an object'],
-    ['a subject that is no text', mail({ subject: { $gt: '' } }), 'subject must be a string'],
+    [
+      'variables that are no object',
+      mail({ variables: [1] }),
+      'Validation failed: variables must be an Object or null',
+    ],
+    [
+      'a subject that is no text',
+      mail({ subject: { $gt: '' } }),
+      'Validation failed: subject must be a String or null',
+    ],
   ];
   it.each(refused)('answers 400 to %s, takes no slot and sends nothing', async (_what, body, message) => {
     const before = provider.calls.length;
@@ -288,8 +296,8 @@ describe('POST /api/mail/send-batch', () => {
     ['an item without subject', [mail(), { to: 'a@b.co', text: 't' }], 'Subject is required'],
     ['an item without content', [{ to: 'a@b.co', subject: 's' }], 'Provide html or text'],
     ['an item with a template', [mail({ templateName: 'welcome' })], 'Templates are not supported in a batch'],
-    ['an object instead of a list', mail(), 'The body must be an array of mails'],
-    ['an item that is no object', ['x'], 'Each mail must be an object'],
+    ['an object instead of a list', mail(), 'Validation failed: body must be an Array'],
+    ['an item that is no object', ['x'], 'Validation failed: 0 must be an Object'],
     ['a line break in a subject', [mail({ subject: 'a\nb' })], 'The subject must be one line of text'],
   ];
   it.each(refused)('answers 400 to %s and sends nothing', async (_what, items, message) => {

@@ -2,9 +2,19 @@ import type { App } from '../../app.js';
 import { AppError, invalid, missing, overLimit, unavailable } from '../../errors.js';
 import { callResend, isProviderId, openResendClient, type ResendReply } from '../../platform/mail-provider/resend.js';
 import type { Project } from '../projects/project.js';
-import { isMailAddress, isOneLine } from './mail-address.js';
+import { FLAG, openObject, orNull, text, type TypeOf } from '../../platform/schema/schema.js';
 import { requireByokKey } from './project-mail.js';
+import { ADDRESS } from './read-mail.js';
 import { refuseLongWait, waitForTurn } from './sending/provider-pace.js';
+
+const NAME = text({ minLength: 1, maxLength: 200, notBlank: true, oneLine: true });
+export const NEW_AUDIENCE = openObject({ name: NAME });
+
+const PERSON_NAME = orNull(text({ maxLength: 200, oneLine: true }));
+const CONTACT_FIELDS = { 'firstName?': PERSON_NAME, 'lastName?': PERSON_NAME, 'unsubscribed?': FLAG };
+export const NEW_CONTACT = openObject({ email: ADDRESS, ...CONTACT_FIELDS }, 'NewContact');
+export const CONTACT_CHANGES = openObject({ 'email?': ADDRESS, ...CONTACT_FIELDS }, 'ContactChanges');
+type ContactChanges = TypeOf<typeof CONTACT_CHANGES>;
 
 type Client = Awaited<ReturnType<typeof openResendClient>>;
 
@@ -49,25 +59,13 @@ export function listAudiences(app: App, project: Project): Promise<unknown> {
   return onOwnAccount(app, project, (client, signal) => client.segments.list(undefined, { signal }));
 }
 
-export function createAudience(app: App, project: Project, body: Record<string, unknown>): Promise<unknown> {
-  const { name } = body;
-  if (typeof name !== 'string' || name.trim() === '' || name.length > 200)
-    throw invalid('INVALID_MAIL', 'name is required');
-  if (!isOneLine(name)) throw invalid('INVALID_MAIL', 'name must be one line of text');
+export function createAudience(app: App, project: Project, { name }: TypeOf<typeof NEW_AUDIENCE>): Promise<unknown> {
   return onOwnAccount(app, project, (client, signal) => client.segments.create({ name }, { signal }));
 }
 
 export function deleteAudience(app: App, project: Project, audienceId: string): Promise<unknown> {
   const id = requireProviderId(audienceId);
   return onOwnAccount(app, project, (client, signal) => client.segments.remove(id, { signal }));
-}
-
-/** Fields of a contact that a client may give (rest-api.md 4.4). */
-interface ContactFields {
-  email?: string;
-  firstName?: string;
-  lastName?: string;
-  unsubscribed?: boolean;
 }
 
 export function listContacts(app: App, project: Project, audienceId: string): Promise<unknown> {
@@ -79,13 +77,12 @@ export function createContact(
   app: App,
   project: Project,
   audienceId: string,
-  body: Record<string, unknown>,
+  body: TypeOf<typeof NEW_CONTACT>,
 ): Promise<unknown> {
   const id = requireProviderId(audienceId);
-  const { email, ...fields } = readContact(body);
-  if (email === undefined) throw invalid('INVALID_MAIL', 'email is required');
+  const { email } = body;
   return onOwnAccount(app, project, (client, signal) =>
-    client.contacts.create({ audienceId: id, email, ...fields }, { signal }),
+    client.contacts.create({ audienceId: id, email, ...contactFields(body) }, { signal }),
   );
 }
 
@@ -94,11 +91,11 @@ export function updateContact(
   project: Project,
   audienceId: string,
   contactId: string,
-  body: Record<string, unknown>,
+  body: ContactChanges,
 ): Promise<unknown> {
   const [audience, contact] = [requireProviderId(audienceId), requireProviderId(contactId)];
-  const { email, ...fields } = readContact(body);
-  if (email === undefined && Object.keys(fields).length === 0)
+  const fields = contactFields(body);
+  if (body.email === undefined && Object.keys(fields).length === 0)
     throw invalid('INVALID_BODY', 'There is nothing to change');
   return onOwnAccount(app, project, (client, signal) =>
     client.contacts.update({ audienceId: audience, id: contact, ...fields }, { signal }),
@@ -112,23 +109,11 @@ export function deleteContact(app: App, project: Project, audienceId: string, co
   );
 }
 
-function readContact(body: Record<string, unknown>): ContactFields {
-  const { email, unsubscribed } = body;
-  const fields: ContactFields = {};
-  if (email !== undefined) {
-    if (!isMailAddress(email)) throw invalid('INVALID_MAIL', 'email must be a valid email address');
-    fields.email = email;
-  }
-  for (const name of ['firstName', 'lastName'] as const) {
-    const value = body[name];
-    if (value === undefined || value === null) continue;
-    if (typeof value !== 'string' || value.length > 200 || !isOneLine(value))
-      throw invalid('INVALID_MAIL', `${name} must be one line of text`);
-    fields[name] = value;
-  }
-  if (unsubscribed !== undefined) {
-    if (typeof unsubscribed !== 'boolean') throw invalid('INVALID_MAIL', 'unsubscribed must be true or false');
-    fields.unsubscribed = unsubscribed;
-  }
-  return fields;
+/** What the provider takes of a contact besides its address: other fields are not passed on. */
+function contactFields({ firstName, lastName, unsubscribed }: ContactChanges) {
+  return {
+    ...(typeof firstName === 'string' && { firstName }),
+    ...(typeof lastName === 'string' && { lastName }),
+    ...(unsubscribed !== undefined && { unsubscribed }),
+  };
 }

@@ -1,12 +1,36 @@
 import { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import { AppError, invalid } from '../../errors.js';
+import { openObject, orNull, TEXT, type TypeOf } from '../../platform/schema/schema.js';
 import type { Project } from '../projects/project.js';
 import { onOwnAccount, requireProviderId } from './audiences.js';
 import { isSender } from './mail-address.js';
 import { refundSlot, reserveSlots, settleSlots } from './sending/mail-slots.js';
 import { requireByokKey, resolveSender } from './project-mail.js';
-import { checkRendered } from './read-mail.js';
+import { checkRendered, SUBJECT } from './read-mail.js';
+
+const SCHEDULED_AT = orNull({
+  ...TEXT,
+  description: 'ISO 8601: when to send it.',
+  examples: ['2027-01-01T09:00:00Z'],
+});
+export const NEW_BROADCAST = {
+  ...openObject(
+    {
+      'audienceId?': orNull(TEXT),
+      'segmentId?': orNull(TEXT),
+      'from?': { ...TEXT, description: 'An address, or `Name <address>`; else the project’s sender.' },
+      subject: SUBJECT,
+      'html?': orNull(TEXT),
+      'text?': orNull(TEXT),
+      'scheduledAt?': SCHEDULED_AT,
+    },
+    'NewBroadcast',
+  ),
+  description: 'Needs `audienceId` (or `segmentId`, the same) and html or text.',
+};
+export const BROADCAST_SENDING = openObject({ 'scheduledAt?': SCHEDULED_AT });
+type NewBroadcast = TypeOf<typeof NEW_BROADCAST>;
 
 /** A broadcast request, checked (decisions.md 7). */
 interface BroadcastRequest {
@@ -22,7 +46,7 @@ interface BroadcastRequest {
  * Makes a draft, or with `scheduledAt` a broadcast that leaves then and takes its slot now. 400, 403 BYOK_REQUIRED,
  * 429.
  */
-export async function createBroadcast(app: App, project: Project, body: Record<string, unknown>): Promise<unknown> {
+export async function createBroadcast(app: App, project: Project, body: NewBroadcast): Promise<unknown> {
   requireByokKey(app, project);
   const { scheduledAt, ...draft } = readBroadcast(app, project, body);
   const create = (scheduling: object): Promise<unknown> =>
@@ -40,7 +64,7 @@ export function sendBroadcast(
   app: App,
   project: Project,
   broadcastId: string,
-  body: Record<string, unknown>,
+  body: TypeOf<typeof BROADCAST_SENDING>,
 ): Promise<unknown> {
   const id = requireProviderId(broadcastId);
   requireByokKey(app, project);
@@ -83,38 +107,27 @@ async function withSlot<T>(app: App, project: Project, call: () => Promise<T>): 
   }
 }
 
-function readBroadcast(app: App, project: Project, body: Record<string, unknown>): BroadcastRequest {
+function readBroadcast(app: App, project: Project, body: NewBroadcast): BroadcastRequest {
   const audience = body.segmentId ?? body.audienceId;
-  if (typeof audience !== 'string' || audience === '') throw invalid('INVALID_MAIL', 'audienceId is required');
+  if (!audience) throw invalid('INVALID_MAIL', 'audienceId is required');
   if (body.from !== undefined && !isSender(body.from))
     throw invalid('INVALID_MAIL', 'from must be an address, or Name <address>');
-  const text = {
-    subject: readString(body, 'subject') ?? '',
-    html: readString(body, 'html'),
-    text: readString(body, 'text'),
-  };
-  checkRendered(text);
+  const { subject } = body;
+  const bodies = { ...(body.html != null && { html: body.html }), ...(body.text != null && { text: body.text }) };
+  checkRendered({ subject, ...bodies });
   const scheduledAt = readSchedule(body.scheduledAt);
   return {
     segmentId: requireProviderId(audience),
     from: resolveSender(app, project, body.from),
-    subject: text.subject,
-    ...(text.html !== undefined && { html: text.html }),
-    ...(text.text !== undefined && { text: text.text }),
+    subject,
+    ...bodies,
     ...(scheduledAt !== undefined && { scheduledAt }),
   };
 }
 
-function readString(body: Record<string, unknown>, field: string): string | undefined {
-  const value = body[field];
+function readSchedule(value: string | null | undefined): string | undefined {
   if (value === undefined || value === null) return undefined;
-  if (typeof value !== 'string') throw invalid('INVALID_MAIL', `${field} must be a string`);
-  return value;
-}
-
-function readSchedule(value: unknown): string | undefined {
-  if (value === undefined || value === null) return undefined;
-  if (typeof value !== 'string' || !/^\d{4}-\d\d-\d\dT/.test(value) || Number.isNaN(Date.parse(value))) {
+  if (!/^\d{4}-\d\d-\d\dT/.test(value) || Number.isNaN(Date.parse(value))) {
     throw invalid('INVALID_MAIL', 'scheduledAt must be an ISO 8601 date-time');
   }
   return new Date(value).toISOString();

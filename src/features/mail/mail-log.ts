@@ -81,7 +81,7 @@ export function presentMailLog(log: MailLog) {
   return {
     id: log._id.toHexString(),
     providerEmailId: log.providerEmailId,
-    to: log.to.length === 1 ? log.to[0] : log.to,
+    to: log.to.length === 1 ? log.to[0]! : log.to,
     subject: log.subject,
     status: log.status,
     usingByok: log.usingByok,

@@ -1,12 +1,82 @@
+import { ObjectId } from 'bson';
 import { invalid } from '../../errors.js';
-import { findObjectId } from '../../platform/ids.js';
-import type { ObjectId } from 'bson';
-import { isOneLine, readAddresses } from './mail-address.js';
+import {
+  arrayOf,
+  OBJECT,
+  openObject,
+  orNull,
+  text,
+  type Limits,
+  type Schema,
+  type TypeOf,
+} from '../../platform/schema/schema.js';
+import { isOneLine, MAX_ADDRESS_CHARACTERS } from '../../platform/schema/text-forms.js';
 import type { MailText } from './render-template.js';
 
-export const MAX_BATCH = 100;
+const MAX_BATCH = 100;
+const MAX_RECIPIENTS = 50;
 const MAX_SUBJECT_CHARACTERS = 998;
 const MAX_BODY_CHARACTERS = 500_000;
+const ONE_LINE = 'The subject must be one line of text';
+
+const ONE_ADDRESS: Limits = { format: 'email', maxLength: MAX_ADDRESS_CHARACTERS };
+export const ADDRESS = text({ ...ONE_ADDRESS, examples: ['ada@example.com'] });
+/** An address, or a list of them. */
+const addresses = (type: readonly string[], texts: Schema['texts']): Limits => ({
+  ...ONE_ADDRESS,
+  ...arrayOf(ADDRESS, { minItems: 1, maxItems: MAX_RECIPIENTS }),
+  type,
+  texts,
+});
+const ADDRESSED = {
+  to: addresses(['string', 'array'], {
+    required: 'Recipient is required',
+    minItems: 'Recipient list cannot be empty',
+  }) as Schema<string | string[]>,
+  'replyTo?': addresses(['string', 'array', 'null'], { minItems: 'Reply-to list cannot be empty' }) as Schema<
+    string | string[] | null
+  >,
+};
+const BODY = orNull(text({ maxLength: MAX_BODY_CHARACTERS }));
+const BODIES = { 'html?': BODY, 'text?': BODY };
+
+/** The subject of a mail that is sent as it stands. */
+export const SUBJECT = text({
+  minLength: 1,
+  maxLength: MAX_SUBJECT_CHARACTERS,
+  notBlank: true,
+  oneLine: true,
+  texts: { required: 'Subject is required', oneLine: ONE_LINE },
+});
+
+/** The body of `POST /api/mail/send` (rest-api.md 4.4). */
+export const MAIL = {
+  ...openObject(
+    {
+      ...ADDRESSED,
+      'subject?': orNull(text({ maxLength: MAX_SUBJECT_CHARACTERS })),
+      ...BODIES,
+      'templateId?': orNull(
+        text({ pattern: '^[0-9a-fA-F]{24}$', texts: { pattern: 'templateId must be 24 hexadecimal digits' } }),
+      ),
+      'templateName?': orNull(
+        text({ pattern: '^[\\w .-]{1,64}$', texts: { pattern: 'templateName must be the name of a template' } }),
+      ),
+      'variables?': { ...orNull(OBJECT), description: 'Values of the placeholders.' },
+    },
+    'Mail',
+  ),
+  description: 'Either a template, or a subject with html or text. Other fields are ignored.',
+};
+
+const BATCH_MAIL = openObject({ ...ADDRESSED, subject: SUBJECT, ...BODIES }, 'BatchMail');
+
+/** The body of `POST /api/mail/send-batch`. */
+export const MAIL_BATCH = arrayOf(BATCH_MAIL, {
+  minItems: 1,
+  maxItems: MAX_BATCH,
+  texts: { minItems: 'Batch cannot be empty', maxItems: `Max ${MAX_BATCH} emails per batch` },
+});
 
 /** A send request, checked: either a template to look up or the text itself. */
 export interface MailRequest {
@@ -24,106 +94,59 @@ export interface BatchItem extends MailText {
   replyTo?: string[];
 }
 
-/** Reads the body of `POST /api/mail/send` (rest-api.md 4.4, send rules 1 and 5). */
-export function readMailRequest(body: Record<string, unknown>): MailRequest {
-  const addressed = readAddressed(body);
-  const variables = readVariables(body.variables);
-  const subject = readText(body, 'subject', MAX_SUBJECT_CHARACTERS);
+/** Reads the body of `POST /api/mail/send`: send rules 1 and 5 (rest-api.md 4.4). */
+export function readMailRequest(body: TypeOf<typeof MAIL>): MailRequest {
   const { templateId, templateName } = body;
+  const subject = body.subject ?? undefined;
+  const common = { ...readAddressed(body), variables: body.variables ?? {} };
   if (isGiven(templateId) && isGiven(templateName))
     throw invalid('INVALID_MAIL', 'Give either templateId or templateName, not both');
-  if (isGiven(templateId)) {
-    const id = typeof templateId === 'string' ? findObjectId(templateId) : null;
-    if (!id) throw invalid('INVALID_MAIL', 'templateId must be 24 hexadecimal digits');
-    return {
-      ...addressed,
-      variables,
-      content: { kind: 'template', by: { id }, ...(subject !== undefined && { subject }) },
-    };
-  }
-  if (isGiven(templateName)) {
-    if (typeof templateName !== 'string' || !/^[\w .-]{1,64}$/.test(templateName))
-      throw invalid('INVALID_MAIL', 'templateName must be the name of a template');
-    return {
-      ...addressed,
-      variables,
-      content: { kind: 'template', by: { name: templateName }, ...(subject !== undefined && { subject }) },
-    };
-  }
-  return {
-    ...addressed,
-    variables,
-    content: { kind: 'direct', text: { subject: subject ?? '', ...readBodies(body) } },
-  };
+  if (!isGiven(templateId) && !isGiven(templateName))
+    return { ...common, content: { kind: 'direct', text: { subject: subject ?? '', ...readBodies(body) } } };
+  const by = isGiven(templateId) ? { id: new ObjectId(templateId) } : { name: templateName! };
+  return { ...common, content: { kind: 'template', by, ...(subject !== undefined && { subject }) } };
 }
 
 /** Reads the body of `POST /api/mail/send-batch`; the first bad item refuses the whole batch, nothing is sent. */
-export function readBatch(body: unknown): BatchItem[] {
-  if (!Array.isArray(body)) throw invalid('INVALID_BODY', 'The body must be an array of mails');
-  if (body.length === 0) throw invalid('INVALID_MAIL', 'Batch cannot be empty');
-  if (body.length > MAX_BATCH) throw invalid('INVALID_MAIL', `Max ${MAX_BATCH} emails per batch`);
-  return body.map((item: unknown, index) => {
-    try {
-      return readBatchItem(item);
-    } catch (error) {
-      throw invalid('INVALID_MAIL', (error as Error).message, {
-        details: [{ field: String(index), rule: 'mail', message: (error as Error).message }],
-      });
-    }
+export function readBatch(body: TypeOf<typeof MAIL_BATCH>): BatchItem[] {
+  return body.map((item, index) => {
+    const refuse = (message: string): Error =>
+      invalid('INVALID_MAIL', message, { details: [{ field: String(index), rule: 'mail', message }] });
+    const { templateId, templateName } = item as { templateId?: unknown; templateName?: unknown };
+    if (isGiven(templateId) || isGiven(templateName)) throw refuse('Templates are not supported in a batch');
+    const mail = { ...readAddressed(item), subject: item.subject, ...readBodies(item) };
+    if (!hasContent(mail)) throw refuse('Provide html or text');
+    return mail;
   });
 }
 
-function readBatchItem(item: unknown): BatchItem {
-  if (typeof item !== 'object' || item === null || Array.isArray(item))
-    throw invalid('INVALID_BODY', 'Each mail must be an object');
-  const mail = item as Record<string, unknown>;
-  if (isGiven(mail.templateId) || isGiven(mail.templateName))
-    throw invalid('INVALID_MAIL', 'Templates are not supported in a batch');
-  const addressed = readAddressed(mail);
-  const text: MailText = { subject: readText(mail, 'subject', MAX_SUBJECT_CHARACTERS) ?? '', ...readBodies(mail) };
-  checkSubject(text.subject);
-  if (!text.html?.trim() && !text.text?.trim()) throw invalid('INVALID_MAIL', 'Provide html or text');
-  return { ...addressed, ...text };
-}
-
-/** Checks a mail after its placeholders are filled in (rest-api.md 4.4, send rule 4); refuses header injection too. */
+/**
+ * What must hold after the placeholders are filled in (rest-api.md 4.4, send rule 4); header injection is refused here
+ * too.
+ */
 export function checkRendered(mail: MailText): void {
-  checkSubject(mail.subject);
-  if (!mail.html?.trim() && !mail.text?.trim())
-    throw invalid('INVALID_MAIL', 'Provide at least one of html or text content.');
-}
-
-function checkSubject(subject: string): void {
+  const { subject } = mail;
   if (subject.trim() === '') throw invalid('INVALID_MAIL', 'Subject is required');
-  if (!isOneLine(subject)) throw invalid('INVALID_MAIL', 'The subject must be one line of text');
+  if (!isOneLine(subject)) throw invalid('INVALID_MAIL', ONE_LINE);
   if (subject.length > MAX_SUBJECT_CHARACTERS)
     throw invalid('INVALID_MAIL', `The subject may have at most ${MAX_SUBJECT_CHARACTERS} characters`);
+  if (!hasContent(mail)) throw invalid('INVALID_MAIL', 'Provide at least one of html or text content.');
 }
 
-function readAddressed(body: Record<string, unknown>): { to: string[]; replyTo?: string[] } {
-  if (!isGiven(body.to)) throw invalid('INVALID_MAIL', 'Recipient is required');
-  const to = readAddresses(body.to, 'to');
-  return isGiven(body.replyTo) ? { to, replyTo: readAddresses(body.replyTo, 'replyTo') } : { to };
+const hasContent = ({ html, text: plain }: MailText): boolean => Boolean(html?.trim()) || Boolean(plain?.trim());
+
+interface Addressed {
+  to: string | string[];
+  replyTo?: string | string[] | null;
 }
 
-function readBodies(body: Record<string, unknown>): { html?: string; text?: string } {
-  const html = readText(body, 'html', MAX_BODY_CHARACTERS);
-  const text = readText(body, 'text', MAX_BODY_CHARACTERS);
-  return { ...(html !== undefined && { html }), ...(text !== undefined && { text }) };
+function readAddressed({ to, replyTo }: Addressed): { to: string[]; replyTo?: string[] } {
+  return { to: [to].flat(), ...(isGiven(replyTo) && { replyTo: [replyTo].flat() }) };
 }
 
-function readText(body: Record<string, unknown>, field: string, most: number): string | undefined {
-  const value = body[field];
-  if (!isGiven(value)) return undefined;
-  if (typeof value !== 'string') throw invalid('INVALID_MAIL', `${field} must be a string`);
-  if (value.length > most) throw invalid('INVALID_MAIL', `${field} may have at most ${most} characters`);
-  return value;
+function readBodies(body: { html?: string | null; text?: string | null }): { html?: string; text?: string } {
+  const { html, text: plain } = body;
+  return { ...(isGiven(html) && { html }), ...(isGiven(plain) && { text: plain }) };
 }
 
-function readVariables(value: unknown): Record<string, unknown> {
-  if (!isGiven(value)) return {};
-  if (typeof value !== 'object' || Array.isArray(value)) throw invalid('INVALID_MAIL', 'variables must be an object');
-  return value as Record<string, unknown>;
-}
-
-const isGiven = (value: unknown): value is NonNullable<unknown> => value !== undefined && value !== null;
+const isGiven = <T>(value: T): value is NonNullable<T> => value !== undefined && value !== null;

@@ -5,7 +5,7 @@ import { SCHEMA_ROUTES } from '../documents/schema-routes.js';
 import { FEED_ROUTES } from '../feed/feed-routes.js';
 import { FILE_ROUTES, LOCAL_FILE_ROUTES } from '../files/describe-routes.js';
 import { HEALTH_ROUTES, METRICS_ROUTES } from '../health/describe-routes.js';
-import { MAIL_OPERATOR_ROUTES, MAIL_ROUTES } from '../mail/describe-routes.js';
+import { MAIL_OPERATOR_ROUTES, MAIL_ROUTES } from '../mail/mail-routes.js';
 import { PROJECT_USER_ROUTES } from '../management/project-user-routes.js';
 import { ADMIN_ROUTES } from '../operators/admin-routes.js';
 import { BUCKET_ROUTES } from '../management/bucket-routes.js';
@@ -32,7 +32,7 @@ export const DESCRIBED_GROUPS: readonly GroupDescription[] = [
   describeRoutes(USER_ROUTES),
   FILE_ROUTES,
   LOCAL_FILE_ROUTES,
-  MAIL_ROUTES,
+  describeRoutes(MAIL_ROUTES),
   describeRoutes(ADMIN_ROUTES),
   describeRoutes(PROJECT_ROUTES),
   describeRoutes(COLLECTION_ROUTES),
@@ -42,7 +42,7 @@ export const DESCRIBED_GROUPS: readonly GroupDescription[] = [
   describeRoutes(PROJECT_USER_ROUTES),
   describeRoutes(PROJECT_SOCIAL_ROUTES),
   describeRoutes(WEBHOOK_ROUTES),
-  MAIL_OPERATOR_ROUTES,
+  describeRoutes(MAIL_OPERATOR_ROUTES),
   describeRoutes(TEMPLATE_ROUTES),
   describeRoutes(BUCKET_ROUTES),
   HEALTH_ROUTES,

@@ -20,9 +20,10 @@ export function renderType(schema: Schema): string {
   const either = schema.anyOf as Schema[] | undefined;
   if (either) return either.map(renderType).join(' <i>or</i> ');
   const items = schema.items as Schema | undefined;
-  if (items) return `array of ${renderType(items)}`;
-  const types = [schema.type ?? (schema.properties ? 'object' : 'anything')].flat().map(String);
-  return types.map((type) => `<span class="type">${escapeHtml(type)}</span>`).join(' <i>or</i> ');
+  const types = [schema.type ?? (items ? 'array' : schema.properties ? 'object' : 'anything')].flat().map(String);
+  return types
+    .map((type) => (type === 'array' && items ? `array of ${renderType(items)}` : `<span class="type">${type}</span>`))
+    .join(' <i>or</i> ');
 }
 
 function linkTo(ref: string): string {
@@ -37,6 +38,7 @@ export function renderNotes(schema: Schema): string {
   const notes = Object.entries(LIMITS).flatMap(([keyword, words]) =>
     schema[keyword] === undefined ? [] : [`${words} ${value(schema[keyword])}`],
   );
+  if (schema.oneLine === true) notes.push('one line');
   if (typeof schema.format === 'string') notes.unshift(escapeHtml(schema.format));
   if (typeof schema.pattern === 'string') notes.push(`like <code>${escapeHtml(schema.pattern)}</code>`);
   const limits = notes.length > 0 ? ` <span class="limits">${notes.join(', ')}</span>` : '';
@@ -51,6 +53,8 @@ const LIMITS: Readonly<Record<string, string>> = {
   maximum: 'to',
   minLength: 'length from',
   maxLength: 'length to',
+  minBytes: 'bytes from',
+  maxBytes: 'bytes to',
   minItems: 'items from',
   maxItems: 'items to',
   minProperties: 'fields from',

@@ -22,7 +22,7 @@ export function openComponents(): Components {
   const place = (value: unknown, name?: string): unknown => {
     if (Array.isArray(value)) return value.map((item) => place(item));
     if (typeof value !== 'object' || value === null) return value;
-    const { $defs, title = name, ...schema } = value as Schema & { $defs?: Record<string, Schema> };
+    const { $defs, texts: _texts, title = name, ...schema } = value as Schema & { $defs?: Record<string, Schema> };
     for (const [part, definition] of Object.entries($defs ?? {})) place(definition, componentName(part));
     const placed = Object.fromEntries(
       Object.entries(schema).map(([keyword, part]) => [

@@ -123,13 +123,13 @@ export function own(
 export class Said<T> {
   constructor(
     readonly data: T,
-    readonly message: string,
+    readonly message?: string,
     readonly status?: number,
   ) {}
 }
 
-/** The data under a message other than the route's, and under another of its statuses. */
-export function say<T>(value: T, message: string, status?: number): Said<T> {
+/** The data under a message other than the answer's own, or under another of the route's statuses. */
+export function say<T>(value: T, message?: string, status?: number): Said<T> {
   return new Said(value, message, status);
 }
 

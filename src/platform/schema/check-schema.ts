@@ -3,6 +3,7 @@ import type { Ajv, ErrorObject } from 'ajv';
 import { invalid, type FieldProblem } from '../../errors.js';
 import { lazyRequire } from '../lazy-require.js';
 import type { Schema } from './schema.js';
+import { isMailAddress, isOneLine } from './text-forms.js';
 
 const ajv = lazyRequire<typeof ajvModule>('ajv');
 
@@ -19,7 +20,8 @@ export function compileCheck<T>(schema: Schema<T>): Check<T> {
     fits ??= openCompiler(!hasLists(schema)).compile(schema);
     if (fits(value)) return value as T;
     const details = fits.errors!.map(describe);
-    throw invalid('VALIDATION_FAILED', `Validation failed: ${details[0]!.message}`, { details });
+    const message = ownText(fits.errors![0]!) ?? `Validation failed: ${details[0]!.message}`;
+    throw invalid('VALIDATION_FAILED', message, { details });
   };
 }
 
@@ -41,14 +43,20 @@ function openCompiler(allErrors: boolean): Ajv {
     type: 'string',
     validate: (min: number, value: string) => Buffer.byteLength(value) >= min,
   });
-  compiler.addKeyword({
-    keyword: 'wellFormed',
-    type: 'string',
-    validate: (wanted: boolean, value: string) => !wanted || !HALF_A_CHARACTER.test(value),
-  });
+  addTextRule(compiler, 'oneLine', isOneLine);
+  addTextRule(compiler, 'notBlank', (value) => value.trim() !== '');
+  compiler.addVocabulary(['texts']);
+  addTextRule(compiler, 'wellFormed', (value) => !HALF_A_CHARACTER.test(value));
   compiler.addFormat('date-time', true);
+  compiler.addFormat('email', isMailAddress);
   compilers.set(allErrors, compiler);
   return compiler;
+}
+
+/** A keyword of ours that is `true` for texts that must pass the test. */
+function addTextRule(compiler: Ajv, keyword: string, passes: (value: string) => boolean): void {
+  const validate = (wanted: boolean, value: string): boolean => !wanted || passes(value);
+  compiler.addKeyword({ keyword, type: 'string', schemaType: 'boolean', validate });
 }
 
 /** Half a surrogate pair. */
@@ -76,8 +84,18 @@ const RULES: Readonly<Record<string, string>> = {
 
 /** Null and an empty text stand for a value that was not given, unless the schema admits them. */
 function isAbsent({ keyword, data }: ErrorObject): boolean {
-  if (data === '') return keyword === 'minLength' || keyword === 'minBytes';
-  return keyword === 'required' || (data === null && keyword === 'type');
+  if (data === '' && EMPTY_RULES.has(keyword)) return true;
+  return keyword === 'required' || keyword === 'notBlank' || (data === null && keyword === 'type');
+}
+
+const EMPTY_RULES: ReadonlySet<string> = new Set(['minLength', 'minBytes']);
+
+/** The message that the schema has for this broken rule (`texts`), instead of one made from the rule. */
+function ownText(error: ErrorObject): string | undefined {
+  const { keyword, params, parentSchema } = error;
+  const fields = parentSchema?.properties as Record<string, Schema> | undefined;
+  const schema = keyword === 'required' ? fields?.[String(params.missingProperty)] : (parentSchema as Schema);
+  return schema?.texts?.[isAbsent(error) ? 'required' : keyword];
 }
 
 function problemOf({ keyword, params, message, parentSchema }: ErrorObject): string {
@@ -98,6 +116,10 @@ function problemOf({ keyword, params, message, parentSchema }: ErrorObject): str
     case 'minBytes':
     case 'maxBytes':
       return `must have at ${keyword === 'minBytes' ? 'least' : 'most'} ${String(limit)} bytes`;
+    case 'oneLine':
+      return 'must be one line of text';
+    case 'format':
+      return limit === 'email' ? 'must be a valid email address' : `must be a ${String(limit)}`;
     case 'wellFormed':
       return 'must not contain half a surrogate pair, which is not a character';
     case 'minItems':

@@ -7,6 +7,8 @@ declare const TYPE: unique symbol;
 export interface Schema<T = unknown> {
   readonly [TYPE]?: T;
   title?: string;
+  /** Messages of the contract for broken rules, by keyword; `required` is for a value that is missing or empty. */
+  texts?: Readonly<Record<string, string>>;
   [keyword: string]: unknown;
 }
 
@@ -74,7 +76,10 @@ export function anyOf<const S extends readonly Schema[]>(...schemas: S): Schema<
   return { anyOf: schemas };
 }
 
-/** A text within limits such as `{ maxLength: 200 }` (characters) or `{ maxBytes: 72 }` (of UTF-8). */
+/**
+ * A text within limits such as `{ maxLength: 200 }` (characters), `{ maxBytes: 72 }` (of UTF-8), `{ oneLine: true }` (no
+ * control characters) or `{ notBlank: true }` (not only spaces).
+ */
 export function text(limits: Limits = {}): Schema<string> {
   return { type: 'string', ...limits };
 }

@@ -54,8 +54,7 @@ beforeEach(async () => {
   ({ project } = await buildProject(app));
 });
 
-const send = (sender: App, mail: object = MAIL): Promise<unknown> =>
-  sendMail(sender, project, readMailRequest({ ...mail }));
+const send = (sender: App, mail = MAIL): Promise<unknown> => sendMail(sender, project, readMailRequest(mail));
 const used = async (): Promise<number> => (await readSlots(app, project)).used;
 const onlyLog = async (): Promise<MailLog> => (await mailLogStore(app).findOne({ projectId: project._id })) as MailLog;
 const deliver = async (worker: App): Promise<unknown> =>

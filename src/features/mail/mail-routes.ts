@@ -1,0 +1,224 @@
+import rawBody from 'raw-body';
+import { invalid, tooLarge } from '../../errors.js';
+import {
+  done,
+  naming,
+  ok,
+  pageOf,
+  parameter,
+  PUBLIC,
+  route,
+  say,
+  wholeNumber,
+  type RouteContext,
+  type RouteList,
+} from '../../http/routes/route.js';
+import {
+  anyOf,
+  ANYTHING,
+  arrayOf,
+  FLAG,
+  ID,
+  MOMENT,
+  object,
+  oneOf,
+  orNull,
+  TEXT,
+  WHOLE,
+} from '../../platform/schema/schema.js';
+import { SECRET_KEY } from '../access/key-access.js';
+import { projectOwner } from '../access/operator-access.js';
+import { listMailLogs, LOGS_PAGE, MAX_LOGS_PAGE, readLiveStatus } from './list-mail-logs.js';
+import { MAIL_STATUSES } from './mail-log.js';
+import { mailOperation, OPERATOR_PREFIX } from './mail-operation.js';
+import { PROVIDER_IDS, PROVIDER_OPERATIONS } from './provider-routes.js';
+import { ADDRESS, MAIL, MAIL_BATCH, readBatch, readMailRequest } from './read-mail.js';
+import { receiveMailEvent, type SignedEvent } from './receive-mail-event.js';
+import { sendBatch } from './sending/send-batch.js';
+import { sendMail } from './sending/send-mail.js';
+import { sendTestMail } from './sending/send-test-mail.js';
+
+const MAX_EVENT_BYTES = 256 * 1024;
+const MAX_PAGE = 100_000;
+
+const TEMPLATE_USED = object(
+  { id: orNull(ID), scope: oneOf('project', 'system', 'embedded'), key: TEXT, name: TEXT },
+  'TemplateUsed',
+);
+const QUEUED_MAIL = object(
+  {
+    id: ID,
+    provider: oneOf('byok', 'default'),
+    monthlyUsage: WHOLE,
+    monthlyLimit: orNull(WHOLE),
+    'templateUsed?': TEMPLATE_USED,
+  },
+  'QueuedMail',
+);
+const BATCH_RESULT = {
+  ...anyOf(object({ id: TEXT }), object({ error: object({ message: TEXT }) })),
+  title: 'BatchResult',
+};
+const MAIL_LOG = object(
+  {
+    id: ID,
+    providerEmailId: orNull(TEXT),
+    to: anyOf(TEXT, arrayOf(TEXT)),
+    subject: TEXT,
+    status: oneOf(...MAIL_STATUSES),
+    usingByok: FLAG,
+    templateUsed: orNull(TEMPLATE_USED),
+    reason: orNull(TEXT),
+    sentAt: MOMENT,
+  },
+  'MailLog',
+);
+
+/** How a mail is answered that was queued. */
+const QUEUED = {
+  answers: ok(QUEUED_MAIL, 'Mail queued successfully.'),
+  refuses: {
+    400: ['INVALID_MAIL', 'INVALID_TEMPLATE', 'SENDER_MISSING'],
+    404: ['TEMPLATE_NOT_FOUND'],
+    429: ['MAIL_QUOTA_EXCEEDED'],
+  },
+};
+
+const sendMailRoute = route({
+  method: 'POST',
+  path: '/api/mail/send',
+  id: 'sendMail',
+  summary: 'Send one mail',
+  description:
+    'Queued at once, sent by the worker; takes one slot of the monthly quota. `{{name}}` in subject and bodies is replaced by the variable, escaped in html.',
+  access: SECRET_KEY,
+  body: MAIL,
+  example: {
+    to: 'ada@example.com',
+    subject: 'Hello {{name}}',
+    html: '<p>Good to have you, {{name}}.</p>',
+    variables: { name: 'Ada' },
+  },
+  ...QUEUED,
+  handle: ({ app, project, body }) => sendMail(app, project, readMailRequest(body)),
+});
+
+const sendBatchRoute = route({
+  method: 'POST',
+  path: '/api/mail/send-batch',
+  id: 'sendMailBatch',
+  summary: `Send up to ${String(MAIL_BATCH.maxItems)} mails`,
+  description:
+    'Straight to the provider, without templates. Each result stands for itself, in the order of the request.',
+  access: SECRET_KEY,
+  body: MAIL_BATCH,
+  example: [
+    { to: 'ada@example.com', subject: 'One', text: 'Hello' },
+    { to: 'bob@example.com', subject: 'Two', text: 'Hello' },
+  ],
+  answers: ok(arrayOf(BATCH_RESULT), 'Batch processed'),
+  refuses: { 400: ['INVALID_MAIL', 'SENDER_MISSING'], 429: ['RATE_LIMITED', 'MAIL_QUOTA_EXCEEDED'] },
+  handle: ({ app, project, body }) => sendBatch(app, project, readBatch(body)),
+});
+
+const sendTestMailRoute = route({
+  method: 'POST',
+  path: '/api/projects/:projectId/mail/test',
+  id: 'sendTestMail',
+  summary: 'Send a mail that tells whether mail works',
+  description: 'It takes a slot of the monthly quota like any other mail.',
+  access: projectOwner('mail test'),
+  body: object({ to: ADDRESS }),
+  example: { to: 'me@shop.example' },
+  ...QUEUED,
+  handle: ({ app, project, body }) => sendTestMail(app, project, body.to),
+});
+
+const liveStatus = (path: string, id: string) =>
+  mailOperation({
+    method: 'GET',
+    path,
+    id,
+    summary: 'Get one mail log, with what the provider says now',
+    params: { id: naming('`providerEmailId` of the mail, or the `id` of its log', 'NOT_FOUND') },
+    answers: ok(object({ dbLog: MAIL_LOG, last_event: TEXT, providerStatus: ANYTHING }), 'Success'),
+    handle: ({ app, project, ctx }) => readLiveStatus(app, project, ctx.params.id!),
+  });
+
+/** By a project's key and by an operator's token alike. */
+const SHARED_OPERATIONS = [
+  mailOperation({
+    method: 'GET',
+    path: '/logs',
+    id: 'listMailLogs',
+    summary: 'List sent mails, the newest first',
+    query: {
+      page: wholeNumber('Page, from 1', 1, { cap: MAX_PAGE }),
+      limit: wholeNumber(`Logs of a page; more than ${MAX_LOGS_PAGE} counts as ${MAX_LOGS_PAGE}`, LOGS_PAGE, {
+        cap: MAX_LOGS_PAGE,
+      }),
+    },
+    answers: ok(pageOf(MAIL_LOG), 'Success'),
+    refuses: { 400: ['INVALID_QUERY'] },
+    handle: ({ app, project, query: { page, limit } }) => listMailLogs(app, project, page, limit),
+  }),
+  liveStatus('/logs/:id', 'getMailLog'),
+  liveStatus('/logs/:id/live', 'getLiveMailLog'),
+  ...PROVIDER_OPERATIONS,
+];
+
+const receiveEventRoute = route({
+  method: 'POST',
+  path: '/api/mail/webhook',
+  id: 'receiveMailEvent',
+  summary: 'Where the mail provider reports what became of mails',
+  description:
+    'Signed over the raw body with the secret `PROVIDER_WEBHOOK_SECRET`, or with the project’s own (`?project=`). Without a secret nothing is processed, and the message says so. The headers may begin with `webhook-` instead.',
+  access: PUBLIC,
+  ownQuery: { project: parameter('Name or id of the project whose own provider account reports', TEXT) },
+  headers: {
+    'svix-id': parameter('Id of the event', TEXT),
+    'svix-timestamp': parameter('Seconds since 1970', TEXT),
+    'svix-signature': parameter('`v1,` and the signature in base64; several are separated by spaces', TEXT),
+  },
+  ownBody: { required: false, content: { '*/*': {} }, description: 'The event as JSON; read only when it is signed.' },
+  answers: done('Webhook processed'),
+  refuses: { 400: ['INVALID_SIGNATURE', 'INVALID_BODY'], 413: ['BODY_TOO_LARGE'] },
+  async handle({ app, ctx }) {
+    return say(undefined, await receiveMailEvent(app, await readSignedEvent(ctx)));
+  },
+});
+
+/** rest-api.md 4.4 and 6.1 */
+export const MAIL_ROUTES: RouteList = {
+  prefix: '/api/mail',
+  tag: 'Mail',
+  about:
+    'Sending mail, what became of it, and, with the project’s own provider key, audiences, contacts and broadcasts at the provider.',
+  params: PROVIDER_IDS,
+  routes: [receiveEventRoute, sendMailRoute, sendBatchRoute, ...SHARED_OPERATIONS.map(({ byKey }) => byKey)],
+};
+
+/** The same for an operator's dashboard, sending excepted (rest-api.md 4.4) but for a test of whether it works. */
+export const MAIL_OPERATOR_ROUTES: RouteList = {
+  prefix: OPERATOR_PREFIX,
+  tag: 'Project mail',
+  about: 'The same for operators, sending excepted.',
+  params: PROVIDER_IDS,
+  routes: [...SHARED_OPERATIONS.map(({ byOperator }) => byOperator), sendTestMailRoute],
+};
+
+/** The signature covers the bytes as they came, so nothing parses them before. */
+async function readSignedEvent(ctx: RouteContext): Promise<SignedEvent> {
+  const header = (name: string): string => ctx.get(`svix-${name}`) || ctx.get(`webhook-${name}`);
+  try {
+    return {
+      body: await rawBody(ctx.req, { limit: MAX_EVENT_BYTES, length: ctx.get('content-length') || null }),
+      headers: { id: header('id'), timestamp: header('timestamp'), signature: header('signature') },
+      project: typeof ctx.query.project === 'string' ? ctx.query.project : null,
+    };
+  } catch (error) {
+    if ((error as { status?: number }).status === 413) throw tooLarge('BODY_TOO_LARGE', 'The event is too large');
+    throw invalid('INVALID_BODY', 'The event could not be read', { cause: error });
+  }
+}

@@ -1,0 +1,149 @@
+import { ok } from '../../http/routes/route.js';
+import type { Parameters, Refusals } from '../../http/routes/route.js';
+import { ANYTHING, text } from '../../platform/schema/schema.js';
+import * as audiences from './audiences.js';
+import * as broadcasts from './broadcasts.js';
+import { mailOperation } from './mail-operation.js';
+
+const PROVIDER_ID = {
+  description: 'Id at the mail provider',
+  schema: text({ pattern: '^[A-Za-z0-9_-]{1,64}$' }),
+};
+export const PROVIDER_IDS: Parameters = { audienceId: PROVIDER_ID, contactId: PROVIDER_ID, id: PROVIDER_ID };
+
+const REFUSALS: Refusals = {
+  400: ['INVALID_MAIL'],
+  403: ['BYOK_REQUIRED', 'MAIL_KEY_REFUSED'],
+  404: ['NOT_FOUND'],
+  429: ['RATE_LIMITED'],
+  503: ['MAIL_PROVIDER_UNAVAILABLE'],
+};
+const WITH_SLOT: Refusals = { ...REFUSALS, 429: ['RATE_LIMITED', 'MAIL_QUOTA_EXCEEDED'] };
+
+/** Passed on to the project's own account at the provider. */
+const BY_PROVIDER = {
+  answers: ok({ ...ANYTHING, description: 'As the mail provider answers.' }, 'Success'),
+  refuses: REFUSALS,
+};
+
+/** Audiences, contacts and broadcasts at the mail provider, with the project's own key (rest-api.md 4.4). */
+export const PROVIDER_OPERATIONS = [
+  mailOperation({
+    method: 'GET',
+    path: '/audiences',
+    id: 'listAudiences',
+    summary: 'List audiences',
+    ...BY_PROVIDER,
+    handle: ({ app, project }) => audiences.listAudiences(app, project),
+  }),
+  mailOperation({
+    method: 'POST',
+    path: '/audiences',
+    id: 'createAudience',
+    summary: 'Create an audience',
+    action: 'mail audience create',
+    body: audiences.NEW_AUDIENCE,
+    example: { name: 'Readers' },
+    ...BY_PROVIDER,
+    handle: ({ app, project, body }) => audiences.createAudience(app, project, body),
+  }),
+  mailOperation({
+    method: 'DELETE',
+    path: '/audiences/:audienceId',
+    id: 'deleteAudience',
+    summary: 'Delete an audience',
+    action: 'mail audience delete',
+    ...BY_PROVIDER,
+    handle: ({ app, project, params }) => audiences.deleteAudience(app, project, params.audienceId),
+  }),
+  mailOperation({
+    method: 'GET',
+    path: '/audiences/:audienceId/contacts',
+    id: 'listContacts',
+    summary: 'List the contacts of an audience',
+    ...BY_PROVIDER,
+    handle: ({ app, project, params }) => audiences.listContacts(app, project, params.audienceId),
+  }),
+  mailOperation({
+    method: 'POST',
+    path: '/audiences/:audienceId/contacts',
+    id: 'createContact',
+    summary: 'Add a contact',
+    action: 'mail contact create',
+    body: audiences.NEW_CONTACT,
+    example: { email: 'ada@example.com', firstName: 'Ada' },
+    ...BY_PROVIDER,
+    handle: ({ app, project, params, body }) => audiences.createContact(app, project, params.audienceId, body),
+  }),
+  mailOperation({
+    method: 'PATCH',
+    path: '/audiences/:audienceId/contacts/:contactId',
+    id: 'updateContact',
+    summary: 'Change a contact',
+    action: 'mail contact update',
+    body: audiences.CONTACT_CHANGES,
+    example: { unsubscribed: true },
+    ...BY_PROVIDER,
+    handle: ({ app, project, params: { audienceId, contactId }, body }) =>
+      audiences.updateContact(app, project, audienceId, contactId, body),
+  }),
+  mailOperation({
+    method: 'DELETE',
+    path: '/audiences/:audienceId/contacts/:contactId',
+    id: 'deleteContact',
+    summary: 'Delete a contact',
+    action: 'mail contact delete',
+    ...BY_PROVIDER,
+    handle: ({ app, project, params }) => audiences.deleteContact(app, project, params.audienceId, params.contactId),
+  }),
+  mailOperation({
+    method: 'POST',
+    path: '/broadcasts',
+    id: 'createBroadcast',
+    summary: 'Create a broadcast: a draft, or one that leaves at `scheduledAt`',
+    action: 'mail broadcast create',
+    body: broadcasts.NEW_BROADCAST,
+    example: { audienceId: 'aud_1', subject: 'News', html: '<p>News</p>' },
+    ...BY_PROVIDER,
+    refuses: { ...WITH_SLOT, 400: ['INVALID_MAIL', 'SENDER_MISSING'] },
+    handle: ({ app, project, body }) => broadcasts.createBroadcast(app, project, body),
+  }),
+  mailOperation({
+    method: 'POST',
+    path: '/broadcasts/:id/send',
+    id: 'sendBroadcast',
+    summary: 'Send a broadcast, now or at `scheduledAt`',
+    action: 'mail broadcast send',
+    body: broadcasts.BROADCAST_SENDING,
+    bodyIsOptional: true,
+    example: {},
+    ...BY_PROVIDER,
+    refuses: WITH_SLOT,
+    handle: ({ app, project, params, body }) => broadcasts.sendBroadcast(app, project, params.id, body),
+  }),
+  mailOperation({
+    method: 'GET',
+    path: '/broadcasts',
+    id: 'listBroadcasts',
+    summary: 'List broadcasts',
+    ...BY_PROVIDER,
+    handle: ({ app, project }) => broadcasts.listBroadcasts(app, project),
+  }),
+  mailOperation({
+    method: 'GET',
+    path: '/broadcasts/:id',
+    id: 'getBroadcast',
+    summary: 'Get a broadcast',
+    ...BY_PROVIDER,
+    handle: ({ app, project, params }) => broadcasts.getBroadcast(app, project, params.id),
+  }),
+  mailOperation({
+    method: 'DELETE',
+    path: '/broadcasts/:id',
+    id: 'deleteBroadcast',
+    summary: 'Delete a broadcast',
+    action: 'mail broadcast delete',
+    ...BY_PROVIDER,
+    handle: ({ app, project, params }) => broadcasts.deleteBroadcast(app, project, params.id),
+  }),
+];
