@@ -4,11 +4,11 @@ import type { Caller } from './features/access/caller.js';
 import { limitRequests } from './features/access/limit-requests.js';
 import { DOCUMENT_ROUTES } from './features/documents/document-routes.js';
 import { SCHEMA_ROUTES } from './features/documents/schema-routes.js';
-import { localFileRoutes } from './features/files/local-routes.js';
-import { fileRoutes } from './features/files/routes.js';
+import { LOCAL_FILE_ROUTES } from './features/files/local-file-routes.js';
+import { FILE_ROUTES } from './features/files/file-routes.js';
 import { USER_ROUTES } from './features/users/user-routes.js';
 import { FEED_ROUTES } from './features/feed/feed-routes.js';
-import { healthRoutes } from './features/health/routes.js';
+import { HEALTH_ROUTES } from './features/health/health-routes.js';
 import { MAIL_OPERATOR_ROUTES, MAIL_ROUTES } from './features/mail/mail-routes.js';
 import { PROJECT_USER_ROUTES } from './features/management/project-user-routes.js';
 import { ADMIN_ROUTES } from './features/operators/admin-routes.js';
@@ -20,7 +20,7 @@ import { COLLECTION_ROUTES } from './features/management/collection-routes.js';
 import { KEY_ROUTES } from './features/management/key-routes.js';
 import { PROJECT_ROUTES } from './features/management/project-routes.js';
 import { TEMPLATE_ROUTES } from './features/management/template-routes.js';
-import { metricsRoutes } from './features/health/metrics-routes.js';
+import { METRICS_ROUTES, offerMetrics } from './features/health/metrics-routes.js';
 import { GUIDE_ROUTES } from './features/reference/guide-routes.js';
 import { apiDocumentRoutes, docsPageRoutes } from './features/reference/routes.js';
 import { WEBHOOK_ROUTES } from './features/webhooks/webhook-routes.js';
@@ -44,6 +44,8 @@ export const ROUTE_LISTS: readonly RouteList[] = [
   SCHEMA_ROUTES,
   USER_ROUTES,
   PROJECT_USER_ROUTES,
+  FILE_ROUTES,
+  LOCAL_FILE_ROUTES,
   MAIL_ROUTES,
   MAIL_OPERATOR_ROUTES,
   ADMIN_ROUTES,
@@ -56,16 +58,14 @@ export const ROUTE_LISTS: readonly RouteList[] = [
   PROJECT_SOCIAL_ROUTES,
   BUCKET_ROUTES,
   TEMPLATE_ROUTES,
+  HEALTH_ROUTES,
+  METRICS_ROUTES,
   GUIDE_ROUTES,
 ];
 
 /** Every route of the service, feature by feature. */
 export const ROUTES: readonly ((app: App) => RouteGroup)[] = [
-  fileRoutes,
-  localFileRoutes,
   ...ROUTE_LISTS.map(routerOf),
-  healthRoutes,
-  metricsRoutes,
   apiDocumentRoutes,
   docsPageRoutes,
 ];
@@ -105,6 +105,7 @@ export function createApi(app: App): Koa {
   api.use(inFlight.limit);
   const limits = limitRequests(app);
   if (limits) api.use(limits);
+  offerMetrics(app);
   api.use(dispatch(ROUTES.map((routes) => routes(app))));
   return api;
 }
@@ -119,7 +120,8 @@ export function createMonitoringApi(app: App): Koa {
   const api = openKoa(app);
   api.use(answerRequests({ prepare: [requestId(), securityHeaders(null)], observe: [], log: app.log }));
   api.use(limitInFlight(app.config.maxInFlight).limit);
-  api.use(dispatch([healthRoutes(app), metricsRoutes(app)]));
+  offerMetrics(app);
+  api.use(dispatch([HEALTH_ROUTES, METRICS_ROUTES].map((list) => routerOf(list)(app))));
   return api;
 }
 

@@ -239,18 +239,18 @@ describe('POST /api/storage/upload-request', () => {
   });
 
   it.each([
-    [{ contentType: 'image/png', size: 1 }, 'filename is required'],
-    [{ filename: 'a', size: 1 }, 'contentType is required'],
-    [{ filename: 'a', contentType: 'image/png' }, 'size is required'],
-    [{ filename: '', contentType: 'image/png', size: 1 }, 'filename is required'],
-    [{ filename: 7, contentType: 'image/png', size: 1 }, 'filename must be a string'],
+    [{ contentType: 'image/png', size: 1 }, 'Validation failed: filename is required'],
+    [{ filename: 'a', size: 1 }, 'Validation failed: contentType is required'],
+    [{ filename: 'a', contentType: 'image/png' }, 'Validation failed: size is required'],
+    [{ filename: '', contentType: 'image/png', size: 1 }, 'Validation failed: filename is required'],
+    [{ filename: 7, contentType: 'image/png', size: 1 }, 'Validation failed: filename must be a String'],
     [
       { filename: 'a', contentType: 'image/png\r\nx: y', size: 1 },
       'contentType must be a media type such as image/png',
     ],
-    [{ filename: 'a', contentType: 'image/png', size: '1' }, 'size must be a whole number of bytes'],
-    [{ filename: 'a', contentType: 'image/png', size: -1 }, 'size must be a whole number of bytes'],
-    [{ filename: 'a', contentType: 'image/png', size: 1.5 }, 'size must be a whole number of bytes'],
+    [{ filename: 'a', contentType: 'image/png', size: '1' }, 'Validation failed: size must be a whole Number'],
+    [{ filename: 'a', contentType: 'image/png', size: -1 }, 'Validation failed: size must be >= 0'],
+    [{ filename: 'a', contentType: 'image/png', size: 1.5 }, 'Validation failed: size must be a whole Number'],
   ])('answers 400 for %j', async (body, message) => {
     const reply = await storage.request(body);
     expect(reply.status).toBe(400);
@@ -258,8 +258,12 @@ describe('POST /api/storage/upload-request', () => {
   });
 
   it('answers 400 for a confirmation without filePath or size', async () => {
-    expect((await storage.confirm({ size: 1 })).body).toMatchObject({ message: 'filePath is required' });
-    expect((await storage.confirm({ filePath: 'a/b' })).body).toMatchObject({ message: 'size is required' });
+    expect((await storage.confirm({ size: 1 })).body).toMatchObject({
+      message: 'Validation failed: filePath is required',
+    });
+    expect((await storage.confirm({ filePath: 'a/b' })).body).toMatchObject({
+      message: 'Validation failed: size is required',
+    });
     expect((await storage.remove(undefined)).status).toBe(400);
   });
 

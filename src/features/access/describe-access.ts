@@ -96,7 +96,7 @@ export const WRITES_DOCUMENTS: Access = {
   refuses: also(KEY_REFUSALS, { 401: TOKEN_CODES, 403: ['USERS_BLOCKED', 'WRITE_BLOCKED'] }),
 };
 
-/** Guard requireUploader (decisions.md 6). */
+/** decisions.md 6 */
 export const UPLOADS: Access = {
   note: 'The secret key; the publishable key too when the project’s setting `storage.publishableUploads` is on.',
   security: [[SECRET_KEY_HEADER], [PUBLISHABLE_KEY]],

@@ -1,8 +1,8 @@
-const CONTENT_TYPE = /^[A-Za-z0-9][\w.+-]{0,60}\/[A-Za-z0-9][\w.+-]{0,100}( ?; ?charset=[\w-]{1,40})?$/;
+/** A media type that may stand in a header, at most with a charset. */
+export const CONTENT_TYPE = /^[A-Za-z0-9][\w.+-]{0,60}\/[A-Za-z0-9][\w.+-]{0,100}( ?; ?charset=[\w-]{1,40})?$/;
 
 export const UNKNOWN_TYPE = 'application/octet-stream';
 
-/** True for a media type that may stand in a header, at most with a charset. */
 export function isContentType(text: string): boolean {
   return CONTENT_TYPE.test(text);
 }

@@ -1,33 +1,57 @@
-import type { Middleware } from 'koa';
 import type { App } from '../../app.js';
 import { missing, unauthenticated } from '../../errors.js';
-import { createRouter, type RouteGroup } from '../../http/routes/mount-routes.js';
-import { isSameSecret } from '../../platform/secrets/is-same-secret.js';
+import { own, route, type Access, type RouteList } from '../../http/routes/route.js';
 import { jobStore } from '../../platform/jobs/job.js';
 import { formatMetrics, type Metrics } from '../../platform/observe/metrics.js';
+import { TEXT } from '../../platform/schema/schema.js';
+import { isSameSecret } from '../../platform/secrets/is-same-secret.js';
 
-const PREFIX = '/metrics';
 const WAITING_STATES = ['queued', 'running', 'dead'] as const;
 
-/**
- * Prometheus text for who has `BSVC_ADMIN_TOKEN`; 404 when there is none (decisions.md 10). Of several processes of a
- * `serve` any one answers for all.
- */
-export function metricsRoutes(app: App): RouteGroup {
-  describeStore(app);
-  app.processGroup?.onGather(() => app.metrics.collect());
-  const router = createRouter(PREFIX);
-  router.get('/', requireAdminToken(app), async (ctx) => {
+/** The one secret of the installation; 404 when there is none (decisions.md 10). */
+const ADMIN_TOKEN: Access = {
+  note: 'The value of `BSVC_ADMIN_TOKEN`.',
+  security: [
+    [
+      {
+        name: 'adminToken',
+        definition: { type: 'http', scheme: 'bearer', description: 'The value of the setting `BSVC_ADMIN_TOKEN`.' },
+      },
+    ],
+  ],
+  refuses: { 401: ['AUTH_REQUIRED', 'TOKEN_INVALID'] },
+  admit({ config: { adminToken } }, ctx) {
+    if (!adminToken) throw missing('NOT_FOUND', 'Metrics are shown when BSVC_ADMIN_TOKEN is set');
+    const token = /^Bearer ([^\s]+)$/i.exec(ctx.get('authorization'))?.[1];
+    if (!token) throw unauthenticated('AUTH_REQUIRED', 'Metrics need Authorization: Bearer <admin token>');
+    if (!isSameSecret(token, adminToken)) throw unauthenticated('TOKEN_INVALID', 'The admin token is not valid');
+    return null;
+  },
+};
+
+const getMetricsRoute = route({
+  method: 'GET',
+  path: '/metrics',
+  id: 'getMetrics',
+  summary: 'Measures of all processes, for Prometheus',
+  access: ADMIN_TOKEN,
+  answers: own(200, 'Prometheus’ text format', { 'text/plain': TEXT }),
+  refuses: { 404: ['NOT_FOUND'] },
+  async handle({ app, ctx }) {
     const parts = app.processGroup ? await app.processGroup.gather() : [await app.metrics.collect()];
     const { text, contentType } = await formatMetrics(parts as Awaited<ReturnType<Metrics['collect']>>[]);
     ctx.set('Content-Type', contentType);
     ctx.set('Cache-Control', 'no-store');
     ctx.body = text;
-  });
-  return { prefix: PREFIX, router };
-}
+  },
+});
 
-function describeStore(app: App): void {
+/** Prometheus text. Of several processes of a `serve` any one answers for all. */
+export const METRICS_ROUTES: RouteList = { prefix: '/metrics', tag: 'Service', routes: [getMetricsRoute] };
+
+/** Adds the measures of jobs and store, and gives this process's part to the one that is asked for all. */
+export function offerMetrics(app: App): void {
+  app.processGroup?.onGather(() => app.metrics.collect());
   app.metrics.gauge(
     'jobs',
     'Background jobs by state',
@@ -47,15 +71,4 @@ function describeStore(app: App): void {
       Object.entries(app.db.stats?.() ?? {}).map(([measure, value]) => ({ labels: { measure }, value: Number(value) })),
     { shared: true },
   );
-}
-
-function requireAdminToken(app: App): Middleware {
-  return (ctx, next) => {
-    const { adminToken } = app.config;
-    if (!adminToken) throw missing('NOT_FOUND', 'Metrics are shown when BSVC_ADMIN_TOKEN is set');
-    const token = /^Bearer ([^\s]+)$/i.exec(ctx.get('authorization'))?.[1];
-    if (!token) throw unauthenticated('AUTH_REQUIRED', 'Metrics need Authorization: Bearer <admin token>');
-    if (!isSameSecret(token, adminToken)) throw unauthenticated('TOKEN_INVALID', 'The admin token is not valid');
-    return next();
-  };
 }

@@ -3,8 +3,10 @@ import type { GroupDescription } from '../../http/routes/route-description.js';
 import { DOCUMENT_ROUTES } from '../documents/document-routes.js';
 import { SCHEMA_ROUTES } from '../documents/schema-routes.js';
 import { FEED_ROUTES } from '../feed/feed-routes.js';
-import { FILE_ROUTES, LOCAL_FILE_ROUTES } from '../files/describe-routes.js';
-import { HEALTH_ROUTES, METRICS_ROUTES } from '../health/describe-routes.js';
+import { FILE_ROUTES } from '../files/file-routes.js';
+import { LOCAL_FILE_ROUTES } from '../files/local-file-routes.js';
+import { HEALTH_ROUTES } from '../health/health-routes.js';
+import { METRICS_ROUTES } from '../health/metrics-routes.js';
 import { MAIL_OPERATOR_ROUTES, MAIL_ROUTES } from '../mail/mail-routes.js';
 import { PROJECT_USER_ROUTES } from '../management/project-user-routes.js';
 import { ADMIN_ROUTES } from '../operators/admin-routes.js';
@@ -30,8 +32,8 @@ export const DESCRIBED_GROUPS: readonly GroupDescription[] = [
   describeRoutes(FEED_ROUTES),
   describeRoutes(SCHEMA_ROUTES),
   describeRoutes(USER_ROUTES),
-  FILE_ROUTES,
-  LOCAL_FILE_ROUTES,
+  describeRoutes(FILE_ROUTES),
+  describeRoutes(LOCAL_FILE_ROUTES),
   describeRoutes(MAIL_ROUTES),
   describeRoutes(ADMIN_ROUTES),
   describeRoutes(PROJECT_ROUTES),
@@ -45,8 +47,8 @@ export const DESCRIBED_GROUPS: readonly GroupDescription[] = [
   describeRoutes(MAIL_OPERATOR_ROUTES),
   describeRoutes(TEMPLATE_ROUTES),
   describeRoutes(BUCKET_ROUTES),
-  HEALTH_ROUTES,
-  METRICS_ROUTES,
+  describeRoutes(HEALTH_ROUTES),
+  describeRoutes(METRICS_ROUTES),
   DOCUMENT_FILE_ROUTES,
   PAGE_ROUTES,
   describeRoutes(GUIDE_ROUTES),

@@ -8,7 +8,6 @@ import { isShownInline } from '../content-type.js';
 import { newObject, providerOf, type FileRecord } from '../file.js';
 import { openPlace } from '../file-places.js';
 import { fileMissing, fileStore, findFile } from '../file-store.js';
-import type { UploadConfirmation } from './read-upload-input.js';
 import { removeObjects } from '../bucket/remove-objects.js';
 
 const MAX_DRIFT_BYTES = 64;
@@ -24,7 +23,7 @@ const MAX_ATTEMPTS = 5;
 export async function confirmUpload(
   app: App,
   project: Project,
-  { filePath, size }: UploadConfirmation,
+  { filePath, size }: { filePath: string; size: number },
 ): Promise<FileRecord> {
   for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
     const file = await findFile(app, project._id, filePath);

@@ -8,7 +8,6 @@ import { newObject, providerOf, SIGNED_URL_MS } from '../file.js';
 import { choosePlace, openPlace } from '../file-places.js';
 import { fileStore } from '../file-store.js';
 import { newFile } from './new-file.js';
-import type { UploadRequest } from './read-upload-input.js';
 
 export interface UploadGrant {
   signedUrl: string;
@@ -28,7 +27,7 @@ const SPARE_UPLOADS = 20;
 export async function requestUpload(
   app: App,
   project: Project,
-  { filename, contentType, size }: UploadRequest,
+  { filename, contentType, size }: { filename: string; contentType: string; size: number },
   { serviceUrl, uploadedBy }: { serviceUrl: string; uploadedBy: string | null },
 ): Promise<UploadGrant> {
   const place = choosePlace(app, project);
