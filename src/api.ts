@@ -22,7 +22,7 @@ import { PROJECT_ROUTES } from './features/management/project-routes.js';
 import { TEMPLATE_ROUTES } from './features/management/template-routes.js';
 import { METRICS_ROUTES, offerMetrics } from './features/health/metrics-routes.js';
 import { GUIDE_ROUTES } from './features/reference/guide-routes.js';
-import { apiDocumentRoutes, docsPageRoutes } from './features/reference/routes.js';
+import { referenceRoutes } from './features/reference/reference-routes.js';
 import { WEBHOOK_ROUTES } from './features/webhooks/webhook-routes.js';
 import { accessLog } from './http/access-log.js';
 import { answerRequests } from './http/answer-requests.js';
@@ -31,43 +31,39 @@ import { readClientAddress } from './http/requests/client-address.js';
 import { limitInFlight } from './http/requests/limit-in-flight.js';
 import { measureRequests } from './http/measure-requests.js';
 import { requestId } from './http/requests/request-id.js';
-import { routerOf } from './http/routes/route-list.js';
 import type { RouteList } from './http/routes/route.js';
-import { dispatch, type RouteGroup } from './http/routes/mount-routes.js';
+import { mountRoutes } from './http/routes/mount-routes.js';
 import { securityHeaders } from './http/replies/security-headers.js';
 import { traceRequests } from './http/trace-requests.js';
 
-/** Groups of routes that are one value each. */
+/**
+ * Every route of the service, feature by feature, in the order in which readers meet it: what applications call, then
+ * what operators do.
+ */
 export const ROUTE_LISTS: readonly RouteList[] = [
   DOCUMENT_ROUTES,
   FEED_ROUTES,
   SCHEMA_ROUTES,
   USER_ROUTES,
-  PROJECT_USER_ROUTES,
   FILE_ROUTES,
   LOCAL_FILE_ROUTES,
   MAIL_ROUTES,
-  MAIL_OPERATOR_ROUTES,
   ADMIN_ROUTES,
   PROJECT_ROUTES,
-  WEBHOOK_ROUTES,
   COLLECTION_ROUTES,
   PROJECT_SCHEMA_ROUTES,
   PROJECT_DOCUMENT_ROUTES,
   KEY_ROUTES,
+  PROJECT_USER_ROUTES,
   PROJECT_SOCIAL_ROUTES,
-  BUCKET_ROUTES,
+  WEBHOOK_ROUTES,
+  MAIL_OPERATOR_ROUTES,
   TEMPLATE_ROUTES,
+  BUCKET_ROUTES,
   HEALTH_ROUTES,
   METRICS_ROUTES,
+  ...referenceRoutes(() => ROUTE_LISTS),
   GUIDE_ROUTES,
-];
-
-/** Every route of the service, feature by feature. */
-export const ROUTES: readonly ((app: App) => RouteGroup)[] = [
-  ...ROUTE_LISTS.map(routerOf),
-  apiDocumentRoutes,
-  docsPageRoutes,
 ];
 
 /** Paths of operators and their scripts alone: pages of other origins get nothing there. */
@@ -106,7 +102,7 @@ export function createApi(app: App): Koa {
   const limits = limitRequests(app);
   if (limits) api.use(limits);
   offerMetrics(app);
-  api.use(dispatch(ROUTES.map((routes) => routes(app))));
+  api.use(mountRoutes(app, ROUTE_LISTS));
   return api;
 }
 
@@ -121,7 +117,7 @@ export function createMonitoringApi(app: App): Koa {
   api.use(answerRequests({ prepare: [requestId(), securityHeaders(null)], observe: [], log: app.log }));
   api.use(limitInFlight(app.config.maxInFlight).limit);
   offerMetrics(app);
-  api.use(dispatch([HEALTH_ROUTES, METRICS_ROUTES].map((list) => routerOf(list)(app))));
+  api.use(mountRoutes(app, [HEALTH_ROUTES, METRICS_ROUTES]));
   return api;
 }
 

@@ -327,7 +327,7 @@ projects:
   });
 
   it.each([
-    ['projects: []', 'must have "format"'],
+    ['projects: []', 'format is required'],
     ['format: bsvc/2\nprojects: []', 'format'],
     ['format: bsvc/1\nprojects: [{ name: a, colour: red }]', 'must not contain "colour"'],
     ['format: bsvc/1\nprojects: [{ name: a }, { name: a }]', 'declared twice'],

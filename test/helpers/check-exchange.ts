@@ -2,13 +2,13 @@ import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http';
 import type { ValidateFunction } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
+import { ROUTE_LISTS } from '../../src/api.js';
 import {
   buildApiDocument,
   type ApiParameter,
   type ApiResponse,
   type Operation,
 } from '../../src/features/reference/api-document.js';
-import { DESCRIBED_GROUPS } from '../../src/features/reference/described-groups.js';
 import { noteRefusal } from './seen-refusals.js';
 
 /** A request and its reply. */
@@ -25,7 +25,7 @@ export interface Exchange {
   hasLimits: boolean | null;
 }
 
-const document = buildApiDocument(DESCRIBED_GROUPS, 'test');
+const document = buildApiDocument(ROUTE_LISTS, 'test');
 const ajv = new Ajv2020({ strict: false, allErrors: false });
 /** Parameters are text. */
 const coercing = new Ajv2020({ strict: false, coerceTypes: true });

@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest';
-import { DESCRIBED_GROUPS } from '../../src/features/reference/described-groups.js';
+import { ROUTE_LISTS } from '../../src/api.js';
 import { listUnmet } from './demand-refusals.js';
 
-const everything = DESCRIBED_GROUPS.flatMap(({ path, routes }) =>
-  Object.values(routes).flatMap(({ id, access, refuses, path: own }) =>
-    [access.refuses, refuses ?? {}, ...Object.values({ ...path, ...own }).map((each) => each.refuses ?? {})]
+const everything = ROUTE_LISTS.flatMap(({ params, routes }) =>
+  routes.flatMap(({ id, access, refuses, params: own }) =>
+    [access.refuses, refuses ?? {}, ...Object.values({ ...params, ...own }).map((each) => each.refuses ?? {})]
       .flatMap((each) => Object.values(each).flat())
       .map((code) => `${id} ${code}`),
   ),

@@ -1,8 +1,8 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
-import { DESCRIBED_GROUPS } from '../../src/features/reference/described-groups.js';
-import type { Refusals } from '../../src/http/routes/route-description.js';
+import { ROUTE_LISTS } from '../../src/api.js';
+import type { Refusals } from '../../src/http/routes/route.js';
 import { gatherRefusals } from './seen-refusals.js';
 
 const API_TESTS = join(import.meta.dirname, '..', 'api');
@@ -65,9 +65,9 @@ export function listUnmet(met: ReadonlySet<string>): string[] {
       if (!ids.some((id) => met.has(`${id} ${code}`))) unmet.add(`${ids.join(', ')} ${code}`);
     }
   }
-  for (const { path, routes } of DESCRIBED_GROUPS) {
-    for (const { access, path: own } of Object.values(routes)) {
-      const guards = [access.refuses, ...Object.values({ ...path, ...own }).map(({ refuses = {} }) => refuses)];
+  for (const { params, routes } of ROUTE_LISTS) {
+    for (const { access, params: own } of routes) {
+      const guards = [access.refuses, ...Object.values({ ...params, ...own }).map(({ refuses = {} }) => refuses)];
       for (const code of guards.flatMap(codesOf)) if (!codesMet.has(code)) unmet.add(`any operation ${code}`);
     }
   }
@@ -77,8 +77,8 @@ export function listUnmet(met: ReadonlySet<string>): string[] {
 /** The operations that share each list of refusals, and so the code that refuses. */
 function listSharing(): Map<Refusals, string[]> {
   const sharing = new Map<Refusals, string[]>();
-  for (const { routes } of DESCRIBED_GROUPS) {
-    for (const { id, refuses } of Object.values(routes)) {
+  for (const { routes } of ROUTE_LISTS) {
+    for (const { id, refuses } of routes) {
       if (refuses) sharing.set(refuses, [...(sharing.get(refuses) ?? []), id]);
     }
   }

@@ -1,4 +1,4 @@
-import { JSON_REFUSALS, type Access, type Refusals, type SecurityScheme } from '../../http/routes/route-description.js';
+import { JSON_REFUSALS, type Access, type Refusals, type SecurityScheme } from '../../http/routes/route.js';
 
 const header = (name: string, description: string): SecurityScheme => ({
   name,
@@ -51,28 +51,28 @@ const also = (refuses: Refusals, more: Refusals): Refusals => ({
   ),
 });
 
-/** Guard requireKey. */
+/** settleKey */
 export const ANY_KEY: Access = {
   note: 'Any live key of the project.',
   security: [[PUBLISHABLE_KEY], [SECRET_KEY_HEADER]],
   refuses: KEY_REFUSALS,
 };
 
-/** Guards requireKey and requireSecretKey. */
+/** settleKey and refusePublishable */
 export const SECRET_KEY: Access = {
   note: 'The secret key.',
   security: [[SECRET_KEY_HEADER]],
   refuses: also(KEY_REFUSALS, { 403: ['SECRET_KEY_REQUIRED'] }),
 };
 
-/** Guard requireQueryKey. */
+/** settleQueryKey */
 export const KEY_IN_QUERY: Access = {
   note: 'The publishable key, in the query.',
   security: [[QUERY_KEY]],
   refuses: KEY_REFUSALS,
 };
 
-/** Guard requireKey, and a signed-in user. */
+/** settleKey, and a signed-in user. */
 export const SIGNED_IN: Access = {
   note: 'Any live key of the project, and the token of a signed-in user.',
   security: [
@@ -110,14 +110,14 @@ export const DELETES_UPLOADS: Access = {
   refuses: also(KEY_REFUSALS, { 401: TOKEN_CODES, 403: ['SECRET_KEY_REQUIRED', 'OWNER_MISMATCH'] }),
 };
 
-/** Guards requireOperator, of a route that reads, and identifyOperator. */
+/** settleOperator */
 export const OPERATOR: Access = {
   note: 'An operator, in any role.',
   security: [[OPERATOR_TOKEN]],
   refuses: { 401: TOKEN_CODES },
 };
 
-/** Guard requireOwner, which reads the body, also where none is needed. */
+/** settleOperator and requireOwnerRole; the body is read also where none is needed. */
 export const OWNER: Access = {
   note: 'An operator in the role `owner`; the act is recorded in the audit log.',
   security: [[OPERATOR_TOKEN]],

@@ -1,4 +1,4 @@
-import type { Context, Middleware } from 'koa';
+import type { Context } from 'koa';
 import type { App } from '../../app.js';
 import { forbidden, unauthenticated } from '../../errors.js';
 import { withdrawOrigin } from '../../http/allow-origins.js';
@@ -15,35 +15,17 @@ interface KeyOwner {
 }
 
 /**
- * Guard: settles whose request this is (`callerOf(ctx)`). 401 without a live key, 403 for an origin off the allowlist
- * (decisions.md 1, 2).
- */
-export function requireKey(app: App): Middleware {
-  return (ctx, next) => {
-    const settling = settleKey(app, ctx);
-    return settling ? settling.then(next) : next();
-  };
-}
-
-/**
- * The guard requireKey as a function, unless an earlier one has settled the caller. A promise only when it takes time.
+ * Settles whose request this is (`callerOf(ctx)`), unless an earlier guard has. 401 without a live key, 403 for an
+ * origin off the allowlist (decisions.md 1, 2). A promise only when it takes time.
  */
 export function settleKey(app: App, ctx: Context): Promise<void> | null {
   return ctx.state.caller === undefined ? settleCaller(app, ctx, ctx.get('x-api-key')) : null;
 }
 
 /**
- * Guard for pages that a browser opens by itself (rest-api.md 5.3): the key comes as `?key=`, publishable only, and is
- * gone from the query afterwards.
+ * The same for pages that a browser opens by itself (rest-api.md 5.3): the key comes as `?key=`, publishable only, and
+ * is gone from the query afterwards.
  */
-export function requireQueryKey(app: App): Middleware {
-  return async (ctx, next) => {
-    await settleQueryKey(app, ctx);
-    return next();
-  };
-}
-
-/** The guard requireQueryKey as a function. */
 export async function settleQueryKey(app: App, ctx: Context): Promise<void> {
   const { key, ...query } = ctx.query;
   ctx.query = query;
@@ -81,21 +63,13 @@ function admit(app: App, ctx: Context, owner: KeyOwner | null): Promise<void> | 
   });
 }
 
-/** Guard after requireKey: 403 SECRET_KEY_REQUIRED for a publishable key. */
-export function requireSecretKey(): Middleware {
-  return (ctx, next) => {
-    refusePublishable(ctx);
-    return next();
-  };
-}
-
 /** 403 SECRET_KEY_REQUIRED for a publishable key. */
 export function refusePublishable(ctx: Context): void {
   if (callerOf(ctx).key.type === 'secret') return;
   throw forbidden('SECRET_KEY_REQUIRED', 'This needs the secret key (sk_live_…); never use it in a browser or an app');
 }
 
-/** The caller that requireKey settled. */
+/** The caller that settleKey settled. */
 export function callerOf(ctx: Pick<Context, 'state'>): Caller {
   return ctx.state.caller as Caller;
 }

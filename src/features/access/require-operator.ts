@@ -1,8 +1,7 @@
-import type { Context, Middleware } from 'koa';
+import type { Context } from 'koa';
 import type { App } from '../../app.js';
 import { forbidden, missing, unauthenticated } from '../../errors.js';
-import { readJson } from '../../http/requests/read-body.js';
-import { readFlag } from '../../http/routes/read-flag.js';
+import { readFlag } from '../../http/routes/read-parameter.js';
 import { findObjectId } from '../../platform/ids.js';
 import { isSameSecret } from '../../platform/secrets/is-same-secret.js';
 import { recordAct } from '../audit/audit-log.js';
@@ -19,39 +18,6 @@ export interface ActingOperator {
   projects: ReadonlySet<string> | null;
   /** Null for `BSVC_ADMIN_TOKEN`, which is nobody's. */
   signedIn: SignedInOperator | null;
-}
-
-/**
- * Guard of the operators' routes: 401 AUTH_REQUIRED without a bearer, TOKEN_INVALID or TOKEN_EXPIRED for a bad one, 403
- * VIEWER_READS_ONLY when a viewer sends anything but a GET.
- */
-export function requireOperator(app: App): Middleware {
-  return async (ctx, next) => {
-    await settleOperator(app, ctx);
-    if (ctx.method !== 'GET' && ctx.method !== 'HEAD') requireOwnerRole(ctx);
-    return next();
-  };
-}
-
-/** Guard of what an operator does about itself alone: as requireOperator, in any role. */
-export function identifyOperator(app: App): Middleware {
-  return async (ctx, next) => {
-    await settleOperator(app, ctx);
-    return next();
-  };
-}
-
-/**
- * Guard of routes by which an operator changes something: as requireOperator, but for owners only. Reads the JSON body
- * and records the act in the audit log under `action`, the words that the command line has for it.
- */
-export function requireOwner(app: App, action: string, { looks, withoutBody }: Recording = {}): Middleware {
-  const readBody = readJson();
-  return async (ctx, next) => {
-    await settleOperator(app, ctx);
-    requireOwnerRole(ctx);
-    await readBody(ctx, () => recordRequest(app, ctx, action, { looks, withoutBody }, next));
-  };
 }
 
 /** Runs the rest of a request as an entry of the audit log, unless it only looks. */

@@ -1,6 +1,6 @@
 import type { SchemaObject } from 'ajv';
 import type { Schema } from '../../platform/schema/schema.js';
-import { compileReader } from '../../platform/schema/json-schema.js';
+import { compileCheck } from '../../platform/schema/check-schema.js';
 import {
   DECLARATION_SCHEMA,
   FIELD_DEFS,
@@ -135,7 +135,7 @@ const PROJECTS_SCHEMA: SchemaObject = {
 };
 
 /** Checks the form of a projects file; 400 names the first place that does not fit. */
-export const readProjectsFile = compileReader<ProjectsFile>(PROJECTS_SCHEMA);
+export const readProjectsFile = compileCheck<ProjectsFile>(PROJECTS_SCHEMA);
 
 /** The JSON Schema for editors: as the file is written, with fields as specs or as objects. */
 export function projectsFileSchema(): SchemaObject {

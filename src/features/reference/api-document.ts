@@ -1,16 +1,18 @@
 import {
   ERROR,
   JSON_REFUSALS,
+  JSON_TYPE,
   naming,
   type Access,
   type Answer,
-  type GroupDescription,
-  type ParameterDescription,
+  type OwnBody,
+  type Parameter,
   type Parameters,
   type Refusals,
-  type RouteDescription,
-  type Schema,
-} from '../../http/routes/route-description.js';
+  type Route,
+  type RouteList,
+} from '../../http/routes/route.js';
+import { TEXT, text, type Schema } from '../../platform/schema/schema.js';
 import { classify } from '../access/limit-requests.js';
 import { openComponents, type Components } from './schema-components.js';
 
@@ -104,23 +106,22 @@ const LIMITED = {
 };
 const WITH_RETRY = new Set([409, 423, 429, 503, 507]);
 
-const JSON_TYPE = 'application/json';
 /** Of every path that has it. */
-const PROJECT_ID = naming('Id of the project', 'PROJECT_NOT_FOUND', { type: 'string', pattern: '^[0-9a-fA-F]{24}$' });
-const ANY_TEXT: ParameterDescription = { description: '', schema: { type: 'string' } };
+const PROJECT_ID = naming('Id of the project', 'PROJECT_NOT_FOUND', text({ pattern: '^[0-9a-fA-F]{24}$' }));
+const ANY_TEXT: Parameter = { description: '', schema: TEXT };
 
 /**
- * The OpenAPI 3.1 document of described routes. Throws when two operations share an id, two schemas a title, or a tag
- * is not told of once.
+ * The OpenAPI 3.1 document of lists of routes. Throws when two operations share an id, two schemas a title, or a tag is
+ * not told of once.
  */
-export function buildApiDocument(groups: readonly GroupDescription[], version: string): ApiDocument {
+export function buildApiDocument(lists: readonly RouteList[], version: string): ApiDocument {
   const components = openComponents();
   const error = components.place(ERROR);
   const document: ApiDocument = {
     openapi: '3.1.0',
     info: { title: 'bsvc', version, description: ABOUT },
     servers: [{ url: '/' }],
-    tags: groups.flatMap(({ tag, about }) => (about === undefined ? [] : [{ name: tag, description: about }])),
+    tags: lists.flatMap(({ tag, about }) => (about === undefined ? [] : [{ name: tag, description: about }])),
     paths: {},
     components: {
       schemas: components.schemas,
@@ -130,18 +131,16 @@ export function buildApiDocument(groups: readonly GroupDescription[], version: s
     },
   };
   const ids = new Set<string>();
-  for (const group of groups) {
-    if (document.tags.filter(({ name }) => name === group.tag).length !== 1)
-      throw new Error(`one group has to say what ${group.tag} is about`);
-    for (const [route, description] of Object.entries(group.routes)) {
-      if (ids.has(description.id)) throw new Error(`two operations are named ${description.id}`);
-      ids.add(description.id);
-      const [method = '', below = ''] = route.split(' ');
-      const address = below === '/' ? group.prefix : group.prefix + below;
-      const path = pathParameters(address, { ...group.path, ...description.path });
-      const operation = describeOperation({ ...description, method, address, path, tag: group.tag }, components);
-      (document.paths[templateOf(address)] ??= {})[method.toLowerCase()] = operation;
-      for (const scheme of description.access.security.flat())
+  for (const { tag, params, routes } of lists) {
+    if (document.tags.filter(({ name }) => name === tag).length !== 1)
+      throw new Error(`one list has to say what ${tag} is about`);
+    for (const route of routes) {
+      if (ids.has(route.id)) throw new Error(`two operations are named ${route.id}`);
+      ids.add(route.id);
+      const named = pathParameters(route.path, { ...params, ...route.params });
+      const operation = describeOperation({ ...route, params: named, tag }, components);
+      (document.paths[templateOf(route.path)] ??= {})[route.method.toLowerCase()] = operation;
+      for (const scheme of route.access.security.flat())
         document.components.securitySchemes[scheme.name] = scheme.definition;
     }
   }
@@ -153,22 +152,15 @@ export function templateOf(path: string): string {
   return path.replace(/[:*](\w+)/g, '{$1}');
 }
 
-interface RoutedDescription extends RouteDescription {
-  method: string;
-  /** As the router has it, prefix included. */
-  address: string;
-  /** All of the address, in its order. */
-  path: Parameters;
-  tag: string;
-}
+type DescribedRoute = Route & { /** All of the path, in its order. */ params: Parameters; tag: string };
 
-function pathParameters(address: string, described: Parameters): Parameters {
+function pathParameters(path: string, described: Parameters): Parameters {
   const known: Parameters = { projectId: PROJECT_ID, ...described };
-  return Object.fromEntries([...address.matchAll(/[:*](\w+)/g)].map(([, name]) => [name!, known[name!] ?? ANY_TEXT]));
+  return Object.fromEntries([...path.matchAll(/[:*](\w+)/g)].map(([, name]) => [name!, known[name!] ?? ANY_TEXT]));
 }
 
-function describeOperation(route: RoutedDescription, components: Components): Operation {
-  const { body } = route;
+function describeOperation(route: DescribedRoute, components: Components): Operation {
+  const requestBody = describeBody(route, components);
   return {
     operationId: route.id,
     summary: route.summary,
@@ -176,27 +168,35 @@ function describeOperation(route: RoutedDescription, components: Components): Op
     tags: [route.tag],
     security: securityOf(route.access),
     parameters: parametersOf(route, components),
-    ...(body && {
-      requestBody: {
-        ...(body.description !== undefined && { description: body.description }),
-        required: body.required ?? true,
-        content: Object.fromEntries(
-          Object.entries(body.content).map(([type, schema]) => [
-            type,
-            { schema: components.place(schema), ...(body.example !== undefined && { example: body.example }) },
-          ]),
-        ),
-      },
-    }),
+    ...(requestBody && { requestBody }),
     responses: responsesOf(route, components),
   };
+}
+
+function describeBody(route: Route, components: Components): Operation['requestBody'] {
+  const { ownBody, example, bodyIsOptional } = route;
+  const content = contentOf(route);
+  if (!content) return undefined;
+  const describe = ([type, schema]: [string, Schema]) =>
+    [type, { schema: components.place(schema), ...(example !== undefined && { example }) }] as const;
+  return {
+    ...(ownBody?.description !== undefined && { description: ownBody.description }),
+    required: !(bodyIsOptional ?? ownBody?.required === false),
+    content: Object.fromEntries(Object.entries(content).map(describe)),
+  };
+}
+
+/** By media type. */
+function contentOf({ body, openBody, ownBody }: Route): OwnBody['content'] | undefined {
+  const json = body ?? openBody;
+  return json ? { [JSON_TYPE]: json } : ownBody?.content;
 }
 
 function securityOf({ security }: Access): Operation['security'] {
   return security.map((together) => Object.fromEntries(together.map(({ name }) => [name, []])));
 }
 
-function parametersOf(route: RoutedDescription, components: Components): ApiParameter[] {
+function parametersOf(route: DescribedRoute, components: Components): ApiParameter[] {
   const describe = (place: ApiParameter['in'], parameters: Parameters = {}): ApiParameter[] =>
     Object.entries(parameters).map(([name, { description, required, schema, isOpen }]) => ({
       name,
@@ -206,15 +206,18 @@ function parametersOf(route: RoutedDescription, components: Components): ApiPara
       schema: components.place(schema),
       ...(isOpen && { style: 'form', explode: true }),
     }));
-  return [...describe('path', route.path), ...describe('query', route.query), ...describe('header', route.headers)];
+  return [
+    ...describe('path', route.params),
+    ...describe('query', { ...route.query, ...route.ownQuery }),
+    ...describe('header', route.headers),
+  ];
 }
 
-function responsesOf(route: RoutedDescription, components: Components): Operation['responses'] {
-  const isLimited = classify(route.method, route.address) !== 'free';
+function responsesOf(route: DescribedRoute, components: Components): Operation['responses'] {
+  const isLimited = classify(route.method, route.path) !== 'free';
   const responses: Operation['responses'] = {};
-  for (const [status, answer] of Object.entries(route.answers)) {
-    responses[status] = describeAnswer(answer, isLimited, components);
-  }
+  for (const answer of [route.answers].flat() as readonly Answer[])
+    responses[answer.status] = describeAnswer(answer, isLimited, components);
   for (const [status, codes] of Object.entries(refusalsOf(route, isLimited))) {
     const { name } = RESPONSES[Number(status)]!;
     const description = [...new Set(codes)].map((code) => `\`${code}\``).join(', ');
@@ -246,19 +249,16 @@ function describeAnswer(answer: Answer, isLimited: boolean, components: Componen
 }
 
 /** Everything that a route can refuse with: its own, and what comes with its path, guards, body and limits. */
-function refusalsOf(
-  { address, access, path, body, refuses = {} }: RoutedDescription,
-  isLimited: boolean,
-): Record<string, string[]> {
-  const takesJson = body?.content[JSON_TYPE] !== undefined;
+function refusalsOf(route: DescribedRoute, isLimited: boolean): Record<string, string[]> {
+  const { path, access, params, refuses = {} } = route;
   const sources: Refusals[] = [
-    takesJson ? JSON_REFUSALS : {},
+    JSON_TYPE in (contentOf(route) ?? {}) ? JSON_REFUSALS : {},
     access.refuses,
-    ...Object.values(path).map((parameter) => parameter.refuses ?? {}),
+    ...Object.values(params).map((parameter) => parameter.refuses ?? {}),
     refuses,
     isLimited ? { 429: ['RATE_LIMITED'] } : {},
     { 500: ['INTERNAL'] },
-    address.startsWith('/api/health') ? {} : { 503: ['OVERLOADED', 'DATABASE_UNAVAILABLE'], 507: ['NO_SPACE'] },
+    path.startsWith('/api/health') ? {} : { 503: ['OVERLOADED', 'DATABASE_UNAVAILABLE'], 507: ['NO_SPACE'] },
   ];
   const all: Record<string, string[]> = {};
   for (const source of sources) {

@@ -1,4 +1,4 @@
-import type { Schema } from '../../http/routes/route-description.js';
+import type { Schema } from '../../platform/schema/schema.js';
 import type { ApiDocument, ApiParameter, ApiResponse, Operation } from './api-document.js';
 import { curlExample } from './curl-example.js';
 import { renderNotes, renderSchema, renderType, type NamedSchemas } from './docs-schema.js';

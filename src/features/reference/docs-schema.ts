@@ -1,4 +1,4 @@
-import type { Schema } from '../../http/routes/route-description.js';
+import type { Schema } from '../../platform/schema/schema.js';
 import { escapeHtml, renderLine } from './html.js';
 
 export type NamedSchemas = Readonly<Record<string, Schema>>;

@@ -1,6 +1,6 @@
+import type { RouteList } from '../../http/routes/route.js';
 import { VERSION } from '../../version.js';
 import { buildApiDocument } from './api-document.js';
-import { DESCRIBED_GROUPS } from './described-groups.js';
 import { renderDocsPage } from './docs-page.js';
 import { readTemplate } from './read-template.js';
 import { makeReferenceFile, type ReferenceFile } from './reference-file.js';
@@ -13,8 +13,8 @@ export interface ReferenceFiles {
 }
 
 /** The files that describe the API, ready to be sent. Costs some tens of milliseconds. */
-export async function makeReferenceFiles(): Promise<ReferenceFiles> {
-  const document = buildApiDocument(DESCRIBED_GROUPS, VERSION);
+export async function makeReferenceFiles(lists: readonly RouteList[]): Promise<ReferenceFiles> {
+  const document = buildApiDocument(lists, VERSION);
   return {
     document: await makeReferenceFile('application/json; charset=utf-8', JSON.stringify(document)),
     page: await makeReferenceFile('text/html; charset=utf-8', renderDocsPage(document)),

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Schema } from '../../http/routes/route-description.js';
+import type { Schema } from '../../platform/schema/schema.js';
 
 /** The named schemas of a document while it is built. */
 export interface Components {

@@ -5,10 +5,17 @@ import { invalid } from '../../errors.js';
 import { compileCheck } from '../../platform/schema/check-schema.js';
 import type { Schema } from '../../platform/schema/schema.js';
 import { readJson, requireObjectBody } from '../requests/read-body.js';
-import { readFlag } from './read-flag.js';
-import { readText, readWhole } from './read-parameter.js';
+import { readFlag, readText, readWhole } from './read-parameter.js';
 import { replyEncodedJson, replyJson, replyParts, type LargeReply } from '../replies/reply.js';
-import { Said, type Answer, type Parameter, type Parameters, type Route, type RouteContext } from './route.js';
+import {
+  JSON_TYPE,
+  Said,
+  type Answer,
+  type Parameter,
+  type Parameters,
+  type Route,
+  type RouteContext,
+} from './route.js';
 
 /**
  * The middleware of a route. The order of checks is the same for all: access, body syntax, parameters, body, use case.
@@ -41,8 +48,6 @@ export function answerRoute(app: App, route: Route): Middleware {
 function readsJson({ access, body, openBody, ownBody }: Route): boolean {
   return !!(access.readsBody ?? body ?? openBody) || (ownBody !== undefined && JSON_TYPE in ownBody.content);
 }
-
-const JSON_TYPE = 'application/json';
 
 function compileBody({ body, openBody, bodyIsOptional }: Route): (ctx: RouteContext) => unknown {
   if (openBody) return openBody.type === 'object' ? requireObjectBody : sentBody;

@@ -1,48 +1,50 @@
 import Router from '@koa/router';
 import type { Context, Middleware, Next } from 'koa';
+import type { App } from '../../app.js';
 import { methodNotAllowed, missing } from '../../errors.js';
-
-/** A feature's routes under one prefix such as `/api/data`. */
-export interface RouteGroup {
-  prefix: string;
-  router: Router;
-  /** What every request below the prefix meets first, in order, even one for a path or method that does not exist. */
-  guards?: readonly Middleware[];
-}
-
-/** A router for `prefix`; paths are case-sensitive, so that one address has one spelling. */
-export function createRouter(prefix: string): Router {
-  return new Router({ prefix, sensitive: true });
-}
+import { answerRoute } from './answer-route.js';
+import type { RouteContext, RouteList } from './route.js';
 
 /**
- * Sends a request to the group with the longest prefix of its path (a prefix may hold parameters:
+ * Sends a request to the list with the longest prefix of its path (a prefix may hold parameters:
  * `/api/projects/:projectId/webhooks`); 404 for an unknown path, 405 with `Allow` for a known path and another method.
  */
-export function dispatch(groups: readonly RouteGroup[]): Middleware {
-  const bySpecificity = [...groups]
+export function mountRoutes(app: App, lists: readonly RouteList[]): Middleware {
+  const bySpecificity = [...lists]
     .sort((a, b) => b.prefix.length - a.prefix.length)
-    .map(({ prefix, router, guards = [] }) => ({
-      prefix,
-      covers: coversPath(prefix),
-      handle: behind(guards, answerRoutes(router)),
-    }));
+    .map((list) => ({ prefix: list.prefix, covers: coversPath(list.prefix), handle: answerList(app, list) }));
   const byBeginning = new Map<string, typeof bySpecificity>();
-  for (const group of bySpecificity) {
-    const key = beginning(group.prefix);
-    byBeginning.set(key, [...(byBeginning.get(key) ?? []), group]);
+  for (const list of bySpecificity) {
+    const key = beginning(list.prefix);
+    byBeginning.set(key, [...(byBeginning.get(key) ?? []), list]);
   }
   return (ctx, next) => {
     const { path } = ctx;
     const candidates = byBeginning.get(beginning(path)) ?? bySpecificity;
-    const group = candidates.find(({ covers }) => covers(path));
-    if (!group) throw unknownRoute(ctx);
-    return group.handle(ctx, next) as Promise<unknown>;
+    const list = candidates.find(({ covers }) => covers(path));
+    if (!list) throw unknownRoute(ctx);
+    return list.handle(ctx, next) as Promise<unknown>;
   };
 }
 
-/** One route of a router, its chain of middlewares made once instead of for every request. */
-interface Route {
+/** The router of a list behind its guard. Paths are case-sensitive, so that one address has one spelling. */
+function answerList(app: App, { prefix, guard, routes }: RouteList): Middleware {
+  const router = new Router({ sensitive: true });
+  for (const route of routes) {
+    const { path, method } = route;
+    if (path !== prefix && !path.startsWith(`${prefix}/`)) throw new Error(`${path} is not below ${prefix}`);
+    router.register(path, [method], answerRoute(app, route));
+  }
+  const answer = answerRoutes(router);
+  if (!guard) return answer;
+  const check = guard(app);
+  return (ctx, next) => {
+    const checking = check(ctx as RouteContext);
+    return checking ? checking.then(() => answer(ctx, next)) : answer(ctx, next);
+  };
+}
+
+interface MountedRoute {
   pattern: string;
   regexp: RegExp;
   parameters: readonly string[];
@@ -51,10 +53,10 @@ interface Route {
 
 /** What `router.routes()` does for routes that are taken by their first match, at a fraction of its cost. */
 function answerRoutes(router: Router): Middleware {
-  const byMethod = new Map<string, Route[]>();
+  const byMethod = new Map<string, MountedRoute[]>();
   for (const { methods, path, regexp, paramNames, stack } of router.stack) {
     const parameters = paramNames.map(({ name }) => String(name));
-    const handle = behind(stack.slice(0, -1) as Middleware[], stack.at(-1) as unknown as Middleware);
+    const handle = stack[0] as unknown as Middleware;
     for (const method of methods) {
       const routes = byMethod.get(method) ?? [];
       byMethod.set(method, [...routes, { pattern: String(path), regexp, parameters, handle }]);
@@ -75,7 +77,7 @@ type RoutedContext = Context & { params: Record<string, string>; matchedRoute?: 
 function take(
   ctx: RoutedContext,
   next: Next,
-  { pattern, parameters, handle }: Route,
+  { pattern, parameters, handle }: MountedRoute,
   captures: RegExpExecArray,
 ): unknown {
   const params: Record<string, string> = {};
@@ -118,10 +120,6 @@ function coversPath(prefix: string): (path: string) => boolean {
   }
   const pattern = new RegExp(`^${prefix.replace(/:\w+/g, '[^/]+')}(/|$)`);
   return (path) => pattern.test(path);
-}
-
-function behind(guards: readonly Middleware[], handle: Middleware): Middleware {
-  return guards.reduceRight((inner, guard) => (ctx, next) => guard(ctx, () => inner(ctx, next)), handle);
 }
 
 function unknownRoute(ctx: Context): Error {

@@ -17,3 +17,11 @@ export function readWhole(query: ParsedUrlQuery, name: string, fallback: number,
   if (!/^[1-9]\d{0,8}$/.test(text)) throw invalid('INVALID_QUERY', `${name} must be a whole number, 1 or more`);
   return Math.min(Number(text), max);
 }
+
+/** A query parameter that is `true` or `false`; 400 INVALID_QUERY for anything else. */
+export function readFlag(query: ParsedUrlQuery, name: string, fallback: boolean): boolean {
+  const value = query[name];
+  if (value === undefined) return fallback;
+  if (value !== 'true' && value !== 'false') throw invalid('INVALID_QUERY', `${name} must be true or false`);
+  return value === 'true';
+}

@@ -6,6 +6,12 @@ import { arrayOf, object, oneOf, text, TEXT, WHOLE, type Schema, type TypeOf } f
 /** Codes of refusals by status, as `code` in the body of an error. */
 export type Refusals = Readonly<Record<number, readonly string[]>>;
 
+/** Of every route that reads a JSON body. */
+export const JSON_REFUSALS: Refusals = {
+  400: ['INVALID_JSON', 'INVALID_BODY', 'VALIDATION_FAILED'],
+  413: ['BODY_TOO_LARGE', 'TOO_MANY_KEYS'],
+};
+
 export interface SecurityScheme {
   name: string;
   definition: Schema;
@@ -76,7 +82,7 @@ export interface Answer<T = unknown> {
   readonly returns?: T;
 }
 
-const JSON_TYPE = 'application/json';
+export const JSON_TYPE = 'application/json';
 
 const data =
   (status: number) =>

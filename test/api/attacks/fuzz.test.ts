@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { buildApiDocument } from '../../../src/features/reference/api-document.js';
-import { DESCRIBED_GROUPS } from '../../../src/features/reference/described-groups.js';
+import { ROUTE_LISTS } from '../../../src/api.js';
 import { measureHeldMemory } from '../../helpers/held-memory.js';
 import { fillReferences, fuzzOperations, type Carried, type FuzzedRequest } from './openapi-fuzzer.js';
 import {
@@ -102,7 +102,7 @@ function spends({ method, path }: FuzzedRequest): boolean {
 }
 
 describe(`every operation of the OpenAPI document, ${RUNS} requests each (seed ${SEED})`, () => {
-  const document = buildApiDocument(DESCRIBED_GROUPS, '0');
+  const document = buildApiDocument(ROUTE_LISTS, '0');
 
   it.each(fuzzOperations(document).map(({ title, request }) => [title, request] as const))(
     '%s never answers 500, another project’s canary, or an error of another shape',

@@ -1,6 +1,6 @@
 import fc, { type Arbitrary } from 'fast-check';
 import type { ApiDocument, ApiParameter, Operation } from '../../../src/features/reference/api-document.js';
-import type { Schema } from '../../../src/http/routes/route-description.js';
+import type { Schema } from '../../../src/platform/schema/schema.js';
 import { HOSTILE_JSON, HOSTILE_TEXTS } from './hostile-values.js';
 
 /** Whose keys and tokens a request carries. Never the victim's: with those everything would be allowed. */

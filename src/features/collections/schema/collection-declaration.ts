@@ -1,5 +1,5 @@
 import type { SchemaObject } from 'ajv';
-import { compileReader } from '../../../platform/schema/json-schema.js';
+import { compileCheck } from '../../../platform/schema/check-schema.js';
 import type { Schema } from '../../../platform/schema/schema.js';
 import type { Collection, CollectionMode, Rls } from '../collection.js';
 import { FIELD_TYPES, type Field } from '../fields/field.js';
@@ -81,7 +81,7 @@ export const DECLARATION_SCHEMA: Schema<CollectionDeclaration> = {
  * Checks the form of declared collections; their rules are checked where they are used. 400 names the first place that
  * does not fit.
  */
-export const readDeclarations = compileReader<CollectionDeclaration[]>({
+export const readDeclarations = compileCheck<CollectionDeclaration[]>({
   type: 'array',
   maxItems: 1000,
   items: DECLARATION_SCHEMA,
