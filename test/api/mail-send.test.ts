@@ -1,6 +1,7 @@
 import request from 'supertest';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { mailLogStore } from '../../src/features/mail/mail-log.js';
+import { holdTurns } from '../../src/features/mail/sending/provider-pace.js';
 import { readSlots } from '../../src/features/mail/sending/mail-slots.js';
 import { setTemplate, templateStore } from '../../src/features/mail/mail-template.js';
 import { setMailSettings } from '../../src/features/mail/project-mail.js';
@@ -304,6 +305,75 @@ describe('POST /api/mail/send-batch', () => {
     const reply = await batch(items);
     expect([reply.status, reply.body.message]).toEqual([400, message]);
     expect(await used()).toBe(0);
+  });
+
+  const batchCalls = () => provider.calls.filter(({ path }) => path === '/emails/batch');
+
+  it('hands a hundred items over by one call', async () => {
+    await updateProject(test.app, owner.project.name, { plan: 'pro' });
+    const before = batchCalls().length;
+    const reply = await batch(Array.from({ length: 100 }, (_, at) => mail({ subject: `mail ${at}` })));
+    expect(batchCalls().length - before).toBe(1);
+    const ids = (reply.body.data as { id: string }[]).map(({ id }) => id);
+    expect(new Set(ids).size).toBe(100);
+    const bySubject = new Map(provider.accepted.map(({ id, subject }) => [id, subject]));
+    expect(ids.map((id) => bySubject.get(id))).toEqual(ids.map((_, at) => `mail ${at}`));
+    expect(await mailLogStore(test.app).countDocuments({ projectId: owner.project._id, status: 'sent' })).toBe(100);
+  });
+
+  it.each([
+    ['refuses the call', { status: 422 }, 0],
+    ['fails', { status: 500 }, 2],
+    ['does not answer', 'accept-silently', 2],
+  ] as const)(
+    'tells every item when the provider %s, and refunds only what was surely not sent',
+    async (_, mood, left) => {
+      provider.moods.push(mood);
+      const reply = await batch([mail(), mail()]);
+      const failed = { error: { message: expect.any(String) as string } };
+      expect([reply.status, reply.body.data]).toEqual([200, [failed, failed]]);
+      expect(await used()).toBe(left);
+    },
+  );
+
+  it('answers a repeated Idempotency-Key as before, and sends nothing again', async () => {
+    const withKey = (items: unknown, key = 'once') => batch(items).set('Idempotency-Key', key);
+    const before = batchCalls().length;
+    const items = [mail({ to: 'a@b.co' }), mail({ to: 'refused@b.co' })];
+    const all = await Promise.all([withKey(items), withKey(items), withKey(items)]);
+    const first = all.find(({ status }) => status === 200)!;
+    for (const { status, body } of all)
+      expect([status, body.code ?? body.data]).toEqual(
+        status === 409 ? [409, 'REQUEST_UNDER_WAY'] : [200, first.body.data],
+      );
+    expect((await withKey(items)).body.data).toEqual(first.body.data);
+    const other = await withKey([mail()]);
+    expect([other.status, other.body.code]).toEqual([422, 'IDEMPOTENCY_KEY_REUSED']);
+    expect((await withKey(items, 'ü'.repeat(2))).status).toBe(400);
+    expect([batchCalls().length - before, await used()]).toEqual([1, 1]);
+  });
+
+  it('frees the Idempotency-Key when nothing was sent', async () => {
+    await updateProject(test.app, owner.project.name, { limits: { mail: 0 } });
+    expect((await batch([mail()]).set('Idempotency-Key', 'later')).status).toBe(429);
+    await updateProject(test.app, owner.project.name, { limits: { mail: 5 } });
+    expect((await batch([mail()]).set('Idempotency-Key', 'later')).status).toBe(200);
+  });
+
+  it('goes before what is queued, and answers 429 at once when the provider asked for a long pause', async () => {
+    const paced = await openTestApp({
+      settings: { RESEND_API_KEY: 're_paced', RESEND_BASE_URL: provider.url, BSVC_MAIL_FROM: 'a@b.test' },
+    });
+    const { project, secret } = await buildProject(paced.app);
+    const post = () =>
+      request(paced.server).post('/api/mail/send-batch').set('x-api-key', secret).send([mail(), mail()]);
+    expect((await post()).status).toBe(200);
+    await holdTurns(paced.app, project, 600_000);
+    const refused = await post();
+    expect([refused.status, refused.body.code]).toEqual([429, 'RATE_LIMITED']);
+    expect(Number(refused.headers['retry-after'])).toBeGreaterThan(500);
+    expect((await readSlots(paced.app, project)).used).toBe(2);
+    await paced.close();
   });
 
   it('answers 429 and sends nothing when not all items fit the quota', async () => {

@@ -73,6 +73,38 @@ export async function startMailProviderDouble(): Promise<MailProviderDouble> {
     }
   };
 
+  /** The batch call under permissive validation: what is refused is named by its place, the rest is taken. */
+  const batches = new Map<string, Body>();
+  const sendBatch = (request: IncomingMessage, response: ServerResponse, mails: readonly Body[]): void => {
+    const mood = moods.shift();
+    if (mood && typeof mood === 'object') {
+      const error = { statusCode: mood.status, name: mood.name ?? 'validation_error', message: 'the double says no' };
+      return answer(response, mood.status, error, mood.headers);
+    }
+    const idempotencyKey = String(request.headers['idempotency-key']);
+    const known = batches.get(idempotencyKey);
+    if (known) return answer(response, 200, known);
+    const isRefused = ({ to }: Body): boolean => [to].flat().some((each) => String(each).startsWith('refused@'));
+    const errors = mails.flatMap((mail, index) => (isRefused(mail) ? [{ index, message: 'Invalid `to` field' }] : []));
+    const data = mails
+      .filter((mail) => !isRefused(mail))
+      .map((mail) => {
+        const id = `email-${++made}`;
+        accepted.push({
+          ...(mail as unknown as AcceptedMail),
+          to: [mail.to].flat() as string[],
+          id,
+          key: keyOf(request),
+        });
+        return { id };
+      });
+    const reply = { data, ...(request.headers['x-batch-validation'] === 'permissive' && { errors }) };
+    batches.set(idempotencyKey, reply);
+    if (mood === 'accept-and-hang') return onHang();
+    if (mood) return void request.socket.destroy();
+    answer(response, 200, reply);
+  };
+
   /**
    * Segments, contacts and broadcasts: what is posted is kept under its address, for the account whose key it came
    * with.
@@ -107,6 +139,8 @@ export async function startMailProviderDouble(): Promise<MailProviderDouble> {
         answer(response, 401, { statusCode: 401, name: 'invalid_api_key', message: 'API key is invalid' });
       } else if (path === '/emails' && method === 'POST') {
         sendEmail(request, response, body);
+      } else if (path === '/emails/batch' && method === 'POST') {
+        sendBatch(request, response, body as unknown as Body[]);
       } else if (path.startsWith('/emails/')) {
         const found = accepted.find((mail) => path === `/emails/${mail.id}`);
         if (found) answer(response, 200, { object: 'email', id: found.id, last_event: 'delivered' });

@@ -23,6 +23,7 @@ import {
   object,
   oneOf,
   orNull,
+  text,
   TEXT,
   WHOLE,
 } from '../../platform/schema/schema.js';
@@ -34,7 +35,7 @@ import { mailOperation, OPERATOR_PREFIX } from './mail-operation.js';
 import { PROVIDER_IDS, PROVIDER_OPERATIONS } from './provider-routes.js';
 import { ADDRESS, MAIL, MAIL_BATCH, readBatch, readMailRequest } from './read-mail.js';
 import { receiveMailEvent, type SignedEvent } from './receive-mail-event.js';
-import { sendBatch } from './sending/send-batch.js';
+import { sendBatchOnce } from './sending/repeat-batch.js';
 import { sendMail } from './sending/send-mail.js';
 import { sendTestMail } from './sending/send-test-mail.js';
 
@@ -103,22 +104,35 @@ const sendMailRoute = route({
   handle: ({ app, project, body }) => sendMail(app, project, readMailRequest(body)),
 });
 
+const IDEMPOTENCY_KEY = {
+  'idempotency-key': parameter(
+    'Makes the request safe to repeat for 24 hours: the same key and body send nothing more and get the first answer again',
+    text({ minLength: 1, maxLength: 255 }),
+  ),
+};
+
 const sendBatchRoute = route({
   method: 'POST',
   path: '/api/mail/send-batch',
   id: 'sendMailBatch',
   summary: `Send up to ${String(MAIL_BATCH.maxItems)} mails`,
   description:
-    'Straight to the provider, without templates. Each result stands for itself, in the order of the request.',
+    'Straight to the provider, without templates. Each result stands for itself, in the order of the request. With an `Idempotency-Key` a repeated request gets the first answer again and sends nothing.',
   access: SECRET_KEY,
+  headers: IDEMPOTENCY_KEY,
   body: MAIL_BATCH,
   example: [
     { to: 'ada@example.com', subject: 'One', text: 'Hello' },
     { to: 'bob@example.com', subject: 'Two', text: 'Hello' },
   ],
   answers: ok(arrayOf(BATCH_RESULT), 'Batch processed'),
-  refuses: { 400: ['INVALID_MAIL', 'SENDER_MISSING'], 429: ['RATE_LIMITED', 'MAIL_QUOTA_EXCEEDED'] },
-  handle: ({ app, project, body }) => sendBatch(app, project, readBatch(body)),
+  refuses: {
+    400: ['INVALID_MAIL', 'SENDER_MISSING', 'INVALID_IDEMPOTENCY_KEY'],
+    409: ['REQUEST_UNDER_WAY', 'BATCH_UNCERTAIN'],
+    422: ['IDEMPOTENCY_KEY_REUSED'],
+    429: ['RATE_LIMITED', 'MAIL_QUOTA_EXCEEDED'],
+  },
+  handle: ({ app, ctx, project, body }) => sendBatchOnce(app, project, readBatch(body), ctx.get('idempotency-key')),
 });
 
 const sendTestMailRoute = route({

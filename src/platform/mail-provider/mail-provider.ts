@@ -26,6 +26,11 @@ export interface MailProvider {
    * help it.
    */
   send(mail: OutgoingMail, idempotencyKey: string): Promise<SendOutcome>;
+  /**
+   * As `send`, for up to 100 messages by one call of `limitMs` at most; the outcomes are in their order. Absent where
+   * the provider takes messages one by one.
+   */
+  sendBatch?(mails: readonly OutgoingMail[], idempotencyKey: string, limitMs: number): Promise<SendOutcome[]>;
   /** The provider's record of a message it accepted, or null when it keeps no such record. */
   findStatus(id: string): Promise<{ lastEvent: string; raw: unknown } | null>;
 }

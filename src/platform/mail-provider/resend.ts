@@ -1,6 +1,6 @@
 import type { Resend } from 'resend';
 import { withTimeout } from '../time/with-timeout.js';
-import type { MailProvider, SendOutcome } from './mail-provider.js';
+import type { MailProvider, OutgoingMail, SendOutcome } from './mail-provider.js';
 
 const CALL_LIMIT_MS = 15_000;
 const RETRYABLE = new Set([408, 409, 425, 429]);
@@ -28,13 +28,16 @@ export async function openResendClient(apiKey: string, baseUrl: string | null): 
  * Runs one call of the client with a time limit that the client itself does not have; it never throws, silence reads as
  * `statusCode: null`.
  */
-export async function callResend<T>(call: (signal: AbortSignal) => Promise<ResendReply<T>>): Promise<ResendReply<T>> {
+export async function callResend<T>(
+  call: (signal: AbortSignal) => Promise<ResendReply<T>>,
+  limitMs = CALL_LIMIT_MS,
+): Promise<ResendReply<T>> {
   const silence: ResendReply<T> = {
     data: null,
     error: { message: 'The mail provider did not answer', statusCode: null, name: 'no_answer' },
   };
   try {
-    return await withTimeout(call(AbortSignal.timeout(CALL_LIMIT_MS)), CALL_LIMIT_MS, silence);
+    return await withTimeout(call(AbortSignal.timeout(limitMs)), limitMs, silence);
   } catch {
     return silence;
   }
@@ -57,6 +60,37 @@ export interface ResendOptions {
   baseUrl: string | null;
 }
 
+interface BatchReply {
+  /** Of the messages that were taken, in their order. */
+  data: { id: string }[];
+  /** Of those that were not, by their place in the batch. */
+  errors?: { index: number; message: string }[];
+}
+
+function readBatch({ data, errors = [] }: BatchReply, count: number): SendOutcome[] {
+  const refused = new Map(errors.map(({ index, message }) => [index, message.slice(0, 500)]));
+  const taken = data.values();
+  return Array.from({ length: count }, (_, index): SendOutcome => {
+    const reason = refused.get(index);
+    if (reason !== undefined) return { outcome: 'refused', reason };
+    const next = taken.next();
+    return next.done
+      ? { outcome: 'unknown', reason: 'The mail provider did not tell what became of it' }
+      : { outcome: 'accepted', id: next.value.id };
+  });
+}
+
+function asPayload({ from, to, subject, html, text, replyTo }: OutgoingMail): Parameters<Resend['emails']['send']>[0] {
+  return {
+    from,
+    to,
+    subject,
+    ...(html !== undefined && { html }),
+    ...(text !== undefined && { text }),
+    ...(replyTo && { replyTo }),
+  } as Parameters<Resend['emails']['send']>[0];
+}
+
 export function openResend(options: ResendOptions): MailProvider {
   let opening: Promise<Resend> | null = null;
   const client = (): Promise<Resend> => (opening ??= openResendClient(options.apiKey, options.baseUrl));
@@ -64,20 +98,17 @@ export function openResend(options: ResendOptions): MailProvider {
     name: 'resend',
     async send(mail, idempotencyKey) {
       const resend = await client();
-      const reply = await callResend((signal) =>
-        resend.emails.send(
-          {
-            from: mail.from,
-            to: mail.to,
-            subject: mail.subject,
-            ...(mail.html !== undefined && { html: mail.html }),
-            ...(mail.text !== undefined && { text: mail.text }),
-            ...(mail.replyTo && { replyTo: mail.replyTo }),
-          } as Parameters<Resend['emails']['send']>[0],
-          { idempotencyKey, signal },
-        ),
-      );
+      const reply = await callResend((signal) => resend.emails.send(asPayload(mail), { idempotencyKey, signal }));
       return reply.data ? { outcome: 'accepted', id: reply.data.id } : readResendFailure(reply);
+    },
+    async sendBatch(mails, idempotencyKey, limitMs) {
+      const resend = await client();
+      const reply = await callResend<BatchReply>(
+        (signal) =>
+          resend.batch.send(mails.map(asPayload), { idempotencyKey, batchValidation: 'permissive', signal } as object),
+        limitMs,
+      );
+      return reply.data ? readBatch(reply.data, mails.length) : mails.map(() => readResendFailure(reply));
     },
     async findStatus(id) {
       if (!isProviderId(id)) return null;
