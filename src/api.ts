@@ -23,6 +23,7 @@ import { TEMPLATE_ROUTES } from './features/management/template-routes.js';
 import { METRICS_ROUTES, offerMetrics } from './features/health/metrics-routes.js';
 import { GUIDE_ROUTES } from './features/reference/guide-routes.js';
 import { referenceRoutes } from './features/reference/reference-routes.js';
+import { ROOT_ROUTES } from './features/reference/root-routes.js';
 import { WEBHOOK_ROUTES } from './features/webhooks/webhook-routes.js';
 import { accessLog } from './http/access-log.js';
 import { answerRequests } from './http/answer-requests.js';
@@ -64,6 +65,7 @@ export const ROUTE_LISTS: readonly RouteList[] = [
   METRICS_ROUTES,
   ...referenceRoutes(() => ROUTE_LISTS),
   GUIDE_ROUTES,
+  ROOT_ROUTES,
 ];
 
 /** Paths of operators and their scripts alone: pages of other origins get nothing there. */

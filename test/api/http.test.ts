@@ -99,8 +99,8 @@ describe('reading a JSON body', () => {
 describe('the header x-api-key', () => {
   const refused: [string, string | undefined, string][] = [
     ['is missing', undefined, 'API_KEY_MISSING'],
-    ['is not in the form of a key', 'hello', 'API_KEY_MISSING'],
-    ['has the wrong prefix', `xk_live_${'a'.repeat(43)}`, 'API_KEY_MISSING'],
+    ['is not in the form of a key', 'hello', 'API_KEY_INVALID'],
+    ['has the wrong prefix', `xk_live_${'a'.repeat(43)}`, 'API_KEY_INVALID'],
     ['is unknown', `sk_live_${'a'.repeat(43)}`, 'API_KEY_INVALID'],
   ];
   it.each(refused)('is answered 401 when it %s', async (_what, key, code) => {

@@ -42,6 +42,14 @@ describe('the limit of requests per address (rest-api.md 8)', () => {
       error: 'Too many requests: please try again later',
       code: 'RATE_LIMITED',
       requestId: refused.headers.get('x-request-id'),
+      details: [
+        {
+          field: 'BSVC_RATE_LIMIT',
+          rule: 'limit',
+          message:
+            '5 requests of one address in 15 minutes: the server’s BSVC_RATE_LIMIT, or the project’s limit requests',
+        },
+      ],
     });
     clock.advance(840_000);
     expect((await call('/api/data/x')).status).toBe(401);

@@ -14,6 +14,8 @@ import { findKeyProject, peekKeyProject } from './require-key.js';
 interface AppliedLimit {
   /** Keeps the counts of different limits apart. */
   name: string;
+  /** The setting that it comes from. */
+  setting: string;
   rate: Rate;
   /** Which of a project's limits overrides the count. */
   override: RateLimitName;
@@ -36,6 +38,7 @@ export function limitRequests(app: App): Middleware | null {
   const findProject = openProjectFinder(app);
   /** Addresses that are beyond the limit, with the moment until which. */
   const refused = new LRUCache<string, number>({ max: REMEMBERED_ADDRESSES });
+  const told = new Set<string>();
   const count = async (ctx: Context, limits: readonly AppliedLimit[]): Promise<void> => {
     const client = clientNetwork(ctx.ip);
     const key = keyOf(ctx);
@@ -48,7 +51,11 @@ export function limitRequests(app: App): Middleware | null {
       if (!tightest || verdict.left <= tightest.left) tightest = verdict;
       if (verdict.allowed) continue;
       if (!project) refused.set(client, verdict.resetMs);
-      throw refuse(ctx, verdict, app.clock.now());
+      if (!told.has(limit.setting)) {
+        told.add(limit.setting);
+        app.log.warn({ setting: limit.setting, limit: verdict.limit }, BEYOND_LIMIT);
+      }
+      throw refuse(ctx, limit, verdict, app.clock.now());
     }
     tell(ctx, tightest!, app.clock.now());
   };
@@ -102,11 +109,19 @@ function keyOf(ctx: Context): string {
 
 function listLimits(rateLimit: Rate | null, authRateLimit: Rate | null): Record<RequestClass, AppliedLimit[]> {
   const plain: AppliedLimit[] = rateLimit
-    ? [{ name: 'requests', rate: rateLimit, override: 'requests', times: 1 }]
+    ? [{ name: 'requests', setting: 'BSVC_RATE_LIMIT', rate: rateLimit, override: 'requests', times: 1 }]
     : [];
   const auth = (name: string, times: number): AppliedLimit[] =>
     authRateLimit
-      ? [{ name, rate: { ...authRateLimit, count: authRateLimit.count * times }, override: 'authRequests', times }]
+      ? [
+          {
+            name,
+            setting: 'BSVC_AUTH_RATE_LIMIT',
+            rate: { ...authRateLimit, count: authRateLimit.count * times },
+            override: 'authRequests',
+            times,
+          },
+        ]
       : [];
   return {
     free: [],
@@ -146,10 +161,16 @@ function openProjectFinder(
   };
 }
 
-function refuse(ctx: Context, verdict: Verdict, nowMs: number): Error {
+const BEYOND_LIMIT =
+  'A client address is beyond a rate limit and gets 429: the setting raises it for all, a limit of a project for that project. Told once';
+
+function refuse(ctx: Context, { setting, override, rate }: AppliedLimit, verdict: Verdict, nowMs: number): Error {
   tell(ctx, verdict, nowMs);
+  const minutes = Math.round(rate.windowMs / 60_000);
+  const message = `${verdict.limit} requests of one address in ${minutes} minutes: the server’s ${setting}, or the project’s limit ${override}`;
   return overLimit('RATE_LIMITED', 'Too many requests: please try again later', {
     retryAfterSeconds: secondsUntil(verdict.resetMs, nowMs),
+    details: [{ field: setting, rule: 'limit', message }],
   });
 }
 

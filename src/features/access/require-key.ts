@@ -9,6 +9,9 @@ import { admitsOrigin } from './admits-origin.js';
 import type { Caller } from './caller.js';
 import { readBearer } from './read-bearer.js';
 
+const MALFORMED =
+  'This is not a whole API key: it begins with pk_live_ or sk_live_ and has 51 characters. Copy all of it';
+
 interface KeyOwner {
   project: Project;
   key: ApiKey;
@@ -40,7 +43,9 @@ export async function settleQueryKey(app: App, ctx: Context): Promise<void> {
  * requests share.
  */
 function settleCaller(app: App, ctx: Context, value: string): Promise<void> | null {
-  if (!isKeyForm(value)) throw unauthenticated('API_KEY_MISSING', 'Send the project’s API key in the header x-api-key');
+  if (value.trim() === '')
+    throw unauthenticated('API_KEY_MISSING', 'Send the project’s API key in the header x-api-key');
+  if (!isKeyForm(value)) throw unauthenticated('API_KEY_INVALID', MALFORMED);
   const hash = hashKey(value);
   const known = app.cache.peek<KeyOwner>('callers', hash);
   if (known) return admit(app, ctx, known);
@@ -64,9 +69,12 @@ function admit(app: App, ctx: Context, owner: KeyOwner | null): Promise<void> | 
 }
 
 /** 403 SECRET_KEY_REQUIRED for a publishable key. */
-export function refusePublishable(ctx: Context): void {
+export function refusePublishable(ctx: Context, otherwise = ''): void {
   if (callerOf(ctx).key.type === 'secret') return;
-  throw forbidden('SECRET_KEY_REQUIRED', 'This needs the secret key (sk_live_…); never use it in a browser or an app');
+  throw forbidden(
+    'SECRET_KEY_REQUIRED',
+    `This needs the secret key (sk_live_…); never use it in a browser or an app${otherwise}`,
+  );
 }
 
 /** The caller that settleKey settled. */

@@ -5,7 +5,8 @@ import { addCollection } from '../collections/add-collection.js';
 import { requireCollection } from '../collections/collection-store.js';
 import { presentCollection } from '../collections/present-collection.js';
 import { DECLARATION_SCHEMA } from '../collections/schema/collection-declaration.js';
-import { COLLECTION, withFieldDefs } from '../collections/schema/describe-collection.js';
+import { COLLECTION, SCHEMA_OF_COLLECTION, withFieldDefs } from '../collections/schema/describe-collection.js';
+import { presentModel } from '../collections/schema/present-model.js';
 
 const getSchemaRoute = route({
   method: 'GET',
@@ -13,9 +14,10 @@ const getSchemaRoute = route({
   id: 'getSchema',
   summary: 'Get the schema of a collection',
   access: ANY_KEY,
-  answers: ok(COLLECTION, 'Schema found'),
+  answers: ok(SCHEMA_OF_COLLECTION, 'Schema found'),
   async handle({ app, project, params }) {
-    return presentCollection(await requireCollection(app, project._id, params.collectionName));
+    const collection = await requireCollection(app, project._id, params.collectionName);
+    return { ...presentCollection(collection), collection: presentModel(collection) };
   },
 });
 

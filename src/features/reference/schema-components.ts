@@ -24,12 +24,15 @@ export function openComponents(): Components {
     if (typeof value !== 'object' || value === null) return value;
     const { $defs, texts: _texts, title = name, ...schema } = value as Schema & { $defs?: Record<string, Schema> };
     for (const [part, definition] of Object.entries($defs ?? {})) place(definition, componentName(part));
-    const placed = Object.fromEntries(
+    const placed: Record<string, unknown> = Object.fromEntries(
       Object.entries(schema).map(([keyword, part]) => [
         keyword,
         keyword === '$ref' ? placeRef(part as string) : placePart(keyword, part),
       ]),
     );
+    // Said aloud, since generators of clients take silence for a closed object.
+    if (placed.type === 'object' && placed.maxProperties !== 0 && placed.allOf === undefined)
+      placed.additionalProperties ??= true;
     return title === undefined ? placed : add(title, placed);
   };
   const placePart = (keyword: string, part: unknown): unknown => {

@@ -100,7 +100,10 @@ function bodyError(error: unknown): AppError {
   if (status === 413) return tooLarge('BODY_TOO_LARGE', `The body is larger than ${MAX_JSON_BYTES} bytes`);
   // Everything else that reading can throw is the client's doing: bad JSON, bad gzip, an unknown encoding, a body cut
   // short.
-  return invalid('INVALID_JSON', 'The body is not valid JSON', { cause: error });
+  const position =
+    error instanceof SyntaxError ? /\(line \d+ column \d+\)|at position \d+/.exec(error.message)?.[0] : undefined;
+  const place = position === undefined ? '' : ` (${position.replace(/[()]/g, '')})`;
+  return invalid('INVALID_JSON', `The body is not valid JSON${place}`, { cause: error });
 }
 
 /** Walks level by level, so that depth costs memory of one level and never the call stack. */

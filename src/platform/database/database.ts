@@ -1,4 +1,5 @@
 import { availableParallelism } from 'node:os';
+import { access } from 'node:fs/promises';
 import { join } from 'node:path';
 import type {
   CollectionOptions,
@@ -233,6 +234,15 @@ const COUNTED_FIELD = 'isDeleted';
 
 /** The database in an embedded store; BSVC_MONGODB_DB is about a MongoDB. */
 export const EMBEDDED_NAME = 'bsvc';
+
+/** Whether the embedded engine keeps anything in the directory. */
+export async function hasStore(dataDir: string): Promise<boolean> {
+  const { DATA_FILE } = await import('../../engine/index.js');
+  return access(join(dataDir, DATA_FILE)).then(
+    () => true,
+    () => false,
+  );
+}
 
 async function openEmbedded(config: Config): Promise<Database> {
   const { openEngine, ListenError, DATA_FILE } = await import('../../engine/index.js');

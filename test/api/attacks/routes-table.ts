@@ -404,6 +404,7 @@ export const ROUTE_TABLE: readonly RouteRow[] = [
   row('GET', '/api/health', 'everybody', '200', '200'),
   row('GET', '/api/health/ready', 'everybody', '200', '200'),
   row('GET', '/api/health/live', 'everybody', '200', '200'),
+  row('GET', '/', 'everybody', '200', '200'),
   row('GET', '/api/openapi.json', 'everybody', '200', '200'),
   row('GET', '/api/docs', 'everybody', '200', '200'),
   row('GET', '/api/docs/page.css', 'everybody', '200', '200'),

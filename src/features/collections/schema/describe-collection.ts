@@ -11,6 +11,7 @@ import {
   type Schema,
 } from '../../../platform/schema/schema.js';
 import { FIELD_DEFS } from './collection-declaration.js';
+import { MODEL } from './present-model.js';
 import type { Field } from '../fields/field.js';
 
 const RLS = anyOf(
@@ -35,6 +36,9 @@ const SHOWN = {
 };
 
 export const COLLECTION = withFieldDefs(object(SHOWN, 'Collection'));
+
+/** As COLLECTION, and once more as the hosted service’s SDK reads it. */
+export const SCHEMA_OF_COLLECTION = withFieldDefs(object({ ...SHOWN, collection: MODEL }, 'CollectionSchema'));
 
 /** A collection, and whether this request registered it. */
 export const ADDED_COLLECTION = withFieldDefs(object({ ...SHOWN, created: FLAG }, 'AddedCollection'));

@@ -1,3 +1,4 @@
+import { findNearest } from '../../../platform/nearest.js';
 import type { Document } from 'bson';
 import type { Collection } from '../../collections/collection.js';
 import { EXACT_MATCH, FILTER_OPERATORS } from './filter-operators.js';
@@ -131,8 +132,23 @@ function requireFilterField(collection: Collection, path: string, parameter: str
     throw badQuery(`${quoted(parameter)}: isDeleted and deletedAt cannot be filtered by; use include_deleted=true`);
   }
   const target = findField(collection, path);
-  if (!target) throw badQuery(`Unknown field ${quoted(path)} in the filter ${quoted(parameter)}`);
+  if (!target)
+    throw badQuery(`Unknown field ${quoted(path)} in the filter ${quoted(parameter)}${adviseField(collection, path)}`);
   return target;
+}
+
+/** What may have been meant: an operator that there is not, or the nearest field. */
+function adviseField(collection: Collection, path: string): string {
+  const base = path.replace(/_[a-z]+$/, '');
+  if (base !== path && findField(collection, base)) {
+    const suffixes = FILTER_OPERATORS.map(({ suffix }) => suffix).join(', ');
+    return `: ${quoted(base)} can be followed by ${suffixes}`;
+  }
+  const near = findNearest(
+    path,
+    collection.fields.map(({ name }) => name),
+  );
+  return near === null ? '' : `: did you mean ${quoted(near)}?`;
 }
 
 function readPaging(query: QueryText, limit: number): Paging {

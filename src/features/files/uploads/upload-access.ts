@@ -8,7 +8,8 @@ import { callerOf, refusePublishable, settleKey } from '../../access/require-key
 
 const admit: Access['admit'] = (app, ctx) => {
   const check = (): void => {
-    if (!callerOf(ctx).project.storage?.publishableUploads) refusePublishable(ctx);
+    const { name, storage } = callerOf(ctx).project;
+    if (!storage?.publishableUploads) refusePublishable(ctx, `, unless ${command(name)} lets publishable keys upload`);
   };
   const settling = settleKey(app, ctx);
   if (settling) return settling.then(check);
@@ -21,3 +22,7 @@ export const UPLOADS: Access<ByKey> = { ...UPLOADS_DESCRIPTION, admit, give: giv
 
 /** As UPLOADS; the use case compares the user. */
 export const DELETES_UPLOADS: Access<ByKey> = { ...DELETES_UPLOADS_DESCRIPTION, admit, give: giveCaller };
+
+function command(project: string): string {
+  return `"bsvc project update ${project} --publishable-uploads on"`;
+}

@@ -1,0 +1,58 @@
+import { own, route, type Access, type RouteList } from '../../http/routes/route.js';
+import { object, TEXT } from '../../platform/schema/schema.js';
+import { VERSION } from '../../version.js';
+
+/** The page may load the style of the docs and nothing else. */
+const POLICY = "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+const EVERYBODY: Access = { note: 'Open to everybody.', security: [], refuses: {} };
+
+const PAGE = `<!doctype html>
+<html lang="en">
+  <head>
+    <meta charset="utf-8">
+    <meta name="viewport" content="width=device-width, initial-scale=1">
+    <title>bsvc</title>
+    <link rel="stylesheet" href="/api/docs/page.css">
+  </head>
+  <body>
+    <main>
+      <h1>bsvc is running</h1>
+      <p>This is the API of a backend. An application talks to it under <code>/api</code>, with a project’s key.</p>
+      <ul>
+        <li><a href="/api/docs">Documentation of the API</a></li>
+        <li><a href="/api/openapi.json">The same as an OpenAPI document</a>, for generators of clients</li>
+        <li><a href="/api/health">Health</a></li>
+      </ul>
+      <p>Projects, keys and collections are made with the command <code>bsvc</code>; <code>bsvc --help</code> lists what it can do.</p>
+    </main>
+  </body>
+</html>
+`;
+
+const rootRoute = route({
+  method: 'GET',
+  path: '/',
+  id: 'getRoot',
+  summary: 'Where to go from here',
+  description: 'A small page for browsers, JSON for everything else.',
+  access: EVERYBODY,
+  answers: own(200, 'Where to go', {
+    'text/html': TEXT,
+    'application/json': object({ service: TEXT, version: TEXT, docs: TEXT, openapi: TEXT, health: TEXT }),
+  }),
+  handle({ ctx }) {
+    ctx.vary('Accept');
+    if (ctx.accepts('json', 'html') === 'html') {
+      ctx.set('Content-Security-Policy', POLICY);
+      ctx.type = 'html';
+      ctx.body = PAGE;
+    } else {
+      const [docs, openapi, health] = ['/api/docs', '/api/openapi.json', '/api/health'];
+      ctx.body = { service: 'bsvc', version: VERSION, docs, openapi, health };
+    }
+  },
+});
+
+/** The address that `bsvc serve` prints, as a browser opens it. */
+export const ROOT_ROUTES: RouteList = { prefix: '/', tag: 'Service', routes: [rootRoute] };
