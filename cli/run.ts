@@ -125,10 +125,12 @@ async function execute(
   io: Io,
   stop: AbortSignal,
 ): Promise<number> {
-  const { input, settings } = collectInput(loaded, selected!);
+  const { input, settings, implied } = collectInput(loaded, selected!);
   const action = path.map(({ name }) => name).join(' ');
   const act = (): NewAuditEntry | null => (isAudited(loaded, input) ? describeAuditEntry(action, loaded, input) : null);
-  const context = openContext(io, program.opts<GlobalOptions>(), settings, stop, act);
+  const context = openContext(io, program.opts<GlobalOptions>(), { settings, implied }, stop, act, {
+    reads: !loaded.audited,
+  });
   try {
     await askForArguments(context, loaded, input);
     const work = loaded.run(context, input);

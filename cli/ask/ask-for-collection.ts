@@ -1,8 +1,8 @@
-import type { RlsMode } from '../../src/features/collections/collection.js';
+import type { Rls, RlsMode } from '../../src/features/collections/collection.js';
 import type { CollectionDeclaration } from '../../src/features/collections/schema/collection-declaration.js';
 import type { Field } from '../../src/features/collections/fields/field.js';
 import type { Context } from '../shell/context.js';
-import { parseFieldSpec } from './field-spec.js';
+import { askForField } from './ask-for-field.js';
 
 /** Leads a person through fields and access of a new collection. Answers given on the command line are kept. */
 export async function askForCollection(context: Context, words: CollectionDeclaration): Promise<CollectionDeclaration> {
@@ -18,31 +18,20 @@ export async function askForCollection(context: Context, words: CollectionDeclar
 async function askForFields(context: Context): Promise<Field[]> {
   const fields: Field[] = [];
   for (;;) {
-    const spec = await context.ask.text(
-      fields.length === 0 ? 'First field, for example title:String!' : 'Next field (empty when done)',
-      'a field is missing: add --field <spec>',
-      { check: (answer) => checkSpec(answer, fields) },
-    );
-    if (spec.trim() === '') return fields;
-    fields.push(parseFieldSpec(spec.trim()));
+    const question =
+      fields.length === 0 ? 'First field (a name, or all of it as title:String!)' : 'Next field (empty when done)';
+    const field = await askForField(context, question, fields, fields.length > 0);
+    if (field === null) return fields;
+    fields.push(field);
   }
 }
 
-function checkSpec(answer: string, fields: readonly Field[]): true | string {
-  if (answer.trim() === '') return fields.length > 0 || 'At least one field is required.';
-  try {
-    const { name } = parseFieldSpec(answer.trim());
-    return fields.every((field) => field.name !== name) || `There is a field "${name}" already.`;
-  } catch (error) {
-    return (error as Error).message;
-  }
-}
-
-async function askForRls(context: Context): Promise<CollectionDeclaration['rls']> {
+/** The strictest rule stands first: what is open by mistake is noticed too late. */
+export async function askForRls(context: Context): Promise<Rls | null> {
   const mode = await context.ask.choose<RlsMode | 'off'>('Who may read and write it with the publishable key?', '', [
-    { name: 'everybody reads, only the secret key writes', value: 'off' },
-    { name: 'everybody reads, signed-in users write their own', value: 'public-read' },
     { name: 'signed-in users read and write their own', value: 'private' },
+    { name: 'everybody reads, signed-in users write their own', value: 'public-read' },
+    { name: 'everybody reads, only the secret key writes', value: 'off' },
   ]);
   if (mode === 'off') return null;
   const ownerField = await context.ask.text('Field that holds the owner’s user id', '', { default: 'userId' });

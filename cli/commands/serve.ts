@@ -27,7 +27,9 @@ export default defineCommand({
     processes: setting('--processes <n>', 'BSVC_PROCESSES', 'processes that share the port (default: 1)'),
     noWorker: flag('--no-worker', 'leave background work to "bsvc worker"'),
     migrate: flag('--migrate', 'run pending migrations first'),
-    demo: flag('--demo', 'on an empty store: create project "demo" with posts and keys'),
+    demo: flag('--demo', 'on an empty store: create project "demo" with posts and keys; generous rate limits', {
+      implies: { BSVC_RATE_LIMIT: '5000/15m', BSVC_AUTH_RATE_LIMIT: '500/15m' },
+    }),
   },
   async run(context, input) {
     requireStrongSecrets(context.settings().config);
@@ -65,7 +67,7 @@ async function serve(context: Context, input: ServeInput): Promise<void> {
   const empty = (await listProjects(app)).length === 0;
   const server =
     config.processes > 1 ? await startProcesses(config.processes, app) : await listen(app, config, input.noWorker);
-  const url = config.publicUrl ?? server.url;
+  const url = config.publicUrl ?? namedUrl(server.url);
   await context.out.print({
     json: { url: server.url, pid: process.pid, ...(demo && { demo }) },
     quiet: server.url,
@@ -102,8 +104,16 @@ async function listen(app: App, config: Config, noWorker: boolean): Promise<{ ur
   };
 }
 
+/**
+ * The address as people open it: pages of development servers are at `localhost`, and a browser keeps cookies from a
+ * page of another site, which 127.0.0.1 is.
+ */
+function namedUrl(url: string): string {
+  return url.replace(/^http:\/\/(127\.0\.0\.1|\[::1\])(?=:|$)/, 'http://localhost');
+}
+
 function presentStart(view: View, url: string, demo: Demo | null, empty: boolean, demoWanted: boolean): string {
-  const lines = [`bsvc is listening on ${view.paint.bold(url)}`];
+  const lines = [`bsvc is listening on ${view.paint.bold(url)}`, `Documentation: ${url}/api/docs`];
   if (demo) {
     lines.push(
       '',
@@ -113,6 +123,8 @@ function presentStart(view: View, url: string, demo: Demo | null, empty: boolean
       'The keys are shown this once. Try, in another terminal:',
       '',
       `  curl -H 'x-api-key: ${demo.keys.publishable}' '${url}/api/data/posts?limit=3'`,
+      '',
+      'With --demo one address may send 5000 requests in 15 minutes, unless BSVC_RATE_LIMIT says otherwise; without it 100.',
     );
   } else if (empty) {
     lines.push(

@@ -17,6 +17,7 @@ export default defineCommand({
         view.table(
           ['setting', 'value', 'from', 'meaning'],
           rows.map(({ env, value, source, text }) => [env, value, source, text]),
+          { prose: true },
         ),
     };
   },

@@ -5,6 +5,7 @@ const DELIMITERS = [',', ';', '\t'];
 
 interface Row {
   line: number;
+  delimiter: string;
   cells: string[];
   length: number;
 }
@@ -15,16 +16,18 @@ interface Row {
  */
 export async function* readCsv(
   chunks: AsyncIterable<Buffer>,
-  readRow: (row: ReadonlyMap<string, string>) => unknown,
+  readRow: (row: ReadonlyMap<string, string>, delimiter: string) => unknown,
 ): AsyncGenerator<Entry> {
   let head: string[] | null = null;
+  let columns = 0;
   for await (const row of splitRows(chunks)) {
     if ('problem' in row) {
       yield row;
       return;
     }
     if (!head) {
-      head = row.cells.map((cell) => cell.trim());
+      columns = row.cells.length;
+      head = withoutEmptyEnd(row.cells.map((cell) => cell.trim()));
       const repeated = head.find((name, index) => name === '' || head!.indexOf(name) !== index);
       if (repeated === undefined) continue;
       yield {
@@ -33,11 +36,18 @@ export async function* readCsv(
       };
       return;
     }
-    if (row.cells.length === 1 && row.cells[0] === '') continue;
-    if (row.cells.length === head.length) {
-      const named = new Map(head.map((name, index) => [name, row.cells[index]!]));
-      yield { line: row.line, value: readRow(named), length: row.length };
-    } else yield { line: row.line, problem: `${row.cells.length} cells under ${head.length} column names` };
+    if (row.cells.every((cell) => cell === '')) continue;
+    const cells = row.cells.length > head.length ? withoutEmptyEnd(row.cells, head.length) : row.cells;
+    if (cells.length === head.length) {
+      const named = new Map(head.map((name, index) => [name, cells[index]!]));
+      yield { line: row.line, value: readRow(named, row.delimiter), length: row.length };
+    } else {
+      const problem =
+        cells.length > head.length && cells.length <= columns
+          ? 'a column has no name'
+          : `${row.cells.length} cells under ${head.length} column names`;
+      yield { line: row.line, problem };
+    }
   }
 }
 
@@ -136,7 +146,7 @@ class RowSplitter {
 
   private endRow(): Row {
     this.endCell();
-    const row = { line: this.startLine, cells: this.cells, length: this.rowLength };
+    const row = { line: this.startLine, delimiter: this.delimiter!, cells: this.cells, length: this.rowLength };
     this.cells = [];
     this.rowLength = 0;
     this.quoted = false;
@@ -144,6 +154,13 @@ class RowSplitter {
     this.startLine = this.line;
     return row;
   }
+}
+
+/** Spreadsheets end every row with as many delimiters as some row once had. */
+function withoutEmptyEnd(cells: string[], least = 1): string[] {
+  let end = cells.length;
+  while (end > least && cells[end - 1] === '') end--;
+  return cells.slice(0, end);
 }
 
 function mostUsed(head: string): string {

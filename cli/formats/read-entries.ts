@@ -8,7 +8,7 @@ export type Format = (typeof FORMATS)[number];
 
 export interface ReadOptions {
   /** Turns a row of a CSV file into a document. */
-  readRow: (row: ReadonlyMap<string, string>) => unknown;
+  readRow: (row: ReadonlyMap<string, string>, delimiter: string) => unknown;
 }
 
 /**
@@ -25,5 +25,5 @@ export function readEntries(chunks: AsyncIterable<Buffer>, format: Format, optio
 export function findFormat(file: string): Format | null {
   if (/\.(ndjson|jsonl)$/i.test(file)) return 'ndjson';
   if (/\.json$/i.test(file)) return 'json';
-  return /\.csv$/i.test(file) ? 'csv' : null;
+  return /\.[ct]sv$/i.test(file) ? 'csv' : null;
 }

@@ -18,6 +18,8 @@ export interface Parameter<T> {
   choices?: readonly string[];
   /** Which setting an option stands for. */
   env?: string;
+  /** Settings that a flag brings along, where nothing else sets them. */
+  implies?: Readonly<Record<string, string>>;
   /** Text -> value; what it throws becomes a usage error naming the option. */
   read?: (text: string) => unknown;
   /** Asks a person for a missing argument; without it a plain question does. */
@@ -49,7 +51,11 @@ export const optionalArgument = (words: string, text: string): Parameter<string 
 });
 
 /** `--yes`: true when given. */
-export const flag = (words: string, text: string): Parameter<boolean> => ({ kind: 'option', words, text });
+export const flag = (
+  words: string,
+  text: string,
+  more: Pick<Parameter<boolean>, 'implies'> = {},
+): Parameter<boolean> => ({ kind: 'option', words, text, ...more });
 
 /** `--plan <plan>`: undefined when not given. */
 export function value(words: string, text: string): Parameter<string | undefined>;
@@ -193,10 +199,11 @@ function readOrRefuse(parameter: Parameter<unknown>, text: string): unknown {
 export function collectInput(
   loaded: LoadedCommand,
   command: Command,
-): { input: Record<string, unknown>; settings: Record<string, string> } {
+): { input: Record<string, unknown>; settings: Record<string, string>; implied: Record<string, string> } {
   const given = command.opts<Record<string, unknown>>();
   const input: Record<string, unknown> = {};
   const settings: Record<string, string> = {};
+  const implied: Record<string, string> = {};
   let position = 0;
   for (const [name, parameter] of Object.entries(loaded.parameters)) {
     if (parameter.kind === 'argument') {
@@ -211,6 +218,7 @@ export function collectInput(
     }
     const option = new Option(parameter.words);
     const found = given[option.attributeName()];
+    if (found === true) Object.assign(implied, parameter.implies);
     if (parameter.kind === 'setting') {
       if (found !== undefined) settings[parameter.env!] = found === true ? 'true' : String(found);
     } else if (parameter.repeated) input[name] = found ?? [];
@@ -218,5 +226,5 @@ export function collectInput(
     else if (option.isBoolean()) input[name] = found === true;
     else input[name] = found;
   }
-  return { input, settings };
+  return { input, settings, implied };
 }

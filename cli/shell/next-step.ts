@@ -10,6 +10,7 @@ const NEXT_STEPS: Readonly<Record<string, string>> = {
   COLLECTION_NOT_FOUND: '"bsvc collection list" shows them.',
   COLLECTION_DROPPING: 'Repeat "bsvc collection drop" to finish it at once.',
   COLLECTION_EXISTS: '"bsvc collection edit" changes it; adding with --if-not-exists leaves it as it is.',
+  EMPTY_SCHEMA: 'Declare one with --field title:String!, or store any JSON object with --flexible.',
   FIELD_EXISTS: '--set-field declares it anew.',
   FIELD_NOT_FOUND: '--add-field declares a further one; "bsvc collection show" lists what there is.',
   KEY_NOT_FOUND: '"bsvc key list" shows them.',

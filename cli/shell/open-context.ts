@@ -1,12 +1,13 @@
 import type { GatheringSink, LogSink } from '../../src/platform/observe/logger.js';
 import type { App } from '../../src/app.js';
-import { unavailable } from '../../src/errors.js';
+import type { Config } from '../../src/config.js';
+import { missing, unavailable } from '../../src/errors.js';
 import type { Context, Purpose } from './context.js';
 import type { Io } from './io.js';
 import type { AuditEntry, NewAuditEntry } from '../../src/features/audit/audit-log.js';
 import { openOutput } from './output.js';
 import { openPrompt } from './prompt.js';
-import { chooseLogFormat, readConfig, readLayers } from './settings.js';
+import { chooseLogFormat, listUnknownSettings, readConfig, readLayers } from './settings.js';
 
 /** Options that every command takes, before or after its name. */
 export interface GlobalOptions {
@@ -40,17 +41,19 @@ export interface RunContext extends Context {
 export function openContext(
   io: Io,
   options: GlobalOptions,
-  flags: Record<string, string>,
+  { settings: flags, implied }: { settings: Record<string, string>; implied: Record<string, string> },
   stop: AbortSignal,
   act: () => NewAuditEntry | null,
+  { reads }: { reads: boolean },
 ): RunContext {
   const dataDir: Record<string, string> = options.dataDir === undefined ? {} : { BSVC_DATA_DIR: options.dataDir };
-  const layers = readLayers(io, { ...dataDir, ...flags }, options.envFile);
+  const layers = readLayers(io, { ...dataDir, ...flags }, options.envFile, implied);
   let settings: ReturnType<typeof readConfig> | null = null;
   let opening: Promise<App> | null = null;
   let lines: GatheringSink | null = null;
   let recorded: { app: App; act: AuditEntry } | null = null;
   const connect = async (purpose: Purpose): Promise<App> => {
+    if (reads && purpose === 'command') await requireStore(context.settings().config);
     const { gatherLines } = await import('../../src/platform/observe/logger.js');
     lines = gatherLines({ write: (text) => void io.stderr.write(text) });
     const app = await openWithin(context, purpose, lines);
@@ -61,6 +64,10 @@ export function openContext(
     }
     return app;
   };
+  const readSettings = (): ReturnType<typeof readConfig> => {
+    for (const problem of listUnknownSettings(layers)) context.out.warn(`Warning: ${problem}`);
+    return readConfig(io, layers);
+  };
   const context: Context = {
     io,
     stop,
@@ -68,7 +75,7 @@ export function openContext(
     envFile: options.envFile,
     out: openOutput(io, { json: options.json === true, quiet: options.quiet === true, colour: options.color }),
     ask: openPrompt(io, options.input),
-    settings: () => (settings ??= readConfig(io, layers)),
+    settings: () => (settings ??= readSettings()),
     app: (purpose = 'command') => (opening ??= connect(purpose)),
   };
   return {
@@ -85,6 +92,17 @@ export function openContext(
       lines?.flush();
     },
   };
+}
+
+/** A command that only reads makes no store: a mistyped directory is to be told, not filled. */
+async function requireStore({ mongodbUri, dataDir }: Config): Promise<void> {
+  if (mongodbUri !== null) return;
+  const { hasStore } = await import('../../src/platform/database/database.js');
+  if (await hasStore(dataDir)) return;
+  throw missing(
+    'NO_STORE',
+    `There is no store in ${dataDir}. Check --data-dir and BSVC_DATA_DIR, or make one with "bsvc serve" or "bsvc project create <name>"`,
+  );
 }
 
 async function openWithin(context: Context, purpose: Purpose, lines: LogSink): Promise<App> {

@@ -2,6 +2,8 @@ import { once } from 'node:events';
 import { Chalk, type ChalkInstance } from 'chalk';
 import type { Failure } from './exit.js';
 import type { Io } from './io.js';
+import { presentProgress } from './present-progress.js';
+import { drawTable, presentColumns, type TableOptions } from './table.js';
 
 /** The result of a command in three forms; run.ts prints the requested one. */
 export interface Result {
@@ -19,7 +21,7 @@ export interface Result {
 export interface View {
   paint: ChalkInstance;
   /** Rows below a head; drawn at a terminal, columns of plain text elsewhere. */
-  table(head: readonly string[], rows: readonly (readonly unknown[])[]): Promise<string>;
+  table(head: readonly string[], rows: readonly (readonly unknown[])[], options?: TableOptions): Promise<string>;
 }
 
 export interface OutputOptions {
@@ -30,7 +32,8 @@ export interface OutputOptions {
 
 /** A line about work under way; does nothing off a terminal. */
 export interface Progress {
-  update(text: string): void;
+  /** `share`: how much of the work is done, 0 to 1, where that is known; drawn as a bar with the time left. */
+  update(text: string, share?: number): void;
   stop(): void;
 }
 
@@ -79,8 +82,12 @@ export function openOutput(io: Io, options: OutputOptions): Output {
       const spinner = ora({ text, stream: io.stderr as NodeJS.WriteStream, discardStdin: false });
       if (!wantsColour(io, io.stderr, options.colour)) spinner.color = undefined as never;
       spinner.start();
+      const startTick = performance.now();
       running = {
-        update: (next) => void (spinner.text = next),
+        update: (next, share) => {
+          const bar = share === undefined ? '' : `${presentProgress(share, performance.now() - startTick)}  `;
+          spinner.text = bar + next;
+        },
         stop: () => {
           spinner.stop();
           running = null;
@@ -101,19 +108,10 @@ function createView(stream: Io['stdout'], io: Io, colour: boolean): View {
   const paint = new Chalk({ level: painted ? 1 : 0 });
   return {
     paint,
-    async table(head, rows) {
+    async table(head, rows, options) {
       if (!stream.isTTY) return presentColumns([head, ...rows.map((row) => row.map(presentCell))]);
       const cells = rows.map((row) => row.map((value) => shortenTime(presentCell(value))));
-      const { default: Table } = await import('cli-table3');
-      const widths = fitColumns(head, cells, (stream.columns ?? 0) - (3 * head.length + 1));
-      const wrapped = cells.map((row) => row.map((cell, column) => wrapText(cell, widths[column]!)));
-      const flat = wrapped.every((row) => row.every((cell) => !cell.includes('\n')));
-      // Painted here: the package would judge by the process's own environment whether colour is wanted.
-      const table = new Table({ head: head.map((cell) => paint.cyan(cell)), style: { head: [], border: [] } });
-      table.push(...wrapped);
-      const lines = table.toString().split('\n');
-      // A line below the head; between rows only where a row takes several lines.
-      return lines.filter((line, at) => !flat || at <= 2 || !line.startsWith('├')).join('\n');
+      return drawTable(head, cells, stream.columns ?? null, paint, options);
     },
   };
 }
@@ -132,72 +130,9 @@ function shown(text: string, stream: { isTTY?: boolean }): string {
   return stream.isTTY ? withoutControls(text) : text;
 }
 
-function measureColumns(rows: readonly (readonly string[])[]): number[] {
-  const widthOf = (cell = ''): number => Math.max(...cell.split('\n').map((line) => line.length));
-  return rows[0]!.map((_, column) => rows.reduce((most, row) => Math.max(most, widthOf(row[column])), 0));
-}
-
-const NARROWEST_COLUMN = 8;
-const ID = /^[\w.-]{20,50}$/;
-
-/**
- * Takes from the widest columns until all fit; 0 or less means that the terminal does not tell its width. An id is kept
- * whole even where that is too wide.
- */
-function fitColumns(head: readonly string[], rows: readonly (readonly string[])[], available: number): number[] {
-  const widths = measureColumns([head, ...rows]);
-  if (available <= 0) return widths;
-  const least = head.map((name, column) =>
-    rows.reduce((most, row) => Math.max(most, widestId(row[column]!)), Math.max(NARROWEST_COLUMN, name.length)),
-  );
-  let excess = widths.reduce((sum, width) => sum + width, 0) - available;
-  while (excess > 0) {
-    const [spare, column] = widths.reduce<[number, number]>(
-      (most, width, at) => (width > least[at]! && width > most[0] ? [width, at] : most),
-      [0, -1],
-    );
-    if (spare === 0) break;
-    widths[column]! -= 1;
-    excess -= 1;
-  }
-  return widths;
-}
-
-function widestId(cell: string): number {
-  return Math.max(0, ...cell.split(/\s+/).map((word) => (ID.test(word) ? word.length : 0)));
-}
-
-/** Breaks text into lines of at most `width` characters, between words where there are any. */
-function wrapText(text: string, width: number): string {
-  const lines: string[] = [];
-  for (const paragraph of text.split('\n')) {
-    let rest = paragraph;
-    while (rest.length > width) {
-      const space = rest.lastIndexOf(' ', width);
-      const end = space > 0 ? space : width;
-      lines.push(rest.slice(0, end));
-      rest = rest.slice(space > 0 ? end + 1 : end);
-    }
-    lines.push(rest);
-  }
-  return lines.join('\n');
-}
-
-function presentColumns(rows: readonly (readonly string[])[]): string {
-  const widths = measureColumns(rows);
-  return rows
-    .map((row) =>
-      row
-        .map((cell, column) => cell.padEnd(widths[column]!))
-        .join('  ')
-        .trimEnd(),
-    )
-    .join('\n');
-}
-
 /** At a terminal, where every column counts; elsewhere times stay as programs read them. */
 function shortenTime(cell: string): string {
-  return cell.replace(/^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)\.\d{3}Z$/, '$1 $2Z');
+  return cell.replace(/\b(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)\.\d{3}Z/g, '$1 $2Z');
 }
 
 function presentCell(value: unknown): string {

@@ -29,17 +29,18 @@ export async function readSecret(context: Context, source: SecretSource, questio
 /** Reads a password that a person makes up: typed twice, and again until it is long enough. */
 export async function readNewPassword(context: Context, source: SecretSource, question: string): Promise<string> {
   if (source.stdin || source.env !== undefined || !context.ask.possible) return readSecret(context, source, question);
-  const password = await context.ask.secret(`${question}:`, '', {
-    check: (typed) => {
-      const problems = new Problems();
-      checkNewPassword(typed, problems, 'It');
-      return problems.summary === null || `${problems.summary}.`;
-    },
-  });
-  await context.ask.secret('Once more:', '', {
-    check: (typed) => typed === password || 'That is another one. Type the same password again, or press Ctrl-C.',
-  });
-  return password;
+  for (;;) {
+    const password = await context.ask.secret(`${question}:`, '', {
+      check: (typed) => {
+        const problems = new Problems();
+        checkNewPassword(typed, problems, 'It');
+        return problems.summary === null || `${problems.summary}.`;
+      },
+    });
+    if ((await context.ask.secret('Once more:', '')) === password) return password;
+    // From the beginning: it may be the first one that was mistyped.
+    context.out.note('The two passwords differ. Type both again, or press Ctrl-C.');
+  }
 }
 
 async function readAll(context: Context): Promise<string> {

@@ -1,15 +1,26 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { parseEnv } from 'node:util';
-import { loadConfig, type Config, type ConfigLayer, type SettingSource } from '../../src/config.js';
+import { loadConfig, SETTINGS, type Config, type ConfigLayer, type SettingSource } from '../../src/config.js';
+import { findNearest } from '../../src/platform/nearest.js';
 import type { Io } from './io.js';
 import { UsageError } from './exit.js';
 
 const DEFAULT_ENV_FILE = '.env';
 
-/** The layers of settings, the first one wins: flags, environment, env file. */
-export function readLayers(io: Io, flags: Record<string, string>, envFile: string | undefined): ConfigLayer[] {
-  return [{ source: 'flag', values: flags }, { source: 'environment', values: io.env }, ...readEnvFile(io, envFile)];
+/** The layers of settings, the first one wins: flags, environment, env file, what a flag such as --demo implies. */
+export function readLayers(
+  io: Io,
+  flags: Record<string, string>,
+  envFile: string | undefined,
+  implied: Record<string, string> = {},
+): ConfigLayer[] {
+  const given = [
+    { source: 'flag', values: flags },
+    { source: 'environment', values: io.env },
+  ];
+  const rest = Object.keys(implied).length > 0 ? [{ source: 'implied by a flag', values: implied }] : [];
+  return [...given, ...readEnvFile(io, envFile), ...rest];
 }
 
 /** The text of a name that is a setting of the command line, not of the service, such as BSVC_PROJECT. */
@@ -22,6 +33,23 @@ export function findWord(layers: readonly ConfigLayer[], name: string): string |
 export function readConfig(io: Io, layers: readonly ConfigLayer[]): { config: Config; sources: SettingSource[] } {
   const { config, sources } = loadConfig(layers);
   return { config: Object.freeze({ ...config, dataDir: resolve(io.cwd, config.dataDir) }), sources };
+}
+
+/** Names of the command line and of the tests, which are no settings of the service. */
+const OTHER_NAMES = /^BSVC_(PROJECT|TEST_\w+)$/;
+
+/** One sentence for every `BSVC_…` that is no setting, with the name that may have been meant. */
+export function listUnknownSettings(layers: readonly ConfigLayer[]): string[] {
+  const settings: { env: string; secret?: boolean }[] = Object.values(SETTINGS);
+  const known = settings.flatMap(({ env, secret }) => (secret ? [env, `${env}_FILE`] : [env]));
+  const given = new Set(layers.flatMap(({ values }) => Object.keys(values)));
+  return [...given]
+    .filter((name) => name.startsWith('BSVC_') && !known.includes(name) && !OTHER_NAMES.test(name))
+    .map((name) => {
+      const near = findNearest(name, known);
+      const hint = near === null ? '"bsvc settings" lists them all' : `did you mean ${near}?`;
+      return `${name} is not a setting: ${hint}${hint.endsWith('?') ? '' : '.'}`;
+    });
 }
 
 function readEnvFile(io: Io, named: string | undefined): ConfigLayer[] {

@@ -223,7 +223,7 @@ describe('colour and tables', () => {
   it('keep ids whole, and show times to the second', async () => {
     const { project } = (await home.bsvc(['project', 'create', 'wide', '--json'])).json<{ project: { id: string } }>();
     const narrow = await home.bsvc(['project', 'list'], { terminal: true, columns: 40, env: { NO_COLOR: '1' } });
-    expect(narrow.stdout).toContain(`│ ${project.id} │`);
+    expect(narrow.stdout).toMatch(new RegExp(`^(.*  )?${project.id}(  |$)`, 'm'));
     const wide = await home.bsvc(['project', 'list'], { terminal: true, columns: 200, env: { NO_COLOR: '1' } });
     expect(wide.stdout).toMatch(/│ \d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ │/);
     // One line below the head and none between rows that take one line each.
@@ -235,9 +235,8 @@ describe('colour and tables', () => {
     const env = { NO_COLOR: '1', PW: 'long enough', BSVC_BCRYPT_COST: '4' };
     const words = ['operator', 'add', '--email', 'a@b.co', '--project', 'seen', '--password-env', 'PW'];
     expect((await home.bsvc(words, { env })).code).toBe(0);
-    const operators = await home.bsvc(['operator', 'list'], { terminal: true, columns: 80, env });
+    const operators = await home.bsvc(['operator', 'list'], { terminal: true, columns: 110, env });
     expect(operators.stdout).toContain(project.id);
-    expect(operators.stdout).toMatch(new RegExp(`│ only +│.*\n.*│ ${project.id} │`));
     const usage = await home.bsvc(['project', 'usage', 'seen']);
     expect(usage.stdout).toMatch(/0 files, 0 bytes of 100 MB used/);
     expect(usage.stdout).toMatch(/database +50 MB\n/);

@@ -63,8 +63,19 @@ describe.runIf(process.platform === 'linux')('at a terminal', () => {
     await terminal.shows('Next field');
     terminal.type(`views:Number=0${RETURN}`);
     await terminal.shows('Next field');
+    terminal.type(`author${RETURN}`);
+    await terminal.shows('What is author?');
+    terminal.type(`Ref${RETURN}`);
+    await terminal.shows('Which collection');
+    terminal.type(RETURN);
+    await terminal.shows('Must every document have it?');
+    terminal.type(`y${RETURN}`);
+    await terminal.shows('Must its values be unique?');
+    terminal.type(RETURN);
+    await terminal.shows('Next field');
     terminal.type(RETURN);
     await terminal.shows('Who may read and write');
+    await terminal.shows('❯ signed-in users read and write their own');
     terminal.type(ARROW_DOWN);
     await terminal.shows('❯ everybody reads, signed-in users');
     terminal.type(RETURN);
@@ -77,9 +88,27 @@ describe.runIf(process.platform === 'linux')('at a terminal', () => {
       fields: [
         { name: 'title', type: 'String', required: true },
         { name: 'views', type: 'Number', default: 0 },
+        { name: 'author', type: 'Ref', ref: 'users', required: true },
       ],
       rls: { mode: 'public-read', ownerField: 'userId' },
     });
+  });
+
+  it('a collection is changed by answering', async () => {
+    const edit = openTerminal(['collection', 'edit', 'posts', '--project', 'alpha'], env);
+    await edit.shows('What is to change in posts?');
+    edit.type(RETURN);
+    await edit.shows('Its name');
+    edit.type(`note:String${RETURN}`);
+    await edit.shows('note');
+    expect((await edit.end()).code).toBe(0);
+    const rls = openTerminal(['collection', 'rls', 'posts', '--project', 'alpha'], env);
+    await rls.shows('❯ signed-in users read and write their own');
+    rls.type(RETURN);
+    await rls.shows('owner');
+    rls.type(RETURN);
+    await rls.shows('posts: private, owner field userId.');
+    expect((await rls.end()).code).toBe(0);
   });
 
   it('a destructive command asks for the name, and does nothing for another', async () => {
@@ -103,8 +132,11 @@ describe.runIf(process.platform === 'linux')('at a terminal', () => {
     terminal.type(`defgh${RETURN}`);
     await terminal.shows('Once more:');
     terminal.type(`abcdefgi${RETURN}`);
-    await terminal.shows('That is another one');
-    terminal.type(`\bh${RETURN}`);
+    await terminal.shows('The two passwords differ');
+    await terminal.shows('Password:');
+    terminal.type(`abcdefgh${RETURN}`);
+    await terminal.shows('Once more:');
+    terminal.type(`abcdefgh${RETURN}`);
     await terminal.shows('Created user ann@example.com');
     const { code, raw } = await terminal.end();
     expect(code).toBe(0);

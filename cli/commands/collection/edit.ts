@@ -3,6 +3,7 @@ import { presentCollection } from '../../../src/features/collections/present-col
 import { findTellingFields } from '../../../src/features/collections/users-collection.js';
 import { checkStoredDocuments } from '../../../src/features/documents/store/check-stored-documents.js';
 import { chooseCollection, collectionArgument } from '../../ask/choose-collection.js';
+import { askForEdit } from '../../ask/ask-for-edit.js';
 import { projectOption } from '../../ask/choose-project.js';
 import { choice, defineCommand, flag, list } from '../../shell/command.js';
 import { EXIT, UsageError } from '../../shell/exit.js';
@@ -11,7 +12,7 @@ import { presentCollectionText } from './present.js';
 
 export default defineCommand({
   details:
-    'Stored documents are left as they are: one that no longer fits is refused when it is next written. --check reports such documents and changes nothing.',
+    'Without options, at a terminal, it asks for the change. Stored documents are left as they are: one that no longer fits is refused when it is next written. --check reports such documents and changes nothing.',
   examples: [
     'bsvc collection edit posts --project shop --add-field subtitle:String',
     "bsvc collection edit posts --project shop --set-field 'title:String!&' --check",
@@ -29,17 +30,19 @@ export default defineCommand({
     check: flag('--check', 'only report the stored documents that would not fit'),
   },
   async run(context, input) {
-    const edit: CollectionEdit = {
+    const words: CollectionEdit = {
       addFields: input.addFields,
       setFields: input.setFields,
       dropFields: input.dropFields,
       mode: input.mode,
       ...(input.indexes.length > 0 && { indexes: input.indexes }),
     };
-    if (Object.values(edit).every((part) => part === undefined || part.length === 0)) {
+    const bare = Object.values(words).every((part) => part === undefined || part.length === 0);
+    if (bare && !context.ask.possible) {
       throw new UsageError('Nothing to change: give --add-field, --set-field, --drop-field, --mode or --index.');
     }
     const { app, project, collection } = await chooseCollection(context, input);
+    const edit = bare ? await askForEdit(context, collection) : words;
     if (input.check) {
       const report = await checkStoredDocuments(app, { ...collection, ...applyEdit(collection, edit) }, context.stop);
       return {
@@ -58,11 +61,12 @@ export default defineCommand({
             : `${report.misfits} of ${report.checked} documents would not fit:\n${await view.table(
                 ['id', 'why'],
                 report.examples.map(({ id, message }) => [id, message]),
+                { prose: true },
               )}`,
       };
     }
     const edited = await editCollection(app, project._id, collection.name, edit);
-    const named = new Set([...input.addFields, ...input.setFields].map(({ name }) => name));
+    const named = new Set([...(edit.addFields ?? []), ...(edit.setFields ?? [])].map(({ name }) => name));
     for (const name of findTellingFields(edited).filter((field) => named.has(field))) {
       context.out.warn(
         `Warning: every user can set "${name}" on itself. If it grants something, protect it: --set-field ${name}:…@protected`,

@@ -22,7 +22,8 @@ export async function presentCollectionText(view: View, collection: Shown): Prom
   return `${head}${indexes}\n${table}`;
 }
 
-export function presentRls({ rls }: Shown): string {
+export function presentRls({ name, rls }: Shown): string {
+  if (name === 'users') return 'reached through /api/userAuth only';
   return 'mode' in rls ? `${rls.mode}, owner field ${rls.ownerField}` : 'no row-level security';
 }
 

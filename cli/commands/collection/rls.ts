@@ -2,6 +2,7 @@ import type { RlsMode } from '../../../src/features/collections/collection.js';
 import { presentCollection } from '../../../src/features/collections/present-collection.js';
 import { setRls } from '../../../src/features/collections/set-rls.js';
 import { chooseCollection, collectionArgument } from '../../ask/choose-collection.js';
+import { askForRls } from '../../ask/ask-for-collection.js';
 import { projectOption } from '../../ask/choose-project.js';
 import { choice, defineCommand, flag, value } from '../../shell/command.js';
 import { UsageError } from '../../shell/exit.js';
@@ -27,13 +28,15 @@ export default defineCommand({
     off: flag('--off', 'switch row-level security off'),
   },
   async run(context, input) {
-    if (input.off ? input.mode !== undefined || input.ownerField !== undefined : input.mode === undefined) {
+    const bare = !input.off && input.mode === undefined && input.ownerField === undefined && context.ask.possible;
+    if (!bare && (input.off ? input.mode !== undefined || input.ownerField !== undefined : input.mode === undefined)) {
       throw new UsageError('Give either --mode public-read|private, or --off.');
     }
     const { app, project, collection } = await chooseCollection(context, input);
-    const rls = input.mode
+    const given = input.mode
       ? { mode: input.mode, ownerField: input.ownerField ?? collection.rls?.ownerField ?? 'userId' }
       : null;
+    const rls = bare ? await askForRls(context) : given;
     const changed = presentCollection(await setRls(app, project._id, collection.name, rls));
     return { json: changed, quiet: changed.id, text: () => `${changed.name}: ${presentRls(changed)}.` };
   },

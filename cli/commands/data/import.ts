@@ -1,14 +1,17 @@
 import { createReadStream } from 'node:fs';
-import { access, constants } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
 import { importDocuments } from '../../../src/features/documents/bulk/import-documents.js';
+import type { ImportOutcome } from '../../../src/features/documents/bulk/upsert-documents.js';
 import { chooseCollection } from '../../ask/choose-collection.js';
 import { projectOption } from '../../ask/choose-project.js';
-import { argument, choice, defineCommand, flag, value } from '../../shell/command.js';
+import { choice, defineCommand, flag, list, optionalArgument, value } from '../../shell/command.js';
 import type { Context } from '../../shell/context.js';
-import { EXIT, Interrupted, UsageError } from '../../shell/exit.js';
+import { EXIT, Interrupted, presentFailure, UsageError, type Failure } from '../../shell/exit.js';
 import { readCsvRow } from '../../formats/csv-row.js';
+import { decodeSource, ENCODINGS, type Encoding } from '../../formats/decode-source.js';
 import { findFormat, FORMATS, readEntries, type Format } from '../../formats/read-entries.js';
+import { presentImport, type ImportReport } from './present-import.js';
 import { countOf } from '../../shell/present-amount.js';
 import { readWhole } from '../../shell/read-whole.js';
 
@@ -17,108 +20,146 @@ const BATCH_DOCUMENTS = 500;
 const BATCH_CHARACTERS = 4 * 1024 * 1024;
 const CHUNK_BYTES = 256 * 1024;
 const MAX_LISTED_REJECTS = 1000;
-const SHOWN_REJECTS = 20;
-
-interface Rejected {
-  line: number;
-  message: string;
-}
 
 export default defineCommand({
   details: [
-    'NDJSON: one document per line. JSON: an array of documents. CSV: a head row, a.b for nested fields; cells are read by the declared types.',
+    'NDJSON: one document per line. JSON: an array of documents. CSV and TSV: a head row, a.b for nested fields; cells are read by the declared types, as spreadsheets write them (TRUE, yes, 1,5 beside semicolons).',
     'Lines that are refused are reported with their numbers; --on-error stop ends at the first one. What was stored before stays.',
-    'Ids and times of an export are kept, so an interrupted import can be repeated: what is there already is reported and not stored twice.',
+    'An interrupted import tells how many entries it is through with: go on with --skip. Ids and times of an export are kept, so it can also be repeated as it is. --key changes the documents that are there by a unique field, or _id, instead of refusing them.',
   ].join('\n'),
   examples: [
     'bsvc data import posts posts.ndjson --project shop',
     'bsvc data import countries countries.json --project shop --on-error stop',
+    'bsvc data import items items.csv --project shop --key sku --column Name=title --encoding latin1',
     'gunzip -c events.ndjson.gz | bsvc data import events - --format ndjson --project shop',
   ],
   audited: ({ dryRun }) => !dryRun,
   parameters: {
-    collection: argument('collection', 'name of the collection'),
-    file: argument('file', 'file to read; - for standard input'),
+    collection: optionalArgument('collection', 'name of the collection; picked from a list when left out'),
+    file: optionalArgument('file', 'file to read; - for standard input'),
     project: projectOption,
     format: choice<Format>('--format <format>', 'of the file (default: by its name)', FORMATS),
+    encoding: choice<Encoding>('--encoding <encoding>', 'of the file (default: utf-8)', ENCODINGS),
+    columns: list('--column <from=to>', 'read this column of a CSV file as that field (repeatable)', readColumn),
+    skip: value('--skip <n>', 'leave out the first entries of the file', readWhole(0, Number.MAX_SAFE_INTEGER)),
+    key: value('--key <field>', 'change the document with the same value of this unique field, or _id'),
     onError: choice('--on-error <action>', 'when a line is refused (default: continue)', ['continue', 'stop']),
     batch: value('--batch <n>', `documents stored at once (default: ${BATCH_DOCUMENTS})`, readWhole(1, 9999)),
     dryRun: flag('--dry-run', 'only check every line against the fields of the collection'),
   },
   async run(context, input) {
-    const format = input.format ?? findFormat(input.file);
-    if (!format) throw new UsageError(`Add --format ${FORMATS.join('|')}: the name "${input.file}" does not tell it.`);
-    await checkSource(context, input.file);
+    const file =
+      input.file ?? (await context.ask.text('File to read (- for standard input):', 'The argument <file> is missing'));
+    const format = input.format ?? findFormat(file);
+    if (!format) throw new UsageError(`Add --format ${FORMATS.join('|')}: the name "${file}" does not tell it.`);
+    const bytes = await measureSource(context, file);
     const { app, collection } = await chooseCollection(context, input);
-    const progress = await context.out.progress(`Importing ${basename(input.file)}`);
-    const report = { inserted: 0, rejectedCount: 0, rejected: [] as Rejected[] };
+    const progress = await context.out.progress(`Importing ${basename(file)}`);
+    const report: ImportReport = { inserted: 0, updated: 0, read: 0, rejectedCount: 0, rejected: [] };
     const reject = (line: number, message: string): void => {
       report.rejectedCount++;
       if (report.rejected.length < MAX_LISTED_REJECTS) report.rejected.push({ line, message });
     };
-    const store = async (batch: { line: number; value: unknown }[]): Promise<void> => {
-      if (batch.length === 0) return;
-      const outcome = await importDocuments(
-        app,
-        collection,
-        batch.map((entry) => entry.value),
-        { dryRun: input.dryRun },
-      );
+    let taken = 0;
+    const store = async (batch: { line: number; value: unknown }[], read: number): Promise<void> => {
+      const outcome: ImportOutcome =
+        batch.length === 0
+          ? { inserted: 0, rejected: [] }
+          : await importDocuments(
+              app,
+              collection,
+              batch.map((entry) => entry.value),
+              { dryRun: input.dryRun, key: input.key },
+            );
       report.inserted += outcome.inserted;
+      report.updated += outcome.updated ?? 0;
+      report.read = read;
       for (const { index, message } of outcome.rejected) reject(batch[index]!.line, message);
-      progress.update(
-        `${report.inserted} documents ${input.dryRun ? 'fit' : 'stored'}, ${report.rejectedCount} refused`,
-      );
+      const fate = input.dryRun ? 'fit' : 'stored';
+      const text = `${report.inserted + report.updated} documents ${fate}, ${report.rejectedCount} refused`;
+      progress.update(text, bytes === null ? undefined : taken / Math.max(1, bytes));
     };
     const size = input.onError === 'stop' ? 1 : (input.batch ?? BATCH_DOCUMENTS);
     const stopping = (): boolean => input.onError === 'stop' && report.rejectedCount > 0;
-    let batch: { line: number; value: unknown }[] = [];
-    let waiting = 0;
-    const readRow = (row: ReadonlyMap<string, string>): unknown => readCsvRow(collection.fields, row);
-    try {
-      for await (const entry of readEntries(openSource(context, input.file), format, { readRow })) {
+    const renamed = new Map(input.columns);
+    const readRow = (row: ReadonlyMap<string, string>, delimiter: string): unknown =>
+      readCsvRow(collection.fields, row, { delimiter, renamed });
+    const work = async (): Promise<void> => {
+      let batch: { line: number; value: unknown }[] = [];
+      let waiting = 0;
+      let read = 0;
+      const source = countBytes(openSource(context, file), (length) => (taken += length));
+      for await (const entry of readEntries(decodeSource(source, input.encoding ?? 'utf-8'), format, { readRow })) {
         if (context.stop.aborted) throw new Interrupted();
+        read++;
+        if (read <= (input.skip ?? 0)) continue;
         if ('problem' in entry) reject(entry.line, entry.problem);
         else batch.push(entry);
         waiting += 'length' in entry ? entry.length : 0;
         if (batch.length >= size || waiting >= BATCH_CHARACTERS) {
-          await store(batch);
+          await store(batch, read);
           batch = [];
           waiting = 0;
         }
         if (stopping()) break;
       }
-      if (!stopping()) await store(batch);
+      if (!stopping()) await store(batch, read);
+      report.read = read;
+    };
+    let broken: Failure | null = null;
+    try {
+      await work();
+    } catch (error) {
+      broken = presentFailure(context.stop.aborted ? new Interrupted() : error);
+      if (report.read === 0 && !context.stop.aborted) throw error;
     } finally {
       progress.stop();
     }
     // Lines that do not parse are found earlier than lines that the batch refuses.
     report.rejected.sort((a, b) => a.line - b.line);
+    const { dryRun } = input;
+    const { inserted, updated, read, ...rest } = report;
     return {
       json: {
-        ...report,
-        ...(input.dryRun && { inserted: 0, fitting: report.inserted, dryRun: true }),
+        inserted: dryRun ? 0 : inserted,
+        ...(input.key !== undefined && { updated }),
+        ...rest,
+        ...(dryRun && { fitting: inserted + updated, dryRun: true }),
+        ...(broken && { read }),
         collection: collection.name,
       },
-      quiet: report.inserted,
-      ...(report.rejectedCount > 0 && {
-        failure: {
-          exitCode: EXIT.refused,
-          code: 'LINES_REFUSED',
-          message: `${countOf(report.rejectedCount, 'line')} refused, ${countOf(report.inserted, 'document')} ${input.dryRun ? 'would be stored' : 'stored'}. Correct what was refused and import it again.`,
-        },
-      }),
-      text: () => presentReport(collection.name, report, { stops: input.onError === 'stop', dryRun: input.dryRun }),
+      quiet: inserted + updated,
+      ...failureOf(report, broken, dryRun),
+      text: () => presentImport(collection.name, report, { stops: input.onError === 'stop', dryRun }),
     };
   },
 });
 
-/** Refuses what cannot be read before anything is connected. */
-async function checkSource(context: Context, file: string): Promise<void> {
-  if (file !== '-') await access(resolve(context.io.cwd, file), constants.R_OK);
-  else if (context.io.stdin.isTTY) {
-    throw new UsageError('Standard input is a terminal: pipe the documents in, or name a file.');
+function failureOf(report: ImportReport, broken: Failure | null, dryRun: boolean): { failure?: Failure } {
+  const stored = countOf(report.inserted + report.updated, 'document');
+  if (broken) {
+    const next = dryRun
+      ? 'Nothing was stored.'
+      : `${stored} stored. To go on, run it again with --skip ${report.read}.`;
+    return { failure: { ...broken, message: `${broken.message} ${next}` } };
   }
+  if (report.rejectedCount === 0) return {};
+  const message = `${countOf(report.rejectedCount, 'line')} refused, ${stored} ${dryRun ? 'would be stored' : 'stored'}. Correct what was refused and import it again.`;
+  return { failure: { exitCode: EXIT.refused, code: 'LINES_REFUSED', message } };
+}
+
+function readColumn(text: string): [from: string, to: string] {
+  const at = text.indexOf('=');
+  if (at < 1 || at === text.length - 1) throw new Error('must be written from=to, for example Name=title');
+  return [text.slice(0, at), text.slice(at + 1)];
+}
+
+/** Bytes of the file, null for standard input. Refuses what cannot be read before anything is connected. */
+async function measureSource(context: Context, file: string): Promise<number | null> {
+  if (file !== '-') return (await stat(resolve(context.io.cwd, file))).size;
+  if (context.io.stdin.isTTY)
+    throw new UsageError('Standard input is a terminal: pipe the documents in, or name a file.');
+  return null;
 }
 
 function openSource(context: Context, file: string): AsyncIterable<Buffer> {
@@ -126,20 +167,9 @@ function openSource(context: Context, file: string): AsyncIterable<Buffer> {
   return createReadStream(resolve(context.io.cwd, file), { highWaterMark: CHUNK_BYTES, signal: context.stop });
 }
 
-function presentReport(
-  name: string,
-  { inserted, rejectedCount, rejected }: { inserted: number; rejectedCount: number; rejected: Rejected[] },
-  { stops, dryRun }: { stops: boolean; dryRun: boolean },
-): string {
-  const lines = [
-    dryRun
-      ? `${countOf(inserted, 'document')} would be imported into ${name}; unique values were not compared. Nothing was stored (--dry-run).`
-      : `Imported ${countOf(inserted, 'document')} into ${name}.`,
-  ];
-  if (rejectedCount === 0) return lines[0]!;
-  lines.push(stops ? 'Stopped at the first refused line:' : `Refused ${rejectedCount}:`);
-  for (const { line, message } of rejected.slice(0, SHOWN_REJECTS)) lines.push(`  line ${line}: ${message}`);
-  if (rejectedCount > SHOWN_REJECTS)
-    lines.push(`  … and ${rejectedCount - SHOWN_REJECTS} more (--json lists up to ${MAX_LISTED_REJECTS})`);
-  return lines.join('\n');
+async function* countBytes(chunks: AsyncIterable<Buffer>, count: (bytes: number) => void): AsyncGenerator<Buffer> {
+  for await (const chunk of chunks) {
+    count(chunk.length);
+    yield chunk;
+  }
 }

@@ -1,6 +1,7 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
+import type { Config } from '../../../src/config.js';
 import { conflict } from '../../../src/errors.js';
 import { defineCommand, flag, value } from '../../shell/command.js';
 import { UsageError } from '../../shell/exit.js';
@@ -13,7 +14,7 @@ interface Unit {
 
 export default defineCommand({
   details: [
-    'As root the units are for the system (/etc/systemd/system), otherwise for this user (~/.config/systemd/user).',
+    'As root the units are for the system (/etc/systemd/system), run as a user of their own (--user) and can write to the data directory alone; otherwise they are for this user (~/.config/systemd/user).',
     'They run this installation with the present data directory and, when --env-file is given, that settings file. Nothing is started.',
   ].join('\n'),
   examples: [
@@ -26,6 +27,7 @@ export default defineCommand({
     worker: flag('--worker', 'a unit of its own for background work'),
     out: value('--out <dir>', 'directory to write to'),
     print: flag('--print', 'print the units instead of writing them'),
+    user: value('--user <name>', 'system units: the user that runs them (default: bsvc)', readUser),
     force: flag('--force', 'replace units that are there'),
   },
   async run(context, input) {
@@ -38,9 +40,11 @@ export default defineCommand({
         : join(context.io.env['XDG_CONFIG_HOME'] ?? join(homedir(), '.config'), 'systemd', 'user');
     const shared = ['--data-dir', config.dataDir, ...readEnvFileWords(context.io.cwd, context.envFile)];
     const target = system ? 'multi-user.target' : 'default.target';
+    const user = input.user ?? 'bsvc';
+    const place: Place = { system: system ? await hardening(user, config) : '', directory: config.dataDir, target };
     const units = [
-      await writeUnit('server', ['serve', ...(input.worker ? ['--no-worker'] : []), ...shared], config.dataDir, target),
-      ...(input.worker ? [await writeUnit('worker', ['worker', ...shared], config.dataDir, target)] : []),
+      await writeUnit('server', ['serve', ...(input.worker ? ['--no-worker'] : []), ...shared], place),
+      ...(input.worker ? [await writeUnit('worker', ['worker', ...shared], place)] : []),
     ];
     if (input.print) {
       const text = units.map((unit) => `# ${unit.file}\n${unit.text}`).join('\n');
@@ -58,6 +62,12 @@ export default defineCommand({
         [
           ...files.map((file) => `Wrote ${file}`),
           'Next:',
+          ...(system
+            ? [
+                `  id ${user} >/dev/null 2>&1 || useradd --system --home-dir ${quoteShell(config.dataDir)} --shell /usr/sbin/nologin ${user}`,
+                `  chown -R ${user}: ${quoteShell(config.dataDir)}`,
+              ]
+            : []),
           ...(input.out ? [`  ${control} link ${files.join(' ')}`] : []),
           `  ${control} daemon-reload`,
           `  ${control} enable --now ${units.map(({ file }) => file).join(' ')}`,
@@ -67,14 +77,44 @@ export default defineCommand({
   },
 });
 
-async function writeUnit(role: 'server' | 'worker', words: string[], directory: string, target: string): Promise<Unit> {
+interface Place {
+  /** Lines for system units alone. */
+  system: string;
+  directory: string;
+  target: string;
+}
+
+async function writeUnit(role: 'server' | 'worker', words: string[], place: Place): Promise<Unit> {
   const template = await readFile(join(PACKAGE_ROOT, 'templates', 'systemd', 'bsvc.service'), 'utf8');
   const command = [process.execPath, '--', join(PACKAGE_ROOT, 'bin', 'bsvc.js'), ...words].map(quoteWord).join(' ');
-  const values: Record<string, string> = { role, root: PACKAGE_ROOT, command, directory, target };
+  const values: Record<string, string> = { role, root: PACKAGE_ROOT, command, ...place };
   return {
     file: role === 'server' ? 'bsvc.service' : 'bsvc-worker.service',
     text: template.replace(/\{(\w+)\}/g, (_, name: string) => values[name]!),
   };
+}
+
+/** What keeps a system unit from everything but its work. */
+async function hardening(user: string, { dataDir, backupTo }: Config): Promise<string> {
+  const text = await readFile(join(PACKAGE_ROOT, 'templates', 'systemd', 'system.conf'), 'utf8');
+  const folders = [dataDir, ...(backupTo !== null && !backupTo.startsWith('s3:') ? [resolve(dataDir, backupTo)] : [])];
+  const inHome = [PACKAGE_ROOT, process.execPath, ...folders].some((path) => /^\/(home|root)\//.test(path));
+  const values: Record<string, string> = {
+    user,
+    writable: folders.map(quoteWord).join(' '),
+    // A checkout, Node or data below a home would be out of reach.
+    home: inHome ? 'false' : 'true',
+  };
+  return text.replace(/\{(\w+)\}/g, (_, name: string) => values[name]!);
+}
+
+function readUser(text: string): string {
+  if (!/^[a-z_][a-z0-9_-]{0,31}$/.test(text)) throw new Error('must be the name of a user, for example bsvc');
+  return text;
+}
+
+function quoteShell(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }
 
 async function storeUnit(file: string, text: string, force: boolean): Promise<string> {

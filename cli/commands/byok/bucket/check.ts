@@ -31,6 +31,7 @@ export default defineCommand({
             ok ? 'ok' : 'FAILED',
             hint ? `${detail}. ${hint}` : detail,
           ]),
+          { prose: true },
         ),
       ...(failed.length > 0 && {
         failure: {

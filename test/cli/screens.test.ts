@@ -1,0 +1,64 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Chalk } from 'chalk';
+import { drawTable } from '../../cli/shell/table.js';
+import { presentProgress } from '../../cli/shell/present-progress.js';
+import { openCliHome } from '../helpers/run-cli.js';
+
+const home = openCliHome();
+const env = { BSVC_PROJECT: 'shop', BSVC_WEBHOOK_ALLOW_PRIVATE: 'true', NO_COLOR: '1' };
+
+beforeAll(async () => {
+  const bsvc = (...argv: string[]) => home.bsvc(argv, { env });
+  await bsvc('project', 'create', 'shop');
+  await bsvc('collection', 'add', 'posts', '--field', 'title:String!', '--rls', 'private');
+  await bsvc('collection', 'add', 'events', '--flexible');
+  await bsvc('key', 'rotate', '--type', 'secret', '--grace', '1h');
+  await bsvc(
+    'webhook',
+    'add',
+    '--url',
+    'http://127.0.0.1:9/a/rather/long/address',
+    '--events',
+    'posts.insert,posts.update',
+  );
+  await bsvc('mail', 'template', 'set', 'welcome', '--subject', 'Welcome to the shop, {{name}}, and thank you');
+});
+afterAll(() => home.remove());
+
+/** Of the same length whatever the run: ids, moments and endings of keys. */
+const steady = (screen: string): string =>
+  screen
+    .replace(/\b[0-9a-f]{24}\b/g, 'f'.repeat(24))
+    .replace(/\d{4}-\d\d-\d\d( \d\d:\d\d(:\d\d)?Z?)?/g, (moment) => '2026-11-22 12:00:00Z'.slice(0, moment.length))
+    .replace(/(…|live_…)[\w-]{4}/g, '$1abcd');
+
+const LISTS = ['project list', 'collection list', 'key list', 'webhook list', 'mail template list'];
+
+describe.each([60, 80, 120])('a screen of %i columns', (columns) => {
+  it.each(LISTS)('shows "bsvc %s" in lines that fit', async (words) => {
+    const { stdout } = await home.bsvc(words.split(' '), { terminal: true, columns, env });
+    expect(stdout.split('\n').filter((line) => line.length > columns)).toEqual([]);
+    expect(steady(stdout)).toMatchSnapshot();
+  });
+});
+
+describe('a table that does not fit', () => {
+  it('shortens cells, keeps ids whole, leaves the last columns out and names them', async () => {
+    const id = 'a'.repeat(24);
+    const rows = [[id, 'a rather long name of something', 'enforced', '2026-11-22 12:00:00Z']];
+    const lines = (await drawTable(['id', 'name', 'mode', 'created'], rows, 60, new Chalk({ level: 0 }))).split('\n');
+    expect(lines[1]).toBe(`${id}  a rather long name of s…  enforced`);
+    expect(lines.at(-1)).toBe('Not shown: created');
+  });
+});
+
+describe('a progress bar', () => {
+  it.each([
+    [0, 0, '░░░░░░░░░░░░░░░░░░░░   0 %'],
+    [0.25, 10_000, '█████░░░░░░░░░░░░░░░  25 %, 30 s left'],
+    [0.5, 300_000, '██████████░░░░░░░░░░  50 %, 5 min left'],
+    [1, 5000, '████████████████████ 100 %, 0 s left'],
+  ])('draws %d after %d ms', (share, elapsed, drawn) => {
+    expect(presentProgress(share, elapsed)).toBe(drawn);
+  });
+});
