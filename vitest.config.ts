@@ -25,13 +25,36 @@ const everywhere = {
   setupFiles: ['test/helpers/reply-violations.ts', 'test/helpers/left-over.ts'],
 };
 
+/**
+ * Tests that take long because they kill, fill, outwait or count to a hundred thousand: `npm run test:deep`, which CI
+ * runs after `npm test`.
+ */
+const DEEP = [
+  // The first fifteen minutes of a newcomer are told by the quick tests.
+  'test/e2e/!(readme-tour).test.ts',
+  'test/api/attacks/**/*.test.ts',
+  ...list('api', 'hostile-reads list-documents operators-access reply-budget storage-signed write-properties'),
+  ...list('cli', 'backup damage every-command kept-backups master-key move-to restore-space serve upkeep'),
+  ...list('engine', 'bit-flips conversion crash data-file fairness held-snapshots insert-together mongoose readers'),
+  ...list('engine/pipeline', 'compile'),
+  ...list('features', 'documents/keyset-filter files/kill mail/turns operators/delete-project users/ownership'),
+  ...list('features/webhooks', 'receivers'),
+  ...list('platform', 'jobs/queue jobs/schedules outages watch-snapshots'),
+  'test/worker/**/*.test.ts',
+];
+
+function list(folder: string, names: string): string[] {
+  return names.split(' ').map((name) => `test/${folder}/${name}.test.ts`);
+}
+
 export default defineConfig({
   test: {
     ...everywhere,
     globalSetup: ['test/helpers/demand-refusals.ts'],
     reporters: reportFile ? ['default', ['json', { outputFile: reportFile }]] : ['default'],
     projects: [
-      { test: { ...everywhere, name: 'embedded', include: ['test/**/*.test.ts'] } },
+      { test: { ...everywhere, name: 'embedded', include: ['test/**/*.test.ts'], exclude: DEEP } },
+      { test: { ...everywhere, name: 'deep', include: DEEP } },
       {
         test: {
           ...everywhere,
