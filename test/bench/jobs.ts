@@ -9,7 +9,7 @@ import { openLogger } from '../../src/platform/observe/logger.js';
 import { openTempDir } from '../helpers/temp-dir.js';
 
 /**
- * `npm run bench:jobs [jobs] [workers]`: worker processes on one queue; each job's effect must be there exactly once.
+ * `npm run bench jobs [jobs] [workers]`: worker processes on one queue; each job's effect must be there exactly once.
  */
 
 interface Effect {

@@ -6,7 +6,7 @@ import { openTempDir } from '../helpers/temp-dir.js';
 /*
  * Throughput of `serve --processes` with 1, 2 and 4 processes on the embedded store, and what rate limits cost.
  *
- *   npm run bench:processes -- 5        seconds for each case
+ *   npm run bench processes -- 5        seconds for each case
  */
 
 const SECONDS = Number(process.argv[2] ?? 5);

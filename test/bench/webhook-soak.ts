@@ -1,7 +1,7 @@
 import { runCrashRounds } from '../helpers/webhook-crashes.js';
 
 /**
- * `npm run soak:webhooks [rounds]`: kills server and worker again and again under writes and compares what was answered
+ * `npm run soak webhooks [rounds]`: kills server and worker again and again under writes and compares what was answered
  * with what arrived.
  */
 const rounds = Number(process.argv[2] ?? 200);

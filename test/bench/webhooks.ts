@@ -14,7 +14,7 @@ import { openTempDir } from '../helpers/temp-dir.js';
 import { openWebhookReceiver, type WebhookReceiver } from '../helpers/webhook-receiver.js';
 
 /**
- * `npm run bench:webhooks`: what a writer pays for three webhooks, and what fifty good receivers notice of one that
+ * `npm run bench webhooks`: what a writer pays for three webhooks, and what fifty good receivers notice of one that
  * hangs. Real server and worker, full durability; writes come one after the other.
  */
 
