@@ -43,6 +43,8 @@ export async function* readArchive(path: string): AsyncGenerator<ArchiveLine> {
   const unzipped = source.pipe(createGunzip());
   // An error of the file would otherwise never reach the reader of the unzipped stream.
   source.on('error', (error) => unzipped.destroy(error));
+  // Damage that is met after the reader has stopped is nobody's error any more.
+  unzipped.on('error', () => source.destroy());
   const counts = { documents: 0, files: 0 };
   let first = true;
   let ended = false;
@@ -67,6 +69,9 @@ export async function* readArchive(path: string): AsyncGenerator<ArchiveLine> {
       throw damaged(path, first ? 'it is no backup of bsvc' : 'it cannot be read to its end');
     }
     throw error;
+  } finally {
+    source.destroy();
+    unzipped.destroy();
   }
   if (!ended) throw damaged(path, 'it is cut short');
 }
