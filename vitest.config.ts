@@ -33,7 +33,10 @@ const DEEP = [
   // The first fifteen minutes of a newcomer are told by the quick tests.
   'test/e2e/!(readme-tour).test.ts',
   'test/api/attacks/**/*.test.ts',
-  ...list('api', 'hostile-reads list-documents operators-access reply-budget storage-signed write-properties'),
+  ...list(
+    'api',
+    'changes-properties hostile-reads list-documents operators-access reply-budget storage-signed write-properties',
+  ),
   ...list('cli', 'backup damage every-command kept-backups master-key move-to restore-space serve upkeep'),
   ...list('engine', 'bit-flips conversion crash data-file fairness held-snapshots insert-together mongoose readers'),
   ...list('engine/pipeline', 'compile'),
