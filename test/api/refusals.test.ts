@@ -60,7 +60,8 @@ describe('what operators are refused below /api/projects/:projectId', () => {
     ['put', '/schema', declare({ name: '1st', fields: [text('a')] }), '400 INVALID_NAME'],
     ['put', '/schema', declare({ name: 'a', fields: [text('a')], indexes: ['b'] }), '400 INVALID_INDEX'],
     ['put', '/schema', declare({ name: 'a', fields: [{ ...text('a'), default: 1 }] }), '400 VALIDATION_FAILED'],
-    ['put', '/schema', declare({ name: 'users', fields: [text('email')] }), '400 USERS_CONTRACT'],
+    ['put', '/schema', declare({ name: 'users', fields: [text('email')] }), '409 CONFIRMATION_REQUIRED'],
+    ['put', '/schema?prune=true', declare({ name: 'users', fields: [text('email')] }), '400 USERS_CONTRACT'],
     ['put', '/schema', declare({ name: 'notes', fields: [{ ...text('text'), unique: true }] }), '409 DUPLICATE_VALUE'],
     ['put', '/schema', declare({ name: 'dropping', fields: [text('a')] }), '409 COLLECTION_DROPPING'],
     [

@@ -40,7 +40,7 @@ describe.each([[['serve', '--port', '0', '--no-worker']], [['worker']]])('bsvc %
 
 describe('other commands', () => {
   it('do not ask, so that a weak key can be replaced', async () => {
-    const { code } = await home.bsvc(['project', 'list'], {
+    const { code } = await home.bsvc(['project', 'create', 'shop'], {
       env: { BSVC_SECRET_KEY: 'changeme', BSVC_DATA_DIR: join(home.dir, 'weak') },
     });
     expect(code).toBe(0);

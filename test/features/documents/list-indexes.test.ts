@@ -100,7 +100,9 @@ function watchCursor(cursor: object, seen: Document): object {
 }
 
 function listStages(plan: Document | undefined): Document[] {
-  return plan ? [plan, ...listStages(plan.inputStage as Document | undefined)] : [];
+  if (!plan) return [];
+  const inputs = (plan.inputStages ?? [plan.inputStage]) as (Document | undefined)[];
+  return [plan, ...inputs.flatMap(listStages)];
 }
 
 describe('the common lists are served by an index', () => {
