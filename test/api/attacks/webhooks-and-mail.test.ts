@@ -221,7 +221,7 @@ describe('a line break', () => {
   ])('is not needed: %s are refused too', async (_what, body) => {
     const before = stage.provider.calls.length;
     expect(outcomeOf(await call('POST', '/api/mail/send', body))).toMatch(
-      /^(400 INVALID_(MAIL|TEMPLATE)|404 TEMPLATE_NOT_FOUND)$/,
+      /^(400 (INVALID_(MAIL|TEMPLATE)|VALIDATION_FAILED)|404 TEMPLATE_NOT_FOUND)$/,
     );
     expect(stage.provider.calls.length).toBe(before);
   });
