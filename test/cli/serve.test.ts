@@ -42,9 +42,11 @@ describe('bsvc serve --demo', () => {
       onStart: (child) => child.stdout!.once('data', () => child.kill('SIGTERM')),
     });
     expect(outcome.code).toBe(0);
-    expect(outcome.stdout).toMatch(/^bsvc is listening on http:\/\/127\.0\.0\.1:\d+\n/);
     expect(outcome.stdout).toMatch(
-      / {2}curl -H 'x-api-key: pk_live_[\w-]{43}' 'http:\/\/127\.0\.0\.1:\d+\/api\/data\/posts/,
+      /^bsvc is listening on http:\/\/localhost:\d+\nDocumentation: http:\/\/localhost:\d+\/api\/docs\n/,
+    );
+    expect(outcome.stdout).toMatch(
+      / {2}curl -H 'x-api-key: pk_live_[\w-]{43}' 'http:\/\/localhost:\d+\/api\/data\/posts/,
     );
     await other.remove();
   });
