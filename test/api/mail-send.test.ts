@@ -285,7 +285,7 @@ describe('POST /api/mail/send-batch', () => {
     expect(reply.status).toBe(200);
     expect(reply.body.data).toEqual([
       { id: expect.any(String) },
-      { error: { message: expect.stringContaining('Invalid `to` field') } },
+      { error: { message: expect.stringContaining('validation_error: Invalid `to` field') } },
       { id: expect.any(String) },
     ]);
     expect(await used()).toBe(2);

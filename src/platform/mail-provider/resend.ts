@@ -68,7 +68,7 @@ interface BatchReply {
 }
 
 function readBatch({ data, errors = [] }: BatchReply, count: number): SendOutcome[] {
-  const refused = new Map(errors.map(({ index, message }) => [index, message.slice(0, 500)]));
+  const refused = new Map(errors.map(({ index, message }) => [index, `validation_error: ${message}`.slice(0, 500)]));
   const taken = data.values();
   return Array.from({ length: count }, (_, index): SendOutcome => {
     const reason = refused.get(index);

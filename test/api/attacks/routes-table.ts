@@ -191,6 +191,7 @@ export const ROUTE_TABLE: readonly RouteRow[] = [
   data('POST', '', 'the secret key to write', '201', json({ text: 'new' })),
   data('POST', '/bulk', 'the secret key to write', '201', json([{ text: 'new' }])),
   data('POST', '/aggregate', 'a key', '200', json({ pipeline: [{ $match: {} }] })),
+  data('GET', '/changes', 'a key', '200'),
   data('PUT', '/:document', 'the secret key to write', '200', json({ text: 'changed' })),
   data('PATCH', '/:document', 'the secret key to write', '200', json({ text: 'changed' })),
   data('PATCH', '/:trashed/recover', 'the secret key to write', '200', once()),
