@@ -43,8 +43,6 @@ const DEEP = [
   ...list('features', 'documents/keyset-filter files/kill mail/turns operators/delete-project users/ownership'),
   ...list('features/webhooks', 'receivers'),
   ...list('platform', 'jobs/queue jobs/schedules outages watch-snapshots'),
-  // Notes what tests of the API must not have said, and so needs a process of its own.
-  ...list('helpers', 'watch-replies'),
   'test/worker/**/*.test.ts',
 ];
 
@@ -58,8 +56,7 @@ export default defineConfig({
     globalSetup: ['test/helpers/demand-refusals.ts'],
     reporters: reportFile ? ['default', ['json', { outputFile: reportFile }]] : ['default'],
     projects: [
-      // The files of a worker share its modules: loading them anew for each took half of the time.
-      { test: { ...everywhere, name: 'embedded', include: ['test/**/*.test.ts'], exclude: DEEP, isolate: false } },
+      { test: { ...everywhere, name: 'embedded', include: ['test/**/*.test.ts'], exclude: DEEP } },
       { test: { ...everywhere, name: 'deep', include: DEEP } },
       {
         test: {
