@@ -4,6 +4,7 @@ import { ROUTE_LISTS } from '../../../src/api.js';
 import { signAccessToken } from '../../../src/features/access/sign-access-token.js';
 import { setTemplate } from '../../../src/features/mail/mail-template.js';
 import { setMailSettings } from '../../../src/features/mail/project-mail.js';
+import { setChanges } from '../../../src/features/changes/set-changes.js';
 import { createKey, revokeKey, rotateKey } from '../../../src/features/projects/manage-keys.js';
 import { presentKey } from '../../../src/features/projects/present-project.js';
 import { updateProject } from '../../../src/features/projects/update-project.js';
@@ -117,6 +118,8 @@ async function furnish(stage: Stage, owner: TestProject, word: string): Promise<
   const { project } = owner;
   await updateProject(app, project._id.toHexString(), { plan: 'pro', allowedDomains: ['*', `${word}.example.test`] });
   const collection = await buildCollection(app, project);
+  // On a MongoDB changes are kept only where somebody asks for it.
+  await setChanges(app, project._id, collection.name, { on: true });
   const unused = await buildCollection(app, project, { fields: [{ name: word, type: 'String' }] });
   const [document, trashed] = await placeDocuments(app, collection, [
     { text: word },
