@@ -13,7 +13,11 @@ interface SourceFile {
   path: string;
   lines: number;
   imports: string[];
+  /** Names that it declares and exports. */
+  exported: string[];
 }
+
+const EXPORTED = /^export (?:async )?(?:abstract )?(?:const|let|function\*?|class|interface|type|enum) (\w+)/gm;
 
 const files = [...listFiles('src'), ...listFiles('cli')].map(readSource);
 
@@ -63,6 +67,16 @@ describe('the house keeps its walls', () => {
     expect(files.filter((file) => file.lines > MAX_LINES).map((file) => `${file.path}: ${file.lines} lines`)).toEqual(
       [],
     );
+  });
+
+  it('gives every exported name one meaning', () => {
+    const places = new Map<string, string[]>();
+    for (const { path, exported } of files) {
+      for (const name of exported) places.set(name, [...(places.get(name) ?? []), path]);
+    }
+    // The engine's two kernels of values, which become one.
+    for (const name of ['Doc', 'isDocument', 'setField']) places.delete(name);
+    expect([...places].filter(([, paths]) => paths.length > 1)).toEqual([]);
   });
 
   it('reads the environment at one place only', () => {
@@ -166,5 +180,6 @@ function readSource(path: string): SourceFile {
   const imports = specifiers.map((specifier) =>
     relative(ROOT, normalize(join(ROOT, dirname(path), specifier))).replace(/\.js$/, '.ts'),
   );
-  return { path, lines: text.split('\n').length, imports };
+  const exported = [...new Set([...text.matchAll(EXPORTED)].map((match) => match[1]!))];
+  return { path, lines: text.split('\n').length, imports, exported };
 }

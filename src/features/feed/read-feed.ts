@@ -10,7 +10,7 @@ import { requireCollection } from '../collections/collection-store.js';
 import type { Collection } from '../collections/collection.js';
 import { allOf } from '../documents/query/keyset-filter.js';
 import { listError } from '../documents/reply/query-errors.js';
-import { decodeDocument, encodeDocument } from '../documents/reply/encode-document.js';
+import { decodeStored, encodeStoredJson } from '../documents/reply/encode-document.js';
 import { presentDocument } from '../documents/reply/present-document.js';
 import { readWithin, type ReplySize } from '../documents/reply/reply-size.js';
 import { selectFields } from '../documents/reply/select-fields.js';
@@ -179,7 +179,7 @@ async function readListed(
   try {
     while (listed.isEnd && (await cursor.hasNext())) {
       for (const row of cursor.readBufferedDocuments() as unknown as Buffer[]) {
-        const { _id, updatedAt } = decodeDocument(row);
+        const { _id, updatedAt } = decodeStored(row);
         listed.bytes += row.length;
         listed.items.push({ id: String(_id), at: updatedAt instanceof Date ? updatedAt : at, document: row });
         listed.last = _id as FeedPosition['shown'];
@@ -216,7 +216,7 @@ function* encodeItems(items: readonly FoundChange[], query: FeedQuery): Generato
 }
 
 function encodeShown(row: Buffer, { fields, meta }: FeedQuery): string {
-  if (!fields) return encodeDocument(row, meta);
-  const shown = presentDocument(selectFields(decodeDocument(row), fields), meta);
+  if (!fields) return encodeStoredJson(row, meta);
+  const shown = presentDocument(selectFields(decodeStored(row), fields), meta);
   return Buffer.from(JSON.stringify(shown)).latin1Slice();
 }
