@@ -101,6 +101,7 @@ const FEATURE_ROWS = [
   ['management'],
   ['backups'],
   ['reference'],
+  ['project-types'],
 ];
 
 function partOf(path: string): string {

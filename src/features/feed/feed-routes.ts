@@ -8,10 +8,11 @@ import { anyOf, arrayOf, FLAG, ID, MOMENT, object, oneOf, TEXT } from '../../pla
 import { READS_DOCUMENTS } from '../access/key-access.js';
 import { callerOf, settleKey } from '../access/require-key.js';
 import { USERS } from '../collections/users-collection.js';
+import { SHOWN_DOCUMENT } from '../documents/reply/document-schema.js';
 import { readFeed } from './read-feed.js';
 
 const CHANGE = anyOf(
-  object({ type: oneOf('upsert'), id: ID, at: MOMENT, document: { type: 'object' } }, 'Upsert'),
+  object({ type: oneOf('upsert'), id: ID, at: MOMENT, document: SHOWN_DOCUMENT }, 'Upsert'),
   object({ type: oneOf('gone'), id: ID, at: MOMENT }, 'Gone'),
 );
 const PAGE = object(
