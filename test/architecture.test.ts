@@ -119,7 +119,7 @@ function isAllowed(from: string, to: string): boolean {
   if (source === 'engine') return false;
   if (source === 'cli') return true;
   if (target === 'cli') return false;
-  const base = ['errors', 'config', 'setting-readers', 'version'];
+  const base = ['errors', 'config', 'setting-readers', 'package'];
   if (source === 'config') return target === 'setting-readers';
   if (source === 'platform') return base.includes(target);
   if (source === 'http') return [...base, 'platform', 'app'].includes(target);
