@@ -1,6 +1,6 @@
 import type { Access, Answer, Parameters, Route, RouteList } from '../../http/routes/route.js';
 import type { Schema } from '../../platform/schema/schema.js';
-import { VERSION } from '../../version.js';
+import { VERSION } from '../../package.js';
 import { openApiDocument, type ApiDocument } from '../reference/api-document.js';
 import { breathe } from './breathe.js';
 import { collectionSchemas, type CollectionSchemas, type Populate } from './collection-schemas.js';
