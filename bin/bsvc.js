@@ -9,5 +9,4 @@ if (major < 20 || (major === 20 && minor < 20)) {
   );
   process.exit(1);
 }
-const { compileBundle } = await import('./bundle.js');
-compileBundle().run();
+await import('../dist/cli/main.js');

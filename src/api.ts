@@ -7,7 +7,8 @@ import { SCHEMA_ROUTES } from './features/documents/schema-routes.js';
 import { LOCAL_FILE_ROUTES } from './features/files/local-file-routes.js';
 import { FILE_ROUTES } from './features/files/file-routes.js';
 import { USER_ROUTES } from './features/users/user-routes.js';
-import { FEED_ROUTES } from './features/feed/feed-routes.js';
+import { FEED_ROUTES, STREAM_ROUTES } from './features/feed/feed-routes.js';
+import { streamHub } from './features/feed/streams/stream-hub.js';
 import { HEALTH_ROUTES } from './features/health/health-routes.js';
 import { MAIL_OPERATOR_ROUTES, MAIL_ROUTES } from './features/mail/mail-routes.js';
 import { PROJECT_USER_ROUTES } from './features/management/project-user-routes.js';
@@ -22,7 +23,6 @@ import { PROJECT_ROUTES } from './features/management/project-routes.js';
 import { TEMPLATE_ROUTES } from './features/management/template-routes.js';
 import { METRICS_ROUTES, offerMetrics } from './features/health/metrics-routes.js';
 import { GUIDE_ROUTES } from './features/reference/guide-routes.js';
-import { projectTypesRoutes } from './features/project-types/project-types-routes.js';
 import { referenceRoutes } from './features/reference/reference-routes.js';
 import { ROOT_ROUTES } from './features/reference/root-routes.js';
 import { WEBHOOK_ROUTES } from './features/webhooks/webhook-routes.js';
@@ -45,8 +45,8 @@ import { traceRequests } from './http/trace-requests.js';
 export const ROUTE_LISTS: readonly RouteList[] = [
   DOCUMENT_ROUTES,
   FEED_ROUTES,
+  STREAM_ROUTES,
   SCHEMA_ROUTES,
-  ...projectTypesRoutes(() => ROUTE_LISTS),
   USER_ROUTES,
   FILE_ROUTES,
   LOCAL_FILE_ROUTES,
@@ -105,6 +105,8 @@ export function createApi(app: App): Koa {
   api.use(inFlight.limit);
   const limits = limitRequests(app);
   if (limits) api.use(limits);
+  // Its metrics are there before the first stream.
+  streamHub(app);
   offerMetrics(app);
   api.use(mountRoutes(app, ROUTE_LISTS));
   return api;

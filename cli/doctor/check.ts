@@ -1,5 +1,5 @@
 /** One line of `bsvc doctor`. */
-export interface CheckResult {
+export interface Check {
   name: string;
   ok: boolean;
   detail: string;
@@ -9,15 +9,15 @@ export interface CheckResult {
   away?: boolean;
 }
 
-export function passed(name: string, detail: string): CheckResult {
+export function passed(name: string, detail: string): Check {
   return { name, ok: true, detail, hint: null };
 }
 
-export function failed(name: string, detail: string, hint: string): CheckResult {
+export function failed(name: string, detail: string, hint: string): Check {
   return { name, ok: false, detail, hint };
 }
 
 /** A failed check because of something unreachable: exit 3. */
-export function unreachable(name: string, detail: string, hint: string): CheckResult {
+export function unreachable(name: string, detail: string, hint: string): Check {
   return { name, ok: false, detail, hint, away: true };
 }

@@ -5,11 +5,11 @@ import { Cursors } from './commands/read/cursors.js';
 import { expireDocuments } from './commands/write/expire-documents.js';
 import { type DataDb } from './transports/in-process/contract.js';
 import { type ChangeLogs, openChangeLogs } from './transports/in-process/change-logs.js';
-import { openDataDb } from './transports/in-process/database.js';
+import { openDatabase } from './transports/in-process/database.js';
 import { insertTogether } from './transports/in-process/insert-together.js';
 import { listen, ListenError, type Listener } from './transports/wire/listen.js';
 import { ReaderPool } from './readers/reader-pool.js';
-import { copyDataFile } from './storage/backup.js';
+import { backUp } from './storage/backup.js';
 import { convertStored } from './storage/checks/convert.js';
 import { DATA_FILE, type Durability, listProcesses } from './storage/file/environment.js';
 import { type HeldSnapshot } from './storage/file/snapshots.js';
@@ -26,7 +26,8 @@ export type {
   DataDb,
   DataFindCursor,
 } from './transports/in-process/contract.js';
-export type { ChangeLogs, LogSearch } from './transports/in-process/change-logs.js';
+export { openMatcher } from './transports/in-process/change-logs.js';
+export type { ChangeLogs, LogSearch, Matcher } from './transports/in-process/change-logs.js';
 export { type StorageStats } from './commands/administration.js';
 export { type HeldSnapshot } from './storage/file/snapshots.js';
 export { DATA_FILE, type Durability, ListenError, type Listener, StorageError, type StorageErrorCode };
@@ -157,7 +158,7 @@ export function openEngine(options: EngineOptions): Engine {
       listeners.push(listener);
       return listener;
     },
-    backup: (path) => copyDataFile(storage.environment, path),
+    backup: (path) => backUp(storage.environment, path),
     stats: () => ({ ...storageStats(storage), readerThreadsStarted: readers?.started ?? 0 }),
     processes: () => listProcesses(storage.environment),
     useReserve: (work) => storage.reserve.use(work),
@@ -167,7 +168,7 @@ export function openEngine(options: EngineOptions): Engine {
     insertTogether: (namespace, documents) =>
       insertTogether(core, namespace, documents as Record<string, unknown>[], { ignoreUndefined }),
     changeLogs: (name) => openChangeLogs(storage, name),
-    db: (name) => openDataDb(core, name, { ignoreUndefined }),
+    db: (name) => openDatabase(core, name, { ignoreUndefined }),
     close: () => (closing ??= closeAll()),
   };
 }

@@ -13,6 +13,7 @@ import { createOwnerIndexes } from './014-create-owner-indexes.js';
 import { sortMailLogsBySentAt } from './015-sort-mail-logs-by-sent-at.js';
 import { createInsertSeriesIndex } from './016-create-insert-series-index.js';
 import { letMailTakeTurns } from './017-let-mail-take-turns.js';
+import { createTicketIndexes } from './018-create-ticket-indexes.js';
 
 /** Numbered one-way changes of stored data, in order. A released one is never edited. */
 export const MIGRATIONS: readonly Migration[] = [
@@ -30,4 +31,5 @@ export const MIGRATIONS: readonly Migration[] = [
   sortMailLogsBySentAt,
   createInsertSeriesIndex,
   letMailTakeTurns,
+  createTicketIndexes,
 ];

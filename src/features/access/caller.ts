@@ -1,4 +1,12 @@
 import type { ApiKey, Project } from '../projects/project.js';
+import type { TokenId } from './token-id.js';
+
+/** What a checked access token can be judged by again, without the token. */
+export interface HeldToken {
+  kid: string;
+  id: TokenId;
+  expiresMs: number;
+}
 
 /**
  * The outcome of checking a request's bearer token. A bad one counts as absent where none is needed (decisions.md 2).
@@ -7,7 +15,7 @@ export type Bearer =
   | { state: 'absent' }
   | { state: 'invalid'; code: 'TOKEN_INVALID' | 'TOKEN_EXPIRED' }
   /** `session` is the one that the token came from, if any. */
-  | { state: 'user'; userId: string; session?: string | null };
+  | { state: 'user'; userId: string; session?: string | null; token?: HeldToken };
 
 /** The sender of a request: the project of its key, the key, and the end user of its bearer. */
 export interface Caller {

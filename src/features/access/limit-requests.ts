@@ -91,7 +91,8 @@ export function classify(method: string, path: string): RequestClass {
 }
 
 /** Below them a key is looked for; anywhere else a key is nobody's business, and must not choose the limit. */
-const TAKING_KEYS = [AUTH, '/api/storage/', '/api/mail/', '/api/schemas/'];
+const TAKING_KEYS = [AUTH, '/api/storage/', '/api/mail/', '/api/schemas/', '/api/realtime/'];
+const TAKING_KEYS_THEMSELVES: ReadonlySet<string> = new Set(['/api/schemas', '/api/realtime']);
 /** A browser opens it by itself, with the key in the query. */
 const KEY_IN_QUERY = /^\/api\/userAuth\/social\/[^/]+\/start\/?$/;
 const WITHOUT_KEY = /^\/api\/userAuth\/social\/[^/]+\/callback\/?$/;
@@ -100,7 +101,7 @@ const WITHOUT_KEY = /^\/api\/userAuth\/social\/[^/]+\/callback\/?$/;
 function keyOf(ctx: Context): string {
   const { path } = ctx;
   if (path.startsWith(DATA)) return ctx.get('x-api-key');
-  if (path !== '/api/schemas' && !TAKING_KEYS.some((prefix) => path.startsWith(prefix))) return '';
+  if (!TAKING_KEYS_THEMSELVES.has(path) && !TAKING_KEYS.some((prefix) => path.startsWith(prefix))) return '';
   if (WITHOUT_KEY.test(path)) return '';
   if (!KEY_IN_QUERY.test(path)) return ctx.get('x-api-key');
   const { key } = ctx.query;

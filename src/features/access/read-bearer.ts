@@ -2,7 +2,7 @@ import type { App } from '../../app.js';
 import { findTokenKid, isOfNow, verifyToken, type TokenClaims } from '../../platform/secrets/jwt.js';
 import type { Project } from '../projects/project.js';
 import { findTokenKey } from '../projects/token-secret.js';
-import type { Bearer } from './caller.js';
+import type { Bearer, HeldToken } from './caller.js';
 import { isCutOff } from './token-cutoff.js';
 import { parseTokenId } from './token-id.js';
 
@@ -20,7 +20,13 @@ export function readBearer(app: App, project: Project, header: string): Bearer |
   if (claims.projectId !== project._id.toHexString() || claims.userId !== claims.sub) return INVALID;
   const id = parseTokenId(claims.jti);
   if (!id) return INVALID;
-  const user: Bearer = { state: 'user', userId: claims.userId, session: id.session };
+  const { kid } = claims;
+  const user: Bearer = {
+    state: 'user',
+    userId: claims.userId,
+    session: id.session,
+    token: { kid, id, expiresMs: claims.exp * 1000 },
+  };
   const cutOff = isCutOff(app, project._id, claims.userId, id);
   if (cutOff instanceof Promise) return cutOff.then((ended) => (ended ? INVALID : user));
   return cutOff ? INVALID : user;
@@ -29,21 +35,43 @@ export function readBearer(app: App, project: Project, header: string): Bearer |
 /** A token whose signature has been checked a moment ago. */
 interface Verified {
   kid: string;
-  claims: TokenClaims;
+  claims: TokenClaims & { kid: string };
 }
 
 /**
  * Checking a signature costs as much as reading ten documents, so a token's is checked once in half a second; its time
  * and its secret's every time.
  */
-function readClaims(app: App, project: Project, token: string): TokenClaims | 'TOKEN_INVALID' | 'TOKEN_EXPIRED' {
+function readClaims(
+  app: App,
+  project: Project,
+  token: string,
+): (TokenClaims & { kid: string }) | 'TOKEN_INVALID' | 'TOKEN_EXPIRED' {
   const now = app.clock.now();
   const known = app.cache.peek<Verified>('verified-tokens', token);
   const kid = known ? known.kid : findTokenKid(token);
   const key = kid === null ? null : findTokenKey(app, project, kid);
   if (kid === null || !key) return 'TOKEN_INVALID';
   if (known) return isOfNow(known.claims, now) ? known.claims : 'TOKEN_EXPIRED';
-  const claims = verifyToken(token, key, now);
-  if (typeof claims !== 'string') app.cache.keep('verified-tokens', token, { kid, claims } satisfies Verified);
+  const verified = verifyToken(token, key, now);
+  if (typeof verified === 'string') return verified;
+  const claims = { ...verified, kid };
+  app.cache.keep('verified-tokens', token, { kid, claims } satisfies Verified);
   return claims;
 }
+
+/** What is wrong by now with a token that was good; null while it is. A promise only when it takes time. */
+export function judgeHeldToken(
+  app: App,
+  project: Project,
+  userId: string,
+  { kid, id, expiresMs }: HeldToken,
+): TokenProblem | null | Promise<TokenProblem | null> {
+  if (app.clock.now() >= expiresMs) return 'TOKEN_EXPIRED';
+  if (!findTokenKey(app, project, kid)) return 'TOKEN_INVALID';
+  const cutOff = isCutOff(app, project._id, userId, id);
+  if (cutOff instanceof Promise) return cutOff.then((ended) => (ended ? 'TOKEN_INVALID' : null));
+  return cutOff ? 'TOKEN_INVALID' : null;
+}
+
+type TokenProblem = 'TOKEN_INVALID' | 'TOKEN_EXPIRED';

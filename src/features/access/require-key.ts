@@ -12,7 +12,7 @@ import { readBearer } from './read-bearer.js';
 const MALFORMED =
   'This is not a whole API key: it begins with pk_live_ or sk_live_ and has 51 characters. Copy all of it';
 
-interface KeyOwner {
+export interface KeyOwner {
   project: Project;
   key: ApiKey;
 }
@@ -84,9 +84,7 @@ export function callerOf(ctx: Pick<Context, 'state'>): Caller {
 
 /** The project whose live key this is, by the copy that requests share; null for any other text. */
 export async function findKeyProject(app: App, value: string): Promise<Project | null> {
-  if (!isKeyForm(value)) return null;
-  const owner = await readKeyOwner(app, hashKey(value));
-  return owner && isLiveKey(owner.key, app.clock.now()) ? owner.project : null;
+  return isKeyForm(value) ? ((await findLiveKey(app, hashKey(value)))?.project ?? null) : null;
 }
 
 /** findKeyProject from this process's copies alone; undefined when they lack the key. */
@@ -94,6 +92,12 @@ export function peekKeyProject(app: App, value: string): Project | undefined {
   if (!isKeyForm(value)) return undefined;
   const owner = app.cache.peek<KeyOwner>('callers', hashKey(value));
   return owner && isLiveKey(owner.key, app.clock.now()) ? owner.project : undefined;
+}
+
+/** The project and key that a hash names, by the copy that requests share; null when it is not live (any more). */
+export async function findLiveKey(app: App, hash: string): Promise<KeyOwner | null> {
+  const owner = await readKeyOwner(app, hash);
+  return owner && isLiveKey(owner.key, app.clock.now()) ? owner : null;
 }
 
 function readKeyOwner(app: App, hash: string): Promise<KeyOwner | null> {
@@ -110,7 +114,7 @@ async function findKeyOwner(app: App, hash: string): Promise<KeyOwner | null> {
 }
 
 /** Whichever key it is: a secret key in a foreign page is the very case that the list is for. */
-function requireAdmittedOrigin(ctx: Context, { project }: KeyOwner): void {
+export function requireAdmittedOrigin(ctx: Context, { project }: Pick<KeyOwner, 'project'>): void {
   const origin = ctx.get('Origin');
   if (!origin || admitsOrigin(project.allowedDomains, origin)) return;
   withdrawOrigin(ctx);

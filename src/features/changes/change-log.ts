@@ -39,6 +39,41 @@ export interface FoundChanges {
   isEnd: boolean;
 }
 
+/** Who looks for all changes, to tell many others of them. */
+export interface ChangeWatch {
+  after: LogPosition;
+  /** What a document must meet that anybody may be shown. */
+  visible: Document;
+  hidden: Document | null;
+  limit: number;
+  maxBytes: number;
+}
+
+/** What a log knows of a document before a change: on a MongoDB its owner at the time of the change alone. */
+export interface EarlierDocument {
+  bytes: Buffer;
+  isPartial: boolean;
+}
+
+/** A change for whoever it concerns. */
+export interface WatchedChange {
+  id: string;
+  at: Date;
+  /** As BSON; null when nobody is shown it. */
+  document: Buffer | null;
+  /** Before each change that was looked at; null where the log does not know it. */
+  earlier: readonly EarlierDocument[] | null;
+  /** Where `earlier` is null: the owners at the times of the changes. */
+  owners: readonly unknown[];
+}
+
+export interface WatchedChanges {
+  changes: WatchedChange[];
+  seq: number;
+  /** Nothing was left when the last document was read. */
+  isEnd: boolean;
+}
+
 /**
  * The durable log of the changes of a collection's documents: the embedded engine's own, or on a MongoDB one that the
  * outbox fills.
@@ -48,6 +83,8 @@ export interface ChangeLog {
   begin(): Promise<LogPosition>;
   /** Changes after a position, each document once; null when the log does not reach back to it, or is another one. */
   read(search: ChangeSearch): Promise<FoundChanges | null>;
+  /** The same for a follower who judges for others: every changed document, and what is known of it before. */
+  watch(search: ChangeWatch): Promise<WatchedChanges | null>;
   end(): Promise<void>;
   /** Removes what is older, and what is too much. */
   trim(since: Date): Promise<void>;

@@ -8,6 +8,9 @@ import type { ChangeLog, Logged, LogPosition } from './change-log.js';
 /** A log that grows beyond it loses its oldest entries, however young. */
 const MAX_LOG_BYTES = 1024 * 1024 * 1024;
 
+/** Each is held in memory with an earlier document. */
+const MAX_WATCHED_ENTRIES = 2_000;
+
 /** The embedded engine's log, which holds every change from when it was first asked for. */
 export function openEngineLog(
   app: Pick<App, 'db'>,
@@ -41,6 +44,24 @@ export function openEngineLog(
       });
       if (!found) return null;
       const changes = found.changes.map(({ id, at, document }) => ({ id: String(id), at: new Date(at), document }));
+      return { ...found, changes };
+    },
+    async watch({ after, visible, hidden, limit, maxBytes }) {
+      const found = await logs.read(name, {
+        epoch: Number(after.epoch),
+        after: after.seq,
+        filter: visible,
+        earlierAccess: {},
+        earlierConditions: {},
+        hold: hidden,
+        limit,
+        maxBytes,
+        earlierOf: MAX_WATCHED_ENTRIES,
+      });
+      if (!found) return null;
+      const changes = found.changes.map(({ id, at, document, earlier = [] }) => {
+        return { id: String(id), at: new Date(at), document, earlier, owners: [] };
+      });
       return { ...found, changes };
     },
     end: () => logs.end(name),

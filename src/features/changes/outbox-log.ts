@@ -4,7 +4,7 @@ import type { App } from '../../app.js';
 import { isDuplicateKey, type Store } from '../../platform/database/database.js';
 import { documentsName, type Collection } from '../collections/collection.js';
 import { documentIdOf } from './document-id.js';
-import type { ChangeLog, FoundChange, FoundChanges, Logged, LogPosition } from './change-log.js';
+import type { ChangeLog, Logged, LogPosition, WatchedChange, WatchedChanges } from './change-log.js';
 
 export const CHANGE_LOG = 'change_log';
 
@@ -127,16 +127,18 @@ export function openOutboxLog(app: Database, collection: Logged): ChangeLog {
   return {
     begin: () => beginHeard(app, c),
     async read(search) {
-      const { after, limit, maxBytes } = search;
-      if ((await beginLog(app, c)).epoch !== after.epoch) return null;
-      const entries = (await logStore(app)
-        .find(numbers(c, after.seq + 1), app.db.confirmedReads)
-        .sort({ _id: 1 })
-        .limit(limit)
-        .toArray()) as LogEntry[];
-      const isCurrent = entries.length > 0 ? entries[0]!._id.n === after.seq + 1 : await isLast(app, c, after.seq);
-      if (!isCurrent) return null;
-      return readEntries(app, collection, entries, search, { limit, maxBytes });
+      const entries = await findEntries(app, c, search);
+      if (!entries) return null;
+      const { changes, ...end } = await readEntries(app, collection, entries, search.filter, search);
+      const { readable } = search;
+      const owner = readable && collection.rls ? readable[collection.rls.ownerField] : null;
+      const concerns = ({ document, owners }: WatchedChange): boolean =>
+        document !== null || !readable || owners.includes(owner);
+      return { ...end, changes: changes.filter(concerns).map(({ id, at, document }) => ({ id, at, document })) };
+    },
+    async watch(search) {
+      const entries = await findEntries(app, c, search);
+      return entries && readEntries(app, collection, entries, search.visible, search);
     },
     end: () => removeLog(app, c),
     async trim(since) {
@@ -157,23 +159,35 @@ export function openOutboxLog(app: Database, collection: Logged): ChangeLog {
   };
 }
 
-async function isLast(app: Database, c: ObjectId, seq: number): Promise<boolean> {
-  return (await findLast(app, c))?._id.n === seq;
+/** The entries after a position; null when the log is another one, or does not reach back to it. */
+async function findEntries(
+  app: Database,
+  c: ObjectId,
+  { after, limit }: { after: LogPosition; limit: number },
+): Promise<LogEntry[] | null> {
+  if ((await beginLog(app, c)).epoch !== after.epoch) return null;
+  const entries = (await logStore(app)
+    .find(numbers(c, after.seq + 1), app.db.confirmedReads)
+    .sort({ _id: 1 })
+    .limit(limit)
+    .toArray()) as LogEntry[];
+  const isCurrent =
+    entries.length > 0 ? entries[0]!._id.n === after.seq + 1 : (await findLast(app, c))?._id.n === after.seq;
+  return isCurrent ? entries : null;
 }
 
 /**
- * The documents of entries as they are now. Whose document is not shown (any more) is told that it is gone when it was
- * theirs, whether they have seen it or not.
+ * The documents of entries as they are now, null where they do not meet the filter (any more), with their owners. A
+ * document that is told of as gone may be one that its owner has never seen.
  */
 async function readEntries(
   app: Database,
   collection: Logged,
   entries: readonly LogEntry[],
-  { filter, readable, after }: { filter: Document; readable: Document | null; after: LogPosition },
-  { limit, maxBytes }: { limit: number; maxBytes: number },
-): Promise<FoundChanges> {
-  const owner = readable && collection.rls ? readable[collection.rls.ownerField] : null;
-  const found = new Map<string, FoundChange>();
+  filter: Document,
+  { after, limit, maxBytes }: { after: LogPosition; limit: number; maxBytes: number },
+): Promise<WatchedChanges> {
+  const found = new Map<string, WatchedChange>();
   let seq = after.seq;
   let bytes = 0;
   let size = CHUNK;
@@ -185,11 +199,12 @@ async function readEntries(
       size = Math.max(1, size >> 2);
       continue;
     }
-    for (const { _id, at: moment, documentId, owner: ownedBy } of chunk) {
+    for (const { _id, at: moment, documentId, owner } of chunk) {
       const id = String(documentId);
       const document = rows.get(id) ?? null;
-      const wasKnown = found.delete(id);
-      if (document || wasKnown || !readable || ownedBy === owner) found.set(id, { id, at: moment, document });
+      const owners = [...(found.get(id)?.owners ?? []), owner];
+      found.delete(id);
+      found.set(id, { id, at: moment, document, earlier: null, owners });
       seq = _id.n;
     }
     for (const row of rows.values()) bytes += row.length;

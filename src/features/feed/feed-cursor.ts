@@ -25,7 +25,7 @@ export interface FeedScope {
 const PURPOSE = 'changes-cursor';
 const MAX_CURSOR_CHARACTERS = 4096;
 
-type Payload = [id: string, rules: string, epoch: string, seq: number, listing: 0 | 1, shown: unknown];
+type Payload = [id: string, rules: string, who: string, epoch: string, seq: number, listing: 0 | 1, shown: unknown];
 
 /** A position as opaque text that only the service can make. */
 export function sealFeedCursor(secrets: Pick<SecretBox, 'mac'>, scope: FeedScope, at: FeedPosition): string {
@@ -33,6 +33,7 @@ export function sealFeedCursor(secrets: Pick<SecretBox, 'mac'>, scope: FeedScope
   const payload: Payload = [
     collection._id.toHexString(),
     rulesOf(scope),
+    whoOf(scope),
     at.epoch,
     at.seq,
     at.isListing ? 1 : 0,
@@ -51,10 +52,12 @@ export function openFeedCursor(secrets: Pick<SecretBox, 'macs'>, scope: FeedScop
   if (!text || !mac || rest.length > 0 || cursor.length > MAX_CURSOR_CHARACTERS) throw badCursor();
   const genuine = secrets.macs(PURPOSE, signedText(scope, text)).some((expected) => isSameSecret(mac, expected));
   if (!genuine) throw badCursor();
-  const [id, rules, epoch, seq, listing, shown] = EJSON.parse(
+  const [id, rules, who, epoch, seq, listing, shown] = EJSON.parse(
     Buffer.from(text, 'base64url').toString('utf8'),
   ) as Payload;
   if (id !== scope.collection._id.toHexString() || rules !== rulesOf(scope)) throw cursorExpired();
+  // Looked at last: other rules may make it another user's, or nobody's.
+  if (who !== whoOf(scope)) throw badCursor();
   return { epoch, seq, isListing: listing === 1, shown: (shown ?? null) as FeedPosition['shown'] };
 }
 
@@ -62,8 +65,12 @@ function rulesOf({ collection, conditions }: FeedScope): string {
   return digest(EJSON.stringify([collection.mode, collection.rls, conditions]));
 }
 
-function signedText({ collection, filterText, userId }: FeedScope, text: string): string {
-  return JSON.stringify([collection.projectId.toHexString(), collection.name, filterText, userId, text]);
+function whoOf({ userId }: FeedScope): string {
+  return userId === null ? '' : digest(userId);
+}
+
+function signedText({ collection, filterText }: FeedScope, text: string): string {
+  return JSON.stringify([collection.projectId.toHexString(), collection.name, filterText, text]);
 }
 
 function badCursor(): AppError {

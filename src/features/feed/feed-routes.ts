@@ -1,18 +1,34 @@
 import type { App } from '../../app.js';
-import { forbidden, unavailable } from '../../errors.js';
+import { tooLarge } from '../../errors.js';
+import { clientNetwork } from '../../http/requests/client-address.js';
 import { clientSignal } from '../../http/requests/client-signal.js';
-import { waitAside } from '../../http/requests/limit-in-flight.js';
+import { leaveFlight, waitAside } from '../../http/requests/limit-in-flight.js';
+import type { StreamReply } from '../../http/replies/reply.js';
 import { decodePart } from '../../http/routes/mount-routes.js';
-import { encoded, naming, parameter, route, type RouteContext, type RouteList } from '../../http/routes/route.js';
-import { anyOf, arrayOf, FLAG, ID, MOMENT, object, oneOf, TEXT } from '../../platform/schema/schema.js';
-import { READS_DOCUMENTS } from '../access/key-access.js';
+import {
+  created,
+  either,
+  encoded,
+  EVENT_STREAM_TYPE,
+  eventStream,
+  naming,
+  parameter,
+  route,
+  type RouteContext,
+  type RouteList,
+} from '../../http/routes/route.js';
+import { anyOf, arrayOf, FLAG, ID, MOMENT, object, oneOf, text, TEXT } from '../../platform/schema/schema.js';
+import { ANY_KEY, READS_DOCUMENTS } from '../access/key-access.js';
 import { callerOf, settleKey } from '../access/require-key.js';
-import { USERS } from '../collections/users-collection.js';
-import { SHOWN_DOCUMENT } from '../documents/reply/document-schema.js';
+import { issueTicket, settleTicket, TICKET_MS } from '../access/stream-ticket.js';
+import { badQuery, findSingle, readQueryText } from '../documents/reply/query-text.js';
+import { requireFollowable } from './admit-follower.js';
 import { readFeed } from './read-feed.js';
+import { openStream, type StreamRequest } from './streams/open-stream.js';
+import { streamHub } from './streams/stream-hub.js';
 
 const CHANGE = anyOf(
-  object({ type: oneOf('upsert'), id: ID, at: MOMENT, document: SHOWN_DOCUMENT }, 'Upsert'),
+  object({ type: oneOf('upsert'), id: ID, at: MOMENT, document: { type: 'object' } }, 'Upsert'),
   object({ type: oneOf('gone'), id: ID, at: MOMENT }, 'Gone'),
 );
 const PAGE = object(
@@ -28,16 +44,27 @@ const PAGE = object(
   'ChangePage',
 );
 
+const EVENTS = eventStream(
+  {
+    ...TEXT,
+    description:
+      '`change` with `n`, `type`, `id`, `at`, `document` and `cursor`; `ready` with `n` and `cursor` when the client has what a list shows, again after each batch; `reset` with `n`: forget what you have, all of it follows; `end` with `code` and `retryAfterMs`, always the last one. `n` is the position in the request. A comment every 25 seconds.',
+  },
+  'Changes',
+);
+const STREAM_REFUSALS = { 403: ['QUOTA_EXCEEDED'], 429: ['TOO_MANY_STREAMS'], 503: ['BUSY'] };
+
 const readChangesRoute = route({
   method: 'GET',
   path: '/api/data/:collectionName/changes',
   id: 'readChanges',
   summary: 'Follow the changes of a collection',
   description:
-    'Shows what a list with the same key, user and filter shows, and then how that changes: without `since` all documents in pages, with the `cursor` of the last answer what has changed since. `gone` names a document that was trashed or removed or does not meet filter or rules any more. Nothing is lost while a client is away; a document may be told more than once. Takes the filters of lists.',
+    'Shows what a list with the same key, user and filter shows, and then how that changes: without `since` all documents in pages, with the `cursor` of the last answer what has changed since. `gone` names a document that was trashed or removed or does not meet filter or rules any more. Nothing is lost while a client is away; a document may be told more than once. Takes the filters of lists. With `Accept: text/event-stream` it is a stream that goes on, as of `POST /api/realtime`; each event has its cursor as `id`, by which an `EventSource` resumes.',
   access: READS_DOCUMENTS,
   ownQuery: {
     since: parameter('The `cursor` of an earlier answer; `now` = only what comes; left out = from the beginning', TEXT),
+    ticket: parameter('Of a stream, instead of the headers that an `EventSource` cannot send; good once', TEXT),
     limit: parameter('Most changes in the answer', { type: 'integer', minimum: 1, maximum: 1000, default: 200 }),
     wait: parameter('Seconds to wait for a change when there is none', {
       type: 'integer',
@@ -58,7 +85,8 @@ const readChangesRoute = route({
       isOpen: true,
     },
   },
-  answers: encoded(PAGE, 'Changes'),
+  headers: { 'last-event-id': parameter('Of a stream: instead of `since`', TEXT) },
+  answers: either(encoded(PAGE, 'Changes'), EVENTS),
   refuses: {
     400: [
       'INVALID_QUERY',
@@ -68,49 +96,143 @@ const readChangesRoute = route({
       'PATTERNS_TOO_LONG',
       'PATTERN_TOO_LARGE',
     ],
+    401: ['TICKET_INVALID'],
+    403: STREAM_REFUSALS[403],
     409: ['CHANGES_OFF'],
+    429: STREAM_REFUSALS[429],
     410: ['CURSOR_EXPIRED'],
     503: ['BUSY'],
   },
   async handle({ app, ctx, params }) {
-    const reply = await readFeed(app, params.collectionName, ctx.querystring, {
+    if (wantsStream(ctx)) return openOne(app, ctx, params.collectionName);
+    return readFeed(app, params.collectionName, ctx.querystring, {
       signal: clientSignal(ctx),
       async settle() {
         ctx.state.caller = undefined;
         await settleKey(app, ctx);
         return callerOf(ctx);
       },
-      aside: (work) => waitForTurn(app, ctx, work),
+      async aside(work) {
+        const place = streamHub(app).take();
+        try {
+          await waitAside(ctx, work);
+        } finally {
+          place.release();
+        }
+      },
     });
-    return reply as string;
   },
 });
 
-/** How many requests of an application wait. */
-const waiting = new WeakMap<App['hints'], number>();
+function wantsStream(ctx: RouteContext): boolean {
+  return ctx.get('accept').includes(EVENT_STREAM_TYPE);
+}
 
-async function waitForTurn(app: App, ctx: RouteContext, work: () => Promise<void>): Promise<void> {
-  const count = waiting.get(app.hints) ?? 0;
-  if (count >= app.config.streams) {
-    throw unavailable('BUSY', 'Too many wait for changes just now: ask without wait, or later', {
-      retryAfterSeconds: 5,
+/** A stream with one subscription, for clients that resume by themselves. */
+function openOne(app: App, ctx: RouteContext, collection: string): Promise<StreamReply> {
+  const parts = ctx.querystring.split('&');
+  const own = (part: string): boolean => [...readQueryText(part).keys()].some((name) => OWN_OF_STREAM.has(name));
+  const lastId = ctx.get('last-event-id');
+  const since = lastId === '' ? findSingle(readQueryText(ctx.querystring), 'since') : lastId;
+  const query = parts.filter((part) => !own(part)).join('&');
+  return openFor(app, ctx, { subscriptions: [{ collection, query, since: since || null }], hasIds: true });
+}
+
+const OWN_OF_STREAM: ReadonlySet<string> = new Set(['since', 'ticket']);
+
+async function openFor(
+  app: App,
+  ctx: RouteContext,
+  asked: Pick<StreamRequest, 'subscriptions' | 'hasIds'>,
+): Promise<StreamReply> {
+  const origin = ctx.get('origin') || null;
+  const address = clientNetwork(ctx.ip);
+  const { begin, giveUp } = await openStream(app, { caller: callerOf(ctx), address, origin, ...asked });
+  leaveFlight(ctx);
+  return { type: EVENT_STREAM_TYPE, begin, giveUp };
+}
+
+const MAX_REQUEST_CHARACTERS = 64 * 1024;
+const SUBSCRIPTION = object(
+  {
+    collection: text({ maxLength: 64 }),
+    'filter?': text({ maxLength: 8192, description: 'As the query string of a list: `status=open&views_gt=3`.' }),
+    'fields?': arrayOf(TEXT, { maxItems: 100 }),
+    'since?': text({ maxLength: 4096, description: 'A cursor, or `now`; left out = from the beginning.' }),
+  },
+  'Subscription',
+);
+
+const openStreamRoute = route({
+  method: 'POST',
+  path: '/api/realtime',
+  id: 'openStream',
+  summary: 'Follow the changes of several collections by one stream',
+  description:
+    'Each subscription shows what a list with the same key, user and filter shows, and then how that changes. Nothing is lost while a client is away: it resumes by the cursors that it was given, at any process. Other subscriptions are another request. It ends when the access token is over or the key is revoked, and when the server stops; `retryAfterMs` says when to come back. A filter may have at most 20 conditions, lists of 100 values, and no `_regex`.',
+  access: READS_DOCUMENTS,
+  body: object({ subscriptions: arrayOf(SUBSCRIPTION, { minItems: 1, maxItems: 50 }) }),
+  example: { subscriptions: [{ collection: 'posts', filter: 'status=open' }] },
+  answers: EVENTS,
+  refuses: {
+    400: ['INVALID_QUERY', 'INVALID_CURSOR'],
+    403: STREAM_REFUSALS[403],
+    404: ['COLLECTION_NOT_FOUND'],
+    409: ['CHANGES_OFF'],
+    429: STREAM_REFUSALS[429],
+    503: STREAM_REFUSALS[503],
+  },
+  handle({ app, ctx, body }) {
+    if (JSON.stringify(body).length > MAX_REQUEST_CHARACTERS) {
+      throw tooLarge(
+        'BODY_TOO_LARGE',
+        `The subscriptions of a stream may have at most ${MAX_REQUEST_CHARACTERS} bytes`,
+      );
+    }
+    const subscriptions = body.subscriptions.map(({ collection, filter = '', fields, since }) => {
+      requireFilterOnly(filter);
+      const query = [filter, fields ? `fields=${fields.map(encodeURIComponent).join()}` : ''];
+      return { collection, query: query.filter(Boolean).join('&'), since: since || null };
     });
-  }
-  waiting.set(app.hints, count + 1);
-  try {
-    await waitAside(ctx, work);
-  } finally {
-    waiting.set(app.hints, waiting.get(app.hints)! - 1);
+    return openFor(app, ctx, { subscriptions, hasIds: false });
+  },
+});
+
+function requireFilterOnly(filter: string): void {
+  for (const name of readQueryText(filter).keys()) {
+    if (NOT_FILTERS.has(name)) throw badQuery(`${name} is no filter: it stands beside it`);
   }
 }
 
-/** As in `/api/data`; but the secret key may follow `users`, as it may have webhooks tell of them. */
+const NOT_FILTERS: ReadonlySet<string> = new Set(['since', 'fields', 'ticket']);
+
+/** What a ticket is good for is found out when it is used. */
+const ASKS_FOR_TICKET = { ...READS_DOCUMENTS, note: ANY_KEY.note, refuses: ANY_KEY.refuses };
+
+const openTicketRoute = route({
+  method: 'POST',
+  path: '/api/realtime/ticket',
+  id: 'createStreamTicket',
+  summary: 'Get a ticket for an EventSource',
+  description:
+    'A browser’s `EventSource` sends no headers: it opens `/api/data/{collectionName}/changes?ticket=…` with the rights of whoever asked for the ticket, once.',
+  access: ASKS_FOR_TICKET,
+  answers: created(object({ ticket: TEXT, expiresIn: text({ examples: ['60s'] }) }), 'Ticket created'),
+  async handle({ app, caller }) {
+    return { ticket: await issueTicket(app, caller), expiresIn: `${TICKET_MS / 1000}s` };
+  },
+});
+
+/** As in `/api/data`; a stream may be opened by a ticket instead. */
 async function admit(app: App, ctx: RouteContext): Promise<void> {
-  await settleKey(app, ctx);
-  const name = decodePart(ctx.path.split('/')[3] ?? '');
-  if (!name.toLowerCase().startsWith(USERS)) return;
-  if (name === USERS && callerOf(ctx).key.type === 'secret') return;
-  throw forbidden('USERS_BLOCKED', 'The users collection is reached through /api/userAuth only');
+  const ticket = wantsStream(ctx) ? ticketIn(ctx) : null;
+  if (ticket === null) await settleKey(app, ctx);
+  else await settleTicket(app, ctx, ticket);
+  requireFollowable(callerOf(ctx), decodePart(ctx.path.split('/')[3] ?? ''));
+}
+
+function ticketIn({ query: { ticket } }: RouteContext): string | null {
+  return typeof ticket === 'string' ? ticket : null;
 }
 
 /** What clients follow instead of asking again and again (changes.md 1). */
@@ -120,4 +242,12 @@ export const FEED_ROUTES: RouteList = {
   params: { collectionName: naming('Name of a registered collection', 'COLLECTION_NOT_FOUND') },
   guard: (app) => (ctx) => admit(app, ctx),
   routes: [readChangesRoute],
+};
+
+/** Streams of several subscriptions. */
+export const STREAM_ROUTES: RouteList = {
+  prefix: '/api/realtime',
+  tag: 'Documents',
+  guard: (app) => (ctx) => settleKey(app, ctx),
+  routes: [openStreamRoute, openTicketRoute],
 };

@@ -1,46 +1,18 @@
-import type { Document } from 'bson';
 import type { App } from '../../app.js';
 import { readFilter } from '../access/access-rules.js';
 import type { Caller } from '../access/caller.js';
-import { requireChanges } from '../changes/set-changes.js';
-import { hintOf, type ChangeLog, type FoundChange } from '../changes/change-log.js';
-import { openChangeLog } from '../changes/open-change-log.js';
-import { BATCH_NUMBER, mayHide, readSeries } from '../collections/indexes/insert-series.js';
+import { hintOf, type FoundChange } from '../changes/change-log.js';
 import { requireCollection } from '../collections/collection-store.js';
-import type { Collection } from '../collections/collection.js';
-import { allOf } from '../documents/query/keyset-filter.js';
-import { listError } from '../documents/reply/query-errors.js';
-import { decodeStored, encodeStoredJson } from '../documents/reply/encode-document.js';
-import { presentDocument } from '../documents/reply/present-document.js';
-import { readWithin, type ReplySize } from '../documents/reply/reply-size.js';
-import { selectFields } from '../documents/reply/select-fields.js';
-import { documentStore } from '../documents/store/document-store.js';
-import { findVisible } from '../documents/store/shown-documents.js';
 import type { EncodedReply } from '../documents/read/stored-documents.js';
-import { relayWaiting } from '../webhooks/outbox/relay-waiting.js';
-import { cursorExpired, openFeedCursor, sealFeedCursor, type FeedPosition, type FeedScope } from './feed-cursor.js';
+import { listError } from '../documents/reply/query-errors.js';
+import { readWithin, type ReplySize } from '../documents/reply/reply-size.js';
+import { encodeChange } from './encode-change.js';
+import { cursorExpired, sealFeedCursor, type FeedPosition } from './feed-cursor.js';
 import { readFeedQuery, type FeedQuery } from './feed-query.js';
+import { findStart, openFollowing, readPage, type Following, type Page } from './read-page.js';
 
-/** A page holds no more of documents, but for one that alone is larger. */
-const MAX_PAGE_BYTES = 4 * 1024 * 1024;
 /** A hint may get lost: so often it is looked without one. */
 const LOOK_MS = 500;
-
-interface Page {
-  items: FoundChange[];
-  position: FeedPosition;
-  more: boolean;
-}
-
-interface Following {
-  app: App;
-  collection: Collection;
-  query: FeedQuery;
-  scope: FeedScope;
-  readable: Document | null;
-  log: ChangeLog;
-  signal: AbortSignal;
-}
 
 /** What a request that may wait has at hand. */
 export interface FeedRequest {
@@ -63,32 +35,22 @@ export async function readFeed(
   { signal, settle, aside }: FeedRequest,
 ): Promise<EncodedReply> {
   let caller = await settle();
-  const collection = await requireCollection(app, caller.project._id, collectionName);
-  const readable = readFilter(collection, caller);
-  requireChanges(app, collection);
-  const query = readFeedQuery(rawQuery, collection);
-  const userId = readable && collection.rls ? String(readable[collection.rls.ownerField]) : null;
-  const { filterText, conditions } = query;
-  const scope = { collection, filterText, conditions, userId };
-  const following = { app, collection, query, scope, readable, log: openChangeLog(app, collection), signal };
+  const following = await openFollowing(app, caller, collectionName, (found) => readFeedQuery(rawQuery, found), signal);
+  const { collection, query } = following;
   let position = await findStart(following);
   const waitsUntil = performance.now() + query.waitMs;
   for (;;) {
-    const { page, reply } = await readReply(following, caller, position);
     const leftMs = waitsUntil - performance.now();
-    const isOver = page.items.length > 0 || page.more || leftMs <= 0;
+    // From before the page is read: a change that comes meanwhile is not waited for.
+    const hint = leftMs > 0 ? app.hints.wait(hintOf(collection._id), Math.min(LOOK_MS, leftMs), signal) : null;
+    const { page, reply } = await readReply(following, caller, position);
+    const isOver = page.items.length > 0 || page.more || hint === null;
     if (isOver || signal.aborted || !app.readiness.isReady()) return reply;
     position = page.position;
-    await aside(() => app.hints.wait(hintOf(collection._id), Math.min(LOOK_MS, leftMs), signal));
+    await aside(() => hint);
     caller = await settle();
     await requireSameRules(following, caller);
   }
-}
-
-async function findStart({ app, scope, query, log }: Following): Promise<FeedPosition> {
-  const { since } = query;
-  if (since !== null && since !== 'now') return openFeedCursor(app.secrets, scope, since);
-  return { ...(await log.begin()), shown: null, isListing: since === null };
 }
 
 /** Whoever waits must not be shown by rules that are none any more. */
@@ -121,79 +83,6 @@ async function readReply(
   }
 }
 
-async function readPage(following: Following, from: FeedPosition): Promise<Page> {
-  const { app, collection, query, readable } = following;
-  // Of a MongoDB: what was written before this moment must be in the log.
-  if (!app.db.changeLogs) await relayWaiting(app, collection);
-  const hidden = app.db.changeLogs && (await mayHide(app)) ? hiddenBy(await readSeries(app, collection._id)) : null;
-  const visible = await findVisible(app, collection);
-  const filter = allOf([...(readable ? [readable] : []), visible, ...query.conditions]);
-  const items = new Map<string, FoundChange>();
-  let position = from;
-  let bytes = 0;
-  if (from.isListing) {
-    const listed = await readListed(following, filter, from);
-    for (const item of listed.items) items.set(item.id, item);
-    bytes = listed.bytes;
-    position = { ...from, shown: listed.last, isListing: !listed.isEnd };
-    if (!listed.isEnd) return { items: listed.items, position, more: true };
-  }
-  const limit = query.limit - items.size;
-  if (limit <= 0 || bytes >= MAX_PAGE_BYTES) return { items: [...items.values()], position, more: true };
-  const { conditions } = query;
-  const maxBytes = MAX_PAGE_BYTES - bytes;
-  const found = await following.log.read({ after: position, filter, readable, conditions, hidden, limit, maxBytes });
-  if (!found) throw cursorExpired();
-  for (const change of found.changes) {
-    items.delete(change.id);
-    items.set(change.id, change);
-  }
-  return { items: [...items.values()], position: { ...position, seq: found.seq }, more: !found.isEnd };
-}
-
-function hiddenBy({ next, hidden }: { next: number; hidden: readonly number[] }): Document {
-  return { $or: [{ [BATCH_NUMBER]: { $gte: next } }, { [BATCH_NUMBER]: { $in: [...hidden] } }] };
-}
-
-interface Listed {
-  items: FoundChange[];
-  bytes: number;
-  last: FeedPosition['shown'];
-  isEnd: boolean;
-}
-
-/** Documents that are there, in the order of their ids, behind the last that was shown. */
-async function readListed(
-  { app, collection, query, signal }: Following,
-  filter: Document,
-  from: FeedPosition,
-): Promise<Listed> {
-  const behind = from.shown === null ? [] : [{ _id: { $gt: from.shown } }];
-  const cursor = documentStore(app, collection)
-    .find(allOf([filter, ...behind]), { raw: true, signal })
-    .sort({ _id: 1 })
-    .limit(query.limit)
-    .maxTimeMS(app.config.queryTimeoutMs);
-  const at = new Date(app.clock.now());
-  const listed: Listed = { items: [], bytes: 0, last: from.shown, isEnd: true };
-  try {
-    while (listed.isEnd && (await cursor.hasNext())) {
-      for (const row of cursor.readBufferedDocuments() as unknown as Buffer[]) {
-        const { _id, updatedAt } = decodeStored(row);
-        listed.bytes += row.length;
-        listed.items.push({ id: String(_id), at: updatedAt instanceof Date ? updatedAt : at, document: row });
-        listed.last = _id as FeedPosition['shown'];
-        if (listed.items.length < query.limit && listed.bytes < MAX_PAGE_BYTES) continue;
-        listed.isEnd = false;
-        break;
-      }
-    }
-  } finally {
-    await cursor.close();
-  }
-  return listed;
-}
-
 function encodePage({ items, more }: Page, cursor: string, query: FeedQuery, size: ReplySize): EncodedReply {
   const closing = `],"cursor":${JSON.stringify(cursor)},"more":${more}},"message":"Changes fetched"}`;
   const parts = encodeItems(items, query);
@@ -209,14 +98,5 @@ function* around(opening: string, parts: Iterable<string>, closing: string): Gen
 }
 
 function* encodeItems(items: readonly FoundChange[], query: FeedQuery): Generator<string> {
-  for (const [index, { id, at, document }] of items.entries()) {
-    const head = `${index > 0 ? ',' : ''}{"type":"${document ? 'upsert' : 'gone'}","id":"${id}","at":"${at.toISOString()}"`;
-    yield document ? `${head},"document":${encodeShown(document, query)}}` : `${head}}`;
-  }
-}
-
-function encodeShown(row: Buffer, { fields, meta }: FeedQuery): string {
-  if (!fields) return encodeStoredJson(row, meta);
-  const shown = presentDocument(selectFields(decodeStored(row), fields), meta);
-  return Buffer.from(JSON.stringify(shown)).latin1Slice();
+  for (const [index, item] of items.entries()) yield `${index > 0 ? ',' : ''}{${encodeChange(item, query)}}`;
 }

@@ -12,14 +12,16 @@ interface PlanLimits {
   storage: number | null;
   /** Bytes of documents. */
   database: number | null;
+  /** Streams of changes that are open in a process. */
+  streams: number | null;
 }
 
 export type LimitName = keyof PlanLimits;
 
 /** decisions.md 9. */
 const PLAN_LIMITS: Readonly<Record<PlanName, PlanLimits>> = {
-  free: { mail: 50, webhooks: 3, storage: 100 * MIB, database: 50 * MIB },
-  pro: { mail: 1_000, webhooks: null, storage: 5 * 1024 * MIB, database: 5 * 1024 * MIB },
+  free: { mail: 50, webhooks: 3, storage: 100 * MIB, database: 50 * MIB, streams: 1_000 },
+  pro: { mail: 1_000, webhooks: null, storage: 5 * 1024 * MIB, database: 5 * 1024 * MIB, streams: null },
 };
 
 export const LIMIT_NAMES = Object.keys(PLAN_LIMITS.free) as readonly LimitName[];

@@ -1,6 +1,7 @@
-import { readPackageFile, VERSION } from '../../package.js';
+import { VERSION } from '../../version.js';
 import { escapeHtml } from './html.js';
 import { renderMarkdown } from './markdown.js';
+import { readTemplate } from './read-template.js';
 
 export const GUIDES_PREFIX = '/api/docs/guides';
 
@@ -57,7 +58,7 @@ export function renderGuide(name: string): string | null {
 ${renderGuideLinks(name)}
 </details></nav>
 <main id="content" class="guide">
-${renderMarkdown(readPackageFile('templates', 'docs', `${name}.md`), linkInPage)}
+${renderMarkdown(readTemplate(`${name}.md`), linkInPage)}
 </main>
 </body>
 </html>

@@ -1,5 +1,6 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
+import { STREAM_TICKETS } from '../access/stream-ticket.js';
 import { TOKEN_CUTOFFS } from '../access/token-cutoff.js';
 import { COLLECTIONS } from '../collections/collection-store.js';
 import { USERS } from '../collections/users-collection.js';
@@ -14,6 +15,7 @@ import { userStore } from './user-store.js';
 const OF_PROJECT = [
   SESSIONS,
   TOKEN_CUTOFFS,
+  STREAM_TICKETS,
   ONE_TIME_CODES,
   LOGIN_FAILURES,
   SOCIAL_ATTEMPTS,

@@ -10,6 +10,17 @@ interface Reply {
   encoding: 'utf8' | 'latin1';
   /** Instead of the text. */
   large?: LargeReply;
+  /** Instead of the text. */
+  stream?: StreamReply;
+}
+
+/** A body that goes on until somebody ends it. */
+export interface StreamReply {
+  type: string;
+  /** Called when the headers have been sent; ends the response at some time. */
+  begin(res: ServerResponse): void;
+  /** Called instead when the client has gone, or wants no body. */
+  giveUp(): void;
 }
 
 /** A body that is too large to be made in one go. */
@@ -53,6 +64,11 @@ export function replyParts(ctx: Context, large: LargeReply, status = 200): void 
   (ctx as WithReply)[REPLY] = { status, text: '', encoding: 'latin1', large };
 }
 
+/** Answers 200 with a body that goes on. */
+export function replyStream(ctx: Context, stream: StreamReply): void {
+  (ctx as WithReply)[REPLY] = { status: 200, text: '', encoding: 'utf8', stream };
+}
+
 /** Counts what large replies hold that were made without asking for room. */
 export type CountHeld = (ctx: Context, bytes: number) => () => void;
 
@@ -67,10 +83,14 @@ export function sendReply(ctx: Context, countHeld: CountHeld = () => () => undef
   if ((ctx as WithReply)[ENDS_CONNECTION]) res.shouldKeepAlive = false;
   if (!reply) return setMissing(ctx, headers);
   ctx.respond = false;
-  const { status, text, encoding, large } = reply;
+  const { status, text, encoding, large, stream } = reply;
   // Nobody is there to take it, but logs and metrics tell what it was.
   if (res.destroyed && !res.headersSent) res.statusCode = status;
-  if (res.headersSent || res.destroyed) return large?.release();
+  if (res.headersSent || res.destroyed) {
+    stream?.giveUp();
+    return large?.release();
+  }
+  if (stream) return sendStream(ctx, status, headers, stream);
   const type = ['Content-Type', 'application/json; charset=utf-8'];
   if (large) {
     writeHead(ctx, status, headers, type);
@@ -86,6 +106,19 @@ export function sendReply(ctx: Context, countHeld: CountHeld = () => () => undef
 function isPlain(body: unknown): body is object {
   if (typeof body !== 'object' || body === null) return false;
   return Array.isArray(body) || Object.getPrototypeOf(body) === Object.prototype;
+}
+
+function sendStream(ctx: Context, status: number, headers: string[], { type, begin, giveUp }: StreamReply): void {
+  const { res } = ctx;
+  // Proxies are asked not to collect it first.
+  writeHead(ctx, status, headers, ['Content-Type', type, 'Cache-Control', 'no-store', 'X-Accel-Buffering', 'no']);
+  if (ctx.req.method === 'HEAD') {
+    giveUp();
+    res.end();
+    return;
+  }
+  res.flushHeaders();
+  begin(res);
 }
 
 function sendLarge(ctx: Context, { parts, release }: LargeReply): void {

@@ -21,6 +21,11 @@ export async function waitAside<T>(ctx: Context, work: () => Promise<T>): Promis
   }
 }
 
+/** The request counts no longer, however long its reply goes on. */
+export function leaveFlight(ctx: Context): void {
+  (ctx as WithAside)[ASIDE]?.(true);
+}
+
 const MONITORING = /^\/(api\/health(\/.*)?|metrics)$/;
 
 /**

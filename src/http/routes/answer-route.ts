@@ -5,8 +5,15 @@ import { invalid } from '../../errors.js';
 import { compileCheck } from '../../platform/schema/check-schema.js';
 import type { Schema } from '../../platform/schema/schema.js';
 import { readJson, requireObjectBody } from '../requests/read-body.js';
-import { readFlagParameter, readTextParameter, readWholeParameter } from './read-parameter.js';
-import { replyEncodedJson, replyJson, replyParts, type LargeReply } from '../replies/reply.js';
+import { readFlag, readText, readWhole } from './read-parameter.js';
+import {
+  replyEncodedJson,
+  replyJson,
+  replyParts,
+  replyStream,
+  type LargeReply,
+  type StreamReply,
+} from '../replies/reply.js';
 import {
   JSON_TYPE,
   Said,
@@ -79,18 +86,18 @@ const NOTHING = {};
 
 function readerOf(name: string, { schema, required, cap }: Parameter): (query: ParsedUrlQuery) => unknown {
   const fallback = schema.default;
-  if (schema.type === 'boolean') return (query) => readFlagParameter(query, name, fallback === true);
+  if (schema.type === 'boolean') return (query) => readFlag(query, name, fallback === true);
   if (schema.type === 'integer') {
     const max = schema.maximum as number;
     return (query) => {
-      const value = readWholeParameter(query, name, fallback as number, cap ?? max + 1);
+      const value = readWhole(query, name, fallback as number, cap ?? max + 1);
       if (value > max) throw invalid('INVALID_QUERY', `${name} must be a whole number from 1 to ${max}`);
       return value;
     };
   }
   const form = schema.pattern === undefined ? null : new RegExp(schema.pattern as string, 'u');
   return (query) => {
-    const value = readTextParameter(query, name);
+    const value = readText(query, name);
     if (value === undefined && required) throw invalid('INVALID_QUERY', `${name} is required`);
     if (value !== undefined) requireFitting(name, value, schema, form);
     return value ?? fallback;
@@ -107,8 +114,9 @@ function requireFitting(name: string, value: string, schema: Schema, form: RegEx
   if (form && !form.test(value)) throw invalid('INVALID_QUERY', `${name} must be of the form ${form.source}`);
 }
 
-function replyEncoded(ctx: RouteContext, json: string | LargeReply, status: number): void {
+function replyEncoded(ctx: RouteContext, json: string | LargeReply | StreamReply, status: number): void {
   if (typeof json === 'string') replyEncodedJson(ctx, json, status);
+  else if ('begin' in json) replyStream(ctx, json);
   else replyParts(ctx, json, status);
 }
 
@@ -118,7 +126,7 @@ function reply(ctx: RouteContext, answers: readonly Answer[], returned: unknown)
   const value: unknown = said ? said.data : returned;
   const { status, kind } = answer;
   if (kind === 'own') return;
-  if (kind === 'encoded') replyEncoded(ctx, value as string | LargeReply, status);
+  if (kind === 'encoded') replyEncoded(ctx, value as string | LargeReply | StreamReply, status);
   else if (kind === 'plain') replyJson(ctx, value as object, status);
   else {
     const message = said?.message ?? answer.description;

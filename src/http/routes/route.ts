@@ -1,6 +1,6 @@
 import type { Context } from 'koa';
 import type { App } from '../../app.js';
-import type { LargeReply } from '../replies/reply.js';
+import type { LargeReply, StreamReply } from '../replies/reply.js';
 import { arrayOf, object, oneOf, text, TEXT, WHOLE, type Schema, type TypeOf } from '../../platform/schema/schema.js';
 
 /** Codes of refusals by status, as `code` in the body of an error. */
@@ -76,7 +76,7 @@ export interface Answer<T = unknown> {
   headers?: Readonly<Record<string, string>>;
   /**
    * data: in the envelope · done: the envelope without data · plain: as it is · encoded: JSON text that is UTF-8 in
-   * `latin1` already, or parts of it · own: the handler replies itself
+   * `latin1` already, or parts of it, or a stream of events · own: the handler replies itself
    */
   kind: 'data' | 'done' | 'plain' | 'encoded' | 'own';
   readonly returns?: T;
@@ -113,6 +113,18 @@ export function plain<T>(schema: Schema<T>, description: string, status = 200): 
 /** JSON that the store has encoded already (`replyEncodedJson`). */
 export function encoded(schema: Schema, description: string, status = 200): Answer<string | LargeReply> {
   return { status, description, content: { [JSON_TYPE]: schema }, kind: 'encoded' };
+}
+
+export const EVENT_STREAM_TYPE = 'text/event-stream';
+
+/** Server-sent events that go on until the service or the client ends them. */
+export function eventStream(schema: Schema, description: string): Answer<StreamReply> {
+  return { status: 200, description, content: { [EVENT_STREAM_TYPE]: schema }, kind: 'encoded' };
+}
+
+/** Either of two answers of one status, by what the client accepts. */
+export function either<A, B>(one: Answer<A>, other: Answer<B>): Answer<A | B> {
+  return { ...one, content: { ...one.content, ...other.content } };
 }
 
 /** A reply that the handler writes to `ctx` itself: files, pages, redirects, streams. */
@@ -233,12 +245,12 @@ export function parameter<const S extends Schema>(description: string, schema: S
 }
 
 /** A boolean of a query string. */
-export function flagParameter(description: string) {
+export function flag(description: string) {
   return { description, schema: { type: 'boolean', default: false } as Schema<boolean> & { default: boolean } };
 }
 
 /** A whole number of a query string in plain digits, from 1 to `max`; beyond `cap` it counts as `cap`. */
-export function wholeNumberParameter(
+export function wholeNumber(
   description: string,
   fallback: number,
   { max = MAX_WHOLE, cap = undefined as number | undefined } = {},

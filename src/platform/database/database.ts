@@ -10,7 +10,7 @@ import type {
   MongoClientOptions,
   ReadConcernLike,
 } from 'mongodb';
-import type { ChangeLogs, DataCollection, HeldSnapshot } from '../../engine/index.js';
+import type { ChangeLogs, DataCollection, HeldSnapshot, Matcher } from '../../engine/index.js';
 import type { Config } from '../../config.js';
 import { invalid, unavailable, type AppError } from '../../errors.js';
 import { adoptDatabase } from './adopt-database.js';
@@ -83,6 +83,16 @@ export interface Database {
   /** Measures of the embedded engine's file; MongoDB has tools of its own. */
   stats?(): Record<string, number>;
   close(): Promise<void>;
+}
+
+export type { Matcher };
+
+/**
+ * Makes matchers, which try a filter on documents one by one with the answers of a find, whatever the database; loaded
+ * when somebody asks for the first time.
+ */
+export async function loadMatchers(): Promise<(filter: Document) => Matcher> {
+  return (await import('../../engine/index.js')).openMatcher;
 }
 
 /** True for MongoDB's duplicate key error (code 11000) from either transport. */

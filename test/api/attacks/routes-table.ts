@@ -177,6 +177,8 @@ const SOCIAL = { clientId: 'id', clientSecret: 'secret', redirectUrls: ['https:/
 const FORM = { 'content-type': 'multipart/form-data; boundary=B' };
 const FILE = '--B\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\nbytes\r\n--B--\r\n';
 
+const SUBSCRIPTIONS = { subscriptions: [{ collection: ':collectionName' }] };
+
 const data = (method: string, rest: string, door: Door, allowed: string, more: More = {}): RouteRow =>
   row(method, `/api/data/:collectionName${rest}`, door, allowed, NO_COLLECTION, more);
 
@@ -196,11 +198,10 @@ export const ROUTE_TABLE: readonly RouteRow[] = [
   data('PATCH', '/:document', 'the secret key to write', '200', json({ text: 'changed' })),
   data('PATCH', '/:trashed/recover', 'the secret key to write', '200', once()),
   data('DELETE', '/:document', 'the secret key to write', '200', once()),
+  row('POST', '/api/realtime', 'a key', '200', NO_COLLECTION, json(SUBSCRIPTIONS)),
+  row('POST', '/api/realtime/ticket', 'a key', '201', '201'),
 
   row('GET', '/api/schemas/:collectionName', 'a key', '200', NO_COLLECTION),
-  ...['types.d.ts', 'openapi.json', 'schema.json'].map((file) =>
-    row('GET', `/api/schemas/${file}`, 'a key', '200', '200'),
-  ),
   row('POST', '/api/schemas', 'the secret key', '201', '201', once({ name: 'added', mode: 'flexible' })),
 
   row('POST', '/api/userAuth/signup', 'a key', '400 VALIDATION_FAILED', '400 VALIDATION_FAILED', json({ name: 'Ann' })),

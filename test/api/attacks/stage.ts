@@ -241,9 +241,13 @@ export function fire(stage: Pick<TestApp, 'url'>, { method, path, headers = {}, 
   return new Promise((resolve, reject) => {
     const request = httpRequest({ hostname, port, path, method, headers: all, agent: false }, (response) => {
       const chunks: Buffer[] = [];
-      response.on('data', (chunk: Buffer) => chunks.push(chunk));
       response.on('error', reject);
-      response.on('end', () => {
+      response.on('data', (chunk: Buffer) => {
+        chunks.push(chunk);
+        // A stream goes on: its first words are enough.
+        if (response.headers['content-type'] === 'text/event-stream') response.destroy();
+      });
+      response.on('close', () => {
         const text = Buffer.concat(chunks).toString('utf8');
         resolve({ status: response.statusCode!, headers: response.headers, text, code: codeIn(text) });
       });

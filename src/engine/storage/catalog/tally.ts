@@ -1,7 +1,7 @@
 import { wrongCount } from '../keys/damage.js';
 import { type CollectionEntry, type IndexEntry, type KeptCounts } from '../keys/index-definition.js';
 import { type Storage } from '../storage.js';
-import { hasSeal, storedSum } from '../format/stored-form.js';
+import { isSealed, storedSum } from '../format/stored-form.js';
 
 /**
  * What a walk over all documents, or over all entries of an index, has met: where nobody wrote meanwhile it must be
@@ -21,7 +21,7 @@ export class Tally {
   /** Takes the stored value of a document or an entry. */
   add(value: Buffer): void {
     this.met++;
-    if (this.index === null || hasSeal(value)) this.digest = (this.digest + storedSum(value)) | 0;
+    if (this.index === null || isSealed(value)) this.digest = (this.digest + storedSum(value)) | 0;
   }
 
   /**

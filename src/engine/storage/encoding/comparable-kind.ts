@@ -1,14 +1,5 @@
 import type { Decimal128, Double } from 'bson';
-import {
-  BINARY_KIND,
-  BOOLEAN_KIND,
-  DATE_KIND,
-  DOCUMENT_KIND,
-  NUMBER_KIND,
-  OBJECT_ID_KIND,
-  TEXT_KIND,
-  TIMESTAMP_KIND,
-} from './key-kinds.js';
+import { BINARY, BOOLEAN, DATE, DOCUMENT, NUMBER, OBJECT_ID, TEXT, TIMESTAMP } from './key-kinds.js';
 
 /**
  * The bytes that begin every value comparable with `value` in a range query ($gt and its family look at one type only),
@@ -17,33 +8,33 @@ import {
 export function comparableKind(value: unknown): readonly [number, number] | null {
   switch (typeof value) {
     case 'string':
-      return [TEXT_KIND, TEXT_KIND + 1];
+      return [TEXT, TEXT + 1];
     case 'number':
-      return Number.isNaN(value) ? null : [NUMBER_KIND, NUMBER_KIND + 1];
+      return Number.isNaN(value) ? null : [NUMBER, NUMBER + 1];
     case 'bigint':
-      return [NUMBER_KIND, NUMBER_KIND + 1];
+      return [NUMBER, NUMBER + 1];
     case 'boolean':
-      return [BOOLEAN_KIND, BOOLEAN_KIND + 1];
+      return [BOOLEAN, BOOLEAN + 1];
     default:
       break;
   }
   if (value === null || value === undefined || typeof value !== 'object' || Array.isArray(value)) return null;
-  if (value instanceof Date) return [DATE_KIND, DATE_KIND + 1];
+  if (value instanceof Date) return [DATE, DATE + 1];
   switch ((value as { _bsontype?: unknown })._bsontype) {
     case undefined:
-      return [DOCUMENT_KIND, DOCUMENT_KIND + 1];
+      return [DOCUMENT, DOCUMENT + 1];
     case 'Double':
-      return Number.isNaN((value as Double).value) ? null : [NUMBER_KIND, NUMBER_KIND + 1];
+      return Number.isNaN((value as Double).value) ? null : [NUMBER, NUMBER + 1];
     case 'Decimal128':
-      return (value as Decimal128).toString() === 'NaN' ? null : [NUMBER_KIND, NUMBER_KIND + 1];
+      return (value as Decimal128).toString() === 'NaN' ? null : [NUMBER, NUMBER + 1];
     case 'BSONSymbol':
-      return [TEXT_KIND, TEXT_KIND + 1];
+      return [TEXT, TEXT + 1];
     case 'ObjectId':
-      return [OBJECT_ID_KIND, OBJECT_ID_KIND + 1];
+      return [OBJECT_ID, OBJECT_ID + 1];
     case 'Binary':
-      return [BINARY_KIND, BINARY_KIND + 1];
+      return [BINARY, BINARY + 1];
     case 'Timestamp':
-      return [TIMESTAMP_KIND, TIMESTAMP_KIND + 1];
+      return [TIMESTAMP, TIMESTAMP + 1];
     default:
       return null;
   }

@@ -5,7 +5,7 @@ import { ownerKey } from '../catalog/catalog.js';
 import { decodeRecord } from '../catalog/catalog-records.js';
 import { type CollectionEntry, type PreparedLog } from '../keys/index-definition.js';
 import { type Storage } from '../storage.js';
-import { CHANGE_SPACE } from '../file/environment.js';
+import { CHANGE } from '../file/environment.js';
 import { type ChangeEntry, decodeEntry, entryKey, OPERATIONS, seqOf } from './change-entry.js';
 
 /** So many entries are read from the file at once. */
@@ -14,14 +14,14 @@ const CHUNK = 64;
 const TURN_MS = 3;
 
 /** Where a log is at a moment. */
-export interface LogPoint {
+export interface LogPosition {
   epoch: number;
   /** The number of the last change. */
   seq: number;
 }
 
 /** Which changes are looked for, and how many. */
-export interface LogQuery {
+export interface ChangeSearch {
   epoch: number;
   /** The number of the last change that is known. */
   after: number;
@@ -36,18 +36,32 @@ export interface LogQuery {
   limit: number;
   /** Of the documents found; one alone may be larger. */
   maxBytes: number;
+  /**
+   * Instead of judging by `earlierAccess` and `earlierConditions`, every changed document is told of together with what
+   * it was before, from this many entries at most.
+   */
+  earlierOf?: number;
+}
+
+/** A document as it was before one of its changes. */
+export interface EarlierDocument {
+  bytes: Buffer;
+  /** Fields may be missing. */
+  isPartial: boolean;
 }
 
 /** A document after its changes: found, or lost since. */
-export interface LoggedChange {
+export interface FoundChange {
   id: unknown;
   at: number;
   /** Its BSON as it is now; null when it does not meet the filter any more. */
   document: Buffer | null;
+  /** What it was before each of its changes but an insert, where the search asks for it. */
+  earlier?: EarlierDocument[];
 }
 
-export interface LoggedChanges {
-  changes: LoggedChange[];
+export interface FoundChanges {
+  changes: FoundChange[];
   /** The number of the last change that was looked at. */
   seq: number;
   /** Nothing was left when the last document was read. */
@@ -55,7 +69,7 @@ export interface LoggedChanges {
 }
 
 /** The position of a collection's log as of this turn; null where nothing is logged, or since its last change. */
-export function logPosition(storage: Storage, ns: string): LogPoint | null {
+export function logPosition(storage: Storage, ns: string): LogPosition | null {
   const collection = storage.catalog.find(ns);
   if (collection?.log == null) return null;
   const { log } = storage.catalog.counts(collection.id);
@@ -67,10 +81,12 @@ export function logPosition(storage: Storage, ns: string): LogPoint | null {
  * those that met it before one of these changes and do not now; in the order of the last change that was looked at.
  * Null when the log begins later or is another one.
  */
-export async function readChanges(storage: Storage, ns: string, search: LogQuery): Promise<LoggedChanges | null> {
-  const found = new Map<string, LoggedChange>();
+export async function readChanges(storage: Storage, ns: string, search: ChangeSearch): Promise<FoundChanges | null> {
+  const found = new Map<string, FoundChange>();
   let seq = search.after;
   let bytes = 0;
+  let left = search.earlierOf ?? Infinity;
+  const isFull = (): boolean => found.size >= search.limit || bytes >= search.maxBytes || left <= 0;
   for (;;) {
     storage.refresh();
     const collection = storage.catalog.find(ns);
@@ -91,12 +107,12 @@ export async function readChanges(storage: Storage, ns: string, search: LogQuery
         }
         seq = entry.seq;
         bytes += found.get(key)?.document?.length ?? 0;
-        if (found.size >= search.limit || bytes >= search.maxBytes || performance.now() >= turnEnds) break;
+        left--;
+        if (isFull() || performance.now() >= turnEnds) break;
       }
-      if (found.size >= search.limit || bytes >= search.maxBytes) break;
+      if (isFull()) break;
     }
-    const isFull = found.size >= search.limit || bytes >= search.maxBytes;
-    if (isHeld || isFull || seq >= position.seq) {
+    if (isHeld || isFull() || seq >= position.seq) {
       return { changes: [...found.values()], seq, isEnd: isHeld || seq >= position.seq };
     }
     await new Promise<void>((resolve) => setImmediate(resolve));
@@ -109,14 +125,14 @@ class Turn {
     private readonly storage: Storage,
     private readonly collection: CollectionEntry,
     private readonly log: PreparedLog,
-    private readonly search: LogQuery,
+    private readonly search: ChangeSearch,
   ) {}
 
   /** The next entries after a number; null when the first of them is not there. */
   entries(after: number): ChangeEntry[] | null {
     const range = this.storage.environment.store.getRange({
       start: entryKey(this.log.id, after + 1),
-      end: ownerKey(CHANGE_SPACE, this.log.id + 1),
+      end: ownerKey(CHANGE, this.log.id + 1),
       limit: CHUNK,
     });
     const entries: ChangeEntry[] = [];
@@ -131,7 +147,7 @@ class Turn {
   }
 
   /** Notes what an entry's document is now; its key in `found`, or null when nobody may be told of it yet. */
-  examine(entry: ChangeEntry, found: Map<string, LoggedChange>): string | null {
+  examine(entry: ChangeEntry, found: Map<string, FoundChange>): string | null {
     const { documents } = this.storage;
     const { search } = this;
     const idBytes = documents.encodeIdOf(entry.earlier);
@@ -140,9 +156,18 @@ class Turn {
     if (current !== undefined && search.hold !== null && meets(search.hold, current)) return null;
     const known = found.get(key);
     const isFound = current !== undefined && meets(search.filter, current);
+    const document = isFound ? current : null;
+    if (search.earlierOf !== undefined) {
+      const earlier = known?.earlier ?? [];
+      if (entry.operation !== OPERATIONS.insert)
+        earlier.push({ bytes: Buffer.from(entry.earlier), isPartial: entry.isPartial });
+      found.delete(key);
+      found.set(key, { id: readId(entry.earlier), at: entry.at, document, earlier });
+      return key;
+    }
     if (isFound || known !== undefined || this.metBefore(entry)) {
       found.delete(key);
-      found.set(key, { id: readId(entry.earlier), at: entry.at, document: isFound ? current : null });
+      found.set(key, { id: readId(entry.earlier), at: entry.at, document });
     }
     return key;
   }

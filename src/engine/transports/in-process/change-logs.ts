@@ -1,8 +1,9 @@
+import { decodeDocument } from '../../codec/decode.js';
 import { docFromApp, toApp } from '../../codec/app-values.js';
 import { compileFilter, type Filter } from '../../query/match/match.js';
 import { type LogSettings } from '../../storage/keys/index-definition.js';
 import { beginLog, endLog, eraseRemoved, type LogLimits, trimLog } from '../../storage/log/keep-log.js';
-import { type LoggedChanges, type LogPoint, logPosition, readChanges } from '../../storage/log/read-changes.js';
+import { type FoundChanges, type LogPosition, logPosition, readChanges } from '../../storage/log/read-changes.js';
 import { type Storage } from '../../storage/storage.js';
 import { toDriverError } from './driver-errors.js';
 
@@ -20,6 +21,27 @@ export interface LogSearch {
   hold: object | null;
   limit: number;
   maxBytes: number;
+  /** Instead of the judgement by `earlier…`: what documents were before, from so many entries at most. */
+  earlierOf?: number;
+}
+
+/** A filter that is tried on documents one by one, outside of any read: it gives the answers of a find. */
+export interface Matcher {
+  /** Top-level fields that it looks at; null = possibly all. */
+  readonly fields: ReadonlySet<string> | null;
+  /** Tries it on a document's BSON. */
+  matches(bytes: Buffer): boolean;
+}
+
+/** A filter of the application, compiled once. */
+export function openMatcher(filter: object): Matcher {
+  const compiled = compileFilter(docFromApp(filter));
+  const { fields } = compiled;
+  return {
+    fields,
+    matches: (bytes) =>
+      compiled.testBytes(bytes) ?? compiled.matches(decodeDocument(bytes, 'engine', fields ?? undefined)),
+  };
 }
 
 /** The logs of changes of a database's collections, by name. */
@@ -28,11 +50,11 @@ export interface ChangeLogs {
    * Begins the log of a collection, or changes the settings of the one that it has; where it ends. Null when the
    * collection does not exist.
    */
-  begin(name: string, settings: LogSettings): Promise<LogPoint | null>;
+  begin(name: string, settings: LogSettings): Promise<LogPosition | null>;
   /** Where the log ends at this moment, whatever process wrote last; null where nothing is logged. */
-  position(name: string): LogPoint | null;
+  position(name: string): LogPosition | null;
   /** The changes that a search finds, oldest first; null when its position is not in this log any more. */
-  read(name: string, search: LogSearch): Promise<LoggedChanges | null>;
+  read(name: string, search: LogSearch): Promise<FoundChanges | null>;
   end(name: string): Promise<void>;
   /** Removes what is beyond the limits from the front; tells how many entries. */
   trim(name: string, limits: LogLimits): Promise<number>;

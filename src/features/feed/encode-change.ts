@@ -1,0 +1,19 @@
+import type { FoundChange } from '../changes/change-log.js';
+import { decodeDocument, encodeDocument } from '../documents/reply/encode-document.js';
+import { presentDocument } from '../documents/reply/present-document.js';
+import { selectFields } from '../documents/reply/select-fields.js';
+import type { FeedQuery } from './feed-query.js';
+
+type Shown = Pick<FeedQuery, 'fields' | 'meta'>;
+
+/** The members of a change as JSON without its braces; as `latin1` text that stands for UTF-8 (see replyEncodedJson). */
+export function encodeChange({ id, at, document }: FoundChange, shown: Shown): string {
+  const head = `"type":"${document ? 'upsert' : 'gone'}","id":"${id}","at":"${at.toISOString()}"`;
+  return document ? `${head},"document":${encodeShown(document, shown)}` : head;
+}
+
+function encodeShown(row: Buffer, { fields, meta }: Shown): string {
+  if (!fields) return encodeDocument(row, meta);
+  const shown = presentDocument(selectFields(decodeDocument(row), fields), meta);
+  return Buffer.from(JSON.stringify(shown)).latin1Slice();
+}

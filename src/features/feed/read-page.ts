@@ -1,0 +1,149 @@
+import type { Document } from 'bson';
+import type { App } from '../../app.js';
+import { readFilter } from '../access/access-rules.js';
+import type { Caller } from '../access/caller.js';
+import type { ChangeLog, FoundChange } from '../changes/change-log.js';
+import { openChangeLog } from '../changes/open-change-log.js';
+import { requireChanges } from '../changes/set-changes.js';
+import { requireCollection } from '../collections/collection-store.js';
+import type { Collection } from '../collections/collection.js';
+import { BATCH_NUMBER, mayHide, readSeries } from '../collections/indexes/insert-series.js';
+import { allOf } from '../documents/query/keyset-filter.js';
+import { decodeDocument } from '../documents/reply/encode-document.js';
+import { documentStore } from '../documents/store/document-store.js';
+import { findVisible } from '../documents/store/shown-documents.js';
+import { relayWaiting } from '../webhooks/outbox/relay-waiting.js';
+import { cursorExpired, openFeedCursor, type FeedPosition, type FeedScope } from './feed-cursor.js';
+import type { FeedQuery } from './feed-query.js';
+
+/** A page holds no more of documents, but for one that alone is larger. */
+const MAX_PAGE_BYTES = 4 * 1024 * 1024;
+
+export interface Page {
+  items: FoundChange[];
+  position: FeedPosition;
+  more: boolean;
+}
+
+/** What somebody follows, and by which rights. */
+export interface Following {
+  app: App;
+  collection: Collection;
+  query: FeedQuery;
+  scope: FeedScope;
+  /** The rules as a filter; null where everybody sees everything. */
+  readable: Document | null;
+  log: ChangeLog;
+  signal: AbortSignal;
+}
+
+/**
+ * Settles what a caller follows, by the rules as they are now: 404 COLLECTION_NOT_FOUND, 401 as for lists, 409
+ * CHANGES_OFF, and what `read` has to say of the query.
+ */
+export async function openFollowing(
+  app: App,
+  caller: Caller,
+  collectionName: string,
+  read: (collection: Collection) => FeedQuery,
+  signal: AbortSignal,
+): Promise<Following> {
+  const collection = await requireCollection(app, caller.project._id, collectionName);
+  const readable = readFilter(collection, caller);
+  requireChanges(app, collection);
+  const query = read(collection);
+  const userId = readable && collection.rls ? String(readable[collection.rls.ownerField]) : null;
+  const { filterText, conditions } = query;
+  const scope = { collection, filterText, conditions, userId };
+  return { app, collection, query, scope, readable, log: openChangeLog(app, collection), signal };
+}
+
+/** Where the query begins. 400 INVALID_CURSOR, 410 CURSOR_EXPIRED. */
+export async function findStart({ app, scope, query, log }: Following): Promise<FeedPosition> {
+  const { since } = query;
+  if (since !== null && since !== 'now') return openFeedCursor(app.secrets, scope, since);
+  return { ...(await log.begin()), shown: null, isListing: since === null };
+}
+
+/** What is to be known before a log is read, so that a page is never behind a list. */
+export async function prepareRead(
+  app: App,
+  collection: Collection,
+): Promise<{ visible: Document; hidden: Document | null }> {
+  // Of a MongoDB: what was written before this moment must be in the log.
+  if (!app.db.changeLogs) await relayWaiting(app, collection);
+  const hidden = app.db.changeLogs && (await mayHide(app)) ? hiddenBy(await readSeries(app, collection._id)) : null;
+  return { visible: await findVisible(app, collection), hidden };
+}
+
+/** The page behind a position. 410 CURSOR_EXPIRED when the log does not reach back to it. */
+export async function readPage(following: Following, from: FeedPosition, pageBytes = MAX_PAGE_BYTES): Promise<Page> {
+  const { app, collection, query, readable } = following;
+  const { visible, hidden } = await prepareRead(app, collection);
+  const filter = allOf([...(readable ? [readable] : []), visible, ...query.conditions]);
+  const items = new Map<string, FoundChange>();
+  let position = from;
+  let bytes = 0;
+  if (from.isListing) {
+    const listed = await readListed(following, filter, from, pageBytes);
+    for (const item of listed.items) items.set(item.id, item);
+    bytes = listed.bytes;
+    position = { ...from, shown: listed.last, isListing: !listed.isEnd };
+    if (!listed.isEnd) return { items: listed.items, position, more: true };
+  }
+  const limit = query.limit - items.size;
+  if (limit <= 0 || bytes >= pageBytes) return { items: [...items.values()], position, more: true };
+  const { conditions } = query;
+  const maxBytes = pageBytes - bytes;
+  const found = await following.log.read({ after: position, filter, readable, conditions, hidden, limit, maxBytes });
+  if (!found) throw cursorExpired();
+  for (const change of found.changes) {
+    items.delete(change.id);
+    items.set(change.id, change);
+  }
+  return { items: [...items.values()], position: { ...position, seq: found.seq }, more: !found.isEnd };
+}
+
+function hiddenBy({ next, hidden }: { next: number; hidden: readonly number[] }): Document {
+  return { $or: [{ [BATCH_NUMBER]: { $gte: next } }, { [BATCH_NUMBER]: { $in: [...hidden] } }] };
+}
+
+interface Listed {
+  items: FoundChange[];
+  bytes: number;
+  last: FeedPosition['shown'];
+  isEnd: boolean;
+}
+
+/** Documents that are there, in the order of their ids, behind the last that was shown. */
+async function readListed(
+  { app, collection, query, signal }: Following,
+  filter: Document,
+  from: FeedPosition,
+  pageBytes: number,
+): Promise<Listed> {
+  const behind = from.shown === null ? [] : [{ _id: { $gt: from.shown } }];
+  const cursor = documentStore(app, collection)
+    .find(allOf([filter, ...behind]), { raw: true, signal })
+    .sort({ _id: 1 })
+    .limit(query.limit)
+    .maxTimeMS(app.config.queryTimeoutMs);
+  const at = new Date(app.clock.now());
+  const listed: Listed = { items: [], bytes: 0, last: from.shown, isEnd: true };
+  try {
+    while (listed.isEnd && (await cursor.hasNext())) {
+      for (const row of cursor.readBufferedDocuments() as unknown as Buffer[]) {
+        const { _id, updatedAt } = decodeDocument(row);
+        listed.bytes += row.length;
+        listed.items.push({ id: String(_id), at: updatedAt instanceof Date ? updatedAt : at, document: row });
+        listed.last = _id as FeedPosition['shown'];
+        if (listed.items.length < query.limit && listed.bytes < pageBytes) continue;
+        listed.isEnd = false;
+        break;
+      }
+    }
+  } finally {
+    await cursor.close();
+  }
+  return listed;
+}

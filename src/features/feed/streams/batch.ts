@@ -1,0 +1,77 @@
+import type { FoundChange } from '../../changes/change-log.js';
+import { encodeChange } from '../encode-change.js';
+import type { FeedQuery } from '../feed-query.js';
+
+/** A change that many may be shown; what it looks like to those who ask for the same fields is kept. */
+export interface SharedChange extends FoundChange {
+  encoded: Map<string, string>;
+}
+
+/** How a subscription's events are written. */
+export interface EventForm {
+  /** The position of the subscription in its request. */
+  n: number;
+  /** Each event has its cursor as `id:` too, by which an EventSource resumes. */
+  hasIds: boolean;
+}
+
+/**
+ * Changes as events, written once for all who are told the same. All but the last bear the cursor from before the
+ * batch: whoever is cut off in the middle is told of all of it again.
+ */
+export class Batch {
+  readonly #buffers = new Map<string, Buffer>();
+
+  constructor(
+    private readonly changes: readonly FoundChange[],
+    private readonly query: FeedQuery,
+    private readonly cursors: { from: string; to: string },
+    private readonly isCaughtUp: boolean,
+  ) {}
+
+  bytes(form: EventForm): Buffer {
+    const key = `${form.n} ${form.hasIds}`;
+    let buffer = this.#buffers.get(key);
+    if (!buffer) {
+      // The documents in it are UTF-8 already, a character a byte.
+      buffer = Buffer.from(this.#write(form), 'latin1');
+      this.#buffers.set(key, buffer);
+    }
+    return buffer;
+  }
+
+  #write(form: EventForm): string {
+    const { from, to } = this.cursors;
+    const last = this.changes.length - 1;
+    const events = this.changes.map((change, at) => {
+      const cursor = at === last ? to : from;
+      return writeEvent('change', form, `${this.#encode(change)},"cursor":"${cursor}"`, cursor);
+    });
+    return events.join('') + (this.isCaughtUp ? writeReady(form, to) : '');
+  }
+
+  #encode(change: FoundChange): string {
+    const { encoded } = change as Partial<SharedChange>;
+    if (!encoded || !change.document) return encodeChange(change, this.query);
+    const { fields, meta } = this.query;
+    const key = `${meta} ${fields?.join() ?? ''}`;
+    let text = encoded.get(key);
+    if (text === undefined) encoded.set(key, (text = encodeChange(change, this.query)));
+    return text;
+  }
+}
+
+/** The event that the client has what a list shows. */
+export function writeReady(form: EventForm, cursor: string): string {
+  return writeEvent('ready', form, `"cursor":"${cursor}"`, cursor);
+}
+
+/** The event that the client must forget what it has. */
+export function writeReset(form: EventForm): string {
+  return writeEvent('reset', form, '"code":"CURSOR_EXPIRED"');
+}
+
+function writeEvent(event: string, { n, hasIds }: EventForm, members: string, cursor?: string): string {
+  const id = hasIds && cursor !== undefined ? `id: ${cursor}\n` : '';
+  return `event: ${event}\n${id}data: {"n":${n},${members}}\n\n`;
+}

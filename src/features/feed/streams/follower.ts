@@ -1,0 +1,203 @@
+import { AppError } from '../../../errors.js';
+import type { App } from '../../../app.js';
+import type { FairQueue } from '../../../platform/processes/fair-queue.js';
+import { hintOf } from '../../changes/change-log.js';
+import { readWithin } from '../../documents/reply/reply-size.js';
+import { sealFeedCursor, type FeedPosition } from '../feed-cursor.js';
+import { findStart, readPage, type Following, type Page } from '../read-page.js';
+import { Batch, writeReset, type EventForm } from './batch.js';
+import type { Group, Member } from './group.js';
+import type { Stream } from './stream.js';
+import type { Watcher } from './watcher.js';
+import type { Watchers } from './watchers.js';
+
+/** A page holds no more of documents, but for one that alone is larger. */
+const PAGE_BYTES = 64 * 1024;
+/** Rounds in which others were always faster, after which it waits a moment. */
+const MAX_ROUNDS = 3;
+const ROUND_MS = 20;
+/** Of those who meet a fault of ours, each comes back at another moment. */
+const MAX_RETRY_MS = 5_000;
+
+/** What followers of a process share. */
+export interface FollowerShares {
+  app: App;
+  watchers: Watchers;
+  /** Turns for reading what a follower has missed. */
+  turns: FairQueue;
+}
+
+/** What is followed under the rules as they are now, and from where; a cursor from before them may have expired. */
+export type Resolve = (since: string | null) => Promise<Following>;
+
+/**
+ * One subscription of a stream. It reads by itself what it has missed, then is told together with the others of its
+ * group; when its client is too slow for that it reads by itself again.
+ */
+export class Follower implements Member {
+  #group: Group | null = null;
+  #watcher: Watcher | null = null;
+
+  constructor(
+    private readonly shares: FollowerShares,
+    private readonly stream: Stream,
+    readonly form: EventForm,
+    private readonly resolve: Resolve,
+  ) {
+    stream.signal.addEventListener('abort', () => this.#quit(), { once: true });
+  }
+
+  /** Begins; what has been opened for the answer need not be opened again. */
+  start(following: Following): void {
+    void this.#guard(async () => this.#read(following, await this.#findStart(following)));
+  }
+
+  deliver(batch: Batch, from: FeedPosition): void {
+    if (this.stream.expiresMs <= this.shares.app.clock.now()) this.stream.end({ code: 'TOKEN_EXPIRED' });
+    else if (!this.stream.isFull) this.stream.write(batch.bytes(this.form));
+    else {
+      const { following } = this.#group!;
+      this.#quit();
+      void this.#guard(() => this.#read(following, from));
+    }
+  }
+
+  leave(from: FeedPosition, failed: boolean): void {
+    const group = this.#group;
+    this.#quit();
+    if (failed || !group) this.#fail();
+    else void this.#guard(() => this.#startAnew(group, from));
+  }
+
+  /** What is to be said to a client that has heard nothing for a while. */
+  beat(): string {
+    return this.#group && this.#watcher ? this.#group.readyAt(this.form, this.#watcher.told) : '';
+  }
+
+  #quit(): void {
+    const group = this.#group;
+    this.#group = null;
+    if (group) this.#watcher?.leave(group, this);
+  }
+
+  /** The rules may be others than before. */
+  async #startAnew(group: Group, from: FeedPosition): Promise<void> {
+    const following = await this.resolve(group.cursorAt(from));
+    await this.#read(following, await this.#findStart(following));
+  }
+
+  async #findStart(following: Following): Promise<FeedPosition> {
+    try {
+      return await findStart(following);
+    } catch (error) {
+      if (!isExpired(error)) throw error;
+      return this.#reset(following);
+    }
+  }
+
+  #reset(following: Following): Promise<FeedPosition> {
+    this.stream.write(writeReset(this.form));
+    return findStart({ ...following, query: { ...following.query, since: null } });
+  }
+
+  async #read(following: Following, start: FeedPosition): Promise<void> {
+    const { stream, shares } = this;
+    let position = start;
+    for (let round = 0; ; round++) {
+      await stream.drained();
+      if (stream.isOver) return;
+      if (stream.expiresMs <= shares.app.clock.now()) return stream.end({ code: 'TOKEN_EXPIRED' });
+      const watcher = await shares.watchers.open(following);
+      if (!(await this.#isCurrent(following))) {
+        const cursor = sealFeedCursor(shares.app.secrets, following.scope, position);
+        const renewed = await this.resolve(cursor);
+        return this.#read(renewed, await this.#findStart(renewed));
+      }
+      const read = await this.#readTurn(following, position, watcher);
+      if (read === null) {
+        position = await this.#reset(following);
+        continue;
+      }
+      if (stream.isOver || this.#group) return;
+      position = read.position;
+      if (read.more) round = 0;
+      else if (round >= MAX_ROUNDS) {
+        await shares.app.hints.wait(hintOf(following.collection._id), ROUND_MS, stream.signal);
+      }
+    }
+  }
+
+  async #isCurrent({ collection }: Following): Promise<boolean> {
+    const { collection: now } = await this.resolve(null);
+    return String(now._id) === String(collection._id) && now.version === collection.version;
+  }
+
+  /** Sends a page; with the last one it becomes a member of its group. Null when the position is not known any more. */
+  async #readTurn(following: Following, from: FeedPosition, watcher: Watcher): Promise<Page | null> {
+    const { app, turns } = this.shares;
+    const project = following.collection.projectId;
+    const { signal } = this.stream;
+    try {
+      return await turns.inTurn(
+        project.toHexString(),
+        () =>
+          readWithin(
+            app.replies,
+            project,
+            async (size) => {
+              const page = await readPage(following, from, PAGE_BYTES);
+              for (const { document } of page.items) size.add(document?.length ?? 0);
+              this.#send(following, from, page, watcher);
+              if (size.isLarge) void this.stream.drained().then(() => size.release());
+              else size.release();
+              return page;
+            },
+            signal,
+          ),
+        signal,
+      );
+    } catch (error) {
+      if (isExpired(error)) return null;
+      throw error;
+    }
+  }
+
+  #send(following: Following, from: FeedPosition, page: Page, watcher: Watcher): void {
+    const { stream } = this;
+    if (stream.isOver) return;
+    const group = page.more ? null : watcher.join(following, this, page.position);
+    const seal = (at: FeedPosition): string => sealFeedCursor(this.shares.app.secrets, following.scope, at);
+    const cursors = { from: seal(from), to: seal(page.position) };
+    const batch = new Batch(page.items, following.query, cursors, group !== null);
+    stream.write(batch.bytes(this.form));
+    this.#group = group;
+    this.#watcher = watcher;
+  }
+
+  async #guard(work: () => Promise<unknown>): Promise<void> {
+    try {
+      await work();
+    } catch (error) {
+      if (this.stream.isOver) return;
+      if (!(error instanceof AppError)) {
+        this.shares.app.log.error({ err: error }, 'a stream has failed');
+        this.#fail();
+      } else if (error.kind === 'unavailable') {
+        this.stream.end({ n: this.form.n, code: error.code, retryAfterMs: randomRetry() });
+      } else this.stream.end({ n: this.form.n, code: error.code });
+    }
+  }
+
+  #fail(): void {
+    this.stream.end({ n: this.form.n, code: 'INTERNAL', retryAfterMs: randomRetry() });
+  }
+}
+
+/** Milliseconds after which a client may come back, each another time. */
+export function randomRetry(): number {
+  return Math.ceil(Math.random() * MAX_RETRY_MS);
+}
+
+function isExpired(error: unknown): boolean {
+  return error instanceof AppError && error.code === 'CURSOR_EXPIRED';
+}

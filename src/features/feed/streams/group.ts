@@ -1,0 +1,98 @@
+import { deserialize, type Document } from 'bson';
+import type { Matcher } from '../../../platform/database/database.js';
+import type { EarlierDocument, WatchedChange } from '../../changes/change-log.js';
+import { allOf } from '../../documents/query/keyset-filter.js';
+import { sealFeedCursor, type FeedPosition } from '../feed-cursor.js';
+import type { Following } from '../read-page.js';
+import { writeReady, type Batch, type EventForm } from './batch.js';
+
+/** Somebody of a group, who has everything up to where it is. */
+export interface Member {
+  readonly form: EventForm;
+  /** `from`: the member has everything up to there, and with the batch everything that it tells. */
+  deliver(batch: Batch, from: FeedPosition): void;
+  /** The group has failed, or the collection is another one: the member goes on by itself from here. */
+  leave(from: FeedPosition, failed: boolean): void;
+}
+
+/** Ids that were told of as gone; of more than these some may be told twice. */
+const MAX_TOLD_GONE = 10_000;
+
+/**
+ * Those who follow the same with the same rights: what concerns them is found out once. Its judgement is that of a
+ * list, by the same filters.
+ */
+export class Group {
+  readonly members = new Set<Member>();
+  /** The condition by which groups are looked up, on a top-level field; null when there is none. */
+  readonly equality: { field: string; text: string } | null;
+  /** The end user whose documents alone are shown. */
+  readonly ownerId: string | null;
+  readonly #current: Matcher;
+  readonly #earlierAccess: Matcher;
+  readonly #earlierConditions: Matcher | null;
+  readonly #toldGone = new Set<string>();
+  #ready: { seq: number; cursor: string } | null = null;
+
+  constructor(
+    readonly following: Following,
+    openMatcher: (filter: Document) => Matcher,
+  ) {
+    const { readable, query, scope } = following;
+    const { conditions } = query;
+    const rules = readable ? [readable] : [];
+    this.#current = openMatcher({ $and: [{ isDeleted: false }, ...rules, ...conditions] });
+    this.#earlierAccess = openMatcher({ $and: [{ isDeleted: false }, ...rules] });
+    this.#earlierConditions = conditions.length > 0 ? openMatcher(allOf(conditions)) : null;
+    this.ownerId = scope.userId;
+    this.equality = readable ? null : findEquality(conditions);
+  }
+
+  /** What the group is told of a change: that the document is as it is, that it is gone, or nothing. */
+  judge(change: WatchedChange): 'upsert' | 'gone' | null {
+    const { id, document, earlier } = change;
+    if (document && this.#current.matches(document)) {
+      this.#toldGone.delete(id);
+      return 'upsert';
+    }
+    if (earlier) return earlier.some((before) => this.#met(before)) ? 'gone' : null;
+    const concerns = this.ownerId === null || change.owners.includes(this.ownerId);
+    if (!concerns || this.#toldGone.has(id)) return null;
+    if (this.#toldGone.size >= MAX_TOLD_GONE) this.#toldGone.clear();
+    this.#toldGone.add(id);
+    return 'gone';
+  }
+
+  #met({ bytes, isPartial }: EarlierDocument): boolean {
+    if (!this.#earlierAccess.matches(bytes)) return false;
+    const conditions = this.#earlierConditions;
+    if (!conditions) return true;
+    if (isPartial && lacks(bytes, conditions.fields)) return true;
+    return conditions.matches(bytes);
+  }
+
+  cursorAt(position: FeedPosition): string {
+    return sealFeedCursor(this.following.app.secrets, this.following.scope, position);
+  }
+
+  /** The event that members have everything up to a position. */
+  readyAt(form: EventForm, position: FeedPosition): string {
+    if (this.#ready?.seq !== position.seq) this.#ready = { seq: position.seq, cursor: this.cursorAt(position) };
+    return writeReady(form, this.#ready.cursor);
+  }
+}
+
+function lacks(bytes: Buffer, fields: ReadonlySet<string> | null): boolean {
+  if (fields === null) return true;
+  const document = deserialize(bytes, { validation: { utf8: false } });
+  return [...fields].some((name) => !Object.hasOwn(document, name));
+}
+
+function findEquality(conditions: readonly Document[]): Group['equality'] {
+  for (const condition of conditions) {
+    const [[field, test]] = Object.entries(condition) as [[string, unknown]];
+    const value = (test as { $eq?: unknown } | null)?.$eq;
+    if (typeof value === 'string' && !field.startsWith('$') && !field.includes('.')) return { field, text: value };
+  }
+  return null;
+}

@@ -1,0 +1,34 @@
+import type { Collection } from '../../collections/collection.js';
+import { badQuery, readQueryText } from '../../documents/reply/query-text.js';
+import { readFeedQuery, type FeedQuery } from '../feed-query.js';
+
+/** A live filter is tried on every change, so it may be no more than this. */
+const MAX_CONDITIONS = 20;
+const MAX_LISTED_VALUES = 100;
+/** Documents of a page that a stream is sent. */
+const PAGE_LIMIT = 200;
+/** Parameters of pages. */
+const REFUSED = ['limit', 'wait'];
+
+/** Reads the query of a subscription: that of changes within the limits of live filters. 400 INVALID_QUERY. */
+export function readLiveQuery(raw: string, collection: Collection): FeedQuery {
+  const text = readQueryText(raw);
+  for (const name of REFUSED) if (text.has(name)) throw badQuery(`${name} is not a parameter of a stream`);
+  const query = readFeedQuery(raw, collection);
+  const { conditions } = query;
+  if (conditions.length > MAX_CONDITIONS) {
+    throw badQuery(`The filter of a stream may have at most ${MAX_CONDITIONS} conditions`);
+  }
+  for (const test of conditions.flatMap((condition) => Object.values(condition) as unknown[])) {
+    if (typeof test === 'object' && test !== null && '$regex' in test) {
+      throw badQuery('The filter of a stream may not use _regex: filter by other fields, or ask for changes by wait');
+    }
+  }
+  for (const [name, values] of text) {
+    const listed = values.reduce((count, value) => count + value.split(/,|%2c/i).length, 0);
+    if (name.endsWith('_in') && listed > MAX_LISTED_VALUES) {
+      throw badQuery(`${name} of a stream may list at most ${MAX_LISTED_VALUES} values`);
+    }
+  }
+  return { ...query, limit: PAGE_LIMIT };
+}

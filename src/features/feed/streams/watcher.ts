@@ -1,0 +1,207 @@
+import type { Document } from 'bson';
+import type { App } from '../../../app.js';
+import { takeTurns } from '../../../platform/processes/own-turn.js';
+import type { Matcher } from '../../../platform/database/database.js';
+import { hintOf, type ChangeLog, type LogPosition, type WatchedChange } from '../../changes/change-log.js';
+import { openChangeLog } from '../../changes/open-change-log.js';
+import { findCollection } from '../../collections/collection-store.js';
+import type { Collection } from '../../collections/collection.js';
+import type { FeedPosition } from '../feed-cursor.js';
+import { prepareRead, type Following } from '../read-page.js';
+import { Batch, type SharedChange } from './batch.js';
+import { GroupIndex } from './group-index.js';
+import { Group, type Member } from './group.js';
+
+/** A hint may get lost: so often it is looked without one. */
+const LOOK_MS = 500;
+/** After a read that failed. */
+const RETRY_MS = 1_000;
+/** Whoever it was opened for has not come: they read what was before, or have gone. */
+const MAX_LOOKS_ALONE = 20;
+const MAX_CHANGES = 500;
+const MAX_BYTES = 4 * 1024 * 1024;
+
+/** The one follower of a collection's log in this process: it reads for all who are up to date. */
+export class Watcher {
+  readonly #groups = new Map<string, Group>();
+  readonly #index: GroupIndex;
+  readonly #log: ChangeLog;
+  readonly #stop = new AbortController();
+  #position: LogPosition;
+  /** Everybody has been told up to here. */
+  #told: LogPosition;
+  #lagSeconds = 0;
+  #looksAlone = 0;
+
+  /** `onIdle` is called once, when nobody is left and it has stopped. */
+  constructor(
+    private readonly app: App,
+    readonly collection: Collection,
+    private readonly openMatcher: (filter: Document) => Matcher,
+    start: LogPosition,
+    private readonly onIdle: (watcher: Watcher) => void,
+  ) {
+    this.#index = new GroupIndex(collection.rls?.ownerField ?? null);
+    this.#log = openChangeLog(app, collection);
+    this.#position = start;
+    this.#told = start;
+    void this.#run();
+  }
+
+  /** Members have everything up to here at least. */
+  get told(): FeedPosition {
+    return placed(this.#told);
+  }
+
+  /** How late the last changes were told of. */
+  get lagSeconds(): number {
+    return this.#lagSeconds;
+  }
+
+  /**
+   * Takes in a member that has everything up to a position; null when changes since have been told to the others, which
+   * the member has to read first.
+   */
+  join(following: Following, member: Member, at: FeedPosition): Group | null {
+    if (this.#stop.signal.aborted || at.epoch !== this.#position.epoch || at.seq < this.#position.seq) return null;
+    const key = keyOf(following);
+    let group = this.#groups.get(key);
+    if (!group) {
+      group = new Group(following, this.openMatcher);
+      this.#groups.set(key, group);
+      this.#index.add(group);
+    }
+    group.members.add(member);
+    return group;
+  }
+
+  leave(group: Group, member: Member): void {
+    group.members.delete(member);
+    if (group.members.size > 0) return;
+    this.#drop(group);
+    if (this.#groups.size === 0) this.#end();
+  }
+
+  #drop(group: Group): void {
+    const key = keyOf(group.following);
+    if (this.#groups.get(key) !== group) return;
+    this.#groups.delete(key);
+    this.#index.remove(group);
+  }
+
+  #end(): void {
+    if (this.#stop.signal.aborted) return;
+    this.#stop.abort();
+    this.onIdle(this);
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#stop;
+    const topic = hintOf(this.collection._id);
+    while (!signal.aborted) {
+      // From before the read: a change that comes meanwhile is not waited for.
+      const hint = this.app.hints.wait(topic, LOOK_MS, signal);
+      try {
+        if (await this.#step()) await hint;
+      } catch (error) {
+        if (signal.aborted) return;
+        this.app.log.warn({ err: error, collection: this.collection.name }, 'changes could not be read for streams');
+        await this.app.hints.wait('', RETRY_MS, signal);
+      }
+    }
+  }
+
+  /** Tells everybody what is new; whether there was nothing left. */
+  async #step(): Promise<boolean> {
+    if (!(await this.#isSame())) {
+      this.#dismiss();
+      return true;
+    }
+    const { visible, hidden } = await prepareRead(this.app, this.collection);
+    const after = this.#position;
+    const found = await this.#log.watch({ after, visible, hidden, limit: MAX_CHANGES, maxBytes: MAX_BYTES });
+    if (this.#stop.signal.aborted) return true;
+    // The rules may have changed while it was read.
+    if (!found || !(await this.#isSame())) {
+      this.#dismiss();
+      return true;
+    }
+    if (found.seq === after.seq) {
+      this.#lagSeconds = 0;
+      this.#looksAlone = this.#groups.size > 0 ? 0 : this.#looksAlone + 1;
+      if (this.#looksAlone > MAX_LOOKS_ALONE) this.#end();
+      return true;
+    }
+    await this.#tell(found.changes, { epoch: after.epoch, seq: found.seq }, found.isEnd);
+    const oldest = Math.min(...found.changes.map(({ at }) => at.getTime()));
+    this.#lagSeconds = found.changes.length > 0 ? Math.max(0, (Date.now() - oldest) / 1000) : 0;
+    return found.isEnd;
+  }
+
+  async #isSame(): Promise<boolean> {
+    const { projectId, name, _id, version } = this.collection;
+    const now = await findCollection(this.app, projectId, name);
+    return now !== null && String(now._id) === String(_id) && now.version === version;
+  }
+
+  /** Sends everybody away, who start anew from where they are, under what holds then. */
+  #dismiss(): void {
+    const from = this.told;
+    const groups = [...this.#groups.values()];
+    this.#groups.clear();
+    this.#end();
+    for (const group of groups) for (const member of [...group.members]) member.leave(from, false);
+  }
+
+  async #tell(changes: readonly WatchedChange[], to: LogPosition, isEnd: boolean): Promise<void> {
+    const turn = takeTurns();
+    const told = new Map<Group, SharedChange[]>();
+    const failed = new Set<Group>();
+    for (const change of changes) {
+      const shown: SharedChange = { ...change, encoded: new Map() };
+      const gone: SharedChange = { ...change, document: null, encoded: new Map() };
+      for (const group of this.#index.find(change)) {
+        await turn();
+        if (failed.has(group)) continue;
+        try {
+          const verdict = group.judge(change);
+          if (verdict === null) continue;
+          const list = told.get(group) ?? [];
+          told.set(group, list);
+          list.push(verdict === 'upsert' ? shown : gone);
+        } catch (error) {
+          failed.add(group);
+          this.app.log.error({ err: error, collection: this.collection.name }, 'a group of followers has failed');
+        }
+      }
+    }
+    const from = placed(this.#position);
+    // Whoever joins from now on has what is told here.
+    this.#position = to;
+    const recipients = [...told].map(([group, list]) => ({ group, list, members: [...group.members] }));
+    for (const group of failed) {
+      this.#drop(group);
+      for (const member of [...group.members]) member.leave(from, true);
+    }
+    for (const { group, list, members } of recipients) {
+      if (failed.has(group)) continue;
+      const cursors = { from: group.cursorAt(from), to: group.cursorAt(placed(to)) };
+      const batch = new Batch(list, group.following.query, cursors, isEnd);
+      for (const member of members) {
+        await turn();
+        if (group.members.has(member)) member.deliver(batch, from);
+      }
+    }
+    this.#told = to;
+    if (this.#groups.size === 0) this.#end();
+  }
+}
+
+function placed(at: LogPosition): FeedPosition {
+  return { ...at, shown: null, isListing: false };
+}
+
+/** Whoever has the same is told the same. */
+function keyOf({ scope, query }: Following): string {
+  return JSON.stringify([query.filterText, scope.userId, query.fields, query.meta]);
+}

@@ -1,0 +1,223 @@
+import { ObjectId } from 'bson';
+import supertest from 'supertest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { signAccessToken } from '../../src/features/access/sign-access-token.js';
+import { setChanges } from '../../src/features/changes/set-changes.js';
+import type { Collection } from '../../src/features/collections/collection.js';
+import { setRls } from '../../src/features/collections/set-rls.js';
+import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
+import { openStreamClient, type StreamCall, type StreamClient } from '../helpers/event-stream.js';
+import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+
+const USER = new ObjectId().toHexString();
+const ANOTHER = new ObjectId().toHexString();
+const FIELDS = [
+  { name: 'title', type: 'String' as const },
+  { name: 'n', type: 'Number' as const },
+  { name: 'userId', type: 'String' as const },
+];
+const PRIVATE = { mode: 'private' as const, ownerField: 'userId' };
+
+let test: TestApp;
+let owner: TestProject;
+let made = 0;
+const open: StreamClient[] = [];
+
+beforeAll(async () => {
+  test = await openTestApp();
+  owner = await buildProject(test.app);
+});
+afterAll(async () => {
+  for (const client of open) client.close();
+  await test.close();
+});
+
+const secret = () => ({ 'x-api-key': owner.secret });
+const signedIn = (userId: string, ms = 60_000) => ({
+  'x-api-key': owner.publishable,
+  authorization: `Bearer ${signAccessToken(test.app, owner.project, userId, ms)}`,
+});
+
+async function buildFollowed(rls: Collection['rls'] = null): Promise<Collection> {
+  const collection = await buildCollection(test.app, owner.project, { name: `streamed${++made}`, fields: FIELDS, rls });
+  return setChanges(test.app, owner.project._id, collection.name, { on: true });
+}
+
+async function send(method: 'post' | 'put' | 'patch' | 'delete', path: string, body?: object): Promise<string> {
+  const request = supertest(test.server)[method](`/api/data/${path}`).set(secret());
+  const response = await (body === undefined ? request : request.send(body));
+  expect([200, 201]).toContain(response.status);
+  return (response.body as { _id?: string })._id ?? '';
+}
+
+async function connect(call: StreamCall): Promise<StreamClient> {
+  const client = await openStreamClient(test, call);
+  open.push(client);
+  return client;
+}
+
+const follow = (subscriptions: object[], headers: Record<string, string> = secret()) =>
+  connect({ headers, body: { subscriptions } });
+
+const isReady = ({ event }: { event: string }): boolean => event === 'ready';
+
+/** What a client is told between two moments in which it has what a list shows. */
+async function newsBy(client: StreamClient, write: () => Promise<unknown>, n = 0): Promise<string[]> {
+  await client.until(isReady);
+  const from = client.events.length;
+  await write();
+  await client.until(({ event, data }) => event === 'ready' && data.n === n, from);
+  return client.events
+    .slice(from)
+    .filter(({ event, data }) => event === 'change' && data.n === n)
+    .map(({ data }) => (data.type === 'gone' ? `${data.id} gone` : data.id!));
+}
+
+describe('POST /api/realtime', () => {
+  it('shows what is there, then what every kind of write makes of it', async () => {
+    const { name } = await buildFollowed();
+    const first = await send('post', name, { title: 'first' });
+    const client = await follow([{ collection: name }]);
+    expect(client.headers).toMatchObject({
+      'content-type': 'text/event-stream',
+      'cache-control': 'no-store',
+      'x-accel-buffering': 'no',
+    });
+    await client.until(isReady);
+    expect([...client.known().keys()]).toEqual([first]);
+    expect(await newsBy(client, () => send('patch', `${name}/${first}`, { n: 1 }))).toEqual([first]);
+    expect(await newsBy(client, () => send('put', `${name}/${first}`, { title: 'new' }))).toEqual([first]);
+    expect(await newsBy(client, () => send('post', `${name}/bulk`, [{ n: 2 }, { n: 3 }]))).toHaveLength(2);
+    expect(await newsBy(client, () => send('delete', `${name}/${first}`))).toEqual([`${first} gone`]);
+    expect(await newsBy(client, () => send('patch', `${name}/${first}/recover`))).toEqual([first]);
+    expect(await newsBy(client, () => send('delete', `${name}/${first}?permanent=true`))).toEqual([`${first} gone`]);
+    expect(client.known().size).toBe(2);
+    expect(client.text()).not.toContain('_bsvc');
+  });
+
+  it('carries several subscriptions, each with the position that it had in the request', async () => {
+    const { name } = await buildFollowed();
+    const id = await send('post', name, { title: 'open', n: 1 });
+    const client = await follow([
+      { collection: name, filter: 'title=open', fields: ['title'] },
+      { collection: name, filter: 'title=done' },
+    ]);
+    await client.until(({ event, data }) => event === 'ready' && data.n === 0);
+    await client.until(({ event, data }) => event === 'ready' && data.n === 1);
+    expect(client.known(0).get(id)).toMatchObject({ _id: id, title: 'open' });
+    expect(client.known(0).get(id)).not.toHaveProperty('n');
+    const from = client.events.length;
+    await send('patch', `${name}/${id}`, { title: 'done' });
+    await client.until(({ event, data }) => event === 'ready' && data.n === 0, from);
+    await client.until(({ event, data }) => event === 'ready' && data.n === 1, from);
+    expect(client.known(0).size).toBe(0);
+    expect(client.known(1).get(id)).toMatchObject({ title: 'done', n: 1 });
+  });
+
+  it('goes on where another stream was cut off, and misses nothing that happened between', async () => {
+    const { name } = await buildFollowed();
+    const kept = await send('post', name, { title: 'kept' });
+    const gone = await send('post', name, { title: 'gone' });
+    const first = await follow([{ collection: name }]);
+    await first.until(isReady);
+    first.close();
+    await first.ended;
+    await send('delete', `${name}/${gone}`);
+    const added = await send('post', name, { title: 'added' });
+    const second = await follow([{ collection: name, since: first.cursor()! }]);
+    await second.until(isReady);
+    const told = second.events.filter(({ event }) => event === 'change').map(({ data }) => `${data.type} ${data.id}`);
+    expect(told).toEqual([`gone ${gone}`, `upsert ${added}`]);
+    expect(second.text()).not.toContain(kept);
+  });
+
+  it('begins with what comes when it is asked for changes since now', async () => {
+    const { name } = await buildFollowed();
+    await send('post', name, { title: 'before' });
+    const client = await follow([{ collection: name, since: 'now' }]);
+    const ids: string[] = [];
+    const news = await newsBy(client, async () => ids.push(await send('post', name, { title: 'after' })));
+    expect(news).toEqual(ids);
+    expect(client.known().size).toBe(1);
+  });
+
+  it('tells users of their own documents alone, departures and removals included', async () => {
+    const { name } = await buildFollowed(PRIVATE);
+    const mine = await send('post', name, { title: 'mine', userId: USER });
+    const theirs = await send('post', name, { title: 'theirs', userId: ANOTHER });
+    const me = await follow([{ collection: name }], signedIn(USER));
+    const them = await follow([{ collection: name }], signedIn(ANOTHER));
+    await Promise.all([me.until(isReady), them.until(isReady)]);
+    for (const id of [mine, theirs]) await send('patch', `${name}/${id}`, { n: 1 });
+    await send('delete', `${name}/${mine}`);
+    await send('delete', `${name}/${theirs}?permanent=true`);
+    await me.until(({ data }) => data.type === 'gone' && data.id === mine);
+    await them.until(({ data }) => data.type === 'gone' && data.id === theirs);
+    expect(me.text()).not.toContain(theirs);
+    expect(me.text()).not.toContain(ANOTHER);
+    expect(them.text()).not.toContain(mine);
+    expect(them.text()).not.toContain(USER);
+  });
+
+  it('starts a follower over when the rules of its collection change, under the new ones', async () => {
+    const { name } = await buildFollowed();
+    const mine = await send('post', name, { userId: USER });
+    await send('post', name, { userId: ANOTHER });
+    const client = await follow([{ collection: name }], signedIn(USER));
+    await client.until(isReady);
+    expect(client.known().size).toBe(2);
+    const before = client.cursor()!;
+    const from = client.events.length;
+    await setRls(test.app, owner.project._id, name, PRIVATE);
+    await client.until(({ event }) => event === 'reset', from);
+    await client.until(isReady, from);
+    expect([...client.known().keys()]).toEqual([mine]);
+    // The same for somebody who was away meanwhile.
+    const late = await follow([{ collection: name, since: before }], signedIn(USER));
+    await late.until(isReady);
+    expect(late.events[0]).toMatchObject({ event: 'reset', data: { n: 0, code: 'CURSOR_EXPIRED' } });
+    expect([...late.known().keys()]).toEqual([mine]);
+  });
+
+  it('ends with a reason when what it follows can be followed no longer', async () => {
+    const { name } = await buildFollowed();
+    const client = await follow([{ collection: name }]);
+    await client.until(isReady);
+    await setChanges(test.app, owner.project._id, name, { on: false });
+    await client.ended;
+    expect(client.events.at(-1)).toMatchObject({ event: 'end', data: { n: 0, code: 'CHANGES_OFF' } });
+  });
+});
+
+describe('GET /api/data/:collection/changes with Accept: text/event-stream', () => {
+  it('gives each event its cursor as id, by which Last-Event-ID goes on', async () => {
+    const { name } = await buildFollowed();
+    await send('post', name, { title: 'first' });
+    const path = `/api/data/${name}/changes?title_ne=x`;
+    const client = await connect({ method: 'GET', path, headers: secret() });
+    await client.until(isReady);
+    const last = client.events.at(-1)!;
+    expect(last.id).toBe(last.data.cursor);
+    client.close();
+    const second = await send('post', name, { title: 'second' });
+    const resumed = await connect({ method: 'GET', path, headers: { ...secret(), 'last-event-id': last.id! } });
+    await resumed.until(isReady);
+    expect([...resumed.known().keys()]).toEqual([second]);
+  });
+
+  it('is opened by a ticket, once, with the rights of whoever got it', async () => {
+    const { name } = await buildFollowed(PRIVATE);
+    const mine = await send('post', name, { userId: USER });
+    await send('post', name, { userId: ANOTHER });
+    const asked = await supertest(test.server).post('/api/realtime/ticket').set(signedIn(USER));
+    expect(asked.status).toBe(201);
+    const { ticket, expiresIn } = (asked.body as { data: { ticket: string; expiresIn: string } }).data;
+    expect(expiresIn).toBe('60s');
+    const path = `/api/data/${name}/changes?ticket=${ticket}`;
+    const client = await connect({ method: 'GET', path });
+    await client.until(isReady);
+    expect([...client.known().keys()]).toEqual([mine]);
+    const again = await connect({ method: 'GET', path });
+    expect(again).toMatchObject({ status: 401, body: { code: 'TICKET_INVALID' } });
+  });
+});
