@@ -248,26 +248,25 @@ export class PlanScan implements Scan {
           }
         : { start: this.last ?? range.start, end: range.end, limit, exclusiveStart: this.last !== null },
     );
+    const { collection, tally, seen, entriesOnly } = this;
+    const idOfKey = (): Buffer => reader.lastKey().subarray(5);
     let read = 0;
     for (const { value } of entries) {
       read++;
       this.keysExamined++;
       const keySum = reader.keySum();
-      this.tally?.add(value);
-      let bytes: Buffer;
-      if (this.seen !== null && this.wasSeen(index === null ? reader.lastKey().subarray(5) : contentOf(value)))
-        continue;
-      if (this.entriesOnly) {
+      if (tally !== null) tally.add(value);
+      if (seen !== null && this.wasSeen(index === null ? idOfKey() : contentOf(value))) continue;
+      if (entriesOnly) {
         visit(NO_BYTES, NOTHING);
         continue;
       }
-      if (index === null) {
-        bytes = documents.open(this.collection, keySum, value, () => reader.lastKey().subarray(5));
-      } else {
-        bytes = documents.readByEntry(this.collection, index, keySum, value);
-      }
+      const bytes =
+        index === null
+          ? documents.open(collection, keySum, value, idOfKey)
+          : documents.readByEntry(collection, index, keySum, value);
       const stopped = this.examine(bytes, visit);
-      this.interrupted = this.isChunkOver();
+      this.interrupted = this.chunkEnds !== Infinity && performance.now() > this.chunkEnds;
       if (stopped || this.interrupted) {
         this.last = reader.lastKey();
         return stopped;

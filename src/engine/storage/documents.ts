@@ -24,6 +24,7 @@ import {
   isSealIntact,
   seal,
   sealDocument,
+  sealedBson,
   storedSum,
   SUM_BYTES,
   entrySum,
@@ -84,15 +85,11 @@ export class Documents {
    * it was stored; `idBytes` is only asked then.
    */
   open(collection: CollectionEntry, keySum: number, value: Buffer, idBytes: () => Buffer): Buffer {
-    const form = documentForm(keySum, value);
-    if (form === 'sealed') {
-      const length = value.length - SUM_BYTES;
-      // Lmdb's own buffer carries its length as a property that may be set; any other is cut.
-      if ((value as { isGlobal?: boolean }).isGlobal !== true) return value.subarray(0, length);
-      (value as { length: number }).length = length;
-      return value;
-    }
-    if (form === 'plain' && collection.definition.checked !== true) return value;
+    return sealedBson(keySum, value) ?? this.openUnsealed(collection, keySum, value, idBytes);
+  }
+
+  private openUnsealed(collection: CollectionEntry, keySum: number, value: Buffer, idBytes: () => Buffer): Buffer {
+    if (collection.definition.checked !== true && documentForm(keySum, value) === 'plain') return value;
     throw damagedDocument(collection.ns, Buffer.from(idBytes()));
   }
 

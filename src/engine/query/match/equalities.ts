@@ -103,6 +103,7 @@ export function compileByteTest(equalities: readonly Equality[]): (bytes: Buffer
   const all = (1 << bound.length) - 1;
   const missing = bound.reduce((mask, { missing: matches }, n) => (matches ? mask | (1 << n) : mask), 0);
   return (bytes) => {
+    const { length } = bytes;
     let matched = missing;
     let at = 4;
     for (;;) {
@@ -111,7 +112,7 @@ export function compileByteTest(equalities: readonly Equality[]): (bytes: Buffer
       if (type === undefined) throw new BsonFormatError('document ends too early');
       const from = at + 1;
       let to = from;
-      while (bytes[to] !== 0) if (++to >= bytes.length) throw new BsonFormatError('field name runs over');
+      while (bytes[to] !== 0) if (++to >= length) throw new BsonFormatError('field name runs over');
       const end = skipValue(bytes, type, to + 1);
       for (let n = 0; n < bound.length; n++) {
         const { name, compare } = bound[n]!;

@@ -18,10 +18,11 @@ export class Tally {
     private readonly index: IndexEntry | null,
   ) {}
 
-  /** Takes the stored value of a document or an entry. */
+  /** Takes the stored value of a document or an entry, before its document is read into the same memory. */
   add(value: Buffer): void {
     this.met++;
-    if (this.index === null || isSealed(value)) this.digest = (this.digest + storedSum(value)) | 0;
+    const end = value.length;
+    if (this.index === null || isSealed(value)) this.digest = (this.digest + storedSum(value, end)) | 0;
   }
 
   /**

@@ -19,8 +19,8 @@ export interface ReadRange {
   inclusiveEnd?: boolean;
 }
 
-/** Longer keys are impossible in LMDB. */
-const MAX_KEY_BYTES = 1978;
+/** Longer keys are impossible in LMDB, which allows 1978 bytes; whole words. */
+const MAX_KEY_BYTES = 1980;
 
 /**
  * Reads without a buffer of its own for every key and value: lmdb copies each value of a range, which costs more than
@@ -34,14 +34,17 @@ export class Reader {
   };
   private readonly shared: RootDatabase<Buffer, Buffer>;
   private readonly key = Buffer.allocUnsafeSlow(MAX_KEY_BYTES);
-  private readonly words = new Int32Array(this.key.buffer, 0, MAX_KEY_BYTES >>> 2);
+  private readonly words = new Int32Array(this.key.buffer);
   private keyLength = 0;
+  /** The memory in which lmdb hands keys over, as bytes and as words. */
+  private source: Uint8Array | undefined;
+  private sourceWords: Int32Array = this.words;
+  private sourceStart = 0;
 
   constructor(private readonly store: RootDatabase<Buffer, Buffer>) {
     const handOver: Partial<Handover> = {
       readKey: (source, start, end) => {
-        for (let n = start; n < end; n++) this.key[n - start] = source[n]!;
-        this.keyLength = end - start;
+        this.takeKey(source, start, end - start);
         return undefined;
       },
       decoder: { decode: (value) => value },
@@ -52,6 +55,23 @@ export class Reader {
       writeKey: (key, target, start) => (key as KeyWriter).copyTo(target, start),
     };
     this.byWriter = Object.assign(Object.create(store) as typeof this.byWriter, byWriter);
+  }
+
+  /** Copies the key that lmdb has found: word by word, as the next read uses the same memory. */
+  private takeKey(source: Uint8Array, start: number, length: number): void {
+    this.keyLength = length;
+    if (source !== this.source) {
+      this.source = source;
+      this.sourceWords = new Int32Array(source.buffer, 0, source.buffer.byteLength >>> 2);
+      this.sourceStart = source.byteOffset;
+    }
+    const from = this.sourceStart + start;
+    if ((from & 3) !== 0) {
+      for (let n = 0; n < length; n++) this.key[n] = source[start + n]!;
+      return;
+    }
+    const { words, sourceWords } = this;
+    for (let n = 0, at = from >>> 2; n << 2 < length; n++) words[n] = sourceWords[at + n]!;
   }
 
   /** The value under the key that was written, undefined when there is none. */
