@@ -30,6 +30,9 @@ const everywhere = {
  * runs after `npm test`.
  */
 const DEEP = [
+  // Of these each needs modules of its own.
+  ...list('helpers', 'watch-replies'),
+  ...list('engine', 'conformance'),
   // The first fifteen minutes of a newcomer are told by the quick tests.
   'test/e2e/!(readme-tour).test.ts',
   'test/api/attacks/**/*.test.ts',
@@ -56,7 +59,10 @@ export default defineConfig({
     globalSetup: ['test/helpers/demand-refusals.ts'],
     reporters: reportFile ? ['default', ['json', { outputFile: reportFile }]] : ['default'],
     projects: [
-      { test: { ...everywhere, name: 'embedded', include: ['test/**/*.test.ts'], exclude: DEEP } },
+      // The files of a worker share its modules: loading them anew for each takes as long as the tests themselves.
+      {
+        test: { ...everywhere, name: 'embedded', include: ['test/**/*.test.ts'], exclude: DEEP, isolate: false },
+      },
       { test: { ...everywhere, name: 'deep', include: DEEP } },
       {
         test: {
