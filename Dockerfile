@@ -10,7 +10,7 @@ WORKDIR /app
 # Packages first: they are installed anew only when they change.
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci --no-audit --no-fund
-COPY tsconfig.json tsconfig.build.json ./
+COPY tsconfig.json build.mjs ./
 COPY src src
 COPY cli cli
 RUN npm run build && npm prune --omit=dev --no-audit --no-fund

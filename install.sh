@@ -44,10 +44,9 @@ if [ "$(cat "$stamp" 2>/dev/null || true)" != "$wanted" ]; then
   printf '%s\n' "$wanted" >"$stamp"
 fi
 
-if [ ! -f dist/.tsbuildinfo ] || [ -n "$(find src cli package.json tsconfig.json tsconfig.build.json -newer dist/.tsbuildinfo -print -quit)" ]; then
+if [ ! -f dist/main.js ] || [ -n "$(find src cli package.json tsconfig.json build.mjs -newer dist/main.js -print -quit)" ]; then
   say 'Building …'
   npm run --silent build >&2
-  touch dist/.tsbuildinfo
 fi
 chmod +x bin/bsvc.js
 

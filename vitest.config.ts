@@ -43,7 +43,10 @@ const DEEP = [
   ...list('cli', 'backup damage every-command kept-backups master-key move-to restore-space serve upkeep'),
   ...list('engine', 'bit-flips conversion crash data-file fairness held-snapshots insert-together mongoose readers'),
   ...list('engine/pipeline', 'compile'),
-  ...list('features', 'documents/keyset-filter files/kill mail/turns operators/delete-project users/ownership'),
+  ...list(
+    'features',
+    'documents/keyset-filter files/kill mail/turns operators/delete-project project-types/project-document users/ownership',
+  ),
   ...list('features/webhooks', 'receivers'),
   ...list('platform', 'jobs/queue jobs/schedules outages watch-snapshots'),
   'test/worker/**/*.test.ts',

@@ -9,4 +9,5 @@ if (major < 20 || (major === 20 && minor < 20)) {
   );
   process.exit(1);
 }
-await import('../dist/cli/main.js');
+const { compileBundle } = await import('./bundle.js');
+compileBundle().run();

@@ -13,15 +13,15 @@ process.on('SIGINT', () => {
 // Node 20 is supported here; the AWS SDK would say on stderr that it will not be for ever.
 process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED = 'true';
 
-const exitCode = await run(process.argv.slice(2), {
+void run(process.argv.slice(2), {
   stdin: process.stdin,
   stdout: process.stdout,
   stderr: process.stderr,
   env: process.env,
   cwd: process.cwd(),
   stop: stop.signal,
+}).then((exitCode) => {
+  // Ends although something may still hold the event loop, but not before a pipe has taken what was written.
+  process.stdout.on('error', () => process.exit(exitCode));
+  process.stdout.write('', () => process.stderr.write('', () => process.exit(exitCode)));
 });
-
-// Ends although something may still hold the event loop, but not before a pipe has taken what was written.
-process.stdout.on('error', () => process.exit(exitCode));
-process.stdout.write('', () => process.stderr.write('', () => process.exit(exitCode)));

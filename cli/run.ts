@@ -16,7 +16,7 @@ import { describeAuditEntry, isAudited } from './shell/record-audit.js';
 import { wantsColour, withoutControls } from './shell/output.js';
 import { conflict } from '../src/errors.js';
 import type { NewAuditEntry } from '../src/features/audit/audit-log.js';
-import { VERSION } from '../src/version.js';
+import { VERSION } from '../src/package.js';
 
 /** A command that ignores being told to stop is left alone after this time. */
 const STOP_PATIENCE_MS = 2000;

@@ -23,6 +23,7 @@ import { PROJECT_ROUTES } from './features/management/project-routes.js';
 import { TEMPLATE_ROUTES } from './features/management/template-routes.js';
 import { METRICS_ROUTES, offerMetrics } from './features/health/metrics-routes.js';
 import { GUIDE_ROUTES } from './features/reference/guide-routes.js';
+import { projectTypesRoutes } from './features/project-types/project-types-routes.js';
 import { referenceRoutes } from './features/reference/reference-routes.js';
 import { ROOT_ROUTES } from './features/reference/root-routes.js';
 import { WEBHOOK_ROUTES } from './features/webhooks/webhook-routes.js';
@@ -47,6 +48,7 @@ export const ROUTE_LISTS: readonly RouteList[] = [
   FEED_ROUTES,
   STREAM_ROUTES,
   SCHEMA_ROUTES,
+  ...projectTypesRoutes(() => ROUTE_LISTS),
   USER_ROUTES,
   FILE_ROUTES,
   LOCAL_FILE_ROUTES,

@@ -14,7 +14,7 @@ import { hasMasterKey, openMasterKey } from './platform/secrets/master-key.js';
 import { findSealingKeys } from './platform/secrets/sealing-keys.js';
 import { openOutbound, type Outbound } from './platform/network/outbound.js';
 import { openPasswords, type Passwords } from './platform/secrets/password.js';
-import { openLimits, type Limits } from './platform/rate-limit/open-limits.js';
+import { openLimits, type RateLimits } from './platform/rate-limit/open-limits.js';
 import { openHints, type Hints } from './platform/processes/hints.js';
 import { openReadiness, type Readiness } from './platform/processes/readiness.js';
 import type { RedisConnection } from './platform/redis/redis.js';
@@ -35,7 +35,7 @@ export interface App {
   readonly cache: Cache;
   readonly jobs: JobQueue;
   /** Counts requests of client addresses, together with all processes of the service. */
-  readonly limits: Limits;
+  readonly limits: RateLimits;
   /** Null without `REDIS_URL`. */
   readonly redis: RedisConnection | null;
   /** Null unless this process is one of several of a `serve`. */

@@ -3,28 +3,28 @@ import {
   address,
   cron,
   nameDatabase,
-  flag,
+  trueOrFalse,
   hangTime,
   httpUrl,
   keepRule,
   lifetime,
+  among,
   listContradictions,
-  oneOf,
   parseBytes,
   parseRate,
   patience,
   type Rate,
-  type Reader,
+  type SettingReader,
   replyBudget,
-  text,
+  asIs,
   wait,
-  wholeNumber,
+  wholeWithin,
 } from './setting-readers.js';
 
 interface Setting<T> {
   /** Name of the environment variable; a secret can also come from the file named by `<NAME>_FILE`. */
   env: string;
-  read: Reader<T>;
+  read: SettingReader<T>;
   default: T | null;
   /** The default as text in tables, where the value alone is not clear. */
   defaultText?: string;
@@ -34,7 +34,7 @@ interface Setting<T> {
 
 function setting<T>(
   env: string,
-  read: Reader<T>,
+  read: SettingReader<T>,
   fallback: T,
   about: string,
   more: Partial<Setting<T>> = {},
@@ -44,7 +44,7 @@ function setting<T>(
 
 function optional<T>(
   env: string,
-  read: Reader<T>,
+  read: SettingReader<T>,
   about: string,
   more: Partial<Setting<T>> = {},
 ): Setting<T> & { default: null } {
@@ -59,25 +59,25 @@ export const SETTINGS = {
     'MongoDB to use; none means the embedded engine',
     { secret: true },
   ),
-  mongodbName: setting('BSVC_MONGODB_DB', text, 'bsvc', 'name of the database in that MongoDB', {
+  mongodbName: setting('BSVC_MONGODB_DB', asIs, 'bsvc', 'name of the database in that MongoDB', {
     defaultText: 'the path of MONGODB_URI, else bsvc',
   }),
-  dataDir: setting('BSVC_DATA_DIR', text, './bsvc-data', 'engine files, local uploads, generated secrets'),
+  dataDir: setting('BSVC_DATA_DIR', asIs, './bsvc-data', 'engine files, local uploads, generated secrets'),
   durability: setting(
     'BSVC_DURABILITY',
-    oneOf('full', 'relaxed'),
+    among('full', 'relaxed'),
     'full',
     'embedded engine: `full` survives power loss, `relaxed` may lose the last second',
   ),
   readerThreads: optional(
     'BSVC_READER_THREADS',
-    (value) => (value === 'off' ? 0 : wholeNumber(0, 64)(value)),
+    (value) => (value === 'off' ? 0 : wholeWithin(0, 64)(value)),
     'embedded engine: threads of a serving process for reads that take long; `off` = none',
     { defaultText: 'processors − 1, at least 1, shared by BSVC_PROCESSES' },
   ),
   engineListen: optional(
     'BSVC_ENGINE_LISTEN',
-    text,
+    asIs,
     'wire door of the embedded engine: `127.0.0.1:27027` or `unix:/path/name.sock`',
     { defaultText: 'off' },
   ),
@@ -87,11 +87,11 @@ export const SETTINGS = {
     'Redis for limits, wake-ups and cache invalidation across machines',
     { secret: true },
   ),
-  host: setting('BSVC_HOST', text, '127.0.0.1', 'address to listen on'),
-  port: setting('BSVC_PORT', wholeNumber(0, 65_535), 4000, 'port to listen on; 0 = any free one'),
+  host: setting('BSVC_HOST', asIs, '127.0.0.1', 'address to listen on'),
+  port: setting('BSVC_PORT', wholeWithin(0, 65_535), 4000, 'port to listen on; 0 = any free one'),
   workerPort: optional(
     'BSVC_WORKER_PORT',
-    wholeNumber(0, 65_535),
+    wholeWithin(0, 65_535),
     'port on which `bsvc worker` answers /metrics and /api/health; 0 = any free one',
     { defaultText: 'none' },
   ),
@@ -114,13 +114,13 @@ export const SETTINGS = {
   ),
   trustProxy: setting(
     'BSVC_TRUST_PROXY',
-    wholeNumber(0, 10),
+    wholeWithin(0, 10),
     0,
     'number of proxies in front whose X-Forwarded-For entries count',
   ),
   secretKey: optional(
     'BSVC_SECRET_KEY',
-    text,
+    asIs,
     'master key that seals stored secrets; several, comma-separated, newest first',
     {
       secret: true,
@@ -139,13 +139,13 @@ export const SETTINGS = {
   ),
   bcryptCost: setting(
     'BSVC_BCRYPT_COST',
-    wholeNumber(4, 15),
+    wholeWithin(4, 15),
     10,
     'work factor of stored passwords: one more doubles it',
   ),
   crossSiteCookies: setting(
     'BSVC_CROSS_SITE_COOKIES',
-    flag,
+    trueOrFalse,
     false,
     'let pages of other sites use the refresh cookie (SameSite=None); needs an https BSVC_PUBLIC_URL',
   ),
@@ -154,21 +154,21 @@ export const SETTINGS = {
   }),
   aggregateLimit: setting(
     'BSVC_AGGREGATE_LIMIT',
-    wholeNumber(1, 100_000),
+    wholeWithin(1, 100_000),
     1000,
     'most documents that an aggregation may answer',
   ),
   changesKeepMs: setting('BSVC_CHANGES_KEEP', lifetime, 30 * 86_400_000, 'time changes are kept', {
     defaultText: '30d',
   }),
-  streams: setting('BSVC_STREAMS', wholeNumber(1, 1_000_000), 10_000, 'clients of a process that wait for changes'),
+  streams: setting('BSVC_STREAMS', wholeWithin(1, 1_000_000), 10_000, 'clients of a process that wait for changes'),
   streamsPerAddress: setting(
     'BSVC_STREAMS_PER_ADDRESS',
-    wholeNumber(1, 1_000_000),
+    wholeWithin(1, 1_000_000),
     100,
     'streams of changes that one client address may have open in a process',
   ),
-  trashDays: setting('BSVC_TRASH_DAYS', wholeNumber(0, 36_500), 30, 'days a trashed document is kept'),
+  trashDays: setting('BSVC_TRASH_DAYS', wholeWithin(0, 36_500), 30, 'days a trashed document is kept'),
   maxFileBytes: setting(
     'BSVC_MAX_FILE',
     parseBytes,
@@ -179,12 +179,12 @@ export const SETTINGS = {
   s3Endpoint: optional('BSVC_S3_ENDPOINT', httpUrl, 'address of the S3 service', {
     defaultText: 'AWS, when a bucket is named',
   }),
-  s3Region: setting('BSVC_S3_REGION', text, 'us-east-1', 'region of the bucket (`auto` for R2)'),
-  s3Bucket: optional('BSVC_S3_BUCKET', text, 'bucket for uploads; none means files in the data directory', {
+  s3Region: setting('BSVC_S3_REGION', asIs, 'us-east-1', 'region of the bucket (`auto` for R2)'),
+  s3Bucket: optional('BSVC_S3_BUCKET', asIs, 'bucket for uploads; none means files in the data directory', {
     defaultText: 'local files',
   }),
-  s3AccessKeyId: optional('BSVC_S3_ACCESS_KEY_ID', text, 'access key id for the bucket'),
-  s3SecretAccessKey: optional('BSVC_S3_SECRET_ACCESS_KEY', text, 'secret access key for the bucket', { secret: true }),
+  s3AccessKeyId: optional('BSVC_S3_ACCESS_KEY_ID', asIs, 'access key id for the bucket'),
+  s3SecretAccessKey: optional('BSVC_S3_SECRET_ACCESS_KEY', asIs, 'secret access key for the bucket', { secret: true }),
   s3PublicUrl: optional(
     'BSVC_S3_PUBLIC_URL',
     httpUrl,
@@ -192,25 +192,25 @@ export const SETTINGS = {
   ),
   s3ForcePathStyle: setting(
     'BSVC_S3_FORCE_PATH_STYLE',
-    flag,
+    trueOrFalse,
     false,
     'put the bucket’s name into the path instead of the host (MinIO and the like)',
   ),
   webhookAllowPrivate: setting(
     'BSVC_WEBHOOK_ALLOW_PRIVATE',
-    flag,
+    trueOrFalse,
     false,
     'allow private addresses and plain http as targets that projects name: webhooks and buckets, and sign-in issuers named by operators of some projects (development)',
   ),
-  mailProvider: optional('BSVC_MAIL_PROVIDER', oneOf('outbox', 'resend', 'smtp'), 'who sends mail; `outbox` keeps it', {
+  mailProvider: optional('BSVC_MAIL_PROVIDER', among('outbox', 'resend', 'smtp'), 'who sends mail; `outbox` keeps it', {
     defaultText: '`resend` or `smtp` when their setting is given, else `outbox`',
   }),
-  resendApiKey: optional('RESEND_API_KEY', text, 'key of the mail provider', { secret: true }),
+  resendApiKey: optional('RESEND_API_KEY', asIs, 'key of the mail provider', { secret: true }),
   resendBaseUrl: optional('RESEND_BASE_URL', httpUrl, 'address of the mail provider', { defaultText: 'its own' }),
   smtpUrl: optional('BSVC_SMTP_URL', address('smtp', 'smtps'), 'mail server: `smtps://user:password@host:465`', {
     secret: true,
   }),
-  mailFrom: optional('BSVC_MAIL_FROM', text, 'default sender: an address, or `Name <address>`'),
+  mailFrom: optional('BSVC_MAIL_FROM', asIs, 'default sender: an address, or `Name <address>`'),
   mailRate: setting(
     'BSVC_MAIL_RATE',
     parseRate,
@@ -222,7 +222,7 @@ export const SETTINGS = {
   ),
   backupTo: optional(
     'BSVC_BACKUP_TO',
-    text,
+    asIs,
     'where backups are kept by the schedule: a directory, or `s3://bucket/prefix` entered with BSVC_S3_*',
   ),
   backupSchedule: setting('BSVC_BACKUP_SCHEDULE', cron, '0 3 * * *', 'when backups are made (cron, UTC)'),
@@ -235,17 +235,17 @@ export const SETTINGS = {
   ),
   backupPassphrase: optional(
     'BSVC_BACKUP_PASSPHRASE',
-    text,
+    asIs,
     'seals kept backups; none means that the master key does',
     { secret: true },
   ),
-  providerWebhookSecret: optional('PROVIDER_WEBHOOK_SECRET', text, 'checks the mail provider’s events', {
+  providerWebhookSecret: optional('PROVIDER_WEBHOOK_SECRET', asIs, 'checks the mail provider’s events', {
     secret: true,
   }),
-  processes: setting('BSVC_PROCESSES', wholeNumber(1, 64), 1, 'processes of `bsvc serve` that share the port'),
+  processes: setting('BSVC_PROCESSES', wholeWithin(1, 64), 1, 'processes of `bsvc serve` that share the port'),
   maxInFlight: setting(
     'BSVC_MAX_IN_FLIGHT',
-    wholeNumber(1, 100_000),
+    wholeWithin(1, 100_000),
     500,
     'requests that a process works on at once; beyond it clients are told to come back',
   ),
@@ -308,21 +308,21 @@ export const SETTINGS = {
     'how long the main thread of `serve` or `worker` may hang before the process ends itself, to be started anew; `off` switches off',
     { defaultText: '30s' },
   ),
-  adminToken: optional('BSVC_ADMIN_TOKEN', text, 'bearer for the operators’ API from scripts', { secret: true }),
+  adminToken: optional('BSVC_ADMIN_TOKEN', asIs, 'bearer for the operators’ API from scripts', { secret: true }),
   logLevel: setting(
     'BSVC_LOG_LEVEL',
-    oneOf('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'),
+    among('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'),
     'info',
     'least severe log line to write',
   ),
-  logFormat: optional('BSVC_LOG_FORMAT', oneOf('json', 'text'), 'form of log lines', {
+  logFormat: optional('BSVC_LOG_FORMAT', among('json', 'text'), 'form of log lines', {
     defaultText: 'JSON off a terminal',
   }),
-  verbose: setting('BSVC_DEBUG', flag, false, 'print stacks of unexpected errors on the command line'),
+  verbose: setting('BSVC_DEBUG', trueOrFalse, false, 'print stacks of unexpected errors on the command line'),
 };
 
 type Settings = typeof SETTINGS;
-type ValueOf<S> = S extends { read: Reader<infer T>; default: infer D } ? (D extends null ? T | null : T) : never;
+type ValueOf<S extends Setting<unknown>> = ReturnType<S['read']> | Extract<S['default'], null>;
 
 /** The service's configuration: frozen, complete, read once at the process edge and passed down. */
 export type Config = Readonly<{ [Name in keyof Settings]: ValueOf<Settings[Name]> }>;

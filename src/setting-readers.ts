@@ -1,5 +1,5 @@
 /** Text -> value, or an Error whose message completes "<NAME> ...". */
-export type Reader<T> = (text: string) => T;
+export type SettingReader<T> = (text: string) => T;
 
 /** `100/15m`: so many within so long. */
 export interface Rate {
@@ -39,10 +39,10 @@ export function parseRate(text: string): Rate | null {
   return { count: Number(count), windowMs };
 }
 
-export const text: Reader<string> = (value) => value;
+export const asIs: SettingReader<string> = (value) => value;
 
 const between =
-  (least: string, most: string): Reader<number> =>
+  (least: string, most: string): SettingReader<number> =>
   (value) => {
     const ms = parseDuration(value);
     if (ms < parseDuration(least) || ms > parseDuration(most)) throw new Error(`must be from ${least} to ${most}`);
@@ -55,7 +55,7 @@ export const wait = between('0s', '24d');
 /** At least long enough for an honest client on a slow line to be heard. */
 export const patience = between('100ms', '24d');
 /** Long enough for whatever honest work keeps the event loop, or `off` as null. */
-export const hangTime: Reader<number | null> = (value) => {
+export const hangTime: SettingReader<number | null> = (value) => {
   if (value === 'off') return null;
   try {
     return between('1s', '24d')(value);
@@ -67,14 +67,14 @@ export const hangTime: Reader<number | null> = (value) => {
 /** Less than this would not let two projects have one large reply each. */
 const MIN_REPLY_BUDGET = 64 * 1024 ** 2;
 
-export const replyBudget: Reader<number> = (value) => {
+export const replyBudget: SettingReader<number> = (value) => {
   const bytes = parseBytes(value);
   if (bytes < MIN_REPLY_BUDGET) throw new Error('must be 64mb or more');
   return bytes;
 };
 
 export const address =
-  (...schemes: string[]): Reader<string> =>
+  (...schemes: string[]): SettingReader<string> =>
   (value) => {
     const beginnings = schemes.map((scheme) => `${scheme}://`);
     if (!beginnings.some((beginning) => value.startsWith(beginning) && value !== beginning))
@@ -111,14 +111,14 @@ export function nameDatabase(
   return inPath ?? mongodbName;
 }
 
-export const flag: Reader<boolean> = (value) => {
+export const trueOrFalse: SettingReader<boolean> = (value) => {
   if (['true', '1', 'yes', 'on'].includes(value.toLowerCase())) return true;
   if (['false', '0', 'no', 'off'].includes(value.toLowerCase())) return false;
   throw new Error('must be true or false');
 };
 
-export const wholeNumber =
-  (least: number, most: number): Reader<number> =>
+export const wholeWithin =
+  (least: number, most: number): SettingReader<number> =>
   (value) => {
     const number = Number(value);
     if (!/^\d+$/.test(value) || number < least || number > most) {
@@ -127,14 +127,14 @@ export const wholeNumber =
     return number;
   };
 
-export const oneOf =
-  <const T extends string>(...choices: T[]): Reader<T> =>
+export const among =
+  <const T extends string>(...choices: T[]): SettingReader<T> =>
   (value) => {
     if (!choices.includes(value as T)) throw new Error(`must be one of ${choices.join(', ')}`);
     return value as T;
   };
 
-export const httpUrl: Reader<string> = (value) => {
+export const httpUrl: SettingReader<string> = (value) => {
   if (!/^https?:$/.test(URL.canParse(value) ? new URL(value).protocol : ''))
     throw new Error('must be an http(s) address');
   return value.replace(/\/+$/, '');
@@ -149,7 +149,7 @@ const CRON_RANGES = [
 ] as const;
 
 /** A cron expression of five fields in figures: minute, hour, day, month, weekday. */
-export const cron: Reader<string> = (value) => {
+export const cron: SettingReader<string> = (value) => {
   const fields = value.trim().split(/\s+/);
   const isGood =
     fields.length === CRON_RANGES.length && fields.every((field, at) => isCronField(field, CRON_RANGES[at]!));
@@ -169,7 +169,7 @@ function isCronField(field: string, [least, most]: readonly [number, number]): b
 }
 
 /** `7d,4w,6m`: the newest backup of each of so many days, weeks and months; what is not named counts as none. */
-export const keepRule: Reader<{ days: number; weeks: number; months: number }> = (value) => {
+export const keepRule: SettingReader<{ days: number; weeks: number; months: number }> = (value) => {
   const rule = { days: 0, weeks: 0, months: 0 };
   const names = { d: 'days', w: 'weeks', m: 'months' } as const;
   for (const part of value.split(',')) {

@@ -6,7 +6,7 @@ import { projectsFileSchema, readProjectsFile } from '../../src/features/declara
 import { defineCommand, flag, value } from '../shell/command.js';
 import { confirmLosses, DROPPED_FIELDS, yesOption } from '../ask/confirm.js';
 import { Interrupted, presentFailure, UsageError, type Failure } from '../shell/exit.js';
-import type { Result, View } from '../shell/output.js';
+import type { Result, TextStyle } from '../shell/output.js';
 import { AppError, invalid } from '../../src/errors.js';
 import type { Context } from '../shell/context.js';
 import { readStructuredFile, withParsedCollections } from '../formats/read-declaration-file.js';
@@ -144,7 +144,7 @@ function told({ loosens = [] }: { loosens?: string[] }): { loosens?: string[] } 
 }
 
 function presentPlans(
-  { paint }: View,
+  { paint }: TextStyle,
   plans: readonly ProjectPlan[],
   created: readonly CreatedSecret[],
   end: string,

@@ -1,7 +1,7 @@
 import { parseDuration } from '../../src/setting-readers.js';
 import { listActs, presentAct } from '../../src/features/audit/audit-log.js';
 import { defineCommand, value } from '../shell/command.js';
-import { readWhole } from '../shell/read-whole.js';
+import { wholeOption } from '../shell/read-whole.js';
 
 const DEFAULT_LIMIT = 50;
 const MAX_LIMIT = 10_000;
@@ -11,7 +11,7 @@ export default defineCommand({
     'Who changed what by which command, newest first. An act that is still "started" is under way, or its process died.',
   examples: ['bsvc audit', 'bsvc audit --since 24h --json', 'bsvc audit --action "key revoke" --limit 5'],
   parameters: {
-    limit: value('--limit <n>', `how many (default: ${DEFAULT_LIMIT})`, readWhole(1, MAX_LIMIT)),
+    limit: value('--limit <n>', `how many (default: ${DEFAULT_LIMIT})`, wholeOption(1, MAX_LIMIT)),
     since: value('--since <duration>', 'no older than this, for example 24h or 30d', parseDuration),
     action: value('--action <words>', 'only this command, for example "project delete"'),
   },

@@ -112,6 +112,16 @@ export const COMMANDS: readonly CommandNode[] = [
     ],
   },
   {
+    name: 'types',
+    summary: 'write the collections of a project as TypeScript types',
+    load: () => import('./write-types.js'),
+  },
+  {
+    name: 'openapi',
+    summary: 'write the API document of one project',
+    load: () => import('./openapi.js'),
+  },
+  {
     name: 'data',
     summary: 'documents: bulk import, export, queries',
     examples: [

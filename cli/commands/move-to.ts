@@ -5,7 +5,7 @@ import { moveStore, type MoveReport } from '../../src/features/store-copies/move
 import { defineCommand, flag, optionalArgument, secret, value, type SecretSource } from '../shell/command.js';
 import type { Context } from '../shell/context.js';
 import { EXIT, UsageError } from '../shell/exit.js';
-import type { View } from '../shell/output.js';
+import type { TextStyle } from '../shell/output.js';
 import { countOf } from '../shell/present-amount.js';
 import { readSecret } from '../shell/read-secret.js';
 
@@ -97,7 +97,7 @@ function presentUse({ inUseBy }: MoveReport): string {
   return `was open in other processes (${inUseBy.join(', ')})`;
 }
 
-async function presentPlan(view: View, report: MoveReport): Promise<string> {
+async function presentPlan(view: TextStyle, report: MoveReport): Promise<string> {
   const rows = report.collections.map(({ name, documents, indexes }) => [name, documents, indexes]);
   return [
     await view.table(['collection', 'documents', 'indexes'], rows),

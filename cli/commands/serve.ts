@@ -14,7 +14,7 @@ import { requireStrongSecrets } from '../serve/require-strong-secrets.js';
 import { isShare, startProcesses, tellReady } from '../serve/serve-processes.js';
 import { withWatchdog } from '../serve/with-watchdog.js';
 import { whenStopped } from '../serve/when-stopped.js';
-import type { View } from '../shell/output.js';
+import type { TextStyle } from '../shell/output.js';
 
 export default defineCommand({
   details:
@@ -112,7 +112,7 @@ function namedUrl(url: string): string {
   return url.replace(/^http:\/\/(127\.0\.0\.1|\[::1\])(?=:|$)/, 'http://localhost');
 }
 
-function presentStart(view: View, url: string, demo: Demo | null, empty: boolean, demoWanted: boolean): string {
+function presentStart(view: TextStyle, url: string, demo: Demo | null, empty: boolean, demoWanted: boolean): string {
   const lines = [`bsvc is listening on ${view.paint.bold(url)}`, `Documentation: ${url}/api/docs`];
   if (demo) {
     lines.push(

@@ -1,11 +1,11 @@
 import type { App } from '../../src/app.js';
 import { findBackupAge } from '../../src/features/backups/backup-age.js';
-import { failed, passed, type Check } from './check.js';
+import { failed, passed, type CheckResult } from './check.js';
 
 const HOUR_MS = 3_600_000;
 
 /** Checks that the last good scheduled backup is not too old. */
-export async function checkBackups(app: App): Promise<Check> {
+export async function checkBackups(app: App): Promise<CheckResult> {
   const { backupTo, backupPassphrase, secretKey } = app.config;
   const age = await findBackupAge(app);
   if (!age) return passed('backups', 'none by schedule; BSVC_BACKUP_TO names a place for them');

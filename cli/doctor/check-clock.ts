@@ -3,7 +3,7 @@ import { rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { App } from '../../src/app.js';
 import { listActs } from '../../src/features/audit/audit-log.js';
-import { failed, passed, type Check } from './check.js';
+import { failed, passed, type CheckResult } from './check.js';
 
 const MAX_DRIFT_MS = 5000;
 const HINT = 'Synchronise the clocks (NTP): tokens, signatures and schedules go by them.';
@@ -11,7 +11,7 @@ const HINT = 'Synchronise the clocks (NTP): tokens, signatures and schedules go 
 /**
  * Compares our clock with that of the data directory's file system and with what was stored last; asks nobody outside.
  */
-export async function checkClock(app: App): Promise<Check> {
+export async function checkClock(app: App): Promise<CheckResult> {
   const driftMs = await measureFileSystem(app.config.dataDir);
   if (Math.abs(driftMs) > MAX_DRIFT_MS)
     return failed('clock', `the data directory's file system is ${Math.round(driftMs / 1000)} s off ours`, HINT);

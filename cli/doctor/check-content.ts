@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises';
 import { verifyUnopened, type Database } from '../../src/platform/database/database.js';
-import { failed, passed, type Check } from './check.js';
+import { failed, passed, type CheckResult } from './check.js';
 import type { Context } from '../shell/context.js';
 import { Interrupted, presentFailure } from '../shell/exit.js';
 
@@ -8,7 +8,7 @@ export const CONTENT = 'content';
 const RESTORE = 'Bring a backup back: "bsvc restore" into a new data directory (--data-dir).';
 
 /** Reads the whole embedded store, as of one moment, and names what is damaged: `bsvc doctor --deep`. */
-export async function checkContent(context: Context): Promise<Check> {
+export async function checkContent(context: Context): Promise<CheckResult> {
   let config;
   try {
     ({ config } = context.settings());

@@ -1,6 +1,6 @@
 import type { App } from '../../src/app.js';
 import { listProjects } from '../../src/features/projects/list-projects.js';
-import { failed, passed, type Check } from './check.js';
+import { failed, passed, type CheckResult } from './check.js';
 
 const MAX_NAMED = 5;
 
@@ -8,7 +8,7 @@ const MAX_NAMED = 5;
  * Looks, where cookies go to other sites, for projects that admit every origin: their pages' cookies do not count. No
  * check where cookies stay at home.
  */
-export async function checkCookies(app: App): Promise<Check[]> {
+export async function checkCookies(app: App): Promise<CheckResult[]> {
   if (!app.config.crossSiteCookies) return [];
   const open = (await listProjects(app)).filter(({ allowedDomains }) => allowedDomains.includes('*'));
   if (open.length === 0) return [passed('cross-site cookies', 'every project names the origins that may use them')];

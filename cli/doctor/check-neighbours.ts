@@ -3,12 +3,12 @@ import { connect } from 'node:net';
 import type { Config } from '../../src/config.js';
 import { AppError } from '../../src/errors.js';
 import { verifyMailKey } from '../../src/features/mail/verify-mail-key.js';
-import { failed, passed, unreachable, type Check } from './check.js';
+import { failed, passed, unreachable, type CheckResult } from './check.js';
 
 const PATIENCE_MS = 3000;
 
 /** Checks that the Redis of REDIS_URL answers. */
-export async function checkCache({ redisUrl }: Config): Promise<Check> {
+export async function checkCache({ redisUrl }: Config): Promise<CheckResult> {
   if (!redisUrl) return passed('cache', 'in the memory of each process (REDIS_URL is not set)');
   const { Redis } = await import('ioredis');
   const redis = new Redis(redisUrl, {
@@ -39,7 +39,7 @@ export async function checkCache({ redisUrl }: Config): Promise<Check> {
 /**
  * Checks that mail can leave: a live call with the provider's key or a greeting of the mail server; nothing is sent.
  */
-export async function checkMail(config: Config): Promise<Check> {
+export async function checkMail(config: Config): Promise<CheckResult> {
   const sender = config.mailFrom ? `default sender ${config.mailFrom}` : 'no default sender (BSVC_MAIL_FROM)';
   const kind = config.mailProvider ?? (config.resendApiKey ? 'resend' : config.smtpUrl ? 'smtp' : 'outbox');
   if (kind === 'outbox')
@@ -67,7 +67,7 @@ async function greetSmtp(url: string): Promise<void> {
 }
 
 /** Checks that a server answers at BSVC_ENGINE_LISTEN; no check when it is not set. */
-export async function checkDoor({ engineListen, mongodbUri }: Config): Promise<Check[]> {
+export async function checkDoor({ engineListen, mongodbUri }: Config): Promise<CheckResult[]> {
   if (!engineListen) return [];
   if (mongodbUri) return [passed('wire door', 'BSVC_ENGINE_LISTEN has no effect beside MONGODB_URI')];
   const path = /^unix:(\/.+\.sock)$/.exec(engineListen)?.[1];

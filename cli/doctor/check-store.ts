@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Database } from '../../src/platform/database/database.js';
-import { failed, passed, type Check } from './check.js';
+import { failed, passed, type CheckResult } from './check.js';
 
 /** The age beyond which a snapshot is not an ordinary read's. */
 const HELD_MS = 1_000;
@@ -10,7 +10,7 @@ const HELD_MS = 1_000;
  * The file of the embedded store: its size, what of it is free, and who keeps free pages from being used; nothing for a
  * MongoDB.
  */
-export async function checkStore(db: Database): Promise<Check[]> {
+export async function checkStore(db: Database): Promise<CheckResult[]> {
   if (!db.stats || !db.listSnapshots) return [];
   const { fileBytes, freeBytes } = db.stats();
   const size = `${megabytes(fileBytes!)} MB, ${megabytes(freeBytes!)} MB of them free`;

@@ -1,5 +1,5 @@
 /** One line of `bsvc doctor`. */
-export interface Check {
+export interface CheckResult {
   name: string;
   ok: boolean;
   detail: string;
@@ -9,15 +9,15 @@ export interface Check {
   away?: boolean;
 }
 
-export function passed(name: string, detail: string): Check {
+export function passed(name: string, detail: string): CheckResult {
   return { name, ok: true, detail, hint: null };
 }
 
-export function failed(name: string, detail: string, hint: string): Check {
+export function failed(name: string, detail: string, hint: string): CheckResult {
   return { name, ok: false, detail, hint };
 }
 
 /** A failed check because of something unreachable: exit 3. */
-export function unreachable(name: string, detail: string, hint: string): Check {
+export function unreachable(name: string, detail: string, hint: string): CheckResult {
   return { name, ok: false, detail, hint, away: true };
 }

@@ -14,7 +14,7 @@ import { refuseHalfStore } from '../../src/migrations/require-migrated.js';
 import { SEALED_PLACES } from '../../src/features/store-copies/rotate-secrets.js';
 import type { SealedField } from '../../src/platform/secrets/reseal.js';
 import { requireSealingKeys } from '../../src/platform/secrets/sealing-keys.js';
-import { failed, passed, unreachable, type Check } from './check.js';
+import { failed, passed, unreachable, type CheckResult } from './check.js';
 import type { Context } from '../shell/context.js';
 import { checkClock } from './check-clock.js';
 import { checkCookies } from './check-cookies.js';
@@ -33,8 +33,10 @@ const MIN_FREE_BYTES = 256 * 1024 * 1024;
  * The checks of `bsvc doctor`, in the order in which they build on each other: without settings, or without a database,
  * the rest is left out.
  */
-export async function diagnose(context: Context, options: { fix: boolean }): Promise<Check[]> {
-  const checks: Check[] = [passed('node', `Node.js ${process.versions.node} on ${process.platform} ${process.arch}`)];
+export async function diagnose(context: Context, options: { fix: boolean }): Promise<CheckResult[]> {
+  const checks: CheckResult[] = [
+    passed('node', `Node.js ${process.versions.node} on ${process.platform} ${process.arch}`),
+  ];
   let config: Config;
   try {
     const settings = context.settings();
@@ -55,7 +57,7 @@ export async function diagnose(context: Context, options: { fix: boolean }): Pro
   return [...checks, ...stored, cache, mail, ...door];
 }
 
-async function checkDataDir({ dataDir, mongodbUri }: Config): Promise<Check> {
+async function checkDataDir({ dataDir, mongodbUri }: Config): Promise<CheckResult> {
   const found = await stat(dataDir).catch(() => null);
   if (!found) {
     const writable = await isWritable(dirname(dataDir));
@@ -77,7 +79,7 @@ async function checkDataDir({ dataDir, mongodbUri }: Config): Promise<Check> {
   return passed('data directory', `${dataDir}, ${free}`);
 }
 
-async function checkDatabase(context: Context, config: Config, options: { fix: boolean }): Promise<Check[]> {
+async function checkDatabase(context: Context, config: Config, options: { fix: boolean }): Promise<CheckResult[]> {
   if (!config.mongodbUri && !(await stat(config.dataDir).catch(() => null))) {
     return [passed('database', 'the embedded engine; it is made at the first use')];
   }
@@ -109,7 +111,7 @@ async function checkDatabase(context: Context, config: Config, options: { fix: b
 }
 
 /** Opens one sealed text of each kind there is, so that it is known before a user needs one. */
-async function checkMasterKey(app: App): Promise<Check> {
+async function checkMasterKey(app: App): Promise<CheckResult> {
   const hint = 'Every other command refuses the store until then.';
   try {
     await requireSealingKeys(app);
@@ -142,7 +144,7 @@ async function findSealedSamples(app: App): Promise<SealedField[]> {
   return samples;
 }
 
-async function checkMigrations(app: App): Promise<Check> {
+async function checkMigrations(app: App): Promise<CheckResult> {
   const status = await findMigrationStatus(app.db);
   try {
     refuseNewerStore(status);
@@ -157,7 +159,7 @@ async function checkMigrations(app: App): Promise<Check> {
   return failed('migrations', `${pending.length} pending`, 'Make a backup, then run "bsvc migrate".');
 }
 
-async function checkIndexes(app: App, options: { fix: boolean }): Promise<Check> {
+async function checkIndexes(app: App, options: { fix: boolean }): Promise<CheckResult> {
   const { pending } = await findMigrationStatus(app.db);
   // They make indexes too.
   if (pending.length > 0) return passed('indexes', 'looked at once the pending migrations are run');

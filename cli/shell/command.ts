@@ -4,7 +4,7 @@ import type { Context } from './context.js';
 import type { Result } from './output.js';
 
 /** Words of the command line that become one property of a command's input. */
-export interface Parameter<T> {
+export interface CommandParameter<T> {
   /** Never there: ties the parameter to the type of its value. */
   readonly value?: T;
   kind: 'argument' | 'option' | 'secret' | 'setting';
@@ -26,8 +26,8 @@ export interface Parameter<T> {
   ask?: (context: Context) => Promise<string>;
 }
 
-type Parameters = Record<string, Parameter<unknown>>;
-type Input<P extends Parameters> = { [K in keyof P]: P[K] extends Parameter<infer T> ? T : never };
+type Parameters = Record<string, CommandParameter<unknown>>;
+type Input<P extends Parameters> = { [K in keyof P]: P[K] extends CommandParameter<infer T> ? T : never };
 
 /** The source of a secret: `--…-stdin`, `--…-env NAME`, or neither (then it is asked for). */
 export interface SecretSource {
@@ -40,10 +40,10 @@ export interface SecretSource {
 export const argument = (
   words: string,
   text: string,
-  more: Pick<Parameter<string>, 'ask'> = {},
-): Parameter<string> => ({ kind: 'argument', words, text, ...more });
+  more: Pick<CommandParameter<string>, 'ask'> = {},
+): CommandParameter<string> => ({ kind: 'argument', words, text, ...more });
 
-export const optionalArgument = (words: string, text: string): Parameter<string | undefined> => ({
+export const optionalArgument = (words: string, text: string): CommandParameter<string | undefined> => ({
   kind: 'argument',
   words,
   text,
@@ -54,13 +54,13 @@ export const optionalArgument = (words: string, text: string): Parameter<string 
 export const flag = (
   words: string,
   text: string,
-  more: Pick<Parameter<boolean>, 'implies'> = {},
-): Parameter<boolean> => ({ kind: 'option', words, text, ...more });
+  more: Pick<CommandParameter<boolean>, 'implies'> = {},
+): CommandParameter<boolean> => ({ kind: 'option', words, text, ...more });
 
 /** `--plan <plan>`: undefined when not given. */
-export function value(words: string, text: string): Parameter<string | undefined>;
-export function value<T>(words: string, text: string, read: (text: string) => T): Parameter<T | undefined>;
-export function value<T>(words: string, text: string, read?: (text: string) => T): Parameter<T | undefined> {
+export function value(words: string, text: string): CommandParameter<string | undefined>;
+export function value<T>(words: string, text: string, read: (text: string) => T): CommandParameter<T | undefined>;
+export function value<T>(words: string, text: string, read?: (text: string) => T): CommandParameter<T | undefined> {
   return { kind: 'option', words, text, ...(read && { read }) };
 }
 
@@ -68,25 +68,29 @@ export const choice = <const T extends string>(
   words: string,
   text: string,
   choices: readonly T[],
-): Parameter<T | undefined> => ({ kind: 'option', words, text, choices });
+): CommandParameter<T | undefined> => ({ kind: 'option', words, text, choices });
 
 /** `--field <spec>`: any number of times. */
-export function list(words: string, text: string): Parameter<string[]>;
-export function list<T>(words: string, text: string, read: (text: string) => T): Parameter<T[]>;
-export function list<T>(words: string, text: string, read?: (text: string) => T): Parameter<T[]> {
+export function list(words: string, text: string): CommandParameter<string[]>;
+export function list<T>(words: string, text: string, read: (text: string) => T): CommandParameter<T[]>;
+export function list<T>(words: string, text: string, read?: (text: string) => T): CommandParameter<T[]> {
   return { kind: 'option', words, text, repeated: true, ...(read && { read }) };
 }
 
 /**
  * A secret named `password` offers `--password-stdin` and `--password-env <NAME>`, never a value on the command line.
  */
-export const secret = (name: string, text: string): Parameter<SecretSource> => ({ kind: 'secret', words: name, text });
+export const secret = (name: string, text: string): CommandParameter<SecretSource> => ({
+  kind: 'secret',
+  words: name,
+  text,
+});
 
 /**
  * `--port <port>` standing for a setting: goes into the configuration with the precedence of a flag, not into the
  * input.
  */
-export const setting = (words: string, env: string, text: string): Parameter<undefined> => ({
+export const setting = (words: string, env: string, text: string): CommandParameter<undefined> => ({
   kind: 'setting',
   words,
   env,
@@ -167,7 +171,7 @@ export function presentExamples(examples: readonly string[]): string {
   return `\nExamples:\n${examples.map((example) => `  $ ${example.replaceAll('\n', '\n    ')}`).join('\n')}`;
 }
 
-function declareOptions(parameter: Parameter<unknown>): Option[] {
+function declareOptions(parameter: CommandParameter<unknown>): Option[] {
   if (parameter.kind === 'secret') {
     return [
       new Option(`--${parameter.words}-stdin`, `${parameter.text}: read from standard input`),
@@ -185,7 +189,7 @@ function declareOptions(parameter: Parameter<unknown>): Option[] {
   return [option];
 }
 
-function readOrRefuse(parameter: Parameter<unknown>, text: string): unknown {
+function readOrRefuse(parameter: CommandParameter<unknown>, text: string): unknown {
   if (!parameter.read) return text;
   try {
     return parameter.read(text);

@@ -12,13 +12,13 @@ export interface Result {
   /** The bare essential value of `--quiet`: an id, a key; several are printed one per line. */
   quiet: string | number | readonly string[];
   /** For a person, without the last line feed. */
-  text: (view: View) => string | Promise<string>;
+  text: (view: TextStyle) => string | Promise<string>;
   /** A failure beside the result (`doctor`, refused lines): printed on stderr after it. */
   failure?: Failure;
 }
 
 /** The style of text for a person: with colour and drawn tables at a terminal, plain otherwise. */
-export interface View {
+export interface TextStyle {
   paint: ChalkInstance;
   /** Rows below a head; drawn at a terminal, columns of plain text elsewhere. */
   table(head: readonly string[], rows: readonly (readonly unknown[])[], options?: TableOptions): Promise<string>;
@@ -39,7 +39,7 @@ export interface Progress {
 
 /** The only writer of stdout and stderr. */
 export interface Output extends OutputOptions {
-  view: View;
+  view: TextStyle;
   /** Result text on stdout; waits while the reader is slower than we are. */
   write(text: string): Promise<void>;
   print(result: Result): Promise<void>;
@@ -103,7 +103,7 @@ export function wantsColour(io: Io, stream: { isTTY?: boolean }, allowed: boolea
   return allowed && Boolean(stream.isTTY) && !io.env['NO_COLOR'] && io.env['TERM'] !== 'dumb';
 }
 
-function createView(stream: Io['stdout'], io: Io, colour: boolean): View {
+function createView(stream: Io['stdout'], io: Io, colour: boolean): TextStyle {
   const painted = wantsColour(io, stream, colour);
   const paint = new Chalk({ level: painted ? 1 : 0 });
   return {
@@ -116,7 +116,7 @@ function createView(stream: Io['stdout'], io: Io, colour: boolean): View {
   };
 }
 
-async function presentResult(result: Result, options: OutputOptions, view: View): Promise<string> {
+async function presentResult(result: Result, options: OutputOptions, view: TextStyle): Promise<string> {
   if (options.json) return JSON.stringify(result.json);
   if (options.quiet) return Array.isArray(result.quiet) ? result.quiet.join('\n') : String(result.quiet);
   return result.text(view);

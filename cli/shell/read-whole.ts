@@ -1,5 +1,5 @@
 /** A reader of plain digits for an option; what is not from `least` to `most` is wrong usage. */
-export function readWhole(least: number, most: number): (text: string) => number {
+export function wholeOption(least: number, most: number): (text: string) => number {
   return (text) => {
     const number = Number(text);
     if (!/^\d{1,9}$/.test(text) || number < least || number > most)

@@ -5,11 +5,11 @@ import { Cursors } from './commands/read/cursors.js';
 import { expireDocuments } from './commands/write/expire-documents.js';
 import { type DataDb } from './transports/in-process/contract.js';
 import { type ChangeLogs, openChangeLogs } from './transports/in-process/change-logs.js';
-import { openDatabase } from './transports/in-process/database.js';
+import { openDataDb } from './transports/in-process/database.js';
 import { insertTogether } from './transports/in-process/insert-together.js';
 import { listen, ListenError, type Listener } from './transports/wire/listen.js';
 import { ReaderPool } from './readers/reader-pool.js';
-import { backUp } from './storage/backup.js';
+import { copyDataFile } from './storage/backup.js';
 import { convertStored } from './storage/checks/convert.js';
 import { DATA_FILE, type Durability, listProcesses } from './storage/file/environment.js';
 import { type HeldSnapshot } from './storage/file/snapshots.js';
@@ -158,7 +158,7 @@ export function openEngine(options: EngineOptions): Engine {
       listeners.push(listener);
       return listener;
     },
-    backup: (path) => backUp(storage.environment, path),
+    backup: (path) => copyDataFile(storage.environment, path),
     stats: () => ({ ...storageStats(storage), readerThreadsStarted: readers?.started ?? 0 }),
     processes: () => listProcesses(storage.environment),
     useReserve: (work) => storage.reserve.use(work),
@@ -168,7 +168,7 @@ export function openEngine(options: EngineOptions): Engine {
     insertTogether: (namespace, documents) =>
       insertTogether(core, namespace, documents as Record<string, unknown>[], { ignoreUndefined }),
     changeLogs: (name) => openChangeLogs(storage, name),
-    db: (name) => openDatabase(core, name, { ignoreUndefined }),
+    db: (name) => openDataDb(core, name, { ignoreUndefined }),
     close: () => (closing ??= closeAll()),
   };
 }

@@ -32,10 +32,10 @@ beforeEach(async () => {
   for (const path of [checkout, home, join(checkout, 'bin'), join(checkout, 'src'), join(checkout, 'cli'), tool()]) {
     mkdirSync(path, { recursive: true });
   }
-  for (const file of ['install.sh', 'package.json', 'package-lock.json', 'tsconfig.json', 'tsconfig.build.json']) {
+  for (const file of ['install.sh', 'package.json', 'package-lock.json', 'tsconfig.json', 'build.mjs']) {
     copyFileSync(join(ROOT, file), join(checkout, file));
   }
-  copyFileSync(join(ROOT, 'bin', 'bsvc.js'), join(checkout, 'bin', 'bsvc.js'));
+  for (const file of ['bsvc.js', 'bundle.js']) copyFileSync(join(ROOT, 'bin', file), join(checkout, 'bin', file));
   writeFileSync(calls, '');
   addTool(
     'npm',
@@ -44,9 +44,8 @@ case "$1 $2" in
   'prefix -g') echo '${join(dir.path, 'prefix')}' ;;
   ci*) mkdir -p node_modules ;;
   'run --silent')
-    mkdir -p dist/cli
-    echo 'console.log(process.argv.slice(2).join(" "))' > dist/cli/main.js
-    touch dist/.tsbuildinfo ;;
+    mkdir -p dist
+    echo '(function () { console.log(process.argv.slice(2).join(" ")) })' > dist/main.js ;;
 esac`,
   );
 });

@@ -65,7 +65,7 @@ describe.runIf(process.platform === 'linux')('the watchdog of a single bsvc serv
 
 /** A process whose main thread computes without end. */
 const LOOP = `
-  import { startWatchdog } from ${JSON.stringify(pathToFileURL(join(import.meta.dirname, '../../dist/src/platform/processes/watchdog.js')).href)};
+  import { startWatchdog } from ${JSON.stringify(pathToFileURL(join(import.meta.dirname, '../../src/platform/processes/watchdog.ts')).href)};
   startWatchdog({ patienceMs: Number(process.argv[1]) || null, endWithParent: false, format: 'text' });
   process.stdout.write('begun\\n', () => setImmediate(() => { for (;;); }));
 `;
@@ -79,7 +79,7 @@ describe.runIf(process.platform === 'linux')('a watchdog', { timeout: 120_000 },
     for (const child of started.splice(0)) child.kill('SIGKILL');
   });
   const loop = (patience: string): ChildProcess => {
-    const child = spawn(process.execPath, ['--input-type=module', '-e', LOOP, patience]);
+    const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', LOOP, patience]);
     // Unread, its end would never be told.
     child.stdout.resume();
     started.push(child);

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { COMMANDS } from '../../src/engine/commands/index.js';
+import { ENGINE_COMMANDS } from '../../src/engine/commands/index.js';
 import { supportedStages } from '../../src/engine/pipeline/compile.js';
 import { supportedWindowFunctions } from '../../src/engine/pipeline/stages/window-functions.js';
 import { supportedExpressions } from '../../src/engine/query/expression.js';
@@ -19,7 +19,7 @@ function listed(heading: string): string[] {
 
 describe('src/engine/README.md', () => {
   it.each<[string, readonly string[]]>([
-    ['Commands', Object.keys(COMMANDS).sort()],
+    ['Commands', Object.keys(ENGINE_COMMANDS).sort()],
     ['Filters', supportedQueryOperators],
     ['Updates', supportedUpdateOperators],
     ['Stages', supportedStages],

@@ -1,4 +1,4 @@
-import { COMMANDS } from '../../src/engine/commands/index.js';
+import { ENGINE_COMMANDS } from '../../src/engine/commands/index.js';
 
 export interface SeenCommand {
   name: string;
@@ -14,7 +14,7 @@ export interface CommandLog {
 /** Notes every command that engines of this process run, by whichever door it comes, until stopped. */
 export function listenToCommands(): CommandLog {
   const seen: SeenCommand[] = [];
-  const originals = [...new Set(Object.values(COMMANDS))].map((command) => ({ command, run: command.run }));
+  const originals = [...new Set(Object.values(ENGINE_COMMANDS))].map((command) => ({ command, run: command.run }));
   for (const { command, run } of originals) {
     command.run = (call, body) => {
       seen.push({ name: Object.keys(body)[0]!, body });

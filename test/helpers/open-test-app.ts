@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { createApi } from '../../src/api.js';
 import { openApp, type App } from '../../src/app.js';
 import { loadConfig } from '../../src/config.js';
-import { COMMANDS } from '../../src/engine/commands/index.js';
+import { ENGINE_COMMANDS } from '../../src/engine/commands/index.js';
 import { openEngine } from '../../src/engine/index.js';
 import { migrate } from '../../src/migrations/migrate.js';
 import { systemClock, type Clock } from '../../src/platform/time/clock.js';
@@ -91,7 +91,7 @@ async function openDoor(dataDir: string): Promise<{ settings: Record<string, str
       await engine.close();
       const { commands } = metrics as { commands: Record<string, { total: number }> };
       // The application may use nothing of a database that the engine's table of commands does not list.
-      const unlisted = Object.keys(commands).filter((name) => !Object.hasOwn(COMMANDS, name));
+      const unlisted = Object.keys(commands).filter((name) => !Object.hasOwn(ENGINE_COMMANDS, name));
       if (unlisted.length > 0) throw new Error(`commands outside the supported table: ${unlisted.join(', ')}`);
     },
   };

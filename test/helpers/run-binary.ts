@@ -106,7 +106,7 @@ export function killRunning(): void {
 }
 
 function spawnBinary(argv: string[], env: Record<string, string>, cwd = ROOT): ChildProcess {
-  if (!existsSync(join(ROOT, 'dist', 'cli', 'main.js'))) throw new Error('dist/ is missing: run "npm run build" first');
+  if (!existsSync(join(ROOT, 'dist', 'main.js'))) throw new Error('dist/ is missing: run "npm run build" first');
   const child = spawn(process.execPath, [BINARY, ...argv], {
     cwd,
     env: { PATH: process.env.PATH!, TMPDIR: tmpdir(), ...WITHOUT_LIMITS, ...env },

@@ -1,12 +1,12 @@
 import type { Field } from '../../../src/features/collections/fields/field.js';
 import type { presentCollection } from '../../../src/features/collections/present-collection.js';
 import { presentType } from '../../ask/present-field-spec.js';
-import type { View } from '../../shell/output.js';
+import type { TextStyle } from '../../shell/output.js';
 
 type Shown = ReturnType<typeof presentCollection>;
 
 /** A collection for a person: one line about its rules, then its fields. */
-export async function presentCollectionText(view: View, collection: Shown): Promise<string> {
+export async function presentCollectionText(view: TextStyle, collection: Shown): Promise<string> {
   const head = `${view.paint.bold(collection.name)} (${collection.id}), ${collection.mode}, ${presentRls(collection)}`;
   const indexes = collection.indexes.length > 0 ? `\nindexed: ${collection.indexes.join(' · ')}` : '';
   if (collection.fields.length === 0) return `${head}${indexes}\nNo declared fields: any JSON object is stored.`;

@@ -1,6 +1,6 @@
 import { JOB_STATES, listJobs, presentJob, type JobState } from '../../../src/platform/jobs/manage-jobs.js';
 import { choice, defineCommand, value } from '../../shell/command.js';
-import { readWhole } from '../../shell/read-whole.js';
+import { wholeOption } from '../../shell/read-whole.js';
 
 export default defineCommand({
   details: 'Jobs that are done are removed at once, except those of schedules.',
@@ -8,7 +8,7 @@ export default defineCommand({
   parameters: {
     state: choice<JobState>('--state <state>', 'only these', JOB_STATES),
     name: value('--name <name>', 'only this kind, for example mail.deliver'),
-    limit: value('--limit <n>', 'how many (default: 100)', readWhole(1, 99_999)),
+    limit: value('--limit <n>', 'how many (default: 100)', wholeOption(1, 99_999)),
   },
   async run(context, query) {
     const jobs = (await listJobs(await context.app(), query)).map(presentJob);

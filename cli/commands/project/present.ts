@@ -1,8 +1,8 @@
 import type { presentProject } from '../../../src/features/projects/present-project.js';
-import type { View } from '../../shell/output.js';
+import type { TextStyle } from '../../shell/output.js';
 
 /** One project as a table of its properties. */
-export function presentProjectTable(view: View, project: ReturnType<typeof presentProject>): Promise<string> {
+export function presentProjectTable(view: TextStyle, project: ReturnType<typeof presentProject>): Promise<string> {
   const limits = Object.entries(project.limits).map(([name, value]) => `${name}=${value}`);
   return view.table(
     ['property', 'value'],

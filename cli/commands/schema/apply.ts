@@ -10,7 +10,7 @@ import {
 import { chooseProject, projectOption } from '../../ask/choose-project.js';
 import { argument, defineCommand, flag } from '../../shell/command.js';
 import { confirmLosses, DROPPED_FIELDS, yesOption } from '../../ask/confirm.js';
-import type { View } from '../../shell/output.js';
+import type { TextStyle } from '../../shell/output.js';
 import { readStructuredFile } from '../../formats/read-declaration-file.js';
 import { readSchemaFile } from '../../formats/schema-file.js';
 
@@ -48,7 +48,7 @@ export default defineCommand({
   },
 });
 
-function presentChanges({ paint }: View, changes: readonly SchemaChange[], dryRun: boolean): string {
+function presentChanges({ paint }: TextStyle, changes: readonly SchemaChange[], dryRun: boolean): string {
   if (changes.length === 0) return 'Nothing to change: the collections are as the file declares them.';
   const signs = { add: paint.green('+'), change: paint.yellow('~'), drop: paint.red('-') };
   const lines = changes.flatMap((change) => [

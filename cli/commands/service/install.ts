@@ -3,9 +3,9 @@ import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { Config } from '../../../src/config.js';
 import { conflict } from '../../../src/errors.js';
+import { PACKAGE_ROOT, readPackageFile } from '../../../src/package.js';
 import { defineCommand, flag, value } from '../../shell/command.js';
 import { UsageError } from '../../shell/exit.js';
-import { PACKAGE_ROOT } from '../../shell/package-root.js';
 
 interface Unit {
   file: string;
@@ -85,7 +85,7 @@ interface Place {
 }
 
 async function writeUnit(role: 'server' | 'worker', words: string[], place: Place): Promise<Unit> {
-  const template = await readFile(join(PACKAGE_ROOT, 'templates', 'systemd', 'bsvc.service'), 'utf8');
+  const template = readPackageFile('templates', 'systemd', 'bsvc.service');
   const command = [process.execPath, '--', join(PACKAGE_ROOT, 'bin', 'bsvc.js'), ...words].map(quoteWord).join(' ');
   const values: Record<string, string> = { role, root: PACKAGE_ROOT, command, ...place };
   return {
@@ -96,7 +96,7 @@ async function writeUnit(role: 'server' | 'worker', words: string[], place: Plac
 
 /** What keeps a system unit from everything but its work. */
 async function hardening(user: string, { dataDir, backupTo }: Config): Promise<string> {
-  const text = await readFile(join(PACKAGE_ROOT, 'templates', 'systemd', 'system.conf'), 'utf8');
+  const text = readPackageFile('templates', 'systemd', 'system.conf');
   const folders = [dataDir, ...(backupTo !== null && !backupTo.startsWith('s3:') ? [resolve(dataDir, backupTo)] : [])];
   const inHome = [PACKAGE_ROOT, process.execPath, ...folders].some((path) => /^\/(home|root)\//.test(path));
   const values: Record<string, string> = {

@@ -1,7 +1,7 @@
 import { listUsers, presentAccount } from '../../../src/features/users/accounts/list-users.js';
 import { chooseProject, projectOption } from '../../ask/choose-project.js';
 import { defineCommand, value } from '../../shell/command.js';
-import { readWhole } from '../../shell/read-whole.js';
+import { wholeOption } from '../../shell/read-whole.js';
 
 const DEFAULT_LIMIT = 50;
 
@@ -11,8 +11,8 @@ export default defineCommand({
   parameters: {
     project: projectOption,
     email: value('--email <prefix>', 'only addresses that begin with this'),
-    limit: value('--limit <n>', `how many (default: ${DEFAULT_LIMIT})`, readWhole(1, 999_999)),
-    skip: value('--skip <n>', 'how many to leave out first', readWhole(0, 999_999)),
+    limit: value('--limit <n>', `how many (default: ${DEFAULT_LIMIT})`, wholeOption(1, 999_999)),
+    skip: value('--skip <n>', 'how many to leave out first', wholeOption(0, 999_999)),
   },
   async run(context, { project: named, email, limit = DEFAULT_LIMIT, skip }) {
     const { app, project } = await chooseProject(context, named);

@@ -8,7 +8,7 @@ import {
 import { presentDelivery } from '../../../src/features/webhooks/present-webhook.js';
 import { chooseProject, projectOption } from '../../ask/choose-project.js';
 import { choice, defineCommand, value } from '../../shell/command.js';
-import { readWhole } from '../../shell/read-whole.js';
+import { wholeOption } from '../../shell/read-whole.js';
 import { presentDeliveries, webhookArgument } from './present.js';
 
 export default defineCommand({
@@ -25,7 +25,7 @@ export default defineCommand({
     limit: value(
       '--limit <n>',
       `how many, 1 to ${MAX_DELIVERIES} (default: ${DEFAULT_DELIVERIES})`,
-      readWhole(1, MAX_DELIVERIES),
+      wholeOption(1, MAX_DELIVERIES),
     ),
     before: value('--before <deliveryId>', 'those before this one: the next page'),
   },

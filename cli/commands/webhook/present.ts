@@ -2,7 +2,7 @@ import { presentDelivery, presentWebhook } from '../../../src/features/webhooks/
 import type { Delivery } from '../../../src/features/webhooks/deliveries/delivery.js';
 import type { Webhook } from '../../../src/features/webhooks/webhook.js';
 import { argument } from '../../shell/command.js';
-import type { Result, View } from '../../shell/output.js';
+import type { Result, TextStyle } from '../../shell/output.js';
 
 export const webhookArgument = argument('webhookId', 'id of the webhook ("bsvc webhook list" shows them)');
 
@@ -27,7 +27,7 @@ export function presentState(webhook: Webhook): string {
   return webhook.failingSince ? `failing since ${webhook.failingSince.toISOString()}` : 'works';
 }
 
-export function presentDeliveries(view: View, deliveries: readonly Delivery[]): Promise<string> {
+export function presentDeliveries(view: TextStyle, deliveries: readonly Delivery[]): Promise<string> {
   return view.table(
     ['id', 'event', 'document', 'state', 'attempts', 'last answer', 'created'],
     deliveries.map(presentDelivery).map((delivery) => {

@@ -4,8 +4,8 @@ import { EngineError } from '../errors.js';
 import { equalValues } from '../query/values/compare.js';
 import { type Storage } from '../storage/storage.js';
 import { type CollectionEntry, type IndexDefinition } from '../storage/keys/index-definition.js';
-import { type Command, readDoc, readFlag, requireNamespace } from './command.js';
-import { VERSION } from './handshake.js';
+import { type Command, readDoc, readFlagOption, requireNamespace } from './command.js';
+import { SERVER_VERSION } from './handshake.js';
 import { readExpirySeconds } from './index-specs.js';
 
 /** Changes the expiry or the visibility of one index; other changes are refused. */
@@ -36,7 +36,7 @@ export const collMod: Command = {
       }
       if (change['hidden'] !== undefined) {
         reply['hidden_old'] = index.hidden;
-        reply['hidden_new'] = next.hidden = readFlag(change, 'hidden');
+        reply['hidden_new'] = next.hidden = readFlagOption(change, 'hidden');
       }
       storage.catalog.changeIndex(collection, index.id, next);
       return reply;
@@ -114,7 +114,7 @@ export const serverStatus: Command = {
     const uptimeMillis = Date.now() - startedAt;
     return {
       host: 'localhost',
-      version: VERSION,
+      version: SERVER_VERSION,
       process: 'bsvc',
       pid: process.pid,
       uptime: uptimeMillis / 1000,

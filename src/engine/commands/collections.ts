@@ -9,8 +9,8 @@ import {
   type Command,
   readCount,
   readDoc,
-  readFlag,
-  readText,
+  readFlagOption,
+  readTextOption,
   requireDatabaseName,
   requireNamespace,
 } from './command.js';
@@ -23,7 +23,7 @@ export const create: Command = {
     const ns = requireNamespace(call, body['create']);
     requireWritable(ns);
     checkCollation(body);
-    if (readFlag(body, 'capped')) throw badValue('capped collections are not supported by this engine');
+    if (readFlagOption(body, 'capped')) throw badValue('capped collections are not supported by this engine');
     if (Object.keys(readDoc(body, 'validator')).length > 0)
       throw badValue('validators are not supported by this engine');
     const { storage } = call.core;
@@ -72,11 +72,11 @@ function requireFullNamespace(call: Call, ns: string): void {
   requireWritable(requireNamespace({ ...call, db }, ns.slice(dot + 1)));
 }
 
-export const renameCollection: Command = {
+export const renameCollectionCommand: Command = {
   fields: ['to', 'dropTarget'],
   async run(call, body) {
-    const from = readText(body, 'renameCollection');
-    const to = readText(body, 'to');
+    const from = readTextOption(body, 'renameCollection');
+    const to = readTextOption(body, 'to');
     for (const ns of [from, to]) requireFullNamespace(call, ns);
     if (from === to) throw new EngineError(20, "Can't rename a collection to itself");
     const { storage } = call.core;
@@ -84,7 +84,7 @@ export const renameCollection: Command = {
       const source = storage.catalog.find(from);
       if (source === null) throw new EngineError(26, `Source collection ${from} does not exist`);
       const target = storage.catalog.find(to);
-      if (target !== null && !readFlag(body, 'dropTarget')) throw new EngineError(48, 'target namespace exists');
+      if (target !== null && !readFlagOption(body, 'dropTarget')) throw new EngineError(48, 'target namespace exists');
       if (target !== null) storage.catalog.drop(target);
       storage.catalog.rename(source, to);
     });
@@ -93,12 +93,12 @@ export const renameCollection: Command = {
   },
 };
 
-export const listCollections: Command = {
+export const listCollectionsCommand: Command = {
   fields: ['filter', 'nameOnly', 'authorizedCollections', 'cursor'],
   async run(call, body) {
     const { storage, cursors } = call.core;
     const filter = compileFilter(readDoc(body, 'filter'));
-    const nameOnly = readFlag(body, 'nameOnly');
+    const nameOnly = readFlagOption(body, 'nameOnly');
     storage.refresh();
     const rows = storage.catalog
       .list(`${call.db}.`)
@@ -125,7 +125,7 @@ export const listDatabases: Command = {
   run(call, body) {
     const { storage } = call.core;
     const filter = compileFilter(readDoc(body, 'filter'));
-    const nameOnly = readFlag(body, 'nameOnly');
+    const nameOnly = readFlagOption(body, 'nameOnly');
     storage.refresh();
     const sizes = new Map<string, number>();
     for (const collection of storage.catalog.list('')) {

@@ -58,7 +58,7 @@ const COMMON_FIELDS = new Set([
 ]);
 
 /** Refuses fields that the command does not know (40415), and everything that belongs to a transaction (20). */
-export function checkFields(name: string, command: Command, body: Doc): void {
+export function refuseUnknownFields(name: string, command: Command, body: Doc): void {
   for (const field in body) {
     if (field === name || command.fields.includes(field) || COMMON_FIELDS.has(field)) continue;
     if (field === 'startTransaction' || field === 'autocommit') {
@@ -99,7 +99,7 @@ export function requireNamespace(call: Call, collection: unknown): string {
 export const MAX_STATEMENTS = 100_000;
 
 /** The statements or documents of a write command, whatever they are: 16 for none or too many. */
-export function readBatch(body: Doc, name: string): readonly unknown[] {
+export function readWriteBatch(body: Doc, name: string): readonly unknown[] {
   const value = body[name];
   if (!Array.isArray(value)) throw typeMismatch(`BSON field '${name}' is missing or no array`);
   if (value.length === 0 || value.length > MAX_STATEMENTS) {
@@ -128,7 +128,7 @@ export function readCount(body: Doc, name: string): number | undefined {
 }
 
 /** A boolean option; numbers count as MongoDB counts them. */
-export function readFlag(body: Doc, name: string, fallback = false): boolean {
+export function readFlagOption(body: Doc, name: string, fallback = false): boolean {
   const value = body[name];
   if (value === undefined || value === null) return fallback;
   if (typeof value === 'boolean') return value;
@@ -137,7 +137,7 @@ export function readFlag(body: Doc, name: string, fallback = false): boolean {
   return number !== 0;
 }
 
-export function readText(body: Doc, name: string): string {
+export function readTextOption(body: Doc, name: string): string {
   const value = body[name];
   if (typeof value !== 'string') throw typeMismatch(`BSON field '${name}' is the wrong type, expected type 'string'`);
   return value;

@@ -5,7 +5,7 @@ import { type Command, MAX_STATEMENTS } from './command.js';
 export const MAX_MESSAGE_BYTES = 48_000_000;
 /** MongoDB 7.0's: what drivers take as the set of features they may use. */
 const MAX_WIRE_VERSION = 21;
-export const VERSION = '7.0.0';
+export const SERVER_VERSION = '7.0.0';
 
 function hello(): Doc {
   return {
@@ -34,12 +34,12 @@ const HELLO_FIELDS = [
 export const helloCommand: Command = { fields: HELLO_FIELDS, run: hello };
 export const isMaster: Command = { fields: HELLO_FIELDS, run: () => ({ ...hello(), ismaster: true }) };
 export const ping: Command = { fields: [], run: () => ({}) };
-export const endSessions: Command = { fields: [], run: () => ({}) };
+export const endSessionsCommand: Command = { fields: [], run: () => ({}) };
 
 export const buildInfo: Command = {
   fields: [],
   run: () => ({
-    version: VERSION,
+    version: SERVER_VERSION,
     versionArray: [7, 0, 0, 0],
     gitVersion: 'bsvc',
     modules: ['bsvc embedded engine'],

@@ -3,7 +3,7 @@ import { EngineError, typeMismatch } from '../errors.js';
 import { compileFilter } from '../query/match/match.js';
 import { equalValues } from '../query/values/compare.js';
 import { type IndexDefinition } from '../storage/keys/index-definition.js';
-import { checkCollation, plainNumber, readFlag } from './command.js';
+import { checkCollation, plainNumber, readFlagOption } from './command.js';
 
 const MAX_INDEXES = 64;
 const MAX_FIELDS = 32;
@@ -38,7 +38,7 @@ export function readIndexSpec(spec: unknown): Omit<IndexDefinition, 'id'> {
   checkCollation(spec);
   const name = spec['name'] ?? defaultName(key);
   if (typeof name !== 'string' || name === '') throw new EngineError(67, 'index names must be non-empty strings');
-  const sparse = readFlag(spec, 'sparse');
+  const sparse = readFlagOption(spec, 'sparse');
   const partial = spec['partialFilterExpression'];
   const expireAfterSeconds = readExpiry(spec, key);
   if (partial !== undefined) {
@@ -50,9 +50,9 @@ export function readIndexSpec(spec: unknown): Omit<IndexDefinition, 'id'> {
   return {
     name,
     key,
-    unique: readFlag(spec, 'unique'),
+    unique: readFlagOption(spec, 'unique'),
     sparse,
-    hidden: readFlag(spec, 'hidden'),
+    hidden: readFlagOption(spec, 'hidden'),
     ...(partial === undefined ? {} : { partialFilterExpression: partial }),
     ...(expireAfterSeconds === undefined ? {} : { expireAfterSeconds }),
     state: 'ready',

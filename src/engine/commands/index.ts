@@ -2,23 +2,30 @@ import { type Doc } from '../codec/document.js';
 import { EngineError } from '../errors.js';
 import { collMod, collStats, dbStats, serverStatus } from './administration.js';
 import { aggregate } from './read/aggregate.js';
-import { create, drop, dropDatabase, listCollections, listDatabases, renameCollection } from './collections.js';
-import { type Call, checkFields, type Command, type Readers } from './command.js';
-import { count } from './read/count.js';
+import {
+  create,
+  drop,
+  dropDatabase,
+  listCollectionsCommand,
+  listDatabases,
+  renameCollectionCommand,
+} from './collections.js';
+import { type Call, refuseUnknownFields, type Command, type Readers } from './command.js';
+import { countCommand } from './read/count.js';
 import { deleteCommand } from './write/delete.js';
 import { distinct } from './read/distinct.js';
 import { explain } from './read/explain.js';
 import { find } from './read/find.js';
 import { findAndModify } from './write/find-and-modify.js';
 import { getMore, killCursors } from './read/get-more.js';
-import { buildInfo, connectionStatus, endSessions, helloCommand, isMaster, ping } from './handshake.js';
+import { buildInfo, connectionStatus, endSessionsCommand, helloCommand, isMaster, ping } from './handshake.js';
 import { createIndexes, dropIndexes, listIndexes } from './indexes.js';
 import { insert } from './write/insert.js';
 import { TOO_LONG_HERE } from './pace.js';
 import { update } from './write/update.js';
 
 /** Every command that the engine answers, by the name that clients send. */
-export const COMMANDS: Readonly<Record<string, Command>> = {
+export const ENGINE_COMMANDS: Readonly<Record<string, Command>> = {
   aggregate,
   buildInfo,
   buildinfo: buildInfo,
@@ -26,7 +33,7 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
   collStats,
   collstats: collStats,
   connectionStatus,
-  count,
+  count: countCommand,
   create,
   createIndexes,
   dbStats,
@@ -37,7 +44,7 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
   drop,
   dropDatabase,
   dropIndexes,
-  endSessions,
+  endSessions: endSessionsCommand,
   explain,
   find,
   findAndModify,
@@ -48,11 +55,11 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
   isMaster,
   ismaster: isMaster,
   killCursors,
-  listCollections,
+  listCollections: listCollectionsCommand,
   listDatabases,
   listIndexes,
   ping,
-  renameCollection,
+  renameCollection: renameCollectionCommand,
   serverStatus,
   update,
 };
@@ -63,15 +70,15 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
  */
 export function runCommand(call: Call, body: Doc): Promise<Doc> | Doc {
   const name = firstField(body);
-  const known = name !== undefined && Object.hasOwn(COMMANDS, name);
+  const known = name !== undefined && Object.hasOwn(ENGINE_COMMANDS, name);
   const { commandCounts } = call.core;
   const countedAs = known ? name : '<UNKNOWN>';
   commandCounts.set(countedAs, (commandCounts.get(countedAs) ?? 0) + 1);
   if (!known) {
     throw new EngineError(59, `no such command: '${String(name)}'`);
   }
-  const command = COMMANDS[name]!;
-  checkFields(name, command, body);
+  const command = ENGINE_COMMANDS[name]!;
+  refuseUnknownFields(name, command, body);
   const { readers } = call.core;
   return readers !== null && command.leaves === true
     ? runOrLeave(readers, command, call, body)

@@ -1,5 +1,5 @@
 import { EngineError, refusal } from '../errors.js';
-import { type Environment, openEnvironment } from '../query/expression.js';
+import { type ExpressionContext, openExpressionContext } from '../query/expression.js';
 import { openScope } from '../query/operators/operator.js';
 import { type Sort } from '../query/sort.js';
 import { type Doc, isDocument } from '../query/values/value.js';
@@ -95,7 +95,7 @@ export interface Pipeline {
 
 export interface PipelineOptions {
   /** The variables of the command (`let`). */
-  readonly environment?: Environment;
+  readonly environment?: ExpressionContext;
 }
 
 const MAX_STAGES = 1000;
@@ -103,7 +103,7 @@ const MAX_NESTING = 20;
 
 /** Compiles a pipeline once; everything malformed or unsupported is refused here, before anything runs. */
 export function compilePipeline(stages: unknown, options: PipelineOptions = {}): Pipeline {
-  const environment = options.environment ?? openEnvironment();
+  const environment = options.environment ?? openExpressionContext();
   const collections = new Set<string>();
   const compiled = compileStages(stages, environment, collections, 0);
   const { leading } = compiled;
@@ -157,7 +157,7 @@ function readStages(stages: unknown): Named[] {
 
 function compileStages(
   stages: unknown,
-  environment: Environment,
+  environment: ExpressionContext,
   collections: Set<string>,
   depth: number,
 ): CompiledStages {
@@ -187,7 +187,7 @@ function compileStages(
   };
 }
 
-function extendEnvironment(environment: Environment, names: readonly string[]) {
+function extendEnvironment(environment: ExpressionContext, names: readonly string[]) {
   if (names.length === 0) return { environment, slots: [] };
   const variables = new Map(environment.variables);
   const slots = names.map((name) => {
@@ -236,7 +236,7 @@ function mostAfter(list: readonly Named[], from: number): number {
 }
 
 /** The stages at the start that a collection can answer itself: filters, then a sort, then skip and limit. */
-function readLeading(list: readonly Named[], environment: Environment) {
+function readLeading(list: readonly Named[], environment: ExpressionContext) {
   const filters: Doc[] = [];
   let used = 0;
   while (list[used]?.name === '$match') filters.push(list[used++]!.spec as Doc);

@@ -1,4 +1,4 @@
-import { compileWith, type Environment } from '../query/expression.js';
+import { compileWith, type ExpressionContext } from '../query/expression.js';
 import type { Compiled, Scope } from '../query/operators/operator.js';
 import { type Doc, isDocument, isNullish, typeOf } from '../query/values/value.js';
 
@@ -22,7 +22,7 @@ interface Equality {
  * Splits a filter: conditions that use variables of an enclosing pipeline stay behind, but equalities among them
  * narrow the search once the variables have values, so that an index can serve a correlated join.
  */
-export function splitLeadingFilter(filter: Doc, environment: Environment): LeadingFilter {
+export function splitLeadingFilter(filter: Doc, environment: ExpressionContext): LeadingFilter {
   if (environment.variables.size === 0 && environment.constants.size === 0) {
     return { pushed: filter, isPartial: false, forRun: () => filter };
   }
@@ -62,7 +62,7 @@ function conjunctsOf(filter: Doc): Doc[] {
   });
 }
 
-function usesVariables(value: unknown, environment: Environment): boolean {
+function usesVariables(value: unknown, environment: ExpressionContext): boolean {
   if (typeof value === 'string') {
     const name = /^\$\$([^.]+)/.exec(value)?.[1];
     return name !== undefined && (environment.variables.has(name) || environment.constants.has(name));
@@ -71,7 +71,7 @@ function usesVariables(value: unknown, environment: Environment): boolean {
   return isDocument(value) && Object.keys(value).some((name) => usesVariables(value[name], environment));
 }
 
-function equalitiesOf(expression: unknown, environment: Environment): Equality[] {
+function equalitiesOf(expression: unknown, environment: ExpressionContext): Equality[] {
   if (!isDocument(expression)) return [];
   const parts = expression['$and'];
   if (Array.isArray(parts)) return parts.flatMap((part) => equalitiesOf(part, environment));

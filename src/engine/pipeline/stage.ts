@@ -1,4 +1,4 @@
-import type { Environment } from '../query/expression.js';
+import type { ExpressionContext } from '../query/expression.js';
 import type { Scope } from '../query/operators/operator.js';
 import { type Doc } from '../query/values/value.js';
 import { weigh } from '../query/values/weight.js';
@@ -40,7 +40,7 @@ export interface Stage {
 
 /** What stages that contain pipelines need. */
 export interface StageTools {
-  readonly environment: Environment;
+  readonly environment: ExpressionContext;
   /** Compiles a pipeline inside this one; `names` are further variables, whose slots come back. */
   compileInner(stages: unknown, names?: readonly string[]): { pipeline: InnerPipeline; slots: readonly number[] };
   /** Notes a collection that will be read. */
@@ -65,7 +65,7 @@ export type StageCompiler = (spec: unknown, tools: StageTools) => Stage;
 export const BATCH_SIZE = 128;
 
 /** A batch of documents that a stage made is handed on as soon as it is heavier than this. */
-export const BATCH_BYTES = 1024 * 1024;
+export const STAGE_BATCH_BYTES = 1024 * 1024;
 
 /**
  * Applies a function to every document; `undefined` drops it. With `composes` what comes out may be heavier than what
@@ -86,7 +86,7 @@ export async function* eachDocument(
       if (result !== undefined) out.push(result);
       if (composes) bytes += weigh(result);
       if (budget.tick(1)) await budget.pause();
-      if (bytes > BATCH_BYTES) {
+      if (bytes > STAGE_BATCH_BYTES) {
         yield out;
         out = [];
         bytes = 0;

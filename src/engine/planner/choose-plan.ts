@@ -6,7 +6,7 @@ import {
   candidatePlans,
   indexPlan,
   isBounded,
-  MAX_BRANCHES,
+  MAX_PLAN_BRANCHES,
   type Plan,
   type PlanQuery,
   type Probe,
@@ -120,7 +120,7 @@ function boundFields({ bounds }: Plan): number {
 function unionOf(branches: readonly Plan[], query: PlanQuery): Plan | null {
   const sorted = query.sort.length === 0 || branches.every((branch) => branch.sorted);
   const flat = branches.flatMap((branch) => branch.branches ?? [branch]);
-  if (flat.length > MAX_BRANCHES) return null;
+  if (flat.length > MAX_PLAN_BRANCHES) return null;
   return {
     index: null,
     ranges: [],

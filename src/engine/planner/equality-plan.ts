@@ -1,7 +1,7 @@
 import { type Equality, type PlainValue } from '../query/match/equalities.js';
 import { type SortPart } from '../query/sort.js';
 import { type CollectionEntry } from '../storage/keys/index-definition.js';
-import { DOCUMENT } from '../storage/file/environment.js';
+import { DOCUMENT_SPACE } from '../storage/file/environment.js';
 import { KeyWriter, MAX_ID_BYTES } from '../storage/encoding/key-encoding.js';
 import { indexSpace } from './key-ranges.js';
 import { type Plan } from './plan.js';
@@ -54,7 +54,7 @@ export function planEqualities(
 function planPoint(collection: CollectionEntry, equalities: readonly Equality[]): Plan | null {
   for (const { path, value } of equalities) {
     if (path !== '_id') continue;
-    const start = writer.reset(DOCUMENT, collection.id).component(value, false, MAX_ID_BYTES).take();
+    const start = writer.reset(DOCUMENT_SPACE, collection.id).component(value, false, MAX_ID_BYTES).take();
     if (writer.cut) return null;
     return {
       index: null,

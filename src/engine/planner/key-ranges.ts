@@ -1,4 +1,4 @@
-import { DOCUMENT, INDEX_ENTRY } from '../storage/file/environment.js';
+import { DOCUMENT_SPACE, INDEX_SPACE } from '../storage/file/environment.js';
 import { type IndexEntry } from '../storage/keys/index-definition.js';
 import { comparableKind } from '../storage/encoding/comparable-kind.js';
 import { KeyWriter, MAX_ID_BYTES } from '../storage/encoding/key-encoding.js';
@@ -35,11 +35,16 @@ const NUMBERS = comparableKind(0)!;
 const writer = new KeyWriter();
 
 export function indexSpace(index: IndexEntry): KeySpace {
-  return { kind: INDEX_ENTRY, owner: index.definition.id, fields: index.fields, limit: index.limit };
+  return { kind: INDEX_SPACE, owner: index.definition.id, fields: index.fields, limit: index.limit };
 }
 
 export function documentSpace(collectionId: number): KeySpace {
-  return { kind: DOCUMENT, owner: collectionId, fields: [{ path: '_id', descending: false }], limit: MAX_ID_BYTES };
+  return {
+    kind: DOCUMENT_SPACE,
+    owner: collectionId,
+    fields: [{ path: '_id', descending: false }],
+    limit: MAX_ID_BYTES,
+  };
 }
 
 /** How the fields of a key space are bounded: `points` for the leading equalities, then possibly one range. */

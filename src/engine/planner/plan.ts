@@ -52,7 +52,7 @@ export type Probe = (plan: Plan, most: number) => number;
 /** So many entries are counted at first, and so many if none of the plans has fewer. */
 const PROBES = [64, 200];
 /** So many plans or ranges at most are read side by side. */
-export const MAX_BRANCHES = 200;
+export const MAX_PLAN_BRANCHES = 200;
 const NUMERIC_PART = /(?:^|\.)\d+(?:\.|$)/;
 
 /** The plans that read less than everything, or in the wanted order; a single one when nothing can beat it. */
@@ -166,7 +166,7 @@ function orderOf({ definition }: IndexEntry): KeyOrder {
  * all of them one after the other are not. Null when it is not so, or when there are too many.
  */
 function mergePlan(index: IndexEntry, plan: Plan, { sort }: PlanQuery): Plan | null {
-  if (plan.ranges.length > MAX_BRANCHES || plan.bounds.points.length === 0) return null;
+  if (plan.ranges.length > MAX_PLAN_BRANCHES || plan.bounds.points.length === 0) return null;
   const order = sortOrder(index.fields, plan.bounds, sort, { ...orderOf(index), listsMerged: true });
   if (order === null) return null;
   const reverse = order === 'backward';

@@ -14,7 +14,7 @@ import { type Plan } from './plan.js';
  * Called with each document that the filter accepts: its stored bytes (to be copied with `keep` if they are needed
  * after the call) and what was decoded of it. True stops the scan after this document.
  */
-export type Visit = (bytes: Buffer, doc: Doc) => boolean;
+export type VisitRow = (bytes: Buffer, doc: Doc) => boolean;
 
 /** A walk over the documents of a plan. */
 export interface Scan {
@@ -28,7 +28,7 @@ export interface Scan {
    * Reads on for one chunk of about `most` entries; true when `visit` stopped it. Must run in a fresh snapshot or in a
    * transaction; the caller checks before that the collection and the index are still the same.
    */
-  readChunk(visit: Visit, most?: number): boolean;
+  readChunk(visit: VisitRow, most?: number): boolean;
   /**
    * Counts on without looking at documents; only for plans whose every entry is an answer. With `atOnce` a range is
    * counted eight times as fast but in one piece; else it goes chunk by chunk.
@@ -39,7 +39,7 @@ export interface Scan {
 }
 
 /** Where a scan stands: behind `last` in the range `at`. */
-export interface Position {
+export interface ScanPosition {
   readonly at: number;
   readonly last: Buffer | null;
 }
@@ -97,7 +97,7 @@ export class PlanScan implements Scan {
     return this.at >= this.plan.ranges.length;
   }
 
-  readChunk(visit: Visit, most = this.chunk): boolean {
+  readChunk(visit: VisitRow, most = this.chunk): boolean {
     const before = this.keysExamined;
     this.interrupted = false;
     if (this.filter?.mayTakeLong === true) this.chunkEnds = performance.now() + MAX_CHUNK_MS;
@@ -113,13 +113,13 @@ export class PlanScan implements Scan {
     }
   }
 
-  private readAndCheck(visit: Visit, most: number): boolean {
+  private readAndCheck(visit: VisitRow, most: number): boolean {
     const stopped = this.readEntries(visit, most);
     if (!stopped) this.tally?.chunkEnded(this.finished);
     return stopped;
   }
 
-  private readEntries(visit: Visit, most: number): boolean {
+  private readEntries(visit: VisitRow, most: number): boolean {
     this.chunk = Math.min(this.chunk * 2, LARGEST_CHUNK);
     let left = most;
     while (left > 0 && !this.finished) {
@@ -148,11 +148,11 @@ export class PlanScan implements Scan {
   }
 
   /** Behind the document that is being visited. */
-  position(): Position {
+  position(): ScanPosition {
     return { at: this.at, last: this.plan.single ? null : this.storage.environment.reader.lastKey() };
   }
 
-  goTo({ at, last }: Position): void {
+  goTo({ at, last }: ScanPosition): void {
     this.at = at;
     this.last = last;
   }
@@ -214,7 +214,7 @@ export class PlanScan implements Scan {
     return read;
   }
 
-  private readSingle(key: Buffer, visit: Visit): boolean {
+  private readSingle(key: Buffer, visit: VisitRow): boolean {
     const { documents } = this.storage;
     const { index } = this.plan;
     this.keysExamined++;
@@ -232,7 +232,7 @@ export class PlanScan implements Scan {
     return this.examine(bytes, visit);
   }
 
-  private readRange(range: KeyRange, limit: number, visit: Visit): boolean {
+  private readRange(range: KeyRange, limit: number, visit: VisitRow): boolean {
     const { environment, documents } = this.storage;
     const { reader } = environment;
     const { reverse, index } = this.plan;
@@ -288,7 +288,7 @@ export class PlanScan implements Scan {
     return this.chunkEnds !== Infinity && performance.now() > this.chunkEnds;
   }
 
-  private examine(bytes: Buffer, visit: Visit): boolean {
+  private examine(bytes: Buffer, visit: VisitRow): boolean {
     this.documentsExamined++;
     const { filter } = this;
     const known = filter === null ? true : filter.testBytes(bytes);

@@ -3,7 +3,7 @@ import { EngineError } from '../errors.js';
 import { type KeyTuple, type Sort } from '../query/sort.js';
 import { type Storage } from '../storage/storage.js';
 import { type Plan } from './plan.js';
-import { keep, type PlanScan, type Position, type Scan, type Visit } from './scan.js';
+import { keep, type PlanScan, type ScanPosition, type Scan, type VisitRow } from './scan.js';
 
 /** Reads the branches of a plan one after the other; they share what they have seen. */
 export class UnionScan implements Scan {
@@ -27,7 +27,7 @@ export class UnionScan implements Scan {
     return sumOf(this.scans, ({ documentsExamined }) => documentsExamined);
   }
 
-  readChunk(visit: Visit, most?: number): boolean {
+  readChunk(visit: VisitRow, most?: number): boolean {
     return this.step((scan) => scan.readChunk(visit, most));
   }
 
@@ -53,7 +53,7 @@ interface Ahead {
   readonly bytes: Buffer;
   readonly doc: Doc;
   readonly keys: KeyTuple;
-  readonly position: Position;
+  readonly position: ScanPosition;
 }
 
 /** What is held of documents that were read ahead, by all branches. */
@@ -69,7 +69,7 @@ class Branch {
   /** The next of `ahead` to be handed over. */
   next = 0;
   bytes = 0;
-  private handed: Position = { at: 0, last: null };
+  private handed: ScanPosition = { at: 0, last: null };
 
   constructor(
     readonly scan: PlanScan,
@@ -147,7 +147,7 @@ export class MergedScan implements Scan {
     return sumOf(this.branches, ({ scan }) => scan.documentsExamined);
   }
 
-  readChunk(visit: Visit, most = LARGEST_STEP): boolean {
+  readChunk(visit: VisitRow, most = LARGEST_STEP): boolean {
     this.lastRead = 0;
     for (;;) {
       if (!this.fillEmpty(most)) return false;

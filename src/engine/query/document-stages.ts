@@ -1,5 +1,5 @@
 import { refusal } from '../errors.js';
-import { compileExpression, type Environment } from './expression.js';
+import { compileExpression, type ExpressionContext } from './expression.js';
 import type { Scope } from './operators/operator.js';
 import { splitPath } from './values/path.js';
 import { compileAddFields, compileProjection } from './project.js';
@@ -19,15 +19,15 @@ export interface DocumentStage {
   readonly composes: boolean;
 }
 
-export type DocumentStageCompiler = (spec: unknown, environment: Environment) => DocumentStage;
+export type DocumentStageCompiler = (spec: unknown, environment: ExpressionContext) => DocumentStage;
 
-function addFields(spec: unknown, environment: Environment): DocumentStage {
+function addFields(spec: unknown, environment: ExpressionContext): DocumentStage {
   if (!isDocument(spec)) throw refusal(40272, '$addFields specification stage must be an object');
   const { apply, fields } = compileAddFields(spec, environment);
   return { apply: (doc, scope) => apply(doc, null, scope), reads: fields, replaces: false, composes: true };
 }
 
-function project(spec: unknown, environment: Environment): DocumentStage {
+function project(spec: unknown, environment: ExpressionContext): DocumentStage {
   if (!isDocument(spec)) throw refusal(15969, '$project specification must be an object');
   const { apply, fields, computes } = compileProjection(spec, { environment, aggregation: true });
   return {
@@ -38,7 +38,7 @@ function project(spec: unknown, environment: Environment): DocumentStage {
   };
 }
 
-function unset(spec: unknown, environment: Environment): DocumentStage {
+function unset(spec: unknown, environment: ExpressionContext): DocumentStage {
   const names: unknown[] = Array.isArray(spec) ? spec : [spec];
   if (names.length === 0)
     throw refusal(31119, '$unset specification must be a string or an array with at least one field');
@@ -52,7 +52,7 @@ function unset(spec: unknown, environment: Environment): DocumentStage {
   return { ...project(projection, environment), removes: new Set(roots) };
 }
 
-function replaceRoot(spec: unknown, environment: Environment): DocumentStage {
+function replaceRoot(spec: unknown, environment: ExpressionContext): DocumentStage {
   if (!isDocument(spec)) throw refusal(40229, 'expected an object as specification for $replaceRoot stage');
   for (const name of Object.keys(spec)) {
     if (name !== 'newRoot') throw refusal(40415, `BSON field '$replaceRoot.${name}' is an unknown field.`);
@@ -62,7 +62,7 @@ function replaceRoot(spec: unknown, environment: Environment): DocumentStage {
   return replaceWith(spec['newRoot'], environment);
 }
 
-function replaceWith(spec: unknown, environment: Environment): DocumentStage {
+function replaceWith(spec: unknown, environment: ExpressionContext): DocumentStage {
   const { evaluate, fields } = compileExpression(spec, environment);
   return {
     apply(doc, scope) {
@@ -95,7 +95,7 @@ export const DOCUMENT_STAGES: Readonly<Record<string, DocumentStageCompiler>> = 
  */
 export function compileDocumentStages(
   stages: readonly unknown[],
-  environment: Environment,
+  environment: ExpressionContext,
 ): (doc: Doc, scope: Scope) => Doc {
   const compiled = stages.map((stage) => {
     const names = isDocument(stage) ? Object.keys(stage) : [];

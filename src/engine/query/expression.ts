@@ -38,7 +38,7 @@ const CORE_OPERATORS = ['$literal', '$const', '$let'];
 export const supportedExpressions: readonly string[] = [...CORE_OPERATORS, ...Object.keys(OPERATORS)].sort();
 
 /** The variables that an expression may use, and the instant of `$$NOW` (null = the start of each run). */
-export interface Environment {
+export interface ExpressionContext {
   readonly variables: ReadonlyMap<string, number>;
   /** Shared by everything compiled for the same run, so that no two variables have the same slot. */
   readonly slots: { count: number };
@@ -48,7 +48,7 @@ export interface Environment {
 }
 
 /** Slots 0, 1, ... belong to the named variables, in order. */
-export function openEnvironment(names: readonly string[] = [], now: Date | null = null): Environment {
+export function openExpressionContext(names: readonly string[] = [], now: Date | null = null): ExpressionContext {
   return {
     variables: new Map(names.map((name, slot) => [name, slot])),
     slots: { count: names.length },
@@ -72,7 +72,7 @@ interface Reads {
 }
 
 /** Compiles an aggregation expression; refuses unknown operators (168), undefined variables (17276) and bad paths. */
-export function compileExpression(expression: unknown, environment: Environment): Expression {
+export function compileExpression(expression: unknown, environment: ExpressionContext): Expression {
   const reads: Reads = { fields: new Set(), whole: false };
   const compiled = createCompiler(environment, reads, 0).compile(expression);
   return { ...compiled, fields: reads.whole ? null : reads.fields };
@@ -80,7 +80,7 @@ export function compileExpression(expression: unknown, environment: Environment)
 
 /** Hands out a compiler and says what everything compiled with it reads. */
 export function compileWith<T>(
-  environment: Environment,
+  environment: ExpressionContext,
   compile: (compiler: Compiler) => T,
 ): { result: T; fields: ReadonlySet<string> | null } {
   const reads: Reads = { fields: new Set(), whole: false };
@@ -90,7 +90,7 @@ export function compileWith<T>(
 
 const MAX_DEPTH = 200;
 
-function createCompiler(environment: Environment, reads: Reads, depth: number): Compiler {
+function createCompiler(environment: ExpressionContext, reads: Reads, depth: number): Compiler {
   const compiler: Compiler = {
     compile: (expression) => compileNode(expression, environment, reads, depth + 1),
     bind(names) {
@@ -112,7 +112,7 @@ function checkVariableName(name: string): void {
   throw refusal(name === '' ? 16866 : 16867, `'${name}' starts with an invalid character for a user variable name`);
 }
 
-function compileNode(expression: unknown, environment: Environment, reads: Reads, depth: number): Compiled {
+function compileNode(expression: unknown, environment: ExpressionContext, reads: Reads, depth: number): Compiled {
   if (depth > MAX_DEPTH) throw refusal(15999, 'the expression is nested too deeply');
   if (typeof expression === 'string') {
     if (expression.startsWith('$$')) return compileVariable(expression.slice(2), environment, reads);
@@ -138,7 +138,7 @@ export function parseFieldPath(text: string): Path {
   return parts;
 }
 
-function compileFieldPath(text: string, environment: Environment, reads: Reads): Compiled {
+function compileFieldPath(text: string, environment: ExpressionContext, reads: Reads): Compiled {
   const path = parseFieldPath(text);
   const current = environment.variables.get('CURRENT');
   if (current !== undefined) {
@@ -152,7 +152,7 @@ function compileFieldPath(text: string, environment: Environment, reads: Reads):
   return { evaluate: (doc) => readPath(doc, path), constant: false };
 }
 
-function compileVariable(text: string, environment: Environment, reads: Reads): Compiled {
+function compileVariable(text: string, environment: ExpressionContext, reads: Reads): Compiled {
   const [name, ...rest] = splitPath(text) as [string, ...string[]];
   const path = rest.length > 0 ? parseFieldPath(rest.join('.')) : rest;
   const slot = environment.variables.get(name);
@@ -178,7 +178,12 @@ function compileVariable(text: string, environment: Environment, reads: Reads): 
   }
 }
 
-function compileArray(items: readonly unknown[], environment: Environment, reads: Reads, depth: number): Compiled {
+function compileArray(
+  items: readonly unknown[],
+  environment: ExpressionContext,
+  reads: Reads,
+  depth: number,
+): Compiled {
   const parts = items.map((item) => compileNode(item, environment, reads, depth + 1));
   const evaluates = parts.map((part) => part.evaluate);
   return fold((doc, scope) => {
@@ -188,7 +193,7 @@ function compileArray(items: readonly unknown[], environment: Environment, reads
   }, parts);
 }
 
-function compileDocument(expression: Doc, environment: Environment, reads: Reads, depth: number): Compiled {
+function compileDocument(expression: Doc, environment: ExpressionContext, reads: Reads, depth: number): Compiled {
   const names = Object.keys(expression);
   const operator = names.find((name) => name.startsWith('$'));
   if (operator !== undefined) {
@@ -216,7 +221,7 @@ function compileDocument(expression: Doc, environment: Environment, reads: Reads
 function compileOperator(
   name: string,
   operand: unknown,
-  environment: Environment,
+  environment: ExpressionContext,
   reads: Reads,
   depth: number,
 ): Compiled {

@@ -1,5 +1,5 @@
 import { refusal } from '../errors.js';
-import { compileExpression, type Environment, type Expression, openEnvironment } from './expression.js';
+import { compileExpression, type ExpressionContext, type Expression, openExpressionContext } from './expression.js';
 import { compileFilter, compileValueTest, isOperatorDocument, type MatchResult } from './match/match.js';
 import { QUERY_OPERATORS } from './match/match-operators.js';
 import { countRounds, openScope, type Scope } from './operators/operator.js';
@@ -17,7 +17,7 @@ export interface Projection {
 }
 
 export interface ProjectionOptions {
-  readonly environment?: Environment;
+  readonly environment?: ExpressionContext;
   /** Inside an aggregation, where `$slice`, `$elemMatch` and the positional `$` of `find` do not exist. */
   readonly aggregation?: boolean;
 }
@@ -37,7 +37,7 @@ interface Tree {
 }
 
 interface Parsing {
-  readonly environment: Environment;
+  readonly environment: ExpressionContext;
   readonly aggregation: boolean;
   readonly root: Tree;
   mode: 'include' | 'exclude' | null;
@@ -52,7 +52,7 @@ function openTree(): Tree {
 
 /** Compiles the projection of a find or a `$project` stage; mixtures and colliding paths are refused. */
 export function compileProjection(spec: Doc, options: ProjectionOptions = {}): Projection {
-  const environment = options.environment ?? openEnvironment();
+  const environment = options.environment ?? openExpressionContext();
   const parsing: Parsing = {
     environment,
     aggregation: options.aggregation === true,
@@ -79,7 +79,7 @@ export function compileProjection(spec: Doc, options: ProjectionOptions = {}): P
   return finish(parsing, mode, environment);
 }
 
-function finish(parsing: Parsing, mode: 'include' | 'exclude', environment: Environment): Projection {
+function finish(parsing: Parsing, mode: 'include' | 'exclude', environment: ExpressionContext): Projection {
   const { root, positional } = parsing;
   const plain = openScope(environment);
   const project = mode === 'include' ? includeFrom : excludeFrom;
@@ -189,7 +189,7 @@ function findLeaf(spec: Doc, path: readonly string[], parsing: Parsing): Leaf | 
 }
 
 /** The condition of `$elemMatch` on one array element: operators on the element, or a filter on its fields. */
-function compileElementTest(spec: Doc, environment: Environment): (item: unknown) => boolean {
+function compileElementTest(spec: Doc, environment: ExpressionContext): (item: unknown) => boolean {
   const [first] = Object.keys(spec);
   if (isOperatorDocument(spec) && Object.hasOwn(QUERY_OPERATORS, first!)) {
     const test = compileValueTest({ $elemMatch: spec });
@@ -359,7 +359,7 @@ function cutToMatch(doc: Doc, path: readonly string[], match: MatchResult | null
 }
 
 /** Compiles `$addFields`: every value is an expression, nested documents go into existing ones. */
-export function compileAddFields(spec: Doc, environment: Environment): Projection {
+export function compileAddFields(spec: Doc, environment: ExpressionContext): Projection {
   const root = openTree();
   const add = (path: readonly string[], value: unknown): void => {
     if (isDocument(value) && !isOperatorDocument(value) && Object.keys(value).length > 0) {

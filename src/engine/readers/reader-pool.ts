@@ -3,7 +3,7 @@ import { type Call, plainNumber, type Readers } from '../commands/command.js';
 import { type RowSource } from '../commands/read/cursors.js';
 import { EngineError } from '../errors.js';
 import { packBody, type ReaderAnswer, type ReaderOptions, unpackBody, unpackError, unpackRows } from './messages.js';
-import { Reader } from './reader.js';
+import { ReaderThread } from './reader.js';
 
 /** So many commands take turns in one thread, and so many of one collection for each thread. */
 const AT_ONCE = 4;
@@ -36,7 +36,7 @@ interface Job extends Request {
 }
 
 interface Thread {
-  readonly reader: Reader;
+  readonly reader: ReaderThread;
   readonly running: Map<number, Job>;
 }
 
@@ -147,7 +147,7 @@ export class ReaderPool implements Readers {
   private startThread(): Thread {
     const thread: Thread = {
       running: new Map(),
-      reader: new Reader(this.options, {
+      reader: new ReaderThread(this.options, {
         ready: () => {
           for (const job of thread.running.values()) this.watch(thread, job);
         },

@@ -23,7 +23,7 @@ export interface ReaderEvents {
 }
 
 /** One thread over the data file. The process does not wait for it unless it is held. */
-export class Reader {
+export class ReaderThread {
   private readonly worker: Worker;
   /** It has ended, or is ending. */
   isOver = false;

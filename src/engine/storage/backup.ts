@@ -5,7 +5,7 @@ import { type Environment, translateStorageError } from './file/environment.js';
  * Writes a consistent copy of the data file, as of one moment, to `path` while reading and writing go on. The copy
  * appears under its name only when it is complete and on the disk.
  */
-export async function backUp({ store }: Environment, path: string): Promise<void> {
+export async function copyDataFile({ store }: Environment, path: string): Promise<void> {
   const partial = `${path}.part`;
   try {
     rmSync(partial, { force: true });

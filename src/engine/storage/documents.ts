@@ -8,7 +8,7 @@ import { type CommitQueue } from './commit-queue.js';
 import { damagedDocument, damagedEntry, missingDocument } from './keys/damage.js';
 import { checkId, checkSize, isTaken } from './checks/document-checks.js';
 import { duplicateKey, firstValue } from './catalog/duplicate-key.js';
-import { DOCUMENT, type Environment } from './file/environment.js';
+import { DOCUMENT_SPACE, type Environment } from './file/environment.js';
 import { type CollectionEntry, type IndexEntry } from './keys/index-definition.js';
 import { type IndexKeys, indexKeysOf, keysWithout, reads } from './keys/index-keys.js';
 import { type NewDocument } from './keys/new-document.js';
@@ -20,7 +20,7 @@ import {
   bsonLength,
   contentOf,
   documentForm,
-  isSealed,
+  hasSeal,
   isSealIntact,
   seal,
   sealDocument,
@@ -58,11 +58,11 @@ export class Documents {
    */
   readByEntry(collection: CollectionEntry, index: IndexEntry, entrySum: number, value: Buffer): Buffer {
     const { writer } = this;
-    const sealed = isSealed(value);
+    const sealed = hasSeal(value);
     if (sealed ? !isSealIntact(entrySum, value) : collection.definition.checked === true) {
       throw damagedEntry(collection.ns, index.definition.name);
     }
-    writer.reset(DOCUMENT, collection.id);
+    writer.reset(DOCUMENT_SPACE, collection.id);
     if (sealed) writer.shared(value, 1, value.length - SUM_BYTES);
     else writer.shared(value);
     const stored = this.environment.reader.get(writer);
@@ -108,7 +108,7 @@ export class Documents {
       for (const { value } of reader.range(range)) {
         const keySum = reader.keySum();
         if (index === null) this.open(collection, keySum, value, () => reader.lastKey().subarray(5));
-        else if (isSealed(value) && !isSealIntact(keySum, value))
+        else if (hasSeal(value) && !isSealIntact(keySum, value))
           throw damagedEntry(collection.ns, index.definition.name);
       }
     }
@@ -117,7 +117,7 @@ export class Documents {
   /** A copy of the stored document, undefined when there is none. Throws DAMAGED. */
   read(collection: CollectionEntry, idBytes: Buffer): Buffer | undefined {
     const { writer } = this;
-    const stored = this.environment.reader.get(writer.reset(DOCUMENT, collection.id).shared(idBytes));
+    const stored = this.environment.reader.get(writer.reset(DOCUMENT_SPACE, collection.id).shared(idBytes));
     if (stored === undefined) return undefined;
     const bytes = this.open(collection, writer.sum(), stored, () => idBytes);
     return Buffer.from(bytes.subarray(0, bytes.length));
@@ -157,7 +157,7 @@ export class Documents {
     checkId(doc['_id']);
     const idBytes = this.encodeId(doc['_id']);
     const isLong = this.idWriter.cut;
-    const key = this.writer.reset(DOCUMENT, collection.id).raw(idBytes).take();
+    const key = this.writer.reset(DOCUMENT_SPACE, collection.id).raw(idBytes).take();
     const keySum = this.writer.sum();
     if (this.environment.store.getBinaryFast(key) !== undefined || isTaken(key, taken)) {
       throw duplicateKey(collection.ns, '_id_', { _id: 1 }, [doc['_id']]);
@@ -205,7 +205,7 @@ export class Documents {
     checkSize(after);
     const indexes = touched === null ? collection.indexes : collection.indexes.filter((index) => reads(index, touched));
     if (indexes.length > 0) this.replaceEntries(collection, indexes, idBytes, before, after);
-    const key = this.writer.reset(DOCUMENT, collection.id).raw(idBytes).take();
+    const key = this.writer.reset(DOCUMENT_SPACE, collection.id).raw(idBytes).take();
     const keySum = this.writer.sum();
     const wasSealed = this.isSealedDocument(collection, key);
     const value = sealDocument(keySum, after);
@@ -256,7 +256,7 @@ export class Documents {
     for (const index of collection.indexes) {
       this.removeEntries(collection, index, indexKeysOf(index, doc, idBytes, this.writer).keys, idBytes);
     }
-    const key = this.writer.reset(DOCUMENT, collection.id).raw(idBytes).take();
+    const key = this.writer.reset(DOCUMENT_SPACE, collection.id).raw(idBytes).take();
     const keySum = this.writer.sum();
     const wasSealed = this.isSealedDocument(collection, key);
     this.queue.remove(key);
@@ -298,7 +298,7 @@ export class Documents {
 
   /** Gives its checksum to an entry that format 1 stored. */
   convertEntry(collection: CollectionEntry, index: number, key: Buffer, value: Buffer): void {
-    if (isSealed(value)) return;
+    if (hasSeal(value)) return;
     const sealed = seal(checksum(0, key, key.length), value);
     this.queue.put(key, sealed);
     this.catalog.changesOf(collection.id).addEntry(index, 1, storedSum(sealed));
@@ -326,7 +326,7 @@ export class Documents {
 
   private isSealedEntry(key: Buffer): boolean {
     const stored = this.environment.store.getBinaryFast(key) as Buffer | undefined;
-    return stored !== undefined && isSealed(stored);
+    return stored !== undefined && hasSeal(stored);
   }
 
   private checkUnique(
@@ -362,7 +362,7 @@ export class Documents {
         // While a unique index is being built the key may belong to another document.
         const owner = this.environment.store.getBinaryFast(key) as Buffer | undefined;
         if (owner === undefined || (unique && !idBytes.equals(contentOf(owner)))) continue;
-        sealed = isSealed(owner);
+        sealed = hasSeal(owner);
       }
       this.queue.remove(key);
       if (sealed) this.catalog.changesOf(collection.id).addEntry(id, -1, entrySum(key, idBytes));

@@ -52,28 +52,28 @@ const also = (refuses: Refusals, more: Refusals): Refusals => ({
 });
 
 /** settleKey */
-export const ANY_KEY: Access = {
+export const ANY_KEY_DESCRIPTION: Access = {
   note: 'Any live key of the project.',
   security: [[PUBLISHABLE_KEY], [SECRET_KEY_HEADER]],
   refuses: KEY_REFUSALS,
 };
 
 /** settleKey and refusePublishable */
-export const SECRET_KEY: Access = {
+export const SECRET_KEY_DESCRIPTION: Access = {
   note: 'The secret key.',
   security: [[SECRET_KEY_HEADER]],
   refuses: also(KEY_REFUSALS, { 403: ['SECRET_KEY_REQUIRED'] }),
 };
 
 /** settleQueryKey */
-export const KEY_IN_QUERY: Access = {
+export const KEY_IN_QUERY_DESCRIPTION: Access = {
   note: 'The publishable key, in the query.',
   security: [[QUERY_KEY]],
   refuses: KEY_REFUSALS,
 };
 
 /** settleKey, and a signed-in user. */
-export const SIGNED_IN: Access = {
+export const SIGNED_IN_DESCRIPTION: Access = {
   note: 'Any live key of the project, and the token of a signed-in user.',
   security: [
     [PUBLISHABLE_KEY, USER_TOKEN],
@@ -83,42 +83,42 @@ export const SIGNED_IN: Access = {
 };
 
 /** readFilter (rest-api.md 5). */
-export const READS_DOCUMENTS: Access = {
+export const READS_DOCUMENTS_DESCRIPTION: Access = {
   note: 'Any live key; with a publishable key a private collection needs the token of a signed-in user too, who sees the own documents alone.',
   security: [[PUBLISHABLE_KEY], [PUBLISHABLE_KEY, USER_TOKEN], [SECRET_KEY_HEADER]],
   refuses: also(KEY_REFUSALS, { 401: TOKEN_CODES, 403: ['USERS_BLOCKED'] }),
 };
 
 /** requireWriter (rest-api.md 5). */
-export const WRITES_DOCUMENTS: Access = {
+export const WRITES_DOCUMENTS_DESCRIPTION: Access = {
   note: 'The secret key; or the publishable key with the token of a signed-in user, where row-level security is on.',
   security: [[SECRET_KEY_HEADER], [PUBLISHABLE_KEY, USER_TOKEN]],
   refuses: also(KEY_REFUSALS, { 401: TOKEN_CODES, 403: ['USERS_BLOCKED', 'WRITE_BLOCKED'] }),
 };
 
 /** decisions.md 6 */
-export const UPLOADS: Access = {
+export const UPLOADS_DESCRIPTION: Access = {
   note: 'The secret key; the publishable key too when the project’s setting `storage.publishableUploads` is on.',
   security: [[SECRET_KEY_HEADER], [PUBLISHABLE_KEY]],
   refuses: also(KEY_REFUSALS, { 403: ['SECRET_KEY_REQUIRED'] }),
 };
 
 /** As UPLOADS; deleteFile compares the user (decisions.md 6). */
-export const DELETES_UPLOADS: Access = {
+export const DELETES_UPLOADS_DESCRIPTION: Access = {
   note: 'The secret key; or, when `storage.publishableUploads` is on, the publishable key with the token of the signed-in user who uploaded the file.',
   security: [[SECRET_KEY_HEADER], [PUBLISHABLE_KEY, USER_TOKEN]],
   refuses: also(KEY_REFUSALS, { 401: TOKEN_CODES, 403: ['SECRET_KEY_REQUIRED', 'OWNER_MISMATCH'] }),
 };
 
 /** settleOperator */
-export const OPERATOR: Access = {
+export const OPERATOR_DESCRIPTION: Access = {
   note: 'An operator, in any role.',
   security: [[OPERATOR_TOKEN]],
   refuses: { 401: TOKEN_CODES },
 };
 
 /** settleOperator and requireOwnerRole; the body is read also where none is needed. */
-export const OWNER: Access = {
+export const OWNER_DESCRIPTION: Access = {
   note: 'An operator in the role `owner`; the act is recorded in the audit log.',
   security: [[OPERATOR_TOKEN]],
   refuses: also(JSON_REFUSALS, { 401: TOKEN_CODES, 403: ['VIEWER_READS_ONLY'] }),

@@ -3,10 +3,10 @@ import type { Access, RouteContext } from '../../http/routes/route.js';
 import type { Project } from '../projects/project.js';
 import type { Caller } from './caller.js';
 import {
-  ANY_KEY as ANY_KEY_DESCRIPTION,
-  KEY_IN_QUERY as KEY_IN_QUERY_DESCRIPTION,
-  READS_DOCUMENTS as READS_DOCUMENTS_DESCRIPTION,
-  SECRET_KEY as SECRET_KEY_DESCRIPTION,
+  ANY_KEY_DESCRIPTION,
+  KEY_IN_QUERY_DESCRIPTION,
+  READS_DOCUMENTS_DESCRIPTION,
+  SECRET_KEY_DESCRIPTION,
 } from './describe-access.js';
 import { callerOf, refusePublishable, settleKey, settleQueryKey } from './require-key.js';
 

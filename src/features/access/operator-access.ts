@@ -1,6 +1,6 @@
 import type { Access } from '../../http/routes/route.js';
 import type { Project } from '../projects/project.js';
-import { OPERATOR as OPERATOR_DESCRIPTION, OWNER as OWNER_DESCRIPTION } from './describe-access.js';
+import { OPERATOR_DESCRIPTION, OWNER_DESCRIPTION } from './describe-access.js';
 import {
   operatedProject,
   operatorOf,

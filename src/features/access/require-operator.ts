@@ -1,7 +1,7 @@
 import type { Context } from 'koa';
 import type { App } from '../../app.js';
 import { forbidden, missing, unauthenticated } from '../../errors.js';
-import { readFlag } from '../../http/routes/read-parameter.js';
+import { readFlagParameter } from '../../http/routes/read-parameter.js';
 import { findObjectId } from '../../platform/ids.js';
 import { isSameSecret } from '../../platform/secrets/is-same-secret.js';
 import { recordAct } from '../audit/audit-log.js';
@@ -28,7 +28,7 @@ export function recordRequest<T>(
   { looks, withoutBody }: Recording,
   run: () => Promise<T>,
 ): Promise<T> {
-  if (looks !== undefined && readFlag(ctx.query, looks, false)) return run();
+  if (looks !== undefined && readFlagParameter(ctx.query, looks, false)) return run();
   return recordAct(app, { actor: operatorOf(ctx).name, action, input: describeRequest(ctx, withoutBody) }, run);
 }
 

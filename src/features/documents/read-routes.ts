@@ -1,5 +1,5 @@
 import { clientSignal } from '../../http/requests/client-signal.js';
-import { encoded, envelope, flag, parameter, route } from '../../http/routes/route.js';
+import { encoded, envelope, flagParameter, parameter, route } from '../../http/routes/route.js';
 import {
   anyOf,
   arrayOf,
@@ -48,7 +48,7 @@ const FILTER: Schema = {
   examples: [{ status: 'live', views_gte: '10' }],
 };
 
-const INCLUDE_DELETED = flag('Trashed documents too: whoever may read a collection may read its trash');
+const INCLUDE_DELETED = flagParameter('Trashed documents too: whoever may read a collection may read its trash');
 const PRESENTATION = {
   fields: parameter('Only these fields, comma-separated; `_id` besides', TEXT),
   populate: parameter('Ref fields to be replaced by their documents, comma-separated or repeated', TEXT),
@@ -81,7 +81,7 @@ export const LISTING = {
       'Pages that stay right while documents come and go: `start` for the first, then the `nextCursor` of the reply',
       TEXT,
     ),
-    count: flag('Only the number of matching documents; with `cursor` the total is counted anew'),
+    count: flagParameter('Only the number of matching documents; with `cursor` the total is counted anew'),
     ...PRESENTATION,
     filter: { ...parameter('Filters by the fields of the collection', FILTER), isOpen: true },
   },

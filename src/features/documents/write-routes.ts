@@ -1,4 +1,4 @@
-import { created, flag, ok, parameter, plain, route, say, type Refusals } from '../../http/routes/route.js';
+import { created, flagParameter, ok, parameter, plain, route, say, type Refusals } from '../../http/routes/route.js';
 import { arrayOf, ID, object, oneOf, text, WHOLE, type Schema } from '../../platform/schema/schema.js';
 import { insertDocuments, MAX_BULK_DOCUMENTS } from './bulk/insert-documents.js';
 import { DOCUMENT } from './reply/document-schema.js';
@@ -127,7 +127,7 @@ export const deleteDocumentRoute = route({
   id: 'deleteDocument',
   summary: 'Move a document to the trash, or delete it for good',
   access: WRITES_DOCUMENTS,
-  query: { permanent: flag('Delete it for good at once, from the trash too') },
+  query: { permanent: flagParameter('Delete it for good at once, from the trash too') },
   answers: ok(object({ id: ID }), 'Document moved to trash'),
   refuses: {
     400: ['INVALID_QUERY'],

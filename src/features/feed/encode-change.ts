@@ -1,5 +1,5 @@
 import type { FoundChange } from '../changes/change-log.js';
-import { decodeDocument, encodeDocument } from '../documents/reply/encode-document.js';
+import { decodeStored, encodeStoredJson } from '../documents/reply/encode-document.js';
 import { presentDocument } from '../documents/reply/present-document.js';
 import { selectFields } from '../documents/reply/select-fields.js';
 import type { FeedQuery } from './feed-query.js';
@@ -13,7 +13,7 @@ export function encodeChange({ id, at, document }: FoundChange, shown: Shown): s
 }
 
 function encodeShown(row: Buffer, { fields, meta }: Shown): string {
-  if (!fields) return encodeDocument(row, meta);
-  const shown = presentDocument(selectFields(decodeDocument(row), fields), meta);
+  if (!fields) return encodeStoredJson(row, meta);
+  const shown = presentDocument(selectFields(decodeStored(row), fields), meta);
   return Buffer.from(JSON.stringify(shown)).latin1Slice();
 }

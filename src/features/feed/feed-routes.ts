@@ -23,12 +23,13 @@ import { callerOf, settleKey } from '../access/require-key.js';
 import { issueTicket, settleTicket, TICKET_MS } from '../access/stream-ticket.js';
 import { badQuery, findSingle, readQueryText } from '../documents/reply/query-text.js';
 import { requireFollowable } from './admit-follower.js';
+import { SHOWN_DOCUMENT } from '../documents/reply/document-schema.js';
 import { readFeed } from './read-feed.js';
 import { openStream, type StreamRequest } from './streams/open-stream.js';
 import { streamHub } from './streams/stream-hub.js';
 
 const CHANGE = anyOf(
-  object({ type: oneOf('upsert'), id: ID, at: MOMENT, document: { type: 'object' } }, 'Upsert'),
+  object({ type: oneOf('upsert'), id: ID, at: MOMENT, document: SHOWN_DOCUMENT }, 'Upsert'),
   object({ type: oneOf('gone'), id: ID, at: MOMENT }, 'Gone'),
 );
 const PAGE = object(

@@ -9,7 +9,7 @@ import { requireCollection } from '../collections/collection-store.js';
 import type { Collection } from '../collections/collection.js';
 import { BATCH_NUMBER, mayHide, readSeries } from '../collections/indexes/insert-series.js';
 import { allOf } from '../documents/query/keyset-filter.js';
-import { decodeDocument } from '../documents/reply/encode-document.js';
+import { decodeStored } from '../documents/reply/encode-document.js';
 import { documentStore } from '../documents/store/document-store.js';
 import { findVisible } from '../documents/store/shown-documents.js';
 import { relayWaiting } from '../webhooks/outbox/relay-waiting.js';
@@ -133,7 +133,7 @@ async function readListed(
   try {
     while (listed.isEnd && (await cursor.hasNext())) {
       for (const row of cursor.readBufferedDocuments() as unknown as Buffer[]) {
-        const { _id, updatedAt } = decodeDocument(row);
+        const { _id, updatedAt } = decodeStored(row);
         listed.bytes += row.length;
         listed.items.push({ id: String(_id), at: updatedAt instanceof Date ? updatedAt : at, document: row });
         listed.last = _id as FeedPosition['shown'];

@@ -1,6 +1,6 @@
 import type { App } from '../../app.js';
 import { withTimeout } from '../../platform/time/with-timeout.js';
-import { VERSION } from '../../version.js';
+import { VERSION } from '../../package.js';
 
 export interface Health {
   status: 'ok' | 'error';

@@ -9,7 +9,7 @@ import {
   PUBLIC,
   route,
   say,
-  wholeNumber,
+  wholeNumberParameter,
   type RouteContext,
   type RouteList,
 } from '../../http/routes/route.js';
@@ -167,8 +167,8 @@ const SHARED_OPERATIONS = [
     id: 'listMailLogs',
     summary: 'List sent mails, the newest first',
     query: {
-      page: wholeNumber('Page, from 1', 1, { cap: MAX_PAGE }),
-      limit: wholeNumber(`Logs of a page; more than ${MAX_LOGS_PAGE} counts as ${MAX_LOGS_PAGE}`, LOGS_PAGE, {
+      page: wholeNumberParameter('Page, from 1', 1, { cap: MAX_PAGE }),
+      limit: wholeNumberParameter(`Logs of a page; more than ${MAX_LOGS_PAGE} counts as ${MAX_LOGS_PAGE}`, LOGS_PAGE, {
         cap: MAX_LOGS_PAGE,
       }),
     },

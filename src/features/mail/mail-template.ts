@@ -1,8 +1,8 @@
-import { readFileSync } from 'node:fs';
 import { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import { invalid, missing } from '../../errors.js';
 import type { Store } from '../../platform/database/database.js';
+import { readPackageFile } from '../../package.js';
 import type { Project } from '../projects/project.js';
 import type { TemplateUsed } from './mail-log.js';
 import { checkTemplate, type MailText } from './render-template.js';
@@ -78,25 +78,13 @@ function findSystemTemplate(name: string): FoundTemplate | null {
   let text = systemTexts.get(name);
   if (!text) {
     text = {
-      subject: readPart(name, 'subject.txt').trim(),
-      html: readPart(name, 'body.html'),
-      text: readPart(name, 'body.txt'),
+      subject: readPackageFile('templates', 'mail', name, 'subject.txt').trim(),
+      html: readPackageFile('templates', 'mail', name, 'body.html'),
+      text: readPackageFile('templates', 'mail', name, 'body.txt'),
     };
     systemTexts.set(name, text);
   }
   return { text, used: { id: null, scope: 'system', key: name, name } };
-}
-
-/** Templates lie beside `dist/` when built and beside `src/` when not. */
-function readPart(name: string, part: string): string {
-  for (const root of ['../../../templates', '../../../../templates']) {
-    try {
-      return readFileSync(new URL(`${root}/mail/${name}/${part}`, import.meta.url), 'utf8');
-    } catch {
-      continue;
-    }
-  }
-  throw new Error(`templates/mail/${name}/${part} is missing from the installation`);
 }
 
 /** All templates a project can name: its own, and the system's that it does not override. */

@@ -3,7 +3,7 @@ import type { App } from '../../app.js';
 import { removeFromOutbox } from '../../platform/mail-provider/outbox.js';
 import { eventStore } from './mail-event.js';
 import { mailLogStore, type MailLog } from './mail-log.js';
-import { usageStore } from './sending/mail-slots.js';
+import { mailUsageStore } from './sending/mail-slots.js';
 import { templateStore } from './mail-template.js';
 
 const BATCH = 500;
@@ -28,5 +28,5 @@ export async function removeProjectMail(app: App, projectId: ObjectId): Promise<
     await mailLogStore(app).deleteMany({ _id: { $in: ids } });
   }
   await eventStore(app).deleteMany({ projectId });
-  await usageStore(app).deleteMany({ projectId });
+  await mailUsageStore(app).deleteMany({ projectId });
 }

@@ -1,5 +1,14 @@
 import { invalid } from '../../errors.js';
-import { flag, listOf, naming, ok, route, say, type RouteContext, type RouteList } from '../../http/routes/route.js';
+import {
+  flagParameter,
+  listOf,
+  naming,
+  ok,
+  route,
+  say,
+  type RouteContext,
+  type RouteList,
+} from '../../http/routes/route.js';
 import {
   anyOf,
   arrayOf,
@@ -18,7 +27,7 @@ import { PROJECT_OPERATOR, projectOwner } from '../access/operator-access.js';
 import { addCollection } from '../collections/add-collection.js';
 import { changeCollection, type CollectionSettings } from '../collections/change-collection.js';
 import { checkFields } from '../collections/fields/check-fields.js';
-import { MAX_INDEXES } from '../collections/schema/collection-declaration.js';
+import { MAX_DECLARED_INDEXES } from '../collections/schema/collection-declaration.js';
 import type { Collection, Rls } from '../collections/collection.js';
 import { requireStoredCollection } from '../collections/collection-store.js';
 import { ADDED_COLLECTION, COLLECTION, FIELD_LIST, withFieldDefs } from '../collections/schema/describe-collection.js';
@@ -33,7 +42,7 @@ import { checkStoredDocuments } from '../documents/store/check-stored-documents.
 /** As a collection is shown: `{enabled:true,mode,ownerField}` or `{enabled:false}`. */
 const RLS = changes({ enabled: FLAG, mode: oneOf('public-read', 'private'), ownerField: TEXT });
 const MODE = oneOf('enforced', 'flexible');
-const INDEXES = arrayOf(TEXT, { maxItems: MAX_INDEXES });
+const INDEXES = arrayOf(TEXT, { maxItems: MAX_DECLARED_INDEXES });
 const FIELD_NAMES = arrayOf(TEXT, { maxItems: 1000 });
 
 const FIT_REPORT = object(
@@ -125,7 +134,7 @@ const editCollectionRoute = route({
   id: 'editCollection',
   summary: 'Change a collection',
   access: projectOwner('collection edit', { looks: 'check' }),
-  query: { check: flag('Change nothing: tell which stored documents would not fit') },
+  query: { check: flagParameter('Change nothing: tell which stored documents would not fit') },
   body: CHANGES,
   example: { addFields: [{ name: 'note', type: 'String' }] },
   answers: ok(anyOf(COLLECTION, FIT_REPORT), 'Collection updated'),

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import type { App } from '../../app.js';
 import { forbidden } from '../../errors.js';
 import { clientSignal } from '../../http/requests/client-signal.js';
-import { flag, naming, ok, own, route, say, type RouteList } from '../../http/routes/route.js';
+import { flagParameter, naming, ok, own, route, say, type RouteList } from '../../http/routes/route.js';
 import { inChunks } from '../../platform/database/in-chunks.js';
 import { ANYTHING, arrayOf, object, TEXT, WHOLE } from '../../platform/schema/schema.js';
 import { PROJECT_OPERATOR, projectOwner } from '../access/operator-access.js';
@@ -45,7 +45,7 @@ const exportDocumentsRoute = route({
   summary: 'Get all documents, one JSON object a line',
   description: 'In the order of their ids. An answer that breaks off before its end was not whole.',
   access: PROJECT_OPERATOR,
-  query: { include_deleted: flag('Trashed documents too') },
+  query: { include_deleted: flagParameter('Trashed documents too') },
   answers: own(200, 'The documents', { 'application/x-ndjson': { type: 'string' } }),
   refuses: { 400: ['INVALID_QUERY'], ...REFUSES, 503: ['BUSY'] },
   async handle({ app, ctx, project, params, query }) {
@@ -70,7 +70,7 @@ const importDocumentsRoute = route({
     'Each stands for itself: what does not fit or is there already is reported, the others are stored. Ids, times and trash state of an export are kept.',
   // The documents themselves are not for the audit log.
   access: projectOwner('data import', { looks: 'dryRun', withoutBody: true }),
-  query: { dryRun: flag('Store nothing: check each by itself') },
+  query: { dryRun: flagParameter('Store nothing: check each by itself') },
   body: object({ documents: arrayOf(ANYTHING, { minItems: 1, maxItems: MAX_IMPORTED }) }),
   example: { documents: [{ title: 'Hello', views: 0 }] },
   answers: ok(OUTCOME, 'Documents stored'),

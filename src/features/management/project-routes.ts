@@ -1,5 +1,5 @@
 import { forbidden } from '../../errors.js';
-import { created, flag, listOf, ok, route, say, type RouteList } from '../../http/routes/route.js';
+import { created, flagParameter, listOf, ok, route, say, type RouteList } from '../../http/routes/route.js';
 import {
   arrayOf,
   changes,
@@ -134,7 +134,7 @@ const updateProjectRoute = route({
   description:
     '`plan` and `limits` belong to who runs the whole service: only operators who see all projects set them.',
   access: projectOwner('project update'),
-  query: { verify: flag('Try the mail provider’s key before it is stored') },
+  query: { verify: flagParameter('Try the mail provider’s key before it is stored') },
   body: changes(
     {
       name: TEXT,

@@ -7,7 +7,7 @@ import {
   pageOf,
   parameter,
   route,
-  wholeNumber,
+  wholeNumberParameter,
   type Access,
   type RouteList,
 } from '../../http/routes/route.js';
@@ -56,10 +56,14 @@ const listUsersRoute = route({
   summary: 'List users, the newest first',
   access: PROJECT_OPERATOR,
   query: {
-    page: wholeNumber('Which page, from 1', 1, { cap: MAX_PAGE }),
-    limit: wholeNumber(`Users of a page; more than ${MAX_USERS_PAGE} counts as ${MAX_USERS_PAGE}`, USERS_PAGE, {
-      cap: MAX_USERS_PAGE,
-    }),
+    page: wholeNumberParameter('Which page, from 1', 1, { cap: MAX_PAGE }),
+    limit: wholeNumberParameter(
+      `Users of a page; more than ${MAX_USERS_PAGE} counts as ${MAX_USERS_PAGE}`,
+      USERS_PAGE,
+      {
+        cap: MAX_USERS_PAGE,
+      },
+    ),
     email: parameter('Only addresses that begin with this', TEXT),
   },
   answers: ok(pageOf(ACCOUNT), 'Users'),

@@ -1,5 +1,5 @@
 import { conflict } from '../../errors.js';
-import { flag, ok, parameter, route, say, type RouteList } from '../../http/routes/route.js';
+import { flagParameter, ok, parameter, route, say, type RouteList } from '../../http/routes/route.js';
 import { arrayOf, FLAG, object, oneOf, TEXT } from '../../platform/schema/schema.js';
 import { PROJECT_OPERATOR, projectOwner } from '../access/operator-access.js';
 import { applySchema } from '../collections/schema/apply-schema.js';
@@ -50,8 +50,8 @@ const applySchemaRoute = route({
   ].join(' '),
   access: projectOwner('schema apply', { looks: 'dryRun' }),
   query: {
-    dryRun: flag('Change nothing: tell what would be changed'),
-    prune: flag('Drop what lists no longer name: collections with all their documents, fields, indexes'),
+    dryRun: flagParameter('Change nothing: tell what would be changed'),
+    prune: flagParameter('Drop what lists no longer name: collections with all their documents, fields, indexes'),
     confirm: parameter('Name of the project: agrees to what loosens access or checks, as `prune` does', TEXT),
   },
   body: PROJECT_SCHEMA,

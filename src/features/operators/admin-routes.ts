@@ -1,5 +1,5 @@
 import { forbidden, invalid } from '../../errors.js';
-import { done, ok, parameter, PUBLIC, route, wholeNumber, type RouteList } from '../../http/routes/route.js';
+import { done, ok, parameter, PUBLIC, route, wholeNumberParameter, type RouteList } from '../../http/routes/route.js';
 import { MAX_PASSWORD_BYTES } from '../../platform/secrets/password.js';
 import { arrayOf, ID, MOMENT, object, OBJECT, oneOf, orNull, text, TEXT } from '../../platform/schema/schema.js';
 import { parseDuration } from '../../setting-readers.js';
@@ -92,7 +92,7 @@ const listActsRoute = route({
   description: 'For operators who see all projects.',
   access: OPERATOR,
   query: {
-    limit: wholeNumber(`Number of entries; more than ${MAX_ACTS_PAGE} counts as ${MAX_ACTS_PAGE}`, ACTS_PAGE, {
+    limit: wholeNumberParameter(`Number of entries; more than ${MAX_ACTS_PAGE} counts as ${MAX_ACTS_PAGE}`, ACTS_PAGE, {
       cap: MAX_ACTS_PAGE,
     }),
     action: parameter('Only entries of this action, such as `project update`', TEXT),

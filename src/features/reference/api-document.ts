@@ -110,18 +110,21 @@ const WITH_RETRY = new Set([409, 423, 429, 503, 507]);
 const PROJECT_ID = naming('Id of the project', 'PROJECT_NOT_FOUND', text({ pattern: '^[0-9a-fA-F]{24}$' }));
 const ANY_TEXT: Parameter = { description: '', schema: TEXT };
 
-/**
- * The OpenAPI 3.1 document of lists of routes. Throws when two operations share an id, two schemas a title, or a tag is
- * not told of once.
- */
-export function buildApiDocument(lists: readonly RouteList[], version: string): ApiDocument {
+/** A document while it is made, list by list. */
+export interface ApiDocumentDraft {
+  readonly document: ApiDocument;
+  /** Throws when two operations share an id, or two schemas a title. */
+  add(list: RouteList): void;
+}
+
+export function openApiDocument(info: Pick<ApiDocument['info'], 'title' | 'version'>): ApiDocumentDraft {
   const components = openComponents();
   const error = components.place(ERROR);
   const document: ApiDocument = {
     openapi: '3.1.0',
-    info: { title: 'bsvc', version, description: ABOUT },
+    info: { ...info, description: ABOUT },
     servers: [{ url: '/' }],
-    tags: lists.flatMap(({ tag, about }) => (about === undefined ? [] : [{ name: tag, description: about }])),
+    tags: [],
     paths: {},
     components: {
       schemas: components.schemas,
@@ -131,18 +134,34 @@ export function buildApiDocument(lists: readonly RouteList[], version: string): 
     },
   };
   const ids = new Set<string>();
-  for (const { tag, params, routes } of lists) {
+  const addRoute = (tag: string, params: Parameters | undefined, route: Route): void => {
+    if (ids.has(route.id)) throw new Error(`two operations are named ${route.id}`);
+    ids.add(route.id);
+    const named = pathParameters(route.path, { ...params, ...route.params });
+    const operation = describeOperation({ ...route, params: named, tag }, components);
+    (document.paths[templateOf(route.path)] ??= {})[route.method.toLowerCase()] = operation;
+    for (const scheme of route.access.security.flat())
+      document.components.securitySchemes[scheme.name] = scheme.definition;
+  };
+  return {
+    document,
+    add({ tag, about, params, routes }) {
+      if (about !== undefined) document.tags.push({ name: tag, description: about });
+      for (const route of routes) addRoute(tag, params, route);
+    },
+  };
+}
+
+/**
+ * The OpenAPI 3.1 document of lists of routes. Throws when two operations share an id, two schemas a title, or a tag is
+ * not told of once.
+ */
+export function buildApiDocument(lists: readonly RouteList[], version: string): ApiDocument {
+  const { document, add } = openApiDocument({ title: 'bsvc', version });
+  for (const list of lists) add(list);
+  for (const { tag } of lists) {
     if (document.tags.filter(({ name }) => name === tag).length !== 1)
       throw new Error(`one list has to say what ${tag} is about`);
-    for (const route of routes) {
-      if (ids.has(route.id)) throw new Error(`two operations are named ${route.id}`);
-      ids.add(route.id);
-      const named = pathParameters(route.path, { ...params, ...route.params });
-      const operation = describeOperation({ ...route, params: named, tag }, components);
-      (document.paths[templateOf(route.path)] ??= {})[route.method.toLowerCase()] = operation;
-      for (const scheme of route.access.security.flat())
-        document.components.securitySchemes[scheme.name] = scheme.definition;
-    }
   }
   return document;
 }

@@ -1,7 +1,6 @@
-import { VERSION } from '../../version.js';
+import { readPackageFile, VERSION } from '../../package.js';
 import { escapeHtml } from './html.js';
 import { renderMarkdown } from './markdown.js';
-import { readTemplate } from './read-template.js';
 
 export const GUIDES_PREFIX = '/api/docs/guides';
 
@@ -58,7 +57,7 @@ export function renderGuide(name: string): string | null {
 ${renderGuideLinks(name)}
 </details></nav>
 <main id="content" class="guide">
-${renderMarkdown(readTemplate(`${name}.md`), linkInPage)}
+${renderMarkdown(readPackageFile('templates', 'docs', `${name}.md`), linkInPage)}
 </main>
 </body>
 </html>

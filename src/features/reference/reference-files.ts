@@ -1,8 +1,7 @@
 import type { RouteList } from '../../http/routes/route.js';
-import { VERSION } from '../../version.js';
+import { readPackageFile, VERSION } from '../../package.js';
 import { buildApiDocument } from './api-document.js';
 import { renderDocsPage } from './docs-page.js';
-import { readTemplate } from './read-template.js';
 import { makeReferenceFile, type ReferenceFile } from './reference-file.js';
 
 export interface ReferenceFiles {
@@ -18,7 +17,7 @@ export async function makeReferenceFiles(lists: readonly RouteList[]): Promise<R
   return {
     document: await makeReferenceFile('application/json; charset=utf-8', JSON.stringify(document)),
     page: await makeReferenceFile('text/html; charset=utf-8', renderDocsPage(document)),
-    style: await makeReferenceFile('text/css; charset=utf-8', readTemplate('page.css')),
-    script: await makeReferenceFile('text/javascript; charset=utf-8', readTemplate('page.js')),
+    style: await makeReferenceFile('text/css; charset=utf-8', readPackageFile('templates', 'docs', 'page.css')),
+    script: await makeReferenceFile('text/javascript; charset=utf-8', readPackageFile('templates', 'docs', 'page.js')),
   };
 }

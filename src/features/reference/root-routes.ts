@@ -1,6 +1,6 @@
 import { own, route, type Access, type RouteList } from '../../http/routes/route.js';
 import { object, TEXT } from '../../platform/schema/schema.js';
-import { VERSION } from '../../version.js';
+import { VERSION } from '../../package.js';
 
 /** The page may load the style of the docs and nothing else. */
 const POLICY = "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";

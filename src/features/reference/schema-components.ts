@@ -11,13 +11,14 @@ export interface Components {
   place(schema: Schema): Schema;
 }
 
-export function openComponents(): Components {
+/** `prefix` is where references look for them. */
+export function openComponents(prefix = '#/components/schemas/'): Components {
   const schemas: Record<string, Schema> = {};
   const add = (name: string, schema: Schema): Schema => {
     const known = schemas[name];
     if (!known) schemas[name] = schema;
     else if (!isDeepStrictEqual(known, schema)) throw new Error(`two schemas are named ${name}`);
-    return { $ref: `#/components/schemas/${name}` };
+    return { $ref: prefix + name };
   };
   const place = (value: unknown, name?: string): unknown => {
     if (Array.isArray(value)) return value.map((item) => place(item));

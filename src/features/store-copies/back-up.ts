@@ -12,7 +12,7 @@ import type { Database } from '../../platform/database/database.js';
 import { inChunks } from '../../platform/database/in-chunks.js';
 import { readOrCreateMasterKey } from '../../platform/secrets/master-key.js';
 import { RESTORES } from '../../platform/database/restore-mark.js';
-import { VERSION } from '../../version.js';
+import { VERSION } from '../../package.js';
 import { BACKUP_FORMAT, createArchiveWriter } from './backup-archive.js';
 import { SERIES } from '../collections/indexes/insert-series.js';
 import { readIndexes, readRaw } from './copy-collection.js';

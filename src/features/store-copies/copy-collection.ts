@@ -18,7 +18,7 @@ interface CopyOptions {
 
 export const BATCH_DOCUMENTS = 500;
 /** Below the 48 MB that one command may hold, with room for what is around the documents. */
-export const BATCH_BYTES = 16 * 1024 * 1024;
+export const COPY_BATCH_BYTES = 16 * 1024 * 1024;
 const CANNOT_CREATE_INDEX = 67;
 /** IndexOptionsConflict, IndexKeySpecsConflict: an index of an earlier run was declared otherwise. */
 const INDEX_DIFFERS = new Set([85, 86]);
@@ -49,7 +49,7 @@ async function* readBatches(from: Store<Document>): AsyncGenerator<Buffer[]> {
   let batch: Buffer[] = [];
   let bytes = 0;
   for await (const raw of readRaw(from, {})) {
-    if (batch.length >= BATCH_DOCUMENTS || (batch.length > 0 && bytes + raw.length > BATCH_BYTES)) {
+    if (batch.length >= BATCH_DOCUMENTS || (batch.length > 0 && bytes + raw.length > COPY_BATCH_BYTES)) {
       yield batch;
       batch = [];
       bytes = 0;

@@ -20,7 +20,7 @@ import { fileStore } from '../files/file-store.js';
 import { SEALED_PLACES } from './rotate-secrets.js';
 import { listProjects } from '../projects/list-projects.js';
 import { damaged, readArchive, type ArchiveLine } from './backup-archive.js';
-import { BATCH_BYTES, BATCH_DOCUMENTS, readExactly } from './copy-collection.js';
+import { COPY_BATCH_BYTES, BATCH_DOCUMENTS, readExactly } from './copy-collection.js';
 import { listFiles, localFilesDir } from './local-files.js';
 
 export interface RestoreReport {
@@ -165,7 +165,8 @@ class Restore {
   async take(line: ArchiveLine): Promise<void> {
     if ('document' in line) {
       const raw = Buffer.from(line.document, 'base64');
-      if (this.#batch.length >= BATCH_DOCUMENTS || this.#batchBytes + raw.length > BATCH_BYTES) await this.#store();
+      if (this.#batch.length >= BATCH_DOCUMENTS || this.#batchBytes + raw.length > COPY_BATCH_BYTES)
+        await this.#store();
       const document = this.#asRestored(readExactly(raw));
       if (!document) return;
       this.#batch.push(document);

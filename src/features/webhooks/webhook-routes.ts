@@ -7,7 +7,7 @@ import {
   parameter,
   route,
   say,
-  wholeNumber,
+  wholeNumberParameter,
   type RouteList,
 } from '../../http/routes/route.js';
 import { arrayOf, changes, FLAG, ID, MOMENT, object, oneOf, orNull, text, TEXT } from '../../platform/schema/schema.js';
@@ -184,7 +184,7 @@ const listDeliveriesRoute = route({
   access: PROJECT_OPERATOR,
   query: {
     state: parameter('Only those in this state', oneOf(...DELIVERY_STATES)),
-    limit: wholeNumber('Number of deliveries', DEFAULT_DELIVERIES, { max: MAX_DELIVERIES }),
+    limit: wholeNumberParameter('Number of deliveries', DEFAULT_DELIVERIES, { max: MAX_DELIVERIES }),
     before: parameter('`next` of the page before', TEXT),
   },
   answers: ok(object({ items: arrayOf(DELIVERY), next: orNull(TEXT) }), 'Deliveries'),

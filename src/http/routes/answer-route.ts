@@ -5,7 +5,7 @@ import { invalid } from '../../errors.js';
 import { compileCheck } from '../../platform/schema/check-schema.js';
 import type { Schema } from '../../platform/schema/schema.js';
 import { readJson, requireObjectBody } from '../requests/read-body.js';
-import { readFlag, readText, readWhole } from './read-parameter.js';
+import { readFlagParameter, readTextParameter, readWholeParameter } from './read-parameter.js';
 import {
   replyEncodedJson,
   replyJson,
@@ -86,18 +86,18 @@ const NOTHING = {};
 
 function readerOf(name: string, { schema, required, cap }: Parameter): (query: ParsedUrlQuery) => unknown {
   const fallback = schema.default;
-  if (schema.type === 'boolean') return (query) => readFlag(query, name, fallback === true);
+  if (schema.type === 'boolean') return (query) => readFlagParameter(query, name, fallback === true);
   if (schema.type === 'integer') {
     const max = schema.maximum as number;
     return (query) => {
-      const value = readWhole(query, name, fallback as number, cap ?? max + 1);
+      const value = readWholeParameter(query, name, fallback as number, cap ?? max + 1);
       if (value > max) throw invalid('INVALID_QUERY', `${name} must be a whole number from 1 to ${max}`);
       return value;
     };
   }
   const form = schema.pattern === undefined ? null : new RegExp(schema.pattern as string, 'u');
   return (query) => {
-    const value = readText(query, name);
+    const value = readTextParameter(query, name);
     if (value === undefined && required) throw invalid('INVALID_QUERY', `${name} is required`);
     if (value !== undefined) requireFitting(name, value, schema, form);
     return value ?? fallback;

@@ -245,12 +245,12 @@ export function parameter<const S extends Schema>(description: string, schema: S
 }
 
 /** A boolean of a query string. */
-export function flag(description: string) {
+export function flagParameter(description: string) {
   return { description, schema: { type: 'boolean', default: false } as Schema<boolean> & { default: boolean } };
 }
 
 /** A whole number of a query string in plain digits, from 1 to `max`; beyond `cap` it counts as `cap`. */
-export function wholeNumber(
+export function wholeNumberParameter(
   description: string,
   fallback: number,
   { max = MAX_WHOLE, cap = undefined as number | undefined } = {},

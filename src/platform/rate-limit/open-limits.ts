@@ -11,7 +11,7 @@ import type { RateCounter } from './rate-counter.js';
 import { openLocalRateLimiter, openRateLimiter, type RateLimiter } from './rate-limiter.js';
 import { openSavedCounter } from './saved-counter.js';
 
-export interface Limits extends RateLimiter {
+export interface RateLimits extends RateLimiter {
   /** The counter of this process, for those it supervises. */
   counter: RateCounter;
 }
@@ -28,7 +28,7 @@ export interface CounterPlaces {
  * Counts where all processes that serve the same data can see it: in Redis, and in the database while that is away;
  * else in a MongoDB; else in the one process that serves an embedded store or supervises those that do.
  */
-export function openLimits({ db, clock, log, redis, processGroup }: CounterPlaces): Limits {
+export function openLimits({ db, clock, log, redis, processGroup }: CounterPlaces): RateLimits {
   const isAlone = db.kind === 'embedded' && !processGroup;
   if (isAlone && !redis) {
     const counter = openSavedCounter(db, clock, log);

@@ -202,6 +202,9 @@ export const ROUTE_TABLE: readonly RouteRow[] = [
   row('POST', '/api/realtime/ticket', 'a key', '201', '201'),
 
   row('GET', '/api/schemas/:collectionName', 'a key', '200', NO_COLLECTION),
+  ...['types.d.ts', 'openapi.json', 'schema.json'].map((file) =>
+    row('GET', `/api/schemas/${file}`, 'a key', '200', '200'),
+  ),
   row('POST', '/api/schemas', 'the secret key', '201', '201', once({ name: 'added', mode: 'flexible' })),
 
   row('POST', '/api/userAuth/signup', 'a key', '400 VALIDATION_FAILED', '400 VALIDATION_FAILED', json({ name: 'Ann' })),

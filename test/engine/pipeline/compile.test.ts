@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { openBudget } from '../../../src/engine/pipeline/budget.js';
 import { compilePipeline } from '../../../src/engine/pipeline/compile.js';
-import { openEnvironment } from '../../../src/engine/query/expression.js';
+import { openExpressionContext } from '../../../src/engine/query/expression.js';
 import type { Doc } from '../../../src/engine/query/values/value.js';
 import { aggregate, openCollections } from '../query/memory-collections.js';
 
@@ -33,7 +33,7 @@ describe('what a pipeline leaves to its caller', () => {
   });
 
   it('keeps what depends on variables of the command', () => {
-    const environment = { ...openEnvironment(), constants: new Map([['x', 2]]) };
+    const environment = { ...openExpressionContext(), constants: new Map([['x', 2]]) };
     const { leading } = compilePipeline([{ $match: { a: 1, $expr: { $eq: ['$b', '$$x'] } } }], { environment });
     expect(leading).toEqual({ filter: { a: 1 }, sort: null, skip: 0, limit: null });
   });

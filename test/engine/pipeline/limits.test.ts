@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { openBudget } from '../../../src/engine/pipeline/budget.js';
 import { compilePipeline } from '../../../src/engine/pipeline/compile.js';
 import { equalValues } from '../../../src/engine/query/values/compare.js';
-import { compileExpression, openEnvironment } from '../../../src/engine/query/expression.js';
+import { compileExpression, openExpressionContext } from '../../../src/engine/query/expression.js';
 import { openTextSearch } from '../../../src/engine/query/patterns/text-search.js';
 import type { Doc } from '../../../src/engine/query/values/value.js';
 import { weigh } from '../../../src/engine/query/values/weight.js';
@@ -102,7 +102,7 @@ describe('the weight of a value', () => {
   });
 
   it('does not grow while an expression is compiled', () => {
-    const isConstant = (expression: unknown) => compileExpression(expression, openEnvironment()).constant;
+    const isConstant = (expression: unknown) => compileExpression(expression, openExpressionContext()).constant;
     expect(isConstant({ $range: [0, 10] })).toBe(true);
     expect(isConstant({ $range: [0, 4_000_000] })).toBe(false);
   });

@@ -2,7 +2,11 @@ import { inspect } from 'node:util';
 import { Binary, BSONRegExp, Code, Decimal128, MaxKey, MinKey, ObjectId, Timestamp } from 'bson';
 import { describe, expect, it } from 'vitest';
 import { EngineError } from '../../../src/engine/errors.js';
-import { compileExpression, openEnvironment, supportedExpressions } from '../../../src/engine/query/expression.js';
+import {
+  compileExpression,
+  openExpressionContext,
+  supportedExpressions,
+} from '../../../src/engine/query/expression.js';
 import { openScope } from '../../../src/engine/query/operators/operator.js';
 import { identicalValues } from '../../../src/engine/query/values/compare.js';
 import { type Doc, toDouble } from '../../../src/engine/query/values/value.js';
@@ -28,7 +32,7 @@ const doc: Doc = {
 };
 
 function evaluate(expression: unknown): unknown {
-  const environment = openEnvironment([], date('2024-06-01T00:00:00Z'));
+  const environment = openExpressionContext([], date('2024-06-01T00:00:00Z'));
   const scope = openScope(environment);
   scope.root = doc;
   return compileExpression(expression, environment).evaluate(doc, scope);
@@ -693,7 +697,7 @@ describe('aggregation expressions', () => {
   });
 
   it('says which top-level fields it reads', () => {
-    const fieldsOf = (expression: unknown) => compileExpression(expression, openEnvironment()).fields;
+    const fieldsOf = (expression: unknown) => compileExpression(expression, openExpressionContext()).fields;
     expect(fieldsOf({ $add: ['$a.b', '$$ROOT.c', 1] })).toEqual(new Set(['a', 'c']));
     expect(fieldsOf('$$ROOT')).toBeNull();
     expect(fieldsOf({ $map: { input: '$list', in: '$$this.x' } })).toEqual(new Set(['list']));

@@ -1,7 +1,7 @@
 import { Binary, Decimal128, deserialize, Double, Long, ObjectId, serialize, type Document } from 'bson';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { encodeDocument, encodeDocuments } from '../../../src/features/documents/reply/encode-document.js';
+import { encodeStoredJson, encodeDocuments } from '../../../src/features/documents/reply/encode-document.js';
 import { presentDocument } from '../../../src/features/documents/reply/present-document.js';
 
 /** What a client receives when the text is sent. */
@@ -24,15 +24,15 @@ const system = { isDeleted: false, deletedAt: null, createdAt: moment, updatedAt
 describe('encodeDocument', () => {
   it('writes the identifier first, the fields as stored, the system fields last', () => {
     const stored = store({ _id: id, isDeleted: false, title: 'Hello', views: 3, deletedAt: null, createdAt: moment });
-    expect(received(encodeDocument(stored, true))).toBe(
+    expect(received(encodeStoredJson(stored, true))).toBe(
       '{"_id":"65f0a1b2c3d4e5f60718293a","title":"Hello","views":3,"isDeleted":false,"deletedAt":null,"createdAt":"2026-03-01T12:34:56.789Z"}',
     );
   });
 
   it('leaves the system fields out on request, and the hidden field always', () => {
     const stored = store({ _id: id, _bsvc: { at: moment }, title: 'Hello', ...system });
-    expect(received(encodeDocument(stored, false))).toBe('{"_id":"65f0a1b2c3d4e5f60718293a","title":"Hello"}');
-    expect(received(encodeDocument(stored, true))).not.toContain('_bsvc');
+    expect(received(encodeStoredJson(stored, false))).toBe('{"_id":"65f0a1b2c3d4e5f60718293a","title":"Hello"}');
+    expect(received(encodeStoredJson(stored, true))).not.toContain('_bsvc');
   });
 
   it.each<[string, unknown]>([
@@ -64,18 +64,18 @@ describe('encodeDocument', () => {
     ['nested objects', { a: { b: [{ c: null }, {}] }, _id: id, createdAt: moment }],
   ])('writes %s as JSON.stringify does', (_what, value) => {
     const stored = store({ _id: id, value, ...system });
-    expect(received(encodeDocument(stored, true))).toBe(decoded(stored, true));
+    expect(received(encodeStoredJson(stored, true))).toBe(decoded(stored, true));
   });
 
   it('replaces bytes that are no UTF-8', () => {
     const stored = store({ _id: id, title: 'ab', ...system });
     stored[stored.indexOf('ab')] = 0xff;
-    expect(received(encodeDocument(stored, true))).toContain('"title":"\ufffdb"');
+    expect(received(encodeStoredJson(stored, true))).toContain('"title":"\ufffdb"');
   });
 
   it('writes documents without an identifier of ours like any other', () => {
     for (const stored of [store({ _id: 'text', a: 1 }), store({ a: 1 }), store({ a: 1, _id: id })])
-      expect(JSON.parse(received(encodeDocument(stored, true)))).toEqual(JSON.parse(decoded(stored, true)));
+      expect(JSON.parse(received(encodeStoredJson(stored, true)))).toEqual(JSON.parse(decoded(stored, true)));
   });
 
   it('says for any document what presenting the decoded document says', () => {
@@ -106,7 +106,7 @@ describe('encodeDocument', () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(name, value), { maxLength: 6 }), fc.boolean(), (fields, meta) => {
         const stored = store({ _id: id, ...Object.fromEntries(fields) });
-        expect(received(encodeDocument(stored, meta))).toBe(decoded(stored, meta));
+        expect(received(encodeStoredJson(stored, meta))).toBe(decoded(stored, meta));
       }),
       { seed: 20261121, numRuns: 500 },
     );

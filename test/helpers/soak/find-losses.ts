@@ -9,7 +9,7 @@ import { seriesStore } from '../../../src/features/collections/indexes/insert-se
 import { fileStore, filesOf } from '../../../src/features/files/file-store.js';
 import { objectOf, type FileRecord } from '../../../src/features/files/file.js';
 import { mailLogStore, type MailLog } from '../../../src/features/mail/mail-log.js';
-import { usageStore as mailUsageStore } from '../../../src/features/mail/sending/mail-slots.js';
+import { mailUsageStore } from '../../../src/features/mail/sending/mail-slots.js';
 import { measureUsage } from '../../../src/features/management/measure-usage.js';
 import { verifyBackup } from '../../../src/features/store-copies/restore-backup.js';
 import { userStore } from '../../../src/features/users/user-store.js';

@@ -2,7 +2,7 @@ import { type Doc, isDocument, type Row } from '../../codec/document.js';
 import { EngineError, failedToParse } from '../../errors.js';
 import { type Budget, openBudget } from '../../pipeline/budget.js';
 import { compilePipeline, type Pipeline } from '../../pipeline/compile.js';
-import { type Environment } from '../../query/expression.js';
+import { type ExpressionContext } from '../../query/expression.js';
 import { weigh } from '../../query/values/weight.js';
 import { type Storage } from '../../storage/storage.js';
 import { View } from '../../storage/view.js';
@@ -68,7 +68,7 @@ class PipelineRows implements RowSource {
     ns: string,
     pipeline: Pipeline,
     private readonly pace: Pace,
-    environment: Environment | undefined,
+    environment: ExpressionContext | undefined,
     hint: unknown,
   ) {
     const view = new View(storage);

@@ -8,7 +8,7 @@ import { View } from '../../storage/view.js';
 import { openPace, type Pace, TOO_LONG_HERE } from '../pace.js';
 import { checkStillThere, compileQuery, leaveIfLong, openScan, planQuery, type Query } from './query.js';
 
-export const count: Command = {
+export const countCommand: Command = {
   fields: ['query', 'limit', 'skip', 'hint', 'collation'],
   leaves: true,
   run(call, body) {

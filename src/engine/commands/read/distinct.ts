@@ -4,7 +4,7 @@ import { splitPath, visitPath } from '../../query/values/path.js';
 import { compareValues } from '../../query/values/compare.js';
 import { View } from '../../storage/view.js';
 import { KeyWriter } from '../../storage/encoding/key-encoding.js';
-import { checkCollation, type Command, readDoc, readText, requireNamespace } from '../command.js';
+import { checkCollation, type Command, readDoc, readTextOption, requireNamespace } from '../command.js';
 import { openPace } from '../pace.js';
 import { checkStillThere, compileQuery, leaveIfLong, openScan, planQuery } from './query.js';
 
@@ -17,7 +17,7 @@ export const distinct: Command = {
   async run(call, body) {
     const ns = requireNamespace(call, body['distinct']);
     checkCollation(body);
-    const path = splitPath(readText(body, 'key'));
+    const path = splitPath(readTextOption(body, 'key'));
     const query = compileQuery(readDoc(body, 'query'), {}, body['hint']);
     const pace = openPace(call, body);
     const { storage } = call.core;

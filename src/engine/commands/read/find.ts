@@ -1,4 +1,4 @@
-import { type Environment } from '../../query/expression.js';
+import { type ExpressionContext } from '../../query/expression.js';
 import { compileProjection } from '../../query/project.js';
 import { type Doc } from '../../codec/document.js';
 import {
@@ -8,7 +8,7 @@ import {
   plainNumber,
   readCount,
   readDoc,
-  readFlag,
+  readFlagOption,
   requireNamespace,
 } from '../command.js';
 import { typeMismatch } from '../../errors.js';
@@ -42,7 +42,7 @@ export const find: Command = {
     const limit = readLimit(body);
     const source = openFindRows(call, ns, body, Math.abs(limit));
     const batchSize = limit < 0 ? Math.abs(limit) : readCount(body, 'batchSize');
-    const cursor = call.core.cursors.begin(ns, source, batchSize, limit < 0 || readFlag(body, 'singleBatch'));
+    const cursor = call.core.cursors.begin(ns, source, batchSize, limit < 0 || readFlagOption(body, 'singleBatch'));
     return cursor instanceof Promise ? cursor.then((begun) => ({ cursor: begun })) : { cursor };
   },
 };
@@ -59,7 +59,7 @@ function readLimit(body: Doc): number {
 function openFindRows(call: Call, ns: string, body: Doc, limit: number): RowSource {
   const { storage } = call.core;
   checkCollation(body);
-  if (readFlag(body, 'returnKey') || readFlag(body, 'showRecordId')) {
+  if (readFlagOption(body, 'returnKey') || readFlagOption(body, 'showRecordId')) {
     throw typeMismatch('returnKey and showRecordId are not supported by this engine');
   }
   const environment = readVariables(body);
@@ -73,7 +73,7 @@ function openFindRows(call: Call, ns: string, body: Doc, limit: number): RowSour
 
 const WHOLE = { projection: null, positional: false };
 
-function readProjection(body: Doc, environment: Environment | undefined): Pick<RowsOptions, keyof typeof WHOLE> {
+function readProjection(body: Doc, environment: ExpressionContext | undefined): Pick<RowsOptions, keyof typeof WHOLE> {
   if (body['projection'] === undefined) return WHOLE;
   const spec = readDoc(body, 'projection');
   const fields = Object.keys(spec);

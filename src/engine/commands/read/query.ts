@@ -5,7 +5,7 @@ import { planEqualities } from '../../planner/equality-plan.js';
 import { type Plan, type PlanQuery } from '../../planner/plan.js';
 import { countEntries, PlanScan, type Scan } from '../../planner/scan.js';
 import { MergedScan, UnionScan } from '../../planner/union-scan.js';
-import { type Environment } from '../../query/expression.js';
+import { type ExpressionContext } from '../../query/expression.js';
 import { compileFilter, type Filter } from '../../query/match/match.js';
 import { compileSort, type Sort, type SortPart } from '../../query/sort.js';
 import { equalValues } from '../../query/values/compare.js';
@@ -26,7 +26,7 @@ export interface Query {
 }
 
 /** Compiles filter, sort and hint; refuses what is malformed with MongoDB's codes. */
-export function compileQuery(filter: Doc, sort: Doc = {}, hint?: unknown, environment?: Environment): Query {
+export function compileQuery(filter: Doc, sort: Doc = {}, hint?: unknown, environment?: ExpressionContext): Query {
   const natural = sort['$natural'];
   const keys = Object.keys(sort);
   if (natural !== undefined && keys.length !== 1) throw badValue('$natural sort cannot be combined with other keys');

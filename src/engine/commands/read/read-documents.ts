@@ -1,7 +1,7 @@
 import { decodeDocument } from '../../codec/decode.js';
 import type { Doc, RawDocument } from '../../codec/document.js';
 import { type Budget } from '../../pipeline/budget.js';
-import { type Environment } from '../../query/expression.js';
+import { type ExpressionContext } from '../../query/expression.js';
 import { type CollectionEntry } from '../../storage/keys/index-definition.js';
 import { type Storage } from '../../storage/storage.js';
 import { type View } from '../../storage/view.js';
@@ -40,7 +40,7 @@ export async function* readDocuments(
   wanted: Wanted,
   budget: Budget,
   view: View,
-  environment?: Environment,
+  environment?: ExpressionContext,
   /** Of a command that may go on in another thread, for its own collection. */
   leaving: Leaving = STAYS,
 ): AsyncGenerator<Doc[]> {

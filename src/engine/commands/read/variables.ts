@@ -1,16 +1,16 @@
 import { type Doc } from '../../codec/document.js';
 import { badValue } from '../../errors.js';
-import { compileExpression, type Environment, openEnvironment } from '../../query/expression.js';
+import { compileExpression, type ExpressionContext, openExpressionContext } from '../../query/expression.js';
 import { openScope } from '../../query/operators/operator.js';
 import { readDoc } from '../command.js';
 
 /** The variables that a command's `let` defines, as fixed values for `$$name`; undefined when it has none. */
-export function readVariables(body: Doc): Environment | undefined {
+export function readVariables(body: Doc): ExpressionContext | undefined {
   if (body['let'] === undefined) return undefined;
   const given = readDoc(body, 'let');
   const names = Object.keys(given);
   if (names.length === 0) return undefined;
-  const environment = openEnvironment();
+  const environment = openExpressionContext();
   const scope = openScope(environment);
   const constants = new Map(
     names.map((name) => {

@@ -6,7 +6,7 @@ import {
   plainNumber,
   readCount,
   readDoc,
-  readFlag,
+  readFlagOption,
   requireNamespace,
 } from '../command.js';
 import { modifyMany, modifyOne, PartlyModified } from './modify.js';
@@ -15,7 +15,7 @@ import { Pace } from '../pace.js';
 import { compileQuery } from '../read/query.js';
 import { readStatements } from './update.js';
 import { readVariables } from '../read/variables.js';
-import { writeError } from './write-errors.js';
+import { describeWriteError } from './write-errors.js';
 
 const STATEMENT_FIELDS = new Set(['q', 'limit', 'hint', 'collation']);
 
@@ -25,7 +25,7 @@ export const deleteCommand: Command = {
     const ns = requireNamespace(call, body['delete']);
     requireWritable(ns);
     const environment = readVariables(body);
-    const ordered = readFlag(body, 'ordered', true);
+    const ordered = readFlagOption(body, 'ordered', true);
     const writeErrors: Doc[] = [];
     let n = 0;
     for (const [index, statement] of readStatements(body, 'deletes', STATEMENT_FIELDS).entries()) {
@@ -42,7 +42,7 @@ export const deleteCommand: Command = {
         else n += (await modifyMany(call.core.storage, ns, modification, pace)).matched;
       } catch (error) {
         if (error instanceof PartlyModified) n += error.result.matched;
-        writeErrors.push(writeError(index, error instanceof PartlyModified ? error.cause : error));
+        writeErrors.push(describeWriteError(index, error instanceof PartlyModified ? error.cause : error));
         if (ordered) break;
       }
     }

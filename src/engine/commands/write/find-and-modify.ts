@@ -2,7 +2,7 @@ import { decodeDocument } from '../../codec/decode.js';
 import { type Doc, RawDocument } from '../../codec/document.js';
 import { failedToParse } from '../../errors.js';
 import { compileProjection } from '../../query/project.js';
-import { checkCollation, type Command, readCount, readDoc, readFlag, requireNamespace } from '../command.js';
+import { checkCollation, type Command, readCount, readDoc, readFlagOption, requireNamespace } from '../command.js';
 import { type Modification, modifyOne } from './modify.js';
 import { requireWritable } from '../namespaces.js';
 import { Pace } from '../pace.js';
@@ -28,8 +28,8 @@ export const findAndModify: Command = {
   async run(call, body) {
     const ns = requireNamespace(call, body['findAndModify'] ?? body['findandmodify']);
     requireWritable(ns);
-    const remove = readFlag(body, 'remove');
-    const wantsNew = readFlag(body, 'new');
+    const remove = readFlagOption(body, 'remove');
+    const wantsNew = readFlagOption(body, 'new');
     const modification = readFindAndModify(body, remove, wantsNew);
     const fields = readDoc(body, 'fields');
     const projection = Object.keys(fields).length === 0 ? null : compileProjection(fields);
@@ -53,7 +53,7 @@ export const findAndModify: Command = {
 function readFindAndModify(body: Doc, remove: boolean, wantsNew: boolean): Modification {
   const environment = readVariables(body);
   const filter = readDoc(body, 'query');
-  const upsert = readFlag(body, 'upsert');
+  const upsert = readFlagOption(body, 'upsert');
   if (!remove) {
     if (body['update'] === undefined) throw failedToParse('Either an update or remove=true must be specified');
     return readModification(filter, body['update'], body, upsert, environment);

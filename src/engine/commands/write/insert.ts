@@ -4,17 +4,17 @@ import { withIdFirst } from '../../codec/raw.js';
 import { typeMismatch } from '../../errors.js';
 import { type CollectionEntry } from '../../storage/keys/index-definition.js';
 import { type Storage } from '../../storage/storage.js';
-import { type Command, readBatch, readFlag, requireNamespace } from '../command.js';
+import { type Command, readWriteBatch, readFlagOption, requireNamespace } from '../command.js';
 import { requireWritable } from '../namespaces.js';
-import { writeError } from './write-errors.js';
+import { describeWriteError } from './write-errors.js';
 
 export const insert: Command = {
   fields: ['documents', 'ordered', 'bypassDocumentValidation'],
   async run(call, body) {
     const ns = requireNamespace(call, body['insert']);
     requireWritable(ns);
-    const documents = readBatch(body, 'documents');
-    const ordered = readFlag(body, 'ordered', true);
+    const documents = readWriteBatch(body, 'documents');
+    const ordered = readFlagOption(body, 'ordered', true);
     const { storage } = call.core;
     const state = { n: 0, errors: [] as Doc[] };
     let at = 0;
@@ -47,7 +47,7 @@ function insertSome(
       storage.documents.insert(openCollection(storage, ns), bytes);
       n++;
     } catch (error) {
-      errors.push(writeError(next, error));
+      errors.push(describeWriteError(next, error));
       if (ordered) return { next: next + 1, n, errors };
     }
     next++;
@@ -62,7 +62,7 @@ function storedForm(document: unknown): Buffer {
 }
 
 /** Stores all of the documents in one transaction, or throws an EngineError and stores none. */
-export function insertTogether(storage: Storage, ns: string, documents: readonly Buffer[]): Promise<void> {
+export function storeTogether(storage: Storage, ns: string, documents: readonly Buffer[]): Promise<void> {
   return storage.queue.write(() => {
     // Nothing is put before everything is checked, so that a refusal does not undo what others write in this turn.
     const collection = storage.catalog.find(ns);

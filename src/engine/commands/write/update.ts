@@ -1,15 +1,15 @@
 import { type Doc, isDocument } from '../../codec/document.js';
 import { EngineError, failedToParse, typeMismatch } from '../../errors.js';
-import { type Environment } from '../../query/expression.js';
+import { type ExpressionContext } from '../../query/expression.js';
 import { compileUpdate } from '../../query/update/update.js';
 import {
   type Call,
   checkCollation,
   type Command,
-  readBatch,
+  readWriteBatch,
   readCount,
   readDoc,
-  readFlag,
+  readFlagOption,
   requireNamespace,
 } from '../command.js';
 import { checkMulti, type Modification, modifyMany, modifyOne, PartlyModified } from './modify.js';
@@ -17,7 +17,7 @@ import { requireWritable } from '../namespaces.js';
 import { Pace } from '../pace.js';
 import { compileQuery } from '../read/query.js';
 import { readVariables } from '../read/variables.js';
-import { writeError } from './write-errors.js';
+import { describeWriteError } from './write-errors.js';
 
 const STATEMENT_FIELDS = new Set([
   'q',
@@ -38,7 +38,7 @@ export const update: Command = {
     const ns = requireNamespace(call, body['update']);
     requireWritable(ns);
     const statements = readStatements(body, 'updates');
-    const ordered = readFlag(body, 'ordered', true);
+    const ordered = readFlagOption(body, 'ordered', true);
     const reply = { n: 0, nModified: 0 };
     const upserted: Doc[] = [];
     const writeErrors: Doc[] = [];
@@ -51,7 +51,7 @@ export const update: Command = {
           reply.n += error.result.matched;
           reply.nModified += error.result.changed;
         }
-        writeErrors.push(writeError(index, error instanceof PartlyModified ? error.cause : error));
+        writeErrors.push(describeWriteError(index, error instanceof PartlyModified ? error.cause : error));
         if (ordered) break;
       }
     }
@@ -69,7 +69,7 @@ export function readStatements(
   name: string,
   fields: ReadonlySet<string> = STATEMENT_FIELDS,
 ): readonly Doc[] {
-  const statements = readBatch(body, name);
+  const statements = readWriteBatch(body, name);
   for (const statement of statements) {
     if (!isDocument(statement)) throw typeMismatch(`BSON field '${name}' must contain documents`);
     for (const field of Object.keys(statement)) {
@@ -85,7 +85,7 @@ export function readModification(
   change: unknown,
   options: Doc,
   upsert: boolean,
-  environment?: Environment,
+  environment?: ExpressionContext,
 ): Modification {
   checkCollation(options);
   const arrayFilters = options['arrayFilters'];
@@ -107,7 +107,7 @@ export function readModification(
 }
 
 /** The variables of the command and, for pipeline updates, those of the statement. */
-function updateVariables(body: Doc, statement: Doc): Environment | undefined {
+function updateVariables(body: Doc, statement: Doc): ExpressionContext | undefined {
   if (statement['c'] === undefined) return readVariables(body);
   return readVariables({ let: { ...readDoc(body, 'let'), ...readDoc(statement, 'c') } });
 }
@@ -120,7 +120,7 @@ async function runUpdate(
   reply: { n: number; nModified: number },
 ): Promise<{ value: unknown } | undefined> {
   const { storage } = call.core;
-  const upsert = readFlag(statement, 'upsert');
+  const upsert = readFlagOption(statement, 'upsert');
   const modification = readModification(
     readDoc(statement, 'q'),
     statement['u'],
@@ -129,7 +129,7 @@ async function runUpdate(
     updateVariables(body, statement),
   );
   const pace = new Pace(readCount(body, 'maxTimeMS'), call.signal);
-  if (readFlag(statement, 'multi')) {
+  if (readFlagOption(statement, 'multi')) {
     checkMulti(modification.update);
     const many = await modifyMany(storage, ns, modification, pace);
     reply.n += many.matched;

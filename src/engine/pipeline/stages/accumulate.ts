@@ -1,5 +1,5 @@
 import { refusal } from '../../errors.js';
-import { compileWith, type Environment } from '../../query/expression.js';
+import { compileWith, type ExpressionContext } from '../../query/expression.js';
 import type { Accumulation } from '../../query/operators/accumulations.js';
 import { type Accumulator, compileAccumulator } from '../../query/operators/accumulators.js';
 import { type Doc, setField } from '../../query/values/value.js';
@@ -12,7 +12,7 @@ export interface GroupFields {
 }
 
 /** Compiles the accumulators of a grouping stage, leaving out the names in `except`. */
-export function compileAccumulation(spec: Doc, environment: Environment, except: readonly string[]): GroupFields {
+export function compileAccumulation(spec: Doc, environment: ExpressionContext, except: readonly string[]): GroupFields {
   const names = Object.keys(spec).filter((name) => !except.includes(name));
   for (const name of names) {
     if (name.includes('.')) throw refusal(40235, `The field name '${name}' cannot contain '.'`);

@@ -1,5 +1,5 @@
 import { refusal } from '../../errors.js';
-import { compileExpression, type Environment } from '../../query/expression.js';
+import { compileExpression, type ExpressionContext } from '../../query/expression.js';
 import { NO_SCOPE } from '../../query/operators/operator.js';
 import { compareValues } from '../../query/values/compare.js';
 import { type Doc, integerOf, isDocument, rankOf } from '../../query/values/value.js';
@@ -16,7 +16,7 @@ function readOptions(spec: unknown, name: string, code: number, known: readonly 
   return spec;
 }
 
-function outputFields(options: Doc, environment: Environment): GroupFields {
+function outputFields(options: Doc, environment: ExpressionContext): GroupFields {
   const output = options['output'] ?? { count: { $sum: 1 } };
   if (!isDocument(output)) throw refusal(40196, "The 'output' field must be an object");
   return compileAccumulation(output, environment, []);
@@ -30,7 +30,7 @@ function requireGroupBy(value: unknown, name: string): unknown {
   return value;
 }
 
-function constantOf(value: unknown, environment: Environment, code: number): unknown {
+function constantOf(value: unknown, environment: ExpressionContext, code: number): unknown {
   const compiled = compileExpression(value, environment);
   if (!compiled.constant) throw refusal(code, 'the boundaries and the default of $bucket must be constant');
   return compiled.evaluate({}, NO_SCOPE);

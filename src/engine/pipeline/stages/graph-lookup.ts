@@ -7,7 +7,7 @@ import { keyOf } from '../../query/values/value-key.js';
 import { type Gauge, type Run, type StageCompiler, unionOf } from '../stage.js';
 import { withPath } from './basic.js';
 import { equalityFilter, joinEach, MAX_ASKED } from './join.js';
-import { requireCollection, requireFieldPath } from './lookup.js';
+import { requireSourceName, requireFieldPath } from './lookup.js';
 
 const OPTIONS = [
   'from',
@@ -27,7 +27,7 @@ export const graphLookup: StageCompiler = (spec, tools) => {
     if (!OPTIONS.includes(name)) throw refusal(40104, `Unknown argument to $graphLookup: ${name}`);
   }
   if (!Object.hasOwn(spec, 'startWith')) throw refusal(40105, "$graphLookup requires 'startWith'");
-  const from = requireCollection(spec['from'], '$graphLookup');
+  const from = requireSourceName(spec['from'], '$graphLookup');
   tools.joins(from);
   const as = splitPath(requireFieldPath(spec, 'as', '$graphLookup'));
   const connectTo = requireFieldPath(spec, 'connectToField', '$graphLookup');

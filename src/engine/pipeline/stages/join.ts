@@ -3,7 +3,7 @@ import { compareValues } from '../../query/values/compare.js';
 import { type Doc, typeOf } from '../../query/values/value.js';
 import { weigh } from '../../query/values/weight.js';
 import { keyOf } from '../../query/values/value-key.js';
-import { BATCH_BYTES, BATCH_SIZE, Gauge, type Run } from '../stage.js';
+import { STAGE_BATCH_BYTES, BATCH_SIZE, Gauge, type Run } from '../stage.js';
 
 /** The documents of another collection that share a value with given ones. */
 export interface Join {
@@ -160,7 +160,7 @@ export async function* joinEach(
       out.push(joined);
       bytes += weigh(joined);
       if (budget.tick(1)) await budget.pause();
-      if (bytes < BATCH_BYTES) continue;
+      if (bytes < STAGE_BATCH_BYTES) continue;
       yield out;
       gauge.close();
       out = [];

@@ -1,11 +1,11 @@
 import { refusal } from '../../errors.js';
-import { compileWith, type Environment, parseFieldPath } from '../../query/expression.js';
+import { compileWith, type ExpressionContext, parseFieldPath } from '../../query/expression.js';
 import type { Compiled } from '../../query/operators/operator.js';
 import { splitPath } from '../../query/values/path.js';
 import { type Doc, isDocument, typeOf } from '../../query/values/value.js';
 import { weigh } from '../../query/values/weight.js';
 import {
-  BATCH_BYTES,
+  STAGE_BATCH_BYTES,
   collect,
   Gauge,
   inBatches,
@@ -35,7 +35,7 @@ export function requireFieldPath(spec: Doc, name: string, stage: string): string
   return text;
 }
 
-export function requireCollection(value: unknown, stage: string): string {
+export function requireSourceName(value: unknown, stage: string): string {
   if (typeof value === 'string' && value !== '') return value;
   throw refusal(
     9,
@@ -71,7 +71,7 @@ export const lookup: StageCompiler = (spec, tools) => {
   const from =
     inner?.pipeline.startsAlone === true && !Object.hasOwn(spec, 'from')
       ? null
-      : requireCollection(spec['from'], '$lookup');
+      : requireSourceName(spec['from'], '$lookup');
   if (from !== null) tools.joins(from);
   const reads = unionOf(
     bindings.reads,
@@ -103,7 +103,7 @@ export const lookup: StageCompiler = (spec, tools) => {
   };
 };
 
-function compileBindings(spec: unknown, environment: Environment): Bindings {
+function compileBindings(spec: unknown, environment: ExpressionContext): Bindings {
   if (spec === undefined) return { names: [], values: [], reads: new Set() };
   if (!isDocument(spec)) throw refusal(9, "$lookup argument 'let' must be an object");
   const names = Object.keys(spec);
@@ -113,7 +113,7 @@ function compileBindings(spec: unknown, environment: Environment): Bindings {
 
 /** How many outer documents, and how heavy, share one query of the inner collection. */
 const JOIN_BATCH = 1024;
-const JOIN_BYTES = 8 * BATCH_BYTES;
+const JOIN_BYTES = 8 * STAGE_BATCH_BYTES;
 
 async function* regroup(source: Source): AsyncGenerator<Doc[]> {
   let pending: Doc[] = [];

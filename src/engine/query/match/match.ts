@@ -2,7 +2,7 @@ import type { BSONRegExp } from 'bson';
 import { badValue } from '../../errors.js';
 import { NO_SCOPE, openScope, type Scope } from '../operators/operator.js';
 import { compileByteTest, type Equality, readEqualities } from './equalities.js';
-import { compileExpression, type Environment, openEnvironment } from '../expression.js';
+import { compileExpression, type ExpressionContext, openExpressionContext } from '../expression.js';
 import { compileSchema } from './json-schema.js';
 import {
   type ConjunctOp,
@@ -58,12 +58,12 @@ export interface Filter extends Alternative {
 
 export interface FilterOptions {
   /** The enclosing pipeline's variables, for `$expr`. */
-  readonly environment?: Environment;
+  readonly environment?: ExpressionContext;
 }
 
 interface Parsing {
   /** Made only when something needs it: most filters have no expressions, and compiling has to be cheap. */
-  environment: Environment | undefined;
+  environment: ExpressionContext | undefined;
   /** False inside an array's element, where `$expr` has no meaning. */
   readonly isWholeDocument: boolean;
   readonly fields: Set<string>;
@@ -77,7 +77,7 @@ interface Parsing {
   tools: PredicateTools | undefined;
 }
 
-function openParsing(environment: Environment | undefined, isWholeDocument = true): Parsing {
+function openParsing(environment: ExpressionContext | undefined, isWholeDocument = true): Parsing {
   return {
     environment,
     isWholeDocument,
@@ -267,7 +267,7 @@ function parseBranch(filter: Doc, parsing: Parsing, branches: Alternative[]): No
 
 function parseExpr(value: unknown, parsing: Parsing): Node {
   if (!parsing.isWholeDocument) throw badValue('$expr can only be applied to the top-level document');
-  parsing.environment ??= openEnvironment();
+  parsing.environment ??= openExpressionContext();
   const expression = compileExpression(value, parsing.environment);
   parsing.unplanned = true;
   parsing.usesScope = true;

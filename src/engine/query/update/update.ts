@@ -1,5 +1,5 @@
 import { badValue, failedToParse, immutableField, refusal } from '../../errors.js';
-import { type Environment, openEnvironment } from '../expression.js';
+import { type ExpressionContext, openExpressionContext } from '../expression.js';
 import { compileFilter } from '../match/match.js';
 import { openScope } from '../operators/operator.js';
 import { compileDocumentStages } from '../document-stages.js';
@@ -24,7 +24,7 @@ export type { UpdateContext } from './update-operators.js';
 export interface UpdateOptions {
   readonly arrayFilters?: readonly Doc[];
   /** The variables of the command, for pipeline updates. */
-  readonly environment?: Environment;
+  readonly environment?: ExpressionContext;
 }
 
 export interface Updated {
@@ -57,7 +57,7 @@ export function compileUpdate(update: Doc | readonly Doc[], options: UpdateOptio
   const { arrayFilters = [] } = options;
   if (Array.isArray(update)) {
     if (arrayFilters.length > 0) throw failedToParse('Cannot specify arrayFilters and a pipeline update');
-    return compilePipelineUpdate(update as readonly Doc[], options.environment ?? openEnvironment());
+    return compilePipelineUpdate(update as readonly Doc[], options.environment ?? openExpressionContext());
   }
   const names = Object.keys(update);
   if (names[0]?.startsWith('$') === true) return compileOperators(update as Doc, arrayFilters);
@@ -103,7 +103,7 @@ function compileReplacement(replacement: Doc): Update {
 
 const UPDATE_STAGES = new Set(['$addFields', '$set', '$project', '$unset', '$replaceRoot', '$replaceWith']);
 
-function compilePipelineUpdate(stages: readonly Doc[], environment: Environment): Update {
+function compilePipelineUpdate(stages: readonly Doc[], environment: ExpressionContext): Update {
   for (const stage of stages) {
     const [name] = isDocument(stage) ? Object.keys(stage) : [];
     if (name !== undefined && name.startsWith('$') && !UPDATE_STAGES.has(name)) {

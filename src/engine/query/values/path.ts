@@ -25,14 +25,14 @@ export function indexOfPart(part: string): number {
  * Called with each value a path reaches (`undefined` = missing) and the index in the outermost array on the way; true
  * stops.
  */
-export type Visit = (value: unknown, index: number) => boolean;
+export type VisitElement = (value: unknown, index: number) => boolean;
 
 /**
  * Visits the values that a query path reaches: arrays on the way are entered element by element and, for a numeric
  * part, by position; at the end of the path an array's elements come before the array itself unless `leafArrays` is
  * false. An array on the way whose elements are no documents yields nothing, not even "missing".
  */
-export function visitPath(doc: Doc, path: Path, leafArrays: boolean, visit: Visit): boolean {
+export function visitPath(doc: Doc, path: Path, leafArrays: boolean, visit: VisitElement): boolean {
   return visitFrom(doc, path, 0, leafArrays, -1, visit);
 }
 
@@ -45,7 +45,7 @@ function visitFrom(
   from: number,
   leaf: boolean,
   outer: number,
-  visit: Visit,
+  visit: VisitElement,
   seen?: Seen,
 ): boolean {
   let value: unknown = start;
@@ -57,7 +57,7 @@ function visitFrom(
   return visitLeaf(value, leaf, outer, visit);
 }
 
-function visitLeaf(value: unknown, leafArrays: boolean, outer: number, visit: Visit): boolean {
+function visitLeaf(value: unknown, leafArrays: boolean, outer: number, visit: VisitElement): boolean {
   if (leafArrays && Array.isArray(value)) {
     for (let i = 0; i < value.length; i++) if (visit(value[i], outer < 0 ? i : outer)) return true;
   }
@@ -71,7 +71,7 @@ function visitArray(
   at: number,
   leaf: boolean,
   outer: number,
-  visit: Visit,
+  visit: VisitElement,
   seen?: Seen,
 ): boolean {
   const position = indexOfPart(path[at]!);

@@ -4,7 +4,7 @@ import { encodeDocument } from '../../codec/encode.js';
 import { checksum } from '../format/checksum.js';
 import { damagedRecord } from '../keys/damage.js';
 import { type CollectionDefinition } from '../keys/index-definition.js';
-import { bsonLength, contentOf, isSealed, isSealIntact, seal } from '../format/stored-form.js';
+import { bsonLength, contentOf, hasSeal, isSealIntact, seal } from '../format/stored-form.js';
 
 /** A record of the catalog as it is stored: with its checksum. */
 export function encodeRecord(key: Buffer, content: Buffer): Buffer {
@@ -13,7 +13,7 @@ export function encodeRecord(key: Buffer, content: Buffer): Buffer {
 
 /** The content of a record; as it is for one that format 1 stored. Throws DAMAGED naming `what` it is. */
 export function decodeRecord(key: Buffer, value: Buffer, what: string): Buffer {
-  if (isSealed(value) && !isSealIntact(checksum(0, key, key.length), value)) throw damagedRecord(what);
+  if (hasSeal(value) && !isSealIntact(checksum(0, key, key.length), value)) throw damagedRecord(what);
   return contentOf(value);
 }
 

@@ -5,16 +5,16 @@ import { encodeDocument } from '../../codec/encode.js';
 import { decodeDefinition, decodeRecord, encodeDefinition, encodeRecord } from './catalog-records.js';
 import { type CommitQueue } from '../commit-queue.js';
 import {
-  CHANGE,
-  COLLECTION,
-  COUNTER,
-  DOCUMENT,
-  DROPPED,
+  CHANGE_SPACE,
+  COLLECTION_SPACE,
+  COUNTER_SPACE,
+  DOCUMENT_SPACE,
+  DROPPED_SPACE,
   type Environment,
   FORMAT_KEY,
-  INDEX_ENTRY,
+  INDEX_SPACE,
   LOG_NEED,
-  META,
+  META_SPACE,
   readFormat,
 } from '../file/environment.js';
 import {
@@ -29,8 +29,8 @@ import { CountChanges, decodeCounts, encodeCounts, noCounts } from './kept-count
 import { KeyWriter } from '../encoding/key-encoding.js';
 import { prepareCollection } from './prepare-collection.js';
 
-const VERSION_KEY = Buffer.from([META, ...Buffer.from('version')]);
-const NEXT_ID_KEY = Buffer.from([META, ...Buffer.from('next')]);
+const VERSION_KEY = Buffer.from([META_SPACE, ...Buffer.from('version')]);
+const NEXT_ID_KEY = Buffer.from([META_SPACE, ...Buffer.from('next')]);
 
 const ROUGH_COUNT_MS = 1000;
 const MAX_ROUGH_COUNTS = 1000;
@@ -121,10 +121,10 @@ export class Catalog {
   /** Takes the collection out of the catalog; its documents and entries are reclaimed in batches later. */
   drop(entry: CollectionEntry): void {
     this.queue.remove(collectionKey(entry.ns));
-    this.discard(DOCUMENT, entry.id);
-    if (entry.log !== null) this.discard(CHANGE, entry.log.id);
-    for (const index of entry.indexes) this.discard(INDEX_ENTRY, index.definition.id);
-    this.queue.remove(ownerKey(COUNTER, entry.id));
+    this.discard(DOCUMENT_SPACE, entry.id);
+    if (entry.log !== null) this.discard(CHANGE_SPACE, entry.log.id);
+    for (const index of entry.indexes) this.discard(INDEX_SPACE, index.definition.id);
+    this.queue.remove(ownerKey(COUNTER_SPACE, entry.id));
     this.changes.delete(entry.id);
     this.known.delete(entry.ns);
     this.changed = true;
@@ -143,7 +143,7 @@ export class Catalog {
       return change === null ? [] : [{ ...index, ...change }];
     });
     if (change === null) {
-      this.discard(INDEX_ENTRY, id);
+      this.discard(INDEX_SPACE, id);
       this.changesOf(entry.id).dropIndex(id);
     }
     return this.save({ ...entry.definition, indexes });
@@ -182,14 +182,17 @@ export class Catalog {
   }
 
   private discardPrefix(prefix: Buffer): void {
-    const key = Buffer.concat([Buffer.from([DROPPED]), prefix]);
+    const key = Buffer.concat([Buffer.from([DROPPED_SPACE]), prefix]);
     this.queue.put(key, encodeRecord(key, Buffer.from([1])));
   }
 
   /** The prefixes of all keys that are left over from drops. */
   discarded(): Buffer[] {
     const prefixes: Buffer[] = [];
-    const range = this.environment.store.getRange({ start: Buffer.from([DROPPED]), end: Buffer.from([DROPPED + 1]) });
+    const range = this.environment.store.getRange({
+      start: Buffer.from([DROPPED_SPACE]),
+      end: Buffer.from([DROPPED_SPACE + 1]),
+    });
     for (const { key, value } of range) {
       // What a damaged key names may be somebody's data.
       decodeRecord(key, value, 'A note of dropped data');
@@ -200,7 +203,7 @@ export class Catalog {
 
   /** The key space of `prefix` is empty now. Inside a transaction. */
   reclaimed(prefix: Buffer): void {
-    this.queue.remove(Buffer.concat([Buffer.from([DROPPED]), prefix]));
+    this.queue.remove(Buffer.concat([Buffer.from([DROPPED_SPACE]), prefix]));
   }
 
   /** What is counted of a collection, with what the current transaction has changed so far. Throws DAMAGED. */
@@ -212,13 +215,13 @@ export class Catalog {
 
   /** What is counted of a collection, as of the moment of the reader's snapshot; null before its first document. */
   countsSeen(id: number): KeptCounts | null {
-    const record = this.environment.reader.get(this.writer.reset(COUNTER, id));
+    const record = this.environment.reader.get(this.writer.reset(COUNTER_SPACE, id));
     if (record === undefined) return null;
-    return decodeCounts(decodeRecord(ownerKey(COUNTER, id), record, countName(id)));
+    return decodeCounts(decodeRecord(ownerKey(COUNTER_SPACE, id), record, countName(id)));
   }
 
   private storedCounts(id: number): KeptCounts {
-    const key = ownerKey(COUNTER, id);
+    const key = ownerKey(COUNTER_SPACE, id);
     const record = this.environment.store.getBinary(key);
     if (record === undefined) return noCounts();
     return decodeCounts(decodeRecord(key, Buffer.from(record), countName(id)));
@@ -271,7 +274,7 @@ export class Catalog {
     const { log: _log, ...definition } = entry.definition;
     this.save(definition);
     this.changesOf(entry.id).log = null;
-    this.discard(CHANGE, entry.log.id);
+    this.discard(CHANGE_SPACE, entry.log.id);
   }
 
   beginTransaction(): void {
@@ -282,7 +285,7 @@ export class Catalog {
 
   finishTransaction(): void {
     for (const [id, change] of this.changes) {
-      const key = ownerKey(COUNTER, id);
+      const key = ownerKey(COUNTER_SPACE, id);
       this.queue.put(key, encodeRecord(key, encodeCounts(change.applyTo(change.stored ?? this.storedCounts(id)))));
     }
     this.changes.clear();
@@ -313,7 +316,7 @@ function countName(id: number): string {
 }
 
 function collectionKey(ns: string): Buffer {
-  return Buffer.concat([Buffer.from([COLLECTION]), Buffer.from(ns)]);
+  return Buffer.concat([Buffer.from([COLLECTION_SPACE]), Buffer.from(ns)]);
 }
 
 /** The prefix of all keys of one kind that belong to a collection or an index. */

@@ -1,6 +1,6 @@
 import { type Storage } from '../storage.js';
 import { type CollectionEntry, type IndexDefinition, type IndexEntry } from '../keys/index-definition.js';
-import { DOCUMENT, listProcesses } from '../file/environment.js';
+import { DOCUMENT_SPACE, listProcesses } from '../file/environment.js';
 import { ownerKey } from './catalog.js';
 import { checksum } from '../format/checksum.js';
 import { EngineError } from '../../errors.js';
@@ -117,7 +117,7 @@ function readChunk(
   collection: CollectionEntry,
   last: Buffer | null,
 ): { entries: StoredEntry[]; more: boolean } {
-  const prefix = ownerKey(DOCUMENT, collection.id);
+  const prefix = ownerKey(DOCUMENT_SPACE, collection.id);
   const entries: StoredEntry[] = [];
   let size = 0;
   const range = storage.environment.store.getRange({

@@ -1,7 +1,7 @@
 import { wrongCount } from '../keys/damage.js';
 import { type CollectionEntry, type IndexEntry, type KeptCounts } from '../keys/index-definition.js';
 import { type Storage } from '../storage.js';
-import { isSealed, storedSum } from '../format/stored-form.js';
+import { hasSeal, storedSum } from '../format/stored-form.js';
 
 /**
  * What a walk over all documents, or over all entries of an index, has met: where nobody wrote meanwhile it must be
@@ -22,7 +22,7 @@ export class Tally {
   add(value: Buffer): void {
     this.met++;
     const end = value.length;
-    if (this.index === null || isSealed(value)) this.digest = (this.digest + storedSum(value, end)) | 0;
+    if (this.index === null || hasSeal(value)) this.digest = (this.digest + storedSum(value, end)) | 0;
   }
 
   /**

@@ -1,5 +1,5 @@
 import { ownerKey } from '../catalog/catalog.js';
-import { DOCUMENT, INDEX_ENTRY, listProcesses } from '../file/environment.js';
+import { DOCUMENT_SPACE, INDEX_SPACE, listProcesses } from '../file/environment.js';
 import { type CollectionDefinition, type CollectionEntry } from '../keys/index-definition.js';
 import { type Storage } from '../storage.js';
 
@@ -74,7 +74,7 @@ function nextSpace(collection: CollectionEntry, { done }: Conversion): number | 
 
 function convertChunk(storage: Storage, collection: CollectionEntry, conversion: Conversion, space: number): void {
   const { documents, environment } = storage;
-  const prefix = space === 0 ? ownerKey(DOCUMENT, collection.id) : ownerKey(INDEX_ENTRY, space);
+  const prefix = space === 0 ? ownerKey(DOCUMENT_SPACE, collection.id) : ownerKey(INDEX_SPACE, space);
   const chunk: { key: Buffer; value: Buffer }[] = [];
   let bytes = 0;
   const range = environment.store.getRange({

@@ -1,20 +1,27 @@
 import { BsonFormatError, decodeDocument } from '../../codec/decode.js';
 import { decodeDefinition, decodeRecord } from '../catalog/catalog-records.js';
 import { checksum } from '../format/checksum.js';
-import { CHANGE, COLLECTION, COUNTER, DOCUMENT, DROPPED, INDEX_ENTRY } from '../file/environment.js';
+import {
+  CHANGE_SPACE,
+  COLLECTION_SPACE,
+  COUNTER_SPACE,
+  DOCUMENT_SPACE,
+  DROPPED_SPACE,
+  INDEX_SPACE,
+} from '../file/environment.js';
 import { type CollectionEntry, type IndexEntry, type KeptCounts } from '../keys/index-definition.js';
 import { indexKeysOf } from '../keys/index-keys.js';
 import { KeyWriter, MAX_ID_BYTES } from '../encoding/key-encoding.js';
 import { CountChanges, countedValue, decodeCounts, noCounts } from '../catalog/kept-counts.js';
 import { prepareCollection } from '../catalog/prepare-collection.js';
-import { presentKey } from '../encoding/present-key.js';
+import { presentIdKey } from '../encoding/present-key.js';
 import { StorageError } from '../storage-error.js';
 import {
   bsonLength,
   contentOf,
   documentForm,
   entrySum,
-  isSealed,
+  hasSeal,
   isSealIntact,
   storedSum,
 } from '../format/stored-form.js';
@@ -80,34 +87,34 @@ export class Examination {
   private placeOf(key: Buffer): Examined | null {
     if (key.length < 5) return null;
     const owner = key.readUInt32BE(1);
-    if (key[0] === INDEX_ENTRY) return this.indexes.get(owner)?.collection ?? null;
-    return (key[0] === CHANGE ? this.logs : this.collections).get(owner) ?? null;
+    if (key[0] === INDEX_SPACE) return this.indexes.get(owner)?.collection ?? null;
+    return (key[0] === CHANGE_SPACE ? this.logs : this.collections).get(owner) ?? null;
   }
 
   /** The spaces come in an order in which each is known from those before. */
   private take(key: Buffer, value: Buffer): void {
     switch (key[0]) {
-      case COLLECTION:
+      case COLLECTION_SPACE:
         this.takeDefinition(key, value);
         return;
-      case DROPPED:
+      case DROPPED_SPACE:
         decodeRecord(key, value, 'A note of dropped data');
         this.dropped.add(key.toString('latin1', 1));
         return;
-      case COUNTER: {
+      case COUNTER_SPACE: {
         const collection = this.placeOf(key);
         const what = `The count of ${collection?.entry.ns ?? 'a collection'}`;
         const counts = decodeCounts(decodeRecord(key, value, what));
         if (collection !== null) collection.kept = counts;
         return;
       }
-      case DOCUMENT:
+      case DOCUMENT_SPACE:
         if (this.isKnown(key)) this.takeDocument(this.collections.get(key.readUInt32BE(1))!, key, value);
         return;
-      case INDEX_ENTRY:
+      case INDEX_SPACE:
         if (this.isKnown(key)) this.takeEntry(this.indexes.get(key.readUInt32BE(1))!, key, value);
         return;
-      case CHANGE:
+      case CHANGE_SPACE:
         if (this.isKnown(key)) decodeRecord(key, value, `A change in the log of ${this.placeOf(key)!.entry.ns}`);
         return;
       default:
@@ -148,7 +155,7 @@ export class Examination {
     const problem = this.checkDocument(entry, key, value);
     if (problem !== null) {
       collection.hurt = true;
-      this.report(`${entry.ns}: the document ${presentKey(idBytes)} ${problem}.`);
+      this.report(`${entry.ns}: the document ${presentIdKey(idBytes)} ${problem}.`);
       return;
     }
     const bson = value.subarray(0, bsonLength(value));
@@ -179,7 +186,7 @@ export class Examination {
 
   private takeEntry({ index, collection, found }: ExaminedIndex, key: Buffer, value: Buffer): void {
     const { ns, definition } = collection.entry;
-    const intact = isSealed(value) ? isSealIntact(checksum(0, key, key.length), value) : definition.checked !== true;
+    const intact = hasSeal(value) ? isSealIntact(checksum(0, key, key.length), value) : definition.checked !== true;
     if (!intact) {
       collection.hurt = true;
       this.report(`${ns}: the index ${index.definition.name} has a damaged entry.`);
@@ -228,9 +235,9 @@ export class Examination {
       entry: (key, value) => {
         const place = this.placeOf(key);
         if (place?.hurt !== true) return;
-        if (key[0] === DOCUMENT) {
+        if (key[0] === DOCUMENT_SPACE) {
           if (this.checkDocument(place.entry, key, value) === null) place.whole.add(key.toString('latin1', 5));
-        } else if (key[0] === INDEX_ENTRY && (!isSealed(value) || isSealIntact(checksum(0, key, key.length), value))) {
+        } else if (key[0] === INDEX_SPACE && (!hasSeal(value) || isSealIntact(checksum(0, key, key.length), value))) {
           const id = contentOf(value).toString('latin1');
           if (!place.whole.has(id)) place.named.set(id, this.indexes.get(key.readUInt32BE(1))!.index.definition.name);
         }
@@ -243,7 +250,7 @@ export class Examination {
   nameLost(): void {
     for (const { entry, named } of this.collections.values()) {
       for (const [id, index] of named) {
-        const shown = presentKey(Buffer.from(id, 'latin1'));
+        const shown = presentIdKey(Buffer.from(id, 'latin1'));
         this.report(`${entry.ns}: the document ${shown}, which the index ${index} names, is missing or damaged.`);
       }
     }

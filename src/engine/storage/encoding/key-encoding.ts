@@ -4,23 +4,23 @@ import { type Doc } from '../../codec/document.js';
 import { checksumOfWords } from '../format/checksum.js';
 import { decimalKeyParts } from './decimal-key.js';
 import {
-  ARRAY,
-  BINARY,
-  BOOLEAN,
-  CODE,
-  CODE_WITH_SCOPE,
-  DATE,
-  DB_REFERENCE,
-  DOCUMENT,
-  EMPTY_ARRAY,
-  MAX_KEY,
-  MIN_KEY,
-  NULL,
-  NUMBER,
-  OBJECT_ID,
-  REGEX,
-  TEXT,
-  TIMESTAMP,
+  ARRAY_KIND,
+  BINARY_KIND,
+  BOOLEAN_KIND,
+  CODE_KIND,
+  CODE_WITH_SCOPE_KIND,
+  DATE_KIND,
+  DB_REFERENCE_KIND,
+  DOCUMENT_KIND,
+  EMPTY_ARRAY_KIND,
+  MAX_KEY_KIND,
+  MIN_KEY_KIND,
+  NULL_KIND,
+  NUMBER_KIND,
+  OBJECT_ID_KIND,
+  REGEX_KIND,
+  TEXT_KIND,
+  TIMESTAMP_KIND,
 } from './key-kinds.js';
 
 /** Marks where a component that was too long continues as a hash; above every byte that continues a component. */
@@ -165,7 +165,7 @@ export class KeyWriter {
   private value(value: unknown): void {
     switch (typeof value) {
       case 'string':
-        this.byte(TEXT);
+        this.byte(TEXT_KIND);
         this.text(value);
         return;
       case 'number':
@@ -173,20 +173,20 @@ export class KeyWriter {
         this.byte(0x80);
         return;
       case 'boolean':
-        this.byte(BOOLEAN);
+        this.byte(BOOLEAN_KIND);
         this.byte(value ? 1 : 0);
         return;
       case 'bigint':
         this.int64(value);
         return;
       case 'undefined':
-        this.byte(NULL);
+        this.byte(NULL_KIND);
         return;
       case 'symbol':
-        this.byte(EMPTY_ARRAY);
+        this.byte(EMPTY_ARRAY_KIND);
         return;
       case 'object':
-        if (value === null) this.byte(NULL);
+        if (value === null) this.byte(NULL_KIND);
         else this.object(value);
         return;
       default:
@@ -196,19 +196,19 @@ export class KeyWriter {
 
   private object(value: object): void {
     if (Array.isArray(value)) {
-      this.byte(ARRAY);
+      this.byte(ARRAY_KIND);
       for (const item of value) this.value(item);
       this.byte(0);
       return;
     }
     if (value instanceof Date) {
-      this.byte(DATE);
+      this.byte(DATE_KIND);
       this.sortableTime(Number.isNaN(value.getTime()) ? 0 : value.getTime());
       return;
     }
     const type = (value as { _bsontype?: unknown })._bsontype;
     if (type === undefined) {
-      this.byte(DOCUMENT);
+      this.byte(DOCUMENT_KIND);
       this.fields(value as Doc);
     } else {
       this.bsonClass(value, type);
@@ -218,7 +218,7 @@ export class KeyWriter {
   private bsonClass(value: object, type: unknown): void {
     switch (type) {
       case 'ObjectId':
-        this.byte(OBJECT_ID);
+        this.byte(OBJECT_ID_KIND);
         this.raw((value as ObjectId).id);
         return;
       case 'Double':
@@ -233,44 +233,44 @@ export class KeyWriter {
       }
       case 'Binary': {
         const binary = value as Binary;
-        this.byte(BINARY);
+        this.byte(BINARY_KIND);
         const length = binary.position;
         this.raw(Uint8Array.of(length >>> 24, length >>> 16, length >>> 8, length, binary.sub_type));
         this.raw(binary.buffer.subarray(0, length));
         return;
       }
       case 'Timestamp': {
-        this.byte(TIMESTAMP);
+        this.byte(TIMESTAMP_KIND);
         this.reserve(8);
         this.bytes.writeBigUInt64BE(BigInt.asUintN(64, (value as Timestamp).toBigInt()), this.at);
         this.at += 8;
         return;
       }
       case 'BSONRegExp':
-        this.byte(REGEX);
+        this.byte(REGEX_KIND);
         this.text((value as BSONRegExp).pattern);
         this.text((value as BSONRegExp).options);
         return;
       case 'BSONSymbol':
-        this.byte(TEXT);
+        this.byte(TEXT_KIND);
         this.text((value as unknown as { value: string }).value);
         return;
       case 'Code': {
         const { code, scope } = value as Code;
-        this.byte(scope == null ? CODE : CODE_WITH_SCOPE);
+        this.byte(scope == null ? CODE_KIND : CODE_WITH_SCOPE_KIND);
         this.text(code);
         if (scope != null) this.fields(scope as Doc);
         return;
       }
       case 'DBRef':
-        this.byte(DB_REFERENCE);
+        this.byte(DB_REFERENCE_KIND);
         this.text(JSON.stringify(value));
         return;
       case 'MinKey':
-        this.byte(MIN_KEY);
+        this.byte(MIN_KEY_KIND);
         return;
       case 'MaxKey':
-        this.byte(MAX_KEY);
+        this.byte(MAX_KEY_KIND);
         return;
       default:
         throw new TypeError(`cannot index a ${String(type)}`);
@@ -323,7 +323,7 @@ export class KeyWriter {
     this.reserve(9);
     const { bytes } = this;
     let at = this.at;
-    bytes[at++] = NUMBER;
+    bytes[at++] = NUMBER_KIND;
     if (Number.isNaN(value)) {
       bytes.fill(0, at, at + 8);
     } else {
@@ -368,7 +368,7 @@ export function objectIdKey(bytes: Buffer): Buffer | null {
   // The element: its type, the name with its zero, twelve bytes.
   if (bytes[4] !== 0x07 || bytes[5] !== 0x5f || bytes[6] !== 0x69 || bytes[7] !== 0x64 || bytes[8] !== 0) return null;
   const key = Buffer.allocUnsafe(13);
-  key[0] = OBJECT_ID;
+  key[0] = OBJECT_ID_KIND;
   for (let n = 1; n < 13; n++) key[n] = bytes[8 + n]!;
   return key;
 }

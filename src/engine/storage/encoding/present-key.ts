@@ -1,15 +1,15 @@
-import { NUMBER, OBJECT_ID, TEXT } from './key-kinds.js';
+import { NUMBER_KIND, OBJECT_ID_KIND, TEXT_KIND } from './key-kinds.js';
 
 const MAX_CHARACTERS = 100;
 
 /** An encoded `_id` in words, for messages: ObjectIds, texts and plain numbers as themselves, others in hexadecimal. */
-export function presentKey(idBytes: Buffer): string {
+export function presentIdKey(idBytes: Buffer): string {
   const { length } = idBytes;
-  if (idBytes[0] === OBJECT_ID && length === 13) return idBytes.toString('hex', 1, 13);
-  if (idBytes[0] === TEXT && idBytes[length - 1] === 0) {
+  if (idBytes[0] === OBJECT_ID_KIND && length === 13) return idBytes.toString('hex', 1, 13);
+  if (idBytes[0] === TEXT_KIND && idBytes[length - 1] === 0) {
     return JSON.stringify(idBytes.toString('utf8', 1, Math.min(length - 1, 1 + MAX_CHARACTERS)));
   }
-  if (idBytes[0] === NUMBER && length === 10) {
+  if (idBytes[0] === NUMBER_KIND && length === 10) {
     const bits = Buffer.from(idBytes.subarray(1, 9));
     if (bits[0]! > 0x7f) bits[0]! &= 0x7f;
     else for (let n = 0; n < 8; n++) bits[n] = ~bits[n]!;

@@ -13,7 +13,7 @@ import { join } from 'node:path';
 import { open, type RootDatabase } from 'lmdb';
 import { decodeDocument } from '../../codec/decode.js';
 import { encodeDocument } from '../../codec/encode.js';
-import { Reader } from './reader.js';
+import { FileReader } from './reader.js';
 import { StorageError } from '../storage-error.js';
 
 /** `full`: every commit is on the disk before it is acknowledged. `relaxed`: a power loss may take the last commits. */
@@ -36,22 +36,22 @@ const MAX_READERS = 1024;
  */
 const OWNER_ONLY = { permissionsMode: 0o600 };
 /** Key spaces: the first byte of every key. */
-export const META = 0x01;
-export const COLLECTION = 0x02;
-export const DROPPED = 0x03;
-export const COUNTER = 0x04;
-export const DOCUMENT = 0x10;
-export const INDEX_ENTRY = 0x20;
+export const META_SPACE = 0x01;
+export const COLLECTION_SPACE = 0x02;
+export const DROPPED_SPACE = 0x03;
+export const COUNTER_SPACE = 0x04;
+export const DOCUMENT_SPACE = 0x10;
+export const INDEX_SPACE = 0x20;
 /** The log of changes. */
-export const CHANGE = 0x30;
+export const CHANGE_SPACE = 0x30;
 
-export const FORMAT_KEY = Buffer.from([META, ...Buffer.from('format')]);
+export const FORMAT_KEY = Buffer.from([META_SPACE, ...Buffer.from('format')]);
 
 /** The LMDB environment with binary keys and values, opened in the one way that was found safe. */
 export interface Environment {
   readonly path: string;
   readonly store: RootDatabase<Buffer, Buffer>;
-  readonly reader: Reader;
+  readonly reader: FileReader;
   close(): Promise<void>;
 }
 
@@ -79,7 +79,7 @@ export function openEnvironment(dataDir: string, durability: Durability): Enviro
   } catch (error) {
     throw translateStorageError(error, path);
   }
-  const environment: Environment = { path, store, reader: new Reader(store), close: () => store.close() };
+  const environment: Environment = { path, store, reader: new FileReader(store), close: () => store.close() };
   try {
     if (short) readEverything(store, path);
     checkFormat(store, path);

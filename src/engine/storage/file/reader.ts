@@ -26,7 +26,7 @@ const MAX_KEY_BYTES = 1980;
  * Reads without a buffer of its own for every key and value: lmdb copies each value of a range, which costs more than
  * finding it. What comes out is overwritten by the next read, so it has to be used up or copied before.
  */
-export class Reader {
+export class FileReader {
   /** What to read with; undefined: the newest state, as this turn sees it. Set for the time of one chunk only. */
   transaction: Transaction | undefined;
   private readonly byWriter: {

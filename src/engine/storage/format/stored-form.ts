@@ -73,7 +73,7 @@ export function sealInPlace(keySum: number, value: Buffer): Buffer {
 }
 
 /** True when the mark is there; a value that it is missing from was stored by format 1. */
-export function isSealed(value: Buffer): boolean {
+export function hasSeal(value: Buffer): boolean {
   return value[0] === SEALED && value.length > SUM_BYTES;
 }
 
@@ -84,7 +84,7 @@ export function isSealIntact(keySum: number, value: Buffer): boolean {
 
 /** The content of a value, sealed or of format 1; the buffer's memory is shared. */
 export function contentOf(value: Buffer): Buffer {
-  return isSealed(value) ? value.subarray(1, value.length - SUM_BYTES) : value.subarray(0, value.length);
+  return hasSeal(value) ? value.subarray(1, value.length - SUM_BYTES) : value.subarray(0, value.length);
 }
 
 /** The checksum that the entry of a document has under this key. */

@@ -1,17 +1,17 @@
 import { StorageError } from '../storage-error.js';
-import { presentKey } from '../encoding/present-key.js';
+import { presentIdKey } from '../encoding/present-key.js';
 
 const ADVICE = '"bsvc doctor --deep" names everything that is hurt; a backup brings it back.';
 
 /** A document that is not as it was stored. `idBytes`: its encoded `_id`. */
 export function damagedDocument(ns: string, idBytes: Buffer): StorageError {
-  return new StorageError('DAMAGED', `${ns}: the document ${presentKey(idBytes)} is damaged. ${ADVICE}`);
+  return new StorageError('DAMAGED', `${ns}: the document ${presentIdKey(idBytes)} is damaged. ${ADVICE}`);
 }
 
 export function missingDocument(ns: string, index: string, idBytes: Buffer): StorageError {
   return new StorageError(
     'DAMAGED',
-    `${ns}: the document ${presentKey(idBytes)}, which the index ${index} names, is missing. ${ADVICE}`,
+    `${ns}: the document ${presentIdKey(idBytes)}, which the index ${index} names, is missing. ${ADVICE}`,
   );
 }
 

@@ -1,6 +1,6 @@
 import { type Doc, isDocument } from '../../codec/document.js';
 import { extractKeys } from '../../query/sort.js';
-import { INDEX_ENTRY } from '../file/environment.js';
+import { INDEX_SPACE } from '../file/environment.js';
 import { type IndexEntry } from './index-definition.js';
 import { EMPTY_ARRAY_VALUE, type KeyWriter } from '../encoding/key-encoding.js';
 
@@ -33,7 +33,7 @@ export function indexKeysOf(index: IndexEntry, doc: Doc, idBytes: Buffer, writer
   const seen = new Set<string>();
   let cut = false;
   for (const tuple of tuples) {
-    writer.reset(INDEX_ENTRY, index.definition.id);
+    writer.reset(INDEX_SPACE, index.definition.id);
     index.fields.forEach((field, n) => {
       // An empty array is `undefined` in a tuple; missing fields are null there.
       writer.component(tuple[n] === undefined ? EMPTY_ARRAY_VALUE : tuple[n], field.descending, index.limit);
@@ -51,7 +51,7 @@ export function indexKeysOf(index: IndexEntry, doc: Doc, idBytes: Buffer, writer
 
 /** The usual case, without arrays on any path; null when there is one. */
 function flatKey(index: IndexEntry, doc: Doc, idBytes: Buffer, writer: KeyWriter): IndexKeys | null {
-  writer.reset(INDEX_ENTRY, index.definition.id);
+  writer.reset(INDEX_SPACE, index.definition.id);
   for (const field of index.fields) {
     let value: unknown = doc;
     for (const part of field.parts) {

@@ -1,7 +1,7 @@
 import { skipValue } from '../../codec/decode.js';
 import { checksum } from '../format/checksum.js';
 import { sealInPlace, SUM_BYTES } from '../format/stored-form.js';
-import { CHANGE } from '../file/environment.js';
+import { CHANGE_SPACE } from '../file/environment.js';
 import { type PreparedLog } from '../keys/index-definition.js';
 
 /**
@@ -16,7 +16,7 @@ const BSON_AT = 9;
 const PARTIAL = 1;
 
 export const OPERATIONS = { insert: 1, update: 2, remove: 3 } as const;
-export type Operation = (typeof OPERATIONS)[keyof typeof OPERATIONS];
+export type ChangeOperation = (typeof OPERATIONS)[keyof typeof OPERATIONS];
 
 /** A longer document is kept in part: it is logged to tell whom a change concerns, not to keep versions. */
 export const MAX_EARLIER_BYTES = 512;
@@ -28,7 +28,7 @@ const MAX_FIRST_BYTES = 256;
 /** The key of entry number `seq`. */
 export function entryKey(logId: number, seq: number): Buffer {
   const key = Buffer.allocUnsafe(13);
-  key[0] = CHANGE;
+  key[0] = CHANGE_SPACE;
   key.writeUInt32BE(logId, 1);
   key.writeUInt32BE(Math.floor(seq / 2 ** 32), 5);
   key.writeUInt32BE(seq % 2 ** 32, 9);
@@ -40,7 +40,13 @@ export function seqOf(key: Buffer): number {
 }
 
 /** The stored value of an entry about a document whose BSON is, or was, `bytes`. */
-export function encodeEntry(key: Buffer, log: PreparedLog, operation: Operation, bytes: Buffer, at: number): Buffer {
+export function encodeEntry(
+  key: Buffer,
+  log: PreparedLog,
+  operation: ChangeOperation,
+  bytes: Buffer,
+  at: number,
+): Buffer {
   if (operation === OPERATIONS.insert) return sealEntry(key, operation, 0, at, [bytes.subarray(4, endOfId(bytes))]);
   if (bytes.length <= MAX_EARLIER_BYTES && !log.omit.some((name) => bytes.includes(name))) {
     return sealEntry(key, operation, 0, at, [bytes.subarray(4, bytes.length - 1)]);
@@ -53,12 +59,12 @@ export function encodeEntry(key: Buffer, log: PreparedLog, operation: Operation,
 export function eraseEntry(key: Buffer, log: PreparedLog, value: Buffer): Buffer {
   const bytes = value.subarray(BSON_AT, value.length - SUM_BYTES);
   const { elements } = selectElements(log, bytes, 0);
-  return sealEntry(key, value[OPERATION_AT] as Operation, PARTIAL, value.readUIntBE(MOMENT_AT, 6), elements);
+  return sealEntry(key, value[OPERATION_AT] as ChangeOperation, PARTIAL, value.readUIntBE(MOMENT_AT, 6), elements);
 }
 
 function sealEntry(
   key: Buffer,
-  operation: Operation,
+  operation: ChangeOperation,
   flags: number,
   at: number,
   elements: readonly Uint8Array[],
@@ -120,7 +126,7 @@ function selectElements(log: PreparedLog, bytes: Buffer, limit: number): { eleme
 /** An entry as it is read. */
 export interface ChangeEntry {
   seq: number;
-  operation: Operation;
+  operation: ChangeOperation;
   /** Milliseconds since 1970, by the clock of the process that wrote. */
   at: number;
   /** The BSON of the document before the change; of an insert its `_id` alone. */
@@ -133,7 +139,7 @@ export interface ChangeEntry {
 export function decodeEntry(key: Buffer, value: Buffer): ChangeEntry {
   return {
     seq: seqOf(key),
-    operation: value[OPERATION_AT] as Operation,
+    operation: value[OPERATION_AT] as ChangeOperation,
     at: value.readUIntBE(MOMENT_AT, 6),
     earlier: value.subarray(BSON_AT, value.length - SUM_BYTES),
     isPartial: (value[FLAGS_AT]! & PARTIAL) !== 0,

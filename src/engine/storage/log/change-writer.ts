@@ -1,7 +1,7 @@
 import { type Catalog } from '../catalog/catalog.js';
 import { type CommitQueue } from '../commit-queue.js';
 import { type CollectionEntry } from '../keys/index-definition.js';
-import { encodeEntry, entryKey, type Operation } from './change-entry.js';
+import { encodeEntry, entryKey, type ChangeOperation } from './change-entry.js';
 
 /** Appends to the logs of collections, inside the transactions of the changes. */
 export class ChangeWriter {
@@ -16,7 +16,7 @@ export class ChangeWriter {
    */
   append(
     collection: CollectionEntry,
-    operation: Operation,
+    operation: ChangeOperation,
     bytes: Buffer,
     touched: ReadonlySet<string> | null = null,
   ): void {

@@ -1,10 +1,10 @@
 import { decodeRecord } from '../catalog/catalog-records.js';
 import { ownerKey } from '../catalog/catalog.js';
-import { CHANGE } from '../file/environment.js';
+import { CHANGE_SPACE } from '../file/environment.js';
 import { type CollectionEntry, type LogSettings } from '../keys/index-definition.js';
 import { type Storage } from '../storage.js';
 import { decodeEntry, entryKey, eraseEntry, isRemoval, momentOf, seqOf } from './change-entry.js';
-import { type LogPosition, logPosition } from './read-changes.js';
+import { type LogPoint, logPosition } from './read-changes.js';
 
 /** So many entries are read from the file at once. */
 const CHUNK = 256;
@@ -13,7 +13,7 @@ const CHUNK = 256;
  * Begins the log of a collection that exists, in one transaction; where there is one already only its settings change.
  * Null when the collection does not exist.
  */
-export async function beginLog(storage: Storage, ns: string, settings: LogSettings): Promise<LogPosition | null> {
+export async function beginLog(storage: Storage, ns: string, settings: LogSettings): Promise<LogPoint | null> {
   storage.refresh();
   const current = storage.catalog.find(ns)?.definition.log;
   const position = logPosition(storage, ns);
@@ -82,7 +82,7 @@ function readEntries(
   limit: number,
 ): { key: Buffer; value: Buffer }[] {
   const { id } = collection.log!;
-  const range = { start: entryKey(id, from), end: ownerKey(CHANGE, id + 1), limit };
+  const range = { start: entryKey(id, from), end: ownerKey(CHANGE_SPACE, id + 1), limit };
   return [...storage.environment.store.getRange(range)];
 }
 

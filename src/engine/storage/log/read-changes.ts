@@ -5,7 +5,7 @@ import { ownerKey } from '../catalog/catalog.js';
 import { decodeRecord } from '../catalog/catalog-records.js';
 import { type CollectionEntry, type PreparedLog } from '../keys/index-definition.js';
 import { type Storage } from '../storage.js';
-import { CHANGE } from '../file/environment.js';
+import { CHANGE_SPACE } from '../file/environment.js';
 import { type ChangeEntry, decodeEntry, entryKey, OPERATIONS, seqOf } from './change-entry.js';
 
 /** So many entries are read from the file at once. */
@@ -14,14 +14,14 @@ const CHUNK = 64;
 const TURN_MS = 3;
 
 /** Where a log is at a moment. */
-export interface LogPosition {
+export interface LogPoint {
   epoch: number;
   /** The number of the last change. */
   seq: number;
 }
 
 /** Which changes are looked for, and how many. */
-export interface ChangeSearch {
+export interface LogQuery {
   epoch: number;
   /** The number of the last change that is known. */
   after: number;
@@ -51,7 +51,7 @@ export interface EarlierDocument {
 }
 
 /** A document after its changes: found, or lost since. */
-export interface FoundChange {
+export interface LoggedChange {
   id: unknown;
   at: number;
   /** Its BSON as it is now; null when it does not meet the filter any more. */
@@ -60,8 +60,8 @@ export interface FoundChange {
   earlier?: EarlierDocument[];
 }
 
-export interface FoundChanges {
-  changes: FoundChange[];
+export interface LoggedChanges {
+  changes: LoggedChange[];
   /** The number of the last change that was looked at. */
   seq: number;
   /** Nothing was left when the last document was read. */
@@ -69,7 +69,7 @@ export interface FoundChanges {
 }
 
 /** The position of a collection's log as of this turn; null where nothing is logged, or since its last change. */
-export function logPosition(storage: Storage, ns: string): LogPosition | null {
+export function logPosition(storage: Storage, ns: string): LogPoint | null {
   const collection = storage.catalog.find(ns);
   if (collection?.log == null) return null;
   const { log } = storage.catalog.counts(collection.id);
@@ -81,8 +81,8 @@ export function logPosition(storage: Storage, ns: string): LogPosition | null {
  * those that met it before one of these changes and do not now; in the order of the last change that was looked at.
  * Null when the log begins later or is another one.
  */
-export async function readChanges(storage: Storage, ns: string, search: ChangeSearch): Promise<FoundChanges | null> {
-  const found = new Map<string, FoundChange>();
+export async function readChanges(storage: Storage, ns: string, search: LogQuery): Promise<LoggedChanges | null> {
+  const found = new Map<string, LoggedChange>();
   let seq = search.after;
   let bytes = 0;
   let left = search.earlierOf ?? Infinity;
@@ -125,14 +125,14 @@ class Turn {
     private readonly storage: Storage,
     private readonly collection: CollectionEntry,
     private readonly log: PreparedLog,
-    private readonly search: ChangeSearch,
+    private readonly search: LogQuery,
   ) {}
 
   /** The next entries after a number; null when the first of them is not there. */
   entries(after: number): ChangeEntry[] | null {
     const range = this.storage.environment.store.getRange({
       start: entryKey(this.log.id, after + 1),
-      end: ownerKey(CHANGE, this.log.id + 1),
+      end: ownerKey(CHANGE_SPACE, this.log.id + 1),
       limit: CHUNK,
     });
     const entries: ChangeEntry[] = [];
@@ -147,7 +147,7 @@ class Turn {
   }
 
   /** Notes what an entry's document is now; its key in `found`, or null when nobody may be told of it yet. */
-  examine(entry: ChangeEntry, found: Map<string, FoundChange>): string | null {
+  examine(entry: ChangeEntry, found: Map<string, LoggedChange>): string | null {
     const { documents } = this.storage;
     const { search } = this;
     const idBytes = documents.encodeIdOf(entry.earlier);

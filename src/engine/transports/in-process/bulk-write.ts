@@ -2,7 +2,7 @@ import { toApp } from '../../codec/app-values.js';
 import { type Doc } from '../../codec/document.js';
 import { MAX_STATEMENTS } from '../../commands/command.js';
 import { bulkError, bulkItemError, invalidArgument } from './driver-errors.js';
-import { type Session } from './session.js';
+import { type CommandSession } from './session.js';
 import { refuseOperators, requireOperators, takeId } from './write-arguments.js';
 
 /** One operation as the driver's `bulkWrite` takes it: `{ insertOne: { document } }`, `{ updateOne: { ... } }`, ... */
@@ -30,7 +30,7 @@ const LIST = { insert: 'documents', update: 'updates', delete: 'deletes' } as co
 
 /** Runs the operations as few commands: neighbours of one kind together, in their order (ordered) or not. */
 export async function bulkWrite(
-  session: Session,
+  session: CommandSession,
   collection: string,
   operations: readonly BulkOperation[],
   ordered: boolean,
@@ -94,7 +94,7 @@ function addReply(result: BulkResult, reply: Doc, list: readonly Statement[], fr
   return errors;
 }
 
-function readOperation(session: Session, operation: BulkOperation): Statement {
+function readOperation(session: CommandSession, operation: BulkOperation): Statement {
   const [kind, given] = Object.entries(operation)[0] ?? [];
   const options = (given ?? {}) as Readonly<Record<string, unknown>>;
   switch (kind) {
@@ -124,7 +124,7 @@ function readOperation(session: Session, operation: BulkOperation): Statement {
 }
 
 function updateStatement(
-  session: Session,
+  session: CommandSession,
   options: Readonly<Record<string, unknown>>,
   change: unknown,
   multi: boolean,

@@ -3,7 +3,7 @@ import { docFromApp, toApp } from '../../codec/app-values.js';
 import { compileFilter, type Filter } from '../../query/match/match.js';
 import { type LogSettings } from '../../storage/keys/index-definition.js';
 import { beginLog, endLog, eraseRemoved, type LogLimits, trimLog } from '../../storage/log/keep-log.js';
-import { type FoundChanges, type LogPosition, logPosition, readChanges } from '../../storage/log/read-changes.js';
+import { type LoggedChanges, type LogPoint, logPosition, readChanges } from '../../storage/log/read-changes.js';
 import { type Storage } from '../../storage/storage.js';
 import { toDriverError } from './driver-errors.js';
 
@@ -50,11 +50,11 @@ export interface ChangeLogs {
    * Begins the log of a collection, or changes the settings of the one that it has; where it ends. Null when the
    * collection does not exist.
    */
-  begin(name: string, settings: LogSettings): Promise<LogPosition | null>;
+  begin(name: string, settings: LogSettings): Promise<LogPoint | null>;
   /** Where the log ends at this moment, whatever process wrote last; null where nothing is logged. */
-  position(name: string): LogPosition | null;
+  position(name: string): LogPoint | null;
   /** The changes that a search finds, oldest first; null when its position is not in this log any more. */
-  read(name: string, search: LogSearch): Promise<FoundChanges | null>;
+  read(name: string, search: LogSearch): Promise<LoggedChanges | null>;
   end(name: string): Promise<void>;
   /** Removes what is beyond the limits from the front; tells how many entries. */
   trim(name: string, limits: LogLimits): Promise<number>;

@@ -4,7 +4,7 @@ import { type CursorReply } from '../../commands/read/cursors.js';
 import { bulkWrite, type BulkOperation, type BulkResult } from './bulk-write.js';
 import { InProcessCursor, presentRow, readSort } from './cursor.js';
 import { invalidArgument, serverError } from './driver-errors.js';
-import { type Session } from './session.js';
+import { type CommandSession } from './session.js';
 import { refuseOperators, requireOperators, takeId } from './write-arguments.js';
 
 type Options = Readonly<Record<string, unknown>> | undefined;
@@ -12,7 +12,7 @@ type Options = Readonly<Record<string, unknown>> | undefined;
 /** The driver's `Collection`, as far as `DataCollection` promises it, over commands run in this process. */
 export class InProcessCollection {
   constructor(
-    private readonly session: Session,
+    private readonly session: CommandSession,
     readonly dbName: string,
     readonly collectionName: string,
   ) {}
@@ -228,7 +228,7 @@ export class InProcessCollection {
 
 /** An aggregation's cursor; `source` is the collection's name, or 1 for a pipeline that brings its own documents. */
 export function aggregateCursor(
-  session: Session,
+  session: CommandSession,
   source: string | 1,
   pipeline: object[],
   options: Options,
@@ -245,13 +245,13 @@ function signalOf(options: Options): AbortSignal | undefined {
   return options?.['signal'] as AbortSignal | undefined;
 }
 
-function addFindOptions(session: Session, body: Doc, options: Options): void {
+function addFindOptions(session: CommandSession, body: Doc, options: Options): void {
   if (options === undefined) return;
   copyOptions(session, body, options, ['limit', 'skip', 'maxTimeMS', 'hint', 'collation', 'projection', 'let', 'sort']);
 }
 
 /** Copies the named options that are set, in the engine's representation. */
-function copyOptions(session: Session, body: Doc, options: Options, names: readonly string[]): void {
+function copyOptions(session: CommandSession, body: Doc, options: Options, names: readonly string[]): void {
   if (options === undefined) return;
   for (const name of names) {
     const value = options[name];
@@ -260,7 +260,7 @@ function copyOptions(session: Session, body: Doc, options: Options, names: reado
   }
 }
 
-function readIndexDescription(session: Session, spec: Doc): Doc {
+function readIndexDescription(session: CommandSession, spec: Doc): Doc {
   const key = readSort(spec['key']);
   const name = spec['name'] ?? Object.entries(key).flat().join('_');
   const index: Doc = { key, name };

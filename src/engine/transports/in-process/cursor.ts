@@ -2,7 +2,7 @@ import { decodeDocument } from '../../codec/decode.js';
 import { toApp } from '../../codec/app-values.js';
 import { type Doc, RawDocument, type Row } from '../../codec/document.js';
 import { encodeDocument } from '../../codec/encode.js';
-import { type Session } from './session.js';
+import { type CommandSession } from './session.js';
 import { invalidArgument } from './driver-errors.js';
 
 /** Rows that are fetched in one go unless the caller says otherwise; nothing travels, so more than the driver's 101. */
@@ -28,7 +28,7 @@ export class InProcessCursor {
   private transforms: ((doc: unknown) => unknown)[] | null = null;
 
   constructor(
-    private readonly session: Session,
+    private readonly session: CommandSession,
     /** The command, which belongs to this cursor. */
     private readonly body: Doc,
     private readonly raw: boolean,

@@ -5,18 +5,18 @@ import { type Core } from '../../commands/command.js';
 import { aggregateCursor, InProcessCollection } from './collection.js';
 import { type DataDb } from './contract.js';
 import { InProcessCursor } from './cursor.js';
-import { openSession, type Session } from './session.js';
+import { openCommandSession, type CommandSession } from './session.js';
 
 /** The driver's `Db`, as far as `DataDb` promises it, over commands run in this process. */
 class InProcessDb {
-  private readonly session: Session;
+  private readonly session: CommandSession;
 
   constructor(
     private readonly core: Core,
     readonly databaseName: string,
     private readonly options: AppValueOptions,
   ) {
-    this.session = openSession(core, databaseName, options);
+    this.session = openCommandSession(core, databaseName, options);
   }
 
   collection(name: string): InProcessCollection {
@@ -83,6 +83,6 @@ function presentRows(value: unknown): unknown {
 }
 
 /** A database of the engine with the driver's methods. */
-export function openDatabase(core: Core, name: string, options: AppValueOptions): DataDb {
+export function openDataDb(core: Core, name: string, options: AppValueOptions): DataDb {
   return new InProcessDb(core, name, options) as unknown as DataDb;
 }

@@ -7,7 +7,7 @@ import { readEqualities } from '../../query/match/equalities.js';
 import { toDriverError } from './driver-errors.js';
 
 /** One database as the in-process door sees it: how values come in, and how commands are run. */
-export interface Session {
+export interface CommandSession {
   /**
    * Runs a command of engine values, at once where nothing has to be waited for; refusals come as the driver's errors.
    * It is interrupted when `signal` aborts.
@@ -22,7 +22,7 @@ export interface Session {
   encode(doc: Doc, id: unknown): RawDocument;
 }
 
-export function openSession(core: Core, db: string, options: AppValueOptions): Session {
+export function openCommandSession(core: Core, db: string, options: AppValueOptions): CommandSession {
   const call = { core, db };
   return {
     run(body, signal) {

@@ -1,6 +1,6 @@
 import { invalid } from '../../../errors.js';
 import type { Collection } from '../collection.js';
-import { MAX_INDEXES, requiredIndexes } from './document-indexes.js';
+import { MAX_STORED_INDEXES, requiredIndexes } from './document-indexes.js';
 import { HIDDEN_FIELD, UNSAFE_NAMES } from '../fields/field.js';
 
 const MAX_REQUESTED_INDEXES = 20;
@@ -25,8 +25,8 @@ export function checkIndexSpecs(collection: Pick<Collection, 'mode' | 'fields' |
     for (const name of names) requireKnown(collection, name);
   }
   const count = requiredIndexes(collection).length;
-  if (count > MAX_INDEXES) {
-    const text = `Unique fields and requested indexes need ${count} indexes; a collection has at most ${MAX_INDEXES}`;
+  if (count > MAX_STORED_INDEXES) {
+    const text = `Unique fields and requested indexes need ${count} indexes; a collection has at most ${MAX_STORED_INDEXES}`;
     throw invalid('INVALID_INDEX', text);
   }
 }

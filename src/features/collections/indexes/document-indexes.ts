@@ -23,14 +23,14 @@ type Named = IndexDescription & { name: string; key: Record<string, 1 | -1> };
 type Settings = Pick<Collection, 'mode' | 'fields' | 'rls' | 'indexes'>;
 
 /** MongoDB holds 64 indexes of a collection, that of `_id` among them. */
-export const MAX_INDEXES = 63;
+export const MAX_STORED_INDEXES = 63;
 
 /**
  * The indexes that a collection's schema, RLS and requests ask for, each key once. A name tells the purpose and stands
  * for one key.
  */
 export function documentIndexes(collection: Settings): Named[] {
-  return withoutTwins([...requiredIndexes(collection), ...ownerIndexes(collection)]).slice(0, MAX_INDEXES);
+  return withoutTwins([...requiredIndexes(collection), ...ownerIndexes(collection)]).slice(0, MAX_STORED_INDEXES);
 }
 
 /** Those of documentIndexes that have to be there, however many they are. */
@@ -130,7 +130,7 @@ export async function addIndexes(app: Pick<App, 'db'>, collection: Collection, a
   const wanted = documentIndexes(collection);
   const stored = await listStored(app, collection);
   const missing = wanted.filter((index) => !isAmong(stored, index));
-  if (stored.length + missing.length > MAX_INDEXES) {
+  if (stored.length + missing.length > MAX_STORED_INDEXES) {
     const dispensable = stored.filter((index) => !index.unique && !isAmong(wanted, index));
     await dropIndexes(app, collection, dispensable);
   }

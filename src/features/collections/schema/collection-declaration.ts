@@ -37,7 +37,7 @@ const SHAPE_PROPERTIES = {
   items: { $ref: '#/$defs/shape' },
 };
 
-export const MAX_INDEXES = 50;
+export const MAX_DECLARED_INDEXES = 50;
 
 /** Parts shared by every JSON Schema that contains fields; referred to as `#/$defs/field`. */
 export const FIELD_DEFS: Record<string, SchemaObject> = {
@@ -73,7 +73,7 @@ export const DECLARATION_SCHEMA: Schema<CollectionDeclaration> = {
       additionalProperties: false,
       properties: { mode: { enum: ['public-read', 'private'] }, ownerField: { type: 'string' } },
     },
-    indexes: { type: 'array', items: { type: 'string' }, maxItems: MAX_INDEXES },
+    indexes: { type: 'array', items: { type: 'string' }, maxItems: MAX_DECLARED_INDEXES },
   },
 };
 

@@ -42,7 +42,7 @@ export async function openBatch(app: App, collection: Collection, ids: ObjectId[
     } catch (error) {
       if (!isDuplicateKey(error)) throw error;
       const state = await findBatch(app, collection, batch);
-      if (state === 'abandoned') throw abandoned();
+      if (state === 'abandoned') throw batchAbandoned();
       if (state === 'open') throw underWay();
       // Somebody else's batch was the first of the collection at the same moment.
     }
@@ -83,7 +83,7 @@ export async function forgetBatch(app: App, { _id }: Pick<Collection, '_id'>, ba
   await seriesStore(app).updateOne({ _id }, { $pull: { hidden: { batch, state: 'abandoned' } } });
 }
 
-export function abandoned(): AppError {
+export function batchAbandoned(): AppError {
   return conflict(ABANDONED, 'Storing the documents took too long and was undone: try again', { retryAfterSeconds: 1 });
 }
 

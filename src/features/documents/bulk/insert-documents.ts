@@ -13,7 +13,15 @@ import {
   relayInserted,
   removeHiddenRecords,
 } from '../store/document-store.js';
-import { ABANDONED, abandonBatch, abandoned, findBatch, forgetBatch, openBatch, showBatch } from './hidden-batch.js';
+import {
+  ABANDONED,
+  abandonBatch,
+  batchAbandoned,
+  findBatch,
+  forgetBatch,
+  openBatch,
+  showBatch,
+} from './hidden-batch.js';
 import { findVisible } from '../store/shown-documents.js';
 import { mapInTurns } from '../../../platform/processes/own-turn.js';
 import { checkNewDocument } from '../write/new-document.js';
@@ -140,7 +148,7 @@ async function insertInSeries(app: App, collection: Collection, documents: Store
   }
   if (!(await decide(app, collection, batch))) {
     await removeHiddenRecords(app, collection, { ids, number });
-    throw abandoned();
+    throw batchAbandoned();
   }
   // It stands: a later error is not a refusal, and the sweep finds events that are not relayed now.
   await relayInserted(app, collection, ids).catch((cause: unknown) => app.log.error({ err: cause }, 'events wait'));

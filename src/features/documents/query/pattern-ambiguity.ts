@@ -1,4 +1,4 @@
-import { merged, overlap, PatternReader, type CharSet, type Position } from './pattern-reader.js';
+import { merged, overlap, PatternReader, type CharSet, type PatternPosition } from './pattern-reader.js';
 
 /** Loops in a row that can share a text: the power of its length that matching may cost. */
 const MAX_LOOPS_IN_A_ROW = 4;
@@ -26,7 +26,7 @@ export function readPattern(pattern: string): PatternShape {
   return { positions: size, isAmbiguous: () => reader.isTangled || explodes(reader.positions) };
 }
 
-function explodes(positions: readonly Position[]): boolean {
+function explodes(positions: readonly PatternPosition[]): boolean {
   const loops = findLoops(positions);
   let choices = 0;
   for (const { index, next } of positions) {
@@ -41,7 +41,7 @@ function explodes(positions: readonly Position[]): boolean {
 }
 
 /** The largest number of these places that can take one and the same character. */
-function mostAtOnce(positions: readonly Position[]): number {
+function mostAtOnce(positions: readonly PatternPosition[]): number {
   if (positions.length < 2) return positions.length;
   const ranges = positions.flatMap(({ set }) => set);
   const starts = Float64Array.from(ranges, ([low]) => low).sort();
@@ -56,7 +56,7 @@ function mostAtOnce(positions: readonly Position[]): number {
 
 /** Places each of which can come after each of the others, and after itself. */
 interface Loop {
-  members: Position[];
+  members: PatternPosition[];
   /** The characters that its members take. */
   set: CharSet;
 }
@@ -64,16 +64,16 @@ interface Loop {
 /**
  * The loop of each position, by index; null for one that never comes again (Tarjan's strongly connected components).
  */
-function findLoops(positions: readonly Position[]): (Loop | null)[] {
+function findLoops(positions: readonly PatternPosition[]): (Loop | null)[] {
   const loops = new Array<Loop | null>(positions.length).fill(null);
   const order = new Int32Array(positions.length);
   const lowest = new Int32Array(positions.length);
   const isOpen = new Uint8Array(positions.length);
-  const open: Position[] = [];
+  const open: PatternPosition[] = [];
   let visited = 0;
-  const visit = (start: Position): void => {
-    const way: { position: Position; at: number }[] = [];
-    const enter = (position: Position): void => {
+  const visit = (start: PatternPosition): void => {
+    const way: { position: PatternPosition; at: number }[] = [];
+    const enter = (position: PatternPosition): void => {
       order[position.index] = lowest[position.index] = ++visited;
       isOpen[position.index] = 1;
       open.push(position);
@@ -105,14 +105,14 @@ function findLoops(positions: readonly Position[]): (Loop | null)[] {
 }
 
 /** Loops can share a text when the way from one to the next takes only characters that the first one repeats. */
-function longestRunOfLoops(positions: readonly Position[], loops: readonly (Loop | null)[]): number {
+function longestRunOfLoops(positions: readonly PatternPosition[], loops: readonly (Loop | null)[]): number {
   const memo = new Map<Loop, number>();
   const runFrom = (loop: Loop): number => {
     const known = memo.get(loop);
     if (known !== undefined) return known;
     let longest = 0;
     const open = loop.members.flatMap(({ next }) => next);
-    const seen = new Set<Position>();
+    const seen = new Set<PatternPosition>();
     for (let position = open.pop(); position; position = open.pop()) {
       const other = loops[position.index]!;
       if (seen.has(position) || other === loop) continue;

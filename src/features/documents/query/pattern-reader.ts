@@ -5,9 +5,9 @@ export type CharSet = readonly (readonly [number, number])[];
  * One place of the pattern that takes a character, and the places that can take the next one: once for every way to get
  * there.
  */
-export interface Position {
+export interface PatternPosition {
   set: CharSet;
-  next: Position[];
+  next: PatternPosition[];
   index: number;
 }
 
@@ -16,8 +16,8 @@ interface Part {
   nullable: boolean;
   /** Positions once its counts are written out. */
   size: number;
-  first: Position[];
-  last: Position[];
+  first: PatternPosition[];
+  last: PatternPosition[];
 }
 
 const ANY: CharSet = [[0, 0x10ffff]];
@@ -53,7 +53,7 @@ const MAX_EDGES = 2000;
  */
 export class PatternReader {
   readonly #chars: string[];
-  readonly positions: Position[] = [];
+  readonly positions: PatternPosition[] = [];
   /** There are more edges than are looked at; then they are not complete. */
   isTangled = false;
   #edges = 0;
@@ -67,7 +67,7 @@ export class PatternReader {
     return this.#alternatives();
   }
 
-  #link(from: readonly Position[], to: readonly Position[]): void {
+  #link(from: readonly PatternPosition[], to: readonly PatternPosition[]): void {
     this.#edges += from.length * to.length;
     if (this.#edges > MAX_EDGES) this.isTangled = true;
     else for (const position of from) position.next.push(...to);
@@ -232,7 +232,7 @@ export class PatternReader {
   }
 
   #position(set: CharSet): Part {
-    const position: Position = { set: merged(set), next: [], index: this.positions.length };
+    const position: PatternPosition = { set: merged(set), next: [], index: this.positions.length };
     this.positions.push(position);
     return { nullable: false, size: 1, first: [position], last: [position] };
   }

@@ -77,11 +77,11 @@ function isObject(value: unknown): value is Record<string, unknown> {
 
 function compareKeys(a: SortKey, b: SortKey): number {
   if (a.rank !== b.rank) return a.rank - b.rank;
-  return 'value' in a && 'value' in b ? compareValues(a.value, b.value) : 0;
+  return 'value' in a && 'value' in b ? compareSortValues(a.value, b.value) : 0;
 }
 
 /** The database's order between two stored values: by type, then by content; texts by their bytes. */
-export function compareValues(a: unknown, b: unknown): number {
+export function compareSortValues(a: unknown, b: unknown): number {
   const rank = rankOf(a);
   const difference = rank - rankOf(b);
   if (difference !== 0) return difference;
@@ -113,7 +113,7 @@ function compareEntries(a: Iterator<[number | string, unknown]>, b: Iterator<[nu
     const difference =
       rankOf(leftValue) - rankOf(rightValue) ||
       compareTexts(String(leftName), String(rightName)) ||
-      compareValues(leftValue, rightValue);
+      compareSortValues(leftValue, rightValue);
     if (difference !== 0) return difference;
   }
 }

@@ -8,7 +8,7 @@ export const MAX_PATTERN_CHARACTERS_IN_ALL = 2000;
 /** Values of a pipeline: keys of objects and items of lists at every depth. */
 export const MAX_PIPELINE_VALUES = 5000;
 /** Branches of $or, $and, $nor and $switch of a pipeline, at every depth. */
-export const MAX_BRANCHES = 1000;
+export const MAX_QUERY_BRANCHES = 1000;
 /** Levels of lists and objects of a pipeline. */
 export const MAX_PIPELINE_LEVELS = 32;
 /**
@@ -55,10 +55,10 @@ export class WorkBudget {
 
   takeBranches(count: number): void {
     this.#branches += count;
-    if (this.#branches > MAX_BRANCHES) {
+    if (this.#branches > MAX_QUERY_BRANCHES) {
       throw invalid(
         'TOO_MANY_BRANCHES',
-        `The $or, $and, $nor and $switch of a pipeline may have at most ${MAX_BRANCHES} branches in all: $in compares with many values`,
+        `The $or, $and, $nor and $switch of a pipeline may have at most ${MAX_QUERY_BRANCHES} branches in all: $in compares with many values`,
       );
     }
   }

@@ -6,7 +6,7 @@ import { visibleDocuments } from '../store/document.js';
 import { documentStore } from '../store/document-store.js';
 import { matchShown } from '../store/shown-documents.js';
 import { parseGetQuery } from '../query/parse-list-query.js';
-import { encodeDocument, encodeInParts } from '../reply/encode-document.js';
+import { encodeStoredJson, encodeInParts } from '../reply/encode-document.js';
 import { readWithin, SMALL_REPLY_BYTES } from '../reply/reply-size.js';
 import { encodeOne, type EncodedReply } from './stored-documents.js';
 import { projectionOf } from '../reply/select-fields.js';
@@ -47,7 +47,7 @@ export async function getDocument(
   };
   let found: Buffer | null = await find();
   const plain = query.populate.length === 0;
-  if (plain && found.length <= SMALL_REPLY_BYTES) return encodeDocument(found, query.meta);
+  if (plain && found.length <= SMALL_REPLY_BYTES) return encodeStoredJson(found, query.meta);
   return readWithin(app.replies, projectId, async (size) => {
     const row = found ?? (await find());
     // Not held while it waits for room.

@@ -10,7 +10,7 @@ import { findVisible } from '../store/shown-documents.js';
 import { allOf, keysetFilters } from '../query/keyset-filter.js';
 import { parseListQuery, type ListQuery } from '../query/parse-list-query.js';
 import type { PresentedDocument } from '../reply/present-document.js';
-import { decodeDocument } from '../reply/encode-document.js';
+import { decodeStored } from '../reply/encode-document.js';
 import { listError } from '../reply/query-errors.js';
 import { readRows, readWithin, ReplySize } from '../reply/reply-size.js';
 import { projectionOf, widest } from '../reply/select-fields.js';
@@ -172,7 +172,7 @@ async function readFromCursor(reading: Reading, cursor: string | null): Promise<
     found.push(...(await find(reading, allOf([filter, step]), paths, limit + 1 - found.length, 0)));
   }
   const rows = found.slice(0, limit);
-  const last = found.length > limit ? decodeDocument(rows.at(-1)!) : null;
+  const last = found.length > limit ? decodeStored(rows.at(-1)!) : null;
   const position = last && sort.map((field) => sortKeyOf(last, field));
   const isWhole = state === null && last === null;
   const known = isWhole ? rows.length : query.count ? null : (state?.total ?? null);

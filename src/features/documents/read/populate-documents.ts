@@ -9,7 +9,7 @@ import { USERS } from '../../collections/users-collection.js';
 import { documentStore } from '../store/document-store.js';
 import type { Presentation } from '../query/parse-list-query.js';
 import { presentDocument, type PresentedDocument } from '../reply/present-document.js';
-import { decodeDocument } from '../reply/encode-document.js';
+import { decodeStored } from '../reply/encode-document.js';
 import { listError } from '../reply/query-errors.js';
 import { badQuery, quoted } from '../reply/query-text.js';
 import { readRows, ReplySize } from '../reply/reply-size.js';
@@ -84,7 +84,7 @@ async function findReadable(
     const rows = await readRows(shown, new ReplySize());
     return new Map(
       rows.map((row) => {
-        const document = presentDocument(decodeDocument(row), meta && !isUsers);
+        const document = presentDocument(decodeStored(row), meta && !isUsers);
         return [document._id, { document, bytes: row.length }];
       }),
     );

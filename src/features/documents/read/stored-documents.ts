@@ -2,7 +2,7 @@ import type { App } from '../../../app.js';
 import { ownTurn } from '../../../platform/processes/own-turn.js';
 import type { LargeReply } from '../../../http/replies/reply.js';
 import type { Caller } from '../../access/caller.js';
-import { decodeDocument, encodeDocuments, encodeInParts } from '../reply/encode-document.js';
+import { decodeStored, encodeDocuments, encodeInParts } from '../reply/encode-document.js';
 import type { Presentation } from '../query/parse-list-query.js';
 import { populateDocuments } from './populate-documents.js';
 import { presentDocument, type PresentedDocument } from '../reply/present-document.js';
@@ -39,7 +39,7 @@ export async function presentStored(
       await ownTurn();
     }
     bytes += row.length;
-    const document = decodeDocument(row);
+    const document = decodeStored(row);
     documents.push(presentDocument(selected ? selectFields(document, selected) : document, query.meta));
   }
   await populateDocuments(app, caller, documents, query, size);

@@ -14,12 +14,12 @@ const writer = new JsonWriter();
  * A document of a `raw` read as an object. Bytes that are not UTF-8 are replaced, so that one bad document does not
  * take its page along.
  */
-export function decodeDocument(stored: Buffer): Record<string, unknown> {
+export function decodeStored(stored: Buffer): Record<string, unknown> {
   return deserialize(stored, { validation: { utf8: false } });
 }
 
 /** The JSON that presentDocument would give of a stored document's bytes; as `latin1` text (see replyEncodedJson). */
-export function encodeDocument(stored: Buffer, meta: boolean): string {
+export function encodeStoredJson(stored: Buffer, meta: boolean): string {
   writer.clear();
   addDocument(stored, meta);
   return writer.text();
@@ -67,7 +67,7 @@ function addDocument(stored: Buffer, meta: boolean): void {
   writer.reserve(stored.length);
   if (writeStored(stored, meta) && writer.isTextSince(place)) return;
   writer.cutTo(place);
-  writer.append(JSON.stringify(presentDocument(decodeDocument(stored), meta)));
+  writer.append(JSON.stringify(presentDocument(decodeStored(stored), meta)));
 }
 
 const META_NAMES = [...META_FIELDS];

@@ -1,5 +1,5 @@
 import { JsonWriter } from '../../../platform/database/bson-json.js';
-import { decodeDocument } from './encode-document.js';
+import { decodeStored } from './encode-document.js';
 
 const EXACT_NUMBERS: ReadonlySet<unknown> = new Set(['Decimal128', 'Long']);
 /** About so much of BSON becomes one part: a millisecond or two. */
@@ -32,7 +32,7 @@ function addResult(result: Buffer): void {
   writer.reserve(result.length);
   if (writer.document(result) && writer.isTextSince(place)) return;
   writer.cutTo(place);
-  writer.append(JSON.stringify(presentValue(decodeDocument(result))));
+  writer.append(JSON.stringify(presentValue(decodeStored(result))));
 }
 
 /** Numbers that JSON cannot hold exactly become texts; dates and identifiers are left to JSON. */

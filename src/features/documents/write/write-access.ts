@@ -1,5 +1,5 @@
 import type { Access } from '../../../http/routes/route.js';
-import { WRITES_DOCUMENTS as WRITES_DOCUMENTS_DESCRIPTION } from '../../access/describe-access.js';
+import { WRITES_DOCUMENTS_DESCRIPTION } from '../../access/describe-access.js';
 import { callerOf, settleKey } from '../../access/require-key.js';
 import { requireWriteTarget, type WriteTarget } from './write-target.js';
 

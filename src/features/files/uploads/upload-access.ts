@@ -1,8 +1,5 @@
 import type { Access } from '../../../http/routes/route.js';
-import {
-  DELETES_UPLOADS as DELETES_UPLOADS_DESCRIPTION,
-  UPLOADS as UPLOADS_DESCRIPTION,
-} from '../../access/describe-access.js';
+import { DELETES_UPLOADS_DESCRIPTION, UPLOADS_DESCRIPTION } from '../../access/describe-access.js';
 import { giveCaller, type ByKey } from '../../access/key-access.js';
 import { callerOf, refusePublishable, settleKey } from '../../access/require-key.js';
 

@@ -25,7 +25,7 @@ type SlotKind = 'open' | 'calls';
 
 const MAIL_USAGE = 'mail_usage';
 
-export function usageStore(app: Pick<App, 'db'>): Store<MailUsage> {
+export function mailUsageStore(app: Pick<App, 'db'>): Store<MailUsage> {
   return app.db.collection<MailUsage>(MAIL_USAGE);
 }
 
@@ -59,7 +59,7 @@ export async function reserveSlots(
   // The record of a month is made by its first sender; the second try is for those who meet it being made.
   for (const upsert of [true, false]) {
     try {
-      const usage = await usageStore(app).findOneAndUpdate(
+      const usage = await mailUsageStore(app).findOneAndUpdate(
         { _id: usageId, ...room },
         { ...take, ...(upsert && { $setOnInsert: fresh }) },
         { upsert, returnDocument: 'after' },
@@ -80,7 +80,7 @@ export async function settleSlots(
   kind: SlotKind = 'open',
 ): Promise<void> {
   const these = { [kind]: { $in: [...ids] } };
-  await usageStore(app).updateMany({ projectId, ...these }, { $pull: these as never });
+  await mailUsageStore(app).updateMany({ projectId, ...these }, { $pull: these as never });
 }
 
 /** Gives a slot back, in the month it was taken from, if it is still open: repeating it gives nothing back twice. */
@@ -90,12 +90,15 @@ export async function refundSlot(
   id: ObjectId,
   kind: SlotKind = 'open',
 ): Promise<void> {
-  await usageStore(app).updateOne({ projectId, [kind]: id }, { $pull: { [kind]: id } as never, $inc: { used: -1 } });
+  await mailUsageStore(app).updateOne(
+    { projectId, [kind]: id },
+    { $pull: { [kind]: id } as never, $inc: { used: -1 } },
+  );
 }
 
 /** The slots used in the current month. */
 export async function readSlots(app: App, project: Project): Promise<SlotCount> {
-  const usage = await usageStore(app).findOne({ _id: monthKey(project._id, app.clock.now()) });
+  const usage = await mailUsageStore(app).findOne({ _id: monthKey(project._id, app.clock.now()) });
   return { used: usage?.used ?? 0, limit: findLimit(project, 'mail') };
 }
 

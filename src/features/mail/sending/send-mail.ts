@@ -50,7 +50,7 @@ export async function sendMail(app: App, project: Project, request: MailRequest)
     sentAt: now,
   };
   await mailLogStore(app).insertOne(log);
-  await enqueueDelivery(app, log);
+  await enqueueMail(app, log);
   return {
     id: id.toHexString(),
     provider: usingByok ? 'byok' : 'default',
@@ -61,7 +61,7 @@ export async function sendMail(app: App, project: Project, request: MailRequest)
 }
 
 /** Hands a queued log to the worker; harmless to repeat. `urgent`: an end user waits for it. */
-export async function enqueueDelivery(
+export async function enqueueMail(
   app: App,
   { _id, projectId }: Pick<MailLog, '_id' | 'projectId'>,
   { urgent = false }: { urgent?: boolean } = {},

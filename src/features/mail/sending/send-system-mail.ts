@@ -5,7 +5,7 @@ import { mailLogStore, sealMail } from '../mail-log.js';
 import { requireTemplate } from '../mail-template.js';
 import { findByokKey, resolveSender } from '../project-mail.js';
 import { renderTemplate } from '../render-template.js';
-import { enqueueDelivery } from './send-mail.js';
+import { enqueueMail } from './send-mail.js';
 
 export interface SystemMail {
   template: 'verification' | 'password-reset' | 'email-change' | 'email-change-notice';
@@ -38,5 +38,5 @@ export async function sendSystemMail(app: App, project: Project, mail: SystemMai
     createdAt: now,
     sentAt: now,
   });
-  await enqueueDelivery(app, { _id, projectId: project._id }, { urgent: true });
+  await enqueueMail(app, { _id, projectId: project._id }, { urgent: true });
 }

@@ -5,8 +5,8 @@ import { jobStore, type JobDefinition } from '../../../platform/jobs/job.js';
 import { closeMail } from '../close-mail.js';
 import { deliverMail } from './deliver-mail.job.js';
 import { mailLogStore, type MailLog } from '../mail-log.js';
-import { refundSlot, usageStore } from './mail-slots.js';
-import { enqueueDelivery } from './send-mail.js';
+import { refundSlot, mailUsageStore } from './mail-slots.js';
+import { enqueueMail } from './send-mail.js';
 
 /** The age below which a mail is still in the hands of its worker. */
 const LEFT_BEHIND_MS = 5 * 60_000;
@@ -26,9 +26,9 @@ export const sweepMail: JobDefinition<App> = {
       { status: 'queued', $or: [{ createdAt: { $lt: before } }, { createdAt: { $gt: doubted } }] },
       { projection: { projectId: 1 } },
     );
-    for await (const log of stranded) await enqueueDelivery(app, log);
+    for await (const log of stranded) await enqueueMail(app, log);
     await namePartyless(app);
-    for await (const usage of usageStore(app).find({ 'open.0': { $exists: true } })) {
+    for await (const usage of mailUsageStore(app).find({ 'open.0': { $exists: true } })) {
       for (const id of usage.open as ObjectId[]) {
         if (id.getTimestamp() < before || id.getTimestamp() > doubted) await settleLeftBehind(app, usage.projectId, id);
       }

@@ -1,5 +1,5 @@
 import type { Access } from '../../../http/routes/route.js';
-import { SIGNED_IN as SIGNED_IN_DESCRIPTION } from '../../access/describe-access.js';
+import { SIGNED_IN_DESCRIPTION } from '../../access/describe-access.js';
 import { giveCaller, type ByKey } from '../../access/key-access.js';
 import { callerOf, settleKey } from '../../access/require-key.js';
 import type { User } from '../user.js';

@@ -1,6 +1,6 @@
 import type { App } from '../../../app.js';
 import { OutboundError } from '../../../platform/network/outbound.js';
-import { VERSION } from '../../../version.js';
+import { VERSION } from '../../../package.js';
 import type { Delivery, DeliveryAttempt } from './delivery.js';
 import type { AttemptOutcome } from './judge-attempt.js';
 import { signDelivery } from './sign-delivery.js';

@@ -13,7 +13,7 @@ const DELIVERY_RETRIES: RetrySchedule = {
 const MAX_PATIENCE_MS = 12 * HOUR;
 const GONE = 410;
 
-export type Verdict =
+export type AttemptVerdict =
   | { kind: 'delivered' }
   /** Again after `delayMs`. */
   | { kind: 'retry'; delayMs: number }
@@ -28,7 +28,7 @@ export interface AttemptOutcome {
 }
 
 /** The consequence of an attempt for its delivery; `failures` counts those before it, `random` is in [0, 1). */
-export function judgeAttempt(outcome: AttemptOutcome, failures: number, nowMs: number, random: number): Verdict {
+export function judgeAttempt(outcome: AttemptOutcome, failures: number, nowMs: number, random: number): AttemptVerdict {
   const { status } = outcome;
   if (status !== null && status >= 200 && status < 300) return { kind: 'delivered' };
   if (status === GONE) return { kind: 'failed', gone: true };

@@ -1,7 +1,7 @@
 import type { App } from '../../../app.js';
 import { failPendingDeliveries } from './claim-delivery.js';
 import { deliveryStore, KEPT_ATTEMPTS, type Delivery, type DeliveryAttempt } from './delivery.js';
-import { judgeAttempt, type AttemptOutcome, type Verdict } from './judge-attempt.js';
+import { judgeAttempt, type AttemptOutcome, type AttemptVerdict } from './judge-attempt.js';
 import { FAILING_DAYS, type DisabledReason, type Webhook } from '../webhook.js';
 import { changeWebhooks } from '../webhook-store.js';
 import { DAY_MS } from '../../../platform/time/clock.js';
@@ -15,7 +15,7 @@ export async function recordAttempt(
   webhook: Webhook,
   delivery: Delivery,
   { attempt, outcome }: { attempt: DeliveryAttempt; outcome: AttemptOutcome },
-): Promise<Verdict | null> {
+): Promise<AttemptVerdict | null> {
   const nowMs = app.clock.now();
   const verdict = judgeAttempt(outcome, delivery.failures, nowMs, Math.random());
   const result = await deliveryStore(app).updateOne(
@@ -32,7 +32,7 @@ export async function recordAttempt(
   return verdict;
 }
 
-function stateAfter(verdict: Verdict, nowMs: number): Partial<Delivery> {
+function stateAfter(verdict: AttemptVerdict, nowMs: number): Partial<Delivery> {
   return verdict.kind === 'retry' ? { dueAt: new Date(nowMs + verdict.delayMs) } : { state: verdict.kind };
 }
 
@@ -41,7 +41,7 @@ async function recordHealth(
   app: App,
   webhook: Webhook,
   { projectId }: Delivery,
-  verdict: Verdict,
+  verdict: AttemptVerdict,
   nowMs: number,
 ): Promise<void> {
   const works = verdict.kind === 'delivered';
@@ -60,7 +60,7 @@ async function recordHealth(
   app.log.warn({ webhookId: webhook.id.toHexString(), reason }, 'a webhook was disabled');
 }
 
-function disabledAfter(verdict: Verdict, failingSince: Date | null, nowMs: number): DisabledReason | null {
+function disabledAfter(verdict: AttemptVerdict, failingSince: Date | null, nowMs: number): DisabledReason | null {
   if (verdict.kind === 'failed' && verdict.gone) return 'gone';
   return failingSince && nowMs - failingSince.getTime() >= FAILING_DAYS * DAY_MS ? 'failing' : null;
 }

@@ -1,0 +1,160 @@
+import type { Field, FieldShape } from '../collections/fields/field.js';
+import { FLAG, ID, MOMENT, orNull, TEXT, type Schema } from '../../platform/schema/schema.js';
+import {
+  changedFields,
+  publicFields,
+  sentFields,
+  storedFields,
+  tellRules,
+  type DescribedCollection,
+} from './described-project.js';
+
+/** The JSON Schemas of a collection; each is titled, the name of the collection first. */
+export interface CollectionSchemas {
+  Document: Schema;
+  /** A document as reads answer it: parts may be left out, and Ref fields replaced by their documents. */
+  Shown: Schema;
+  Insert: Schema;
+  Update: Schema;
+  /** Parameters of a list's query. */
+  Filter: Schema;
+  /** `users` only. */
+  Public?: Schema;
+}
+
+/** Makes the schema of a Ref that may have been replaced; null where nothing can replace it. */
+export type Populate = (collection: string) => Schema | null;
+
+const SUFFIXES =
+  'Each field also with `_gt`, `_gte`, `_lt`, `_lte`, `_ne`, `_in` (comma-separated), `_exists` (true or false), `_regex` (of texts).';
+
+export function collectionSchemas(collection: DescribedCollection, populate: Populate): CollectionSchemas {
+  const { typeName, isUsers, isFlexible, ownerField } = collection;
+  const stored = storedFields(collection);
+  const owner = (fields: readonly Field[]): Record<string, Schema> =>
+    ownerField !== null && !fields.some(({ name }) => name === ownerField)
+      ? { [ownerField]: { ...TEXT, description: 'Id of the user who owns the document.' } }
+      : {};
+  const system: Record<string, Schema> = {
+    ...(isUsers ? { emailVerified: FLAG } : { isDeleted: FLAG, deletedAt: orNull(MOMENT) }),
+    createdAt: MOMENT,
+    updatedAt: MOMENT,
+  };
+  const required = isFlexible ? [] : namesOfRequired(stored);
+  const close = (title: string, schema: Schema): Schema => ({
+    title: typeName + title,
+    type: 'object',
+    ...schema,
+    additionalProperties: isFlexible,
+  });
+  const sent = sentFields(collection);
+  const sentRequired = isFlexible ? [] : namesOfRequired(sent).filter((name) => name !== ownerField);
+  return {
+    Document: close('Document', {
+      required: ['_id', ...required, ...Object.keys(system)],
+      properties: { _id: ID, ...propertiesOf(stored), ...owner(stored), ...system },
+    }),
+    Shown: close('Shown', {
+      required: ['_id'],
+      properties: { _id: ID, ...propertiesOf(stored, populate), ...owner(stored), ...system },
+    }),
+    Insert: close('Insert', {
+      ...(sentRequired.length > 0 && { required: sentRequired }),
+      properties: { ...propertiesOf(sent), ...owner(sent) },
+    }),
+    Update: close('Update', { minProperties: 1, ...changesOf(changedFields(collection), isFlexible) }),
+    Filter: {
+      title: `${typeName}Filter`,
+      description: SUFFIXES,
+      type: 'object',
+      properties: {
+        _id: ID,
+        ...filtersOf(stored, ''),
+        ...owner(stored),
+        createdAt: MOMENT,
+        updatedAt: MOMENT,
+      },
+      additionalProperties: true,
+    },
+    ...(isUsers && {
+      Public: close('Public', {
+        required: ['_id'],
+        properties: { _id: ID, ...propertiesOf(publicFields(collection)) },
+      }),
+    }),
+  };
+}
+
+const namesOfRequired = (fields: readonly Field[]): string[] =>
+  fields.filter((field) => field.required).map(({ name }) => name);
+
+function propertiesOf(fields: readonly Field[], populate?: Populate): Record<string, Schema> {
+  return Object.fromEntries(fields.map((field) => [field.name, schemaOfField(field, populate)]));
+}
+
+/** Defaults stand in the description alone: generators take the keyword for a promise that the value is always there. */
+function schemaOfField(field: Field, populate?: Populate): Schema {
+  const description = tellRules(field);
+  return {
+    ...schemaOf(field, populate),
+    ...(description !== '' && { description }),
+  };
+}
+
+function schemaOf(shape: FieldShape, populate?: Populate): Schema {
+  switch (shape.type) {
+    case 'String':
+      return { type: 'string' };
+    case 'Number':
+      return { type: 'number' };
+    case 'Boolean':
+      return { type: 'boolean' };
+    case 'Date':
+      return { type: 'string', format: 'date-time' };
+    case 'Ref': {
+      const id: Schema = { type: 'string', pattern: '^[0-9a-fA-F]{24}$' };
+      const populated = shape.ref === undefined ? null : (populate?.(shape.ref) ?? null);
+      return populated ? { anyOf: [id, populated] } : id;
+    }
+    case 'Array':
+      return { type: 'array', items: shape.items ? schemaOf(shape.items, populate) : {} };
+    case 'Object': {
+      if (!shape.fields) return { type: 'object', additionalProperties: true };
+      const required = namesOfRequired(shape.fields);
+      return {
+        type: 'object',
+        ...(required.length > 0 && { required }),
+        properties: propertiesOf(shape.fields, populate),
+        additionalProperties: false,
+      };
+    }
+  }
+}
+
+/** Fields that can change, those inside objects by a dotted name too; null clears an optional one. */
+function changesOf(fields: readonly Field[], allOptional: boolean): Schema {
+  const properties: Record<string, Schema> = {};
+  const patternProperties: Record<string, Schema> = {};
+  const visit = (level: readonly Field[], prefix: string): void => {
+    for (const field of level) {
+      const path = prefix + field.name;
+      const schema = schemaOfField(field);
+      properties[path] = field.required && !allOptional ? schema : orNull(schema);
+      if (field.type === 'Object' && field.fields) visit(field.fields, `${path}.`);
+      else if (field.type === 'Object') patternProperties[`^${escapePattern(path)}\\.`] = {};
+    }
+  };
+  visit(fields, '');
+  return { properties, ...(Object.keys(patternProperties).length > 0 && { patternProperties }) };
+}
+
+const escapePattern = (text: string): string => text.replace(/[.*+?^${}()|[\]\\/-]/g, '\\$&');
+
+function filtersOf(fields: readonly Field[], prefix: string): Record<string, Schema> {
+  return Object.assign({}, ...fields.map((field) => filtersAt(field, prefix + field.name))) as Record<string, Schema>;
+}
+
+function filtersAt(shape: FieldShape, path: string): Record<string, Schema> {
+  if (shape.type === 'Array') return shape.items ? filtersAt(shape.items, path) : { [path]: {} };
+  return shape.type === 'Object' ? filtersOf(shape.fields ?? [], `${path}.`) : { [path]: schemaOf(shape) };
+}

@@ -1,0 +1,135 @@
+import type { App } from '../../app.js';
+import type { Collection } from '../collections/collection.js';
+import { HIDDEN_FIELD, type Field, type FieldShape } from '../collections/fields/field.js';
+import { listCollections } from '../collections/list-collections.js';
+import { EMAIL_VERIFIED, USERS } from '../collections/users-collection.js';
+import type { Project } from '../projects/project.js';
+
+/** A collection as types and schemas are made of it, its fields in the order of their names. */
+export interface DescribedCollection {
+  name: string;
+  /** Begins the names of its types: `my-posts` is `MyPosts`. Unique in the project. */
+  typeName: string;
+  isFlexible: boolean;
+  isUsers: boolean;
+  fields: readonly Field[];
+  /** Holds the id of the owning user; null without row-level security. */
+  ownerField: string | null;
+}
+
+/** All of a project that its types tell of, in an order of its own: the same project is always described the same. */
+export interface DescribedProject {
+  name: string;
+  collections: readonly DescribedCollection[];
+  /** Changes with whatever is described. */
+  version: string;
+}
+
+/** What may be told: to a publishable key nothing of protected fields. */
+export interface Audience {
+  isPublic: boolean;
+}
+
+export async function describeProject(
+  app: Pick<App, 'db'>,
+  project: Pick<Project, '_id' | 'name'>,
+  audience: Audience,
+): Promise<DescribedProject> {
+  return describeCollections(project.name, await listCollections(app, project._id), audience);
+}
+
+/** The collections of a project as its types tell of them. */
+export function describeCollections(
+  name: string,
+  collections: readonly Collection[],
+  { isPublic }: Audience,
+): DescribedProject {
+  const sorted = [...collections].sort((a, b) => compare(a.name, b.name));
+  const typeNames = nameTypes(sorted.map((collection) => collection.name));
+  return {
+    name,
+    collections: sorted.map(({ name: collection, mode, fields, rls }) => ({
+      name: collection,
+      typeName: typeNames.get(collection)!,
+      isFlexible: mode === 'flexible',
+      isUsers: collection === USERS,
+      fields: sortFields(fields.filter((field) => field.name !== HIDDEN_FIELD && !(isPublic && field.protected))),
+      ownerField: rls?.ownerField ?? null,
+    })),
+    version: [
+      name,
+      isPublic,
+      ...sorted.map((each) => [each._id, each.name, each.version, each.updatedAt.getTime()].join('.')),
+    ].join(' '),
+  };
+}
+
+/** Names of types by name of collection; of `Posts` and `posts` the second is `Posts_2`. */
+function nameTypes(names: readonly string[]): Map<string, string> {
+  const taken = new Map<string, string>();
+  const used = new Set<string>();
+  for (const name of names) {
+    const plain = name
+      .split(/[-_]+/)
+      .map((part) => part.slice(0, 1).toUpperCase() + part.slice(1))
+      .join('');
+    let typeName = plain;
+    for (let n = 2; used.has(typeName); n++) typeName = `${plain}_${n}`;
+    used.add(typeName);
+    taken.set(name, typeName);
+  }
+  return taken;
+}
+
+function sortFields(fields: readonly Field[]): Field[] {
+  return fields.map((field) => ({ ...field, ...sortShape(field) })).sort((a, b) => compare(a.name, b.name));
+}
+
+function sortShape(shape: FieldShape): FieldShape {
+  return {
+    type: shape.type,
+    ...(shape.ref !== undefined && { ref: shape.ref }),
+    ...(shape.fields && { fields: sortFields(shape.fields) }),
+    ...(shape.items && { items: sortShape(shape.items) }),
+  };
+}
+
+const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
+
+/** The declared fields of `users` that its documents show. */
+export function storedFields({ isUsers, fields }: DescribedCollection): readonly Field[] {
+  if (!isUsers) return fields;
+  return fields.filter(({ name }) => name !== 'password' && name !== EMAIL_VERIFIED);
+}
+
+/** The declared fields that a client may send in a new document. */
+export function sentFields({ fields }: DescribedCollection): readonly Field[] {
+  return fields.filter((field) => !field.protected);
+}
+
+/** The declared fields that a client may send in a change: an owner is for ever, a password has a way of its own. */
+export function changedFields(collection: DescribedCollection): readonly Field[] {
+  return sentFields(collection).filter(
+    ({ name }) => name !== collection.ownerField && !(collection.isUsers && name === 'password'),
+  );
+}
+
+/** The fields of `users` that everybody may see. */
+export function publicFields({ fields }: DescribedCollection): readonly Field[] {
+  return fields.filter((field) => field.public && field.name !== 'password');
+}
+
+/** The rules of a field in words, for people who read its type. */
+export function tellRules(field: Field, { isSent = false } = {}): string {
+  const rules = [
+    field.type === 'Date' && (isSent ? 'A date, sent as ISO 8601 text' : 'A date as ISO 8601 text'),
+    field.type === 'Ref' && (field.ref === undefined ? 'Id of a document' : `Id of a document of ${field.ref}`),
+    field.required && 'Required',
+    field.unique && 'Unique',
+    field.default !== undefined && `Default ${JSON.stringify(field.default)}`,
+    field.protected && 'Protected: users cannot set it',
+    field.public && 'Public: part of public profiles',
+  ];
+  const told = rules.filter((rule) => rule !== false && rule !== undefined);
+  return told.length === 0 ? '' : `${told.join('. ')}.`;
+}

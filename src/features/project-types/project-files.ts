@@ -1,0 +1,103 @@
+import { LRUCache } from 'lru-cache';
+import type { App } from '../../app.js';
+import type { RouteList } from '../../http/routes/route.js';
+import type { Project } from '../projects/project.js';
+import { makeReferenceFile, type ReferenceFile } from '../reference/reference-file.js';
+import { breathe } from './breathe.js';
+import { describeProject, type Audience, type DescribedProject } from './described-project.js';
+import { buildProjectDocument } from './project-document.js';
+import { writeSchemaFile } from './schema-file.js';
+import { writeTypeFile } from './type-file.js';
+
+/** What is made of the collections of a project: TypeScript, OpenAPI, JSON Schema. */
+export type ProjectFile = 'types.d.ts' | 'openapi.json' | 'schema.json';
+
+const MEDIA_TYPES: Readonly<Record<ProjectFile, string>> = {
+  'types.d.ts': 'text/plain; charset=utf-8',
+  'openapi.json': 'application/json; charset=utf-8',
+  'schema.json': 'application/json; charset=utf-8',
+};
+
+/** The text of a file; the same project always gives the same. */
+export async function writeProjectFile(
+  file: ProjectFile,
+  lists: readonly RouteList[],
+  project: DescribedProject,
+): Promise<string> {
+  switch (file) {
+    case 'types.d.ts':
+      return writeTypeFile(project);
+    case 'openapi.json':
+      return stringify(await buildProjectDocument(lists, project), 2);
+    case 'schema.json':
+      return stringify(await writeSchemaFile(project), 1);
+  }
+}
+
+/** As `JSON.stringify(value, null, 2)` with a line break behind it, but a part at a time down to `depth` levels. */
+async function stringify(value: object, depth: number): Promise<string> {
+  const write = async (part: unknown, level: number): Promise<string> => {
+    if (level > depth || typeof part !== 'object' || part === null || Array.isArray(part)) {
+      await breathe();
+      return JSON.stringify(part, null, 2);
+    }
+    const members: string[] = [];
+    for (const [name, inner] of Object.entries(part)) {
+      if (inner === undefined) continue;
+      members.push(`  ${JSON.stringify(name)}: ${(await write(inner, level + 1)).replaceAll('\n', '\n  ')}`);
+    }
+    return members.length === 0 ? '{}' : `{\n${members.join(',\n')}\n}`;
+  };
+  return `${await write(value, 0)}\n`;
+}
+
+const KEPT_BYTES = 16 * 1024 * 1024;
+
+interface KeptFile {
+  version: string;
+  file: ReferenceFile;
+}
+
+interface Kept {
+  files: LRUCache<string, KeptFile>;
+  /** Those that are being made, so that many requests at once cost what one does. */
+  making: Map<string, Promise<ReferenceFile>>;
+}
+
+/** Files that were asked for before, of all projects of an application. */
+const kept = new WeakMap<App['cache'], Kept>();
+
+/** A file ready to be sent; made anew when a collection has changed since. */
+export async function readProjectFile(
+  app: App,
+  lists: readonly RouteList[],
+  project: Project,
+  file: ProjectFile,
+  audience: Audience,
+): Promise<ReferenceFile> {
+  const { files, making } = kept.get(app.cache) ?? openKept(app);
+  const described = await describeProject(app, project, audience);
+  const { version } = described;
+  const place = `${project._id.toHexString()} ${audience.isPublic} ${file}`;
+  const known = files.get(place);
+  if (known?.version === version) return known.file;
+  const attempt = `${place} ${version}`;
+  const made = making.get(attempt) ?? make(file, lists, described).finally(() => making.delete(attempt));
+  making.set(attempt, made);
+  files.set(place, { version, file: await made });
+  return made;
+}
+
+async function make(file: ProjectFile, lists: readonly RouteList[], project: DescribedProject): Promise<ReferenceFile> {
+  return makeReferenceFile(MEDIA_TYPES[file], await writeProjectFile(file, lists, project));
+}
+
+function openKept(app: App): Kept {
+  const files = new LRUCache<string, KeptFile>({
+    maxSize: KEPT_BYTES,
+    sizeCalculation: ({ file }) => file.bytes.length + file.gzipped.length,
+  });
+  const made: Kept = { files, making: new Map() };
+  kept.set(app.cache, made);
+  return made;
+}

@@ -1,0 +1,61 @@
+import request from 'supertest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { editCollection } from '../../src/features/collections/edit-collection.js';
+import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
+import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+
+let test: TestApp;
+let shop: TestProject;
+
+beforeAll(async () => {
+  test = await openTestApp();
+  shop = await buildProject(test.app);
+  await buildCollection(test.app, shop.project, {
+    name: 'posts',
+    fields: [{ name: 'title', type: 'String', required: true }],
+  });
+  await editCollection(test.app, shop.project._id, 'users', {
+    addFields: [{ name: 'role', type: 'String', protected: true }],
+  });
+});
+afterAll(() => test.close());
+
+const get = (path: string, key = shop.secret) => request(test.server).get(`/api/schemas/${path}`).set('x-api-key', key);
+
+describe('GET /api/schemas/types.d.ts, openapi.json, schema.json', () => {
+  it.each([
+    ['types.d.ts', 'text/plain; charset=utf-8', 'export interface PostsDocument'],
+    ['openapi.json', 'application/json; charset=utf-8', '"operationId": "listPostsDocuments"'],
+    ['schema.json', 'application/json; charset=utf-8', '"PostsInsert": {'],
+  ])('tell of the collections of the project whose key asks: %s', async (file, type, part) => {
+    const { status, headers, text } = await get(file);
+    expect([status, headers['content-type'], text.includes(part)]).toEqual([200, type, true]);
+    const other = await buildProject(test.app);
+    expect((await get(file, other.secret)).text).not.toContain('Posts');
+    expect((await request(test.server).get(`/api/schemas/${file}`)).body.code).toBe('API_KEY_MISSING');
+  });
+
+  it.each(['types.d.ts', 'openapi.json', 'schema.json'])(
+    'tell a publishable key nothing of protected fields: %s',
+    async (file) => {
+      expect((await get(file)).text).toMatch(/\brole\b/);
+      const { headers, text } = await get(file, shop.publishable);
+      expect(text).not.toMatch(/\brole\b/);
+      // The same address answers another key something else.
+      expect([headers['cache-control'], headers.vary]).toEqual([
+        'private, no-cache',
+        expect.stringContaining('x-api-key'),
+      ]);
+    },
+  );
+
+  it('answer the same bytes until a collection changes, and 304 to a client that has them', async () => {
+    const first = await get('types.d.ts');
+    expect((await get('types.d.ts')).text).toBe(first.text);
+    const copy = get('types.d.ts').set('If-None-Match', first.headers.etag!);
+    expect((await copy).status).toBe(304);
+    await editCollection(test.app, shop.project._id, 'posts', { addFields: [{ name: 'views', type: 'Number' }] });
+    const renewed = await get('types.d.ts').set('If-None-Match', first.headers.etag!);
+    expect([renewed.status, renewed.text.includes('views?: number')]).toEqual([200, true]);
+  });
+});

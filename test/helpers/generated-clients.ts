@@ -1,0 +1,28 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import openapiTS, { astToString, type OpenAPI3 } from 'openapi-typescript';
+import codegen from 'openapi-typescript-codegen';
+import type { ApiDocument } from '../../src/features/reference/api-document.js';
+import { openTempDir } from './temp-dir.js';
+
+/** The types that `openapi-typescript` makes of a document. */
+export async function generateTypes(document: ApiDocument): Promise<string> {
+  return astToString(await openapiTS(structuredClone(document) as unknown as OpenAPI3));
+}
+
+/** The client that `openapi-typescript-codegen` makes of a document, by path below `folder`. */
+export async function generateClient(document: ApiDocument, folder: string): Promise<Record<string, string>> {
+  const output = await openTempDir();
+  try {
+    const input = structuredClone(document) as unknown as Record<string, unknown>;
+    await codegen.generate({ input, output: output.path, httpClient: 'fetch', useOptions: true, useUnionTypes: true });
+    const paths = readdirSync(output.path, { recursive: true, encoding: 'utf8' }).filter((path) =>
+      path.endsWith('.ts'),
+    );
+    return Object.fromEntries(
+      paths.map((path) => [`${folder}/${path}`, readFileSync(join(output.path, path), 'utf8')]),
+    );
+  } finally {
+    await output.remove();
+  }
+}
