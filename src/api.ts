@@ -14,6 +14,7 @@ import { MAIL_OPERATOR_ROUTES, MAIL_ROUTES } from './features/mail/mail-routes.j
 import { PROJECT_USER_ROUTES } from './features/management/project-user-routes.js';
 import { ADMIN_ROUTES } from './features/operators/admin-routes.js';
 import { BUCKET_ROUTES } from './features/management/bucket-routes.js';
+import { PROJECT_FILE_ROUTES } from './features/management/file-routes.js';
 import { PROJECT_DOCUMENT_ROUTES } from './features/management/document-routes.js';
 import { PROJECT_SCHEMA_ROUTES } from './features/management/schema-routes.js';
 import { PROJECT_SOCIAL_ROUTES } from './features/management/social-routes.js';
@@ -26,7 +27,8 @@ import { GUIDE_ROUTES } from './features/reference/guide-routes.js';
 import { projectTypesRoutes } from './features/project-types/project-types-routes.js';
 import { referenceRoutes } from './features/reference/reference-routes.js';
 import { ROOT_ROUTES } from './features/reference/root-routes.js';
-import { WEBHOOK_ROUTES } from './features/webhooks/webhook-routes.js';
+import { SERVICE_ROUTES } from './features/series/service-routes.js';
+import { DELIVERY_ROUTES, WEBHOOK_ROUTES } from './features/webhooks/webhook-routes.js';
 import { accessLog } from './http/access-log.js';
 import { answerRequests } from './http/answer-requests.js';
 import { allowOrigins } from './http/allow-origins.js';
@@ -54,6 +56,7 @@ export const ROUTE_LISTS: readonly RouteList[] = [
   LOCAL_FILE_ROUTES,
   MAIL_ROUTES,
   ADMIN_ROUTES,
+  ...SERVICE_ROUTES,
   PROJECT_ROUTES,
   COLLECTION_ROUTES,
   PROJECT_SCHEMA_ROUTES,
@@ -62,9 +65,11 @@ export const ROUTE_LISTS: readonly RouteList[] = [
   PROJECT_USER_ROUTES,
   PROJECT_SOCIAL_ROUTES,
   WEBHOOK_ROUTES,
+  DELIVERY_ROUTES,
   MAIL_OPERATOR_ROUTES,
   TEMPLATE_ROUTES,
   BUCKET_ROUTES,
+  PROJECT_FILE_ROUTES,
   HEALTH_ROUTES,
   METRICS_ROUTES,
   ...referenceRoutes(() => ROUTE_LISTS),

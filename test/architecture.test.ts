@@ -100,7 +100,8 @@ const FEATURE_ROWS = [
   ['declaration', 'store-copies'],
   ['management'],
   ['backups'],
-  ['reference'],
+  ['series'],
+  ['reference', 'console'],
   ['project-types'],
 ];
 

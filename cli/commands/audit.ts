@@ -1,5 +1,7 @@
 import { parseDuration } from '../../src/setting-readers.js';
+import type { App } from '../../src/app.js';
 import { listActs, presentAct } from '../../src/features/audit/audit-log.js';
+import { findProject } from '../../src/features/projects/project-store.js';
 import { defineCommand, value } from '../shell/command.js';
 import { wholeOption } from '../shell/read-whole.js';
 
@@ -9,17 +11,26 @@ const MAX_LIMIT = 10_000;
 export default defineCommand({
   details:
     'Who changed what by which command, newest first. An act that is still "started" is under way, or its process died.',
-  examples: ['bsvc audit', 'bsvc audit --since 24h --json', 'bsvc audit --action "key revoke" --limit 5'],
+  examples: [
+    'bsvc audit',
+    'bsvc audit --since 24h --json',
+    'bsvc audit --action "key revoke" --limit 5',
+    'bsvc audit --project shop --actor ann@example.com',
+  ],
   parameters: {
     limit: value('--limit <n>', `how many (default: ${DEFAULT_LIMIT})`, wholeOption(1, MAX_LIMIT)),
     since: value('--since <duration>', 'no older than this, for example 24h or 30d', parseDuration),
     action: value('--action <words>', 'only this command, for example "project delete"'),
+    actor: value('--actor <name>', 'only what this one did, for example ann@example.com'),
+    project: value('--project <name>', 'only what concerns this project, by name or id'),
   },
-  async run(context, { limit = DEFAULT_LIMIT, since, action }) {
+  async run(context, { limit = DEFAULT_LIMIT, since, action, actor, project }) {
     const app = await context.app();
     const acts = await listActs(app, {
       limit,
       action,
+      actor,
+      ...(project !== undefined && { about: await namesOf(app, project) }),
       ...(since !== undefined && { since: app.clock.now() - since }),
     });
     const shown = acts.map(presentAct);
@@ -36,6 +47,12 @@ export default defineCommand({
     };
   },
 });
+
+/** A project that is gone is known by the name that is asked for. */
+async function namesOf(app: App, named: string): Promise<string[]> {
+  const project = await findProject(app, named);
+  return project ? [project._id.toHexString(), project.name] : [named];
+}
 
 function presentInput(input: Record<string, unknown>): string {
   return Object.entries(input)

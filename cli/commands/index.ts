@@ -132,6 +132,11 @@ export const COMMANDS: readonly CommandNode[] = [
       { name: 'import', summary: 'import documents from NDJSON, JSON or CSV', load: () => import('./data/import.js') },
       { name: 'export', summary: 'export documents as NDJSON, JSON or CSV', load: () => import('./data/export.js') },
       { name: 'query', summary: 'list documents', load: () => import('./data/query.js') },
+      { name: 'get', summary: 'show one document', load: () => import('./data/get.js') },
+      { name: 'insert', summary: 'store one document', load: () => import('./data/insert.js') },
+      { name: 'change', summary: 'change fields of a document', load: () => import('./data/change.js') },
+      { name: 'trash', summary: 'move a document to the trash', load: () => import('./data/trash.js') },
+      { name: 'recover', summary: 'take a document back from the trash', load: () => import('./data/recover.js') },
     ],
   },
   {
@@ -268,6 +273,20 @@ export const COMMANDS: readonly CommandNode[] = [
       { name: 'token', summary: 'give out a bearer token, shown once', load: () => import('./operator/token.js') },
       { name: 'remove', summary: 'remove an operator, its tokens end', load: () => import('./operator/remove.js') },
     ],
+  },
+  {
+    name: 'file',
+    summary: 'files that applications have uploaded',
+    examples: ['bsvc file list --project shop'],
+    commands: [
+      { name: 'list', summary: 'list files', load: () => import('./file/list.js') },
+      { name: 'delete', summary: 'delete a file', load: () => import('./file/delete.js') },
+    ],
+  },
+  {
+    name: 'console',
+    summary: 'make a link that signs an operator in at the console',
+    load: () => import('./console.js'),
   },
   {
     name: 'jobs',

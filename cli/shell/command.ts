@@ -13,6 +13,8 @@ export interface CommandParameter<T> {
   text: string;
   /** Each occurrence adds a value. */
   repeated?: boolean;
+  /** Holds a project's data: not written down in the audit log. */
+  isContent?: boolean;
   /** An argument that may be left out. */
   optional?: boolean;
   choices?: readonly string[];

@@ -13,10 +13,10 @@ export function describeAuditEntry(
   loaded: LoadedCommand,
   input: Record<string, unknown>,
 ): NewAuditEntry {
-  const named = Object.entries(loaded.parameters).flatMap(([name, { kind }]): [string, unknown][] => {
+  const named = Object.entries(loaded.parameters).flatMap(([name, { kind, isContent }]): [string, unknown][] => {
     const given = input[name];
     const empty = given === undefined || given === false || (Array.isArray(given) && given.length === 0);
-    return kind === 'secret' || kind === 'setting' || empty ? [] : [[name, given]];
+    return kind === 'secret' || kind === 'setting' || isContent || empty ? [] : [[name, given]];
   });
   return { actor: `${findUserName()}@${hostname()}`, action, input: Object.fromEntries(named) };
 }

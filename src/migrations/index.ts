@@ -14,6 +14,7 @@ import { sortMailLogsBySentAt } from './015-sort-mail-logs-by-sent-at.js';
 import { createInsertSeriesIndex } from './016-create-insert-series-index.js';
 import { letMailTakeTurns } from './017-let-mail-take-turns.js';
 import { createTicketIndexes } from './018-create-ticket-indexes.js';
+import { indexFileLists } from './019-list-files.js';
 
 /** Numbered one-way changes of stored data, in order. A released one is never edited. */
 export const MIGRATIONS: readonly Migration[] = [
@@ -32,4 +33,5 @@ export const MIGRATIONS: readonly Migration[] = [
   createInsertSeriesIndex,
   letMailTakeTurns,
   createTicketIndexes,
+  indexFileLists,
 ];

@@ -8,7 +8,7 @@ type FromProcess =
   | { bsvc: 'giveBack'; key: string; uses: number; resetMs: number }
   | { bsvc: 'atLeast'; windows: readonly KnownWindow[] }
   | { bsvc: 'signal'; text: string }
-  | { bsvc: 'gather'; id: number }
+  | { bsvc: 'gather'; id: number; topic: string }
   | { bsvc: 'gathered'; round: number; part: unknown }
   | { bsvc: 'arrived' }
   | { bsvc: 'beat' };
@@ -16,7 +16,7 @@ type FromProcess =
 type FromPrimary =
   | { bsvc: 'granted'; id: number; grant: Grant | null }
   | { bsvc: 'signal'; text: string }
-  | { bsvc: 'contribute'; round: number }
+  | { bsvc: 'contribute'; round: number; topic: string }
   | { bsvc: 'parts'; id: number; parts: unknown[] }
   | { bsvc: 'proceed' };
 
@@ -28,14 +28,17 @@ export interface ProcessGroup {
   signal(text: string): void;
   onSignal(listener: (text: string) => void): void;
   /**
-   * The results of `contribute` in each process, this one included; those that do not answer within a second are left
-   * out.
+   * The results of what `onGather` was given for the topic, in each process, this one included; those that do not
+   * answer within a second are left out.
    */
-  gather(): Promise<unknown[]>;
-  onGather(contribute: () => Promise<unknown>): void;
+  gather(topic: GatherTopic): Promise<unknown[]>;
+  onGather(topic: GatherTopic, contribute: () => Promise<unknown>): void;
   /** Resolves when all of them have come here, at the latest after two seconds. For the one time in which they stop. */
   meet(): Promise<void>;
 }
+
+/** What processes tell of themselves: for Prometheus, for figures over time, for the state of the service. */
+export type GatherTopic = 'metrics' | 'series' | 'status';
 
 const ANSWER_MS = 1_000;
 const GATHER_MS = 2 * ANSWER_MS;
@@ -52,7 +55,7 @@ export function joinProcessGroup(): ProcessGroup | null {
   if (!cluster.isWorker) return null;
   const asked = new Map<number, { resolve(answer: never): void; timer: NodeJS.Timeout }>();
   const listeners: ((text: string) => void)[] = [];
-  let contribute: () => Promise<unknown> = () => Promise.resolve(null);
+  const contributions = new Map<string, () => Promise<unknown>>();
   let lastId = 0;
   let proceed: () => void = () => undefined;
 
@@ -82,7 +85,7 @@ export function joinProcessGroup(): ProcessGroup | null {
     else if (message.bsvc === 'proceed') proceed();
     else if (message.bsvc === 'signal') for (const listener of listeners) listener(message.text);
     else if (message.bsvc === 'contribute') {
-      void contribute()
+      void Promise.resolve(contributions.get(message.topic)?.() ?? null)
         .catch(() => null)
         .then((part) => send({ bsvc: 'gathered', round: message.round, part }));
     }
@@ -104,8 +107,8 @@ export function joinProcessGroup(): ProcessGroup | null {
     },
     signal: (text) => send({ bsvc: 'signal', text }),
     onSignal: (listener) => void listeners.push(listener),
-    gather: () => ask<unknown[]>((id) => ({ bsvc: 'gather', id }), GATHER_MS),
-    onGather: (give) => void (contribute = give),
+    gather: (topic) => ask<unknown[]>((id) => ({ bsvc: 'gather', id, topic }), GATHER_MS),
+    onGather: (topic, give) => void contributions.set(topic, give),
     async meet() {
       let timer: NodeJS.Timeout | undefined;
       await new Promise<void>((resolve) => {
@@ -148,7 +151,7 @@ export function openProcessGroupHost(
     // One that is just ending takes no messages any more.
     if (to.isConnected()) to.send(message, () => undefined);
   };
-  const gather = (from: Worker, id: number): void => {
+  const gather = (from: Worker, id: number, topic: string): void => {
     const round = ++lastRound;
     const parts: unknown[] = [];
     const finish = (): void => {
@@ -158,7 +161,7 @@ export function openProcessGroupHost(
     };
     const timer = setTimeout(finish, ANSWER_MS);
     rounds.set(round, { waitingFor: new Set(processes), parts, finish });
-    for (const each of processes) tell(each, { bsvc: 'contribute', round });
+    for (const each of processes) tell(each, { bsvc: 'contribute', round, topic });
   };
   const collect = (from: Worker, round: number, part: unknown): void => {
     const open = rounds.get(round);
@@ -199,7 +202,7 @@ export function openProcessGroupHost(
         if (message.bsvc === 'take') void take(started, message);
         else if (message.bsvc === 'giveBack') void counter.giveBack(message.key, message.uses, message.resetMs);
         else if (message.bsvc === 'atLeast') void counter.atLeast(message.windows);
-        else if (message.bsvc === 'gather') gather(started, message.id);
+        else if (message.bsvc === 'gather') gather(started, message.id, message.topic);
         else if (message.bsvc === 'gathered') collect(started, message.round, message.part);
         else if (message.bsvc === 'arrived') {
           arrived.add(started);

@@ -10,7 +10,7 @@ import { addWebhook } from '../../src/features/webhooks/add-webhook.js';
 import { testWebhook } from '../../src/features/webhooks/deliveries/test-webhook.js';
 import { setTemplate } from '../../src/features/mail/mail-template.js';
 import { PROJECT_ROUTES } from '../../src/features/management/project-routes.js';
-import { buildCollection, buildProject } from '../helpers/build-project.js';
+import { buildCollection, buildProject, placeDocuments } from '../helpers/build-project.js';
 import { buildOperator, openOperatorClient, type Method, type OperatorClient } from '../helpers/operator-client.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 
@@ -23,6 +23,7 @@ const BUCKET = {
   verify: false,
 };
 
+const NO_ID = 'f'.repeat(24);
 const PROVIDER = { clientId: 'shop', clientSecret: 'hush', redirectUrls: ['https://shop.example/in'] };
 
 /**
@@ -63,6 +64,13 @@ const MATRIX: readonly [method: Method, path: string, owner: number, act: string
     'data import',
     { documents: [{ title: 'imported' }] },
   ],
+  ['post', '/api/projects/:projectId/collections/:collection/documents', 201, 'data insert', { title: 'one' }],
+  ['post', '/api/projects/:projectId/collections/:collection/documents/trash', 200, 'data trash', { ids: [NO_ID] }],
+  ['post', '/api/projects/:projectId/collections/:collection/documents/recover', 200, 'data recover', { ids: [NO_ID] }],
+  ['get', '/api/projects/:projectId/collections/:collection/documents/:document', 200, null],
+  ['patch', '/api/projects/:projectId/collections/:collection/documents/:document', 200, 'data change', { title: 'b' }],
+  ['delete', '/api/projects/:projectId/collections/:collection/documents/:document', 200, 'data trash'],
+  ['post', '/api/projects/:projectId/collections/:collection/documents/:trashed/recover', 200, 'data recover'],
   ['get', '/api/projects/:projectId/social', 200, null],
   ['put', '/api/projects/:projectId/social/:provider', 200, 'user social set', PROVIDER],
   ['delete', '/api/projects/:projectId/social/:provider', 200, 'user social remove'],
@@ -142,6 +150,12 @@ const MATRIX: readonly [method: Method, path: string, owner: number, act: string
   ['post', '/api/projects/:projectId/webhooks/:webhook/rotate-secret', 200, 'webhook rotate-secret'],
   ['post', '/api/projects/:projectId/webhooks/:webhook/test', 200, 'webhook test'],
   ['get', '/api/projects/:projectId/webhooks/:webhook/deliveries', 200, null],
+  ['get', '/api/projects/:projectId/webhooks/:webhook/deliveries/:delivery', 200, null],
+  ['get', '/api/projects/:projectId/webhooks/:webhook/counts', 200, null],
+  ['get', '/api/projects/:projectId/deliveries', 200, null],
+  ['get', '/api/projects/:projectId/files', 200, null],
+  ['delete', '/api/projects/:projectId/files', 404, 'file delete', { path: 'nothing' }],
+  ['get', '/api/projects/:projectId/collections/:collection/shape', 200, null],
   ['post', '/api/projects/:projectId/webhooks/:webhook/deliveries/:delivery/replay', 202, 'webhook replay'],
 ];
 
@@ -178,7 +192,13 @@ async function renew(): Promise<void> {
   const delivery = await testWebhook(test.app, project, webhook.id.toHexString());
   await setSocialProvider(test.app, project, { ...PROVIDER, name: 'github' });
   await setTemplate(test.app, project, 'own', { subject: 's', text: 't' });
+  const [document, trashed] = await placeDocuments(test.app, collection, [
+    { title: 'a' },
+    { title: 'b', isDeleted: true, deletedAt: new Date() },
+  ]);
   names = {
+    document: document!,
+    trashed: trashed!,
     projectId: project._id.toHexString(),
     collection: collection.name,
     keyId: presentKey(project.keys[0]!, 0).id,

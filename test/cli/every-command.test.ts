@@ -1,5 +1,6 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { ObjectId } from 'bson';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { CommandNode } from '../../cli/shell/command.js';
 import { COMMANDS } from '../../cli/commands/index.js';
@@ -90,6 +91,11 @@ async function aboutCollections(): Promise<void> {
   await bsvc('data import', ['posts', '-', '--format', 'ndjson', '--dry-run'], lines);
   await bsvc('data query', ['posts', '--filter', 'title=one']);
   await bsvc('data query', ['posts', '--count']);
+  const { _id } = await bsvc<{ _id: string }>('data insert', ['posts', '{"title":"canary-document-4711"}']);
+  await bsvc('data get', ['posts', _id]);
+  await bsvc('data change', ['posts', _id, '-'], '{"title":"changed"}');
+  await bsvc('data trash', ['posts', _id]);
+  await bsvc('data recover', ['posts', _id]);
   await bsvc('data export', ['posts']);
   await bsvc('data export', ['posts', '--out', 'posts.csv']);
   await bsvc('collection list');
@@ -132,6 +138,7 @@ async function aboutUsers(): Promise<void> {
   await bsvc('operator add', ['--email', ann, '--password-env', 'PASSWORD']);
   await bsvc('operator list');
   await bsvc('operator token', [ann, '--ttl', '1h']);
+  await bsvc('console', [ann, '--no-open']);
   await bsvc('operator remove', [ann, '--yes']);
 }
 
@@ -183,6 +190,8 @@ async function aboutTheHouse(): Promise<void> {
   await bsvc('apply', ['--schema']);
   await bsvc('apply', ['-f', 'bsvc.json', '--dry-run']);
   await bsvc('apply', ['-f', 'bsvc.json']);
+  await bsvc('file list');
+  await aboutFiles();
   await bsvc('settings');
   await bsvc('doctor');
   await bsvc('migrate status');
@@ -191,6 +200,29 @@ async function aboutTheHouse(): Promise<void> {
   await bsvc('completion', ['bash']);
   await bsvc('service install', ['--print']);
   await bsvc('service install', ['--out', 'units', '--worker']);
+}
+
+/** Only applications upload: the record of a file is put beside it. */
+async function aboutFiles(): Promise<void> {
+  const { id } = await bsvc<{ id: string }>('project show', ['shop']);
+  const engine = openEngine({ dataDir: env.BSVC_DATA_DIR!, durability: 'relaxed' });
+  const path = `${id}/00000000-0000-4000-8000-000000000000_a.txt`;
+  const now = new Date();
+  const file = { projectId: new ObjectId(id), path, name: 'a.txt', contentType: 'text/plain', size: 1, place: 'local' };
+  await engine
+    .db('bsvc')
+    .collection('files')
+    .insertOne({
+      _id: new ObjectId(),
+      ...file,
+      declaredSize: null,
+      state: 'confirmed',
+      createdAt: now,
+      confirmedAt: now,
+    });
+  await engine.close();
+  await bsvc('file list', ['--name', 'A.TXT']);
+  await bsvc('file delete', [path, '--yes']);
 }
 
 /** What changes or replaces everything comes last. */

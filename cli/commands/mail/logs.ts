@@ -1,14 +1,21 @@
-import { listMailLogs } from '../../../src/features/mail/list-mail-logs.js';
+import { listMailLogs, LOGS_PAGE, MAX_LOGS_PAGE } from '../../../src/features/mail/list-mail-logs.js';
+import { MAIL_STATUSES, type MailStatus } from '../../../src/features/mail/mail-log.js';
 import { chooseProject, projectOption } from '../../ask/choose-project.js';
-import { defineCommand } from '../../shell/command.js';
+import { choice, defineCommand, value } from '../../shell/command.js';
+import { wholeOption } from '../../shell/read-whole.js';
 
 export default defineCommand({
-  details: 'The latest 50, newest first.',
-  examples: ['bsvc mail logs --project shop', 'bsvc mail logs --project shop --json'],
-  parameters: { project: projectOption },
-  async run(context, { project: named }) {
+  details: 'The latest, newest first.',
+  examples: ['bsvc mail logs --project shop', 'bsvc mail logs --project shop --status bounced --json'],
+  parameters: {
+    project: projectOption,
+    status: choice<MailStatus>('--status <status>', 'only these', MAIL_STATUSES),
+    to: value('--to <address>', 'only mails to this address'),
+    limit: value('--limit <n>', `how many (default: ${LOGS_PAGE})`, wholeOption(1, MAX_LOGS_PAGE)),
+  },
+  async run(context, { project: named, ...query }) {
     const { app, project } = await chooseProject(context, named);
-    const { items } = await listMailLogs(app, project);
+    const { items } = await listMailLogs(app, project, query);
     return {
       json: items,
       quiet: items.map((log) => log.id),

@@ -41,6 +41,16 @@ const OPERATOR_TOKEN: SecurityScheme = {
   },
 };
 
+const CONSOLE_COOKIE: SecurityScheme = {
+  name: 'consoleCookie',
+  definition: {
+    type: 'apiKey',
+    in: 'cookie',
+    name: 'bsvc_console',
+    description: 'Of the operators’ console, from `POST /api/admin/login` with `cookie`; for its own requests alone.',
+  },
+};
+
 const KEY_REFUSALS: Refusals = { 401: ['API_KEY_MISSING', 'API_KEY_INVALID'], 403: ['ORIGIN_NOT_ALLOWED'] };
 const TOKEN_CODES = ['AUTH_REQUIRED', 'TOKEN_INVALID', 'TOKEN_EXPIRED'];
 
@@ -110,16 +120,18 @@ export const DELETES_UPLOADS_DESCRIPTION: Access = {
   refuses: also(KEY_REFUSALS, { 401: TOKEN_CODES, 403: ['SECRET_KEY_REQUIRED', 'OWNER_MISMATCH'] }),
 };
 
+const OPERATOR_REFUSALS: Refusals = { 401: TOKEN_CODES, 403: ['FOREIGN_REQUEST'] };
+
 /** settleOperator */
 export const OPERATOR_DESCRIPTION: Access = {
   note: 'An operator, in any role.',
-  security: [[OPERATOR_TOKEN]],
-  refuses: { 401: TOKEN_CODES },
+  security: [[OPERATOR_TOKEN], [CONSOLE_COOKIE]],
+  refuses: OPERATOR_REFUSALS,
 };
 
 /** settleOperator and requireOwnerRole; the body is read also where none is needed. */
 export const OWNER_DESCRIPTION: Access = {
   note: 'An operator in the role `owner`; the act is recorded in the audit log.',
-  security: [[OPERATOR_TOKEN]],
-  refuses: also(JSON_REFUSALS, { 401: TOKEN_CODES, 403: ['VIEWER_READS_ONLY'] }),
+  security: [[OPERATOR_TOKEN], [CONSOLE_COOKIE]],
+  refuses: also(also(JSON_REFUSALS, OPERATOR_REFUSALS), { 403: ['VIEWER_READS_ONLY'] }),
 };

@@ -8,6 +8,7 @@ import { addHeaders } from '../../http/replies/reply.js';
 import type { Verdict } from '../../platform/rate-limit/rate-limiter.js';
 import type { RateLimitName } from '../plans/plan-limits.js';
 import { KEY_PREFIX, type Project } from '../projects/project.js';
+import { presentsOperatorToken } from './operator-token.js';
 import { findKeyProject, peekKeyProject } from './require-key.js';
 
 /** One limit that a request counts against. */
@@ -24,6 +25,8 @@ interface AppliedLimit {
 }
 
 const REFRESHES_PER_SIGN_IN = 3;
+/** Whoever has signed in as an operator may send so many times as many: a screen that is looked at asks all the time. */
+const OPERATORS_TIMES = 30;
 const REMEMBERED_KEYS = 10_000;
 const REMEMBERED_ADDRESSES = 10_000;
 
@@ -60,16 +63,20 @@ export function limitRequests(app: App): Middleware | null {
     tell(ctx, tightest!, app.clock.now());
   };
   return (ctx, next) => {
-    const limits = limitsFor[classify(ctx.method, ctx.path)];
+    const found = classify(ctx.method, ctx.path);
+    // Guesses at the one secret of the installation, and whoever has none, get no more than anybody.
+    const limits = limitsFor[found === 'operator' && !presentsOperatorToken(ctx) ? 'plain' : found];
     return limits.length === 0 ? next() : count(ctx, limits).then(next);
   };
 }
 
-type RequestClass = 'free' | 'plain' | 'sign-in' | 'refresh';
+type RequestClass = 'free' | 'plain' | 'sign-in' | 'refresh' | 'operator';
 
 /** The prefix of by far the most requests, so it is tested first. */
 const DATA = '/api/data/';
 const AUTH = '/api/userAuth/';
+/** Paths of operators. */
+const OPERATORS = /^\/api\/(admin|projects)(\/|$)/;
 /** Paths of signed-in end users. All others there take a secret, so an unforeseen spelling is limited too. */
 const SIGNED_IN = /^(me|logout|update-profile|identities(\/[^/]+)?|public\/[^/]+)\/?$/;
 /**
@@ -84,7 +91,7 @@ export function classify(method: string, path: string): RequestClass {
   if (path.startsWith(DATA)) return 'plain';
   if (FREE.test(path)) return 'free';
   if (/^\/api\/admin\/login\/?$/.test(path)) return 'sign-in';
-  if (!path.startsWith(AUTH)) return 'plain';
+  if (!path.startsWith(AUTH)) return OPERATORS.test(path) ? 'operator' : 'plain';
   const rest = path.slice(AUTH.length);
   if (/^refresh-token\/?$/.test(rest)) return 'refresh';
   return SIGNED_IN.test(rest) ? 'plain' : 'sign-in';
@@ -129,6 +136,11 @@ function listLimits(rateLimit: Rate | null, authRateLimit: Rate | null): Record<
     plain,
     'sign-in': [...plain, ...auth('auth', 1)],
     refresh: [...plain, ...auth('refresh', REFRESHES_PER_SIGN_IN)],
+    operator: plain.map((limit) => ({
+      ...limit,
+      name: 'operators',
+      rate: { ...limit.rate, count: limit.rate.count * OPERATORS_TIMES },
+    })),
   };
 }
 

@@ -26,6 +26,30 @@ export interface OperatorSession {
   operatorId: ObjectId;
   createdAt: Date;
   expiresAt: Date;
+  /** Opened by the console, whose cookie carries the token; absent = for a header alone. */
+  isConsole?: true;
+  /** No session: whoever knows the text signs in with it, once. */
+  isLink?: true;
+  /** Of the console: about when the last request came. */
+  usedAt?: Date;
+}
+
+/** A session of the console ends when nothing has been asked for so long. */
+const IDLE_MS = 3_600_000;
+/** Every how often its use is noted. */
+const NOTE_USE_MS = 60_000;
+
+export function isIdle({ usedAt }: OperatorSession, nowMs: number): boolean {
+  return usedAt !== undefined && nowMs - usedAt.getTime() >= IDLE_MS;
+}
+
+/** Notes the use of a session of the console, at most once a minute; nobody waits for it. */
+export function noteUse(app: App, { _id, usedAt }: OperatorSession): void {
+  const nowMs = app.clock.now();
+  if (usedAt === undefined || nowMs - usedAt.getTime() < NOTE_USE_MS) return;
+  app.backgroundTasks.add('operator-use', _id, async (ids) => {
+    await operatorSessionStore(app).updateMany({ _id: { $in: ids } }, { $set: { usedAt: new Date(nowMs) } });
+  });
 }
 
 export const OPERATORS = 'operators';

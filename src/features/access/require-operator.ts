@@ -7,7 +7,15 @@ import { isSameSecret } from '../../platform/secrets/is-same-secret.js';
 import { recordAct } from '../audit/audit-log.js';
 import type { Project } from '../projects/project.js';
 import { findProject } from '../projects/project-store.js';
-import { findSignedIn, isOperatorTokenForm, type OperatorRole, type SignedInOperator } from './operator.js';
+import {
+  findSignedIn,
+  isIdle,
+  isOperatorTokenForm,
+  noteUse,
+  type OperatorRole,
+  type SignedInOperator,
+} from './operator.js';
+import { invalidToken, readOperatorToken, type PresentedOperatorToken } from './operator-token.js';
 
 /** The operator behind a request to the operators' API. */
 export interface ActingOperator {
@@ -60,25 +68,26 @@ export function requireOperatedId(ctx: Context): string {
   return id;
 }
 
-/** Settles who the operator of a request is; 401 AUTH_REQUIRED, TOKEN_INVALID or TOKEN_EXPIRED. */
+/**
+ * Settles who the operator of a request is; 401 AUTH_REQUIRED, TOKEN_INVALID or TOKEN_EXPIRED, 403 FOREIGN_REQUEST for
+ * the console's cookie on a request that is not the console's.
+ */
 export async function settleOperator(app: App, ctx: Context): Promise<void> {
-  const header = ctx.get('authorization');
-  if (header === '')
-    throw unauthenticated('AUTH_REQUIRED', 'This needs an operator: send Authorization: Bearer <token>');
-  const token = /^Bearer ([^\s]+)$/i.exec(header)?.[1];
-  if (!token) throw invalidToken();
-  ctx.state.operator = await findOperator(app, token);
+  ctx.state.operator = await findOperator(app, readOperatorToken(app, ctx));
   ctx.set('Cache-Control', 'no-store');
 }
 
-async function findOperator(app: App, token: string): Promise<ActingOperator> {
-  if (app.config.adminToken && isSameSecret(token, app.config.adminToken))
+async function findOperator(app: App, { token, by }: PresentedOperatorToken): Promise<ActingOperator> {
+  if (by === 'header' && app.config.adminToken && isSameSecret(token, app.config.adminToken))
     return { name: 'BSVC_ADMIN_TOKEN', role: 'owner', projects: null, signedIn: null };
   const signedIn = isOperatorTokenForm(token) ? await findSignedIn(app, token) : null;
-  if (!signedIn) throw invalidToken();
+  // Another page could plant a token of its own as a cookie: one that was made for scripts is none of the console's.
+  if (!signedIn || (by === 'cookie' && !signedIn.session.isConsole)) throw invalidToken();
   const { operator, session } = signedIn;
-  if (session.expiresAt.getTime() <= app.clock.now())
+  const now = app.clock.now();
+  if (session.expiresAt.getTime() <= now || isIdle(session, now))
     throw unauthenticated('TOKEN_EXPIRED', 'The operator’s token has expired: sign in again');
+  noteUse(app, session);
   const projects = operator.projects && new Set(operator.projects.map((id) => id.toHexString()));
   return { name: operator.email, role: operator.role, projects, signedIn };
 }
@@ -96,7 +105,5 @@ function describeRequest(ctx: Context, withoutBody = false): Record<string, unkn
   const fields = !withoutBody && typeof body === 'object' && body !== null && !Array.isArray(body) ? body : {};
   return { ...fields, ...named, ...(projectId !== undefined && { project: projectId }) };
 }
-
-const invalidToken = (): Error => unauthenticated('TOKEN_INVALID', 'The operator’s token is not valid');
 
 const projectNotFound = (): Error => missing('PROJECT_NOT_FOUND', 'There is no project with this id');

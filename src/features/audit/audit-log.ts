@@ -79,13 +79,37 @@ export async function recordAct<T>(app: App, act: NewAuditEntry, work: () => Pro
   }
 }
 
-/** The newest acts first; `since` in milliseconds since 1970. */
-export function listActs(app: App, options: { limit: number; since?: number; action?: string }): Promise<AuditEntry[]> {
+export interface AuditQuery {
+  limit: number;
+  /** Milliseconds since 1970. */
+  since?: number;
+  action?: string;
+  actor?: string;
+  /** Any name of one project. */
+  about?: readonly string[];
+  /** The entry after which to go on. */
+  before?: ObjectId;
+}
+
+/** The newest acts first. One page after the other meets each once, but those that are recorded meanwhile. */
+export async function listActs(
+  app: App,
+  { limit, since, action, actor, about, before }: AuditQuery,
+): Promise<AuditEntry[]> {
+  const from = before && ((await auditStore(app).findOne({ _id: before })) as AuditEntry | null);
+  if (before && !from) return [];
   const filter = {
-    ...(options.since !== undefined && { at: { $gte: new Date(options.since) } }),
-    ...(options.action !== undefined && { action: options.action }),
+    ...(since !== undefined && { at: { $gte: new Date(since) } }),
+    ...(action !== undefined && { action }),
+    ...(actor !== undefined && { actor }),
+    ...(about !== undefined && { 'input.project': { $in: [...about] } }),
+    ...(from && { $or: [{ at: { $lt: from.at } }, { at: from.at, _id: { $lt: from._id } }] }),
   };
-  return auditStore(app).find(filter).sort({ at: -1, _id: -1 }).limit(options.limit).toArray() as Promise<AuditEntry[]>;
+  return auditStore(app)
+    .find(filter as never)
+    .sort({ at: -1, _id: -1 })
+    .limit(limit)
+    .toArray() as Promise<AuditEntry[]>;
 }
 
 /** An audit entry as HTTP and command line show it. */

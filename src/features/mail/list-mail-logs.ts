@@ -2,15 +2,31 @@ import type { App } from '../../app.js';
 import { missing } from '../../errors.js';
 import { findObjectId } from '../../platform/ids.js';
 import type { Project } from '../projects/project.js';
-import { mailLogStore, presentMailLog, type MailLog } from './mail-log.js';
+import { mailLogStore, presentMailLog, type MailLog, type MailStatus } from './mail-log.js';
 import { chooseProvider } from './project-mail.js';
 
 export const LOGS_PAGE = 50;
 export const MAX_LOGS_PAGE = 200;
 
+export interface MailLogQuery {
+  page?: number;
+  limit?: number;
+  status?: MailStatus;
+  /** Only those to this address. */
+  to?: string;
+}
+
 /** The latest logs of a project by `sentAt`, newest first (rest-api.md 4.4, 8). */
-export async function listMailLogs(app: App, project: Project, page = 1, limit = LOGS_PAGE) {
-  const filter = { projectId: project._id };
+export async function listMailLogs(
+  app: App,
+  project: Project,
+  { page = 1, limit = LOGS_PAGE, status, to }: MailLogQuery = {},
+) {
+  const filter = {
+    projectId: project._id,
+    ...(status !== undefined && { status }),
+    ...(to !== undefined && { to }),
+  };
   const [logs, total] = await Promise.all([
     mailLogStore(app)
       .find(filter, { projection: { sealedMail: 0 } })

@@ -171,10 +171,12 @@ const SHARED_OPERATIONS = [
       limit: wholeNumberParameter(`Logs of a page; more than ${MAX_LOGS_PAGE} counts as ${MAX_LOGS_PAGE}`, LOGS_PAGE, {
         cap: MAX_LOGS_PAGE,
       }),
+      status: parameter('Only mails of which this is known', oneOf(...MAIL_STATUSES)),
+      to: parameter('Only mails to this address', text({ maxLength: 320 })),
     },
     answers: ok(pageOf(MAIL_LOG), 'Success'),
     refuses: { 400: ['INVALID_QUERY'] },
-    handle: ({ app, project, query: { page, limit } }) => listMailLogs(app, project, page, limit),
+    handle: ({ app, project, query }) => listMailLogs(app, project, query),
   }),
   liveStatus('/logs/:id', 'getMailLog'),
   liveStatus('/logs/:id/live', 'getLiveMailLog'),

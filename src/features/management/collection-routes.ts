@@ -37,6 +37,8 @@ import { listCollections } from '../collections/list-collections.js';
 import { presentCollection } from '../collections/present-collection.js';
 import { renameCollection } from '../collections/rename-collection.js';
 import { setRls } from '../collections/set-rls.js';
+import { findShape } from '../documents/read/find-shape.js';
+import { requireNamed } from './require-named.js';
 import { checkStoredDocuments } from '../documents/store/check-stored-documents.js';
 
 /** As a collection is shown: `{enabled:true,mode,ownerField}` or `{enabled:false}`. */
@@ -74,6 +76,24 @@ const listCollectionsRoute = route({
   async handle({ app, project }) {
     const items = (await listCollections(app, project._id)).map(presentCollection);
     return { items, total: items.length };
+  },
+});
+
+const SHAPE = object({
+  looked: { ...WHOLE, description: 'Documents looked at.' },
+  fields: arrayOf(object({ name: TEXT, types: arrayOf(TEXT), share: { type: 'number' } as typeof WHOLE })),
+});
+
+const getShapeRoute = route({
+  method: 'GET',
+  path: '/api/projects/:projectId/collections/:collection/shape',
+  id: 'getCollectionShape',
+  summary: 'Find the fields that documents have, from some of the newest and of the oldest',
+  access: PROJECT_OPERATOR,
+  answers: ok(SHAPE, 'Shape'),
+  refuses: { 400: ['QUERY_TIMEOUT'], 403: ['USERS_BLOCKED'] },
+  async handle({ app, project, params }) {
+    return findShape(app, await requireNamed(app, project, params.collection));
   },
 });
 
@@ -207,6 +227,7 @@ export const COLLECTION_ROUTES: RouteList = {
   params: { collection: naming('Name of the collection', 'COLLECTION_NOT_FOUND') },
   routes: [
     listCollectionsRoute,
+    getShapeRoute,
     addCollectionRoute,
     getCollectionRoute,
     editCollectionRoute,

@@ -1,20 +1,17 @@
 import { Readable } from 'node:stream';
-import type { App } from '../../app.js';
-import { forbidden } from '../../errors.js';
 import { clientSignal } from '../../http/requests/client-signal.js';
 import { flagParameter, naming, ok, own, route, say, type RouteList } from '../../http/routes/route.js';
 import { inChunks } from '../../platform/database/in-chunks.js';
-import { ANYTHING, arrayOf, object, TEXT, WHOLE } from '../../platform/schema/schema.js';
+import { ANYTHING, arrayOf, object, text, TEXT, WHOLE } from '../../platform/schema/schema.js';
 import { PROJECT_OPERATOR, projectOwner } from '../access/operator-access.js';
 import { operatorCaller } from '../access/operator-caller.js';
-import { requireCollection } from '../collections/collection-store.js';
-import type { Collection } from '../collections/collection.js';
 import { LISTING } from '../documents/read-routes.js';
 import { readExport } from '../documents/read/export-documents.js';
 import { importDocuments } from '../documents/bulk/import-documents.js';
 import { encodeList } from '../documents/read/list-documents.js';
 import { listEnvelope } from '../documents/read/stored-documents.js';
-import type { Project } from '../projects/project.js';
+import { requireNamed } from './require-named.js';
+import { SINGLE_DOCUMENT_ROUTES } from './single-document-routes.js';
 
 const MAX_IMPORTED = 1000;
 const REFUSES = { 403: ['USERS_BLOCKED'] };
@@ -90,16 +87,16 @@ export const PROJECT_DOCUMENT_ROUTES: RouteList = {
   prefix: '/api/projects/:projectId/collections/:collection/documents',
   tag: 'Project documents',
   about: 'Documents of a project, as its operators see them.',
-  params: { collection: naming('Name of the collection', 'COLLECTION_NOT_FOUND') },
-  routes: [browseDocumentsRoute, exportDocumentsRoute, importDocumentsRoute],
+  params: {
+    collection: naming('Name of the collection', 'COLLECTION_NOT_FOUND'),
+    document: {
+      description: 'Id of the document',
+      schema: text({ pattern: '^[0-9a-fA-F]{24}$' }),
+      refuses: { 400: ['INVALID_ID'], 404: ['DOCUMENT_NOT_FOUND'] },
+    },
+  },
+  routes: [browseDocumentsRoute, exportDocumentsRoute, importDocumentsRoute, ...SINGLE_DOCUMENT_ROUTES],
 };
-
-/** 404 for an unknown collection, 403 USERS_BLOCKED for end users. */
-async function requireNamed(app: App, project: Project, name: string): Promise<Collection> {
-  if (name.toLowerCase().startsWith('users'))
-    throw forbidden('USERS_BLOCKED', 'End users are not listed as documents: see /api/projects/:projectId/users');
-  return requireCollection(app, project._id, name);
-}
 
 async function* writeLines(documents: AsyncIterable<object>): AsyncGenerator<string> {
   for await (const document of documents) yield `${JSON.stringify(document)}\n`;

@@ -2,7 +2,7 @@ import { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import { unauthenticated } from '../../errors.js';
 import type { Operator } from '../access/operator.js';
-import { recordAct } from '../audit/audit-log.js';
+import { finishAct, recordAct, startAct } from '../audit/audit-log.js';
 import { loginLock } from '../users/sessions/login-lock.js';
 import { findOperatorByEmail } from './operator-email.js';
 import { openOperatorSession, type OpenedSession } from './open-operator-session.js';
@@ -26,6 +26,7 @@ export async function logInOperator(
   app: App,
   input: { email: string; password: string },
   ip: string,
+  { isConsole = false } = {},
 ): Promise<OpenedSession & { operator: Operator }> {
   const lock = loginLock(app, NO_PROJECT, input.email, ip, noneKnown);
   await lock.refuseLocked();
@@ -39,10 +40,20 @@ export async function logInOperator(
       return found!;
     }
     await lock.countFailure();
+    await recordFailure(app, input.email, ip);
     throw unauthenticated('INVALID_CREDENTIALS', 'Invalid e-mail or password');
   });
   const opened = await recordAct(app, { actor: operator.email, action: 'operator login', input: {} }, () =>
-    openOperatorSession(app, operator, SESSION_MS),
+    openOperatorSession(app, operator, SESSION_MS, { isConsole }),
   );
   return { operator, ...opened };
+}
+
+/** So many failures are recorded in an hour, in all processes together: nobody is to fill the log from outside. */
+const RECORDED = { count: 100, windowMs: 3_600_000 };
+
+async function recordFailure(app: App, email: string, ip: string): Promise<void> {
+  if (!(await app.limits.consume('recorded failures of operators', RECORDED)).allowed) return;
+  const act = await startAct(app, { actor: email, action: 'operator login', input: { from: ip } });
+  await finishAct(app, act, { code: 'INVALID_CREDENTIALS', input: act.input });
 }

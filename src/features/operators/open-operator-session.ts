@@ -7,11 +7,15 @@ export interface OpenedSession {
   expiresAt: Date;
 }
 
-/** Gives out a bearer token that works for `ttlMs`, unless its operator is removed before. */
+/**
+ * Gives out a token that works for `ttlMs`, unless its operator is removed before; one of the console ends earlier when
+ * it is not used.
+ */
 export async function openOperatorSession(
   app: App,
   operator: Pick<Operator, '_id'>,
   ttlMs: number,
+  { isConsole = false } = {},
 ): Promise<OpenedSession> {
   const token = generateOperatorToken();
   const nowMs = app.clock.now();
@@ -21,6 +25,7 @@ export async function openOperatorSession(
     operatorId: operator._id,
     createdAt: new Date(nowMs),
     expiresAt,
+    ...(isConsole && { isConsole, usedAt: new Date(nowMs) }),
   });
   return { token, expiresAt };
 }

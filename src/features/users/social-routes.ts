@@ -5,9 +5,9 @@ import { naming, own, parameter, PUBLIC, route } from '../../http/routes/route.j
 import { MAX_PASSWORD_BYTES } from '../../platform/secrets/password.js';
 import { oneOf, openObject, orNull, text, TEXT } from '../../platform/schema/schema.js';
 import { ANY_KEY, KEY_IN_QUERY } from '../access/key-access.js';
+import { isOwnOrigin } from '../access/own-origin.js';
 import { presentUser } from './accounts/present-user.js';
 import { signedIn } from './describe-signed-in.js';
-import { isOwnOrigin } from './sessions/cookie-origin.js';
 import { clientOf, deliverTokens } from './sessions/deliver-tokens.js';
 import { REFRESH_MODE } from './sessions/describe-tokens.js';
 import { attemptCookie, exchangeSocialCode, finishSocialLogin, startSocialLogin } from './social/social-login.js';

@@ -10,11 +10,31 @@ import {
   wholeNumberParameter,
   type RouteList,
 } from '../../http/routes/route.js';
-import { arrayOf, changes, FLAG, ID, MOMENT, object, oneOf, orNull, text, TEXT } from '../../platform/schema/schema.js';
+import {
+  arrayOf,
+  changes,
+  FLAG,
+  ID,
+  MOMENT,
+  object,
+  oneOf,
+  orNull,
+  text,
+  TEXT,
+  WHOLE,
+} from '../../platform/schema/schema.js';
 import { PROJECT_OPERATOR, projectOwner } from '../access/operator-access.js';
 import { addWebhook, MAX_DESCRIPTION_CHARACTERS } from './add-webhook.js';
 import { editWebhook } from './edit-webhook.js';
-import { DEFAULT_DELIVERIES, DELIVERY_STATES, listDeliveries, MAX_DELIVERIES } from './deliveries/list-deliveries.js';
+import {
+  countDeliveries,
+  DEFAULT_DELIVERIES,
+  DELIVERY_STATES,
+  listDeliveries,
+  listProjectDeliveries,
+  MAX_DELIVERIES,
+  readDelivery,
+} from './deliveries/list-deliveries.js';
 import { listWebhooks } from './list-webhooks.js';
 import { presentDelivery, presentWebhook } from './present-webhook.js';
 import { removeWebhook } from './remove-webhook.js';
@@ -38,30 +58,28 @@ const FIELDS = {
 const WEBHOOK = object(FIELDS, 'Webhook');
 const SECRET = text({ pattern: '^whsec_', description: 'Shown only now.' });
 
-const DELIVERY = object(
-  {
-    id: TEXT,
-    webhookId: ID,
-    eventId: TEXT,
-    event: TEXT,
-    collection: orNull(TEXT),
-    documentId: orNull(TEXT),
-    state: oneOf(...DELIVERY_STATES),
-    nextAttemptAt: orNull(MOMENT),
-    attempts: arrayOf(
-      object({
-        at: MOMENT,
-        durationMs: { type: 'number' },
-        status: orNull({ type: 'integer' }),
-        response: TEXT,
-        error: orNull(TEXT),
-      }),
-    ),
-    createdAt: MOMENT,
-    updatedAt: MOMENT,
-  },
-  'Delivery',
-);
+const DELIVERY_FIELDS = {
+  id: TEXT,
+  webhookId: ID,
+  eventId: TEXT,
+  event: TEXT,
+  collection: orNull(TEXT),
+  documentId: orNull(TEXT),
+  state: oneOf(...DELIVERY_STATES),
+  nextAttemptAt: orNull(MOMENT),
+  attempts: arrayOf(
+    object({
+      at: MOMENT,
+      durationMs: { type: 'number' },
+      status: orNull({ type: 'integer' }),
+      response: TEXT,
+      error: orNull(TEXT),
+    }),
+  ),
+  createdAt: MOMENT,
+  updatedAt: MOMENT,
+};
+const DELIVERY = object(DELIVERY_FIELDS, 'Delivery');
 
 const EVENT = text({
   description: `\`<collection>.<${ACTIONS.join('|')}>\`, \`<collection>.*\`, \`*.<action>\` or \`*\`.`,
@@ -208,6 +226,55 @@ const replayDeliveryRoute = route({
   },
 });
 
+const getDeliveryRoute = route({
+  method: 'GET',
+  path: '/api/projects/:projectId/webhooks/:id/deliveries/:deliveryId',
+  id: 'getDelivery',
+  summary: 'Get a delivery with what it sends',
+  access: PROJECT_OPERATOR,
+  answers: ok(object({ ...DELIVERY_FIELDS, body: TEXT }, 'DeliveryWithBody'), 'Delivery'),
+  async handle({ app, project, params }) {
+    const delivery = await readDelivery(app, project, params.id, params.deliveryId);
+    return { ...presentDelivery(delivery), body: delivery.body };
+  },
+});
+
+const countDeliveriesRoute = route({
+  method: 'GET',
+  path: '/api/projects/:projectId/webhooks/:id/counts',
+  id: 'countDeliveries',
+  summary: 'Count the deliveries of the last 24 hours by state',
+  access: PROJECT_OPERATOR,
+  answers: ok(object({ pending: WHOLE, delivered: WHOLE, failed: WHOLE }), 'Counts'),
+  handle: ({ app, project, params }) => countDeliveries(app, project, params.id),
+});
+
+const listProjectDeliveriesRoute = route({
+  method: 'GET',
+  path: '/api/projects/:projectId/deliveries',
+  id: 'listProjectDeliveries',
+  summary: 'List deliveries of all webhooks in one state, the newest first',
+  access: PROJECT_OPERATOR,
+  query: {
+    state: parameter('Which', { ...oneOf(...DELIVERY_STATES), default: 'failed' as const }),
+    limit: wholeNumberParameter('Number of deliveries', DEFAULT_DELIVERIES, { max: MAX_DELIVERIES }),
+    before: parameter('`next` of the page before', TEXT),
+  },
+  answers: ok(object({ items: arrayOf(DELIVERY), next: orNull(TEXT) }), 'Deliveries'),
+  refuses: { 400: ['INVALID_QUERY'] },
+  async handle({ app, project, query }) {
+    const { items, next } = await listProjectDeliveries(app, project, query);
+    return { items: items.map(presentDelivery), next };
+  },
+});
+
+/** Deliveries of a project, whatever their webhook. */
+export const DELIVERY_ROUTES: RouteList = {
+  prefix: '/api/projects/:projectId/deliveries',
+  tag: 'Project webhooks',
+  routes: [listProjectDeliveriesRoute],
+};
+
 /** Management of data webhooks (decisions.md 8), for operators. */
 export const WEBHOOK_ROUTES: RouteList = {
   prefix: '/api/projects/:projectId/webhooks',
@@ -227,6 +294,8 @@ export const WEBHOOK_ROUTES: RouteList = {
     rotateSecretRoute,
     testWebhookRoute,
     listDeliveriesRoute,
+    getDeliveryRoute,
+    countDeliveriesRoute,
     replayDeliveryRoute,
   ],
 };

@@ -95,7 +95,9 @@ const BODIES: readonly [method: string, path: string, door: Door, fields: Record
     'the secret key',
     { name: 'new', mode: 'flexible', fields: [FIELD], rls: null, indexes: [] },
   ],
-  ['POST', '/api/admin/login', 'everybody', { email: 'a@b.co', password: 'guessed' }],
+  ['POST', '/api/admin/login', 'everybody', { email: 'a@b.co', password: 'guessed', cookie: true }],
+  ['POST', '/api/admin/login/link', 'everybody', { link: 'x' }],
+  ['POST', '/api/admin/me/password', 'an operator', { currentPassword: 'guessed', newPassword: 'long enough' }],
   ['POST', '/api/projects', 'an owner of all projects', { name: 'new', plan: 'free', ifNotExists: true }],
   [
     'PATCH',

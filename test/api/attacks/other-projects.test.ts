@@ -55,6 +55,7 @@ const PASSES: Record<Door, string> = {
   'the secret key to write': 'secret',
   'an end user': 'secret',
   'an operator': 'operator',
+  'an operator who has signed in': 'operator',
   'an owner': 'operator',
   'an operator of all projects': 'operator',
   'an owner of all projects': 'operator',

@@ -14,6 +14,8 @@ export type Door =
   | 'an end user'
   /** An operator who sees the project. */
   | 'an operator'
+  /** An operator, but not BSVC_ADMIN_TOKEN, which is nobody's. */
+  | 'an operator who has signed in'
   /** An operator who sees the project and is no viewer. */
   | 'an owner'
   /** An operator who sees all projects; those of these tests see one. */
@@ -91,6 +93,14 @@ export const DOORS: Record<Door, Record<CallerName, string>> = {
     operator: 'in',
     viewer: 'in',
     admin: 'in',
+  },
+  'an operator who has signed in': {
+    ...everyone('401 AUTH_REQUIRED'),
+    user: '401 TOKEN_INVALID',
+    'disabled user': '401 TOKEN_INVALID',
+    operator: 'in',
+    viewer: 'in',
+    admin: '403 NOBODY_SIGNED_IN',
   },
   'an owner': {
     ...everyone('401 AUTH_REQUIRED'),
@@ -336,6 +346,12 @@ export const ROUTE_TABLE: readonly RouteRow[] = [
   inProject('POST', '/webhooks/:webhook/rotate-secret', 'an owner', '200'),
   inProject('POST', '/webhooks/:webhook/test', 'an owner', '200'),
   inProject('GET', '/webhooks/:webhook/deliveries', 'an operator', '200'),
+  inProject('GET', '/webhooks/:webhook/deliveries/:delivery', 'an operator', '200'),
+  inProject('GET', '/webhooks/:webhook/counts', 'an operator', '200'),
+  inProject('GET', '/deliveries', 'an operator', '200'),
+  inProject('GET', '/files', 'an operator', '200'),
+  inProject('DELETE', '/files', 'an owner', '200', once({ path: ':path' })),
+  inProject('GET', '/collections/:collection/shape', 'an operator', '200'),
   inProject('POST', '/webhooks/:webhook/deliveries/:delivery/replay', 'an owner', '202'),
 
   row(
@@ -345,6 +361,27 @@ export const ROUTE_TABLE: readonly RouteRow[] = [
     '400 VALIDATION_FAILED',
     '400 VALIDATION_FAILED',
     json({ email: 'a@b.co' }),
+  ),
+  row('POST', '/api/admin/login/link', 'everybody', '403 FOREIGN_REQUEST', '403 FOREIGN_REQUEST', json({ link: 'x' })),
+  row(
+    'POST',
+    '/api/admin/me/password',
+    'an operator who has signed in',
+    '401 INVALID_CREDENTIALS',
+    '401 INVALID_CREDENTIALS',
+    json({ currentPassword: 'guessed', newPassword: 'long enough' }),
+  ),
+  row('GET', '/api/admin/me/sessions', 'an operator who has signed in', '200', '200'),
+  row('DELETE', '/api/admin/me/sessions', 'an operator who has signed in', '200', '200'),
+  row('GET', '/api/admin/series', 'an operator of all projects', '200', '403 ALL_PROJECTS_REQUIRED'),
+  row('GET', '/api/admin/status', 'an operator of all projects', '200', '403 ALL_PROJECTS_REQUIRED'),
+  row('GET', '/api/admin/jobs', 'an operator of all projects', '200', '403 ALL_PROJECTS_REQUIRED'),
+  row(
+    'POST',
+    '/api/admin/jobs/:job/retry',
+    'an owner of all projects',
+    '404 JOB_NOT_FOUND',
+    '403 ALL_PROJECTS_REQUIRED',
   ),
   row('POST', '/api/admin/logout', 'an operator', '200', '200', once()),
   row('GET', '/api/admin/me', 'an operator', '200', '200'),
@@ -374,6 +411,13 @@ export const ROUTE_TABLE: readonly RouteRow[] = [
   inProject('GET', '/collections/:collection/documents', 'an operator', '200'),
   inProject('GET', '/collections/:collection/documents/export', 'an operator', '200'),
   inProject('POST', '/collections/:collection/documents/import', 'an owner', '200', json({ documents: [{ a: 1 }] })),
+  inProject('POST', '/collections/:collection/documents', 'an owner', '201', json({ text: 'new' })),
+  inProject('POST', '/collections/:collection/documents/trash', 'an owner', '200', once({ ids: [':document'] })),
+  inProject('POST', '/collections/:collection/documents/recover', 'an owner', '200', once({ ids: [':trashed'] })),
+  inProject('GET', '/collections/:collection/documents/:document', 'an operator', '200'),
+  inProject('PATCH', '/collections/:collection/documents/:document', 'an owner', '200', json({ text: 'changed' })),
+  inProject('DELETE', '/collections/:collection/documents/:document', 'an owner', '200', once()),
+  inProject('POST', '/collections/:collection/documents/:trashed/recover', 'an owner', '200', once()),
   inProject('POST', '/bucket/check', 'an owner', '404 NO_BUCKET'),
   inProject('PUT', '/bucket/cors', 'an owner', '404 NO_BUCKET', json({ origins: ['*'] })),
   inProject('GET', '/collections', 'an operator', '200'),

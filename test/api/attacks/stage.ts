@@ -329,6 +329,7 @@ export function passFor(door: Door, own: Credentials & TestProject): Record<stri
     case 'an end user':
       return { 'x-api-key': own.publishable, ...bearer(own.user.accessToken) };
     case 'an operator':
+    case 'an operator who has signed in':
     case 'an owner':
       return bearer(own.operator);
     default:

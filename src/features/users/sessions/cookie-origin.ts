@@ -2,16 +2,8 @@ import type { Context } from 'koa';
 import type { App } from '../../../app.js';
 import { unauthenticated } from '../../../errors.js';
 import { admitsOrigin } from '../../access/admits-origin.js';
+import { isOwnOrigin } from '../../access/own-origin.js';
 import type { Project } from '../../projects/project.js';
-
-/** True if an `Origin` is the service's own: that of BSVC_PUBLIC_URL, or the address that the request was sent to. */
-export function isOwnOrigin(app: Pick<App, 'config'>, ctx: Context, origin: string): boolean {
-  if (!URL.canParse(origin)) return false;
-  const { publicUrl } = app.config;
-  if (publicUrl !== null && origin === new URL(publicUrl).origin) return true;
-  // TLS may end before us: then https is what the browser sees of the same host.
-  return origin === `${ctx.protocol}://${ctx.host}` || origin === `https://${ctx.host}`;
-}
 
 /**
  * Refuses a cookie that a page of another site may have caused the browser to send: it counts without an `Origin`, for

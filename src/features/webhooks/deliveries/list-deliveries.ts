@@ -1,5 +1,7 @@
+import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
-import { invalid } from '../../../errors.js';
+import { invalid, missing } from '../../../errors.js';
+import { DAY_MS } from '../../../platform/time/clock.js';
 import type { Project } from '../../projects/project.js';
 import { deliveryStore, type Delivery } from './delivery.js';
 import { requireWebhook } from '../webhook-store.js';
@@ -23,26 +25,65 @@ export interface DeliveryPage {
 export const DEFAULT_DELIVERIES = 50;
 export const MAX_DELIVERIES = 100;
 
+/** The deliveries of all webhooks of a project in one state, newest first. 400 for a bad query. */
+export function listProjectDeliveries(
+  app: App,
+  project: Project,
+  query: DeliveryQuery & { state: Delivery['state'] },
+): Promise<DeliveryPage> {
+  return readPage(app, { projectId: project._id }, query);
+}
+
 /** The log of a webhook's deliveries, newest first. 400 for a bad query, 404. */
 export async function listDeliveries(
   app: App,
   project: Project,
   id: string,
-  { state, limit, before }: DeliveryQuery,
+  query: DeliveryQuery,
 ): Promise<DeliveryPage> {
   const webhook = await requireWebhook(app, project._id, id);
+  return readPage(app, { webhookId: webhook.id }, query);
+}
+
+async function readPage(
+  app: App,
+  of: { webhookId: ObjectId } | { projectId: ObjectId },
+  { state, limit, before }: DeliveryQuery,
+): Promise<DeliveryPage> {
   const deliveries = deliveryStore(app);
-  const from = before === undefined ? null : await deliveries.findOne({ _id: before, webhookId: webhook.id });
+  const from = before === undefined ? null : await deliveries.findOne({ _id: before, ...of });
   if (before !== undefined && !from)
     throw invalid('INVALID_QUERY', 'before must be the id of a delivery of this webhook');
   const older = from && {
     $or: [{ createdAt: { $lt: from.createdAt } }, { createdAt: from.createdAt, _id: { $lt: from._id } }],
   };
   const items = (await deliveries
-    .find({ webhookId: webhook.id, ...(state && { state }), ...older } as never)
+    .find({ ...of, ...(state && { state }), ...older } as never)
     .sort({ createdAt: -1, _id: -1 })
     .limit(limit + 1)
     .toArray()) as Delivery[];
   const page = items.slice(0, limit);
   return { items: page, next: items.length > limit ? page.at(-1)!._id : null };
+}
+
+/** One delivery with what is sent; 404 DELIVERY_NOT_FOUND. */
+export async function readDelivery(app: App, project: Project, id: string, deliveryId: string): Promise<Delivery> {
+  const webhook = await requireWebhook(app, project._id, id);
+  const found = await deliveryStore(app).findOne({ _id: deliveryId, webhookId: webhook.id });
+  if (!found) throw missing('DELIVERY_NOT_FOUND', 'The webhook has no delivery with this id');
+  return found as Delivery;
+}
+
+/** How many deliveries of a webhook of the last 24 hours are in each state. */
+export async function countDeliveries(
+  app: App,
+  project: Project,
+  id: string,
+): Promise<Record<Delivery['state'], number>> {
+  const webhook = await requireWebhook(app, project._id, id);
+  const createdAt = { $gte: new Date(app.clock.now() - DAY_MS) };
+  const count = (state: Delivery['state']): Promise<number> =>
+    deliveryStore(app).countDocuments({ webhookId: webhook.id, createdAt, state }, { maxTimeMS: 5_000 });
+  const [pending, delivered, failed] = await Promise.all([count('pending'), count('delivered'), count('failed')]);
+  return { pending, delivered, failed };
 }

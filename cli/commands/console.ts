@@ -1,0 +1,76 @@
+import { spawn } from 'node:child_process';
+import { invalid } from '../../src/errors.js';
+import type { App } from '../../src/app.js';
+import type { Operator } from '../../src/features/access/operator.js';
+import { makeSignInLink } from '../../src/features/operators/console-session.js';
+import { listOperators } from '../../src/features/operators/list-operators.js';
+import { requireOperatorNamed } from '../../src/features/operators/remove-operator.js';
+import { defineCommand, flag, optionalArgument, value } from '../shell/command.js';
+import type { Context } from '../shell/context.js';
+
+export default defineCommand({
+  details:
+    'The link signs its operator in once, within five minutes. The service must be running ("bsvc serve"); --url says where browsers reach it, if BSVC_PUBLIC_URL, BSVC_HOST and BSVC_PORT do not.',
+  examples: [
+    'bsvc console',
+    'bsvc console ann@example.com --no-open',
+    'bsvc console --url https://api.example.com --quiet',
+  ],
+  audited: true,
+  parameters: {
+    operator: optionalArgument('operator', 'e-mail address or id of the operator; picked from a list when left out'),
+    url: value('--url <address>', 'address of the service', readUrl),
+    noOpen: flag('--no-open', 'only print the link'),
+  },
+  async run(context, { operator: named, url, noOpen }) {
+    const app = await context.app();
+    const operator = await chooseOperator(context, app, named);
+    const { link, expiresAt } = await makeSignInLink(app, operator);
+    const { publicUrl, host, port } = app.config;
+    // A name that browsers keep cookies for, wherever the service listens on this machine.
+    const at = host === '127.0.0.1' || host === '0.0.0.0' || host === '::' || host === '::1' ? 'localhost' : host;
+    const base = (url ?? publicUrl ?? `http://${at}:${port}`).replace(/\/$/, '');
+    const address = `${base}/console/#/enter/${link}`;
+    if (!noOpen && context.io.stdout.isTTY) openBrowser(address);
+    return {
+      json: { url: address, expiresAt: expiresAt.toISOString(), operator: operator.email },
+      quiet: address,
+      text: () =>
+        [`Signs ${operator.email} in at the console, once, until ${expiresAt.toISOString()}:`, '', `  ${address}`].join(
+          '\n',
+        ),
+    };
+  },
+});
+
+async function chooseOperator(context: Context, app: App, named: string | undefined): Promise<Operator> {
+  if (named !== undefined) return requireOperatorNamed(app, named);
+  const operators = await listOperators(app);
+  if (operators.length === 0)
+    throw invalid('NO_OPERATOR', 'There is no operator yet. Add one with "bsvc operator add --email <address>".');
+  if (operators.length === 1) return operators[0]!;
+  return context.ask.choose(
+    'Which operator?',
+    'There are several operators: name one with "bsvc console <e-mail>"',
+    operators.map((each) => ({ name: each.email, value: each, description: each.role })),
+  );
+}
+
+function readUrl(text: string): string {
+  if (!/^https?:\/\//.test(text) || !URL.canParse(text))
+    throw new Error('must be an address such as http://localhost:4000');
+  return text;
+}
+
+/** Best effort: where there is no browser the link is there to be copied. */
+function openBrowser(address: string): void {
+  const [command, ...words] =
+    process.platform === 'darwin'
+      ? ['open', address]
+      : process.platform === 'win32'
+        ? ['rundll32', 'url.dll,FileProtocolHandler', address]
+        : ['xdg-open', address];
+  spawn(command!, words, { stdio: 'ignore', detached: true })
+    .on('error', () => undefined)
+    .unref();
+}

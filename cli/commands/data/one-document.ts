@@ -1,0 +1,46 @@
+import type { App } from '../../../src/app.js';
+import { forbidden, invalid } from '../../../src/errors.js';
+import { operatorCaller } from '../../../src/features/access/operator-caller.js';
+import { USERS } from '../../../src/features/collections/users-collection.js';
+import { requireWriteTarget, type WriteTarget } from '../../../src/features/documents/write/write-target.js';
+import type { Project } from '../../../src/features/projects/project.js';
+import { chooseCollection } from '../../ask/choose-collection.js';
+import { argument } from '../../shell/command.js';
+import type { Context } from '../../shell/context.js';
+import type { Result } from '../../shell/output.js';
+
+export const documentArgument = argument('document', 'id of the document');
+
+/** Fields of a document. They are a project's own business, so the audit log does not have them. */
+export const fieldsArgument = { ...argument('json', 'fields as a JSON object; - for standard input'), isContent: true };
+
+/** The collection to write to, as the project itself; 403 USERS_BLOCKED for end users. */
+export async function chooseTarget(
+  context: Context,
+  named: { project: string | undefined; collection: string | undefined },
+): Promise<{ app: App; project: Project; target: WriteTarget }> {
+  const { app, project, collection } = await chooseCollection(context, named);
+  if (collection.name === USERS) throw forbidden('USERS_BLOCKED', 'Users are not documents: see "bsvc user".');
+  return { app, project, target: await requireWriteTarget(app, operatorCaller(project), collection.name) };
+}
+
+/** The JSON of an argument, or of standard input for `-`; 400 INVALID_JSON. */
+export async function readJsonFields({ io }: Context, text: string): Promise<unknown> {
+  let json = text;
+  if (text === '-') {
+    const chunks: Buffer[] = [];
+    for await (const chunk of io.stdin) chunks.push(chunk as Buffer);
+    json = Buffer.concat(chunks).toString('utf8');
+  }
+  try {
+    return JSON.parse(json) as unknown;
+  } catch (error) {
+    throw invalid('INVALID_JSON', `The fields are not JSON: ${(error as Error).message}`);
+  }
+}
+
+/** A document as the outcome of a command: indented at a terminal. */
+export function presentOne({ io }: Context, document: { _id: unknown }): Result {
+  const indent = io.stdout.isTTY ? 2 : undefined;
+  return { json: document, quiet: String(document._id), text: () => JSON.stringify(document, null, indent) };
+}

@@ -1,0 +1,171 @@
+import type { App } from '../../app.js';
+import { created, encoded, envelope, flagParameter, ok, route, say, type Access } from '../../http/routes/route.js';
+import { arrayOf, ID, object, TEXT, type Schema } from '../../platform/schema/schema.js';
+import { PROJECT_OPERATOR, projectOwner } from '../access/operator-access.js';
+import { operatorCaller } from '../access/operator-caller.js';
+import { getDocument } from '../documents/read/get-document.js';
+import { wrapReply } from '../documents/read/stored-documents.js';
+import { DOCUMENT, SHOWN_DOCUMENT } from '../documents/reply/document-schema.js';
+import { insertDocument } from '../documents/write/insert-document.js';
+import { recoverDocument } from '../documents/write/recover-document.js';
+import { deleteDocument, trashDocument } from '../documents/write/trash-document.js';
+import { updateDocument } from '../documents/write/update-document.js';
+import { requireWriteTarget, type WriteTarget } from '../documents/write/write-target.js';
+import type { Project } from '../projects/project.js';
+import { MAX_DOCUMENTS_AT_ONCE, writeEach } from './write-each.js';
+import { requireNamed } from './require-named.js';
+
+const PATH = '/api/projects/:projectId/collections/:collection/documents';
+const USERS_BLOCKED = ['USERS_BLOCKED'];
+/** Too many large replies are under way. */
+const NO_ROOM = { 503: ['BUSY'] };
+
+type JsonObject = Record<string, unknown>;
+const FIELDS: Schema<JsonObject> = { type: 'object', examples: [{ title: 'Hello', views: 0 }] };
+
+interface InCollection {
+  project: Project;
+  target: WriteTarget;
+}
+
+/** An owner who writes documents, recorded under the words of the command; the documents are not written down. */
+function writes(action: string): Access<InCollection> {
+  const access = projectOwner(action, { withoutBody: true });
+  return {
+    ...access,
+    async give(app, ctx) {
+      const { project } = await access.give!(app, ctx);
+      const { name } = await requireNamed(app, project, ctx.params.collection!);
+      const target = await requireWriteTarget(app, operatorCaller(project), name);
+      if (app.replies.held() > 0) await app.replies.room(project._id.toHexString());
+      return { project, target };
+    },
+  };
+}
+
+const showDocumentRoute = route({
+  method: 'GET',
+  path: `${PATH}/:document`,
+  id: 'showDocument',
+  summary: 'Get one document, from the trash too',
+  access: PROJECT_OPERATOR,
+  answers: encoded(envelope(SHOWN_DOCUMENT), 'The document'),
+  refuses: { 403: USERS_BLOCKED, ...NO_ROOM },
+  async handle({ app, project, params }) {
+    const { name } = await requireNamed(app, project, params.collection);
+    const document = await getDocument(app, operatorCaller(project), name, params.document, 'include_deleted=true');
+    return wrapReply('{"success":true,"data":', document, ',"message":"Document"}');
+  },
+});
+
+const storeDocumentRoute = route({
+  method: 'POST',
+  path: PATH,
+  id: 'storeDocument',
+  summary: 'Insert a document',
+  access: writes('data insert'),
+  openBody: FIELDS,
+  example: { title: 'Hello', views: 0 },
+  answers: created(DOCUMENT, 'Document stored'),
+  refuses: {
+    400: ['VALIDATION_FAILED'],
+    403: [...USERS_BLOCKED, 'QUOTA_EXCEEDED'],
+    409: ['DUPLICATE_VALUE'],
+    ...NO_ROOM,
+  },
+  handle: ({ app, target, body }) => insertDocument(app, target, body),
+});
+
+const changeDocumentRoute = route({
+  method: 'PATCH',
+  path: `${PATH}/:document`,
+  id: 'changeDocument',
+  summary: 'Change fields of a document',
+  description: 'Only the given fields change; a dotted key (`meta.views`) changes that nested one.',
+  access: writes('data change'),
+  openBody: FIELDS,
+  example: { title: 'Hello again', 'meta.views': 1 },
+  answers: ok(DOCUMENT, 'Document changed'),
+  refuses: {
+    400: ['VALIDATION_FAILED'],
+    403: [...USERS_BLOCKED, 'OWNER_IMMUTABLE', 'QUOTA_EXCEEDED'],
+    409: ['DUPLICATE_VALUE', 'DOCUMENT_CHANGING'],
+    413: ['DOCUMENT_TOO_LARGE'],
+    ...NO_ROOM,
+  },
+  handle: ({ app, target, params, body }) => updateDocument(app, target, params.document, body),
+});
+
+const removeDocumentRoute = route({
+  method: 'DELETE',
+  path: `${PATH}/:document`,
+  id: 'removeDocument',
+  summary: 'Move a document to the trash, or delete it for good',
+  access: writes('data trash'),
+  query: { permanent: flagParameter('Delete it for good at once, from the trash too') },
+  answers: ok(object({ id: ID }), 'Document moved to trash'),
+  refuses: { 400: ['INVALID_QUERY'], 403: USERS_BLOCKED, 409: ['DOCUMENT_CHANGING'] },
+  async handle({ app, target, params, query: { permanent } }) {
+    if (permanent) return say({ id: await deleteDocument(app, target, params.document) }, 'Document deleted for good');
+    return { id: await trashDocument(app, target, params.document) };
+  },
+});
+
+const takeBackDocumentRoute = route({
+  method: 'POST',
+  path: `${PATH}/:document/recover`,
+  id: 'takeBackDocument',
+  summary: 'Take a document back from the trash',
+  access: writes('data recover'),
+  answers: ok(DOCUMENT, 'Document recovered from trash'),
+  refuses: { 403: USERS_BLOCKED, 409: ['DUPLICATE_VALUE', 'DOCUMENT_CHANGING'], ...NO_ROOM },
+  handle: ({ app, target, params }) => recoverDocument(app, target, params.document),
+});
+
+const IDS = object({ ids: arrayOf(ID, { minItems: 1, maxItems: MAX_DOCUMENTS_AT_ONCE }) });
+const EACH = object(
+  { done: arrayOf(ID), refused: arrayOf(object({ id: ID, code: TEXT, message: TEXT })) },
+  'DocumentsOneByOne',
+);
+
+const forEach = (
+  path: 'trash' | 'recover',
+  { id, summary, answer }: { id: string; summary: string; answer: string },
+  write: (app: App, target: WriteTarget, document: string) => Promise<unknown>,
+) =>
+  route({
+    method: 'POST',
+    path: `${PATH}/${path}`,
+    id,
+    summary,
+    description: 'Each stands for itself: what is refused is told with its reason, the others are done.',
+    access: writes(`data ${path}`),
+    body: IDS,
+    example: { ids: ['66f0c0ffee0ddba11c0de001'] },
+    answers: ok(EACH, answer),
+    refuses: { 403: USERS_BLOCKED },
+    handle: ({ app, target, body: { ids } }) => writeEach(ids, (document) => write(app, target, document)),
+  });
+
+const trashDocumentsRoute = forEach(
+  'trash',
+  { id: 'trashDocuments', summary: `Move up to ${MAX_DOCUMENTS_AT_ONCE} documents to the trash`, answer: 'Trashed' },
+  trashDocument,
+);
+
+const recoverDocumentsRoute = forEach(
+  'recover',
+  { id: 'recoverDocuments', summary: `Take up to ${MAX_DOCUMENTS_AT_ONCE} documents back`, answer: 'Recovered' },
+  recoverDocument,
+);
+
+/** Single documents, for operators. Those with a fixed last word come first: no id is one. */
+export const SINGLE_DOCUMENT_ROUTES = [
+  storeDocumentRoute,
+  trashDocumentsRoute,
+  recoverDocumentsRoute,
+  showDocumentRoute,
+  changeDocumentRoute,
+  removeDocumentRoute,
+  takeBackDocumentRoute,
+];

@@ -1,0 +1,182 @@
+import type { App } from '../../app.js';
+import { forbidden } from '../../errors.js';
+import { done, listOf, ok, PUBLIC, route, type RouteContext } from '../../http/routes/route.js';
+import { MAX_PASSWORD_BYTES } from '../../platform/secrets/password.js';
+import { arrayOf, FLAG, ID, MOMENT, object, oneOf, orNull, text, TEXT, WHOLE } from '../../platform/schema/schema.js';
+import { OPERATOR_ROLES, type Operator, type SignedInOperator } from '../access/operator.js';
+import { OPERATOR } from '../access/operator-access.js';
+import { clearConsoleCookie, requireConsole, setConsoleCookie } from '../access/operator-token.js';
+import type { ActingOperator } from '../access/require-operator.js';
+import { recordAct } from '../audit/audit-log.js';
+import { refuseHostileValue } from '../documents/store/hostile-keys.js';
+import { MAX_EMAIL_CHARACTERS, normaliseEmail } from '../users/credentials.js';
+import { openByLink } from './console-session.js';
+import { presentOperator } from './list-operators.js';
+import { logInOperator } from './log-in-operator.js';
+import { logOutOperator } from './log-out-operator.js';
+import type { OpenedSession } from './open-operator-session.js';
+import { changeOwnPassword, endOtherSessions, listOwnSessions, presentOwnSession } from './own-account.js';
+
+const ROLE = oneOf(...OPERATOR_ROLES);
+const PROJECTS = { ...orNull(arrayOf(ID)), description: 'Ids of the projects it sees; null = all.' };
+const SHOWN_OPERATOR = object({ id: ID, email: TEXT, role: ROLE, projects: PROJECTS, createdAt: MOMENT }, 'Operator');
+/** BSVC_ADMIN_TOKEN is nobody's: it has no id and no end. */
+const ME = object(
+  { id: orNull(ID), email: TEXT, role: ROLE, projects: PROJECTS, createdAt: orNull(MOMENT), expiresAt: orNull(MOMENT) },
+  'Me',
+);
+const SIGNED_IN = object({
+  'token?': { ...TEXT, description: 'Absent with `cookie`: no script is to read it.' },
+  expiresAt: MOMENT,
+  operator: SHOWN_OPERATOR,
+});
+const PASSWORD = text({ minLength: 1, maxBytes: MAX_PASSWORD_BYTES });
+
+const logInRoute = route({
+  method: 'POST',
+  path: '/api/admin/login',
+  id: 'logInOperator',
+  summary: 'Sign in as an operator',
+  description: 'With `cookie`, for the console alone, the token comes as a cookie that no script can read.',
+  access: PUBLIC,
+  body: object({
+    email: text({ minLength: 1, maxLength: MAX_EMAIL_CHARACTERS }),
+    password: PASSWORD,
+    'cookie?': FLAG,
+  }),
+  example: { email: 'op@example.com', password: 'correct horse battery' },
+  answers: ok(SIGNED_IN, 'Signed in'),
+  refuses: { 401: ['INVALID_CREDENTIALS'], 403: ['FOREIGN_REQUEST'], 423: ['ACCOUNT_LOCKED'], 503: ['BUSY'] },
+  async handle({ app, ctx, body: { email, password, cookie = false } }) {
+    refuseHostileValue(email);
+    refuseHostileValue(password);
+    if (cookie) requireConsole(app, ctx);
+    const credentials = { email: normaliseEmail(email), password };
+    const opened = await logInOperator(app, credentials, ctx.ip, { isConsole: cookie });
+    return deliver(app, ctx, opened, cookie);
+  },
+});
+
+const useLinkRoute = route({
+  method: 'POST',
+  path: '/api/admin/login/link',
+  id: 'useSignInLink',
+  summary: 'Sign in at the console by a link of `bsvc console`, which works once',
+  access: PUBLIC,
+  body: object({ link: text({ minLength: 1, maxLength: 100 }) }),
+  example: { link: 'bsvc_link_…' },
+  answers: ok(SIGNED_IN, 'Signed in'),
+  refuses: { 401: ['LINK_INVALID'], 403: ['FOREIGN_REQUEST'] },
+  async handle({ app, ctx, body: { link } }) {
+    requireConsole(app, ctx);
+    return deliver(app, ctx, await openByLink(app, link), true);
+  },
+});
+
+const logOutRoute = route({
+  method: 'POST',
+  path: '/api/admin/logout',
+  id: 'logOutOperator',
+  summary: 'End the token',
+  access: OPERATOR,
+  answers: done('Signed out'),
+  async handle({ app, ctx, operator: { signedIn } }) {
+    if (!signedIn) return;
+    await logOutOperator(app, signedIn.session);
+    if (signedIn.session.isConsole) clearConsoleCookie(app, ctx);
+  },
+});
+
+const getOperatorRoute = route({
+  method: 'GET',
+  path: '/api/admin/me',
+  id: 'getOperator',
+  summary: 'Get the operator behind the token',
+  access: OPERATOR,
+  answers: ok(ME, 'Operator'),
+  handle({ operator: { signedIn, name, role } }) {
+    if (!signedIn) return { id: null, email: name, role, projects: null, createdAt: null, expiresAt: null };
+    return { ...presentOperator(signedIn.operator), expiresAt: signedIn.session.expiresAt.toISOString() };
+  },
+});
+
+const changePasswordRoute = route({
+  method: 'POST',
+  path: '/api/admin/me/password',
+  id: 'changeOwnPassword',
+  summary: 'Change the own password; all other sessions end',
+  access: OPERATOR,
+  body: object({ currentPassword: PASSWORD, newPassword: PASSWORD }),
+  example: { currentPassword: 'correct horse battery', newPassword: 'incorrect horse battery' },
+  answers: done('Password changed; other sessions have ended'),
+  refuses: { 401: ['INVALID_CREDENTIALS'], 403: ['NOBODY_SIGNED_IN'], 503: ['BUSY'] },
+  async handle({ app, operator, body }) {
+    refuseHostileValue(body.currentPassword);
+    refuseHostileValue(body.newPassword);
+    const signedIn = requireSignedIn(operator);
+    const act = { actor: operator.name, action: 'operator set-password', input: {} };
+    await recordAct(app, act, () => changeOwnPassword(app, signedIn, body));
+  },
+});
+
+const listSessionsRoute = route({
+  method: 'GET',
+  path: '/api/admin/me/sessions',
+  id: 'listOwnSessions',
+  summary: 'List the own sessions, the newest first',
+  access: OPERATOR,
+  answers: ok(
+    listOf(
+      object(
+        { createdAt: MOMENT, expiresAt: MOMENT, usedAt: orNull(MOMENT), console: FLAG, current: FLAG },
+        'OperatorSession',
+      ),
+    ),
+    'Sessions',
+  ),
+  refuses: { 403: ['NOBODY_SIGNED_IN'] },
+  async handle({ app, operator }) {
+    const signedIn = requireSignedIn(operator);
+    const sessions = await listOwnSessions(app, signedIn);
+    return { items: sessions.map((session) => presentOwnSession(session, signedIn.session)), total: sessions.length };
+  },
+});
+
+const endSessionsRoute = route({
+  method: 'DELETE',
+  path: '/api/admin/me/sessions',
+  id: 'endOwnSessions',
+  summary: 'End all other sessions of one’s own',
+  access: OPERATOR,
+  answers: ok(object({ ended: WHOLE }), 'Other sessions ended'),
+  refuses: { 403: ['NOBODY_SIGNED_IN'] },
+  async handle({ app, operator }) {
+    const signedIn = requireSignedIn(operator);
+    const act = { actor: operator.name, action: 'operator end-sessions', input: {} };
+    return { ended: await recordAct(app, act, () => endOtherSessions(app, signedIn)) };
+  },
+});
+
+/** Operators sign in and out and look after their own account. */
+export const OPERATOR_SESSION_ROUTES = [
+  logInRoute,
+  useLinkRoute,
+  logOutRoute,
+  getOperatorRoute,
+  changePasswordRoute,
+  listSessionsRoute,
+  endSessionsRoute,
+];
+
+function requireSignedIn({ signedIn }: ActingOperator): SignedInOperator {
+  if (!signedIn)
+    throw forbidden('NOBODY_SIGNED_IN', 'BSVC_ADMIN_TOKEN is nobody’s: this needs an operator who has signed in');
+  return signedIn;
+}
+
+function deliver(app: App, ctx: RouteContext, opened: OpenedSession & { operator: Operator }, cookie: boolean) {
+  const { token, expiresAt, operator } = opened;
+  ctx.set('Cache-Control', 'no-store');
+  if (cookie) setConsoleCookie(app, ctx, token, expiresAt.getTime() - app.clock.now());
+  return { ...(!cookie && { token }), expiresAt: expiresAt.toISOString(), operator: presentOperator(operator) };
+}

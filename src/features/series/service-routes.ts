@@ -1,0 +1,156 @@
+import { forbidden } from '../../errors.js';
+import {
+  accepted,
+  listOf,
+  naming,
+  ok,
+  parameter,
+  route,
+  wholeNumberParameter,
+  type Access,
+  type RouteList,
+} from '../../http/routes/route.js';
+import { JOB_STATES, listJobs, presentJob, retryJob } from '../../platform/jobs/manage-jobs.js';
+import { arrayOf, FLAG, ID, MOMENT, object, oneOf, orNull, text, TEXT, WHOLE } from '../../platform/schema/schema.js';
+import { OPERATOR, owner } from '../access/operator-access.js';
+import { operatorOf, type ActingOperator } from '../access/require-operator.js';
+import { FIGURES, type SeriesName } from './rings.js';
+import { RANGES, readFigures } from './series.js';
+import { VERSION } from '../../package.js';
+import { readStatus } from './status.js';
+
+const MAX_JOBS = 500;
+const NUMBER = { type: 'number' } as typeof WHOLE;
+
+/** An operator who sees all projects: what follows tells of all of them. */
+function ofAllProjects(access: Access<{ operator: ActingOperator }>): Access<{ operator: ActingOperator }> {
+  return {
+    ...access,
+    give(_app, ctx) {
+      const operator = operatorOf(ctx);
+      if (operator.projects)
+        throw forbidden('ALL_PROJECTS_REQUIRED', 'This tells of all projects: it is for operators who see them all');
+      return { operator };
+    },
+  };
+}
+const REFUSES = { 403: ['ALL_PROJECTS_REQUIRED'] };
+
+const VALUES = object(
+  Object.fromEntries(FIGURES.map((name) => [name, arrayOf(orNull(NUMBER))])) as Record<
+    SeriesName,
+    ReturnType<typeof arrayOf<number | null>>
+  >,
+  'SeriesValues',
+);
+
+const getSeriesRoute = route({
+  method: 'GET',
+  path: '/api/admin/series',
+  id: 'getSeries',
+  summary: 'Figures over time of all processes together',
+  description:
+    'Rates are per second. One hour in steps of ten seconds and 24 hours in steps of a minute since the service started; 30 days in steps of ten minutes, stored. `null` is a moment without figures.',
+  access: ofAllProjects(OPERATOR),
+  query: { range: parameter('How far back', { ...oneOf(...RANGES), default: '1h' as const }) },
+  answers: ok(object({ version: TEXT, from: MOMENT, stepMs: WHOLE, series: VALUES }), 'Figures'),
+  refuses: { 400: ['INVALID_QUERY'], ...REFUSES },
+  async handle({ app, query: { range } }) {
+    const { fromMs, stepMs, values } = await readFigures(app, range);
+    return { version: VERSION, from: new Date(fromMs).toISOString(), stepMs, series: values };
+  },
+});
+
+const BYTES = NUMBER;
+const STATUS = object(
+  {
+    version: TEXT,
+    store: oneOf('embedded', 'mongodb'),
+    storedBytes: orNull(BYTES),
+    uptimeSeconds: WHOLE,
+    processes: WHOLE,
+    memoryBytes: BYTES,
+    disk: orNull(object({ freeBytes: BYTES, totalBytes: BYTES })),
+    jobs: object({ queued: WHOLE, running: WHOLE, dead: WHOLE }),
+    backup: orNull(object({ at: orNull(MOMENT), isLate: FLAG })),
+    problems: arrayOf(
+      object({
+        kind: oneOf('webhook', 'jobs', 'disk', 'backup'),
+        project: orNull(ID),
+        id: orNull(TEXT),
+        text: TEXT,
+      }),
+    ),
+  },
+  'ServiceStatus',
+);
+
+const getStatusRoute = route({
+  method: 'GET',
+  path: '/api/admin/status',
+  id: 'getStatus',
+  summary: 'The state of the service, all its processes together',
+  access: ofAllProjects(OPERATOR),
+  answers: ok(STATUS, 'Status'),
+  refuses: REFUSES,
+  handle: ({ app }) => readStatus(app),
+});
+
+const JOB = object(
+  {
+    id: ID,
+    name: TEXT,
+    state: oneOf(...JOB_STATES),
+    attempts: WHOLE,
+    runAt: MOMENT,
+    error: orNull(TEXT),
+    createdAt: MOMENT,
+    updatedAt: MOMENT,
+  },
+  'Job',
+);
+
+const listJobsRoute = route({
+  method: 'GET',
+  path: '/api/admin/jobs',
+  id: 'listJobs',
+  summary: 'List background jobs, those that run soonest first',
+  access: ofAllProjects(OPERATOR),
+  query: {
+    state: parameter('Only those in this state', oneOf(...JOB_STATES)),
+    name: parameter('Only those of this kind, such as `mail.deliver`', text({ maxLength: 100 })),
+    limit: wholeNumberParameter('Number of jobs', 100, { max: MAX_JOBS }),
+  },
+  answers: ok(listOf(JOB), 'Jobs'),
+  refuses: { 400: ['INVALID_QUERY'], ...REFUSES },
+  async handle({ app, query }) {
+    const items = (await listJobs(app, query)).map(presentJob).map(withoutPayload);
+    return { items, total: items.length };
+  },
+});
+
+const retryJobRoute = route({
+  method: 'POST',
+  path: '/api/admin/jobs/:jobId/retry',
+  id: 'retryJob',
+  summary: 'Run a job again at once that is dead or waits',
+  access: ofAllProjects(owner('jobs retry')),
+  params: { jobId: naming('Id of the job', 'JOB_NOT_FOUND') },
+  answers: accepted(JOB, 'The job is due'),
+  refuses: REFUSES,
+  async handle({ app, params }) {
+    return withoutPayload(presentJob(await retryJob(app, params.jobId)));
+  },
+});
+
+/** For the people who run the service: how it is and what it does. */
+export const SERVICE_ROUTES: readonly RouteList[] = [
+  { prefix: '/api/admin/series', tag: 'Operators', routes: [getSeriesRoute] },
+  { prefix: '/api/admin/status', tag: 'Operators', routes: [getStatusRoute] },
+  { prefix: '/api/admin/jobs', tag: 'Operators', routes: [listJobsRoute, retryJobRoute] },
+];
+
+/** It may hold what is a project's own business. */
+function withoutPayload({ payload: _payload, ...shown }: ReturnType<typeof presentJob>) {
+  return shown;
+}

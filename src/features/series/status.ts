@@ -1,0 +1,126 @@
+import { readFile, statfs } from 'node:fs/promises';
+import type { App } from '../../app.js';
+import { jobStore } from '../../platform/jobs/job.js';
+import { VERSION } from '../../package.js';
+import { findBackupAge } from '../backups/backup-age.js';
+import { listProjects } from '../projects/list-projects.js';
+import { webhookStore } from '../webhooks/webhook-store.js';
+import type { ProjectWebhooks } from '../webhooks/webhook.js';
+
+/** What one process tells of itself. */
+interface ProcessStatus {
+  pid: number;
+  uptimeSeconds: number;
+  /** Memory of its own: what the system shares of the store's file and can take back is not in it. */
+  memoryBytes: number;
+}
+
+export interface Problem {
+  kind: 'webhook' | 'jobs' | 'disk' | 'backup';
+  /** Id of the project that it concerns. */
+  project: string | null;
+  /** Of the webhook that it concerns. */
+  id: string | null;
+  text: string;
+}
+
+const FULL = 0.9;
+
+/** Answers `readStatus` of other processes. */
+export function offerStatus(app: App): void {
+  app.processGroup?.onGather('status', readOwnStatus);
+}
+
+/** The state of the service, all its processes together. */
+export async function readStatus(app: App) {
+  const gathered = app.processGroup ? await app.processGroup.gather('status') : [await readOwnStatus()];
+  const processes = gathered as ProcessStatus[];
+  const [disk, jobs, backup] = await Promise.all([readDisk(app), countJobs(app), findBackupAge(app)]);
+  return {
+    version: VERSION,
+    store: app.db.kind,
+    storedBytes: app.db.stats?.().fileBytes ?? null,
+    uptimeSeconds: Math.max(...processes.map(({ uptimeSeconds }) => uptimeSeconds)),
+    processes: processes.length,
+    memoryBytes: processes.reduce((sum, { memoryBytes }) => sum + memoryBytes, 0),
+    disk,
+    jobs,
+    backup: backup && { at: backup.last?.at.toISOString() ?? null, isLate: backup.isLate },
+    problems: [...(await findFailingWebhooks(app)), ...findOwnProblems(disk, jobs, backup?.isLate === true)],
+  };
+}
+
+async function readOwnStatus(): Promise<ProcessStatus> {
+  return { pid: process.pid, uptimeSeconds: Math.floor(process.uptime()), memoryBytes: await readOwnMemory() };
+}
+
+async function readOwnMemory(): Promise<number> {
+  try {
+    const kilobytes = /^RssAnon:\s+(\d+) kB/m.exec(await readFile('/proc/self/status', 'utf8'))?.[1];
+    if (kilobytes !== undefined) return Number(kilobytes) * 1024;
+  } catch {
+    // Another system than Linux.
+  }
+  return process.memoryUsage.rss();
+}
+
+interface Disk {
+  freeBytes: number;
+  totalBytes: number;
+}
+
+/** Of the data directory; null where there is none. */
+async function readDisk({ config: { dataDir } }: App): Promise<Disk | null> {
+  try {
+    const { bavail, blocks, bsize } = await statfs(dataDir);
+    return { freeBytes: bavail * bsize, totalBytes: blocks * bsize };
+  } catch {
+    return null;
+  }
+}
+
+type JobCounts = Record<'queued' | 'running' | 'dead', number>;
+
+async function countJobs(app: App): Promise<JobCounts> {
+  const count = (state: keyof JobCounts): Promise<number> =>
+    jobStore(app).countDocuments({ state }, { maxTimeMS: 1_000 });
+  const [queued, running, dead] = await Promise.all([count('queued'), count('running'), count('dead')]);
+  return { queued, running, dead };
+}
+
+function findOwnProblems(disk: Disk | null, jobs: JobCounts, isLate: boolean): Problem[] {
+  const problems: Problem[] = [];
+  const of = { project: null, id: null };
+  if (jobs.dead > 0) problems.push({ kind: 'jobs', ...of, text: `${jobs.dead} jobs have failed for the last time` });
+  if (disk && disk.freeBytes < (1 - FULL) * disk.totalBytes)
+    problems.push({ kind: 'disk', ...of, text: 'The disk of the data directory is nearly full' });
+  if (isLate) problems.push({ kind: 'backup', ...of, text: 'The last good backup is too old' });
+  return problems;
+}
+
+const MAX_FAILING = 50;
+
+/** Webhooks that fail now, or that were disabled because they failed. */
+async function findFailingWebhooks(app: App): Promise<Problem[]> {
+  const failing = {
+    $elemMatch: { $or: [{ failingSince: { $ne: null } }, { disabled: { $in: ['gone', 'failing'] } }] },
+  };
+  const stored = (await webhookStore(app)
+    .find({ webhooks: failing } as never)
+    .limit(MAX_FAILING)
+    .toArray()) as ProjectWebhooks[];
+  const active = new Set((await listProjects(app)).map(({ _id }) => _id.toHexString()));
+  return stored
+    .filter(({ _id }) => active.has(_id.toHexString()))
+    .flatMap(({ _id, webhooks }) =>
+      webhooks
+        .filter(({ failingSince, disabled }) => disabled !== 'requested' && (failingSince ?? disabled) !== null)
+        .map(({ id, url, disabled }) => ({
+          kind: 'webhook' as const,
+          project: _id.toHexString(),
+          id: id.toHexString(),
+          text: `${new URL(url).host} ${disabled === null ? 'fails' : 'was disabled because it failed'}`,
+        })),
+    )
+    .slice(0, MAX_FAILING);
+}

@@ -1,0 +1,306 @@
+import supertest, { type Test } from 'supertest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { operatorSessionStore } from '../../src/features/access/operator.js';
+import { listActs } from '../../src/features/audit/audit-log.js';
+import { makeSignInLink } from '../../src/features/operators/console-session.js';
+import { removeOperator, requireOperatorNamed } from '../../src/features/operators/remove-operator.js';
+import { buildProject } from '../helpers/build-project.js';
+import { createFakeClock, type FakeClock } from '../helpers/fake-clock.js';
+import { buildOperator, openOperatorClient, OPERATOR_PASSWORD, type Method } from '../helpers/operator-client.js';
+import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+
+const HOUR_MS = 3_600_000;
+/** What a browser sends with a request of the console. */
+const OURS = { 'sec-fetch-site': 'same-origin', 'x-bsvc-console': '1' };
+
+let test: TestApp;
+let clock: FakeClock;
+
+beforeAll(async () => {
+  clock = createFakeClock(Date.now());
+  test = await openTestApp({ settings: { BSVC_BCRYPT_COST: '4', BSVC_ADMIN_TOKEN: 'admin-token-for-tests' }, clock });
+});
+afterAll(() => test.close());
+
+const send = (method: Method, path: string, headers: Record<string, string>, body?: unknown): Test => {
+  const request = supertest(test.server)[method](path).set(headers);
+  return body === undefined ? request : request.send(body as object);
+};
+const codeOf = ({ body }: { body: unknown }) => (body as { code?: string }).code;
+const dataOf = <T = Record<string, unknown>>({ body }: { body: unknown }): T => (body as { data: T }).data;
+const cookieOf = ({ headers }: { headers: Record<string, unknown> }): string =>
+  (headers['set-cookie'] as unknown as string[])[0]!;
+
+async function signIn(email: string): Promise<string> {
+  const body = { email, password: OPERATOR_PASSWORD, cookie: true };
+  return cookieOf(await send('post', '/api/admin/login', OURS, body).expect(200)).split(';')[0]!;
+}
+
+describe('signing in at the console', () => {
+  it('hands the token over as a cookie that scripts cannot read, and not in the body', async () => {
+    const { email } = await buildOperator(test);
+    const body = { email, password: OPERATOR_PASSWORD, cookie: true };
+    const answer = await send('post', '/api/admin/login', OURS, body).expect(200);
+    expect(cookieOf(answer)).toMatch(
+      /^bsvc_console=bsvc_op_[\w-]{43}; Path=\/; Max-Age=43200; HttpOnly; SameSite=Strict$/,
+    );
+    expect(Object.keys(dataOf(answer))).toEqual(['expiresAt', 'operator']);
+    const cookie = cookieOf(answer).split(';')[0]!;
+    expect(dataOf(await send('get', '/api/admin/me', { ...OURS, cookie }).expect(200))).toMatchObject({ email });
+  });
+
+  it('makes the cookie one of the public address: its path, and for https alone', async () => {
+    const proxied = await openTestApp({
+      settings: { BSVC_BCRYPT_COST: '4', BSVC_PUBLIC_URL: 'https://tools.example/bsvc' },
+    });
+    try {
+      const { email } = await buildOperator(proxied);
+      const answer = await supertest(proxied.server)
+        .post('/api/admin/login')
+        .set({ origin: 'https://tools.example', 'x-bsvc-console': '1' })
+        .send({ email, password: OPERATOR_PASSWORD, cookie: true })
+        .expect(200);
+      expect(cookieOf(answer)).toMatch(/; Path=\/bsvc; Max-Age=\d+; HttpOnly; SameSite=Strict; Secure$/);
+    } finally {
+      await proxied.close();
+    }
+  });
+
+  it('is refused to pages of other sites, which would sign somebody in as whom they like', async () => {
+    const { email } = await buildOperator(test);
+    const body = { email, password: OPERATOR_PASSWORD, cookie: true };
+    const foreign: Record<string, string>[] = [
+      {},
+      { ...OURS, 'sec-fetch-site': 'cross-site' },
+      { 'sec-fetch-site': 'same-origin' },
+    ];
+    for (const headers of foreign)
+      expect(codeOf(await send('post', '/api/admin/login', headers, body).expect(403))).toBe('FOREIGN_REQUEST');
+  });
+
+  it('ends after twelve hours, and after one hour without a request', async () => {
+    const { email } = await buildOperator(test);
+    const cookie = await signIn(email);
+    const me = () => send('get', '/api/admin/me', { ...OURS, cookie });
+    for (let minutes = 0; minutes < 90; minutes += 30) {
+      await me().expect(200);
+      await test.app.backgroundTasks.idle();
+      test.app.cache.forgetAll('operators');
+      clock.advance(HOUR_MS / 2);
+    }
+    clock.advance(HOUR_MS / 2);
+    expect(codeOf(await me().expect(401))).toBe('TOKEN_EXPIRED');
+    const other = await signIn(email);
+    clock.advance(12 * HOUR_MS);
+    expect(codeOf(await send('get', '/api/admin/me', { ...OURS, cookie: other }).expect(401))).toBe('TOKEN_EXPIRED');
+  });
+
+  it('out takes the cookie back and ends its token, as a bearer too', async () => {
+    const { email } = await buildOperator(test);
+    const cookie = await signIn(email);
+    const answer = await send('post', '/api/admin/logout', { ...OURS, cookie }).expect(200);
+    expect(cookieOf(answer)).toMatch(/^bsvc_console=; Path=\/; Max-Age=0;/);
+    await send('get', '/api/admin/me', { ...OURS, cookie }).expect(401);
+    await openOperatorClient(test, cookie.split('=')[1]!)('get', '/api/admin/me').expect(401);
+  });
+});
+
+describe('the cookie of the console', () => {
+  /** Everything a browser may say about where a request comes from, beside what is ours. */
+  const SITES = [undefined, 'same-origin', 'same-site', 'cross-site', 'none'];
+  const ORIGINS = [undefined, 'own', 'https://evil.example', 'null'];
+  const combinations = SITES.flatMap((site) =>
+    ORIGINS.flatMap((origin) => [false, true].map((marked) => ({ site, origin, marked }))),
+  );
+
+  it.each(['get', 'delete', 'patch', 'post'] as const)('counts with %s for the console alone', async (method) => {
+    const { email } = await buildOperator(test);
+    const { project } = await buildProject(test.app);
+    const cookie = await cookieFor(email);
+    const path = `/api/projects/${project._id.toHexString()}`;
+    // Each has an answer of its own that changes nothing, or the same again.
+    const [target, body, taken] = {
+      get: [path, undefined, 200],
+      delete: [`${path}/mail/templates/none`, undefined, 404],
+      patch: [path, { allowedDomains: ['*'] }, 200],
+      post: [`${path}/webhooks/none/test`, undefined, 404],
+    }[method] as [string, unknown, number];
+    for (const { site, origin, marked } of combinations) {
+      const headers = {
+        cookie,
+        ...(site !== undefined && { 'sec-fetch-site': site }),
+        ...(origin !== undefined && { origin: origin === 'own' ? test.url : origin }),
+        ...(marked && { 'x-bsvc-console': '1' }),
+      };
+      const answer = await send(method, target, headers, body);
+      const reads = method === 'get';
+      const said = origin === undefined ? reads && marked : origin === 'own';
+      const admitted = (site === undefined ? said : site === 'same-origin') && (reads || marked);
+      expect({ site, origin, marked, status: answer.status }).toEqual({
+        site,
+        origin,
+        marked,
+        status: admitted ? taken : 403,
+      });
+      if (!admitted) expect(codeOf(answer)).toBe('FOREIGN_REQUEST');
+      expect(answer.headers['access-control-allow-origin']).toBeUndefined();
+    }
+  });
+
+  it('opens nothing but the operators’ API', async () => {
+    const { email } = await buildOperator(test);
+    const cookie = await signIn(email);
+    const at = (path: string) => send('get', path, { ...OURS, cookie });
+    expect(codeOf(await at('/api/data/notes').expect(401))).toBe('API_KEY_MISSING');
+    expect(codeOf(await at('/api/userAuth/me').expect(401))).toBe('API_KEY_MISSING');
+    expect(codeOf(await at('/api/mail/logs').expect(401))).toBe('API_KEY_MISSING');
+    expect(codeOf(await at('/metrics').expect(401))).toBe('AUTH_REQUIRED');
+  });
+
+  it('is never a token that was made for scripts, nor BSVC_ADMIN_TOKEN: those could be planted', async () => {
+    const { token } = await buildOperator(test);
+    for (const planted of [token, 'admin-token-for-tests', 'nonsense', 'bsvc_op_'])
+      expect(
+        codeOf(await send('get', '/api/admin/me', { ...OURS, cookie: `bsvc_console=${planted}` }).expect(401)),
+      ).toBe('TOKEN_INVALID');
+  });
+
+  it('is answered no preflight, so no page of another origin may send the header', async () => {
+    const answer = await supertest(test.server).options('/api/projects').set({
+      origin: 'https://evil.example',
+      'access-control-request-method': 'DELETE',
+      'access-control-request-headers': 'x-bsvc-console',
+    });
+    expect(Object.keys(answer.headers).filter((name) => name.startsWith('access-control'))).toEqual([]);
+  });
+
+  async function cookieFor(email: string): Promise<string> {
+    const operator = await requireOperatorNamed(test.app, email);
+    const { link } = await makeSignInLink(test.app, operator);
+    return cookieOf(await send('post', '/api/admin/login/link', OURS, { link }).expect(200)).split(';')[0]!;
+  }
+});
+
+describe('a link to sign in', () => {
+  const open = (link: string, headers: Record<string, string> = OURS) =>
+    send('post', '/api/admin/login/link', headers, { link });
+  const linkFor = async (email: string) =>
+    (await makeSignInLink(test.app, await requireOperatorNamed(test.app, email))).link;
+
+  it('works once, of ten requests at the same moment too, and is recorded', async () => {
+    const { email } = await buildOperator(test);
+    const link = await linkFor(email);
+    const statuses = (await Promise.all(Array.from({ length: 10 }, () => open(link)))).map(({ status }) => status);
+    expect(statuses.sort()).toEqual([200, ...Array<number>(9).fill(401)]);
+    expect(codeOf(await open(link).expect(401))).toBe('LINK_INVALID');
+    expect(await listActs(test.app, { limit: 1 })).toMatchObject([
+      { actor: email, action: 'operator login', input: { by: 'link' } },
+    ]);
+  });
+
+  it('is nothing after five minutes, after its operator’s removal, and to another site', async () => {
+    const { email } = await buildOperator(test);
+    const [old, late, foreign] = [await linkFor(email), await linkFor(email), await linkFor(email)];
+    expect(codeOf(await open(foreign, {}).expect(403))).toBe('FOREIGN_REQUEST');
+    await open(foreign).expect(200);
+    clock.advance(5 * 60_000);
+    await open(old).expect(401);
+    await removeOperator(test.app, await requireOperatorNamed(test.app, email));
+    await open(late).expect(401);
+  });
+
+  it('is stored as a hash alone, and is no token', async () => {
+    const { email } = await buildOperator(test);
+    const link = await linkFor(email);
+    expect(JSON.stringify(await operatorSessionStore(test.app).find({}).toArray())).not.toContain(link);
+    await openOperatorClient(test, link)('get', '/api/admin/me').expect(401);
+    await send('get', '/api/admin/me', { ...OURS, cookie: `bsvc_console=${link}` }).expect(401);
+    await open(link).expect(200);
+  });
+});
+
+describe('an operator’s own account', () => {
+  it('changes its password, which ends all other sessions', async () => {
+    const { email, call } = await buildOperator(test);
+    const cookie = await signIn(email);
+    const wrong = { currentPassword: 'wrong password', newPassword: 'another good one' };
+    expect(codeOf(await call('post', '/api/admin/me/password', wrong).expect(401))).toBe('INVALID_CREDENTIALS');
+    const short = { currentPassword: OPERATOR_PASSWORD, newPassword: 'x' };
+    expect(codeOf(await call('post', '/api/admin/me/password', short).expect(400))).toBe('VALIDATION_FAILED');
+    await send('get', '/api/admin/me', { ...OURS, cookie }).expect(200);
+    const good = { currentPassword: OPERATOR_PASSWORD, newPassword: 'another good one' };
+    await call('post', '/api/admin/me/password', good).expect(200);
+    await send('get', '/api/admin/me', { ...OURS, cookie }).expect(401);
+    await call('get', '/api/admin/me').expect(200);
+    await send('post', '/api/admin/login', {}, { email, password: OPERATOR_PASSWORD }).expect(401);
+    await send('post', '/api/admin/login', {}, { email, password: 'another good one' }).expect(200);
+    expect(JSON.stringify(await listActs(test.app, { limit: 5 }))).not.toContain('another good one');
+  });
+
+  it('lists its sessions without what would open them, and ends the others', async () => {
+    const { email, call, token } = await buildOperator(test);
+    clock.advance(1);
+    await signIn(email);
+    const listed = await call('get', '/api/admin/me/sessions').expect(200);
+    expect(dataOf(listed)).toMatchObject({
+      items: [
+        { console: true, current: false },
+        { console: false, current: true, usedAt: null },
+      ],
+      total: 2,
+    });
+    expect(JSON.stringify(listed.body)).not.toContain(token);
+    expect(dataOf(await call('delete', '/api/admin/me/sessions').expect(200))).toEqual({ ended: 1 });
+    expect(dataOf(await call('get', '/api/admin/me/sessions').expect(200))).toMatchObject({ total: 1 });
+  });
+});
+
+describe('the audit log', () => {
+  it('tells failed sign-ins, of addresses that nobody has too', async () => {
+    const email = 'nobody.here@example.test';
+    await send('post', '/api/admin/login', {}, { email, password: 'guessed it' }).expect(401);
+    expect(await listActs(test.app, { limit: 1, actor: email })).toMatchObject([
+      { action: 'operator login', outcome: 'failed', code: 'INVALID_CREDENTIALS' },
+    ]);
+  });
+
+  it('is read by project, actor and page, a project’s part by its operators too', async () => {
+    const { project } = await buildProject(test.app);
+    const id = project._id.toHexString();
+    const { call: all } = await buildOperator(test);
+    const { email, call } = await buildOperator(test, 'owner', [project]);
+    for (let n = 0; n < 3; n++) await call('patch', `/api/projects/${id}`, { allowedDomains: ['*'] }).expect(200);
+    const items = async (query: string) =>
+      dataOf<{ items: { id: string; actor: string }[] }>(await all('get', `/api/admin/audit?${query}`).expect(200))
+        .items;
+    const whole = await items(`actor=${email}`);
+    expect(whole.map(({ actor }) => actor)).toEqual([email, email, email]);
+    const first = await items(`actor=${email}&limit=2`);
+    expect([...first, ...(await items(`actor=${email}&limit=2&before=${first[1]!.id}`))]).toEqual(whole);
+    const own = await call('get', `/api/admin/audit?project=${id}`).expect(200);
+    expect(dataOf(own)).toEqual({ items: whole });
+    expect(codeOf(await call('get', '/api/admin/audit').expect(403))).toBe('ALL_PROJECTS_REQUIRED');
+    const other = await buildProject(test.app);
+    const foreign = `/api/admin/audit?project=${other.project._id.toHexString()}`;
+    expect(codeOf(await call('get', foreign).expect(404))).toBe('PROJECT_NOT_FOUND');
+    expect(codeOf(await all('get', '/api/admin/audit?before=x').expect(400))).toBe('INVALID_QUERY');
+  });
+});
+
+describe('the limit of requests of operators', () => {
+  it('is thirty times that of anybody, for who presents a token in the form of theirs', async () => {
+    const limited = await openTestApp({ settings: { BSVC_BCRYPT_COST: '4', BSVC_RATE_LIMIT: '2/15m' } });
+    try {
+      const { call } = await buildOperator(limited);
+      const limits = async (request: Test) => (await request).headers['ratelimit-limit'] as string;
+      expect(await limits(call('get', '/api/admin/me'))).toBe('60');
+      expect(await limits(openOperatorClient(limited, 'guess')('get', '/api/admin/me'))).toBe('2');
+      expect(await limits(supertest(limited.server).get('/api/projects'))).toBe('2');
+      for (let n = 0; n < 58; n++) await call('get', '/api/admin/me').expect(200);
+      await call('get', '/api/projects').expect(200);
+      expect(codeOf(await call('get', '/api/projects').expect(429))).toBe('RATE_LIMITED');
+    } finally {
+      await limited.close();
+    }
+  });
+});

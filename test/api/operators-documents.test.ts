@@ -1,0 +1,126 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { NewCollection } from '../../src/features/collections/add-collection.js';
+import { listActs } from '../../src/features/audit/audit-log.js';
+import { buildCollection, buildProject, placeDocuments } from '../helpers/build-project.js';
+import { buildOperator, type OperatorClient } from '../helpers/operator-client.js';
+import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+
+const NOBODY = 'f'.repeat(24);
+
+let test: TestApp;
+let call: OperatorClient;
+let path: string;
+let ids: string[];
+
+beforeAll(async () => {
+  test = await openTestApp({ settings: { BSVC_BCRYPT_COST: '4', BSVC_RATE_LIMIT: 'off' } });
+  ({ call } = await buildOperator(test));
+});
+afterAll(() => test.close());
+
+beforeEach(async () => {
+  const { project } = await buildProject(test.app);
+  const fields: NewCollection['fields'] = [
+    { name: 'title', type: 'String', required: true },
+    { name: 'slug', type: 'String', unique: true },
+  ];
+  const collection = await buildCollection(test.app, project, { fields });
+  ids = await placeDocuments(test.app, collection, [
+    { title: 'one', slug: 'one' },
+    { title: 'two', slug: 'two' },
+    { title: 'gone', slug: 'gone', isDeleted: true, deletedAt: new Date() },
+  ]);
+  path = `/api/projects/${project._id.toHexString()}/collections/${collection.name}/documents`;
+});
+
+const dataOf = <T = Record<string, unknown>>(answer: { body: unknown }): T => (answer.body as { data: T }).data;
+const codeOf = (answer: { body: unknown }) => (answer.body as { code?: string }).code;
+const show = (id: string) => call('get', `${path}/${id}`);
+
+describe('one document of a project, for operators', () => {
+  it('is stored, shown, changed by its given fields alone, trashed and taken back', async () => {
+    const stored = dataOf(await call('post', path, { title: 'new', slug: 'new' }).expect(201));
+    const id = stored._id as string;
+    expect(dataOf(await show(id).expect(200))).toEqual(stored);
+    const changed = await call('patch', `${path}/${id}`, { title: 'changed' }).expect(200);
+    expect(dataOf(changed)).toMatchObject({ _id: id, title: 'changed', slug: 'new' });
+    await call('delete', `${path}/${id}`).expect(200);
+    expect(dataOf(await show(id).expect(200))).toMatchObject({ isDeleted: true });
+    expect(dataOf(await call('post', `${path}/${id}/recover`).expect(200))).toMatchObject({ isDeleted: false });
+    await call('delete', `${path}/${id}?permanent=true`).expect(200);
+    await show(id).expect(404);
+  });
+
+  it('is checked as everywhere: fields, unique values, ids, the trash', async () => {
+    expect(codeOf(await call('post', path, { slug: 'three' }).expect(400))).toBe('VALIDATION_FAILED');
+    expect(codeOf(await call('post', path, { title: 'x', slug: 'one' }).expect(409))).toBe('DUPLICATE_VALUE');
+    expect(codeOf(await call('patch', `${path}/${ids[1]!}`, { slug: 'one' }).expect(409))).toBe('DUPLICATE_VALUE');
+    expect(codeOf(await call('patch', `${path}/${ids[1]!}`, { title: 7 }).expect(400))).toBe('VALIDATION_FAILED');
+    expect(codeOf(await call('patch', `${path}/${ids[2]!}`, { title: 'x' }).expect(404))).toBe('DOCUMENT_NOT_FOUND');
+    for (const method of ['get', 'patch', 'delete'] as const)
+      expect(codeOf(await call(method, `${path}/nothing`, method === 'patch' ? {} : undefined))).toBe('INVALID_ID');
+    await show(NOBODY).expect(404);
+    expect(codeOf(await call('delete', `${path}/${ids[0]!}?permanent=perhaps`).expect(400))).toBe('INVALID_QUERY');
+    await call('post', path, { title: 'x', slug: 'gone' }).expect(201);
+    expect(codeOf(await call('post', `${path}/${ids[2]!}/recover`).expect(409))).toBe('DUPLICATE_VALUE');
+  });
+
+  it('is refused for end users, whose names begin with users', async () => {
+    const users = path.replace(/collections\/[^/]+/, 'collections/users');
+    for (const [method, rest, body] of [
+      ['get', `/${NOBODY}`],
+      ['post', '', {}],
+      ['patch', `/${NOBODY}`, { a: 1 }],
+      ['delete', `/${NOBODY}`],
+      ['post', `/${NOBODY}/recover`],
+      ['post', '/trash', { ids: [NOBODY] }],
+      ['post', '/recover', { ids: [NOBODY] }],
+    ] as const) {
+      const answer = await call(method, `${users}${rest}`, body);
+      expect([method, rest, answer.status, codeOf(answer)]).toEqual([method, rest, 403, 'USERS_BLOCKED']);
+    }
+  });
+
+  it('cannot be given another owner', async () => {
+    const { project } = await buildProject(test.app);
+    const owned = await buildCollection(test.app, project, {
+      fields: [{ name: 'userId', type: 'String' }],
+      rls: { enabled: true, mode: 'private', ownerField: 'userId' },
+    } as never);
+    const [id] = await placeDocuments(test.app, owned, [{ userId: 'a'.repeat(24) }]);
+    const own = `/api/projects/${project._id.toHexString()}/collections/${owned.name}/documents/${id!}`;
+    expect(codeOf(await call('patch', own, { userId: 'b'.repeat(24) }).expect(403))).toBe('OWNER_IMMUTABLE');
+  });
+
+  it('stays out of the audit log, which tells the act and the id', async () => {
+    await call('patch', `${path}/${ids[0]!}`, { title: 'nobody’s business' }).expect(200);
+    const [act] = await listActs(test.app, { limit: 1 });
+    expect(act).toMatchObject({ action: 'data change', outcome: 'done', input: { document: ids[0] } });
+    expect(JSON.stringify(act)).not.toContain('business');
+  });
+});
+
+describe('many documents at once', () => {
+  it('are trashed and taken back each for itself, in the order of the ids', async () => {
+    const trashed = dataOf(await call('post', `${path}/trash`, { ids: [...ids, NOBODY, ids[0]] }).expect(200));
+    expect(trashed).toEqual({
+      done: [ids[0], ids[1]],
+      refused: [ids[2], NOBODY].map((id) => ({
+        id,
+        code: 'DOCUMENT_NOT_FOUND',
+        message: 'There is no document with this id in the collection',
+      })),
+    });
+    await call('post', path, { title: 'again', slug: 'one' }).expect(201);
+    const recovered = dataOf<{ done: string[]; refused: object[] }>(
+      await call('post', `${path}/recover`, { ids }).expect(200),
+    );
+    expect(recovered.done).toEqual([ids[1], ids[2]]);
+    expect(recovered.refused).toMatchObject([{ id: ids[0], code: 'DUPLICATE_VALUE' }]);
+  });
+
+  it.each([[[]], [['x']], [Array(501).fill(NOBODY)], ['all']])('refuse %j as ids', async (list) => {
+    for (const act of ['trash', 'recover'])
+      expect(codeOf(await call('post', `${path}/${act}`, { ids: list }).expect(400))).toBe('VALIDATION_FAILED');
+  });
+});
