@@ -6,6 +6,7 @@ export type ErrorKind =
   | 'methodNotAllowed'
   | 'conflict'
   | 'expired'
+  | 'preconditionFailed'
   | 'tooLarge'
   | 'unsatisfiable'
   | 'unprocessable'
@@ -73,6 +74,8 @@ export const methodNotAllowed = make('methodNotAllowed');
 export const conflict = make('conflict');
 /** 410 */
 export const expired = make('expired');
+/** 412 */
+export const preconditionFailed = make('preconditionFailed');
 /** 413 */
 export const tooLarge = make('tooLarge');
 /** 416, with `Content-Range` among the headers */

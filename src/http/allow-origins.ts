@@ -22,8 +22,11 @@ export function allowOrigins({ except }: { except: readonly string[] }): Middlew
       'x-request-id',
       'user-agent',
       'idempotency-key',
+      'if-match',
+      'last-event-id',
     ],
     exposeHeaders: [
+      'etag',
       'retry-after',
       'ratelimit-limit',
       'ratelimit-remaining',

@@ -18,6 +18,8 @@ import { aggregateDocuments } from './read/aggregate-documents.js';
 import { getDocument } from './read/get-document.js';
 import { encodeList } from './read/list-documents.js';
 import { listEnvelope, wrapReply } from './read/stored-documents.js';
+import { addHeaders } from '../../http/replies/reply.js';
+import { tagOfJson } from './reply/document-tag.js';
 import { SHOWN_DOCUMENT } from './reply/document-schema.js';
 
 const FROM_ONE: Schema<number> = { type: 'integer', minimum: 1 };
@@ -121,10 +123,16 @@ export const getDocumentRoute = route({
   summary: 'Get one document',
   access: READS_DOCUMENTS,
   ownQuery: PRESENTATION,
-  answers: encoded(SHOWN_DOCUMENT, 'The document itself'),
+  answers: {
+    ...encoded(SHOWN_DOCUMENT, 'The document itself'),
+    headers: { ETag: 'Names this version of the document: its `updatedAt`, in quotes, where that is shown' },
+  },
   refuses: { 400: ['INVALID_QUERY', 'QUERY_TIMEOUT', 'RESULT_TOO_LARGE'], ...NO_ROOM },
-  handle({ app, ctx, caller, params }) {
-    return getDocument(app, caller, params.collectionName, params.id, ctx.querystring);
+  async handle({ app, ctx, caller, params }) {
+    const reply = await getDocument(app, caller, params.collectionName, params.id, ctx.querystring);
+    const tag = tagOfJson(reply);
+    if (tag !== null) addHeaders(ctx, 'ETag', tag);
+    return reply;
   },
 });
 

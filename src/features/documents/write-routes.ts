@@ -1,7 +1,21 @@
-import { created, flagParameter, ok, parameter, plain, route, say, type Refusals } from '../../http/routes/route.js';
-import { arrayOf, ID, object, oneOf, text, WHOLE, type Schema } from '../../platform/schema/schema.js';
+import {
+  created,
+  flagParameter,
+  ok,
+  parameter,
+  plain,
+  route,
+  say,
+  type Refusals,
+  type RouteContext,
+} from '../../http/routes/route.js';
+import { arrayOf, ID, object, oneOf, text, TEXT, WHOLE, type Schema } from '../../platform/schema/schema.js';
 import { insertDocuments, MAX_BULK_DOCUMENTS } from './bulk/insert-documents.js';
+import { addHeaders } from '../../http/replies/reply.js';
+import type { PresentedDocument } from './reply/present-document.js';
 import { DOCUMENT } from './reply/document-schema.js';
+import { tagOf } from './reply/document-tag.js';
+import { readIfMatch } from './write/if-match.js';
 import { MAX_KEY_CHARACTERS, readIdempotencyKey } from './write/idempotency.js';
 import { insertDocument } from './write/insert-document.js';
 import { recoverDocument } from './write/recover-document.js';
@@ -36,6 +50,11 @@ const INSERT_REFUSALS = {
   409: ['DUPLICATE_VALUE'],
   422: ['IDEMPOTENCY_KEY_REUSED'],
 };
+const IF_MATCH = {
+  'if-match': parameter('The `ETag` of the document as it is known: 412 when it was changed since', TEXT),
+};
+const ETAG = { ETag: 'Names this version of the document: its `updatedAt`, in quotes' };
+
 /** Too many large replies are under way. */
 const NO_ROOM: Refusals = { 503: ['BUSY'] };
 
@@ -48,10 +67,10 @@ export const insertDocumentRoute = route({
   headers: IDEMPOTENCY_KEY,
   openBody: NEW_DOCUMENT,
   example: { title: 'Hello', views: 0 },
-  answers: plain(DOCUMENT, 'The stored document itself', 201),
+  answers: { ...plain(DOCUMENT, 'The stored document itself', 201), headers: ETAG },
   refuses: { ...INSERT_REFUSALS, ...NO_ROOM },
-  handle({ app, ctx, target, body }) {
-    return insertDocument(app, target, body, readIdempotencyKey(ctx.get('idempotency-key')));
+  async handle({ app, ctx, target, body }) {
+    return withTag(ctx, await insertDocument(app, target, body, readIdempotencyKey(ctx.get('idempotency-key'))));
   },
 });
 
@@ -82,20 +101,21 @@ export const recoverDocumentRoute = route({
   id: 'recoverDocument',
   summary: 'Take a document back from the trash',
   access: WRITES_AND_SHOWS,
-  answers: ok(DOCUMENT, 'Document recovered from trash'),
+  answers: { ...ok(DOCUMENT, 'Document recovered from trash'), headers: ETAG },
   refuses: {
     400: ['VALIDATION_FAILED'],
     403: ['OWNER_MISMATCH'],
     409: ['DUPLICATE_VALUE', 'DOCUMENT_CHANGING'],
     ...NO_ROOM,
   },
-  handle: ({ app, target, params }) => recoverDocument(app, target, params.id),
+  handle: async ({ app, ctx, target, params }) => withTag(ctx, await recoverDocument(app, target, params.id)),
 });
 
 const UPDATE_REFUSALS: Refusals = {
-  400: ['VALIDATION_FAILED'],
+  400: ['VALIDATION_FAILED', 'INVALID_IF_MATCH'],
   403: ['OWNER_MISMATCH', 'OWNER_IMMUTABLE', 'QUOTA_EXCEEDED'],
   409: ['DUPLICATE_VALUE', 'DOCUMENT_CHANGING'],
+  412: ['CHANGED_MEANWHILE'],
   413: ['DOCUMENT_TOO_LARGE'],
   ...NO_ROOM,
 };
@@ -109,14 +129,26 @@ const changeDocument = (method: 'PUT' | 'PATCH', id: string, summary: string) =>
     description:
       'PUT and PATCH do the same: only the given fields change, a dotted key (`meta.views`) changes that nested one. The owner field cannot be changed.',
     access: WRITES_AND_SHOWS,
+    headers: IF_MATCH,
     openBody: DOCUMENT_CHANGES,
     example: { title: 'Hello again', 'meta.views': 1 },
-    answers: plain(object({ message: oneOf('Updated'), data: DOCUMENT }), 'The updated document'),
+    answers: {
+      ...plain(object({ message: oneOf('Updated'), data: DOCUMENT }), 'The updated document'),
+      headers: ETAG,
+    },
     refuses: UPDATE_REFUSALS,
-    async handle({ app, target, params, body }) {
-      return { message: 'Updated' as const, data: await updateDocument(app, target, params.id, body) };
+    async handle({ app, ctx, target, params, body }) {
+      const expected = readIfMatch(ctx.get('if-match'));
+      const data = withTag(ctx, await updateDocument(app, target, params.id, body, { expected }));
+      return { message: 'Updated' as const, data };
     },
   });
+
+function withTag(ctx: RouteContext, document: PresentedDocument): PresentedDocument {
+  const tag = tagOf(document);
+  if (tag !== null) addHeaders(ctx, 'ETag', tag);
+  return document;
+}
 
 export const putDocumentRoute = changeDocument('PUT', 'putDocument', 'Change fields of a document (as PATCH)');
 export const updateDocumentRoute = changeDocument('PATCH', 'updateDocument', 'Change fields of a document');
@@ -127,15 +159,19 @@ export const deleteDocumentRoute = route({
   id: 'deleteDocument',
   summary: 'Move a document to the trash, or delete it for good',
   access: WRITES_DOCUMENTS,
+  headers: IF_MATCH,
   query: { permanent: flagParameter('Delete it for good at once, from the trash too') },
   answers: ok(object({ id: ID }), 'Document moved to trash'),
   refuses: {
-    400: ['INVALID_QUERY'],
+    400: ['INVALID_QUERY', 'INVALID_IF_MATCH'],
     403: ['OWNER_MISMATCH'],
     409: ['DOCUMENT_CHANGING'],
+    412: ['CHANGED_MEANWHILE'],
   },
-  async handle({ app, target, params, query: { permanent } }) {
-    if (permanent) return say({ id: await deleteDocument(app, target, params.id) }, 'Document permanently deleted');
-    return { id: await trashDocument(app, target, params.id) };
+  async handle({ app, ctx, target, params, query: { permanent } }) {
+    const expected = readIfMatch(ctx.get('if-match'));
+    if (permanent)
+      return say({ id: await deleteDocument(app, target, params.id, expected) }, 'Document permanently deleted');
+    return { id: await trashDocument(app, target, params.id, expected) };
   },
 });

@@ -9,7 +9,7 @@ import { readWithin, type ReplySize } from '../documents/reply/reply-size.js';
 import { encodeChange } from './encode-change.js';
 import { cursorExpired, sealFeedCursor, type FeedPosition } from './feed-cursor.js';
 import { readFeedQuery, type FeedQuery } from './feed-query.js';
-import { findStart, openFollowing, readPage, type Following, type Page } from './read-page.js';
+import { findStart, openFollowing, readPage, type Following, type FeedPage } from './read-page.js';
 
 /** A hint may get lost: so often it is looked without one. */
 const LOOK_MS = 500;
@@ -64,7 +64,7 @@ async function readReply(
   following: Following,
   caller: Caller,
   position: FeedPosition,
-): Promise<{ page: Page; reply: EncodedReply }> {
+): Promise<{ page: FeedPage; reply: EncodedReply }> {
   const { app, query, scope, signal } = following;
   try {
     return await readWithin(
@@ -83,7 +83,7 @@ async function readReply(
   }
 }
 
-function encodePage({ items, more }: Page, cursor: string, query: FeedQuery, size: ReplySize): EncodedReply {
+function encodePage({ items, more }: FeedPage, cursor: string, query: FeedQuery, size: ReplySize): EncodedReply {
   const closing = `],"cursor":${JSON.stringify(cursor)},"more":${more}},"message":"Changes fetched"}`;
   const parts = encodeItems(items, query);
   const opening = '{"success":true,"data":{"items":[';

@@ -19,7 +19,7 @@ import type { FeedQuery } from './feed-query.js';
 /** A page holds no more of documents, but for one that alone is larger. */
 const MAX_PAGE_BYTES = 4 * 1024 * 1024;
 
-export interface Page {
+export interface FeedPage {
   items: FoundChange[];
   position: FeedPosition;
   more: boolean;
@@ -77,7 +77,11 @@ export async function prepareRead(
 }
 
 /** The page behind a position. 410 CURSOR_EXPIRED when the log does not reach back to it. */
-export async function readPage(following: Following, from: FeedPosition, pageBytes = MAX_PAGE_BYTES): Promise<Page> {
+export async function readPage(
+  following: Following,
+  from: FeedPosition,
+  pageBytes = MAX_PAGE_BYTES,
+): Promise<FeedPage> {
   const { app, collection, query, readable } = following;
   const { visible, hidden } = await prepareRead(app, collection);
   const filter = allOf([...(readable ? [readable] : []), visible, ...query.conditions]);

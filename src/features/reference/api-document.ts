@@ -76,6 +76,7 @@ const RESPONSES: Readonly<Record<number, { name: string; description: string }>>
   404: { name: 'NotFound', description: 'There is no such thing' },
   409: { name: 'Conflict', description: 'Something else stands against it' },
   410: { name: 'Expired', description: 'Not known any more' },
+  412: { name: 'PreconditionFailed', description: 'Changed since' },
   413: { name: 'TooLarge', description: 'Too large' },
   416: { name: 'RangeNotSatisfiable', description: 'The file has no such part' },
   422: { name: 'Unprocessable', description: 'Does not fit what was sent before' },

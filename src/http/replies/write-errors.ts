@@ -12,6 +12,7 @@ const STATUS: Record<ErrorKind, number> = {
   methodNotAllowed: 405,
   conflict: 409,
   expired: 410,
+  preconditionFailed: 412,
   tooLarge: 413,
   unsatisfiable: 416,
   unprocessable: 422,

@@ -44,7 +44,7 @@ export interface LogQuery {
 }
 
 /** A document as it was before one of its changes. */
-export interface EarlierDocument {
+export interface DocumentBefore {
   bytes: Buffer;
   /** Fields may be missing. */
   isPartial: boolean;
@@ -57,7 +57,7 @@ export interface LoggedChange {
   /** Its BSON as it is now; null when it does not meet the filter any more. */
   document: Buffer | null;
   /** What it was before each of its changes but an insert, where the search asks for it. */
-  earlier?: EarlierDocument[];
+  earlier?: DocumentBefore[];
 }
 
 export interface LoggedChanges {

@@ -7,6 +7,7 @@ import { changeDocumentRecord, documentStore, PathBlocked } from '../store/docum
 import { requireRoomForChange } from '../store/database-quota.js';
 import { presentDocument, type PresentedDocument } from '../reply/present-document.js';
 import { validationFailed } from '../reply/problems.js';
+import { nextVersion, requireVersion, versionFilter, type ExpectedVersion } from './if-match.js';
 import { explainMiss, ownedBy, requireDocumentId, writeOrExplain, type WriteTarget } from './write-target.js';
 
 /** A condition and paths of the service's own for the write of a client's change. */
@@ -18,14 +19,14 @@ export interface AlongsideChange {
 /**
  * Changes the given fields of an active document and answers it (rest-api.md 4.2, update rules). One atomic write of
  * just these paths: nobody's change to other paths is lost. 400, 403 OWNER_IMMUTABLE or OWNER_MISMATCH, 404, 409
- * DUPLICATE_VALUE; then nothing has changed.
+ * DUPLICATE_VALUE, 412 CHANGED_MEANWHILE for another version than the expected one; then nothing has changed.
  */
 export async function updateDocument(
   app: App,
   place: WriteTarget,
   idText: string,
   body: unknown,
-  alongside?: AlongsideChange,
+  { alongside, expected = null }: { alongside?: AlongsideChange; expected?: ExpectedVersion } = {},
 ): Promise<PresentedDocument> {
   const { collection } = place;
   const id = requireDocumentId(idText);
@@ -35,12 +36,13 @@ export async function updateDocument(
   const owner = ownerFilter(place, change);
   const conditions = [...owner, ...change.conditions.map(({ filter }) => filter)];
   if (alongside) conditions.push(alongside.filter);
+  if (expected) conditions.push(versionFilter(expected));
   const filter = conditions.length > 0 ? { ...active, $and: conditions } : active;
   const set = { ...withOwner(place, change), ...alongside?.set };
   // Users may change their profile however full it is.
   if (!alongside) await requireRoomForChange(app, collection.projectId, set);
   const write = async (): Promise<StoredDocument | null> => {
-    set.updatedAt = new Date(app.clock.now());
+    set.updatedAt = nextVersion(app.clock.now(), expected);
     try {
       return await changeDocumentRecord(app, collection, filter, { action: 'update', set, unset: change.unset });
     } catch (error) {
@@ -48,7 +50,7 @@ export async function updateDocument(
       throw error;
     }
   };
-  return presentDocument(await writeOrExplain(write, () => explainRefusal(app, place, active, change)));
+  return presentDocument(await writeOrExplain(write, () => explainRefusal(app, place, active, change, expected)));
 }
 
 /** A filter that matches no document. */
@@ -77,9 +79,11 @@ async function explainRefusal(
   place: WriteTarget,
   active: Record<string, unknown>,
   change: DocumentChange,
+  expected: ExpectedVersion,
 ): Promise<void> {
   const { collection, writer } = place;
   const document = await explainMiss(app, place, active);
+  requireVersion(document, expected);
   if (change.owner) {
     const stored = document[collection.rls!.ownerField] ?? null;
     const assignable = !writer && stored === null && change.owner.value !== null;

@@ -4,7 +4,7 @@ import type { FairQueue } from '../../../platform/processes/fair-queue.js';
 import { hintOf } from '../../changes/change-log.js';
 import { readWithin } from '../../documents/reply/reply-size.js';
 import { sealFeedCursor, type FeedPosition } from '../feed-cursor.js';
-import { findStart, readPage, type Following, type Page } from '../read-page.js';
+import { findStart, readPage, type Following, type FeedPage } from '../read-page.js';
 import { Batch, writeReset, type EventForm } from './batch.js';
 import type { Group, Member } from './group.js';
 import type { Stream } from './stream.js';
@@ -28,7 +28,7 @@ export interface FollowerShares {
 }
 
 /** What is followed under the rules as they are now, and from where; a cursor from before them may have expired. */
-export type Resolve = (since: string | null) => Promise<Following>;
+export type ResolveFollowed = (since: string | null) => Promise<Following>;
 
 /**
  * One subscription of a stream. It reads by itself what it has missed, then is told together with the others of its
@@ -42,7 +42,7 @@ export class Follower implements Member {
     private readonly shares: FollowerShares,
     private readonly stream: Stream,
     readonly form: EventForm,
-    private readonly resolve: Resolve,
+    private readonly resolve: ResolveFollowed,
   ) {
     stream.signal.addEventListener('abort', () => this.#quit(), { once: true });
   }
@@ -133,7 +133,7 @@ export class Follower implements Member {
   }
 
   /** Sends a page; with the last one it becomes a member of its group. Null when the position is not known any more. */
-  async #readTurn(following: Following, from: FeedPosition, watcher: Watcher): Promise<Page | null> {
+  async #readTurn(following: Following, from: FeedPosition, watcher: Watcher): Promise<FeedPage | null> {
     const { app, turns } = this.shares;
     const project = following.collection.projectId;
     const { signal } = this.stream;
@@ -162,7 +162,7 @@ export class Follower implements Member {
     }
   }
 
-  #send(following: Following, from: FeedPosition, page: Page, watcher: Watcher): void {
+  #send(following: Following, from: FeedPosition, page: FeedPage, watcher: Watcher): void {
     const { stream } = this;
     if (stream.isOver) return;
     const group = page.more ? null : watcher.join(following, this, page.position);

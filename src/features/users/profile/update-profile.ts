@@ -104,7 +104,7 @@ async function write(
     return changed;
   }
   try {
-    await updateDocument(app, { collection: withEmailVerified(collection), writer: null }, id, change, alongside);
+    await updateDocument(app, { collection: withEmailVerified(collection), writer: null }, id, change, { alongside });
   } catch (error) {
     throw isEmailConflict(error) ? emailTaken() : error;
   }

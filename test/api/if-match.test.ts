@@ -1,0 +1,108 @@
+import { ObjectId } from 'bson';
+import supertest from 'supertest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { signAccessToken } from '../../src/features/access/sign-access-token.js';
+import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
+import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+
+let test: TestApp;
+let owner: TestProject;
+/** The service's clock stands still until a test moves it. */
+let nowMs = Date.parse('2026-11-22T10:00:00.000Z');
+
+beforeAll(async () => {
+  test = await openTestApp({ clock: { now: () => nowMs } });
+  owner = await buildProject(test.app);
+  await buildCollection(test.app, owner.project, {
+    name: 'notes',
+    mode: 'flexible',
+    rls: { mode: 'public-read', ownerField: 'userId' },
+  });
+});
+afterAll(() => test.close());
+
+type Method = 'get' | 'post' | 'put' | 'patch' | 'delete';
+
+async function send(method: Method, path: string, { body, match }: { body?: object; match?: string } = {}) {
+  const request = supertest(test.server)[method](`/api/data/notes${path}`).set('x-api-key', owner.secret);
+  if (match !== undefined) request.set('If-Match', match);
+  const response = await (body === undefined ? request : request.send(body));
+  const answer = response.body as { _id: string; code?: string; n?: number };
+  return { said: [response.status, answer.code].filter(Boolean).join(' '), tag: response.get('ETag'), answer };
+}
+
+async function insert(): Promise<{ id: string; tag: string }> {
+  const { answer, tag } = await send('post', '', { body: { n: 0 } });
+  return { id: answer._id, tag: tag! };
+}
+
+describe('the ETag of a document', () => {
+  it('is its updatedAt in quotes, wherever a document is answered', async () => {
+    const { id, tag } = await insert();
+    expect(tag).toBe('"2026-11-22T10:00:00.000Z"');
+    expect((await send('get', `/${id}`)).tag).toBe(tag);
+    nowMs += 5;
+    const changed = await send('patch', `/${id}`, { body: { n: 1 } });
+    expect(changed.tag).toBe('"2026-11-22T10:00:00.005Z"');
+    await send('delete', `/${id}`);
+    expect((await send('patch', `/${id}/recover`)).tag).toBe(`"${new Date(nowMs).toISOString()}"`);
+  });
+
+  it('is left out where updatedAt is not shown', async () => {
+    const { id } = await insert();
+    expect((await send('get', `/${id}?meta=false`)).tag).toBeUndefined();
+    expect((await send('get', `/${id}?fields=n`)).tag).toBeUndefined();
+    const { answer } = await send('post', '', { body: { inner: { updatedAt: '2026-11-22T10:00:00.000' } } });
+    expect((await send('get', `/${answer._id}?fields=inner&meta=false`)).tag).toBeUndefined();
+  });
+});
+
+describe.each([
+  ['PUT', 'put', '', { n: 1 }],
+  ['PATCH', 'patch', '', { n: 1 }],
+  ['DELETE', 'delete', '', undefined],
+  ['DELETE for good', 'delete', '?permanent=true', undefined],
+] as const)('If-Match of %s', (_title, method, query, body) => {
+  it('lets a write through that is for the stored version', async () => {
+    const { id, tag } = await insert();
+    expect((await send(method, `/${id}${query}`, { body, match: tag })).said).toBe('200');
+  });
+
+  it('refuses one for an earlier version with 412, and changes nothing', async () => {
+    const { id, tag } = await insert();
+    await send('patch', `/${id}`, { body: { n: 2 }, match: tag });
+    expect((await send(method, `/${id}${query}`, { body, match: tag })).said).toBe('412 CHANGED_MEANWHILE');
+    expect((await send('get', `/${id}`)).answer.n).toBe(2);
+  });
+
+  it('takes * for any version, says 404 for what is not there, and 400 for what is no ETag', async () => {
+    const { id, tag } = await insert();
+    const none = new ObjectId().toHexString();
+    expect((await send(method, `/${none}${query}`, { body, match: tag })).said).toBe('404 DOCUMENT_NOT_FOUND');
+    for (const match of ['x', tag.slice(1, -1), `W/${tag}`, '"2026-13-01T00:00:00.000Z"', `${tag}, ${tag}`]) {
+      expect((await send(method, `/${id}${query}`, { body, match })).said).toBe('400 INVALID_IF_MATCH');
+    }
+    expect((await send(method, `/${id}${query}`, { body, match: '*' })).said).toBe('200');
+  });
+
+  it('lets one of many writers through who know the same version, in the same millisecond', async () => {
+    const { id, tag } = await insert();
+    const all = await Promise.all(
+      Array.from({ length: 8 }, () => send(method, `/${id}${query}`, { body, match: tag })),
+    );
+    expect(all.filter(({ said }) => said === '200')).toHaveLength(1);
+    expect(new Set(all.map(({ said }) => said).filter((said) => said !== '200')).size).toBe(1);
+  });
+});
+
+it('If-Match tells an end user nothing of another one’s document', async () => {
+  const { answer } = await send('post', '', { body: { n: 0, userId: new ObjectId().toHexString() } });
+  const token = signAccessToken(test.app, owner.project, new ObjectId().toHexString(), 60_000);
+  for (const match of ['"2020-01-01T00:00:00.000Z"', `"${new Date(nowMs).toISOString()}"`]) {
+    const response = await supertest(test.server)
+      .patch(`/api/data/notes/${answer._id}`)
+      .set({ 'x-api-key': owner.publishable, authorization: `Bearer ${token}`, 'If-Match': match })
+      .send({ n: 1 });
+    expect((response.body as { code: string }).code).toBe('OWNER_MISMATCH');
+  }
+});
