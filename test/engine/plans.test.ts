@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type DataDb } from '../../src/engine/index.js';
+import { UnionScan } from '../../src/engine/planner/union-scan.js';
 import { DOORS, type OpenDoor } from './doors.js';
 
 interface Stage {
@@ -103,6 +104,38 @@ describe.each(DOORS.filter(({ foreign }) => !foreign))('plans, $name', (door) =>
   it('of an $or with a branch that no index serves read everything', async () => {
     const { plan } = await explain({ filter: { $or: [{ author: 3 }, { title: 'x' }] } });
     expect(plan.stage).toBe('COLLSCAN');
+  });
+
+  it('of distinct values read one entry of each value', async () => {
+    const steps = async (body: object): Promise<{ stats: Explained['executionStats']; values: unknown[] }> => {
+      const explained = (await db.command({ explain: { distinct: 'articles', ...body } })) as unknown as Explained;
+      expect(explained.queryPlanner.winningPlan.inputStage?.stage).toBe('DISTINCT_SCAN');
+      const { values } = await db.command({ distinct: 'articles', ...body });
+      return { stats: explained.executionStats, values: values as unknown[] };
+    };
+    const authors = await steps({ key: 'author' });
+    expect(authors.values).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+    expect(authors.stats).toMatchObject({ totalKeysExamined: 10, totalDocsExamined: 10 });
+    const some = await steps({ key: 'author', query: { author: { $gte: 7 } } });
+    expect(some.values).toEqual([7, 8, 9]);
+    expect(some.stats.totalKeysExamined).toBe(3);
+  });
+
+  it('of an $or over more documents than can be remembered read the rest once', async () => {
+    const { maxSeen } = UnionScan;
+    UnionScan.maxSeen = 100;
+    try {
+      const articles = db.collection<Article>('articles');
+      expect(await articles.countDocuments(twoFields)).toBe(300);
+      const found = await articles.find(twoFields).batchSize(60).toArray();
+      expect(new Set(found.map(({ _id }) => _id)).size).toBe(300);
+      expect(found).toHaveLength(300);
+      // Beside what its branches had read: every document, once. The threads' limit is their own.
+      if (!door.name.includes('threads'))
+        expect((await explain({ filter: twoFields })).stats.totalKeysExamined).toBeGreaterThan(DOCUMENTS);
+    } finally {
+      UnionScan.maxSeen = maxSeen;
+    }
   });
 
   it('of updates by an $or change a document once, whichever branches find it', async () => {

@@ -51,6 +51,11 @@ function indexStage(plan: Plan): Doc {
   };
 }
 
+/** One entry of each value is read. */
+export function presentDistinctPlan(plan: Plan): Doc {
+  return { stage: 'FETCH', inputStage: { ...indexStage(plan), stage: 'DISTINCT_SCAN' } };
+}
+
 /** A covered count reads no documents. */
 export function presentCountPlan(plan: Plan): Doc {
   const stage = accessStage(plan);

@@ -158,7 +158,7 @@ function edge(
 }
 
 /** The first key behind all that begin with `bytes`. */
-function successor(bytes: Buffer): Buffer {
+export function successor(bytes: Buffer): Buffer {
   let last = bytes.length - 1;
   while (bytes[last] === 0xff) last--;
   const next = Buffer.from(bytes.subarray(0, last + 1));

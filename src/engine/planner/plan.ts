@@ -55,6 +55,11 @@ const PROBES = [64, 200];
 export const MAX_PLAN_BRANCHES = 200;
 const NUMERIC_PART = /(?:^|\.)\d+(?:\.|$)/;
 
+/** Whether a part of the path may be a position in a list, which an index does not tell from a name. */
+export function isNumericPath(path: string): boolean {
+  return NUMERIC_PART.test(path);
+}
+
 /** The plans that read less than everything, or in the wanted order; a single one when nothing can beat it. */
 export function candidatePlans(collection: CollectionEntry, query: PlanQuery): Plan[] {
   const bounds = collectBounds(query.conjuncts);

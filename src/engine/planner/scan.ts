@@ -38,6 +38,12 @@ export interface Scan {
   dropAhead(): void;
 }
 
+/** What of a scan is asked of by those that read it from its beginning to its end. */
+export type ReadingScan = Pick<
+  Scan,
+  'plan' | 'keysExamined' | 'documentsExamined' | 'lastRead' | 'finished' | 'readChunk'
+>;
+
 /** Where a scan stands: behind `last` in the range `at`. */
 export interface ScanPosition {
   readonly at: number;
@@ -87,7 +93,9 @@ export class PlanScan implements Scan {
     private readonly fields: ReadonlySet<string> | null,
     private readonly view: View | null = null,
     /** The documents that were met before, by their encoded `_id`. */
-    private readonly seen: Set<string> | null = plan.repeats ? new Set() : null,
+    private readonly seen: Set<string> | null = null,
+    /** The documents that this scan meets come but once, and need not be remembered. */
+    private readonly forgets = false,
   ) {
     this.tally = isWhole(plan) ? new Tally(storage, collection, plan.index) : null;
     this.wantsDoc = fields === null || fields.size > 0;
@@ -184,9 +192,9 @@ export class PlanScan implements Scan {
     return this.lastRead;
   }
 
-  /** Counts on the documents that were not met before; only for plans whose every entry is an answer. */
-  countUnseen(): number {
-    this.entriesOnly = true;
+  /** Counts on the documents that were not met before; unless `tested`, every entry has to be an answer. */
+  countUnseen(tested = false): number {
+    this.entriesOnly = !tested;
     let count = 0;
     this.readChunk(() => {
       count++;
@@ -280,7 +288,7 @@ export class PlanScan implements Scan {
     if (this.seen === null) return false;
     const id = idBytes.latin1Slice();
     if (this.seen.has(id)) return true;
-    this.seen.add(id);
+    if (!this.forgets) this.seen.add(id);
     return false;
   }
 

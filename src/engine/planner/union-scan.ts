@@ -5,15 +5,27 @@ import { type Storage } from '../storage/storage.js';
 import { type Plan } from './plan.js';
 import { keep, type PlanScan, type ScanPosition, type Scan, type VisitRow } from './scan.js';
 
-/** Reads the branches of a plan one after the other; they share what they have seen. */
+/**
+ * Reads the branches of a plan one after the other; they share what they have seen. When that has become too much to be
+ * remembered, everything is read instead, once, leaving out what has been handed over.
+ */
 export class UnionScan implements Scan {
+  /** So many documents are remembered at most and a chunk more, in about 50 MB; tests lower it. */
+  static maxSeen = 500_000;
   lastRead = 0;
   private at = 0;
+  private scans: readonly PlanScan[];
+  private turned = false;
 
   constructor(
     readonly plan: Plan,
-    private readonly scans: readonly PlanScan[],
-  ) {}
+    scans: readonly PlanScan[],
+    private readonly seen: ReadonlySet<string>,
+    /** A scan of all documents that hands over those that the filter accepts and that have not been seen. */
+    private readonly openWhole: () => PlanScan,
+  ) {
+    this.scans = scans;
+  }
 
   get finished(): boolean {
     return this.at >= this.scans.length;
@@ -32,7 +44,7 @@ export class UnionScan implements Scan {
   }
 
   countChunk(): number {
-    return this.step((scan) => scan.countUnseen());
+    return this.step((scan) => scan.countUnseen(this.turned));
   }
 
   dropAhead(): void {
@@ -44,6 +56,11 @@ export class UnionScan implements Scan {
     const result = read(scan);
     this.lastRead = scan.lastRead;
     if (scan.finished) this.at++;
+    if (!this.turned && this.seen.size > UnionScan.maxSeen && !this.finished) {
+      this.turned = true;
+      this.scans = [...this.scans.slice(0, this.at + 1), this.openWhole()];
+      this.at = this.scans.length - 1;
+    }
     return result;
   }
 }

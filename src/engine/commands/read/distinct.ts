@@ -1,12 +1,15 @@
 import { type Doc } from '../../codec/document.js';
 import { EngineError } from '../../errors.js';
+import { planDistinct } from '../../planner/distinct-plan.js';
+import { DistinctScan } from '../../planner/distinct-scan.js';
+import { type ReadingScan } from '../../planner/scan.js';
 import { splitPath, visitPath } from '../../query/values/path.js';
 import { compareValues } from '../../query/values/compare.js';
 import { View } from '../../storage/view.js';
 import { KeyWriter } from '../../storage/encoding/key-encoding.js';
 import { checkCollation, type Command, readDoc, readTextOption, requireNamespace } from '../command.js';
 import { openPace } from '../pace.js';
-import { checkStillThere, compileQuery, leaveIfLong, openScan, planQuery } from './query.js';
+import { checkStillThere, compileQuery, leaveIfLong, openScan, planQuery, planQueryOf } from './query.js';
 
 const MAX_BYTES = 16 * 1024 * 1024;
 const writer = new KeyWriter();
@@ -24,11 +27,15 @@ export const distinct: Command = {
     storage.refresh();
     const collection = storage.catalog.find(ns);
     if (collection === null) return { values: [] };
-    const plan = planQuery(storage, collection, query, 0);
-    leaveIfLong(pace, storage, collection, query, plan);
     const view = new View(storage);
-    const scan = openScan(storage, collection, plan, query, new Set([path[0]!]), view);
     const values = new DistinctValues();
+    const distinct = planDistinct(collection, planQueryOf(collection, query, 0), path.join('.'));
+    const plan = distinct?.plan ?? planQuery(storage, collection, query, 0);
+    if (distinct === null) leaveIfLong(pace, storage, collection, query, plan);
+    const scan: ReadingScan =
+      distinct === null
+        ? openScan(storage, collection, plan, query, new Set([path[0]!]), view)
+        : new DistinctScan(storage, collection, distinct, view);
     try {
       while (!scan.finished) {
         scan.readChunk((_bytes, doc) => {

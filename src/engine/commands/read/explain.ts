@@ -1,10 +1,14 @@
 import { type Doc, isDocument } from '../../codec/document.js';
 import { EngineError, typeMismatch } from '../../errors.js';
-import { presentCountPlan, presentPlan } from '../../planner/explain.js';
-import { type Plan, usableIndexes } from '../../planner/plan.js';
+import { planDistinct } from '../../planner/distinct-plan.js';
+import { DistinctScan } from '../../planner/distinct-scan.js';
+import { presentCountPlan, presentDistinctPlan, presentPlan } from '../../planner/explain.js';
+import { usableIndexes } from '../../planner/plan.js';
+import { type ReadingScan } from '../../planner/scan.js';
 import { type CollectionEntry } from '../../storage/keys/index-definition.js';
 import { type Storage } from '../../storage/storage.js';
-import { type Command, readCount, readDoc, requireNamespace } from '../command.js';
+import { View } from '../../storage/view.js';
+import { type Command, readCount, readDoc, readTextOption, requireNamespace } from '../command.js';
 import { openPace, type Pace } from '../pace.js';
 import { checkStillThere, compileQuery, leaveIfLong, openScan, planQuery, planQueryOf, type Query } from './query.js';
 
@@ -44,19 +48,33 @@ export const explain: Command = {
         queryPlanner: { namespace: ns, parsedQuery: filter, winningPlan: { stage: 'EOF' }, rejectedPlans: [] },
       };
     }
-    const plan = planQuery(storage, collection, query, most);
-    if (body['verbosity'] !== 'queryPlanner') leaveIfLong(pace, storage, collection, query, most === 0 ? plan : null);
+    const distinct =
+      name === 'distinct'
+        ? planDistinct(collection, planQueryOf(collection, query, most), readTextOption(inner, 'key'))
+        : null;
+    const plan = distinct?.plan ?? planQuery(storage, collection, query, most);
+    if (distinct === null && body['verbosity'] !== 'queryPlanner')
+      leaveIfLong(pace, storage, collection, query, most === 0 ? plan : null);
     const rejected = usableIndexes(collection, planQueryOf(collection, query, most)).filter(
       (index) => index !== plan.index,
     );
     reply['queryPlanner'] = {
       namespace: ns,
       parsedQuery: filter,
-      winningPlan: name === 'count' ? presentCountPlan(plan) : presentPlan(plan, { sort, limit, skip }),
+      winningPlan:
+        distinct !== null
+          ? presentDistinctPlan(plan)
+          : name === 'count'
+            ? presentCountPlan(plan)
+            : presentPlan(plan, { sort, limit, skip }),
       rejectedPlans: rejected.map(({ definition }) => ({ indexName: definition.name, keyPattern: definition.key })),
     };
     if (body['verbosity'] !== 'queryPlanner') {
-      reply['executionStats'] = await execute(storage, collection, plan, query, { most, skip, pace });
+      const scan =
+        distinct === null
+          ? openScan(storage, collection, plan, query)
+          : new DistinctScan(storage, collection, distinct, new View(storage));
+      reply['executionStats'] = await execute(storage, collection, scan, query, { most, skip, pace });
     }
     return reply;
   },
@@ -82,12 +100,12 @@ function leadingStages(body: Doc): { filter: Doc; sort: Doc; options: Doc } {
 async function execute(
   storage: Storage,
   collection: CollectionEntry,
-  plan: Plan,
+  scan: ReadingScan,
   query: Query,
   { most, skip, pace }: { most: number; skip: number; pace: Pace },
 ): Promise<Doc> {
+  const { plan } = scan;
   const started = performance.now();
-  const scan = openScan(storage, collection, plan, query);
   let found = 0;
   const enough = query.sort === null || plan.sorted ? (most === 0 ? Infinity : most) : Infinity;
   while (!scan.finished && found < enough) {

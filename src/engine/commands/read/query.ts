@@ -2,7 +2,7 @@ import { type Doc, isDocument } from '../../codec/document.js';
 import { badValue, EngineError } from '../../errors.js';
 import { choosePlan } from '../../planner/choose-plan.js';
 import { planEqualities } from '../../planner/equality-plan.js';
-import { type Plan, type PlanQuery } from '../../planner/plan.js';
+import { type Plan, type PlanQuery, scanWhole } from '../../planner/plan.js';
 import { countEntries, PlanScan, type Scan } from '../../planner/scan.js';
 import { MergedScan, UnionScan } from '../../planner/union-scan.js';
 import { type ExpressionContext } from '../../query/expression.js';
@@ -96,19 +96,30 @@ export function openScan(
   view: View | null = null,
   pace: Pick<SearchPace, 'mayLeave'> | null = null,
 ): Scan {
-  const open = (one: Plan, fields: ReadonlySet<string> | null, seen?: Set<string>): PlanScan => {
-    const scan = new PlanScan(storage, collection, one, filterFor(one, query), fields, view, seen);
+  const { sort } = query;
+  const branches = plan.branches ?? [plan];
+  const merges = plan.branches !== null && sort !== null && plan.sorted;
+  const fields = merges && more !== null ? new Set([...more, ...sort.fields]) : more;
+  const seen = plan.repeats && !merges ? new Set<string>() : null;
+  const open = (one: Plan, filter: Filter | null, forgets: boolean): PlanScan => {
+    const scan = new PlanScan(storage, collection, one, filter, fields, view, seen, forgets);
     if (pace?.mayLeave === true) scan.beforeDecoding = (bytes) => leaveIfLarge(pace, bytes);
     return scan;
   };
-  const { branches } = plan;
-  if (branches === null) return open(plan, more);
-  const { sort } = query;
-  const merges = sort !== null && plan.sorted;
-  const fields = merges && more !== null ? new Set([...more, ...sort.fields]) : more;
-  const seen = plan.repeats && !merges ? new Set<string>() : undefined;
-  const scans = branches.map((branch) => open(branch, fields, seen));
-  return merges ? new MergedScan(storage, plan, sort, scans) : new UnionScan(plan, scans);
+  const scans = branches.map((branch, n) => {
+    // What the last branch reads is read by no other; of an index over lists an entry may come again.
+    const forgets = n === branches.length - 1 && !mayRepeat(branch);
+    return open(branch, filterFor(branch, query), forgets);
+  });
+  if (merges) return new MergedScan(storage, plan, sort, scans);
+  if (plan.branches === null && seen === null) return scans[0]!;
+  const openWhole = (): PlanScan =>
+    open(scanWhole(collection, planQueryOf(collection, query, 0), false), query.filter, true);
+  return new UnionScan(plan, scans, seen ?? NO_FIELDS, openWhole);
+}
+
+function mayRepeat({ index }: Plan): boolean {
+  return index !== null && index.definition.multikey !== 0;
 }
 
 /** When every entry of the plan is an answer there is nothing to check. */

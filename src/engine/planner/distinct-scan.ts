@@ -1,0 +1,90 @@
+import { decodeDocument } from '../codec/decode.js';
+import { type Doc } from '../codec/document.js';
+import { type ReadingScan, type VisitRow } from './scan.js';
+import { readPath } from '../query/values/path.js';
+import { KeyWriter } from '../storage/encoding/key-encoding.js';
+import { INDEX_SPACE, translateStorageError } from '../storage/file/environment.js';
+import { type CollectionEntry, type IndexEntry } from '../storage/keys/index-definition.js';
+import { type Storage } from '../storage/storage.js';
+import { type View } from '../storage/view.js';
+import { type DistinctPlan } from './distinct-plan.js';
+import { successor } from './key-ranges.js';
+import { type Plan } from './plan.js';
+
+/** So many values are read before the clock is looked at. */
+const CHUNK = 64;
+const ZERO = Uint8Array.of(0);
+const writer = new KeyWriter();
+
+/** Steps from one value of an indexed field to the next: however many documents share a value, one of them is read. */
+export class DistinctScan implements ReadingScan {
+  keysExamined = 0;
+  lastRead = 0;
+  private at = 0;
+  private next: Buffer | null = null;
+  private readonly fields: ReadonlySet<string>;
+
+  constructor(
+    private readonly storage: Storage,
+    private readonly collection: CollectionEntry,
+    private readonly distinct: DistinctPlan,
+    private readonly view: View,
+  ) {
+    this.fields = new Set(distinct.index.fields.map(({ parts }) => parts[0]!));
+  }
+
+  get plan(): Plan {
+    return this.distinct.plan;
+  }
+
+  get documentsExamined(): number {
+    return this.keysExamined;
+  }
+
+  get finished(): boolean {
+    return this.at >= this.plan.ranges.length;
+  }
+
+  readChunk(visit: VisitRow): boolean {
+    const before = this.keysExamined;
+    try {
+      return this.view.read(() => {
+        for (let n = 0; n < CHUNK && !this.finished; n++) if (this.step(visit)) return true;
+        return false;
+      });
+    } catch (error) {
+      throw translateStorageError(error, this.storage.environment.path);
+    } finally {
+      this.lastRead = this.keysExamined - before;
+    }
+  }
+
+  /** Reads the next entry, or goes on to the next range when there is none; true when `visit` stops the scan. */
+  private step(visit: VisitRow): boolean {
+    const { reader } = this.storage.environment;
+    const { plan, index, field } = this.distinct;
+    const { start, end } = plan.ranges[this.at]!;
+    for (const { value } of reader.range({ start: this.next ?? start, end, limit: 1 })) {
+      this.keysExamined++;
+      const key = reader.lastKey();
+      const bytes = this.storage.documents.readByEntry(this.collection, index, reader.keySum(), value);
+      const doc = decodeDocument(bytes, 'engine', this.fields);
+      // A document without the field lies among those that hold null, of which each has to be looked at.
+      const isMissing = readPath(doc, index.fields[field]!.parts) === undefined;
+      this.next = isMissing ? Buffer.concat([key, ZERO]) : behindValue(index, field, doc);
+      return visit(bytes, doc);
+    }
+    this.at++;
+    this.next = null;
+    return false;
+  }
+}
+
+/** The first key behind those of documents that agree with `doc` in the index's fields up to this one. */
+function behindValue({ definition, fields, limit }: IndexEntry, last: number, doc: Doc): Buffer {
+  writer.reset(INDEX_SPACE, definition.id);
+  for (const { parts, descending } of fields.slice(0, last + 1)) {
+    writer.component(readPath(doc, parts), descending, limit);
+  }
+  return successor(writer.take());
+}
