@@ -50,7 +50,9 @@ async function buildAll() {
       ...options,
       entryPoints: { 'reader-thread': 'src/engine/readers/reader-thread.ts' },
       format: 'esm',
-      banner: { js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);" },
+      banner: {
+        js: "import { createRequire as __makeRequire } from 'node:module'; const require = __makeRequire(import.meta.url);",
+      },
     }),
   ]);
   const recording = spawn(process.execPath, ['build.mjs', 'record'], { stdio: ['ignore', 'ignore', 'inherit'] });

@@ -1,15 +1,16 @@
 import { createServer } from 'node:http';
 import Router from '@koa/router';
-import Koa from 'koa';
+import Koa, { type Context } from 'koa';
 
 /*
- * The two floors that the service is measured against, each in a process of its own: `node:http` and Koa with its
- * router, answering constants. Run by http.ts: floors.ts <node|koa>
+ * The floor below every server of this kind, in a process of its own: Koa with its router, which reads bodies and
+ * answers constants. Run by http.ts.
  */
 
 const row = {
   _id: 'a'.repeat(24),
-  title: 'x'.repeat(330),
+  title: 'x'.repeat(230),
+  group: 1,
   views: 12,
   isDeleted: false,
   deletedAt: null,
@@ -18,33 +19,29 @@ const row = {
 };
 const list = {
   success: true,
-  data: { items: Array.from({ length: 20 }, () => row), total: 20, page: 1, limit: 20 },
-  message: '',
+  data: { items: Array.from({ length: 20 }, () => row), total: 50, page: 1, limit: 20 },
+  message: 'Documents',
 };
 
-const listen = { node: listenNode, koa: listenKoa }[process.argv[2] as 'node' | 'koa'];
-const server = listen();
+const router = new Router({ prefix: '/api/data' });
+router.get('/:collectionName', (ctx) => {
+  ctx.body = list;
+});
+router.get('/:collectionName/:id', (ctx) => {
+  ctx.body = row;
+});
+router.post('/:collectionName', answerBody);
+router.patch('/:collectionName/:id', answerBody);
+
+const server = createServer(new Koa().use(router.routes()).callback());
 server.listen(0, '127.0.0.1', () => {
   const { port } = server.address() as { port: number };
   console.log(JSON.stringify({ url: `http://127.0.0.1:${port}`, pid: process.pid }));
 });
 process.on('SIGTERM', () => process.exit(0));
 
-function listenNode() {
-  const body = JSON.stringify(row);
-  return createServer((_request, response) => {
-    response.setHeader('content-type', 'application/json');
-    response.end(body);
-  });
-}
-
-function listenKoa() {
-  const router = new Router({ prefix: '/api/data' });
-  router.get('/:collectionName', (ctx) => {
-    ctx.body = list;
-  });
-  router.get('/:collectionName/:id', (ctx) => {
-    ctx.body = row;
-  });
-  return createServer(new Koa().use(router.routes()).callback());
+async function answerBody(ctx: Context): Promise<void> {
+  const parts: Buffer[] = [];
+  for await (const part of ctx.req) parts.push(part as Buffer);
+  ctx.body = { ...row, ...(JSON.parse(Buffer.concat(parts).toString()) as object) };
 }

@@ -1,0 +1,103 @@
+import type { Request } from './http-client.js';
+
+/** What the requests need to know of the stored data. */
+export interface World {
+  secret: string;
+  publishable: string;
+  /** A token of the one user, where the server has users. */
+  bearer: string;
+  ids: string[];
+  groups: number;
+}
+
+export interface Case {
+  name: string;
+  /** The most processor time that it may take, as a multiple of the server written by hand. */
+  goal?: number;
+  requests: (world: World) => Request[];
+}
+
+/** So many documents share a value of the filtered field, whatever the size of the collection. */
+export const GROUP = 50;
+/** Groups of the private collection's one owner. */
+export const OWN_GROUPS = 2;
+/** Of documents that the bench itself creates, so that the groups of the others stay as small as they are. */
+const CREATED = -1;
+export const TITLE = 'x'.repeat(230);
+
+const json = { 'content-type': 'application/json' };
+const upTo = (end: number): number => Math.floor(Math.random() * end);
+const pick = <T>(list: readonly T[]): T => list[upTo(list.length)]!;
+const many = (make: (index: number) => Request): Request[] => Array.from({ length: 500 }, (_, index) => make(index));
+
+const get = (world: World, path: string, bearer?: string): Request => ({
+  method: 'GET',
+  path,
+  headers: { 'x-api-key': world.publishable, ...(bearer && { authorization: `Bearer ${bearer}` }) },
+});
+const send = (method: 'POST' | 'PATCH', world: World, path: string, body: object, key = world.secret): Request => ({
+  method,
+  path,
+  headers: { ...json, 'x-api-key': key },
+  body: JSON.stringify(body),
+});
+
+const read = (world: World): Request => get(world, `/api/data/posts/${pick(world.ids)}`);
+const list = (world: World): Request => get(world, `/api/data/posts?group=${upTo(world.groups)}&sort=-createdAt`);
+const create = (world: World): Request =>
+  send('POST', world, '/api/data/posts', { title: TITLE, group: CREATED, views: 1 });
+const update = (world: World): Request =>
+  send('PATCH', world, `/api/data/posts/${pick(world.ids)}`, { views: upTo(1e6) });
+
+/** What every server answers. */
+export const COMMON: readonly Case[] = [
+  { name: 'get by id', goal: 1.25, requests: (world) => many(() => read(world)) },
+  { name: 'list of 20', goal: 1.5, requests: (world) => many(() => list(world)) },
+  { name: 'create', goal: 0.9, requests: (world) => [create(world)] },
+  { name: 'update one field', goal: 1.5, requests: (world) => many(() => update(world)) },
+  {
+    name: 'mixed 60/20/10/10',
+    goal: 1.5,
+    requests: (world) =>
+      many((index) => (index % 10 < 6 ? read : index % 10 < 8 ? list : index % 10 < 9 ? create : update)(world)),
+  },
+];
+
+/** What the service alone has. */
+export const OWN: readonly Case[] = [
+  {
+    name: 'list of 20, RLS private',
+    requests: (world) =>
+      many(() => get(world, `/api/data/own?group=${upTo(OWN_GROUPS)}&sort=-createdAt`, world.bearer)),
+  },
+  {
+    name: 'aggregate $group',
+    requests: (world) =>
+      many(() =>
+        send('POST', world, '/api/data/posts/aggregate', {
+          pipeline: [
+            { $match: { group: upTo(world.groups) } },
+            { $group: { _id: '$group', views: { $sum: '$views' } } },
+          ],
+        }),
+      ),
+  },
+  {
+    name: 'create 10 KB',
+    requests: (world) => [
+      send('POST', world, '/api/data/posts', { title: 'y'.repeat(10_000), group: CREATED, views: 1 }),
+    ],
+  },
+  {
+    name: 'sign-in',
+    requests: (world) => [
+      send(
+        'POST',
+        world,
+        '/api/userAuth/login',
+        { email: 'ann@example.com', password: 'correct horse' },
+        world.publishable,
+      ),
+    ],
+  },
+];

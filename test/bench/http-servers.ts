@@ -1,0 +1,157 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { createWriteStream, existsSync, mkdirSync, openSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { BINARY, runOrThrow } from '../helpers/run-binary.js';
+import { GROUP, OWN_GROUPS, TITLE, type World } from './http-cases.js';
+
+/** A server under measurement, started anew for each case. */
+export interface Server {
+  name: string;
+  start: () => Promise<RunningServer>;
+}
+
+export interface RunningServer {
+  url: string;
+  pid: number;
+  world: World;
+  stop: () => Promise<void>;
+}
+
+const SQLITE = 'better-sqlite3@12.11.1';
+/** It is compiled when it is installed, which is too much for every `npm ci`. */
+const SQLITE_FOLDER = join('node_modules', '.cache', 'bench');
+const NOBODY: World = { secret: 'key', publishable: 'key', bearer: '', ids: ['a'.repeat(24)], groups: 100 };
+
+/** Koa with constants. */
+export function koaConstant(): Server {
+  return { name: 'Koa constant', start: () => startScript('floors.ts', [], NOBODY) };
+}
+
+/** Koa and better-sqlite3 by hand; null, and a line that says so, where that package cannot be installed. */
+export function writtenByHand(folder: string, documents: number): Server | null {
+  if (!existsSync(join(SQLITE_FOLDER, 'node_modules', 'better-sqlite3'))) {
+    mkdirSync(SQLITE_FOLDER, { recursive: true });
+    console.log(`installing ${SQLITE} into ${SQLITE_FOLDER}`);
+    spawnSync('npm', ['install', '--prefix', SQLITE_FOLDER, SQLITE], { stdio: 'ignore' });
+  }
+  if (!existsSync(join(SQLITE_FOLDER, 'node_modules/better-sqlite3/build/Release/better_sqlite3.node'))) {
+    console.log(`SKIPPED: the server written by hand, since ${SQLITE} cannot be installed here`);
+    return null;
+  }
+  const data = join(folder, 'by-hand.db');
+  const world = { ...NOBODY, groups: documents / GROUP };
+  const args = [join(process.cwd(), SQLITE_FOLDER), data, String(documents), NOBODY.secret];
+  return { name: 'by hand', start: () => startScript('by-hand.ts', args, world) };
+}
+
+/**
+ * The service as it is shipped: access log written to a file, rate limits on with more than one client needs, data
+ * filled by the command line.
+ */
+export async function service(folder: string, documents: number): Promise<Server> {
+  const log = openSync(join(folder, 'log'), 'a');
+  const env = {
+    PATH: process.env.PATH!,
+    BSVC_DATA_DIR: join(folder, 'data'),
+    BSVC_PROJECT: 'bench',
+    BSVC_RATE_LIMIT: '10000000/15m',
+    BSVC_AUTH_RATE_LIMIT: '10000000/15m',
+  };
+  const keys = await fill(folder, env, documents);
+  let world: World | undefined;
+  return {
+    name: 'bsvc',
+    start: async () => {
+      const port = await freePort();
+      const url = `http://127.0.0.1:${port}`;
+      const child = spawn(process.execPath, [BINARY, 'serve', '--port', String(port)], {
+        env,
+        stdio: ['ignore', log, log],
+      });
+      while (!(await isReady(url))) await new Promise((resolve) => setTimeout(resolve, 10));
+      world ??= await meet(url, keys, documents);
+      return { url, pid: child.pid!, world, stop: () => end(child) };
+    },
+  };
+}
+
+async function startScript(script: string, args: string[], world: World): Promise<RunningServer> {
+  const child = spawn(process.execPath, ['--import', 'tsx', join(import.meta.dirname, script), ...args], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  let told = '';
+  while (!told.endsWith('\n')) told += String(((await once(child.stdout, 'data')) as [Buffer])[0]);
+  const { url, pid, ids } = JSON.parse(told) as { url: string; pid: number; ids?: string[] };
+  return { url, pid, world: { ...world, ...(ids && { ids }) }, stop: () => end(child) };
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  child.kill('SIGTERM');
+  if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
+}
+
+async function freePort(): Promise<number> {
+  const probe = createServer().listen(0, '127.0.0.1');
+  await once(probe, 'listening');
+  const { port } = probe.address() as { port: number };
+  probe.close();
+  return port;
+}
+
+const isReady = (url: string): Promise<boolean> =>
+  fetch(`${url}/api/health/ready`).then(
+    ({ ok }) => ok,
+    () => false,
+  );
+
+interface Keys {
+  publishable: string;
+  secret: string;
+}
+
+/** Projects and documents by the command line, as an operator would. */
+async function fill(folder: string, env: Record<string, string>, documents: number): Promise<Keys> {
+  const { keys } = JSON.parse(await runOrThrow(['project', 'create', 'bench', '--json'], env)) as { keys: Keys };
+  const fields = ['title:String!', 'group:Number', 'views:Number=0'].flatMap((field) => ['--field', field]);
+  await runOrThrow(['collection', 'add', 'posts', ...fields, '--index', 'group'], env);
+  await runOrThrow(['collection', 'add', 'own', ...fields, '--index', 'group', '--rls', 'private'], env);
+  const file = join(folder, 'posts.ndjson');
+  const stream = createWriteStream(file);
+  for (let index = 0; index < documents; index++) {
+    const line = `${JSON.stringify({ title: TITLE, group: Math.floor(index / GROUP), views: index })}\n`;
+    if (!stream.write(line)) await once(stream, 'drain');
+  }
+  stream.end();
+  await once(stream, 'finish');
+  await runOrThrow(['data', 'import', 'posts', file, '--json'], env);
+  return keys;
+}
+
+/** A user with as many private documents as a group of the public ones has, and the names of some documents. */
+async function meet(url: string, keys: Keys, documents: number): Promise<World> {
+  const call = async (path: string, key: string, body?: unknown, bearer?: string): Promise<unknown> => {
+    const reply = await fetch(url + path, {
+      method: body ? 'POST' : 'GET',
+      headers: {
+        'content-type': 'application/json',
+        'x-api-key': key,
+        ...(bearer && { authorization: `Bearer ${bearer}` }),
+      },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+    if (!reply.ok) throw new Error(`${path}: ${reply.status} ${await reply.text()}`);
+    return await reply.json();
+  };
+  const page = (await call('/api/data/posts?limit=1000&fields=group', keys.secret)) as {
+    data: { items: { _id: string }[] };
+  };
+  const ann = { email: 'ann@example.com', password: 'correct horse' };
+  const { accessToken } = (await call('/api/userAuth/signup', keys.publishable, ann)) as { accessToken: string };
+  const mine = Array.from({ length: OWN_GROUPS * GROUP }, (_, index) => {
+    return { title: TITLE, group: index % OWN_GROUPS, views: index };
+  });
+  await call('/api/data/own/bulk', keys.publishable, mine, accessToken);
+  return { ...keys, bearer: accessToken, ids: page.data.items.map(({ _id }) => _id), groups: documents / GROUP };
+}
