@@ -132,6 +132,7 @@ export const COMMANDS: readonly CommandNode[] = [
       { name: 'import', summary: 'import documents from NDJSON, JSON or CSV', load: () => import('./data/import.js') },
       { name: 'export', summary: 'export documents as NDJSON, JSON or CSV', load: () => import('./data/export.js') },
       { name: 'query', summary: 'list documents', load: () => import('./data/query.js') },
+      { name: 'watch', summary: 'follow the changes of a collection', load: () => import('./data/watch.js') },
       { name: 'get', summary: 'show one document', load: () => import('./data/get.js') },
       { name: 'insert', summary: 'store one document', load: () => import('./data/insert.js') },
       { name: 'change', summary: 'change fields of a document', load: () => import('./data/change.js') },

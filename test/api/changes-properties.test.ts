@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { ObjectId } from 'bson';
 import supertest from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -8,7 +9,9 @@ import type { Collection } from '../../src/features/collections/collection.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
 import { openFollower, type FeedFollower } from '../helpers/feed-follower.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+import { eventually } from '../helpers/eventually.js';
 import { openRandom, type Random } from '../helpers/random.js';
+import { openStreamFollower } from '../helpers/stream-follower.js';
 
 const SEED = 20_261_124;
 /** Each write and page costs more through the wire door. */
@@ -43,14 +46,14 @@ describe('followers of any filter and key', () => {
   afterAll(() => test.close());
 
   const secret = () => ({ 'x-api-key': owner.secret });
-  const signedIn = (userId: string) => ({
+  const signedIn = (userId: string, ms = 600_000) => ({
     'x-api-key': owner.publishable,
-    authorization: `Bearer ${signAccessToken(test.app, owner.project, userId, 600_000)}`,
+    authorization: `Bearer ${signAccessToken(test.app, owner.project, userId, ms)}`,
   });
 
-  async function build(mode: 'private' | 'public-read'): Promise<Collection> {
+  async function build(mode: 'private' | 'public-read', called = `followed-${mode}`): Promise<Collection> {
     const { name } = await buildCollection(test.app, owner.project, {
-      name: `followed-${mode}`,
+      name: called,
       fields: [
         { name: 'state', type: 'String' },
         { name: 'n', type: 'Number' },
@@ -146,6 +149,61 @@ describe('followers of any filter and key', () => {
         }
       }
       expect(followers.every(({ follower }) => follower.told.length > 0)).toBe(true);
+    },
+    240_000,
+  );
+
+  it.each(['private', 'public-read'] as const)(
+    'keep the same set by streams that are cut, not read, and end with their tokens (%s)',
+    async (mode) => {
+      const random = openRandom(SEED).fork(`streams ${mode}`);
+      const { name } = await build(mode, `streamed-${mode}`);
+      const audiences = [null, ...USERS.map(({ id }) => id)];
+      const followers = FILTERS.filter((filter) => !filter.includes('_regex')).flatMap((filter) =>
+        audiences.map((user) => ({ user, filter, follower: openStreamFollower(name, filter) })),
+      );
+      type Entry = (typeof followers)[number];
+      const connect = async ({ user, follower }: Entry, ms = 600_000): Promise<void> => {
+        const status = await follower.connect(test, user === null ? secret() : signedIn(user, ms));
+        // A short token may have ended before it was read.
+        expect(ms < 10_000 ? [200, 401] : [200]).toContain(status);
+      };
+      const owners = new Map<string, string>();
+      for (let round = 0; round < WRITES; round++) {
+        const all = await supertest(test.server).get(`/api/data/${name}?limit=1000&include_deleted=true`).set(secret());
+        const { items } = (all.body as { data: { items: Record<string, unknown>[] } }).data;
+        for (const { _id, userId } of items) owners.set(String(_id), String(userId));
+        const ids = items.length > 0 ? items.map(({ _id }) => String(_id)) : [new ObjectId().toHexString()];
+        const { method, path, body } = randomWrite(random, ids);
+        const request = supertest(test.server)[method](`/api/data/${name}${path}`).set(secret());
+        const writing = body ? request.send(body) : request;
+        const entry = random.pick(followers);
+        // Its token may end while it follows.
+        if (random.chance(0.6)) await connect(entry, random.chance(0.2) ? 1_500 : 600_000);
+        else if (random.chance(0.3)) await entry.follower.disconnect();
+        else if (random.chance(0.5)) entry.follower.pause();
+        else entry.follower.resume();
+        expect([200, 201, 404]).toContain((await writing).status);
+      }
+      for (const entry of followers) {
+        const { user, filter, follower } = entry;
+        follower.resume();
+        const headers = user === null ? secret() : signedIn(user);
+        const list = await openFollower(test, name, headers, filter).list();
+        const isSame = async (): Promise<boolean> => {
+          if (!follower.isOpen()) await connect(entry);
+          return isDeepStrictEqual(follower.known, list);
+        };
+        await eventually(`${filter} as ${user} shows what the list shows`, isSame);
+        expect(follower.restarts).toBe(0);
+        expect(follower.ends.filter((code) => code !== 'TOKEN_EXPIRED')).toEqual([]);
+        if (mode !== 'private' || user === null) continue;
+        for (const { type, id, document } of follower.told) {
+          if (type === 'upsert') expect(document!.userId).toBe(user);
+          else if (owners.has(id)) expect(owners.get(id)).toBe(user);
+        }
+      }
+      for (const { follower } of followers) await follower.disconnect();
     },
     240_000,
   );

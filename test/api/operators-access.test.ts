@@ -79,6 +79,7 @@ const MATRIX: readonly [method: Method, path: string, owner: number, act: string
   ['get', '/api/projects/:projectId/collections/:collection', 200, null],
   ['patch', '/api/projects/:projectId/collections/:collection', 200, 'collection edit', { mode: 'flexible' }],
   ['put', '/api/projects/:projectId/collections/:collection/rls', 200, 'collection rls', { enabled: false }],
+  ['put', '/api/projects/:projectId/collections/:collection/changes', 200, 'collection changes', { on: true }],
   ['post', '/api/projects/:projectId/collections/:collection/rename', 200, 'collection rename', { name: 'other' }],
   ['delete', '/api/projects/:projectId/collections/:collection', 200, 'collection drop'],
   ['get', '/api/projects/:projectId/keys', 200, null],

@@ -234,6 +234,66 @@ describe('bsvc data query', () => {
   });
 });
 
+describe('bsvc data watch', () => {
+  const linesOf = (stdout: string): Record<string, unknown>[] =>
+    stdout
+      .split('\n')
+      .filter(Boolean)
+      .map((line) => JSON.parse(line) as Record<string, unknown>);
+
+  it('tells what is there, and what became of it since the cursor that it has noted', async () => {
+    const name = await addCollection('--flexible');
+    const insert = async (document: object): Promise<string> =>
+      (await inShop(['data', 'insert', name, JSON.stringify(document), '--quiet'])).stdout.trim();
+    const open = await insert({ state: 'open', n: 1 });
+    await insert({ state: 'done' });
+    const file = join(home.dir, `${name}.cursor`);
+    const watch = (...words: string[]) =>
+      inShop(['data', 'watch', name, '--filter', 'state=open', '--once', '--cursor-file', file, ...words]);
+    expect(linesOf((await watch('--fields', 'n')).stdout)).toMatchObject([
+      { type: 'upsert', id: open, document: { _id: open, n: 1 } },
+    ]);
+    expect((await watch()).stdout).toBe('');
+    const added = await insert({ state: 'open' });
+    await inShop(['data', 'trash', name, open]);
+    expect(linesOf((await watch()).stdout)).toMatchObject([
+      { type: 'upsert', id: added },
+      { type: 'gone', id: open },
+    ]);
+  });
+
+  it('goes on until it is stopped', async () => {
+    const name = await addCollection('--flexible');
+    const stop = new AbortController();
+    const watching = inShop(['data', 'watch', name, '--since', 'now'], { stop: stop.signal });
+    setImmediate(() => stop.abort('SIGINT'));
+    expect((await watching).stdout).toBe('');
+  });
+
+  it('starts over when its cursor has expired, and says so', async () => {
+    const name = await addCollection('--flexible');
+    const file = join(home.dir, `${name}.cursor`);
+    const watch = () => inShop(['data', 'watch', name, '--once', '--cursor-file', file]);
+    await watch();
+    await inShop(['collection', 'changes', name, '--off']);
+    const { code, stderr } = await watch();
+    expect(code).toBe(1);
+    expect(stderr).toContain('bsvc collection changes');
+    await inShop(['collection', 'changes', name, '--on']);
+    expect(linesOf((await watch()).stdout)).toEqual([{ type: 'reset' }]);
+  });
+
+  it('refuses a cursor that is none, and one beside a file', async () => {
+    const name = await addCollection('--flexible');
+    const forged = await inShop(['data', 'watch', name, '--once', '--since', 'x.y']);
+    expect({ code: forged.code, stdout: forged.stdout }).toEqual({ code: 1, stdout: '' });
+    const file = join(home.dir, `${name}.cursor`);
+    writeFileSync(file, 'x.y\n');
+    const both = await inShop(['data', 'watch', name, '--since', 'now', '--cursor-file', file]);
+    expect(both.code).toBe(2);
+  });
+});
+
 describe('an interrupted import', () => {
   it('ends with 130 after a whole batch', async () => {
     const name = await addCollection('--flexible');

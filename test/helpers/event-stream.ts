@@ -37,12 +37,13 @@ export interface StreamCall {
   path?: string;
   headers?: Record<string, string>;
   body?: unknown;
+  onEvent?: (event: StreamEvent) => void;
 }
 
 /** Opens a stream; it may be refused. */
 export function openStreamClient(
   test: Pick<TestApp, 'url'>,
-  { method = 'POST', path = '/api/realtime', headers = {}, body }: StreamCall,
+  { method = 'POST', path = '/api/realtime', headers = {}, body, onEvent }: StreamCall,
 ): Promise<StreamClient> {
   return new Promise((resolve, reject) => {
     const payload = body === undefined ? undefined : JSON.stringify(body);
@@ -73,6 +74,7 @@ export function openStreamClient(
       };
       const take = (event: StreamEvent): void => {
         events.push(event);
+        onEvent?.(event);
         const { n, type, id, document, cursor } = event.data;
         if (event.event === 'reset') {
           known(n).clear();

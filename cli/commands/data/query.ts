@@ -2,11 +2,10 @@ import { forbidden } from '../../../src/errors.js';
 import { operatorCaller } from '../../../src/features/access/operator-caller.js';
 import { USERS } from '../../../src/features/collections/users-collection.js';
 import { listDocuments } from '../../../src/features/documents/read/list-documents.js';
-import { RESERVED_KEYS } from '../../../src/features/documents/query/parse-list-query.js';
 import { chooseCollection, collectionArgument } from '../../ask/choose-collection.js';
+import { readCondition } from '../../ask/read-condition.js';
 import { projectOption } from '../../ask/choose-project.js';
 import { defineCommand, flag, list, value } from '../../shell/command.js';
-import { UsageError } from '../../shell/exit.js';
 
 export default defineCommand({
   details:
@@ -19,7 +18,7 @@ export default defineCommand({
   parameters: {
     collection: collectionArgument,
     project: projectOption,
-    filters: list('--filter <field=value>', 'condition (repeatable, all must hold)', readFilter),
+    filters: list('--filter <field=value>', 'condition (repeatable, all must hold)', readCondition),
     sort: value('--sort <fields>', 'for example -views,title'),
     fields: value('--fields <names>', 'only these fields, separated by commas'),
     populate: value('--populate <fields>', 'put the referred documents in place of these Ref fields'),
@@ -51,17 +50,3 @@ export default defineCommand({
     };
   },
 });
-
-/** Parameters of a list other than conditions: they have options of their own here, or none. */
-const OPTIONS = ['sort', 'fields', 'populate', 'limit', 'page', 'count', 'include_deleted'];
-
-function readFilter(text: string): [name: string, value: string] {
-  const at = text.indexOf('=');
-  if (at < 1) throw new Error('it must be field=value, or field_operator=value such as views_gt=10.');
-  const name = text.slice(0, at);
-  if (RESERVED_KEYS.has(name)) {
-    const instead = OPTIONS.includes(name) ? `: there is --${name.replaceAll('_', '-')}` : '';
-    throw new UsageError(`--filter ${name}=… is no condition${instead}.`);
-  }
-  return [name, text.slice(at + 1)];
-}

@@ -166,14 +166,17 @@ async function findEntries(
   { after, limit }: { after: LogPosition; limit: number },
 ): Promise<LogEntry[] | null> {
   if ((await beginLog(app, c)).epoch !== after.epoch) return null;
-  const entries = (await logStore(app)
-    .find(numbers(c, after.seq + 1), app.db.confirmedReads)
-    .sort({ _id: 1 })
-    .limit(limit)
-    .toArray()) as LogEntry[];
-  const isCurrent =
-    entries.length > 0 ? entries[0]!._id.n === after.seq + 1 : (await findLast(app, c))?._id.n === after.seq;
-  return isCurrent ? entries : null;
+  for (;;) {
+    const entries = (await logStore(app)
+      .find(numbers(c, after.seq + 1), app.db.confirmedReads)
+      .sort({ _id: 1 })
+      .limit(limit)
+      .toArray()) as LogEntry[];
+    if (entries.length > 0) return entries[0]!._id.n === after.seq + 1 ? entries : null;
+    const last = (await findLast(app, c))?._id.n ?? -1;
+    if (last <= after.seq) return last === after.seq ? [] : null;
+    // Appended between the two reads: it is there now.
+  }
 }
 
 /**

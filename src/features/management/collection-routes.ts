@@ -34,6 +34,7 @@ import { ADDED_COLLECTION, COLLECTION, FIELD_LIST, withFieldDefs } from '../coll
 import { dropCollection } from '../collections/drop-collection.js';
 import { applyEdit } from '../collections/edit-collection.js';
 import { listCollections } from '../collections/list-collections.js';
+import { setChanges } from '../changes/set-changes.js';
 import { presentCollection } from '../collections/present-collection.js';
 import { renameCollection } from '../collections/rename-collection.js';
 import { setRls } from '../collections/set-rls.js';
@@ -62,6 +63,9 @@ const CHANGES = withFieldDefs(
     rls: orNull(RLS),
   }),
 );
+/** A hundred years. */
+const MAX_KEEP_MS = 36_500 * 86_400_000;
+
 type RlsBody = TypeOf<typeof RLS> | null;
 
 const BAD_SETTINGS = ['EMPTY_SCHEMA', 'VALIDATION_FAILED', 'INVALID_INDEX'];
@@ -190,6 +194,21 @@ const setRlsRoute = route({
   },
 });
 
+const setChangesRoute = route({
+  method: 'PUT',
+  path: '/api/projects/:projectId/collections/:collection/changes',
+  id: 'setChanges',
+  summary: 'Switch the keeping of changes on or off, or set for how long they are kept',
+  description: 'Off removes what was kept: whoever follows starts over when it is on again.',
+  access: projectOwner('collection changes'),
+  body: changes({ on: FLAG, keepMs: { type: 'integer', minimum: 1000, maximum: MAX_KEEP_MS } as typeof WHOLE }),
+  example: { on: true, keepMs: 604_800_000 },
+  answers: ok(COLLECTION, 'Changes updated'),
+  async handle({ app, project: { _id }, params, body }) {
+    return presentCollection(await setChanges(app, _id, params.collection, body));
+  },
+});
+
 const renameCollectionRoute = route({
   method: 'POST',
   path: '/api/projects/:projectId/collections/:collection/rename',
@@ -232,6 +251,7 @@ export const COLLECTION_ROUTES: RouteList = {
     getCollectionRoute,
     editCollectionRoute,
     setRlsRoute,
+    setChangesRoute,
     renameCollectionRoute,
     dropCollectionRoute,
   ],

@@ -425,6 +425,7 @@ export const ROUTE_TABLE: readonly RouteRow[] = [
   inProject('GET', '/collections/:collection', 'an operator', '200'),
   inProject('PATCH', '/collections/:collection', 'an owner', '200', json({ mode: 'flexible' })),
   inProject('PUT', '/collections/:collection/rls', 'an owner', '200', json({ enabled: false })),
+  inProject('PUT', '/collections/:collection/changes', 'an owner', '200', json({ on: true })),
   inProject('POST', '/collections/:collection/rename', 'an owner', '200', once({ name: 'other' })),
   inProject('DELETE', '/collections/:collection', 'an owner', '200', once()),
   inProject('GET', '/keys', 'an operator', '200'),

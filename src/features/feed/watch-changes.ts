@@ -1,0 +1,63 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import type { App } from '../../app.js';
+import { AppError } from '../../errors.js';
+import { operatorCaller } from '../access/operator-caller.js';
+import type { Project } from '../projects/project.js';
+import { encodeChange } from './encode-change.js';
+import { sealFeedCursor } from './feed-cursor.js';
+import { readFeedQuery } from './feed-query.js';
+import { findStart, openFollowing, readPage, type Following } from './read-page.js';
+
+/** What an operator watches. */
+export interface WatchRequest {
+  collectionName: string;
+  /** Filters and `fields` as a query string. */
+  query: string;
+  since: string | null;
+  signal: AbortSignal;
+}
+
+/** What is new, and where the watching can go on after it. */
+export interface WatchedPage {
+  /** The JSON of each change. */
+  lines: string[];
+  cursor: string;
+  /** What is known so far is what a list shows. */
+  isCaughtUp: boolean;
+  /** What was known before is to be forgotten: the cursor had expired. */
+  isReset: boolean;
+}
+
+/** Changes that other processes make are looked for so often. */
+const LOOK_MS = 250;
+
+/**
+ * The changes of a collection as an operator sees them, until `signal` aborts. 400 INVALID_CURSOR, 404, 409 CHANGES_OFF;
+ * the rules are looked at anew for each page.
+ */
+export async function* watchChanges(app: App, project: Project, request: WatchRequest): AsyncGenerator<WatchedPage> {
+  const { collectionName, query, signal } = request;
+  const open = (since: string | null): Promise<Following> =>
+    openFollowing(
+      app,
+      operatorCaller(project),
+      collectionName,
+      (collection) => ({ ...readFeedQuery(query, collection), since }),
+      signal,
+    );
+  let cursor = request.since;
+  while (!signal.aborted) {
+    try {
+      const following = await open(cursor);
+      const page = await readPage(following, await findStart(following));
+      cursor = sealFeedCursor(app.secrets, following.scope, page.position);
+      const lines = page.items.map((item) => Buffer.from(encodeChange(item, following.query), 'latin1').toString());
+      yield { lines: lines.map((line) => `{${line}}`), cursor, isCaughtUp: !page.more, isReset: false };
+      if (!page.more) await wait(LOOK_MS, undefined, { signal }).catch(() => undefined);
+    } catch (error) {
+      if (!(error instanceof AppError) || error.code !== 'CURSOR_EXPIRED') throw error;
+      cursor = null;
+      yield { lines: [], cursor: '', isCaughtUp: false, isReset: true };
+    }
+  }
+}
