@@ -1,0 +1,54 @@
+/** A broken rule of a validation. */
+export interface Detail {
+  field: string;
+  rule: string;
+  message: string;
+}
+
+/** What a failure is made of, beside its message. */
+export interface Failure {
+  status: number;
+  code: string;
+  details?: readonly Detail[];
+  requestId?: string;
+  retryAfter?: number;
+  cause?: unknown;
+}
+
+/** The one error of the client: a refusal of the service, or (status 0) no answer at all. */
+export class ApiError extends Error {
+  override readonly name: string = 'ApiError';
+  /** HTTP status; 0 when there was no answer. */
+  readonly status: number;
+  /** For programs: `VALIDATION_FAILED`, `DUPLICATE_VALUE`, …; `NETWORK` when there was no answer. */
+  readonly code: string;
+  /** Every broken rule of a validation. */
+  readonly details: readonly Detail[];
+  /** Names the request in the logs of the service. */
+  readonly requestId: string | undefined;
+  /** Seconds to wait before the request is worth another try. */
+  readonly retryAfter: number | undefined;
+
+  constructor(message: string, { status, code, details, requestId, retryAfter, cause }: Failure) {
+    super(message, { cause });
+    this.status = status;
+    this.code = code;
+    this.details = details ?? [];
+    this.requestId = requestId;
+    this.retryAfter = retryAfter;
+  }
+}
+
+/** The refusal that a reply tells of; a proxy's page is told of by its status alone. */
+export async function readRefusal(response: Response): Promise<ApiError> {
+  const { status, headers } = response;
+  const body = (await response.json().catch(() => ({}))) as Partial<Failure> & { message?: string };
+  const seconds = Number(headers.get('retry-after') ?? NaN);
+  return new ApiError(body.message ?? `The server answered ${status}`, {
+    status,
+    code: body.code ?? `HTTP_${status}`,
+    details: body.details,
+    requestId: body.requestId ?? headers.get('x-request-id') ?? undefined,
+    retryAfter: seconds >= 0 ? seconds : undefined,
+  });
+}

@@ -1,0 +1,184 @@
+import { ApiError } from './api-error.js';
+import { randomKey, type Connection, type TokenSource } from './connection.js';
+import { lock, platform, type SessionStorage } from './platform.js';
+import type { Part } from './project.js';
+
+/** Where a session is kept. */
+export interface SessionOptions {
+  /** `localStorage` unless said, where there is one. */
+  storage?: SessionStorage;
+  /**
+   * The refresh token stays in a cookie that no script can read; the project’s allowlist has to name the page’s
+   * origin.
+   */
+  cookies?: boolean;
+}
+
+/** Accounts of end users. Every method throws an `ApiError`. */
+export interface Auth<P> {
+  /** The user as of the last sign-in or `me()`; null when nobody is signed in. */
+  readonly user: Part<P, 'users', 'Document'> | null;
+  /** Tells of sign-in and sign-out, of other tabs too. Ends by the function that it returns. */
+  onChange(listener: (user: Part<P, 'users', 'Document'> | null) => void): () => void;
+  /** Makes an account and signs in. */
+  signUp(user: Part<P, 'users', 'Insert'>): Promise<Part<P, 'users', 'Document'>>;
+  signIn(credentials: { email: string; password: string }): Promise<Part<P, 'users', 'Document'>>;
+  /** Ends the session here even when the service cannot be reached. */
+  signOut(): Promise<void>;
+  me(): Promise<Part<P, 'users', 'Document'>>;
+  /** New tokens; otherwise got when they are needed. */
+  refresh(): Promise<void>;
+  updateProfile(
+    changes: Part<P, 'users', 'Update'> & { currentPassword?: string },
+  ): Promise<Part<P, 'users', 'Document'>>;
+  /** Ends all other sessions. */
+  changePassword(passwords: { currentPassword: string; newPassword: string }): Promise<void>;
+  /** Has a code mailed. */
+  requestPasswordReset(email: string): Promise<void>;
+  resetPassword(reset: { email: string; otp: string; newPassword: string }): Promise<void>;
+  verifyEmail(code: { email: string; otp: string }): Promise<void>;
+  resendVerification(email: string): Promise<void>;
+  /** What everybody may see of a user, by the unique field `username`. */
+  publicProfile(username: string): Promise<Part<P, 'users', 'Public'>>;
+  /** The address to send the browser to; it comes back to `redirect`. */
+  socialUrl(provider: string, redirect?: string): Promise<string>;
+  /** Signs in with the `rtCode` that came back in the address of the page. */
+  finishSocial(rtCode: string): Promise<Part<P, 'users', 'Document'>>;
+}
+
+/** A session as it is stored. */
+interface Session {
+  accessToken: string;
+  /** None in cookie mode. */
+  refreshToken?: string;
+  user: unknown;
+}
+
+interface TokenReply {
+  accessToken: string;
+  refreshToken?: string;
+  user?: unknown;
+}
+
+export function openAuth<P>(connection: Connection, storage: SessionStorage, cookies = false): Auth<P> {
+  const place = connection.name;
+  const verifierPlace = `${place}:verifier`;
+  const listeners = new Set<(user: never) => void>();
+  const mode = { 'x-refresh-token-mode': cookies ? 'cookie' : 'header' };
+
+  const read = (): Session | null => JSON.parse(storage.getItem(place) ?? 'null') as Session | null;
+  const tell = (): void => listeners.forEach((listener) => listener((read()?.user ?? null) as never));
+  const write = (session: Session | null): void => {
+    if (session) storage.setItem(place, JSON.stringify(session));
+    else storage.removeItem(place);
+  };
+  const post = <T>(path: string, body: unknown, headers?: Record<string, string>, isAnonymous = false): Promise<T> =>
+    connection.send<T>({
+      method: 'POST',
+      path: `/userAuth/${path}`,
+      body,
+      repeat: 'no',
+      isAnonymous,
+      ...(headers && { headers }),
+    });
+  const enter = async (path: string, body: unknown): Promise<never> => {
+    const { user, accessToken, refreshToken } = await post<TokenReply>(path, body, mode, true);
+    write({ accessToken, user, ...(refreshToken !== undefined && { refreshToken }) });
+    tell();
+    return user as never;
+  };
+  const presented = ({ refreshToken }: Session): Record<string, string> => ({
+    ...mode,
+    ...(refreshToken !== undefined && { 'x-refresh-token': refreshToken }),
+  });
+
+  /** One at a time in all tabs: whoever waited finds what the first one got. False when nobody is signed in any more. */
+  const renew = (stale: string | undefined): Promise<boolean> =>
+    lock(place, async () => {
+      const session = read();
+      if (!session || (stale !== undefined && session.accessToken !== stale)) return session !== null;
+      try {
+        // The service gives the same successor twice within seconds: repeating it does no harm.
+        const reply = await connection.send<TokenReply>({
+          method: 'POST',
+          path: '/userAuth/refresh-token',
+          headers: presented(session),
+          isAnonymous: true,
+        });
+        const { accessToken, refreshToken } = reply;
+        write({ ...session, accessToken, ...(refreshToken !== undefined && { refreshToken }) });
+        return true;
+      } catch (error) {
+        if (!(error instanceof ApiError) || error.status !== 401) throw error;
+        write(null);
+        tell();
+        return false;
+      }
+    });
+
+  const tokens: TokenSource = { token: () => read()?.accessToken, renew };
+  connection.tokens = tokens;
+  const keep = <T>(user: T): T => {
+    const session = read();
+    if (session) write({ ...session, user });
+    return user;
+  };
+  const onStorage = ({ key }: { key?: string | null }): void => {
+    if (key === place) tell();
+  };
+
+  const auth = {
+    get user() {
+      return read()?.user ?? null;
+    },
+    onChange(listener: (user: never) => void) {
+      if (listeners.size === 0) platform.addEventListener?.('storage', onStorage);
+      listeners.add(listener);
+      return () => {
+        listeners.delete(listener);
+        if (listeners.size === 0) platform.removeEventListener?.('storage', onStorage);
+      };
+    },
+    signUp: (user: object) => enter('signup', user),
+    signIn: (credentials: object) => enter('login', credentials),
+    async signOut() {
+      const session = read();
+      write(null);
+      tell();
+      if (session) await post('logout', undefined, presented(session), true);
+    },
+    me: async () => keep(await connection.send({ path: '/userAuth/me' })),
+    async refresh() {
+      if (!(await renew(undefined)))
+        throw new ApiError('Nobody is signed in', { status: 401, code: 'REFRESH_INVALID' });
+    },
+    async updateProfile(changes: object) {
+      const call = { method: 'PATCH', path: '/userAuth/update-profile', body: changes } as const;
+      return keep((await connection.send<{ data: unknown }>(call)).data);
+    },
+    changePassword: async (passwords: object) => void (await post('change-password', passwords)),
+    requestPasswordReset: async (email: string) => void (await post('request-password-reset', { email })),
+    resetPassword: async (reset: object) => void (await post('reset-password', reset)),
+    verifyEmail: async (code: object) => void (await post('verify-email', code)),
+    resendVerification: async (email: string) => void (await post('resend-verification-otp', { email })),
+    publicProfile: (username: string) => connection.send({ path: `/userAuth/public/${encodeURIComponent(username)}` }),
+    async socialUrl(provider: string, redirect?: string) {
+      const verifier = randomKey() + randomKey();
+      storage.setItem(verifierPlace, verifier);
+      const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(verifier));
+      const challenge = btoa(String.fromCharCode(...new Uint8Array(digest)));
+      const query = new URLSearchParams({
+        key: connection.key,
+        code_challenge: challenge.replace(/\+/g, '-').replace(/\//g, '_').replace(/=+$/, ''),
+        ...(redirect !== undefined && { redirect }),
+      });
+      return `${connection.url}/api/userAuth/social/${encodeURIComponent(provider)}/start?${query}`;
+    },
+    async finishSocial(rtCode: string) {
+      const verifier = storage.getItem(verifierPlace);
+      storage.removeItem(verifierPlace);
+      return enter('social/exchange', { rtCode, ...(verifier !== null && { code_verifier: verifier }) });
+    },
+  };
+  return auth as unknown as Auth<P>;
+}

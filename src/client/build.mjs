@@ -1,0 +1,123 @@
+// Builds the client that the service hands out: two modules, their types, and a package of both. Throws when a module
+// has grown beyond its limit.
+import { createRequire } from 'node:module';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { build } from 'esbuild';
+import ts from 'typescript';
+
+const HERE = import.meta.dirname;
+const OUT = join(HERE, '..', '..', 'dist', 'client');
+const { version, license } = createRequire(import.meta.url)('../../package.json');
+
+/** Bytes of a module after `gzip -9`. */
+const LIMITS = { core: 6 * 1024, client: 9 * 1024 };
+
+/** In the order in which they build on each other. */
+const CORE = ['api-error', 'platform', 'connection', 'project', 'query', 'collection', 'auth', 'files', 'mail', 'core'];
+const WITH_STREAMS = [...CORE, 'stream', 'document-set', 'tabs', 'follow', 'client'];
+
+rmSync(OUT, { recursive: true, force: true });
+mkdirSync(OUT, { recursive: true });
+const files = {
+  'client.js': await bundle('client'),
+  'client.d.ts': declare(WITH_STREAMS),
+  'core.js': await bundle('core'),
+  'core.d.ts': declare(CORE),
+};
+for (const [name, text] of Object.entries(files)) writeFileSync(join(OUT, name), text);
+writeFileSync(join(OUT, 'client.tgz'), pack());
+
+async function bundle(name) {
+  const made = await build({
+    entryPoints: [join(HERE, `${name}.ts`)],
+    bundle: true,
+    minify: true,
+    format: 'esm',
+    target: 'es2022',
+    write: false,
+    legalComments: 'none',
+    banner: { js: `/* bsvc client ${version}, ${license} */` },
+  });
+  const { text } = made.outputFiles[0];
+  const bytes = gzipSync(text, { level: 9 }).length;
+  if (bytes > LIMITS[name]) throw new Error(`the client's ${name}.js has ${bytes} bytes, more than ${LIMITS[name]}`);
+  console.log(`dist/client/${name}.js: ${bytes} of ${LIMITS[name]} bytes (gzip)`);
+  return text;
+}
+
+/** The declarations of several modules as those of one: those that users of the last one meet. */
+function declare(modules) {
+  const declarations = new Map();
+  for (const name of modules) {
+    const path = join(HERE, `${name}.ts`);
+    const compilerOptions = { target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.ESNext, strict: true };
+    const { outputText } = ts.transpileDeclaration(readFileSync(path, 'utf8'), { fileName: path, compilerOptions });
+    const file = ts.createSourceFile(path, outputText, ts.ScriptTarget.ES2022);
+    for (const statement of file.statements) {
+      // The last createClient is the one of this module.
+      if (statement.name) declarations.set(statement.name.text, statement.getFullText(file).trim());
+    }
+  }
+  const met = new Set();
+  const meet = (name) => {
+    const text = declarations.get(name);
+    if (text === undefined || met.has(name)) return;
+    met.add(name);
+    for (const [word] of text.replace(/\/\*\*[^]*?\*\//g, '').matchAll(/[A-Za-z]\w*/g)) meet(word);
+  };
+  meet('createClient');
+  meet('ApiError');
+  const shown = [...declarations]
+    .filter(([name]) => met.has(name))
+    .map(([, text]) => text.replace(/^(interface|type)/m, 'export $1'));
+  return `/* bsvc client ${version}, ${license} */\n\n${shown.join('\n\n')}\n`;
+}
+
+/** A package of npm; the same files give the same bytes. */
+function pack() {
+  const about = {
+    name: '@bsvc/client',
+    version,
+    description: 'The client of a bsvc server.',
+    license,
+    type: 'module',
+    sideEffects: false,
+    engines: { node: '>=20' },
+    exports: {
+      '.': { types: './client.d.ts', default: './client.js' },
+      './core': { types: './core.d.ts', default: './core.js' },
+    },
+    types: './client.d.ts',
+  };
+  const all = { 'package.json': `${JSON.stringify(about, null, 2)}\n`, ...files };
+  const entries = Object.entries(all).sort(([a], [b]) => (a < b ? -1 : 1));
+  const tar = Buffer.concat([
+    ...entries.flatMap(([name, text]) => tarEntry(`package/${name}`, Buffer.from(text))),
+    Buffer.alloc(1024),
+  ]);
+  const packed = gzipSync(tar, { level: 9 });
+  // The system that packed it.
+  packed[9] = 255;
+  return packed;
+}
+
+/** A file as ustar has it, with neither owner nor time. */
+function tarEntry(name, bytes) {
+  const head = Buffer.alloc(512);
+  const octal = (value, length) => `${value.toString(8).padStart(length - 1, '0')}\0`;
+  head.write(name, 0);
+  head.write(octal(0o644, 8), 100);
+  head.write(octal(0, 8), 108);
+  head.write(octal(0, 8), 116);
+  head.write(octal(bytes.length, 12), 124);
+  // npm refuses nothing older, but some tools take 0 for a mistake: 1985-10-26, as npm itself writes.
+  head.write(octal(499_162_500, 12), 136);
+  head.write('        ', 148);
+  head.write('0', 156);
+  head.write('ustar\x0000', 257, 'latin1');
+  const sum = head.reduce((total, byte) => total + byte, 0);
+  head.write(`${sum.toString(8).padStart(6, '0')}\0 `, 148);
+  return [head, bytes, Buffer.alloc((512 - (bytes.length % 512)) % 512)];
+}

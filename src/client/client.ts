@@ -1,0 +1,34 @@
+import type { CoreCollection } from './collection.js';
+import { openClient, type ClientOptions, type CoreClient } from './core.js';
+import { openFollowers, type Follow } from './follow.js';
+import type { CollectionName, ProjectTypes, UntypedProject } from './project.js';
+
+export { ApiError } from './api-error.js';
+
+/** The documents of a collection, and how to follow them. */
+export interface Collection<P, N extends CollectionName<P>> extends CoreCollection<P, N> {
+  /** Follows the documents that match, as they are and then as they change. */
+  readonly follow: Follow<P, N>;
+}
+
+/** A client of one project. */
+export interface Client<P> extends Omit<CoreClient<P>, 'collection'> {
+  collection<N extends CollectionName<P>>(name: N): Collection<P, N>;
+}
+
+/** A client of one project; `bsvc types` writes the type argument. */
+export function createClient<P extends ProjectTypes<P> = UntypedProject>(options: ClientOptions): Client<P> {
+  const { client, connection, isShared } = openClient<P>(options);
+  const followers = openFollowers(connection, isShared);
+  const idOf = (user: unknown): unknown => (user as { _id?: string } | null)?._id;
+  let seen = idOf(client.auth.user);
+  client.auth.onChange((user) => {
+    if (idOf(user) === seen) return;
+    seen = idOf(user);
+    followers.startOver();
+  });
+  return {
+    ...client,
+    collection: (name) => ({ ...client.collection(name), follow: followers.follow(name) as never }),
+  };
+}

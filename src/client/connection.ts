@@ -1,0 +1,141 @@
+import { ApiError, readRefusal } from './api-error.js';
+import { sleep } from './platform.js';
+
+/** A request of the client. */
+export interface Call {
+  method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  /** Below `/api`. */
+  path: string;
+  query?: URLSearchParams;
+  body?: unknown;
+  headers?: Record<string, string>;
+  /** No: repeated only when the service says that it did nothing. By key: made safe to repeat by an Idempotency-Key. */
+  repeat?: 'no' | 'key';
+  /** Without the token of the user. */
+  isAnonymous?: boolean;
+  signal?: AbortSignal | undefined;
+}
+
+/** Gives requests the user's token and renews it. */
+export interface TokenSource {
+  token(): string | undefined;
+  /** Resolves to false when nobody is signed in any more. */
+  renew(stale: string): Promise<boolean>;
+}
+
+export interface Connection {
+  url: string;
+  key: string;
+  /** Tells one account of one project from others that this browser knows. */
+  name: string;
+  tokens: TokenSource | undefined;
+  /** The parsed reply; throws an ApiError. */
+  send<T>(call: Call): Promise<T>;
+  /** The reply as it is; throws an ApiError for a refusal. */
+  open(call: Call): Promise<Response>;
+}
+
+export interface ConnectionOptions {
+  url: string;
+  key: string;
+  fetch?: typeof fetch;
+  /** How often a request is repeated that met no answer or an overloaded service; 6 unless said. */
+  retries?: number;
+  /** Sends the browser's cookies along. */
+  cookies?: boolean;
+}
+
+const FIRST_WAIT_MS = 250;
+const LONGEST_WAIT_MS = 8000;
+/** A service that wants a longer pause is left to the caller. */
+const LONGEST_RETRY_AFTER_S = 30;
+/** Answers of a service, or of a proxy before it, that cannot just now. */
+const BUSY_STATUSES: readonly number[] = [502, 503, 504];
+/** Refusals before anything was done. */
+const UNTOUCHED: readonly string[] = ['OVERLOADED', 'BUSY', 'RATE_LIMITED'];
+
+export function openConnection(options: ConnectionOptions): Connection {
+  const { key, retries = 6, cookies } = options;
+  const url = options.url.replace(/\/+$/, '');
+  const request = options.fetch ?? ((...words: Parameters<typeof fetch>) => fetch(...words));
+
+  const attempt = async (
+    call: Call,
+    token: string | undefined,
+    idempotencyKey: string | undefined,
+  ): Promise<Response> => {
+    const { method = 'GET', path, query, body, headers, signal } = call;
+    const text = query?.toString();
+    try {
+      return await request(`${url}/api${path}${text ? `?${text}` : ''}`, {
+        method,
+        headers: {
+          'x-api-key': key,
+          ...(body !== undefined && { 'content-type': 'application/json' }),
+          ...(token !== undefined && { authorization: `Bearer ${token}` }),
+          ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
+          ...headers,
+        },
+        ...(cookies && { credentials: 'include' }),
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+        ...(signal && { signal }),
+      });
+    } catch (cause) {
+      if (signal?.aborted) throw cause;
+      throw new ApiError('There was no answer from the server', { status: 0, code: 'NETWORK', cause });
+    }
+  };
+
+  const open = async (call: Call): Promise<Response> => {
+    const idempotencyKey = call.repeat === 'key' ? randomKey() : undefined;
+    const tokens = call.isAnonymous ? undefined : connection.tokens;
+    let isRenewed = false;
+    for (let tried = 0; ; tried++) {
+      const token = tokens?.token();
+      let error: ApiError;
+      try {
+        const response = await attempt(call, token, idempotencyKey);
+        if (response.ok) return response;
+        error = await readRefusal(response);
+      } catch (thrown) {
+        if (!(thrown instanceof ApiError)) throw thrown;
+        error = thrown;
+      }
+      if (error.code === 'TOKEN_EXPIRED' && token !== undefined && !isRenewed) {
+        isRenewed = true;
+        if (await tokens!.renew(token)) continue;
+      }
+      if (tried >= retries || !mayRepeat(error, call)) throw error;
+      await sleep((error.retryAfter ?? 0) * 1000 + backOff(tried), call.signal);
+    }
+  };
+
+  const connection: Connection = {
+    url,
+    key,
+    name: `bsvc:${url}:${key.slice(-8)}`,
+    tokens: undefined,
+    open,
+    async send<T>(call: Call) {
+      return (await (await open(call)).json()) as T;
+    },
+  };
+  return connection;
+}
+
+function mayRepeat({ status, code, retryAfter = 0 }: ApiError, { repeat }: Call): boolean {
+  if (retryAfter > LONGEST_RETRY_AFTER_S) return false;
+  if (UNTOUCHED.includes(code)) return true;
+  if (repeat === 'no') return false;
+  return status === 0 || BUSY_STATUSES.includes(status) || ((status === 409 || status === 429) && retryAfter > 0);
+}
+
+/** A quarter of a second, then twice as long each time, and by chance up to half of it less. */
+export function backOff(tried: number): number {
+  return Math.min(FIRST_WAIT_MS * 2 ** tried, LONGEST_WAIT_MS) * (1 - Math.random() / 2);
+}
+
+/** `crypto.randomUUID` is missing in pages without TLS. */
+export function randomKey(): string {
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('');
+}

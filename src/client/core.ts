@@ -1,0 +1,43 @@
+import { openAuth, type Auth, type SessionOptions } from './auth.js';
+import { openCollection, type CoreCollection } from './collection.js';
+import { openConnection, type Connection, type ConnectionOptions } from './connection.js';
+import { openFiles, type Files } from './files.js';
+import { findStorage } from './platform.js';
+import { openMailer, type Mailer } from './mail.js';
+import type { CollectionName, ProjectTypes, UntypedProject } from './project.js';
+
+export { ApiError } from './api-error.js';
+
+/** Where the service is and who asks. */
+export interface ClientOptions extends ConnectionOptions, SessionOptions {}
+
+/** A client without streams. */
+export interface CoreClient<P> {
+  collection<N extends CollectionName<P>>(name: N): CoreCollection<P, N>;
+  readonly auth: Auth<P>;
+  readonly files: Files;
+  readonly mail: Mailer;
+}
+
+/** A client of one project, without streams: a third smaller. */
+export function createClient<P extends ProjectTypes<P> = UntypedProject>(options: ClientOptions): CoreClient<P> {
+  return openClient<P>(options).client;
+}
+
+/** The client, and what it sends by. */
+export function openClient<P>(options: ClientOptions): {
+  client: CoreClient<P>;
+  connection: Connection;
+  /** Other tabs see the same session. */
+  isShared: boolean;
+} {
+  const { storage, isShared } = options.storage ? { storage: options.storage, isShared: false } : findStorage();
+  const connection = openConnection(options);
+  const client: CoreClient<P> = {
+    collection: (name) => openCollection(connection, name) as never,
+    auth: openAuth<P>(connection, storage, options.cookies),
+    files: openFiles(connection),
+    mail: openMailer(connection),
+  };
+  return { client, connection, isShared };
+}

@@ -1,0 +1,99 @@
+import { ApiError } from './api-error.js';
+import { backOff, type Connection } from './connection.js';
+import { platform, sleep } from './platform.js';
+
+/** A stored file. */
+export interface StoredFile {
+  path: string;
+  /** Public address; null when the bucket has none. */
+  url: string | null;
+  provider: 'internal' | 'external';
+  warning?: string;
+}
+
+export interface UploadOptions {
+  /** The file’s own name unless said. */
+  filename?: string;
+  /** The file’s own type unless said. */
+  contentType?: string;
+  /** Tells how many bytes are on their way; where a platform does not tell, at the beginning and the end. */
+  onProgress?: (sent: number, total: number) => void;
+  signal?: AbortSignal;
+}
+
+/** Files of the project. Every method throws an `ApiError`. */
+export interface Files {
+  /** Sends a file to an address that the service signs for it, and confirms it. */
+  upload(file: Blob & { name?: string }, options?: UploadOptions): Promise<StoredFile>;
+  remove(path: string): Promise<void>;
+}
+
+const ATTEMPTS = 4;
+
+export function openFiles(connection: Connection): Files {
+  return {
+    async upload(file, { filename = file.name ?? 'file', contentType, onProgress, signal } = {}) {
+      const type = contentType ?? (file.type || 'application/octet-stream');
+      const { size } = file;
+      const wanted = { filename, contentType: type, size };
+      const grant = await connection.send<{ signedUrl: string; filePath: string }>({
+        method: 'POST',
+        path: '/storage/upload-request',
+        body: wanted,
+        signal,
+      });
+      const progress = onProgress ?? ((): void => undefined);
+      progress(0, size);
+      for (let tried = 0; ; tried++) {
+        const status = await put(grant.signedUrl, file, type, (sent) => progress(sent, size), signal);
+        if (status >= 200 && status < 300) break;
+        if (tried + 1 >= ATTEMPTS || (status > 0 && status < 500)) throw notStored(status);
+        await sleep(backOff(tried), signal);
+      }
+      progress(size, size);
+      const { filePath } = grant;
+      const call = { method: 'POST', path: '/storage/upload-confirm', body: { filePath, size }, signal } as const;
+      const { path, url, provider, warning } = await connection.send<StoredFile>(call);
+      return { path, url, provider, ...(warning !== undefined && { warning }) };
+    },
+    async remove(path) {
+      await connection.send({ method: 'DELETE', path: '/storage/file', body: { path }, repeat: 'no' });
+    },
+  };
+}
+
+const notStored = (status: number): ApiError =>
+  new ApiError('The file was not taken by the storage', { status, code: status ? `HTTP_${status}` : 'NETWORK' });
+
+/** The status of the reply; 0 when there was none. */
+async function put(
+  url: string,
+  file: Blob,
+  type: string,
+  onSent: (sent: number) => void,
+  signal: AbortSignal | undefined,
+): Promise<number> {
+  const { XMLHttpRequest } = platform;
+  if (!XMLHttpRequest) {
+    const options = { method: 'PUT', headers: { 'content-type': type }, body: file, ...(signal && { signal }) };
+    return fetch(url, options).then(
+      ({ status }) => status,
+      (error: unknown) => {
+        if (signal?.aborted) throw error;
+        return 0;
+      },
+    );
+  }
+  return new Promise((resolve, reject) => {
+    const request = new XMLHttpRequest();
+    request.open('PUT', url);
+    request.setRequestHeader('content-type', type);
+    request.upload.onprogress = ({ loaded }) => onSent(loaded);
+    request.onload = () => resolve(request.status);
+    request.onerror = () => resolve(0);
+    request.onabort = () => reject(signal!.reason as Error);
+    signal?.addEventListener('abort', () => request.abort(), { once: true });
+    if (signal?.aborted) reject(signal.reason as Error);
+    else request.send(file);
+  });
+}

@@ -1,0 +1,130 @@
+import { ApiError, type Failure } from './api-error.js';
+import type { Change } from './collection.js';
+import { randomKey, type Connection } from './connection.js';
+import { keepSet } from './document-set.js';
+import type { Filter, Part, Shown, Sort } from './project.js';
+import { buildQuery } from './query.js';
+import { openNews, type News, type Subscription } from './stream.js';
+import { openTabs } from './tabs.js';
+
+/**
+ * What a follower is told. `ready`: it has what a list would show. `reset`: forget everything, all of it follows.
+ * `error`: the service refused for good, nothing more comes.
+ */
+export type FollowEvent<T> = Change<T> | { type: 'ready' } | { type: 'reset' } | { type: 'error'; error: ApiError };
+
+/** Which documents to follow. */
+export interface FollowOptions<P, N, K extends string> {
+  filter?: Filter<Part<P, N, 'Fields'>>;
+  fields?: readonly (K & keyof Part<P, N, 'Document'>)[];
+  /** A cursor, or `now` for what comes; without it all documents first. */
+  since?: string;
+}
+
+/** Follows a collection: a function, with `set` for a list that keeps itself. */
+export interface Follow<P, N> {
+  /** Tells changes until the function that it returns is called, through outages and sign-ins. */
+  <K extends string = never>(
+    options: FollowOptions<P, N, K>,
+    listener: (event: FollowEvent<Shown<P, N, K, never>>) => void,
+  ): () => void;
+  /** Shows the documents that match whenever they have changed, sorted as a list. */
+  set<K extends string = never>(
+    options: Omit<FollowOptions<P, N, K>, 'since'> & {
+      sort?: Sort<Part<P, N, 'Fields'>> | readonly Sort<Part<P, N, 'Fields'>>[];
+      onError?: (error: ApiError) => void;
+    },
+    show: (documents: Shown<P, N, K, never>[]) => void,
+  ): () => void;
+}
+
+type Listener = (event: FollowEvent<never>) => void;
+
+interface AnyFollowOptions {
+  filter?: object;
+  fields?: readonly string[];
+  since?: string;
+}
+
+interface Follower {
+  subscription: Subscription;
+  listener: Listener;
+}
+
+/** All followers of a page. */
+export interface Followers {
+  follow(collection: string): Follow<never, never>;
+  /** Another user sees other documents: everybody starts over. */
+  startOver(): void;
+}
+
+export function openFollowers(connection: Connection, isShared: boolean): Followers {
+  const followers = new Map<string, Follower>();
+  const own = (): Subscription[] => [...followers.values()].map(({ subscription }) => subscription);
+  const news = openNews(connection);
+  const tabs = openTabs({
+    name: connection.name,
+    isShared,
+    own,
+    lead: news.read,
+    take,
+    revive: (error) => new ApiError((error as Error).message, error as Failure),
+  });
+
+  function take({ id, cursor, event }: News): void {
+    const follower = followers.get(id);
+    if (!follower) return;
+    if (event?.type === 'reset') delete follower.subscription.since;
+    if (cursor !== undefined) follower.subscription.since = cursor;
+    if (event?.type === 'error') followers.delete(id);
+    if (event) follower.listener(event as never);
+  }
+
+  const begin = (collection: string, { filter, fields, since }: AnyFollowOptions, listener: Listener): (() => void) => {
+    const follower: Follower = {
+      subscription: {
+        id: randomKey(),
+        collection,
+        filter: buildQuery(filter, {}).toString(),
+        ...(fields && { fields }),
+        ...(since !== undefined && { since }),
+      },
+      listener,
+    };
+    followers.set(follower.subscription.id, follower);
+    tabs.want(own());
+    return () => {
+      if (followers.delete(follower.subscription.id)) tabs.want(own());
+    };
+  };
+
+  return {
+    follow(collection) {
+      const follow = (options: AnyFollowOptions, listener: Listener): (() => void) =>
+        begin(collection, options, listener);
+      follow.set = (
+        {
+          sort = '-createdAt',
+          onError,
+          ...options
+        }: AnyFollowOptions & { sort?: string; onError?: (error: ApiError) => void },
+        show: (documents: never[]) => void,
+      ) => {
+        const keep = keepSet(sort, show);
+        return begin(collection, options, (event) => (event.type === 'error' ? onError?.(event.error) : keep(event)));
+      };
+      return follow as unknown as Follow<never, never>;
+    },
+    startOver() {
+      for (const follower of [...followers.values()]) {
+        followers.delete(follower.subscription.id);
+        const { since: _since, ...subscription } = follower.subscription;
+        // Under another id: what is still under way for the user before is for nobody.
+        follower.subscription = { ...subscription, id: randomKey() };
+        followers.set(follower.subscription.id, follower);
+        follower.listener({ type: 'reset' });
+      }
+      if (followers.size > 0) tabs.want(own());
+    },
+  };
+}

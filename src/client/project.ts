@@ -1,0 +1,102 @@
+/** One collection as `bsvc types` writes it. */
+export interface CollectionTypes {
+  /** A document as the service answers it. */
+  Document: object;
+  Insert: object;
+  Update: object;
+  /** Paths of Ref fields, each with the collection that it names. */
+  Refs: object;
+  /** Paths that lists are filtered and sorted by, with the values they are compared with. */
+  Fields: object;
+}
+
+/** A project as `bsvc types` writes it: `createClient<Project>()`. */
+export type ProjectTypes<P> = { [N in keyof P]: CollectionTypes };
+
+/** What the fields of a document are without `bsvc types`. */
+// eslint-disable-next-line @typescript-eslint/no-explicit-any
+type Loose = any;
+
+/** Any collection with any field. */
+export interface UntypedProject {
+  [name: string]: {
+    Document: { _id: string; [field: string]: Loose };
+    Insert: { [field: string]: Loose };
+    Update: { [field: string]: Loose };
+    Refs: { [field: string]: string };
+    Fields: { [field: string]: Loose };
+    Public: { _id: string; [field: string]: Loose };
+  };
+}
+
+/** The collections that `collection()` reaches; `users` is behind `auth`. */
+export type CollectionName<P> = Exclude<keyof P & string, 'users'>;
+
+/** A part of the types of a collection; any object where the project says nothing of it. */
+export type Part<P, N, K extends string> = N extends keyof P
+  ? P[N] extends { [Key in K]: infer T }
+    ? T
+    : UntypedProject[string][K & keyof UntypedProject[string]]
+  : UntypedProject[string][K & keyof UntypedProject[string]];
+
+/** A value that a query can hold. */
+export type Scalar = string | number | boolean | Date;
+
+/** Names that are written out, not those of an index signature. */
+type Named<F> = keyof { [K in keyof F as {} extends Record<K, 1> ? never : K]: 1 } & string;
+type Value<T> = unknown extends T ? Scalar : T;
+type Ranged<F, K extends keyof F> = [F[K]] extends [never] ? never : F[K] extends boolean ? never : K & string;
+type Matched<F, K extends keyof F> = [F[K]] extends [never]
+  ? never
+  : unknown extends F[K]
+    ? K & string
+    : F[K] extends string
+      ? K & string
+      : never;
+
+/**
+ * Conditions that documents have to meet, all of them: `{ status: 'open', views_gt: 3 }`. A field alone is an exact
+ * match; with `_gt`, `_gte`, `_lt`, `_lte`, `_ne`, `_in` (a list), `_exists` or `_regex` it is compared.
+ */
+export type Filter<F> = { [K in keyof F as {} extends Record<K, 1> ? K : never]?: Scalar | readonly Scalar[] } & {
+  [K in Named<F>]?: Value<F[K & keyof F]>;
+} & { [K in Named<F> as `${Ranged<F, K & keyof F>}_${'gt' | 'gte' | 'lt' | 'lte'}`]?: Value<F[K & keyof F]> } & {
+  [K in Named<F> as `${K}_ne`]?: Value<F[K & keyof F]>;
+} & { [K in Named<F> as `${K}_in`]?: readonly Value<F[K & keyof F]>[] } & {
+  [K in Named<F> as `${K}_exists`]?: boolean;
+} & { [K in Named<F> as `${Matched<F, K & keyof F>}_regex`]?: string };
+
+type Path<F> = keyof F & string;
+/** A field to sort by; `-views` descends. */
+export type Sort<F> = Path<F> | `-${Path<F>}`;
+
+/** The documents that `populate` puts in the place of ids, by path. */
+type Targets<P, N, R extends string> = {
+  [K in R]: Part<P, N, 'Refs'> extends { [Key in K]: infer C }
+    ? C extends 'users'
+      ? Part<P, 'users', 'Public'>
+      : Part<P, C, 'Document'>
+    : never;
+};
+
+type Populated<T, M> = [keyof M] extends [never]
+  ? T
+  : { [K in keyof T]: K extends keyof M ? Put<T[K], M[K]> : Within<T[K], Below<M, K>> };
+type Below<M, K> = { [Key in keyof M as Key extends `${K & string}.${infer Rest}` ? Rest : never]: M[Key] };
+type Within<T, M> = [keyof M] extends [never]
+  ? T
+  : T extends readonly (infer I)[]
+    ? Within<I, M>[]
+    : T extends object
+      ? Populated<T, M>
+      : T;
+/** A document that is gone, or not the caller's to see, stays an id. */
+type Put<T, D> = T extends readonly (infer I)[] ? Put<I, D>[] : T extends string ? T | D : T;
+
+/** A document, or the fields of it that were asked for, with the documents that its Ref fields name. */
+export type Shown<P, N, K extends string, R extends string> = Populated<
+  [K] extends [never]
+    ? Part<P, N, 'Document'>
+    : Pick<Part<P, N, 'Document'>, Extract<K | '_id', keyof Part<P, N, 'Document'>>>,
+  Targets<P, N, R>
+>;
