@@ -23,6 +23,7 @@ import { KEY_ROUTES } from './features/management/key-routes.js';
 import { PROJECT_ROUTES } from './features/management/project-routes.js';
 import { TEMPLATE_ROUTES } from './features/management/template-routes.js';
 import { METRICS_ROUTES, offerMetrics } from './features/health/metrics-routes.js';
+import { CLIENT_ROUTES } from './features/reference/client-routes.js';
 import { GUIDE_ROUTES } from './features/reference/guide-routes.js';
 import { projectTypesRoutes } from './features/project-types/project-types-routes.js';
 import { referenceRoutes } from './features/reference/reference-routes.js';
@@ -73,6 +74,7 @@ export const ROUTE_LISTS: readonly RouteList[] = [
   HEALTH_ROUTES,
   METRICS_ROUTES,
   ...referenceRoutes(() => ROUTE_LISTS),
+  ...CLIENT_ROUTES,
   GUIDE_ROUTES,
   ROOT_ROUTES,
 ];

@@ -95,7 +95,7 @@ async function make(file: ProjectFile, lists: readonly RouteList[], project: Des
 function openKept(app: App): Kept {
   const files = new LRUCache<string, KeptFile>({
     maxSize: KEPT_BYTES,
-    sizeCalculation: ({ file }) => file.bytes.length + file.gzipped.length,
+    sizeCalculation: ({ file }) => file.bytes.length + (file.gzipped?.length ?? 0),
   });
   const made: Kept = { files, making: new Map() };
   kept.set(app.cache, made);

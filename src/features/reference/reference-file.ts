@@ -3,13 +3,14 @@ import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { Context } from 'koa';
 
-const compress = promisify(gzip);
+const gzipped = promisify(gzip);
 
 /** Text that is the same for everybody until the next version, ready to be sent. */
 export interface ReferenceFile {
   type: string;
   bytes: Buffer;
-  gzipped: Buffer;
+  /** None of what is compressed already. */
+  gzipped: Buffer | null;
   /** Quoted, as in the header. */
   etag: string;
 }
@@ -18,10 +19,14 @@ export interface ReferenceFile {
 const PAGE_POLICY =
   "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-export async function makeReferenceFile(type: string, text: string): Promise<ReferenceFile> {
-  const bytes = Buffer.from(text);
+export async function makeReferenceFile(
+  type: string,
+  content: string | Buffer,
+  { compress = true } = {},
+): Promise<ReferenceFile> {
+  const bytes = Buffer.from(content as string);
   const etag = `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 27)}"`;
-  return { type, bytes, gzipped: await compress(bytes), etag };
+  return { type, bytes, gzipped: compress ? await gzipped(bytes) : null, etag };
 }
 
 /** Answers 304 to who has the file, and compresses it for who can read that. */
@@ -34,7 +39,7 @@ export function serveReferenceFile(ctx: Context, file: ReferenceFile): void {
     ctx.status = 304;
     return;
   }
-  if (ctx.acceptsEncodings('gzip', 'identity') === 'gzip') {
+  if (file.gzipped && ctx.acceptsEncodings('gzip', 'identity') === 'gzip') {
     ctx.set('Content-Encoding', 'gzip');
     ctx.body = file.gzipped;
   } else ctx.body = file.bytes;
