@@ -56,7 +56,6 @@ function declare(modules) {
     const { outputText } = ts.transpileDeclaration(readFileSync(path, 'utf8'), { fileName: path, compilerOptions });
     const file = ts.createSourceFile(path, outputText, ts.ScriptTarget.ES2022);
     for (const statement of file.statements) {
-      // The last createClient is the one of this module.
       if (statement.name) declarations.set(statement.name.text, statement.getFullText(file).trim());
     }
   }
@@ -67,7 +66,7 @@ function declare(modules) {
     met.add(name);
     for (const [word] of text.replace(/\/\*\*[^]*?\*\//g, '').matchAll(/[A-Za-z]\w*/g)) meet(word);
   };
-  meet('createClient');
+  meet(modules === CORE ? 'createCoreClient' : 'createClient');
   meet('ApiError');
   const shown = [...declarations]
     .filter(([name]) => met.has(name))

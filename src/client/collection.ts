@@ -123,8 +123,9 @@ export function openCollection(connection: Connection, name: string): AnyCollect
       const query = buildQuery(filter, { count: true });
       return (await connection.send<Enveloped<{ count: number }>>({ path, query })).data.count;
     },
-    get: (id: string, options: AnyListOptions = {}) =>
-      connection.send({ path: at(id), query: listQuery(options), signal: options.signal }),
+    async get(id: string, options: AnyListOptions = {}) {
+      return connection.send({ path: at(id), query: listQuery(options), signal: options.signal });
+    },
     insert: (document: object) => connection.send({ method: 'POST', path, body: document, repeat: 'key' }),
     async insertMany(documents: readonly object[]) {
       const call = { method: 'POST', path: `${path}/bulk`, body: documents, repeat: 'key' } as const;

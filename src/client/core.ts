@@ -20,7 +20,7 @@ export interface CoreClient<P> {
 }
 
 /** A client of one project, without streams: a third smaller. */
-export function createClient<P extends ProjectTypes<P> = UntypedProject>(options: ClientOptions): CoreClient<P> {
+export function createCoreClient<P extends ProjectTypes<P> = UntypedProject>(options: ClientOptions): CoreClient<P> {
   return openClient<P>(options).client;
 }
 

@@ -1,4 +1,4 @@
-import type { FollowEvent } from './follow.js';
+import type { FollowEvent } from './stream.js';
 
 type Kept = { _id: string } & Record<string, unknown>;
 

@@ -1,17 +1,10 @@
 import { ApiError, type Failure } from './api-error.js';
-import type { Change } from './collection.js';
 import { randomKey, type Connection } from './connection.js';
 import { keepSet } from './document-set.js';
 import type { Filter, Part, Shown, Sort } from './project.js';
 import { buildQuery } from './query.js';
-import { openNews, type News, type Subscription } from './stream.js';
+import { openNews, type FollowEvent, type News, type Subscription } from './stream.js';
 import { openTabs } from './tabs.js';
-
-/**
- * What a follower is told. `ready`: it has what a list would show. `reset`: forget everything, all of it follows.
- * `error`: the service refused for good, nothing more comes.
- */
-export type FollowEvent<T> = Change<T> | { type: 'ready' } | { type: 'reset' } | { type: 'error'; error: ApiError };
 
 /** Which documents to follow. */
 export interface FollowOptions<P, N, K extends string> {

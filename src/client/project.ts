@@ -45,26 +45,32 @@ export type Scalar = string | number | boolean | Date;
 /** Names that are written out, not those of an index signature. */
 type Named<F> = keyof { [K in keyof F as {} extends Record<K, 1> ? never : K]: 1 } & string;
 type Value<T> = unknown extends T ? Scalar : T;
-type Ranged<F, K extends keyof F> = [F[K]] extends [never] ? never : F[K] extends boolean ? never : K & string;
-type Matched<F, K extends keyof F> = [F[K]] extends [never]
-  ? never
-  : unknown extends F[K]
-    ? K & string
-    : F[K] extends string
-      ? K & string
-      : never;
+type Ranged<T> = [T] extends [boolean] ? never : Value<T>;
+type Matched<T> = unknown extends T ? string : [T] extends [string] ? string & T : never;
+type At<F, K extends string> = F[K & keyof F];
+
+/** The value of a parameter of a filter. The name of a field is that field, whatever it ends with. */
+type Compared<F, Key extends string> = Key extends keyof F
+  ? Value<F[Key]>
+  : Key extends `${infer K}_${'gt' | 'gte' | 'lt' | 'lte'}`
+    ? Ranged<At<F, K>>
+    : Key extends `${infer K}_in`
+      ? readonly Value<At<F, K>>[]
+      : Key extends `${infer K}_ne`
+        ? Value<At<F, K>>
+        : Key extends `${infer K}_regex`
+          ? Matched<At<F, K>>
+          : boolean;
+
+type Suffix = '' | '_gt' | '_gte' | '_lt' | '_lte' | '_ne' | '_in' | '_exists' | '_regex';
 
 /**
  * Conditions that documents have to meet, all of them: `{ status: 'open', views_gt: 3 }`. A field alone is an exact
  * match; with `_gt`, `_gte`, `_lt`, `_lte`, `_ne`, `_in` (a list), `_exists` or `_regex` it is compared.
  */
-export type Filter<F> = { [K in keyof F as {} extends Record<K, 1> ? K : never]?: Scalar | readonly Scalar[] } & {
-  [K in Named<F>]?: Value<F[K & keyof F]>;
-} & { [K in Named<F> as `${Ranged<F, K & keyof F>}_${'gt' | 'gte' | 'lt' | 'lte'}`]?: Value<F[K & keyof F]> } & {
-  [K in Named<F> as `${K}_ne`]?: Value<F[K & keyof F]>;
-} & { [K in Named<F> as `${K}_in`]?: readonly Value<F[K & keyof F]>[] } & {
-  [K in Named<F> as `${K}_exists`]?: boolean;
-} & { [K in Named<F> as `${Matched<F, K & keyof F>}_regex`]?: string };
+export type Filter<F> = { [Key in `${Named<F>}${Suffix}`]?: Compared<F, Key> } & {
+  [K in keyof F as {} extends Record<K, 1> ? K : never]?: Scalar | readonly Scalar[];
+};
 
 type Path<F> = keyof F & string;
 /** A field to sort by; `-views` descends. */

@@ -3,6 +3,12 @@ import type { Change, ChangePage } from './collection.js';
 import { backOff, type Connection } from './connection.js';
 import { platform, sleep } from './platform.js';
 
+/**
+ * What a follower is told. `ready`: it has what a list would show. `reset`: forget everything, all of it follows.
+ * `error`: the service refused for good, nothing more comes.
+ */
+export type FollowEvent<T> = Change<T> | { type: 'ready' } | { type: 'reset' } | { type: 'error'; error: ApiError };
+
 /** What one follower wants to be told. */
 export interface Subscription {
   id: string;
@@ -18,7 +24,7 @@ export interface Subscription {
 export interface News {
   id: string;
   cursor?: string;
-  event?: Change<unknown> | { type: 'ready' } | { type: 'reset' } | { type: 'error'; error: ApiError };
+  event?: FollowEvent<unknown>;
 }
 
 /** As many as the service takes in one request. */

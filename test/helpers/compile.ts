@@ -22,6 +22,14 @@ const OPTIONS: ts.CompilerOptions = {
  * each as `file:line TS1234 message`.
  */
 export function compile(texts: Readonly<Record<string, string>>, options: ts.CompilerOptions = {}): string[] {
+  return compileMeasured(texts, options).complaints;
+}
+
+/** As compile, with the work it was: types that the compiler had to make of others, the same on every machine. */
+export function compileMeasured(
+  texts: Readonly<Record<string, string>>,
+  options: ts.CompilerOptions = {},
+): { complaints: string[]; instantiations: number } {
   const files = new Map(Object.entries(texts).map(([path, text]) => [join(ROOT, path), text]));
   const all = { ...OPTIONS, ...options };
   const host = ts.createCompilerHost(all);
@@ -35,7 +43,7 @@ export function compile(texts: Readonly<Record<string, string>>, options: ts.Com
     return text === undefined ? getSourceFile(path, language, ...rest) : ts.createSourceFile(path, text, language);
   };
   const program = ts.createProgram([...files.keys()], all, host);
-  return ts.getPreEmitDiagnostics(program).map((diagnostic) => {
+  const complaints = ts.getPreEmitDiagnostics(program).map((diagnostic) => {
     const message = ts.flattenDiagnosticMessageText(diagnostic.messageText, ' ');
     const place = diagnostic.file
       ? `${diagnostic.file.fileName.replace(`${ROOT}/`, '')}:${
@@ -44,6 +52,7 @@ export function compile(texts: Readonly<Record<string, string>>, options: ts.Com
       : '';
     return `${place} TS${diagnostic.code} ${message}`;
   });
+  return { complaints, instantiations: program.getInstantiationCount() };
 }
 
 function parents(path: string): string[] {

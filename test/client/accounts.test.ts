@@ -1,0 +1,122 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createClient } from '../../src/client/client.js';
+import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
+import { createFakeClock } from '../helpers/fake-clock.js';
+import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+
+let test: TestApp;
+let shop: TestProject;
+const clock = createFakeClock();
+
+beforeAll(async () => {
+  test = await openTestApp({ clock });
+  shop = await buildProject(test.app);
+  await buildCollection(test.app, shop.project, {
+    name: 'notes',
+    fields: [{ name: 'text', type: 'String', required: true }],
+    rls: { mode: 'private', ownerField: 'userId' },
+  });
+});
+afterAll(() => test.close());
+
+let made = 0;
+const buildAccount = () => ({ email: `ann${++made}@example.test`, password: 'correct horse battery' });
+
+/** A client, and the paths that it has asked for. */
+function open() {
+  const paths: string[] = [];
+  const api = createClient({
+    url: test.url,
+    key: shop.publishable,
+    fetch: (address, init) => {
+      paths.push(new URL(String(address)).pathname);
+      return fetch(address, init);
+    },
+  });
+  return { api, paths };
+}
+const EXPIRED_MS = 16 * 60_000;
+
+describe('auth of the client', () => {
+  it('signs up, writes as the user, signs out and in again', async () => {
+    const { api } = open();
+    const account = buildAccount();
+    const seen: unknown[] = [];
+    api.auth.onChange((user) => seen.push(user?.email ?? null));
+    expect(await api.auth.signUp(account)).toMatchObject({ email: account.email });
+    const note = await api.collection('notes').insert({ text: 'mine' });
+    expect(note.userId).toBe(api.auth.user?._id);
+    await api.auth.signOut();
+    expect(api.auth.user).toBeNull();
+    await expect(api.collection('notes').list()).rejects.toMatchObject({ code: 'AUTH_REQUIRED' });
+    await api.auth.signIn(account);
+    expect((await api.collection('notes').list()).items).toHaveLength(1);
+    await api.auth.updateProfile({ name: 'Ann' });
+    expect([api.auth.user?.name, (await api.auth.me()).name]).toEqual(['Ann', 'Ann']);
+    const newPassword = 'staple correct horse';
+    await api.auth.changePassword({ currentPassword: account.password, newPassword });
+    await expect(open().api.auth.signIn(account)).rejects.toMatchObject({ code: 'INVALID_CREDENTIALS' });
+    await open().api.auth.signIn({ ...account, password: newPassword });
+    expect(seen).toEqual([account.email, null, account.email]);
+  });
+
+  it('renews an expired token once for all requests that met it, and repeats them', async () => {
+    const { api, paths } = open();
+    await api.auth.signUp(buildAccount());
+    clock.advance(EXPIRED_MS);
+    paths.length = 0;
+    const notes = api.collection('notes');
+    await Promise.all([notes.insert({ text: 'a' }), notes.insert({ text: 'b' }), notes.count(), api.auth.me()]);
+    expect(paths.filter((path) => path.endsWith('/refresh-token'))).toHaveLength(1);
+    expect(await notes.count()).toBe(2);
+  });
+
+  it('is signed out when the session is over, and tells so', async () => {
+    const account = buildAccount();
+    const { api } = open();
+    await api.auth.signUp(account);
+    const seen: unknown[] = [];
+    api.auth.onChange((user) => seen.push(user));
+    // A change of password elsewhere ends this session.
+    const other = open().api;
+    await other.auth.signIn(account);
+    await other.auth.changePassword({ currentPassword: account.password, newPassword: 'another password' });
+    clock.advance(EXPIRED_MS);
+    await expect(api.collection('notes').list()).rejects.toMatchObject({ status: 401 });
+    await expect(api.auth.refresh()).rejects.toMatchObject({ code: 'REFRESH_INVALID' });
+    expect([api.auth.user, seen]).toEqual([null, [null]]);
+  });
+
+  it('keeps the session where it is told, for the next start', async () => {
+    const memory = new Map<string, string>();
+    const storage = {
+      getItem: (key: string) => memory.get(key) ?? null,
+      setItem: (key: string, value: string) => void memory.set(key, value),
+      removeItem: (key: string) => void memory.delete(key),
+    };
+    const options = { url: test.url, key: shop.publishable, storage };
+    await createClient(options).auth.signUp(buildAccount());
+    const again = createClient(options);
+    expect(again.auth.user).not.toBeNull();
+    expect(await again.collection('notes').count()).toBe(0);
+    expect(createClient({ url: test.url, key: shop.publishable }).auth.user).toBeNull();
+  });
+});
+
+describe('files of the client', () => {
+  it('sends a file to a signed address, tells how far it is, and removes it', async () => {
+    const server = createClient({ url: test.url, key: shop.secret });
+    const steps: [number, number][] = [];
+    const file = await server.files.upload(new Blob(['some text'], { type: 'text/plain' }), {
+      filename: 'a.txt',
+      onProgress: (sent, total) => steps.push([sent, total]),
+    });
+    expect(await (await fetch(file.url!)).text()).toBe('some text');
+    expect([steps[0], steps.at(-1)]).toEqual([
+      [0, 9],
+      [9, 9],
+    ]);
+    await server.files.remove(file.path);
+    expect((await fetch(file.url!)).status).toBe(404);
+  });
+});

@@ -1,0 +1,169 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { describeCollections } from '../../src/features/project-types/described-project.js';
+import { writeTypeFile } from '../../src/features/project-types/type-file.js';
+import type { Collection } from '../../src/features/collections/collection.js';
+import type { Field } from '../../src/features/collections/fields/field.js';
+import { compile, compileMeasured } from '../helpers/compile.js';
+import { estateCollections } from '../helpers/estate.js';
+
+/** What users of the client get: its built declarations. */
+const CLIENT = readFileSync(join(import.meta.dirname, '../../dist/client/client.d.ts'), 'utf8');
+
+const HEAD = `import { createClient, ApiError, type Client } from './client.js';
+import type { Project, PostsDocument, PeopleDocument } from './project.js';
+declare const api: Client<Project>;
+declare const id: string;
+const posts = api.collection('posts');
+`;
+
+const FITS = `
+export const made: Client<Project> = createClient<Project>({ url: '', key: '' });
+export const untyped = createClient({ url: '', key: '' }).collection('anything').list({ filter: { x_gt: 1 } });
+export async function read() {
+  const { items, nextCursor } = await posts.list({
+    filter: {
+      title: 'x', views_gt: 3, live: true, publishedAt_lt: new Date(), createdAt_gte: '2026-01-01', tags_in: ['a'],
+      author_in: [id], 'meta.score_lte': 5, 'meta.deep.er': false, meta_exists: true, title_regex: '^a',
+      'free.anything_gt': 3, 'parts.person': id, mixed: 1, _id_ne: id, related: id,
+    },
+    sort: ['-views', 'meta.score', '-createdAt'], limit: 10,
+  });
+  const all: PostsDocument[] = items;
+  const next: string | null = nextCursor;
+  const [part] = (await posts.list({ fields: ['title', 'views'] })).items;
+  const title: string = part!.title;
+  const views: number | undefined = part!.views;
+  const [full] = (await posts.list({ populate: ['author', 'category', 'related', 'meta.editor', 'parts.person'] })).items;
+  const { author, category, related, meta, parts } = full!;
+  if (typeof author !== 'string') { const name: string | undefined = author.name; void name; }
+  if (category && typeof category !== 'string') { const name: string = category.name; void name; }
+  for (const each of related ?? []) if (typeof each !== 'string') { const t: string = each.title; void t; }
+  const editor = meta?.editor;
+  if (editor && typeof editor !== 'string') { const p: PeopleDocument | object = editor; void p; }
+  const person = parts?.[0]?.person;
+  if (person && typeof person !== 'string') { const x: string = person._id; void x; }
+  for await (const post of posts.iterate({ filter: { live: true }, populate: ['author'] })) void post.title;
+  void [all, next, title, views, await posts.count({ views: 1 }), await posts.get(id, { fields: ['slug'] })];
+}
+export async function write() {
+  const post: PostsDocument = await posts.insert({ title: '', author: id, publishedAt: new Date() });
+  await posts.insertMany([{ title: '', author: id }]);
+  await posts.update(post._id, { 'meta.score': 1, slug: null, 'free.x.y': 1 });
+  await api.collection('notes').insert({ text: '' });
+  await api.collection('loose').insert({ kind: '', whatever: [1] });
+  await api.collection('loose').list({ filter: { whatever_gt: 1, size: 1 }, sort: '-whatever' });
+  const totals: { _id: string }[] = await posts.aggregate<{ _id: string }>([{ $group: { _id: '$slug' } }]);
+  return totals;
+}
+export async function live() {
+  const stop: () => void = posts.follow({ filter: { live: true } }, (event) => {
+    if (event.type === 'upsert') { const t: string = event.document.title; void t; }
+    else if (event.type === 'error') { const e: ApiError = event.error; void e; }
+  });
+  posts.follow.set({ filter: { live: true }, sort: '-views', fields: ['title'] }, (list) => list.map(({ title }) => title.length));
+  const user = await api.auth.signUp({ email: '', password: '', name: '' });
+  const role: string | undefined = user.role;
+  await api.auth.updateProfile({ name: null, email: '', currentPassword: '' });
+  const name: string | undefined = (await api.auth.publicProfile('x')).name;
+  void [stop, role, name, await api.files.upload(new Blob([]), { onProgress: (sent) => sent })];
+}
+`;
+
+/** Field, type, operator, collection, required, sort, populate, fields: one mistake a line. */
+const REFUSED = [
+  "posts.list({ filter: { titel: 'x' } });",
+  'posts.list({ filter: { title: 1 } });',
+  "posts.list({ filter: { views: '1' } });",
+  "posts.list({ filter: { views_gt: '1' } });",
+  "posts.list({ filter: { views_regex: '1' } });",
+  'posts.list({ filter: { views_like: 1 } });',
+  'posts.list({ filter: { live_gt: true } });',
+  "posts.list({ filter: { title_in: 'a,b' } });",
+  'posts.list({ filter: { tags_in: [1] } });',
+  "posts.list({ filter: { title_exists: 'true' } });",
+  'posts.list({ filter: { publishedAt: 1 } });',
+  'posts.list({ filter: { meta: {} } });',
+  "posts.list({ filter: { 'meta.scores': 1 } });",
+  "posts.list({ filter: { 'meta.score': 'x' } });",
+  'posts.list({ filter: { isDeleted: true } });',
+  "posts.list({ sort: 'titel' });",
+  "posts.list({ sort: '+title' });",
+  "posts.list({ sort: ['views', 'titel'] });",
+  "posts.list({ fields: ['titel'] });",
+  "posts.list({ populate: ['title'] });",
+  "posts.list({ populate: ['anything'] });",
+  'posts.list({ limits: 1 });',
+  "posts.list({ fields: ['title'] }).then(({ items }) => items[0]!.views);",
+  "posts.list({ populate: ['category'] }).then(({ items }) => items[0]!.category!.nam);",
+  'posts.list().then(({ items }) => items[0]!.author.name);',
+  "api.collection('post');",
+  "api.collection('users');",
+  'posts.insert({ author: id });',
+  "posts.insert({ title: '', author: id, vews: 1 });",
+  "posts.insert({ title: '', author: id, views: '1' });",
+  "posts.insertMany([{ title: '' }]);",
+  "posts.update(id, { titel: '' });",
+  'posts.update(id, { title: null });',
+  "posts.update(id, { 'meta.score': '1' });",
+  "api.collection('notes').update(id, { userId: id });",
+  "api.collection('loose').list({ filter: { size: 'x' } });",
+  "posts.follow({ filter: { titel: '' } }, () => undefined);",
+  "posts.follow.set({ sort: 'titel' }, () => undefined);",
+  "posts.changes({ filter: { views: '1' } });",
+  "api.auth.signUp({ email: '' });",
+  "api.auth.signUp({ email: '', password: '', role: 'admin' });",
+  "api.auth.updateProfile({ password: '' });",
+  "api.mail.send({ subject: '' });",
+];
+
+const program = async (collections: Collection[]) => ({
+  'test/typed/client.d.ts': CLIENT,
+  'test/typed/project.d.ts': await writeTypeFile(describeCollections('shop', collections, { isPublic: false })),
+});
+
+describe('the client with the types of a project', () => {
+  let complaints: string[];
+  beforeAll(async () => {
+    const mistakes = REFUSED.map((line, at) => [`test/typed/refused-${at}.ts`, `${HEAD}void ${line}\nexport {};\n`]);
+    complaints = compile({
+      ...(await program(estateCollections())),
+      'test/typed/fits.ts': HEAD + FITS,
+      ...Object.fromEntries(mistakes),
+    });
+  }, 120_000);
+
+  it('takes what fits', () => {
+    expect(complaints.filter((line) => !line.startsWith('test/typed/refused-'))).toEqual([]);
+  });
+
+  it('refuses each mistake before it runs', () => {
+    const refused = new Set(complaints.map((line) => Number(/refused-(\d+)/.exec(line)?.[1])));
+    expect(REFUSED.filter((_, at) => !refused.has(at))).toEqual([]);
+  });
+
+  it('is light: every collection of 60 with 25 fields listed and written makes less than 1,000 types each', async () => {
+    const [first] = estateCollections();
+    const types = ['String', 'Number', 'Boolean', 'Date', 'Ref'] as const;
+    const fields = Array.from({ length: 25 }, (_, at): Field => {
+      const type = types[at % types.length]!;
+      return { name: `field${at}`, type, required: at % 2 === 0, ...(type === 'Ref' && { ref: 'kind1' }) };
+    });
+    const kinds = Array.from({ length: 60 }, (_, at): Collection => ({ ...first!, name: `kind${at}`, fields }));
+    const use = kinds.map(
+      ({ name }) => `export const ${name} = async () => {
+        const { items } = await api.collection('${name}').list({ filter: { field0: '', field1_gt: 1 }, sort: '-field3', populate: ['field4'] });
+        await api.collection('${name}').insert({ field0: '', field2: true, field4: '', field6: 1, field8: '', field10: '', field12: true, field14: '', field16: 1, field18: '', field20: '', field22: true, field24: '' });
+        return items[0]!.field0.length;
+      };`,
+    );
+    const all = {
+      ...(await program([...kinds, ...estateCollections().filter(({ name }) => name === 'users')])),
+      'test/typed/use.ts': `${HEAD.replace(/, PostsDocument.*\n/, " } from './project.js';\n").replace(/const posts.*\n/, '')}${use.join('\n')}`,
+    };
+    const { complaints, instantiations } = compileMeasured(all);
+    expect(complaints).toEqual([]);
+    expect(instantiations).toBeLessThan(60 * 1000);
+  }, 120_000);
+});
