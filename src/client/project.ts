@@ -43,7 +43,7 @@ export type Part<P, N, K extends string> = N extends keyof P
 export type Scalar = string | number | boolean | Date;
 
 /** Names that are written out, not those of an index signature. */
-type Named<F> = keyof { [K in keyof F as {} extends Record<K, 1> ? never : K]: 1 } & string;
+type Named<F> = keyof { [K in keyof F as Record<never, never> extends Record<K, 1> ? never : K]: 1 } & string;
 type Value<T> = unknown extends T ? Scalar : T;
 type Ranged<T> = [T] extends [boolean] ? never : Value<T>;
 type Matched<T> = unknown extends T ? string : [T] extends [string] ? string & T : never;
@@ -69,7 +69,7 @@ type Suffix = '' | '_gt' | '_gte' | '_lt' | '_lte' | '_ne' | '_in' | '_exists' |
  * match; with `_gt`, `_gte`, `_lt`, `_lte`, `_ne`, `_in` (a list), `_exists` or `_regex` it is compared.
  */
 export type Filter<F> = { [Key in `${Named<F>}${Suffix}`]?: Compared<F, Key> } & {
-  [K in keyof F as {} extends Record<K, 1> ? K : never]?: Scalar | readonly Scalar[];
+  [K in keyof F as Record<never, never> extends Record<K, 1> ? K : never]?: Scalar | readonly Scalar[];
 };
 
 type Path<F> = keyof F & string;
