@@ -183,7 +183,6 @@ describe('POST /api/data/:collectionName/aggregate', () => {
 
   it.each<[string, unknown]>([
     ['$geoNear', [{ $geoNear: { near: { type: 'Point', coordinates: [1, 2] }, distanceField: 'd' } }]],
-    ['$search', [{ $search: { text: { query: 'a', path: 'title' } } }]],
     ['$geoWithin', [{ $match: { place: { $geoWithin: { $center: [[0, 0], 1] } } } }]],
     [
       '$geoIntersects',
@@ -194,6 +193,15 @@ describe('POST /api/data/:collectionName/aggregate', () => {
     expect(body).toMatchObject({
       code: 'INVALID_PIPELINE',
       message: `${name} is not available here: this database has nothing that serves it`,
+    });
+  });
+
+  it('says of $search whose it is', async () => {
+    const pipeline = [{ $search: { text: { query: 'a', path: 'title' } } }];
+    const { body } = await post('posts/aggregate', { pipeline }).expect(400);
+    expect(body).toMatchObject({
+      code: 'INVALID_PIPELINE',
+      message: '$search is not available: it belongs to MongoDB Atlas',
     });
   });
 

@@ -119,9 +119,60 @@ describe('the wire door', () => {
       startTransaction: true,
       autocommit: false,
     });
-    expect(await reply(transaction)).toMatchObject({ ok: 0, code: 20 });
+    expect(await reply(transaction)).toMatchObject({ ok: 0, code: 263 });
     expect(await engine.db('d').collection('c').countDocuments()).toBe(0);
     expect(await reply(message({ ping: 1, $db: 'd' }))).toMatchObject({ ok: 1 });
+  });
+
+  it('answers what shells and graphical tools ask of a server', async () => {
+    await engine.listen(`unix:${path}`);
+    await engine
+      .db('d')
+      .collection('c')
+      .insertMany([{ a: 1 }, { a: 2 }]);
+    await engine.db('d').collection('c').createIndex({ a: 1 });
+    const ask = (body: object, $db = 'admin'): Promise<Record<string, unknown>> => reply(message({ ...body, $db }));
+    expect(await ask({ validate: 'c' }, 'd')).toMatchObject({
+      ok: 1,
+      valid: true,
+      nrecords: 2,
+      nIndexes: 2,
+      keysPerIndex: { _id_: 2, a_1: 2 },
+      errors: [],
+    });
+    expect(await ask({ validate: 'none' }, 'd')).toMatchObject({ ok: 0, code: 26 });
+    const stages = (pipeline: object[]): Promise<Record<string, unknown>> =>
+      ask({ aggregate: 'c', pipeline, cursor: {} }, 'd');
+    expect(await stages([{ $collStats: { count: {}, storageStats: {} } }])).toMatchObject({
+      cursor: { firstBatch: [{ ns: 'd.c', count: 2, storageStats: { count: 2, nindexes: 2 } }] },
+    });
+    expect(await stages([{ $match: {} }, { $collStats: {} }])).toMatchObject({ ok: 0, code: 115 });
+    expect(await ask({ aggregate: 1, pipeline: [{ $currentOp: {} }], cursor: {} })).toMatchObject({
+      cursor: { firstBatch: [] },
+    });
+    expect(await ask({ getParameter: 1, featureCompatibilityVersion: 1 })).toMatchObject({
+      ok: 1,
+      featureCompatibilityVersion: { version: '7.0' },
+    });
+    expect(await ask({ getParameter: 1, unheardOf: 1 })).toMatchObject({ ok: 0 });
+    expect(await ask({ getLog: 'startupWarnings' })).toMatchObject({ ok: 1, log: [] });
+    expect(await ask({ getCmdLineOpts: 1 })).toMatchObject({ ok: 1, argv: [] });
+    expect(await ask({ whatsmyuri: 1 })).toMatchObject({ ok: 1 });
+    expect(await ask({ currentOp: 1, $all: true })).toMatchObject({ ok: 1, inprog: [] });
+    expect(await ask({ replSetGetStatus: 1 })).toMatchObject({ ok: 0, code: 76 });
+    for (const name of ['top', 'dbHash']) expect(await ask({ [name]: 1 })).toMatchObject({ ok: 0, code: 59 });
+  });
+
+  it('tells clients with a password or a transaction why they are refused', async () => {
+    const { uri } = await engine.listen('127.0.0.1:0');
+    const named = MongoClient.connect(uri.replace('://', '://ann:secret@'), { serverSelectionTimeoutMS: 2000 });
+    await expect(named).rejects.toThrow(/has no users.*Leave user and password out/);
+    const client = await MongoClient.connect(uri);
+    const session = client.startSession();
+    const transaction = session.withTransaction(() => client.db('d').collection('c').insertOne({ a: 1 }, { session }));
+    await expect(transaction).rejects.toThrow(/Transactions are not available: .*MongoDB replica set/);
+    await session.endSession();
+    await client.close();
   });
 
   it('closes the connection on bytes that are no messages', async () => {

@@ -57,12 +57,19 @@ const COMMON_FIELDS = new Set([
   'stmtIds',
 ]);
 
-/** Refuses fields that the command does not know (40415), and everything that belongs to a transaction (20). */
+/**
+ * Of a refused transaction. Its code is not MongoDB's 20: for that of a write drivers put words about retryable writes
+ * in the place of these.
+ */
+export const NO_TRANSACTIONS =
+  'Transactions are not available: this is a single node of the embedded engine, where every change of one document is atomic. Use a MongoDB replica set for more';
+
+/** Refuses fields that the command does not know (40415), and everything that belongs to a transaction (263). */
 export function refuseUnknownFields(name: string, command: Command, body: Doc): void {
   for (const field in body) {
     if (field === name || command.fields.includes(field) || COMMON_FIELDS.has(field)) continue;
     if (field === 'startTransaction' || field === 'autocommit') {
-      throw new EngineError(20, 'Transaction numbers are only allowed on a replica set member or mongos');
+      throw new EngineError(263, NO_TRANSACTIONS);
     }
     throw new EngineError(40415, `BSON field '${name}.${field}' is an unknown field.`);
   }

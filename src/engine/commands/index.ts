@@ -19,6 +19,15 @@ import { find } from './read/find.js';
 import { findAndModify } from './write/find-and-modify.js';
 import { getMore, killCursors } from './read/get-more.js';
 import { buildInfo, connectionStatus, endSessionsCommand, helloCommand, isMaster, ping } from './handshake.js';
+import {
+  currentOp,
+  getCmdLineOpts,
+  getLog,
+  getParameter,
+  REFUSED_COMMANDS,
+  validateCommand,
+  whatsmyuri,
+} from './diagnostics.js';
 import { createIndexes, dropIndexes, listIndexes } from './indexes.js';
 import { insert } from './write/insert.js';
 import { TOO_LONG_HERE } from './pace.js';
@@ -36,6 +45,7 @@ export const ENGINE_COMMANDS: Readonly<Record<string, Command>> = {
   count: countCommand,
   create,
   createIndexes,
+  currentOp,
   dbStats,
   dbstats: dbStats,
   delete: deleteCommand,
@@ -49,7 +59,10 @@ export const ENGINE_COMMANDS: Readonly<Record<string, Command>> = {
   find,
   findAndModify,
   findandmodify: findAndModify,
+  getCmdLineOpts,
+  getLog,
   getMore,
+  getParameter,
   hello: helloCommand,
   insert,
   isMaster,
@@ -62,6 +75,8 @@ export const ENGINE_COMMANDS: Readonly<Record<string, Command>> = {
   renameCollection: renameCollectionCommand,
   serverStatus,
   update,
+  validate: validateCommand,
+  whatsmyuri,
 };
 
 /**
@@ -75,6 +90,7 @@ export function runCommand(call: Call, body: Doc): Promise<Doc> | Doc {
   const countedAs = known ? name : '<UNKNOWN>';
   commandCounts.set(countedAs, (commandCounts.get(countedAs) ?? 0) + 1);
   if (!known) {
+    if (name !== undefined && Object.hasOwn(REFUSED_COMMANDS, name)) throw new EngineError(...REFUSED_COMMANDS[name]!);
     throw new EngineError(59, `no such command: '${String(name)}'`);
   }
   const command = ENGINE_COMMANDS[name]!;

@@ -53,23 +53,29 @@ const STAGES: Readonly<Record<string, StageCompiler>> = {
 
 export const supportedStages: readonly string[] = Object.keys(STAGES).sort();
 
-const UNSUPPORTED_STAGES = new Set([
-  '$out',
-  '$merge',
-  '$geoNear',
-  '$search',
-  '$searchMeta',
-  '$vectorSearch',
-  '$changeStream',
-  '$changeStreamSplitLargeEvent',
-  '$collStats',
-  '$indexStats',
-  '$planCacheStats',
-  '$currentOp',
-  '$listSessions',
-  '$listLocalSessions',
-  '$listSearchIndexes',
-]);
+const ATLAS = 'it belongs to MongoDB Atlas';
+const EMBEDDED = 'the embedded engine has nothing that serves it';
+const NO_WRITING = 'a pipeline of the embedded engine only reads';
+const OPENS = 'it is there at the beginning of a pipeline only';
+
+/** Stages of MongoDB that are refused, with the reason. */
+const UNAVAILABLE_STAGES: Readonly<Record<string, string>> = {
+  $out: NO_WRITING,
+  $merge: NO_WRITING,
+  $geoNear: EMBEDDED,
+  $search: ATLAS,
+  $searchMeta: ATLAS,
+  $vectorSearch: ATLAS,
+  $listSearchIndexes: ATLAS,
+  $changeStream: EMBEDDED,
+  $changeStreamSplitLargeEvent: EMBEDDED,
+  $collStats: OPENS,
+  $currentOp: OPENS,
+  $indexStats: EMBEDDED,
+  $planCacheStats: EMBEDDED,
+  $listSessions: EMBEDDED,
+  $listLocalSessions: EMBEDDED,
+};
 
 /** What the caller should read the collection with before it hands documents to `run`. */
 export interface Leading {
@@ -149,7 +155,8 @@ function readStages(stages: unknown): Named[] {
     if (names.length !== 1)
       throw refusal(40323, 'A pipeline stage specification object must contain exactly one field.');
     const [name] = names as [string];
-    if (UNSUPPORTED_STAGES.has(name)) throw new EngineError(115, `${name} is not supported by this engine`);
+    const reason = Object.hasOwn(UNAVAILABLE_STAGES, name) ? UNAVAILABLE_STAGES[name] : undefined;
+    if (reason !== undefined) throw new EngineError(115, `${name} is not available: ${reason}`);
     if (!Object.hasOwn(STAGES, name)) throw refusal(40324, `Unrecognized pipeline stage name: '${name}'`);
     return { name, spec: stage[name] };
   });

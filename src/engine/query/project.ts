@@ -188,7 +188,7 @@ function findLeaf(spec: Doc, path: readonly string[], parsing: Parsing): Leaf | 
   return null;
 }
 
-/** The condition of `$elemMatch` on one array element: operators on the element, or a filter on its fields. */
+/** The condition of `$elemMatch` on one array element, as in a filter: on the element, or on its fields. */
 function compileElementTest(spec: Doc, environment: ExpressionContext): (item: unknown) => boolean {
   const [first] = Object.keys(spec);
   if (isOperatorDocument(spec) && Object.hasOwn(QUERY_OPERATORS, first!)) {
@@ -196,7 +196,10 @@ function compileElementTest(spec: Doc, environment: ExpressionContext): (item: u
     return (item) => test([item]);
   }
   const filter = compileFilter(spec, { environment });
-  return (item) => isDocument(item) && filter.matches(item);
+  return (item) => {
+    if (isDocument(item)) return filter.matches(item);
+    return Array.isArray(item) && filter.matches(Object.fromEntries(item.entries()));
+  };
 }
 
 function sliceLeaf(operand: unknown): Leaf | null {

@@ -96,6 +96,13 @@ describe('projections', () => {
     expect(refusalOf(() => compileProjection(spec))).toBe(code);
   });
 
+  it('of $elemMatch take an element that is a list, as the filter does', () => {
+    const lists = { _id: 2, a: [5, [1, 2]] };
+    const condition = { $elemMatch: { b: { $exists: false } } };
+    expect(compileFilter({ a: condition }).matches(lists)).toBe(true);
+    expect(compileProjection({ a: condition }).apply(lists)).toEqual({ _id: 2, a: [[1, 2]] });
+  });
+
   it('says which top-level fields it needs', () => {
     const fieldsOf = (spec: Doc) => compileProjection(spec).fields;
     expect(fieldsOf({ a: 1, 'b.c': 1 })).toEqual(new Set(['_id', 'a', 'b']));

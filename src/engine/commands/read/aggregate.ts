@@ -15,6 +15,7 @@ import {
   readDoc,
   requireNamespace,
 } from '../command.js';
+import { answerLeadingStage } from '../diagnostics.js';
 import { countMatching } from './count.js';
 import { type RowSource } from './cursors.js';
 import { listSource } from '../indexes.js';
@@ -44,7 +45,8 @@ export const aggregate: Command = {
     // Some stages and operators do much work on one document, where no clock is looked at.
     if (call.core.readers !== null && !isShortPipeline(body['pipeline'])) throw TOO_LONG_HERE;
     const environment = readVariables(body);
-    const pipeline = compilePipeline(body['pipeline'], environment === undefined ? {} : { environment });
+    const stages = answerLeadingStage(call, body['aggregate'], body['pipeline']);
+    const pipeline = compilePipeline(stages, environment === undefined ? {} : { environment });
     if (alone && !pipeline.startsAlone) {
       throw new EngineError(73, "{aggregate: 1} is not valid for '$match'; a collection is required.");
     }

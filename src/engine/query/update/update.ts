@@ -3,7 +3,7 @@ import { type ExpressionContext, openExpressionContext } from '../expression.js'
 import { compileFilter } from '../match/match.js';
 import { openScope } from '../operators/operator.js';
 import { compileDocumentStages } from '../document-stages.js';
-import { splitPath } from '../values/path.js';
+import { indexOfPart, splitPath } from '../values/path.js';
 import { type UpdateContext, UPDATE_OPERATORS } from './update-operators.js';
 import {
   ABSENT,
@@ -225,9 +225,16 @@ function renameSteps(from: string, to: unknown): Step[] {
   const read = (doc: Doc, path: readonly string[], which: string): unknown => {
     let value: unknown = doc;
     for (const name of path) {
-      if (Array.isArray(value))
+      if (Array.isArray(value)) {
+        // What is not there is not renamed, whatever it would be an element of.
+        if (which === 'source' && value[indexOfPart(name)] === undefined) return undefined;
         throw badValue(`The ${which} field of $rename cannot be an array element: ${path.join('.')}`);
-      if (!isDocument(value)) return undefined;
+      }
+      if (value === undefined) return undefined;
+      if (!isDocument(value)) {
+        if (which === 'target') return undefined;
+        throw refusal(28, `Cannot use the part (${name}) of (${path.join('.')}) to traverse the element`);
+      }
       value = fieldOf(value, name);
     }
     return value;

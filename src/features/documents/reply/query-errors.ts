@@ -1,7 +1,8 @@
 import { abandoned, invalid, unavailable } from '../../../errors.js';
 
 const TIME_EXCEEDED = 50;
-const PARALLEL_ARRAYS = new Set([2, 171]);
+const BAD_VALUE = 2;
+const PARALLEL_ARRAYS = 171;
 const MEMORY_EXCEEDED = new Set([146, 292]);
 const BAD_PATTERN = new Set([51_091, 51_108]);
 
@@ -19,11 +20,20 @@ export function listError(error: unknown, signal?: AbortSignal): unknown {
       error,
     );
   }
-  if (PARALLEL_ARRAYS.has(code)) {
+  // Of bad values in general only the text tells which it was.
+  const isParallel = code === PARALLEL_ARRAYS || (code === BAD_VALUE && /parallel arrays/.test(String(error)));
+  if (isParallel) {
     return refusal('INVALID_QUERY', 'sort: some document holds arrays in more than one of the sorted fields', error);
   }
   if (OVERLOADED.has(code)) return busy(error);
   if (BAD_PATTERN.has(code)) return refusal('INVALID_QUERY', 'The pattern of a _regex filter cannot be used', error);
+  if (code === BAD_VALUE) {
+    return refusal(
+      'INVALID_QUERY',
+      'The database refused the query (error 2): check the operators and values of the filter, and the sort',
+      error,
+    );
+  }
   return error;
 }
 
@@ -51,11 +61,7 @@ export function pipelineError(error: unknown, signal?: AbortSignal): unknown {
   if (OVERLOADED.has(code)) return busy(error);
   const missing = findMissing(code, (error as Error).message);
   if (missing) {
-    return refusal(
-      'INVALID_PIPELINE',
-      `${missing} not available here: this database has nothing that serves it`,
-      error,
-    );
+    return refusal('INVALID_PIPELINE', missing, error);
   }
   if (!isRefusal(code)) return error;
   return refusal(
@@ -65,14 +71,19 @@ export function pipelineError(error: unknown, signal?: AbortSignal): unknown {
   );
 }
 
-/** MongoDB's codes for a missing index of $geoNear, or a missing search service. */
-const NO_INDEX = new Set([27, 291, 31_082]);
+/** MongoDB's codes for a missing index of $geoNear. */
+const NO_GEO_INDEX = new Set([27, 291]);
+/** MongoDB's code where no search service is set up. */
+const NO_SEARCH = 31_082;
 
-/** The feature that the database lacks, as the beginning of a sentence; null when the pipeline itself is wrong. */
+/** What of the pipeline the database lacks, as a sentence; null when the pipeline itself is wrong. */
 function findMissing(code: number, message: string): string | null {
-  if (NO_INDEX.has(code)) return 'An index for $geoNear or $search is';
-  const name = /^(\$\w+).* not supported by this engine$/.exec(message)?.[1];
-  return name === undefined ? null : `${name} is`;
+  if (NO_GEO_INDEX.has(code)) return '$geoNear is not available here: the collection has no 2dsphere index for it';
+  if (code === NO_SEARCH) return '$search is not available: it belongs to MongoDB Atlas';
+  const atlas = /^\$\w+ is not available: it belongs to MongoDB Atlas$/.exec(message)?.[0];
+  if (atlas !== undefined) return atlas;
+  const name = /^(\$\w+).*(?: not supported by this engine$| is not available: )/.exec(message)?.[1];
+  return name === undefined ? null : `${name} is not available here: this database has nothing that serves it`;
 }
 
 /** Codes by which the database says that a pipeline is wrong: bad values, options, types, conversions, sizes. */

@@ -1,0 +1,113 @@
+import { type Doc, isDocument } from '../codec/document.js';
+import { EngineError } from '../errors.js';
+import { verifyStorage } from '../storage/checks/verify.js';
+import { collStats } from './administration.js';
+import { type Call, type Command, NO_TRANSACTIONS, requireNamespace } from './command.js';
+import { SERVER_VERSION } from './handshake.js';
+
+/** Reads the whole data file as `bsvc doctor --deep` does; what is wrong with other collections is told too. */
+export const validateCommand: Command = {
+  fields: ['full', 'repair', 'metadata', 'checkBSONConformance'],
+  async run(call, body) {
+    const ns = requireNamespace(call, body['validate']);
+    const { storage } = call.core;
+    storage.refresh();
+    const collection = storage.catalog.find(ns);
+    if (collection === null) throw new EngineError(26, `Collection '${ns}' does not exist to validate.`);
+    if (body['repair'] === true) throw new EngineError(72, 'this engine does not repair: restore a backup');
+    const { documents, indexes } = storage.catalog.counts(collection.id);
+    const keysPerIndex: Doc = { _id_: documents };
+    for (const { definition } of collection.indexes) {
+      keysPerIndex[definition.name] = indexes.get(definition.id)?.entries ?? 0;
+    }
+    const errors = await verifyStorage(storage, call.signal === undefined ? {} : { signal: call.signal });
+    return {
+      ns,
+      nrecords: documents,
+      nIndexes: collection.indexes.length + 1,
+      keysPerIndex,
+      valid: errors.length === 0,
+      errors,
+      warnings: [],
+    };
+  },
+};
+
+const FEATURE_VERSION = { version: SERVER_VERSION.split('.').slice(0, 2).join('.') };
+
+export const getParameter: Command = {
+  fields: ['featureCompatibilityVersion', 'allParameters'],
+  run(_call, body) {
+    if (body['getParameter'] !== '*' && body['featureCompatibilityVersion'] === undefined) {
+      throw new EngineError(72, 'no option found to get');
+    }
+    return { featureCompatibilityVersion: FEATURE_VERSION };
+  },
+};
+
+const LOGS = ['global', 'startupWarnings'];
+
+/** The engine logs nothing of its own. */
+export const getLog: Command = {
+  fields: [],
+  run(_call, body) {
+    const name = body['getLog'];
+    if (name === '*') return { names: LOGS };
+    if (!LOGS.includes(name as string)) throw new EngineError(96, `No log named '${String(name)}'`);
+    return { totalLinesWritten: 0, log: [] };
+  },
+};
+
+export const getCmdLineOpts: Command = { fields: [], run: () => ({ argv: [], parsed: {} }) };
+
+export const whatsmyuri: Command = { fields: [], run: () => ({ you: '127.0.0.1' }) };
+
+/** What goes on is not recorded. */
+export const currentOp: Command = { fields: ['$all', '$ownOps'], run: () => ({ inprog: [] }) };
+
+const NO_USERS =
+  'This server has no users: only its own machine reaches it. Leave user and password out of the connection string';
+
+/** Commands that clients send and that will not be there, with the code and the words of their refusal. */
+export const REFUSED_COMMANDS: Readonly<Record<string, readonly [code: number, text: string]>> = {
+  saslStart: [18, NO_USERS],
+  saslContinue: [18, NO_USERS],
+  authenticate: [18, NO_USERS],
+  commitTransaction: [263, NO_TRANSACTIONS],
+  abortTransaction: [263, NO_TRANSACTIONS],
+  top: [59, "no such command: 'top'. The embedded engine keeps no times by collection; see serverStatus"],
+  dbHash: [59, "no such command: 'dbHash'. There are no replicas to compare; validate checks the checksums"],
+  replSetGetStatus: [76, 'not running with --replSet: the embedded engine has no replicas'],
+};
+
+/**
+ * A pipeline that begins with a stage about the collection or the server instead of its documents, begun with what that
+ * stage yields; any other as it is.
+ */
+export function answerLeadingStage(call: Call, collection: unknown, pipeline: unknown): unknown {
+  if (!Array.isArray(pipeline)) return pipeline;
+  const [first, ...rest] = pipeline as unknown[];
+  if (!isDocument(first)) return pipeline;
+  const [name, ...more] = Object.keys(first);
+  if (more.length > 0) return pipeline;
+  if (name === '$currentOp') return [{ $documents: [] }, ...rest];
+  if (name === '$collStats')
+    return [{ $documents: { $literal: [collectionStats(call, collection, first[name])] } }, ...rest];
+  return pipeline;
+}
+
+function collectionStats(call: Call, collection: unknown, spec: unknown): Doc {
+  if (!isDocument(spec)) throw new EngineError(5447000, '$collStats must take a nested object');
+  const { core } = call;
+  core.storage.refresh();
+  const ns = requireNamespace(call, collection);
+  if (core.storage.catalog.find(ns) === null) throw new EngineError(26, `Collection [${ns}] not found.`);
+  const reply: Doc = { ns, host: 'localhost', localTime: new Date() };
+  for (const wanted of Object.keys(spec)) {
+    const stats = collStats.run(call, { collStats: collection }) as Doc;
+    if (wanted === 'count') reply['count'] = stats['count'];
+    else if (wanted === 'storageStats') reply['storageStats'] = { ...stats, ns: undefined };
+    else throw new EngineError(72, `$collStats.${wanted} is not kept by the embedded engine`);
+  }
+  return reply;
+}
