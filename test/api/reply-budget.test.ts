@@ -139,7 +139,7 @@ describe('a large reply', () => {
     slow.on('data', (chunk: Buffer) => {
       bytes += chunk.length;
       slow.pause();
-      setTimeout(() => slow.resume(), 5);
+      setImmediate(() => slow.resume());
     });
     await eventually('the slow one has ended', () => slow.closed, 60_000);
     expect(bytes).toBeGreaterThan(DOCUMENTS * 960_000);

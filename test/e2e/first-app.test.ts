@@ -92,7 +92,7 @@ kill $(jobs -p); wait`;
     await page.until(`document.querySelector('#notes img')?.naturalWidth === 37`);
     expect(await notes()).toEqual(['Buy milk']);
 
-    await page.evaluate(`setTimeout(() => location.reload())`);
+    await page.evaluate(`void location.reload()`);
     await page.until(
       `document.querySelector('#notes img')?.naturalWidth === 37 && performance.getEntriesByType('navigation')[0].type === 'reload'`,
     );

@@ -5,12 +5,11 @@ import type { S3Store } from '../../../platform/object-store/s3-store.js';
 import type { Project } from '../../projects/project.js';
 import { confirmFile, notReady } from './confirm-file.js';
 import { isShownInline } from '../content-type.js';
-import { newObject, providerOf, type FileRecord } from '../file.js';
+import { isNearly, newObject, providerOf, type FileRecord } from '../file.js';
 import { openPlace } from '../file-places.js';
 import { fileMissing, fileStore, findFile } from '../file-store.js';
 import { removeObjects } from '../bucket/remove-objects.js';
 
-const MAX_DRIFT_BYTES = 64;
 /** The number of times the bytes of a bucket may be exchanged while they are being confirmed. */
 const MAX_ATTEMPTS = 5;
 
@@ -109,7 +108,7 @@ const sourceOf = (file: Pick<FileRecord, 'uploadTo' | 'path'>): string => file.u
 
 function checkSize(app: App, file: FileRecord, stored: number, announced: number): void {
   for (const said of [announced, file.declaredSize ?? announced]) {
-    if (Math.abs(stored - said) > MAX_DRIFT_BYTES) throw sizeMismatch(stored, said);
+    if (!isNearly(stored, said)) throw sizeMismatch(stored, said);
   }
   const { maxFileBytes } = app.config;
   if (providerOf(file.place) === 'internal' && stored > maxFileBytes) throw fileTooLarge(maxFileBytes);

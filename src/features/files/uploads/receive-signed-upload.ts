@@ -4,7 +4,7 @@ import { conflict, forbidden, invalid, overLimit } from '../../../errors.js';
 import type { LocalGrant } from '../../../platform/object-store/local-store.js';
 import { isObjectKey } from '../../../platform/object-store/object-store.js';
 import { isShownInline } from '../content-type.js';
-import { newObject, type FileRecord } from '../file.js';
+import { isNearly, MAX_DRIFT_BYTES, newObject, type FileRecord } from '../file.js';
 import { fileMissing, fileStore } from '../file-store.js';
 
 export interface SignedUpload {
@@ -17,10 +17,11 @@ export interface SignedUpload {
 }
 
 /**
- * Takes the bytes that a signed address of the service itself was given out for (decisions.md 6): exactly the declared
- * type and number of them. 403 UPLOAD_URL_INVALID when the address was not given out or has expired, 400 for another
- * type or size, 409 once the upload is confirmed. Until then it may be repeated: each time makes an object of its own,
- * which counts only by the one write that notes it, so bytes that are late change nothing.
+ * Takes the bytes that a signed address of the service itself was given out for (decisions.md 6): of the declared type,
+ * and as many as declared or up to 64 more or fewer (rest-api.md 3.2). 403 UPLOAD_URL_INVALID when the address was not
+ * given out or has expired, 400 for another type or size, 409 once the upload is confirmed. Until then it may be
+ * repeated: each time makes an object of its own, which counts only by the one write that notes it, so bytes that are
+ * late change nothing.
  */
 export async function receiveSignedUpload(app: App, upload: SignedUpload): Promise<void> {
   const grant = isObjectKey(upload.path) ? app.files.local.readGrant(upload.path, upload.query) : null;
@@ -30,7 +31,7 @@ export async function receiveSignedUpload(app: App, upload: SignedUpload): Promi
   const file = (await fileStore(app).findOne({ path: upload.path })) as FileRecord | null;
   if (!file || file.state === 'deleted') throw fileMissing();
   const object = await beginObject(app, file);
-  const body = upload.body.pipe(exactly(grant.size));
+  const body = upload.body.pipe(limitToDeclared(grant.size));
   // The reader gets the error; it may fail before anybody reads.
   body.on('error', () => undefined);
   upload.body.once('close', () => {
@@ -103,22 +104,26 @@ function requireDeclared({ contentType, contentLength }: SignedUpload, grant: Lo
   if (contentType !== grant.contentType) {
     throw invalid('UPLOAD_TYPE_MISMATCH', `Send the header Content-Type: ${grant.contentType}, as declared`);
   }
-  if (contentLength !== null && contentLength !== grant.size) throw sizeMismatch(grant.size);
+  if (contentLength !== null && !isTaken(contentLength, grant.size)) throw sizeMismatch(grant.size);
 }
 
-/** Passes on exactly `size` bytes; fails at the first one more, or at the end when there are fewer. */
-function exactly(size: number): Transform {
+/** Passes on what was declared; fails at the first byte that is too many, or at the end when there are too few. */
+function limitToDeclared(size: number): Transform {
   let bytes = 0;
   return new Transform({
     transform(chunk: Buffer, _encoding, done) {
       bytes += chunk.length;
-      if (bytes > size) done(sizeMismatch(size));
+      if (bytes > size + MAX_DRIFT_BYTES) done(sizeMismatch(size));
       else done(null, chunk);
     },
-    flush: (done) => done(bytes === size ? null : sizeMismatch(size)),
+    flush: (done) => done(isTaken(bytes, size) ? null : sizeMismatch(size)),
   });
 }
 
+/** Nothing at all is no drift. */
+const isTaken = (bytes: number, declared: number): boolean =>
+  isNearly(bytes, declared) && (bytes > 0 || declared === 0);
+
 function sizeMismatch(size: number): Error {
-  return invalid('UPLOAD_SIZE_MISMATCH', `Send exactly ${size} bytes, as declared`);
+  return invalid('UPLOAD_SIZE_MISMATCH', `Send ${size} bytes, as declared`);
 }
