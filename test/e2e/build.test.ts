@@ -1,5 +1,7 @@
-import { execFileSync } from 'node:child_process';
-import { copyFileSync, cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { copyFileSync, cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { builtinModules } from 'node:module';
 import { join } from 'node:path';
 import { Script } from 'node:vm';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -7,7 +9,10 @@ import { openTempDir, type TempDir } from '../helpers/temp-dir.js';
 
 const ROOT = join(import.meta.dirname, '../..');
 const compiled = join(ROOT, 'dist/main.cache');
-const VERSION = (JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string }).version;
+const PACKAGE = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
+  version: string;
+  dependencies: Record<string, string>;
+};
 
 describe('what the build has compiled', () => {
   it('is what a start uses', () => {
@@ -38,6 +43,46 @@ describe('a start', () => {
     ['is empty', () => writeFileSync(cache, '')],
   ])('needs no compiled code: it %s', (_state, spoil) => {
     spoil();
-    expect(version()).toBe(VERSION);
+    expect(version()).toBe(PACKAGE.version);
+  });
+});
+
+describe('the package that npm packs', () => {
+  let dir: TempDir;
+  beforeAll(async () => {
+    dir = await openTempDir();
+    execFileSync('npm', ['pack', '--ignore-scripts', '--pack-destination', dir.path], { cwd: ROOT, stdio: 'ignore' });
+    const [tarball] = readdirSync(dir.path);
+    execFileSync('tar', ['-xzf', tarball!], { cwd: dir.path });
+    symlinkSync(join(ROOT, 'node_modules'), join(dir.path, 'package/node_modules'));
+  });
+  afterAll(() => dir.remove());
+
+  it('asks for no package that its users do not get', () => {
+    const built = ['main.js', 'reader-thread.js'].map((file) =>
+      readFileSync(join(dir.path, 'package/dist', file), 'utf8'),
+    );
+    const asked = built.flatMap((text) => [...text.matchAll(/\brequire\("([^"]+)"\)/g)].map(([, name]) => name!));
+    const packages = asked.map((name) => /^(@[^/]+\/)?[^/]+/.exec(name)![0]);
+    const others = packages.filter((name) => !name.startsWith('node:') && !builtinModules.includes(name));
+    expect(others.filter((name) => !(name in PACKAGE.dependencies))).toEqual([]);
+  });
+
+  it('starts a server that has its pages, away from the sources', async () => {
+    const child = spawn(process.execPath, [join(dir.path, 'package/bin/bsvc.js'), 'serve', '--port', '0', '--json'], {
+      cwd: dir.path,
+      env: { PATH: process.env.PATH, BSVC_DATA_DIR: join(dir.path, 'data') },
+    });
+    child.stderr.resume();
+    const [line] = (await once(child.stdout, 'data')) as [Buffer];
+    const { url } = JSON.parse(line.toString().split('\n')[0]!) as { url: string };
+    const pages = ['/', '/api/docs', '/api/docs/guides/getting-started', '/api/openapi.json'];
+    const replies = await Promise.all(
+      pages.map((path) => fetch(url + path, { headers: { accept: 'text/html, */*' } })),
+    );
+    expect(replies.map(({ status }) => status)).toEqual(pages.map(() => 200));
+    child.stdout.resume();
+    child.kill('SIGTERM');
+    expect(await once(child, 'close')).toEqual([0, null]);
   });
 });
