@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Installs bsvc from this checkout: packages, build, and a `bsvc` command when a directory on the PATH may be written.
 # Can be repeated; what is up to date is left alone. Needs no root.
-#   ./install.sh          install
-#   ./install.sh --run    install, then start the server with a demo project
-#   ./install.sh --test   install, then run the tests
+#   ./install.sh                            install
+#   ./install.sh --run [options of serve]   install, then start the server with a demo project
+#   ./install.sh --test                     install, then run the tests
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
@@ -14,9 +14,14 @@ refuse() {
 }
 
 mode=install
-for word in "$@"; do
+while [ $# -gt 0 ]; do
+  word=$1
+  shift
   case "$word" in
-    --run) mode=run ;;
+    --run)
+      mode=run
+      break
+      ;;
     --test) mode=test ;;
     -h | --help)
       sed -n '2,6s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
@@ -53,6 +58,7 @@ chmod +x bin/bsvc.js
 # The first directory that is on the PATH and may be written; an existing command that is not ours is never replaced.
 target="$PWD/bin/bsvc.js"
 linked=
+foreign=
 for dir in "$(npm prefix -g 2>/dev/null)/bin" "$HOME/.local/bin" "$HOME/bin"; do
   case ":$PATH:" in *":$dir:"*) ;; *) continue ;; esac
   link="$dir/bsvc"
@@ -71,15 +77,21 @@ for dir in "$(npm prefix -g 2>/dev/null)/bin" "$HOME/.local/bin" "$HOME/bin"; do
     linked=$link
     break
   fi
+  foreign=${foreign:-$link}
 done
+call=bsvc
 if [ -n "$linked" ]; then
   say "bsvc $(node "$target" --version) is installed: $linked"
+elif [ -n "$foreign" ]; then
+  call=$target
+  say "bsvc $(node "$target" --version) is built. $foreign is another bsvc and stays: remove it and run this again, or call $target"
 else
+  call=$target
   say "bsvc $(node "$target" --version) is built. No directory of the PATH may be written, so call it as $target"
 fi
 
 case "$mode" in
-  run) exec node "$target" serve --demo ;;
+  run) exec node "$target" serve --demo "$@" ;;
   test) exec npm test ;;
-  *) say 'Next: bsvc serve --demo' ;;
+  *) say "Next: $call serve --demo" ;;
 esac
