@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Response } from 'supertest';
 import { drainJobs } from '../../src/worker.js';
+import { mailLogStore } from '../../src/features/mail/mail-log.js';
 import { listOutbox } from '../../src/platform/mail-provider/outbox.js';
 import { buildProject, type TestProject } from '../helpers/build-project.js';
 import { createFakeClock } from '../helpers/fake-clock.js';
@@ -220,5 +221,12 @@ describe('mails to end users', () => {
     expect(verification!.html).toContain('<strong>');
     expect(reset!.subject).toBe('Reset your password for Book shop');
     expect(reset!.text).toMatch(/Your code is \d{6}\..* 5 minutes/);
+  });
+
+  it('stand in the log without their code', async () => {
+    const { email } = await signUp();
+    await drainJobs(test.app);
+    const [log] = await mailLogStore(test.app).find({ to: email }).toArray();
+    expect(log!.subject).toBe('Your code for Book shop: ••••••');
   });
 });

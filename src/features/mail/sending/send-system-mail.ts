@@ -13,6 +13,8 @@ export interface SystemMail {
   variables: Readonly<Record<string, string | number>>;
 }
 
+const HIDDEN_CODE = '••••••';
+
 /**
  * Queues a mail that the service itself owes an end user; it costs the project no slot. The project may override the
  * template.
@@ -28,8 +30,8 @@ export async function sendSystemMail(app: App, project: Project, mail: SystemMai
     projectId: project._id,
     providerEmailId: null,
     to: [mail.to],
-    // The rendered subject may hold the code; the log shows the template's own.
-    subject: template.text.subject,
+    // Who reads the log is not to learn the code.
+    subject: renderTemplate({ subject: template.text.subject }, { ...mail.variables, code: HIDDEN_CODE }).subject,
     status: 'queued',
     usingByok: findByokKey(app, project) !== null,
     templateUsed: template.used,
