@@ -40,7 +40,7 @@ const DEEP = [
     'api',
     'changes-properties hostile-reads list-documents operators-access reply-budget storage-signed write-properties',
   ),
-  ...list('client', 'browser follow typed'),
+  ...list('client', 'browser follow killed typed'),
   ...list('cli', 'backup damage every-command kept-backups master-key move-to restore-space serve upkeep'),
   ...list('engine', 'bit-flips conversion crash data-file fairness held-snapshots insert-together mongoose readers'),
   ...list('engine/pipeline', 'compile'),

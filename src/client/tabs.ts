@@ -40,6 +40,8 @@ export function openTabs({ name, isShared, own, lead, take, revive }: TabsOption
   const wanted = new Map<string, readonly Subscription[]>();
   let channel: Channel | undefined;
   let isLeader = false;
+  /** The lock by which others learn that this tab is gone is held: not before may they hear of it. */
+  let isPresent = false;
   let leave: AbortController | undefined;
   let reading: AbortController | undefined;
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -77,6 +79,9 @@ export function openTabs({ name, isShared, own, lead, take, revive }: TabsOption
     const isSame = before.length === subscriptions.length && before.every(({ id }, at) => subscriptions[at]?.id === id);
     if (isLeader && !isSame) restart();
   };
+  const announce = (): void => {
+    if (isPresent && !isLeader) post({ type: 'want', tab, subscriptions: own() });
+  };
   const becomeLeader = (): void => {
     isLeader = true;
     setWanted(tab, own());
@@ -90,7 +95,7 @@ export function openTabs({ name, isShared, own, lead, take, revive }: TabsOption
     channel = new platform.BroadcastChannel!(name);
     channel.onmessage = (event) => {
       const data = event.data as Message;
-      if (data.type === 'who') post({ type: 'want', tab, subscriptions: own() });
+      if (data.type === 'who') announce();
       else if (data.type === 'news') take(revived(data.news, revive));
       else if (isLeader) {
         if (!wanted.has(data.tab)) watchTab(data.tab, signal);
@@ -105,7 +110,10 @@ export function openTabs({ name, isShared, own, lead, take, revive }: TabsOption
           return new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
         })
         .catch(() => undefined);
-    void stay(tab, signal, () => undefined);
+    void stay(tab, signal, () => {
+      isPresent = true;
+      announce();
+    });
     void stay('leader', signal, becomeLeader);
   };
   const watchTab = (of: string, signal: AbortSignal): void => {
@@ -121,9 +129,9 @@ export function openTabs({ name, isShared, own, lead, take, revive }: TabsOption
     want(subscriptions) {
       if (subscriptions.length > 0 && !leave) join();
       if (isLeader) setWanted(tab, subscriptions);
-      else post({ type: 'want', tab, subscriptions });
+      else announce();
       if (subscriptions.length > 0) return;
-      isLeader = false;
+      isLeader = isPresent = false;
       clearTimeout(timer);
       reading?.abort();
       leave?.abort();

@@ -1,0 +1,138 @@
+import { createServer } from 'node:http';
+import { chromium, type Browser, type BrowserContext, type Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createClient, type Client } from '../../src/client/client.js';
+import type { UntypedProject } from '../../src/client/project.js';
+import { updateProject } from '../../src/features/projects/update-project.js';
+import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
+import { CHROMIUM } from '../helpers/chromium.js';
+import { createFakeClock } from '../helpers/fake-clock.js';
+import { listen, type Listening } from '../helpers/listen.js';
+import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+
+const DEADLINE_MS = 45_000;
+const clock = createFakeClock(Date.now());
+
+let test: TestApp;
+let shop: TestProject;
+let site: Listening;
+let browser: Browser;
+let writer: Client<UntypedProject>;
+
+/** An application of another origin, which takes the client from the service. */
+const page = (): string => `<!doctype html><title>app</title><script type="module">
+import { createClient } from '${test.url}/api/client.js';
+globalThis.api = createClient({ url: '${test.url}', key: '${shop.publishable}' });
+globalThis.shown = null;
+globalThis.follow = (of) => api.collection('posts').follow.set({ filter: { of }, sort: 'n' }, (list) => {
+  shown = list.map(({ text }) => text).join();
+});
+</script>`;
+
+beforeAll(async () => {
+  test = await openTestApp({ clock, settings: { BSVC_MAX_FILE: '32mb' } });
+  shop = await buildProject(test.app);
+  await updateProject(test.app, shop.project.name, { publishableUploads: true });
+  await buildCollection(test.app, shop.project, {
+    name: 'posts',
+    mode: 'flexible',
+    rls: { mode: 'public-read', ownerField: 'userId' },
+  });
+  writer = createClient({ url: test.url, key: shop.secret });
+  site = await listen(
+    createServer((_request, response) => response.setHeader('content-type', 'text/html').end(page())),
+  );
+  if (CHROMIUM) browser = await chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox'] });
+});
+afterAll(async () => {
+  await browser?.close();
+  await site.close();
+  await test.close();
+});
+
+let made = 0;
+
+/** A browser of its own with tabs of the application, and the paths that they ask the service for. */
+async function openTabs(count: number): Promise<{ context: BrowserContext; tabs: Page[]; asked: string[] }> {
+  const context = await browser.newContext();
+  const asked: string[] = [];
+  context.on('request', (request) => {
+    if (request.method() !== 'OPTIONS') asked.push(new URL(request.url()).pathname);
+  });
+  const tabs: Page[] = [];
+  for (let n = 0; n < count; n++) {
+    const tab = await context.newPage();
+    await tab.goto(site.url);
+    await tab.waitForFunction('globalThis.api');
+    tabs.push(tab);
+  }
+  return { context, tabs, asked };
+}
+
+const shows = (tab: Page, text: string) =>
+  tab.waitForFunction(`shown === ${JSON.stringify(text)}`, null, { timeout: DEADLINE_MS });
+
+describe.skipIf(!CHROMIUM)('the client in a browser', () => {
+  it('signs in all tabs at once, and renews their token once', async () => {
+    const { context, tabs, asked } = await openTabs(2);
+    await tabs[0]!.evaluate(`api.auth.signUp({ email: 'ann${++made}@example.test', password: 'secret word' })`);
+    expect(await tabs[1]!.evaluate('api.auth.user.email')).toMatch(/^ann/);
+    clock.advance(16 * 60_000);
+    asked.length = 0;
+    await Promise.all(tabs.flatMap((tab) => [tab.evaluate('api.auth.me()'), tab.evaluate('api.auth.me()')]));
+    expect(asked.filter((path) => path.endsWith('/refresh-token'))).toHaveLength(1);
+    await tabs[1]!.evaluate('api.auth.signOut()');
+    expect(await tabs[0]!.evaluate('api.auth.user')).toBeNull();
+    await context.close();
+  }, 120_000);
+
+  it('follows by one stream for all tabs, which another one takes over when its tab is closed', async () => {
+    const { context, tabs, asked } = await openTabs(3);
+    const of = `tabs ${++made}`;
+    const posts = writer.collection('posts');
+    await tabs[0]!.evaluate(`void follow('${of}')`);
+    await shows(tabs[0]!, '');
+    for (const tab of tabs.slice(1)) await tab.evaluate(`void follow('${of}')`);
+    await posts.insert({ of, n: 1, text: 'one' });
+    for (const tab of tabs) await shows(tab, 'one');
+    // Each further follower is another request; of one tab at a time.
+    const streams = asked.filter((path) => path.endsWith('/realtime')).length;
+    expect(streams).toBeLessThanOrEqual(3);
+    await tabs[0]!.close();
+    await posts.insert({ of, n: 2, text: 'two' });
+    for (const tab of tabs.slice(1)) await shows(tab, 'one,two');
+    expect(asked.filter((path) => path.endsWith('/realtime')).length).toBe(streams + 1);
+    await context.close();
+  }, 120_000);
+
+  it('goes on after it was offline, with what happened meanwhile', async () => {
+    const { context, tabs } = await openTabs(1);
+    const of = `offline ${++made}`;
+    const posts = writer.collection('posts');
+    const { _id } = await posts.insert({ of, n: 1, text: 'goes' });
+    await tabs[0]!.evaluate(`void follow('${of}')`);
+    await shows(tabs[0]!, 'goes');
+    await context.setOffline(true);
+    await posts.remove(_id);
+    await posts.insert({ of, n: 2, text: 'came' });
+    await context.setOffline(false);
+    await shows(tabs[0]!, 'came');
+    await context.close();
+  }, 120_000);
+
+  it('uploads 20 MB and tells how far it is', async () => {
+    const { context, tabs } = await openTabs(1);
+    const { steps, url } = await tabs[0]!.evaluate<{ steps: number[]; url: string }>(`(async () => {
+      const steps = [];
+      const file = new File([new Uint8Array(20 * 1024 * 1024)], 'large.bin', { type: 'application/octet-stream' });
+      const { url } = await api.files.upload(file, { onProgress: (sent, total) => steps.push(sent / total) });
+      return { steps, url };
+    })()`);
+    expect([steps[0], steps.at(-1)]).toEqual([0, 1]);
+    expect(steps.some((share) => share > 0 && share < 1)).toBe(true);
+    expect([...steps].sort((a, b) => a - b)).toEqual(steps);
+    const head = await fetch(url, { method: 'HEAD' });
+    expect(head.headers.get('content-length')).toBe(String(20 * 1024 * 1024));
+    await context.close();
+  }, 120_000);
+});
