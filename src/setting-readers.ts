@@ -193,3 +193,16 @@ export function listContradictions(config: {
   if (mailProvider === 'smtp' && !smtpUrl) return ['BSVC_MAIL_PROVIDER is smtp, but BSVC_SMTP_URL is not set'];
   return [];
 }
+
+const SHOWN_UNITS: readonly [number, string][] = [
+  [86_400_000, 'd'],
+  [3_600_000, 'h'],
+  [60_000, 'm'],
+  [1000, 's'],
+];
+
+/** The shortest exact text in the form of settings: 900000 is `15m`. */
+export function presentDuration(ms: number): string {
+  const [unitMs, unit] = SHOWN_UNITS.find(([size]) => ms % size === 0) ?? [1, 'ms'];
+  return `${ms / unitMs}${unit}`;
+}

@@ -210,3 +210,32 @@ Nothing was changed (--dry-run).
     expect(fits(parse(WHOLE.replace('"name:String"', '"name"')))).toBe(false);
   });
 });
+
+describe('changes of a collection in a declaration', () => {
+  const file = (changes: string): string => `format: bsvc/1
+projects:
+  - name: feeds
+    collections:
+      - name: posts
+        fields: ["title:String"]
+        changes: ${changes}
+`;
+
+  it('are kept as it says, shown as drift, and exported again', async () => {
+    expect(await apply(file('{ keep: 7d }'))).toMatchObject([{ action: 'add' }, { action: 'add' }]);
+    expect(await apply(file('{ keep: 14d }'), '--dry-run')).toMatchObject([{ what: ['changes: kept 7d -> kept 14d'] }]);
+    expect(await apply(file('{ keep: 168h }'))).toEqual([]);
+    expect(await apply(file('{ keep: 7d }'))).toEqual([]);
+    const exported = await bsvc(['schema', 'export', '--project', 'feeds']);
+    expect(exported.stdout).toMatch(/"keep": "7d"|keep: 7d/);
+    expect(await apply(file('{ on: false }'))).toMatchObject([{ what: ['changes: kept 7d -> off, kept 7d'] }]);
+    const shown = await bsvc(['collection', 'show', 'posts', '--project', 'feeds', '--json']);
+    expect(shown.json()).toMatchObject({ changes: { on: false, keepMs: 604_800_000 } });
+    const watched = await bsvc(['data', 'watch', 'posts', '--project', 'feeds', '--once']);
+    expect(watched.stderr).toContain('not kept');
+  });
+
+  it.each(['{ keep: 7 days }', '{ keep: 0s }', '{}', 'on', '{ kept: 7d }'])('refuses %s', async (changes) => {
+    await expect(apply(file(changes))).rejects.toThrow();
+  });
+});

@@ -1,4 +1,4 @@
-import { applySchema } from '../../../src/features/collections/schema/apply-schema.js';
+import { applyDeclared } from '../../../src/features/changes/apply-declared.js';
 import { listCollections } from '../../../src/features/collections/list-collections.js';
 import {
   dropsFields,
@@ -38,7 +38,7 @@ export default defineCommand({
     if (!input.dryRun) {
       const drops = dropped.map((collection) => `${collection} with all documents`);
       await confirmLosses(context, input, { drops, loosens: listLoosenedBy(changes) }, project.name);
-      await applySchema(app, project, changes);
+      await applyDeclared(app, project, changes);
     }
     return {
       json: { changes: changes.map(presentSchemaChange), applied: !input.dryRun },

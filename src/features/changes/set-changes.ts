@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import { conflict } from '../../errors.js';
@@ -19,11 +20,14 @@ export async function setChanges(
   for (;;) {
     const current = await requireStoredCollection(app, projectId, name);
     const changes = { ...current.changes, ...change };
-    const saved = (await collectionStore(app).findOneAndUpdate(
-      { _id: current._id, version: current.version, state: 'active' },
-      { $set: { changes, updatedAt: new Date(app.clock.now()) }, $inc: { version: 1 } },
-      { returnDocument: 'after' },
-    )) as Collection | null;
+    const isSame = isDeepStrictEqual(changes, current.changes ?? {});
+    const saved = isSame
+      ? current
+      : ((await collectionStore(app).findOneAndUpdate(
+          { _id: current._id, version: current.version, state: 'active' },
+          { $set: { changes, updatedAt: new Date(app.clock.now()) }, $inc: { version: 1 } },
+          { returnDocument: 'after' },
+        )) as Collection | null);
     if (!saved) continue;
     forgetCollection(app, saved);
     if (!keepsChanges(app, saved)) await openChangeLog(app, saved).end();

@@ -8,7 +8,7 @@ import { checkIndexSpecs } from './indexes/check-index-specs.js';
 import { checkRls } from './fields/check-rls.js';
 import { requireCollectionName } from './require-collection-name.js';
 import { documentsName, type Collection } from './collection.js';
-import { declaredRls, type CollectionDeclaration } from './schema/collection-declaration.js';
+import { declaredRls, readDeclaredChanges, type CollectionDeclaration } from './schema/collection-declaration.js';
 import { collectionStore } from './collection-store.js';
 import { documentIndexes } from './indexes/document-indexes.js';
 
@@ -37,6 +37,7 @@ export async function addCollection(
     fields: checkFields(input.fields ?? [], { name: input.name, mode }),
     rls,
     indexes: input.indexes ?? [],
+    ...(input.changes && { changes: readDeclaredChanges(input.changes) }),
     version: 1,
     state: 'active',
     createdAt: now,

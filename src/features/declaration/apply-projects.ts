@@ -1,5 +1,5 @@
 import type { App } from '../../app.js';
-import { applySchema } from '../collections/schema/apply-schema.js';
+import { applyDeclared } from '../changes/apply-declared.js';
 import { removeTemplate, setTemplate } from '../mail/mail-template.js';
 import { createProject } from '../projects/create-project.js';
 import type { Project } from '../projects/project.js';
@@ -35,7 +35,7 @@ export async function applyProjects(
     if (plan.what.length > 0) project = await changeProject(app, project, plan.settings);
     for (const change of plan.collections) {
       stop.throwIfAborted();
-      await applySchema(app, project, [change]);
+      await applyDeclared(app, project, [change]);
     }
     for (const change of plan.templates) await applyTemplate(app, project, change);
     for (const change of removalsFirst(plan.webhooks)) {

@@ -2,7 +2,7 @@ import { conflict } from '../../errors.js';
 import { flagParameter, ok, parameter, route, say, type RouteList } from '../../http/routes/route.js';
 import { arrayOf, FLAG, object, oneOf, TEXT } from '../../platform/schema/schema.js';
 import { PROJECT_OPERATOR, projectOwner } from '../access/operator-access.js';
-import { applySchema } from '../collections/schema/apply-schema.js';
+import { applyDeclared } from '../changes/apply-declared.js';
 import { declareCollection, DECLARATION_SCHEMA, SCHEMA_FORMAT } from '../collections/schema/collection-declaration.js';
 import { withFieldDefs } from '../collections/schema/describe-collection.js';
 import { listCollections } from '../collections/list-collections.js';
@@ -77,7 +77,7 @@ const applySchemaRoute = route({
     const changes = planSchema(await listCollections(app, project._id), collections, { prune });
     const loosened = listLoosenedBy(changes);
     if (!dryRun && !prune && loosened.length > 0 && confirm !== project.name) throw unconfirmed(loosened);
-    if (!dryRun) await applySchema(app, project, changes);
+    if (!dryRun) await applyDeclared(app, project, changes);
     const data = { changes: changes.map(presentSchemaChange), applied: !dryRun };
     if (changes.length === 0) return say(data, 'Nothing to change');
     return dryRun ? say(data, 'Nothing was changed') : data;

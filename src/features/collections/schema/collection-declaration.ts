@@ -1,7 +1,8 @@
 import type { SchemaObject } from 'ajv';
 import { compileCheck } from '../../../platform/schema/check-schema.js';
 import type { Schema } from '../../../platform/schema/schema.js';
-import type { Collection, CollectionMode, Rls } from '../collection.js';
+import { lifetime, presentDuration } from '../../../setting-readers.js';
+import type { ChangesSetting, Collection, CollectionMode, Rls } from '../collection.js';
 import { FIELD_TYPES, type Field } from '../fields/field.js';
 
 /**
@@ -15,11 +16,20 @@ export interface CollectionDeclaration {
   /** `off` and null are the same. */
   rls?: Rls | null | 'off';
   indexes?: string[];
+  changes?: DeclaredChanges;
+}
+
+/** Whether changes are kept for those who follow them, and for how long, such as `7d`. */
+export interface DeclaredChanges {
+  on?: boolean;
+  keep?: string;
 }
 
 /** Everything that a declaration can say about a collection, said. */
-export interface WholeDeclaration extends Required<CollectionDeclaration> {
+export interface WholeDeclaration extends Required<Omit<CollectionDeclaration, 'changes'>> {
   rls: Rls | null;
+  /** Left out where everything is as the settings and the kind of database have it. */
+  changes?: DeclaredChanges;
 }
 
 export const SCHEMA_FORMAT = 'bsvc-schema/1' as const;
@@ -74,6 +84,12 @@ export const DECLARATION_SCHEMA: Schema<CollectionDeclaration> = {
       properties: { mode: { enum: ['public-read', 'private'] }, ownerField: { type: 'string' } },
     },
     indexes: { type: 'array', items: { type: 'string' }, maxItems: MAX_DECLARED_INDEXES },
+    changes: {
+      type: 'object',
+      additionalProperties: false,
+      minProperties: 1,
+      properties: { on: { type: 'boolean' }, keep: { type: 'string', pattern: '^[1-9]\\d{0,4}(s|m|h|d)$' } },
+    },
   },
 };
 
@@ -89,8 +105,18 @@ export const readDeclarations = compileCheck<CollectionDeclaration[]>({
 });
 
 /** The declaration that would register this collection again. */
-export function declareCollection({ name, mode, fields, rls, indexes }: Collection): WholeDeclaration {
-  return { name, mode, fields, rls, indexes };
+export function declareCollection({ name, mode, fields, rls, indexes, changes }: Collection): WholeDeclaration {
+  return { name, mode, fields, rls, indexes, ...(changes && { changes: declareChanges(changes) }) };
+}
+
+/** The setting as a declaration writes it, in one form whatever form it was declared in. */
+export function declareChanges({ on, keepMs }: ChangesSetting): DeclaredChanges {
+  return { ...(on !== undefined && { on }), ...(keepMs !== undefined && { keep: presentDuration(keepMs) }) };
+}
+
+/** The setting as a collection's record holds it. */
+export function readDeclaredChanges({ on, keep }: DeclaredChanges): ChangesSetting {
+  return { ...(on !== undefined && { on }), ...(keep !== undefined && { keepMs: lifetime(keep) }) };
 }
 
 /** The rule as a collection's record holds it. */

@@ -3,7 +3,14 @@ import { invalid } from '../../../errors.js';
 import type { Rls } from '../collection.js';
 import { checkFields } from '../fields/check-fields.js';
 import type { Field, FieldShape } from '../fields/field.js';
-import { declaredRls, type CollectionDeclaration, type WholeDeclaration } from './collection-declaration.js';
+import {
+  declareChanges,
+  declaredRls,
+  readDeclaredChanges,
+  type CollectionDeclaration,
+  type DeclaredChanges,
+  type WholeDeclaration,
+} from './collection-declaration.js';
 
 /**
  * The settings of a collection once a declaration has been applied to them: what it leaves out stays. Fields and
@@ -20,7 +27,13 @@ export function mergeDeclaration(
   const rls = declared.rls === undefined ? from.rls : declaredRls(declared.rls);
   const fields = declared.fields ? mergeFields(from, declared.fields, prune) : from.fields;
   if (fields.length === 0 && mode === 'enforced') checkFields(fields, { name, mode });
-  return { name, mode, fields, rls, indexes: mergeIndexes(from.indexes, declared.indexes ?? from.indexes, prune) };
+  const indexes = mergeIndexes(from.indexes, declared.indexes ?? from.indexes, prune);
+  const changes = from.changes || declared.changes ? { ...from.changes, ...settled(declared.changes) } : undefined;
+  return { name, mode, fields, rls, indexes, ...(changes && { changes }) };
+}
+
+function settled(changes: DeclaredChanges = {}): DeclaredChanges {
+  return declareChanges(readDeclaredChanges(changes));
 }
 
 function mergeFields({ name, fields: present }: WholeDeclaration, declared: readonly Field[], prune: boolean): Field[] {
@@ -53,6 +66,9 @@ export function listDifferences(from: WholeDeclaration, to: WholeDeclaration): s
   if (!isDeepStrictEqual(from.rls, to.rls)) lines.push(rlsLine(from, to));
   if (!isDeepStrictEqual(from.indexes, to.indexes)) {
     lines.push(`indexes: ${from.indexes.join(' · ') || 'none'} -> ${to.indexes.join(' · ') || 'none'}`);
+  }
+  if (!isDeepStrictEqual(from.changes, to.changes)) {
+    lines.push(`changes: ${presentChangesSetting(from)} -> ${presentChangesSetting(to)}`);
   }
   return lines;
 }
@@ -90,6 +106,11 @@ function listLostParts(from: FieldShape, to: FieldShape): string[] {
     const now = to.fields?.find(({ name }) => name === part.name);
     return now ? listLostParts(part, now).map((path) => `.${part.name}${path}`) : [`.${part.name}`];
   });
+}
+
+function presentChangesSetting({ changes: { on, keep } = {} }: WholeDeclaration): string {
+  const parts = [on === undefined ? '' : on ? 'on' : 'off', keep === undefined ? '' : `kept ${keep}`];
+  return parts.filter(Boolean).join(', ') || 'as the database has it';
 }
 
 function rlsLine(from: WholeDeclaration, to: WholeDeclaration): string {

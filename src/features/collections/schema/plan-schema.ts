@@ -74,9 +74,9 @@ export function dropsFields(changes: readonly SchemaChange[]): boolean {
 export function settleChange(
   current: Collection,
   { declared, prune, loosens }: SettingsChange,
-): Omit<WholeDeclaration, 'name'> {
+): Omit<WholeDeclaration, 'name' | 'changes'> {
   const from = declareCollection(current);
-  const { name, ...to } = mergeDeclaration(from, declared, { prune });
+  const { name, changes: _apart, ...to } = mergeDeclaration(from, declared, { prune });
   const unplanned = listLoosened(from, { name, ...to }).find((line) => !loosens.includes(line));
   if (unplanned !== undefined) {
     const message = `"${name}" was changed meanwhile, and this would loosen it (${unplanned}): look at the plan again`;

@@ -1,4 +1,5 @@
 import type { Context } from 'koa';
+import { presentDuration } from '../../../setting-readers.js';
 import type { App } from '../../../app.js';
 import type { ObjectOf } from '../../../platform/schema/schema.js';
 import type { Project } from '../../projects/project.js';
@@ -80,17 +81,4 @@ function setRefreshCookie(app: App, ctx: Context, project: Project, value: strin
       ...(tls ? ['Secure'] : []),
     ].join('; '),
   );
-}
-
-const UNITS: readonly [number, string][] = [
-  [86_400_000, 'd'],
-  [3_600_000, 'h'],
-  [60_000, 'm'],
-  [1000, 's'],
-];
-
-/** The shortest exact text in the form of settings: 900000 is `15m`. */
-function presentDuration(ms: number): string {
-  const [unitMs, unit] = UNITS.find(([size]) => ms % size === 0) ?? [1, 'ms'];
-  return `${ms / unitMs}${unit}`;
 }
