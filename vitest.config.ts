@@ -60,7 +60,7 @@ function list(folder: string, names: string): string[] {
 export default defineConfig({
   test: {
     ...everywhere,
-    globalSetup: ['test/helpers/demand-refusals.ts'],
+    globalSetup: ['test/helpers/demand-refusals.ts', 'test/helpers/tell-server.ts'],
     reporters: reportFile ? ['default', ['json', { outputFile: reportFile }]] : ['default'],
     projects: [
       // The files of a worker share its modules: loading them anew for each takes as long as the tests themselves.

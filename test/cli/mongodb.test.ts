@@ -10,6 +10,8 @@ import { runBinary } from '../helpers/run-binary.js';
 import { openCliHome } from '../helpers/run-cli.js';
 import { startTcpProxy } from '../helpers/tcp-proxy.js';
 
+/** As MongoDB itself introduces what it was built from. */
+const MONGODB = { version: '7.0.14', modules: [], javascriptEngine: 'mozjs', allocator: 'tcmalloc' };
 const home = openCliHome();
 afterAll(() => home.remove());
 const cleanUps: (() => unknown)[] = [];
@@ -90,7 +92,7 @@ describe('a standalone MongoDB', () => {
   async function openStandalone(): Promise<string> {
     const engine = openEngine({ dataDir: `${home.dir}/standalone`, durability: 'relaxed' });
     cleanUps.push(() => engine.close());
-    vi.spyOn(buildInfo, 'run').mockReturnValue({ version: '7.0.14', modules: [] });
+    vi.spyOn(buildInfo, 'run').mockReturnValue(MONGODB);
     return (await engine.listen('127.0.0.1:0')).uri;
   }
 
@@ -129,7 +131,7 @@ describe('a replica set', () => {
       const real = command.run.bind(command);
       vi.spyOn(command, 'run').mockImplementation(async (call, body) => ({ ...(await real(call, body)), ...say }));
     }
-    vi.spyOn(buildInfo, 'run').mockReturnValue({ version: '7.0.14', modules: [] });
+    vi.spyOn(buildInfo, 'run').mockReturnValue(MONGODB);
     const commands = listenToCommands();
     cleanUps.push(commands.stop);
     expect((await bsvc(uri, 'project', 'create', 'shop')).code).toBe(0);

@@ -1,5 +1,7 @@
+import { randomBytes } from 'node:crypto';
 import { createServer, type Server } from 'node:http';
 import { join } from 'node:path';
+import { MongoClient } from 'mongodb';
 import { createApi } from '../../src/api.js';
 import { openApp, type App } from '../../src/app.js';
 import { loadConfig } from '../../src/config.js';
@@ -33,8 +35,8 @@ export interface TestAppOptions {
 }
 
 /**
- * The real application on a new, empty database: the embedded engine, or the driver over its wire door when
- * BSVC_TEST_DOOR=wire.
+ * The real application on a new, empty database: the embedded engine, the driver over its wire door when
+ * BSVC_TEST_DOOR=wire, or the server that BSVC_TEST_MONGODB_URI names.
  */
 export async function openTestApp(options: TestAppOptions = {}): Promise<TestApp> {
   const { path: dataDir, remove } = await openTempDir();
@@ -79,13 +81,43 @@ export async function openTestApp(options: TestAppOptions = {}): Promise<TestApp
   };
 }
 
-/** Where the test's data is: nowhere yet, or an engine of its own that the official driver connects to. */
-async function openDoor(dataDir: string): Promise<{ settings: Record<string, string>; close(): Promise<void> }> {
+const MASTER_KEY = 'a-master-key-for-tests-only-0123456789';
+
+interface TestDoor {
+  settings: Record<string, string>;
+  close(): Promise<void>;
+}
+
+/**
+ * A database of its own on the server that BSVC_TEST_MONGODB_URI names, whatever database stands there; dropped at the
+ * end.
+ */
+function openForeign(uri: string): TestDoor {
+  const name = `bsvc_test_${randomBytes(8).toString('hex')}`;
+  const [, server = '', path = '', query = ''] = /^([^/]+:\/\/[^/?]+)\/?([^?]*)\??(.*)$/.exec(uri) ?? [];
+  const options = new URLSearchParams(query);
+  // A user is looked for in the database that the path names, unless this says where.
+  if (server.includes('@') && !options.has('authSource')) options.set('authSource', path === '' ? 'admin' : path);
+  const own = `${server}/${name}?${options.toString()}`;
+  return {
+    settings: { MONGODB_URI: own, BSVC_SECRET_KEY: MASTER_KEY },
+    async close() {
+      const client = await MongoClient.connect(own);
+      await client.db(name).dropDatabase();
+      await client.close();
+    },
+  };
+}
+
+/** Where the test's data is: nowhere yet, on another server, or an engine of its own that the driver connects to. */
+async function openDoor(dataDir: string): Promise<TestDoor> {
+  const foreign = process.env.BSVC_TEST_MONGODB_URI;
+  if (foreign !== undefined) return openForeign(foreign);
   if (process.env.BSVC_TEST_DOOR !== 'wire') return { settings: {}, close: () => Promise.resolve() };
   const engine = openEngine({ dataDir: join(dataDir, 'wire'), durability: 'relaxed' });
   const { uri } = await engine.listen('127.0.0.1:0');
   return {
-    settings: { MONGODB_URI: uri, BSVC_SECRET_KEY: 'a-master-key-for-tests-only-0123456789' },
+    settings: { MONGODB_URI: uri, BSVC_SECRET_KEY: MASTER_KEY },
     async close() {
       const { metrics } = await engine.db('admin').command({ serverStatus: 1 });
       await engine.close();

@@ -9,10 +9,14 @@ interface Given {
   version?: string;
   compatibilityVersion?: string;
   modules?: string[];
+  /** What the server tells of its own making. */
+  made?: Omit<ServerAnswers['build'], 'version' | 'modules'>;
 }
 
-const judge = ({ hello, version = '7.0.14', compatibilityVersion, modules = [] }: Given) =>
-  judgeServer({ hello, build: { version, modules }, compatibilityVersion: compatibilityVersion ?? null });
+const MONGODB = { javascriptEngine: 'mozjs', allocator: 'tcmalloc' };
+
+const judge = ({ hello, version = '7.0.14', compatibilityVersion, modules = [], made = MONGODB }: Given) =>
+  judgeServer({ hello, build: { version, modules, ...made }, compatibilityVersion: compatibilityVersion ?? null });
 
 describe('a MongoDB that bsvc works with as it is', () => {
   it.each<[string, Given, string]>([
@@ -50,6 +54,24 @@ describe('a MongoDB that bsvc works with as it is', () => {
     ],
   ])('%s', (_what, given, summary) => {
     expect(judge(given)).toMatchObject({ refusal: null, warnings: [], summary });
+  });
+});
+
+describe('a server that is not MongoDB itself', () => {
+  it.each<[string, Given, string]>([
+    [
+      'is named when it names itself',
+      { hello: REPLICA_SET, made: { ...MONGODB, ferretdb: { version: 'v2.5.0' } } },
+      'FerretDB, compatible with MongoDB 7.0.14, replica set rs0 with 3 members',
+    ],
+    [
+      'is told from it by what it does not tell',
+      { hello: REPLICA_SET, made: {} },
+      'a server that is compatible with MongoDB 7.0.14, replica set rs0 with 3 members',
+    ],
+  ])('%s, with a warning', (_what, given, summary) => {
+    const warnings = [expect.stringMatching(/without being one/)];
+    expect(judge(given)).toMatchObject({ refusal: null, summary, warnings });
   });
 });
 

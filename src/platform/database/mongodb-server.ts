@@ -14,7 +14,15 @@ export interface ServerAnswers {
     /** There behind a load balancer. */
     serviceId?: unknown;
   };
-  build: { version?: string; modules?: readonly string[] };
+  build: {
+    version?: string;
+    modules?: readonly string[];
+    /** Of MongoDB itself, routers included: what it was built with. */
+    javascriptEngine?: unknown;
+    allocator?: unknown;
+    /** FerretDB's own version, and before 2.0 its features. */
+    [ferretdb: `ferretdb${string}`]: unknown;
+  };
   /** null when it was not told: routers have none, and reading it needs a right. */
   compatibilityVersion: string | null;
 }
@@ -40,7 +48,7 @@ const MIN_VERSION = 6;
 export function judgeServer({ hello, build, compatibilityVersion }: ServerAnswers): ServerJudgement {
   const version = build.version ?? 'of unknown version';
   const topology = findTopology(hello, build);
-  const summary = summarise(topology, version, hello);
+  const summary = summarise(topology, nameServer(build, version), hello);
   const judge = (refusal: string | null, warnings: string[] = []): ServerJudgement => ({
     topology,
     summary,
@@ -66,7 +74,29 @@ export function judgeServer({ hello, build, compatibilityVersion }: ServerAnswer
         : 'MongoDB takes no writes just now: check that its replica set is initiated and has a primary, and that it was not started read-only.',
     );
   }
-  return judge(null, listWarnings(topology, version, hello, compatibilityVersion));
+  const warnings = listWarnings(topology, version, hello, compatibilityVersion);
+  if (topology !== 'engine' && !isMongodbItself(build)) warnings.push(NOT_MONGODB);
+  return judge(null, warnings);
+}
+
+const NOT_MONGODB =
+  'This server speaks the protocol of MongoDB without being one. bsvc is made for MongoDB: try all that you need, and keep backups.';
+
+/** MongoDB tells what it was built with; servers that are compatible with it do not, or name themselves. */
+function isMongodbItself(build: ServerAnswers['build']): boolean {
+  return findFerretdb(build) === undefined && build.javascriptEngine !== undefined && build.allocator !== undefined;
+}
+
+function findFerretdb(build: ServerAnswers['build']): string | undefined {
+  return Object.keys(build).find((name) => name.startsWith('ferretdb'));
+}
+
+/** What the server is, with the version that it says it is like. */
+function nameServer(build: ServerAnswers['build'], version: string): string {
+  if (isMongodbItself(build)) return `MongoDB ${version}`;
+  return findFerretdb(build) === undefined
+    ? `a server that is compatible with MongoDB ${version}`
+    : `FerretDB, compatible with MongoDB ${version}`;
 }
 
 function listWarnings(
@@ -100,11 +130,11 @@ function findTopology(hello: ServerAnswers['hello'], build: ServerAnswers['build
   return hello.setName === undefined ? 'standalone' : 'replica set';
 }
 
-function summarise(topology: ServerJudgement['topology'], version: string, hello: ServerAnswers['hello']): string {
+function summarise(topology: ServerJudgement['topology'], server: string, hello: ServerAnswers['hello']): string {
   if (topology === 'engine') return 'the embedded engine of another bsvc, by its wire door';
-  if (topology !== 'replica set') return `MongoDB ${version}, ${topology}`;
+  if (topology !== 'replica set') return `${server}, ${topology}`;
   const members = hello.hosts?.length ?? 0;
-  return `MongoDB ${version}, replica set ${hello.setName} with ${members} ${members === 1 ? 'member' : 'members'}`;
+  return `${server}, replica set ${hello.setName} with ${members} ${members === 1 ? 'member' : 'members'}`;
 }
 
 function majorOf(version: string): number {
