@@ -8,6 +8,7 @@ export const GUIDES_PREFIX = '/api/docs/guides';
 export const GUIDES = [
   { name: 'getting-started', title: 'Getting started' },
   { name: 'first-app', title: 'Your first app' },
+  { name: 'client', title: 'Client' },
   { name: 'rest', title: 'REST guide by task' },
   { name: 'rules', title: 'Rules and security' },
   { name: 'files', title: 'Files and buckets' },
