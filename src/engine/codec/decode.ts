@@ -1,6 +1,6 @@
 import type { Binary, Decimal128, Timestamp } from 'bson';
 import * as bson from './bson.js';
-import { type Doc } from './document.js';
+import type { Doc } from './document.js';
 
 declare global {
   interface Buffer {
@@ -153,8 +153,9 @@ class Decoder {
   private enter(start: number): number {
     const length = readInt32(this.bytes, start);
     const end = start + length;
-    if (length < 5 || end > this.bytes.length || this.bytes[end - 1] !== 0)
+    if (length < 5 || end > this.bytes.length || this.bytes[end - 1] !== 0) {
       throw new BsonFormatError('document length is wrong');
+    }
     if (++this.depth > MAX_DEPTH) throw new BsonFormatError(`nested deeper than ${MAX_DEPTH} levels`);
     const outerEnd = this.end;
     this.end = end;
@@ -220,8 +221,9 @@ class Decoder {
     switch (type) {
       case 0x01: {
         const number = readDouble(bytes, this.need(8));
-        if (!app && Number.isInteger(number) && number >= MIN_INT32 && number <= MAX_INT32)
+        if (!app && Number.isInteger(number) && number >= MIN_INT32 && number <= MAX_INT32) {
           return new bson.Double(number);
+        }
         return number;
       }
       case 0x02:

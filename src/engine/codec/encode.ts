@@ -270,7 +270,7 @@ function putCode(name: string, value: Code): void {
   const lengthAt = at;
   putInt32(0);
   putText(value.code);
-  putDocument(value.scope as Doc);
+  putDocument(value.scope);
   putInt32At(at - lengthAt, lengthAt);
 }
 

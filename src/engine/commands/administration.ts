@@ -1,9 +1,9 @@
 import { statSync } from 'node:fs';
-import { type Doc } from '../codec/document.js';
+import type { Doc } from '../codec/document.js';
 import { EngineError } from '../errors.js';
 import { equalValues } from '../query/values/compare.js';
-import { type Storage } from '../storage/storage.js';
-import { type CollectionEntry, type IndexDefinition } from '../storage/keys/index-definition.js';
+import type { Storage } from '../storage/storage.js';
+import type { CollectionEntry, IndexDefinition } from '../storage/keys/index-definition.js';
 import { type Command, readDoc, readFlagOption, requireNamespace } from './command.js';
 import { SERVER_VERSION } from './handshake.js';
 import { readExpirySeconds } from './index-specs.js';
@@ -29,8 +29,9 @@ export const collMod: Command = {
       const next: Partial<IndexDefinition> = {};
       if (change['expireAfterSeconds'] !== undefined) {
         const seconds = readExpirySeconds(change['expireAfterSeconds'], 72);
-        if (Object.keys(index.key).length > 1)
+        if (Object.keys(index.key).length > 1) {
           throw new EngineError(72, 'only a single-field index can expire documents');
+        }
         if (index.expireAfterSeconds !== undefined) reply['expireAfterSeconds_old'] = index.expireAfterSeconds;
         reply['expireAfterSeconds_new'] = next.expireAfterSeconds = seconds;
       }

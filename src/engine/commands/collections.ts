@@ -1,7 +1,7 @@
-import { type Doc } from '../codec/document.js';
+import type { Doc } from '../codec/document.js';
 import { badValue, EngineError } from '../errors.js';
 import { compileFilter } from '../query/match/match.js';
-import { type CollectionEntry } from '../storage/keys/index-definition.js';
+import type { CollectionEntry } from '../storage/keys/index-definition.js';
 import { reclaimDropped } from '../storage/file/reclaim.js';
 import {
   type Call,
@@ -24,8 +24,9 @@ export const create: Command = {
     requireWritable(ns);
     checkCollation(body);
     if (readFlagOption(body, 'capped')) throw badValue('capped collections are not supported by this engine');
-    if (Object.keys(readDoc(body, 'validator')).length > 0)
+    if (Object.keys(readDoc(body, 'validator')).length > 0) {
       throw badValue('validators are not supported by this engine');
+    }
     const { storage } = call.core;
     await storage.queue.write(() => {
       if (storage.catalog.find(ns) !== null) throw new EngineError(48, `Collection ${ns} already exists.`);

@@ -1,7 +1,7 @@
 import { type Doc, isDocument } from '../codec/document.js';
 import { badValue, EngineError, typeMismatch } from '../errors.js';
-import { type Storage } from '../storage/storage.js';
-import { type Cursors } from './read/cursors.js';
+import type { Storage } from '../storage/storage.js';
+import type { Cursors } from './read/cursors.js';
 
 /** What all commands of one opened engine share. */
 export interface Core {

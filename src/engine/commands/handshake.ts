@@ -1,4 +1,4 @@
-import { type Doc } from '../codec/document.js';
+import type { Doc } from '../codec/document.js';
 import { MAX_DOCUMENT_BYTES } from '../storage/checks/document-checks.js';
 import { type Command, MAX_STATEMENTS } from './command.js';
 

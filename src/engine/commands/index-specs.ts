@@ -2,7 +2,7 @@ import { type Doc, isDocument } from '../codec/document.js';
 import { EngineError, typeMismatch } from '../errors.js';
 import { compileFilter } from '../query/match/match.js';
 import { equalValues } from '../query/values/compare.js';
-import { type IndexDefinition } from '../storage/keys/index-definition.js';
+import type { IndexDefinition } from '../storage/keys/index-definition.js';
 import { checkCollation, plainNumber, readFlagOption } from './command.js';
 
 const MAX_INDEXES = 64;
@@ -75,8 +75,9 @@ function readKey(key: unknown): Doc {
     if (number === undefined || number === 0 || Number.isNaN(number)) {
       throw new EngineError(67, `Values in the index key pattern must be numbers other than 0: ${path}`);
     }
-    if (path === '' || path.split('.').includes(''))
+    if (path === '' || path.split('.').includes('')) {
       throw new EngineError(67, 'Index keys cannot contain an empty field.');
+    }
     if (path.split('.').some((part) => part.startsWith('$'))) {
       throw new EngineError(67, `Index key contains an illegal field name: field name starts with '$': ${path}`);
     }

@@ -1,4 +1,4 @@
-import { type Doc } from '../codec/document.js';
+import type { Doc } from '../codec/document.js';
 import { EngineError } from '../errors.js';
 import { collMod, collStats, dbStats, serverStatus } from './administration.js';
 import { aggregate } from './read/aggregate.js';

@@ -4,10 +4,10 @@ import { equalValues } from '../query/values/compare.js';
 import { showValue } from '../storage/catalog/duplicate-key.js';
 import { buildIndexes } from '../storage/catalog/index-build.js';
 import { reclaimDropped } from '../storage/file/reclaim.js';
-import { type CollectionEntry, type IndexDefinition } from '../storage/keys/index-definition.js';
-import { type Storage } from '../storage/storage.js';
+import type { CollectionEntry, IndexDefinition } from '../storage/keys/index-definition.js';
+import type { Storage } from '../storage/storage.js';
 import { type Command, readDoc, readCount, requireNamespace } from './command.js';
-import { type RowSource } from './read/cursors.js';
+import type { RowSource } from './read/cursors.js';
 import { newIndexes, presentIndex, readIndexSpec } from './index-specs.js';
 import { requireWritable } from './namespaces.js';
 import { Pace } from './pace.js';
@@ -18,8 +18,9 @@ export const createIndexes: Command = {
     const ns = requireNamespace(call, body['createIndexes']);
     requireWritable(ns);
     const given = body['indexes'];
-    if (!Array.isArray(given) || given.length === 0)
+    if (!Array.isArray(given) || given.length === 0) {
       throw typeMismatch("BSON field 'createIndexes.indexes' must be a non-empty array");
+    }
     const specs = (given as unknown[]).map(readIndexSpec);
     const { storage } = call.core;
     storage.refresh();
@@ -115,7 +116,8 @@ function matchIndexes(collection: CollectionEntry, wanted: unknown): IndexDefini
   const found = indexes.filter((index) => index.name === wanted || equalValues(index.key, wanted));
   if (found.length > 0) return found;
   if (typeof wanted === 'string') throw new EngineError(27, `index not found with name [${wanted}]`);
-  if (!isDocument(wanted))
+  if (!isDocument(wanted)) {
     throw typeMismatch("BSON field 'dropIndexes.index' must be a name, a list of names or a key");
+  }
   throw new EngineError(27, `can't find index with key: ${showValue(wanted)}`);
 }

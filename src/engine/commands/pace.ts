@@ -1,4 +1,4 @@
-import { type Doc } from '../codec/document.js';
+import type { Doc } from '../codec/document.js';
 import { EngineError } from '../errors.js';
 import { type Call, readCount } from './command.js';
 

@@ -1,7 +1,7 @@
 import { EngineError, refusal } from '../errors.js';
 import { type ExpressionContext, openExpressionContext } from '../query/expression.js';
 import { openScope } from '../query/operators/operator.js';
-import { type Sort } from '../query/sort.js';
+import type { Sort } from '../query/sort.js';
 import { type Doc, isDocument } from '../query/values/value.js';
 import { type LeadingFilter, splitLeadingFilter } from './leading-filter.js';
 import type { InnerPipeline, Run, RunEnvironment, Source, Stage, StageCompiler, StageTools } from './stage.js';
@@ -152,8 +152,9 @@ function readStages(stages: unknown): Named[] {
   return stages.map((stage: unknown): Named => {
     if (!isDocument(stage)) throw refusal(14, "Each element of the 'pipeline' array must be an object");
     const names = Object.keys(stage);
-    if (names.length !== 1)
+    if (names.length !== 1) {
       throw refusal(40323, 'A pipeline stage specification object must contain exactly one field.');
+    }
     const [name] = names as [string];
     const reason = Object.hasOwn(UNAVAILABLE_STAGES, name) ? UNAVAILABLE_STAGES[name] : undefined;
     if (reason !== undefined) throw new EngineError(115, `${name} is not available: ${reason}`);
@@ -180,8 +181,9 @@ function compileStages(
     },
   };
   list.forEach(({ name }, i) => {
-    if (name === '$documents' && i > 0)
+    if (name === '$documents' && i > 0) {
       throw refusal(40602, '$documents is only valid as the first stage in a pipeline.');
+    }
   });
   const compiled = list.map(({ name, spec }) => ({ name, spec, stage: STAGES[name]!(spec, tools) }));
   const { leading, used } = readLeading(list, environment);
@@ -264,11 +266,14 @@ function readLeading(list: readonly Named[], environment: ExpressionContext) {
   let limited: number | null = null;
   for (; ; used++) {
     const next = list[used];
-    if (next?.name === '$skip' && limited === null) skipped += requireSkip(next.spec);
-    else if (next?.name === '$limit') {
+    if (next?.name === '$skip' && limited === null) {
+      skipped += requireSkip(next.spec);
+    } else if (next?.name === '$limit') {
       const wanted = requireLimit(next.spec);
       limited = limited === null ? wanted : Math.min(limited, wanted);
-    } else break;
+    } else {
+      break;
+    }
   }
   return { leading: { filter, sort: sorted === null ? null : sortSpec, skip: skipped, limit: limited }, used };
 }

@@ -1,5 +1,5 @@
-import { type Conjunct } from '../query/match/match.js';
-import { type PrefixOperand } from '../query/match/regex-predicate.js';
+import type { Conjunct } from '../query/match/match.js';
+import type { PrefixOperand } from '../query/match/regex-predicate.js';
 import { comparableKind } from '../storage/encoding/comparable-kind.js';
 
 /** What a filter says about one path, as far as an index can use it. */

@@ -1,5 +1,5 @@
-import { type Alternative } from '../query/match/match.js';
-import { type CollectionEntry } from '../storage/keys/index-definition.js';
+import type { Alternative } from '../query/match/match.js';
+import type { CollectionEntry } from '../storage/keys/index-definition.js';
 import { collectBounds } from './bounds.js';
 import {
   bestPlan,

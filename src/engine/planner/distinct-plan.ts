@@ -1,4 +1,4 @@
-import { type CollectionEntry, type IndexEntry } from '../storage/keys/index-definition.js';
+import type { CollectionEntry, IndexEntry } from '../storage/keys/index-definition.js';
 import { collectBounds } from './bounds.js';
 import { indexPlan, isNumericPath, type Plan, type PlanQuery, usableIndexes } from './plan.js';
 

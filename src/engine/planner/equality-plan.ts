@@ -1,10 +1,10 @@
-import { type Equality, type PlainValue } from '../query/match/equalities.js';
-import { type SortPart } from '../query/sort.js';
-import { type CollectionEntry } from '../storage/keys/index-definition.js';
+import type { Equality, PlainValue } from '../query/match/equalities.js';
+import type { SortPart } from '../query/sort.js';
+import type { CollectionEntry } from '../storage/keys/index-definition.js';
 import { DOCUMENT_SPACE } from '../storage/file/environment.js';
 import { KeyWriter, MAX_ID_BYTES } from '../storage/encoding/key-encoding.js';
 import { indexSpace } from './key-ranges.js';
-import { type Plan } from './plan.js';
+import type { Plan } from './plan.js';
 
 const writer = new KeyWriter();
 

@@ -1,6 +1,6 @@
-import { type Doc } from '../codec/document.js';
+import type { Doc } from '../codec/document.js';
 import { showValue } from '../storage/catalog/duplicate-key.js';
-import { type Plan } from './plan.js';
+import type { Plan } from './plan.js';
 
 /** A plan as MongoDB's `explain` shows it, outermost stage first. */
 export function presentPlan(plan: Plan, { sort, limit, skip }: { sort: Doc; limit: number; skip: number }): Doc {

@@ -1,10 +1,10 @@
 import { DOCUMENT_SPACE, INDEX_SPACE } from '../storage/file/environment.js';
-import { type IndexEntry } from '../storage/keys/index-definition.js';
+import type { IndexEntry } from '../storage/keys/index-definition.js';
 import { comparableKind } from '../storage/encoding/comparable-kind.js';
 import { KeyWriter, MAX_ID_BYTES } from '../storage/encoding/key-encoding.js';
 import { BSONRegExp } from '../codec/bson.js';
-import { type PrefixOperand } from '../query/match/regex-predicate.js';
-import { type FieldBounds } from './bounds.js';
+import type { PrefixOperand } from '../query/match/regex-predicate.js';
+import type { FieldBounds } from './bounds.js';
 
 /** Keys from `start` up to, not including, `end`. */
 export interface KeyRange {

@@ -1,4 +1,4 @@
-import { type Conjunct } from '../query/match/match.js';
+import type { Conjunct } from '../query/match/match.js';
 import { compareValues, equalValues } from '../query/values/compare.js';
 import { typeOf } from '../query/values/value.js';
 import { comparableKind } from '../storage/encoding/comparable-kind.js';

@@ -1,6 +1,6 @@
-import { type Alternative, type Conjunct } from '../query/match/match.js';
-import { type SortPart } from '../query/sort.js';
-import { type CollectionEntry, type IndexEntry } from '../storage/keys/index-definition.js';
+import type { Alternative, Conjunct } from '../query/match/match.js';
+import type { SortPart } from '../query/sort.js';
+import type { CollectionEntry, IndexEntry } from '../storage/keys/index-definition.js';
 import { comparableKind } from '../storage/encoding/comparable-kind.js';
 import { collectBounds, type FieldBounds } from './bounds.js';
 import {

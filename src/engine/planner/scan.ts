@@ -1,14 +1,14 @@
 import { decodeDocument } from '../codec/decode.js';
-import { type Doc } from '../codec/document.js';
-import { type Filter } from '../query/match/match.js';
+import type { Doc } from '../codec/document.js';
+import type { Filter } from '../query/match/match.js';
 import { translateStorageError } from '../storage/file/environment.js';
-import { type CollectionEntry } from '../storage/keys/index-definition.js';
-import { type Storage } from '../storage/storage.js';
+import type { CollectionEntry } from '../storage/keys/index-definition.js';
+import type { Storage } from '../storage/storage.js';
 import { contentOf } from '../storage/format/stored-form.js';
 import { Tally } from '../storage/catalog/tally.js';
-import { type View } from '../storage/view.js';
-import { type KeyRange } from './key-ranges.js';
-import { type Plan } from './plan.js';
+import type { View } from '../storage/view.js';
+import type { KeyRange } from './key-ranges.js';
+import type { Plan } from './plan.js';
 
 /**
  * Called with each document that the filter accepts: its stored bytes (to be copied with `keep` if they are needed

@@ -1,8 +1,8 @@
-import { type Doc } from '../codec/document.js';
+import type { Doc } from '../codec/document.js';
 import { EngineError } from '../errors.js';
-import { type KeyTuple, type Sort } from '../query/sort.js';
-import { type Storage } from '../storage/storage.js';
-import { type Plan } from './plan.js';
+import type { KeyTuple, Sort } from '../query/sort.js';
+import type { Storage } from '../storage/storage.js';
+import type { Plan } from './plan.js';
 import { keep, type PlanScan, type ScanPosition, type Scan, type VisitRow } from './scan.js';
 
 /**

@@ -40,8 +40,9 @@ function project(spec: unknown, environment: ExpressionContext): DocumentStage {
 
 function unset(spec: unknown, environment: ExpressionContext): DocumentStage {
   const names: unknown[] = Array.isArray(spec) ? spec : [spec];
-  if (names.length === 0)
+  if (names.length === 0) {
     throw refusal(31119, '$unset specification must be a string or an array with at least one field');
+  }
   const projection: Doc = {};
   for (const name of names) {
     if (typeof name !== 'string') throw refusal(31120, '$unset specification must be a string or an array of strings');
@@ -57,8 +58,9 @@ function replaceRoot(spec: unknown, environment: ExpressionContext): DocumentSta
   for (const name of Object.keys(spec)) {
     if (name !== 'newRoot') throw refusal(40415, `BSON field '$replaceRoot.${name}' is an unknown field.`);
   }
-  if (!Object.hasOwn(spec, 'newRoot'))
+  if (!Object.hasOwn(spec, 'newRoot')) {
     throw refusal(40414, "BSON field '$replaceRoot.newRoot' is missing but a required field");
+  }
   return replaceWith(spec['newRoot'], environment);
 }
 

@@ -64,8 +64,9 @@ export function compileProjection(spec: Doc, options: ProjectionOptions = {}): P
   };
   const names = Object.keys(spec);
   if (names.length === 0) {
-    if (parsing.aggregation)
+    if (parsing.aggregation) {
       throw refusal(51272, 'Invalid $project :: caused by :: projection specification must have at least one field');
+    }
     return { apply: (doc) => doc, fields: null, computes: false };
   }
   for (const name of names) parseEntry(name, spec[name], parsing);
@@ -103,10 +104,12 @@ function parseEntry(name: string, value: unknown, parsing: Parsing): void {
   let path = name;
   if (!parsing.aggregation && path.endsWith('.$')) {
     path = path.slice(0, -2);
-    if (parsing.positional !== null)
+    if (parsing.positional !== null) {
       throw refusal(31276, 'Cannot specify more than one positional projection per query.');
-    if (!isTruthy(value) || isDocument(value))
+    }
+    if (!isTruthy(value) || isDocument(value)) {
       throw refusal(31395, 'positional projection cannot be used with exclusion');
+    }
     parsing.positional = splitPath(path);
   }
   parseValue(checkPath(path), value, parsing);
@@ -116,10 +119,12 @@ function checkPath(path: string): readonly string[] {
   const parts = splitPath(path);
   for (const part of parts) {
     if (part === '') throw refusal(40352, 'FieldPath cannot be constructed with empty string');
-    if (part === '$')
+    if (part === '$') {
       throw refusal(31394, "As of 4.4, it's illegal to specify positional operator in the middle of a path.");
-    if (part.startsWith('$'))
+    }
+    if (part.startsWith('$')) {
       throw refusal(16410, `FieldPath field names may not start with '$'. Consider using $getField or $setField.`);
+    }
   }
   return parts;
 }
@@ -157,8 +162,9 @@ function claimMode(kind: 'include' | 'exclude', path: readonly string[], parsing
     parsing.idMode = kind;
     return;
   }
-  if (parsing.mode === null) parsing.mode = kind;
-  else if (parsing.mode !== kind) {
+  if (parsing.mode === null) {
+    parsing.mode = kind;
+  } else if (parsing.mode !== kind) {
     const text = path.join('.');
     throw kind === 'exclude'
       ? refusal(31254, `Cannot do exclusion on field ${text} in inclusion projection`)
@@ -251,7 +257,9 @@ function includedFields(root: Tree): ReadonlySet<string> | null {
       if (leaf.kind === 'compute') {
         if (leaf.expression.fields === null) return false;
         for (const field of leaf.expression.fields) fields.add(field);
-      } else if (top) fields.add(name);
+      } else if (top) {
+        fields.add(name);
+      }
     }
     for (const [name, child] of tree.children) {
       if (top) fields.add(name);
@@ -296,8 +304,9 @@ function excludeFrom(tree: Tree, doc: Doc): Doc {
     const leaf = tree.leaves.get(name);
     if (leaf?.kind === 'exclude') continue;
     let value = doc[name];
-    if (leaf?.kind === 'slice') value = slice(leaf.cut, value);
-    else {
+    if (leaf?.kind === 'slice') {
+      value = slice(leaf.cut, value);
+    } else {
       const child = tree.children.get(name);
       if (child !== undefined) value = excludeWithin(child, value);
     }
@@ -326,7 +335,9 @@ function addComputed(tree: Tree, target: Doc, source: unknown, scope: Scope): vo
       const array = fieldOf(source as Doc, name);
       const found = Array.isArray(array) ? array.findIndex(leaf.test) : -1;
       if (found >= 0) setField(target, name, [(array as unknown[])[found]]);
-    } else setField(target, name, computedWithin(tree.children.get(name)!, fieldOf(target, name), scope));
+    } else {
+      setField(target, name, computedWithin(tree.children.get(name)!, fieldOf(target, name), scope));
+    }
   }
 }
 
@@ -367,11 +378,14 @@ export function compileAddFields(spec: Doc, environment: ExpressionContext): Pro
   const add = (path: readonly string[], value: unknown): void => {
     if (isDocument(value) && !isOperatorDocument(value) && Object.keys(value).length > 0) {
       for (const name of Object.keys(value)) add([...path, ...checkPath(name)], value[name]);
-    } else place(root, path, { kind: 'compute', expression: compileExpression(value, environment) });
+    } else {
+      place(root, path, { kind: 'compute', expression: compileExpression(value, environment) });
+    }
   };
   const names = Object.keys(spec);
-  if (names.length === 0)
+  if (names.length === 0) {
     throw refusal(40177, 'Invalid $addFields :: caused by :: specification must have at least one field');
+  }
   for (const name of names) add(checkPath(name), spec[name]);
   const fields = includedFields(root);
   const plain = openScope(environment);

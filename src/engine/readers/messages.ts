@@ -1,7 +1,7 @@
 import { type Doc, RawDocument, type Row } from '../codec/document.js';
 import { BsonFormatError, decodeDocument } from '../codec/decode.js';
 import { BsonValueError, encodeDocument } from '../codec/encode.js';
-import { type CursorReply } from '../commands/read/cursors.js';
+import type { CursorReply } from '../commands/read/cursors.js';
 import { EngineError } from '../errors.js';
 import { StorageError, type StorageErrorCode } from '../storage/storage-error.js';
 

@@ -1,6 +1,6 @@
-import { type Doc, type Row } from '../codec/document.js';
+import type { Doc, Row } from '../codec/document.js';
 import { type Call, plainNumber, type Readers } from '../commands/command.js';
-import { type RowSource } from '../commands/read/cursors.js';
+import type { RowSource } from '../commands/read/cursors.js';
 import { EngineError } from '../errors.js';
 import { packBody, type ReaderAnswer, type ReaderOptions, unpackBody, unpackError, unpackRows } from './messages.js';
 import { ReaderThread } from './reader.js';

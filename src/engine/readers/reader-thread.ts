@@ -1,5 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import { type Core } from '../commands/command.js';
+import type { Core } from '../commands/command.js';
 import { Cursors } from '../commands/read/cursors.js';
 import { runCommand } from '../commands/index.js';
 import { openStorage } from '../storage/storage.js';

@@ -44,7 +44,7 @@ export class CommitQueue {
   write<T>(job: () => T): Promise<T> {
     if (this.closed) return Promise.reject(new Error('the engine is closed'));
     return new Promise<T>((resolve, reject) => {
-      this.waiting.push({ run: job, resolve: resolve as (value: unknown) => void, reject });
+      this.waiting.push({ run: job, resolve: resolve, reject });
       if (!this.scheduled) {
         this.scheduled = true;
         setImmediate(() => {

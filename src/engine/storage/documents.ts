@@ -1,17 +1,17 @@
 import { decodeDocument } from '../codec/decode.js';
-import { type Doc } from '../codec/document.js';
+import type { Doc } from '../codec/document.js';
 import { readId } from '../codec/raw.js';
 import { EngineError } from '../errors.js';
-import { type Catalog } from './catalog/catalog.js';
+import type { Catalog } from './catalog/catalog.js';
 import { checksum } from './format/checksum.js';
-import { type CommitQueue } from './commit-queue.js';
+import type { CommitQueue } from './commit-queue.js';
 import { damagedDocument, damagedEntry, missingDocument } from './keys/damage.js';
 import { checkId, checkSize, isTaken } from './checks/document-checks.js';
 import { duplicateKey, firstValue } from './catalog/duplicate-key.js';
 import { DOCUMENT_SPACE, type Environment } from './file/environment.js';
-import { type CollectionEntry, type IndexEntry } from './keys/index-definition.js';
+import type { CollectionEntry, IndexEntry } from './keys/index-definition.js';
 import { type IndexKeys, indexKeysOf, keysWithout, reads } from './keys/index-keys.js';
-import { type NewDocument } from './keys/new-document.js';
+import type { NewDocument } from './keys/new-document.js';
 import { OPERATIONS } from './log/change-entry.js';
 import { ChangeWriter } from './log/change-writer.js';
 import { countedValue } from './catalog/kept-counts.js';
@@ -107,9 +107,11 @@ export class Documents {
     for (const range of ranges) {
       for (const { value } of reader.range(range)) {
         const keySum = reader.keySum();
-        if (index === null) this.open(collection, keySum, value, () => reader.lastKey().subarray(5));
-        else if (hasSeal(value) && !isSealIntact(keySum, value))
+        if (index === null) {
+          this.open(collection, keySum, value, () => reader.lastKey().subarray(5));
+        } else if (hasSeal(value) && !isSealIntact(keySum, value)) {
           throw damagedEntry(collection.ns, index.definition.name);
+        }
       }
     }
   }
@@ -174,8 +176,9 @@ export class Documents {
     const { key, bytes, value, idBytes, isLong, entries, counted } = document;
     this.queue.put(key, value);
     this.changeLog.append(collection, OPERATIONS.insert, bytes);
-    for (const [n, index] of collection.indexes.entries())
+    for (const [n, index] of collection.indexes.entries()) {
       this.putEntries(collection, index, entries[n]!.keys, idBytes);
+    }
     const changes = this.catalog.changesOf(collection.id);
     changes.sums.writes++;
     changes.addDocument(1, bytes.length, storedSum(value), counted);
@@ -307,7 +310,7 @@ export class Documents {
   /** Whether a stored document has a checksum, and so a part in the digest. */
   private isSealedDocument(collection: CollectionEntry, key: Buffer): boolean {
     if (collection.definition.checked === true) return true;
-    const stored = this.environment.store.getBinaryFast(key) as Buffer | undefined;
+    const stored = this.environment.store.getBinaryFast(key);
     return stored !== undefined && stored.length === bsonLength(stored) + SUM_BYTES;
   }
 
@@ -325,7 +328,7 @@ export class Documents {
   }
 
   private isSealedEntry(key: Buffer): boolean {
-    const stored = this.environment.store.getBinaryFast(key) as Buffer | undefined;
+    const stored = this.environment.store.getBinaryFast(key);
     return stored !== undefined && hasSeal(stored);
   }
 
@@ -339,7 +342,7 @@ export class Documents {
   ): void {
     if (!index.definition.unique) return;
     for (const key of keys) {
-      const owner = this.environment.store.getBinaryFast(key) as Buffer | undefined;
+      const owner = this.environment.store.getBinaryFast(key);
       const isFree = owner === undefined || idBytes.equals(contentOf(owner));
       if (isFree && !isTaken(key, taken)) continue;
       const values = index.fields.map((field) => firstValue(doc, field.parts));
@@ -360,7 +363,7 @@ export class Documents {
       let sealed = true;
       if (unique || !sure) {
         // While a unique index is being built the key may belong to another document.
-        const owner = this.environment.store.getBinaryFast(key) as Buffer | undefined;
+        const owner = this.environment.store.getBinaryFast(key);
         if (owner === undefined || (unique && !idBytes.equals(contentOf(owner)))) continue;
         sealed = hasSeal(owner);
       }

@@ -1,6 +1,6 @@
-import { type Transaction } from 'lmdb';
-import { type CollectionEntry } from './keys/index-definition.js';
-import { type Storage } from './storage.js';
+import type { Transaction } from 'lmdb';
+import type { CollectionEntry } from './keys/index-definition.js';
+import type { Storage } from './storage.js';
 
 /** Pages freed since a view was taken are not used again while it lasts, so none lasts longer. */
 const MAX_MS = 30_000;

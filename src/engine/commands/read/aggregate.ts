@@ -2,9 +2,9 @@ import { type Doc, isDocument, type Row } from '../../codec/document.js';
 import { EngineError, failedToParse } from '../../errors.js';
 import { type Budget, openBudget } from '../../pipeline/budget.js';
 import { compilePipeline, type Pipeline } from '../../pipeline/compile.js';
-import { type ExpressionContext } from '../../query/expression.js';
+import type { ExpressionContext } from '../../query/expression.js';
 import { weigh } from '../../query/values/weight.js';
-import { type Storage } from '../../storage/storage.js';
+import type { Storage } from '../../storage/storage.js';
 import { View } from '../../storage/view.js';
 import {
   type Call,
@@ -17,7 +17,7 @@ import {
 } from '../command.js';
 import { answerLeadingStage } from '../diagnostics.js';
 import { countMatching } from './count.js';
-import { type RowSource } from './cursors.js';
+import type { RowSource } from './cursors.js';
 import { listSource } from '../indexes.js';
 import { openPace, type Pace, TOO_LONG_HERE } from '../pace.js';
 import { readDocuments } from './read-documents.js';

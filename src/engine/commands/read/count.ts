@@ -1,9 +1,9 @@
 import { type Call, checkCollation, type Command, readCount, readDoc, requireNamespace } from '../command.js';
-import { type Doc } from '../../codec/document.js';
-import { type Plan } from '../../planner/plan.js';
-import { type Scan } from '../../planner/scan.js';
-import { type CollectionEntry } from '../../storage/keys/index-definition.js';
-import { type Storage } from '../../storage/storage.js';
+import type { Doc } from '../../codec/document.js';
+import type { Plan } from '../../planner/plan.js';
+import type { Scan } from '../../planner/scan.js';
+import type { CollectionEntry } from '../../storage/keys/index-definition.js';
+import type { Storage } from '../../storage/storage.js';
 import { View } from '../../storage/view.js';
 import { openPace, type Pace, TOO_LONG_HERE } from '../pace.js';
 import { checkStillThere, compileQuery, leaveIfLong, openScan, planQuery, type Query } from './query.js';

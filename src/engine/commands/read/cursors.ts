@@ -1,4 +1,4 @@
-import { type Row } from '../../codec/document.js';
+import type { Row } from '../../codec/document.js';
 import { EngineError } from '../../errors.js';
 
 /** Where a cursor's documents come from. */

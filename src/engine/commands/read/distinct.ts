@@ -1,8 +1,8 @@
-import { type Doc } from '../../codec/document.js';
+import type { Doc } from '../../codec/document.js';
 import { EngineError } from '../../errors.js';
 import { planDistinct } from '../../planner/distinct-plan.js';
 import { DistinctScan } from '../../planner/distinct-scan.js';
-import { type ReadingScan } from '../../planner/scan.js';
+import type { ReadingScan } from '../../planner/scan.js';
 import { splitPath, visitPath } from '../../query/values/path.js';
 import { compareValues } from '../../query/values/compare.js';
 import { View } from '../../storage/view.js';

@@ -4,9 +4,9 @@ import { planDistinct } from '../../planner/distinct-plan.js';
 import { DistinctScan } from '../../planner/distinct-scan.js';
 import { presentCountPlan, presentDistinctPlan, presentPlan } from '../../planner/explain.js';
 import { usableIndexes } from '../../planner/plan.js';
-import { type ReadingScan } from '../../planner/scan.js';
-import { type CollectionEntry } from '../../storage/keys/index-definition.js';
-import { type Storage } from '../../storage/storage.js';
+import type { ReadingScan } from '../../planner/scan.js';
+import type { CollectionEntry } from '../../storage/keys/index-definition.js';
+import type { Storage } from '../../storage/storage.js';
 import { View } from '../../storage/view.js';
 import { type Command, readCount, readDoc, readTextOption, requireNamespace } from '../command.js';
 import { openPace, type Pace } from '../pace.js';
@@ -53,8 +53,9 @@ export const explain: Command = {
         ? planDistinct(collection, planQueryOf(collection, query, most), readTextOption(inner, 'key'))
         : null;
     const plan = distinct?.plan ?? planQuery(storage, collection, query, most);
-    if (distinct === null && body['verbosity'] !== 'queryPlanner')
+    if (distinct === null && body['verbosity'] !== 'queryPlanner') {
       leaveIfLong(pace, storage, collection, query, most === 0 ? plan : null);
+    }
     const rejected = usableIndexes(collection, planQueryOf(collection, query, most)).filter(
       (index) => index !== plan.index,
     );

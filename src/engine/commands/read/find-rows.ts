@@ -1,15 +1,15 @@
 import { decodeDocument } from '../../codec/decode.js';
 import { type Doc, RawDocument, type Row } from '../../codec/document.js';
 import { EngineError } from '../../errors.js';
-import { type Plan } from '../../planner/plan.js';
+import type { Plan } from '../../planner/plan.js';
 import { keep, type Scan } from '../../planner/scan.js';
-import { type Projection } from '../../query/project.js';
-import { type KeyTuple } from '../../query/sort.js';
-import { type CollectionEntry } from '../../storage/keys/index-definition.js';
-import { type Storage } from '../../storage/storage.js';
+import type { Projection } from '../../query/project.js';
+import type { KeyTuple } from '../../query/sort.js';
+import type { CollectionEntry } from '../../storage/keys/index-definition.js';
+import type { Storage } from '../../storage/storage.js';
 import { View } from '../../storage/view.js';
-import { type RowSource } from './cursors.js';
-import { type SearchPace } from '../pace.js';
+import type { RowSource } from './cursors.js';
+import type { SearchPace } from '../pace.js';
 import { checkStillThere, leaveIfLong, openScan, planQuery, type Query } from './query.js';
 
 /** A batch of a reply stays below this, with room for the reply around it. */

@@ -1,6 +1,6 @@
-import { type ExpressionContext } from '../../query/expression.js';
+import type { ExpressionContext } from '../../query/expression.js';
 import { compileProjection } from '../../query/project.js';
-import { type Doc } from '../../codec/document.js';
+import type { Doc } from '../../codec/document.js';
 import {
   type Call,
   checkCollation,
@@ -12,7 +12,7 @@ import {
   requireNamespace,
 } from '../command.js';
 import { typeMismatch } from '../../errors.js';
-import { type RowSource } from './cursors.js';
+import type { RowSource } from './cursors.js';
 import { FindRows, NO_ROWS, type RowsOptions } from './find-rows.js';
 import { openPace } from '../pace.js';
 import { compileQuery } from './query.js';

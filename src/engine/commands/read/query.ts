@@ -5,13 +5,13 @@ import { planEqualities } from '../../planner/equality-plan.js';
 import { type Plan, type PlanQuery, scanWhole } from '../../planner/plan.js';
 import { countEntries, PlanScan, type Scan } from '../../planner/scan.js';
 import { MergedScan, UnionScan } from '../../planner/union-scan.js';
-import { type ExpressionContext } from '../../query/expression.js';
+import type { ExpressionContext } from '../../query/expression.js';
 import { compileFilter, type Filter } from '../../query/match/match.js';
 import { compileSort, type Sort, type SortPart } from '../../query/sort.js';
 import { equalValues } from '../../query/values/compare.js';
-import { type CollectionEntry } from '../../storage/keys/index-definition.js';
-import { type Storage } from '../../storage/storage.js';
-import { type View } from '../../storage/view.js';
+import type { CollectionEntry } from '../../storage/keys/index-definition.js';
+import type { Storage } from '../../storage/storage.js';
+import type { View } from '../../storage/view.js';
 import { leaveIfLarge, type SearchPace, TOO_LONG_HERE } from '../pace.js';
 
 /** What a command wants to read, compiled once. */

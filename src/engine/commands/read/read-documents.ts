@@ -1,10 +1,10 @@
 import { decodeDocument } from '../../codec/decode.js';
 import type { Doc, RawDocument } from '../../codec/document.js';
-import { type Budget } from '../../pipeline/budget.js';
-import { type ExpressionContext } from '../../query/expression.js';
-import { type CollectionEntry } from '../../storage/keys/index-definition.js';
-import { type Storage } from '../../storage/storage.js';
-import { type View } from '../../storage/view.js';
+import type { Budget } from '../../pipeline/budget.js';
+import type { ExpressionContext } from '../../query/expression.js';
+import type { CollectionEntry } from '../../storage/keys/index-definition.js';
+import type { Storage } from '../../storage/storage.js';
+import type { View } from '../../storage/view.js';
 import { FindRows } from './find-rows.js';
 import { leaveIfLarge, type SearchPace, STAY_DOCUMENT_BYTES } from '../pace.js';
 import { checkStillThere, compileQuery, leaveIfLong, openScan, planQuery, type Query } from './query.js';

@@ -1,4 +1,4 @@
-import { type Doc } from '../../codec/document.js';
+import type { Doc } from '../../codec/document.js';
 import { badValue } from '../../errors.js';
 import { compileExpression, type ExpressionContext, openExpressionContext } from '../../query/expression.js';
 import { openScope } from '../../query/operators/operator.js';

@@ -1,4 +1,4 @@
-import { type Doc } from '../../codec/document.js';
+import type { Doc } from '../../codec/document.js';
 import { badValue } from '../../errors.js';
 import {
   checkCollation,
@@ -33,8 +33,9 @@ export const deleteCommand: Command = {
         checkCollation(statement);
         const filter = readDoc(statement, 'q');
         const limit = plainNumber(statement['limit']);
-        if (limit !== 0 && limit !== 1)
+        if (limit !== 0 && limit !== 1) {
           throw badValue(`The limit field in delete objects must be 0 or 1. Got ${String(limit)}`);
+        }
         const query = compileQuery(filter, {}, statement['hint'], environment);
         const modification = { filter, query, update: null, upsert: false };
         const pace = new Pace(readCount(body, 'maxTimeMS'), call.signal);

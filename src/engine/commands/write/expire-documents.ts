@@ -1,5 +1,5 @@
-import { type Doc } from '../../codec/document.js';
-import { type Storage } from '../../storage/storage.js';
+import type { Doc } from '../../codec/document.js';
+import type { Storage } from '../../storage/storage.js';
 import { modifyMany } from './modify.js';
 import { Pace } from '../pace.js';
 import { compileQuery } from '../read/query.js';

@@ -60,8 +60,9 @@ function readFindAndModify(body: Doc, remove: boolean, wantsNew: boolean): Modif
   }
   if (body['update'] !== undefined) throw failedToParse('Cannot specify both an update and remove=true');
   if (upsert) throw failedToParse('Cannot specify both upsert=true and remove=true');
-  if (wantsNew)
+  if (wantsNew) {
     throw failedToParse("Cannot specify both new=true and remove=true; 'remove' always returns the deleted document");
+  }
   checkCollation(body);
   const query = compileQuery(filter, readDoc(body, 'sort'), body['hint'], environment);
   return { filter, query, update: null, upsert: false };

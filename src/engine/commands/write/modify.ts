@@ -1,16 +1,16 @@
 import { decodeDocument } from '../../codec/decode.js';
-import { type Doc } from '../../codec/document.js';
+import type { Doc } from '../../codec/document.js';
 import { encodeDocument } from '../../codec/encode.js';
 import { spliceDocument } from '../../codec/splice.js';
 import { ObjectId } from '../../codec/bson.js';
 import { EngineError, immutableField } from '../../errors.js';
 import { keep } from '../../planner/scan.js';
-import { type KeyTuple } from '../../query/sort.js';
-import { type Update } from '../../query/update/update.js';
-import { type CollectionEntry } from '../../storage/keys/index-definition.js';
-import { type Storage } from '../../storage/storage.js';
+import type { KeyTuple } from '../../query/sort.js';
+import type { Update } from '../../query/update/update.js';
+import type { CollectionEntry } from '../../storage/keys/index-definition.js';
+import type { Storage } from '../../storage/storage.js';
 import { openCollection } from './insert.js';
-import { type Pace } from '../pace.js';
+import type { Pace } from '../pace.js';
 import { checkStillThere, openScan, planQuery, type Query } from '../read/query.js';
 
 /** How many entries a search inside a write transaction may look at before it is done outside instead. */
@@ -303,6 +303,7 @@ function modifySome(
 
 /** Refuses what a `multi` update may not be. */
 export function checkMulti(update: Update | null): void {
-  if (update?.kind === 'replacement')
+  if (update?.kind === 'replacement') {
     throw immutableField('multi update is not supported for replacement-style update');
+  }
 }

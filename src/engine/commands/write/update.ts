@@ -1,6 +1,6 @@
 import { type Doc, isDocument } from '../../codec/document.js';
 import { EngineError, failedToParse, typeMismatch } from '../../errors.js';
-import { type ExpressionContext } from '../../query/expression.js';
+import type { ExpressionContext } from '../../query/expression.js';
 import { compileUpdate } from '../../query/update/update.js';
 import {
   type Call,

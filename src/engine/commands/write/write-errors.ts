@@ -1,5 +1,5 @@
 import { EngineError } from '../../errors.js';
-import { type Doc } from '../../codec/document.js';
+import type { Doc } from '../../codec/document.js';
 
 /** The entry of `writeErrors` for a statement that was refused; anything but a refusal is thrown on. */
 export function describeWriteError(index: number, error: unknown): Doc {

@@ -78,8 +78,9 @@ export const skip: StageCompiler = (spec) => {
   return passing(async function* (source) {
     let left = count;
     for await (const batch of source) {
-      if (left >= batch.length) left -= batch.length;
-      else {
+      if (left >= batch.length) {
+        left -= batch.length;
+      } else {
         yield left === 0 ? batch : batch.slice(left);
         left = 0;
       }
@@ -112,8 +113,11 @@ export function withPath(doc: Doc, path: readonly string[], value: unknown, at =
   if (at < path.length - 1) {
     const inner = fieldOf(doc, name);
     setField(copy, name, withPath(isDocument(inner) ? inner : {}, path, value, at + 1));
-  } else if (value === undefined) delete copy[name];
-  else setField(copy, name, value);
+  } else if (value === undefined) {
+    delete copy[name];
+  } else {
+    setField(copy, name, value);
+  }
   return copy;
 }
 
@@ -136,10 +140,12 @@ export const unwind: StageCompiler = (spec) => {
   }
   const text = options['path'];
   if (text === undefined) throw refusal(28812, 'no path specified to $unwind stage');
-  if (typeof text !== 'string')
+  if (typeof text !== 'string') {
     throw refusal(28808, `expected a string as the path for $unwind stage, got ${typeOf(text)}`);
-  if (!text.startsWith('$'))
+  }
+  if (!text.startsWith('$')) {
     throw refusal(28818, `path option to $unwind stage should be prefixed with a '$': ${text}`);
+  }
   const path = parseFieldPath(text.slice(1));
   const preserve = options['preserveNullAndEmptyArrays'] ?? false;
   if (typeof preserve !== 'boolean') throw refusal(28809, 'preserveNullAndEmptyArrays must be a bool');
@@ -189,8 +195,9 @@ export const unwind: StageCompiler = (spec) => {
 export const sample: StageCompiler = (spec) => {
   const size = isDocument(spec) ? integerOf(spec['size']) : null;
   if (!isDocument(spec)) throw refusal(28745, 'the $sample stage specification must be an object');
-  for (const name of Object.keys(spec))
+  for (const name of Object.keys(spec)) {
     if (name !== 'size') throw refusal(28748, `unrecognized option to $sample: ${name}`);
+  }
   if (size === null) throw refusal(28746, 'size argument to $sample must be a number');
   if (size <= 0) throw refusal(28747, 'size argument to $sample must be a positive integer');
   return passing(async function* (source, { budget }) {

@@ -44,10 +44,12 @@ export const bucket: StageCompiler = (spec, { environment }) => {
   if (boundaries.length < 2) throw refusal(40192, "The $bucket 'boundaries' field must have at least 2 values");
   boundaries.forEach((boundary, i) => {
     if (i === 0) return;
-    if (rankOf(boundary) !== rankOf(boundaries[0]))
+    if (rankOf(boundary) !== rankOf(boundaries[0])) {
       throw refusal(40193, 'All values in the boundaries must have the same type');
-    if (compareValues(boundaries[i - 1], boundary) >= 0)
+    }
+    if (compareValues(boundaries[i - 1], boundary) >= 0) {
       throw refusal(40194, 'The boundaries must be in ascending order');
+    }
   });
   const hasDefault = Object.hasOwn(options, 'default');
   const fallback = hasDefault ? constantOf(options['default'], environment, 40195) : undefined;

@@ -7,8 +7,9 @@ import { collect, Gauge, inBatches, type StageCompiler, unionOf } from '../stage
 export const unionWith: StageCompiler = (spec, tools) => {
   const options: Doc = isDocument(spec) ? spec : { coll: spec };
   for (const name of Object.keys(options)) {
-    if (name !== 'coll' && name !== 'pipeline')
+    if (name !== 'coll' && name !== 'pipeline') {
       throw refusal(40415, `BSON field '$unionWith.${name}' is an unknown field.`);
+    }
   }
   const inner = tools.compileInner(options['pipeline'] ?? []).pipeline;
   const collection = options['coll'];

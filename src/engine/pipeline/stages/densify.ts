@@ -26,24 +26,28 @@ interface Range {
 function parseRange(spec: unknown): Range {
   if (!isDocument(spec)) throw refusal(5733402, "$densify 'range' must be an object");
   for (const name of Object.keys(spec)) {
-    if (!['step', 'unit', 'bounds'].includes(name))
+    if (!['step', 'unit', 'bounds'].includes(name)) {
       throw refusal(40415, `BSON field '$densify.range.${name}' is an unknown field.`);
+    }
   }
   const step = spec['step'];
   const size = isNumber(step) ? numberOf(step)! : NaN;
-  if (!(size > 0))
+  if (!(size > 0)) {
     throw refusal(5733401, 'The step parameter in a range statement must be a strictly positive numeric value');
+  }
   const unit = Object.hasOwn(spec, 'unit') ? requireUnit(spec['unit']) : null;
-  if (unit !== null && integerOf(step) === null)
+  if (unit !== null && integerOf(step) === null) {
     throw refusal(6586400, 'The step must be an integer when a unit is given');
+  }
   const accepts = (value: unknown): boolean => (unit === null ? isNumber(value) : value instanceof Date);
   const bounds = spec['bounds'];
   if (bounds !== 'full' && bounds !== 'partition') {
     if (!Array.isArray(bounds) || bounds.length !== 2 || !bounds.every(accepts)) {
       throw refusal(5946802, "$densify 'bounds' must be 'full', 'partition' or two values that fit the step");
     }
-    if (compareValues(bounds[0], bounds[1]) > 0)
+    if (compareValues(bounds[0], bounds[1]) > 0) {
       throw refusal(5733402, 'the lower bound must not exceed the upper bound');
+    }
   }
   return {
     bounds: bounds as Range['bounds'],
@@ -91,8 +95,9 @@ export const densify: StageCompiler = (spec, { environment }) => {
             others.push(doc);
             continue;
           }
-          if (!range.accepts(value))
+          if (!range.accepts(value)) {
             throw refusal(5733201, 'Densify field type must be numeric, or a date when a unit is given');
+          }
           present.push(doc);
           if (low === undefined || compareValues(value, low) < 0) low = value;
           if (high === undefined || compareValues(value, high) > 0) high = value;
@@ -119,8 +124,9 @@ export const densify: StageCompiler = (spec, { environment }) => {
             if (at < part.length && keyOf(values[at]) === keyOf(value)) {
               while (at < part.length && keyOf(values[at]) === keyOf(value)) out.push(part[at++]!.doc);
             } else {
-              if (++made > MAX_MADE)
+              if (++made > MAX_MADE) {
                 throw new EngineError(5897900, `$densify would make more than ${String(MAX_MADE)} documents`);
+              }
               out.push(withPath(template, path, value));
             }
             if (budget.tick(1)) await budget.pause();

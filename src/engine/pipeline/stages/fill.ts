@@ -21,7 +21,7 @@ export function partitionExpression(fields: unknown, stage: string): Doc {
   if (!Array.isArray(fields) || !fields.every((field) => typeof field === 'string')) {
     throw refusal(14, `${stage} 'partitionByFields' must be an array of strings`);
   }
-  const names = fields as string[];
+  const names = fields;
   for (const name of names) {
     if (name.startsWith('$')) throw refusal(8993000, `${stage}: field names may not start with '$'`);
   }
@@ -54,8 +54,9 @@ export const fill: StageCompiler = (spec, { environment }) => {
     ? partitionExpression(spec['partitionByFields'], '$fill')
     : spec['partitionBy'];
   const by = partition === undefined ? null : compileExpression(partition, environment);
-  if (spec['sortBy'] !== undefined && !isDocument(spec['sortBy']))
+  if (spec['sortBy'] !== undefined && !isDocument(spec['sortBy'])) {
     throw refusal(14, "$fill 'sortBy' must be an object");
+  }
   const sort = spec['sortBy'] === undefined ? null : compileSort(spec['sortBy']);
   const isOrdered = outputs.some((entry) => entry.method !== 'value');
   if (outputs.some((entry) => entry.method === 'linear') && sort?.parts.length !== 1) {
@@ -110,7 +111,9 @@ export const fill: StageCompiler = (spec, { environment }) => {
               scope.root = doc;
               if (filled === null) {
                 docs[i] = fillValue(docs[i]!, entry, (expression) => expression.evaluate(doc, scope));
-              } else if (isNullish(values[i])) docs[i] = withPath(docs[i]!, entry.path, filled[i]);
+              } else if (isNullish(values[i])) {
+                docs[i] = withPath(docs[i]!, entry.path, filled[i]);
+              }
               if (budget.tick(1)) await budget.pause();
             }
           }

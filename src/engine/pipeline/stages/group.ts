@@ -90,8 +90,9 @@ export const sortByCount: StageCompiler = (spec, { environment }) => {
   const isExpression =
     (typeof spec === 'string' && spec.startsWith('$')) ||
     (isDocument(spec) && Object.keys(spec).length === 1 && Object.keys(spec)[0]!.startsWith('$'));
-  if (!isExpression)
+  if (!isExpression) {
     throw refusal(40149, 'the sortByCount field must be an expression in an object or a $-prefixed path');
+  }
   const id = compileExpression(spec, environment);
   const fields = compileAccumulation({ count: { $sum: 1 } }, environment, []);
   return groupStage(id.fields, byExpression(id), fields, { count: -1 });

@@ -63,8 +63,9 @@ export const lookup: StageCompiler = (spec, tools) => {
   }
   const local = hasFields ? requireFieldPath(spec, 'localField', '$lookup') : null;
   const foreign = hasFields ? requireFieldPath(spec, 'foreignField', '$lookup') : null;
-  if (Object.hasOwn(spec, 'let') && !hasPipeline)
+  if (Object.hasOwn(spec, 'let') && !hasPipeline) {
     throw refusal(9, "$lookup with a 'let' argument must also specify 'pipeline'");
+  }
 
   const bindings = compileBindings(spec['let'], tools.environment);
   const inner = hasPipeline ? tools.compileInner(spec['pipeline'], bindings.names) : null;

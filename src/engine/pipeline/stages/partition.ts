@@ -28,8 +28,9 @@ export async function partitionSource(
     for (const doc of batch) {
       scope.root = doc;
       const id = by === null ? null : by.evaluate(doc, scope);
-      if (Array.isArray(id))
+      if (Array.isArray(id)) {
         throw refusal(14, 'An expression used to partition cannot evaluate to value of type array');
+      }
       const key = keyOf(id ?? null);
       let part = parts.get(key);
       if (part === undefined) {

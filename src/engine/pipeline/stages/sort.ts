@@ -22,6 +22,12 @@ type Order = (a: Keyed, b: Keyed) => number;
 /** Characters for which the order of UTF-16 units is not that of code points. */
 const BEYOND_PLAIN = /[\ud800-\uffff]/;
 
+type Compare = (a: unknown, b: unknown) => number;
+
+function compareNumbers(a: number, b: number): number {
+  return a - b || (a < b ? -1 : 0);
+}
+
 function comparePlain(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
@@ -32,18 +38,18 @@ function comparePlain(a: string, b: string): number {
  */
 export function orderOf(items: readonly Keyed[], sort: Pick<Sort, 'parts' | 'compareKeys'>): Order {
   const { parts } = sort;
-  const compares = parts.map((_part, i): ((a: never, b: never) => number) => {
+  const compares = parts.map((_part, i): Compare => {
     const isAll = (type: string) => items.every(({ keys }) => typeof keys[i] === type && keys[i] === keys[i]);
-    if (isAll('number')) return (a: number, b: number) => a - b || (a < b ? -1 : 0);
+    if (isAll('number')) return compareNumbers as Compare;
     if (!isAll('string')) return compareValues;
-    return items.some(({ keys }) => BEYOND_PLAIN.test(keys[i] as string)) ? compareStrings : comparePlain;
+    return (items.some(({ keys }) => BEYOND_PLAIN.test(keys[i] as string)) ? compareStrings : comparePlain) as Compare;
   });
   const [only] = compares;
   const [part] = parts;
-  if (parts.length === 1 && part!.dir === 1) return (a, b) => only!(a.keys[0] as never, b.keys[0] as never);
+  if (parts.length === 1 && part!.dir === 1) return (a, b) => only!(a.keys[0], b.keys[0]);
   return (a, b) => {
     for (let i = 0; i < compares.length; i++) {
-      const order = compares[i]!(a.keys[i] as never, b.keys[i] as never);
+      const order = compares[i]!(a.keys[i], b.keys[i]);
       if (order !== 0) return order * parts[i]!.dir;
     }
     return 0;

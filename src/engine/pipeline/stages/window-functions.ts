@@ -69,8 +69,9 @@ const shift: WindowCompiler = (operand, { compiler, ...tools }) => {
     if (!['output', 'by', 'default'].includes(name)) throw refusal(9, `Unknown argument in $shift: ${name}`);
   }
   const by = integerOf(operand['by']);
-  if (by === null || !Object.hasOwn(operand, 'output'))
+  if (by === null || !Object.hasOwn(operand, 'output')) {
     throw refusal(9, "$shift requires 'output' and an integer 'by'");
+  }
   const output = compiler.compile(operand['output']).evaluate;
   const fallback = compiler.compile(Object.hasOwn(operand, 'default') ? operand['default'] : null);
   if (!fallback.constant) throw refusal(9, "'$shift:default' must be a constant expression");
@@ -85,8 +86,9 @@ const shift: WindowCompiler = (operand, { compiler, ...tools }) => {
 
 const expMovingAvg: WindowCompiler = (operand, tools) => {
   requireSortBy(tools);
-  if (!isDocument(operand) || !Object.hasOwn(operand, 'input'))
+  if (!isDocument(operand) || !Object.hasOwn(operand, 'input')) {
     throw refusal(9, "$expMovingAvg requires 'input' and 'N' or 'alpha'");
+  }
   const count = Object.hasOwn(operand, 'N') ? integerOf(operand['N']) : null;
   const alpha = count === null ? numberOf(operand['alpha']) : 2 / (count + 1);
   if (alpha === null || !(alpha > 0 && alpha <= 1) || (count !== null && count < 1)) {
@@ -129,8 +131,9 @@ function rateOperand(operand: unknown, tools: WindowTools) {
       if (unitMs === null) throw refusal(5624901, `${tools.name} where the sortBy is a Date requires a 'unit'`);
       return key.getTime() / unitMs;
     }
-    if (unitMs !== null && !isNullish(key))
+    if (unitMs !== null && !isNullish(key)) {
       throw refusal(5624900, `${tools.name} with a 'unit' expects the sortBy field to be a Date`);
+    }
     return numberOf(key);
   };
   return { input, position };

@@ -43,8 +43,9 @@ export const setWindowFields: StageCompiler = (spec, { environment }) => {
   if (sortBy !== undefined && !isDocument(sortBy)) throw refusal(14, "$setWindowFields 'sortBy' must be an object");
   const sort = sortBy === undefined || Object.keys(sortBy).length === 0 ? null : compileSort(sortBy);
   const spelled = spec['output'];
-  if (!isDocument(spelled))
+  if (!isDocument(spelled)) {
     throw refusal(40414, "BSON field '$setWindowFields.output' is missing but a required field");
+  }
   const { result: outputs, fields } = compileWith(environment, (compiler) =>
     Object.keys(spelled).map((name): Output => {
       const definition = spelled[name];
@@ -94,8 +95,9 @@ export const setWindowFields: StageCompiler = (spec, { environment }) => {
 function parseWindow(spec: unknown, sort: Sort | null): Window {
   if (!isDocument(spec)) throw refusal(9, "'window' field must be an object");
   for (const name of Object.keys(spec)) {
-    if (!['documents', 'range', 'unit'].includes(name))
+    if (!['documents', 'range', 'unit'].includes(name)) {
       throw refusal(9, `'window' field has an unknown argument: ${name}`);
+    }
   }
   const hasRange = Object.hasOwn(spec, 'range');
   if (hasRange === Object.hasOwn(spec, 'documents')) {
@@ -104,8 +106,9 @@ function parseWindow(spec: unknown, sort: Sort | null): Window {
   }
   const kind = hasRange ? 'range' : 'documents';
   const bounds: unknown = spec[kind];
-  if (!Array.isArray(bounds) || bounds.length !== 2)
+  if (!Array.isArray(bounds) || bounds.length !== 2) {
     throw refusal(9, `Window bounds must be a 2-element array: ${kind}`);
+  }
   const [from, to] = bounds.map((bound: unknown): Bound => {
     if (bound === 'unbounded' || bound === 'current') return bound;
     const number = kind === 'documents' ? integerOf(bound) : numberOf(bound);
@@ -124,8 +127,9 @@ function parseWindow(spec: unknown, sort: Sort | null): Window {
   if (kind === 'range' && !isWhole && sort?.parts.length !== 1) {
     throw refusal(5339902, 'Range-based bounds require sortBy a single field');
   }
-  if (Object.hasOwn(spec, 'unit') && !hasRange)
+  if (Object.hasOwn(spec, 'unit') && !hasRange) {
     throw refusal(9, "Window bounds can only specify 'unit' with range-based bounds.");
+  }
   return { kind, from, to, unit: Object.hasOwn(spec, 'unit') ? requireUnit(spec['unit']) : null };
 }
 
@@ -163,8 +167,9 @@ async function computeOutput(
     }
     start = from;
     end = to;
-    if (fn.kind === 'window') results.push(from > to ? null : fn.compute(part, columns, from, to));
-    else {
+    if (fn.kind === 'window') {
+      results.push(from > to ? null : fn.compute(part, columns, from, to));
+    } else {
       const result = await values!(from, to, budget);
       if (Array.isArray(result)) gauge.bytes(16 + result.length * 8);
       results.push(result);

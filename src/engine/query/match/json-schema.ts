@@ -39,8 +39,9 @@ type Keyword = (operand: unknown, schema: Doc, compile: (inner: unknown) => Chec
 
 function nonNegative(operand: unknown, name: string): number {
   const number = integerOf(operand);
-  if (number === null || number < 0)
+  if (number === null || number < 0) {
     throw failedToParse(`$jsonSchema keyword '${name}' must be a non-negative integer`);
+  }
   return number;
 }
 

@@ -127,10 +127,13 @@ function membership(operand: unknown, tools: PredicateTools, name: string): Pred
   let hasNull = false;
   for (const item of operand) {
     if (tools.isOperatorDocument(item)) throw badValue(`cannot nest $ under ${name}`);
-    if (item === null) hasNull = true;
-    else if (typeOf(item) === 'regex') {
+    if (item === null) {
+      hasNull = true;
+    } else if (typeOf(item) === 'regex') {
       patterns.push(tools.regexPredicate((item as BSONRegExp).pattern, (item as BSONRegExp).options));
-    } else keys.add(keyOf(item));
+    } else {
+      keys.add(keyOf(item));
+    }
   }
   const single = (value: unknown): boolean => {
     if (value === null || value === undefined) return hasNull;
@@ -145,8 +148,9 @@ function typeSet(operand: unknown): Set<TypeName> {
   if (items.length === 0) throw badValue('$type must match at least one type');
   const names = new Set<TypeName>();
   for (const item of items) {
-    if (item === 'number') for (const name of ['int', 'long', 'double', 'decimal'] as const) names.add(name);
-    else if (typeof item === 'string') {
+    if (item === 'number') {
+      for (const name of ['int', 'long', 'double', 'decimal'] as const) names.add(name);
+    } else if (typeof item === 'string') {
       // Deprecated types exist in BSON but never in this engine's documents.
       if (item === 'undefined') continue;
       if (!isTypeName(item)) throw badValue(`Unknown type name alias: ${item}`);
@@ -208,9 +212,11 @@ function wholeNumber(value: unknown, what: string): bigint {
 /** A number cut to an integer; null for what is none or does not fit 64 bits. */
 function truncated(value: unknown): bigint | null {
   let whole: bigint | null;
-  if (typeof value === 'bigint') whole = value;
-  else if (isDecimal(value)) whole = decimalToBigint(openDecimal(value));
-  else {
+  if (typeof value === 'bigint') {
+    whole = value;
+  } else if (isDecimal(value)) {
+    whole = decimalToBigint(openDecimal(value));
+  } else {
     const number = numberOf(value);
     whole = number === null || !Number.isFinite(number) ? null : BigInt(Math.trunc(number));
   }
@@ -349,7 +355,7 @@ export const QUERY_OPERATORS: Readonly<Record<string, PredicateOperator>> = {
       if (nested !== isElementMatch && (nested || tools.isOperatorDocument(item))) {
         throw badValue(nested ? '$all/$elemMatch has to be consistent' : 'no $ expressions in $all');
       }
-      if (isElementMatch) return elementMatch((item as Doc)['$elemMatch'], tools);
+      if (isElementMatch) return elementMatch(item['$elemMatch'], tools);
       if (typeOf(item) === 'regex') {
         return tools.regexPredicate((item as BSONRegExp).pattern, (item as BSONRegExp).options);
       }

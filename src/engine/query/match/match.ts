@@ -195,8 +195,9 @@ function parseFilter(filter: Doc, parsing: Parsing, top: boolean): Node {
   const nodes: Node[] = [];
   for (const name of Object.keys(filter)) {
     const value = filter[name];
-    if (!name.startsWith('$')) nodes.push(parseField(name, value, parsing, top));
-    else {
+    if (!name.startsWith('$')) {
+      nodes.push(parseField(name, value, parsing, top));
+    } else {
       const node = parseTopLevel(name, value, parsing, top);
       if (node !== null) nodes.push(node);
     }
@@ -294,9 +295,11 @@ function parseField(path: string, value: unknown, parsing: Parsing, top: boolean
   const parts = path.includes('.') ? splitPath(path) : [path];
   parsing.fields.add(parts[0]!);
   const predicate = parsePredicate(value, parsing);
-  if (!top) parsing.unplanned = true;
-  else if (predicate.conjuncts === undefined) parsing.unplanned = true;
-  else {
+  if (!top) {
+    parsing.unplanned = true;
+  } else if (predicate.conjuncts === undefined) {
+    parsing.unplanned = true;
+  } else {
     for (const { op, value: operand } of predicate.conjuncts) parsing.conjuncts.push({ path, op, value: operand });
     if (predicate.residual === true) parsing.unplanned = true;
   }

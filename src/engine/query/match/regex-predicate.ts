@@ -1,5 +1,5 @@
 import type { BSONRegExp } from 'bson';
-import { type Predicate } from './match-operators.js';
+import type { Predicate } from './match-operators.js';
 import { literalPrefix } from '../patterns/literal-prefix.js';
 import { compilePattern } from '../patterns/regex.js';
 import { typeOf } from '../values/value.js';

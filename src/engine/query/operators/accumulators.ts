@@ -145,8 +145,9 @@ export const ACCUMULATORS: Readonly<Record<string, AccumulatorCompiler>> = {
   $stdDevPop: simple(openDeviation(false)),
   $stdDevSamp: simple(openDeviation(true)),
   $count(operand, _compiler, name) {
-    if (!isDocument(operand) || Object.keys(operand).length > 0)
+    if (!isDocument(operand) || Object.keys(operand).length > 0) {
       throw refusal(14, `${name} takes no arguments, i.e. $count:{}`);
+    }
     return { evaluate: () => 1, open: openSum };
   },
   $firstN: several,

@@ -56,8 +56,11 @@ function add(values: readonly unknown[]): unknown {
     if (value instanceof Date) {
       if (date !== undefined) throw refusal(16612, 'only one date allowed in an $add expression');
       date = value;
-    } else if (isNumber(value)) sum = addNumbers(sum, value);
-    else throw typeRefusal('$add only supports numeric or date types', value);
+    } else if (isNumber(value)) {
+      sum = addNumbers(sum, value);
+    } else {
+      throw typeRefusal('$add only supports numeric or date types', value);
+    }
   }
   return date === undefined ? sum : shiftDate(date, sum);
 }
@@ -75,7 +78,9 @@ function subtract(a: unknown, b: unknown): unknown {
   if (a instanceof Date) {
     if (b instanceof Date) return BigInt(a.getTime() - b.getTime());
     if (isNumber(b)) return shiftDate(a, subtractNumbers(0, b));
-  } else if (isNumber(a) && isNumber(b)) return subtractNumbers(a, b);
+  } else if (isNumber(a) && isNumber(b)) {
+    return subtractNumbers(a, b);
+  }
   throw refusal(14, `can't $subtract ${typeOf(b)} from ${typeOf(a)}`);
 }
 
@@ -117,7 +122,7 @@ function modulo(a: unknown, b: unknown): unknown {
   if (numberOf(b) === 0) throw refusal(16610, "can't $mod by zero");
   const kinds = [kindOf(a), kindOf(b)];
   if (kinds.includes('double')) return toDouble(numberOf(a)! % numberOf(b)!);
-  return narrow(BigInt(a as bigint) % BigInt(b as bigint), kinds.includes('long'), overflowToDouble);
+  return narrow(BigInt(a as bigint | number) % BigInt(b as bigint | number), kinds.includes('long'), overflowToDouble);
 }
 
 function absolute(value: unknown): unknown {
@@ -152,7 +157,7 @@ function toPlace(name: '$round' | '$trunc'): ExpressionOperator {
       if (isDecimal(value)) return closeDecimal(roundDecimal(openDecimal(value), place, mode));
       if (kindOf(value) === 'double') return roundDouble(numberOf(value)!, place, mode);
       if (place >= 0) return value;
-      const exact = roundDecimal(decimalOf(BigInt(value as bigint)), place, mode);
+      const exact = roundDecimal(decimalOf(BigInt(value as bigint | number)), place, mode);
       const whole = exact.coefficient * 10n ** BigInt(exact.exponent) * (exact.negative ? -1n : 1n);
       return narrow(whole, typeof value === 'bigint', () => {
         throw refusal(51080, `invalid conversion from Decimal128 result in ${name}`);
@@ -187,7 +192,11 @@ function power(base: unknown, exponent: unknown): unknown {
   const kinds = [kindOf(base), kindOf(exponent)];
   if (kinds.includes('double') || y < 0) return toDouble(result);
   if (Math.abs(result) < 2 ** 63) {
-    return narrow(BigInt(base as bigint) ** BigInt(exponent as bigint), kinds.includes('long'), overflowToDouble);
+    return narrow(
+      BigInt(base as bigint | number) ** BigInt(exponent as bigint | number),
+      kinds.includes('long'),
+      overflowToDouble,
+    );
   }
   return toDouble(result);
 }
@@ -212,7 +221,7 @@ function bitwise(name: string, start: number, apply: (a: bigint, b: bigint) => b
         throw refusal(14, `${name} only supports int and long operands, not ${typeOf(value)}`);
       }
       wide ||= kind === 'long';
-      result = apply(result, BigInt(value as bigint));
+      result = apply(result, BigInt(value as bigint | number));
     }
     return narrow(result, wide, overflowToDouble);
   });
@@ -272,8 +281,9 @@ export const arithmeticOperators: OperatorTable = {
   $bitNot: unary((value) => {
     if (isNullish(value)) return null;
     const kind = kindOf(value);
-    if (kind !== 'int' && kind !== 'long')
+    if (kind !== 'int' && kind !== 'long') {
       throw refusal(14, `$bitNot only supports int and long, not ${typeOf(value)}`);
+    }
     return kind === 'int' ? ~(value as number) : ~(value as bigint);
   }),
   $rand: (_operand, _compiler) => ({ evaluate: () => toDouble(Math.random()), constant: false }),

@@ -34,7 +34,9 @@ const condition: ExpressionOperator = (operand, compiler, name) => {
       if (!Object.hasOwn(operand, key)) throw refusal(17080 + i, `Missing '${key}' parameter to $cond`);
       return compiler.compile(operand[key]);
     });
-  } else parts = compileArguments(operand, compiler, name, 3, 3);
+  } else {
+    parts = compileArguments(operand, compiler, name, 3, 3);
+  }
   const [test, then, otherwise] = parts.map((part) => part.evaluate) as [
     Compiled['evaluate'],
     Compiled['evaluate'],
@@ -49,8 +51,9 @@ const choose: ExpressionOperator = (operand, compiler, name) => {
   const branches = fields['branches'].map((branch: unknown) => {
     if (!isDocument(branch)) throw refusal(40062, '$switch expected each branch to be an object');
     for (const key of Object.keys(branch)) {
-      if (key !== 'case' && key !== 'then')
+      if (key !== 'case' && key !== 'then') {
         throw refusal(40063, `$switch found an unknown argument to a branch: ${key}`);
+      }
     }
     if (!Object.hasOwn(branch, 'case')) throw refusal(40064, "$switch requires each branch have a 'case' expression");
     if (!Object.hasOwn(branch, 'then')) throw refusal(40065, "$switch requires each branch have a 'then' expression.");

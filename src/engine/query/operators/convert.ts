@@ -80,7 +80,7 @@ function toInteger(value: unknown, bits: 32 | 64): bigint {
       return value === true ? 1n : 0n;
     case 'int':
     case 'long':
-      return inRange(BigInt(value as bigint));
+      return inRange(BigInt(value as bigint | number));
     case 'double': {
       const number = numberOf(value)!;
       if (!Number.isFinite(number)) throw failure('Attempt to convert NaN or infinity value to integer type');
@@ -153,7 +153,7 @@ function toDecimalValue(value: unknown): Decimal128 {
       return value as Decimal128;
     case 'int':
     case 'long':
-      return closeDecimal(decimalOf(BigInt(value as bigint)));
+      return closeDecimal(decimalOf(BigInt(value as bigint | number)));
     case 'double':
       return closeDecimal(decimalOf(numberOf(value)!, 15));
     case 'bool':
@@ -162,8 +162,9 @@ function toDecimalValue(value: unknown): Decimal128 {
       return closeDecimal(decimalOf(BigInt((value as Date).getTime())));
     case 'string': {
       const parsed = parseDecimal(value as string);
-      if (parsed === null)
+      if (parsed === null) {
         throw failure(`Failed to parse number '${shown(value as string)}' in $convert with no onError value`);
+      }
       return closeDecimal(parsed);
     }
     default:
@@ -179,8 +180,9 @@ function toDate(value: unknown): Date {
     case 'double':
     case 'decimal': {
       const time = Math.trunc(numberOf(value)!);
-      if (!(Math.abs(time) <= 8.64e15))
+      if (!(Math.abs(time) <= 8.64e15)) {
         throw failure('Conversion would overflow target type in $convert with no onError value');
+      }
       return new Date(time);
     }
     case 'objectId':
@@ -200,8 +202,9 @@ function toDate(value: unknown): Date {
 function toObjectId(value: unknown): ObjectId {
   if (typeOf(value) === 'objectId') return value as ObjectId;
   if (typeof value !== 'string') throw cannot(value, 'objectId');
-  if (!/^[0-9a-fA-F]{24}$/.test(value))
+  if (!/^[0-9a-fA-F]{24}$/.test(value)) {
     throw failure(`Failed to parse objectId '${shown(value)}' in $convert with no onError value`);
+  }
   return new ObjectId(value);
 }
 

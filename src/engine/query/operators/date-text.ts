@@ -154,8 +154,9 @@ function assemble(fields: Fields, zone: TimeZone): Date | null {
   let local: number;
   if (fields.isoYear !== undefined) {
     local = isoTime(fields.isoYear, fields.isoWeek ?? 1, fields.isoDay ?? 1);
-  } else if (fields.dayOfYear !== undefined) local = utcTime(fields.year ?? 1970, 0, fields.dayOfYear);
-  else {
+  } else if (fields.dayOfYear !== undefined) {
+    local = utcTime(fields.year ?? 1970, 0, fields.dayOfYear);
+  } else {
     if (fields.year === undefined) return null;
     const { year, month = 1, day = 1 } = fields;
     local = utcTime(year, month - 1, day);
@@ -197,8 +198,9 @@ const READERS: Readonly<Record<string, { pattern: RegExp; read: (text: string, f
 /** Reads a date by a format, each part as long as it can be; null when the text does not fit it. */
 export function parseDateBy(text: string, format: string, zoneName: string): Date | null {
   for (const [, letter] of format.matchAll(/%([\s\S]?)/g)) {
-    if (!Object.hasOwn(READERS, letter!))
+    if (!Object.hasOwn(READERS, letter!)) {
       throw refusal(18536, `Invalid format character '%${letter!}' in format string`);
+    }
   }
   const fields: Fields = {};
   let at = 0;

@@ -207,8 +207,9 @@ export const dateOperators: OperatorTable = {
   }),
   $tsIncrement: unary((value) => {
     if (isNullish(value)) return null;
-    if (typeOf(value) !== 'timestamp')
+    if (typeOf(value) !== 'timestamp') {
       throw refusal(5687302, `$tsIncrement requires a timestamp, found ${typeOf(value)}`);
+    }
     return BigInt((value as Timestamp).i);
   }),
 };

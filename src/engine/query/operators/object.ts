@@ -18,8 +18,9 @@ import {
 /** Sets every field of a document; null and missing have none, anything else that is no document is refused. */
 export function mergeInto(target: Doc, value: unknown): void {
   if (isNullish(value)) return;
-  if (!isDocument(value))
+  if (!isDocument(value)) {
     throw refusal(40400, `$mergeObjects requires object inputs, but input is of type ${typeOf(value)}`);
+  }
   for (const name of Object.keys(value)) setField(target, name, value[name]);
 }
 
@@ -95,7 +96,9 @@ function arrayToObject(value: unknown): unknown {
         throw refusal(40392, "$arrayToObject requires an object keys of 'k' and 'v'");
       }
       setField(result, pairName(item['k']), item['v']);
-    } else throw refusal(40398, `Unrecognised input type format for $arrayToObject: ${typeOf(item)}`);
+    } else {
+      throw refusal(40398, `Unrecognised input type format for $arrayToObject: ${typeOf(item)}`);
+    }
   }
   return result;
 }

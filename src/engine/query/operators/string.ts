@@ -198,13 +198,15 @@ function regexOperator(
 
 function patternOf(regex: unknown, options: unknown, name: string): Pattern | null {
   if (isNullish(regex)) return null;
-  if (!isNullish(options) && typeof options !== 'string')
+  if (!isNullish(options) && typeof options !== 'string') {
     throw refusal(51106, `${name} needs 'options' to be a string`);
+  }
   if (typeof regex === 'string') return compilePattern(regex, options ?? '');
   if (typeOf(regex) !== 'regex') throw refusal(51105, `${name} needs 'regex' to be of type string or regex`);
   const { pattern, options: own } = regex as BSONRegExp;
-  if (own !== '' && !isNullish(options))
+  if (own !== '' && !isNullish(options)) {
     throw refusal(51107, `${name} found regex options specified in both 'regex' and 'options'`);
+  }
   return compilePattern(pattern, own === '' ? (options ?? '') : own);
 }
 
@@ -221,8 +223,9 @@ function pointsBefore(text: string, offset: number): number {
 function offsetAfter(text: string, points: number, from = 0): number {
   let offset = from;
   if (points >= text.length - from) return text.length;
-  for (let left = points; left > 0 && offset < text.length; left--)
+  for (let left = points; left > 0 && offset < text.length; left--) {
     offset += text.codePointAt(offset)! > 0xffff ? 2 : 1;
+  }
   return offset;
 }
 

@@ -26,8 +26,9 @@ export class Total {
     this.count++;
     if (kind === 'decimal') {
       this.decimal = fitDecimal(addDecimals(this.decimal ?? decimalOf(0), openDecimal(value as Decimal128)));
-    } else if (kind === 'double') this.addDouble(numberOf(value)!);
-    else {
+    } else if (kind === 'double') {
+      this.addDouble(numberOf(value)!);
+    } else {
       this.hasLong = true;
       this.big += value as bigint;
     }

@@ -175,16 +175,22 @@ function translateEnds(pattern: string, multiline: boolean): string {
     if (char === '\\') {
       const next = pattern[i + 1] ?? '';
       i++;
-      if (inClass) out += char + next;
-      else if (next === 'Z') out += '(?:\\n?\\z)';
-      else if (next === 'h') out += '[\\t \\xA0]';
-      else if (next === 'R') out += '(?:\\r\\n|[\\n-\\r\\x{85}\\x{2028}\\x{2029}])';
-      else if (next === 'Q') {
+      if (inClass) {
+        out += char + next;
+      } else if (next === 'Z') {
+        out += '(?:\\n?\\z)';
+      } else if (next === 'h') {
+        out += '[\\t \\xA0]';
+      } else if (next === 'R') {
+        out += '(?:\\r\\n|[\\n-\\r\\x{85}\\x{2028}\\x{2029}])';
+      } else if (next === 'Q') {
         const close = pattern.indexOf('\\E', i);
         const stop = close < 0 ? pattern.length : close;
         out += pattern.slice(i + 1, stop).replace(/[^A-Za-z0-9\u0080-\uffff]/g, '\\$&');
         i = close < 0 ? stop : stop + 1;
-      } else out += char + next;
+      } else {
+        out += char + next;
+      }
     } else if (inClass) {
       inClass = char !== ']';
       out += char;
@@ -195,8 +201,11 @@ function translateEnds(pattern: string, multiline: boolean): string {
         const next = pattern[++i]!;
         out += next === ']' ? '\\]' : next;
       }
-    } else if (char === '$' && !multiline) out += '(?:\\n?\\z)';
-    else out += char;
+    } else if (char === '$' && !multiline) {
+      out += '(?:\\n?\\z)';
+    } else {
+      out += char;
+    }
   }
   return out;
 }

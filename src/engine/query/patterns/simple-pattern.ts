@@ -258,6 +258,8 @@ function parseClass(reader: Reader): string | null {
       const escape = parseEscape(reader, true);
       if (escape === null) return null;
       text += escape;
-    } else text += /[[\]^/]/.test(char) ? `\\${char}` : char;
+    } else {
+      text += /[[\]^/]/.test(char) ? `\\${char}` : char;
+    }
   }
 }

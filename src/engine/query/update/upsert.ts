@@ -51,8 +51,9 @@ function place(doc: Doc, path: string, value: unknown): void {
   parts.forEach((part, i) => {
     const existing = fieldOf(target, part);
     if (i === parts.length - 1) {
-      if (existing !== undefined)
+      if (existing !== undefined) {
         throw refusal(54, `cannot infer query fields to set, path '${path}' is matched twice`);
+      }
       setField(target, part, value);
       return;
     }
@@ -61,6 +62,6 @@ function place(doc: Doc, path: string, value: unknown): void {
     }
     const inner = existing ?? {};
     if (existing === undefined) setField(target, part, inner);
-    target = inner as Doc;
+    target = inner;
   });
 }

@@ -123,9 +123,9 @@ export function compareValues(a: unknown, b: unknown): number {
       return patterns === 0 ? compareStrings((a as BSONRegExp).options, (b as BSONRegExp).options) : patterns;
     }
     case 15:
-      return compareStrings((a as Code).code as string, (b as Code).code as string);
+      return compareStrings((a as Code).code, (b as Code).code);
     case 16: {
-      const codes = compareStrings((a as Code).code as string, (b as Code).code as string);
+      const codes = compareStrings((a as Code).code, (b as Code).code);
       return codes === 0 ? compareDocuments((a as Code).scope as Doc, (b as Code).scope as Doc) : codes;
     }
     default:

@@ -49,12 +49,15 @@ export function closeDecimal(value: Decimal): Decimal128 {
   const bytes = new Uint8Array(16);
   const view = new DataView(bytes.buffer);
   const sign = value.negative ? 1n << 63n : 0n;
-  if (value.special === 'nan') view.setBigUint64(8, 0x7c00000000000000n, true);
-  else if (value.special === 'infinity') view.setBigUint64(8, sign | 0x7800000000000000n, true);
-  else {
+  if (value.special === 'nan') {
+    view.setBigUint64(8, 0x7c00000000000000n, true);
+  } else if (value.special === 'infinity') {
+    view.setBigUint64(8, sign | 0x7800000000000000n, true);
+  } else {
     const fitted = fitDecimal(value);
-    if (fitted.special === 'infinity') view.setBigUint64(8, sign | 0x7800000000000000n, true);
-    else {
+    if (fitted.special === 'infinity') {
+      view.setBigUint64(8, sign | 0x7800000000000000n, true);
+    } else {
       view.setBigUint64(0, fitted.coefficient & 0xffffffffffffffffn, true);
       view.setBigUint64(8, sign | ((BigInt(fitted.exponent) + BIAS) << 49n) | (fitted.coefficient >> 64n), true);
     }
@@ -81,8 +84,9 @@ export function fitDecimal(value: Decimal): Decimal {
     }
   }
   if (exponent > MAX_EXPONENT) {
-    if (coefficient === 0n) exponent = MAX_EXPONENT;
-    else {
+    if (coefficient === 0n) {
+      exponent = MAX_EXPONENT;
+    } else {
       const room = MAX_DIGITS - digitsOf(coefficient);
       if (exponent - MAX_EXPONENT > room) return infinity(value.negative);
       coefficient *= 10n ** BigInt(exponent - MAX_EXPONENT);

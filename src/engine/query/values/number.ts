@@ -54,7 +54,7 @@ function arithmetic(
     const kindB = kindOf(b);
     if (kindA === 'double' || kindB === 'double') return toDouble(plain(numberOf(a)!, numberOf(b)!));
     const wide = kindA === 'long' || kindB === 'long';
-    return narrow(exact(BigInt(a as bigint), BigInt(b as bigint)), wide, overflow);
+    return narrow(exact(BigInt(a as bigint | number), BigInt(b as bigint | number)), wide, overflow);
   };
 }
 

@@ -91,7 +91,9 @@ function visitArray(
       if (visit(item, index)) return true;
     } else if (Array.isArray(item)) {
       if (visitArray(item, path, at + 1, leaf, index, visit, known)) return true;
-    } else if (isDocument(item) && visitFrom(item, path, at + 1, leaf, index, visit, known)) return true;
+    } else if (isDocument(item) && visitFrom(item, path, at + 1, leaf, index, visit, known)) {
+      return true;
+    }
   }
   return false;
 }

@@ -74,8 +74,9 @@ function tagged(value: unknown): string {
       return `[${(value as unknown[]).map(tagged).join('')}]`;
     case 'object': {
       let text = '{';
-      for (const name of Object.keys(value as Doc))
+      for (const name of Object.keys(value as Doc)) {
         text += `${String(name.length)}:${name}${tagged((value as Doc)[name])}`;
+      }
       return `${text}}`;
     }
     case 'date':
@@ -101,6 +102,6 @@ function tagged(value: unknown): string {
     case 'maxKey':
       return '>';
     default:
-      return `C${tagged(String((value as Code).code))}${tagged((value as Code).scope ?? null)}`;
+      return `C${tagged((value as Code).code)}${tagged((value as Code).scope ?? null)}`;
   }
 }

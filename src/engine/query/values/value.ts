@@ -228,7 +228,9 @@ export function setField(doc: Doc, name: string, value: unknown): void {
   if (name === '_bsontype') throw refusal(52, 'A field must not be named _bsontype');
   if (name === '__proto__') {
     Object.defineProperty(doc, name, { value, writable: true, enumerable: true, configurable: true });
-  } else doc[name] = value;
+  } else {
+    doc[name] = value;
+  }
 }
 
 /** A copy of the top level, with the prototype-named field kept as data. */

@@ -63,7 +63,9 @@ function weighItems(items: readonly unknown[], level: number): Weight {
       const weight = weighObject(item, level + 1);
       bytes += weight.bytes;
       if (weight.height > height) height = weight.height;
-    } else bytes += typeof item === 'string' ? 16 + item.length : 8;
+    } else {
+      bytes += typeof item === 'string' ? 16 + item.length : 8;
+    }
   }
   return { bytes, height: height + 1 };
 }
@@ -78,7 +80,9 @@ function weighFields(doc: Doc, level: number): Weight {
       const weight = weighObject(item, level + 1);
       bytes += weight.bytes;
       if (weight.height > height) height = weight.height;
-    } else bytes += typeof item === 'string' ? 16 + item.length : 8;
+    } else {
+      bytes += typeof item === 'string' ? 16 + item.length : 8;
+    }
   }
   return { bytes, height: height + 1 };
 }

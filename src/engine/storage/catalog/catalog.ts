@@ -1,9 +1,9 @@
 import { randomInt, randomUUID } from 'node:crypto';
-import { type Transaction } from 'lmdb';
+import type { Transaction } from 'lmdb';
 import { Binary } from '../../codec/bson.js';
 import { encodeDocument } from '../../codec/encode.js';
 import { decodeDefinition, decodeRecord, encodeDefinition, encodeRecord } from './catalog-records.js';
-import { type CommitQueue } from '../commit-queue.js';
+import type { CommitQueue } from '../commit-queue.js';
 import {
   CHANGE_SPACE,
   COLLECTION_SPACE,
@@ -17,13 +17,13 @@ import {
   META_SPACE,
   readFormat,
 } from '../file/environment.js';
-import {
-  type CollectionDefinition,
-  type CollectionEntry,
-  type IndexDefinition,
-  type KeptCounts,
-  type LogCounts,
-  type LogSettings,
+import type {
+  CollectionDefinition,
+  CollectionEntry,
+  IndexDefinition,
+  KeptCounts,
+  LogCounts,
+  LogSettings,
 } from '../keys/index-definition.js';
 import { CountChanges, decodeCounts, encodeCounts, noCounts } from './kept-counts.js';
 import { KeyWriter } from '../encoding/key-encoding.js';

@@ -1,5 +1,5 @@
-import { type Storage } from '../storage.js';
-import { type CollectionEntry, type IndexDefinition, type IndexEntry } from '../keys/index-definition.js';
+import type { Storage } from '../storage.js';
+import type { CollectionEntry, IndexDefinition, IndexEntry } from '../keys/index-definition.js';
 import { DOCUMENT_SPACE, listProcesses } from '../file/environment.js';
 import { ownerKey } from './catalog.js';
 import { checksum } from '../format/checksum.js';
@@ -146,8 +146,9 @@ function abandon(storage: Storage, build: Build): void {
   let collection = storage.catalog.find(build.ns);
   if (collection?.id !== build.collectionId) return;
   for (const { definition } of collection.indexes) {
-    if (build.indexIds.includes(definition.id))
+    if (build.indexIds.includes(definition.id)) {
       collection = storage.catalog.changeIndex(collection, definition.id, null);
+    }
   }
 }
 

@@ -1,5 +1,5 @@
-import { type Doc } from '../../codec/document.js';
-import { type CollectionEntry, type EntryCounts, type KeptCounts, type LogCounts } from '../keys/index-definition.js';
+import type { Doc } from '../../codec/document.js';
+import type { CollectionEntry, EntryCounts, KeptCounts, LogCounts } from '../keys/index-definition.js';
 
 const FIXED_BYTES = 54;
 const INDEX_BYTES = 16;

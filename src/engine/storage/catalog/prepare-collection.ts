@@ -1,10 +1,10 @@
 import { compileFilter } from '../../query/match/match.js';
-import {
-  type CollectionDefinition,
-  type CollectionEntry,
-  type IndexEntry,
-  type LogDefinition,
-  type PreparedLog,
+import type {
+  CollectionDefinition,
+  CollectionEntry,
+  IndexEntry,
+  LogDefinition,
+  PreparedLog,
 } from '../keys/index-definition.js';
 import { componentLimit } from '../encoding/key-encoding.js';
 

@@ -1,6 +1,6 @@
 import { wrongCount } from '../keys/damage.js';
-import { type CollectionEntry, type IndexEntry, type KeptCounts } from '../keys/index-definition.js';
-import { type Storage } from '../storage.js';
+import type { CollectionEntry, IndexEntry, KeptCounts } from '../keys/index-definition.js';
+import type { Storage } from '../storage.js';
 import { hasSeal, storedSum } from '../format/stored-form.js';
 
 /**

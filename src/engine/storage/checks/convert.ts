@@ -1,7 +1,7 @@
 import { ownerKey } from '../catalog/catalog.js';
 import { DOCUMENT_SPACE, INDEX_SPACE, listProcesses } from '../file/environment.js';
-import { type CollectionDefinition, type CollectionEntry } from '../keys/index-definition.js';
-import { type Storage } from '../storage.js';
+import type { CollectionDefinition, CollectionEntry } from '../keys/index-definition.js';
+import type { Storage } from '../storage.js';
 
 /** So many documents or entries, and so many bytes of them, are read at once. */
 const CHUNK = 64;

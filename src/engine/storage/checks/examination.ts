@@ -9,7 +9,7 @@ import {
   DROPPED_SPACE,
   INDEX_SPACE,
 } from '../file/environment.js';
-import { type CollectionEntry, type IndexEntry, type KeptCounts } from '../keys/index-definition.js';
+import type { CollectionEntry, IndexEntry, KeptCounts } from '../keys/index-definition.js';
 import { indexKeysOf } from '../keys/index-keys.js';
 import { KeyWriter, MAX_ID_BYTES } from '../encoding/key-encoding.js';
 import { CountChanges, countedValue, decodeCounts, noCounts } from '../catalog/kept-counts.js';
@@ -25,7 +25,7 @@ import {
   isSealIntact,
   storedSum,
 } from '../format/stored-form.js';
-import { type WalkVisitor } from '../file/walk-pages.js';
+import type { WalkVisitor } from '../file/walk-pages.js';
 
 const MAX_PROBLEMS = 100;
 
@@ -124,8 +124,9 @@ export class Examination {
 
   private isKnown(key: Buffer): boolean {
     if (this.placeOf(key) !== null) return true;
-    if (!this.dropped.has(key.toString('latin1', 0, 5)))
+    if (!this.dropped.has(key.toString('latin1', 0, 5))) {
       this.report('There is something that belongs to no collection.');
+    }
     return false;
   }
 

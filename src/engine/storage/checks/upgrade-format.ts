@@ -1,6 +1,6 @@
 import { encodeDocument } from '../../codec/encode.js';
-import { type Catalog } from '../catalog/catalog.js';
-import { type CommitQueue } from '../commit-queue.js';
+import type { Catalog } from '../catalog/catalog.js';
+import type { CommitQueue } from '../commit-queue.js';
 import {
   type Environment,
   FORMAT_KEY,

@@ -3,7 +3,7 @@ import { damagedFile } from '../keys/damage.js';
 import { PageError, PageFile, type Meta } from '../file/page-file.js';
 import { PageSet, walkPages } from '../file/walk-pages.js';
 import { Examination } from './examination.js';
-import { type Storage } from '../storage.js';
+import type { Storage } from '../storage.js';
 
 export interface VerifyOptions {
   /** Pages looked at, of so many. */

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Binary, BSONRegExp, Code, Decimal128, Double, ObjectId, Timestamp } from 'bson';
-import { type Doc } from '../../codec/document.js';
+import type { Doc } from '../../codec/document.js';
 import { checksumOfWords } from '../format/checksum.js';
 import { decimalKeyParts } from './decimal-key.js';
 import {
@@ -259,7 +259,7 @@ export class KeyWriter {
         const { code, scope } = value as Code;
         this.byte(scope == null ? CODE_KIND : CODE_WITH_SCOPE_KIND);
         this.text(code);
-        if (scope != null) this.fields(scope as Doc);
+        if (scope != null) this.fields(scope);
         return;
       }
       case 'DBRef':

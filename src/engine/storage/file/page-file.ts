@@ -99,8 +99,9 @@ export class PageFile {
     };
     if (meta.pageBytes !== pageBytes) throw new PageError('a meta page is damaged');
     // LMDB writes no pages that were allocated and freed in one transaction, so the file may end a little earlier.
-    if ((meta.lastPage - 64) * pageBytes > fstatSync(this.file).size)
+    if ((meta.lastPage - 64) * pageBytes > fstatSync(this.file).size) {
       throw new PageError('a meta page names pages beyond the end');
+    }
     return meta;
   }
 
@@ -113,8 +114,9 @@ export class PageFile {
     const lower = bytes.readUInt16LE(LOWER_AT);
     const upper = bytes.readUInt16LE(UPPER_AT);
     const room = meta.pageBytes - HEADER_BYTES;
-    if (lower % 2 !== 0 || lower < (isLeaf ? 2 : 4) || upper > room || lower > upper)
+    if (lower % 2 !== 0 || lower < (isLeaf ? 2 : 4) || upper > room || lower > upper) {
       throw new PageError('its bounds are wrong');
+    }
     const page: Page = { number, isLeaf, keys: [], children: [], values: [] };
     const offsets: number[] = [];
     let filled = 0;
@@ -125,8 +127,9 @@ export class PageFile {
       const size = readNode(bytes.subarray(HEADER_BYTES + offset), page);
       filled += size + (size % 2);
     }
-    if (filled !== room - upper || new Set(offsets).size !== offsets.length)
+    if (filled !== room - upper || new Set(offsets).size !== offsets.length) {
       throw new PageError('its nodes do not fill it');
+    }
     return page;
   }
 

@@ -1,6 +1,6 @@
-import { type RootDatabase, type Transaction } from 'lmdb';
+import type { RootDatabase, Transaction } from 'lmdb';
 import { checksumOfWords } from '../format/checksum.js';
-import { type KeyWriter } from '../encoding/key-encoding.js';
+import type { KeyWriter } from '../encoding/key-encoding.js';
 
 /** The part of lmdb's store that says how keys and values are handed over; looked up on the store for every read. */
 interface Handover {

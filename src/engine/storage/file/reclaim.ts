@@ -1,4 +1,4 @@
-import { type Storage } from '../storage.js';
+import type { Storage } from '../storage.js';
 
 const CHUNK = 256;
 

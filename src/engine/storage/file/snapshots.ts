@@ -1,4 +1,4 @@
-import { type Environment } from './environment.js';
+import type { Environment } from './environment.js';
 
 /** A snapshot that a process reads from: pages that were freed since it was taken are not used again until it ends. */
 export interface HeldSnapshot {

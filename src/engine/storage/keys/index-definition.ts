@@ -1,5 +1,5 @@
-import { type Doc } from '../../codec/document.js';
-import { type Conjunct } from '../../query/match/match.js';
+import type { Doc } from '../../codec/document.js';
+import type { Conjunct } from '../../query/match/match.js';
 
 /** An index as the catalog stores it. */
 export interface IndexDefinition {

@@ -1,7 +1,7 @@
 import { type Doc, isDocument } from '../../codec/document.js';
 import { extractKeys } from '../../query/sort.js';
 import { INDEX_SPACE } from '../file/environment.js';
-import { type IndexEntry } from './index-definition.js';
+import type { IndexEntry } from './index-definition.js';
 import { EMPTY_ARRAY_VALUE, type KeyWriter } from '../encoding/key-encoding.js';
 
 /** The entries one document has in one index. */

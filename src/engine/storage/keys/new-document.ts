@@ -1,4 +1,4 @@
-import { type IndexKeys } from './index-keys.js';
+import type { IndexKeys } from './index-keys.js';
 
 /** A document that was found to be storable. */
 export interface NewDocument {

@@ -2,7 +2,7 @@ import { skipValue } from '../../codec/decode.js';
 import { checksum } from '../format/checksum.js';
 import { sealInPlace, SUM_BYTES } from '../format/stored-form.js';
 import { CHANGE_SPACE } from '../file/environment.js';
-import { type PreparedLog } from '../keys/index-definition.js';
+import type { PreparedLog } from '../keys/index-definition.js';
 
 /**
  * An entry: its key is the space, the id of the log and the number, 64 bits; behind the mark of every sealed value
@@ -100,13 +100,18 @@ function selectElements(log: PreparedLog, bytes: Buffer, limit: number): { eleme
     const end = skipValue(bytes, bytes[at]!, nameEnd + 1);
     const element = bytes.subarray(at, end);
     const isNamed = (name: Buffer): boolean => bytes.compare(name, 0, name.length, at + 1, nameEnd + 1) === 0;
-    if (at === 4) kept.push(element);
-    else if (log.first.some(isNamed)) {
+    if (at === 4) {
+      kept.push(element);
+    } else if (log.first.some(isNamed)) {
       if (element.length <= MAX_FIRST_BYTES) {
         left -= element.length;
         kept.push(element);
-      } else isWhole = false;
-    } else if (!log.omit.some(isNamed)) others.push(element);
+      } else {
+        isWhole = false;
+      }
+    } else if (!log.omit.some(isNamed)) {
+      others.push(element);
+    }
     at = end;
   }
   for (const wanted of [(size: number) => size <= SHORT_ELEMENT_BYTES, (size: number) => size > SHORT_ELEMENT_BYTES]) {

@@ -1,6 +1,6 @@
-import { type Catalog } from '../catalog/catalog.js';
-import { type CommitQueue } from '../commit-queue.js';
-import { type CollectionEntry } from '../keys/index-definition.js';
+import type { Catalog } from '../catalog/catalog.js';
+import type { CommitQueue } from '../commit-queue.js';
+import type { CollectionEntry } from '../keys/index-definition.js';
 import { encodeEntry, entryKey, type ChangeOperation } from './change-entry.js';
 
 /** Appends to the logs of collections, inside the transactions of the changes. */

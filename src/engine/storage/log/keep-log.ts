@@ -1,8 +1,8 @@
 import { decodeRecord } from '../catalog/catalog-records.js';
 import { ownerKey } from '../catalog/catalog.js';
 import { CHANGE_SPACE } from '../file/environment.js';
-import { type CollectionEntry, type LogSettings } from '../keys/index-definition.js';
-import { type Storage } from '../storage.js';
+import type { CollectionEntry, LogSettings } from '../keys/index-definition.js';
+import type { Storage } from '../storage.js';
 import { decodeEntry, entryKey, eraseEntry, isRemoval, momentOf, seqOf } from './change-entry.js';
 import { type LogPoint, logPosition } from './read-changes.js';
 

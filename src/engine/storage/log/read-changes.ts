@@ -1,10 +1,10 @@
 import { decodeDocument } from '../../codec/decode.js';
 import { readId } from '../../codec/raw.js';
-import { type Filter } from '../../query/match/match.js';
+import type { Filter } from '../../query/match/match.js';
 import { ownerKey } from '../catalog/catalog.js';
 import { decodeRecord } from '../catalog/catalog-records.js';
-import { type CollectionEntry, type PreparedLog } from '../keys/index-definition.js';
-import { type Storage } from '../storage.js';
+import type { CollectionEntry, PreparedLog } from '../keys/index-definition.js';
+import type { Storage } from '../storage.js';
 import { CHANGE_SPACE } from '../file/environment.js';
 import { type ChangeEntry, decodeEntry, entryKey, OPERATIONS, seqOf } from './change-entry.js';
 
@@ -159,8 +159,9 @@ class Turn {
     const document = isFound ? current : null;
     if (search.earlierOf !== undefined) {
       const earlier = known?.earlier ?? [];
-      if (entry.operation !== OPERATIONS.insert)
+      if (entry.operation !== OPERATIONS.insert) {
         earlier.push({ bytes: Buffer.from(entry.earlier), isPartial: entry.isPartial });
+      }
       found.delete(key);
       found.set(key, { id: readId(entry.earlier), at: entry.at, document, earlier });
       return key;

@@ -1,8 +1,8 @@
 import { toApp } from '../../codec/app-values.js';
-import { type Doc } from '../../codec/document.js';
+import type { Doc } from '../../codec/document.js';
 import { MAX_STATEMENTS } from '../../commands/command.js';
 import { bulkError, bulkItemError, invalidArgument } from './driver-errors.js';
-import { type CommandSession } from './session.js';
+import type { CommandSession } from './session.js';
 import { refuseOperators, requireOperators, takeId } from './write-arguments.js';
 
 /** One operation as the driver's `bulkWrite` takes it: `{ insertOne: { document } }`, `{ updateOne: { ... } }`, ... */
@@ -35,7 +35,8 @@ export async function bulkWrite(
   operations: readonly BulkOperation[],
   ordered: boolean,
 ): Promise<BulkResult> {
-  if (!Array.isArray(operations)) throw invalidArgument('Argument "operations" must be an array of documents');
+  const isList: boolean = Array.isArray(operations);
+  if (!isList) throw invalidArgument('Argument "operations" must be an array of documents');
   if (operations.length === 0) throw invalidArgument('Invalid BulkOperation, Batch cannot be empty');
   const statements = operations.map((operation) => readOperation(session, operation));
   const result: BulkResult = {

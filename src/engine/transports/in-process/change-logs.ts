@@ -1,10 +1,10 @@
 import { decodeDocument } from '../../codec/decode.js';
 import { docFromApp, toApp } from '../../codec/app-values.js';
 import { compileFilter, type Filter } from '../../query/match/match.js';
-import { type LogSettings } from '../../storage/keys/index-definition.js';
+import type { LogSettings } from '../../storage/keys/index-definition.js';
 import { beginLog, endLog, eraseRemoved, type LogLimits, trimLog } from '../../storage/log/keep-log.js';
 import { type LoggedChanges, type LogPoint, logPosition, readChanges } from '../../storage/log/read-changes.js';
-import { type Storage } from '../../storage/storage.js';
+import type { Storage } from '../../storage/storage.js';
 import { toDriverError } from './driver-errors.js';
 
 /** As the engine's own search, with filters of the application. */

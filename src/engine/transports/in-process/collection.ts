@@ -1,10 +1,10 @@
 import { toApp } from '../../codec/app-values.js';
-import { type Doc, type Row } from '../../codec/document.js';
-import { type CursorReply } from '../../commands/read/cursors.js';
+import type { Doc, Row } from '../../codec/document.js';
+import type { CursorReply } from '../../commands/read/cursors.js';
 import { bulkWrite, type BulkOperation, type BulkResult } from './bulk-write.js';
 import { InProcessCursor, presentRow, readSort } from './cursor.js';
 import { invalidArgument, serverError } from './driver-errors.js';
-import { type CommandSession } from './session.js';
+import type { CommandSession } from './session.js';
 import { refuseOperators, requireOperators, takeId } from './write-arguments.js';
 
 type Options = Readonly<Record<string, unknown>> | undefined;

@@ -2,7 +2,7 @@ import { decodeDocument } from '../../codec/decode.js';
 import { toApp } from '../../codec/app-values.js';
 import { type Doc, RawDocument, type Row } from '../../codec/document.js';
 import { encodeDocument } from '../../codec/encode.js';
-import { type CommandSession } from './session.js';
+import type { CommandSession } from './session.js';
 import { invalidArgument } from './driver-errors.js';
 
 /** Rows that are fetched in one go unless the caller says otherwise; nothing travels, so more than the driver's 101. */
@@ -120,7 +120,7 @@ export class InProcessCursor {
     for await (const doc of this) if (visit(doc) === false) return;
   }
 
-  async *[Symbol.asyncIterator](): AsyncGenerator<unknown> {
+  async *[Symbol.asyncIterator](): AsyncGenerator {
     try {
       while (this.at < this.rows.length || (await this.fetch())) yield this.take();
     } finally {

@@ -1,9 +1,9 @@
 import { type AppValueOptions, toApp } from '../../codec/app-values.js';
 import { type Doc, RawDocument } from '../../codec/document.js';
 import { decodeDocument } from '../../codec/decode.js';
-import { type Core } from '../../commands/command.js';
+import type { Core } from '../../commands/command.js';
 import { aggregateCursor, InProcessCollection } from './collection.js';
-import { type DataDb } from './contract.js';
+import type { DataDb } from './contract.js';
 import { InProcessCursor } from './cursor.js';
 import { openCommandSession, type CommandSession } from './session.js';
 

@@ -1,6 +1,6 @@
-import { type AppValueOptions } from '../../codec/app-values.js';
-import { type Doc } from '../../codec/document.js';
-import { type Core } from '../../commands/command.js';
+import type { AppValueOptions } from '../../codec/app-values.js';
+import type { Doc } from '../../codec/document.js';
+import type { Core } from '../../commands/command.js';
 import { storeTogether } from '../../commands/write/insert.js';
 import { toDriverError } from './driver-errors.js';
 import { openCommandSession } from './session.js';

@@ -1,7 +1,7 @@
 import { type AppValueOptions, docFromApp, fromApp } from '../../codec/app-values.js';
 import { type Doc, RawDocument } from '../../codec/document.js';
 import { encodeDocument } from '../../codec/encode.js';
-import { type Core } from '../../commands/command.js';
+import type { Core } from '../../commands/command.js';
 import { runCommand } from '../../commands/index.js';
 import { readEqualities } from '../../query/match/equalities.js';
 import { toDriverError } from './driver-errors.js';

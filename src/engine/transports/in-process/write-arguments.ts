@@ -1,5 +1,5 @@
 import { ObjectId } from '../../codec/bson.js';
-import { type Doc } from '../../codec/document.js';
+import type { Doc } from '../../codec/document.js';
 import { invalidArgument } from './driver-errors.js';
 
 /** The document's `_id`, made here when it has none and then also set on the caller's object, as the driver does. */

@@ -1,9 +1,9 @@
 import { once } from 'node:events';
-import { type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { BsonFormatError } from '../../codec/decode.js';
 import { BsonValueError } from '../../codec/encode.js';
-import { type Doc } from '../../codec/document.js';
-import { type Core } from '../../commands/command.js';
+import type { Doc } from '../../codec/document.js';
+import type { Core } from '../../commands/command.js';
 import { MAX_MESSAGE_BYTES } from '../../commands/handshake.js';
 import { runCommand } from '../../commands/index.js';
 import { codeNameOf, EngineError } from '../../errors.js';

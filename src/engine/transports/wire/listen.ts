@@ -1,7 +1,7 @@
 import { lstatSync, mkdirSync, unlinkSync } from 'node:fs';
 import { connect, createServer, isIP, type AddressInfo, type Server, type Socket } from 'node:net';
 import { dirname } from 'node:path';
-import { type Core } from '../../commands/command.js';
+import type { Core } from '../../commands/command.js';
 import { type ReportError, serveConnection } from './connection.js';
 
 /** An open wire door. */
@@ -58,8 +58,9 @@ async function listenOnPort(server: Server, address: string): Promise<string> {
     throw new ListenError(`'${address}' is no address: write 127.0.0.1:27027 or unix:/path/name.sock`);
   }
   const isLoopback = host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
-  if (!isLoopback)
+  if (!isLoopback) {
     throw new ListenError(`the wire door has no authentication and listens on loopback only, not on ${host}`);
+  }
   await started(server, () => server.listen(port, host));
   const bound = server.address() as AddressInfo;
   return `mongodb://${bound.family === 'IPv6' ? `[${bound.address}]` : bound.address}:${bound.port}`;

@@ -158,8 +158,9 @@ export class Framing {
         this.waiting = [bytes];
       }
       const size = bytes.readInt32LE(0);
-      if (size < HEAD_BYTES || size > this.maxBytes)
+      if (size < HEAD_BYTES || size > this.maxBytes) {
         throw new BsonFormatError(`a message of ${size} bytes is not allowed`);
+      }
       if (this.length < size) return messages;
       if (bytes.length < size) bytes = Buffer.concat(this.waiting);
       messages.push({
