@@ -81,7 +81,13 @@ describe.each(['acme', 'github'])('social sign-in through %s', (provider) => {
     expect(`${home.origin}${home.pathname}`).toBe(HOME);
     const reply = await client.post('/social/exchange', { rtCode: home.searchParams.get('rtCode') });
     expect(reply.status).toBe(200);
-    expect(Object.keys(reply.body as object).sort()).toEqual(['accessToken', 'expiresIn', 'token', 'user']);
+    expect(Object.keys(reply.body as object).sort()).toEqual([
+      'accessToken',
+      'expiresIn',
+      'refreshToken',
+      'token',
+      'user',
+    ]);
     expect((reply.body as SignedIn).user).toMatchObject({
       email: issuer.behaviour.email,
       name: 'Ada Lovelace',
@@ -258,6 +264,15 @@ describe('GET /api/userAuth/social/:provider/callback', () => {
 });
 
 describe('POST /api/userAuth/social/exchange', () => {
+  it('answers the refresh token in the body, unless it is for the cookie alone', async () => {
+    const code = async () => (await signIn('acme')).searchParams.get('rtCode');
+    const { body, headers } = await client.post('/social/exchange', { rtCode: await code() });
+    expect([typeof body.refreshToken, body.refreshToken]).toEqual(['string', headers['x-refresh-token']]);
+    const mode = { 'x-refresh-token-mode': 'cookie' };
+    const kept = await client.post('/social/exchange', { rtCode: await code() }, mode);
+    expect([kept.status, kept.body.refreshToken, kept.headers['x-refresh-token']]).toEqual([200, undefined, undefined]);
+  });
+
   it('accepts a code once, for its project', async () => {
     const rtCode = (await signIn('acme')).searchParams.get('rtCode');
     const other = openUserClient(test, (await buildProject(test.app)).publishable);

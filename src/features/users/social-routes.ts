@@ -88,6 +88,7 @@ export const exchangeSocialRoute = route({
   path: '/api/userAuth/social/exchange',
   id: 'exchangeSocialCode',
   summary: 'Exchange the code of a social sign-in for tokens',
+  description: 'The refresh token stands in the body too, unless `x-refresh-token-mode` is `cookie`.',
   access: ANY_KEY,
   headers: REFRESH_MODE,
   body: openObject({
@@ -102,7 +103,10 @@ export const exchangeSocialRoute = route({
   refuses: { 400: ['VALIDATION_FAILED'], 401: ['SOCIAL_CODE_INVALID', 'INVALID_CREDENTIALS'] },
   async handle({ app, ctx, project, body: { rtCode, code_verifier: codeVerifier = null } }) {
     const { user, tokens } = await exchangeSocialCode(app, project, { rtCode, codeVerifier }, clientOf(ctx));
-    return { user: presentUser(user), ...deliverTokens(app, ctx, project, tokens) };
+    const delivered = deliverTokens(app, ctx, project, tokens);
+    // In the body unless it is for the cookie alone: the hosted service's SDK reads it there and does not ask for it.
+    const isInBody = ctx.get('x-refresh-token-mode').toLowerCase() !== 'cookie';
+    return { user: presentUser(user), ...delivered, ...(isInBody && { refreshToken: tokens.refreshToken }) };
   },
 });
 

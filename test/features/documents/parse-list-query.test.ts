@@ -88,6 +88,11 @@ describe('filters on an enforced collection', () => {
     ['views_lte=10', { views: { $lte: 10 } }],
     ['live=true', { live: { $eq: true } }],
     ['published_gte=2026-01-31', { published: { $gte: new Date('2026-01-31T00:00:00Z') } }],
+    // A Date in a text, as the hosted service's SDK sends it.
+    [
+      `published_lt=${encodeURIComponent('Sat Jan 31 2026 02:00:00 GMT+0200 (Eastern European Standard Time)')}`,
+      { published: { $lt: new Date('2026-01-31T00:00:00Z') } },
+    ],
     ['createdAt_lt=2026-01-31T12:00:00%2B01:00', { createdAt: { $lt: new Date('2026-01-31T11:00:00Z') } }],
     [`author=${ID}`, { author: { $eq: ID } }],
     [`_id=${ID}`, { _id: { $eq: new ObjectId(ID) } }],
@@ -116,6 +121,7 @@ describe('filters on an enforced collection', () => {
     ['views=1e999', 'views must be a number'],
     ['views_in=1,', 'views_in must be a number, not ""'],
     ['live=1', 'live must be true or false'],
+    ['published=Sat%20Jan%2099%202026%2002:00:00%20GMT%2B0200', 'published must be a date such as 2026-01-31'],
     ['published=yesterday', 'published must be a date such as 2026-01-31'],
     ['author=me', 'author must be an identifier of 24 hexadecimal digits'],
     ['_id=1', '_id must be an identifier of 24 hexadecimal digits'],

@@ -14,7 +14,7 @@ const TYPED_READERS: Readonly<Record<FieldType, ((text: string) => Scalar | unde
   String: (text) => text,
   Number: (text) => findNumber(text),
   Boolean: (text) => (text === 'true' ? true : text === 'false' ? false : undefined),
-  Date: (text) => findDate(text) ?? undefined,
+  Date: (text) => findDate(text) ?? findPrintedDate(text),
   Ref: (text) => (findObjectId(text) ? text : undefined),
   Object: null,
   Array: null,
@@ -76,6 +76,15 @@ function readUntyped(text: string): Scalar[] {
   if (number !== undefined) return [number, text];
   const date = findDate(text);
   return date ? [text, date] : [text];
+}
+
+/** A JavaScript date put into a text, as the hosted service's SDK sends it: `Thu Jan 01 1970 00:00:00 GMT+0000 (…)`. */
+const PRINTED_DATE = /^[A-Z][a-z]{2} [A-Z][a-z]{2} \d{2} \d{4} \d{2}:\d{2}:\d{2} GMT[+-]\d{4}(?: \([^()]{1,64}\))?$/;
+
+function findPrintedDate(text: string): Date | undefined {
+  if (!PRINTED_DATE.test(text)) return undefined;
+  const date = new Date(text);
+  return Number.isNaN(date.getTime()) ? undefined : date;
 }
 
 function findNumber(text: string): number | undefined {

@@ -6,7 +6,9 @@ export const TOKEN_FIELDS = {
   accessToken: TEXT,
   token: text({ deprecated: true, description: 'The same as `accessToken`.' }),
   expiresIn: text({ examples: ['15m'] }),
-  'refreshToken?': text({ description: 'Only when asked for by `x-refresh-token-mode: header`.' }),
+  'refreshToken?': text({
+    description: 'When asked for by `x-refresh-token-mode: header`; of a social sign-in unless it says `cookie`.',
+  }),
 };
 
 export const TOKEN_HEADERS = {
