@@ -215,6 +215,16 @@ describe('bsvc data query', () => {
     expect((await inShop([...words, '--limit', '1', '--quiet'])).stdout).toMatch(/^[0-9a-f]{24}\n$/);
   });
 
+  it('explains by which index a page is read, and past how many documents', async () => {
+    const name = await addCollection('--flexible', '--index', 'region');
+    await inShop(['data', 'import', name, COUNTRIES]);
+    const explain = ['data', 'query', name, '--limit', '5', '--explain'];
+    const byIndex = await inShop([...explain, '--filter', 'region=Oceania', '--json']);
+    expect(byIndex.json()).toMatchObject({ indexes: [expect.stringContaining('region')], examined: 5, returned: 5 });
+    const scan = await inShop([...explain, '--filter', 'cca3=ZWE', '--sort', 'area']);
+    expect(scan.stdout).toMatch(/^no index: every document is looked at\n250 documents looked at for 1 of the page\n$/);
+  });
+
   it.each([
     [['--filter', 'status'], 2, 'field=value'],
     [['--filter', 'limit=3'], 2, 'there is --limit'],

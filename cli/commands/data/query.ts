@@ -1,7 +1,7 @@
 import { forbidden } from '../../../src/errors.js';
 import { operatorCaller } from '../../../src/features/access/operator-caller.js';
 import { USERS } from '../../../src/features/collections/users-collection.js';
-import { listDocuments } from '../../../src/features/documents/read/list-documents.js';
+import { explainList, listDocuments } from '../../../src/features/documents/read/list-documents.js';
 import { chooseCollection, collectionArgument } from '../../ask/choose-collection.js';
 import { readCondition } from '../../ask/read-condition.js';
 import { projectOption } from '../../ask/choose-project.js';
@@ -14,6 +14,7 @@ export default defineCommand({
     'bsvc data query posts --project shop --filter status=live --sort -views --limit 5',
     'bsvc data query posts --project shop --filter views_gte=10 --fields title,views --quiet',
     'bsvc data query posts --project shop --count',
+    'bsvc data query posts --project shop --filter status=live --sort -views --explain',
   ],
   parameters: {
     collection: collectionArgument,
@@ -26,6 +27,7 @@ export default defineCommand({
     page: value('--page <n>', 'which page, from 1'),
     includeDeleted: flag('--include-deleted', 'the documents in the trash too'),
     count: flag('--count', 'only count'),
+    explain: flag('--explain', 'tell how the page is read: by which index, and past how many documents'),
   },
   async run(context, input) {
     const query = new URLSearchParams(input.filters);
@@ -36,6 +38,16 @@ export default defineCommand({
     if (input.count) query.set('count', 'true');
     const { app, project, collection } = await chooseCollection(context, input);
     if (collection.name === USERS) throw forbidden('USERS_BLOCKED', 'Users are not listed as documents.');
+    if (input.explain) {
+      const explained = await explainList(app, operatorCaller(project), collection.name, query.toString());
+      const { indexes, examined, returned } = explained;
+      const by = indexes.length === 0 ? 'no index: every document is looked at' : `by ${indexes.join(', ')}`;
+      return {
+        json: explained,
+        quiet: indexes,
+        text: () => `${by}\n${examined} documents looked at for ${returned} of the page`,
+      };
+    }
     const reply = await listDocuments(app, operatorCaller(project), collection.name, query.toString());
     if ('count' in reply) return { json: reply, quiet: reply.count, text: () => String(reply.count) };
     const { items, ...page } = reply;

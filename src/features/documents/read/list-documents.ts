@@ -94,13 +94,29 @@ async function readList(
   rawQuery: string,
   { size = new ReplySize(), signal }: { size?: ReplySize; signal?: AbortSignal } = {},
 ): Promise<{ query: ListQuery; found: Found }> {
+  const reading = await openReading(app, caller, collectionName, rawQuery, size, signal);
+  try {
+    return { query: reading.query, found: await read(reading) };
+  } catch (error) {
+    throw listError(error, signal);
+  }
+}
+
+async function openReading(
+  app: App,
+  caller: Caller,
+  collectionName: string,
+  rawQuery: string,
+  size: ReplySize,
+  signal: AbortSignal | undefined,
+): Promise<Reading> {
   const projectId = caller.project._id;
   const collection =
     peekCollection(app, projectId, collectionName) ?? (await requireCollection(app, projectId, collectionName));
   const readable = readFilter(collection, caller);
   const query = parseListQuery(rawQuery, collection);
   const visible = await findVisible(app, collection, query.includeDeleted);
-  const reading: Reading = {
+  return {
     app,
     collection,
     query,
@@ -109,11 +125,51 @@ async function readList(
     size,
     signal,
   };
+}
+
+/** How a list would be read, in the database's own form, and what was looked at: the page itself is thrown away. */
+export interface ExplainedList {
+  /** The indexes that it uses; none: every document is looked at. */
+  indexes: string[];
+  /** Documents that were looked at, and those of the page among them. */
+  examined: number;
+  returned: number;
+  plan: unknown;
+}
+
+/** How listDocuments reads the page that the query asks for; it throws the same errors. */
+export async function explainList(
+  app: App,
+  caller: Caller,
+  collectionName: string,
+  rawQuery: string,
+): Promise<ExplainedList> {
+  const reading = await openReading(app, caller, collectionName, rawQuery, new ReplySize(), undefined);
+  const { query, filter } = reading;
+  const skip = query.paging.mode === 'cursor' ? 0 : query.paging.skip;
+  let told: Document;
   try {
-    return { query, found: await read(reading) };
+    told = await openFind(reading, filter, query.limit, skip, false).explain();
   } catch (error) {
-    throw listError(error, signal);
+    throw listError(error);
   }
+  const { queryPlanner, executionStats } = told as {
+    queryPlanner: { winningPlan: unknown };
+    executionStats: { totalDocsExamined: number; nReturned: number };
+  };
+  return {
+    indexes: [...new Set(namesOfIndexes(queryPlanner.winningPlan))],
+    examined: executionStats.totalDocsExamined,
+    returned: executionStats.nReturned,
+    plan: queryPlanner.winningPlan,
+  };
+}
+
+function namesOfIndexes(plan: unknown): string[] {
+  if (typeof plan !== 'object' || plan === null) return [];
+  const { indexName } = plan as { indexName?: unknown };
+  const below = Object.values(plan).flatMap(namesOfIndexes);
+  return typeof indexName === 'string' ? [indexName, ...below] : below;
 }
 
 interface Reading {
@@ -194,19 +250,29 @@ function shownPaths(query: ListQuery, fields: string[] | null): string[] | null 
 }
 
 function find(
-  { app, collection, query, timeMs, size, signal }: Reading,
+  reading: Reading,
   filter: Document,
   paths: string[] | null,
   limit: number,
   skip: number,
 ): Promise<Buffer[]> {
-  const cursor = documentStore(app, collection)
-    .find(filter, { raw: true, signal })
+  const cursor = openFind(reading, filter, limit, skip);
+  return readRows(paths ? cursor.project(projectionOf(paths)) : cursor, reading.size);
+}
+
+function openFind(
+  { app, collection, query, timeMs, signal }: Reading,
+  filter: Document,
+  limit: number,
+  skip: number,
+  raw = true,
+) {
+  return documentStore(app, collection)
+    .find(filter, { raw, signal })
     .sort(Object.fromEntries(query.sort.map(({ path, direction }) => [path, direction])))
     .skip(skip)
     .limit(limit)
     .maxTimeMS(timeMs);
-  return readRows(paths ? cursor.project(projectionOf(paths)) : cursor, size);
 }
 
 function countAll({ app, collection, filter, timeMs, signal }: Reading): Promise<number> {
