@@ -13,7 +13,6 @@ import {
   parseBytes,
   parseRate,
   patience,
-  type Rate,
   type SettingReader,
   replyBudget,
   asIs,
@@ -101,14 +100,14 @@ export const SETTINGS = {
   rateLimit: setting(
     'BSVC_RATE_LIMIT',
     parseRate,
-    { count: 100, windowMs: 15 * 60_000 } as Rate | null,
+    { count: 100, windowMs: 15 * 60_000 },
     'requests of one client address; `off` switches off',
     { defaultText: '100/15m' },
   ),
   authRateLimit: setting(
     'BSVC_AUTH_RATE_LIMIT',
     parseRate,
-    { count: 20, windowMs: 15 * 60_000 } as Rate | null,
+    { count: 20, windowMs: 15 * 60_000 },
     'sign-ins and the like of one client address, three times as many refreshes; `off` switches off',
     { defaultText: '20/15m' },
   ),
@@ -214,7 +213,7 @@ export const SETTINGS = {
   mailRate: setting(
     'BSVC_MAIL_RATE',
     parseRate,
-    { count: 2, windowMs: 1000 } as Rate | null,
+    { count: 2, windowMs: 1000 },
     'calls to the mail provider for each key',
     {
       defaultText: '2/1s',
@@ -304,7 +303,7 @@ export const SETTINGS = {
   watchdogMs: setting(
     'BSVC_WATCHDOG',
     hangTime,
-    30_000 as number | null,
+    30_000,
     'how long the main thread of `serve` or `worker` may hang before the process ends itself, to be started anew; `off` switches off',
     { defaultText: '30s' },
   ),

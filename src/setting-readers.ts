@@ -77,8 +77,9 @@ export const address =
   (...schemes: string[]): SettingReader<string> =>
   (value) => {
     const beginnings = schemes.map((scheme) => `${scheme}://`);
-    if (!beginnings.some((beginning) => value.startsWith(beginning) && value !== beginning))
+    if (!beginnings.some((beginning) => value.startsWith(beginning) && value !== beginning)) {
       throw new Error(`must start with ${beginnings.join(' or ')}`);
+    }
     return value;
   };
 
@@ -135,8 +136,9 @@ export const among =
   };
 
 export const httpUrl: SettingReader<string> = (value) => {
-  if (!/^https?:$/.test(URL.canParse(value) ? new URL(value).protocol : ''))
+  if (!/^https?:$/.test(URL.canParse(value) ? new URL(value).protocol : '')) {
     throw new Error('must be an http(s) address');
+  }
   return value.replace(/\/+$/, '');
 };
 
@@ -188,8 +190,9 @@ export function listContradictions(config: {
   smtpUrl: string | null;
 }): string[] {
   const { mailProvider, resendApiKey, smtpUrl } = config;
-  if (mailProvider === 'resend' && !resendApiKey)
+  if (mailProvider === 'resend' && !resendApiKey) {
     return ['BSVC_MAIL_PROVIDER is resend, but RESEND_API_KEY is not set'];
+  }
   if (mailProvider === 'smtp' && !smtpUrl) return ['BSVC_MAIL_PROVIDER is smtp, but BSVC_SMTP_URL is not set'];
   return [];
 }

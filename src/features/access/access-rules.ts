@@ -38,8 +38,9 @@ export function requireWriter(collection: Collection, caller: Caller): { ownerFi
 export function requireUserId(caller: Caller): string {
   const { bearer } = caller;
   if (bearer.state === 'user') return bearer.userId;
-  if (bearer.state === 'absent')
+  if (bearer.state === 'absent') {
     throw unauthenticated('AUTH_REQUIRED', 'Sign in first: this needs Authorization: Bearer <access token>');
+  }
   throw bearer.code === 'TOKEN_EXPIRED'
     ? unauthenticated('TOKEN_EXPIRED', 'The access token has expired: refresh it')
     : unauthenticated('TOKEN_INVALID', 'The access token is not valid');

@@ -27,8 +27,9 @@ export function readOperatorToken(app: Pick<App, 'config'>, ctx: Context): Prese
     return { token, by: 'header' };
   }
   const cookie = ctx.cookies.get(CONSOLE_COOKIE) ?? '';
-  if (cookie === '')
+  if (cookie === '') {
     throw unauthenticated('AUTH_REQUIRED', 'This needs an operator: send Authorization: Bearer <token>');
+  }
   requireConsole(app, ctx);
   return { token: cookie, by: 'cookie' };
 }

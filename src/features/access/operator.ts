@@ -92,11 +92,8 @@ export interface SignedInOperator {
 export function findSignedIn(app: App, token: string): Promise<SignedInOperator | null> {
   const hash = hashOperatorToken(token);
   return app.cache.read<SignedInOperator>(CACHE, hash, async () => {
-    const session = (await operatorSessionStore(app).findOne(
-      { _id: hash },
-      app.db.confirmedReads,
-    )) as OperatorSession | null;
-    const operator = session && ((await operatorStore(app).findOne({ _id: session.operatorId })) as Operator | null);
+    const session = await operatorSessionStore(app).findOne({ _id: hash }, app.db.confirmedReads);
+    const operator = session && (await operatorStore(app).findOne({ _id: session.operatorId }));
     return session && operator ? { operator, session } : null;
   });
 }

@@ -33,8 +33,9 @@ export async function settleQueryKey(app: App, ctx: Context): Promise<void> {
   const { key, ...query } = ctx.query;
   ctx.query = query;
   const value = typeof key === 'string' ? key : '';
-  if (!value.startsWith(KEY_PREFIX.publishable))
+  if (!value.startsWith(KEY_PREFIX.publishable)) {
     throw unauthenticated('API_KEY_MISSING', 'Send the project’s publishable key as the query parameter key');
+  }
   await settleCaller(app, ctx, value);
 }
 
@@ -43,8 +44,9 @@ export async function settleQueryKey(app: App, ctx: Context): Promise<void> {
  * requests share.
  */
 function settleCaller(app: App, ctx: Context, value: string): Promise<void> | null {
-  if (value.trim() === '')
+  if (value.trim() === '') {
     throw unauthenticated('API_KEY_MISSING', 'Send the project’s API key in the header x-api-key');
+  }
   if (!isKeyForm(value)) throw unauthenticated('API_KEY_INVALID', MALFORMED);
   const hash = hashKey(value);
   const known = app.cache.peek<KeyOwner>('callers', hash);
@@ -105,10 +107,7 @@ function readKeyOwner(app: App, hash: string): Promise<KeyOwner | null> {
 }
 
 async function findKeyOwner(app: App, hash: string): Promise<KeyOwner | null> {
-  const project = (await projectStore(app).findOne(
-    { 'keys.hash': hash, state: 'active' },
-    app.db.confirmedReads,
-  )) as Project | null;
+  const project = await projectStore(app).findOne({ 'keys.hash': hash, state: 'active' }, app.db.confirmedReads);
   const key = project?.keys.find((candidate) => candidate.hash === hash);
   return project && key ? { project, key } : null;
 }

@@ -78,15 +78,17 @@ export async function settleOperator(app: App, ctx: Context): Promise<void> {
 }
 
 async function findOperator(app: App, { token, by }: PresentedOperatorToken): Promise<ActingOperator> {
-  if (by === 'header' && app.config.adminToken && isSameSecret(token, app.config.adminToken))
+  if (by === 'header' && app.config.adminToken && isSameSecret(token, app.config.adminToken)) {
     return { name: 'BSVC_ADMIN_TOKEN', role: 'owner', projects: null, signedIn: null };
+  }
   const signedIn = isOperatorTokenForm(token) ? await findSignedIn(app, token) : null;
   // Another page could plant a token of its own as a cookie: one that was made for scripts is none of the console's.
   if (!signedIn || (by === 'cookie' && !signedIn.session.isConsole)) throw invalidToken();
   const { operator, session } = signedIn;
   const now = app.clock.now();
-  if (session.expiresAt.getTime() <= now || isIdle(session, now))
+  if (session.expiresAt.getTime() <= now || isIdle(session, now)) {
     throw unauthenticated('TOKEN_EXPIRED', 'The operator’s token has expired: sign in again');
+  }
   noteUse(app, session);
   const projects = operator.projects && new Set(operator.projects.map((id) => id.toHexString()));
   return { name: operator.email, role: operator.role, projects, signedIn };
@@ -94,8 +96,9 @@ async function findOperator(app: App, { token, by }: PresentedOperatorToken): Pr
 
 /** 403 VIEWER_READS_ONLY for a viewer. */
 export function requireOwnerRole(ctx: Context): void {
-  if (operatorOf(ctx).role !== 'owner')
+  if (operatorOf(ctx).role !== 'owner') {
     throw forbidden('VIEWER_READS_ONLY', 'Your role is viewer: only an owner may change something');
+  }
 }
 
 /** The request's target and content, for the audit log. */

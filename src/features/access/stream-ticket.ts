@@ -44,9 +44,7 @@ export async function issueTicket(app: App, { project, key, bearer }: Caller): P
  * or too old, or whose key or token is not good any more; 403 for an origin off the allowlist.
  */
 export async function settleTicket(app: App, ctx: Context, ticket: string): Promise<void> {
-  const found = (await app.db
-    .collection<StreamTicket>(STREAM_TICKETS)
-    .findOneAndDelete({ _id: hash(ticket) })) as StreamTicket | null;
+  const found = await app.db.collection<StreamTicket>(STREAM_TICKETS).findOneAndDelete({ _id: hash(ticket) });
   if (!found || found.expiresAt.getTime() <= app.clock.now()) throw badTicket();
   const owner = await findLiveKey(app, found.keyHash);
   if (!owner) throw badTicket();

@@ -96,7 +96,7 @@ export async function listActs(
   app: App,
   { limit, since, action, actor, about, before }: AuditQuery,
 ): Promise<AuditEntry[]> {
-  const from = before && ((await auditStore(app).findOne({ _id: before })) as AuditEntry | null);
+  const from = before && (await auditStore(app).findOne({ _id: before }));
   if (before && !from) return [];
   const filter = {
     ...(since !== undefined && { at: { $gte: new Date(since) } }),
@@ -105,11 +105,7 @@ export async function listActs(
     ...(about !== undefined && { 'input.project': { $in: [...about] } }),
     ...(from && { $or: [{ at: { $lt: from.at } }, { at: from.at, _id: { $lt: from._id } }] }),
   };
-  return auditStore(app)
-    .find(filter as never)
-    .sort({ at: -1, _id: -1 })
-    .limit(limit)
-    .toArray() as Promise<AuditEntry[]>;
+  return auditStore(app).find(filter).sort({ at: -1, _id: -1 }).limit(limit).toArray();
 }
 
 /** An audit entry as HTTP and command line show it. */

@@ -43,5 +43,5 @@ export async function findBackupAge(app: App): Promise<BackupAge | null> {
   const next = ticks.after(now);
   const afterNext = next === null ? null : ticks.after(next);
   const intervalMs = next === null || afterNext === null ? 0 : afterNext - next;
-  return { last: last as BackupRecord | null, ageMs, isLate: ageMs === null || ageMs > 2 * intervalMs + HOUR_MS };
+  return { last: last, ageMs, isLate: ageMs === null || ageMs > 2 * intervalMs + HOUR_MS };
 }

@@ -99,8 +99,8 @@ function openDirectory(dir: string): BackupPlace {
       }
     },
     async fetch(name, path) {
-      await copyFile(join(dir, name), path).catch((error: NodeJS.ErrnoException) => {
-        throw error.code === 'ENOENT' ? notFound(name, dir) : error;
+      await copyFile(join(dir, name), path).catch((error: unknown) => {
+        throw (error as NodeJS.ErrnoException).code === 'ENOENT' ? notFound(name, dir) : error;
       });
     },
     remove: (name) => rm(join(dir, name), { force: true }),

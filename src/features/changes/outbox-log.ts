@@ -56,7 +56,7 @@ async function findLast(app: Database, c: ObjectId): Promise<LogEntry | null> {
 
 async function beginLog(app: Database, c: ObjectId): Promise<LogPosition> {
   for (;;) {
-    const head = (await logStore(app).findOne({ _id: { c, n: 0 } }, app.db.confirmedReads)) as LogEntry | null;
+    const head = await logStore(app).findOne({ _id: { c, n: 0 } }, app.db.confirmedReads);
     if (head) return { epoch: head.epoch!, seq: (await findLast(app, c))!._id.n };
     try {
       await logStore(app).insertOne({ _id: { c, n: 0 }, at: new Date(), epoch: new ObjectId().toHexString() });
@@ -69,7 +69,7 @@ async function beginLog(app: Database, c: ObjectId): Promise<LogPosition> {
 /** As beginLog, but not before every process notices that changes are to be kept, and writes their events. */
 async function beginHeard(app: Database, c: ObjectId): Promise<LogPosition> {
   await beginLog(app, c);
-  const head = (await logStore(app).findOne({ _id: { c, n: 0 } })) as LogEntry | null;
+  const head = await logStore(app).findOne({ _id: { c, n: 0 } });
   const age = head ? Date.now() - head.at.getTime() : NOTICED_MS;
   if (age >= 0 && age < NOTICED_MS) await wait(NOTICED_MS - age);
   return beginLog(app, c);
@@ -131,7 +131,7 @@ export function openOutboxLog(app: Database, collection: Logged): ChangeLog {
       if (!entries) return null;
       const { changes, ...end } = await readEntries(app, collection, entries, search.filter, search);
       const { readable } = search;
-      const owner = readable && collection.rls ? readable[collection.rls.ownerField] : null;
+      const owner: unknown = readable && collection.rls ? readable[collection.rls.ownerField] : null;
       const concerns = ({ document, owners }: WatchedChange): boolean =>
         document !== null || !readable || owners.includes(owner);
       return { ...end, changes: changes.filter(concerns).map(({ id, at, document }) => ({ id, at, document })) };

@@ -46,7 +46,7 @@ export async function addCollection(
   checkRls(collection);
   checkIndexSpecs(collection);
   const existing = await collectionStore(app).findOne({ projectId: project._id, name: input.name });
-  if (existing) return existingCollection(existing as Collection, input);
+  if (existing) return existingCollection(existing, input);
   // Indexes first: a process that sees the record can rely on them. A crash in between leaves an empty stored
   // collection that nothing names.
   await app.db.createIndexes(documentsName(collection), documentIndexes(collection));
@@ -57,7 +57,7 @@ export async function addCollection(
     if (!isDuplicateKey(error)) throw error;
     const winner = await collectionStore(app).findOne({ projectId: project._id, name: input.name });
     if (!winner) throw error;
-    return existingCollection(winner as Collection, input);
+    return existingCollection(winner, input);
   }
   return { collection, created: true };
 }

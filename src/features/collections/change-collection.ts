@@ -32,11 +32,11 @@ export async function changeCollection(
     checkUsersContract(changed);
     await buildIndexes(app, current, changed);
     const { mode, fields, rls, indexes } = changed;
-    const saved = (await collectionStore(app).findOneAndUpdate(
+    const saved = await collectionStore(app).findOneAndUpdate(
       { _id: current._id, version: current.version, state: 'active' },
       { $set: { mode, fields, rls, indexes, updatedAt: new Date(app.clock.now()) }, $inc: { version: 1 } },
       { returnDocument: 'after' },
-    )) as Collection | null;
+    );
     if (!saved) continue;
     forgetCollection(app, saved);
     await settleIndexes(app, saved);
@@ -51,8 +51,9 @@ export async function changeCollection(
 async function settleIndexes(app: App, saved: Collection): Promise<void> {
   for (let latest: Collection | null = saved; latest;) {
     await applyIndexes(app, latest);
-    const newer = { _id: saved._id, version: { $gt: latest.version }, state: 'active' as const };
-    latest = (await collectionStore(app).findOne(newer)) as Collection | null;
+    const version: number = latest.version;
+    const newer = { _id: saved._id, version: { $gt: version }, state: 'active' as const };
+    latest = await collectionStore(app).findOne(newer);
   }
 }
 

@@ -15,7 +15,7 @@ export function collectionStore(app: Pick<App, 'db'>): Store<Collection> {
 export async function findCollection(app: App, projectId: ObjectId, name: string): Promise<Collection | null> {
   const key = cacheKey(projectId, name);
   return app.cache.read('collections', key, async () => {
-    const stored = (await collectionStore(app).findOne({ projectId, name, state: 'active' })) as Collection | null;
+    const stored = await collectionStore(app).findOne({ projectId, name, state: 'active' });
     return stored ?? (name === USERS ? defaultUsersCollection(projectId) : null);
   });
 }
@@ -23,8 +23,9 @@ export async function findCollection(app: App, projectId: ObjectId, name: string
 /** findCollection with 404 COLLECTION_NOT_FOUND when there is none. */
 export async function requireCollection(app: App, projectId: ObjectId, name: string): Promise<Collection> {
   const collection = peekCollection(app, projectId, name) ?? (await findCollection(app, projectId, name));
-  if (!collection)
+  if (!collection) {
     throw missing('COLLECTION_NOT_FOUND', `There is no collection "${name.slice(0, 64)}" in this project`);
+  }
   return collection;
 }
 
@@ -37,9 +38,10 @@ export function peekCollection(app: App, projectId: ObjectId, name: string): Col
 export async function requireStoredCollection(app: App, projectId: ObjectId, name: string): Promise<Collection> {
   if (name === USERS) await storeDefaultUsers(app, projectId);
   const collection = await collectionStore(app).findOne({ projectId, name, state: 'active' });
-  if (!collection)
+  if (!collection) {
     throw missing('COLLECTION_NOT_FOUND', `There is no collection "${name.slice(0, 64)}" in this project`);
-  return collection as Collection;
+  }
+  return collection;
 }
 
 async function storeDefaultUsers(app: App, projectId: ObjectId): Promise<void> {

@@ -14,19 +14,21 @@ export function dropCollection(app: App, projectId: ObjectId, name: string): Pro
 }
 
 async function removeCollection(app: App, projectId: ObjectId, name: string): Promise<Collection> {
-  if (name === 'users')
+  if (name === 'users') {
     throw forbidden('USERS_BLOCKED', 'The users collection belongs to every project and cannot be dropped');
-  const found = (await collectionStore(app).findOne({ projectId, name })) as Collection | null;
+  }
+  const found = await collectionStore(app).findOne({ projectId, name });
   if (found) await enqueueFinishDrop(app, found);
   const collection =
     found &&
-    ((await collectionStore(app).findOneAndUpdate(
+    (await collectionStore(app).findOneAndUpdate(
       { _id: found._id, name },
       { $set: { state: 'dropping', updatedAt: new Date(app.clock.now()) } },
       { returnDocument: 'after' },
-    )) as Collection | null);
-  if (!collection)
+    ));
+  if (!collection) {
     throw missing('COLLECTION_NOT_FOUND', `There is no collection "${name.slice(0, 64)}" in this project`);
+  }
   forgetCollection(app, collection);
   await removeDropped(app, collection);
   return collection;

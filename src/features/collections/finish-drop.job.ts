@@ -27,7 +27,7 @@ export const finishDropJob: JobDefinition<App, FinishDropPayload> = {
   retry: { delaysMs: [5_000, 60_000, 600_000] },
   async run(app, { projectId, collectionId, begunAt }) {
     const dropped = { _id: new ObjectId(collectionId), projectId: new ObjectId(projectId) };
-    const record = (await collectionStore(app).findOne({ _id: dropped._id })) as Collection | null;
+    const record = await collectionStore(app).findOne({ _id: dropped._id });
     // Still active: the process died, or is yet to come, before the first write of the drop.
     if (record?.state !== 'active') await removeDropped(app, dropped);
     return nextPass(app, begunAt);

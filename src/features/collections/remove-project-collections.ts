@@ -1,6 +1,6 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
-import { documentsPrefix, type Collection } from './collection.js';
+import { documentsPrefix } from './collection.js';
 import { collectionStore, forgetCollection } from './collection-store.js';
 
 /**
@@ -9,7 +9,7 @@ import { collectionStore, forgetCollection } from './collection-store.js';
  */
 export async function removeProjectCollections(app: App, projectId: ObjectId): Promise<void> {
   for await (const collection of collectionStore(app).find({ projectId })) {
-    forgetCollection(app, collection as Collection);
+    forgetCollection(app, collection);
   }
   const prefix = documentsPrefix(projectId);
   for (const name of await app.db.listNames()) {

@@ -19,18 +19,20 @@ export async function renameCollection(
   if (name === 'users') throw forbidden('USERS_BLOCKED', 'The users collection cannot be renamed');
   requireCollectionName(newName);
   try {
-    const renamed = (await collectionStore(app).findOneAndUpdate(
+    const renamed = await collectionStore(app).findOneAndUpdate(
       { projectId, name, state: 'active' },
       { $set: { name: newName, updatedAt: new Date(app.clock.now()) }, $inc: { version: 1 } },
       { returnDocument: 'after' },
-    )) as Collection | null;
-    if (!renamed)
+    );
+    if (!renamed) {
       throw missing('COLLECTION_NOT_FOUND', `There is no collection "${name.slice(0, 64)}" in this project`);
+    }
     forgetCollection(app, { projectId, name });
     return renamed;
   } catch (error) {
-    if (isDuplicateKey(error))
+    if (isDuplicateKey(error)) {
       throw conflict('COLLECTION_EXISTS', `There is already a collection "${newName}" in this project`);
+    }
     throw error;
   }
 }

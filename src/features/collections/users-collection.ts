@@ -40,8 +40,9 @@ export function defaultUsersCollection(projectId: ObjectId): Collection {
 export function checkUsersContract(collection: Pick<Collection, 'name' | 'mode' | 'fields' | 'rls'>): void {
   if (collection.name !== USERS) return;
   if (collection.mode !== 'enforced') throw refusal('The users collection always enforces its schema');
-  if (collection.rls)
+  if (collection.rls) {
     throw refusal('The users collection has no row-level security: it is reached through /api/userAuth only');
+  }
   for (const fixed of [EMAIL, PASSWORD]) {
     const field = collection.fields.find(({ name }) => name === fixed.name);
     const kept =

@@ -22,8 +22,9 @@ export async function changeProject(
   const mail = readMailChanges(app, project, changes);
   const $set = { ...own.$set, ...mail.$set };
   const $unset = { ...own.$unset, ...mail.$unset };
-  if (Object.keys($set).length + Object.keys($unset).length === 0)
+  if (Object.keys($set).length + Object.keys($unset).length === 0) {
     throw invalid('INVALID_BODY', 'There is nothing to change');
+  }
   if (verify && changes.providerApiKey) await verifyMailKey(app, changes.providerApiKey);
   try {
     return await updateProjectRecord(app, project._id, { $set, ...(Object.keys($unset).length > 0 && { $unset }) });

@@ -73,8 +73,9 @@ async function planCollections(
   { prune }: { prune: boolean },
 ): Promise<SchemaChange[]> {
   if (!collections && !users) return [];
-  if (users && collections?.some((collection) => collection.name === USERS))
+  if (users && collections?.some((collection) => collection.name === USERS)) {
     throw invalid('INVALID_FILE', `The project "${name}" declares its users twice: under users and under collections`);
+  }
   const existing = project ? await listCollections(app, project._id) : [defaultUsersCollection(new ObjectId())];
   const declared = [...(collections ?? []), ...(users ? [declareUsers(existing, users.fields)] : [])];
   return planSchema(existing, declared, { prune: prune && collections !== undefined });

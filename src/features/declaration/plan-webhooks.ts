@@ -45,8 +45,9 @@ function listDifferences(webhook: Webhook, to: WebhookDeclaration): string[] {
   const enabled = webhook.disabled === null;
   const [before, after] = [webhook.events, to.events].map((events) => [...events].sort().join(', '));
   if (before !== after) what.push(`events: ${before} -> ${after}`);
-  if (to.description !== undefined && to.description !== webhook.description)
+  if (to.description !== undefined && to.description !== webhook.description) {
     what.push(`description: ${webhook.description || 'none'} -> ${to.description || 'none'}`);
+  }
   if (to.enabled !== undefined && to.enabled !== enabled) what.push(to.enabled ? 'off -> on' : 'on -> off');
   return what;
 }

@@ -170,8 +170,9 @@ export const deleteDocumentRoute = route({
   },
   async handle({ app, ctx, target, params, query: { permanent } }) {
     const expected = readIfMatch(ctx.get('if-match'));
-    if (permanent)
+    if (permanent) {
       return say({ id: await deleteDocument(app, target, params.id, expected) }, 'Document permanently deleted');
+    }
     return { id: await trashDocument(app, target, params.id, expected) };
   },
 });

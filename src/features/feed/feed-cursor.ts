@@ -9,7 +9,7 @@ import { digest } from './feed-query.js';
 /** Where a client is: in the collection itself, behind the document `shown`, or in the log alone. */
 export interface FeedPosition extends LogPosition {
   /** The `_id` of the last document that was shown of those that are there; null: all have been, or none was wanted. */
-  shown: Document[string] | null;
+  shown: unknown;
   isListing: boolean;
 }
 
@@ -58,7 +58,7 @@ export function openFeedCursor(secrets: Pick<SecretBox, 'macs'>, scope: FeedScop
   if (id !== scope.collection._id.toHexString() || rules !== rulesOf(scope)) throw cursorExpired();
   // Looked at last: other rules may make it another user's, or nobody's.
   if (who !== whoOf(scope)) throw badCursor();
-  return { epoch, seq, isListing: listing === 1, shown: (shown ?? null) as FeedPosition['shown'] };
+  return { epoch, seq, isListing: listing === 1, shown: shown ?? null };
 }
 
 function rulesOf({ collection, conditions }: FeedScope): string {

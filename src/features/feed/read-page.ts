@@ -140,7 +140,7 @@ async function readListed(
         const { _id, updatedAt } = decodeStored(row);
         listed.bytes += row.length;
         listed.items.push({ id: String(_id), at: updatedAt instanceof Date ? updatedAt : at, document: row });
-        listed.last = _id as FeedPosition['shown'];
+        listed.last = _id;
         if (listed.items.length < query.limit && listed.bytes < pageBytes) continue;
         listed.isEnd = false;
         break;

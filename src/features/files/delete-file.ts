@@ -14,14 +14,15 @@ import { settleFiles } from './uploads/settle-files.js';
 export async function deleteFile(app: App, project: Project, path: string, uploader: string | null): Promise<void> {
   const known = await findFile(app, project._id, path);
   if (!known) throw fileMissing();
-  if (uploader !== null && known.uploadedBy !== uploader)
+  if (uploader !== null && known.uploadedBy !== uploader) {
     throw forbidden('OWNER_MISMATCH', 'With a publishable key a user deletes only what the same user has uploaded');
+  }
   const deletedAt = new Date(app.clock.now());
-  const file = (await fileStore(app).findOneAndUpdate(
+  const file = await fileStore(app).findOneAndUpdate(
     { _id: known._id, state: 'confirmed' },
     { $set: { state: 'deleted', deletedAt, settled: false, dueAt: deletedAt } },
     { returnDocument: 'after' },
-  )) as FileRecord | null;
+  );
   if (!file) throw fileMissing();
   app.cache.forget('files', path);
   await settleFiles(app, project._id, [file]);

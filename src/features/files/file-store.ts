@@ -20,7 +20,7 @@ export function filesOf(projectId: ObjectId): { path: { $gte: string; $lt: strin
 /** The project's file at `path` unless it is deleted; null for another project's and for text that is not a path. */
 export async function findFile(app: Pick<App, 'db'>, projectId: ObjectId, path: string): Promise<FileRecord | null> {
   if (!isObjectKey(path) || !path.startsWith(`${projectId.toHexString()}/`)) return null;
-  const file = (await fileStore(app).findOne({ path })) as FileRecord | null;
+  const file = await fileStore(app).findOne({ path });
   return file && file.state !== 'deleted' ? file : null;
 }
 

@@ -23,8 +23,9 @@ export async function listProjectFiles(
   { limit, before, name }: FilesQuery,
 ): Promise<{ files: FileRecord[]; next: string | null }> {
   const from = before === undefined ? null : await findFile(app, project._id, before);
-  if (before !== undefined && !from)
+  if (before !== undefined && !from) {
     throw invalid('INVALID_QUERY', 'before must be the path of a file of this project');
+  }
   const files = (await fileStore(app)
     .find(
       {
@@ -34,7 +35,7 @@ export async function listProjectFiles(
           $or: [{ createdAt: { $lt: from.createdAt } }, { createdAt: from.createdAt, _id: { $lt: from._id } }],
         }),
         ...(name !== undefined && { name: { $regex: name.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&'), $options: 'i' } }),
-      } as never,
+      },
       { maxTimeMS: app.config.queryTimeoutMs },
     )
     .sort({ createdAt: -1, _id: -1 })

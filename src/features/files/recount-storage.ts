@@ -40,7 +40,7 @@ async function sumCharged(app: App, usage: UsageRecord): Promise<number> {
     .find(filesOf(usage._id))
     .project<FileRecord>({ _id: 1, state: 1, size: 1, place: 1, settled: 1, confirmedAt: 1 });
   let bytes = 0;
-  for await (const file of files) if (isCounted(file as FileRecord, applied)) bytes += (file as FileRecord).size!;
+  for await (const file of files) if (isCounted(file, applied)) bytes += file.size!;
   return bytes;
 }
 

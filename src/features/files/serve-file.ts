@@ -54,7 +54,7 @@ function findServed(app: App, path: string): Promise<FileRecord | null> {
   return app.cache.read<FileRecord>(
     'files',
     path,
-    async () => (await fileStore(app).findOne({ path, state: 'confirmed', place: 'local' })) as FileRecord | null,
+    async () => await fileStore(app).findOne({ path, state: 'confirmed', place: 'local' }),
   );
 }
 

@@ -33,7 +33,7 @@ export function usageStore(app: Pick<App, 'db'>): Store<UsageRecord> {
 /** The project's record, made when there is none. */
 export async function readUsage(app: Pick<App, 'db'>, projectId: ObjectId): Promise<UsageRecord> {
   const found = await usageStore(app).findOne({ _id: projectId });
-  if (found) return found as UsageRecord;
+  if (found) return found;
   const fresh: UsageRecord = { _id: projectId, bytes: 0, generation: 0, applied: [] };
   try {
     await usageStore(app).insertOne({ ...fresh });

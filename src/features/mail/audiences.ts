@@ -42,10 +42,12 @@ function providerError(reply: ResendReply<unknown>): AppError {
   if (statusCode === 401 || statusCode === 403) {
     return new AppError('forbidden', 'MAIL_KEY_REFUSED', 'The mail provider refuses the project’s key');
   }
-  if (statusCode === 429)
+  if (statusCode === 429) {
     return overLimit('RATE_LIMITED', 'The mail provider’s rate limit is exceeded', { retryAfterSeconds: 1 });
-  if (statusCode !== null && statusCode < 500)
+  }
+  if (statusCode !== null && statusCode < 500) {
     return invalid('INVALID_MAIL', `The mail provider says: ${message.slice(0, 300)}`);
+  }
   return unavailable('MAIL_PROVIDER_UNAVAILABLE', 'The mail provider cannot be reached', { retryAfterSeconds: 5 });
 }
 
@@ -95,8 +97,9 @@ export function updateContact(
 ): Promise<unknown> {
   const [audience, contact] = [requireProviderId(audienceId), requireProviderId(contactId)];
   const fields = contactFields(body);
-  if (body.email === undefined && Object.keys(fields).length === 0)
+  if (body.email === undefined && Object.keys(fields).length === 0) {
     throw invalid('INVALID_BODY', 'There is nothing to change');
+  }
   return onOwnAccount(app, project, (client, signal) =>
     client.contacts.update({ audienceId: audience, id: contact, ...fields }, { signal }),
   );

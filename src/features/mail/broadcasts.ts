@@ -110,8 +110,9 @@ async function withSlot<T>(app: App, project: Project, call: () => Promise<T>): 
 function readBroadcast(app: App, project: Project, body: NewBroadcast): BroadcastRequest {
   const audience = body.segmentId ?? body.audienceId;
   if (!audience) throw invalid('INVALID_MAIL', 'audienceId is required');
-  if (body.from !== undefined && !isSender(body.from))
+  if (body.from !== undefined && !isSender(body.from)) {
     throw invalid('INVALID_MAIL', 'from must be an address, or Name <address>');
+  }
   const { subject } = body;
   const bodies = { ...(body.html != null && { html: body.html }), ...(body.text != null && { text: body.text }) };
   checkRendered({ subject, ...bodies });

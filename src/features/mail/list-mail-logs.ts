@@ -44,10 +44,10 @@ export async function listMailLogs(
  */
 export async function readLiveStatus(app: App, project: Project, id: string) {
   const own = findObjectId(id);
-  const log = (await mailLogStore(app).findOne(
+  const log = await mailLogStore(app).findOne(
     { projectId: project._id, $or: [{ providerEmailId: id }, ...(own ? [{ _id: own }] : [])] },
     { projection: { sealedMail: 0 } },
-  )) as MailLog | null;
+  );
   if (!log) throw missing('NOT_FOUND', 'There is no mail log by that id');
   const live = log.providerEmailId ? await chooseProvider(app, project).provider.findStatus(log.providerEmailId) : null;
   return { dbLog: presentMailLog(log), last_event: live?.lastEvent ?? log.status, providerStatus: live?.raw ?? null };

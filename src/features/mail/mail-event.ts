@@ -40,5 +40,5 @@ export async function listStatusEvents(
 ): Promise<MailEvent[]> {
   if (providerEmailId === null) return [];
   const events = eventStore(app).find({ providerEmailId, projectId: { $in: [projectId, null] } });
-  return events.sort({ seenAt: 1 }).toArray() as Promise<MailEvent[]>;
+  return events.sort({ seenAt: 1 }).toArray();
 }

@@ -132,7 +132,7 @@ export async function setTemplate(app: App, project: Project, name: string, text
       ...((html === undefined || plain === undefined) && {
         $unset: { ...(html === undefined && { html: '' }), ...(plain === undefined && { text: '' }) },
       }),
-    } as never,
+    },
     { upsert: true, returnDocument: 'after' },
   );
   return saved as MailTemplate;
@@ -141,6 +141,7 @@ export async function setTemplate(app: App, project: Project, name: string, text
 /** Removes a project's own template; a system template of that name shows through again. 404 when there is none. */
 export async function removeTemplate(app: App, project: Project, name: string): Promise<void> {
   const { deletedCount } = await templateStore(app).deleteOne({ projectId: project._id, name, scope: 'project' });
-  if (deletedCount === 0)
+  if (deletedCount === 0) {
     throw missing('TEMPLATE_NOT_FOUND', `The project has no template "${name.slice(0, 64)}" of its own`);
+  }
 }

@@ -51,7 +51,7 @@ export function readMailChanges(
   put('keyHint', providerApiKey && `re_…${providerApiKey.slice(-4)}`);
   put('fromEmail', providerFromEmail);
   put('sealedWebhookSecret', webhookSecret && app.secrets.seal(webhookSecret, sealContext(project._id, 'webhook')));
-  return { $set: $set as Partial<Project>, $unset };
+  return { $set: $set, $unset };
 }
 
 /** 400 INVALID_MAIL_KEY unless the text has the form of a provider key. */

@@ -99,10 +99,12 @@ export function readMailRequest(body: TypeOf<typeof MAIL>): MailRequest {
   const { templateId, templateName } = body;
   const subject = body.subject ?? undefined;
   const common = { ...readAddressed(body), variables: body.variables ?? {} };
-  if (isGiven(templateId) && isGiven(templateName))
+  if (isGiven(templateId) && isGiven(templateName)) {
     throw invalid('INVALID_MAIL', 'Give either templateId or templateName, not both');
-  if (!isGiven(templateId) && !isGiven(templateName))
+  }
+  if (!isGiven(templateId) && !isGiven(templateName)) {
     return { ...common, content: { kind: 'direct', text: { subject: subject ?? '', ...readBodies(body) } } };
+  }
   const by = isGiven(templateId) ? { id: new ObjectId(templateId) } : { name: templateName! };
   return { ...common, content: { kind: 'template', by, ...(subject !== undefined && { subject }) } };
 }
@@ -128,8 +130,9 @@ export function checkRendered(mail: MailText): void {
   const { subject } = mail;
   if (subject.trim() === '') throw invalid('INVALID_MAIL', 'Subject is required');
   if (!isOneLine(subject)) throw invalid('INVALID_MAIL', ONE_LINE);
-  if (subject.length > MAX_SUBJECT_CHARACTERS)
+  if (subject.length > MAX_SUBJECT_CHARACTERS) {
     throw invalid('INVALID_MAIL', `The subject may have at most ${MAX_SUBJECT_CHARACTERS} characters`);
+  }
   if (!hasContent(mail)) throw invalid('INVALID_MAIL', 'Provide at least one of html or text content.');
 }
 

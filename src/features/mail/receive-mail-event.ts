@@ -32,8 +32,9 @@ export async function receiveMailEvent(app: App, event: SignedEvent): Promise<st
     event.project === null ? app.config.providerWebhookSecret : project && findProjectWebhookSecret(app, project);
   if (!secret) return 'Webhook ignored: the webhook secret is not configured';
   const payload = verify(event, secret);
-  if (typeof payload !== 'object' || payload === null || Array.isArray(payload))
+  if (typeof payload !== 'object' || payload === null || Array.isArray(payload)) {
     throw invalid('INVALID_BODY', 'The event must be a JSON object');
+  }
   const status =
     typeof payload.type === 'string' && Object.hasOwn(STATUS_OF_EVENT, payload.type)
       ? STATUS_OF_EVENT[payload.type]

@@ -69,11 +69,12 @@ function parse(source: string): Token[] {
   // The library keeps every text it has parsed, for good.
   Mustache.clearCache();
   const odd = tokens.find(([kind]) => !['text', 'name', '&', '!'].includes(kind));
-  if (odd)
+  if (odd) {
     throw invalid(
       'INVALID_TEMPLATE',
       `The template may hold {{name}}, {{{name}}} and {{a.b}} only, not {{${odd[0]}${odd[1]}}}`,
     );
+  }
   return tokens;
 }
 

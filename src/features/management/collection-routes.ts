@@ -85,7 +85,7 @@ const listCollectionsRoute = route({
 
 const SHAPE = object({
   looked: { ...WHOLE, description: 'Documents looked at.' },
-  fields: arrayOf(object({ name: TEXT, types: arrayOf(TEXT), share: { type: 'number' } as typeof WHOLE })),
+  fields: arrayOf(object({ name: TEXT, types: arrayOf(TEXT), share: { type: 'number' } })),
 });
 
 const getShapeRoute = route({
@@ -201,7 +201,7 @@ const setChangesRoute = route({
   summary: 'Switch the keeping of changes on or off, or set for how long they are kept',
   description: 'Off removes what was kept: whoever follows starts over when it is on again.',
   access: projectOwner('collection changes'),
-  body: changes({ on: FLAG, keepMs: { type: 'integer', minimum: 1000, maximum: MAX_KEEP_MS } as typeof WHOLE }),
+  body: changes({ on: FLAG, keepMs: { ...WHOLE, minimum: 1000, maximum: MAX_KEEP_MS } }),
   example: { on: true, keepMs: 604_800_000 },
   answers: ok(COLLECTION, 'Changes updated'),
   async handle({ app, project: { _id }, params, body }) {
@@ -265,13 +265,14 @@ function readSettings(
   current: Collection,
   { fields, rls, ...edit }: TypeOf<typeof CHANGES>,
 ): Partial<CollectionSettings> {
-  const names = Object.values(edit).some((part) => part !== undefined && part.length > 0);
+  const names = Object.values({ ...edit }).some((part) => part !== undefined && part.length > 0);
   const mode = edit.mode ?? current.mode;
-  if (fields && (edit.addFields ?? edit.setFields ?? edit.dropFields))
+  if (fields && (edit.addFields ?? edit.setFields ?? edit.dropFields)) {
     throw invalid(
       'INVALID_BODY',
       'Give either fields, which replaces them all, or addFields, setFields and dropFields',
     );
+  }
   return {
     ...(fields
       ? { mode, fields: checkFields(fields, { name: current.name, mode }), indexes: edit.indexes ?? current.indexes }

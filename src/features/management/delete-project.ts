@@ -16,17 +16,15 @@ export function deleteProject(app: App, idOrName: string): Promise<Project> {
 
 async function removeProject(app: App, idOrName: string): Promise<Project> {
   const id = findObjectId(idOrName);
-  const found = (await projectStore(app).findOne(
-    id ? { $or: [{ _id: id }, { name: idOrName }] } : { name: idOrName },
-  )) as Project | null;
+  const found = await projectStore(app).findOne(id ? { $or: [{ _id: id }, { name: idOrName }] } : { name: idOrName });
   if (!found) throw missing('PROJECT_NOT_FOUND', `There is no project "${idOrName}"`);
   const webhookIds = (await listWebhooks(app, found)).map((webhook) => webhook.id);
   await enqueueFinishDeletion(app, found, webhookIds);
-  const project = (await projectStore(app).findOneAndUpdate(
+  const project = await projectStore(app).findOneAndUpdate(
     { _id: found._id },
     { $set: { state: 'deleting', updatedAt: new Date(app.clock.now()) } },
     { returnDocument: 'after' },
-  )) as Project | null;
+  );
   if (!project) throw missing('PROJECT_NOT_FOUND', `There is no project "${idOrName}"`);
   app.cache.forgetAll('callers');
   await removeProjectContents(app, project, webhookIds);

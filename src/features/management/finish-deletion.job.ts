@@ -29,7 +29,7 @@ export const finishDeletionJob: JobDefinition<App, FinishDeletionPayload> = {
   retry: { delaysMs: [5_000, 60_000, 600_000] },
   async run(app, { projectId, webhookIds, begunAt }) {
     const _id = new ObjectId(projectId);
-    const record = (await projectStore(app).findOne({ _id })) as Project | null;
+    const record = await projectStore(app).findOne({ _id });
     // Still active: the process died, or is yet to come, before the first write of the deletion.
     if (record?.state !== 'active') {
       await removeProjectContents(
@@ -73,6 +73,6 @@ export async function removeProjectContents(
   await removeProjectWrites(app, _id);
   await removeProjectMail(app, _id);
   await dropProjectFiles(app, project);
-  await operatorStore(app).updateMany({ projects: _id }, { $pull: { projects: _id } as never });
+  await operatorStore(app).updateMany({ projects: _id }, { $pull: { projects: _id } });
   forgetOperators(app);
 }

@@ -107,8 +107,9 @@ const createProjectRoute = route({
   ],
   refuses: { 400: ['INVALID_NAME'], 403: ['ALL_PROJECTS_REQUIRED'], 409: ['PROJECT_EXISTS'] },
   async handle({ app, operator, body }) {
-    if (operator.projects)
+    if (operator.projects) {
       throw forbidden('ALL_PROJECTS_REQUIRED', 'Only an operator who sees all projects may create one');
+    }
     const { project, keys } = await createProject(app, body);
     const shown = presentProjectDetails(project);
     if (keys) return { project: shown, keys, created: true as const };
@@ -165,11 +166,12 @@ const updateProjectRoute = route({
     503: ['MAIL_PROVIDER_UNAVAILABLE'],
   },
   async handle({ app, operator, project, query, body }) {
-    if (operator.projects && (body.plan !== undefined || body.limits !== undefined))
+    if (operator.projects && (body.plan !== undefined || body.limits !== undefined)) {
       throw forbidden(
         'ALL_PROJECTS_REQUIRED',
         'Plan and limits are set by who runs the whole service: only an operator who sees all projects may change them',
       );
+    }
     const { storage, providerWebhookSecret: webhookSecret, ...settings } = body;
     const wanted = { ...settings, webhookSecret, publishableUploads: storage?.publishableUploads };
     return presentProjectDetails(await changeProject(app, project, wanted, query));

@@ -46,11 +46,12 @@ const listActsRoute = route({
   answers: ok(object({ items: arrayOf(ACT) }), 'Acts, the newest first'),
   refuses: { 400: ['INVALID_QUERY'], 403: ['ALL_PROJECTS_REQUIRED'], 404: ['PROJECT_NOT_FOUND'] },
   async handle({ app, operator, query: { limit, action, actor, project, since, before } }) {
-    if (operator.projects && project === undefined)
+    if (operator.projects && project === undefined) {
       throw forbidden(
         'ALL_PROJECTS_REQUIRED',
         'The audit log tells of all projects: it is for operators who see them all',
       );
+    }
     const sinceMs = since === undefined ? undefined : app.clock.now() - readDuration('since', since);
     const about = project === undefined ? undefined : await namesOf(app, operator, project);
     const from = before === undefined ? undefined : readId('before', before);
@@ -70,8 +71,9 @@ export const ADMIN_ROUTES: RouteList = {
 /** What entries call a project: by its id here, on the command line by its name too. A deleted one is only an id. */
 async function namesOf(app: App, { projects }: ActingOperator, project: string): Promise<string[]> {
   const id = findObjectId(project)?.toHexString();
-  if (id === undefined || (projects && !projects.has(id)))
+  if (id === undefined || (projects && !projects.has(id))) {
     throw missing('PROJECT_NOT_FOUND', 'There is no project with this id');
+  }
   const found = await findProject(app, id);
   return found ? [id, found.name] : [id];
 }

@@ -37,7 +37,7 @@ export async function openByLink(app: App, link: string): Promise<OpenedSession 
         operatorId: ObjectId;
       } | null)
     : null;
-  const operator = used && ((await operatorStore(app).findOne({ _id: used.operatorId })) as Operator | null);
+  const operator = used && (await operatorStore(app).findOne({ _id: used.operatorId }));
   if (!operator) {
     throw unauthenticated(
       'LINK_INVALID',

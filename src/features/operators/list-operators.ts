@@ -3,7 +3,7 @@ import { operatorStore, type Operator } from '../access/operator.js';
 
 /** All operators by address. */
 export function listOperators(app: Pick<App, 'db'>): Promise<Operator[]> {
-  return operatorStore(app).find({}).sort({ email: 1 }).toArray() as Promise<Operator[]>;
+  return operatorStore(app).find({}).sort({ email: 1 }).toArray();
 }
 
 /** An operator as HTTP and command line show it; `projects` null = all. */

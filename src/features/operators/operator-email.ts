@@ -12,5 +12,5 @@ export function requireOperatorEmail(text: string): string {
 
 /** The operator with that address in its stored form, or null. */
 export function findOperatorByEmail(app: Pick<App, 'db'>, email: string): Promise<Operator | null> {
-  return operatorStore(app).findOne({ email }) as Promise<Operator | null>;
+  return operatorStore(app).findOne({ email });
 }

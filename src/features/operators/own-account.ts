@@ -24,8 +24,9 @@ export async function changeOwnPassword(
   checkNewPassword(newPassword, problems, 'newPassword');
   problems.throwIfAny();
   const passwordHash = await app.passwords.inTurn(OPERATORS_PARTY, async (bcrypt) => {
-    if (!(await bcrypt.matches(currentPassword, operator.passwordHash)))
+    if (!(await bcrypt.matches(currentPassword, operator.passwordHash))) {
       throw unauthenticated('INVALID_CREDENTIALS', 'The current password is not right');
+    }
     return bcrypt.hash(newPassword);
   });
   await operatorStore(app).updateOne({ _id: operator._id }, { $set: { passwordHash } });
@@ -35,9 +36,7 @@ export async function changeOwnPassword(
 /** The open sessions of an operator, the newest first. */
 export function listOwnSessions(app: App, { operator }: SignedInOperator): Promise<OperatorSession[]> {
   const open = { operatorId: operator._id, expiresAt: { $gt: new Date(app.clock.now()) }, isLink: { $exists: false } };
-  return operatorSessionStore(app).find(open).sort({ createdAt: -1 }).limit(200).toArray() as Promise<
-    OperatorSession[]
-  >;
+  return operatorSessionStore(app).find(open).sort({ createdAt: -1 }).limit(200).toArray();
 }
 
 /** Ends all sessions of an operator but this one, links to sign in too; returns their number. */

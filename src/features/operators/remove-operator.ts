@@ -9,7 +9,7 @@ export async function requireOperatorNamed(app: Pick<App, 'db'>, emailOrId: stri
   const id = findObjectId(emailOrId);
   const found = await operatorStore(app).findOne(id ? { _id: id } : { email: normaliseEmail(emailOrId) });
   if (!found) throw missing('OPERATOR_NOT_FOUND', `There is no operator "${emailOrId.slice(0, 100)}"`);
-  return found as Operator;
+  return found;
 }
 
 /** Removes an operator: its tokens end with the first write, in other processes within a second. Harmless to repeat. */

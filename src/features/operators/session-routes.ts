@@ -169,8 +169,9 @@ export const OPERATOR_SESSION_ROUTES = [
 ];
 
 function requireSignedIn({ signedIn }: ActingOperator): SignedInOperator {
-  if (!signedIn)
+  if (!signedIn) {
     throw forbidden('NOBODY_SIGNED_IN', 'BSVC_ADMIN_TOKEN is nobody’s: this needs an operator who has signed in');
+  }
   return signedIn;
 }
 

@@ -154,8 +154,9 @@ function refs(fields: readonly Field[], prefix: string, known: Known): string[] 
 }
 
 function refsOf(shape: FieldShape, path: string, known: Known): string[] {
-  if (shape.type === 'Ref')
+  if (shape.type === 'Ref') {
     return shape.ref !== undefined && known.has(shape.ref) ? [`  ${key(path)}: ${literal(shape.ref)};`] : [];
+  }
   if (shape.type === 'Array') return shape.items ? refsOf(shape.items, path, known) : [];
   return shape.fields ? refs(shape.fields, `${path}.`, known) : [];
 }

@@ -43,8 +43,9 @@ export async function rotateKey(app: App, project: Project, type: KeyType, grace
 /** Ends a key at once; other processes refuse it within a second. 404 for an unknown id; revoking twice is harmless. */
 export async function revokeKey(app: App, project: Project, keyId: string): Promise<ApiKey> {
   const keys = await changeKeys(app, project, (current, nowMs) => {
-    if (!current.some((key) => key.id.toHexString() === keyId))
+    if (!current.some((key) => key.id.toHexString() === keyId)) {
       throw missing('KEY_NOT_FOUND', `The project has no key ${keyId}`);
+    }
     return current.map((key) =>
       key.id.toHexString() === keyId && key.revokedAt === null ? { ...key, revokedAt: new Date(nowMs) } : key,
     );

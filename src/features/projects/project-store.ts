@@ -1,3 +1,4 @@
+import type { UpdateFilter } from 'mongodb';
 import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import { missing } from '../../errors.js';
@@ -29,14 +30,14 @@ export async function requireProject(app: Pick<App, 'db'>, idOrName: string): Pr
 export async function updateProjectRecord(
   app: App,
   id: ObjectId,
-  change: { $set?: Partial<Project>; $unset?: Record<string, ''> },
+  change: Pick<UpdateFilter<Project>, '$set' | '$unset'>,
 ): Promise<Project> {
   const updated = await projectStore(app).findOneAndUpdate(
     { _id: id, state: 'active' },
-    { ...change, $set: { ...change.$set, updatedAt: new Date(app.clock.now()) } } as never,
+    { ...change, $set: { ...change.$set, updatedAt: new Date(app.clock.now()) } },
     { returnDocument: 'after' },
   );
   if (!updated) throw missing('PROJECT_NOT_FOUND', 'The project no longer exists');
   app.cache.forgetAll('callers');
-  return updated as Project;
+  return updated;
 }

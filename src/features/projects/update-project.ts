@@ -25,8 +25,9 @@ const DOMAIN_ENTRY = /^(\*|(\*\.)?[a-z0-9-]+(\.[a-z0-9-]+)*(:\d{1,5})?|https?:\/
 export async function updateProject(app: App, idOrName: string, changes: ProjectChanges): Promise<Project> {
   const { $set, $unset } = readProjectChanges(changes);
   const project = await requireProject(app, idOrName);
-  if (Object.keys($set).length + Object.keys($unset).length === 0)
+  if (Object.keys($set).length + Object.keys($unset).length === 0) {
     throw invalid('INVALID_BODY', 'There is nothing to change');
+  }
   try {
     return await updateProjectRecord(app, project._id, { $set, ...(Object.keys($unset).length > 0 && { $unset }) });
   } catch (error) {
@@ -54,7 +55,7 @@ export function readProjectChanges(changes: ProjectChanges): { $set: Partial<Pro
     else if (Number.isSafeInteger(value) && value >= 0) $set[`limits.${name}`] = value;
     else throw invalid('INVALID_LIMIT', `The limit ${name} must be a whole number, 0 or more`);
   }
-  return { $set: $set as Partial<Project>, $unset };
+  return { $set: $set, $unset };
 }
 
 /** An entry of the allowlist as it is stored. 400 for what is none. */

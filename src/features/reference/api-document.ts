@@ -141,8 +141,9 @@ export function openApiDocument(info: Pick<ApiDocument['info'], 'title' | 'versi
     const named = pathParameters(route.path, { ...params, ...route.params });
     const operation = describeOperation({ ...route, params: named, tag }, components);
     (document.paths[templateOf(route.path)] ??= {})[route.method.toLowerCase()] = operation;
-    for (const scheme of route.access.security.flat())
+    for (const scheme of route.access.security.flat()) {
       document.components.securitySchemes[scheme.name] = scheme.definition;
+    }
   };
   return {
     document,
@@ -161,8 +162,9 @@ export function buildApiDocument(lists: readonly RouteList[], version: string): 
   const { document, add } = openApiDocument({ title: 'bsvc', version });
   for (const list of lists) add(list);
   for (const { tag } of lists) {
-    if (document.tags.filter(({ name }) => name === tag).length !== 1)
+    if (document.tags.filter(({ name }) => name === tag).length !== 1) {
       throw new Error(`one list has to say what ${tag} is about`);
+    }
   }
   return document;
 }
@@ -236,14 +238,16 @@ function parametersOf(route: DescribedRoute, components: Components): ApiParamet
 function responsesOf(route: DescribedRoute, components: Components): Operation['responses'] {
   const isLimited = classify(route.method, route.path) !== 'free';
   const responses: Operation['responses'] = {};
-  for (const answer of [route.answers].flat() as readonly Answer[])
+  for (const answer of [route.answers].flat() as readonly Answer[]) {
     responses[answer.status] = describeAnswer(answer, isLimited, components);
+  }
   for (const [status, codes] of Object.entries(refusalsOf(route, isLimited))) {
     const { name } = RESPONSES[Number(status)]!;
     const description = [...new Set(codes)].map((code) => `\`${code}\``).join(', ');
     const answered = responses[status];
-    if (!answered) responses[status] = { $ref: `#/components/responses/${name}`, description };
-    else {
+    if (!answered) {
+      responses[status] = { $ref: `#/components/responses/${name}`, description };
+    } else {
       answered.description += `; or ${description}`;
       const content = answered.content![JSON_TYPE]!;
       content.schema = { anyOf: [content.schema, components.place(ERROR)] };
@@ -253,10 +257,9 @@ function responsesOf(route: DescribedRoute, components: Components): Operation['
 }
 
 function describeAnswer(answer: Answer, isLimited: boolean, components: Components): ApiResponse {
-  const own = Object.entries(answer.headers ?? {}).map(([name, description]) => [
-    name,
-    { description, schema: { type: 'string' } },
-  ]);
+  const own = Object.entries(answer.headers ?? {}).map(
+    ([name, description]) => [name, { description, schema: { type: 'string' } }] as const,
+  );
   return {
     description: answer.description,
     headers: { ...Object.fromEntries(own), ...(isLimited && LIMITED), ...ALWAYS },

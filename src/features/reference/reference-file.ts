@@ -42,5 +42,7 @@ export function serveReferenceFile(ctx: Context, file: ReferenceFile): void {
   if (file.gzipped && ctx.acceptsEncodings('gzip', 'identity') === 'gzip') {
     ctx.set('Content-Encoding', 'gzip');
     ctx.body = file.gzipped;
-  } else ctx.body = file.bytes;
+  } else {
+    ctx.body = file.bytes;
+  }
 }

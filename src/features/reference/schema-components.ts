@@ -32,15 +32,17 @@ export function openComponents(prefix = '#/components/schemas/'): Components {
       ]),
     );
     // Said aloud, since generators of clients take silence for a closed object.
-    if (placed.type === 'object' && placed.maxProperties !== 0 && placed.allOf === undefined)
+    if (placed.type === 'object' && placed.maxProperties !== 0 && placed.allOf === undefined) {
       placed.additionalProperties ??= true;
+    }
     return title === undefined ? placed : add(title, placed);
   };
   const placePart = (keyword: string, part: unknown): unknown => {
     // Names of fields are not keywords, and examples are not schemas.
     if (VALUES.has(keyword)) return part;
-    if (keyword === 'properties')
+    if (keyword === 'properties') {
       return Object.fromEntries(Object.entries(part as object).map(([field, inner]) => [field, place(inner)]));
+    }
     return place(part);
   };
   return { schemas, place: (schema) => place(schema) as Schema };

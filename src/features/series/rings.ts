@@ -72,8 +72,9 @@ export function openRing(stepMs: number, length: number): Ring {
       const slot = Math.floor(nowMs / stepMs);
       // Set back clocks write nothing twice.
       if (slot < newest) return;
-      for (let gap = Math.max(newest + 1, slot - length + 1); gap < slot; gap++)
+      for (let gap = Math.max(newest + 1, slot - length + 1); gap < slot; gap++) {
         values.fill(NaN, place(gap), place(gap) + FIGURES.length);
+      }
       newest = slot;
       FIGURES.forEach((name, series) => (values[place(slot) + series] = sample[name] ?? NaN));
     },

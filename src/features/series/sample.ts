@@ -23,8 +23,9 @@ export function compareLooks(before: readonly Contribution[], now: readonly Cont
     const last = known.get(each.pid);
     each.requests.forEach((count, at) => (requests[at]! += Math.max(0, count - (last?.requests[at] ?? 0))));
     each.durations.forEach((count, at) => (durations[at]! += Math.max(0, count - (last?.durations[at] ?? 0))));
-    for (const [name, count] of Object.entries(each.events))
+    for (const [name, count] of Object.entries(each.events)) {
       events[name] = (events[name] ?? 0) + Math.max(0, count - (last?.events[name] ?? 0));
+    }
   }
   const perSecond = (...counts: (number | undefined)[]): number =>
     counts.reduce<number>((sum, count) => sum + (count ?? 0), 0) / seconds;

@@ -129,8 +129,8 @@ async function keepPoint(app: App, coarse: Ring, nowMs: number, beforeMs: number
   const point = `points.${place}`;
   try {
     await hourStore(app).updateOne(
-      { _id, [point]: { $exists: false } } as never,
-      { $set: { [point]: FIGURES.map((name) => round(summary[name])) } } as never,
+      { _id, [point]: { $exists: false } },
+      { $set: { [point]: FIGURES.map((name) => round(summary[name])) } },
       { upsert: true },
     );
     if (place === 0) await hourStore(app).deleteMany({ _id: { $lt: placeOf(nowMs - KEPT_HOURS * HOUR_MS)._id } });

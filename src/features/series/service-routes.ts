@@ -28,8 +28,9 @@ function ofAllProjects(access: Access<{ operator: ActingOperator }>): Access<{ o
     ...access,
     give(_app, ctx) {
       const operator = operatorOf(ctx);
-      if (operator.projects)
+      if (operator.projects) {
         throw forbidden('ALL_PROJECTS_REQUIRED', 'This tells of all projects: it is for operators who see them all');
+      }
       return { operator };
     },
   };

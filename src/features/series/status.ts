@@ -92,8 +92,9 @@ function findOwnProblems(disk: Disk | null, jobs: JobCounts, isLate: boolean): P
   const problems: Problem[] = [];
   const of = { project: null, id: null };
   if (jobs.dead > 0) problems.push({ kind: 'jobs', ...of, text: `${jobs.dead} jobs have failed for the last time` });
-  if (disk && disk.freeBytes < (1 - FULL) * disk.totalBytes)
+  if (disk && disk.freeBytes < (1 - FULL) * disk.totalBytes) {
     problems.push({ kind: 'disk', ...of, text: 'The disk of the data directory is nearly full' });
+  }
   if (isLate) problems.push({ kind: 'backup', ...of, text: 'The last good backup is too old' });
   return problems;
 }
@@ -106,7 +107,7 @@ async function findFailingWebhooks(app: App): Promise<Problem[]> {
     $elemMatch: { $or: [{ failingSince: { $ne: null } }, { disabled: { $in: ['gone', 'failing'] } }] },
   };
   const stored = (await webhookStore(app)
-    .find({ webhooks: failing } as never)
+    .find({ webhooks: failing })
     .limit(MAX_FAILING)
     .toArray()) as ProjectWebhooks[];
   const active = new Set((await listProjects(app)).map(({ _id }) => _id.toHexString()));

@@ -56,10 +56,13 @@ export async function* readArchive(path: string): AsyncGenerator<ArchiveLine> {
       if (ended) throw damaged(path, 'something follows its end');
       if ('end' in line) {
         const { documents, files, sha256 } = line.end;
-        if (sha256 !== hash.digest('hex') || documents !== counts.documents || files !== counts.files)
+        if (sha256 !== hash.digest('hex') || documents !== counts.documents || files !== counts.files) {
           throw damaged(path, 'its checksum does not match');
+        }
         ended = true;
-      } else hash.update(`${text}\n`);
+      } else {
+        hash.update(`${text}\n`);
+      }
       if ('document' in line) counts.documents++;
       if ('file' in line) counts.files++;
       yield line;

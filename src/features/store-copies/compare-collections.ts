@@ -39,7 +39,7 @@ export async function compareCollections(
       if (!here.done) hashes[0].update(here.value);
       if (!copy.done) hashes[1].update(copy.value);
       if (here.done || copy.done || Buffer.compare(here.value, copy.value) !== 0) {
-        const raw = here.done ? copy.value! : here.value;
+        const raw = (here.done ? copy.value : here.value) as Buffer;
         difference = `the document ${presentId(readExactly(raw))}`;
         break;
       }

@@ -53,11 +53,12 @@ const OWN_ACTION = 'move-to';
  * since, and when the comparison finds a difference.
  */
 export async function moveStore(app: App, uri: string, options: MoveOptions): Promise<MoveReport> {
-  if (app.db.kind !== 'embedded')
+  if (app.db.kind !== 'embedded') {
     throw conflict(
       'NOT_EMBEDDED',
       'The data is in a MongoDB already (MONGODB_URI is set): only an embedded store is moved.',
     );
+  }
   const workDir = await mkdtemp(join(tmpdir(), 'bsvc-move-'));
   let target: Database | null = null;
   let frozen: Database | null = null;
@@ -149,8 +150,9 @@ async function requireOwnTarget(target: Database, source: string, databaseName: 
 const LEFT_BY_LOOKING: ReadonlySet<string> = new Set(['migrations', SEALING_KEYS, AUDIT_LOG]);
 
 async function isUnused(target: Database): Promise<boolean> {
-  for (const name of await target.listNames())
+  for (const name of await target.listNames()) {
     if (!LEFT_BY_LOOKING.has(name) && (await target.collection(name).findOne({})) !== null) return false;
+  }
   return true;
 }
 

@@ -15,7 +15,7 @@ import {
 } from '../../platform/database/restore-mark.js';
 import { openSecretBox, type SecretBox } from '../../platform/secrets/secret-box.js';
 import { pathsOf } from '../files/file.js';
-import { isShown, SERIES, type InsertSeries, type KnownSeries } from '../collections/indexes/insert-series.js';
+import { isShown, SERIES, type KnownSeries } from '../collections/indexes/insert-series.js';
 import { fileStore } from '../files/file-store.js';
 import { SEALED_PLACES } from './rotate-secrets.js';
 import { listProjects } from '../projects/list-projects.js';
@@ -63,20 +63,23 @@ export async function verifyBackup(
           refuseForeignKey(app, line.secretKey);
           secrets = openSecretBox(app.config.secretKey ?? line.secretKey!);
         });
-      } else if ('collection' in line) ({ collection } = line);
-      else if ('document' in line && collection === 'migrations')
+      } else if ('collection' in line) {
+        ({ collection } = line);
+      } else if ('document' in line && collection === 'migrations') {
         judge(() => refuseNewer(line.document, knownMigrations));
-      else if ('document' in line && secrets) {
-        for (const { fields } of SEALED_PLACES.filter((place) => place.collection === collection))
-          for (const field of fields(deserialize(Buffer.from(line.document, 'base64'))))
+      } else if ('document' in line && secrets) {
+        for (const { fields } of SEALED_PLACES.filter((place) => place.collection === collection)) {
+          for (const field of fields(deserialize(Buffer.from(line.document, 'base64')))) {
             sealed[opensField(secrets, field) ? 'opened' : 'foreign']++;
+          }
+        }
       }
     }
   } catch (error) {
     if (error instanceof AppError || (error as { syscall?: unknown }).syscall !== undefined) throw error;
     throw damaged(path, 'it cannot be read to its end');
   }
-  if (refusal) throw refusal;
+  if (refusal !== null) throw refusal as Error;
   // A single one may have been lost before the backup was made.
   if (sealed.foreign > 0 && sealed.opened === 0) {
     throw conflict(
@@ -165,16 +168,18 @@ class Restore {
   async take(line: ArchiveLine): Promise<void> {
     if ('document' in line) {
       const raw = Buffer.from(line.document, 'base64');
-      if (this.#batch.length >= BATCH_DOCUMENTS || this.#batchBytes + raw.length > COPY_BATCH_BYTES)
+      if (this.#batch.length >= BATCH_DOCUMENTS || this.#batchBytes + raw.length > COPY_BATCH_BYTES) {
         await this.#store();
+      }
       const document = this.#asRestored(readExactly(raw));
       if (!document) return;
       this.#batch.push(document);
       this.#batchBytes += raw.length;
       this.report.documents++;
       // Unlike write(), writeFile() goes on until every byte is taken, or fails.
-    } else if ('bytes' in line) await this.#file!.handle.writeFile(Buffer.from(line.bytes, 'base64'));
-    else {
+    } else if ('bytes' in line) {
+      await this.#file!.handle.writeFile(Buffer.from(line.bytes, 'base64'));
+    } else {
       await this.#store();
       await this.#closeFile();
       if ('format' in line) this.#secretKey = line.secretKey;
@@ -189,7 +194,8 @@ class Restore {
    */
   #asRestored(document: Document): Document | null {
     if (this.#collection === SERIES) {
-      const { _id, next, hidden } = document as InsertSeries;
+      // The archive may hold figures as Long.
+      const { _id, next, hidden } = document as { _id: unknown; next: unknown; hidden: { number: unknown }[] };
       this.#series.set(String(_id), { next: Number(next), hidden: hidden.map(({ number }) => Number(number)) });
       return { ...document, hidden: [] };
     }
@@ -244,8 +250,9 @@ class Restore {
   async #openFile(name: string): Promise<void> {
     const root = localFilesDir(this.#app.config);
     const path = resolve(root, name);
-    if (!path.startsWith(root + sep))
+    if (!path.startsWith(root + sep)) {
       throw invalid('BACKUP_DAMAGED', `The backup names a file outside its place: ${name}`);
+    }
     await requireRestoring(this.#app.db, this.#run);
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
     const draft = join(dirname(path), `.restore-${process.pid}.part`);

@@ -44,9 +44,11 @@ export function readTexts<const Name extends TextField>(body: unknown, names: re
   const texts = {} as Record<Name, string>;
   for (const name of names) {
     const value = Object.hasOwn(body, name) ? body[name] : undefined;
-    if (value === undefined || value === null || value === '') problems.add('required', 'is required', name);
-    else if (typeof value !== 'string') problems.add('type', 'must be a String', name);
-    else {
+    if (value === undefined || value === null || value === '') {
+      problems.add('required', 'is required', name);
+    } else if (typeof value !== 'string') {
+      problems.add('type', 'must be a String', name);
+    } else {
       refuseHostileValue(value);
       texts[name] = name === 'email' ? normaliseEmail(value) : value;
       checkLength(name, texts[name], problems);
@@ -57,10 +59,13 @@ export function readTexts<const Name extends TextField>(body: unknown, names: re
 }
 
 function checkLength(name: TextField, text: string, problems: Problems): void {
-  if (name === 'newPassword') checkNewPassword(text, problems, name);
-  else if (name === 'email') {
-    if (text.length > MAX_EMAIL_CHARACTERS)
+  if (name === 'newPassword') {
+    checkNewPassword(text, problems, name);
+  } else if (name === 'email') {
+    if (text.length > MAX_EMAIL_CHARACTERS) {
       problems.add('length', `must have at most ${MAX_EMAIL_CHARACTERS} characters`, name);
-  } else if (Buffer.byteLength(text) > MAX_PASSWORD_BYTES)
+    }
+  } else if (Buffer.byteLength(text) > MAX_PASSWORD_BYTES) {
     problems.add('length', `must have at most ${MAX_PASSWORD_BYTES} bytes`, name);
+  }
 }

@@ -45,8 +45,9 @@ export const startSocialRoute = route({
   refuses: { 400: ['REDIRECT_NOT_ALLOWED', 'INVALID_QUERY'] },
   async handle({ app, ctx, project, params: { provider }, query }) {
     const { redirect, state, code_challenge: challenge, code_challenge_method: method } = query;
-    if (method !== undefined && challenge === undefined)
+    if (method !== undefined && challenge === undefined) {
       throw invalid('INVALID_QUERY', 'code_challenge_method must stand beside a code_challenge');
+    }
     const { url, cookie } = await startSocialLogin(app, project, {
       provider,
       redirectUrl: redirect ?? null,

@@ -22,11 +22,11 @@ export function userStore(app: Pick<App, 'db'>, projectId: ObjectId): Store<User
 const PRESENT = { isDeleted: false } as const;
 
 export function findUserByEmail(app: Pick<App, 'db'>, projectId: ObjectId, email: string): Promise<User | null> {
-  return userStore(app, projectId).findOne({ email, ...PRESENT }) as Promise<User | null>;
+  return userStore(app, projectId).findOne({ email, ...PRESENT });
 }
 
 export function findUser(app: Pick<App, 'db'>, projectId: ObjectId, id: ObjectId): Promise<User | null> {
-  return userStore(app, projectId).findOne({ _id: id, ...PRESENT }) as Promise<User | null>;
+  return userStore(app, projectId).findOne({ _id: id, ...PRESENT });
 }
 
 /** The user with that id or e-mail address; 404 USER_NOT_FOUND when there is none. */

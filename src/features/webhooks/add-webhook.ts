@@ -61,7 +61,8 @@ export async function addWebhook(app: App, project: Project, input: NewWebhook):
 
 /** 400 for a description that is too long. */
 export function checkDescription(description: string): string {
-  if (description.length > MAX_DESCRIPTION_CHARACTERS)
+  if (description.length > MAX_DESCRIPTION_CHARACTERS) {
     throw invalid('INVALID_DESCRIPTION', `A description has at most ${MAX_DESCRIPTION_CHARACTERS} characters`);
+  }
   return description;
 }

@@ -26,6 +26,7 @@ export async function removeProjectWebhooks(app: App, projectId: ObjectId, known
   // First the list, so that nothing new is built for them.
   await webhookStore(app).deleteOne({ _id: projectId });
   forgetWebhooks(app, projectId);
-  for (const id of [...known, ...webhooks.map((webhook) => webhook.id)])
+  for (const id of [...known, ...webhooks.map((webhook) => webhook.id)]) {
     await deliveryStore(app).deleteMany({ webhookId: id });
+  }
 }

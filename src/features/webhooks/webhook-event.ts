@@ -14,8 +14,9 @@ const EVENT_FORM = new RegExp(`^(\\*|[A-Za-z][A-Za-z0-9_-]{0,63})\\.(${ACTIONS.j
  * not exist yet.
  */
 export function parseEvents(events: readonly unknown[]): string[] {
-  if (events.length === 0 || events.length > MAX_EVENTS)
+  if (events.length === 0 || events.length > MAX_EVENTS) {
     throw invalid('INVALID_EVENTS', `Subscribe to 1 to ${MAX_EVENTS} events`);
+  }
   for (const event of events) {
     if (typeof event === 'string' && (event === '*' || EVENT_FORM.test(event))) continue;
     throw invalid(

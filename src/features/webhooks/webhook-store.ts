@@ -37,7 +37,7 @@ export async function requireWebhook(app: App, projectId: ObjectId, id: string):
 /** An empty record stands for none, so that it too can be kept in the cache. */
 export async function readProjectWebhooks(app: App, projectId: ObjectId): Promise<ProjectWebhooks> {
   const stored = await webhookStore(app).findOne({ _id: projectId });
-  return (stored as ProjectWebhooks | null) ?? { _id: projectId, revision: 0, webhooks: [] };
+  return stored ?? { _id: projectId, revision: 0, webhooks: [] };
 }
 
 /**

@@ -13,13 +13,15 @@ const DEVELOPMENT =
 export async function requireTargetUrl(app: App, text: string): Promise<string> {
   const allowPrivate = app.config.webhookAllowPrivate;
   const url = text.length <= MAX_CHARACTERS && URL.canParse(text) ? new URL(text) : null;
-  if (!url || !(url.protocol === 'https:' || (allowPrivate && url.protocol === 'http:')))
+  if (!url || !(url.protocol === 'https:' || (allowPrivate && url.protocol === 'http:'))) {
     throw invalid(
       'INVALID_URL',
       `The url must be an https:// address of at most ${MAX_CHARACTERS} characters${url?.protocol === 'http:' ? DEVELOPMENT : ''}`,
     );
-  if (url.username || url.password)
+  }
+  if (url.username || url.password) {
     throw invalid('INVALID_URL', 'The url must not hold a user name or password: deliveries are signed instead');
+  }
   url.hash = '';
   await requirePublicTarget(app.outbound, url, 'url');
   return url.href;

@@ -62,15 +62,17 @@ class Review {
     const rules = FIELD_TYPE_RULES[checked.type] as (typeof FIELD_TYPE_RULES)[Field['type']] | undefined;
     if (field.required) checked.required = true;
     if (field.unique) {
-      if (level > 1) this.refuse(path, 'unique', 'cannot be unique: only top-level fields can');
-      else if (rules && !rules.canBeUnique)
+      if (level > 1) {
+        this.refuse(path, 'unique', 'cannot be unique: only top-level fields can');
+      } else if (rules && !rules.canBeUnique) {
         this.refuse(path, 'unique', `cannot be unique: it is of type ${checked.type}`);
+      }
       checked.unique = true;
     }
     if (field.default !== undefined && field.default !== null && !field.required) {
-      if (rules && !rules.canDefault)
+      if (rules && !rules.canDefault) {
         this.refuse(path, 'default', `cannot have a default: it is of type ${field.type}`);
-      else if (rules && rules.store(field.default) === undefined) {
+      } else if (rules && rules.store(field.default) === undefined) {
         this.refuse(path, 'default', `has a default that is not a ${field.type}`);
       } else if (typeof field.default === 'string' && !isWellFormed(field.default)) {
         this.refuse(path, 'default', 'has a default with half a surrogate pair, which is not a character');

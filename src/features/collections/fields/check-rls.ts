@@ -8,8 +8,9 @@ const FIELD_NAME = /^[A-Za-z_][\w-]{0,63}$/;
 export function checkRls(collection: Pick<Collection, 'rls' | 'fields'>): void {
   if (!collection.rls) return;
   const { ownerField, mode } = collection.rls;
-  if (mode !== 'public-read' && mode !== 'private')
+  if (mode !== 'public-read' && mode !== 'private') {
     throw invalid('INVALID_BODY', 'The RLS mode must be public-read or private');
+  }
   if (!FIELD_NAME.test(ownerField) || UNSAFE_NAMES.has(ownerField) || KEPT_FIELDS.includes(ownerField)) {
     throw invalid('INVALID_BODY', `"${ownerField}" cannot be the owner field: choose a plain name such as userId`);
   }

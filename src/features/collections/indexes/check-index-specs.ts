@@ -9,10 +9,12 @@ const PART = /^-?[A-Za-z_][\w-]*(\.[A-Za-z_][\w-]*)*$/;
 
 /** 400 unless every requested index is `field` or `field,-other` over fields the collection can have. */
 export function checkIndexSpecs(collection: Pick<Collection, 'mode' | 'fields' | 'indexes' | 'rls'>): void {
-  if (collection.indexes.length > MAX_REQUESTED_INDEXES)
+  if (collection.indexes.length > MAX_REQUESTED_INDEXES) {
     throw invalid('INVALID_INDEX', `A collection has at most ${MAX_REQUESTED_INDEXES} requested indexes`);
-  if (new Set(collection.indexes).size < collection.indexes.length)
+  }
+  if (new Set(collection.indexes).size < collection.indexes.length) {
     throw invalid('INVALID_INDEX', 'The same index is requested twice');
+  }
   for (const spec of collection.indexes) {
     const parts = spec.split(',');
     const names = parts.map((part) => part.replace(/^-/, ''));
@@ -41,6 +43,7 @@ function requireKnown(collection: Pick<Collection, 'mode' | 'fields' | 'rls'>, n
     collection.mode === 'flexible' ||
     ['_id', 'createdAt', 'updatedAt', collection.rls?.ownerField].includes(top) ||
     collection.fields.some((field) => field.name === top);
-  if (!known || UNFIT.has(top) || parts.some((part) => UNSAFE_NAMES.has(part)))
+  if (!known || UNFIT.has(top) || parts.some((part) => UNSAFE_NAMES.has(part))) {
     throw invalid('INVALID_INDEX', `The collection has no field "${name}" to index`);
+  }
 }

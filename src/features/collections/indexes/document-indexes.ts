@@ -16,7 +16,7 @@ export const PENDING = 'pending';
  * `isDeleted` of a document that is gone for everybody and kept only until its last event has been relayed: nothing
  * shows or counts it.
  */
-export const REMOVED = 'removed';
+export const REMOVED = 'removed' as const;
 
 type Named = IndexDescription & { name: string; key: Record<string, 1 | -1> };
 
@@ -53,8 +53,9 @@ export function requiredIndexes(collection: Settings): Named[] {
   }
   for (const spec of collection.indexes) {
     indexes.push({ name: `list_${spec}`, key: requestedKey(spec), partialFilterExpression: ACTIVE });
-    if (!spec.includes(','))
+    if (!spec.includes(',')) {
       indexes.push({ name: `sort_${spec}`, key: sortKey(spec), partialFilterExpression: ACTIVE });
+    }
   }
   return withoutTwins(indexes);
 }

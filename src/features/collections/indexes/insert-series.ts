@@ -48,7 +48,7 @@ export function seriesStore(app: Pick<App, 'db'>): Store<InsertSeries> {
 
 export async function readSeries(app: Pick<App, 'db'>, collectionId: ObjectId): Promise<KnownSeries> {
   const projection = { next: 1, 'hidden.number': 1 };
-  const found = (await seriesStore(app).findOne({ _id: collectionId }, { projection })) as InsertSeries | null;
+  const found = await seriesStore(app).findOne({ _id: collectionId }, { projection });
   return { next: found?.next ?? 1, hidden: (found?.hidden ?? []).map(({ number }) => number) };
 }
 

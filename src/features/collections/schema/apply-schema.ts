@@ -11,9 +11,11 @@ import { settleChange, type SchemaChange } from './plan-schema.js';
  */
 export async function applySchema(app: App, project: Project, changes: readonly SchemaChange[]): Promise<void> {
   for (const change of changes) {
-    if (change.action === 'add') await addCollection(app, project, { ...change.to, ifNotExists: true });
-    else if (change.action === 'drop') await dropCollection(app, project._id, change.collection);
-    else {
+    if (change.action === 'add') {
+      await addCollection(app, project, { ...change.to, ifNotExists: true });
+    } else if (change.action === 'drop') {
+      await dropCollection(app, project._id, change.collection);
+    } else {
       await changeCollection(app, project._id, change.collection, (current) => settleChange(current, change));
     }
   }

@@ -50,8 +50,9 @@ export function planSchema(
     changes.push({ action: 'change', collection, declared: declaration, ...options, what, loosens });
   }
   for (const collection of present.keys()) {
-    if (options.prune && !wanted.has(collection) && collection !== 'users')
+    if (options.prune && !wanted.has(collection) && collection !== 'users') {
       changes.push({ action: 'drop', collection });
+    }
   }
   return changes;
 }

@@ -33,11 +33,11 @@ export async function openBatch(app: App, collection: Collection, ids: ObjectId[
   };
   for (let attempt = 0; attempt < OPEN_ATTEMPTS; attempt++) {
     try {
-      const series = (await seriesStore(app).findOneAndUpdate(
+      const series = await seriesStore(app).findOneAndUpdate(
         { _id: collection._id, 'hidden.batch': { $ne: batch } },
         [update],
         { upsert: true, returnDocument: 'after', projection: { hidden: { $elemMatch: { batch } } } },
-      )) as InsertSeries | null;
+      );
       return series!.hidden[0]!.number;
     } catch (error) {
       if (!isDuplicateKey(error)) throw error;

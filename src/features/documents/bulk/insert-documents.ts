@@ -136,7 +136,10 @@ async function insertInSeries(app: App, collection: Collection, documents: Store
   };
   try {
     const visible = await findVisible(app, collection, true);
-    if (await documentStore(app, collection).findOne({ _id: batch, ...visible })) return await undo();
+    if (await documentStore(app, collection).findOne({ _id: batch, ...visible })) {
+      await undo();
+      return;
+    }
     await insertHiddenRecords(app, collection, documents, number);
   } catch (error) {
     // A write that was not answered may still be carried out: the batch stays hidden then. What cannot be undone now is

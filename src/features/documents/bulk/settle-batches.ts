@@ -41,13 +41,13 @@ export async function settleBatches(app: App): Promise<number> {
     for (const batch of hidden) {
       const ageMs = now - batch.at.getTime();
       if (ageMs < ABANDONED_AFTER_MS && ageMs > -CLOCK_DOUBT_MS) continue;
-      await attempt(batch.batch, () => undoBatch(app, series as InsertSeries, batch, ageMs));
+      await attempt(batch.batch, () => undoBatch(app, series, batch, ageMs));
     }
   }
   // A decided batch stands: there is nothing to wait for.
   const old = batchStore(app).find({ $or: [{ state: 'decided' }, { createdAt: left }, { createdAt: doubted }] });
   for await (const batch of old) {
-    await attempt(batch._id, () => settlePending(app, batch as InsertBatch, now));
+    await attempt(batch._id, () => settlePending(app, batch, now));
   }
   return settled;
 }
@@ -61,7 +61,7 @@ async function undoBatch(app: App, series: InsertSeries, batch: HiddenBatch, age
 }
 
 async function findCollection(app: App, _id: ObjectId): Promise<Collection | null> {
-  return (await collectionStore(app).findOne({ _id })) as Collection | null;
+  return await collectionStore(app).findOne({ _id });
 }
 
 async function settlePending(app: App, batch: InsertBatch, now: number): Promise<void> {
@@ -71,13 +71,14 @@ async function settlePending(app: App, batch: InsertBatch, now: number): Promise
     return;
   }
   await batchStore(app).updateOne({ _id: batch._id, state: 'open' }, { $set: { state: 'abandoned' } });
-  const { state } = ((await batchStore(app).findOne({ _id: batch._id })) as InsertBatch | null) ?? { state: 'gone' };
+  const { state } = (await batchStore(app).findOne({ _id: batch._id })) ?? { state: 'gone' };
   if (state === 'decided') {
     await publishPendingRecords(app, collection, batch.ids);
     await batchStore(app).deleteOne({ _id: batch._id, state });
   } else if (state === 'abandoned') {
     await removePendingRecords(app, collection, batch.ids);
-    if (now - batch.createdAt.getTime() > FORGOTTEN_AFTER_MS)
+    if (now - batch.createdAt.getTime() > FORGOTTEN_AFTER_MS) {
       await batchStore(app).deleteOne({ _id: batch._id, state });
+    }
   }
 }

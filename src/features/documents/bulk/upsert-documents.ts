@@ -102,7 +102,7 @@ async function findIds(
 ): Promise<Map<string, string>> {
   const values = accepted.map(({ document }) => document[key]);
   const found = documentStore(app, collection)
-    .find({ [key]: { $in: values }, isDeleted: false } as never)
+    .find({ [key]: { $in: values }, isDeleted: false })
     .project({ _id: 1, [key]: 1 });
   const documents = (await found.toArray()) as StoredDocument[];
   return new Map(documents.map((document) => [textOf(document[key])!, document._id.toHexString()]));

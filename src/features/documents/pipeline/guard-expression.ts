@@ -67,8 +67,9 @@ function guardPattern(operator: string, argument: unknown, shape: DocumentShape)
   if (!isJsonObject(argument)) throw badPipeline(`${operator} needs input and regex`);
   const { input, regex, options } = argument;
   // A leading $ would be read as a field, whose stored text nobody has checked.
-  if (typeof regex === 'string' && regex.startsWith('$'))
+  if (typeof regex === 'string' && regex.startsWith('$')) {
     throw badPipeline(`${operator} needs its pattern as a constant text`);
+  }
   requireConstantPattern(regex, operator);
   requirePatternOptions(options, operator);
   return { [operator]: { ...argument, input: guardExpression(input, shape) } };

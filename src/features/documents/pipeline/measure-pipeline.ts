@@ -32,8 +32,9 @@ export function measurePipeline(pipeline: readonly unknown[]): void {
     }
     const keys = Object.keys(value);
     budget.takeValues(keys.length);
-    if (PATTERN_OPERATORS.has(key) && isJsonObject(value) && typeof value.regex === 'string')
+    if (PATTERN_OPERATORS.has(key) && isJsonObject(value) && typeof value.regex === 'string') {
       patterns.push(value.regex);
+    }
     for (const inner of keys) {
       refuseKey(inner);
       walk((value as Record<string, unknown>)[inner], inner, level + 1);

@@ -50,8 +50,9 @@ export const STAGE_GUARDS: Readonly<Record<string, StageGuard>> = {
   $unwind: (given, { shape }) => {
     const options = typeof given === 'string' ? { path: given } : requireObject(given, '$unwind');
     const path = requireText(options.path, '$unwind: path');
-    if (!path.startsWith('$') || path.startsWith('$$'))
+    if (!path.startsWith('$') || path.startsWith('$$')) {
       throw badPipeline('$unwind: path must be a field such as "$tags"');
+    }
     guardExpression(path, shape);
     const { includeArrayIndex } = options;
     if (includeArrayIndex !== undefined) shape.redefine(requirePath(includeArrayIndex, '$unwind: includeArrayIndex'));
@@ -71,14 +72,15 @@ export const STAGE_GUARDS: Readonly<Record<string, StageGuard>> = {
     const { output, ...options } = requireObject(given, '$setWindowFields');
     const fields = Object.entries(requireObject(output, '$setWindowFields: output')).map(([path, window]) => {
       shape.redefine(requirePath(path, '$setWindowFields'));
-      return [path, guardWindow(window, shape)];
+      return [path, guardWindow(window, shape)] as const;
     });
     return [{ $setWindowFields: { ...guardNamed(options, shape), output: Object.fromEntries(fields) } }];
   },
   $fill: (given, { shape }) => {
     const options = requireObject(given, '$fill');
-    for (const path of Object.keys(requireObject(options.output, '$fill: output')))
+    for (const path of Object.keys(requireObject(options.output, '$fill: output'))) {
       shape.redefine(requirePath(path, '$fill'));
+    }
     return [{ $fill: guardNamed(options, shape) }];
   },
   $densify: (given) => [{ $densify: readLiteral(requireObject(given, '$densify')) }],

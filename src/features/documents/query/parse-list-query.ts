@@ -132,8 +132,9 @@ function requireFilterField(collection: Collection, path: string, parameter: str
     throw badQuery(`${quoted(parameter)}: isDeleted and deletedAt cannot be filtered by; use include_deleted=true`);
   }
   const target = findField(collection, path);
-  if (!target)
+  if (!target) {
     throw badQuery(`Unknown field ${quoted(path)} in the filter ${quoted(parameter)}${adviseField(collection, path)}`);
+  }
   return target;
 }
 
@@ -182,8 +183,9 @@ function readPopulate(query: QueryText, collection: Collection): PopulatedPath[]
   return [...named].map((path) => {
     const ref = findRef(collection, path);
     if (ref === null) throw badQuery(`populate: ${quoted(path)} is not a declared Ref field`);
-    if (ref === undefined)
+    if (ref === undefined) {
       throw badQuery(`populate: the schema does not say which collection ${quoted(path)} points into`);
+    }
     return { path, ref };
   });
 }

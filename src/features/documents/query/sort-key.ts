@@ -55,7 +55,7 @@ function visitKeys(value: unknown, path: readonly string[], visit: (key: SortKey
 }
 
 function keyOf(value: unknown): SortKey {
-  return { rank: rankOf(value), value: value ?? null } as SortKey;
+  return { rank: rankOf(value), value: value ?? null };
 }
 
 function rankOf(value: unknown): Rank {

@@ -36,7 +36,7 @@ export async function aggregateDocuments(
       name,
       await requireCollection(app, caller.project._id, name)
         .then(sourceOf)
-        .catch((error: Error) => error),
+        .catch((error: unknown) => error as Error),
     );
   }
   const guarded = guardWith(joined, pipeline, own);

@@ -105,8 +105,9 @@ function writeStored(stored: Buffer, meta: boolean): boolean {
   for (let index = 0; meta && index < META_NAMES.length; index++) {
     const name = metaPlaces[index * 3]!;
     if (name === 0) continue;
-    if (!writer.element(stored, metaTypes[index]!, name, metaPlaces[index * 3 + 1]!, metaPlaces[index * 3 + 2]!))
+    if (!writer.element(stored, metaTypes[index]!, name, metaPlaces[index * 3 + 1]!, metaPlaces[index * 3 + 2]!)) {
       return false;
+    }
   }
   writer.close();
   return true;

@@ -9,9 +9,9 @@ import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import { BATCH_NUMBER } from '../../collections/indexes/insert-series.js';
 import { tellFollowers } from '../../changes/change-log.js';
 import { queueEvents, relayLater, relayStoredLater } from '../../webhooks/outbox/queue-events.js';
-import { outboxOperators, withOutbox } from '../../webhooks/outbox/outbox-field.js';
+import { outboxOperators, withOutbox, type OutboxPaths } from '../../webhooks/outbox/outbox-field.js';
 import type { Action } from '../../webhooks/webhook-event.js';
-import type { StoredDocument } from './document.js';
+import type { StoredDocument, SystemFields } from './document.js';
 import { matchShown } from './shown-documents.js';
 import { PARALLEL_ARRAYS, PARALLEL_ARRAYS_TEXT, parallelArrays } from './parallel-arrays.js';
 
@@ -24,6 +24,11 @@ type Database = Pick<App, 'db'>;
  */
 export function documentStore(app: Database, collection: Collection): Store<StoredDocument> {
   return app.db.collection<StoredDocument>(documentsName(collection));
+}
+
+/** The same for updates by path: the type of a document whose fields are its client's cannot name them. */
+function documentsByPath(app: Database, collection: Collection): Store<SystemFields & OutboxPaths> {
+  return app.db.collection(documentsName(collection));
 }
 
 /** Stores a new document; 409 DUPLICATE_VALUE when a unique value is taken, 400 when an index cannot hold it. */
@@ -200,7 +205,7 @@ export async function changeDocumentRecord(
       app,
       collection,
       async (shown) =>
-        (await documentStore(app, collection).findOneAndUpdate({ ...filter, ...shown }, update as never, {
+        (await documentsByPath(app, collection).findOneAndUpdate({ ...filter, ...shown }, update, {
           returnDocument: 'after',
         })) as StoredDocument | null,
     );
@@ -226,13 +231,13 @@ export async function removeDocumentRecord(
   const entry = await queueEvents(app, collection, 'delete');
   const remove = async (shown: Filter): Promise<StoredDocument | null> => {
     const wanted = { ...filter, ...shown };
-    if (!entry) return (await documentStore(app, collection).findOneAndDelete(wanted)) as StoredDocument | null;
+    if (!entry) return await documentStore(app, collection).findOneAndDelete(wanted);
     const set = { isDeleted: REMOVED, deletedAt: entry.at, updatedAt: entry.at };
-    return (await documentStore(app, collection).findOneAndUpdate(
+    return await documentsByPath(app, collection).findOneAndUpdate(
       wanted,
-      { ...outboxOperators(entry), $set: set } as never,
+      { ...outboxOperators(entry), $set: set },
       { returnDocument: 'after' },
-    )) as StoredDocument | null;
+    );
   };
   const removed = await app.db.useReserve(() => matchShown(app, collection, remove));
   if (removed) tellFollowers(app, collection);
@@ -252,7 +257,7 @@ export async function removeTrashedRecords(
 ): Promise<number> {
   const trashed = { isDeleted: true, deletedAt: { $lte: until } };
   const store = documentStore(app, collection);
-  const found = await store.find(trashed).project({ _id: 1 }).limit(limit).toArray();
+  const found = await store.find(trashed).project<{ _id: ObjectId }>({ _id: 1 }).limit(limit).toArray();
   if (found.length === 0) return 0;
   const ids = found.map(({ _id }) => _id);
   const removed = await app.db.useReserve(() => store.deleteMany({ _id: { $in: ids }, ...trashed }));

@@ -1,6 +1,15 @@
 import type { ObjectId } from 'bson';
 import type { PENDING, REMOVED } from '../../collections/indexes/document-indexes.js';
 
+/** The fields that every document has beside its client's. */
+export interface SystemFields {
+  _id: ObjectId;
+  isDeleted: boolean | typeof PENDING | typeof REMOVED;
+  deletedAt: Date | null;
+  createdAt: Date;
+  updatedAt: Date;
+}
+
 /**
  * A document as stored: the client's fields beside the system fields (rest-api.md 2.5).
  *
@@ -11,12 +20,7 @@ import type { PENDING, REMOVED } from '../../collections/indexes/document-indexe
  * | 'pending' | null | part of a bulk insert of an earlier version that was not published: nobody may see it, but its unique values count |
  * | 'removed' | date | removed for good, kept unseen until its last event has been relayed to the webhooks |
  */
-export interface StoredDocument {
-  _id: ObjectId;
-  isDeleted: boolean | typeof PENDING | typeof REMOVED;
-  deletedAt: Date | null;
-  createdAt: Date;
-  updatedAt: Date;
+export interface StoredDocument extends SystemFields {
   [field: string]: unknown;
 }
 

@@ -10,6 +10,7 @@ export function refuseUsers(path: string, prefix: string): void {
   // A part that begins with another letter, written plainly, is another name.
   if (first !== 'u' && first !== 'U' && first !== '%') return;
   const name = path.slice(prefix.length + 1);
-  if (decodePart(name).toLowerCase().startsWith('users'))
+  if (decodePart(name).toLowerCase().startsWith('users')) {
     throw forbidden('USERS_BLOCKED', 'The users collection is reached through /api/userAuth only');
+  }
 }

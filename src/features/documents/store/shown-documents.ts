@@ -59,6 +59,6 @@ function recall(app: App, collectionId: ObjectId): KnownSeries | null {
 
 function remember(app: App, collectionId: ObjectId, known: KnownSeries): void {
   let all = remembered.get(app.db);
-  if (!all || all.size >= MAX_KNOWN) remembered.set(app.db, (all = new Map()));
+  if (!all || all.size >= MAX_KNOWN) remembered.set(app.db, (all = new Map<string, KnownSeries & { until: number }>()));
   all.set(collectionId.toHexString(), { ...known, until: performance.now() + KNOWN_MS });
 }

@@ -120,7 +120,7 @@ function answerStore(app: App): Store<IdempotencyRecord> {
 
 /** An expired record may still be there: they are removed once an hour. */
 async function findEarlier(app: App, store: Store<IdempotencyRecord>, _id: string): Promise<IdempotencyRecord | null> {
-  const found = (await store.findOne({ _id })) as IdempotencyRecord | null;
+  const found = await store.findOne({ _id });
   if (!found || found.expiresAt.getTime() > app.clock.now()) return found;
   await store.deleteOne({ _id, expiresAt: found.expiresAt });
   return null;
@@ -136,9 +136,7 @@ async function remember(
     await store.insertOne(record);
     return record;
   } catch (error) {
-    const winner = isDuplicateKey(error)
-      ? ((await store.findOne({ _id: first._id })) as IdempotencyRecord | null)
-      : null;
+    const winner = isDuplicateKey(error) ? await store.findOne({ _id: first._id }) : null;
     if (!winner) throw error;
     return winner;
   }

@@ -40,7 +40,7 @@ export async function insertDocument(
           // The same request may have stored it already: at the same moment, or before it died without an answer.
           const earlier =
             error instanceof AppError && error.kind === 'conflict'
-              ? ((await documentStore(app, collection).findOne({ _id: id! })) as StoredDocument | null)
+              ? await documentStore(app, collection).findOne({ _id: id! })
               : null;
           if (!earlier) throw error;
           return presentDocument(earlier);

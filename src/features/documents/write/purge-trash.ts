@@ -1,5 +1,4 @@
 import type { App } from '../../../app.js';
-import type { Collection } from '../../collections/collection.js';
 import { collectionStore } from '../../collections/collection-store.js';
 import { removeTrashedRecords } from '../store/document-store.js';
 import { DAY_MS } from '../../../platform/time/clock.js';
@@ -21,7 +20,7 @@ export async function purgeTrash(app: App, stop?: AbortSignal): Promise<number> 
   for await (const collection of collectionStore(app).find({ state: 'active' })) {
     let removed = BATCH;
     while (removed > 0 && !stop?.aborted) {
-      removed = await removeTrashedRecords(app, collection as Collection, cutoff, BATCH);
+      removed = await removeTrashedRecords(app, collection, cutoff, BATCH);
       purged += removed;
     }
     if (stop?.aborted) break;

@@ -70,7 +70,7 @@ export async function explainMiss(
   const found = await matchShown(
     app,
     collection,
-    async (shown) => (await documentStore(app, collection).findOne({ ...state, ...shown })) as StoredDocument | null,
+    async (shown) => await documentStore(app, collection).findOne({ ...state, ...shown }),
   );
   if (!found) throw notFound();
   if (writer && found[writer.ownerField] !== writer.userId) {

@@ -53,9 +53,11 @@ export class Follower implements Member {
   }
 
   deliver(batch: Batch, from: FeedPosition): void {
-    if (this.stream.expiresMs <= this.shares.app.clock.now()) this.stream.end({ code: 'TOKEN_EXPIRED' });
-    else if (!this.stream.isFull) this.stream.write(batch.bytes(this.form));
-    else {
+    if (this.stream.expiresMs <= this.shares.app.clock.now()) {
+      this.stream.end({ code: 'TOKEN_EXPIRED' });
+    } else if (!this.stream.isFull) {
+      this.stream.write(batch.bytes(this.form));
+    } else {
       const { following } = this.#group!;
       this.#quit();
       void this.#guard(() => this.#read(following, from));
@@ -106,7 +108,10 @@ export class Follower implements Member {
     for (let round = 0; ; round++) {
       await stream.drained();
       if (stream.isOver) return;
-      if (stream.expiresMs <= shares.app.clock.now()) return stream.end({ code: 'TOKEN_EXPIRED' });
+      if (stream.expiresMs <= shares.app.clock.now()) {
+        stream.end({ code: 'TOKEN_EXPIRED' });
+        return;
+      }
       const watcher = await shares.watchers.open(following);
       if (!(await this.#isCurrent(following))) {
         const cursor = sealFeedCursor(shares.app.secrets, following.scope, position);
@@ -120,8 +125,9 @@ export class Follower implements Member {
       }
       if (stream.isOver || this.#group) return;
       position = read.position;
-      if (read.more) round = 0;
-      else if (round >= MAX_ROUNDS) {
+      if (read.more) {
+        round = 0;
+      } else if (round >= MAX_ROUNDS) {
         await shares.app.hints.wait(hintOf(following.collection._id), ROUND_MS, stream.signal);
       }
     }
@@ -184,7 +190,9 @@ export class Follower implements Member {
         this.#fail();
       } else if (error.kind === 'unavailable') {
         this.stream.end({ n: this.form.n, code: error.code, retryAfterMs: randomRetry() });
-      } else this.stream.end({ n: this.form.n, code: error.code });
+      } else {
+        this.stream.end({ n: this.form.n, code: error.code });
+      }
     }
   }
 

@@ -20,8 +20,9 @@ export class GroupIndex {
 
   remove(group: Group): void {
     const { place, text } = this.#placeOf(group);
-    if (!place) this.#others.delete(group);
-    else {
+    if (!place) {
+      this.#others.delete(group);
+    } else {
       place.get(text)?.delete(group);
       if (place.get(text)?.size === 0) place.delete(text);
     }

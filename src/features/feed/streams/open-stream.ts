@@ -64,7 +64,10 @@ export async function openStream(
       const expiresMs = bearer.state === 'user' ? (bearer.token?.expiresMs ?? Infinity) : Infinity;
       const stream = new Stream(res, caller, request.origin, expiresMs);
       const { signal } = stream;
-      if (signal.aborted) return place.release();
+      if (signal.aborted) {
+        place.release();
+        return;
+      }
       signal.addEventListener('abort', () => place.release(), { once: true });
       const followers = followings.map((_, n) => {
         const form: EventForm = { n, hasIds };

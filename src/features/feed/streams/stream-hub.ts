@@ -150,9 +150,11 @@ export class StreamHub {
     const now = this.app.clock.now();
     for (const { stream } of [...streams]) {
       const { bearer } = stream.caller;
-      if (!owner) stream.end({ code: 'API_KEY_INVALID' });
-      else if (stream.expiresMs <= now) stream.end({ code: 'TOKEN_EXPIRED' });
-      else if (stream.origin !== null && !admitsOrigin(owner.project.allowedDomains, stream.origin)) {
+      if (!owner) {
+        stream.end({ code: 'API_KEY_INVALID' });
+      } else if (stream.expiresMs <= now) {
+        stream.end({ code: 'TOKEN_EXPIRED' });
+      } else if (stream.origin !== null && !admitsOrigin(owner.project.allowedDomains, stream.origin)) {
         stream.end({ code: 'ORIGIN_NOT_ALLOWED' });
       } else if (bearer.state === 'user' && bearer.token) {
         const code = judgeHeldToken(this.app, owner.project, bearer.userId, bearer.token);

@@ -21,7 +21,7 @@ export async function setBucket(app: App, project: Project, access: BucketAccess
   const checked = await requireAccess(app, access);
   const bucket = sealBucketAccess(app, project, checked);
   if (verify) await requireUsable(await openBucket(app, project, bucket));
-  return updateProjectRecord(app, project._id, { $set: { 'storage.bucket': bucket } as never });
+  return updateProjectRecord(app, project._id, { $set: { 'storage.bucket': bucket } });
 }
 
 /**
@@ -38,8 +38,9 @@ export function clearBucket(app: App, project: Project): Promise<Project> {
  */
 export async function applyBucketCors(app: App, project: Project, origins: readonly string[]): Promise<void> {
   for (const origin of origins) {
-    if (origin !== '*' && !/^https?:\/\/[a-z0-9.*-]+(:\d{1,5})?$/i.test(origin))
+    if (origin !== '*' && !/^https?:\/\/[a-z0-9.*-]+(:\d{1,5})?$/i.test(origin)) {
       throw invalid('INVALID_ORIGIN', `"${origin}" is not an origin such as https://app.example.com, or *`);
+    }
   }
   await (await requireBucket(app, project)).applyCors(origins);
 }
@@ -59,11 +60,12 @@ async function requireUsable(store: S3Store): Promise<void> {
 }
 
 async function requireAccess(app: App, access: BucketAccess): Promise<BucketAccess> {
-  if (!BUCKET_NAME.test(access.bucket))
+  if (!BUCKET_NAME.test(access.bucket)) {
     throw invalid(
       'INVALID_BUCKET',
       `"${access.bucket}" is not a bucket’s name: 3 to 63 lower-case letters, digits, dots and hyphens`,
     );
+  }
   if (!REGION.test(access.region)) throw invalid('INVALID_BUCKET', `"${access.region}" is not a region`);
   if (!CREDENTIAL.test(access.accessKeyId)) throw invalid('INVALID_BUCKET', 'The access key id is not valid');
   if (!CREDENTIAL.test(access.secretAccessKey)) throw invalid('INVALID_BUCKET', 'The secret access key is not valid');

@@ -34,7 +34,7 @@ export async function confirmFile(
 ): Promise<FileRecord | null> {
   for (;;) {
     const usage = await readUsage(app, project._id); // before the file: see UsageRecord
-    const file = (await fileStore(app).findOne({ _id: fileId })) as FileRecord | null;
+    const file = await fileStore(app).findOne({ _id: fileId });
     if (!file || file.state === 'deleted') throw fileMissing();
     if (file.state === 'confirmed') return file;
     if (object !== undefined && file.object !== object) return null;
@@ -55,7 +55,7 @@ export async function confirmFile(
       { returnDocument: 'after' },
     );
     await forgetMarks(app, usage);
-    if (confirmed) return confirmed as FileRecord;
+    if (confirmed) return confirmed;
   }
 }
 

@@ -35,8 +35,11 @@ export async function confirmUpload(
       if (store.kind === 'local') return confirmFile(app, project, file._id);
       const confirmed = await confirmInBucket(app, project, store, file);
       if (confirmed) return confirmed;
-    } else if (store.kind === 'local') throw notReady();
-    else await chooseBytes(app, store, file, size);
+    } else if (store.kind === 'local') {
+      throw notReady();
+    } else {
+      await chooseBytes(app, store, file, size);
+    }
   }
   // Sent again and again: what is there now may be confirmed when that is done.
   throw notReady();

@@ -25,10 +25,11 @@ export interface SignedUpload {
  */
 export async function receiveSignedUpload(app: App, upload: SignedUpload): Promise<void> {
   const grant = isObjectKey(upload.path) ? app.files.local.readGrant(upload.path, upload.query) : null;
-  if (!grant)
+  if (!grant) {
     throw forbidden('UPLOAD_URL_INVALID', 'This upload address is not valid or has expired: request a new one');
+  }
   requireDeclared(upload, grant);
-  const file = (await fileStore(app).findOne({ path: upload.path })) as FileRecord | null;
+  const file = await fileStore(app).findOne({ path: upload.path });
   if (!file || file.state === 'deleted') throw fileMissing();
   const object = await beginObject(app, file);
   const body = upload.body.pipe(limitToDeclared(grant.size));
@@ -72,11 +73,11 @@ async function beginObject(app: App, file: FileRecord): Promise<string> {
  * one before goes.
  */
 async function takeObject(app: App, file: FileRecord, object: string, size: number): Promise<void> {
-  const before = (await fileStore(app).findOneAndUpdate(
+  const before = await fileStore(app).findOneAndUpdate(
     { _id: file._id, state: { $in: ['requested', 'stored'] } },
     { $set: { state: 'stored', size, object } },
     { returnDocument: 'before' },
-  )) as FileRecord | null;
+  );
   if (!before) return requireOpen(app, file);
   if (before.object !== undefined && before.object !== object) await dropObject(app, file, before.object);
 }
@@ -94,10 +95,11 @@ async function dropObject(app: App, file: FileRecord, object: string): Promise<v
 }
 
 async function requireOpen(app: App, { _id }: FileRecord): Promise<void> {
-  const now = (await fileStore(app).findOne({ _id })) as FileRecord | null;
+  const now = await fileStore(app).findOne({ _id });
   if (!now || now.state === 'deleted') throw fileMissing();
-  if (now.state === 'confirmed')
+  if (now.state === 'confirmed') {
     throw conflict('UPLOAD_CLOSED', 'This upload is confirmed already: request a new address');
+  }
 }
 
 function requireDeclared({ contentType, contentLength }: SignedUpload, grant: LocalGrant): void {

@@ -67,19 +67,21 @@ export async function tidyFiles(app: App, projectId: ObjectId, files: readonly F
   const project = await findOwner(app, projectId, files);
   for (const file of files) {
     const store = await openPlace(app, project, file).catch((error: unknown) => noPlace(app, file, error));
-    if (store === 'away' || (store && !(await removeObjects(app, store, file)))) await postpone(app, file);
-    else
+    if (store === 'away' || (store && !(await removeObjects(app, store, file)))) {
+      await postpone(app, file);
+    } else {
       await fileStore(app).updateOne(
         { _id: file._id, state: 'confirmed' },
         { $set: { objects: [objectOf(file)] }, $unset: { dueAt: '', failures: '' } },
       );
+    }
   }
 }
 
 /** The project whose bucket holds some of the files; null when none of them is in one, and when the project is gone. */
 async function findOwner(app: App, projectId: ObjectId, files: readonly FileRecord[]): Promise<Project | null> {
   if (!files.some((file) => file.place === 'external')) return null;
-  return (await projectStore(app).findOne({ _id: projectId })) as Project | null;
+  return await projectStore(app).findOne({ _id: projectId });
 }
 
 /**
@@ -88,7 +90,7 @@ async function findOwner(app: App, projectId: ObjectId, files: readonly FileReco
  */
 async function giveBack(app: App, projectId: ObjectId, ids: readonly ObjectId[]): Promise<UsageRecord | null> {
   for (;;) {
-    const usage = (await usageStore(app).findOne({ _id: projectId })) as UsageRecord | null; // before the files: see UsageRecord
+    const usage = await usageStore(app).findOne({ _id: projectId }); // before the files: see UsageRecord
     if (!usage) return null;
     const applied = new Set(usage.applied);
     const files = (await fileStore(app)

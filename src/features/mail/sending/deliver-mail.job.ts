@@ -2,7 +2,6 @@ import type { App } from '../../../app.js';
 import { findObjectId } from '../../../platform/ids.js';
 import type { JobDefinition, RunAgain } from '../../../platform/jobs/job.js';
 import { withSpan } from '../../../platform/observe/telemetry.js';
-import type { Project } from '../../projects/project.js';
 import { projectStore } from '../../projects/project-store.js';
 import { acceptMail, closeMail } from '../close-mail.js';
 import { advanceLog, mailLogStore, openSealedMail, type MailLog } from '../mail-log.js';
@@ -49,10 +48,10 @@ function defineDelivery(
 }
 
 async function deliver(app: App, mailLogId: string, attempt: number, urgent: boolean): Promise<RunAgain | void> {
-  const log = (await mailLogStore(app).findOne({ _id: findObjectId(mailLogId)! })) as MailLog | null;
+  const log = await mailLogStore(app).findOne({ _id: findObjectId(mailLogId)! });
   if (!log) return;
   if (log.status !== 'queued' || !log.sealedMail) return closeMail(app, log);
-  const project = (await projectStore(app).findOne({ _id: log.projectId, state: 'active' })) as Project | null;
+  const project = await projectStore(app).findOne({ _id: log.projectId, state: 'active' });
   if (!project) return failMail(app, log, 'the project is gone');
   const { provider } = chooseProvider(app, project);
   const later = await waitForTurn(app, project, { urgent, mostMs: MAX_IN_HAND_MS });

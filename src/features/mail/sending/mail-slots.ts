@@ -80,7 +80,7 @@ export async function settleSlots(
   kind: SlotKind = 'open',
 ): Promise<void> {
   const these = { [kind]: { $in: [...ids] } };
-  await mailUsageStore(app).updateMany({ projectId, ...these }, { $pull: these as never });
+  await mailUsageStore(app).updateMany({ projectId, ...these }, { $pull: these });
 }
 
 /** Gives a slot back, in the month it was taken from, if it is still open: repeating it gives nothing back twice. */
@@ -90,10 +90,7 @@ export async function refundSlot(
   id: ObjectId,
   kind: SlotKind = 'open',
 ): Promise<void> {
-  await mailUsageStore(app).updateOne(
-    { projectId, [kind]: id },
-    { $pull: { [kind]: id } as never, $inc: { used: -1 } },
-  );
+  await mailUsageStore(app).updateOne({ projectId, [kind]: id }, { $pull: { [kind]: id }, $inc: { used: -1 } });
 }
 
 /** The slots used in the current month. */

@@ -24,7 +24,7 @@ const lines = new WeakMap<App['config'], Map<string, Line>>();
 
 function lineOf({ config }: App, id: string): Line {
   let known = lines.get(config);
-  if (!known) lines.set(config, (known = new Map()));
+  if (!known) lines.set(config, (known = new Map<string, Line>()));
   let line = known.get(id);
   if (!line) known.set(id, (line = openLine(() => void known.delete(id))));
   return line;
@@ -62,7 +62,7 @@ export async function waitForTurn(
 /** Takes the next free turn, also one that is still to come: who only waits for a free one finds it taken. */
 async function bookTurn(app: App, id: string, gapMs: number, mostMs: number): Promise<Date | null> {
   const now = new Date(app.clock.now());
-  const before = (await paceStore(app).findOne({ _id: id })) as Pace | null;
+  const before = await paceStore(app).findOne({ _id: id });
   const waitMs = (before?.nextAt.getTime() ?? 0) - now.getTime();
   if (waitMs > mostMs && waitMs <= MAX_HOLD_MS) return before!.nextAt;
   // A turn further ahead was booked before the clock was set back.
@@ -98,7 +98,7 @@ async function catchTurn(app: App, id: string, gapMs: number, mostMs: number): P
       // The record is there, and its turn is not free.
       if (!isDuplicateKey(error)) throw error;
     }
-    const pace = (await paceStore(app).findOne({ _id: id })) as Pace | null;
+    const pace = await paceStore(app).findOne({ _id: id });
     const waitMs = (pace?.nextAt.getTime() ?? nowMs) - nowMs;
     if (waitMs > mostMs) return pace!.nextAt;
     if (waitMs > 0) await wait(waitMs);

@@ -37,8 +37,9 @@ export async function sendBatchOnce(
   key: string,
 ): Promise<BatchResult[]> {
   if (key === '') return sendBatch(app, project, items);
-  if (!KEY_FORM.test(key))
+  if (!KEY_FORM.test(key)) {
     throw invalid('INVALID_IDEMPOTENCY_KEY', 'An Idempotency-Key has 1 to 255 visible ASCII characters');
+  }
   const store: Store<BatchRecord> = app.db.collection<BatchRecord>('idempotency_keys');
   const _id = sha256Hex([project._id.toHexString(), 'mail batch', key].join('\n'));
   const bodyHash = sha256Hex(JSON.stringify(items));
@@ -70,9 +71,10 @@ async function begin(
   } catch (error) {
     if (!isDuplicateKey(error)) throw error;
   }
-  const earlier = (await store.findOne({ _id: request._id })) as BatchRecord | null;
-  if (earlier && earlier.bodyHash !== request.bodyHash)
+  const earlier = await store.findOne({ _id: request._id });
+  if (earlier && earlier.bodyHash !== request.bodyHash) {
     throw unprocessable('IDEMPOTENCY_KEY_REUSED', 'This Idempotency-Key was used with another body');
+  }
   if (earlier?.answer) return JSON.parse(earlier.answer) as BatchResult[];
   if (earlier && earlier.leaseUntil.getTime() <= now) {
     const message =

@@ -79,8 +79,9 @@ async function sendOneByOne(
   const waiting = logs.entries();
   const work = Promise.all(
     Array.from({ length: AT_ONCE }, async () => {
-      for (const [at, log] of waiting)
+      for (const [at, log] of waiting) {
         results[at] = await noteOutcome(app, log, await provider.send(mails[at]!, log._id.toHexString()));
+      }
     }),
   );
   await withTimeout(work, TURN_LIMIT_MS + CALL_LIMIT_MS, null);
@@ -97,7 +98,8 @@ async function noteOutcome(app: App, log: MailLog, result: SendOutcome): Promise
     return { id: result.id };
   }
   if (result.outcome === 'unknown') await settleSlots(app, log.projectId, [log._id]);
-  if (await advanceLog(app, { _id: log._id }, 'failed', { reason: result.reason }))
+  if (await advanceLog(app, { _id: log._id }, 'failed', { reason: result.reason })) {
     await refundSlot(app, log.projectId, log._id);
+  }
   return { error: { message: result.reason } };
 }

@@ -4,7 +4,7 @@ import { CLOCK_DOUBT_MS } from '../../../platform/time/clock.js';
 import { jobStore, type JobDefinition } from '../../../platform/jobs/job.js';
 import { closeMail } from '../close-mail.js';
 import { deliverMail } from './deliver-mail.job.js';
-import { mailLogStore, type MailLog } from '../mail-log.js';
+import { mailLogStore } from '../mail-log.js';
 import { refundSlot, mailUsageStore } from './mail-slots.js';
 import { enqueueMail } from './send-mail.js';
 
@@ -29,7 +29,7 @@ export const sweepMail: JobDefinition<App> = {
     for await (const log of stranded) await enqueueMail(app, log);
     await namePartyless(app);
     for await (const usage of mailUsageStore(app).find({ 'open.0': { $exists: true } })) {
-      for (const id of usage.open as ObjectId[]) {
+      for (const id of usage.open) {
         if (id.getTimestamp() < before || id.getTimestamp() > doubted) await settleLeftBehind(app, usage.projectId, id);
       }
     }
@@ -45,7 +45,7 @@ async function namePartyless(app: App): Promise<void> {
 }
 
 async function settleLeftBehind(app: App, projectId: ObjectId, id: ObjectId): Promise<void> {
-  const log = (await mailLogStore(app).findOne({ _id: id })) as MailLog | null;
+  const log = await mailLogStore(app).findOne({ _id: id });
   if (log?.status === 'queued') return;
   if (log === null) await refundSlot(app, projectId, id);
   else await closeMail(app, log);

@@ -23,6 +23,6 @@ export async function requirePublicProfile(app: App, project: Project, username:
 }
 
 async function findActive(app: App, project: Project, username: string): Promise<User | null> {
-  const found = (await userStore(app, project._id).findOne({ username, isDeleted: false })) as User | null;
+  const found = await userStore(app, project._id).findOne({ username, isDeleted: false });
   return found?.[HIDDEN_FIELD].disabledAt ? null : found;
 }

@@ -45,10 +45,7 @@ export async function listIdentities(app: App, project: Project, user: User): Pr
 }
 
 function findRecords(app: App, project: Project, { _id }: Pick<User, '_id'>): Promise<LinkedIdentity[]> {
-  return identityStore(app)
-    .find({ projectId: project._id, userId: _id })
-    .sort({ createdAt: 1, _id: 1 })
-    .toArray() as Promise<LinkedIdentity[]>;
+  return identityStore(app).find({ projectId: project._id, userId: _id }).sort({ createdAt: 1, _id: 1 }).toArray();
 }
 
 /** The form of an identity for its user and for operators: nothing of the provider's own name for the person. */

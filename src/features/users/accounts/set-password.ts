@@ -13,8 +13,9 @@ export async function setPassword(app: App, project: Project, user: User, passwo
   checkNewPassword(password, problems, 'password');
   problems.throwIfAny();
   const passwordHash = await app.passwords.inTurn(project._id.toHexString(), (bcrypt) => bcrypt.hash(password));
-  if (!(await storePassword(app, project, user, { passwordHash })))
+  if (!(await storePassword(app, project, user, { passwordHash }))) {
     throw missing('USER_NOT_FOUND', 'The user no longer exists');
+  }
   // Its guesses were at the old password.
   await lockUser(app, project._id, user.email, '').clear();
 }

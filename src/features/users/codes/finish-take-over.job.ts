@@ -25,7 +25,7 @@ export const finishTakeOverJob: JobDefinition<App, { projectId: string; userId: 
   name: 'users.finishTakeOver',
   retry: { delaysMs: [1000, 10_000, 60_000] },
   async run(app, { projectId, userId }) {
-    const project = (await projectStore(app).findOne({ _id: new ObjectId(projectId) })) as Project | null;
+    const project = await projectStore(app).findOne({ _id: new ObjectId(projectId) });
     const user = project && (await findUser(app, project._id, new ObjectId(userId)));
     const before = user?.[HIDDEN_FIELD].tokensSince;
     if (!project || !user || !before || (await hasCutoff(app, project._id, userId, before))) return;

@@ -17,7 +17,7 @@ export const mailCodeJob: JobDefinition<App, { codeId: string }> = {
   async run(app, { codeId }) {
     const letter = await findLetter(app, codeId);
     if (!letter) return;
-    const project = (await projectStore(app).findOne({ _id: letter.projectId, state: 'active' })) as Project | null;
+    const project = await projectStore(app).findOne({ _id: letter.projectId, state: 'active' });
     const user = project && (await findReader(app, project, letter));
     if (project && user) {
       // Before the code, so that nobody confirms a change that its account was not told of.

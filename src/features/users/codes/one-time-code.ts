@@ -106,7 +106,7 @@ export async function openCode(
 
 /** The content of an open code's mail, or null when it was mailed or has expired. */
 export async function findLetter(app: App, id: string): Promise<OpenLetter | null> {
-  const open = (await codeStore(app).findOne({ _id: id })) as OneTimeCode | null;
+  const open = await codeStore(app).findOne({ _id: id });
   if (!open?.sealedLetter || open.expiresAt.getTime() <= app.clock.now()) return null;
   const letter = JSON.parse(app.secrets.open(open.sealedLetter, sealContext(id))) as CodeLetter;
   return { ...letter, projectId: open.projectId, ...(open.userId && { userId: open.userId }) };
@@ -119,9 +119,9 @@ export async function forgetLetter(app: App, id: string): Promise<void> {
 
 /** The account that last asked for this address, if any did in the last days. */
 export async function findCodeUser(app: App, project: Project, address: string): Promise<ObjectId | null> {
-  const open = (await codeStore(app).findOne({
+  const open = await codeStore(app).findOne({
     _id: codeId(app, project._id, 'email-change', address),
-  })) as OneTimeCode | null;
+  });
   return open?.userId ?? null;
 }
 
@@ -160,10 +160,10 @@ export async function findCode(
   const id = codeId(app, project._id, purpose, email);
   const now = app.clock.now();
   const live = { $gt: new Date(now), $lte: new Date(now + CODE_LIFETIME_MS + CLOCKS_DIFFER_MS) };
-  const open = (await codeStore(app).findOneAndUpdate(
+  const open = await codeStore(app).findOneAndUpdate(
     { _id: id, tries: { $lt: MAX_TRIES }, expiresAt: live, $nor: [{ dayTries: { $gte: MAX_TRIES_A_DAY } }] },
     { $inc: { tries: 1, dayTries: 1 } },
-  )) as OneTimeCode | null;
+  );
   if (!open || !isSameCode(app, id, code, open.codeHash)) return null;
   return {
     userId: open.userId ?? null,

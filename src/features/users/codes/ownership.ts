@@ -18,7 +18,7 @@ export type Prover = Pick<Session, '_id' | 'identity'> | null;
 /** The live session of a user that a request names, for proving an address in it. */
 export async function findProver(app: App, user: Pick<User, '_id'>, session: string | null): Promise<Prover> {
   if (session === null) return null;
-  return (await sessionStore(app).findOne({ _id: session, userId: user._id, revokedAt: null })) as Session | null;
+  return await sessionStore(app).findOne({ _id: session, userId: user._id, revokedAt: null });
 }
 
 /**

@@ -27,6 +27,7 @@ export async function changePassword(
     bcrypt.hash(input.newPassword),
   );
   const over = user[HIDDEN_FIELD].passwordHash;
-  if (!(await storePassword(app, project, user, { passwordHash, over, keepSession: from.session })))
+  if (!(await storePassword(app, project, user, { passwordHash, over, keepSession: from.session }))) {
     throw conflict('CHANGED_MEANWHILE', 'The account was changed at the same time: please try again');
+  }
 }

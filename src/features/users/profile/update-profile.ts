@@ -133,8 +133,9 @@ function readChange(
   refuseProtected(collection, Object.keys(change), setter, problems);
   if (setter === 'user' && Object.hasOwn(change, EMAIL_VERIFIED)) {
     // A fetched profile may be sent back as it is.
-    if (change[EMAIL_VERIFIED] !== user.emailVerified)
+    if (change[EMAIL_VERIFIED] !== user.emailVerified) {
       problems.add('protected', 'cannot be set by users', EMAIL_VERIFIED);
+    }
     delete change[EMAIL_VERIFIED];
   }
   let address: string | null = null;
@@ -142,8 +143,9 @@ function readChange(
     change.email = normaliseEmail(change.email);
     if (!isEmail(change.email as string)) problems.add('format', 'must be an e-mail address', 'email');
     // Sent back as it is. Stored, it could undo a change made meanwhile and keep the confirmation of that one.
-    if (change.email === user.email) delete change.email;
-    else if (setter === 'user') {
+    if (change.email === user.email) {
+      delete change.email;
+    } else if (setter === 'user') {
       address = change.email as string;
       delete change.email;
     }
@@ -156,9 +158,11 @@ function takePassword(change: Record<string, unknown>, problems: Problems): stri
   const { currentPassword = null } = change;
   delete change.currentPassword;
   if (currentPassword === null || currentPassword === '') return null;
-  if (typeof currentPassword !== 'string') problems.add('type', 'must be a String', 'currentPassword');
-  else if (Buffer.byteLength(currentPassword) > MAX_PASSWORD_BYTES)
+  if (typeof currentPassword !== 'string') {
+    problems.add('type', 'must be a String', 'currentPassword');
+  } else if (Buffer.byteLength(currentPassword) > MAX_PASSWORD_BYTES) {
     problems.add('length', `must have at most ${MAX_PASSWORD_BYTES} bytes`, 'currentPassword');
+  }
   return currentPassword as string;
 }
 

@@ -17,7 +17,7 @@ export function listSessions(app: App, project: Project, user: Pick<User, '_id'>
       expiresAt: { $gt: new Date(app.clock.now()) },
     })
     .sort({ usedAt: -1 })
-    .toArray() as Promise<Session[]>;
+    .toArray();
 }
 
 /** A session as operators see it, without anything that could be used in its place. */
@@ -38,17 +38,18 @@ export function presentSession(session: Session) {
  */
 export async function endSession(app: App, project: Project, user: Pick<User, '_id'>, which: string): Promise<number> {
   if (which === 'all') {
-    const ended = (await userStore(app, project._id).findOneAndUpdate(
+    const ended = await userStore(app, project._id).findOneAndUpdate(
       { _id: user._id, isDeleted: false },
       { $set: sessionsEnd(app) },
       { returnDocument: 'after' },
-    )) as User | null;
+    );
     if (!ended) throw missing('USER_NOT_FOUND', 'The user no longer exists');
     return endSessions(app, project, ended, 'revoked');
   }
   const sessions = await listSessions(app, project, user);
-  if (!sessions.some(({ _id }) => _id === which) || !(await revokeSession(app, which, 'revoked')))
+  if (!sessions.some(({ _id }) => _id === which) || !(await revokeSession(app, which, 'revoked'))) {
     throw missing('SESSION_NOT_FOUND', 'The user has no such session');
+  }
   await cutOffTokens(app, project._id, user._id.toHexString(), { session: which });
   return 1;
 }

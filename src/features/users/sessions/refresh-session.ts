@@ -64,7 +64,7 @@ async function rotate(
 ): Promise<Rotation | null> {
   const hash = hashRefreshToken(token);
   const successor = deriveSuccessor(app.secrets, token);
-  const session = (await sessionStore(app).findOneAndUpdate(
+  const session = await sessionStore(app).findOneAndUpdate(
     { _id: token.session, projectId: project._id, tokenHash: hash, revokedAt: null, expiresAt: { $gt: new Date(now) } },
     {
       $set: {
@@ -76,13 +76,13 @@ async function rotate(
       $push: { rotated: { $each: [{ hash, at: new Date(now) }], $slice: -KEPT_ROTATIONS } },
     },
     { returnDocument: 'after' },
-  )) as Session | null;
+  );
   return session && { session, successor };
 }
 
 /** The answer to a token that is not the current one: its successor again within the grace window, else a refusal. */
 async function repeat(app: App, project: Project, token: RefreshToken, now: number): Promise<Rotation> {
-  const session = (await sessionStore(app).findOne({ _id: token.session, projectId: project._id })) as Session | null;
+  const session = await sessionStore(app).findOne({ _id: token.session, projectId: project._id });
   if (!session || session.expiresAt.getTime() <= now) throw refreshInvalid();
   const hash = hashRefreshToken(token);
   if (session.revokedAt) {

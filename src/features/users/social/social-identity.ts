@@ -94,7 +94,9 @@ async function openConfiguration(app: App, provider: SocialProvider): Promise<op
   const secret = app.secrets.open(provider.sealedSecret, socialSealContext(provider.projectId, provider.name));
   const authentication = openid.ClientSecretPost(secret);
   // Plain http is accepted for an issuer on this machine only; see isSafeWebAddress.
-  const plain = provider.issuer.startsWith('http:') ? [openid.allowInsecureRequests] : [];
+  const plain: ((config: openid.Configuration) => void)[] = provider.issuer.startsWith('http:')
+    ? [openid.allowInsecureRequests]
+    : [];
   const call = provider.mayBePrivate ? fetch : app.outbound.fetch;
   if (provider.kind === 'oidc') {
     return openid.discovery(new URL(provider.issuer), provider.clientId, undefined, authentication, {

@@ -133,17 +133,17 @@ export async function finishSocialLogin(
 ): Promise<string> {
   const state = input.query.get('state') ?? '';
   const id = sha256Hex(state);
-  const attempt = (await attemptStore(app).findOneAndDelete({
+  const attempt = await attemptStore(app).findOneAndDelete({
     _id: id,
     stage: 'out',
     provider: input.provider,
     browserHash: sha256Hex(input.browser),
     expiresAt: { $gt: new Date(app.clock.now()) },
-  })) as SocialAttempt | null;
-  const project =
-    attempt && ((await projectStore(app).findOne({ _id: attempt.projectId, state: 'active' })) as Project | null);
-  if (!attempt || !project)
+  });
+  const project = attempt && (await projectStore(app).findOne({ _id: attempt.projectId, state: 'active' }));
+  if (!attempt || !project) {
     throw invalid('SOCIAL_STATE_INVALID', 'This sign-in is unknown or took too long: start again');
+  }
   const provider = await requireSocialProvider(app, project._id, input.provider);
   const identity = await findIdentity(app, provider, attempt, input.query);
   if (typeof identity === 'string') return addressBack(attempt, 'error', identity);
@@ -202,12 +202,12 @@ export async function exchangeSocialCode(
   { rtCode, codeVerifier }: { rtCode: string; codeVerifier: string | null },
   client: Client,
 ): Promise<SignedIn> {
-  const attempt = (await attemptStore(app).findOneAndDelete({
+  const attempt = await attemptStore(app).findOneAndDelete({
     _id: sha256Hex(rtCode),
     stage: 'back',
     projectId: project._id,
     expiresAt: { $gt: new Date(app.clock.now()) },
-  })) as SocialAttempt | null;
+  });
   const begunHere = attempt !== null && (attempt.codeChallenge ?? null) === challengeOf(codeVerifier);
   const user = begunHere ? await findUser(app, project._id, attempt.userId!) : null;
   if (!user || user[HIDDEN_FIELD].disabledAt || (user[HIDDEN_FIELD].stamp ?? null) !== (attempt?.stamp ?? null)) {

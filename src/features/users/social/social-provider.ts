@@ -58,16 +58,14 @@ export function socialProviderStore(app: Pick<App, 'db'>): Store<SocialProvider>
 
 export async function requireSocialProvider(app: App, projectId: ObjectId, name: string): Promise<SocialProvider> {
   const found = PROVIDER_NAME.test(name)
-    ? ((await socialProviderStore(app).findOne({ _id: providerId(projectId, name) })) as SocialProvider | null)
+    ? await socialProviderStore(app).findOne({ _id: providerId(projectId, name) })
     : null;
   if (!found) throw missing('PROVIDER_NOT_FOUND', 'The project has no sign-in provider of this name');
   return found;
 }
 
 export function listSocialProviders(app: App, project: Project): Promise<SocialProvider[]> {
-  return socialProviderStore(app).find({ projectId: project._id }).sort({ name: 1 }).toArray() as Promise<
-    SocialProvider[]
-  >;
+  return socialProviderStore(app).find({ projectId: project._id }).sort({ name: 1 }).toArray();
 }
 
 /**

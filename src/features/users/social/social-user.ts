@@ -58,7 +58,7 @@ function identityId(project: Project, provider: SocialProvider, identity: Social
 }
 
 async function findLinked(app: App, project: Project, _id: string): Promise<User | null> {
-  const link = (await identityStore(app).findOne({ _id })) as LinkedIdentity | null;
+  const link = await identityStore(app).findOne({ _id });
   const user = link && (await findUser(app, project._id, link.userId));
   if (!link || (user && isLinkOf(link, user))) return user;
   await removeLink(app, link);
@@ -102,8 +102,9 @@ async function create(
     return user;
   } catch (error) {
     if (error instanceof AppError && error.code === 'EMAIL_TAKEN') return null;
-    if (error instanceof AppError && (error.kind === 'invalid' || error.kind === 'conflict'))
+    if (error instanceof AppError && (error.kind === 'invalid' || error.kind === 'conflict')) {
       return 'profile_incomplete';
+    }
     throw error;
   }
 }

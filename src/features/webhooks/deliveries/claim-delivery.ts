@@ -25,7 +25,7 @@ export async function findDueLanes(
       ...(busy.length > 0 && { lane: { $nin: [...busy] } }),
     })
     .sort({ dueAt: 1 })
-    .project({ lane: 1 })
+    .project<{ lane: string }>({ lane: 1 })
     .limit(LOOK_AHEAD)
     .toArray();
   const lanes = new Map<string, number>();
@@ -74,11 +74,11 @@ export async function noteAttempt(app: App, delivery: Delivery): Promise<Deliver
     await failDeliveries(app, { _id, claims }, 'Every attempt was cut off before its end.');
     return null;
   }
-  return (await deliveryStore(app).findOneAndUpdate(
+  return await deliveryStore(app).findOneAndUpdate(
     { _id, state: 'pending', claims },
     { $set: { dueAt: new Date(app.clock.now() + CLAIM_MS) }, $inc: { claims: 1, unfinished: 1 } },
     { returnDocument: 'after' },
-  )) as Delivery | null;
+  );
 }
 
 /** Undoes the beginning of an attempt that was interrupted before anything came of it. */

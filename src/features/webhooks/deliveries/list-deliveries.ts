@@ -52,13 +52,14 @@ async function readPage(
 ): Promise<DeliveryPage> {
   const deliveries = deliveryStore(app);
   const from = before === undefined ? null : await deliveries.findOne({ _id: before, ...of });
-  if (before !== undefined && !from)
+  if (before !== undefined && !from) {
     throw invalid('INVALID_QUERY', 'before must be the id of a delivery of this webhook');
+  }
   const older = from && {
     $or: [{ createdAt: { $lt: from.createdAt } }, { createdAt: from.createdAt, _id: { $lt: from._id } }],
   };
   const items = (await deliveries
-    .find({ ...of, ...(state && { state }), ...older } as never)
+    .find({ ...of, ...(state && { state }), ...older })
     .sort({ createdAt: -1, _id: -1 })
     .limit(limit + 1)
     .toArray()) as Delivery[];
@@ -71,7 +72,7 @@ export async function readDelivery(app: App, project: Project, id: string, deliv
   const webhook = await requireWebhook(app, project._id, id);
   const found = await deliveryStore(app).findOne({ _id: deliveryId, webhookId: webhook.id });
   if (!found) throw missing('DELIVERY_NOT_FOUND', 'The webhook has no delivery with this id');
-  return found as Delivery;
+  return found;
 }
 
 /** How many deliveries of a webhook of the last 24 hours are in each state. */

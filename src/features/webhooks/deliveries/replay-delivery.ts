@@ -31,5 +31,5 @@ export async function replayDelivery(app: App, project: Project, id: string, del
     (await deliveries.findOne(target));
   if (!replayed) throw missing('DELIVERY_NOT_FOUND', 'The webhook has no delivery with this id');
   await enqueueDelivery(app, { projectId: project._id.toHexString(), webhookId: webhook.id.toHexString() });
-  return replayed as Delivery;
+  return replayed;
 }

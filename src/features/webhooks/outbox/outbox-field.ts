@@ -17,9 +17,16 @@ export interface Outbox {
   outbox?: OutboxEntry[];
 }
 
-export const OUTBOX_SINCE = `${HIDDEN_FIELD}.at`;
-export const OUTBOX_SEQ = `${HIDDEN_FIELD}.seq`;
-export const OUTBOX_ENTRIES = `${HIDDEN_FIELD}.outbox`;
+export const OUTBOX_SINCE = `${HIDDEN_FIELD}.at` as const;
+export const OUTBOX_SEQ = `${HIDDEN_FIELD}.seq` as const;
+export const OUTBOX_ENTRIES = `${HIDDEN_FIELD}.outbox` as const;
+
+/** The outbox by the paths that updates name. */
+export interface OutboxPaths {
+  [OUTBOX_SINCE]: Date;
+  [OUTBOX_SEQ]: number;
+  [OUTBOX_ENTRIES]: OutboxEntry[];
+}
 
 /** The waiting events of a document as read; null when there are none. */
 export function findOutbox(document: Record<string, unknown>): Required<Outbox> | null {

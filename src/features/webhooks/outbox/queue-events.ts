@@ -26,8 +26,9 @@ export async function queueEvents(
 /** Queues the events in these documents for relay after the response. Best effort: the sweep picks up what is lost. */
 export function relayLater(app: App, collection: Collection, documents: readonly Record<string, unknown>[]): void {
   for (const document of documents) {
-    if (findOutbox(document))
+    if (findOutbox(document)) {
       app.backgroundTasks.add('webhooks.relay', { collection, document }, (items) => relayDocuments(app, items));
+    }
   }
 }
 

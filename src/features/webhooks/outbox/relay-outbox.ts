@@ -133,15 +133,18 @@ async function clearOutboxes(app: App, items: readonly Waiting[]): Promise<void>
       item.document.isDeleted === REMOVED
         ? { deleteOne: { filter: unchanged(item) } }
         : { updateOne: { filter: unchanged(item), update: { $unset: { [OUTBOX_ENTRIES]: '', [OUTBOX_SINCE]: '' } } } },
-    ) as never,
+    ),
     { ordered: false },
   );
   if (result.matchedCount + result.deletedCount === latest.length) return;
   for (const { document, outbox } of latest) {
     const relayed = outbox.outbox.map(({ id }) => id);
-    await documents.updateOne({ _id: document._id as ObjectId }, {
-      $pull: { [OUTBOX_ENTRIES]: { id: { $in: relayed } } },
-    } as never);
+    await documents.updateOne(
+      { _id: document._id as ObjectId },
+      {
+        $pull: { [OUTBOX_ENTRIES]: { id: { $in: relayed } } },
+      },
+    );
   }
 }
 

@@ -41,7 +41,7 @@ async function relayLeftovers(app: App, context: JobContext): Promise<void> {
   // Their events fill the log of changes, whether or not a webhook listens.
   for await (const collection of collectionStore(app).find({ 'changes.on': true, state: 'active' })) {
     if (isOver(context)) return;
-    await relayCollection(app, collection as Collection, context);
+    await relayCollection(app, collection, context);
   }
 }
 
