@@ -11,6 +11,7 @@ import { join } from 'node:path';
 const SCRIPTS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   bench: {
     http: 'test/bench/http.ts',
+    changes: 'test/bench/changes.ts',
     cities: 'test/bench/cities.ts',
     driver: 'test/bench/driver.ts',
     engine: 'dist/bench/test/bench/engine.js',
@@ -23,6 +24,7 @@ const SCRIPTS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
   soak: {
     service: 'test/bench/soak.ts',
+    changes: 'test/bench/changes-soak.ts',
     webhooks: 'test/bench/webhook-soak.ts',
   },
 };
