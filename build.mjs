@@ -10,6 +10,7 @@ import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { build } from 'esbuild';
 import { compileBundle } from './bin/bundle.js';
+import { buildConsole } from './src/console/build.mjs';
 
 /** What is loaded from a folder of its own: native parts, what is found by name at run time, what few starts need. */
 const EXTERNAL = [
@@ -34,6 +35,7 @@ else await buildAll();
 async function buildAll() {
   rmSync('dist', { recursive: true, force: true });
   await Promise.all([
+    buildConsole(),
     build({
       ...options,
       entryPoints: { main: 'cli/main.ts' },

@@ -4,7 +4,7 @@ export default tseslint.config(
   { ignores: ['dist/', 'node_modules/', 'coverage/', 'bsvc-data/'] },
   ...tseslint.configs.strict,
   {
-    files: ['**/*.ts'],
+    files: ['**/*.ts', '**/*.tsx'],
     languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
     rules: {
       '@typescript-eslint/no-floating-promises': 'error',

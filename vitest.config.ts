@@ -51,6 +51,7 @@ const DEEP = [
   ...list('features/webhooks', 'receivers'),
   ...list('platform', 'jobs/queue jobs/schedules outages watch-snapshots'),
   'test/worker/**/*.test.ts',
+  'test/console/**/*.test.ts',
 ];
 
 function list(folder: string, names: string): string[] {

@@ -28,6 +28,7 @@ import { GUIDE_ROUTES } from './features/reference/guide-routes.js';
 import { projectTypesRoutes } from './features/project-types/project-types-routes.js';
 import { referenceRoutes } from './features/reference/reference-routes.js';
 import { ROOT_ROUTES } from './features/reference/root-routes.js';
+import { CONSOLE_ROUTES } from './features/console/console-routes.js';
 import { SERVICE_ROUTES } from './features/series/service-routes.js';
 import { DELIVERY_ROUTES, WEBHOOK_ROUTES } from './features/webhooks/webhook-routes.js';
 import { accessLog } from './http/access-log.js';
@@ -77,6 +78,7 @@ export const ROUTE_LISTS: readonly RouteList[] = [
   ...CLIENT_ROUTES,
   GUIDE_ROUTES,
   ROOT_ROUTES,
+  CONSOLE_ROUTES,
 ];
 
 /** Paths of operators and their scripts alone: pages of other origins get nothing there. */

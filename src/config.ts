@@ -142,6 +142,7 @@ export const SETTINGS = {
     10,
     'work factor of stored passwords: one more doubles it',
   ),
+  console: setting('BSVC_CONSOLE', trueOrFalse, true, 'the operators’ console at /console', { defaultText: 'on' }),
   crossSiteCookies: setting(
     'BSVC_CROSS_SITE_COOKIES',
     trueOrFalse,

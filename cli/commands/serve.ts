@@ -3,6 +3,8 @@ import { createApi } from '../../src/api.js';
 import type { Config } from '../../src/config.js';
 import { clearLeftovers } from '../doctor/clear-leftovers.js';
 import { listProjects } from '../../src/features/projects/list-projects.js';
+import { startSeries } from '../../src/features/series/series.js';
+import { offerStatus } from '../../src/features/series/status.js';
 import { startServer } from '../../src/http/server.js';
 import { markServing } from '../../src/platform/database/serving-mark.js';
 import { watchSnapshots } from '../../src/platform/database/watch-snapshots.js';
@@ -71,7 +73,7 @@ async function serve(context: Context, input: ServeInput): Promise<void> {
   await context.out.print({
     json: { url: server.url, pid: process.pid, ...(demo && { demo }) },
     quiet: server.url,
-    text: (view) => presentStart(view, url, demo, empty, input.demo),
+    text: (view) => presentStart(view, { url, console: config.console }, demo, empty, input.demo),
   });
   await whenStopped(context);
   endWatch();
@@ -90,10 +92,13 @@ async function listen(app: App, config: Config, noWorker: boolean): Promise<{ ur
     keepAliveMs: config.keepAliveTimeoutMs,
   });
   const worker = noWorker ? null : createWorker(app);
+  offerStatus(app);
+  const series = startSeries(app);
   return {
     url: server.url,
     async stop() {
       app.readiness.end();
+      series.stop();
       const stopServing = (): Promise<void> =>
         server.stop(config.shutdownGraceMs, {
           drainMs: config.drainMs,
@@ -112,8 +117,15 @@ function namedUrl(url: string): string {
   return url.replace(/^http:\/\/(127\.0\.0\.1|\[::1\])(?=:|$)/, 'http://localhost');
 }
 
-function presentStart(view: TextStyle, url: string, demo: Demo | null, empty: boolean, demoWanted: boolean): string {
+function presentStart(
+  view: TextStyle,
+  { url, console }: { url: string; console: boolean },
+  demo: Demo | null,
+  empty: boolean,
+  demoWanted: boolean,
+): string {
   const lines = [`bsvc is listening on ${view.paint.bold(url)}`, `Documentation: ${url}/api/docs`];
+  if (console) lines.push(`Console: ${url}/console ("bsvc operator add", then "bsvc console")`);
   if (demo) {
     lines.push(
       '',

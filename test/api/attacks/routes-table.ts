@@ -464,6 +464,8 @@ export const ROUTE_TABLE: readonly RouteRow[] = [
   row('GET', '/api/docs/page.css', 'everybody', '200', '200'),
   row('GET', '/api/docs/page.js', 'everybody', '200', '200'),
   row('GET', '/api/docs/guides/:guide', 'everybody', '200', '200'),
+  row('GET', '/console', 'everybody', '308', '308'),
+  row('GET', '/console/:asset', 'everybody', '404 NOT_FOUND', '404 NOT_FOUND'),
   row('GET', '/metrics', 'the admin token', '200', '401 AUTH_REQUIRED'),
 ];
 

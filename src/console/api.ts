@@ -1,0 +1,102 @@
+import { signal } from '@preact/signals';
+
+/** Why a request was refused, in the server's words; `requestId` finds it in the server's log. */
+export class Refusal extends Error {
+  constructor(
+    readonly status: number,
+    readonly code: string,
+    message: string,
+    readonly requestId: string,
+    readonly retryAfterSeconds: number | null,
+  ) {
+    super(message);
+  }
+}
+
+/** The server is away, or says that it is for now; null while all is well. */
+export const trouble = signal<string | null>(null);
+
+/** Resolves when somebody has signed in again; set while the page waits for that. */
+export const signInAgain = signal<{ done(): void } | null>(null);
+
+let waiting: Promise<void> | null = null;
+
+/** Asks to sign in over the page as it is, so that nothing typed is lost; all requests wait for it together. */
+function untilSignedIn(): Promise<void> {
+  return (waiting ??= new Promise<void>((resolve) => {
+    signInAgain.value = {
+      done() {
+        signInAgain.value = null;
+        waiting = null;
+        resolve();
+      },
+    };
+  }));
+}
+
+type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+
+/** Addresses are relative to the page, whatever a proxy in front has taken away of the path. */
+export const addressOf = (path: string): string => new URL(`..${path}`, document.baseURI).href;
+
+/**
+ * Sends a request to the operators' API and answers its `data`. Throws `Refusal`, and with `AbortError` when `signal`
+ * ends it. Without a session it waits until somebody signs in again.
+ */
+export async function api<T>(
+  method: Method,
+  path: string,
+  body?: unknown,
+  options: { signal?: AbortSignal; isSignIn?: boolean } = {},
+): Promise<T> {
+  for (;;) {
+    const response = await send(method, path, body, options.signal);
+    const json = (await response.json().catch(() => ({}))) as Record<string, unknown>;
+    if (response.ok) {
+      if (trouble.value !== null) trouble.value = null;
+      return json.data as T;
+    }
+    if (response.status === 401 && !options.isSignIn && json.code !== 'INVALID_CREDENTIALS') {
+      await untilSignedIn();
+      continue;
+    }
+    const retryAfter = Number(response.headers.get('retry-after'));
+    const refusal = new Refusal(
+      response.status,
+      text(json.code) || `HTTP ${response.status}`,
+      text(json.message) || 'The server answered something that is not for this console.',
+      text(json.requestId) || (response.headers.get('x-request-id') ?? ''),
+      retryAfter > 0 ? retryAfter : null,
+    );
+    if (response.status === 503 && json.code !== 'BUSY')
+      trouble.value = `The server cannot answer now: ${refusal.message}`;
+    throw refusal;
+  }
+}
+
+async function send(method: Method, path: string, body: unknown, signal?: AbortSignal): Promise<Response> {
+  try {
+    return await fetch(addressOf(path), {
+      method,
+      credentials: 'same-origin',
+      headers: { 'x-bsvc-console': '1', ...(body !== undefined && { 'content-type': 'application/json' }) },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+      ...(signal && { signal }),
+    });
+  } catch (error) {
+    if ((error as Error).name === 'AbortError') throw error;
+    trouble.value = 'The server does not answer. What you see is what came last.';
+    throw new Refusal(0, 'OFFLINE', 'The server does not answer: try again.', '', null);
+  }
+}
+
+const text = (value: unknown): string => (typeof value === 'string' ? value : '');
+
+/** A query string without what is empty. */
+export function queryOf(values: Readonly<Record<string, string | number | null | undefined>>): string {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(values))
+    if (value !== undefined && value !== null && value !== '') query.set(name, String(value));
+  const written = query.toString();
+  return written === '' ? '' : `?${written}`;
+}

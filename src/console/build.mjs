@@ -1,0 +1,61 @@
+// Builds `dist/console`: hashed names, code that is loaded when it is wanted, and limits of size that hold.
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { build } from 'esbuild';
+
+const OUT = join('dist', 'console');
+/** Kilobytes as they are sent (gzip). */
+const LIMITS = { first: 60, editor: 120, style: 6 };
+
+const size = (name) => gzipSync(readFileSync(join(OUT, name)), { level: 9 }).length / 1024;
+
+/** The output and everything that it loads at once. */
+function loaded(outputs, path, found = new Set()) {
+  if (found.has(path)) return found;
+  found.add(path);
+  for (const { path: next, kind } of outputs[path].imports)
+    if (kind === 'import-statement') loaded(outputs, next, found);
+  return found;
+}
+
+export async function buildConsole() {
+  mkdirSync(OUT, { recursive: true });
+  const { metafile } = await build({
+    entryPoints: { main: 'src/console/main.tsx', style: 'src/console/styles/style.css' },
+    outdir: OUT,
+    bundle: true,
+    splitting: true,
+    format: 'esm',
+    target: 'es2022',
+    minify: true,
+    jsx: 'automatic',
+    jsxImportSource: 'preact',
+    entryNames: '[name]-[hash]',
+    chunkNames: 'part-[hash]',
+    metafile: true,
+    legalComments: 'none',
+    logLevel: 'warning',
+    tsconfig: 'src/console/tsconfig.json',
+  });
+  const { outputs } = metafile;
+  const paths = Object.keys(outputs);
+  const of = (entry) => paths.find((path) => outputs[path].entryPoint === entry);
+  const names = (set) => [...set].map((path) => path.split('/').at(-1));
+  const main = loaded(outputs, of('src/console/main.tsx'));
+  const editor = [...loaded(outputs, of('src/console/parts/code-mirror.ts'))].filter((path) => !main.has(path));
+  const style = names([of('src/console/styles/style.css')])[0];
+  const sum = (list) => names(list).reduce((all, name) => all + size(name), 0);
+  const sizes = { first: sum(main), editor: sum(editor), style: size(style) };
+  for (const [part, kilobytes] of Object.entries(sizes)) {
+    if (kilobytes > LIMITS[part])
+      throw new Error(`the console's ${part} load is ${kilobytes.toFixed(1)} KB gzip: more than ${LIMITS[part]}`);
+  }
+  const [script] = names([of('src/console/main.tsx')]);
+  const page = readFileSync('src/console/index.html', 'utf8').replace('{{style}}', style).replace('{{script}}', script);
+  writeFileSync(join(OUT, 'index.html'), page);
+  return { sizes, files: readdirSync(OUT).length };
+}
+
+if (process.argv[1]?.endsWith('build.mjs') && process.argv[1].includes('console'))
+  console.log(JSON.stringify(await buildConsole()));

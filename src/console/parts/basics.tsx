@@ -1,0 +1,200 @@
+import { signal } from '@preact/signals';
+import type { ComponentChildren } from 'preact';
+import { useEffect, useId, useRef, useState } from 'preact/hooks';
+import { Refusal } from '../api.js';
+
+/** What happened, for a few seconds, with what can be done about it. */
+interface Note {
+  text: string;
+  isBad: boolean;
+  undo?: () => void;
+}
+const note = signal<Note | null>(null);
+let noteTimer: ReturnType<typeof setTimeout> | undefined;
+
+export function say(text: string, more: { isBad?: boolean; undo?: () => void } = {}): void {
+  clearTimeout(noteTimer);
+  note.value = { text, isBad: more.isBad === true, ...(more.undo && { undo: more.undo }) };
+  noteTimer = setTimeout(() => (note.value = null), 10_000);
+}
+
+export const tellRefusal = (error: unknown): void => say(describeRefusal(error), { isBad: true });
+
+export function describeRefusal(error: unknown): string {
+  if (!(error instanceof Refusal)) return String(error);
+  return `${error.message} (${error.code}${error.requestId === '' ? '' : `, request ${error.requestId}`})`;
+}
+
+export function Notes() {
+  const shown = note.value;
+  return (
+    <div class="notes" role="status">
+      {shown && (
+        <p class={shown.isBad ? 'note bad' : 'note'}>
+          {shown.text}{' '}
+          {shown.undo && (
+            <button
+              onClick={() => {
+                note.value = null;
+                shown.undo?.();
+              }}
+            >
+              Undo
+            </button>
+          )}
+          <button aria-label="Close this note" onClick={() => (note.value = null)}>
+            ×
+          </button>
+        </p>
+      )}
+    </div>
+  );
+}
+
+export function Trouble({ error, onRetry }: { error: Refusal | null; onRetry?: () => void }) {
+  if (!error) return null;
+  return (
+    <p class="trouble" role="alert">
+      {describeRefusal(error)} {onRetry && <button onClick={onRetry}>Try again</button>}
+    </p>
+  );
+}
+
+/** A dialog of the browser's own: it keeps the focus and gives it back, and Esc closes it. */
+export function Dialog({
+  title,
+  onClose,
+  children,
+  wide,
+}: {
+  title: string;
+  onClose: () => void;
+  children: ComponentChildren;
+  wide?: boolean;
+}) {
+  const ref = useRef<HTMLDialogElement>(null);
+  const id = useId();
+  useEffect(() => {
+    const opener = document.activeElement as HTMLElement | null;
+    ref.current?.showModal();
+    return () => {
+      if (opener?.isConnected) opener.focus();
+    };
+  }, []);
+  return (
+    <dialog ref={ref} class={wide ? 'wide' : ''} aria-labelledby={id} onClose={onClose}>
+      <header>
+        <h2 id={id}>{title}</h2>
+        <button aria-label="Close" onClick={() => ref.current?.close()}>
+          ×
+        </button>
+      </header>
+      {children}
+    </dialog>
+  );
+}
+
+/** Something that cannot be undone: the name has to be typed. */
+export function ConfirmByName({
+  title,
+  text,
+  name,
+  action,
+  onConfirm,
+  onClose,
+}: {
+  title: string;
+  text: string;
+  name: string;
+  action: string;
+  onConfirm: () => Promise<void>;
+  onClose: () => void;
+}) {
+  const [typed, setTyped] = useState('');
+  const [busy, run, error] = useAction(onConfirm);
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (typed === name) void run();
+        }}
+      >
+        <p>{text}</p>
+        <label>
+          Type <b>{name}</b> to go on
+          <input value={typed} autocomplete="off" onInput={(event) => setTyped(event.currentTarget.value)} />
+        </label>
+        <Trouble error={error} />
+        <button class="danger" disabled={typed !== name || busy}>
+          {action}
+        </button>
+      </form>
+    </Dialog>
+  );
+}
+
+/** Runs one thing at a time: whether it is under way, how to start it, and what it was refused with. */
+export function useAction(work: () => Promise<void>): [busy: boolean, run: () => Promise<void>, error: Refusal | null] {
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState<Refusal | null>(null);
+  const run = async (): Promise<void> => {
+    if (busy) return;
+    setBusy(true);
+    setError(null);
+    try {
+      await work();
+    } catch (thrown) {
+      setError(thrown instanceof Refusal ? thrown : new Refusal(0, 'FAILED', String(thrown), '', null));
+    } finally {
+      setBusy(false);
+    }
+  };
+  return [busy, run, error];
+}
+
+export function Copy({ text, what }: { text: string; what: string }) {
+  const copy = (): void => {
+    navigator.clipboard.writeText(text).then(
+      () => say(`${what} copied`),
+      () => say('The browser does not let pages copy here: mark the text and copy it', { isBad: true }),
+    );
+  };
+  return (
+    <button class="small" onClick={copy} aria-label={`Copy ${what}`}>
+      Copy
+    </button>
+  );
+}
+
+/** The same as a command and as a request, so that the console teaches the main tool. */
+export function Commands({
+  cli,
+  method = 'GET',
+  path,
+  body,
+}: {
+  cli: string;
+  method?: string;
+  path: string;
+  body?: unknown;
+}) {
+  const base = new URL('..', document.baseURI).href.replace(/\/$/, '');
+  const data = body === undefined ? '' : ` -H 'content-type: application/json' -d ${quote(JSON.stringify(body))}`;
+  const curl = `curl${method === 'GET' ? '' : ` -X ${method}`} -H "Authorization: Bearer $TOKEN"${data} ${quote(base + path)}`;
+  return (
+    <details class="commands">
+      <summary>As a command</summary>
+      <p>
+        <code>{cli}</code> <Copy text={cli} what="Command" />
+      </p>
+      <p>
+        <code>{curl}</code> <Copy text={curl} what="Request" />
+      </p>
+    </details>
+  );
+}
+
+/** A word of a shell. */
+export const quote = (text: string): string =>
+  /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;

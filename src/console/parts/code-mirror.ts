@@ -1,0 +1,69 @@
+import { defaultKeymap, history, historyKeymap } from '@codemirror/commands';
+import { json, jsonParseLinter } from '@codemirror/lang-json';
+import {
+  bracketMatching,
+  defaultHighlightStyle,
+  foldGutter,
+  indentOnInput,
+  syntaxHighlighting,
+} from '@codemirror/language';
+import { linter } from '@codemirror/lint';
+import { highlightSelectionMatches, searchKeymap } from '@codemirror/search';
+import { EditorState } from '@codemirror/state';
+import { drawSelection, EditorView, keymap, lineNumbers } from '@codemirror/view';
+
+/** Larger texts are shown and not edited. */
+const MAX_EDITED = 2 * 1024 * 1024;
+
+/** A JSON editor in a shadow root: there its styles need no permission of the page's policy. */
+export function openEditor(
+  host: HTMLElement,
+  {
+    text,
+    label,
+    isReadOnly,
+    onChange,
+  }: {
+    text: string;
+    label: string;
+    isReadOnly: boolean;
+    onChange: (text: string) => void;
+  },
+): () => void {
+  const root = host.shadowRoot ?? host.attachShadow({ mode: 'open' });
+  const fixed = isReadOnly || text.length > MAX_EDITED;
+  const view = new EditorView({
+    root,
+    parent: root,
+    state: EditorState.create({
+      doc: text,
+      extensions: [
+        lineNumbers(),
+        foldGutter(),
+        history(),
+        drawSelection(),
+        indentOnInput(),
+        bracketMatching(),
+        highlightSelectionMatches(),
+        json(),
+        text.length > MAX_EDITED ? [] : linter(jsonParseLinter(), { delay: 400 }),
+        syntaxHighlighting(defaultHighlightStyle),
+        EditorView.lineWrapping,
+        EditorState.readOnly.of(fixed),
+        EditorView.contentAttributes.of({ 'aria-label': label }),
+        // Tab leaves the editor, as it leaves every other field.
+        keymap.of([...defaultKeymap, ...historyKeymap, ...searchKeymap]),
+        EditorView.updateListener.of((update) => {
+          if (update.docChanged) onChange(update.state.doc.toString());
+        }),
+        EditorView.theme({
+          '&': { height: '100%', fontSize: '13px', color: '#1b1f24', background: '#fff' },
+          '&.cm-focused': { outline: '2px solid #0a58ca' },
+          '.cm-scroller': { overflow: 'auto', fontFamily: 'ui-monospace, monospace' },
+          '.cm-gutters': { color: '#57606a', background: '#f6f8fa' },
+        }),
+      ],
+    }),
+  });
+  return () => view.destroy();
+}

@@ -1,0 +1,60 @@
+import { goTo, linkHere, place } from '../routes.js';
+
+export interface FilterField {
+  /** In the address. */
+  name: string;
+  label: string;
+  choices?: readonly (readonly [value: string, name: string])[];
+}
+
+/** What a list is narrowed to; it stands in the address, so that it can be sent. */
+export function Filters({ fields }: { fields: readonly FilterField[] }) {
+  const { query } = place.value;
+  return (
+    <form
+      class="row"
+      role="search"
+      key={fields.map(({ name }) => query.get(name) ?? '').join('\n')}
+      onSubmit={(event) => {
+        event.preventDefault();
+        const given = new FormData(event.currentTarget);
+        const change = Object.fromEntries(fields.map(({ name }) => [name, String(given.get(name) ?? '').trim()]));
+        goTo(linkHere({ ...change, before: null, page: null }));
+      }}
+    >
+      {fields.map(({ name, label, choices }, at) => (
+        <label key={name}>
+          {label}
+          {choices ? (
+            <select
+              name={name}
+              defaultValue={query.get(name) ?? ''}
+              onChange={(event) => event.currentTarget.form?.requestSubmit()}
+            >
+              <option value="">all</option>
+              {choices.map(([value, text]) => (
+                <option key={value} value={value} selected={query.get(name) === value}>
+                  {text}
+                </option>
+              ))}
+            </select>
+          ) : (
+            <input name={name} defaultValue={query.get(name) ?? ''} {...(at === 0 && { 'data-search': '' })} />
+          )}
+        </label>
+      ))}
+      <button>Filter</button>
+    </form>
+  );
+}
+
+/** To older rows by the place where this page ends, and back to the newest. */
+export function Pager({ before, name = 'before' }: { before: string | null; name?: string }) {
+  const isFirst = !place.value.query.get(name);
+  return (
+    <p class="row">
+      {!isFirst && <a href={linkHere({ [name]: null })}>← Newest</a>}
+      {before !== null && <a href={linkHere({ [name]: before })}>Older →</a>}
+    </p>
+  );
+}

@@ -1,0 +1,105 @@
+import type { ComponentChildren } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
+
+export interface Column<Row> {
+  name: string;
+  show: (row: Row) => ComponentChildren;
+  /** To the right, as numbers are. */
+  isNumber?: boolean;
+}
+
+/**
+ * Rows of a list. The table scrolls inside its frame, the page never sideways. `j` and `k` go from row to row, Enter
+ * opens one: by its first link or button.
+ */
+export function Table<Row>({
+  label,
+  columns,
+  rows,
+  keyOf,
+  empty,
+  loading,
+  selected,
+  onSelect,
+}: {
+  label: string;
+  columns: readonly Column<Row>[];
+  rows: readonly Row[] | null;
+  keyOf: (row: Row) => string;
+  empty: string;
+  loading: boolean;
+  selected?: ReadonlySet<string>;
+  onSelect?: (keys: Set<string>) => void;
+}) {
+  const body = useRef<HTMLTableSectionElement>(null);
+  useEffect(() => {
+    const step = (event: KeyboardEvent): void => {
+      if ((event.key !== 'j' && event.key !== 'k') || isTyping(event) || document.querySelector('dialog[open]')) return;
+      const openers = [...(body.current?.querySelectorAll<HTMLElement>('tr .opens') ?? [])];
+      const at = openers.indexOf(document.activeElement as HTMLElement);
+      openers[event.key === 'j' ? Math.min(at + 1, openers.length - 1) : Math.max(at - 1, 0)]?.focus();
+    };
+    addEventListener('keydown', step);
+    return () => removeEventListener('keydown', step);
+  }, []);
+  const toggle = (key: string): void => {
+    const next = new Set(selected);
+    if (!next.delete(key)) next.add(key);
+    onSelect?.(next);
+  };
+  const all = rows?.map(keyOf) ?? [];
+  return (
+    <div class="scroll" role="region" aria-label={label} tabIndex={0} aria-busy={loading}>
+      <table>
+        <thead>
+          <tr>
+            {onSelect && (
+              <th class="tick">
+                <input
+                  type="checkbox"
+                  aria-label="All rows"
+                  checked={all.length > 0 && all.every((key) => selected?.has(key))}
+                  onChange={(event) => onSelect(new Set(event.currentTarget.checked ? all : []))}
+                />
+              </th>
+            )}
+            {columns.map(({ name, isNumber }) => (
+              <th key={name} scope="col" class={isNumber ? 'number' : ''}>
+                {name}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody ref={body}>
+          {rows?.map((row) => (
+            <tr key={keyOf(row)}>
+              {onSelect && (
+                <td class="tick">
+                  <input
+                    type="checkbox"
+                    aria-label={`Row ${keyOf(row)}`}
+                    checked={selected?.has(keyOf(row)) ?? false}
+                    onChange={() => toggle(keyOf(row))}
+                  />
+                </td>
+              )}
+              {columns.map(({ name, show, isNumber }) => (
+                <td key={name} class={isNumber ? 'number' : ''}>
+                  {show(row)}
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {rows?.length === 0 && <p class="empty">{empty}</p>}
+      {rows === null && loading && <p class="empty">Loading…</p>}
+    </div>
+  );
+}
+
+export function isTyping(event: KeyboardEvent): boolean {
+  if (event.ctrlKey || event.metaKey || event.altKey) return true;
+  const target = event.composedPath()[0] as HTMLElement | undefined;
+  return target?.isContentEditable === true || /^(INPUT|TEXTAREA|SELECT)$/.test(target?.tagName ?? '');
+}

@@ -1,0 +1,66 @@
+import { queryOf } from '../api.js';
+import { cell, moment } from '../format.js';
+import { useLoad } from '../load.js';
+import { Commands, quote, Trouble } from '../parts/basics.js';
+import { Filters, Pager } from '../parts/filters.js';
+import { Table } from '../parts/table.js';
+import { place } from '../routes.js';
+import { projects, seesAll } from '../session.js';
+
+export interface Act {
+  id: string;
+  at: string;
+  actor: string;
+  action: string;
+  input: Record<string, unknown>;
+  outcome: string;
+  code: string | null;
+}
+
+const PAGE = 50;
+
+export function Audit() {
+  const { query } = place.value;
+  const of = (name: string): string => query.get(name) ?? '';
+  const project = of('project') || (seesAll.value ? '' : (projects.value[0]?.id ?? ''));
+  const path = `/api/admin/audit${queryOf({ limit: PAGE, project, actor: of('actor'), action: of('action'), since: of('since'), before: of('before') })}`;
+  const { data, error, loading, reload } = useLoad<{ items: Act[] }>(seesAll.value || project !== '' ? path : null);
+  const options = [of('actor') && ` --actor ${quote(of('actor'))}`, of('action') && ` --action ${quote(of('action'))}`];
+  return (
+    <>
+      <h1>Audit</h1>
+      <Filters
+        fields={[
+          { name: 'actor', label: 'Who' },
+          { name: 'action', label: 'Action' },
+          { name: 'since', label: 'Since (24h, 7d)' },
+          {
+            name: 'project',
+            label: 'Project',
+            choices: projects.value.map(({ id, name }) => [id, name] as const),
+          },
+        ]}
+      />
+      <Trouble error={error} onRetry={reload} />
+      <Table
+        label="Audit entries"
+        loading={loading}
+        rows={data?.items ?? null}
+        keyOf={({ id }) => id}
+        empty="Nothing is recorded."
+        columns={[
+          { name: 'At', show: ({ at }) => moment(at) },
+          { name: 'Who', show: ({ actor }) => actor },
+          { name: 'What', show: ({ action }) => <b>{action}</b> },
+          { name: 'With', show: ({ input }) => <code>{cell(input)}</code> },
+          {
+            name: 'Outcome',
+            show: ({ outcome, code }) => <span class={outcome === 'failed' ? 'bad' : ''}>{code ?? outcome}</span>,
+          },
+        ]}
+      />
+      <Pager before={data && data.items.length === PAGE ? data.items.at(-1)!.id : null} />
+      <Commands cli={`bsvc audit${options.join('')}${project ? ` --project ${project}` : ''}`} path={path} />
+    </>
+  );
+}

@@ -1,0 +1,318 @@
+import { useMemo, useState } from 'preact/hooks';
+import { api } from '../api.js';
+import { cell, moment, number } from '../format.js';
+import { useLoad } from '../load.js';
+import { Commands, quote, say, tellRefusal, Trouble } from '../parts/basics.js';
+import { Table, type Column } from '../parts/table.js';
+import { goTo, linkHere, linkTo, place } from '../routes.js';
+import { mayChange, project } from '../session.js';
+import { DocumentDialog, type StoredDocument } from './document.js';
+
+interface Collection {
+  name: string;
+  mode: string;
+  fields: { name: string; type: string }[];
+  indexes: string[];
+}
+
+const OPERATORS = ['=', '_ne=', '_gt=', '_gte=', '_lt=', '_lte=', '_in=', '_exists=', '_regex='];
+const SHOWN = {
+  '=': 'is',
+  '_ne=': 'is not',
+  '_gt=': '>',
+  '_gte=': '≥',
+  '_lt=': '<',
+  '_lte=': '≤',
+  '_in=': 'one of',
+  '_exists=': 'exists',
+  '_regex=': 'matches',
+} as Record<string, string>;
+/** What of the address is not a filter. */
+const OWN = new Set(['cursor', 'sort', 'trash', 'open']);
+const MOST_COLUMNS = 7;
+const PAGE = 50;
+
+export function Documents() {
+  const [, id = '', , name] = place.value.parts;
+  const base = `/api/projects/${id}/collections`;
+  const list = useLoad<{ items: Collection[] }>(base);
+  const collections = list.data?.items.filter((each) => each.name !== 'users') ?? [];
+  const collection =
+    collections.find((each) => each.name === name) ?? (name === undefined ? collections[0] : undefined);
+  return (
+    <>
+      <h1>Documents</h1>
+      <Trouble error={list.error} onRetry={list.reload} />
+      {list.data && collections.length === 0 && (
+        <p>
+          The project has no collection yet:{' '}
+          <code>bsvc collection add posts --project {project.value?.name ?? id}</code>
+        </p>
+      )}
+      {collections.length > 0 && (
+        <p class="row">
+          <label>
+            Collection
+            <select
+              value={collection?.name ?? ''}
+              onChange={(event) => goTo(linkTo(['p', id, 'documents', event.currentTarget.value]))}
+            >
+              {!collection && <option value="">Choose a collection</option>}
+              {collections.map((each) => (
+                <option key={each.name} value={each.name}>
+                  {each.name}
+                </option>
+              ))}
+            </select>
+          </label>
+        </p>
+      )}
+      {list.data && name !== undefined && !collection && <p class="empty">There is no collection {name}.</p>}
+      {collection && <Browser key={collection.name} base={`${base}/${collection.name}`} collection={collection} />}
+    </>
+  );
+}
+
+function Browser({ base, collection }: { base: string; collection: Collection }) {
+  const { query } = place.value;
+  const [selected, setSelected] = useState<Set<string>>(new Set());
+  const [counted, setCounted] = useState<{ of: string; count: number } | null>(null);
+  const shape = useLoad<{ fields: { name: string }[] }>(collection.mode === 'flexible' ? `${base}/shape` : null);
+  const filters = [...query].filter(([name]) => !OWN.has(name));
+  const isTrash = query.get('trash') === '1';
+  const sort = query.get('sort') ?? '';
+  const names = useMemo(
+    () => [
+      ...new Set([
+        ...collection.fields.map((field) => field.name),
+        ...(shape.data?.fields.map((field) => field.name) ?? []),
+      ]),
+    ],
+    [collection, shape.data],
+  );
+  const columns = names.slice(0, MOST_COLUMNS);
+  const isReady = collection.mode !== 'flexible' || shape.data !== null || shape.error !== null;
+  const narrowed = new URLSearchParams([
+    ...filters,
+    ...(isTrash
+      ? [
+          ['include_deleted', 'true'],
+          ['isDeleted', 'true'],
+        ]
+      : []),
+  ]);
+  const listing = new URLSearchParams([
+    ...narrowed,
+    ['limit', String(PAGE)],
+    ['cursor', query.get('cursor') ?? 'start'],
+    ['fields', [...columns, 'createdAt', 'isDeleted'].join(',')],
+    ...(sort === '' ? [] : [['sort', sort]]),
+  ]);
+  const path = `${base}/documents?${listing}`;
+  const page = useLoad<{ items: StoredDocument[]; nextCursor: string | null }>(isReady ? path : null);
+  const count = async (): Promise<void> => {
+    try {
+      const of = String(narrowed);
+      const { count: found } = await api<{ count: number }>(
+        'GET',
+        `${base}/documents?${narrowed}${narrowed.size > 0 ? '&' : ''}count=true`,
+      );
+      setCounted({ of, count: found });
+    } catch (error) {
+      tellRefusal(error);
+    }
+  };
+  const all = async (act: 'trash' | 'recover', ids: readonly string[]): Promise<void> => {
+    try {
+      const { done, refused } = await api<{ done: string[]; refused: { message: string }[] }>(
+        'POST',
+        `${base}/documents/${act}`,
+        { ids },
+      );
+      const text = `${done.length} ${act === 'trash' ? 'moved to the trash' : 'taken back'}${refused.length > 0 ? `, ${refused.length} refused: ${refused[0]!.message}` : ''}`;
+      say(text, {
+        isBad: refused.length > 0,
+        ...(done.length > 0 && { undo: () => void all(act === 'trash' ? 'recover' : 'trash', done) }),
+      });
+      setSelected(new Set());
+      page.reload();
+    } catch (error) {
+      tellRefusal(error);
+    }
+  };
+  const shown: Column<StoredDocument>[] = [
+    {
+      name: '_id',
+      show: (row) => (
+        <a class="opens" href={linkHere({ open: row._id })}>
+          {row._id.slice(0, 4)}…{row._id.slice(-4)}
+        </a>
+      ),
+    },
+    ...columns.map((name) => ({ name, show: (row: StoredDocument) => cell(row[name]) })),
+    { name: 'createdAt', show: (row) => moment(row.createdAt as string) },
+  ];
+  const named = project.value?.name ?? '';
+  const options = filters.map(([name, value]) => ` --filter ${quote(`${name}=${value}`)}`).join('');
+  const isUnindexed = sort !== '' && !isIndexed(collection, sort);
+  const open = query.get('open');
+  return (
+    <>
+      <FilterBar names={names} filters={filters} />
+      <p class="row">
+        <SortBox names={names} sort={sort} collection={collection} />
+        <a
+          class="chip"
+          href={linkHere({ trash: isTrash ? null : '1', cursor: null })}
+          {...(isTrash && { 'aria-current': 'true' as const })}
+        >
+          Trash
+        </a>
+        <button onClick={() => void count()}>Count</button>
+        {counted?.of === String(narrowed) && <output>{number(counted.count)} documents</output>}
+        {filters.length === 0 && !isTrash && (
+          <a href={new URL(`..${base}/documents/export`, document.baseURI).href} download={`${collection.name}.ndjson`}>
+            Export
+          </a>
+        )}
+        {mayChange.value && <a href={linkHere({ open: 'new' })}>Insert…</a>}
+      </p>
+      {isUnindexed && (
+        <p class="muted">No index serves this order: on a large collection it takes long and ends after ten seconds.</p>
+      )}
+      <Trouble error={page.error} onRetry={page.reload} />
+      {mayChange.value && selected.size > 0 && (
+        <p class="row" role="toolbar" aria-label="Selected documents">
+          {selected.size} selected
+          <button onClick={() => void all(isTrash ? 'recover' : 'trash', [...selected])}>
+            {isTrash ? 'Take back' : 'Move to the trash'}
+          </button>
+          <button onClick={() => setSelected(new Set())}>Select none</button>
+        </p>
+      )}
+      <Table
+        label={`Documents of ${collection.name}`}
+        columns={shown}
+        rows={page.data?.items ?? null}
+        keyOf={({ _id }) => _id}
+        empty={isTrash ? 'The trash is empty.' : 'No documents.'}
+        loading={page.loading}
+        {...(mayChange.value && { selected, onSelect: setSelected })}
+      />
+      <p class="row">
+        {query.get('cursor') && <a href={linkHere({ cursor: null })}>← First page</a>}
+        {page.data?.nextCursor && <a href={linkHere({ cursor: page.data.nextCursor })}>Next page →</a>}
+        {page.data && (
+          <span class="muted">
+            {page.data.items.length} shown · {page.ms} ms
+          </span>
+        )}
+      </p>
+      <Commands
+        cli={`bsvc data query ${collection.name} --project ${quote(named)}${options}${sort && ` --sort ${sort}`}`}
+        path={path}
+      />
+      {open && (
+        <DocumentDialog
+          key={open}
+          base={`${base}/documents`}
+          id={open}
+          collection={collection.name}
+          onClose={() => goTo(linkHere({ open: null }))}
+          onChange={page.reload}
+        />
+      )}
+    </>
+  );
+}
+
+function isIndexed({ indexes }: Collection, sort: string): boolean {
+  const [first = ''] = sort.replace(/^-/, '').split(',');
+  return (
+    ['_id', 'createdAt'].includes(first) ||
+    indexes.some((index) => index.replace(/^-/, '').split(',')[0]?.trim() === first)
+  );
+}
+
+function FilterBar({ names, filters }: { names: readonly string[]; filters: readonly (readonly [string, string])[] }) {
+  const known = ['_id', ...names, 'createdAt', 'updatedAt'];
+  return (
+    <form
+      class="row"
+      role="search"
+      onSubmit={(event) => {
+        event.preventDefault();
+        const given = new FormData(event.currentTarget);
+        const text = (name: string): string => String(given.get(name) ?? '');
+        const field = text('field').trim();
+        if (field === '') return;
+        goTo(linkHere({ [field + text('operator').slice(0, -1)]: text('value'), cursor: null }));
+        event.currentTarget.reset();
+      }}
+    >
+      {filters.map(([name, value]) => (
+        <a
+          key={name}
+          class="chip"
+          href={linkHere({ [name]: null, cursor: null })}
+          aria-label={`Remove the filter ${name} ${value}`}
+        >
+          {name} = {value} ×
+        </a>
+      ))}
+      <label>
+        Field
+        <input name="field" list="fields" autocomplete="off" data-search="" />
+      </label>
+      <datalist id="fields">
+        {known.map((name) => (
+          <option key={name} value={name} />
+        ))}
+      </datalist>
+      <label>
+        Condition
+        <select name="operator">
+          {OPERATORS.map((operator) => (
+            <option key={operator} value={operator}>
+              {SHOWN[operator]}
+            </option>
+          ))}
+        </select>
+      </label>
+      <label>
+        Value
+        <input name="value" autocomplete="off" />
+      </label>
+      <button>Filter</button>
+    </form>
+  );
+}
+
+function SortBox({ names, sort, collection }: { names: readonly string[]; sort: string; collection: Collection }) {
+  const known = ['createdAt', 'updatedAt', ...names];
+  const isDown = sort.startsWith('-') || sort === '';
+  const field = sort.replace(/^-/, '') || 'createdAt';
+  const go = (name: string, down: boolean): void =>
+    goTo(linkHere({ sort: name === 'createdAt' && down ? null : `${down ? '-' : ''}${name}`, cursor: null }));
+  return (
+    <>
+      <label>
+        Sort by
+        <select value={field} onChange={(event) => go(event.currentTarget.value, isDown)}>
+          {known.map((name) => (
+            <option key={name} value={name}>
+              {name}
+              {isIndexed(collection, name) ? '' : ' (not indexed)'}
+            </option>
+          ))}
+        </select>
+      </label>
+      <button
+        aria-label={isDown ? 'Descending: sort ascending' : 'Ascending: sort descending'}
+        onClick={() => go(field, !isDown)}
+      >
+        {isDown ? '↓' : '↑'}
+      </button>
+    </>
+  );
+}

@@ -1,0 +1,227 @@
+import { useMemo } from 'preact/hooks';
+import { bytes, duration, moment, number } from '../format.js';
+import { useLoad } from '../load.js';
+import { Commands, Trouble } from '../parts/basics.js';
+import { Plot } from '../parts/plot.js';
+import { linkHere, linkTo, place } from '../routes.js';
+import { projects, seesAll } from '../session.js';
+import type { Act } from './audit.js';
+
+const EVERY_MS = 10_000;
+const RANGES = ['1h', '24h', '30d'];
+
+interface Series {
+  version: string;
+  from: string;
+  stepMs: number;
+  series: Record<string, (number | null)[]>;
+}
+
+interface Status {
+  version: string;
+  store: string;
+  storedBytes: number | null;
+  uptimeSeconds: number;
+  processes: number;
+  memoryBytes: number;
+  disk: { freeBytes: number; totalBytes: number } | null;
+  jobs: { queued: number; running: number; dead: number };
+  backup: { at: string | null; isLate: boolean } | null;
+  problems: { kind: string; project: string | null; id: string | null; text: string }[];
+}
+
+export function Overview() {
+  return (
+    <>
+      <h1>Overview</h1>
+      {seesAll.value ? (
+        <Service />
+      ) : (
+        <p>
+          You look after these projects: choose one. Figures of the whole service are for operators of all projects.
+        </p>
+      )}
+      <Projects />
+    </>
+  );
+}
+
+function Service() {
+  const range = RANGES.find((each) => each === place.value.query.get('range')) ?? '1h';
+  const status = useLoad<Status>('/api/admin/status', EVERY_MS);
+  const series = useLoad<Series>(`/api/admin/series?range=${range}`, EVERY_MS);
+  const acts = useLoad<{ items: Act[] }>('/api/admin/audit?limit=6', 6 * EVERY_MS);
+  const { data } = status;
+  return (
+    <>
+      <Trouble error={status.error} onRetry={status.reload} />
+      {data && data.problems.length > 0 && (
+        <section class="attention" aria-labelledby="attention">
+          <h2 id="attention">Attention</h2>
+          <ul>
+            {data.problems.map(({ kind, project, id, text }) => (
+              <li key={`${kind} ${id ?? ''}`}>
+                {kind === 'webhook' && project && id ? (
+                  <a href={linkTo(['p', project, 'webhooks', id])}>{text}</a>
+                ) : kind === 'jobs' ? (
+                  <a href={linkTo(['jobs'], { state: 'dead' })}>{text}</a>
+                ) : (
+                  text
+                )}
+              </li>
+            ))}
+          </ul>
+        </section>
+      )}
+      <dl class="tiles">
+        <Tile name="Requests a second" value={perSecond(series.data)} />
+        <Tile name="95 % within" value={lastValue(series.data, 'p95Ms', (ms) => `${number(ms)} ms`)} />
+        <Tile name="Jobs waiting / dead" value={data ? `${data.jobs.queued} / ${data.jobs.dead}` : '…'} />
+        <Tile name="Memory" value={data ? bytes(data.memoryBytes) : '…'} />
+        <Tile name="Disk free" value={data ? bytes(data.disk?.freeBytes) : '…'} />
+        <Tile name="Running for" value={data ? duration(data.uptimeSeconds) : '…'} />
+      </dl>
+      <p class="row">
+        {RANGES.map((each) => (
+          <a
+            key={each}
+            class="chip"
+            href={linkHere({ range: each })}
+            {...(each === range && { 'aria-current': 'true' as const })}
+          >
+            {each}
+          </a>
+        ))}
+      </p>
+      <Trouble error={series.error} onRetry={series.reload} />
+      <Plots data={series.data} />
+      <h2>Latest acts</h2>
+      <Trouble error={acts.error} onRetry={acts.reload} />
+      <ul class="acts">
+        {acts.data?.items.map((act) => (
+          <li key={act.id}>
+            <span class="muted">{moment(act.at)}</span> {act.actor} <b>{act.action}</b>{' '}
+            {act.outcome !== 'done' && <span class="bad">{act.code ?? act.outcome}</span>}
+          </li>
+        ))}
+      </ul>
+      {data && (
+        <p class="muted">
+          bsvc {data.version}, {data.processes} {data.processes === 1 ? 'process' : 'processes'}, {data.store} store of{' '}
+          {bytes(data.storedBytes)}
+          {data.backup && `, last good backup ${moment(data.backup.at)}`}
+        </p>
+      )}
+      <Commands cli="bsvc doctor" path="/api/admin/status" />
+    </>
+  );
+}
+
+function Tile({ name, value }: { name: string; value: string }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{value}</dd>
+    </div>
+  );
+}
+
+function perSecond(data: Series | null): string {
+  if (!data) return '…';
+  const kinds = ['requests2xx', 'requests3xx', 'requests4xx', 'requests5xx'];
+  const at = data.series.requests2xx?.findLastIndex((value) => value !== null) ?? -1;
+  return at < 0 ? '–' : number(kinds.reduce((sum, kind) => sum + (data.series[kind]?.[at] ?? 0), 0));
+}
+
+function lastValue(data: Series | null, name: string, show: (value: number) => string): string {
+  if (!data) return '…';
+  const last = data.series[name]?.findLast((value) => value !== null);
+  return last === undefined || last === null ? '–' : show(last);
+}
+
+const PLOTS = [
+  {
+    title: 'Requests',
+    unit: 'a second',
+    lines: [
+      ['2xx', 'good', 'requests2xx'],
+      ['3xx', 'plain', 'requests3xx'],
+      ['4xx', 'warn', 'requests4xx'],
+      ['5xx', 'bad', 'requests5xx'],
+    ],
+  },
+  {
+    title: 'Time to answer',
+    unit: 'ms',
+    lines: [
+      ['p50', 'good', 'p50Ms'],
+      ['p95', 'warn', 'p95Ms'],
+      ['p99', 'bad', 'p99Ms'],
+    ],
+  },
+  {
+    title: 'Webhook attempts',
+    unit: 'a second',
+    lines: [
+      ['delivered', 'good', 'webhooksDelivered'],
+      ['failed', 'bad', 'webhooksFailed'],
+    ],
+  },
+  {
+    title: 'Mails',
+    unit: 'a second',
+    lines: [
+      ['sent', 'good', 'mailsSent'],
+      ['failed', 'bad', 'mailsFailed'],
+    ],
+  },
+  {
+    title: 'Load',
+    unit: 'requests, ms',
+    lines: [
+      ['in flight', 'plain', 'inFlight'],
+      ['event loop late', 'warn', 'eventLoopLagMs'],
+    ],
+  },
+  { title: 'Store', unit: 'bytes', lines: [['file', 'plain', 'storedBytes']] },
+] as const;
+
+function Plots({ data }: { data: Series | null }) {
+  const plots = useMemo(
+    () =>
+      data &&
+      PLOTS.map(({ title, unit, lines }) => ({
+        title,
+        unit,
+        lines: lines.map(([name, colour, series]) => ({ name, colour, values: data.series[series] ?? [] })),
+      })),
+    [data],
+  );
+  return (
+    <div class="plots">
+      {plots?.map((plot) => (
+        <Plot key={plot.title} {...plot} fromMs={Date.parse(data!.from)} stepMs={data!.stepMs} />
+      ))}
+    </div>
+  );
+}
+
+function Projects() {
+  return (
+    <>
+      <h2>Projects</h2>
+      {projects.value.length === 0 && (
+        <p>
+          There is none yet: <code>bsvc project create shop</code>
+        </p>
+      )}
+      <ul class="cards">
+        {projects.value.map(({ id, name, plan }) => (
+          <li key={id}>
+            <a href={linkTo(['p', id, 'documents'])}>{name}</a> <span class="muted">{plan}</span>
+          </li>
+        ))}
+      </ul>
+    </>
+  );
+}

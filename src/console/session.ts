@@ -1,0 +1,58 @@
+import { computed, effect, signal } from '@preact/signals';
+import { api } from './api.js';
+import { place } from './routes.js';
+
+export interface Me {
+  email: string;
+  role: 'owner' | 'viewer';
+  projects: string[] | null;
+}
+
+export interface ShownProject {
+  id: string;
+  name: string;
+  plan: string;
+}
+
+/** undefined until it is known; null = nobody is signed in. */
+export const me = signal<Me | null | undefined>(undefined);
+export const projects = signal<ShownProject[]>([]);
+
+export const mayChange = computed(() => me.value?.role === 'owner');
+export const seesAll = computed(() => me.value?.projects === null);
+
+/** The project that the place names. */
+export const project = computed(() => {
+  const { parts } = place.value;
+  return parts[0] === 'p' ? (projects.value.find(({ id }) => id === parts[1]) ?? null) : null;
+});
+
+export async function loadProjects(): Promise<void> {
+  projects.value = (await api<{ items: ShownProject[] }>('GET', '/api/projects')).items;
+}
+
+type Theme = 'auto' | 'light' | 'dark';
+export const theme = signal<Theme>((read('theme') as Theme | null) ?? 'auto');
+/** Times as the browser's, or UTC as the server's logs have them. */
+export const utc = signal(read('utc') === '1');
+effect(() => {
+  document.documentElement.dataset.theme = theme.value;
+  keep('theme', theme.value);
+  keep('utc', utc.value ? '1' : '0');
+});
+
+function read(name: string): string | null {
+  try {
+    return localStorage.getItem(`bsvc.${name}`);
+  } catch {
+    return null;
+  }
+}
+
+function keep(name: string, value: string): void {
+  try {
+    localStorage.setItem(`bsvc.${name}`, value);
+  } catch {
+    // A browser that keeps nothing shows the defaults.
+  }
+}

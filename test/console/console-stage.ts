@@ -1,0 +1,151 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { chromium, type Browser, type BrowserContext, type Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, expect } from 'vitest';
+import { addOperator } from '../../src/features/operators/add-operator.js';
+import type { Project } from '../../src/features/projects/project.js';
+import { startSeries, type Series } from '../../src/features/series/series.js';
+import { PACKAGE_ROOT } from '../../src/package.js';
+import { buildCollection, buildProject, placeDocuments } from '../helpers/build-project.js';
+import { CHROMIUM } from '../helpers/chromium.js';
+import { openTestApp, type TestApp, type TestAppOptions } from '../helpers/open-test-app.js';
+
+/** Of the page: what is evaluated there. */
+declare const document: {
+  documentElement: { scrollWidth: number; clientWidth: number };
+  body: { innerText: string };
+  activeElement: { textContent: string; getAttribute(name: string): string | null } | null;
+  querySelector(selector: string): unknown;
+};
+declare const location: { hash: string };
+
+export const PASSWORD = 'correct horse battery';
+export const OWNER = 'ann@example.test';
+export const VIEWER = 'vera@example.test';
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+export interface ConsoleStage {
+  test: TestApp;
+  browser: Browser;
+  project: Project;
+  secret: string;
+  /** Of the collection `posts`. */
+  ids: string[];
+  series: Series;
+}
+
+/** One server and one browser for a file of tests; fails every test whose page threw or broke the page's policy. */
+export function useConsole(options: TestAppOptions = {}): ConsoleStage {
+  const stage = {} as ConsoleStage;
+  beforeAll(async () => {
+    if (!existsSync(join(PACKAGE_ROOT, 'dist', 'console', 'index.html'))) throw new Error('run "npm run build" first');
+    const settings = { BSVC_BCRYPT_COST: '4', BSVC_WEBHOOK_ALLOW_PRIVATE: 'true', ...options.settings };
+    stage.test = await openTestApp({ ...options, settings });
+    const { app } = stage.test;
+    for (const [email, role] of [
+      [OWNER, 'owner'],
+      [VIEWER, 'viewer'],
+    ] as const)
+      await addOperator(app, { email, password: PASSWORD, role, projects: null });
+    ({ project: stage.project, secret: stage.secret } = await buildProject(app, 'shop'));
+    const posts = await buildCollection(app, stage.project, {
+      name: 'posts',
+      fields: [
+        { name: 'title', type: 'String', required: true },
+        { name: 'views', type: 'Number' },
+      ],
+      indexes: ['views'],
+    });
+    const documents = Array.from({ length: 120 }, (_, n) => ({ title: `Post ${n}`, views: n }));
+    stage.ids = await placeDocuments(app, posts, documents);
+    stage.series = startSeries(app);
+    stage.browser = await chromium.launch({ executablePath: CHROMIUM!, args: ['--no-sandbox', '--disable-gpu'] });
+  });
+  afterAll(async () => {
+    stage.series?.stop();
+    await stage.browser?.close();
+    await stage.test?.close();
+  });
+  afterEach(async () => {
+    await Promise.all(contexts.splice(0).map((context) => context.close()));
+    expect(faults.splice(0)).toEqual([]);
+  });
+  return stage;
+}
+
+const contexts: BrowserContext[] = [];
+/** What pages threw, and what their policy kept them from. */
+const faults: string[] = [];
+
+export interface Look {
+  scheme?: 'light' | 'dark';
+  width?: number;
+  /** The address of the console; the stage's own by default. */
+  at?: string;
+}
+
+/** A page with nobody signed in. */
+export async function openPage({ browser, test }: ConsoleStage, { scheme, width, at }: Look = {}): Promise<Page> {
+  const context = await browser.newContext({
+    colorScheme: scheme ?? 'light',
+    viewport: { width: width ?? 1280, height: 900 },
+    baseURL: at ?? `${test.url}/console/`,
+  });
+  contexts.push(context);
+  const page = await context.newPage();
+  page.setDefaultTimeout(20_000);
+  page.on('pageerror', (error) => faults.push(`the page threw: ${error.message}`));
+  page.on('console', (message) => {
+    if (/Content Security Policy|TrustedHTML|Refused to/.test(message.text())) faults.push(message.text());
+  });
+  return page;
+}
+
+/** A page of somebody who has signed in at the form. */
+export async function openConsole(
+  stage: ConsoleStage,
+  { email = OWNER, hash = '#/', ...look }: Look & { email?: string; hash?: string } = {},
+): Promise<Page> {
+  const page = await openPage(stage, look);
+  await page.goto(`./${hash}`);
+  await signIn(page, email);
+  await page.getByRole('navigation', { name: 'Screens' }).waitFor();
+  return page;
+}
+
+export async function signIn(page: Page, email = OWNER, password = PASSWORD): Promise<void> {
+  await page.getByLabel('E-mail').fill(email);
+  await page.getByLabel('Password').fill(password);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+}
+
+/** The address of a screen of the stage's project. */
+export const at = ({ project }: ConsoleStage, rest: string): string => `#/p/${project._id.toHexString()}/${rest}`;
+
+/** Goes to a screen without loading the page anew. */
+export async function visit(page: Page, hash: string): Promise<void> {
+  await page.evaluate((next) => void (location.hash = next), hash);
+}
+
+/** What axe finds against the page as it is now, by rule and place. */
+export async function findBarriers(page: Page): Promise<string[]> {
+  // Past the page's policy, which stays on: the debugging port evaluates it.
+  await page.evaluate(AXE);
+  return page.evaluate(async () => {
+    const { axe } = globalThis as unknown as {
+      axe: {
+        run(): Promise<{ violations: { id: string; nodes: { target: unknown[]; failureSummary?: string }[] }[] }>;
+      };
+    };
+    const { violations } = await axe.run();
+    return violations.flatMap(({ id, nodes }) =>
+      nodes.map(({ target, failureSummary }) => `${id} at ${target.join(' ')}: ${failureSummary ?? ''}`),
+    );
+  });
+}
+
+/** Pixels that the page is wider than its window. */
+export function measureOverflow(page: Page): Promise<number> {
+  return page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+}
