@@ -43,7 +43,7 @@ describe('bsvc serve --demo', () => {
     });
     expect(outcome.code).toBe(0);
     expect(outcome.stdout).toMatch(
-      /^bsvc is listening on http:\/\/localhost:\d+\nDocumentation: http:\/\/localhost:\d+\/api\/docs\n/,
+      /^bsvc is listening on http:\/\/localhost:\d+\nDocumentation: http:\/\/localhost:\d+\/api\/docs\nConsole: http:\/\/localhost:\d+\/console /,
     );
     expect(outcome.stdout).toMatch(
       / {2}curl -H 'x-api-key: pk_live_[\w-]{43}' 'http:\/\/localhost:\d+\/api\/data\/posts/,
