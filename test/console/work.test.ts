@@ -90,6 +90,14 @@ describe.skipIf(!CHROMIUM)('work at the console', () => {
     await page.getByRole('button', { name: 'Undo' }).click();
     await page.getByText('3 taken back').waitFor();
     await page.getByText('3 shown').waitFor();
+    await page.getByLabel(`Row ${stage.ids[101]!}`).check();
+    await page.getByRole('button', { name: 'Move to the trash' }).click();
+    await page.getByText('2 shown').waitFor();
+    await page.getByRole('link', { name: 'With the trash' }).click();
+    await page.getByText('3 shown').waitFor();
+    await page.getByLabel('All rows').check();
+    await page.getByRole('button', { name: 'Take back' }).click();
+    await page.getByText('1 taken back').waitFor();
   });
 
   it('asks for the name before something ends for good, and shows a key once', async () => {

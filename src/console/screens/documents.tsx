@@ -92,15 +92,7 @@ function Browser({ base, collection }: { base: string; collection: Collection })
   );
   const columns = names.slice(0, MOST_COLUMNS);
   const isReady = collection.mode !== 'flexible' || shape.data !== null || shape.error !== null;
-  const narrowed = new URLSearchParams([
-    ...filters,
-    ...(isTrash
-      ? [
-          ['include_deleted', 'true'],
-          ['isDeleted', 'true'],
-        ]
-      : []),
-  ]);
+  const narrowed = new URLSearchParams([...filters, ...(isTrash ? [['include_deleted', 'true']] : [])]);
   const listing = new URLSearchParams([
     ...narrowed,
     ['limit', String(PAGE)],
@@ -150,8 +142,14 @@ function Browser({ base, collection }: { base: string; collection: Collection })
       ),
     },
     ...columns.map((name) => ({ name, show: (row: StoredDocument) => cell(row[name]) })),
+    ...(isTrash ? [{ name: 'In the trash', show: (row: StoredDocument) => (row.isDeleted ? 'yes' : '') }] : []),
     { name: 'createdAt', show: (row) => moment(row.createdAt as string) },
   ];
+  /** Of the selected ones those that are in the trash, or those that are not. */
+  const chosen = (trashed: boolean): string[] =>
+    (page.data?.items ?? [])
+      .filter(({ _id, isDeleted }) => selected.has(_id) && (isDeleted === true) === trashed)
+      .map(({ _id }) => _id);
   const named = project.value?.name ?? '';
   const options = filters.map(([name, value]) => ` --filter ${quote(`${name}=${value}`)}`).join('');
   const isUnindexed = sort !== '' && !isIndexed(collection, sort);
@@ -166,7 +164,7 @@ function Browser({ base, collection }: { base: string; collection: Collection })
           href={linkHere({ trash: isTrash ? null : '1', cursor: null })}
           {...(isTrash && { 'aria-current': 'true' as const })}
         >
-          Trash
+          With the trash
         </a>
         <button onClick={() => void count()}>Count</button>
         {counted?.of === String(narrowed) && <output>{number(counted.count)} documents</output>}
@@ -184,9 +182,8 @@ function Browser({ base, collection }: { base: string; collection: Collection })
       {mayChange.value && selected.size > 0 && (
         <p class="row" role="toolbar" aria-label="Selected documents">
           {selected.size} selected
-          <button onClick={() => void all(isTrash ? 'recover' : 'trash', [...selected])}>
-            {isTrash ? 'Take back' : 'Move to the trash'}
-          </button>
+          <button onClick={() => void all('trash', chosen(false))}>Move to the trash</button>
+          {isTrash && <button onClick={() => void all('recover', chosen(true))}>Take back</button>}
           <button onClick={() => setSelected(new Set())}>Select none</button>
         </p>
       )}
@@ -195,7 +192,7 @@ function Browser({ base, collection }: { base: string; collection: Collection })
         columns={shown}
         rows={page.data?.items ?? null}
         keyOf={({ _id }) => _id}
-        empty={isTrash ? 'The trash is empty.' : 'No documents.'}
+        empty="No documents."
         loading={page.loading}
         {...(mayChange.value && { selected, onSelect: setSelected })}
       />
@@ -209,7 +206,7 @@ function Browser({ base, collection }: { base: string; collection: Collection })
         )}
       </p>
       <Commands
-        cli={`bsvc data query ${collection.name} --project ${quote(named)}${options}${sort && ` --sort ${sort}`}`}
+        cli={`bsvc data query ${collection.name} --project ${quote(named)}${options}${sort && ` --sort ${sort}`}${isTrash ? ' --include-deleted' : ''}`}
         path={path}
       />
       {open && (
