@@ -4,7 +4,6 @@ import {
   collectInput,
   declareParameters,
   presentExamples,
-  type CommandGroup,
   type CommandNode,
   type LoadedCommand,
 } from './shell/command.js';
@@ -28,7 +27,8 @@ export async function run(argv: readonly string[], io: Io): Promise<number> {
     const exitCode = await dispatch(normalise(argv), io, pipe.signal);
     // The last write may still fail: a full disk must not look like success.
     await new Promise<void>((resolve) => io.stdout.write('', () => resolve()));
-    if (pipe.failure()) throw pipe.failure();
+    const lost = pipe.failure();
+    if (lost) throw lost;
     return pipe.closed() ? EXIT.done : exitCode;
   } catch (error) {
     if (pipe.closed()) return EXIT.done;
@@ -196,7 +196,7 @@ function findPath(argv: readonly string[]): CommandNode[] {
     nodes = node.commands;
   }
   const last = path.at(-1);
-  const fallback = last?.commands?.find(({ name }) => name === (last as CommandGroup).fallback);
+  const fallback = last?.commands?.find(({ name }) => name === last.fallback);
   return fallback ? [...path, fallback] : path;
 }
 

@@ -130,8 +130,9 @@ function isAllowed(from: string, to: string): boolean {
   if (source === 'http') return [...base, 'platform', 'app'].includes(target);
   if (source === 'migrations') return [...base, 'platform'].includes(target);
   if (source === 'app') return [...base, 'platform'].includes(target);
-  if (source.startsWith('feature:'))
+  if (source.startsWith('feature:')) {
     return [...base, 'platform', 'http', 'app'].includes(target) || target.startsWith('feature:');
+  }
   return ['api', 'worker'].includes(source);
 }
 

@@ -40,8 +40,9 @@ export async function askForField(
     field.ref = ref.trim();
   }
   if (await context.ask.yes('Must every document have it?', '')) field.required = true;
-  if (FIELD_TYPE_RULES[type].canBeUnique && (await context.ask.yes('Must its values be unique?', '')))
+  if (FIELD_TYPE_RULES[type].canBeUnique && (await context.ask.yes('Must its values be unique?', ''))) {
     field.unique = true;
+  }
   return field;
 }
 

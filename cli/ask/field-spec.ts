@@ -92,13 +92,18 @@ class SpecReader {
   private readMarks(field: Field, depth: number): void {
     for (;;) {
       const start = this.at;
-      if (this.take('!')) field.required = true;
-      else if (this.take('&')) {
+      if (this.take('!')) {
+        field.required = true;
+      } else if (this.take('&')) {
         if (depth > 0) this.failAt(start, 'only a field at the top level can be unique');
         field.unique = true;
-      } else if (this.take('=')) field.default = this.readDefault(field.type, start, depth);
-      else if (this.take('@')) this.readRule(field, start, depth);
-      else return;
+      } else if (this.take('=')) {
+        field.default = this.readDefault(field.type, start, depth);
+      } else if (this.take('@')) {
+        this.readRule(field, start, depth);
+      } else {
+        return;
+      }
     }
   }
 

@@ -162,7 +162,9 @@ function presentPlans(
     if ('keys' in made) {
       const { publishable, secret } = made.keys;
       lines.push('', `Keys of ${made.project}, shown this once:`, `  ${publishable}`, `  ${secret}`);
-    } else lines.push('', `Secret of the webhook ${made.url}, shown this once:`, `  ${made.secret}`);
+    } else {
+      lines.push('', `Secret of the webhook ${made.url}, shown this once:`, `  ${made.secret}`);
+    }
   }
   return [...lines, '', ...(drops ? [DROPPED_FIELDS] : []), end].join('\n');
 }

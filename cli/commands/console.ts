@@ -46,8 +46,9 @@ export default defineCommand({
 async function chooseOperator(context: Context, app: App, named: string | undefined): Promise<Operator> {
   if (named !== undefined) return requireOperatorNamed(app, named);
   const operators = await listOperators(app);
-  if (operators.length === 0)
+  if (operators.length === 0) {
     throw invalid('NO_OPERATOR', 'There is no operator yet. Add one with "bsvc operator add --email <address>".');
+  }
   if (operators.length === 1) return operators[0]!;
   return context.ask.choose(
     'Which operator?',
@@ -57,8 +58,9 @@ async function chooseOperator(context: Context, app: App, named: string | undefi
 }
 
 function readUrl(text: string): string {
-  if (!/^https?:\/\//.test(text) || !URL.canParse(text))
+  if (!/^https?:\/\//.test(text) || !URL.canParse(text)) {
     throw new Error('must be an address such as http://localhost:4000');
+  }
   return text;
 }
 
@@ -70,7 +72,7 @@ function openBrowser(address: string): void {
       : process.platform === 'win32'
         ? ['rundll32', 'url.dll,FileProtocolHandler', address]
         : ['xdg-open', address];
-  spawn(command!, words, { stdio: 'ignore', detached: true })
+  spawn(command, words, { stdio: 'ignore', detached: true })
     .on('error', () => undefined)
     .unref();
 }

@@ -68,11 +68,13 @@ function chooseDatabase(uri: string, option: string | undefined, fallback: strin
 }
 
 async function readUri(context: Context, given: string | undefined, source: SecretSource): Promise<string> {
-  if (given !== undefined && (source.stdin || source.env !== undefined))
+  if (given !== undefined && (source.stdin || source.env !== undefined)) {
     throw new UsageError('Give the address once: as an argument, or with --uri-stdin or --uri-env.');
+  }
   const uri = given ?? (await readSecret(context, source, 'Address of the MongoDB (mongodb://…)'));
-  if (!/^mongodb(\+srv)?:\/\/./.test(uri))
+  if (!/^mongodb(\+srv)?:\/\/./.test(uri)) {
     throw new UsageError('The address must start with mongodb:// or mongodb+srv://.');
+  }
   if (given !== undefined && /^[^/]*\/\/[^/]*:[^/]*@/.test(given)) {
     throw new UsageError(
       'An address with a password would be seen in the list of processes: put it into an environment variable and name that with --uri-env, or use --uri-stdin.',

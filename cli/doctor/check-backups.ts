@@ -10,12 +10,13 @@ export async function checkBackups(app: App): Promise<CheckResult> {
   const age = await findBackupAge(app);
   if (!age) return passed('backups', 'none by schedule; BSVC_BACKUP_TO names a place for them');
   const last = age.last ? `the last good one is ${Math.floor(age.ageMs! / HOUR_MS)} h old` : 'there is no good one yet';
-  if (age.isLate)
+  if (age.isLate) {
     return failed(
       'backups',
       `${backupTo}: ${last}`,
       'See the log for "backups.run", or make one: bsvc backup --to <place>',
     );
+  }
   const isSealedByFile = backupPassphrase === null && secretKey === null;
   const hint = isSealedByFile ? 'They are sealed with secret.key: keep a copy of that file elsewhere.' : null;
   return { ...passed('backups', `${backupTo}: ${last}`), hint };

@@ -13,12 +13,14 @@ const HINT = 'Synchronise the clocks (NTP): tokens, signatures and schedules go 
  */
 export async function checkClock(app: App): Promise<CheckResult> {
   const driftMs = await measureFileSystem(app.config.dataDir);
-  if (Math.abs(driftMs) > MAX_DRIFT_MS)
+  if (Math.abs(driftMs) > MAX_DRIFT_MS) {
     return failed('clock', `the data directory's file system is ${Math.round(driftMs / 1000)} s off ours`, HINT);
+  }
   const [last] = await listActs(app, { limit: 1 });
   const aheadMs = last ? last.at.getTime() - Date.now() : 0;
-  if (aheadMs > MAX_DRIFT_MS)
+  if (aheadMs > MAX_DRIFT_MS) {
     return failed('clock', `it stands ${Math.round(aheadMs / 1000)} s before the last recorded act`, HINT);
+  }
   return passed('clock', `${new Date().toISOString()}, as the file system's and after everything stored`);
 }
 

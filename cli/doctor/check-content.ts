@@ -27,8 +27,9 @@ export async function checkContent(context: Context): Promise<CheckResult> {
   try {
     const db = await openStore(context);
     const problems = await (db?.verify ? db.verify(options) : verifyUnopened(config, options));
-    if (problems.length === 0)
+    if (problems.length === 0) {
       return passed(CONTENT, 'every page, document, index entry and count is as it was stored');
+    }
     return failed(CONTENT, problems.join('\n'), RESTORE);
   } catch (error) {
     if (context.stop.aborted) throw new Interrupted();

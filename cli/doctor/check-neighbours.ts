@@ -42,8 +42,9 @@ export async function checkCache({ redisUrl }: Config): Promise<CheckResult> {
 export async function checkMail(config: Config): Promise<CheckResult> {
   const sender = config.mailFrom ? `default sender ${config.mailFrom}` : 'no default sender (BSVC_MAIL_FROM)';
   const kind = config.mailProvider ?? (config.resendApiKey ? 'resend' : config.smtpUrl ? 'smtp' : 'outbox');
-  if (kind === 'outbox')
+  if (kind === 'outbox') {
     return passed('mail', 'kept in the outbox, none is sent (no RESEND_API_KEY, no BSVC_SMTP_URL)');
+  }
   try {
     if (kind === 'resend') await within(verifyMailKey({ config }, config.resendApiKey ?? ''));
     else await greetSmtp(config.smtpUrl ?? '');
@@ -58,7 +59,7 @@ export async function checkMail(config: Config): Promise<CheckResult> {
 async function greetSmtp(url: string): Promise<void> {
   const { createTransport } = await import('nodemailer');
   const timeouts = { connectionTimeout: PATIENCE_MS, greetingTimeout: PATIENCE_MS, socketTimeout: PATIENCE_MS };
-  const transport = createTransport({ url, ...timeouts } as never);
+  const transport = createTransport({ url, ...timeouts });
   try {
     await within(transport.verify());
   } finally {

@@ -64,8 +64,9 @@ async function checkDataDir({ dataDir, mongodbUri }: Config): Promise<CheckResul
     if (writable) return passed('data directory', `${dataDir} does not exist yet; it is made at the first use`);
     return failed('data directory', `${dataDir} cannot be made`, 'Choose another with --data-dir or BSVC_DATA_DIR.');
   }
-  if (!found.isDirectory())
+  if (!found.isDirectory()) {
     return failed('data directory', `${dataDir} is no directory`, 'Choose another with --data-dir.');
+  }
   if (!(await isWritable(dataDir))) {
     return failed('data directory', `${dataDir} cannot be written`, 'Give this user the right to write to it.');
   }
@@ -74,8 +75,9 @@ async function checkDataDir({ dataDir, mongodbUri }: Config): Promise<CheckResul
   }
   const { bavail, bsize } = await statfs(dataDir);
   const free = `${Math.floor((bavail * bsize) / 1024 / 1024)} MB free`;
-  if (bavail * bsize < MIN_FREE_BYTES)
+  if (bavail * bsize < MIN_FREE_BYTES) {
     return failed('data directory', `${dataDir}: only ${free}`, 'Make room on the disk.');
+  }
   return passed('data directory', `${dataDir}, ${free}`);
 }
 

@@ -23,12 +23,13 @@ export async function giveFile(context: Context, out: string | undefined, made: 
 
 /** 409 FILE_STALE when the file is not what would be written; `command` renews it. */
 export async function requireFresh(context: Context, out: string, text: string, command: string): Promise<Result> {
-  const there = await readFile(resolve(context.io.cwd, out), 'utf8').catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return null;
+  const there = await readFile(resolve(context.io.cwd, out), 'utf8').catch((error: unknown) => {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
     throw error;
   });
   if (there === null) throw conflict('FILE_STALE', `There is no ${out} yet. Write it: ${command}`);
-  if (there !== text)
+  if (there !== text) {
     throw conflict('FILE_STALE', `${out} is not what the collections of the project are now. Renew it: ${command}`);
+  }
   return { json: { file: out, fresh: true }, quiet: out, text: () => `${out} is up to date.` };
 }

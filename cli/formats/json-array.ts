@@ -104,17 +104,23 @@ class Scan {
   }
 
   private *within(chunk: Buffer, byte: number, at: number): Generator<Entry> {
-    if (byte === QUOTE) this.inText = true;
-    else if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) this.depth++;
-    else if (byte === CLOSE_OBJECT || byte === CLOSE_ARRAY) {
+    if (byte === QUOTE) {
+      this.inText = true;
+    } else if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) {
+      this.depth++;
+    } else if (byte === CLOSE_OBJECT || byte === CLOSE_ARRAY) {
       this.depth--;
-      if (this.depth === 0) yield this.take(chunk, at + 1);
+      if (this.depth === 0) {
+        yield this.take(chunk, at + 1);
+      }
       // A bare value such as `1]` ends where the array does.
       else if (this.depth < 0) {
         yield this.take(chunk, at);
         this.state = 'done';
       }
-    } else if (byte === COMMA && this.depth === 0) yield this.take(chunk, at);
+    } else if (byte === COMMA && this.depth === 0) {
+      yield this.take(chunk, at);
+    }
   }
 
   private take(chunk: Buffer, end: number): Entry {

@@ -162,7 +162,9 @@ export function declareParameters(command: Command, loaded: LoadedCommand): void
     if (parameter.kind === 'argument') {
       command.argument(`[${parameter.words}]`, parameter.text);
       usage.push(parameter.optional ? `[${parameter.words}]` : `<${parameter.words}>`);
-    } else for (const option of declareOptions(parameter)) command.addOption(option);
+    } else {
+      for (const option of declareOptions(parameter)) command.addOption(option);
+    }
   }
   command.usage([...usage, '[options]'].join(' '));
   if (loaded.details) command.description(`${command.description()}\n\n${loaded.details}`);
@@ -227,10 +229,15 @@ export function collectInput(
     if (found === true) Object.assign(implied, parameter.implies);
     if (parameter.kind === 'setting') {
       if (found !== undefined) settings[parameter.env!] = found === true ? 'true' : String(found);
-    } else if (parameter.repeated) input[name] = found ?? [];
-    else if (option.negate) input[name] = found === false;
-    else if (option.isBoolean()) input[name] = found === true;
-    else input[name] = found;
+    } else if (parameter.repeated) {
+      input[name] = found ?? [];
+    } else if (option.negate) {
+      input[name] = found === false;
+    } else if (option.isBoolean()) {
+      input[name] = found === true;
+    } else {
+      input[name] = found;
+    }
   }
   return { input, settings, implied };
 }

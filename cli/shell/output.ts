@@ -56,8 +56,9 @@ export function openOutput(io: Io, options: OutputOptions): Output {
   let running: Progress | null = null;
 
   const write = async (text: string): Promise<void> => {
-    if (!io.stdout.write(shown(text, io.stdout)) && !io.stdout.destroyed)
+    if (!io.stdout.write(shown(text, io.stdout)) && !io.stdout.destroyed) {
       await once(io.stdout, 'drain', { signal: io.stop });
+    }
   };
 
   return {
@@ -79,8 +80,8 @@ export function openOutput(io: Io, options: OutputOptions): Output {
       if (!talks) return { update: () => undefined, stop: () => undefined };
       const { default: ora } = await import('ora');
       // Stdin is left alone: a spinner that reads it would swallow Ctrl-C and piped data.
-      const spinner = ora({ text, stream: io.stderr as NodeJS.WriteStream, discardStdin: false });
-      if (!wantsColour(io, io.stderr, options.colour)) spinner.color = undefined as never;
+      const spinner = ora({ text, stream: io.stderr, discardStdin: false });
+      if (!wantsColour(io, io.stderr, options.colour)) spinner.color = undefined;
       spinner.start();
       const startTick = performance.now();
       running = {

@@ -11,16 +11,18 @@ export async function resolveOutput(context: Context, file: string): Promise<str
   const path = resolve(context.io.cwd, file);
   const present = await stat(path).catch(() => null);
   // A finished file takes its place by a rename, which would put an end to a device or a pipe.
-  if (present && !present.isFile())
+  if (present && !present.isFile()) {
     throw conflict(
       'NO_FILE',
       `${path} is ${present.isDirectory() ? 'a directory' : 'no regular file'}. Choose another --out.`,
     );
+  }
   const directory = await stat(dirname(path)).catch(() => null);
-  if (!directory?.isDirectory())
+  if (!directory?.isDirectory()) {
     throw missing(
       'DIRECTORY_MISSING',
       `There is no directory ${dirname(path)} to write into. Make it, or choose another --out.`,
     );
+  }
   return path;
 }

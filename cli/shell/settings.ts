@@ -66,7 +66,7 @@ function readEnvFile(io: Io, named: string | undefined): ConfigLayer[] {
       `--env-file names ${named}, but ${code === 'ENOENT' ? 'there is no such file' : 'it cannot be read'}.`,
     );
   }
-  return [{ source, values: parseEnv(text) as Record<string, string> }];
+  return [{ source, values: parseEnv(text) }];
 }
 
 /** The setting, or the format that suits standard error. */

@@ -39,7 +39,7 @@ export function allowOrigins({ except }: { except: readonly string[] }): Middlew
     keepHeadersOnError: false,
   });
   return (ctx, next) => {
-    if (ctx.req.headers.origin !== undefined && !isExcepted(ctx.path)) return answer(ctx, next);
+    if (ctx.req.headers.origin !== undefined && !isExcepted(ctx.path)) return answer(ctx, next) as unknown;
     addHeaders(ctx, 'Vary', 'Origin');
     return next();
   };

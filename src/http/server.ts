@@ -245,8 +245,9 @@ async function untilQuiet(server: Server): Promise<void> {
   const note = (): void => void (turns = 0);
   server.on('connection', note);
   // Turns and not time: in each of them the system is asked whether somebody waits, however long others take.
-  for (; turns < QUIET_TURNS && performance.now() < end; turns++)
+  for (; turns < QUIET_TURNS && performance.now() < end; turns++) {
     await new Promise((resolve) => setTimeout(resolve, 1));
+  }
   server.off('connection', note);
 }
 

@@ -65,7 +65,7 @@ function ownerIndexes({ indexes, rls: { ownerField } }: PrivateCollection): Inde
       const last = parts.length === 1 ? -1 : parts.at(-1)![1];
       return {
         name: `own_${ownerField}:${spec}`,
-        key: Object.fromEntries([[ownerField, 1], ...parts, ...tail, ['_id', last]]) as Record<string, 1 | -1>,
+        key: Object.fromEntries([[ownerField, 1], ...parts, ...tail, ['_id', last]]),
         partialFilterExpression: { isDeleted: false },
       };
     });

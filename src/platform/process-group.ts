@@ -53,7 +53,7 @@ const STUCK_MS = 30_000;
 /** The siblings of this process; null when it was not started as one of several. */
 export function joinProcessGroup(): ProcessGroup | null {
   if (!cluster.isWorker) return null;
-  const asked = new Map<number, { resolve(answer: never): void; timer: NodeJS.Timeout }>();
+  const asked = new Map<number, { resolve(answer: unknown): void; timer: NodeJS.Timeout }>();
   const listeners: ((text: string) => void)[] = [];
   const contributions = new Map<string, () => Promise<unknown>>();
   let lastId = 0;
@@ -68,7 +68,7 @@ export function joinProcessGroup(): ProcessGroup | null {
         asked.delete(id);
         reject(new Error('the process that supervises this one does not answer'));
       }, limitMs);
-      asked.set(id, { resolve, timer });
+      asked.set(id, { resolve: (answer) => resolve(answer as T), timer });
       send(message(id));
     });
   const answer = (id: number, value: unknown): void => {
@@ -76,15 +76,19 @@ export function joinProcessGroup(): ProcessGroup | null {
     if (!waiting) return;
     asked.delete(id);
     clearTimeout(waiting.timer);
-    waiting.resolve(value as never);
+    waiting.resolve(value);
   };
 
   process.on('message', (message: FromPrimary) => {
-    if (message.bsvc === 'granted') answer(message.id, message.grant);
-    else if (message.bsvc === 'parts') answer(message.id, message.parts);
-    else if (message.bsvc === 'proceed') proceed();
-    else if (message.bsvc === 'signal') for (const listener of listeners) listener(message.text);
-    else if (message.bsvc === 'contribute') {
+    if (message.bsvc === 'granted') {
+      answer(message.id, message.grant);
+    } else if (message.bsvc === 'parts') {
+      answer(message.id, message.parts);
+    } else if (message.bsvc === 'proceed') {
+      proceed();
+    } else if (message.bsvc === 'signal') {
+      for (const listener of listeners) listener(message.text);
+    } else if (message.bsvc === 'contribute') {
       void Promise.resolve(contributions.get(message.topic)?.() ?? null)
         .catch(() => null)
         .then((part) => send({ bsvc: 'gathered', round: message.round, part }));
@@ -199,12 +203,17 @@ export function openProcessGroupHost(
       processes.add(started);
       started.on('message', (message: FromProcess) => {
         heardAt.set(started, performance.now());
-        if (message.bsvc === 'take') void take(started, message);
-        else if (message.bsvc === 'giveBack') void counter.giveBack(message.key, message.uses, message.resetMs);
-        else if (message.bsvc === 'atLeast') void counter.atLeast(message.windows);
-        else if (message.bsvc === 'gather') gather(started, message.id, message.topic);
-        else if (message.bsvc === 'gathered') collect(started, message.round, message.part);
-        else if (message.bsvc === 'arrived') {
+        if (message.bsvc === 'take') {
+          void take(started, message);
+        } else if (message.bsvc === 'giveBack') {
+          void counter.giveBack(message.key, message.uses, message.resetMs);
+        } else if (message.bsvc === 'atLeast') {
+          void counter.atLeast(message.windows);
+        } else if (message.bsvc === 'gather') {
+          gather(started, message.id, message.topic);
+        } else if (message.bsvc === 'gathered') {
+          collect(started, message.round, message.part);
+        } else if (message.bsvc === 'arrived') {
           arrived.add(started);
           proceedWhenAllArrived();
         } else if (message.bsvc === 'signal') {

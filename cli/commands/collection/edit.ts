@@ -37,7 +37,7 @@ export default defineCommand({
       mode: input.mode,
       ...(input.indexes.length > 0 && { indexes: input.indexes }),
     };
-    const bare = Object.values(words).every((part) => part === undefined || part.length === 0);
+    const bare = Object.values({ ...words }).every((part) => part === undefined || part.length === 0);
     if (bare && !context.ask.possible) {
       throw new UsageError('Nothing to change: give --add-field, --set-field, --drop-field, --mode or --index.');
     }

@@ -157,8 +157,9 @@ function readColumn(text: string): [from: string, to: string] {
 /** Bytes of the file, null for standard input. Refuses what cannot be read before anything is connected. */
 async function measureSource(context: Context, file: string): Promise<number | null> {
   if (file !== '-') return (await stat(resolve(context.io.cwd, file))).size;
-  if (context.io.stdin.isTTY)
+  if (context.io.stdin.isTTY) {
     throw new UsageError('Standard input is a terminal: pipe the documents in, or name a file.');
+  }
   return null;
 }
 

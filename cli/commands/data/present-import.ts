@@ -28,7 +28,8 @@ export function presentImport(
   if (rejectedCount === 0) return lines[0]!;
   lines.push(stops ? 'Stopped at the first refused line:' : `Refused ${rejectedCount}:`);
   for (const { line, message } of rejected.slice(0, SHOWN_REJECTS)) lines.push(`  line ${line}: ${message}`);
-  if (rejectedCount > SHOWN_REJECTS)
+  if (rejectedCount > SHOWN_REJECTS) {
     lines.push(`  … and ${rejectedCount - SHOWN_REJECTS} more (--json lists up to 1000)`);
+  }
   return lines.join('\n');
 }

@@ -9,8 +9,9 @@ export const operatorArgument = argument('operator', 'e-mail address or id of th
     // Nobody to ask: refused before anything is connected.
     if (!context.ask.possible) return context.ask.choose('', missing, []);
     const operators = await listOperators(await context.app());
-    if (operators.length === 0)
+    if (operators.length === 0) {
       throw invalid('NO_OPERATOR', 'There is no operator yet. Add one with "bsvc operator add --email <address>".');
+    }
     return context.ask.choose(
       'Which operator?',
       missing,

@@ -31,8 +31,9 @@ export default defineCommand({
   },
   async run(context, input) {
     const email = input.email ?? (await context.ask.text('E-mail address:', 'No address: add --email <address>'));
-    if (!isEmail(normaliseEmail(email)))
+    if (!isEmail(normaliseEmail(email))) {
       throw invalid('INVALID_EMAIL', `"${email.slice(0, 100)}" is not an e-mail address`);
+    }
     const { app, project } = await chooseProject(context, input.project);
     // Before the password is asked for, so that nobody types one in vain.
     const findExisting = () => findUserByEmail(app, project._id, normaliseEmail(email));

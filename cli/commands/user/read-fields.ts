@@ -11,8 +11,9 @@ export function readFields(words: readonly string[], { fields }: Pick<Collection
     words.map((word): [string, unknown] => {
       const [, name, text] = /^([^=]+)=(.*)$/s.exec(word) ?? [];
       if (name === undefined || text === undefined) throw new UsageError(`--field takes name=value, not "${word}".`);
-      if (name === 'password')
+      if (name === 'password') {
         throw new UsageError('A password is never an argument: use --password-stdin or --password-env.');
+      }
       if (name === 'email') throw new UsageError('The address is given by --email.');
       const declared = fields.find((field) => field.name === name);
       // One that is not declared is refused by its name, whatever it holds.

@@ -34,7 +34,9 @@ export function endStalled(server: Server, stallMs: number): void {
         waiting.add(socket);
         // Node starts again as long as the system takes some of what waits.
         socket.setTimeout(patience);
-      } else goOn(socket);
+      } else {
+        goOn(socket);
+      }
     }
   };
   const looking = setInterval(look, Math.min(LOOK_MS, stallMs)).unref();

@@ -97,8 +97,9 @@ export function sendReply(ctx: Context, countHeld: CountHeld = () => () => undef
     return sendLarge(ctx, large);
   }
   writeHead(ctx, status, headers, [...type, 'Content-Length', `${Buffer.byteLength(text, encoding)}`]);
-  if (text.length > LARGE_CHARACTERS)
+  if (text.length > LARGE_CHARACTERS) {
     return sendLarge(ctx, { parts: partsOf(text, encoding), release: countHeld(ctx, text.length) });
+  }
   if (sending.length === 0) setImmediate(sendAll);
   sending.push({ res, text: ctx.req.method === 'HEAD' ? '' : text, encoding });
 }

@@ -1,3 +1,5 @@
+import { IncomingMessage, ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
 import helmet from 'helmet';
 import type { Preparation } from '../answer-requests.js';
 import { addHeaders } from './reply.js';
@@ -12,8 +14,17 @@ export function securityHeaders(publicUrl: string | null): Preparation {
 }
 
 /** Names and values in turn. */
+/** A response that nobody gets: it takes down the headers that are set, in their order. */
+class HeaderRecorder extends ServerResponse {
+  readonly headers: string[] = [];
+
+  override setHeader(name: string, value: number | string | readonly string[]): this {
+    this.headers.push(name, String(value));
+    return this;
+  }
+}
+
 function listHeaders(https: boolean): string[] {
-  const headers: string[] = [];
   const set = helmet({
     contentSecurityPolicy: { useDefaults: false, directives: { defaultSrc: ["'none'"], frameAncestors: ["'none'"] } },
     frameguard: { action: 'deny' },
@@ -29,7 +40,8 @@ function listHeaders(https: boolean): string[] {
     xssFilter: false,
     hidePoweredBy: false,
   });
-  const response = { setHeader: (name: string, value: string) => void headers.push(name, value) };
-  set({} as never, response as never, () => undefined);
-  return headers;
+  const request = new IncomingMessage(new Socket());
+  const recorder = new HeaderRecorder(request);
+  set(request, recorder, () => undefined);
+  return recorder.headers;
 }

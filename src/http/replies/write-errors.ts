@@ -42,11 +42,13 @@ export interface ErrorBody {
 export function writeError(ctx: Context, error: unknown, log: Logger): void {
   const known = error instanceof AppError ? error : (findOutage(error) ?? concealed(error, ctx, log));
   // Turning somebody away because of load is not an event of its own: the access log has the 503. What failed below is.
-  if ((known.kind === 'unavailable' || known.kind === 'outOfSpace') && known.cause)
+  if ((known.kind === 'unavailable' || known.kind === 'outOfSpace') && known.cause) {
     log.warn({ requestId: ctx.state.requestId as string, err: known.cause }, known.message);
+  }
   for (const [name, value] of Object.entries(known.headers ?? {})) ctx.set(name, value);
-  if (known.retryAfterSeconds !== undefined)
+  if (known.retryAfterSeconds !== undefined) {
     ctx.set('Retry-After', String(Math.max(1, Math.ceil(known.retryAfterSeconds))));
+  }
   replyJson(ctx, presentError(known, ctx.state.requestId as string), STATUS[known.kind]);
 }
 

@@ -39,7 +39,10 @@ export async function receiveFile<T>(
       let formEnded: () => void = () => undefined;
       const whole = new Promise<void>((done) => (formEnded = done));
       // With a file under way, `take` fails by its body and cleans up before anything is answered.
-      const fail = (error: Error): void => void (body ? body.destroy(error) : reject(error));
+      const fail = (error: Error): void => {
+        if (body) body.destroy(error);
+        else reject(error);
+      };
       form.on('file', (name, part, { filename, mimeType }) => {
         // A part ends with an error when the form does, which `form` reports.
         part.on('error', () => undefined);

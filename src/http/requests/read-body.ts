@@ -33,7 +33,7 @@ export function readJson(): Middleware {
       throw invalid('INVALID_BODY', 'Send the body as JSON with the header Content-Type: application/json');
     }
     if (typeof request.body === 'string') request.body = parseJson(request.body);
-    return next();
+    return next() as Promise<unknown>;
   };
 }
 
@@ -79,10 +79,13 @@ function countKeys(text: string): number {
   let quoted = false;
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at);
-    if (code === QUOTE) quoted = !quoted;
-    else if (quoted) {
+    if (code === QUOTE) {
+      quoted = !quoted;
+    } else if (quoted) {
       if (code === BACKSLASH) at++;
-    } else if (code === COLON) keys++;
+    } else if (code === COLON) {
+      keys++;
+    }
   }
   return keys;
 }

@@ -42,8 +42,12 @@ export function answerRoute(app: App, route: Route): Middleware {
     const input = { app, ctx, params: ctx.params, query: readQuery(ctx), body: checkBody(ctx), ...given };
     reply(ctx, answers, await handle(input));
   };
-  const around = access.around ? (ctx: RouteContext) => access.around!(app, ctx, () => run(ctx)) : run;
-  const answer = parse ? (ctx: RouteContext) => parse(ctx, () => around(ctx)) : around;
+  const around: (ctx: RouteContext) => Promise<unknown> = access.around
+    ? (ctx) => access.around!(app, ctx, () => run(ctx))
+    : run;
+  const answer: (ctx: RouteContext) => Promise<unknown> = parse
+    ? (ctx) => parse(ctx, () => around(ctx)) as Promise<unknown>
+    : around;
   return (context) => {
     const ctx = context as RouteContext;
     const admitting = access.admit?.(app, ctx);
@@ -106,11 +110,13 @@ function readerOf(name: string, { schema, required, cap }: Parameter): (query: P
 
 function requireFitting(name: string, value: string, schema: Schema, form: RegExp | null): void {
   const choices = schema.enum as readonly string[] | undefined;
-  if (choices && !choices.includes(value))
+  if (choices && !choices.includes(value)) {
     throw invalid('INVALID_QUERY', `${name} must be one of ${choices.join(', ')}`);
+  }
   const maxLength = schema.maxLength as number | undefined;
-  if (maxLength !== undefined && value.length > maxLength)
+  if (maxLength !== undefined && value.length > maxLength) {
     throw invalid('INVALID_QUERY', `${name} must have at most ${maxLength} characters`);
+  }
   if (form && !form.test(value)) throw invalid('INVALID_QUERY', `${name} must be of the form ${form.source}`);
 }
 
@@ -126,9 +132,11 @@ function reply(ctx: RouteContext, answers: readonly Answer[], returned: unknown)
   const value: unknown = said ? said.data : returned;
   const { status, kind } = answer;
   if (kind === 'own') return;
-  if (kind === 'encoded') replyEncoded(ctx, value as string | LargeReply | StreamReply, status);
-  else if (kind === 'plain') replyJson(ctx, value as object, status);
-  else {
+  if (kind === 'encoded') {
+    replyEncoded(ctx, value as string | LargeReply | StreamReply, status);
+  } else if (kind === 'plain') {
+    replyJson(ctx, value as object, status);
+  } else {
     const message = said?.message ?? answer.description;
     replyJson(ctx, kind === 'done' ? { success: true, message } : { success: true, data: value, message }, status);
   }

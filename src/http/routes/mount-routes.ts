@@ -40,7 +40,7 @@ function answerList(app: App, { prefix, guard, routes }: RouteList): Middleware 
   const check = guard(app);
   return (ctx, next) => {
     const checking = check(ctx as RouteContext);
-    return checking ? checking.then(() => answer(ctx, next)) : answer(ctx, next);
+    return (checking ? checking.then(() => answer(ctx, next) as unknown) : answer(ctx, next)) as unknown;
   };
 }
 
@@ -55,7 +55,7 @@ interface MountedRoute {
 function answerRoutes(router: Router): Middleware {
   const byMethod = new Map<string, MountedRoute[]>();
   for (const { methods, path, regexp, paramNames, stack } of router.stack) {
-    const parameters = paramNames.map(({ name }) => String(name));
+    const parameters = paramNames.map(({ name }) => name);
     const handle = stack[0] as unknown as Middleware;
     for (const method of methods) {
       const routes = byMethod.get(method) ?? [];

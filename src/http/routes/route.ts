@@ -218,7 +218,7 @@ export function route<
   Body,
   const A extends Answer | readonly Answer[],
 >(definition: RouteDefinition<Path, Given, Query, Body, A>): Route {
-  return definition as unknown as Route;
+  return definition;
 }
 
 /** Routes that readers of the document meet together. */

@@ -40,8 +40,9 @@ for (const [code, letter] of [
   [0x0d, 'r'],
   [QUOTE, '"'],
   [BACKSLASH, '\\'],
-] as const)
+] as const) {
   ESCAPES[code] = letter.charCodeAt(0);
+}
 
 export const BSON_OBJECT_ID = 0x07;
 

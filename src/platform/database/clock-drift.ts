@@ -31,7 +31,7 @@ interface Watching {
 export async function isClockSteady(deps: Watching): Promise<boolean> {
   const store: Store<ClockRecord> = deps.db.collection<ClockRecord>('clock_watch');
   for (;;) {
-    const known = (await store.findOne({ _id: 'clock' })) as ClockRecord | null;
+    const known = await store.findOne({ _id: 'clock' });
     const nowMs = deps.clock.now();
     const moved = known !== null && isMoved(known.seenAt.getTime(), nowMs);
     const stillDoubted = known?.doubtedUntil && known.doubtedUntil.getTime() > nowMs ? known.doubtedUntil : null;

@@ -209,10 +209,12 @@ const AUTHENTICATION_FAILED = 18;
 
 function explainNoConnection(error: unknown): string {
   const { code, cause } = error as { code?: unknown; cause?: Error };
-  if (cause?.name === 'MongoCompatibilityError')
+  if (cause?.name === 'MongoCompatibilityError') {
     return 'The server that MONGODB_URI names is too old: bsvc needs MongoDB 6.0 or newer.';
-  if (code === AUTHENTICATION_FAILED)
+  }
+  if (code === AUTHENTICATION_FAILED) {
     return 'MongoDB refuses the user or password of MONGODB_URI: check both, and authSource.';
+  }
   return 'MongoDB cannot be reached: check MONGODB_URI and that the server is running.';
 }
 
@@ -277,7 +279,7 @@ async function openEmbedded(config: Config): Promise<Database> {
       insertTogether: (name, documents) => engine.insertTogether({ db: EMBEDDED_NAME, collection: name }, documents),
       changeLogs: engine.changeLogs(EMBEDDED_NAME),
       createIndexes: async (name, indexes) => void (await db.collection(name).createIndexes(indexes)),
-      measureBytes: async (name) => Number(((await db.command({ collStats: name })) as { size: number }).size),
+      measureBytes: async (name) => Number(((await db.command({ collStats: name })) as { size: unknown }).size),
       listNames: async () => (await db.collections()).map((collection) => collection.collectionName),
       ping: async () => {
         if (closed) throw new Error('the database is closed');
@@ -307,8 +309,9 @@ async function openEmbedded(config: Config): Promise<Database> {
     };
   } catch (error) {
     // Nobody but the operator sees it: the path is what helps.
-    if (error instanceof Error && error.name === 'StorageError')
+    if (error instanceof Error && error.name === 'StorageError') {
       throw unavailable('DATABASE_UNAVAILABLE', error.message, { cause: error });
+    }
     throw error;
   }
 }

@@ -65,8 +65,9 @@ export function judgeServer({ hello, build, compatibilityVersion }: ServerAnswer
       `MongoDB ${version} still works as version ${compatibilityVersion}, without the indexes that bsvc needs. Run db.adminCommand({ setFeatureCompatibilityVersion: "${majorOf(version)}.0" }) there; from 7.0 on it also wants confirm: true.`,
     );
   }
-  if (hello.arbiterOnly)
+  if (hello.arbiterOnly) {
     return judge('MONGODB_URI leads to an arbiter, which holds no data: name the other members of its replica set.');
+  }
   if (hello.isWritablePrimary !== true || hello.readOnly === true) {
     return judge(
       hello.secondary

@@ -17,7 +17,7 @@ export const MOVES = 'moves';
 
 /** The mark of a database, or null when nothing was ever moved into it. */
 export async function findMoveMark(db: Database): Promise<MoveMark | null> {
-  return (await db.collection<MoveMark>(MOVES).findOne({ _id: 'move' })) as MoveMark | null;
+  return await db.collection<MoveMark>(MOVES).findOne({ _id: 'move' });
 }
 
 /** Sets the mark by one write. */

@@ -1,5 +1,5 @@
 import { isDuplicateKey } from '../database/database.js';
-import { JOB_PRIORITIES, jobStore, type JobRecord } from './job.js';
+import { JOB_PRIORITIES, jobStore, type JobPriority, type JobRecord } from './job.js';
 import type { JobDependencies } from './job-queue.js';
 
 export interface ClaimRequest {
@@ -81,20 +81,20 @@ export async function claimInTurn(
 async function findOfNextParty(
   deps: JobDependencies,
   { pool, names }: ClaimRequest,
-  priority: number,
+  priority: JobPriority,
   from: string,
   end: string | null,
 ): Promise<JobRecord | undefined> {
   const filter = {
     pool,
-    state: 'queued',
+    state: 'queued' as const,
     priority,
     party: { $gt: from, ...(end !== null && { $lte: end }) },
     runAt: { $lte: new Date(deps.clock.now()) },
     name: { $in: [...names] },
   };
   const [found] = (await jobStore(deps)
-    .find(filter as never)
+    .find(filter)
     .sort({ party: 1, runAt: 1, _id: 1 })
     .limit(1)
     .toArray()) as JobRecord[];
@@ -111,23 +111,19 @@ function shuffle<T>(items: readonly T[]): T[] {
 function findCandidates(
   deps: JobDependencies,
   { pool, names }: ClaimRequest,
-  priority: number,
+  priority: JobPriority,
   limit: number,
   busyLanes: ReadonlySet<string>,
 ): Promise<JobRecord[]> {
   const filter = {
     pool,
-    state: 'queued',
+    state: 'queued' as const,
     priority,
     runAt: { $lte: new Date(deps.clock.now()) },
     name: { $in: [...names] },
     ...(busyLanes.size > 0 && { $or: [{ lane: { $nin: [...busyLanes] } }, { heldLane: { $exists: true } }] }),
   };
-  return jobStore(deps)
-    .find(filter as never)
-    .sort({ runAt: 1, _id: 1 })
-    .limit(limit)
-    .toArray() as Promise<JobRecord[]>;
+  return jobStore(deps).find(filter).sort({ runAt: 1, _id: 1 }).limit(limit).toArray();
 }
 
 /** A lane runs in order: the job that holds it, because it waited to be retried, comes first, then the earliest. */
@@ -163,7 +159,7 @@ async function claimOne(
     );
     if (lane !== undefined) busyLanes.add(lane);
     if (!leased) return 'taken';
-    begin(leased as JobRecord);
+    begin(leased);
     return 'leased';
   } catch (error) {
     // The unique index on heldLane: another job of the lane is under way, or waits to be retried.

@@ -20,10 +20,10 @@ export function listJobs(
   { state, name, limit = DEFAULT_LIMIT }: JobQuery,
 ): Promise<JobRecord[]> {
   return jobStore(deps)
-    .find({ ...(state && { state }), ...(name && { name }) } as never)
+    .find({ ...(state && { state }), ...(name && { name }) })
     .sort({ runAt: 1, _id: 1 })
     .limit(limit)
-    .toArray() as Promise<JobRecord[]>;
+    .toArray();
 }
 
 /**
@@ -32,21 +32,21 @@ export function listJobs(
  */
 export async function retryJob(deps: JobDependencies, id: string): Promise<JobRecord> {
   const _id = findObjectId(id);
-  const job = _id && (await jobStore(deps).findOneAndUpdate({ _id, ...RETRIABLE } as never, requeued(deps), AFTER));
+  const job = _id && (await jobStore(deps).findOneAndUpdate({ _id, ...RETRIABLE }, requeued(deps), AFTER));
   if (!job) throw missing('JOB_NOT_FOUND', `There is no dead or waiting job ${id}`);
   deps.jobs.wake();
-  return job as JobRecord;
+  return job;
 }
 
 /** Retries all dead jobs, of one name if given; returns their number. */
 export async function retryDeadJobs(deps: JobDependencies, name?: string): Promise<number> {
-  const result = await jobStore(deps).updateMany({ state: 'dead', ...(name && { name }) } as never, requeued(deps));
+  const result = await jobStore(deps).updateMany({ state: 'dead', ...(name && { name }) }, requeued(deps));
   deps.jobs.wake();
   return result.modifiedCount;
 }
 
 const AFTER = { returnDocument: 'after' } as const;
-const RETRIABLE = { state: { $in: ['dead', 'queued'] } };
+const RETRIABLE = { state: { $in: ['dead', 'queued'] satisfies JobState[] } };
 
 function requeued(deps: JobDependencies): { $set: Partial<JobRecord>; $unset: Record<string, ''> } {
   const now = new Date(deps.clock.now());
@@ -55,8 +55,8 @@ function requeued(deps: JobDependencies): { $set: Partial<JobRecord>; $unset: Re
 
 /** Removes dead jobs that died before `before`, of one name if given. How many. */
 export async function purgeDeadJobs(deps: JobDependencies, before: Date, name?: string): Promise<number> {
-  const filter = { state: 'dead', updatedAt: { $lte: before }, ...(name && { name }) };
-  return (await jobStore(deps).deleteMany(filter as never)).deletedCount;
+  const filter = { state: 'dead' as const, updatedAt: { $lte: before }, ...(name && { name }) };
+  return (await jobStore(deps).deleteMany(filter)).deletedCount;
 }
 
 /** Removes finished and dead jobs whose time of being kept is over. How many. */

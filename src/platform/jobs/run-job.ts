@@ -43,8 +43,9 @@ export function startJob<Deps extends JobDependencies>(
       const result = await withSpan(deps.telemetry, `job ${job.name}`, describeRun(job), () =>
         definition.run(deps, job.payload, context),
       );
-      if (!(await completeJob(deps, job, result ?? null)) && !lost.signal.aborted)
+      if (!(await completeJob(deps, job, result ?? null)) && !lost.signal.aborted) {
         log.warn('the job ended after its lease was lost: the completion is refused');
+      }
     } catch (error) {
       if (lost.signal.aborted) return;
       const outcome = await failJob(deps, definition, job, error instanceof Error ? error.message : String(error));

@@ -1,3 +1,4 @@
+import type { UpdateFilter } from 'mongodb';
 import { DAY_MS, CLOCK_DOUBT_MS } from '../time/clock.js';
 import { retryDelay } from './retry-delay.js';
 import { jobStore, type AnyJobDefinition, type JobRecord, type RunAgain } from './job.js';
@@ -66,17 +67,17 @@ export async function failJob(
   const nowMs = deps.clock.now();
   const delay = retryDelay(definition.retry, job.attempts, Math.random());
   const common = { error: error.slice(0, MAX_ERROR_CHARACTERS), updatedAt: new Date(nowMs) };
-  const change =
+  const change: UpdateFilter<JobRecord> =
     delay === null
       ? {
-          $set: { ...common, state: 'dead' as const, expireAt: new Date(nowMs + DEAD_JOB_DAYS * DAY_MS) },
+          $set: { ...common, state: 'dead', expireAt: new Date(nowMs + DEAD_JOB_DAYS * DAY_MS) },
           $unset: { ...RELEASED, heldLane: '', againAt: '', uniqueKey: '' },
         }
       : {
-          $set: { ...common, state: 'queued' as const, runAt: new Date(nowMs + delay) },
+          $set: { ...common, state: 'queued', runAt: new Date(nowMs + delay) },
           $unset: { ...RELEASED, againAt: '' },
         };
-  const result = await jobStore(deps).updateOne(heldBy(job), change as never);
+  const result = await jobStore(deps).updateOne(heldBy(job), change);
   if (result.matchedCount === 0) return 'lost';
   return delay === null ? 'dead' : 'retried';
 }
@@ -87,7 +88,7 @@ export async function handBackJob(deps: JobDependencies, job: JobRecord): Promis
     $set: { state: 'queued', updatedAt: new Date(deps.clock.now()) },
     $inc: { attempts: -1 },
     $unset: RELEASED,
-  } as never);
+  });
 }
 
 /** The heartbeat of a running job; false when somebody else has taken it back. */
@@ -106,15 +107,17 @@ const MAX_WATCHED = 200;
 export async function bringBackJobs(deps: JobDependencies, leaseMs: number): Promise<number> {
   const nowMs = deps.clock.now();
   const doubted = new Date(nowMs + CLOCK_DOUBT_MS);
-  const leased = await jobStore(deps).updateMany({ state: 'running', leaseUntil: { $gt: doubted } } as never, {
-    $set: { leaseUntil: new Date(nowMs + leaseMs) },
-  });
+  const leased = await jobStore(deps).updateMany(
+    { state: 'running', leaseUntil: { $gt: doubted } },
+    {
+      $set: { leaseUntil: new Date(nowMs + leaseMs) },
+    },
+  );
   const now = new Date(nowMs);
   const putOff = { $max: [0, { $subtract: ['$runAt', '$updatedAt'] }] };
-  const queued = await jobStore(deps).updateMany(
-    { state: 'queued', updatedAt: { $gt: doubted } } as never,
-    [{ $set: { runAt: { $add: [now, putOff] }, updatedAt: now } }] as never,
-  );
+  const queued = await jobStore(deps).updateMany({ state: 'queued', updatedAt: { $gt: doubted } }, [
+    { $set: { runAt: { $add: [now, putOff] }, updatedAt: now } },
+  ]);
   return leased.modifiedCount + queued.modifiedCount;
 }
 
@@ -126,10 +129,10 @@ export function findOverdueJobs(
 ): Promise<JobRecord[]> {
   const renewedBy = new Date(deps.clock.now() + (leaseMs * 2) / 3);
   return jobStore(deps)
-    .find({ state: 'running', leaseUntil: { $lt: renewedBy }, name: { $in: [...names] } } as never)
+    .find({ state: 'running', leaseUntil: { $lt: renewedBy }, name: { $in: [...names] } })
     .sort({ leaseUntil: 1 })
     .limit(MAX_WATCHED)
-    .toArray() as Promise<JobRecord[]>;
+    .toArray();
 }
 
 /** Takes back a job whose worker stopped answering; the lost run counts as a failed one. */

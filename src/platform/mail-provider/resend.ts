@@ -104,8 +104,7 @@ export function openResend(options: ResendOptions): MailProvider {
     async sendBatch(mails, idempotencyKey, limitMs) {
       const resend = await client();
       const reply = await callResend<BatchReply>(
-        (signal) =>
-          resend.batch.send(mails.map(asPayload), { idempotencyKey, batchValidation: 'permissive', signal } as object),
+        (signal) => resend.batch.send(mails.map(asPayload), { idempotencyKey, batchValidation: 'permissive', signal }),
         limitMs,
       );
       return reply.data ? readBatch(reply.data, mails.length) : mails.map(() => readResendFailure(reply));

@@ -18,7 +18,7 @@ export function openSmtp(url: string): MailProvider {
         socketTimeout: 20_000,
         disableFileAccess: true,
         disableUrlAccess: true,
-      } as never),
+      }),
     ));
   return {
     name: 'smtp',

@@ -121,7 +121,7 @@ export function openOutbound({
     async fetch(url, init) {
       const { agent, fetch } = await open();
       const options = { ...init, redirect: 'manual', dispatcher: agent } as UndiciRequestInit;
-      return (await fetch(url, options)) as unknown as Response;
+      return await fetch(url, options);
     },
     async close() {
       await (await opening)?.agent.destroy();
@@ -193,10 +193,10 @@ function pinningLookup(find: (hostname: string) => Promise<string[]>): LookupFun
           .filter(({ family }) => !options.family || family === familyNumber(options.family));
         const first = wanted[0];
         if (!first) callback(Object.assign(new Error(`${hostname} has no address`), { code: 'ENOTFOUND' }), '', 0);
-        else if (options.all) callback(null, wanted as never);
+        else if (options.all) callback(null, wanted);
         else callback(null, first.address, first.family);
       },
-      (error: NodeJS.ErrnoException) => callback(error, '', 0),
+      (error: unknown) => callback(error as NodeJS.ErrnoException, '', 0),
     );
   };
 }
@@ -208,15 +208,18 @@ const TLS_CODE = /^(ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|HOSTN
 const DNS_CODE = /^(ENOTFOUND|EAI_AGAIN|ENODATA|ESERVFAIL|EAI_FAIL)$/;
 
 function explain(error: unknown, timeUp: AbortSignal, signal: AbortSignal | undefined): OutboundError {
-  if (findCause(error, (cause) => cause instanceof PrivateAddressError))
+  if (findCause(error, (cause) => cause instanceof PrivateAddressError)) {
     return new OutboundError('blocked', 'The address is not public, so nothing was sent.', error);
-  if (timeUp.aborted || findCause(error, ({ name }) => /Timeout/.test(name)))
+  }
+  if (timeUp.aborted || findCause(error, ({ name }) => /Timeout/.test(name))) {
     return new OutboundError('timeout', 'There was no complete answer in time.', error);
+  }
   if (signal?.aborted) return new OutboundError('aborted', 'The attempt was interrupted.', error);
   const code = findCause(error, ({ code }) => typeof code === 'string')?.code ?? '';
   if (DNS_CODE.test(code)) return new OutboundError('dns', 'The host name cannot be resolved.', error);
-  if (TLS_CODE.test(code))
+  if (TLS_CODE.test(code)) {
     return new OutboundError('tls', `The TLS connection was not trustworthy or failed (${code}).`, error);
+  }
   return new OutboundError('connection', `The connection failed${code && ` (${code})`}.`, error);
 }
 

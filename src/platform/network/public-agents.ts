@@ -22,17 +22,19 @@ function lookupPublic(host: string, options: LookupOneOptions | LookupAllOptions
 }
 
 type Connected = (error: Error | null, stream: Duplex) => void;
+/** How a callback is called that has no stream to be given. */
+type Failed = (error: Error) => void;
 type Connect = (options: NetConnectOpts, done?: Connected) => Duplex | null | undefined;
 
 class PublicHttpAgent extends HttpAgent {
   override createConnection(options: NetConnectOpts, done?: Connected): Duplex | null | undefined {
-    return connect(super.createConnection.bind(this) as Connect, options, done);
+    return connect(super.createConnection.bind(this), options, done);
   }
 }
 
 class PublicHttpsAgent extends HttpsAgent {
   override createConnection(options: NetConnectOpts, done?: Connected): Duplex | null | undefined {
-    return connect(super.createConnection.bind(this) as Connect, options, done);
+    return connect(super.createConnection.bind(this), options, done);
   }
 }
 
@@ -41,10 +43,10 @@ function connect(open: Connect, options: NetConnectOpts, done?: Connected): Dupl
   // net.connect never looks up a literal, so lookupPublic would not see it.
   if (host && isLiteral(host) && !isPublicAddress(host)) {
     // Told through the callback: thrown, it would have no catcher when the agent connects for a queued request.
-    done?.(new PrivateAddressError(host), undefined as never);
+    (done as Failed | undefined)?.(new PrivateAddressError(host));
     return undefined;
   }
-  return open({ ...options, lookup: lookupPublic } as NetConnectOpts, done);
+  return open({ ...options, lookup: lookupPublic }, done);
 }
 
 function isLiteral(host: string): boolean {

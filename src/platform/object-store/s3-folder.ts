@@ -61,8 +61,9 @@ export function openS3Folder(access: BucketAccess, prefix: string): S3Folder {
         const page = await client
           .send(new ListObjectsV2Command({ Bucket, Prefix, ContinuationToken }), within())
           .catch(rethrow);
-        for (const { Key = '', Size = 0 } of page.Contents ?? [])
+        for (const { Key = '', Size = 0 } of page.Contents ?? []) {
           found.push({ name: Key.slice(Prefix.length), bytes: Size });
+        }
         ContinuationToken = page.IsTruncated ? page.NextContinuationToken : undefined;
       } while (ContinuationToken !== undefined);
       return found;

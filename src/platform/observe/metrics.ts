@@ -82,7 +82,7 @@ export function openMetrics(): Metrics {
     },
     event(name, outcome) {
       let outcomes = events.get(name);
-      if (!outcomes) events.set(name, (outcomes = new Map()));
+      if (!outcomes) events.set(name, (outcomes = new Map<string, number>()));
       outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
     },
     gauge(name, help, read, { shared } = { shared: false }) {
@@ -133,7 +133,7 @@ async function openProcessMetrics(): Promise<() => Promise<Metric[]>> {
   const { collectDefaultMetrics, Registry } = await import('prom-client');
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
-  return () => registry.getMetricsAsJSON() as Promise<Metric[]>;
+  return () => registry.getMetricsAsJSON();
 }
 
 function presentRequests(tallies: Tally[]): Metric {

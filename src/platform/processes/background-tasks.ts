@@ -23,14 +23,14 @@ export function openBackgroundTasks(log: Logger): BackgroundTasks {
   const waiting = new Map<string, unknown[]>();
   const underWay = new Map<string, Promise<void>>();
 
-  const run = async (kind: string, work: (items: never[]) => Promise<void>): Promise<void> => {
+  const run = async <T>(kind: string, work: (items: T[]) => Promise<void>): Promise<void> => {
     for (;;) {
       // The answer goes out first, and what follows it soon is done together with it.
       await new Promise((resolve) => setTimeout(resolve, GATHER_MS));
-      const items = waiting.get(kind)?.splice(0, MAX_TOGETHER) ?? [];
+      const items = (waiting.get(kind)?.splice(0, MAX_TOGETHER) ?? []) as T[];
       if (items.length === 0) break;
       try {
-        await work(items as never[]);
+        await work(items);
       } catch (error) {
         log.error({ err: error, kind }, 'work that follows a request failed');
       }

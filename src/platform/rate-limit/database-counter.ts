@@ -65,7 +65,7 @@ export function openDatabaseCounter(db: Database, clock: Clock): RateCounter {
       // Of several that insert at once, all but one are told of a duplicate key: they find it the next time.
       for (let attempt = 1; writes.length > 0; attempt++) {
         try {
-          await windows.bulkWrite(writes as never, { ordered: false });
+          await windows.bulkWrite(writes, { ordered: false });
           return;
         } catch (error) {
           if (!isDuplicateKey(error) || attempt === 3) throw error;

@@ -88,8 +88,9 @@ export function openRateLimiter(counter: RateCounter, clock: Clock): RateLimiter
     entry.spare += granted;
     const answered = entry.waiting.splice(0, asked);
     for (const { resolve } of answered) {
-      if (entry.spare > 0) resolve(use(entry));
-      else {
+      if (entry.spare > 0) {
+        resolve(use(entry));
+      } else {
         entry.refusedUntilMs = entry.limit < 2 * SHARE ? resetMs : Math.min(resetMs, clock.now() + ASK_AGAIN_MS);
         resolve(refusal(entry));
       }

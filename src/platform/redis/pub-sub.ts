@@ -17,8 +17,9 @@ const CHANNEL = 'bsvc:signals';
 /** PubSub by Redis when there is one, else among the processes of one `serve`, else to nobody. */
 export function openPubSub(redis: RedisConnection | null, processGroup: ProcessGroup | null): PubSub {
   if (redis) return openRedisSignals(redis);
-  if (processGroup)
+  if (processGroup) {
     return { send: (text) => processGroup.signal(text), on: (listener) => processGroup.onSignal(listener) };
+  }
   return { send: () => undefined, on: () => undefined };
 }
 

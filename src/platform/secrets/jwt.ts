@@ -56,8 +56,9 @@ export function verifyToken(
   const { verify, JsonWebTokenError, TokenExpiredError } = jwt();
   try {
     const claims = verify(token, key, { algorithms: ['HS256'], clockTimestamp: Math.floor(nowMs / 1000) });
-    if (typeof claims === 'string' || !Number.isSafeInteger(claims.exp) || typeof claims.sub !== 'string')
+    if (typeof claims === 'string' || !Number.isSafeInteger(claims.exp) || typeof claims.sub !== 'string') {
       return 'TOKEN_INVALID';
+    }
     return isOfNow(claims as TokenClaims, nowMs) ? (claims as TokenClaims) : 'TOKEN_EXPIRED';
   } catch (error) {
     if (error instanceof TokenExpiredError) return 'TOKEN_EXPIRED';

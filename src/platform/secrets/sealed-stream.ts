@@ -76,7 +76,10 @@ export function createOpening(findSecrets: (kind: SealingSecret['kind']) => read
     frames!._transform(chunk, 'buffer' as BufferEncoding, done);
   return new Transform({
     transform(chunk: Buffer, _encoding, done) {
-      if (frames) return feed(chunk, done);
+      if (frames) {
+        feed(chunk, done);
+        return;
+      }
       beginning = Buffer.concat([beginning, chunk]);
       takeHead(this).then((rest) => (rest ? feed(rest, done) : done()), done);
     },
@@ -109,8 +112,9 @@ class Frames extends Transform {
     if (this.#heldBytes <= this.size) return done();
     try {
       let rest = Buffer.concat(this.#held);
-      for (; rest.length > this.size; rest = rest.subarray(this.size))
+      for (; rest.length > this.size; rest = rest.subarray(this.size)) {
         this.push(this.turn(rest.subarray(0, this.size), this.#number++, false));
+      }
       this.#held = [rest];
       this.#heldBytes = rest.length;
       done();

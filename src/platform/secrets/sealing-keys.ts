@@ -18,13 +18,14 @@ const keyStore = (db: Database): Store<SealingKey> => db.collection<SealingKey>(
  */
 export async function findSealingKeys(db: Database): Promise<string[]> {
   const noted = await keyStore(db).find({}).toArray();
-  if (noted.length > 0) return noted.map(({ _id }) => String(_id));
+  if (noted.length > 0) return noted.map(({ _id }) => _id);
   // Stores of older versions note nothing, but every project has a sealed secret of its own and nothing is sealed
   // without a project.
   const ids = new Set<string>();
   const projects = db.collection('projects').find({}, { projection: { 'tokenSecrets.sealed': 1 } });
-  for await (const { tokenSecrets } of projects)
+  for await (const { tokenSecrets } of projects) {
     for (const { sealed } of (tokenSecrets ?? []) as { sealed: string }[]) ids.add(keyIdOf(sealed));
+  }
   return [...ids];
 }
 
@@ -47,7 +48,7 @@ export async function requireSealingKeys({ db, secrets }: Keys): Promise<void> {
 /** Does requireSealingKeys, then notes the key that seals from now on before anything is sealed with it. */
 export async function settleSealingKeys({ db, secrets }: Keys, nowMs: number): Promise<void> {
   await requireSealingKeys({ db, secrets });
-  const noted = (await keyStore(db).find({}).toArray()).map(({ _id }) => String(_id));
+  const noted = (await keyStore(db).find({}).toArray()).map(({ _id }) => _id);
   const [newest] = secrets.keyIds();
   const wanted = noted.length > 0 ? [newest!] : [...new Set([newest!, ...(await findSealingKeys(db))])];
   for (const _id of wanted) {

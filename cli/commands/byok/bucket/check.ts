@@ -14,8 +14,9 @@ export default defineCommand({
   async run(context, { project: named, origin }) {
     const { app, project } = await chooseProject(context, named);
     const checks = await checkBucket(await requireBucket(app, project), origin ?? SOME_ORIGIN);
-    for (const check of checks)
+    for (const check of checks) {
       if (check.hint && check.name === 'cors') check.hint += ' "bsvc byok bucket cors" does so.';
+    }
     const failed = checks.filter((check) => !check.ok);
     return {
       json: {
