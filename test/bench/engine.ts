@@ -1,7 +1,7 @@
 /**
- * Measures the embedded engine: CPU per operation, operations per second and memory, at 10,000 and 1,000,000 documents
- * of about 300 bytes, through both doors. `npm run bench engine [-- documents...]`; a script, not a test. It runs as
- * compiled code, because loaders for TypeScript add work to every call.
+ * Measures the embedded engine: CPU per operation, operations per second and memory, at 10,000, 200,000 and 1,000,000
+ * documents of about 300 bytes, through both doors. `npm run bench engine [-- documents...]`; a script, not a test. It
+ * runs as compiled code, because loaders for TypeScript add work to every call.
  */
 import { join } from 'node:path';
 import { MongoClient } from 'mongodb';
@@ -17,7 +17,7 @@ interface Measured {
   perSecond: number;
 }
 
-const SIZES = process.argv.slice(2).length > 0 ? process.argv.slice(2).map(Number) : [10_000, 1_000_000];
+const SIZES = process.argv.slice(2).length > 0 ? process.argv.slice(2).map(Number) : [10_000, 200_000, 1_000_000];
 const OWNERS = 500;
 
 function documentOf(n: number): Record<string, unknown> {
@@ -77,6 +77,25 @@ async function measureAll(items: Items, size: number, firstFree: number, scans: 
       .limit(20)
       .toArray(),
   );
+  const ownersOf = (n: number): Record<string, unknown>[] => [
+    { owner: Math.abs(n) % OWNERS },
+    { status: 'live', owner: Math.abs(n * 7) % OWNERS },
+    { status: 'draft', owner: Math.abs(n * 11) % OWNERS },
+  ];
+  for (const branches of [2, 3]) {
+    await add(`list of 20 by $or of ${branches} branches`, 1_000, (n) =>
+      items
+        .find({ $or: ownersOf(n).slice(0, branches) })
+        .sort({ createdAt: -1 })
+        .limit(20)
+        .toArray(),
+    );
+  }
+  await add('list of 20 with the total of everything', 2_000, async () => {
+    await items.find().limit(20).toArray();
+    await items.countDocuments({});
+  });
+  await add('distinct by index, three values', 1_000, () => items.distinct('status'));
   await add('count by index', 3_000, (n) =>
     items.countDocuments({
       owner: Math.abs(n) % OWNERS,
