@@ -110,7 +110,11 @@ export function openStreamClient(
         ended,
         pause: () => void response.pause(),
         resume: () => void response.resume(),
-        close: () => void sent.destroy(),
+        close() {
+          // A response that was paused and is complete would never tell of its end.
+          response.destroy();
+          sent.destroy();
+        },
       };
       response.setEncoding('utf8');
       response.on('error', () => undefined);
