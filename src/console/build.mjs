@@ -1,6 +1,7 @@
 // Builds `dist/console`: hashed names, code that is loaded when it is wanted, and limits of size that hold.
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { build } from 'esbuild';
 
@@ -57,5 +58,4 @@ export async function buildConsole() {
   return { sizes, files: readdirSync(OUT).length };
 }
 
-if (process.argv[1]?.endsWith('build.mjs') && process.argv[1].includes('console'))
-  console.log(JSON.stringify(await buildConsole()));
+if (process.argv[1] === fileURLToPath(import.meta.url)) console.log(JSON.stringify(await buildConsole()));
