@@ -23,11 +23,11 @@ export async function setChanges(
     const isSame = isDeepStrictEqual(changes, current.changes ?? {});
     const saved = isSame
       ? current
-      : ((await collectionStore(app).findOneAndUpdate(
+      : await collectionStore(app).findOneAndUpdate(
           { _id: current._id, version: current.version, state: 'active' },
           { $set: { changes, updatedAt: new Date(app.clock.now()) }, $inc: { version: 1 } },
           { returnDocument: 'after' },
-        )) as Collection | null);
+        );
     if (!saved) continue;
     forgetCollection(app, saved);
     if (!keepsChanges(app, saved)) await openChangeLog(app, saved).end();
