@@ -40,8 +40,9 @@ export default defineCommand({
     });
     let last = noted;
     for await (const { lines, cursor, isCaughtUp, isReset } of pages) {
-      if (isReset) await context.out.write('{"type":"reset"}\n');
-      else {
+      if (isReset) {
+        await context.out.write('{"type":"reset"}\n');
+      } else {
         if (lines.length > 0) await context.out.write(`${lines.join('\n')}\n`);
         // Not before it is written: whoever is stopped in between is told once more.
         if (cursorFile !== undefined && cursor !== last) await noteCursor(cursorFile, cursor);

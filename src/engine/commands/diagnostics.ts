@@ -91,8 +91,9 @@ export function answerLeadingStage(call: Call, collection: unknown, pipeline: un
   const [name, ...more] = Object.keys(first);
   if (more.length > 0) return pipeline;
   if (name === '$currentOp') return [{ $documents: [] }, ...rest];
-  if (name === '$collStats')
+  if (name === '$collStats') {
     return [{ $documents: { $literal: [collectionStats(call, collection, first[name])] } }, ...rest];
+  }
   return pipeline;
 }
 
