@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { setChanges } from '../../../src/features/changes/set-changes.js';
 import { buildCollection, placeDocuments } from '../../helpers/build-project.js';
 import { asSecret, buildEstate, callerWith, openStage, outcomeOf, passFor, type Caller, type Stage } from './stage.js';
 
@@ -13,6 +14,7 @@ beforeAll(async () => {
   const estate = await buildEstate(stage);
   const open = await buildCollection(stage.app, estate.project, { name: 'open' });
   await placeDocuments(stage.app, open, [{ a: 'x' }]);
+  await setChanges(stage.app, estate.project._id, open.name, { on: true });
   visitor = callerWith(stage, { 'x-api-key': estate.publishable });
   operator = callerWith(stage, passFor('an operator', estate));
   documents = `/api/projects/${estate.names.projectId}/collections/open/documents`;
@@ -41,6 +43,7 @@ describe('a list with too much work', () => {
   it.each(LISTS)('(%s) is answered up to the bound and refused beyond it', async (_what, most, beyond, code, limit) => {
     for (const ask of [
       (query: string) => visitor('GET', `/api/data/open?${query}`),
+      (query: string) => visitor('GET', `/api/data/open/changes?${query}`),
       (query: string) => operator('GET', `${documents}?${query}`),
     ]) {
       expect(outcomeOf(await ask(most))).toBe('200');
