@@ -14,8 +14,15 @@ const { packages } = JSON.parse(read('package-lock.json')) as {
   packages: Record<string, { resolved?: string; integrity?: string; hasInstallScript?: boolean; dev?: boolean }>;
 };
 
-const shipped = importsOf(['src', 'cli', 'bin'].flatMap(listFiles));
-const tested = importsOf([...listFiles('test'), 'vitest.config.ts', 'eslint.config.js']);
+/** What is bundled for browsers when it is built, by tools that are not shipped. */
+const isBundled = (path: string): boolean => /^src\/(console|client)\//.test(path);
+const sources = ['src', 'cli', 'bin'].flatMap(listFiles);
+const shipped = importsOf(sources.filter((path) => !isBundled(path)));
+const tested = importsOf([
+  ...sources.filter(isBundled),
+  ...listFiles('test'),
+  ...['vitest.config.ts', 'eslint.config.js', 'build.mjs'],
+]);
 
 describe('package.json', () => {
   it('lists everything that the service imports, and nothing else', () => {
@@ -91,6 +98,6 @@ function packageName(specifier: string): string {
 
 function listFiles(folder: string): string[] {
   return readdirSync(join(ROOT, folder), { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && /\.[cm]?[jt]s$/.test(entry.name))
+    .filter((entry) => entry.isFile() && /\.[cm]?[jt]sx?$/.test(entry.name))
     .map((entry) => join(entry.parentPath, entry.name).slice(ROOT.length + 1));
 }

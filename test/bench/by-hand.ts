@@ -23,7 +23,8 @@ interface Sqlite {
 }
 
 const [folder, file, documents, key] = process.argv.slice(2) as [string, string, string, string];
-const Database = createRequire(join(folder, 'x.js'))('better-sqlite3') as new (file: string) => Sqlite;
+const load = createRequire(join(folder, 'x.js'));
+const Database = load('better-sqlite3') as new (file: string) => Sqlite;
 const db = new Database(file);
 // As the service: a commit is on the disk before it is answered.
 db.pragma('journal_mode = WAL');

@@ -31,7 +31,7 @@ export function koaConstant(): Server {
 
 /** Koa and better-sqlite3 by hand; null, and a line that says so, where that package cannot be installed. */
 export function writtenByHand(folder: string, documents: number): Server | null {
-  if (!existsSync(join(SQLITE_FOLDER, 'node_modules', 'better-sqlite3'))) {
+  if (!existsSync(join(SQLITE_FOLDER, 'node_modules/better-sqlite3'))) {
     mkdirSync(SQLITE_FOLDER, { recursive: true });
     console.log(`installing ${SQLITE} into ${SQLITE_FOLDER}`);
     spawnSync('npm', ['install', '--prefix', SQLITE_FOLDER, SQLITE], { stdio: 'ignore' });

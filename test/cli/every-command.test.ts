@@ -27,12 +27,15 @@ const SECRETS = {
   SOCIAL_SECRET: 'canary-social-secret-4711',
 };
 
+/** They go on for as long as there is something to tell: one JSON value a line. */
+const LINED = new Set(['data watch']);
+
 /** Runs `bsvc <words> <more> --json`, keeps what came of it under the words, and answers the JSON value. */
 async function bsvc<T = Record<string, never>>(words: string, more: string[] = [], stdin?: string): Promise<T> {
   const outcome = await runBinary([...words.split(' '), ...more, '--json'], { env, cwd: dir.path, stdin });
   outcomes.set(words, [...(outcomes.get(words) ?? []), outcome]);
   if (outcome.code !== 0) throw new Error(`bsvc ${words} ${more.join(' ')}: exit ${outcome.code}, ${outcome.stderr}`);
-  return JSON.parse(outcome.stdout) as T;
+  return (LINED.has(words) ? null : JSON.parse(outcome.stdout)) as T;
 }
 
 async function runService(words: string, more: string[]): Promise<void> {
@@ -253,7 +256,8 @@ describe('the bsvc binary with --json', () => {
     for (const { code, stdout, stderr } of all) {
       expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
       expect(stdout).toMatch(/^[^\u001b]+\n$/);
-      expect(JSON.parse(stdout)).toBeTypeOf('object');
+      const values = LINED.has(words) ? stdout.trimEnd().split('\n') : [stdout];
+      for (const value of values) expect(JSON.parse(value)).toBeTypeOf('object');
     }
   });
 
