@@ -104,9 +104,7 @@ function parseEntry(name: string, value: unknown, parsing: Parsing): void {
   let path = name;
   if (!parsing.aggregation && path.endsWith('.$')) {
     path = path.slice(0, -2);
-    if (parsing.positional !== null) {
-      throw refusal(31276, 'Cannot specify more than one positional projection per query.');
-    }
+    if (parsing.positional !== null) throw refusal(31276, POSITIONAL_TWICE);
     if (!isTruthy(value) || isDocument(value)) {
       throw refusal(31395, 'positional projection cannot be used with exclusion');
     }
@@ -115,16 +113,16 @@ function parseEntry(name: string, value: unknown, parsing: Parsing): void {
   parseValue(checkPath(path), value, parsing);
 }
 
+const POSITIONAL_TWICE = 'Cannot specify more than one positional projection per query.';
+const POSITIONAL_WITHIN = "As of 4.4, it's illegal to specify positional operator in the middle of a path.";
+const DOLLAR_NAME = `FieldPath field names may not start with '$'. Consider using $getField or $setField.`;
+
 function checkPath(path: string): readonly string[] {
   const parts = splitPath(path);
   for (const part of parts) {
     if (part === '') throw refusal(40352, 'FieldPath cannot be constructed with empty string');
-    if (part === '$') {
-      throw refusal(31394, "As of 4.4, it's illegal to specify positional operator in the middle of a path.");
-    }
-    if (part.startsWith('$')) {
-      throw refusal(16410, `FieldPath field names may not start with '$'. Consider using $getField or $setField.`);
-    }
+    if (part === '$') throw refusal(31394, POSITIONAL_WITHIN);
+    if (part.startsWith('$')) throw refusal(16410, DOLLAR_NAME);
   }
   return parts;
 }
@@ -162,9 +160,8 @@ function claimMode(kind: 'include' | 'exclude', path: readonly string[], parsing
     parsing.idMode = kind;
     return;
   }
-  if (parsing.mode === null) {
-    parsing.mode = kind;
-  } else if (parsing.mode !== kind) {
+  parsing.mode ??= kind;
+  if (parsing.mode !== kind) {
     const text = path.join('.');
     throw kind === 'exclude'
       ? refusal(31254, `Cannot do exclusion on field ${text} in inclusion projection`)
