@@ -80,6 +80,7 @@ export default defineConfig({
             'edge-rules event-loop fuzz http-messages json-bombs refused-bodies slow-requests uploads',
           ),
           env: { BSVC_TEST_DOOR: 'wire' },
+          isolate: false,
         },
       },
     ],

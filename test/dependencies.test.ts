@@ -84,7 +84,7 @@ function isTool(name: string): boolean {
 /** Names of the packages that these files load, whether by `import`, `import()`, `require()` or by their path. */
 function importsOf(paths: string[]): Set<string> {
   const forms =
-    /(?:\bfrom\s+|\bimport\s+|\bimport\(\s*|\brequire\(\s*|createRequire\(import\.meta\.url\)\(\s*|'node_modules',\s*)'([@a-z][\w@./:-]*)'/g;
+    /(?:\bfrom\s+|\bimport\s+|\bimport\(\s*|\brequire\(\s*|createRequire\(import\.meta\.url\)(?:\.resolve)?\(\s*|'node_modules',\s*)'([@a-z][\w@./:-]*)'/g;
   const names = paths.flatMap((path) => [...read(path).matchAll(forms)].map((match) => packageName(match[1]!)));
   return new Set(names.filter((name) => !name.startsWith('node:') && !builtinModules.includes(name)));
 }
