@@ -260,6 +260,14 @@ const RECORDS: readonly [
     ['projectId', 'bypass'],
   ],
   [
+    'changes that are kept',
+    'PUT',
+    '/api/projects/:projectId/collections/:collection/changes',
+    'an owner',
+    { on: true },
+    ['epoch', 'version', 'projectId', 'seq'],
+  ],
+  [
     'a schema',
     'POST',
     '/api/schemas',
@@ -438,6 +446,8 @@ describe('every route that reads a body of fields', () => {
       // As above, by the same use cases; secrets that open something, and nothing of a record.
       /\/collections\/:collection\/documents(\/|$)/,
       /^POST \/api\/admin\/(login\/link|me\/password)$/,
+      // What is followed, which is stored nowhere.
+      /^POST \/api\/realtime$/,
       // Their bodies name addresses and origins, nothing of a record.
       /\/(mail\/test|bucket\/cors)$/,
     ];
