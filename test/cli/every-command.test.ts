@@ -95,7 +95,7 @@ async function aboutCollections(): Promise<void> {
   await bsvc('data query', ['posts', '--filter', 'title=one']);
   await bsvc('data query', ['posts', '--count']);
   await bsvc('data watch', ['posts', '--once']);
-  const { _id } = await bsvc<{ _id: string }>('data insert', ['posts', '{"title":"canary-document-4711"}']);
+  const { _id } = await bsvc<{ _id: string }>('data insert', ['posts', '{"title":"three"}']);
   await bsvc('data get', ['posts', _id]);
   await bsvc('data change', ['posts', _id, '-'], '{"title":"changed"}');
   await bsvc('data trash', ['posts', _id]);
