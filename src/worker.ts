@@ -37,7 +37,7 @@ export interface WorkerOptions {
 const DEFAULT_CONCURRENCY = 10;
 
 /** The kinds of background work, feature by feature. */
-export const JOBS: readonly AnyJobDefinition<App>[] = [
+const JOBS: readonly AnyJobDefinition<App>[] = [
   removeExpiredJobsJob,
   purgeTrashJob,
   settleBatchesJob,

@@ -19,6 +19,8 @@ interface SourceFile {
 
 const EXPORTED = /^export (?:async )?(?:abstract )?(?:const|let|function\*?|class|interface|type|enum) (\w+)/gm;
 
+const EXPORTED_VALUE = /^export (?:async )?(?:abstract )?(?:const|let|function\*?|class) (\w+)/gm;
+
 const files = [...listFiles('src'), ...listFiles('cli')].map(readSource);
 
 describe('the house keeps its walls', () => {
@@ -79,6 +81,22 @@ describe('the house keeps its walls', () => {
     // The engine's two kernels of values, which become one.
     for (const name of ['Doc', 'isDocument', 'setField']) places.delete(name);
     expect([...places].filter(([, paths]) => paths.length > 1)).toEqual([]);
+  });
+
+  it('exports values that some other file, or a test, asks for', () => {
+    const asking = [...files.map(({ path }) => path), ...listFiles('test')].map((path) => {
+      return { path, words: new Set(readFileSync(join(ROOT, path), 'utf8').match(/\w+/g)) };
+    });
+    const isForBrowsers = (path: string): boolean => /^src\/(client|console)\//.test(path);
+    const unasked = files
+      .filter(({ path }) => !isForBrowsers(path))
+      .flatMap(({ path }) =>
+        [...readFileSync(join(ROOT, path), 'utf8').matchAll(EXPORTED_VALUE)]
+          .map(([, name]) => name!)
+          .filter((name) => !asking.some((other) => other.path !== path && other.words.has(name)))
+          .map((name) => `${path}: ${name}`),
+      );
+    expect(unasked).toEqual([]);
   });
 
   it('reads the environment at one place only', () => {

@@ -124,10 +124,14 @@ describe.each(WAYS)('follow of the client %s', (by, way) => {
 
   it('starts over when the world has changed under its cursor', async () => {
     const posts = writer.collection('posts');
-    const { of, shows } = keep(open());
+    const api = createClient({ url: `http://127.0.0.1:${cable.port}`, key: shop.secret, fetch: way([]) });
+    const { of, shows } = keep(api);
     await posts.insert({ of, n: 1, text: 'a' });
     await shows('1 a');
+    // Whoever asks while they are off is told so, for good.
+    await cable.cut();
     for (const on of [false, true]) await setChanges(test.app, shop.project._id, 'posts', { on });
+    await cable.restore();
     await posts.insert({ of, n: 2, text: 'b' });
     await shows('1 a', '2 b');
   });

@@ -75,7 +75,7 @@ async function verifyKept(app: App, place: BackupPlace, name: string, path: stri
 }
 
 /** Copies a stored backup to `path`, unsealed. */
-export async function fetchPlain(app: App, place: BackupPlace, name: string, path: string): Promise<void> {
+async function fetchPlain(app: App, place: BackupPlace, name: string, path: string): Promise<void> {
   await inTemporaryDir(async (dir) => {
     const sealed = join(dir, 'sealed');
     await place.fetch(name, sealed);

@@ -6,7 +6,7 @@ import { operatorSessionStore, operatorStore, type Operator } from '../access/op
 import { recordAct } from '../audit/audit-log.js';
 import { openOperatorSession, type OpenedSession } from './open-operator-session.js';
 
-export const CONSOLE_SESSION_MS = 12 * 3_600_000;
+const CONSOLE_SESSION_MS = 12 * 3_600_000;
 const LINK_MS = 5 * 60_000;
 const LINK_PREFIX = 'bsvc_link_';
 

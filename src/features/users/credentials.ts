@@ -1,8 +1,5 @@
 import { MAX_PASSWORD_BYTES } from '../../platform/secrets/password.js';
-import { isJsonObject } from '../collections/fields/field-type.js';
-import { refuseHostileValue } from '../documents/store/hostile-keys.js';
-import { Problems } from '../documents/reply/problems.js';
-import { invalid } from '../../errors.js';
+import type { Problems } from '../documents/reply/problems.js';
 
 export const MAX_EMAIL_CHARACTERS = 254;
 const MAX_LOCAL_CHARACTERS = 64;
@@ -30,42 +27,4 @@ export function checkNewPassword(password: string, problems: Problems, field: st
   const bytes = Buffer.byteLength(password);
   if (bytes < MIN_PASSWORD_BYTES) problems.add('length', `must have at least ${MIN_PASSWORD_BYTES} bytes`, field);
   else if (bytes > MAX_PASSWORD_BYTES) problems.add('length', `must have at most ${MAX_PASSWORD_BYTES} bytes`, field);
-}
-
-export type TextField = 'email' | 'password' | 'currentPassword' | 'newPassword' | 'otp' | 'rtCode';
-
-/**
- * Exactly these fields of a body, each a non-empty text; others are ignored. `email` comes normalised. Throws one 400
- * that lists what is missing, of another type or longer than it can be.
- */
-export function readTexts<const Name extends TextField>(body: unknown, names: readonly Name[]): Record<Name, string> {
-  if (!isJsonObject(body)) throw invalid('INVALID_BODY', 'The body must be a JSON object');
-  const problems = new Problems();
-  const texts = {} as Record<Name, string>;
-  for (const name of names) {
-    const value = Object.hasOwn(body, name) ? body[name] : undefined;
-    if (value === undefined || value === null || value === '') {
-      problems.add('required', 'is required', name);
-    } else if (typeof value !== 'string') {
-      problems.add('type', 'must be a String', name);
-    } else {
-      refuseHostileValue(value);
-      texts[name] = name === 'email' ? normaliseEmail(value) : value;
-      checkLength(name, texts[name], problems);
-    }
-  }
-  problems.throwIfAny();
-  return texts;
-}
-
-function checkLength(name: TextField, text: string, problems: Problems): void {
-  if (name === 'newPassword') {
-    checkNewPassword(text, problems, name);
-  } else if (name === 'email') {
-    if (text.length > MAX_EMAIL_CHARACTERS) {
-      problems.add('length', `must have at most ${MAX_EMAIL_CHARACTERS} characters`, name);
-    }
-  } else if (Buffer.byteLength(text) > MAX_PASSWORD_BYTES) {
-    problems.add('length', `must have at most ${MAX_PASSWORD_BYTES} bytes`, name);
-  }
 }

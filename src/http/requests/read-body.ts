@@ -4,9 +4,9 @@ import { type AppError, invalid, tooLarge } from '../../errors.js';
 const MAX_JSON_BYTES = 1024 * 1024;
 const MAX_JSON_DEPTH = 32;
 /** The most keys of one object: beyond it each look at it takes noticeable time. */
-export const MAX_OBJECT_KEYS = 10_000;
+const MAX_OBJECT_KEYS = 10_000;
 /** The most keys of all objects together. */
-export const MAX_BODY_KEYS = 30_000;
+const MAX_BODY_KEYS = 30_000;
 /** The shortest key with its value: `"":1,`. */
 const MIN_KEY_CHARACTERS = 5;
 

@@ -286,7 +286,7 @@ export function envelope<T>(data: Schema<T>): Schema<{ success: true; data: T; m
 }
 
 /** `{success:true, message}` */
-export const DONE: Schema = object({ success: { const: true }, message: TEXT }, 'Done');
+const DONE: Schema = object({ success: { const: true }, message: TEXT }, 'Done');
 
 /** The `data` of operators' lists. */
 export function listOf<T>(item: Schema<T>): Schema<{ items: T[]; total: number }> {

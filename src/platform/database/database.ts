@@ -245,7 +245,7 @@ function readerThreads({ readerThreads, processes }: Config): number {
 const COUNTED_FIELD = 'isDeleted';
 
 /** The database in an embedded store; BSVC_MONGODB_DB is about a MongoDB. */
-export const EMBEDDED_NAME = 'bsvc';
+const EMBEDDED_NAME = 'bsvc';
 
 /** Whether the embedded engine keeps anything in the directory. */
 export async function hasStore(dataDir: string): Promise<boolean> {

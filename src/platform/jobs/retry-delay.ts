@@ -6,7 +6,7 @@ export interface RetrySchedule {
 }
 
 /** Up to this part is added to a delay at random, so that what failed together does not come back together. */
-export const JITTER = 0.1;
+const JITTER = 0.1;
 
 /**
  * Milliseconds until the next try after `failures` failed ones (1 = the first has failed), or null when it is given up.

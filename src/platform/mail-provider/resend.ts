@@ -44,7 +44,7 @@ export async function callResend<T>(
 }
 
 /** The consequence of a failed call for a message (a lost answer may hide an accepted one). */
-export function readResendFailure(reply: ResendReply<unknown>): Exclude<SendOutcome, { outcome: 'accepted' }> {
+function readResendFailure(reply: ResendReply<unknown>): Exclude<SendOutcome, { outcome: 'accepted' }> {
   const { message, statusCode, name } = reply.error ?? { message: 'empty answer', statusCode: null, name: 'empty' };
   const reason = `${name}: ${message}`.slice(0, 500);
   if (statusCode === null || statusCode >= 500) return { outcome: 'unknown', reason };

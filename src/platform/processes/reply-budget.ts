@@ -28,7 +28,7 @@ interface Waiting {
   start: () => void;
 }
 
-export const WAITING_LIMITS = { inAll: 400, ofParty: 200, ms: 10_000 };
+const WAITING_LIMITS = { inAll: 400, ofParty: 200, ms: 10_000 };
 
 /**
  * A budget of `total` bytes, of which one party has half at most: others are answered although it reads slowly. The

@@ -2,7 +2,7 @@ import { CLOCKS_DIFFER_MS, type Clock } from '../time/clock.js';
 import { isDuplicateKey, type Database, type Store } from '../database/database.js';
 import type { RateCounter } from './rate-counter.js';
 
-export const RATE_COUNTERS = 'rate_counters';
+const RATE_COUNTERS = 'rate_counters';
 
 /** A window as stored; a TTL index removes it when it is over. */
 export interface StoredWindow {

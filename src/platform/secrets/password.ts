@@ -34,7 +34,7 @@ export interface Passwords {
 }
 
 /** Leaves one processor to the event loop, and one of libuv's four threads to files and names. */
-export function defaultLimits(): PasswordLimits {
+function defaultLimits(): PasswordLimits {
   return {
     concurrency: Math.max(1, Math.min(availableParallelism() - 1, 3)),
     maxWaiting: 200,

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { isEmail, normaliseEmail, readTexts } from '../../../src/features/users/credentials.js';
+import { isEmail, normaliseEmail } from '../../../src/features/users/credentials.js';
 
 describe('e-mail addresses', () => {
   it.each(['a@b.c', 'ada.lovelace+tag@example.co.uk', "o'neil@xn--bcher-kva.example", 'x_1@sub.domain.example'])(
@@ -39,42 +39,6 @@ describe('e-mail addresses', () => {
         expect(normaliseEmail(normaliseEmail(text))).toBe(normaliseEmail(text));
       }),
       { seed: 20_261_121 },
-    );
-  });
-});
-
-describe('texts of a body', () => {
-  it.each([
-    ['no email', { password: 'x' }, 'email is required'],
-    ['a null email', { email: null, password: 'x' }, 'email is required'],
-    ['an empty email', { email: '', password: 'x' }, 'email is required'],
-    ['a number', { email: 7, password: 'x' }, 'email must be a String'],
-    ['an operator', { email: { $gt: '' }, password: 'x' }, 'email must be a String'],
-    ['an array', { email: ['a@b.c'], password: 'x' }, 'email must be a String'],
-    ['an inherited value', Object.create({ email: 'a@b.c', password: 'x' }) as object, 'email is required'],
-    ['no password', { email: 'a@b.c' }, 'password is required'],
-    ['73 bytes', { email: 'a@b.c', password: 'ä'.repeat(37) }, 'password must have at most 72 bytes'],
-    [
-      '10,000 characters',
-      { email: `${'a'.repeat(10_000)}@b.c`, password: 'x' },
-      'email must have at most 254 characters',
-    ],
-  ])('refuse %s', (_what, body, message) => {
-    expect(() => readTexts(body, ['email', 'password'])).toThrow(`Validation failed: ${message}`);
-  });
-
-  it('list every problem at once', () => {
-    expect(() => readTexts({}, ['email', 'otp', 'newPassword'])).toThrow(
-      expect.objectContaining({
-        code: 'VALIDATION_FAILED',
-        details: ['email', 'otp', 'newPassword'].map((field) => expect.objectContaining({ field, rule: 'required' })),
-      }) as Error,
-    );
-  });
-
-  it('must be well-formed Unicode', () => {
-    expect(() => readTexts({ email: 'a@b.c', password: 'half \ud800 pair' }, ['email', 'password'])).toThrow(
-      'surrogate',
     );
   });
 });

@@ -1,7 +1,7 @@
 /**
  * What a loop on one document may take before it is ended, in milliseconds; meanwhile nothing else on its thread runs.
  */
-export const DOCUMENT_MS = 60;
+const DOCUMENT_MS = 60;
 /** A busy machine may stretch that so many times. */
 const MAX_STRETCH = 20;
 

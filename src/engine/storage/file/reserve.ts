@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { closeSync, openSync, statfsSync, statSync, truncateSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 
-export const RESERVE_FILE = 'reserve';
+const RESERVE_FILE = 'reserve';
 const FULL_BYTES = 2 * 1024 * 1024;
 /** What is given back at once: others may write too, and must not get all of it. */
 const STEP_BYTES = 256 * 1024;

@@ -19,7 +19,7 @@ export const OPERATIONS = { insert: 1, update: 2, remove: 3 } as const;
 export type ChangeOperation = (typeof OPERATIONS)[keyof typeof OPERATIONS];
 
 /** A longer document is kept in part: it is logged to tell whom a change concerns, not to keep versions. */
-export const MAX_EARLIER_BYTES = 512;
+const MAX_EARLIER_BYTES = 512;
 /** Values up to this size are kept before larger ones: what is filtered by is short. */
 const SHORT_ELEMENT_BYTES = 64;
 /** Of fields that are kept first: a longer owner is nobody's id. */

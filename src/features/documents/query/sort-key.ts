@@ -81,7 +81,7 @@ function compareKeys(a: SortKey, b: SortKey): number {
 }
 
 /** The database's order between two stored values: by type, then by content; texts by their bytes. */
-export function compareSortValues(a: unknown, b: unknown): number {
+function compareSortValues(a: unknown, b: unknown): number {
   const rank = rankOf(a);
   const difference = rank - rankOf(b);
   if (difference !== 0) return difference;

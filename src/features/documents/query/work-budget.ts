@@ -2,13 +2,13 @@ import { invalid, type AppError } from '../../../errors.js';
 import { judgePattern, MAX_PATTERN_POSITIONS } from './safe-pattern.js';
 
 /** Regular expressions of one request. */
-export const MAX_PATTERNS = 20;
+const MAX_PATTERNS = 20;
 /** Characters of all of them together. */
-export const MAX_PATTERN_CHARACTERS_IN_ALL = 2000;
+const MAX_PATTERN_CHARACTERS_IN_ALL = 2000;
 /** Values of a pipeline: keys of objects and items of lists at every depth. */
-export const MAX_PIPELINE_VALUES = 5000;
+const MAX_PIPELINE_VALUES = 5000;
 /** Branches of $or, $and, $nor and $switch of a pipeline, at every depth. */
-export const MAX_QUERY_BRANCHES = 1000;
+const MAX_QUERY_BRANCHES = 1000;
 /** Levels of lists and objects of a pipeline. */
 export const MAX_PIPELINE_LEVELS = 32;
 /**

@@ -32,7 +32,7 @@ export interface Place {
 }
 
 /** The open streams of a process: how many there may be, and whether each may go on. */
-export class StreamHub {
+class StreamHub {
   readonly shares: FollowerShares;
   readonly #byKey = new Map<string, Set<OpenStream>>();
   readonly #byAddress = new Map<string, number>();
