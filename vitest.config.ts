@@ -38,7 +38,7 @@ const DEEP = [
   'test/api/attacks/**/*.test.ts',
   ...list(
     'api',
-    'changes-properties hostile-reads list-documents operators-access reply-budget storage-signed write-properties',
+    'changes-properties client-leaves hostile-reads list-documents operators-access reply-budget storage-signed write-properties',
   ),
   ...list('client', 'browser follow killed typed'),
   ...list('cli', 'backup damage every-command kept-backups master-key move-to restore-space serve upkeep'),
@@ -80,7 +80,6 @@ export default defineConfig({
             'edge-rules event-loop fuzz http-messages json-bombs refused-bodies slow-requests uploads',
           ),
           env: { BSVC_TEST_DOOR: 'wire' },
-          isolate: false,
         },
       },
     ],
