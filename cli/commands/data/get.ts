@@ -2,19 +2,13 @@ import { missing } from '../../../src/errors.js';
 import { operatorCaller } from '../../../src/features/access/operator-caller.js';
 import { listDocuments } from '../../../src/features/documents/read/list-documents.js';
 import { requireDocumentId } from '../../../src/features/documents/write/write-target.js';
-import { collectionArgument } from '../../ask/choose-collection.js';
-import { projectOption } from '../../ask/choose-project.js';
-import { argument, defineCommand } from '../../shell/command.js';
-import { chooseTarget, documentArgument, presentOne } from './one-document.js';
+import { defineCommand } from '../../shell/command.js';
+import { chooseTarget, oneDocument, presentOne } from './one-document.js';
 
 export default defineCommand({
   details: 'One in the trash too.',
   examples: ['bsvc data get posts 665f1c2e9b1d8a0012ab34cd --project shop'],
-  parameters: {
-    collection: argument('collection', collectionArgument.text),
-    document: documentArgument,
-    project: projectOption,
-  },
+  parameters: oneDocument,
   async run(context, input) {
     const { app, project, target } = await chooseTarget(context, input);
     const id = requireDocumentId(input.document).toHexString();

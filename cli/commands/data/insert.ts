@@ -1,17 +1,15 @@
 import { insertDocument } from '../../../src/features/documents/write/insert-document.js';
-import { collectionArgument } from '../../ask/choose-collection.js';
-import { projectOption } from '../../ask/choose-project.js';
-import { argument, defineCommand } from '../../shell/command.js';
-import { chooseTarget, fieldsArgument, presentOne, readJsonFields } from './one-document.js';
+import { defineCommand } from '../../shell/command.js';
+import { chooseTarget, fieldsArgument, oneDocument, presentOne, readJsonFields } from './one-document.js';
 
 export default defineCommand({
   details: 'Checked by the fields of the collection; the audit log has the act without the document.',
   examples: ['bsvc data insert posts \'{"title":"Hello"}\' --project shop'],
   audited: true,
   parameters: {
-    collection: argument('collection', collectionArgument.text),
+    collection: oneDocument.collection,
     fields: fieldsArgument,
-    project: projectOption,
+    project: oneDocument.project,
   },
   async run(context, input) {
     const { app, target } = await chooseTarget(context, input);

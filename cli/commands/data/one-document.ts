@@ -4,12 +4,18 @@ import { operatorCaller } from '../../../src/features/access/operator-caller.js'
 import { USERS } from '../../../src/features/collections/users-collection.js';
 import { requireWriteTarget, type WriteTarget } from '../../../src/features/documents/write/write-target.js';
 import type { Project } from '../../../src/features/projects/project.js';
-import { chooseCollection } from '../../ask/choose-collection.js';
+import { chooseCollection, collectionArgument } from '../../ask/choose-collection.js';
+import { projectOption } from '../../ask/choose-project.js';
 import { argument } from '../../shell/command.js';
 import type { Context } from '../../shell/context.js';
 import type { Result } from '../../shell/output.js';
 
-export const documentArgument = argument('document', 'id of the document');
+/** What names one document. */
+export const oneDocument = {
+  collection: argument('collection', collectionArgument.text),
+  document: argument('document', 'id of the document'),
+  project: projectOption,
+};
 
 /** Fields of a document. They are a project's own business, so the audit log does not have them. */
 export const fieldsArgument = { ...argument('json', 'fields as a JSON object; - for standard input'), isContent: true };

@@ -2,6 +2,7 @@ import { signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import { Refusal } from '../api.js';
+import { Field, Form } from './form.js';
 
 /** What happened, for a few seconds, with what can be done about it. */
 interface Note {
@@ -114,22 +115,23 @@ export function ConfirmByName({
   const [busy, run, error] = useAction(onConfirm);
   return (
     <Dialog title={title} onClose={onClose}>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault();
-          if (typed === name) void run();
-        }}
-      >
+      <Form onSubmit={() => void (typed === name && run())}>
         <p>{text}</p>
-        <label>
-          Type <b>{name}</b> to go on
-          <input value={typed} autocomplete="off" onInput={(event) => setTyped(event.currentTarget.value)} />
-        </label>
+        <Field
+          label={
+            <>
+              Type <b>{name}</b> to go on
+            </>
+          }
+          autocomplete="off"
+          value={typed}
+          onText={setTyped}
+        />
         <Trouble error={error} />
         <button class="danger" disabled={typed !== name || busy}>
           {action}
         </button>
-      </form>
+      </Form>
     </Dialog>
   );
 }

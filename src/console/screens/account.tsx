@@ -3,6 +3,7 @@ import { api } from '../api.js';
 import { moment } from '../format.js';
 import { useLoad } from '../load.js';
 import { say, tellRefusal, Trouble, useAction } from '../parts/basics.js';
+import { Field, Form } from '../parts/form.js';
 import { Table } from '../parts/table.js';
 import { me } from '../session.js';
 
@@ -62,36 +63,26 @@ export function Account() {
         <button onClick={() => void endOthers()}>End all other sessions</button>
       </p>
       <h2>Password</h2>
-      <form
-        class="sign-in"
-        onSubmit={(event) => {
-          event.preventDefault();
-          void change();
-        }}
-      >
-        <label>
-          Current password
-          <input
-            type="password"
-            required
-            autocomplete="current-password"
-            value={currentPassword}
-            onInput={(event) => setCurrent(event.currentTarget.value)}
-          />
-        </label>
-        <label>
-          New password
-          <input
-            type="password"
-            required
-            autocomplete="new-password"
-            value={newPassword}
-            onInput={(event) => setNew(event.currentTarget.value)}
-          />
-        </label>
+      <Form class="sign-in" onSubmit={() => void change()}>
+        <Field
+          label="Current password"
+          type="password"
+          required
+          autocomplete="current-password"
+          value={currentPassword}
+          onText={setCurrent}
+        />
+        <Field
+          label="New password"
+          type="password"
+          required
+          autocomplete="new-password"
+          value={newPassword}
+          onText={setNew}
+        />
         <Trouble error={refused} />
         <button disabled={busy}>Change the password</button>
-      </form>
+      </Form>
     </>
   );
 }

@@ -4,6 +4,7 @@ import { moment, number } from '../format.js';
 import { useLoad } from '../load.js';
 import { Commands, quote, say, Trouble, useAction } from '../parts/basics.js';
 import { Filters } from '../parts/filters.js';
+import { Field, Form } from '../parts/form.js';
 import { Table } from '../parts/table.js';
 import { linkHere, place } from '../routes.js';
 import { mayChange, project } from '../session.js';
@@ -80,19 +81,10 @@ function TestMail({ base, named, onSent }: { base: string; named: string; onSent
   return (
     <>
       <h2>Test mail</h2>
-      <form
-        class="row"
-        onSubmit={(event) => {
-          event.preventDefault();
-          void send();
-        }}
-      >
-        <label>
-          To
-          <input type="email" required value={to} onInput={(event) => setTo(event.currentTarget.value)} />
-        </label>
+      <Form class="row" onSubmit={() => void send()}>
+        <Field label="To" type="email" required value={to} onText={setTo} />
         <button disabled={busy}>Send</button>
-      </form>
+      </Form>
       <Trouble error={error} />
       <Commands
         cli={`bsvc mail test --to ${quote(to || 'me@example.com')} --project ${named}`}

@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import { api } from '../api.js';
 import { Trouble, useAction } from '../parts/basics.js';
+import { Field, Form } from '../parts/form.js';
 import { replaceWith } from '../routes.js';
 
 /** Signs in by the link of `bsvc console`, if that is where the page was opened; the link leaves the address at once. */
@@ -20,34 +21,17 @@ export function SignIn({ onDone, isAgain = false }: { onDone: () => void; isAgai
     onDone();
   });
   return (
-    <form
-      class="sign-in"
-      onSubmit={(event) => {
-        event.preventDefault();
-        void run();
-      }}
-    >
+    <Form class="sign-in" onSubmit={() => void run()}>
       {!isAgain && <h1>bsvc console</h1>}
-      <label>
-        E-mail
-        <input
-          type="email"
-          required
-          autocomplete="username"
-          value={email}
-          onInput={(event) => setEmail(event.currentTarget.value)}
-        />
-      </label>
-      <label>
-        Password
-        <input
-          type="password"
-          required
-          autocomplete="current-password"
-          value={password}
-          onInput={(event) => setPassword(event.currentTarget.value)}
-        />
-      </label>
+      <Field label="E-mail" type="email" required autocomplete="username" value={email} onText={setEmail} />
+      <Field
+        label="Password"
+        type="password"
+        required
+        autocomplete="current-password"
+        value={password}
+        onText={setPassword}
+      />
       <Trouble error={error} />
       <button class="primary" disabled={busy}>
         Sign in
@@ -58,6 +42,6 @@ export function SignIn({ onDone, isAgain = false }: { onDone: () => void; isAgai
           signs in once is made by <code>bsvc console</code>.
         </p>
       )}
-    </form>
+    </Form>
   );
 }
