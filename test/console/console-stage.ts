@@ -97,9 +97,36 @@ export async function openPage({ browser, test }: ConsoleStage, { scheme, width,
   page.setDefaultTimeout(20_000);
   page.on('pageerror', (error) => faults.push(`the page threw: ${error.message}`));
   page.on('console', (message) => {
-    if (/Content Security Policy|TrustedHTML|Refused to/.test(message.text())) faults.push(message.text());
+    if (/Content Security Policy|TrustedHTML|Refused to|came closed/.test(message.text())) faults.push(message.text());
   });
+  await page.addInitScript(watchDialogs);
   return page;
+}
+
+/** Runs in the page: a dialog that is there before it is open misses an Esc pressed meanwhile. */
+function watchDialogs(): void {
+  interface Found {
+    localName?: string;
+    open?: boolean;
+    querySelectorAll?(selector: string): Iterable<Found>;
+  }
+  type Observer = new (see: (records: { addedNodes: Iterable<Found> }[]) => void) => {
+    observe(target: unknown, options: object): void;
+  };
+  const { MutationObserver, document, console } = globalThis as unknown as {
+    MutationObserver: Observer;
+    document: unknown;
+    console: { error(text: string): void };
+  };
+  new MutationObserver((records) => {
+    for (const { addedNodes } of records) {
+      for (const added of addedNodes) {
+        for (const each of [added, ...(added.querySelectorAll?.('dialog') ?? [])]) {
+          if (each.localName === 'dialog' && each.open !== true) console.error('a dialog came closed');
+        }
+      }
+    }
+  }).observe(document, { childList: true, subtree: true });
 }
 
 /** A page of somebody who has signed in at the form. */

@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
-import { useEffect, useId, useRef, useState } from 'preact/hooks';
+import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { Refusal } from '../api.js';
 import { Field, Form } from './form.js';
 
@@ -75,7 +75,8 @@ export function Dialog({
 }) {
   const ref = useRef<HTMLDialogElement>(null);
   const id = useId();
-  useEffect(() => {
+  // Before anybody can see it or press a key: one that is shown a moment later misses an Esc of that moment.
+  useLayoutEffect(() => {
     const opener = document.activeElement as HTMLElement | null;
     ref.current?.showModal();
     return () => {
