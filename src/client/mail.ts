@@ -23,14 +23,14 @@ export interface QueuedMail {
 
 /** Mail of the project: needs the secret key, and so a server. */
 export interface Mailer {
-  /** Queues one mail. Not repeated when the answer gets lost: it might be sent twice. */
+  /** Queues one mail; repeated when the answer got lost, which sends it once all the same. */
   send(mail: Mail): Promise<QueuedMail>;
 }
 
 export function openMailer(connection: Connection): Mailer {
   return {
     async send(mail) {
-      const call = { method: 'POST', path: '/mail/send', body: mail, repeat: 'no' } as const;
+      const call = { method: 'POST', path: '/mail/send', body: mail, repeat: 'key' } as const;
       return (await connection.send<{ data: QueuedMail }>(call)).data;
     },
   };

@@ -1,3 +1,4 @@
+import type { ObjectId } from 'bson';
 import request from 'supertest';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { mailLogStore } from '../../src/features/mail/mail-log.js';
@@ -6,6 +7,7 @@ import { readSlots } from '../../src/features/mail/sending/mail-slots.js';
 import { setTemplate, templateStore } from '../../src/features/mail/mail-template.js';
 import { setMailSettings } from '../../src/features/mail/project-mail.js';
 import { updateProject } from '../../src/features/projects/update-project.js';
+import { jobStore } from '../../src/platform/jobs/job.js';
 import { listOutbox } from '../../src/platform/mail-provider/outbox.js';
 import { drainJobs } from '../../src/worker.js';
 import { buildProject, type TestProject } from '../helpers/build-project.js';
@@ -45,7 +47,58 @@ const mail = (more: object = {}) => ({ to: 'ann@example.com', subject: 'Hello', 
 const used = async () => (await readSlots(test.app, owner.project)).used;
 const onlyLog = async () => (await mailLogStore(test.app).findOne({ projectId: owner.project._id }))!;
 
+/** Puts a key back to where a process that was killed leaves it: begun, without an answer, long ago. */
+const cutOff = async (then?: (id: ObjectId) => Promise<unknown>): Promise<void> => {
+  const keys = test.app.db.collection<{ _id: string; projectId: ObjectId; ids: ObjectId[] }>('idempotency_keys');
+  const record = (await keys.findOne({ projectId: owner.project._id }))!;
+  await keys.updateOne({ _id: record._id }, { $set: { answer: null, leaseUntil: new Date(0) } });
+  await then?.(record.ids[0]!);
+};
+
 const ONE_LINE = 'The subject must be one line of text';
+
+describe('an Idempotency-Key of POST /api/mail/send', () => {
+  const once = (body: object = mail(), key = 'once') => send(body).set('Idempotency-Key', key);
+  const logs = () => mailLogStore(test.app).countDocuments({ projectId: owner.project._id });
+
+  it('answers as before, and sends nothing again', async () => {
+    const all = await Promise.all([once(), once(), once()]);
+    const first = all.find(({ status }) => status === 200)!;
+    for (const { status, body } of all) {
+      expect([status, body.code ?? body.data]).toEqual(
+        status === 409 ? [409, 'REQUEST_UNDER_WAY'] : [200, first.body.data],
+      );
+    }
+    expect((await once()).body).toEqual(first.body);
+    expect([await logs(), await used()]).toEqual([1, 1]);
+    expect((await once(mail(), 'another')).body.data.monthlyUsage).toBe(2);
+    const other = await once(mail({ text: 'Another' }));
+    expect([other.status, other.body.code]).toEqual([422, 'IDEMPOTENCY_KEY_REUSED']);
+    expect((await once(mail(), 'two words')).body.code).toBe('INVALID_IDEMPOTENCY_KEY');
+  });
+
+  it('is free again when the mail was refused', async () => {
+    expect((await once(mail({ subject: undefined, text: undefined, templateName: 'none' }))).status).toBe(404);
+    expect((await once()).status).toBe(200);
+  });
+
+  it.each([
+    ['before its answer was noted', undefined],
+    ['before its mail was handed to the worker', () => jobStore(test.app).deleteMany({ name: 'mail.deliver' })],
+    ['between its slot and its log', (id: ObjectId) => mailLogStore(test.app).deleteOne({ _id: id })],
+  ])('stands for one mail when the first attempt was cut off %s', async (_when, then) => {
+    const before = provider.accepted.length;
+    const first = await once();
+    await cutOff(then);
+    const all = await Promise.all([once(), once()]);
+    const again = all.find(({ status }) => status === 200)!;
+    expect(again.body).toEqual(first.body);
+    expect((await once()).body).toEqual(first.body);
+    await drainJobs(test.app);
+    expect(provider.accepted.length - before).toBe(1);
+    expect([await logs(), await used(), (await onlyLog()).status]).toEqual([1, 1, 'sent']);
+  });
+});
 
 describe('POST /api/mail/send', () => {
   it('queues the mail, takes a slot, and the worker sends it once', async () => {

@@ -1,3 +1,4 @@
+import { createServer, request } from 'node:http';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createClient, type Client } from '../../src/client/client.js';
 import type { UntypedProject } from '../../src/client/project.js';
@@ -5,6 +6,7 @@ import type { FollowEvent } from '../../src/client/stream.js';
 import { setChanges } from '../../src/features/changes/set-changes.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
 import { eventually } from '../helpers/eventually.js';
+import { listen, type Listening } from '../helpers/listen.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 import { startTcpProxy, type TcpProxy } from '../helpers/tcp-proxy.js';
 
@@ -164,6 +166,29 @@ describe.each(WAYS)('follow of the client %s', (by, way) => {
   });
 });
 
+/** A proxy that hands an answer on when it has all of it: the whole of it, or its head at once and then its body. */
+function startHoldingProxy(holds: 'all' | 'the body', asked: string[]): Promise<Listening> {
+  const { hostname, port } = new URL(test.url);
+  const server = createServer((incoming, outgoing) => {
+    const { url: path, method, headers } = incoming;
+    asked.push(path!.replace(/\?.*/, ''));
+    const passed = request({ hostname, port, path, method, headers }, (answer) => {
+      const head = (): void => void outgoing.writeHead(answer.statusCode!, answer.headers).flushHeaders();
+      if (holds === 'the body') head();
+      const held: Buffer[] = [];
+      answer.on('data', (bytes: Buffer) => held.push(bytes));
+      answer.on('end', () => {
+        if (holds === 'all') head();
+        outgoing.end(Buffer.concat(held));
+      });
+    });
+    passed.on('error', () => outgoing.destroy());
+    outgoing.on('close', () => passed.destroy());
+    incoming.pipe(passed);
+  });
+  return listen(server);
+}
+
 describe('follow of the client', () => {
   it('asks by pages where a filter has patterns, which no stream takes', async () => {
     const asked: string[] = [];
@@ -177,6 +202,29 @@ describe('follow of the client', () => {
     ]);
     await eventually('one matches', () => shown.length === 1);
     expect(asked.some((path) => path.endsWith('/realtime'))).toBe(false);
+  });
+
+  it('asks by pages behind a proxy that holds streams back', async () => {
+    // Side by side: each finds out by waiting in vain for the first words of the stream.
+    const proxies: Listening[] = [];
+    const ways = (['all', 'the body'] as const).map(async (holds) => {
+      const asked: string[] = [];
+      const proxy = await startHoldingProxy(holds, asked);
+      const { of, shows } = keep(createClient({ url: proxy.url, key: shop.secret }));
+      await shows();
+      const post = await writer.collection('posts').insert({ of, n: 1, text: 'new' });
+      await shows('1 new');
+      await writer.collection('posts').update(post._id, { text: 'changed' });
+      await shows('1 changed');
+      proxies.push(proxy);
+      return asked;
+    });
+    for (const asked of await Promise.all(ways)) {
+      expect(asked.filter((path) => path.endsWith('/realtime'))).toHaveLength(1);
+      expect(asked.some((path) => path.endsWith('/changes'))).toBe(true);
+    }
+    stops.splice(0).forEach((stop) => stop());
+    await Promise.all(proxies.map((proxy) => proxy.close()));
   });
 
   it('ends when it is told to: nothing is told any more, and its request is over', async () => {

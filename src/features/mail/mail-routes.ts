@@ -35,8 +35,7 @@ import { mailOperation, OPERATOR_PREFIX } from './mail-operation.js';
 import { PROVIDER_IDS, PROVIDER_OPERATIONS } from './provider-routes.js';
 import { ADDRESS, MAIL, MAIL_BATCH, readBatch, readMailRequest } from './read-mail.js';
 import { receiveMailEvent, type SignedEvent } from './receive-mail-event.js';
-import { sendBatchOnce } from './sending/repeat-batch.js';
-import { sendMail } from './sending/send-mail.js';
+import { sendBatchOnce, sendMailOnce } from './sending/once.js';
 import { sendTestMail } from './sending/send-test-mail.js';
 
 const MAX_EVENT_BYTES = 256 * 1024;
@@ -85,6 +84,13 @@ const QUEUED = {
   },
 };
 
+const IDEMPOTENCY_KEY = {
+  'idempotency-key': parameter(
+    'Makes the request safe to repeat for 24 hours: the same key and body send nothing more and get the first answer again',
+    text({ minLength: 1, maxLength: 255 }),
+  ),
+};
+
 const sendMailRoute = route({
   method: 'POST',
   path: '/api/mail/send',
@@ -93,6 +99,7 @@ const sendMailRoute = route({
   description:
     'Queued at once, sent by the worker; takes one slot of the monthly quota. `{{name}}` in subject and bodies is replaced by the variable, escaped in html.',
   access: SECRET_KEY,
+  headers: IDEMPOTENCY_KEY,
   body: MAIL,
   example: {
     to: 'ada@example.com',
@@ -100,16 +107,16 @@ const sendMailRoute = route({
     html: '<p>Good to have you, {{name}}.</p>',
     variables: { name: 'Ada' },
   },
-  ...QUEUED,
-  handle: ({ app, project, body }) => sendMail(app, project, readMailRequest(body)),
+  answers: QUEUED.answers,
+  refuses: {
+    ...QUEUED.refuses,
+    400: [...QUEUED.refuses[400], 'INVALID_IDEMPOTENCY_KEY'],
+    409: ['REQUEST_UNDER_WAY'],
+    422: ['IDEMPOTENCY_KEY_REUSED'],
+  },
+  handle: ({ app, ctx, project, body }) =>
+    sendMailOnce(app, project, readMailRequest(body), ctx.get('idempotency-key')),
 });
-
-const IDEMPOTENCY_KEY = {
-  'idempotency-key': parameter(
-    'Makes the request safe to repeat for 24 hours: the same key and body send nothing more and get the first answer again',
-    text({ minLength: 1, maxLength: 255 }),
-  ),
-};
 
 const sendBatchRoute = route({
   method: 'POST',

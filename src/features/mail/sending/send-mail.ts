@@ -22,12 +22,16 @@ export interface QueuedMail {
  * sent, 404 for an unknown template, 429 over quota. A crash between the steps leaves an open slot or a queued log,
  * which the sweep gives back or hands over again.
  */
-export async function sendMail(app: App, project: Project, request: MailRequest): Promise<QueuedMail> {
+export async function sendMail(
+  app: App,
+  project: Project,
+  request: MailRequest,
+  id = new ObjectId(),
+): Promise<QueuedMail> {
   const { text, used } = await composeText(app, project, request);
   checkRendered(text);
   const from = resolveSender(app, project);
   const usingByok = findByokKey(app, project) !== null;
-  const id = new ObjectId();
   const slots = await reserveSlots(app, project, [id]);
   const now = new Date(app.clock.now());
   const log: MailLog = {
