@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import {
   Binary,
+  DBRef,
   Decimal128,
   Double,
   Int32,
@@ -267,6 +268,51 @@ describe.each(DOORS)('$name', ({ open }) => {
       await expect(items.find({}).hint('nope_1').toArray()).rejects.toMatchObject({ code: 2 });
       const backwards = await items.find({}).hint({ $natural: -1 }).limit(1).toArray();
       expect(backwards[0]!._id).toBe(9);
+    });
+
+    it('takes a stored field named _bsontype for data, with an index and without', async () => {
+      // A plain object with that field is refused before it is sent; a Map is not.
+      const told = new Map<string, unknown>([
+        ['_bsontype', 'ObjectId'],
+        ['b', 1],
+      ]);
+      await items.insertOne({ _id: 1, a: told });
+      const find = async (filter: object): Promise<unknown[]> => items.find(filter).project({ _id: 1 }).toArray();
+      for (const indexed of [false, true]) {
+        if (indexed) await items.createIndexes([{ key: { a: 1 } }, { key: { 'a.b': 1 } }]);
+        expect(await find({ 'a.b': 1 })).toEqual([{ _id: 1 }]);
+        expect(await find({ a: { $type: 'object' } })).toEqual([{ _id: 1 }]);
+        expect(await find({ 'a._bsontype': 'ObjectId' })).toEqual([{ _id: 1 }]);
+      }
+      expect((await items.updateOne({ _id: 1 }, { $set: { c: 2 } })).modifiedCount).toBe(1);
+    });
+
+    it('takes a DBRef for the document it is sent as, in filters, pipelines, updates and indexes', async () => {
+      const id = new ObjectId();
+      const reference = new DBRef('authors', id, 'library', { since: 1 });
+      const fields = { $ref: 'authors', $id: id, $db: 'library', since: 1 };
+      await items.insertMany([
+        { _id: 1, author: reference, list: [reference] },
+        { _id: 2, author: fields, list: [] },
+        { _id: 3, author: new DBRef('authors', id), list: [] },
+      ]);
+      const idsOf = async (filter: object): Promise<unknown[]> =>
+        (await items.find(filter).sort({ _id: 1 }).toArray()).map((doc) => doc._id as unknown);
+      for (const author of [reference, fields]) {
+        expect(await idsOf({ author })).toEqual([1, 2]);
+        expect(await idsOf({ author: { $in: [author] } })).toEqual([1, 2]);
+        expect(await idsOf({ author: { $ne: author } })).toEqual([3]);
+        expect(await idsOf({ list: author })).toEqual([1]);
+        expect(await items.aggregate([{ $match: { author } }, { $count: 'n' }]).toArray()).toEqual([{ n: 2 }]);
+      }
+      await items.createIndex({ author: 1 });
+      expect(await idsOf({ author: reference })).toEqual([1, 2]);
+      expect(await idsOf({ 'author.$id': id })).toEqual([1, 2, 3]);
+      await items.updateOne({ _id: 3 }, { $set: { author: reference }, $addToSet: { list: reference } });
+      await items.updateOne({ _id: 1 }, { $addToSet: { list: fields } });
+      expect(await idsOf({ author: fields })).toEqual([1, 2, 3]);
+      expect(await idsOf({ list: { $size: 1 } })).toEqual([1, 3]);
+      expect(await items.aggregate([{ $group: { _id: { $type: '$author' } } }]).toArray()).toEqual([{ _id: 'object' }]);
     });
   });
 

@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { toApp } from '../../src/engine/codec/app-values.js';
 import { decodeDocument } from '../../src/engine/codec/decode.js';
+import type { Doc } from '../../src/engine/codec/document.js';
 import { type DataDb } from '../../src/engine/index.js';
 import { compareValues, identicalValues } from '../../src/engine/query/values/compare.js';
-import { type Doc } from '../../src/engine/query/values/value.js';
 import { type Case, cases, collections, deviationOf, textOf } from './cases/mongo-cases.js';
 import { DOORS, type OpenDoor } from './doors.js';
 

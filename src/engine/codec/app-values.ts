@@ -1,8 +1,8 @@
-import type { BSONRegExp, BSONSymbol, Double, Int32, Long } from 'bson';
+import type { BSONRegExp, BSONSymbol, DBRef, Double, Int32, Long } from 'bson';
 import { BsonValueError } from './encode.js';
 import * as bson from './bson.js';
 import { promoteLong } from './decode.js';
-import { type Doc, setField } from './document.js';
+import { bsonType, type Doc, setField } from './document.js';
 
 const MAX_DEPTH = 200;
 const MIN_INT32 = -0x80000000;
@@ -17,7 +17,8 @@ const KEEP_UNDEFINED: AppValueOptions = { ignoreUndefined: false };
 
 /**
  * Turns a value of the application (filter, update, pipeline) into the engine's representation with the driver's
- * rules: Long -> bigint, RegExp -> BSONRegExp, `undefined` -> null, functions are dropped. Always a copy.
+ * rules: Long -> bigint, RegExp -> BSONRegExp, DBRef -> its document, `undefined` -> null, functions are dropped. Always a
+ * copy.
  */
 export function fromApp(value: unknown, options: AppValueOptions = KEEP_UNDEFINED, depth = 0): unknown {
   switch (typeof value) {
@@ -51,6 +52,8 @@ function fromAppObject(value: object, options: AppValueOptions, depth: number): 
       const number = (value as Double).value;
       return readsAsInt32(number) || Object.is(number, -0) ? new bson.Double(number) : number;
     }
+    case 'DBRef':
+      return fromAppFields(bson.fieldsOfReference(value as DBRef), options, depth);
     default:
       return value;
   }
@@ -85,7 +88,7 @@ export function toApp(value: unknown): unknown {
   if (typeof value === 'bigint') return promoteLong(value);
   if (value === null || typeof value !== 'object' || value instanceof Date) return value;
   if (Array.isArray(value)) return value.map(toApp);
-  switch ((value as { _bsontype?: unknown })._bsontype) {
+  switch (bsonType(value)) {
     case undefined: {
       const result: Doc = {};
       const doc = value as Doc;

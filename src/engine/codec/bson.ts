@@ -8,6 +8,7 @@ const bson = createRequire(import.meta.url)('bson') as typeof Bson;
 
 // The classes that are also named as types.
 export type Decimal128 = Bson.Decimal128;
+export type DBRef = Bson.DBRef;
 export type Double = Bson.Double;
 export type ObjectId = Bson.ObjectId;
 
@@ -27,3 +28,8 @@ export const {
   Timestamp,
   calculateObjectSize,
 } = bson;
+
+/** The fields of the document that stands for a reference to another one. */
+export function fieldsOfReference({ collection, oid, db, fields }: Bson.DBRef): Record<string, unknown> {
+  return { $ref: collection, $id: oid, ...(db === undefined || db === '' ? {} : { $db: db }), ...fields };
+}

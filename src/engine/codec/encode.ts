@@ -1,5 +1,6 @@
 import type { Binary, BSONRegExp, Code, DBRef, Decimal128, Double, Int32, Long, Timestamp } from 'bson';
-import { type Doc, RawDocument } from './document.js';
+import { fieldsOfReference } from './bson.js';
+import { type Doc, isDocument, RawDocument } from './document.js';
 
 /** Thrown for a value that has no BSON form, a cyclic document, or one nested too deeply. */
 export class BsonValueError extends Error {}
@@ -159,7 +160,7 @@ function putNumber(name: string, value: number): void {
 
 function putObject(name: string, value: object): void {
   const type = (value as { _bsontype?: unknown })._bsontype;
-  if (type !== undefined) {
+  if (type !== undefined && !isDocument(value)) {
     putBsonClass(name, value, type);
   } else if (Array.isArray(value)) {
     putHead(0x04, name);
@@ -235,12 +236,10 @@ function putBsonClass(name: string, value: object, type: unknown): void {
     case 'Code':
       putCode(name, value as Code);
       return;
-    case 'DBRef': {
-      const { collection, oid, db, fields } = value as DBRef;
+    case 'DBRef':
       putHead(0x03, name);
-      putDocument({ $ref: collection, $id: oid, ...(db === undefined || db === '' ? {} : { $db: db }), ...fields });
+      putDocument(fieldsOfReference(value as DBRef));
       return;
-    }
     default:
       if (value instanceof RawDocument) {
         putHead(0x03, name);

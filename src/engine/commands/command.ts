@@ -1,4 +1,4 @@
-import { type Doc, isDocument } from '../codec/document.js';
+import { bsonType, type Doc, isDocument } from '../codec/document.js';
 import { badValue, EngineError, typeMismatch } from '../errors.js';
 import type { Storage } from '../storage/storage.js';
 import type { Cursors } from './read/cursors.js';
@@ -154,7 +154,7 @@ export function readTextOption(body: Doc, name: string): string {
 export function plainNumber(value: unknown): number | undefined {
   if (typeof value === 'number') return value;
   if (typeof value === 'bigint') return Number(value);
-  const type = value === null || typeof value !== 'object' ? undefined : (value as { _bsontype?: unknown })._bsontype;
+  const type = bsonType(value);
   if (type === 'Double') return (value as { value: number }).value;
   return type === 'Decimal128' ? Number(String(value)) : undefined;
 }

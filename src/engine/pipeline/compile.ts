@@ -1,8 +1,8 @@
+import { type Doc, isDocument } from '../codec/document.js';
 import { EngineError, refusal } from '../errors.js';
 import { type ExpressionContext, openExpressionContext } from '../query/expression.js';
 import { openScope } from '../query/operators/operator.js';
 import type { Sort } from '../query/sort.js';
-import { type Doc, isDocument } from '../query/values/value.js';
 import { type LeadingFilter, splitLeadingFilter } from './leading-filter.js';
 import type { InnerPipeline, Run, RunEnvironment, Source, Stage, StageCompiler, StageTools } from './stage.js';
 import {

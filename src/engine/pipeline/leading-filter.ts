@@ -1,6 +1,7 @@
+import { type Doc, isDocument } from '../codec/document.js';
 import { compileWith, type ExpressionContext } from '../query/expression.js';
 import type { Compiled, Scope } from '../query/operators/operator.js';
-import { type Doc, isDocument, isNullish, typeOf } from '../query/values/value.js';
+import { isNullish, typeOf } from '../query/values/value.js';
 
 /** A filter at the start of a pipeline, split by who can answer it. */
 export interface LeadingFilter {

@@ -1,6 +1,6 @@
+import type { Doc } from '../codec/document.js';
 import type { ExpressionContext } from '../query/expression.js';
 import type { Scope } from '../query/operators/operator.js';
-import type { Doc } from '../query/values/value.js';
 import { weigh } from '../query/values/weight.js';
 import type { Budget } from './budget.js';
 

@@ -1,9 +1,10 @@
+import { type Doc, isDocument } from '../codec/document.js';
 import { refusal } from '../errors.js';
 import { compileExpression, type ExpressionContext } from './expression.js';
 import type { Scope } from './operators/operator.js';
 import { splitPath } from './values/path.js';
 import { compileAddFields, compileProjection } from './project.js';
-import { type Doc, isDocument, typeOf } from './values/value.js';
+import { typeOf } from './values/value.js';
 import { weigh } from './values/weight.js';
 
 /** A stage that turns each document into one other. */

@@ -1,3 +1,4 @@
+import { type Doc, isDocument, setField } from '../codec/document.js';
 import { refusal } from '../errors.js';
 import { accumulatorExpressions } from './operators/accumulator-expressions.js';
 import { arithmeticOperators } from './operators/arithmetic.js';
@@ -17,7 +18,7 @@ import { setOperators } from './operators/set.js';
 import { stringOperators } from './operators/string.js';
 import { typeOperators } from './operators/type.js';
 import { type Path, readPath, splitPath } from './values/path.js';
-import { type Doc, fieldOf, isDocument, setField } from './values/value.js';
+import { fieldOf } from './values/value.js';
 import { weigh } from './values/weight.js';
 
 const OPERATORS: OperatorTable = {

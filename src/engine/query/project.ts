@@ -1,10 +1,11 @@
+import { type Doc, isDocument, setField } from '../codec/document.js';
 import { refusal } from '../errors.js';
 import { compileExpression, type ExpressionContext, type Expression, openExpressionContext } from './expression.js';
 import { compileFilter, compileValueTest, isOperatorDocument, type MatchResult } from './match/match.js';
 import { QUERY_OPERATORS } from './match/match-operators.js';
 import { countRounds, openScope, type Scope } from './operators/operator.js';
 import { splitPath } from './values/path.js';
-import { copyDoc, type Doc, fieldOf, integerOf, isDocument, isTruthy, setField, typeOf } from './values/value.js';
+import { copyDoc, fieldOf, integerOf, isTruthy, typeOf } from './values/value.js';
 
 /** A compiled projection. */
 export interface Projection {
@@ -72,9 +73,8 @@ export function compileProjection(spec: Doc, options: ProjectionOptions = {}): P
   for (const name of names) parseEntry(name, spec[name], parsing);
   // With nothing else said, `_id` alone decides; a lone $slice keeps everything.
   const mode = parsing.mode ?? (parsing.hasSlice || parsing.idMode === 'exclude' ? 'exclude' : 'include');
-  const keepsId = parsing.idMode === null ? true : parsing.idMode !== 'exclude';
   if (mode === 'include' && parsing.idMode !== 'compute') {
-    if (!keepsId) parsing.root.leaves.delete('_id');
+    if (parsing.idMode === 'exclude') parsing.root.leaves.delete('_id');
     else if (!parsing.root.children.has('_id')) parsing.root.leaves.set('_id', { kind: 'include' });
   }
   return finish(parsing, mode, environment);
@@ -84,9 +84,10 @@ function finish(parsing: Parsing, mode: 'include' | 'exclude', environment: Expr
   const { root, positional } = parsing;
   const plain = openScope(environment);
   const project = mode === 'include' ? includeFrom : excludeFrom;
-  const simple = root.computed.size === 0 && positional === null;
   const fields = mode === 'include' ? includedFields(root) : null;
-  if (simple) return { apply: (doc) => project(root, doc), fields, computes: false };
+  if (root.computed.size === 0 && positional === null) {
+    return { apply: (doc) => project(root, doc), fields, computes: false };
+  }
   return {
     apply(doc, match, scope = plain) {
       scope.root = doc;

@@ -1,7 +1,8 @@
+import { type Doc, isDocument } from '../codec/document.js';
 import { badValue, refusal } from '../errors.js';
 import { indexOfPart, type Path, splitPath } from './values/path.js';
 import { compareValues } from './values/compare.js';
-import { type Doc, fieldOf, integerOf, isDocument, numberOf } from './values/value.js';
+import { fieldOf, integerOf, numberOf } from './values/value.js';
 
 export interface SortPart {
   readonly path: string;

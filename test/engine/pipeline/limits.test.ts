@@ -1,11 +1,11 @@
 import { Decimal128 } from 'bson';
 import { describe, expect, it } from 'vitest';
+import type { Doc } from '../../../src/engine/codec/document.js';
 import { openBudget } from '../../../src/engine/pipeline/budget.js';
 import { compilePipeline } from '../../../src/engine/pipeline/compile.js';
 import { equalValues } from '../../../src/engine/query/values/compare.js';
 import { compileExpression, openExpressionContext } from '../../../src/engine/query/expression.js';
 import { openTextSearch } from '../../../src/engine/query/patterns/text-search.js';
-import type { Doc } from '../../../src/engine/query/values/value.js';
 import { weigh } from '../../../src/engine/query/values/weight.js';
 import { aggregate, openCollections } from '../query/memory-collections.js';
 

@@ -1,6 +1,7 @@
 import { inspect } from 'node:util';
 import { Binary, BSONRegExp, Code, Decimal128, MaxKey, MinKey, ObjectId, Timestamp } from 'bson';
 import { describe, expect, it } from 'vitest';
+import type { Doc } from '../../../src/engine/codec/document.js';
 import { EngineError } from '../../../src/engine/errors.js';
 import {
   compileExpression,
@@ -9,7 +10,7 @@ import {
 } from '../../../src/engine/query/expression.js';
 import { openScope } from '../../../src/engine/query/operators/operator.js';
 import { identicalValues } from '../../../src/engine/query/values/compare.js';
-import { type Doc, toDouble } from '../../../src/engine/query/values/value.js';
+import { toDouble } from '../../../src/engine/query/values/value.js';
 
 const double = toDouble;
 const dec = (text: string) => Decimal128.fromString(text);

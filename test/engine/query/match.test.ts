@@ -1,8 +1,9 @@
 import { Binary, BSONRegExp, Decimal128, ObjectId, Timestamp } from 'bson';
 import { describe, expect, it } from 'vitest';
+import type { Doc } from '../../../src/engine/codec/document.js';
 import { EngineError } from '../../../src/engine/errors.js';
 import { compileFilter, supportedQueryOperators } from '../../../src/engine/query/match/match.js';
-import { type Doc, toDouble } from '../../../src/engine/query/values/value.js';
+import { toDouble } from '../../../src/engine/query/values/value.js';
 
 const DOCS: readonly Doc[] = [
   {

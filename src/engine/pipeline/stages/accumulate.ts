@@ -1,8 +1,8 @@
+import { type Doc, setField } from '../../codec/document.js';
 import { refusal } from '../../errors.js';
 import { compileWith, type ExpressionContext } from '../../query/expression.js';
 import type { Accumulation } from '../../query/operators/accumulations.js';
 import { type Accumulator, compileAccumulator } from '../../query/operators/accumulators.js';
-import { type Doc, setField } from '../../query/values/value.js';
 
 /** The accumulated fields of a grouping stage. */
 export interface GroupFields {

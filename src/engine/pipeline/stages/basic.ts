@@ -1,9 +1,10 @@
+import { type Doc, isDocument, setField } from '../../codec/document.js';
 import { refusal } from '../../errors.js';
 import { DOCUMENT_STAGES, type DocumentStageCompiler } from '../../query/document-stages.js';
 import { compileExpression, parseFieldPath } from '../../query/expression.js';
 import { compileFilter } from '../../query/match/match.js';
 import { splitPath } from '../../query/values/path.js';
-import { copyDoc, type Doc, fieldOf, integerOf, isDocument, setField, typeOf } from '../../query/values/value.js';
+import { copyDoc, fieldOf, integerOf, typeOf } from '../../query/values/value.js';
 import { weigh } from '../../query/values/weight.js';
 import { countRounds, type Scope } from '../../query/operators/operator.js';
 import {

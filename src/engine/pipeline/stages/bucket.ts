@@ -1,8 +1,9 @@
+import { type Doc, isDocument } from '../../codec/document.js';
 import { refusal } from '../../errors.js';
 import { compileExpression, type ExpressionContext } from '../../query/expression.js';
 import { NO_SCOPE } from '../../query/operators/operator.js';
 import { compareValues } from '../../query/values/compare.js';
-import { type Doc, integerOf, isDocument, rankOf } from '../../query/values/value.js';
+import { integerOf, rankOf } from '../../query/values/value.js';
 import { Gauge, inBatches, type StageCompiler, unionOf } from '../stage.js';
 import { compileAccumulation, type GroupFields, presentGroup } from './accumulate.js';
 import { groupStage } from './group.js';

@@ -1,6 +1,7 @@
+import { type Doc, isDocument, setField } from '../../codec/document.js';
 import { refusal } from '../../errors.js';
 import { compileExpression } from '../../query/expression.js';
-import { type Doc, isDocument, setField, typeOf } from '../../query/values/value.js';
+import { typeOf } from '../../query/values/value.js';
 import { collect, Gauge, inBatches, type StageCompiler, unionOf } from '../stage.js';
 
 /** Appends the documents of another collection, possibly through a pipeline. */

@@ -1,3 +1,4 @@
+import { type Doc, isDocument } from '../../codec/document.js';
 import { EngineError, refusal } from '../../errors.js';
 import { compileExpression } from '../../query/expression.js';
 import { addNumbers, multiplyNumbers } from '../../query/values/number.js';
@@ -6,7 +7,7 @@ import { UTC } from '../../query/operators/time-zone.js';
 import { splitPath } from '../../query/values/path.js';
 import { compileSort } from '../../query/sort.js';
 import { compareValues } from '../../query/values/compare.js';
-import { type Doc, integerOf, isDocument, isNullish, isNumber, numberOf } from '../../query/values/value.js';
+import { integerOf, isNullish, isNumber, numberOf } from '../../query/values/value.js';
 import { keyOf } from '../../query/values/value-key.js';
 import { collect, Gauge, inBatches, type StageCompiler, unionOf } from '../stage.js';
 import { plainPath, withPath } from './basic.js';

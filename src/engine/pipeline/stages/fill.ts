@@ -1,8 +1,9 @@
+import { type Doc, isDocument } from '../../codec/document.js';
 import { refusal } from '../../errors.js';
 import { compileExpression, type Expression } from '../../query/expression.js';
 import { splitPath } from '../../query/values/path.js';
 import { compileSort } from '../../query/sort.js';
-import { type Doc, isDocument, isNullish } from '../../query/values/value.js';
+import { isNullish } from '../../query/values/value.js';
 import { eachDocument, Gauge, inBatches, type StageCompiler, unionOf } from '../stage.js';
 import { plainPath, withPath } from './basic.js';
 import { partitionSource } from './partition.js';

@@ -1,8 +1,9 @@
+import { type Doc, isDocument } from '../../codec/document.js';
 import { refusal } from '../../errors.js';
 import { compileExpression } from '../../query/expression.js';
 import { compileFilter } from '../../query/match/match.js';
 import { readPath, splitPath } from '../../query/values/path.js';
-import { type Doc, integerOf, isDocument, isNullish } from '../../query/values/value.js';
+import { integerOf, isNullish } from '../../query/values/value.js';
 import { keyOf } from '../../query/values/value-key.js';
 import { type Gauge, type Run, type StageCompiler, unionOf } from '../stage.js';
 import { withPath } from './basic.js';

@@ -1,8 +1,8 @@
+import { type Doc, isDocument } from '../../codec/document.js';
 import { refusal } from '../../errors.js';
 import { type Expression, compileExpression } from '../../query/expression.js';
 import type { Accumulation } from '../../query/operators/accumulations.js';
 import { compileSort } from '../../query/sort.js';
-import { type Doc, isDocument } from '../../query/values/value.js';
 import { weigh } from '../../query/values/weight.js';
 import { keyOf } from '../../query/values/value-key.js';
 import { Gauge, inBatches, type Run, type Source, type Stage, type StageCompiler, unionOf } from '../stage.js';

@@ -1,6 +1,7 @@
+import type { Doc } from '../../codec/document.js';
 import { readPath, splitPath, visitPath } from '../../query/values/path.js';
 import { compareValues } from '../../query/values/compare.js';
-import { type Doc, typeOf } from '../../query/values/value.js';
+import { typeOf } from '../../query/values/value.js';
 import { weigh } from '../../query/values/weight.js';
 import { keyOf } from '../../query/values/value-key.js';
 import { STAGE_BATCH_BYTES, BATCH_SIZE, Gauge, type Run } from '../stage.js';

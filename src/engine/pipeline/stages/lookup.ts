@@ -1,8 +1,9 @@
+import { type Doc, isDocument } from '../../codec/document.js';
 import { refusal } from '../../errors.js';
 import { compileWith, type ExpressionContext, parseFieldPath } from '../../query/expression.js';
 import type { Compiled } from '../../query/operators/operator.js';
 import { splitPath } from '../../query/values/path.js';
-import { type Doc, isDocument, typeOf } from '../../query/values/value.js';
+import { typeOf } from '../../query/values/value.js';
 import { weigh } from '../../query/values/weight.js';
 import {
   STAGE_BATCH_BYTES,

@@ -1,7 +1,7 @@
+import { type Doc, isDocument } from '../../codec/document.js';
 import { refusal } from '../../errors.js';
 import { compileSort, type KeyTuple, type Sort } from '../../query/sort.js';
 import { compareStrings, compareValues } from '../../query/values/compare.js';
-import { type Doc, isDocument } from '../../query/values/value.js';
 import type { Budget } from '../budget.js';
 import { Gauge, inBatches, type Run, type Source, type Stage, type StageCompiler } from '../stage.js';
 

@@ -1,9 +1,10 @@
+import { isDocument } from '../../codec/document.js';
 import { refusal } from '../../errors.js';
 import { addNumbers, kindOf, multiplyNumbers, subtractNumbers } from '../../query/values/number.js';
 import { ACCUMULATORS, type Accumulator } from '../../query/operators/accumulators.js';
 import { type Compiler, type Evaluate, NO_SCOPE } from '../../query/operators/operator.js';
 import type { Sort } from '../../query/sort.js';
-import { integerOf, isDocument, isNullish, isNumber, numberOf, toDouble } from '../../query/values/value.js';
+import { integerOf, isNullish, isNumber, numberOf, toDouble } from '../../query/values/value.js';
 import type { Partition } from './partition.js';
 import type { Keyed } from './sort.js';
 

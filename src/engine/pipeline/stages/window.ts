@@ -1,3 +1,4 @@
+import { isDocument } from '../../codec/document.js';
 import { refusal } from '../../errors.js';
 import { compileExpression, compileWith } from '../../query/expression.js';
 import { addToDate, requireUnit } from '../../query/operators/date-arithmetic.js';
@@ -5,7 +6,7 @@ import { UTC } from '../../query/operators/time-zone.js';
 import { compileSort, type Sort } from '../../query/sort.js';
 import { splitPath } from '../../query/values/path.js';
 import type { Accumulator } from '../../query/operators/accumulators.js';
-import { integerOf, isDocument, numberOf } from '../../query/values/value.js';
+import { integerOf, numberOf } from '../../query/values/value.js';
 import { weigh } from '../../query/values/weight.js';
 import type { Budget } from '../budget.js';
 import { eachDocument, Gauge, inBatches, type Run, type StageCompiler, unionOf } from '../stage.js';

@@ -1,7 +1,8 @@
+import { type Doc, isDocument } from '../../codec/document.js';
 import { badValue, failedToParse, typeMismatch } from '../../errors.js';
 import { compilePattern } from '../patterns/regex.js';
 import { compareValues, equalValues } from '../values/compare.js';
-import { type Doc, integerOf, isDocument, isNumber, isTypeName, numberOf, typeOf } from '../values/value.js';
+import { integerOf, isNumber, isTypeName, numberOf, typeOf } from '../values/value.js';
 import { keyOf } from '../values/value-key.js';
 
 type Check = (value: unknown) => boolean;

@@ -1,7 +1,8 @@
+import type { Doc } from '../../codec/document.js';
 import type { LeafPredicate, Predicate } from './match-operators.js';
 import type { Scope } from '../operators/operator.js';
 import { type Path, visitPath } from '../values/path.js';
-import { type Doc, fieldOf } from '../values/value.js';
+import { fieldOf } from '../values/value.js';
 
 /** A part of a compiled filter that tests documents. */
 export interface Node {

@@ -1,13 +1,12 @@
 import type { Binary, BSONRegExp, ObjectId } from 'bson';
+import { type Doc, isDocument } from '../../codec/document.js';
 import { badValue } from '../../errors.js';
 import { decimalToBigint, openDecimal } from '../values/decimal.js';
 import { compareValues, equalValues } from '../values/compare.js';
 import {
-  type Doc,
   findTypeByNumber,
   integerOf,
   isDecimal,
-  isDocument,
   isNumber,
   isTruthy,
   isTypeName,

@@ -1,4 +1,5 @@
 import type { BSONRegExp } from 'bson';
+import { type Doc, isDocument } from '../../codec/document.js';
 import { badValue } from '../../errors.js';
 import { NO_SCOPE, openScope, type Scope } from '../operators/operator.js';
 import { compileByteTest, type Equality, readEqualities } from './equalities.js';
@@ -15,7 +16,7 @@ import {
 import { conjunction, disjunction, leafNode, type Node, pathNode } from './match-nodes.js';
 import { splitPath } from '../values/path.js';
 import { isSlowPattern, regexPredicate } from './regex-predicate.js';
-import { type Doc, isDocument, isTruthy, typeOf } from '../values/value.js';
+import { isTruthy, typeOf } from '../values/value.js';
 
 /** A part of the filter's top-level conjunction that an index may answer; the whole filter is to be re-checked. */
 export interface Conjunct {

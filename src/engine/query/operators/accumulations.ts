@@ -1,6 +1,7 @@
+import { type Doc, isDocument } from '../../codec/document.js';
 import { compareValues } from '../values/compare.js';
 import { closeDecimal, decimalOf, divideDecimals } from '../values/decimal.js';
-import { type Doc, isDocument, isNullish, numberOf, toDouble } from '../values/value.js';
+import { isNullish, numberOf, toDouble } from '../values/value.js';
 import { keyOf } from '../values/value-key.js';
 import { weigh } from '../values/weight.js';
 import { mergeInto } from './object.js';

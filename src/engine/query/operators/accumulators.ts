@@ -1,6 +1,7 @@
+import { isDocument } from '../../codec/document.js';
 import { refusal } from '../../errors.js';
 import { compileSort, type KeyTuple } from '../sort.js';
-import { integerOf, isDocument, numberOf } from '../values/value.js';
+import { integerOf, numberOf } from '../values/value.js';
 import {
   type Accumulation,
   openAddToSet,

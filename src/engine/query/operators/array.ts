@@ -1,7 +1,8 @@
+import { isDocument } from '../../codec/document.js';
 import { EngineError, refusal } from '../../errors.js';
 import { compileSort } from '../sort.js';
 import { compareValues, equalValues } from '../values/compare.js';
-import { integerOf, isDocument, isNullish, isTruthy, typeOf } from '../values/value.js';
+import { integerOf, isNullish, isTruthy, typeOf } from '../values/value.js';
 import { keyOf } from '../values/value-key.js';
 import { addWeight, MAX_ITEMS, weigh } from '../values/weight.js';
 import {

@@ -1,6 +1,7 @@
+import { isDocument } from '../../codec/document.js';
 import { refusal } from '../../errors.js';
 import { compareValues, equalValues } from '../values/compare.js';
-import { isDocument, isNullish, isTruthy } from '../values/value.js';
+import { isNullish, isTruthy } from '../values/value.js';
 import {
   binary,
   type Compiled,

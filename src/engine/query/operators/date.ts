@@ -1,6 +1,7 @@
 import type { ObjectId, Timestamp } from 'bson';
+import { type Doc, isDocument } from '../../codec/document.js';
 import { EngineError, refusal } from '../../errors.js';
-import { type Doc, integerOf, isDocument, isNullish, isNumber, numberOf, typeOf } from '../values/value.js';
+import { integerOf, isNullish, isNumber, numberOf, typeOf } from '../values/value.js';
 import { shown } from './convert.js';
 import { addToDate, dateDifference, requireUnit, truncateDate } from './date-arithmetic.js';
 import { dayOfYear, formatDate, isoTime, isoWeekOf, parseDateBy, parseIsoDate, weekOf } from './date-text.js';

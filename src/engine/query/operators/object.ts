@@ -1,7 +1,8 @@
 import type { Binary } from 'bson';
 import { calculateObjectSize } from '../../codec/bson.js';
+import { type Doc, isDocument, setField } from '../../codec/document.js';
 import { refusal } from '../../errors.js';
-import { copyDoc, type Doc, fieldOf, isDocument, isNullish, setField, typeOf } from '../values/value.js';
+import { copyDoc, fieldOf, isNullish, typeOf } from '../values/value.js';
 import { weigh } from '../values/weight.js';
 import {
   type Compiled,

@@ -1,6 +1,6 @@
+import { type Doc, isDocument } from '../../codec/document.js';
 import { EngineError, refusal } from '../../errors.js';
 import { Stopwatch } from '../values/stopwatch.js';
-import { type Doc, isDocument } from '../values/value.js';
 
 /** The state of one run: the document being worked on and the values of the variables. */
 export interface Scope {

@@ -1,8 +1,9 @@
 import type { BSONRegExp, BSONSymbol } from 'bson';
+import type { Doc } from '../../codec/document.js';
 import { EngineError, refusal } from '../../errors.js';
 import { compilePattern, type Found, type Pattern } from '../patterns/regex.js';
 import { compareStrings } from '../values/compare.js';
-import { type Doc, integerOf, isNullish, isNumber, numberOf, typeOf } from '../values/value.js';
+import { integerOf, isNullish, isNumber, numberOf, typeOf } from '../values/value.js';
 import { addWeight, MAX_ITEMS } from '../values/weight.js';
 import { convertToString } from './convert.js';
 import {

@@ -1,5 +1,6 @@
+import { isDocument } from '../../codec/document.js';
 import { EngineError } from '../../errors.js';
-import { isDocument, isNullish, isNumber, type TypeName, typeOf } from '../values/value.js';
+import { isNullish, isNumber, type TypeName, typeOf } from '../values/value.js';
 import { convertTo, parseTargetType } from './convert.js';
 import { type ExpressionOperator, fold, namedOperand, type OperatorTable, unary } from './operator.js';
 

@@ -1,4 +1,5 @@
 import { Timestamp } from '../../codec/bson.js';
+import { type Doc, isDocument } from '../../codec/document.js';
 import { badValue, failedToParse, refusal, typeMismatch } from '../../errors.js';
 import { closeDecimal, decimalOf } from '../values/decimal.js';
 import { compileFilter, compileValueTest, isOperatorDocument } from '../match/match.js';
@@ -6,7 +7,7 @@ import { addNumbers, kindOf, multiplyNumbers, narrow } from '../values/number.js
 import { compileSort } from '../sort.js';
 import { ABSENT, type Change } from './update-path.js';
 import { compareValues, identicalValues } from '../values/compare.js';
-import { type Doc, integerOf, isDocument, isNumber, toDouble, typeOf } from '../values/value.js';
+import { integerOf, isNumber, toDouble, typeOf } from '../values/value.js';
 import { keyOf } from '../values/value-key.js';
 
 /** What a change may depend on besides the current value. */

@@ -1,6 +1,7 @@
+import { type Doc, isDocument, setField } from '../../codec/document.js';
 import { badValue, conflictingUpdate, pathNotViable, refusal } from '../../errors.js';
 import { indexOfPart, splitPath } from '../values/path.js';
-import { copyDoc, type Doc, fieldOf, isDocument, setField } from '../values/value.js';
+import { copyDoc, fieldOf } from '../values/value.js';
 
 /** One part of an update path: a field name or array index, or a positional operator. */
 export type UpdatePart =

@@ -1,3 +1,4 @@
+import { type Doc, isDocument, setField } from '../../codec/document.js';
 import { badValue, failedToParse, immutableField, refusal } from '../../errors.js';
 import { type ExpressionContext, openExpressionContext } from '../expression.js';
 import { compileFilter } from '../match/match.js';
@@ -17,7 +18,7 @@ import {
 } from './update-path.js';
 import { upsertDocument } from './upsert.js';
 import { equalValues, identicalValues } from '../values/compare.js';
-import { type Doc, fieldOf, isDocument, setField } from '../values/value.js';
+import { fieldOf } from '../values/value.js';
 
 export type { UpdateContext } from './update-operators.js';
 

@@ -1,7 +1,8 @@
+import { type Doc, isDocument, setField } from '../../codec/document.js';
 import { refusal } from '../../errors.js';
 import { isOperatorDocument } from '../match/match.js';
 import { splitPath } from '../values/path.js';
-import { type Doc, fieldOf, isDocument, setField, typeOf } from '../values/value.js';
+import { fieldOf, typeOf } from '../values/value.js';
 
 /**
  * The document that an upsert starts from: the equalities of the filter's conjunction. Two for one path, or one below

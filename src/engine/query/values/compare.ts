@@ -1,6 +1,7 @@
-import type { Binary, BSONRegExp, BSONSymbol, Code, Decimal128, Double, ObjectId, Timestamp } from 'bson';
+import type { Binary, BSONRegExp, BSONSymbol, Code, DBRef, Decimal128, Double, ObjectId, Timestamp } from 'bson';
+import type { Doc } from '../../codec/document.js';
 import { compareDecimals, decimalOf, openDecimal } from './decimal.js';
-import { type Doc, isDouble, NUMBER_RANK, rankOf, typeOf } from './value.js';
+import { isDouble, NUMBER_RANK, rankOf, typeOf } from './value.js';
 
 /** By code point, which is the order of the UTF-8 bytes; JS compares UTF-16 units and differs for astral characters. */
 export function compareStrings(a: string, b: string): number {
@@ -121,6 +122,10 @@ export function compareValues(a: unknown, b: unknown): number {
     case 13: {
       const patterns = compareStrings((a as BSONRegExp).pattern, (b as BSONRegExp).pattern);
       return patterns === 0 ? compareStrings((a as BSONRegExp).options, (b as BSONRegExp).options) : patterns;
+    }
+    case 14: {
+      const collections = compareStrings((a as DBRef).collection, (b as DBRef).collection);
+      return collections === 0 ? compareBytes((a as DBRef).oid.id, (b as DBRef).oid.id) : collections;
     }
     case 15:
       return compareStrings((a as Code).code, (b as Code).code);

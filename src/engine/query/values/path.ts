@@ -1,5 +1,6 @@
+import { type Doc, isDocument } from '../../codec/document.js';
 import { refusal } from '../../errors.js';
-import { type Doc, fieldOf, isDocument } from './value.js';
+import { fieldOf } from './value.js';
 
 /** A dotted path, split once. */
 export type Path = readonly string[];

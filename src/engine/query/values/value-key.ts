@@ -1,4 +1,5 @@
-import type { Binary, BSONRegExp, BSONSymbol, Code, Decimal128, Double, ObjectId, Timestamp } from 'bson';
+import type { Binary, BSONRegExp, BSONSymbol, Code, DBRef, Decimal128, Double, ObjectId, Timestamp } from 'bson';
+import type { Doc } from '../../codec/document.js';
 import {
   canonicalDecimal,
   compareDecimals,
@@ -8,7 +9,7 @@ import {
   isIntegralDecimal,
   openDecimal,
 } from './decimal.js';
-import { type Doc, isDecimal, isDouble, typeOf } from './value.js';
+import { isDecimal, isDouble, typeOf } from './value.js';
 
 /** What `keyOf` gives: usable as the key of a Map. */
 export type ValueKey = string | number | bigint | boolean | null | undefined;
@@ -97,6 +98,8 @@ function tagged(value: unknown): string {
       return `T${String((value as Timestamp).t)}.${String((value as Timestamp).i)};`;
     case 'regex':
       return `R${tagged((value as BSONRegExp).pattern)}${tagged((value as BSONRegExp).options)}`;
+    case 'dbPointer':
+      return `P${tagged((value as DBRef).collection)}${tagged((value as DBRef).oid)}`;
     case 'minKey':
       return '<';
     case 'maxKey':

@@ -1,10 +1,7 @@
 import type { Code, Decimal128 } from 'bson';
 import { Double } from '../../codec/bson.js';
-import { refusal } from '../../errors.js';
+import { type Doc, isDocument, setField } from '../../codec/document.js';
 import { decimalToNumber, openDecimal } from './decimal.js';
-
-/** A document in the engine: a plain object whose keys are data, `__proto__` included (see `setField`). */
-export type Doc = Record<string, unknown>;
 
 /** The type aliases that `$type` accepts and answers with. */
 export type TypeName =
@@ -79,7 +76,7 @@ const BSON_TYPES: Readonly<Record<string, TypeName>> = {
   BSONSymbol: 'symbol',
   Long: 'long',
   Int32: 'int',
-  DBRef: 'object',
+  DBRef: 'dbPointer',
 };
 
 /** Position of each type in BSON order; types that compare with each other share one. */
@@ -109,17 +106,6 @@ const RANKS: Readonly<Record<TypeName, number>> = {
 
 /** The place of numbers in BSON order. */
 export const NUMBER_RANK = 4;
-const plainPrototype = Object.prototype;
-
-/** True for an embedded document: no array, date or BSON value. */
-export function isDocument(value: unknown): value is Doc {
-  if (typeof value !== 'object' || value === null) return false;
-  const prototype: unknown = Object.getPrototypeOf(value);
-  if (prototype === plainPrototype || prototype === null) return true;
-  if (Array.isArray(value) || value instanceof Date) return false;
-  const tag = (value as { _bsontype?: unknown })._bsontype;
-  return typeof tag !== 'string' || tag === 'DBRef';
-}
 
 /** True for an integral number in int32's range other than -0: what a plain JS number must be to be an int. */
 export function isInt32(value: number): boolean {
@@ -218,19 +204,6 @@ export function fieldOf(doc: Doc, name: string): unknown {
   const value = doc[name];
   if (typeof value === 'function' || (name === '__proto__' && !Object.hasOwn(doc, name))) return undefined;
   return value;
-}
-
-/**
- * Sets a field; `__proto__` becomes a field like any other. `_bsontype` is refused: the driver's library and ours would
- * take the document for a value of that type, and clients choose names while an expression runs (`$arrayToObject`).
- */
-export function setField(doc: Doc, name: string, value: unknown): void {
-  if (name === '_bsontype') throw refusal(52, 'A field must not be named _bsontype');
-  if (name === '__proto__') {
-    Object.defineProperty(doc, name, { value, writable: true, enumerable: true, configurable: true });
-  } else {
-    doc[name] = value;
-  }
 }
 
 /** A copy of the top level, with the prototype-named field kept as data. */

@@ -1,6 +1,7 @@
 import type { Binary } from 'bson';
+import { type Doc, isDocument } from '../../codec/document.js';
 import { EngineError } from '../../errors.js';
-import { type Doc, isDocument, typeOf } from './value.js';
+import { typeOf } from './value.js';
 
 /** What one value may weigh: as much as MongoDB lets a document grow between two stages. */
 const MAX_BYTES = 64 * 1024 * 1024;

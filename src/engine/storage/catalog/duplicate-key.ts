@@ -1,5 +1,5 @@
 import { toApp } from '../../codec/app-values.js';
-import { type Doc, isDocument } from '../../codec/document.js';
+import { bsonType, type Doc, isDocument } from '../../codec/document.js';
 import { EngineError } from '../../errors.js';
 
 /** MongoDB's error 11000 with its text, `keyPattern` and `keyValue`. */
@@ -19,16 +19,11 @@ export function showValue(value: unknown): string {
   if (typeof value === 'string') return JSON.stringify(value);
   if (value instanceof Date) return `new Date(${value.getTime()})`;
   if (Array.isArray(value)) return `[ ${value.map(showValue).join(', ')} ]`;
-  if (value !== null && typeof value === 'object') {
-    const type = (value as { _bsontype?: unknown })._bsontype;
-    if (type === 'ObjectId') return `ObjectId('${String(value)}')`;
-    if (type === undefined) {
-      const fields = Object.entries(value).map(([name, field]) => `${name}: ${showValue(field)}`);
-      return `{ ${fields.join(', ')} }`;
-    }
-    return String(toApp(value));
+  if (isDocument(value)) {
+    const fields = Object.entries(value).map(([name, field]) => `${name}: ${showValue(field)}`);
+    return `{ ${fields.join(', ')} }`;
   }
-  return String(value);
+  return bsonType(value) === 'ObjectId' ? `ObjectId('${String(value)}')` : String(toApp(value));
 }
 
 /** The value that a message shows of a path: of a list its first. */

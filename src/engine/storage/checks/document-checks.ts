@@ -1,4 +1,4 @@
-import { isDocument } from '../../codec/document.js';
+import { bsonType, isDocument } from '../../codec/document.js';
 import { EngineError } from '../../errors.js';
 
 export const MAX_DOCUMENT_BYTES = 16 * 1024 * 1024;
@@ -19,7 +19,7 @@ export function checkId(id: unknown): void {
     }
     return;
   }
-  if (id !== null && typeof id === 'object' && (id as { _bsontype?: unknown })._bsontype === 'BSONRegExp') {
+  if (bsonType(id) === 'BSONRegExp') {
     throw new EngineError(53, "The '_id' value cannot be of type regex");
   }
   if (id === undefined) throw new EngineError(53, "The '_id' value cannot be missing");

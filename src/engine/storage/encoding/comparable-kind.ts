@@ -1,4 +1,5 @@
 import type { Decimal128, Double } from 'bson';
+import { bsonType } from '../../codec/document.js';
 import {
   BINARY_KIND,
   BOOLEAN_KIND,
@@ -29,7 +30,7 @@ export function comparableKind(value: unknown): readonly [number, number] | null
   }
   if (value === null || value === undefined || typeof value !== 'object' || Array.isArray(value)) return null;
   if (value instanceof Date) return [DATE_KIND, DATE_KIND + 1];
-  switch ((value as { _bsontype?: unknown })._bsontype) {
+  switch (bsonType(value)) {
     case undefined:
       return [DOCUMENT_KIND, DOCUMENT_KIND + 1];
     case 'Double':

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Binary, BSONRegExp, Code, Decimal128, Double, ObjectId, Timestamp } from 'bson';
-import type { Doc } from '../../codec/document.js';
+import { type Doc, isDocument } from '../../codec/document.js';
 import { checksumOfWords } from '../format/checksum.js';
 import { decimalKeyParts } from './decimal-key.js';
 import {
@@ -207,7 +207,7 @@ export class KeyWriter {
       return;
     }
     const type = (value as { _bsontype?: unknown })._bsontype;
-    if (type === undefined) {
+    if (type === undefined || isDocument(value)) {
       this.byte(DOCUMENT_KIND);
       this.fields(value as Doc);
     } else {

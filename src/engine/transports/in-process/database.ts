@@ -1,5 +1,5 @@
 import { type AppValueOptions, toApp } from '../../codec/app-values.js';
-import { type Doc, RawDocument } from '../../codec/document.js';
+import { type Doc, isDocument, RawDocument } from '../../codec/document.js';
 import { decodeDocument } from '../../codec/decode.js';
 import type { Core } from '../../commands/command.js';
 import { aggregateCursor, InProcessCollection } from './collection.js';
@@ -78,7 +78,7 @@ class InProcessDb {
 function presentRows(value: unknown): unknown {
   if (value instanceof RawDocument) return decodeDocument(value.bytes);
   if (Array.isArray(value)) return value.map(presentRows);
-  if (value === null || typeof value !== 'object' || value instanceof Date || '_bsontype' in value) return value;
+  if (!isDocument(value)) return value;
   return Object.fromEntries(Object.entries(value).map(([name, field]) => [name, presentRows(field)]));
 }
 
