@@ -47,6 +47,8 @@ interface Parsing {
   hasSlice: boolean;
 }
 
+const EMPTY_PROJECT = 'Invalid $project :: caused by :: projection specification must have at least one field';
+
 function openTree(): Tree {
   return { leaves: new Map(), children: new Map(), computed: new Set() };
 }
@@ -65,9 +67,7 @@ export function compileProjection(spec: Doc, options: ProjectionOptions = {}): P
   };
   const names = Object.keys(spec);
   if (names.length === 0) {
-    if (parsing.aggregation) {
-      throw refusal(51272, 'Invalid $project :: caused by :: projection specification must have at least one field');
-    }
+    if (parsing.aggregation) throw refusal(51272, EMPTY_PROJECT);
     return { apply: (doc) => doc, fields: null, computes: false };
   }
   for (const name of names) parseEntry(name, spec[name], parsing);
@@ -385,7 +385,6 @@ export function compileAddFields(spec: Doc, environment: ExpressionContext): Pro
     throw refusal(40177, 'Invalid $addFields :: caused by :: specification must have at least one field');
   }
   for (const name of names) add(checkPath(name), spec[name]);
-  const fields = includedFields(root);
   const plain = openScope(environment);
   return {
     apply(doc, _match, scope = plain) {
@@ -394,7 +393,7 @@ export function compileAddFields(spec: Doc, environment: ExpressionContext): Pro
       addComputed(root, result, doc, scope);
       return result;
     },
-    fields,
+    fields: includedFields(root),
     computes: true,
   };
 }
