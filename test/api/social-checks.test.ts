@@ -1,5 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto';
+import { ObjectId } from 'bson';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { sessionStore } from '../../src/features/users/sessions/session.js';
+import { setSocialProvider } from '../../src/features/users/social/social-provider.js';
 import { buildProject, type TestProject } from '../helpers/build-project.js';
 import { openCookieJar } from '../helpers/cookie-jar.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
@@ -98,6 +101,56 @@ describe('code_challenge of the application', () => {
   it.each([42, 'short', 'ü'.repeat(43), 'a'.repeat(129)])('answers 400 to the verifier %j', async (code_verifier) => {
     const reply = await client.post('/social/exchange', { rtCode: 'x', code_verifier });
     expect([reply.status, (reply.body as { code: string }).code]).toEqual([400, 'VALIDATION_FAILED']);
+  });
+});
+
+describe('#token= in the address of the return', () => {
+  let open: SocialBrowser;
+  let user: UserClient;
+  beforeAll(async () => {
+    const { url, clientId, clientSecret } = issuer;
+    const settings = { name: 'acme', issuer: url, clientId, clientSecret, redirectUrls: [HOME] };
+    const shop = await buildProject(test.app);
+    user = openUserClient(test, shop.publishable);
+    open = await openSocialBrowser(test, issuer, shop, user);
+    await setSocialProvider(test.app, shop.project, { ...settings, tokenInAddress: true });
+  });
+  const tokenIn = ({ hash }: URL): string | null => new URLSearchParams(hash.slice(1)).get('token');
+
+  it('stands beside the code, opens the account, and ends with the exchange', async () => {
+    const home = await open.visit(person(), '&state=mine');
+    expect([...home.searchParams.keys()]).toEqual(['rtCode', 'state']);
+    const token = tokenIn(home)!;
+    expect((await user.me(token)).status).toBe(200);
+    // As the hosted service's SDK sends it: with the token of the address in head and body.
+    const reply = await user
+      .post('/social/exchange', { token, rtCode: home.searchParams.get('rtCode') })
+      .set('Authorization', `Bearer ${token}`);
+    const { refreshToken, accessToken } = reply.body as { refreshToken: string; accessToken: string };
+    expect(reply.status).toBe(200);
+    expect((await user.me(token)).status).toBe(401);
+    expect((await user.me(accessToken)).status).toBe(200);
+    expect((await user.refresh(refreshToken)).status).toBe(200);
+    const userId = new ObjectId((reply.body as { user: { _id: string } }).user._id);
+    expect(await sessionStore(test.app).countDocuments({ userId, revokedAt: null })).toBe(1);
+  });
+
+  it('lasts no longer than a token when nobody exchanges the code', async () => {
+    await open.visit(person());
+    const [session] = await sessionStore(test.app).find({ revokedAt: null }).sort({ createdAt: -1 }).limit(1).toArray();
+    expect(session!.expiresAt.getTime() - session!.createdAt.getTime()).toBeLessThanOrEqual(
+      test.app.config.accessTokenTtlMs + 1000,
+    );
+  });
+
+  it('is not there for an application that sent a challenge, nor beside an error', async () => {
+    const challenged = await open.visit(person(), `&code_challenge=${challenge}`);
+    const declined = await open.visit(person({ declines: true }));
+    expect([challenged.hash, declined.hash]).toEqual(['', '']);
+  });
+
+  it('is not there where the settings do not say so', async () => {
+    expect((await browser.visit(person())).hash).toBe('');
   });
 });
 

@@ -1,5 +1,5 @@
 import { listOf, naming, ok, parameter, route, type RouteList } from '../../http/routes/route.js';
-import { arrayOf, MOMENT, object, text, TEXT } from '../../platform/schema/schema.js';
+import { arrayOf, FLAG, MOMENT, object, text, TEXT } from '../../platform/schema/schema.js';
 import { PROJECT_OPERATOR, projectOwner } from '../access/operator-access.js';
 import {
   listSocialProviders,
@@ -16,6 +16,7 @@ const PROVIDER = object(
     clientId: TEXT,
     scopes: arrayOf(TEXT),
     redirectUrls: arrayOf(TEXT),
+    tokenInAddress: FLAG,
     createdAt: MOMENT,
     updatedAt: MOMENT,
   },
@@ -48,6 +49,11 @@ const setProviderRoute = route({
     redirectUrls: arrayOf(SETTING, { minItems: 1, maxItems: 20 }),
     'issuer?': SETTING,
     'scopes?': arrayOf(SETTING, { maxItems: 20 }),
+    'tokenInAddress?': {
+      ...FLAG,
+      description:
+        'Sends the browser back with `#token=` beside `rtCode`, as the hosted service’s React package expects.',
+    },
   }),
   example: {
     clientId: '1234.apps.googleusercontent.com',

@@ -73,14 +73,16 @@ export const finishSocialRoute = route({
     code: parameter('From the provider', TEXT),
     error: parameter('From the provider', TEXT),
   },
-  answers: own(302, 'Back to the application', undefined, { Location: 'The address with `rtCode` or `error`' }),
+  answers: own(302, 'Back to the application', undefined, {
+    Location: 'The address with `rtCode` or `error`; with `#token=` too where the provider’s settings say so',
+  }),
   refuses: { 400: ['SOCIAL_STATE_INVALID'] },
   async handle({ app, ctx, params: { provider } }) {
     const query = new URLSearchParams(ctx.querystring);
     const name = attemptCookie(query.get('state') ?? '');
     const browser = mayUseCookie(app, ctx) ? (ctx.cookies.get(name) ?? '') : '';
     setCookie(app, ctx, name, '', 0);
-    sendBrowser(ctx, await finishSocialLogin(app, { provider, query, browser }));
+    sendBrowser(ctx, await finishSocialLogin(app, { provider, query, browser }, clientOf(ctx)));
   },
 });
 

@@ -1,6 +1,6 @@
 import { presentSocialProvider, setSocialProvider } from '../../../../src/features/users/social/social-provider.js';
 import { chooseProject, projectOption } from '../../../ask/choose-project.js';
-import { argument, defineCommand, list, secret, value } from '../../../shell/command.js';
+import { argument, defineCommand, flag, list, secret, value } from '../../../shell/command.js';
 import { readSecret } from '../../../shell/read-secret.js';
 
 export default defineCommand({
@@ -10,6 +10,7 @@ export default defineCommand({
   ].join('\n'),
   examples: [
     'bsvc user social set google --project shop --client-id 1234.apps.googleusercontent.com --redirect-url https://shop.example.com/signed-in --client-secret-stdin < secret.txt',
+    'bsvc user social set github --project shop --client-id 12ab --redirect-url https://shop.example.com/in --token-in-address --client-secret-env GITHUB_SECRET',
     'bsvc user social set acme --project shop --issuer https://id.acme.com --client-id shop --redirect-url https://shop.example.com/in --client-secret-env ACME_SECRET',
   ],
   audited: true,
@@ -24,6 +25,10 @@ export default defineCommand({
     ),
     issuer: value('--issuer <url>', 'address of the OpenID issuer, or of an own GitHub'),
     scopes: list('--scope <scope>', 'what to ask for (repeatable, default: e-mail address and profile)'),
+    tokenInAddress: flag(
+      '--token-in-address',
+      'send browsers back with #token= beside rtCode, for apps of the hosted service',
+    ),
   },
   async run(context, input) {
     const clientId = input.clientId ?? (await context.ask.text('Client id:', 'No client id: add --client-id <id>'));
@@ -38,7 +43,7 @@ export default defineCommand({
           ];
     const { app, project } = await chooseProject(context, input.project);
     const clientSecret = await readSecret(context, input.clientSecret, 'Client secret');
-    const { provider: name, issuer, scopes } = input;
+    const { provider: name, issuer, scopes, tokenInAddress } = input;
     const provider = presentSocialProvider(
       await setSocialProvider(app, project, {
         name,
@@ -47,6 +52,7 @@ export default defineCommand({
         redirectUrls,
         issuer,
         scopes,
+        tokenInAddress,
         mayBePrivate: true,
       }),
     );

@@ -4,11 +4,15 @@ import type { App } from '../../../app.js';
 import { invalid, unauthenticated } from '../../../errors.js';
 import type { Store } from '../../../platform/database/database.js';
 import { randomToken, sha256Hex } from '../../../platform/ids.js';
+import { cutOffTokens } from '../../access/token-cutoff.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import type { Project } from '../../projects/project.js';
 import { projectStore } from '../../projects/project-store.js';
 import type { SignedIn } from '../sessions/log-in.js';
 import { openSession, type Client } from '../sessions/open-session.js';
+import { parseRefreshToken } from '../sessions/refresh-token.js';
+import { revokeSession, sessionStore } from '../sessions/session.js';
+import type { User } from '../user.js';
 import type { SocialChecks, SocialIdentity } from './social-identity.js';
 import { requireSocialProvider, type SocialProvider } from './social-provider.js';
 import { resolveSocialUser, type SocialUser } from './social-user.js';
@@ -40,6 +44,8 @@ interface SocialAttempt {
   userId?: ObjectId;
   identity?: string;
   stamp?: string | null;
+  /** `back`: the session whose access token stood in the address. */
+  addressSession?: string;
   expiresAt: Date;
 }
 
@@ -124,12 +130,13 @@ export function attemptCookie(state: string): string {
 
 /**
  * Ends the part at the provider and answers where to send the browser: back to the application, with `rtCode` or with
- * `error`. An attempt is used up by its first return. 400 SOCIAL_STATE_INVALID when it is unknown, too old or another
+ * `error`, and with `#token=` where the provider's settings say so. An attempt is used up by its first return. 400 SOCIAL_STATE_INVALID when it is unknown, too old or another
  * browser's, since then nobody knows where to go back to.
  */
 export async function finishSocialLogin(
   app: App,
   input: { provider: string; query: URLSearchParams; browser: string },
+  client: Client,
 ): Promise<string> {
   const state = input.query.get('state') ?? '';
   const id = sha256Hex(state);
@@ -149,7 +156,12 @@ export async function finishSocialLogin(
   if (typeof identity === 'string') return addressBack(attempt, 'error', identity);
   const found = await resolveSocialUser(app, project, provider, identity);
   if (typeof found === 'string') return addressBack(attempt, 'error', found);
-  return addressBack(attempt, 'rtCode', await storeCode(app, attempt, found));
+  // Whoever sent a challenge wants nothing in the address that works without its verifier.
+  const isTokenSent = provider.tokenInAddress === true && attempt.codeChallenge === undefined;
+  if (!isTokenSent) return addressBack(attempt, 'rtCode', await storeCode(app, attempt, found));
+  const { accessToken, session } = await openAddressSession(app, project, found, client);
+  const back = addressBack(attempt, 'rtCode', await storeCode(app, attempt, found, session));
+  return `${back}#${new URLSearchParams({ token: accessToken }).toString()}`;
 }
 
 async function findIdentity(
@@ -174,7 +186,34 @@ function warnOfFailure(app: App, provider: SocialProvider, error: unknown): void
   app.log.warn({ provider: provider.name, reason: (error as Error).message }, 'social sign-in failed');
 }
 
-async function storeCode(app: App, attempt: SocialAttempt, { user, identity }: SocialUser): Promise<string> {
+/**
+ * A session for the token that stands in an address, and so in the browser's history: it lasts as long as that token,
+ * and only until the code is exchanged.
+ */
+async function openAddressSession(
+  app: App,
+  project: Project,
+  { user, identity }: SocialUser,
+  client: Client,
+): Promise<{ accessToken: string; session: string }> {
+  const { accessToken, refreshToken } = await openSession(app, project, user, client, identity);
+  const { session } = parseRefreshToken(refreshToken)!;
+  const expiresAt = new Date(app.clock.now() + app.config.accessTokenTtlMs);
+  await sessionStore(app).updateOne({ _id: session }, { $set: { expiresAt } });
+  return { accessToken, session };
+}
+
+async function endAddressSession(app: App, project: Project, user: User, session: string): Promise<void> {
+  await cutOffTokens(app, project._id, user._id.toHexString(), { session });
+  await revokeSession(app, session, 'signed out');
+}
+
+async function storeCode(
+  app: App,
+  attempt: SocialAttempt,
+  { user, identity }: SocialUser,
+  addressSession?: string,
+): Promise<string> {
   const { projectId, provider, codeChallenge } = attempt;
   const code = randomToken(32);
   await attemptStore(app).insertOne({
@@ -186,6 +225,7 @@ async function storeCode(app: App, attempt: SocialAttempt, { user, identity }: S
     userId: user._id,
     identity,
     stamp: user[HIDDEN_FIELD].stamp ?? null,
+    ...(addressSession !== undefined && { addressSession }),
     expiresAt: new Date(app.clock.now() + CODE_MS),
   });
   return code;
@@ -193,7 +233,7 @@ async function storeCode(app: App, attempt: SocialAttempt, { user, identity }: S
 
 /**
  * Turns the code that came back with the browser into a session; a code works once, for a minute, and only with the
- * verifier of its challenge, if there is one. 401 SOCIAL_CODE_INVALID, also when the sessions of the account were ended
+ * verifier of its challenge, if there is one. It ends the token that stood in the address beside it. 401 SOCIAL_CODE_INVALID, also when the sessions of the account were ended
  * since the code was given.
  */
 export async function exchangeSocialCode(
@@ -216,7 +256,9 @@ export async function exchangeSocialCode(
       'The code is unknown, was used already, has expired or belongs to another code_verifier: start again',
     );
   }
-  return { user, tokens: await openSession(app, project, user, client, attempt?.identity) };
+  const tokens = await openSession(app, project, user, client, attempt?.identity);
+  if (attempt?.addressSession !== undefined) await endAddressSession(app, project, user, attempt.addressSession);
+  return { user, tokens };
 }
 
 /** Null without a verifier: then there must be no challenge either, and with one there must be one. */

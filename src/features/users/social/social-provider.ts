@@ -26,6 +26,8 @@ export interface SocialProvider {
   scopes: string[];
   /** The exact addresses to which a browser may be sent back; the first is the default. */
   redirectUrls: string[];
+  /** Browsers come back with an access token in the address too, behind `#`; of older ones none. */
+  tokenInAddress?: boolean;
   createdAt: Date;
   updatedAt: Date;
 }
@@ -38,6 +40,7 @@ export interface SocialProviderInput {
   /** Needed for all but `google` and `github`; for `github` the address of an own one. */
   issuer?: string;
   scopes?: string[];
+  tokenInAddress?: boolean;
   /** The issuer was named by who runs the whole service, not by an operator of some projects alone. */
   mayBePrivate?: boolean;
 }
@@ -98,6 +101,7 @@ export async function setSocialProvider(
         sealedSecret: app.secrets.seal(input.clientSecret, socialSealContext(project._id, input.name)),
         scopes,
         redirectUrls: input.redirectUrls,
+        tokenInAddress: input.tokenInAddress === true,
         updatedAt: now,
       },
       $setOnInsert: { createdAt: now },
@@ -121,13 +125,14 @@ export async function removeSocialProvider(app: App, project: Project, name: str
 
 /** A provider as shown: never its secret. */
 export function presentSocialProvider(provider: SocialProvider) {
-  const { name, issuer, clientId, scopes, redirectUrls, createdAt, updatedAt } = provider;
+  const { name, issuer, clientId, scopes, redirectUrls, tokenInAddress = false, createdAt, updatedAt } = provider;
   return {
     name,
     issuer,
     clientId,
     scopes,
     redirectUrls,
+    tokenInAddress,
     createdAt: createdAt.toISOString(),
     updatedAt: updatedAt.toISOString(),
   };
