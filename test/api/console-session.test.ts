@@ -304,3 +304,16 @@ describe('the limit of requests of operators', () => {
     }
   });
 });
+
+describe('the console that is switched off', () => {
+  it('is at no address', async () => {
+    const off = await openTestApp({ settings: { BSVC_CONSOLE: 'off' } });
+    try {
+      for (const path of ['/console', '/console/', '/console/console.js']) {
+        expect(codeOf(await supertest(off.server).get(path).expect(404))).toBe('NOT_FOUND');
+      }
+    } finally {
+      await off.close();
+    }
+  });
+});

@@ -5,6 +5,7 @@ import { importDocuments } from '../../src/features/documents/bulk/import-docume
 import { projectStore } from '../../src/features/projects/project-store.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
 import { eventually } from '../helpers/eventually.js';
+import { buildOperator } from '../helpers/operator-client.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 
 const LIMIT = 100_000;
@@ -54,6 +55,11 @@ describe('the database limit of a plan', () => {
     }
     const keyed = await send('post', 'items', DOCUMENT).set('idempotency-key', 'k1').expect(403);
     expect(keyed.body).toMatchObject(FULL);
+    const { call } = await buildOperator(test);
+    const path = `/api/projects/${shop.project._id.toHexString()}/collections/items/documents`;
+    expect((await call('post', path, DOCUMENT).expect(403)).body).toMatchObject(FULL);
+    const more = { more: DOCUMENT.text };
+    expect((await call('patch', `${path}/${ids[0]!}`, more).expect(403)).body).toMatchObject(FULL);
     expect(await test.app.db.measureBytes(documentsName(items))).toBeLessThanOrEqual(LIMIT);
 
     await send('delete', `items/${ids[1]!}?permanent=true`).expect(200);
