@@ -82,6 +82,27 @@ describe('long operations', () => {
     expect(turns).toBeGreaterThan(45);
   });
 
+  it('let others in after each step of each, however many there are at once', async () => {
+    const many = 20;
+    const { turns } = await beside(() =>
+      Promise.all(Array.from({ length: many }, () => items.countDocuments({ nothing: 1 }))),
+    );
+    expect(turns).toBeGreaterThan((many * DOCUMENTS) / 1024);
+  });
+
+  it('let others in after each large document', async () => {
+    const large = engine.db('d').collection<{ _id: number; text: string }>('large');
+    const text = 'x'.repeat(600_000);
+    for (let n = 0; n < 20; n++) await large.insertOne({ _id: n, text });
+    let found: unknown[] = [];
+    const { turns } = await beside(async () => {
+      found = await large.find({}, { projection: { text: 1 } }).toArray();
+    });
+    expect(found).toHaveLength(20);
+    expect(turns).toBeGreaterThan(5);
+    await large.drop();
+  });
+
   it('stop when their time is over, with error 50', async () => {
     const filter = { $expr: { $eq: [{ $strLenCP: '$text' }, -1] } };
     await expect(items.find(filter, { maxTimeMS: 1 }).toArray()).rejects.toMatchObject({ code: 50 });

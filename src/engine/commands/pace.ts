@@ -1,3 +1,4 @@
+import { ownTurn } from '../../own-turn.js';
 import type { Doc } from '../codec/document.js';
 import { EngineError } from '../errors.js';
 import { type Call, readCount } from './command.js';
@@ -70,7 +71,7 @@ export class Pace {
 
   async rest(): Promise<void> {
     if (this.mayLeave) this.leaveWhenLong();
-    await new Promise<void>((resolve) => setImmediate(resolve));
+    await ownTurn();
     this.turnStarted = performance.now();
     this.documents = 0;
     this.check();

@@ -1,3 +1,4 @@
+import { ownTurn } from '../../own-turn.js';
 import { EngineError } from '../errors.js';
 
 /** How much one command may still spend, and when it has to let others run. */
@@ -56,7 +57,7 @@ export function openBudget(options: BudgetOptions = {}): Budget {
     },
     async pause() {
       checkAt(performance.now());
-      await new Promise<void>((resolve) => setImmediate(resolve));
+      await ownTurn();
       const now = performance.now();
       checkAt(now);
       sliceEnd = now + SLICE_MS;

@@ -55,6 +55,8 @@ const FIRST_CHUNK = 32;
 const LARGEST_CHUNK = 512;
 /** A chunk ends earlier than that when the filter may take long for a single document. */
 const MAX_CHUNK_MS = 2;
+/** A chunk ends behind the document that makes it this large: reading, checking and decoding them takes their time. */
+const MAX_CHUNK_BYTES = 512 * 1024;
 const NOTHING: Doc = {};
 const NO_BYTES = Buffer.alloc(0);
 
@@ -73,7 +75,9 @@ export class PlanScan implements Scan {
   private last: Buffer | null = null;
   private chunk = FIRST_CHUNK;
   private chunkEnds = Infinity;
-  /** Whether the chunk ended in the middle of a range because its time was over. */
+  /** The bytes of the documents that the chunk has read. */
+  private chunkBytes = 0;
+  /** Whether the chunk ended in the middle of a range because its time was over, or it was large. */
   private interrupted = false;
   /** Null unless the scan meets everything there is: then what it met is compared with what is counted. */
   private tally: Tally | null;
@@ -108,6 +112,7 @@ export class PlanScan implements Scan {
   readChunk(visit: VisitRow, most = this.chunk): boolean {
     const before = this.keysExamined;
     this.interrupted = false;
+    this.chunkBytes = 0;
     if (this.filter?.mayTakeLong === true) this.chunkEnds = performance.now() + MAX_CHUNK_MS;
     const { view } = this;
     try {
@@ -274,7 +279,7 @@ export class PlanScan implements Scan {
           ? documents.open(collection, keySum, value, idOfKey)
           : documents.readByEntry(collection, index, keySum, value);
       const stopped = this.examine(bytes, visit);
-      this.interrupted = this.chunkEnds !== Infinity && performance.now() > this.chunkEnds;
+      this.interrupted = this.isChunkOver();
       if (stopped || this.interrupted) {
         this.last = reader.lastKey();
         return stopped;
@@ -293,11 +298,13 @@ export class PlanScan implements Scan {
   }
 
   private isChunkOver(): boolean {
+    if (this.chunkBytes > MAX_CHUNK_BYTES) return true;
     return this.chunkEnds !== Infinity && performance.now() > this.chunkEnds;
   }
 
   private examine(bytes: Buffer, visit: VisitRow): boolean {
     this.documentsExamined++;
+    this.chunkBytes += bytes.length;
     const { filter } = this;
     const known = filter === null ? true : filter.testBytes(bytes);
     if (known === false) return false;

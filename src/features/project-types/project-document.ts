@@ -1,8 +1,8 @@
 import type { Access, Answer, Parameters, Route, RouteList } from '../../http/routes/route.js';
+import { ownTurn } from '../../own-turn.js';
 import type { Schema } from '../../platform/schema/schema.js';
 import { VERSION } from '../../package.js';
 import { openApiDocument, type ApiDocument } from '../reference/api-document.js';
-import { breathe } from './breathe.js';
 import { collectionSchemas, type CollectionSchemas, type Populate } from './collection-schemas.js';
 import type { DescribedCollection, DescribedProject } from './described-project.js';
 
@@ -35,7 +35,7 @@ export async function buildProjectDocument(
   for (const collection of project.collections) {
     if (collection.isUsers) continue;
     add(specialise(ofCollections, collection, collectionSchemas(collection, populate)));
-    await breathe();
+    await ownTurn();
   }
   const told = new Set<string>();
   for (const { tag, about, params, routes } of general) {
@@ -51,7 +51,7 @@ export async function buildProjectDocument(
       ...(params && { params }),
       routes: others.map((route) => substituteRoute(route, userReplacements(users, userSchemas), users.typeName)),
     });
-    await breathe();
+    await ownTurn();
   }
   // Populated references name it whether or not an operation does.
   document.components.schemas = Object.fromEntries(

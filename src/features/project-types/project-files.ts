@@ -1,9 +1,9 @@
 import { LRUCache } from 'lru-cache';
 import type { App } from '../../app.js';
 import type { RouteList } from '../../http/routes/route.js';
+import { ownTurn } from '../../own-turn.js';
 import type { Project } from '../projects/project.js';
 import { makeReferenceFile, type ReferenceFile } from '../reference/reference-file.js';
-import { breathe } from './breathe.js';
 import { describeProject, type Audience, type DescribedProject } from './described-project.js';
 import { buildProjectDocument } from './project-document.js';
 import { writeSchemaFile } from './schema-file.js';
@@ -38,7 +38,7 @@ export async function writeProjectFile(
 async function stringify(value: object, depth: number): Promise<string> {
   const write = async (part: unknown, level: number): Promise<string> => {
     if (level > depth || typeof part !== 'object' || part === null || Array.isArray(part)) {
-      await breathe();
+      await ownTurn();
       return JSON.stringify(part, null, 2);
     }
     const members: string[] = [];

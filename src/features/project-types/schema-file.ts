@@ -1,6 +1,6 @@
+import { ownTurn } from '../../own-turn.js';
 import type { Schema } from '../../platform/schema/schema.js';
 import { openComponents } from '../reference/schema-components.js';
-import { breathe } from './breathe.js';
 import { collectionSchemas } from './collection-schemas.js';
 import type { DescribedProject } from './described-project.js';
 
@@ -15,7 +15,7 @@ export async function writeSchemaFile(project: DescribedProject): Promise<Schema
     const { Document, Insert, Update, Public } = collectionSchemas(collection, () => null);
     properties[collection.name] = { type: 'array', items: components.place(Document) };
     for (const schema of [Insert, Update, ...(Public ? [Public] : [])]) components.place(schema);
-    await breathe();
+    await ownTurn();
   }
   return {
     $schema: 'https://json-schema.org/draft/2020-12/schema',

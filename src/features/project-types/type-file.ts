@@ -1,5 +1,5 @@
+import { ownTurn } from '../../own-turn.js';
 import type { Field, FieldShape } from '../collections/fields/field.js';
-import { breathe } from './breathe.js';
 import {
   changedFields,
   publicFields,
@@ -21,7 +21,7 @@ export async function writeTypeFile(project: DescribedProject): Promise<string> 
   const parts = [HEAD];
   for (const collection of project.collections) {
     parts.push(...writeCollection(collection, known));
-    await breathe();
+    await ownTurn();
   }
   parts.push(writeProject(project));
   return `${parts.join('\n\n')}\n`;

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { ownTurn } from '../../platform/processes/own-turn.js';
+import { ownTurn } from '../../own-turn.js';
 
 /** A piece of a body: bytes, or `latin1` text that stands for them. */
 export type Part = string | Buffer;

@@ -162,7 +162,7 @@ export class FindRows implements RowSource {
 
   private async nextSorted(most: number): Promise<Row[]> {
     this.sorted ??= await this.collectSorted();
-    const rows = this.takeSorted(most);
+    const rows = await this.takeSorted(most);
     if (!this.finished) this.pace.suspend();
     return rows;
   }
@@ -212,7 +212,7 @@ export class FindRows implements RowSource {
     return rows;
   }
 
-  private takeSorted(most: number): Row[] {
+  private async takeSorted(most: number): Promise<Row[]> {
     const rows: Row[] = [];
     const sorted = this.sorted!;
     let size = 0;
@@ -222,6 +222,7 @@ export class FindRows implements RowSource {
       if (rows.length > 0 && size > MAX_BATCH_BYTES) break;
       rows.push(this.present(bytes));
       this.sortedAt++;
+      if (this.pace.due(1)) await this.pace.rest();
     }
     this.finished = this.sortedAt >= sorted.length;
     return rows;

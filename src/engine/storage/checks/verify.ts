@@ -1,4 +1,5 @@
 import { statSync } from 'node:fs';
+import { ownTurn } from '../../../own-turn.js';
 import { damagedFile } from '../keys/damage.js';
 import { PageError, PageFile, type Meta } from '../file/page-file.js';
 import { PageSet, walkPages } from '../file/walk-pages.js';
@@ -52,7 +53,7 @@ async function verifyPages(file: PageFile, meta: Meta, { onProgress, signal }: V
       done++;
       if (performance.now() < turnEnds) continue;
       onProgress?.(Math.min(done, all), all);
-      await new Promise<void>((resolve) => setImmediate(resolve));
+      await ownTurn();
       signal?.throwIfAborted();
       turnEnds = performance.now() + TURN_MS;
     }

@@ -1,3 +1,4 @@
+import { ownTurn } from '../../../own-turn.js';
 import { decodeRecord } from '../catalog/catalog-records.js';
 import { ownerKey } from '../catalog/catalog.js';
 import { CHANGE_SPACE } from '../file/environment.js';
@@ -134,7 +135,7 @@ async function findRemoved(storage: Storage, ns: string): Promise<Removed | null
       removed.upTo = seqOf(key);
       if (isRemoval(value)) removed.ids.add(idOf(storage, key, value));
     }
-    await rest();
+    await ownTurn();
   }
   return removed;
 }
@@ -157,14 +158,10 @@ async function eraseEntries(storage: Storage, ns: string, { logId, ids, upTo }: 
       }
       return entries.length < CHUNK ? upTo + 1 : seqOf(entries.at(-1)!.key) + 1;
     });
-    await rest();
+    await ownTurn();
   }
 }
 
 function idOf(storage: Storage, key: Buffer, value: Buffer): string {
   return storage.documents.encodeIdOf(decodeEntry(key, value).earlier).latin1Slice();
-}
-
-function rest(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
 }

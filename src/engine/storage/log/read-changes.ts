@@ -1,3 +1,4 @@
+import { ownTurn } from '../../../own-turn.js';
 import { decodeDocument } from '../../codec/decode.js';
 import { readId } from '../../codec/raw.js';
 import type { Filter } from '../../query/match/match.js';
@@ -115,7 +116,7 @@ export async function readChanges(storage: Storage, ns: string, search: LogQuery
     if (isHeld || isFull() || seq >= position.seq) {
       return { changes: [...found.values()], seq, isEnd: isHeld || seq >= position.seq };
     }
-    await new Promise<void>((resolve) => setImmediate(resolve));
+    await ownTurn();
   }
 }
 

@@ -1,9 +1,9 @@
 import type { App } from '../../../app.js';
 import { AppError, forbidden } from '../../../errors.js';
+import { mapInTurns } from '../../../own-turn.js';
 import type { Collection } from '../../collections/collection.js';
 import { requireDatabaseRoom } from '../store/database-quota.js';
 import { insertEachRecord } from '../store/document-store.js';
-import { mapInTurns } from '../../../platform/processes/own-turn.js';
 import { requireKeyField, upsertEach, type Accepted, type ImportOutcome } from './upsert-documents.js';
 import { readImportedDocument } from './imported-document.js';
 

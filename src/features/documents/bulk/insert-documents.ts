@@ -2,6 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { AppError, invalid } from '../../../errors.js';
+import { mapInTurns } from '../../../own-turn.js';
 import type { Collection } from '../../collections/collection.js';
 import { runIdempotent } from '../write/idempotency.js';
 import type { StoredDocument } from '../store/document.js';
@@ -23,7 +24,6 @@ import {
   showBatch,
 } from './hidden-batch.js';
 import { findVisible } from '../store/shown-documents.js';
-import { mapInTurns } from '../../../platform/processes/own-turn.js';
 import { checkNewDocument } from '../write/new-document.js';
 import { hasParallelArrays, parallelArrays } from '../store/parallel-arrays.js';
 import { Problems } from '../reply/problems.js';

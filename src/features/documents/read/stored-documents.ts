@@ -1,6 +1,6 @@
 import type { App } from '../../../app.js';
-import { ownTurn } from '../../../platform/processes/own-turn.js';
 import type { LargeReply } from '../../../http/replies/reply.js';
+import { ownTurn } from '../../../own-turn.js';
 import type { Caller } from '../../access/caller.js';
 import { decodeStored, encodeDocuments, encodeInParts } from '../reply/encode-document.js';
 import type { Presentation } from '../query/parse-list-query.js';

@@ -1,8 +1,8 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { conflict, tooLarge, type AppError } from '../../../errors.js';
+import { takeTurns } from '../../../own-turn.js';
 import { isDuplicateKey, type Store } from '../../../platform/database/database.js';
-import { takeTurns } from '../../../platform/processes/own-turn.js';
 import { documentsName, type Collection } from '../../collections/collection.js';
 import { PENDING, REMOVED } from '../../collections/indexes/document-indexes.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';

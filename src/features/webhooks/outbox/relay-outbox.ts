@@ -1,7 +1,7 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
+import { takeTurns } from '../../../own-turn.js';
 import { isDuplicateKey } from '../../../platform/database/database.js';
-import { takeTurns } from '../../../platform/processes/own-turn.js';
 import { keepsChanges, tellFollowers } from '../../changes/change-log.js';
 import { appendChanges } from '../../changes/outbox-log.js';
 import { documentsName, type Collection } from '../../collections/collection.js';
