@@ -110,6 +110,7 @@ describe('GET /api/data/:collectionName', () => {
     ['tags=third&limit=1&sort=createdAt', ['item 0']],
     ['since_gte=2026-11-01T00:00:43Z', ['item 44', 'item 43']],
     ['size.width=7', ['item 7']],
+    ['filter[size.width]=7&filter[price_lt]=100', ['item 7']],
     ['live=true&price=8&sort=-price,createdAt&limit=2', ['item 8', 'item 18']],
   ])('filters and sorts by %s', async (query, expected) => {
     expect(await titles(query)).toEqual(expected);
@@ -132,6 +133,9 @@ describe('GET /api/data/:collectionName', () => {
     ['page=1e9', 400, 'INVALID_QUERY', 'page must be a whole number of at least 1'],
     ['$where=sleep(10000)', 400, 'INVALID_QUERY', '"$where" is not a valid filter'],
     ['price[$ne]=1', 400, 'INVALID_QUERY', '"price[$ne]" is not a valid filter'],
+    ['filter[$where]=1', 400, 'INVALID_QUERY', '"$where" is not a valid filter'],
+    ['filter[price][$ne]=1', 400, 'INVALID_QUERY', '"price][$ne" is not a valid filter'],
+    ['filter[isDeleted]=true', 400, 'INVALID_QUERY', 'isDeleted and deletedAt cannot be filtered by'],
     ['sort=$where', 400, 'INVALID_QUERY', 'sort: "$where" is not a field'],
     ['title_regex=(a%2B)%2B$', 400, 'INVALID_QUERY', 'title_regex could take too long'],
     ['title_regex=(a|a)*$', 400, 'INVALID_QUERY', 'title_regex could take too long'],

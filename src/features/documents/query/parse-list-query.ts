@@ -106,8 +106,9 @@ function readPresentation(query: QueryText, collection: Collection): Presentatio
 function readConditions(query: QueryText, collection: Collection): Document[] {
   const conditions: Document[] = [];
   const budget = new WorkBudget();
-  for (const [parameter, raw] of query) {
-    if (RESERVED_KEYS.has(parameter)) continue;
+  for (const [given, raw] of query) {
+    if (RESERVED_KEYS.has(given)) continue;
+    const parameter = withoutBrackets(given);
     const operator = isDeclaredPath(collection, parameter)
       ? EXACT_MATCH
       : (FILTER_OPERATORS.find(({ suffix }) => parameter.endsWith(suffix)) ?? EXACT_MATCH);
@@ -120,6 +121,11 @@ function readConditions(query: QueryText, collection: Collection): Document[] {
     conditions.push(operator.condition({ path, target, parameter, budget }, raw));
   }
   return conditions;
+}
+
+/** `filter[views_gt]`, as clients write it that put an object into the query, is `views_gt`. */
+function withoutBrackets(parameter: string): string {
+  return parameter.startsWith('filter[') && parameter.endsWith(']') ? parameter.slice(7, -1) : parameter;
 }
 
 function requireFilterField(collection: Collection, path: string, parameter: string) {
