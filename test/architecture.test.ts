@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, normalize, relative } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { CODES } from '../src/engine/errors.js';
 
 const ROOT = join(import.meta.dirname, '..');
 const MAX_LINES = 400;
@@ -95,6 +96,20 @@ describe('the house keeps its walls', () => {
           .map((name) => `${path}: ${name}`),
       );
     expect(unasked).toEqual([]);
+  });
+
+  it('names the error codes of the engine that have a name', () => {
+    const named = new Set<number>(Object.values(CODES));
+    const numbers = listFiles('src/engine').flatMap((path) =>
+      [
+        ...readFileSync(join(ROOT, path), 'utf8').matchAll(
+          /(?:EngineError\(|refusal\(|\bpresent\(|\bcode: |: \[)\s*(\d+)\b/g,
+        ),
+      ]
+        .filter(([, code]) => named.has(Number(code)))
+        .map(([text]) => `${path}: ${text}`),
+    );
+    expect(numbers).toEqual([]);
   });
 
   it('reads the environment at one place only', () => {

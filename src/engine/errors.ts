@@ -1,59 +1,63 @@
-/**
- * MongoDB's error codes that the engine answers with, by name; other codes are reported as `Location<code>`, as MongoDB
- * does.
- */
-const CODE_NAMES: Readonly<Record<number, string>> = {
-  1: 'InternalError',
-  2: 'BadValue',
-  9: 'FailedToParse',
-  14: 'TypeMismatch',
-  15: 'Overflow',
-  16: 'InvalidLength',
-  17: 'ProtocolError',
-  20: 'IllegalOperation',
-  22: 'InvalidBSON',
-  26: 'NamespaceNotFound',
-  27: 'IndexNotFound',
-  28: 'PathNotViable',
-  40: 'ConflictingUpdateOperators',
-  43: 'CursorNotFound',
-  48: 'NamespaceExists',
-  50: 'MaxTimeMSExpired',
-  52: 'DollarPrefixedFieldName',
-  53: 'InvalidIdField',
-  54: 'NotSingleValueField',
-  56: 'EmptyFieldName',
-  59: 'CommandNotFound',
-  66: 'ImmutableField',
-  67: 'CannotCreateIndex',
-  72: 'InvalidOptions',
-  73: 'InvalidNamespace',
-  85: 'IndexOptionsConflict',
-  86: 'IndexKeySpecsConflict',
-  115: 'CommandNotSupported',
-  146: 'ExceededMemoryLimit',
-  168: 'InvalidPipelineOperator',
-  171: 'CannotIndexParallelArrays',
-  175: 'QueryPlanKilled',
-  197: 'InvalidIndexSpecificationOption',
-  232: 'MaxSubPipelineDepthExceeded',
-  241: 'ConversionFailure',
-  292: 'QueryExceededMemoryLimitNoDiskUseAllowed',
-  326: 'DataCorruptionDetected',
-  352: 'UnsupportedOpQueryCommand',
-  365: 'TemporarilyUnavailable',
-  10334: 'BSONObjectTooLarge',
-  11000: 'DuplicateKey',
-  11601: 'Interrupted',
-  12051: 'CursorInUse',
-  14031: 'OutOfDiskSpace',
-  40414: 'IDLFailedToParse',
-  40415: 'IDLUnknownField',
-};
+/** MongoDB's error codes that have a name and that the engine answers with. */
+export const CODES = {
+  InternalError: 1,
+  BadValue: 2,
+  FailedToParse: 9,
+  TypeMismatch: 14,
+  Overflow: 15,
+  InvalidLength: 16,
+  ProtocolError: 17,
+  AuthenticationFailed: 18,
+  IllegalOperation: 20,
+  InvalidBSON: 22,
+  NamespaceNotFound: 26,
+  IndexNotFound: 27,
+  PathNotViable: 28,
+  ConflictingUpdateOperators: 40,
+  CursorNotFound: 43,
+  NamespaceExists: 48,
+  MaxTimeMSExpired: 50,
+  DollarPrefixedFieldName: 52,
+  InvalidIdField: 53,
+  NotSingleValueField: 54,
+  EmptyFieldName: 56,
+  CommandNotFound: 59,
+  ImmutableField: 66,
+  CannotCreateIndex: 67,
+  InvalidOptions: 72,
+  InvalidNamespace: 73,
+  NoReplicationEnabled: 76,
+  IndexOptionsConflict: 85,
+  IndexKeySpecsConflict: 86,
+  OperationFailed: 96,
+  CommandNotSupported: 115,
+  ExceededMemoryLimit: 146,
+  InvalidPipelineOperator: 168,
+  CannotIndexParallelArrays: 171,
+  QueryPlanKilled: 175,
+  InvalidIndexSpecificationOption: 197,
+  MaxSubPipelineDepthExceeded: 232,
+  ConversionFailure: 241,
+  TransactionTooLarge: 257,
+  OperationNotSupportedInTransaction: 263,
+  QueryExceededMemoryLimitNoDiskUseAllowed: 292,
+  DataCorruptionDetected: 326,
+  UnsupportedOpQueryCommand: 352,
+  TemporarilyUnavailable: 365,
+  BSONObjectTooLarge: 10334,
+  DuplicateKey: 11000,
+  Interrupted: 11601,
+  CursorInUse: 12051,
+  OutOfDiskSpace: 14031,
+  IDLFailedToParse: 40414,
+  IDLUnknownField: 40415,
+} as const;
 
-/** The name MongoDB gives to an error code. */
+const CODE_NAMES = new Map<number, string>(Object.entries(CODES).map(([name, code]) => [code, name]));
+
+/** The name MongoDB gives to an error code: `Location<code>` where it has none. */
 export function codeNameOf(code: number): string {
-  return CODE_NAMES[code] ?? `Location${String(code)}`;
+  return CODE_NAMES.get(code) ?? `Location${String(code)}`;
 }
 
 /**
@@ -73,35 +77,39 @@ export class EngineError extends Error {
   }
 }
 
-/** An error with any code; the named ones below are for the codes that many places use. */
+/** An error with one of the codes to which MongoDB gives no name; those with a name are in `CODES`. */
 export function refusal(code: number, message: string): EngineError {
   return new EngineError(code, message);
 }
 
 export function badValue(message: string): EngineError {
-  return new EngineError(2, message);
+  return new EngineError(CODES.BadValue, message);
 }
 
 export function failedToParse(message: string): EngineError {
-  return new EngineError(9, message);
+  return new EngineError(CODES.FailedToParse, message);
 }
 
 export function typeMismatch(message: string): EngineError {
-  return new EngineError(14, message);
+  return new EngineError(CODES.TypeMismatch, message);
 }
 
 export function pathNotViable(message: string): EngineError {
-  return new EngineError(28, message);
+  return new EngineError(CODES.PathNotViable, message);
 }
 
 export function conflictingUpdate(message: string): EngineError {
-  return new EngineError(40, message);
+  return new EngineError(CODES.ConflictingUpdateOperators, message);
 }
 
 export function immutableField(message: string): EngineError {
-  return new EngineError(66, message);
+  return new EngineError(CODES.ImmutableField, message);
 }
 
 export function unsupported(message: string): EngineError {
-  return new EngineError(115, message);
+  return new EngineError(CODES.CommandNotSupported, message);
+}
+
+export function cannotCreateIndex(message: string): EngineError {
+  return new EngineError(CODES.CannotCreateIndex, message);
 }

@@ -1,4 +1,4 @@
-import { refusal } from '../errors.js';
+import { CODES, refusal } from '../errors.js';
 
 /**
  * A document inside the engine: a plain object whose keys are data, `__proto__` included (see `setField`). Values are
@@ -12,7 +12,7 @@ export type Doc = Record<string, unknown>;
  * an expression runs (`$arrayToObject`).
  */
 export function setField(doc: Doc, field: string, value: unknown): void {
-  if (field === '_bsontype') throw refusal(52, 'A field must not be named _bsontype');
+  if (field === '_bsontype') throw refusal(CODES.DollarPrefixedFieldName, 'A field must not be named _bsontype');
   if (field === '__proto__') {
     Object.defineProperty(doc, field, { value, writable: true, enumerable: true, configurable: true });
   } else {

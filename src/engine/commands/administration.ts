@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs';
 import type { Doc } from '../codec/document.js';
-import { EngineError } from '../errors.js';
+import { CODES, EngineError } from '../errors.js';
 import { equalValues } from '../query/values/compare.js';
 import type { Storage } from '../storage/storage.js';
 import type { CollectionEntry, IndexDefinition } from '../storage/keys/index-definition.js';
@@ -16,21 +16,21 @@ export const collMod: Command = {
     const change = readDoc(body, 'index');
     for (const field of Object.keys(change)) {
       if (!['name', 'keyPattern', 'expireAfterSeconds', 'hidden'].includes(field)) {
-        throw new EngineError(72, `collMod cannot change '${field}' of an index in this engine`);
+        throw new EngineError(CODES.InvalidOptions, `collMod cannot change '${field}' of an index in this engine`);
       }
     }
     const { storage } = call.core;
     return storage.queue.write(() => {
       const collection = storage.catalog.find(ns);
-      if (collection === null) throw new EngineError(26, `ns does not exist: ${ns}`);
+      if (collection === null) throw new EngineError(CODES.NamespaceNotFound, `ns does not exist: ${ns}`);
       if (Object.keys(change).length === 0) return {};
       const index = requireIndex(collection, change);
       const reply: Doc = {};
       const next: Partial<IndexDefinition> = {};
       if (change['expireAfterSeconds'] !== undefined) {
-        const seconds = readExpirySeconds(change['expireAfterSeconds'], 72);
+        const seconds = readExpirySeconds(change['expireAfterSeconds'], CODES.InvalidOptions);
         if (Object.keys(index.key).length > 1) {
-          throw new EngineError(72, 'only a single-field index can expire documents');
+          throw new EngineError(CODES.InvalidOptions, 'only a single-field index can expire documents');
         }
         if (index.expireAfterSeconds !== undefined) reply['expireAfterSeconds_old'] = index.expireAfterSeconds;
         reply['expireAfterSeconds_new'] = next.expireAfterSeconds = seconds;
@@ -51,7 +51,7 @@ function requireIndex(collection: CollectionEntry, change: Doc): IndexDefinition
       candidate.name === change['name'] ||
       (change['keyPattern'] !== undefined && equalValues(candidate.key, change['keyPattern'])),
   );
-  if (index === undefined) throw new EngineError(27, `cannot find index for ns ${collection.ns}`);
+  if (index === undefined) throw new EngineError(CODES.IndexNotFound, `cannot find index for ns ${collection.ns}`);
   return index;
 }
 

@@ -1,5 +1,5 @@
 import type { Doc } from '../codec/document.js';
-import { badValue, EngineError } from '../errors.js';
+import { badValue, CODES, EngineError } from '../errors.js';
 import { compileFilter } from '../query/match/match.js';
 import type { CollectionEntry } from '../storage/keys/index-definition.js';
 import { reclaimDropped } from '../storage/file/reclaim.js';
@@ -29,7 +29,9 @@ export const create: Command = {
     }
     const { storage } = call.core;
     await storage.queue.write(() => {
-      if (storage.catalog.find(ns) !== null) throw new EngineError(48, `Collection ${ns} already exists.`);
+      if (storage.catalog.find(ns) !== null) {
+        throw new EngineError(CODES.NamespaceExists, `Collection ${ns} already exists.`);
+      }
       storage.catalog.create(ns);
     });
     return {};
@@ -79,13 +81,15 @@ export const renameCollectionCommand: Command = {
     const from = readTextOption(body, 'renameCollection');
     const to = readTextOption(body, 'to');
     for (const ns of [from, to]) requireFullNamespace(call, ns);
-    if (from === to) throw new EngineError(20, "Can't rename a collection to itself");
+    if (from === to) throw new EngineError(CODES.IllegalOperation, "Can't rename a collection to itself");
     const { storage } = call.core;
     await storage.queue.write(() => {
       const source = storage.catalog.find(from);
-      if (source === null) throw new EngineError(26, `Source collection ${from} does not exist`);
+      if (source === null) throw new EngineError(CODES.NamespaceNotFound, `Source collection ${from} does not exist`);
       const target = storage.catalog.find(to);
-      if (target !== null && !readFlagOption(body, 'dropTarget')) throw new EngineError(48, 'target namespace exists');
+      if (target !== null && !readFlagOption(body, 'dropTarget')) {
+        throw new EngineError(CODES.NamespaceExists, 'target namespace exists');
+      }
       if (target !== null) storage.catalog.drop(target);
       storage.catalog.rename(source, to);
     });

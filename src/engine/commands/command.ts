@@ -1,5 +1,5 @@
 import { bsonType, type Doc, isDocument } from '../codec/document.js';
-import { badValue, EngineError, typeMismatch } from '../errors.js';
+import { badValue, CODES, EngineError, failedToParse, typeMismatch } from '../errors.js';
 import type { Storage } from '../storage/storage.js';
 import type { Cursors } from './read/cursors.js';
 
@@ -69,9 +69,9 @@ export function refuseUnknownFields(name: string, command: Command, body: Doc): 
   for (const field in body) {
     if (field === name || command.fields.includes(field) || COMMON_FIELDS.has(field)) continue;
     if (field === 'startTransaction' || field === 'autocommit') {
-      throw new EngineError(263, NO_TRANSACTIONS);
+      throw new EngineError(CODES.OperationNotSupportedInTransaction, NO_TRANSACTIONS);
     }
-    throw new EngineError(40415, `BSON field '${name}.${field}' is an unknown field.`);
+    throw new EngineError(CODES.IDLUnknownField, `BSON field '${name}.${field}' is an unknown field.`);
   }
 }
 
@@ -80,14 +80,17 @@ const MAX_DATABASE_NAME_LENGTH = 63;
 /** Refuses names that MongoDB refuses (73): a dot would make one database's collections those of another. */
 export function requireDatabaseName(name: string): void {
   if (name === '' || name.length > MAX_DATABASE_NAME_LENGTH || /[/\\. "$\0]/.test(name)) {
-    throw new EngineError(73, `Invalid database name: '${name.slice(0, MAX_DATABASE_NAME_LENGTH)}'`);
+    throw new EngineError(
+      CODES.InvalidNamespace,
+      `Invalid database name: '${name.slice(0, MAX_DATABASE_NAME_LENGTH)}'`,
+    );
   }
 }
 
 /** The full name of the collection that the command's first field names; 73 for names that no collection may have. */
 export function requireNamespace(call: Call, collection: unknown): string {
   if (typeof collection !== 'string') {
-    throw new EngineError(73, `collection name has invalid type ${typeof collection}`);
+    throw new EngineError(CODES.InvalidNamespace, `collection name has invalid type ${typeof collection}`);
   }
   if (
     collection === '' ||
@@ -97,7 +100,7 @@ export function requireNamespace(call: Call, collection: unknown): string {
     collection.endsWith('.') ||
     Buffer.byteLength(collection) + call.db.length > 254
   ) {
-    throw new EngineError(73, `Invalid collection name: ${call.db}.${collection}`);
+    throw new EngineError(CODES.InvalidNamespace, `Invalid collection name: ${call.db}.${collection}`);
   }
   return `${call.db}.${collection}`;
 }
@@ -110,7 +113,10 @@ export function readWriteBatch(body: Doc, name: string): readonly unknown[] {
   const value = body[name];
   if (!Array.isArray(value)) throw typeMismatch(`BSON field '${name}' is missing or no array`);
   if (value.length === 0 || value.length > MAX_STATEMENTS) {
-    throw new EngineError(16, `Write batch sizes must be between 1 and ${MAX_STATEMENTS}. Got ${value.length}.`);
+    throw new EngineError(
+      CODES.InvalidLength,
+      `Write batch sizes must be between 1 and ${MAX_STATEMENTS}. Got ${value.length}.`,
+    );
   }
   return value;
 }
@@ -129,7 +135,7 @@ export function readCount(body: Doc, name: string): number | undefined {
   if (value === undefined || value === null) return undefined;
   const number = plainNumber(value);
   if (number === undefined) throw typeMismatch(`BSON field '${name}' is the wrong type, expected a number`);
-  if (!Number.isInteger(number)) throw new EngineError(9, `BSON field '${name}' must be an integral number`);
+  if (!Number.isInteger(number)) throw failedToParse(`BSON field '${name}' must be an integral number`);
   if (number < 0) throw new EngineError(51024, `BSON field '${name}' value must be >= 0, actual value '${number}'`);
   return number;
 }

@@ -1,5 +1,5 @@
 import { type Doc, isDocument } from '../codec/document.js';
-import { EngineError } from '../errors.js';
+import { CODES, EngineError } from '../errors.js';
 import { verifyStorage } from '../storage/checks/verify.js';
 import { collStats } from './administration.js';
 import { type Call, type Command, NO_TRANSACTIONS, requireNamespace } from './command.js';
@@ -13,8 +13,12 @@ export const validateCommand: Command = {
     const { storage } = call.core;
     storage.refresh();
     const collection = storage.catalog.find(ns);
-    if (collection === null) throw new EngineError(26, `Collection '${ns}' does not exist to validate.`);
-    if (body['repair'] === true) throw new EngineError(72, 'this engine does not repair: restore a backup');
+    if (collection === null) {
+      throw new EngineError(CODES.NamespaceNotFound, `Collection '${ns}' does not exist to validate.`);
+    }
+    if (body['repair'] === true) {
+      throw new EngineError(CODES.InvalidOptions, 'this engine does not repair: restore a backup');
+    }
     const { documents, indexes } = storage.catalog.counts(collection.id);
     const keysPerIndex: Doc = { _id_: documents };
     for (const { definition } of collection.indexes) {
@@ -39,7 +43,7 @@ export const getParameter: Command = {
   fields: ['featureCompatibilityVersion', 'allParameters'],
   run(_call, body) {
     if (body['getParameter'] !== '*' && body['featureCompatibilityVersion'] === undefined) {
-      throw new EngineError(72, 'no option found to get');
+      throw new EngineError(CODES.InvalidOptions, 'no option found to get');
     }
     return { featureCompatibilityVersion: FEATURE_VERSION };
   },
@@ -53,7 +57,7 @@ export const getLog: Command = {
   run(_call, body) {
     const name = body['getLog'];
     if (name === '*') return { names: LOGS };
-    if (!LOGS.includes(name as string)) throw new EngineError(96, `No log named '${String(name)}'`);
+    if (!LOGS.includes(name as string)) throw new EngineError(CODES.OperationFailed, `No log named '${String(name)}'`);
     return { totalLinesWritten: 0, log: [] };
   },
 };
@@ -70,14 +74,20 @@ const NO_USERS =
 
 /** Commands that clients send and that will not be there, with the code and the words of their refusal. */
 export const REFUSED_COMMANDS: Readonly<Record<string, readonly [code: number, text: string]>> = {
-  saslStart: [18, NO_USERS],
-  saslContinue: [18, NO_USERS],
-  authenticate: [18, NO_USERS],
-  commitTransaction: [263, NO_TRANSACTIONS],
-  abortTransaction: [263, NO_TRANSACTIONS],
-  top: [59, "no such command: 'top'. The embedded engine keeps no times by collection; see serverStatus"],
-  dbHash: [59, "no such command: 'dbHash'. There are no replicas to compare; validate checks the checksums"],
-  replSetGetStatus: [76, 'not running with --replSet: the embedded engine has no replicas'],
+  saslStart: [CODES.AuthenticationFailed, NO_USERS],
+  saslContinue: [CODES.AuthenticationFailed, NO_USERS],
+  authenticate: [CODES.AuthenticationFailed, NO_USERS],
+  commitTransaction: [CODES.OperationNotSupportedInTransaction, NO_TRANSACTIONS],
+  abortTransaction: [CODES.OperationNotSupportedInTransaction, NO_TRANSACTIONS],
+  top: [
+    CODES.CommandNotFound,
+    "no such command: 'top'. The embedded engine keeps no times by collection; see serverStatus",
+  ],
+  dbHash: [
+    CODES.CommandNotFound,
+    "no such command: 'dbHash'. There are no replicas to compare; validate checks the checksums",
+  ],
+  replSetGetStatus: [CODES.NoReplicationEnabled, 'not running with --replSet: the embedded engine has no replicas'],
 };
 
 /**
@@ -102,13 +112,15 @@ function collectionStats(call: Call, collection: unknown, spec: unknown): Doc {
   const { core } = call;
   core.storage.refresh();
   const ns = requireNamespace(call, collection);
-  if (core.storage.catalog.find(ns) === null) throw new EngineError(26, `Collection [${ns}] not found.`);
+  if (core.storage.catalog.find(ns) === null) {
+    throw new EngineError(CODES.NamespaceNotFound, `Collection [${ns}] not found.`);
+  }
   const reply: Doc = { ns, host: 'localhost', localTime: new Date() };
   for (const wanted of Object.keys(spec)) {
     const stats = collStats.run(call, { collStats: collection }) as Doc;
     if (wanted === 'count') reply['count'] = stats['count'];
     else if (wanted === 'storageStats') reply['storageStats'] = { ...stats, ns: undefined };
-    else throw new EngineError(72, `$collStats.${wanted} is not kept by the embedded engine`);
+    else throw new EngineError(CODES.InvalidOptions, `$collStats.${wanted} is not kept by the embedded engine`);
   }
   return reply;
 }

@@ -1,5 +1,5 @@
 import { type Doc, isDocument } from '../codec/document.js';
-import { EngineError, typeMismatch } from '../errors.js';
+import { cannotCreateIndex, CODES, EngineError, typeMismatch } from '../errors.js';
 import { compileFilter } from '../query/match/match.js';
 import { equalValues } from '../query/values/compare.js';
 import type { IndexDefinition } from '../storage/keys/index-definition.js';
@@ -31,19 +31,22 @@ export function readIndexSpec(spec: unknown): Omit<IndexDefinition, 'id'> {
   if (!isDocument(spec)) throw typeMismatch('The elements of the indexes array must be documents');
   for (const field of Object.keys(spec)) {
     if (!SPEC_FIELDS.has(field)) {
-      throw new EngineError(197, `The field '${field}' is not valid for an index specification.`);
+      throw new EngineError(
+        CODES.InvalidIndexSpecificationOption,
+        `The field '${field}' is not valid for an index specification.`,
+      );
     }
   }
   const key = readKey(spec['key']);
   checkCollation(spec);
   const name = spec['name'] ?? defaultName(key);
-  if (typeof name !== 'string' || name === '') throw new EngineError(67, 'index names must be non-empty strings');
+  if (typeof name !== 'string' || name === '') throw cannotCreateIndex('index names must be non-empty strings');
   const sparse = readFlagOption(spec, 'sparse');
   const partial = spec['partialFilterExpression'];
   const expireAfterSeconds = readExpiry(spec, key);
   if (partial !== undefined) {
     if (!isDocument(partial)) throw typeMismatch("'partialFilterExpression' must be a document");
-    if (sparse) throw new EngineError(67, "cannot mix 'partialFilterExpression' and 'sparse' options");
+    if (sparse) throw cannotCreateIndex("cannot mix 'partialFilterExpression' and 'sparse' options");
     checkPartial(partial);
     compileFilter(partial);
   }
@@ -64,22 +67,22 @@ export function readIndexSpec(spec: unknown): Omit<IndexDefinition, 'id'> {
 function readKey(key: unknown): Doc {
   if (!isDocument(key)) throw typeMismatch("The field 'key' must be an object");
   const paths = Object.keys(key);
-  if (paths.length === 0) throw new EngineError(67, 'Index keys cannot be empty.');
+  if (paths.length === 0) throw cannotCreateIndex('Index keys cannot be empty.');
   if (paths.length > MAX_FIELDS) throw new EngineError(13103, 'too many compound keys');
   for (const path of paths) {
     const direction = key[path];
     if (typeof direction === 'string') {
-      throw new EngineError(67, `Unknown or unsupported index type '${direction}' for the field '${path}'`);
+      throw cannotCreateIndex(`Unknown or unsupported index type '${direction}' for the field '${path}'`);
     }
     const number = plainNumber(direction);
     if (number === undefined || number === 0 || Number.isNaN(number)) {
-      throw new EngineError(67, `Values in the index key pattern must be numbers other than 0: ${path}`);
+      throw cannotCreateIndex(`Values in the index key pattern must be numbers other than 0: ${path}`);
     }
     if (path === '' || path.split('.').includes('')) {
-      throw new EngineError(67, 'Index keys cannot contain an empty field.');
+      throw cannotCreateIndex('Index keys cannot contain an empty field.');
     }
     if (path.split('.').some((part) => part.startsWith('$'))) {
-      throw new EngineError(67, `Index key contains an illegal field name: field name starts with '$': ${path}`);
+      throw cannotCreateIndex(`Index key contains an illegal field name: field name starts with '$': ${path}`);
     }
   }
   return key;
@@ -95,9 +98,9 @@ function defaultName(key: Doc): string {
 function readExpiry(spec: Doc, key: Doc): number | undefined {
   const value = spec['expireAfterSeconds'];
   if (value === undefined || value === null) return undefined;
-  const seconds = readExpirySeconds(value, 67);
+  const seconds = readExpirySeconds(value, CODES.CannotCreateIndex);
   if (Object.keys(key).length > 1 || '_id' in key) {
-    throw new EngineError(67, 'TTL indexes are single-field indexes, compound indexes and _id do not support TTL');
+    throw cannotCreateIndex('TTL indexes are single-field indexes, compound indexes and _id do not support TTL');
   }
   return seconds;
 }
@@ -112,19 +115,19 @@ export function readExpirySeconds(value: unknown, code: number): number {
 function checkPartial(filter: Doc): void {
   for (const [name, condition] of Object.entries(filter)) {
     if (name === '$and' || name === '$or') {
-      if (!Array.isArray(condition)) throw new EngineError(67, `${name} must be an array`);
+      if (!Array.isArray(condition)) throw cannotCreateIndex(`${name} must be an array`);
       for (const part of condition as unknown[]) {
-        if (!isDocument(part)) throw new EngineError(67, `${name} must contain documents`);
+        if (!isDocument(part)) throw cannotCreateIndex(`${name} must contain documents`);
         checkPartial(part);
       }
     } else if (name.startsWith('$')) {
-      throw new EngineError(67, `Expression not supported in partial index: ${name}`);
+      throw cannotCreateIndex(`Expression not supported in partial index: ${name}`);
     } else if (isDocument(condition)) {
       for (const operator of Object.keys(condition)) {
         if (!operator.startsWith('$')) break;
         const isAllowed = PARTIAL_OPERATORS.has(operator);
         if (!isAllowed || (operator === '$exists' && condition[operator] === false)) {
-          throw new EngineError(67, `Expression not supported in partial index: ${operator}`);
+          throw cannotCreateIndex(`Expression not supported in partial index: ${operator}`);
         }
       }
     }
@@ -143,28 +146,34 @@ export function newIndexes(
   const added: Omit<IndexDefinition, 'id'>[] = [];
   for (const spec of specs) {
     if (isIdKey(spec.key)) continue;
-    if (spec.name === '_id_') throw new EngineError(67, "The index name '_id_' is reserved for the _id index");
+    if (spec.name === '_id_') throw cannotCreateIndex("The index name '_id_' is reserved for the _id index");
     const sameName = all.find((index) => index.name === spec.name);
     if (sameName !== undefined) {
       if (sameKey(sameName.key, spec.key) && sameOptions(sameName, spec)) continue;
       throw sameKey(sameName.key, spec.key)
         ? new EngineError(
-            86,
+            CODES.IndexKeySpecsConflict,
             `An existing index has the same name as the requested index. When index names are not specified, they are auto generated and can cause conflicts. Please refer to our documentation. Requested index: ${spec.name}`,
           )
-        : new EngineError(86, `An existing index has the same name as the requested index: ${spec.name}`);
+        : new EngineError(
+            CODES.IndexKeySpecsConflict,
+            `An existing index has the same name as the requested index: ${spec.name}`,
+          );
     }
     const sameShape = all.find(
       (index) =>
         sameKey(index.key, spec.key) && equalValues(index.partialFilterExpression, spec.partialFilterExpression),
     );
     if (sameShape !== undefined) {
-      throw new EngineError(85, `Index already exists with a different name: ${sameShape.name}`);
+      throw new EngineError(
+        CODES.IndexOptionsConflict,
+        `Index already exists with a different name: ${sameShape.name}`,
+      );
     }
     all.push(spec);
     added.push(spec);
   }
-  if (all.length + 1 > MAX_INDEXES) throw new EngineError(67, `add index fails, too many indexes for the collection`);
+  if (all.length + 1 > MAX_INDEXES) throw cannotCreateIndex(`add index fails, too many indexes for the collection`);
   return added;
 }
 

@@ -1,5 +1,5 @@
 import type { Doc } from '../codec/document.js';
-import { EngineError } from '../errors.js';
+import { CODES, EngineError } from '../errors.js';
 import { collMod, collStats, dbStats, serverStatus } from './administration.js';
 import { aggregate } from './read/aggregate.js';
 import {
@@ -91,7 +91,7 @@ export function runCommand(call: Call, body: Doc): Promise<Doc> | Doc {
   commandCounts.set(countedAs, (commandCounts.get(countedAs) ?? 0) + 1);
   if (!known) {
     if (name !== undefined && Object.hasOwn(REFUSED_COMMANDS, name)) throw new EngineError(...REFUSED_COMMANDS[name]!);
-    throw new EngineError(59, `no such command: '${String(name)}'`);
+    throw new EngineError(CODES.CommandNotFound, `no such command: '${String(name)}'`);
   }
   const command = ENGINE_COMMANDS[name]!;
   refuseUnknownFields(name, command, body);

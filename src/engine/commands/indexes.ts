@@ -1,5 +1,5 @@
 import { type Doc, isDocument, type Row } from '../codec/document.js';
-import { EngineError, typeMismatch } from '../errors.js';
+import { CODES, EngineError, typeMismatch } from '../errors.js';
 import { equalValues } from '../query/values/compare.js';
 import { showValue } from '../storage/catalog/duplicate-key.js';
 import { buildIndexes } from '../storage/catalog/index-build.js';
@@ -66,7 +66,7 @@ export const listIndexes: Command = {
     const { storage, cursors } = call.core;
     storage.refresh();
     const collection = storage.catalog.find(ns);
-    if (collection === null) throw new EngineError(26, `ns does not exist: ${ns}`);
+    if (collection === null) throw new EngineError(CODES.NamespaceNotFound, `ns does not exist: ${ns}`);
     const rows: Doc[] = [{ v: 2, key: { _id: 1 }, name: '_id_' }, ...collection.definition.indexes.map(presentIndex)];
     return { cursor: await cursors.begin(ns, listSource(rows), readCount(readDoc(body, 'cursor'), 'batchSize')) };
   },
@@ -97,7 +97,7 @@ export const dropIndexes: Command = {
     const { storage } = call.core;
     const nIndexesWas = await storage.queue.write(() => {
       const collection = storage.catalog.find(ns);
-      if (collection === null) throw new EngineError(26, `ns not found ${ns}`);
+      if (collection === null) throw new EngineError(CODES.NamespaceNotFound, `ns not found ${ns}`);
       const dropped = matchIndexes(collection, body['index']);
       let current = collection;
       for (const { id } of dropped) current = storage.catalog.changeIndex(current, id, null);
@@ -112,12 +112,14 @@ function matchIndexes(collection: CollectionEntry, wanted: unknown): IndexDefini
   const { indexes } = collection.definition;
   if (wanted === '*') return indexes;
   if (Array.isArray(wanted)) return (wanted as unknown[]).flatMap((name) => matchIndexes(collection, name));
-  if (wanted === '_id_' || equalValues(wanted, { _id: 1 })) throw new EngineError(72, 'cannot drop _id index');
+  if (wanted === '_id_' || equalValues(wanted, { _id: 1 })) {
+    throw new EngineError(CODES.InvalidOptions, 'cannot drop _id index');
+  }
   const found = indexes.filter((index) => index.name === wanted || equalValues(index.key, wanted));
   if (found.length > 0) return found;
-  if (typeof wanted === 'string') throw new EngineError(27, `index not found with name [${wanted}]`);
+  if (typeof wanted === 'string') throw new EngineError(CODES.IndexNotFound, `index not found with name [${wanted}]`);
   if (!isDocument(wanted)) {
     throw typeMismatch("BSON field 'dropIndexes.index' must be a name, a list of names or a key");
   }
-  throw new EngineError(27, `can't find index with key: ${showValue(wanted)}`);
+  throw new EngineError(CODES.IndexNotFound, `can't find index with key: ${showValue(wanted)}`);
 }

@@ -1,6 +1,6 @@
 import { ownTurn } from '../../own-turn.js';
 import type { Doc } from '../codec/document.js';
-import { EngineError } from '../errors.js';
+import { CODES, EngineError } from '../errors.js';
 import { type Call, readCount } from './command.js';
 
 /** How long one command may keep the event loop before it lets others in. */
@@ -11,7 +11,7 @@ const TURN_DOCUMENTS = 512;
 const STAY_MS = 3;
 
 /** Thrown by a read that is better done by a reader thread. */
-export const TOO_LONG_HERE = new EngineError(11601, 'the command goes on in another thread');
+export const TOO_LONG_HERE = new EngineError(CODES.Interrupted, 'the command goes on in another thread');
 
 /** A document beyond this is decoded and worked on by a reader thread, if there is one. */
 export const STAY_DOCUMENT_BYTES = 32 * 1024;
@@ -84,8 +84,10 @@ export class Pace {
   }
 
   check(): void {
-    if (performance.now() > this.deadline) throw new EngineError(50, 'operation exceeded time limit');
-    if (this.signal?.aborted === true) throw new EngineError(11601, 'operation was interrupted');
+    if (performance.now() > this.deadline) {
+      throw new EngineError(CODES.MaxTimeMSExpired, 'operation exceeded time limit');
+    }
+    if (this.signal?.aborted === true) throw new EngineError(CODES.Interrupted, 'operation was interrupted');
   }
 }
 

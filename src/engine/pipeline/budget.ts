@@ -1,5 +1,5 @@
 import { ownTurn } from '../../own-turn.js';
-import { EngineError } from '../errors.js';
+import { CODES, EngineError } from '../errors.js';
 
 /** How much one command may still spend, and when it has to let others run. */
 export interface Budget {
@@ -39,8 +39,8 @@ export function openBudget(options: BudgetOptions = {}): Budget {
   let used = 0;
 
   function checkAt(now: number): void {
-    if (signal?.aborted === true) throw new EngineError(11601, 'operation was interrupted');
-    if (now > deadline) throw new EngineError(50, 'operation exceeded time limit');
+    if (signal?.aborted === true) throw new EngineError(CODES.Interrupted, 'operation was interrupted');
+    if (now > deadline) throw new EngineError(CODES.MaxTimeMSExpired, 'operation exceeded time limit');
   }
 
   return {
@@ -66,7 +66,10 @@ export function openBudget(options: BudgetOptions = {}): Budget {
     charge(bytes) {
       used += bytes;
       if (used > memoryBytes) {
-        throw new EngineError(146, `the operation needs more than its ${String(memoryBytes)} bytes of memory`);
+        throw new EngineError(
+          CODES.ExceededMemoryLimit,
+          `the operation needs more than its ${String(memoryBytes)} bytes of memory`,
+        );
       }
     },
     release(bytes) {

@@ -1,5 +1,5 @@
 import { type Doc, isDocument } from '../codec/document.js';
-import { EngineError, refusal } from '../errors.js';
+import { CODES, refusal, typeMismatch, unsupported } from '../errors.js';
 import { type ExpressionContext, openExpressionContext } from '../query/expression.js';
 import { openScope } from '../query/operators/operator.js';
 import type { Sort } from '../query/sort.js';
@@ -147,17 +147,17 @@ interface Named {
 }
 
 function readStages(stages: unknown): Named[] {
-  if (!Array.isArray(stages)) throw refusal(14, "'pipeline' must be an array of stages");
+  if (!Array.isArray(stages)) throw typeMismatch("'pipeline' must be an array of stages");
   if (stages.length > MAX_STAGES) throw refusal(7749501, `a pipeline may have at most ${String(MAX_STAGES)} stages`);
   return stages.map((stage: unknown): Named => {
-    if (!isDocument(stage)) throw refusal(14, "Each element of the 'pipeline' array must be an object");
+    if (!isDocument(stage)) throw typeMismatch("Each element of the 'pipeline' array must be an object");
     const names = Object.keys(stage);
     if (names.length !== 1) {
       throw refusal(40323, 'A pipeline stage specification object must contain exactly one field.');
     }
     const [name] = names as [string];
     const reason = Object.hasOwn(UNAVAILABLE_STAGES, name) ? UNAVAILABLE_STAGES[name] : undefined;
-    if (reason !== undefined) throw new EngineError(115, `${name} is not available: ${reason}`);
+    if (reason !== undefined) throw unsupported(`${name} is not available: ${reason}`);
     if (!Object.hasOwn(STAGES, name)) throw refusal(40324, `Unrecognized pipeline stage name: '${name}'`);
     return { name, spec: stage[name] };
   });
@@ -169,7 +169,7 @@ function compileStages(
   collections: Set<string>,
   depth: number,
 ): CompiledStages {
-  if (depth > MAX_NESTING) throw refusal(232, 'pipelines are nested too deeply');
+  if (depth > MAX_NESTING) throw refusal(CODES.MaxSubPipelineDepthExceeded, 'pipelines are nested too deeply');
   const list = readStages(stages);
   const tools: StageTools = {
     environment,

@@ -1,5 +1,5 @@
 import type { Doc } from '../codec/document.js';
-import { EngineError } from '../errors.js';
+import { CODES, EngineError } from '../errors.js';
 import type { KeyTuple, Sort } from '../query/sort.js';
 import type { Storage } from '../storage/storage.js';
 import type { Plan } from './plan.js';
@@ -221,7 +221,10 @@ export class MergedScan implements Scan {
   private add(branch: Branch): void {
     const { heap } = this;
     if (sumOf(heap, ({ bytes }) => bytes) + branch.bytes > MAX_AHEAD_BYTES) {
-      throw new EngineError(292, `Sort exceeded memory limit of ${MAX_AHEAD_BYTES} bytes`);
+      throw new EngineError(
+        CODES.QueryExceededMemoryLimitNoDiskUseAllowed,
+        `Sort exceeded memory limit of ${MAX_AHEAD_BYTES} bytes`,
+      );
     }
     let at = heap.length;
     heap.push(branch);

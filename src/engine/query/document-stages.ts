@@ -1,5 +1,5 @@
 import { type Doc, isDocument } from '../codec/document.js';
-import { refusal } from '../errors.js';
+import { CODES, refusal } from '../errors.js';
 import { compileExpression, type ExpressionContext } from './expression.js';
 import type { Scope } from './operators/operator.js';
 import { splitPath } from './values/path.js';
@@ -57,10 +57,12 @@ function unset(spec: unknown, environment: ExpressionContext): DocumentStage {
 function replaceRoot(spec: unknown, environment: ExpressionContext): DocumentStage {
   if (!isDocument(spec)) throw refusal(40229, 'expected an object as specification for $replaceRoot stage');
   for (const name of Object.keys(spec)) {
-    if (name !== 'newRoot') throw refusal(40415, `BSON field '$replaceRoot.${name}' is an unknown field.`);
+    if (name !== 'newRoot') {
+      throw refusal(CODES.IDLUnknownField, `BSON field '$replaceRoot.${name}' is an unknown field.`);
+    }
   }
   if (!Object.hasOwn(spec, 'newRoot')) {
-    throw refusal(40414, "BSON field '$replaceRoot.newRoot' is missing but a required field");
+    throw refusal(CODES.IDLFailedToParse, "BSON field '$replaceRoot.newRoot' is missing but a required field");
   }
   return replaceWith(spec['newRoot'], environment);
 }

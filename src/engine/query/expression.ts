@@ -1,5 +1,5 @@
 import { type Doc, isDocument, setField } from '../codec/document.js';
-import { refusal } from '../errors.js';
+import { CODES, refusal } from '../errors.js';
 import { accumulatorExpressions } from './operators/accumulator-expressions.js';
 import { arithmeticOperators } from './operators/arithmetic.js';
 import { arrayOperators } from './operators/array.js';
@@ -229,7 +229,9 @@ function compileOperator(
   if (name === '$literal' || name === '$const') return constant(operand);
   const compiler = createCompiler(environment, reads, depth);
   if (name === '$let') return compileLet(operand, compiler);
-  if (!Object.hasOwn(OPERATORS, name)) throw refusal(168, `Unrecognized expression '${name}'`);
+  if (!Object.hasOwn(OPERATORS, name)) {
+    throw refusal(CODES.InvalidPipelineOperator, `Unrecognized expression '${name}'`);
+  }
   return OPERATORS[name]!(operand, compiler, name);
 }
 

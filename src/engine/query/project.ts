@@ -1,5 +1,5 @@
 import { type Doc, isDocument, setField } from '../codec/document.js';
-import { refusal } from '../errors.js';
+import { badValue, refusal, unsupported } from '../errors.js';
 import { compileExpression, type ExpressionContext, type Expression, openExpressionContext } from './expression.js';
 import { compileFilter, compileValueTest, isOperatorDocument, type MatchResult } from './match/match.js';
 import { QUERY_OPERATORS } from './match/match-operators.js';
@@ -184,11 +184,11 @@ function findLeaf(spec: Doc, path: readonly string[], parsing: Parsing): Leaf | 
   const [name] = Object.keys(spec) as [string];
   if (name === '$elemMatch') {
     if (path.length > 1) throw refusal(31275, 'Cannot use $elemMatch projection on a nested field');
-    if (!isDocument(spec[name])) throw refusal(2, '$elemMatch: Invalid argument, object required');
+    if (!isDocument(spec[name])) throw badValue('$elemMatch: Invalid argument, object required');
     return { kind: 'elemMatch', test: compileElementTest(spec[name], parsing.environment) };
   }
   if (name === '$slice') return sliceLeaf(spec[name]);
-  if (name === '$meta') throw refusal(115, '$meta projections are not supported by this engine');
+  if (name === '$meta') throw unsupported('$meta projections are not supported by this engine');
   return null;
 }
 

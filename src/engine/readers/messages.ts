@@ -2,7 +2,7 @@ import { type Doc, RawDocument, type Row } from '../codec/document.js';
 import { BsonFormatError, decodeDocument } from '../codec/decode.js';
 import { BsonValueError, encodeDocument } from '../codec/encode.js';
 import type { CursorReply } from '../commands/read/cursors.js';
-import { EngineError } from '../errors.js';
+import { CODES, EngineError } from '../errors.js';
 import { StorageError, type StorageErrorCode } from '../storage/storage-error.js';
 
 /** What a reader thread needs to open the same data file. */
@@ -90,8 +90,8 @@ export function packError(id: number, error: unknown): ReaderAnswer {
     return { id, refusal: { code, message, ...(extra === undefined ? {} : { extra: packBody({ ...extra }) }) } };
   }
   // As at the wire door: what a client's values make of a reply is the client's affair.
-  if (error instanceof BsonFormatError) return { id, refusal: { code: 22, message: error.message } };
-  if (error instanceof BsonValueError) return { id, refusal: { code: 2, message: error.message } };
+  if (error instanceof BsonFormatError) return { id, refusal: { code: CODES.InvalidBSON, message: error.message } };
+  if (error instanceof BsonValueError) return { id, refusal: { code: CODES.BadValue, message: error.message } };
   if (error instanceof StorageError) {
     return { id, refusal: { code: null, message: error.message, storage: error.code } };
   }

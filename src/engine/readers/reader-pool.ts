@@ -1,7 +1,7 @@
 import type { Doc, Row } from '../codec/document.js';
 import { type Call, plainNumber, type Readers } from '../commands/command.js';
 import type { RowSource } from '../commands/read/cursors.js';
-import { EngineError } from '../errors.js';
+import { CODES, EngineError } from '../errors.js';
 import { packBody, type ReaderAnswer, type ReaderOptions, unpackBody, unpackError, unpackRows } from './messages.js';
 import { ReaderThread } from './reader.js';
 
@@ -86,11 +86,17 @@ export class ReaderPool implements Readers {
   ask(request: Request): Promise<Answer> {
     return new Promise((resolve, reject) => {
       const job: Job = { ...request, suspect: false, resolve, reject, timer: undefined, onAbort: undefined };
-      if (request.signal?.aborted === true) reject(interrupted());
-      else if (this.closed) reject(new Error('the engine is closed'));
-      else if (request.pinned !== null) this.start(request.pinned, job);
-      else if (this.waiting.length >= MAX_WAITING) reject(new EngineError(365, 'too many reads are waiting'));
-      else this.enqueue(job);
+      if (request.signal?.aborted === true) {
+        reject(interrupted());
+      } else if (this.closed) {
+        reject(new Error('the engine is closed'));
+      } else if (request.pinned !== null) {
+        this.start(request.pinned, job);
+      } else if (this.waiting.length >= MAX_WAITING) {
+        reject(new EngineError(CODES.TemporarilyUnavailable, 'too many reads are waiting'));
+      } else {
+        this.enqueue(job);
+      }
     });
   }
 
@@ -204,7 +210,11 @@ export class ReaderPool implements Readers {
 
   private endStuck(thread: Thread, stuck: Job): Promise<void> {
     return this.end(thread, (job) =>
-      job === stuck ? new EngineError(50, 'operation exceeded time limit') : job.suspect ? interrupted() : null,
+      job === stuck
+        ? new EngineError(CODES.MaxTimeMSExpired, 'operation exceeded time limit')
+        : job.suspect
+          ? interrupted()
+          : null,
     );
   }
 
@@ -284,7 +294,7 @@ function release(job: Job): void {
 }
 
 function interrupted(): EngineError {
-  return new EngineError(11601, 'operation was interrupted');
+  return new EngineError(CODES.Interrupted, 'operation was interrupted');
 }
 
 /** Why a command has to be given up whose thread ended by itself; null where it may begin anew. */
@@ -292,7 +302,7 @@ function explainEnd(error: Error, wasReady: boolean, isToBlame: boolean): Error 
   if (!wasReady) return new Error('a reader thread could not be started', { cause: error });
   if (!isToBlame) return null;
   if ((error as NodeJS.ErrnoException).code === 'ERR_WORKER_OUT_OF_MEMORY') {
-    return new EngineError(146, 'the operation needs more memory than a reader thread has');
+    return new EngineError(CODES.ExceededMemoryLimit, 'the operation needs more memory than a reader thread has');
   }
   return new Error('a reader thread ended under a command', { cause: error });
 }

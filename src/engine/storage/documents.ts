@@ -1,7 +1,7 @@
 import { decodeDocument } from '../codec/decode.js';
 import type { Doc } from '../codec/document.js';
 import { readId } from '../codec/raw.js';
-import { EngineError } from '../errors.js';
+import { CODES, EngineError } from '../errors.js';
 import type { Catalog } from './catalog/catalog.js';
 import { checksum } from './format/checksum.js';
 import type { CommitQueue } from './commit-queue.js';
@@ -145,7 +145,10 @@ export class Documents {
       const document = this.prepare(collection, bytes, taken);
       puts += document.entries.reduce((sum, { keys }) => sum + keys.length, 1);
       if (puts > MAX_PUTS_TOGETHER) {
-        throw new EngineError(257, `Storing these documents takes more than ${MAX_PUTS_TOGETHER} index entries`);
+        throw new EngineError(
+          CODES.TransactionTooLarge,
+          `Storing these documents takes more than ${MAX_PUTS_TOGETHER} index entries`,
+        );
       }
       prepared.push(document);
     }

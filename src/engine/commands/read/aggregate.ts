@@ -1,5 +1,5 @@
 import { type Doc, isDocument, type Row } from '../../codec/document.js';
-import { EngineError, failedToParse } from '../../errors.js';
+import { CODES, EngineError, failedToParse } from '../../errors.js';
 import { type Budget, openBudget } from '../../pipeline/budget.js';
 import { compilePipeline, type Pipeline } from '../../pipeline/compile.js';
 import type { ExpressionContext } from '../../query/expression.js';
@@ -48,7 +48,10 @@ export const aggregate: Command = {
     const stages = answerLeadingStage(call, body['aggregate'], body['pipeline']);
     const pipeline = compilePipeline(stages, environment === undefined ? {} : { environment });
     if (alone && !pipeline.startsAlone) {
-      throw new EngineError(73, "{aggregate: 1} is not valid for '$match'; a collection is required.");
+      throw new EngineError(
+        CODES.InvalidNamespace,
+        "{aggregate: 1} is not valid for '$match'; a collection is required.",
+      );
     }
     const pace = openPace(call, body);
     const source = new PipelineRows(storage, call.db, ns, pipeline, pace, environment, body['hint']);

@@ -1,5 +1,5 @@
 import type { Row } from '../../codec/document.js';
-import { EngineError } from '../../errors.js';
+import { CODES, EngineError } from '../../errors.js';
 
 /** Where a cursor's documents come from. */
 export interface RowSource {
@@ -79,8 +79,8 @@ export class Cursors {
   /** The next batch; 43 when there is no such cursor (any more) on that collection. */
   async more(ns: string, id: bigint, batchSize: number | undefined, signal?: AbortSignal): Promise<object> {
     const cursor = this.open.get(id);
-    if (cursor?.ns !== ns) throw new EngineError(43, `cursor id ${id} not found`);
-    if (cursor.busy) throw new EngineError(12051, `cursor id ${id} is already in use`);
+    if (cursor?.ns !== ns) throw new EngineError(CODES.CursorNotFound, `cursor id ${id} not found`);
+    if (cursor.busy) throw new EngineError(CODES.CursorInUse, `cursor id ${id} is already in use`);
     cursor.busy = true;
     try {
       const nextBatch = await cursor.source.next(

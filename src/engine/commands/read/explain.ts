@@ -1,5 +1,5 @@
 import { type Doc, isDocument } from '../../codec/document.js';
-import { EngineError, typeMismatch } from '../../errors.js';
+import { CODES, EngineError, typeMismatch } from '../../errors.js';
 import { planDistinct } from '../../planner/distinct-plan.js';
 import { DistinctScan } from '../../planner/distinct-scan.js';
 import { presentCountPlan, presentDistinctPlan, presentPlan } from '../../planner/explain.js';
@@ -30,7 +30,9 @@ export const explain: Command = {
     const inner = body['explain'];
     if (!isDocument(inner)) throw typeMismatch("BSON field 'explain' must be an object");
     const name = Object.keys(inner)[0] ?? '';
-    if (!Object.hasOwn(READERS, name)) throw new EngineError(59, `Explain failed due to unknown command: ${name}`);
+    if (!Object.hasOwn(READERS, name)) {
+      throw new EngineError(CODES.CommandNotFound, `Explain failed due to unknown command: ${name}`);
+    }
     const ns = requireNamespace(call, inner[name]);
     const { filter, sort, options } = READERS[name]!(inner);
     const query = compileQuery(filter, sort, inner['hint']);

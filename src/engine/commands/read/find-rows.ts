@@ -1,6 +1,6 @@
 import { decodeDocument } from '../../codec/decode.js';
 import { type Doc, RawDocument, type Row } from '../../codec/document.js';
-import { EngineError } from '../../errors.js';
+import { CODES, EngineError } from '../../errors.js';
 import type { Plan } from '../../planner/plan.js';
 import { keep, type Scan } from '../../planner/scan.js';
 import type { Projection } from '../../query/project.js';
@@ -190,7 +190,7 @@ export class FindRows implements RowSource {
       }
       if (size > MAX_SORT_BYTES) {
         throw new EngineError(
-          292,
+          CODES.QueryExceededMemoryLimitNoDiskUseAllowed,
           `Sort exceeded memory limit of ${MAX_SORT_BYTES} bytes, but did not opt in to external sorting.`,
         );
       }

@@ -1,5 +1,5 @@
 import { type Doc, isDocument } from '../../codec/document.js';
-import { badValue, EngineError } from '../../errors.js';
+import { badValue, CODES, EngineError } from '../../errors.js';
 import { choosePlan } from '../../planner/choose-plan.js';
 import { planEqualities } from '../../planner/equality-plan.js';
 import { type Plan, type PlanQuery, scanWhole } from '../../planner/plan.js';
@@ -163,12 +163,14 @@ export function checkStillThere(storage: Storage, collection: CollectionEntry, p
   storage.refresh();
   const current = storage.catalog.find(collection.ns);
   if (current === collection) return;
-  if (current?.id !== collection.id) throw new EngineError(175, `collection dropped: ${collection.ns}`);
+  if (current?.id !== collection.id) {
+    throw new EngineError(CODES.QueryPlanKilled, `collection dropped: ${collection.ns}`);
+  }
   for (const { index } of plan.branches ?? [plan]) {
     if (index === null) continue;
     const { id, name } = index.definition;
     if (!current.indexes.some((candidate) => candidate.definition.id === id)) {
-      throw new EngineError(175, `index '${name}' dropped`);
+      throw new EngineError(CODES.QueryPlanKilled, `index '${name}' dropped`);
     }
   }
 }

@@ -1,5 +1,5 @@
 import { type Doc, isDocument } from '../../codec/document.js';
-import { EngineError, failedToParse, typeMismatch } from '../../errors.js';
+import { CODES, EngineError, failedToParse, typeMismatch } from '../../errors.js';
 import type { ExpressionContext } from '../../query/expression.js';
 import { compileUpdate } from '../../query/update/update.js';
 import {
@@ -73,7 +73,9 @@ export function readStatements(
   for (const statement of statements) {
     if (!isDocument(statement)) throw typeMismatch(`BSON field '${name}' must contain documents`);
     for (const field of Object.keys(statement)) {
-      if (!fields.has(field)) throw new EngineError(40415, `BSON field '${name}.${field}' is an unknown field.`);
+      if (!fields.has(field)) {
+        throw new EngineError(CODES.IDLUnknownField, `BSON field '${name}.${field}' is an unknown field.`);
+      }
     }
   }
   return statements as readonly Doc[];

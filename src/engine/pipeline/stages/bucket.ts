@@ -1,5 +1,5 @@
 import { type Doc, isDocument } from '../../codec/document.js';
-import { refusal } from '../../errors.js';
+import { refusal, unsupported } from '../../errors.js';
 import { compileExpression, type ExpressionContext } from '../../query/expression.js';
 import { NO_SCOPE } from '../../query/operators/operator.js';
 import { compareValues } from '../../query/values/compare.js';
@@ -87,7 +87,7 @@ export const bucketAuto: StageCompiler = (spec, { environment }) => {
   if (wanted === null) throw refusal(40241, "The $bucketAuto 'buckets' field must be an integer");
   if (wanted <= 0) throw refusal(40243, "The $bucketAuto 'buckets' field must be greater than 0");
   if (Object.hasOwn(options, 'granularity')) {
-    throw refusal(115, "the 'granularity' of $bucketAuto is not supported by this engine");
+    throw unsupported("the 'granularity' of $bucketAuto is not supported by this engine");
   }
   const fields = outputFields(options, environment);
   return {

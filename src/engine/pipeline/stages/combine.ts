@@ -1,5 +1,5 @@
 import { type Doc, isDocument, setField } from '../../codec/document.js';
-import { refusal } from '../../errors.js';
+import { CODES, failedToParse, refusal } from '../../errors.js';
 import { compileExpression } from '../../query/expression.js';
 import { typeOf } from '../../query/values/value.js';
 import { collect, Gauge, inBatches, type StageCompiler, unionOf } from '../stage.js';
@@ -9,13 +9,13 @@ export const unionWith: StageCompiler = (spec, tools) => {
   const options: Doc = isDocument(spec) ? spec : { coll: spec };
   for (const name of Object.keys(options)) {
     if (name !== 'coll' && name !== 'pipeline') {
-      throw refusal(40415, `BSON field '$unionWith.${name}' is an unknown field.`);
+      throw refusal(CODES.IDLUnknownField, `BSON field '$unionWith.${name}' is an unknown field.`);
     }
   }
   const inner = tools.compileInner(options['pipeline'] ?? []).pipeline;
   const collection = options['coll'];
   if (collection === undefined ? !inner.startsAlone : typeof collection !== 'string' || collection === '') {
-    throw refusal(9, `$unionWith needs the name of a collection, found ${typeOf(collection)}`);
+    throw failedToParse(`$unionWith needs the name of a collection, found ${typeOf(collection)}`);
   }
   const name = collection === undefined ? null : (collection as string);
   if (name !== null) tools.joins(name);

@@ -1,5 +1,5 @@
 import { type Doc, isDocument } from '../../codec/document.js';
-import { EngineError, refusal } from '../../errors.js';
+import { CODES, EngineError, refusal } from '../../errors.js';
 import { compileExpression } from '../../query/expression.js';
 import { addNumbers, multiplyNumbers } from '../../query/values/number.js';
 import { addToDate, requireUnit } from '../../query/operators/date-arithmetic.js';
@@ -28,7 +28,7 @@ function parseRange(spec: unknown): Range {
   if (!isDocument(spec)) throw refusal(5733402, "$densify 'range' must be an object");
   for (const name of Object.keys(spec)) {
     if (!['step', 'unit', 'bounds'].includes(name)) {
-      throw refusal(40415, `BSON field '$densify.range.${name}' is an unknown field.`);
+      throw refusal(CODES.IDLUnknownField, `BSON field '$densify.range.${name}' is an unknown field.`);
     }
   }
   const step = spec['step'];
@@ -65,7 +65,7 @@ export const densify: StageCompiler = (spec, { environment }) => {
   if (!isDocument(spec)) throw refusal(5733201, 'the $densify stage specification must be an object');
   for (const name of Object.keys(spec)) {
     if (!['field', 'partitionByFields', 'range'].includes(name)) {
-      throw refusal(40415, `BSON field '$densify.${name}' is an unknown field.`);
+      throw refusal(CODES.IDLUnknownField, `BSON field '$densify.${name}' is an unknown field.`);
     }
   }
   const field = spec['field'];

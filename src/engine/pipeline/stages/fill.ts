@@ -1,5 +1,5 @@
 import { type Doc, isDocument } from '../../codec/document.js';
-import { refusal } from '../../errors.js';
+import { CODES, failedToParse, refusal, typeMismatch } from '../../errors.js';
 import { compileExpression, type Expression } from '../../query/expression.js';
 import { splitPath } from '../../query/values/path.js';
 import { compileSort } from '../../query/sort.js';
@@ -20,7 +20,7 @@ const OPTIONS = ['partitionBy', 'partitionByFields', 'sortBy', 'output'];
 /** The expression of `partitionBy`, or the one that `partitionByFields` abbreviates. */
 export function partitionExpression(fields: unknown, stage: string): Doc {
   if (!Array.isArray(fields) || !fields.every((field) => typeof field === 'string')) {
-    throw refusal(14, `${stage} 'partitionByFields' must be an array of strings`);
+    throw typeMismatch(`${stage} 'partitionByFields' must be an array of strings`);
   }
   const names = fields;
   for (const name of names) {
@@ -31,15 +31,19 @@ export function partitionExpression(fields: unknown, stage: string): Doc {
 
 /** Replaces null and missing values. */
 export const fill: StageCompiler = (spec, { environment }) => {
-  if (!isDocument(spec)) throw refusal(9, 'the $fill stage specification must be an object');
+  if (!isDocument(spec)) throw failedToParse('the $fill stage specification must be an object');
   for (const name of Object.keys(spec)) {
-    if (!OPTIONS.includes(name)) throw refusal(40415, `BSON field '$fill.${name}' is an unknown field.`);
+    if (!OPTIONS.includes(name)) {
+      throw refusal(CODES.IDLUnknownField, `BSON field '$fill.${name}' is an unknown field.`);
+    }
   }
   const output = spec['output'];
-  if (!isDocument(output)) throw refusal(40414, "BSON field '$fill.output' is missing but a required field");
+  if (!isDocument(output)) {
+    throw refusal(CODES.IDLFailedToParse, "BSON field '$fill.output' is missing but a required field");
+  }
   const outputs = Object.keys(output).map((name): Filled => {
     const definition = output[name];
-    if (!isDocument(definition)) throw refusal(9, `$fill output '${name}' must be an object`);
+    if (!isDocument(definition)) throw failedToParse(`$fill output '${name}' must be an object`);
     const path = splitPath(name);
     if (Object.hasOwn(definition, 'value')) {
       return { path, method: 'value', value: compileExpression(definition['value'], environment) };
@@ -56,7 +60,7 @@ export const fill: StageCompiler = (spec, { environment }) => {
     : spec['partitionBy'];
   const by = partition === undefined ? null : compileExpression(partition, environment);
   if (spec['sortBy'] !== undefined && !isDocument(spec['sortBy'])) {
-    throw refusal(14, "$fill 'sortBy' must be an object");
+    throw typeMismatch("$fill 'sortBy' must be an object");
   }
   const sort = spec['sortBy'] === undefined ? null : compileSort(spec['sortBy']);
   const isOrdered = outputs.some((entry) => entry.method !== 'value');

@@ -1,5 +1,5 @@
 import { type Doc, isDocument } from '../../codec/document.js';
-import { refusal } from '../../errors.js';
+import { failedToParse } from '../../errors.js';
 import { compileWith, type ExpressionContext, parseFieldPath } from '../../query/expression.js';
 import type { Compiled } from '../../query/operators/operator.js';
 import { splitPath } from '../../query/values/path.js';
@@ -24,7 +24,7 @@ const OPTIONS = ['from', 'localField', 'foreignField', 'as', 'let', 'pipeline'];
 function requireText(spec: Doc, name: string, stage: string): string {
   const value = spec[name];
   if (typeof value !== 'string' || value === '') {
-    throw refusal(9, `${stage} argument '${name}' must be a non-empty string, is type ${typeOf(value)}`);
+    throw failedToParse(`${stage} argument '${name}' must be a non-empty string, is type ${typeOf(value)}`);
   }
   return value;
 }
@@ -38,8 +38,7 @@ export function requireFieldPath(spec: Doc, name: string, stage: string): string
 
 export function requireSourceName(value: unknown, stage: string): string {
   if (typeof value === 'string' && value !== '') return value;
-  throw refusal(
-    9,
+  throw failedToParse(
     `${stage} argument 'from' must be the name of a collection of the same database, is type ${typeOf(value)}`,
   );
 }
@@ -52,20 +51,20 @@ interface Bindings {
 }
 
 export const lookup: StageCompiler = (spec, tools) => {
-  if (!isDocument(spec)) throw refusal(9, 'the $lookup stage specification must be an object');
+  if (!isDocument(spec)) throw failedToParse('the $lookup stage specification must be an object');
   for (const name of Object.keys(spec)) {
-    if (!OPTIONS.includes(name)) throw refusal(9, `unknown argument to $lookup: ${name}`);
+    if (!OPTIONS.includes(name)) throw failedToParse(`unknown argument to $lookup: ${name}`);
   }
   const as = splitPath(requireFieldPath(spec, 'as', '$lookup'));
   const hasFields = Object.hasOwn(spec, 'localField') || Object.hasOwn(spec, 'foreignField');
   const hasPipeline = Object.hasOwn(spec, 'pipeline');
   if (!hasFields && !hasPipeline) {
-    throw refusal(9, "$lookup requires either 'pipeline' or both 'localField' and 'foreignField' to be specified");
+    throw failedToParse("$lookup requires either 'pipeline' or both 'localField' and 'foreignField' to be specified");
   }
   const local = hasFields ? requireFieldPath(spec, 'localField', '$lookup') : null;
   const foreign = hasFields ? requireFieldPath(spec, 'foreignField', '$lookup') : null;
   if (Object.hasOwn(spec, 'let') && !hasPipeline) {
-    throw refusal(9, "$lookup with a 'let' argument must also specify 'pipeline'");
+    throw failedToParse("$lookup with a 'let' argument must also specify 'pipeline'");
   }
 
   const bindings = compileBindings(spec['let'], tools.environment);
@@ -107,7 +106,7 @@ export const lookup: StageCompiler = (spec, tools) => {
 
 function compileBindings(spec: unknown, environment: ExpressionContext): Bindings {
   if (spec === undefined) return { names: [], values: [], reads: new Set() };
-  if (!isDocument(spec)) throw refusal(9, "$lookup argument 'let' must be an object");
+  if (!isDocument(spec)) throw failedToParse("$lookup argument 'let' must be an object");
   const names = Object.keys(spec);
   const { result, fields } = compileWith(environment, (compiler) => names.map((name) => compiler.compile(spec[name])));
   return { names, values: result, reads: fields };

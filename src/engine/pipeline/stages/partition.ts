@@ -1,4 +1,4 @@
-import { refusal } from '../../errors.js';
+import { typeMismatch } from '../../errors.js';
 import type { Expression } from '../../query/expression.js';
 import type { Sort } from '../../query/sort.js';
 import { compareValues } from '../../query/values/compare.js';
@@ -29,7 +29,7 @@ export async function partitionSource(
       scope.root = doc;
       const id = by === null ? null : by.evaluate(doc, scope);
       if (Array.isArray(id)) {
-        throw refusal(14, 'An expression used to partition cannot evaluate to value of type array');
+        throw typeMismatch('An expression used to partition cannot evaluate to value of type array');
       }
       const key = keyOf(id ?? null);
       let part = parts.get(key);

@@ -1,5 +1,5 @@
 import { isDocument } from '../../codec/document.js';
-import { refusal } from '../../errors.js';
+import { failedToParse, refusal } from '../../errors.js';
 import { addNumbers, kindOf, multiplyNumbers, subtractNumbers } from '../../query/values/number.js';
 import { ACCUMULATORS, type Accumulator } from '../../query/operators/accumulators.js';
 import { type Compiler, type Evaluate, NO_SCOPE } from '../../query/operators/operator.js';
@@ -65,17 +65,17 @@ function rank(step: (isTie: boolean, previous: number, index: number) => number)
 
 const shift: WindowCompiler = (operand, { compiler, ...tools }) => {
   requireSortBy({ compiler, ...tools });
-  if (!isDocument(operand)) throw refusal(9, 'Argument to $shift must be an object');
+  if (!isDocument(operand)) throw failedToParse('Argument to $shift must be an object');
   for (const name of Object.keys(operand)) {
-    if (!['output', 'by', 'default'].includes(name)) throw refusal(9, `Unknown argument in $shift: ${name}`);
+    if (!['output', 'by', 'default'].includes(name)) throw failedToParse(`Unknown argument in $shift: ${name}`);
   }
   const by = integerOf(operand['by']);
   if (by === null || !Object.hasOwn(operand, 'output')) {
-    throw refusal(9, "$shift requires 'output' and an integer 'by'");
+    throw failedToParse("$shift requires 'output' and an integer 'by'");
   }
   const output = compiler.compile(operand['output']).evaluate;
   const fallback = compiler.compile(Object.hasOwn(operand, 'default') ? operand['default'] : null);
-  if (!fallback.constant) throw refusal(9, "'$shift:default' must be a constant expression");
+  if (!fallback.constant) throw failedToParse("'$shift:default' must be a constant expression");
   const missing = fallback.evaluate({}, NO_SCOPE);
   return {
     kind: 'partition',
@@ -88,12 +88,12 @@ const shift: WindowCompiler = (operand, { compiler, ...tools }) => {
 const expMovingAvg: WindowCompiler = (operand, tools) => {
   requireSortBy(tools);
   if (!isDocument(operand) || !Object.hasOwn(operand, 'input')) {
-    throw refusal(9, "$expMovingAvg requires 'input' and 'N' or 'alpha'");
+    throw failedToParse("$expMovingAvg requires 'input' and 'N' or 'alpha'");
   }
   const count = Object.hasOwn(operand, 'N') ? integerOf(operand['N']) : null;
   const alpha = count === null ? numberOf(operand['alpha']) : 2 / (count + 1);
   if (alpha === null || !(alpha > 0 && alpha <= 1) || (count !== null && count < 1)) {
-    throw refusal(9, "$expMovingAvg requires either a positive integer 'N' or an 'alpha' between 0 and 1");
+    throw failedToParse("$expMovingAvg requires either a positive integer 'N' or an 'alpha' between 0 and 1");
   }
   const input = tools.compiler.compile(operand['input']).evaluate;
   return {
@@ -122,7 +122,9 @@ const UNIT_MS: Readonly<Record<string, number>> = {
 /** The operand of `$derivative` and `$integral`: `{input, unit}`. */
 function rateOperand(operand: unknown, tools: WindowTools) {
   requireSortBy(tools, true);
-  if (!isDocument(operand) || !Object.hasOwn(operand, 'input')) throw refusal(9, `${tools.name} requires an 'input'`);
+  if (!isDocument(operand) || !Object.hasOwn(operand, 'input')) {
+    throw failedToParse(`${tools.name} requires an 'input'`);
+  }
   const unit = operand['unit'];
   const unitMs = unit === undefined ? null : typeof unit === 'string' ? (UNIT_MS[unit] ?? null) : null;
   if (unit !== undefined && unitMs === null) throw refusal(5490710, `unit must be 'week' or smaller in ${tools.name}`);
@@ -177,7 +179,9 @@ const integral: WindowCompiler = (operand, tools) => {
 
 function covariance(isSample: boolean): WindowCompiler {
   return (operand, { compiler, name }) => {
-    if (!Array.isArray(operand) || operand.length !== 2) throw refusal(9, `${name} takes an array of two expressions`);
+    if (!Array.isArray(operand) || operand.length !== 2) {
+      throw failedToParse(`${name} takes an array of two expressions`);
+    }
     return {
       kind: 'window',
       inputs: operand.map((item) => compiler.compile(item).evaluate),
@@ -288,5 +292,5 @@ export function compileWindowFunction(operand: unknown, tools: WindowTools): Win
     const accumulator = ACCUMULATORS[name]!(operand, compiler, name);
     return { kind: 'accumulate', inputs: [accumulator.evaluate], accumulator };
   }
-  throw refusal(9, `Unrecognized window function, ${name}`);
+  throw failedToParse(`Unrecognized window function, ${name}`);
 }

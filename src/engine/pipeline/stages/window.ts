@@ -1,5 +1,5 @@
 import { isDocument } from '../../codec/document.js';
-import { refusal } from '../../errors.js';
+import { CODES, failedToParse, refusal, typeMismatch } from '../../errors.js';
 import { compileExpression, compileWith } from '../../query/expression.js';
 import { addToDate, requireUnit } from '../../query/operators/date-arithmetic.js';
 import { UTC } from '../../query/operators/time-zone.js';
@@ -33,27 +33,27 @@ interface Output {
 }
 
 export const setWindowFields: StageCompiler = (spec, { environment }) => {
-  if (!isDocument(spec)) throw refusal(9, 'the $setWindowFields stage specification must be an object');
+  if (!isDocument(spec)) throw failedToParse('the $setWindowFields stage specification must be an object');
   for (const name of Object.keys(spec)) {
     if (!['partitionBy', 'sortBy', 'output'].includes(name)) {
-      throw refusal(40415, `BSON field '$setWindowFields.${name}' is an unknown field.`);
+      throw refusal(CODES.IDLUnknownField, `BSON field '$setWindowFields.${name}' is an unknown field.`);
     }
   }
   const by = Object.hasOwn(spec, 'partitionBy') ? compileExpression(spec['partitionBy'], environment) : null;
   const sortBy = spec['sortBy'];
-  if (sortBy !== undefined && !isDocument(sortBy)) throw refusal(14, "$setWindowFields 'sortBy' must be an object");
+  if (sortBy !== undefined && !isDocument(sortBy)) throw typeMismatch("$setWindowFields 'sortBy' must be an object");
   const sort = sortBy === undefined || Object.keys(sortBy).length === 0 ? null : compileSort(sortBy);
   const spelled = spec['output'];
   if (!isDocument(spelled)) {
-    throw refusal(40414, "BSON field '$setWindowFields.output' is missing but a required field");
+    throw refusal(CODES.IDLFailedToParse, "BSON field '$setWindowFields.output' is missing but a required field");
   }
   const { result: outputs, fields } = compileWith(environment, (compiler) =>
     Object.keys(spelled).map((name): Output => {
       const definition = spelled[name];
-      if (!isDocument(definition)) throw refusal(9, `The field '${name}' must be an object`);
+      if (!isDocument(definition)) throw failedToParse(`The field '${name}' must be an object`);
       const functions = Object.keys(definition).filter((key) => key !== 'window');
       if (functions.length !== 1 || !functions[0]!.startsWith('$')) {
-        throw refusal(9, 'Expected exactly one window function for each output');
+        throw failedToParse('Expected exactly one window function for each output');
       }
       const [fn] = functions as [string];
       const window = Object.hasOwn(definition, 'window') ? parseWindow(definition['window'], sort) : WHOLE;
@@ -94,26 +94,26 @@ export const setWindowFields: StageCompiler = (spec, { environment }) => {
 };
 
 function parseWindow(spec: unknown, sort: Sort | null): Window {
-  if (!isDocument(spec)) throw refusal(9, "'window' field must be an object");
+  if (!isDocument(spec)) throw failedToParse("'window' field must be an object");
   for (const name of Object.keys(spec)) {
     if (!['documents', 'range', 'unit'].includes(name)) {
-      throw refusal(9, `'window' field has an unknown argument: ${name}`);
+      throw failedToParse(`'window' field has an unknown argument: ${name}`);
     }
   }
   const hasRange = Object.hasOwn(spec, 'range');
   if (hasRange === Object.hasOwn(spec, 'documents')) {
     if (!hasRange) return WHOLE;
-    throw refusal(9, "Window bounds can specify either 'documents' or 'range', not both.");
+    throw failedToParse("Window bounds can specify either 'documents' or 'range', not both.");
   }
   const kind = hasRange ? 'range' : 'documents';
   const bounds: unknown = spec[kind];
   if (!Array.isArray(bounds) || bounds.length !== 2) {
-    throw refusal(9, `Window bounds must be a 2-element array: ${kind}`);
+    throw failedToParse(`Window bounds must be a 2-element array: ${kind}`);
   }
   const [from, to] = bounds.map((bound: unknown): Bound => {
     if (bound === 'unbounded' || bound === 'current') return bound;
     const number = kind === 'documents' ? integerOf(bound) : numberOf(bound);
-    if (number === null) throw refusal(9, "Window bounds must be 'unbounded', 'current', or a number.");
+    if (number === null) throw failedToParse("Window bounds must be 'unbounded', 'current', or a number.");
     return number;
   }) as [Bound, Bound];
   const low = typeof from === 'number' ? from : 0;
@@ -129,7 +129,7 @@ function parseWindow(spec: unknown, sort: Sort | null): Window {
     throw refusal(5339902, 'Range-based bounds require sortBy a single field');
   }
   if (Object.hasOwn(spec, 'unit') && !hasRange) {
-    throw refusal(9, "Window bounds can only specify 'unit' with range-based bounds.");
+    throw failedToParse("Window bounds can only specify 'unit' with range-based bounds.");
   }
   return { kind, from, to, unit: Object.hasOwn(spec, 'unit') ? requireUnit(spec['unit']) : null };
 }

@@ -1,5 +1,5 @@
 import { isDocument } from '../../codec/document.js';
-import { refusal } from '../../errors.js';
+import { badValue, refusal, typeMismatch, unsupported } from '../../errors.js';
 import { compileSort, type KeyTuple } from '../sort.js';
 import { integerOf, numberOf } from '../values/value.js';
 import {
@@ -97,7 +97,7 @@ const ranked: AccumulatorCompiler = (operand, compiler, name) => {
 export function percentileOperand(operand: unknown, compiler: Compiler, name: string) {
   const isMedian = name === '$median';
   const fields = namedOperand(operand, name, isMedian ? ['input', 'method'] : ['input', 'p', 'method'], []);
-  if (fields['method'] !== 'approximate') throw refusal(2, `${name}: the method must be 'approximate'`);
+  if (fields['method'] !== 'approximate') throw badValue(`${name}: the method must be 'approximate'`);
   let fractions: unknown = [0.5];
   if (!isMedian) {
     const p = compiler.compile(fields['p']);
@@ -147,7 +147,7 @@ export const ACCUMULATORS: Readonly<Record<string, AccumulatorCompiler>> = {
   $stdDevSamp: simple(openDeviation(true)),
   $count(operand, _compiler, name) {
     if (!isDocument(operand) || Object.keys(operand).length > 0) {
-      throw refusal(14, `${name} takes no arguments, i.e. $count:{}`);
+      throw typeMismatch(`${name} takes no arguments, i.e. $count:{}`);
     }
     return { evaluate: () => 1, open: openSum };
   },
@@ -173,6 +173,6 @@ export function compileAccumulator(spec: unknown, field: string, compiler: Compi
   const name = names[0]!;
   const compile = Object.hasOwn(ACCUMULATORS, name) ? ACCUMULATORS[name] : undefined;
   if (compile !== undefined) return compile(spec[name], compiler, name);
-  if (name === '$accumulator') throw refusal(115, '$accumulator is not supported by this engine');
+  if (name === '$accumulator') throw unsupported('$accumulator is not supported by this engine');
   throw refusal(15952, `unknown group operator '${name}'`);
 }

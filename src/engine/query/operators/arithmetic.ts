@@ -1,5 +1,5 @@
 import type { EngineError } from '../../errors.js';
-import { refusal } from '../../errors.js';
+import { badValue, refusal, typeMismatch } from '../../errors.js';
 import {
   closeDecimal,
   decimalOf,
@@ -66,7 +66,7 @@ function add(values: readonly unknown[]): unknown {
 }
 
 function typeRefusal(message: string, value: unknown): EngineError {
-  return refusal(14, `${message}, not ${typeOf(value)}`);
+  return typeMismatch(`${message}, not ${typeOf(value)}`);
 }
 
 function shiftDate(date: Date, amount: unknown): Date {
@@ -81,7 +81,7 @@ function subtract(a: unknown, b: unknown): unknown {
   } else if (isNumber(a) && isNumber(b)) {
     return subtractNumbers(a, b);
   }
-  throw refusal(14, `can't $subtract ${typeOf(b)} from ${typeOf(a)}`);
+  throw typeMismatch(`can't $subtract ${typeOf(b)} from ${typeOf(a)}`);
 }
 
 function multiply(values: readonly unknown[]): unknown {
@@ -97,15 +97,15 @@ function multiply(values: readonly unknown[]): unknown {
 function divide(a: unknown, b: unknown): unknown {
   if (isNullish(a) || isNullish(b)) return null;
   if (!isNumber(a) || !isNumber(b)) {
-    throw refusal(14, `$divide only supports numeric types, not ${typeOf(a)} and ${typeOf(b)}`);
+    throw typeMismatch(`$divide only supports numeric types, not ${typeOf(a)} and ${typeOf(b)}`);
   }
   if (isDecimal(a) || isDecimal(b)) {
     const divisor = toDecimal(b);
-    if (isZero(divisor)) throw refusal(2, "can't $divide by zero");
+    if (isZero(divisor)) throw badValue("can't $divide by zero");
     return closeDecimal(divideDecimals(toDecimal(a), divisor));
   }
   const divisor = numberOf(b)!;
-  if (divisor === 0) throw refusal(2, "can't $divide by zero");
+  if (divisor === 0) throw badValue("can't $divide by zero");
   return toDouble(numberOf(a)! / divisor);
 }
 
@@ -218,7 +218,7 @@ function bitwise(name: string, start: number, apply: (a: bigint, b: bigint) => b
     for (const value of values) {
       const kind = kindOf(value);
       if (kind !== 'int' && kind !== 'long') {
-        throw refusal(14, `${name} only supports int and long operands, not ${typeOf(value)}`);
+        throw typeMismatch(`${name} only supports int and long operands, not ${typeOf(value)}`);
       }
       wide ||= kind === 'long';
       result = apply(result, BigInt(value as bigint | number));
@@ -282,7 +282,7 @@ export const arithmeticOperators: OperatorTable = {
     if (isNullish(value)) return null;
     const kind = kindOf(value);
     if (kind !== 'int' && kind !== 'long') {
-      throw refusal(14, `$bitNot only supports int and long, not ${typeOf(value)}`);
+      throw typeMismatch(`$bitNot only supports int and long, not ${typeOf(value)}`);
     }
     return kind === 'int' ? ~(value as number) : ~(value as bigint);
   }),

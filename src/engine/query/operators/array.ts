@@ -1,5 +1,5 @@
 import { isDocument } from '../../codec/document.js';
-import { EngineError, refusal } from '../../errors.js';
+import { CODES, EngineError, refusal } from '../../errors.js';
 import { compileSort } from '../sort.js';
 import { compareValues, equalValues } from '../values/compare.js';
 import { integerOf, isNullish, isTruthy, typeOf } from '../values/value.js';
@@ -21,7 +21,7 @@ import {
 } from './operator.js';
 
 function tooLarge(name: string): EngineError {
-  return new EngineError(146, `${name} would use too much memory and cannot spill`);
+  return new EngineError(CODES.ExceededMemoryLimit, `${name} would use too much memory and cannot spill`);
 }
 
 function requireArray(value: unknown, message: string, code: number): readonly unknown[] {

@@ -1,7 +1,7 @@
 import type { Decimal128 } from 'bson';
 import type { Binary, BSONSymbol, Timestamp } from 'bson';
 import { ObjectId } from '../../codec/bson.js';
-import { refusal } from '../../errors.js';
+import { badValue, CODES, failedToParse, refusal } from '../../errors.js';
 import { closeDecimal, decimalOf, decimalToBigint, openDecimal, parseDecimal } from '../values/decimal.js';
 import { kindOf } from '../values/number.js';
 import {
@@ -17,7 +17,7 @@ import {
 import { parseIsoDate } from './date-text.js';
 
 function failure(message: string): Error {
-  return refusal(241, message);
+  return refusal(CODES.ConversionFailure, message);
 }
 
 /** So much of a text as a message can hold. */
@@ -230,9 +230,9 @@ export function convertTo(value: unknown, target: TypeName): unknown {
 export function parseTargetType(target: unknown): TypeName {
   if (typeof target === 'string') {
     if (isTypeName(target)) return target;
-    throw refusal(2, `Unknown type name: ${target}`);
+    throw badValue(`Unknown type name: ${target}`);
   }
   const found = findTypeByNumber(integerOf(target));
-  if (found === null) throw refusal(9, "In $convert, numeric 'to' argument is not a valid type");
+  if (found === null) throw failedToParse("In $convert, numeric 'to' argument is not a valid type");
   return found;
 }

@@ -1,4 +1,4 @@
-import { refusal } from '../../errors.js';
+import { failedToParse, refusal } from '../../errors.js';
 import { typeOf } from '../values/value.js';
 import { fromWallClock, type TimeZone, toWallClock, utcTime } from './time-zone.js';
 
@@ -20,14 +20,14 @@ const WEEKDAYS = ['sunday', 'monday', 'tuesday', 'wednesday', 'thursday', 'frida
 export function requireUnit(unit: unknown): DateUnit {
   if (typeof unit !== 'string') throw refusal(5439013, `unit must be a string, found ${typeOf(unit)}`);
   if (Object.hasOwn(LENGTHS, unit) || Object.hasOwn(MONTHS_IN, unit)) return unit as DateUnit;
-  throw refusal(9, `unknown time unit value: ${unit}`);
+  throw failedToParse(`unknown time unit value: ${unit}`);
 }
 
 function weekdayOf(name: unknown): number {
   if (name === undefined || name === null) return 0;
   const wanted = typeof name === 'string' ? name.toLowerCase() : '';
   const index = WEEKDAYS.findIndex((day) => day === wanted || (wanted.length === 3 && day.startsWith(wanted)));
-  if (index < 0) throw refusal(9, `unknown day of week value: ${typeof name === 'string' ? name : typeOf(name)}`);
+  if (index < 0) throw failedToParse(`unknown day of week value: ${typeof name === 'string' ? name : typeOf(name)}`);
   return index;
 }
 

@@ -1,6 +1,6 @@
 import type { ObjectId, Timestamp } from 'bson';
 import { type Doc, isDocument } from '../../codec/document.js';
-import { EngineError, refusal } from '../../errors.js';
+import { CODES, EngineError, refusal } from '../../errors.js';
 import { integerOf, isNullish, isNumber, numberOf, typeOf } from '../values/value.js';
 import { shown } from './convert.js';
 import { addToDate, dateDifference, requireUnit, truncateDate } from './date-arithmetic.js';
@@ -90,7 +90,7 @@ const fromText: ExpressionOperator = (operand, compiler, name) => {
       if (date !== null) return date;
       if (compiled.has('onError')) return read('onError');
       throw refusal(
-        241,
+        CODES.ConversionFailure,
         `$dateFromString: an error occurred while parsing '${typeof text === 'string' ? shown(text) : typeOf(text)}'`,
       );
     },

@@ -1,5 +1,5 @@
 import { type Doc, isDocument } from '../../codec/document.js';
-import { EngineError, refusal } from '../../errors.js';
+import { CODES, EngineError, failedToParse, refusal } from '../../errors.js';
 import { Stopwatch } from '../values/stopwatch.js';
 
 /** The state of one run: the document being worked on and the values of the variables. */
@@ -22,7 +22,7 @@ const DOCUMENT_ROUNDS = 50_000_000;
 const ROUNDS_PER_LOOK = 16;
 
 function tooLong(): EngineError {
-  return new EngineError(50, 'an expression takes too long on one document');
+  return new EngineError(CODES.MaxTimeMSExpired, 'an expression takes too long on one document');
 }
 
 /** Ends what takes too long on a single document, on top of the run's own limits. */
@@ -186,14 +186,14 @@ export function namedOperand(
   required: readonly string[],
   optional: readonly string[],
 ): Doc {
-  if (!isDocument(operand)) throw refusal(9, `${name} only supports an object as its argument`);
+  if (!isDocument(operand)) throw failedToParse(`${name} only supports an object as its argument`);
   for (const key of Object.keys(operand)) {
     if (!required.includes(key) && !optional.includes(key)) {
-      throw refusal(9, `${name} found an unknown argument: ${key}`);
+      throw failedToParse(`${name} found an unknown argument: ${key}`);
     }
   }
   for (const key of required) {
-    if (!Object.hasOwn(operand, key)) throw refusal(9, `${name} requires '${key}' to be specified`);
+    if (!Object.hasOwn(operand, key)) throw failedToParse(`${name} requires '${key}' to be specified`);
   }
   return operand;
 }

@@ -1,4 +1,4 @@
-import { EngineError, refusal } from '../../errors.js';
+import { CODES, EngineError, refusal } from '../../errors.js';
 import { isNullish, isTruthy, typeOf } from '../values/value.js';
 import { keyOf } from '../values/value-key.js';
 import { MAX_ITEMS } from '../values/weight.js';
@@ -32,7 +32,9 @@ function distinct(
       const key = keyOf(item);
       if (seen.has(key) || !passes(key)) continue;
       seen.add(key);
-      if (kept.push(item) > MAX_ITEMS) throw new EngineError(146, 'a set would use too much memory');
+      if (kept.push(item) > MAX_ITEMS) {
+        throw new EngineError(CODES.ExceededMemoryLimit, 'a set would use too much memory');
+      }
     }
   }
   return kept;

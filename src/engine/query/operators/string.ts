@@ -1,6 +1,6 @@
 import type { BSONRegExp, BSONSymbol } from 'bson';
 import type { Doc } from '../../codec/document.js';
-import { EngineError, refusal } from '../../errors.js';
+import { CODES, EngineError, refusal } from '../../errors.js';
 import { compilePattern, type Found, type Pattern } from '../patterns/regex.js';
 import { compareStrings } from '../values/compare.js';
 import { integerOf, isNullish, isNumber, numberOf, typeOf } from '../values/value.js';
@@ -32,7 +32,7 @@ function coerce(value: unknown, name: string): string {
 const MAX_TEXT = 16 * 1024 * 1024;
 
 function tooLong(name: string): EngineError {
-  return new EngineError(10334, `${name} would make a string of more than 16 MB`);
+  return new EngineError(CODES.BSONObjectTooLarge, `${name} would make a string of more than 16 MB`);
 }
 
 /** Changes ASCII letters only; runs of them, since a call for each takes a second for a long text. */
@@ -289,7 +289,9 @@ export const stringOperators: OperatorTable = {
     if (by === '') throw refusal(40087, '$split requires a non-empty separator');
     countText(scope, text);
     const parts = splitText(text, by, MAX_ITEMS);
-    if (parts.length === MAX_ITEMS) throw new EngineError(146, '$split would make too many parts');
+    if (parts.length === MAX_ITEMS) {
+      throw new EngineError(CODES.ExceededMemoryLimit, '$split would make too many parts');
+    }
     return parts;
   }),
   $trim: trim('$trim', true, true),

@@ -1,4 +1,4 @@
-import { refusal } from '../../errors.js';
+import { CODES, refusal } from '../../errors.js';
 
 /** A time zone: fixed offset, or a name from the Olson database with its changes over time. */
 export interface TimeZone {
@@ -103,7 +103,7 @@ const LAST_INSTANT = 8.64e15;
 
 /** The date of an instant; one that no date can have is refused with 15. */
 export function dateAt(time: number): Date {
-  if (!(Math.abs(time) <= LAST_INSTANT)) throw refusal(15, 'the date is out of range');
+  if (!(Math.abs(time) <= LAST_INSTANT)) throw refusal(CODES.Overflow, 'the date is out of range');
   return new Date(time);
 }
 

@@ -1,4 +1,4 @@
-import { refusal } from '../../errors.js';
+import { CODES, refusal } from '../../errors.js';
 import { openTextSearch } from './text-search.js';
 import { Stopwatch } from '../values/stopwatch.js';
 
@@ -29,7 +29,7 @@ export function meterSearch(count: number): void {
 }
 
 function look(): void {
-  if (watch.isOver()) throw refusal(50, 'looking for a pattern in so long a text takes too long');
+  if (watch.isOver()) throw refusal(CODES.MaxTimeMSExpired, 'looking for a pattern in so long a text takes too long');
 }
 
 /** A text that looks at the clock while it is read by `charCodeAt` and `indexOf`, as the linear engine does. */

@@ -1,5 +1,5 @@
 import { RE2JS } from 're2js';
-import { refusal } from '../../errors.js';
+import { badValue, refusal } from '../../errors.js';
 import { meterSearch, UNWATCHED_STEPS, watchText } from './pattern-meter.js';
 import { translateSimple } from './simple-pattern.js';
 
@@ -38,7 +38,7 @@ export function compilePattern(pattern: string, options: string, optionCode = 51
   const cached = cache.get(key);
   if (cached !== undefined) return cached;
   if (/[^imsxu]/.test(options)) throw refusal(optionCode, `invalid flag in regex options: ${options}`);
-  if (pattern.includes('\0')) throw refusal(2, 'Regular expression cannot contain an embedded null byte');
+  if (pattern.includes('\0')) throw badValue('Regular expression cannot contain an embedded null byte');
   if (pattern.length > MAX_PATTERN_LENGTH) throw refusal(51091, 'Regular expression is invalid: pattern is too long');
   const compiled = build(pattern, new Set(options));
   if (cache.size >= MAX_CACHED) cache.delete(cache.keys().next().value!);

@@ -1,5 +1,5 @@
 import { type Doc, isDocument, setField } from '../../codec/document.js';
-import { badValue, conflictingUpdate, pathNotViable, refusal } from '../../errors.js';
+import { badValue, CODES, conflictingUpdate, pathNotViable, refusal } from '../../errors.js';
 import { indexOfPart, splitPath } from '../values/path.js';
 import { copyDoc, fieldOf } from '../values/value.js';
 
@@ -29,9 +29,14 @@ const MAX_PADDING = 1_500_000;
 
 /** Splits and checks an update path; empty parts (56) and names that start with `$` (52) are refused. */
 export function parseUpdatePath(path: string): UpdatePart[] {
-  if (path === '') throw refusal(56, 'An empty update path is not valid.');
+  if (path === '') throw refusal(CODES.EmptyFieldName, 'An empty update path is not valid.');
   return splitPath(path).map((part, i): UpdatePart => {
-    if (part === '') throw refusal(56, `The update path '${path}' contains an empty field name, which is not allowed.`);
+    if (part === '') {
+      throw refusal(
+        CODES.EmptyFieldName,
+        `The update path '${path}' contains an empty field name, which is not allowed.`,
+      );
+    }
     if (!part.startsWith('$')) return { kind: 'name', name: part };
     if (i === 0 && (part === '$' || part.startsWith('$['))) {
       throw badValue(`Cannot have positional (i.e. '$') element in the first position in path '${path}'`);
@@ -40,7 +45,10 @@ export function parseUpdatePath(path: string): UpdatePart[] {
     if (part === '$[]') return { kind: 'all' };
     const identifier = /^\$\[([a-z][A-Za-z0-9]*)\]$/.exec(part);
     if (identifier !== null) return { kind: 'filtered', identifier: identifier[1]! };
-    throw refusal(52, `The dollar ($) prefixed field '${part}' in '${path}' is not valid for storage.`);
+    throw refusal(
+      CODES.DollarPrefixedFieldName,
+      `The dollar ($) prefixed field '${part}' in '${path}' is not valid for storage.`,
+    );
   });
 }
 

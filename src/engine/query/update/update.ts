@@ -1,5 +1,5 @@
 import { type Doc, isDocument, setField } from '../../codec/document.js';
-import { badValue, failedToParse, immutableField, refusal } from '../../errors.js';
+import { badValue, CODES, failedToParse, immutableField, pathNotViable, refusal } from '../../errors.js';
 import { type ExpressionContext, openExpressionContext } from '../expression.js';
 import { compileFilter } from '../match/match.js';
 import { openScope } from '../operators/operator.js';
@@ -87,7 +87,10 @@ function settle(original: Doc, result: Doc): Updated {
 function compileReplacement(replacement: Doc): Update {
   for (const name of Object.keys(replacement)) {
     if (name.startsWith('$')) {
-      throw refusal(52, `The dollar ($) prefixed field '${name}' is not allowed in a replacement document`);
+      throw refusal(
+        CODES.DollarPrefixedFieldName,
+        `The dollar ($) prefixed field '${name}' is not allowed in a replacement document`,
+      );
     }
   }
   return {
@@ -108,7 +111,7 @@ function compilePipelineUpdate(stages: readonly Doc[], environment: ExpressionCo
   for (const stage of stages) {
     const [name] = isDocument(stage) ? Object.keys(stage) : [];
     if (name !== undefined && name.startsWith('$') && !UPDATE_STAGES.has(name)) {
-      throw refusal(72, `${name} is not allowed to be used within an update`);
+      throw refusal(CODES.InvalidOptions, `${name} is not allowed to be used within an update`);
     }
   }
   const transform = compileDocumentStages(stages, environment);
@@ -234,7 +237,7 @@ function renameSteps(from: string, to: unknown): Step[] {
       if (value === undefined) return undefined;
       if (!isDocument(value)) {
         if (which === 'target') return undefined;
-        throw refusal(28, `Cannot use the part (${name}) of (${path.join('.')}) to traverse the element`);
+        throw pathNotViable(`Cannot use the part (${name}) of (${path.join('.')}) to traverse the element`);
       }
       value = fieldOf(value, name);
     }

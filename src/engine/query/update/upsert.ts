@@ -1,5 +1,5 @@
 import { type Doc, isDocument, setField } from '../../codec/document.js';
-import { refusal } from '../../errors.js';
+import { CODES, refusal } from '../../errors.js';
 import { isOperatorDocument } from '../match/match.js';
 import { splitPath } from '../values/path.js';
 import { fieldOf, typeOf } from '../values/value.js';
@@ -27,7 +27,7 @@ function collect(filter: Doc, equalities: Map<string, unknown>, onlyId: boolean)
     const found = equalityOf(value);
     if (found === undefined) continue;
     if (equalities.has(name)) {
-      throw refusal(54, `cannot infer query fields to set, path '${name}' is matched twice`);
+      throw refusal(CODES.NotSingleValueField, `cannot infer query fields to set, path '${name}' is matched twice`);
     }
     equalities.set(name, found.value);
   }
@@ -53,13 +53,16 @@ function place(doc: Doc, path: string, value: unknown): void {
     const existing = fieldOf(target, part);
     if (i === parts.length - 1) {
       if (existing !== undefined) {
-        throw refusal(54, `cannot infer query fields to set, path '${path}' is matched twice`);
+        throw refusal(CODES.NotSingleValueField, `cannot infer query fields to set, path '${path}' is matched twice`);
       }
       setField(target, part, value);
       return;
     }
     if (existing !== undefined && !isDocument(existing)) {
-      throw refusal(54, `cannot infer query fields to set, both '${path}' and a prefix of it are matched`);
+      throw refusal(
+        CODES.NotSingleValueField,
+        `cannot infer query fields to set, both '${path}' and a prefix of it are matched`,
+      );
     }
     const inner = existing ?? {};
     if (existing === undefined) setField(target, part, inner);

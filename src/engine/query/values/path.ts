@@ -1,5 +1,5 @@
 import { type Doc, isDocument } from '../../codec/document.js';
-import { refusal } from '../../errors.js';
+import { CODES, refusal } from '../../errors.js';
 import { fieldOf } from './value.js';
 
 /** A dotted path, split once. */
@@ -13,7 +13,9 @@ const MAX_PARTS = 200;
 /** A path of more than 200 parts is refused (15). */
 export function splitPath(path: string): Path {
   const parts = path.split('.');
-  if (parts.length > MAX_PARTS) throw refusal(15, `a field path may have at most ${String(MAX_PARTS)} parts`);
+  if (parts.length > MAX_PARTS) {
+    throw refusal(CODES.Overflow, `a field path may have at most ${String(MAX_PARTS)} parts`);
+  }
   return parts;
 }
 

@@ -1,6 +1,6 @@
 import type { Binary } from 'bson';
 import { type Doc, isDocument } from '../../codec/document.js';
-import { EngineError } from '../../errors.js';
+import { CODES, EngineError } from '../../errors.js';
 import { typeOf } from './value.js';
 
 /** What one value may weigh: as much as MongoDB lets a document grow between two stages. */
@@ -89,9 +89,12 @@ function weighFields(doc: Doc, level: number): Weight {
 }
 
 function tooHeavy(): EngineError {
-  return new EngineError(146, `a value of more than ${String(MAX_BYTES)} bytes would use too much memory`);
+  return new EngineError(
+    CODES.ExceededMemoryLimit,
+    `a value of more than ${String(MAX_BYTES)} bytes would use too much memory`,
+  );
 }
 
 function tooDeep(): EngineError {
-  return new EngineError(15, `a value would be nested deeper than ${String(MAX_DEPTH)} levels`);
+  return new EngineError(CODES.Overflow, `a value would be nested deeper than ${String(MAX_DEPTH)} levels`);
 }

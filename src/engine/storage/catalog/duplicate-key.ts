@@ -1,6 +1,6 @@
 import { toApp } from '../../codec/app-values.js';
 import { bsonType, type Doc, isDocument } from '../../codec/document.js';
-import { EngineError } from '../../errors.js';
+import { CODES, EngineError } from '../../errors.js';
 
 /** MongoDB's error 11000 with its text, `keyPattern` and `keyValue`. */
 export function duplicateKey(ns: string, indexName: string, keyPattern: Doc, values: readonly unknown[]): EngineError {
@@ -11,7 +11,7 @@ export function duplicateKey(ns: string, indexName: string, keyPattern: Doc, val
     return `${path}: ${showValue(value)}`;
   });
   const message = `E11000 duplicate key error collection: ${ns} index: ${indexName} dup key: { ${shown.join(', ')} }`;
-  return new EngineError(11000, message, { keyPattern, keyValue });
+  return new EngineError(CODES.DuplicateKey, message, { keyPattern, keyValue });
 }
 
 /** A value as MongoDB writes it into messages. */

@@ -3,7 +3,7 @@ import type { CollectionEntry, IndexDefinition, IndexEntry } from '../keys/index
 import { DOCUMENT_SPACE, listProcesses } from '../file/environment.js';
 import { ownerKey } from './catalog.js';
 import { checksum } from '../format/checksum.js';
-import { EngineError } from '../../errors.js';
+import { CODES, EngineError } from '../../errors.js';
 
 /** So many documents, and so many bytes of them, are read at once. */
 const CHUNK = 64;
@@ -82,7 +82,9 @@ async function finishBuild(storage: Storage, build: Build): Promise<void> {
   }
   // The last batch has made the indexes ready in the same transaction that found no further document.
   storage.refresh();
-  if (catalog.find(build.ns)?.id !== build.collectionId) throw new EngineError(175, `collection dropped: ${build.ns}`);
+  if (catalog.find(build.ns)?.id !== build.collectionId) {
+    throw new EngineError(CODES.QueryPlanKilled, `collection dropped: ${build.ns}`);
+  }
 }
 
 /** The key of the last document whose entries were added; null when that was the last of all. */
@@ -136,9 +138,13 @@ function readChunk(
 
 function requireBuilding(storage: Storage, build: Build): { collection: CollectionEntry; indexes: IndexEntry[] } {
   const collection = storage.catalog.find(build.ns);
-  if (collection?.id !== build.collectionId) throw new EngineError(175, `collection dropped: ${build.ns}`);
+  if (collection?.id !== build.collectionId) {
+    throw new EngineError(CODES.QueryPlanKilled, `collection dropped: ${build.ns}`);
+  }
   const indexes = collection.indexes.filter((index) => build.indexIds.includes(index.definition.id));
-  if (indexes.length !== build.indexIds.length) throw new EngineError(175, 'index dropped while it was being built');
+  if (indexes.length !== build.indexIds.length) {
+    throw new EngineError(CODES.QueryPlanKilled, 'index dropped while it was being built');
+  }
   return { collection, indexes };
 }
 

@@ -1,28 +1,33 @@
 import { bsonType, isDocument } from '../../codec/document.js';
-import { EngineError } from '../../errors.js';
+import { CODES, EngineError } from '../../errors.js';
 
 export const MAX_DOCUMENT_BYTES = 16 * 1024 * 1024;
 
 /** Throws 10334 for a document that is too large. */
 export function checkSize(bytes: Buffer): void {
   if (bytes.length > MAX_DOCUMENT_BYTES) {
-    throw new EngineError(10334, `BSONObj size: ${bytes.length} is invalid. Size must be between 0 and 16793600(16MB)`);
+    throw new EngineError(
+      CODES.BSONObjectTooLarge,
+      `BSONObj size: ${bytes.length} is invalid. Size must be between 0 and 16793600(16MB)`,
+    );
   }
 }
 
 /** Throws 52 or 53 for what cannot be an `_id`. */
 export function checkId(id: unknown): void {
-  if (Array.isArray(id)) throw new EngineError(53, "The '_id' value cannot be of type array");
+  if (Array.isArray(id)) throw new EngineError(CODES.InvalidIdField, "The '_id' value cannot be of type array");
   if (isDocument(id)) {
     for (const name of Object.keys(id)) {
-      if (name.startsWith('$')) throw new EngineError(52, `_id fields may not contain '$'-prefixed fields: ${name}`);
+      if (name.startsWith('$')) {
+        throw new EngineError(CODES.DollarPrefixedFieldName, `_id fields may not contain '$'-prefixed fields: ${name}`);
+      }
     }
     return;
   }
   if (bsonType(id) === 'BSONRegExp') {
-    throw new EngineError(53, "The '_id' value cannot be of type regex");
+    throw new EngineError(CODES.InvalidIdField, "The '_id' value cannot be of type regex");
   }
-  if (id === undefined) throw new EngineError(53, "The '_id' value cannot be missing");
+  if (id === undefined) throw new EngineError(CODES.InvalidIdField, "The '_id' value cannot be missing");
 }
 
 /** Whether an earlier document of the same insert has the key; it is this one's from now on. */

@@ -6,7 +6,7 @@ import type { Doc } from '../../codec/document.js';
 import type { Core } from '../../commands/command.js';
 import { MAX_MESSAGE_BYTES } from '../../commands/handshake.js';
 import { runCommand } from '../../commands/index.js';
-import { codeNameOf, EngineError } from '../../errors.js';
+import { codeNameOf, CODES, EngineError } from '../../errors.js';
 import { StorageError } from '../../storage/storage-error.js';
 import { encodeReply, Framing, isLegacy, type Message, readRequest } from './messages.js';
 
@@ -68,12 +68,14 @@ async function answer(
 
 function presentError(error: unknown, report: ReportError): Doc {
   if (error instanceof EngineError) return present(error.code, error.message, error.extra);
-  if (error instanceof BsonFormatError) return present(22, error.message);
-  if (error instanceof BsonValueError) return present(2, error.message);
+  if (error instanceof BsonFormatError) return present(CODES.InvalidBSON, error.message);
+  if (error instanceof BsonValueError) return present(CODES.BadValue, error.message);
   report(error);
-  if (error instanceof StorageError && error.code === 'NO_SPACE') return present(14031, error.message);
-  if (error instanceof StorageError && error.code === 'DAMAGED') return present(326, error.message);
-  return present(1, 'internal error');
+  if (error instanceof StorageError && error.code === 'NO_SPACE') return present(CODES.OutOfDiskSpace, error.message);
+  if (error instanceof StorageError && error.code === 'DAMAGED') {
+    return present(CODES.DataCorruptionDetected, error.message);
+  }
+  return present(CODES.InternalError, 'internal error');
 }
 
 function present(code: number, errmsg: string, extra?: EngineError['extra']): Doc {

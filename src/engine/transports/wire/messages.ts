@@ -3,7 +3,7 @@ import { type Doc, RawDocument, setField } from '../../codec/document.js';
 import { encodeDocument } from '../../codec/encode.js';
 import { hasSecondId } from '../../codec/raw.js';
 import { requireDatabaseName } from '../../commands/command.js';
-import { badValue, EngineError } from '../../errors.js';
+import { badValue, CODES, EngineError } from '../../errors.js';
 
 /** A message of the protocol: 16 bytes of head, then what the operation code says. */
 export interface Message {
@@ -36,14 +36,14 @@ const STORED_LIST = 'documents';
 export function readRequest(message: Message): Request {
   if (message.opCode === OP_MSG) return readMsg(message);
   if (message.opCode === OP_QUERY) return readQuery(message);
-  throw new EngineError(17, `operation code ${message.opCode} is not supported`);
+  throw new EngineError(CODES.ProtocolError, `operation code ${message.opCode} is not supported`);
 }
 
 function readMsg({ body }: Message): Request {
   if (body.length < 5) throw new BsonFormatError('the message is too short');
   const flags = body.readUInt32LE(0);
   if ((flags & REQUIRED_FLAGS & ~(CHECKSUM_PRESENT | MORE_TO_COME)) !== 0) {
-    throw new EngineError(17, 'the message has unknown required flags');
+    throw new EngineError(CODES.ProtocolError, 'the message has unknown required flags');
   }
   const end = body.length - ((flags & CHECKSUM_PRESENT) === 0 ? 0 : 4);
   let at = 4;
@@ -112,7 +112,10 @@ function readQuery({ body }: Message): Request {
   const command = decodeDocument(body.subarray(nameEnd + 9));
   const [name] = Object.keys(command);
   if (!collection.endsWith('.$cmd') || name === undefined || !/^(?:ismaster|hello)$/i.test(name)) {
-    throw new EngineError(352, 'Unsupported OP_QUERY command: only the first handshake may use it');
+    throw new EngineError(
+      CODES.UnsupportedOpQueryCommand,
+      'Unsupported OP_QUERY command: only the first handshake may use it',
+    );
   }
   return { body: command, db: collection.slice(0, -'.$cmd'.length), wantsReply: true };
 }
