@@ -40,6 +40,7 @@ export const CODES = {
   ConversionFailure: 241,
   TransactionTooLarge: 257,
   OperationNotSupportedInTransaction: 263,
+  NoQueryExecutionPlans: 291,
   QueryExceededMemoryLimitNoDiskUseAllowed: 292,
   DataCorruptionDetected: 326,
   UnsupportedOpQueryCommand: 352,

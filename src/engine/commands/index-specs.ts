@@ -3,6 +3,7 @@ import { cannotCreateIndex, CODES, EngineError, typeMismatch } from '../errors.j
 import { compileFilter } from '../query/match/match.js';
 import { equalValues } from '../query/values/compare.js';
 import type { IndexDefinition } from '../storage/keys/index-definition.js';
+import { isGeoKey } from '../storage/catalog/prepare-collection.js';
 import { checkCollation, plainNumber, readFlagOption } from './command.js';
 
 const MAX_INDEXES = 64;
@@ -21,6 +22,7 @@ const SPEC_FIELDS = new Set([
   'expireAfterSeconds',
   'collation',
   'ns',
+  '2dsphereIndexVersion',
 ]);
 
 /** What MongoDB allows in the condition of a partial index, and nothing more. */
@@ -41,9 +43,11 @@ export function readIndexSpec(spec: unknown): Omit<IndexDefinition, 'id'> {
   checkCollation(spec);
   const name = spec['name'] ?? defaultName(key);
   if (typeof name !== 'string' || name === '') throw cannotCreateIndex('index names must be non-empty strings');
-  const sparse = readFlagOption(spec, 'sparse');
+  // An index of places leaves out documents without one anyway.
+  const sparse = readFlagOption(spec, 'sparse') && !isGeoKey(key);
   const partial = spec['partialFilterExpression'];
   const expireAfterSeconds = readExpiry(spec, key);
+  if (isGeoKey(key) && readFlagOption(spec, 'unique')) throw cannotCreateIndex('A 2dsphere index cannot be unique');
   if (partial !== undefined) {
     if (!isDocument(partial)) throw typeMismatch("'partialFilterExpression' must be a document");
     if (sparse) throw cannotCreateIndex("cannot mix 'partialFilterExpression' and 'sparse' options");
@@ -71,10 +75,13 @@ function readKey(key: unknown): Doc {
   if (paths.length > MAX_FIELDS) throw new EngineError(13103, 'too many compound keys');
   for (const path of paths) {
     const direction = key[path];
-    if (typeof direction === 'string') {
+    if (typeof direction === 'string' && direction !== '2dsphere') {
       throw cannotCreateIndex(`Unknown or unsupported index type '${direction}' for the field '${path}'`);
     }
-    const number = plainNumber(direction);
+    if (direction === '2dsphere' && (paths.length > 1 || path === '_id')) {
+      throw cannotCreateIndex(`A 2dsphere index of this engine has one field, which is not _id: ${path}`);
+    }
+    const number = direction === '2dsphere' ? 1 : plainNumber(direction);
     if (number === undefined || number === 0 || Number.isNaN(number)) {
       throw cannotCreateIndex(`Values in the index key pattern must be numbers other than 0: ${path}`);
     }
@@ -91,7 +98,7 @@ function readKey(key: unknown): Doc {
 /** MongoDB's default name, such as `a_1_b_-1`. */
 function defaultName(key: Doc): string {
   return Object.keys(key)
-    .map((path) => `${path}_${String(plainNumber(key[path]))}`)
+    .map((path) => `${path}_${isGeoKey(key) ? '2dsphere' : String(plainNumber(key[path]))}`)
     .join('_');
 }
 
@@ -99,7 +106,7 @@ function readExpiry(spec: Doc, key: Doc): number | undefined {
   const value = spec['expireAfterSeconds'];
   if (value === undefined || value === null) return undefined;
   const seconds = readExpirySeconds(value, CODES.CannotCreateIndex);
-  if (Object.keys(key).length > 1 || '_id' in key) {
+  if (Object.keys(key).length > 1 || '_id' in key || isGeoKey(key)) {
     throw cannotCreateIndex('TTL indexes are single-field indexes, compound indexes and _id do not support TTL');
   }
   return seconds;
@@ -186,6 +193,7 @@ function sameKey(a: Doc, b: Doc): boolean {
   const others = Object.keys(b);
   return (
     paths.length === others.length &&
+    isGeoKey(a) === isGeoKey(b) &&
     paths.every((path, n) => others[n] === path && plainNumber(a[path])! < 0 === plainNumber(b[path])! < 0)
   );
 }
@@ -205,6 +213,7 @@ export function presentIndex(index: IndexDefinition): Doc {
     v: 2,
     key: index.key,
     name: index.name,
+    ...(isGeoKey(index.key) ? { '2dsphereIndexVersion': 3 } : {}),
     ...(index.unique ? { unique: true } : {}),
     ...(index.sparse ? { sparse: true } : {}),
     ...(index.hidden ? { hidden: true } : {}),

@@ -2,12 +2,14 @@ import { type Doc, isDocument } from '../codec/document.js';
 import { CODES, refusal, typeMismatch, unsupported } from '../errors.js';
 import { type ExpressionContext, openExpressionContext } from '../query/expression.js';
 import { openScope } from '../query/operators/operator.js';
+import { type GeoNear, readGeoNear } from '../query/geometry/geo-near.js';
 import type { Sort } from '../query/sort.js';
 import { type LeadingFilter, splitLeadingFilter } from './leading-filter.js';
 import type { InnerPipeline, Run, RunEnvironment, Source, Stage, StageCompiler, StageTools } from './stage.js';
 import {
   count,
   documentStages,
+  geoNear,
   limit,
   match,
   redact,
@@ -48,6 +50,7 @@ const STAGES: Readonly<Record<string, StageCompiler>> = {
   $redact: redact,
   $densify: densify,
   $fill: fill,
+  $geoNear: geoNear,
   $documents: documents,
 };
 
@@ -62,7 +65,6 @@ const OPENS = 'it is there at the beginning of a pipeline only';
 const UNAVAILABLE_STAGES: Readonly<Record<string, string>> = {
   $out: NO_WRITING,
   $merge: NO_WRITING,
-  $geoNear: EMBEDDED,
   $search: ATLAS,
   $searchMeta: ATLAS,
   $vectorSearch: ATLAS,
@@ -79,6 +81,8 @@ const UNAVAILABLE_STAGES: Readonly<Record<string, string>> = {
 
 /** What the caller should read the collection with before it hands documents to `run`. */
 export interface Leading {
+  /** Not null: nearest first, and nothing of the rest. */
+  readonly near: GeoNear | null;
   /** Null = every document. */
   readonly filter: Doc | null;
   readonly sort: Doc | null;
@@ -114,7 +118,7 @@ export function compilePipeline(stages: unknown, options: PipelineOptions = {}):
   const compiled = compileStages(stages, environment, collections, 0);
   const { leading } = compiled;
   return {
-    leading: { filter: leading.filter?.pushed ?? null, sort: leading.sort, skip: leading.skip, limit: leading.limit },
+    leading: { ...leading, filter: leading.filter?.pushed ?? null },
     fields: compiled.rest.fields,
     startsAlone: compiled.startsAlone,
     collections,
@@ -181,6 +185,7 @@ function compileStages(
     },
   };
   list.forEach(({ name }, i) => {
+    if (name === '$geoNear' && i > 0) throw refusal(40603, '$geoNear was not the first stage in the pipeline');
     if (name === '$documents' && i > 0) {
       throw refusal(40602, '$documents is only valid as the first stage in a pipeline.');
     }
@@ -244,8 +249,16 @@ function mostAfter(list: readonly Named[], from: number): number {
   return Infinity;
 }
 
+const NO_LEADING = { near: null, filter: null, sort: null, skip: 0, limit: null };
+
 /** The stages at the start that a collection can answer itself: filters, then a sort, then skip and limit. */
-function readLeading(list: readonly Named[], environment: ExpressionContext) {
+function readLeading(
+  list: readonly Named[],
+  environment: ExpressionContext,
+): { leading: CompiledStages['leading']; used: number } {
+  if (list[0]?.name === '$geoNear') {
+    return { leading: { ...NO_LEADING, near: readGeoNear(list[0].spec) }, used: 1 };
+  }
   const filters: Doc[] = [];
   let used = 0;
   while (list[used]?.name === '$match') filters.push(list[used++]!.spec as Doc);
@@ -254,7 +267,7 @@ function readLeading(list: readonly Named[], environment: ExpressionContext) {
       ? null
       : splitLeadingFilter(filters.length === 1 ? filters[0]! : { $and: filters }, environment);
   // What cannot be pushed down completely is filtered again, before anything else.
-  if (filter?.isPartial === true) return { leading: { filter, sort: null, skip: 0, limit: null }, used: 0 };
+  if (filter?.isPartial === true) return { leading: { ...NO_LEADING, filter }, used: 0 };
   let sorted: Sort | null = null;
   let sortSpec: Doc | null = null;
   if (list[used]?.name === '$sort') {
@@ -275,7 +288,8 @@ function readLeading(list: readonly Named[], environment: ExpressionContext) {
       break;
     }
   }
-  return { leading: { filter, sort: sorted === null ? null : sortSpec, skip: skipped, limit: limited }, used };
+  const sort = sorted === null ? null : sortSpec;
+  return { leading: { near: null, filter, sort, skip: skipped, limit: limited }, used };
 }
 
 function runStages(stages: readonly Stage[], source: Source, run: Run): Source {
@@ -288,6 +302,7 @@ function presentInner({ leading, rest, whole, startsAlone, names }: CompiledStag
       if (collection === null || startsAlone) return runStages(whole.stages, nothing(), run);
       const filter = leading.filter?.forRun(run.scope) ?? null;
       const source = run.open(collection, {
+        ...(leading.near === null ? {} : { near: leading.near }),
         ...(filter === null ? {} : { filter }),
         ...(leading.sort === null ? {} : { sort: leading.sort }),
         ...(leading.skip === 0 ? {} : { skip: leading.skip }),

@@ -1,5 +1,6 @@
 import type { Doc } from '../codec/document.js';
 import type { ExpressionContext } from '../query/expression.js';
+import type { GeoNear } from '../query/geometry/geo-near.js';
 import type { Scope } from '../query/operators/operator.js';
 import { weigh } from '../query/values/weight.js';
 import type { Budget } from './budget.js';
@@ -9,6 +10,8 @@ export type Source = AsyncIterable<Doc[]>;
 
 /** What a pipeline asks of a joined collection; the filter must be applied fully, the sort and limit as well. */
 export interface OpenOptions {
+  /** Instead of all others. */
+  readonly near?: GeoNear;
   readonly filter?: Doc;
   readonly sort?: Doc;
   readonly skip?: number;

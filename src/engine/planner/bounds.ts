@@ -1,4 +1,5 @@
 import type { Conjunct } from '../query/match/match.js';
+import type { Region } from '../query/geometry/region.js';
 import type { PrefixOperand } from '../query/match/regex-predicate.js';
 import { comparableKind } from '../storage/encoding/comparable-kind.js';
 
@@ -10,6 +11,8 @@ export interface FieldBounds {
   upper: { value: unknown; inclusive: boolean } | null;
   /** The beginning of the texts that a pattern can find. */
   prefix: PrefixOperand | null;
+  /** Where the place has to be. */
+  region: Region | null;
   /** The conditions cannot hold for a document in which the field is missing. */
   present: boolean;
 }
@@ -20,7 +23,7 @@ export function collectBounds(conjuncts: readonly Conjunct[]): Map<string, Field
   for (const { path, op, value } of conjuncts) {
     let field = bounds.get(path);
     if (field === undefined) {
-      field = { points: null, lower: null, upper: null, prefix: null, present: false };
+      field = { points: null, lower: null, upper: null, prefix: null, region: null, present: false };
       bounds.set(path, field);
     }
     addCondition(field, op, value);
@@ -57,6 +60,10 @@ function addCondition(field: FieldBounds, op: Conjunct['op'], value: unknown): v
       return;
     case 'prefix':
       field.prefix ??= value as PrefixOperand;
+      field.present = true;
+      return;
+    case 'within':
+      field.region ??= value as Region;
       field.present = true;
       return;
     case 'exists':

@@ -1,9 +1,10 @@
 import type { Alternative } from '../query/match/match.js';
-import type { CollectionEntry } from '../storage/keys/index-definition.js';
+import type { CollectionEntry, IndexEntry } from '../storage/keys/index-definition.js';
 import { collectBounds } from './bounds.js';
 import {
   bestPlan,
   candidatePlans,
+  geoPlan,
   indexPlan,
   isBounded,
   MAX_PLAN_BRANCHES,
@@ -24,13 +25,18 @@ const MAX_ALTERNATIVES = 64;
  */
 export function choosePlan(collection: CollectionEntry, query: PlanQuery, probe: Probe): Plan {
   if (query.hint !== undefined) {
-    if (!('natural' in query.hint)) return indexPlan(query.hint, collectBounds(query.conjuncts), query);
+    if (!('natural' in query.hint)) return hintedPlan(query.hint, query);
     return scanWhole(collection, query, query.hint.natural === -1);
   }
   const singles = candidatePlans(collection, query);
   // Of plans between which nothing decides the first is taken.
   const unions = query.alternatives.length > 0 ? unionPlans(collection, query, singles, probe) : [];
   return bestPlan([...unions, ...singles], query, probe) ?? scanWhole(collection, query, false);
+}
+
+function hintedPlan(index: IndexEntry, query: PlanQuery): Plan {
+  const bounds = collectBounds(query.conjuncts);
+  return index.isGeo ? geoPlan(index, bounds, query) : indexPlan(index, bounds, query);
 }
 
 /**

@@ -64,7 +64,8 @@ export function presentCountPlan(plan: Plan): Doc {
   return { stage: 'COUNT', inputStage: { ...(stage['inputStage'] as Doc), stage: 'COUNT_SCAN' } };
 }
 
-function presentBounds({ bounds }: Plan, paths: readonly string[]): Doc {
+function presentBounds(plan: Plan, paths: readonly string[]): Doc {
+  const { bounds } = plan;
   const shown: Doc = {};
   for (const [n, path] of paths.entries()) {
     const points = bounds.points[n];
@@ -74,6 +75,8 @@ function presentBounds({ bounds }: Plan, paths: readonly string[]): Doc {
       const { text, pattern, options } = bounds.range.bounds.prefix!;
       const like = `/${pattern}/${options}`;
       shown[path] = [`[${showValue(text)}, ${showValue(text)}...]`, `[${like}, ${like}]`];
+    } else if (bounds.range?.bounds.region != null) {
+      shown[path] = [`${String(plan.ranges.length)} ranges of cells`];
     } else if (n === bounds.points.length && bounds.range !== null) {
       const { lower, upper } = bounds.range.bounds;
       const top = bounds.range.oneSided && lower !== null ? null : upper;

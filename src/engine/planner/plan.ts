@@ -3,6 +3,9 @@ import type { SortPart } from '../query/sort.js';
 import type { CollectionEntry, IndexEntry } from '../storage/keys/index-definition.js';
 import { comparableKind } from '../storage/encoding/comparable-kind.js';
 import { collectBounds, type FieldBounds } from './bounds.js';
+import { badValue } from '../errors.js';
+import type { Cell } from '../query/geometry/cell.js';
+import { cellRange, regionRanges } from './geo-ranges.js';
 import {
   documentSpace,
   fitsRanges,
@@ -70,6 +73,10 @@ export function candidatePlans(collection: CollectionEntry, query: PlanQuery): P
   const merges: Plan[] = [];
   for (const index of collection.indexes) {
     if (!isUsable(index, bounds, query)) continue;
+    if (index.isGeo) {
+      plans.push(geoPlan(index, bounds, query));
+      continue;
+    }
     const plan = indexPlan(index, bounds, query);
     if (plan.single) return [plan];
     if (isBounded(plan) || (plan.sorted && wantsSort)) plans.push(plan);
@@ -92,7 +99,7 @@ export function bestPlan(plans: readonly Plan[], query: PlanQuery, probe: Probe)
 /** All plans that `explain` may name: the indexes that could serve the query at all. */
 export function usableIndexes(collection: CollectionEntry, query: PlanQuery): IndexEntry[] {
   const bounds = collectBounds(query.conjuncts);
-  return collection.indexes.filter((index) => isUsable(index, bounds, query));
+  return collection.indexes.filter((index) => !index.isGeo && isUsable(index, bounds, query));
 }
 
 function cheapest(plans: readonly Plan[], query: PlanQuery, probe: Probe): Plan {
@@ -129,6 +136,7 @@ export function isBounded({ branches, bounds }: Plan): boolean {
 function isUsable(index: IndexEntry, bounds: ReadonlyMap<string, FieldBounds>, query: PlanQuery): boolean {
   const { definition } = index;
   if (definition.state !== 'ready' || definition.hidden) return false;
+  if (index.isGeo && (bounds.get(index.fields[0]!.path)?.region ?? null) === null) return false;
   if (definition.sparse && !index.fields.some((field) => bounds.get(field.path)?.present === true)) return false;
   return index.condition === null || (index.condition !== 'unknown' && impliesAll(query.conjuncts, index.condition));
 }
@@ -157,6 +165,35 @@ export function indexPlan(index: IndexEntry, bounds: ReadonlyMap<string, FieldBo
   };
 }
 
+/** How an index of places serves a `$geoWithin`: by the cells that cover the region. 2 when the query has none. */
+export function geoPlan(index: IndexEntry, bounds: ReadonlyMap<string, FieldBounds>, { sort }: PlanQuery): Plan {
+  const condition = bounds.get(index.fields[0]!.path);
+  const region = condition?.region ?? null;
+  if (region === null) throw badValue(`the index '${index.definition.name}' serves $geoWithin only`);
+  return cellPlan(index, regionRanges(index, region), condition!, sort.length === 0);
+}
+
+/** What to read for the places of one cell. */
+export function planCell(index: IndexEntry, cell: Cell): Plan {
+  return cellPlan(index, [cellRange(index, cell)], ANY_PLACE, true);
+}
+
+const ANY_PLACE: FieldBounds = { points: null, lower: null, upper: null, prefix: null, region: null, present: true };
+
+function cellPlan(index: IndexEntry, ranges: readonly KeyRange[], bounds: FieldBounds, sorted: boolean): Plan {
+  return {
+    index,
+    ranges,
+    reverse: false,
+    sorted,
+    repeats: index.definition.multikey !== 0,
+    exact: false,
+    bounds: { points: [], range: { bounds, byPrefix: false, oneSided: true } },
+    single: false,
+    branches: null,
+  };
+}
+
 /** What the planner has to know about the order of an index's entries. */
 function orderOf({ definition }: IndexEntry): KeyOrder {
   return {
@@ -167,8 +204,8 @@ function orderOf({ definition }: IndexEntry): KeyOrder {
 }
 
 /**
- * The ranges of an index's plan, which the values of lists made, read side by side: each is in the wanted order although
- * all of them one after the other are not. Null when it is not so, or when there are too many.
+ * The ranges of an index's plan, which the values of lists made, read side by side: each is in the wanted order
+ * although all of them one after the other are not. Null when it is not so, or when there are too many.
  */
 function mergePlan(index: IndexEntry, plan: Plan, { sort }: PlanQuery): Plan | null {
   if (plan.ranges.length > MAX_PLAN_BRANCHES || plan.bounds.points.length === 0) return null;

@@ -134,7 +134,7 @@ export async function readIndexes(store: Store<Document>): Promise<(IndexDescrip
   return indexes
     .filter(({ name }) => name !== '_id_')
     .map(
-      ({ v: _v, ns: _ns, ...index }: Record<string, unknown>) =>
+      ({ v: _v, ns: _ns, '2dsphereIndexVersion': _version, ...index }: Record<string, unknown>) =>
         index as unknown as IndexDescription & { name: string },
     )
     .sort((a, b) => (a.name < b.name ? -1 : 1));

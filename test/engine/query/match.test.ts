@@ -52,6 +52,11 @@ const ANSWERS: Record<string, [filter: Doc, ids: number[]][]> = {
     [{ 'list.1': [2, 3] }, [4]],
   ],
   $ne: [[{ a: { $ne: 5 } }, [4, 5, 7]]],
+  $geoWithin: [
+    [{ a: { $geoWithin: { $box: [[10, 10], [0, 0]] } } }, [6]], // prettier-ignore
+    [{ a: { $geoWithin: { $polygon: [[0, 0], [6, 0], [6, 9]] } } }, []], // prettier-ignore
+    [{ a: { $not: { $geoWithin: { $centerSphere: [[5, 9], 0.02] } } } }, [1, 2, 3, 4, 5, 7]],
+  ],
   $gt: [
     [{ a: { $gt: 4.5 } }, [1, 2, 3, 6]],
     [{ a: { $gt: 'a' } }, [5]],
@@ -151,6 +156,10 @@ describe('filters', () => {
     ['$where', { $where: 'true' }, 2],
     ['$text', { $text: { $search: 'x' } }, 2],
     ['$near', { a: { $near: [0, 0] } }, 2],
+    ['a circle of a negative radius', { a: { $geoWithin: { $centerSphere: [[0, 0], -1] } } }, 2],
+    ['a box of one corner', { a: { $geoWithin: { $box: [[0, 0]] } } }, 2],
+    ['a polygon of two corners', { a: { $geoWithin: { $polygon: [[0, 0], [1, 1]] } } }, 2], // prettier-ignore
+    ['two shapes', { a: { $geoWithin: { $box: [[0, 0], [1, 1]], $center: [[0, 0], 1] } } }, 2], // prettier-ignore
     ['an empty list of alternatives', { $or: [] }, 2],
     ['an alternative that is no document', { $or: [1] }, 2],
     ['$in without a list', { a: { $in: 5 } }, 2],

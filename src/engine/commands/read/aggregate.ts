@@ -79,11 +79,11 @@ class PipelineRows implements RowSource {
     const view = new View(storage);
     const budget = pacedBudget(pace, view);
     this.view = view;
-    const { filter, sort, skip, limit } = pipeline.leading;
+    const { near, filter, sort, skip, limit } = pipeline.leading;
     const { fields } = pipeline;
     const own = pipeline.startsAlone
       ? nothing()
-      : readDocuments(storage, ns, { filter, sort, skip, limit, fields, hint }, budget, view, environment, pace);
+      : readDocuments(storage, ns, { near, filter, sort, skip, limit, fields, hint }, budget, view, environment, pace);
     const results = pipeline.run(own, {
       budget,
       open: (collection, options) =>
@@ -91,6 +91,7 @@ class PipelineRows implements RowSource {
           storage,
           `${db}.${collection}`,
           {
+            near: options.near ?? null,
             filter: options.filter ?? null,
             sort: options.sort ?? null,
             skip: options.skip ?? 0,

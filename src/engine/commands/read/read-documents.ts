@@ -2,11 +2,13 @@ import { decodeDocument } from '../../codec/decode.js';
 import type { Doc, RawDocument } from '../../codec/document.js';
 import type { Budget } from '../../pipeline/budget.js';
 import type { ExpressionContext } from '../../query/expression.js';
+import type { GeoNear } from '../../query/geometry/geo-near.js';
 import type { CollectionEntry } from '../../storage/keys/index-definition.js';
 import type { Storage } from '../../storage/storage.js';
 import type { View } from '../../storage/view.js';
 import { FindRows } from './find-rows.js';
 import { leaveIfLarge, type SearchPace, STAY_DOCUMENT_BYTES } from '../pace.js';
+import { readNearest } from './read-nearest.js';
 import { checkStillThere, compileQuery, leaveIfLong, openScan, planQuery, type Query } from './query.js';
 
 /** What a pipeline wants of a collection. */
@@ -16,6 +18,8 @@ export interface Wanted {
   skip: number;
   /** Null: all. */
   limit: number | null;
+  /** Instead of filter and sort: nearest first. */
+  near?: GeoNear | null;
   /** Top-level fields that are needed; null = all. */
   fields: ReadonlySet<string> | null;
   hint?: unknown;
@@ -49,6 +53,10 @@ export async function* readDocuments(
   storage.refresh();
   const collection = view.find(ns);
   if (collection === null) return;
+  if (wanted.near != null) {
+    yield* readNearest(storage, collection, wanted.near, wanted.fields, budget, view, environment);
+    return;
+  }
   const limit = wanted.limit ?? 0;
   const plan = view.read(() => planQuery(storage, collection, query, limit === 0 ? 0 : limit + wanted.skip));
   if (query.sort !== null && !plan.sorted) {

@@ -2,6 +2,7 @@ import { type Doc, isDocument, setField } from '../../codec/document.js';
 import { refusal } from '../../errors.js';
 import { DOCUMENT_STAGES, type DocumentStageCompiler } from '../../query/document-stages.js';
 import { compileExpression, parseFieldPath } from '../../query/expression.js';
+import { readGeoNear } from '../../query/geometry/geo-near.js';
 import { compileFilter } from '../../query/match/match.js';
 import { splitPath } from '../../query/values/path.js';
 import { copyDoc, fieldOf, integerOf, typeOf } from '../../query/values/value.js';
@@ -46,6 +47,12 @@ export const match: StageCompiler = (spec, { environment }) => {
 function passing(run: (source: Source, run: Run) => Source): Stage {
   return { run, reads: NOTHING, replaces: false };
 }
+
+/** Answered by the collection at the start of a pipeline; where there is none, nothing is near. */
+export const geoNear: StageCompiler = (spec) => {
+  readGeoNear(spec);
+  return passing((source) => source);
+};
 
 export function requireLimit(spec: unknown): number {
   const count = integerOf(spec);

@@ -1,6 +1,7 @@
 import type { Binary, BSONRegExp, ObjectId } from 'bson';
 import { type Doc, isDocument } from '../../codec/document.js';
 import { badValue } from '../../errors.js';
+import { isWithin, readRegion } from '../geometry/region.js';
 import { decimalToBigint, openDecimal } from '../values/decimal.js';
 import { compareValues, equalValues } from '../values/compare.js';
 import {
@@ -34,13 +35,15 @@ export type Predicate = (
   readonly conjuncts?: readonly { op: ConjunctOp; value: unknown }[];
   /** True when the conjuncts say less than the predicate. */
   readonly residual?: boolean;
+  /** True when the test of one value may take long. */
+  readonly isSlow?: boolean;
 };
 
 /** A condition on one value at a time. */
 export type LeafPredicate = Predicate & { readonly kind: 'leaf' };
 
-/** `prefix`: a text that begins so, or the pattern itself as a value. */
-export type ConjunctOp = 'eq' | 'in' | 'gt' | 'gte' | 'lt' | 'lte' | 'exists' | 'type' | 'prefix';
+/** `prefix`: a text that begins so, or the pattern itself as a value. `within`: a place in a region. */
+export type ConjunctOp = 'eq' | 'in' | 'gt' | 'gte' | 'lt' | 'lte' | 'exists' | 'type' | 'prefix' | 'within';
 
 /** What an operator may ask of the parser that calls it. */
 export interface PredicateTools {
@@ -369,6 +372,11 @@ export const QUERY_OPERATORS: Readonly<Record<string, PredicateOperator>> = {
     };
   },
   $elemMatch: elementMatch,
+  $geoWithin(operand) {
+    const region = readRegion(operand);
+    const conjuncts = [{ op: 'within' as const, value: region }];
+    return { ...leaf((value) => isWithin(value, region), false), conjuncts, residual: true, isSlow: region.isSlow };
+  },
   $bitsAllSet: bitTest('allSet'),
   $bitsAllClear: bitTest('allClear'),
   $bitsAnySet: bitTest('anySet'),
@@ -381,7 +389,6 @@ export const UNSUPPORTED_QUERY_OPERATORS: ReadonlySet<string> = new Set([
   '$text',
   '$near',
   '$nearSphere',
-  '$geoWithin',
   '$geoIntersects',
   '$within',
   '$sampleRate',

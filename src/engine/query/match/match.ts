@@ -328,6 +328,7 @@ function parseOperators(spec: Doc, parsing: Parsing): Predicate {
       );
     }
     const predicate = operator(spec[name], parsing.tools, spec);
+    if (predicate?.isSlow === true) parsing.mayTakeLong = true;
     if (predicate !== null) parts.push(predicate);
   }
   if (parts.length === 1) return parts[0]!;

@@ -262,10 +262,15 @@ export class Catalog {
   beginLog(entry: CollectionEntry, settings: LogSettings): void {
     this.logOf(entry.id);
     this.save({ ...entry.definition, log: { id: entry.log?.id ?? this.takeId(), ...settings } });
+    this.require(LOG_NEED);
+  }
+
+  /** Versions that do not know `need` refuse the file from now on. Inside a transaction. */
+  require(need: string): void {
     const record = readFormat(Buffer.from(this.environment.store.getBinary(FORMAT_KEY)!), this.environment.path);
     const needs = Array.isArray(record.needs) ? (record.needs as unknown[]) : [];
-    if (needs.includes(LOG_NEED)) return;
-    this.queue.put(FORMAT_KEY, encodeDocument({ ...record, needs: [...needs, LOG_NEED] }));
+    if (needs.includes(need)) return;
+    this.queue.put(FORMAT_KEY, encodeDocument({ ...record, needs: [...needs, need] }));
   }
 
   /** Ends the log of a collection; its entries are reclaimed in batches later. Inside a transaction. */

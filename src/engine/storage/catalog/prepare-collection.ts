@@ -1,3 +1,4 @@
+import type { Doc } from '../../codec/document.js';
 import { compileFilter } from '../../query/match/match.js';
 import type {
   CollectionDefinition,
@@ -21,20 +22,26 @@ export function prepareCollection(definition: CollectionDefinition): CollectionE
       return { path, parts, descending: Number(index.key[path]) < 0 };
     });
     const limit = componentLimit(fields.length);
+    const isGeo = isGeoKey(index.key);
     const roots = fields.map((field) => field.parts[0]!);
     if (index.partialFilterExpression === undefined) {
-      return { definition: index, fields, partial: null, condition: null, reads: new Set(roots), limit };
+      return { definition: index, fields, partial: null, condition: null, reads: new Set(roots), isGeo, limit };
     }
     const filter = compileFilter(index.partialFilterExpression);
     for (const field of filter.fields ?? []) indexedFields.add(field);
     const condition = filter.residual ? 'unknown' : filter.conjuncts;
     for (const { path, op } of filter.conjuncts) if (op !== 'exists') conditionFields.add(path);
     const reads = filter.fields === null ? null : new Set([...roots, ...filter.fields]);
-    return { definition: index, fields, partial: (doc) => filter.matches(doc), condition, reads, limit };
+    return { definition: index, fields, partial: (doc) => filter.matches(doc), condition, reads, isGeo, limit };
   });
   const countField = countBy === undefined ? null : new Set([countBy]);
   const log = definition.log === undefined ? null : prepareLog(definition.log);
   return { definition, id: definition.id, ns: definition.ns, indexes, indexedFields, conditionFields, countField, log };
+}
+
+/** The only field of such an index is `2dsphere`. */
+export function isGeoKey(key: Doc): boolean {
+  return Object.values(key)[0] === '2dsphere';
 }
 
 function prepareLog({ id, first, omit }: LogDefinition): PreparedLog {

@@ -23,8 +23,10 @@ export type Durability = 'full' | 'relaxed';
 export const STORAGE_FORMAT = 2;
 /** Named by a file as soon as it has a log of changes. */
 export const LOG_NEED = 'changes';
+/** Some index is of places: who does not know that would write other keys. */
+export const GEO_NEED = '2dsphere';
 /** What a file of this format may need beyond it, as its format record names it; a later version adds to that list. */
-const KNOWN_NEEDS: ReadonlySet<unknown> = new Set([LOG_NEED]);
+const KNOWN_NEEDS: ReadonlySet<unknown> = new Set([LOG_NEED, GEO_NEED]);
 export const DATA_FILE = 'bsvc.mdb';
 
 /** Address space that is set aside for the file; LMDB takes more when it is used up. */

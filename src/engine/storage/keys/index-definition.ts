@@ -38,6 +38,8 @@ export interface IndexEntry {
   readonly condition: readonly Conjunct[] | 'unknown' | null;
   /** The top-level fields that its keys and its condition are made from; null = possibly all. */
   readonly reads: ReadonlySet<string> | null;
+  /** Its only field holds places, and its keys their cells (`query/geometry/cell.ts`). */
+  readonly isGeo: boolean;
   /** Bytes one component may take in a key. */
   readonly limit: number;
 }

@@ -1,4 +1,7 @@
 import { type Doc, isDocument } from '../../codec/document.js';
+import { refusal } from '../../errors.js';
+import { codeOf } from '../../query/geometry/cell.js';
+import { readPoint, visitPlaces } from '../../query/geometry/point.js';
 import { extractKeys } from '../../query/sort.js';
 import { INDEX_SPACE } from '../file/environment.js';
 import type { IndexEntry } from './index-definition.js';
@@ -21,6 +24,7 @@ const NO_KEYS: IndexKeys = { keys: [], multikey: 0, cut: false };
  */
 export function indexKeysOf(index: IndexEntry, doc: Doc, idBytes: Buffer, writer: KeyWriter): IndexKeys {
   if (index.partial !== null && !index.partial(doc)) return NO_KEYS;
+  if (index.isGeo) return geoKeys(index, doc, idBytes, writer);
   if (index.definition.sparse && index.fields.every((field) => !hasPath(doc, field.parts, 0))) return NO_KEYS;
   const flat = flatKey(index, doc, idBytes, writer);
   if (flat !== null) return flat;
@@ -47,6 +51,23 @@ export function indexKeysOf(index: IndexEntry, doc: Doc, idBytes: Buffer, writer
     keys.push(key);
   }
   return { keys, multikey: multikeyFields(index, doc), cut };
+}
+
+/** One key for each cell in which the document has a place; 16755 for what is no place. */
+function geoKeys(index: IndexEntry, doc: Doc, idBytes: Buffer, writer: KeyWriter): IndexKeys {
+  const codes = new Set<number>();
+  visitPlaces(doc, index.fields[0]!.parts, (value) => {
+    const spot = readPoint(value);
+    if (typeof spot === 'string') {
+      throw refusal(16755, `Can't extract geo keys from '${index.fields[0]!.path}': ${spot}`);
+    }
+    codes.add(codeOf(spot));
+  });
+  const keys = Array.from(codes, (code) => {
+    writer.reset(INDEX_SPACE, index.definition.id).component(code, false, index.limit);
+    return writer.raw(idBytes).take();
+  });
+  return { keys, multikey: keys.length > 1 ? 1 : 0, cut: false };
 }
 
 /** The usual case, without arrays on any path; null when there is one. */

@@ -71,14 +71,20 @@ export function pipelineError(error: unknown, signal?: AbortSignal): unknown {
   );
 }
 
-/** MongoDB's codes for a missing index of $geoNear. */
-const NO_GEO_INDEX = new Set([27, 291]);
+/** MongoDB's codes for a `$geoNear` that no index serves: none at all or too many, and none of the named field. */
+const NO_GEO_INDEX = 27;
+const NO_SUCH_GEO_INDEX = 291;
 /** MongoDB's code where no search service is set up. */
 const NO_SEARCH = 31_082;
 
 /** What of the pipeline the database lacks, as a sentence; null when the pipeline itself is wrong. */
 function findMissing(code: number, message: string): string | null {
-  if (NO_GEO_INDEX.has(code)) return '$geoNear is not available here: the collection has no 2dsphere index for it';
+  if (code === NO_GEO_INDEX) {
+    return /more than one/.test(message)
+      ? '$geoNear: several fields of the collection have an index of places: name one by "key"'
+      : '$geoNear needs an index of places, such as "place:2dsphere": add it to the indexes of the collection';
+  }
+  if (code === NO_SUCH_GEO_INDEX) return '$geoNear: the field that "key" names has no index of places, such as "place:2dsphere"';
   if (code === NO_SEARCH) return '$search is not available: it belongs to MongoDB Atlas';
   const atlas = /^\$\w+ is not available: it belongs to MongoDB Atlas$/.exec(message)?.[0];
   if (atlas !== undefined) return atlas;
