@@ -30,7 +30,10 @@ export default defineCommand({
     flexible: flag('--flexible', 'store any JSON object, unchecked'),
     rls: choice<RlsMode>('--rls <mode>', 'row-level security', ['public-read', 'private']),
     ownerField: value('--owner-field <field>', 'field that holds the owner’s user id (default: userId)'),
-    indexes: list('--index <fields>', 'index for lists: a field, or several as country,-population (repeatable)'),
+    indexes: list(
+      '--index <fields>',
+      'index for lists: a field, several as country,-population, or place:2dsphere for points (repeatable)',
+    ),
     ifNotExists: flag('--if-not-exists', 'do nothing when there is one of that name'),
   },
   async run(context, input) {

@@ -26,7 +26,7 @@ export default defineCommand({
     setFields: list('--set-field <spec>', 'declare a present field anew (repeatable)', parseFieldSpec),
     dropFields: list('--drop-field <name>', 'no longer declare a field (repeatable)'),
     mode: choice('--mode <mode>', 'what else may be stored', ['enforced', 'flexible']),
-    indexes: list('--index <fields>', 'replace the indexes for lists (repeatable)'),
+    indexes: list('--index <fields>', 'replace the indexes (repeatable)'),
     check: flag('--check', 'only report the stored documents that would not fit'),
   },
   async run(context, input) {

@@ -73,5 +73,6 @@ async function buildIndexes(app: App, current: Collection, changed: Collection):
 /** Why indexes cannot be built, by the database's code. */
 const REFUSALS = new Map<unknown, string>([
   [67, 'a sharded collection can keep nothing unique but its shard key'],
+  [16_755, 'some document has something else than a point in a field with an index of places'],
   [171, 'some document holds arrays in more than one of the fields of one index'],
 ]);

@@ -39,8 +39,18 @@ describe('errors of the database', () => {
     ],
     [
       'a missing index',
-      serverError(27, 'unable to find index for $geoNear query'),
-      '$geoNear is not available here: the collection has no 2dsphere index for it',
+      serverError(27, '$geoNear requires a 2d or 2dsphere index, but none were found'),
+      '$geoNear needs an index of places, such as "place:2dsphere": add it to the indexes of the collection',
+    ],
+    [
+      'several indexes to choose from',
+      serverError(27, 'There is more than one 2dsphere index on a.b; unsure which to use for $geoNear'),
+      '$geoNear: several fields of the collection have an index of places: name one by "key"',
+    ],
+    [
+      'a field without one',
+      serverError(291, 'unable to find index for $geoNear query'),
+      '$geoNear: the field that "key" names has no index of places, such as "place:2dsphere"',
     ],
   ])('of a pipeline tell %s', (_what, error, message) => {
     expect(pipelineError(error)).toMatchObject({ code: 'INVALID_PIPELINE', message });

@@ -1,7 +1,7 @@
+import { type Doc, isDocument, setField } from '../../codec/document.js';
 import { badValue, CODES, EngineError, refusal, typeMismatch } from '../../errors.js';
-import type { Path } from '../values/path.js';
-import { splitPath } from '../values/path.js';
-import { copyDoc, type Doc, fieldOf, isDocument, isTruthy, numberOf, setField, typeOf } from '../values/value.js';
+import { type Path, splitPath } from '../values/path.js';
+import { copyDoc, fieldOf, isTruthy, numberOf, typeOf } from '../values/value.js';
 import { angleBetween, EARTH_RADIUS_METERS, readPoint, type Spot, visitPlaces } from './point.js';
 
 /** A `$geoNear`: from where, how far, and what else the documents have to satisfy. */

@@ -1,6 +1,6 @@
-import { isDocument, numberOf } from '../values/value.js';
+import { type Doc, isDocument } from '../../codec/document.js';
 import { type Path, visitPath } from '../values/path.js';
-import type { Doc } from '../values/value.js';
+import { numberOf } from '../values/value.js';
 
 /** A place on the sphere, in degrees. */
 export interface Spot {

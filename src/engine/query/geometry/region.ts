@@ -1,5 +1,6 @@
+import { isDocument } from '../../codec/document.js';
 import { badValue } from '../../errors.js';
-import { isDocument, numberOf } from '../values/value.js';
+import { numberOf } from '../values/value.js';
 import { type Cell, codesWithin, halvesOf, leastAngle, mostAngle, WORLD } from './cell.js';
 import { angleBetween, readPair, readPoint, type Spot } from './point.js';
 

@@ -1,13 +1,13 @@
 import { invalid } from '../../../errors.js';
 import type { Collection } from '../collection.js';
-import { MAX_STORED_INDEXES, requiredIndexes } from './document-indexes.js';
+import { MAX_STORED_INDEXES, placesField, requiredIndexes } from './document-indexes.js';
 import { HIDDEN_FIELD, UNSAFE_NAMES } from '../fields/field.js';
 
 const MAX_REQUESTED_INDEXES = 20;
 const MAX_PARTS = 4;
 const PART = /^-?[A-Za-z_][\w-]*(\.[A-Za-z_][\w-]*)*$/;
 
-/** 400 unless every requested index is `field` or `field,-other` over fields the collection can have. */
+/** 400 unless every requested index is `field`, `field,-other` or `field:2dsphere` over fields the collection can have. */
 export function checkIndexSpecs(collection: Pick<Collection, 'mode' | 'fields' | 'indexes' | 'rls'>): void {
   if (collection.indexes.length > MAX_REQUESTED_INDEXES) {
     throw invalid('INVALID_INDEX', `A collection has at most ${MAX_REQUESTED_INDEXES} requested indexes`);
@@ -16,15 +16,21 @@ export function checkIndexSpecs(collection: Pick<Collection, 'mode' | 'fields' |
     throw invalid('INVALID_INDEX', 'The same index is requested twice');
   }
   for (const spec of collection.indexes) {
-    const parts = spec.split(',');
+    const place = placesField(spec);
+    const parts = (place ?? spec).split(',');
     const names = parts.map((part) => part.replace(/^-/, ''));
-    if (parts.length > MAX_PARTS || !parts.every((part) => PART.test(part)) || new Set(names).size < names.length) {
+    if (
+      parts.length > (place === null ? MAX_PARTS : 1) ||
+      !parts.every((part) => PART.test(part)) ||
+      new Set(names).size < names.length
+    ) {
       throw invalid(
         'INVALID_INDEX',
-        `"${spec}" is not an index: write field, or up to ${MAX_PARTS} as field,-other (- for descending)`,
+        `"${spec}" is not an index: write field, up to ${MAX_PARTS} as field,-other (- for descending), or field:2dsphere for places`,
       );
     }
     for (const name of names) requireKnown(collection, name);
+    if (place !== null) requirePlaces(collection, place);
   }
   const count = requiredIndexes(collection).length;
   if (count > MAX_STORED_INDEXES) {
@@ -32,6 +38,21 @@ export function checkIndexSpecs(collection: Pick<Collection, 'mode' | 'fields' |
     throw invalid('INVALID_INDEX', text);
   }
 }
+
+/** The types of declared fields that a point fits into. */
+const PLACE_TYPES: ReadonlySet<string> = new Set(['Object', 'Array']);
+
+function requirePlaces({ fields, rls }: Pick<Collection, 'fields' | 'rls'>, path: string): void {
+  const [top, ...inner] = path.split('.') as [string];
+  const declared = fields.find((field) => field.name === top);
+  const fits = declared === undefined ? !NO_PLACES.has(top) && rls?.ownerField !== top : PLACE_TYPES.has(declared.type);
+  if (!fits || path.startsWith('-')) {
+    const text = `"${path}" cannot hold places: declare it as Object or Array, such as place:Object or place:Array(Number)`;
+    throw invalid('INVALID_INDEX', inner.length > 0 ? text.replace(path, top) : text);
+  }
+}
+
+const NO_PLACES: ReadonlySet<string> = new Set(['_id', 'createdAt', 'updatedAt']);
 
 /** Fields that no list can filter or sort by. */
 const UNFIT: ReadonlySet<string> = new Set(['isDeleted', 'deletedAt', HIDDEN_FIELD]);

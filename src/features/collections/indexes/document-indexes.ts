@@ -18,7 +18,7 @@ export const PENDING = 'pending';
  */
 export const REMOVED = 'removed' as const;
 
-type Named = IndexDescription & { name: string; key: Record<string, 1 | -1> };
+type Named = IndexDescription & { name: string; key: Record<string, 1 | -1 | '2dsphere'> };
 
 type Settings = Pick<Collection, 'mode' | 'fields' | 'rls' | 'indexes'>;
 
@@ -52,6 +52,12 @@ export function requiredIndexes(collection: Settings): Named[] {
     if (field.unique && collection.mode === 'enforced') indexes.push(uniqueIndex(field.name));
   }
   for (const spec of collection.indexes) {
+    const place = placesField(spec);
+    if (place !== null) {
+      // Of trashed documents too: `include_deleted` of a pipeline must find an index as well.
+      indexes.push({ name: `geo_${place}`, key: { [place]: '2dsphere' } });
+      continue;
+    }
     indexes.push({ name: `list_${spec}`, key: requestedKey(spec), partialFilterExpression: ACTIVE });
     if (!spec.includes(',')) {
       indexes.push({ name: `sort_${spec}`, key: sortKey(spec), partialFilterExpression: ACTIVE });
@@ -59,6 +65,13 @@ export function requiredIndexes(collection: Settings): Named[] {
   }
   return withoutTwins(indexes);
 }
+
+/** The field of `field:2dsphere`, an index of places; null for any other. */
+export function placesField(spec: string): string | null {
+  return spec.endsWith(PLACES) ? spec.slice(0, -PLACES.length) : null;
+}
+
+const PLACES = ':2dsphere';
 
 /** The database takes no two indexes of the same key, and what begins with `_id` is served by its own. */
 function withoutTwins(indexes: readonly Named[]): Named[] {
@@ -77,7 +90,7 @@ function isSame(a: Named, b: Named): boolean {
 function ownerIndexes({ rls, indexes }: Settings): Named[] {
   if (rls?.mode !== 'private') return [];
   return indexes
-    .filter((spec) => !readParts(spec).some(([path]) => path === rls.ownerField))
+    .filter((spec) => placesField(spec) === null && !readParts(spec).some(([path]) => path === rls.ownerField))
     .map((spec) => ({
       name: `own_${rls.ownerField}:${spec}`,
       key: { [rls.ownerField]: 1, ...requestedKey(spec) },

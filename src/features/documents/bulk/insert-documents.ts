@@ -25,6 +25,7 @@ import {
 } from './hidden-batch.js';
 import { findVisible } from '../store/shown-documents.js';
 import { checkNewDocument } from '../write/new-document.js';
+import { placesField } from '../../collections/indexes/document-indexes.js';
 import { hasParallelArrays, parallelArrays } from '../store/parallel-arrays.js';
 import { Problems } from '../reply/problems.js';
 import type { WriteTarget } from '../write/write-target.js';
@@ -104,7 +105,8 @@ async function readAll(
   });
   problems.throwIfAny();
   // The database would say so too, after it has written some of them.
-  const indexes = collection.indexes.map((spec) => spec.split(',').map((part) => part.replace(/^-/, '')));
+  const lists = collection.indexes.filter((spec) => placesField(spec) === null);
+  const indexes = lists.map((spec) => spec.split(',').map((part) => part.replace(/^-/, '')));
   if (documents.some((document) => indexes.some((paths) => hasParallelArrays(document, paths)))) throw parallelArrays();
   return documents;
 }

@@ -16,6 +16,15 @@ const MAX_JOIN_DEPTH = 4;
 
 /** Stages that MongoDB demands at the start; everything else is restricted before it runs. */
 const LEADING: ReadonlySet<string> = new Set(['$geoNear', '$search']);
+/** Of `$geoNear`, besides those that name fields of the result, and its own filter. */
+const NEAR_OPTIONS: ReadonlySet<string> = new Set([
+  'near',
+  'spherical',
+  'key',
+  'minDistance',
+  'maxDistance',
+  'distanceMultiplier',
+]);
 /** Stages that only choose documents: as long as they come first, indexes serve them. */
 const CHOOSING: ReadonlySet<string> = new Set(['$match', '$sort', '$limit', '$skip']);
 
@@ -121,6 +130,11 @@ class PipelineGuard {
     }
     const { query = {}, distanceField, includeLocs, ...rest } = options;
     refuseOperators(rest);
+    const unknown = Object.keys(rest).find((option) => !NEAR_OPTIONS.has(option));
+    if (unknown !== undefined) throw badPipeline(`$geoNear has no option ${JSON.stringify(unknown.slice(0, 60))}`);
+    if (rest.near === undefined)
+      throw badPipeline('$geoNear needs near, such as {"type":"Point","coordinates":[lng,lat]}');
+    if (distanceField === undefined) throw badPipeline('$geoNear needs distanceField, the name for the distance');
     const outputs: Document = {};
     for (const [key, path] of Object.entries({ distanceField, includeLocs })) {
       if (path === undefined) continue;

@@ -7,6 +7,9 @@ import { MAX_PIPELINE_LEVELS, WorkBudget } from '../query/work-budget.js';
 /** Keys whose lists are branches: each is tried, and most of them are compiled, one by one. */
 const BRANCHING: ReadonlySet<string> = new Set(['$and', '$or', '$nor', 'branches']);
 
+/** For each of them the cells that cover it are computed. */
+const MAX_REGIONS = 50;
+
 /**
  * One walk over a client's pipeline before anything else looks at it: its values, levels, branches and patterns are
  * counted against the budget of one request, and keys that no document can have, NUL characters and the service's own
@@ -15,6 +18,7 @@ const BRANCHING: ReadonlySet<string> = new Set(['$and', '$or', '$nor', 'branches
 export function measurePipeline(pipeline: readonly unknown[]): void {
   const budget = new WorkBudget();
   const patterns: string[] = [];
+  let regions = 0;
   const walk = (value: unknown, key: string, level: number): void => {
     if (typeof value === 'string') {
       if (key === '$regex') patterns.push(value);
@@ -37,6 +41,9 @@ export function measurePipeline(pipeline: readonly unknown[]): void {
     }
     for (const inner of keys) {
       refuseKey(inner);
+      if (inner === '$geoWithin' && ++regions > MAX_REGIONS) {
+        throw badPipeline(`A pipeline may have at most ${MAX_REGIONS} $geoWithin`);
+      }
       walk((value as Record<string, unknown>)[inner], inner, level + 1);
     }
   };

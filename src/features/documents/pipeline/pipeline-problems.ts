@@ -7,11 +7,21 @@ export function badPipeline(message: string): AppError {
   return invalid('INVALID_PIPELINE', message);
 }
 
+/** Conditions of MongoDB that people look for, and what there is instead. */
+const INSTEAD: ReadonlyMap<string, string> = new Map([
+  ['$near', 'begin the pipeline with $geoNear'],
+  ['$nearSphere', 'begin the pipeline with $geoNear'],
+  ['$within', 'write $geoWithin'],
+  ['$text', 'there is no text search; $regex finds what begins with or contains a word'],
+]);
+
 /**
  * The refusal of a stage or operator that is not on a list: BLOCKED_STAGE where it is known to be dangerous, else
  * INVALID_PIPELINE.
  */
 export function refusedName(name: string, what: string): AppError {
+  const instead = INSTEAD.get(name);
+  if (instead !== undefined) return badPipeline(`${name} is not available here: ${instead}`);
   return BLOCKED.has(name) || name.startsWith('$_internal')
     ? invalid('BLOCKED_STAGE', `${name.slice(0, 60)} is not allowed in a pipeline`)
     : badPipeline(`Unknown ${what} ${JSON.stringify(name.slice(0, 60))}`);

@@ -1,6 +1,6 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
-import { conflict, tooLarge, type AppError } from '../../../errors.js';
+import { conflict, invalid, tooLarge, type AppError } from '../../../errors.js';
 import { takeTurns } from '../../../own-turn.js';
 import { isDuplicateKey, type Store } from '../../../platform/database/database.js';
 import { documentsName, type Collection } from '../../collections/collection.js';
@@ -71,7 +71,7 @@ async function insertEach(
   } catch (error) {
     const { writeErrors = [] } = error as { writeErrors?: WriteRefusal | WriteRefusal[] };
     const refusals = [writeErrors].flat();
-    if (refusals.length === 0 || refusals.some(({ code }) => code !== DUPLICATE_KEY && code !== PARALLEL_ARRAYS)) {
+    if (refusals.length === 0 || refusals.some(({ code }) => !EXPLAINED.has(code))) {
       throw error;
     }
     return new Map(refusals.map((refusal) => [refusal.index, explainRefusal(refusal)]));
@@ -100,6 +100,7 @@ interface WriteRefusal {
 
 function explainRefusal({ code, errmsg = '' }: WriteRefusal): string {
   if (code === PARALLEL_ARRAYS) return PARALLEL_ARRAYS_TEXT;
+  if (code === NO_PLACE) return NO_PLACE_TEXT;
   const field = duplicateField(errmsg);
   return field === '_id' ? 'there is a document with this _id already' : `${field} must be unique: the value is taken`;
 }
@@ -269,6 +270,12 @@ export class PathBlocked extends Error {}
 
 const DUPLICATE_KEY = 11_000;
 const PATH_NOT_VIABLE = 28;
+/** A field with an index of places holds something else. */
+const NO_PLACE = 16_755;
+const NO_PLACE_TEXT =
+  'A field with an index of places holds something else than {"type":"Point","coordinates":[longitude,latitude]} or [longitude,latitude]';
+/** What a write of several documents may refuse of one of them. */
+const EXPLAINED: ReadonlySet<number> = new Set([DUPLICATE_KEY, PARALLEL_ARRAYS, NO_PLACE]);
 const TOO_LARGE = new Set([10_334, 17_419, 17_420]);
 const TRANSACTION_TOO_LARGE = 257;
 
@@ -276,6 +283,7 @@ function translate(error: unknown): unknown {
   if (isDuplicateKey(error)) return duplicateValue(error);
   const { code } = error as { code?: unknown };
   if (code === PARALLEL_ARRAYS) return parallelArrays();
+  if (code === NO_PLACE) return invalid('VALIDATION_FAILED', `Validation failed: ${NO_PLACE_TEXT}`);
   if (code === PATH_NOT_VIABLE) return new PathBlocked('a dotted path is blocked', { cause: error });
   if (code === TRANSACTION_TOO_LARGE) {
     const text = 'The documents have too many index entries to be stored all at once: send fewer in one request';
