@@ -20,8 +20,8 @@ const MAX_DEPTH = 2;
 const MAX_ALTERNATIVES = 64;
 
 /**
- * Chooses how to read: by one index, equalities first, then one range or list, then the sort; or the branches of a `$or`
- * each by its own. Between several plans a short look at how many entries each would read decides.
+ * Chooses how to read: by one index, equalities first, then one range or list, then the sort; or the branches of a
+ * `$or` each by its own. Between several plans a short look at how many entries each would read decides.
  */
 export function choosePlan(collection: CollectionEntry, query: PlanQuery, probe: Probe): Plan {
   if (query.hint !== undefined) {
@@ -40,8 +40,8 @@ function hintedPlan(index: IndexEntry, query: PlanQuery): Plan {
 }
 
 /**
- * For each `$or` of the query the plans that read its branches, each by its own index, and leave out the rest; `singles`
- * are the plans that serve the query by one index.
+ * For each `$or` of the query the plans that read its branches, each by its own index, and leave out the rest;
+ * `singles` are the plans that serve the query by one index.
  */
 function unionPlans(
   collection: CollectionEntry,

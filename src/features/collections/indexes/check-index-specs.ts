@@ -7,7 +7,9 @@ const MAX_REQUESTED_INDEXES = 20;
 const MAX_PARTS = 4;
 const PART = /^-?[A-Za-z_][\w-]*(\.[A-Za-z_][\w-]*)*$/;
 
-/** 400 unless every requested index is `field`, `field,-other` or `field:2dsphere` over fields the collection can have. */
+/**
+ * 400 unless every requested index is `field`, `field,-other` or `field:2dsphere` over fields the collection can have.
+ */
 export function checkIndexSpecs(collection: Pick<Collection, 'mode' | 'fields' | 'indexes' | 'rls'>): void {
   if (collection.indexes.length > MAX_REQUESTED_INDEXES) {
     throw invalid('INVALID_INDEX', `A collection has at most ${MAX_REQUESTED_INDEXES} requested indexes`);
