@@ -30,6 +30,7 @@ function documentOf(n: number): Record<string, unknown> {
     body: 'Lorem ipsum dolor sit amet, consectetur adipiscing elit, sed do eiusmod tempor incididunt. ',
     views: n % 1000,
     tags: [`tag${n % 10}`, `tag${n % 7}`],
+    place: [((n * 7919) % 3_600_000) / 10_000 - 180, ((n * 104_729) % 1_700_000) / 10_000 - 85],
     address: { city: `City ${n % 100}`, zip: String(10_000 + (n % 9000)) },
   };
 }
@@ -96,6 +97,20 @@ async function measureAll(items: Items, size: number, firstFree: number, scans: 
     await items.countDocuments({});
   });
   await add('distinct by index, three values', 1_000, () => items.distinct('status'));
+  await add('nearest 20 by $geoNear', 1_000, (n) =>
+    items
+      .aggregate([
+        {
+          $geoNear: {
+            near: { type: 'Point', coordinates: [(Math.abs(n * 31) % 360) - 180, (Math.abs(n * 17) % 160) - 80] },
+            distanceField: 'meters',
+            query: { status: { $ne: 'gone' } },
+          },
+        },
+        { $limit: 20 },
+      ])
+      .toArray(),
+  );
   await add('count by index', 3_000, (n) =>
     items.countDocuments({
       owner: Math.abs(n) % OWNERS,
@@ -142,6 +157,7 @@ function print(title: string, results: readonly Measured[]): void {
 async function createIndexes(items: Items): Promise<void> {
   await items.createIndex({ owner: 1, createdAt: -1 });
   await items.createIndex({ status: 1, owner: 1, createdAt: 1 });
+  await items.createIndex({ place: '2dsphere' });
 }
 
 for (const size of SIZES) {

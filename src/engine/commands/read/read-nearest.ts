@@ -100,10 +100,12 @@ function chooseIndex(collection: CollectionEntry, { key }: GeoNear, { filter }: 
       holdsAll(index, filter.conjuncts),
   );
   const [index, another] = usable.filter(({ fields }) => key === null || fields[0]!.path === key);
-  if (index === undefined && key !== null)
+  if (index === undefined && key !== null) {
     throw new EngineError(CODES.NoQueryExecutionPlans, 'unable to find index for $geoNear query');
-  if (index === undefined)
+  }
+  if (index === undefined) {
     throw new EngineError(CODES.IndexNotFound, '$geoNear requires a 2d or 2dsphere index, but none were found');
+  }
   if (another !== undefined && key === null) {
     throw new EngineError(
       CODES.IndexNotFound,

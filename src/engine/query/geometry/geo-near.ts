@@ -41,8 +41,9 @@ const OPTIONS: ReadonlySet<string> = new Set([
 export function readGeoNear(spec: unknown): GeoNear {
   if (!isDocument(spec)) throw refusal(10065, '$geoNear needs an object');
   for (const name of Object.keys(spec)) {
-    if (!OPTIONS.has(name))
+    if (!OPTIONS.has(name)) {
       throw new EngineError(CODES.IDLUnknownField, `BSON field '$geoNear.${name}' is an unknown field.`);
+    }
   }
   const { near, query = {}, key } = spec;
   if (near === undefined) throw refusal(5860400, "$geoNear requires a 'near' option");

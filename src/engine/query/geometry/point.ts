@@ -40,7 +40,7 @@ function spotOf(first: unknown, second: unknown): Spot | string {
 
 /** Two numbers on a plane, as legacy shapes give their corners: `[x, y]` or an object of two numbers. */
 export function readPair(value: unknown): [number, number] | null {
-  const [first, second]: unknown[] = Array.isArray(value) ? value : isDocument(value) ? Object.values(value) : [];
+  const [first, second] = (Array.isArray(value) ? value : isDocument(value) ? Object.values(value) : []) as unknown[];
   const x = numberOf(first);
   const y = numberOf(second);
   return x === null || y === null || !Number.isFinite(x) || !Number.isFinite(y) ? null : [x, y];

@@ -26,8 +26,9 @@ const SHAPES: Readonly<Record<string, (spec: unknown) => Region>> = {
     if (center === null || !Array.isArray(spec) || spec.length !== 2) {
       throw badValue('$centerSphere needs [[longitude, latitude], radius in radians]');
     }
-    if (radius === null || !(radius >= 0) || radius === Infinity)
+    if (radius === null || !(radius >= 0) || radius === Infinity) {
       throw badValue('radius must be a non-negative number');
+    }
     const [lng, lat] = center;
     if (Math.abs(lng) > 180 || Math.abs(lat) > 90) throw badValue('Spherical circle center is out of bounds');
     return cap({ lng, lat }, radius);

@@ -132,8 +132,9 @@ class PipelineGuard {
     refuseOperators(rest);
     const unknown = Object.keys(rest).find((option) => !NEAR_OPTIONS.has(option));
     if (unknown !== undefined) throw badPipeline(`$geoNear has no option ${JSON.stringify(unknown.slice(0, 60))}`);
-    if (rest.near === undefined)
+    if (rest.near === undefined) {
       throw badPipeline('$geoNear needs near, such as {"type":"Point","coordinates":[lng,lat]}');
+    }
     if (distanceField === undefined) throw badPipeline('$geoNear needs distanceField, the name for the distance');
     const outputs: Document = {};
     for (const [key, path] of Object.entries({ distanceField, includeLocs })) {

@@ -84,8 +84,9 @@ function findMissing(code: number, message: string): string | null {
       ? '$geoNear: several fields of the collection have an index of places: name one by "key"'
       : '$geoNear needs an index of places, such as "place:2dsphere": add it to the indexes of the collection';
   }
-  if (code === NO_SUCH_GEO_INDEX)
+  if (code === NO_SUCH_GEO_INDEX) {
     return '$geoNear: the field that "key" names has no index of places, such as "place:2dsphere"';
+  }
   if (code === NO_SEARCH) return '$search is not available: it belongs to MongoDB Atlas';
   const atlas = /^\$\w+ is not available: it belongs to MongoDB Atlas$/.exec(message)?.[0];
   if (atlas !== undefined) return atlas;
