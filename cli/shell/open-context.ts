@@ -143,15 +143,17 @@ async function openWithin(context: Context, purpose: Purpose, lines: LogSink): P
 }
 
 async function prepare(app: App, purpose: Purpose): Promise<App> {
-  const [{ migrate }, { requireMigrated }, { settleSealingKeys }] = await Promise.all([
+  const [{ migrate }, { requireMigrated, requireOwnStore }, { settleSealingKeys }] = await Promise.all([
     import('../../src/migrations/migrate.js'),
     import('../../src/migrations/require-migrated.js'),
     import('../../src/platform/secrets/sealing-keys.js'),
   ]);
   try {
-    if (purpose === 'migrating service') await migrate(app.db);
-    else if (purpose !== 'migration') await requireMigrated(app.db);
-    if (purpose !== 'migration') await settleSealingKeys(app, app.clock.now());
+    if (purpose !== 'migration') {
+      await requireOwnStore(app);
+      await (purpose === 'migrating service' ? migrate(app.db) : requireMigrated(app.db));
+      await settleSealingKeys(app, app.clock.now());
+    }
     if (purpose.endsWith('service')) for (const warning of app.db.warnings) app.log.warn(warning);
     return app;
   } catch (error) {

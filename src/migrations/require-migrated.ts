@@ -2,17 +2,16 @@ import { conflict } from '../errors.js';
 import type { Database } from '../platform/database/database.js';
 import { findMoveMark } from '../platform/database/move-mark.js';
 import { isHalfRestored } from '../platform/database/restore-mark.js';
+import { requireSealingKeys } from '../platform/secrets/sealing-keys.js';
+import type { SecretBox } from '../platform/secrets/secret-box.js';
 import { findMigrationStatus, migrate, refuseNewerStore } from './migrate.js';
 
 /**
  * Makes sure that the stored data is that of this version. The embedded engine and an empty MongoDB are brought up to
  * it; a MongoDB with data in it is changed only on request (409 MIGRATIONS_PENDING), as other versions may still be
- * running on it. A store that `bsvc restore` or `bsvc move-to` has not finished with is refused (409
- * RESTORE_UNFINISHED, MOVE_UNFINISHED): it may lack documents. So is one that a newer version has changed (409
- * STORE_NEWER).
+ * running on it. A store that a newer version has changed is refused (409 STORE_NEWER).
  */
 export async function requireMigrated(db: Database): Promise<void> {
-  await refuseHalfStore(db);
   const status = await findMigrationStatus(db);
   refuseNewerStore(status);
   const { applied, pending } = status;
@@ -25,6 +24,15 @@ export async function requireMigrated(db: Database): Promise<void> {
     );
   }
   await migrate(db);
+}
+
+/**
+ * Before anything is changed: 409 for half a store as refuseHalfStore says, and for one whose master key is not given
+ * as requireSealingKeys says.
+ */
+export async function requireOwnStore({ db, secrets }: { db: Database; secrets: SecretBox }): Promise<void> {
+  await refuseHalfStore(db);
+  await requireSealingKeys({ db, secrets });
 }
 
 /** 409 for a store that a restore or a move has not finished with: RESTORE_UNFINISHED, MOVE_UNFINISHED. */

@@ -1,6 +1,8 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { MIGRATIONS } from '../../src/migrations/index.js';
+import { beginRestore, endRestore } from '../../src/platform/database/restore-mark.js';
 import { openCliHome } from '../helpers/run-cli.js';
 import { withApp } from '../helpers/with-app.js';
 
@@ -124,5 +126,38 @@ describe('a master key', () => {
     expect((await home.bsvc(['project', 'list'])).stderr).toContain('secret.key is missing');
     writeFileSync(keyFile, key);
     expect((await home.bsvc(['project', 'list'])).code).toBe(0);
+  });
+});
+
+describe('a store that waits for a migration', () => {
+  const env = { BSVC_DATA_DIR: join(home.dir, 'data'), BSVC_DURABILITY: 'relaxed' };
+  const last = MIGRATIONS.at(-1)!.id;
+  const isApplied = () =>
+    withApp(
+      env,
+      async ({ db }) => (await db.collection<{ _id: string }>('migrations').findOne({ _id: last })) !== null,
+    );
+  beforeEach(() =>
+    withApp(env, async ({ db }) => {
+      await db.collection<{ _id: string }>('migrations').deleteOne({ _id: last });
+    }),
+  );
+
+  const ways = [['project', 'list'], ['migrate'], ['serve', '--port', '0'], ['serve', '--migrate', '--port', '0']];
+
+  it.each(ways)('is not touched by %s %s %s with the key of another store', async (...words) => {
+    writeFileSync(keyFile, OTHER);
+    const { code, stderr } = await home.bsvc([...words, '--json'], { stop: AbortSignal.timeout(20_000) });
+    expect([code, stderr]).toEqual([1, expect.stringContaining('MASTER_KEY_FOREIGN')]);
+    writeFileSync(keyFile, key);
+    expect(await isApplied()).toBe(false);
+  });
+
+  it.each(ways)('is not touched by %s %s %s while a restore is unfinished', async (...words) => {
+    const run = await withApp(env, ({ db }) => beginRestore(db));
+    const { code, stderr } = await home.bsvc([...words, '--json'], { stop: AbortSignal.timeout(20_000) });
+    expect([code, stderr]).toEqual([1, expect.stringContaining('RESTORE_UNFINISHED')]);
+    await withApp(env, ({ db }) => endRestore(db, run));
+    expect(await isApplied()).toBe(false);
   });
 });

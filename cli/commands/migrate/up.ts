@@ -1,5 +1,5 @@
 import { findMigrationStatus, migrate } from '../../../src/migrations/migrate.js';
-import { requireSealingKeys } from '../../../src/platform/secrets/sealing-keys.js';
+import { requireOwnStore } from '../../../src/migrations/require-migrated.js';
 import { defineCommand, flag } from '../../shell/command.js';
 
 export default defineCommand({
@@ -18,7 +18,7 @@ export default defineCommand({
           before.pending.length === 0 ? 'Nothing is pending.' : `Would run:\n  ${before.pending.join('\n  ')}`,
       };
     }
-    await requireSealingKeys(app);
+    await requireOwnStore(app);
     const applied = await migrate(app.db);
     return {
       json: { applied, pending: [] },

@@ -45,9 +45,11 @@ export async function requireSealingKeys({ db, secrets }: Keys): Promise<void> {
   );
 }
 
-/** Does requireSealingKeys, then notes the key that seals from now on before anything is sealed with it. */
+/**
+ * Notes the key that seals from now on, before anything is sealed with it. Comes after requireSealingKeys: the store is
+ * this key's from then on.
+ */
 export async function settleSealingKeys({ db, secrets }: Keys, nowMs: number): Promise<void> {
-  await requireSealingKeys({ db, secrets });
   const noted = (await keyStore(db).find({}).toArray()).map(({ _id }) => _id);
   const [newest] = secrets.keyIds();
   const wanted = noted.length > 0 ? [newest!] : [...new Set([newest!, ...(await findSealingKeys(db))])];

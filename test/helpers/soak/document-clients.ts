@@ -135,9 +135,9 @@ export async function runBatchReader(caller: SoakCaller, random: Random, books: 
       send('GET', `?count=true&createdAt_gte=${encodeURIComponent(since)}`),
       send('POST', '/aggregate', { pipeline }),
     ]);
-    if (list) judge(`a list of ${latest}`, (list.body.data as { items: unknown[] }).items.length);
-    if (count) judge('a count', (count.body.data as { count: number }).count);
-    for (const { _id, n } of (groups?.body.data ?? []) as { _id: string; n: number }[])
+    if (complete(list, 200)) judge(`a list of ${latest}`, (list.body.data as { items: unknown[] }).items.length);
+    if (complete(count, 200)) judge('a count', (count.body.data as { count: number }).count);
+    for (const { _id, n } of (complete(groups, 200) ? groups.body.data : []) as { _id: string; n: number }[])
       judge(`an aggregation (${_id})`, n);
     await walkBatches(send, judge, random.below(4));
     await think(random, 50);
@@ -154,7 +154,7 @@ async function walkBatches(
   let last = '';
   for (let cursor: string | null = 'start', page = 0; cursor !== null && page < pages; page++) {
     const reply = await send('GET', `?limit=70&cursor=${encodeURIComponent(cursor)}`);
-    if (!reply) return;
+    if (!complete(reply, 200)) return;
     const { items, nextCursor } = reply.body.data as { items: { batch: string }[]; nextCursor: string | null };
     for (const { batch } of items) counts.set((last = batch), (counts.get(batch) ?? 0) + 1);
     cursor = nextCursor;
