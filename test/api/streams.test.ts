@@ -1,6 +1,7 @@
+import { connect as connectTo } from 'node:net';
 import { ObjectId } from 'bson';
 import supertest from 'supertest';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { signAccessToken } from '../../src/features/access/sign-access-token.js';
 import { setChanges } from '../../src/features/changes/set-changes.js';
 import type { Collection } from '../../src/features/collections/collection.js';
@@ -206,6 +207,35 @@ describe('GET /api/data/:collection/changes with Accept: text/event-stream', () 
     const resumed = await connect({ method: 'GET', path, headers: { ...secret(), 'last-event-id': last.id! } });
     await resumed.until(isReady);
     expect([...resumed.known().keys()]).toEqual([second]);
+  });
+
+  it.each([
+    { version: '1.0', framed: false },
+    { version: '1.1', framed: true },
+  ])('sends a client of HTTP/$version events in the framing that it reads', async ({ version, framed }) => {
+    const { name } = await buildFollowed();
+    const { hostname, port } = new URL(test.url);
+    const socket = connectTo({ host: hostname, port: Number(port) });
+    let text = '';
+    const heard = new Promise<void>((resolve) => {
+      socket.setEncoding('utf8').on('data', (part: string) => {
+        text += part;
+        if (text.split('event: ready').length === 3) resolve();
+      });
+    });
+    socket.write(
+      `GET /api/data/${name}/changes HTTP/${version}\r\nHost: x\r\nAccept: text/event-stream\r\nx-api-key: ${owner.secret}\r\n\r\n`,
+    );
+    await vi.waitUntil(() => text.includes('event: ready'));
+    await send('post', name, { title: 'größer' });
+    await heard;
+    socket.destroy();
+    const body = text.slice(text.indexOf('\r\n\r\n') + 4);
+    expect(body).toContain('größer');
+    // A chunk begins with its length in bytes, in hexadecimal digits, in a line of its own.
+    const chunks = [...body.matchAll(/([\da-f]+)\r\n([^\r]*)\r\n/g)];
+    expect(chunks.map(([whole]) => whole).join('')).toBe(framed ? body : '');
+    for (const [, size, data] of chunks) expect(Number.parseInt(size!, 16)).toBe(Buffer.byteLength(data!));
   });
 
   it('is opened by a ticket, once, with the rights of whoever got it', async () => {

@@ -148,9 +148,9 @@ async function openFor(
 ): Promise<StreamReply> {
   const origin = ctx.get('origin') || null;
   const address = clientNetwork(ctx.ip);
-  const { begin, giveUp } = await openStream(app, { caller: callerOf(ctx), address, origin, ...asked });
+  const opened = await openStream(app, { caller: callerOf(ctx), address, origin, ...asked });
   leaveFlight(ctx);
-  return { type: EVENT_STREAM_TYPE, begin, giveUp };
+  return { type: EVENT_STREAM_TYPE, begin: (res) => opened.begin(res), giveUp: () => opened.giveUp() };
 }
 
 const MAX_REQUEST_CHARACTERS = 64 * 1024;

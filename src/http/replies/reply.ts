@@ -120,6 +120,15 @@ function sendStream(ctx: Context, status: number, headers: string[], { type, beg
   }
   res.flushHeaders();
   begin(res);
+  setImmediate(forgetRequest, ctx);
+}
+
+/** Drops what only the beginning of a reply needs, when its observers have seen it: a stream would hold it for hours. */
+function forgetRequest(ctx: Context): void {
+  (ctx as WithReply)[REPLY] = undefined;
+  (ctx as WithReply)[HEADERS] = undefined;
+  ctx.state = {};
+  ctx.req.rawHeaders = [];
 }
 
 function sendLarge(ctx: Context, { parts, release }: LargeReply): void {

@@ -1,6 +1,7 @@
 import type { FoundChange } from '../../changes/change-log.js';
 import { encodeChange } from '../encode-change.js';
 import type { FeedQuery } from '../feed-query.js';
+import { EventBytes } from './event-bytes.js';
 
 /** A change that many may be shown; what it looks like to those who ask for the same fields is kept. */
 export interface SharedChange extends FoundChange {
@@ -20,7 +21,7 @@ export interface EventForm {
  * batch: whoever is cut off in the middle is told of all of it again.
  */
 export class Batch {
-  readonly #buffers = new Map<string, Buffer>();
+  readonly #made = new Map<string, EventBytes>();
 
   constructor(
     private readonly changes: readonly FoundChange[],
@@ -29,15 +30,12 @@ export class Batch {
     private readonly isCaughtUp: boolean,
   ) {}
 
-  bytes(form: EventForm): Buffer {
+  bytes(form: EventForm): EventBytes {
     const key = `${form.n} ${form.hasIds}`;
-    let buffer = this.#buffers.get(key);
-    if (!buffer) {
-      // The documents in it are UTF-8 already, a character a byte.
-      buffer = Buffer.from(this.#write(form), 'latin1');
-      this.#buffers.set(key, buffer);
-    }
-    return buffer;
+    let bytes = this.#made.get(key);
+    // The documents in it are UTF-8 already, a character a byte.
+    if (!bytes) this.#made.set(key, (bytes = new EventBytes(this.#write(form))));
+    return bytes;
   }
 
   #write(form: EventForm): string {

@@ -2,10 +2,12 @@ import { AppError } from '../../../errors.js';
 import type { App } from '../../../app.js';
 import type { FairQueue } from '../../../platform/processes/fair-queue.js';
 import { hintOf } from '../../changes/change-log.js';
+import { findCollection } from '../../collections/collection-store.js';
 import { readWithin } from '../../documents/reply/reply-size.js';
 import { sealFeedCursor, type FeedPosition } from '../feed-cursor.js';
 import { findStart, readPage, type Following, type FeedPage } from '../read-page.js';
 import { Batch, writeReset, type EventForm } from './batch.js';
+import { EventBytes } from './event-bytes.js';
 import type { Group, Member } from './group.js';
 import type { Stream } from './stream.js';
 import type { Watcher } from './watcher.js';
@@ -27,8 +29,11 @@ export interface FollowerShares {
   turns: FairQueue;
 }
 
-/** What is followed under the rules as they are now, and from where; a cursor from before them may have expired. */
-export type ResolveFollowed = (since: string | null) => Promise<Following>;
+/** What somebody wants to follow. */
+export interface FollowRequest {
+  /** What it is under the rules as they are now, and from where; a cursor from before them may have expired. */
+  resolve(since: string | null, signal: AbortSignal): Promise<Following>;
+}
 
 /**
  * One subscription of a stream. It reads by itself what it has missed, then is told together with the others of its
@@ -42,14 +47,17 @@ export class Follower implements Member {
     private readonly shares: FollowerShares,
     private readonly stream: Stream,
     readonly form: EventForm,
-    private readonly resolve: ResolveFollowed,
+    private readonly wanted: FollowRequest,
   ) {
-    stream.signal.addEventListener('abort', () => this.#quit(), { once: true });
+    stream.onOver(() => this.#quit());
   }
 
   /** Begins; what has been opened for the answer need not be opened again. */
   start(following: Following): void {
-    void this.#guard(async () => this.#read(following, await this.#findStart(following)));
+    this.#readOn(async (signal) => {
+      const own = { ...following, signal };
+      return this.#read(own, await this.#findStart(own));
+    });
   }
 
   deliver(batch: Batch, from: FeedPosition): void {
@@ -60,7 +68,7 @@ export class Follower implements Member {
     } else {
       const { following } = this.#group!;
       this.#quit();
-      void this.#guard(() => this.#read(following, from));
+      this.#readOn((signal) => this.#read({ ...following, signal }, from));
     }
   }
 
@@ -68,7 +76,7 @@ export class Follower implements Member {
     const group = this.#group;
     this.#quit();
     if (failed || !group) this.#fail();
-    else void this.#guard(() => this.#startAnew(group, from));
+    else this.#readOn((signal) => this.#startAnew(group, from, signal));
   }
 
   /** What is to be said to a client that has heard nothing for a while. */
@@ -83,8 +91,8 @@ export class Follower implements Member {
   }
 
   /** The rules may be others than before. */
-  async #startAnew(group: Group, from: FeedPosition): Promise<void> {
-    const following = await this.resolve(group.cursorAt(from));
+  async #startAnew(group: Group, from: FeedPosition, signal: AbortSignal): Promise<void> {
+    const following = await this.wanted.resolve(group.cursorAt(from), signal);
     await this.#read(following, await this.#findStart(following));
   }
 
@@ -98,7 +106,7 @@ export class Follower implements Member {
   }
 
   #reset(following: Following): Promise<FeedPosition> {
-    this.stream.write(writeReset(this.form));
+    this.stream.write(new EventBytes(writeReset(this.form)));
     return findStart({ ...following, query: { ...following.query, since: null } });
   }
 
@@ -115,7 +123,7 @@ export class Follower implements Member {
       const watcher = await shares.watchers.open(following);
       if (!(await this.#isCurrent(following))) {
         const cursor = sealFeedCursor(shares.app.secrets, following.scope, position);
-        const renewed = await this.resolve(cursor);
+        const renewed = await this.wanted.resolve(cursor, following.signal);
         return this.#read(renewed, await this.#findStart(renewed));
       }
       const read = await this.#readTurn(following, position, watcher);
@@ -128,21 +136,21 @@ export class Follower implements Member {
       if (read.more) {
         round = 0;
       } else if (round >= MAX_ROUNDS) {
-        await shares.app.hints.wait(hintOf(following.collection._id), ROUND_MS, stream.signal);
+        await shares.app.hints.wait(hintOf(following.collection._id), ROUND_MS, following.signal);
       }
     }
   }
 
-  async #isCurrent({ collection }: Following): Promise<boolean> {
-    const { collection: now } = await this.resolve(null);
-    return String(now._id) === String(collection._id) && now.version === collection.version;
+  async #isCurrent({ app, collection }: Following): Promise<boolean> {
+    const now = await findCollection(app, collection.projectId, collection.name);
+    return now !== null && String(now._id) === String(collection._id) && now.version === collection.version;
   }
 
   /** Sends a page; with the last one it becomes a member of its group. Null when the position is not known any more. */
   async #readTurn(following: Following, from: FeedPosition, watcher: Watcher): Promise<FeedPage | null> {
     const { app, turns } = this.shares;
     const project = following.collection.projectId;
-    const { signal } = this.stream;
+    const { signal } = following;
     try {
       return await turns.inTurn(
         project.toHexString(),
@@ -180,7 +188,12 @@ export class Follower implements Member {
     this.#watcher = watcher;
   }
 
-  async #guard(work: () => Promise<unknown>): Promise<void> {
+  /** Reads by itself, with a signal that the end of the stream aborts; whatever fails ends the stream. */
+  #readOn(work: (signal: AbortSignal) => Promise<void>): void {
+    void this.#guard(() => this.stream.read(work));
+  }
+
+  async #guard(work: () => Promise<void>): Promise<void> {
     try {
       await work();
     } catch (error) {

@@ -5,11 +5,10 @@ import type { Caller } from '../../access/caller.js';
 import { requireFollowable } from '../admit-follower.js';
 import { openFeedCursor } from '../feed-cursor.js';
 import { openFollowing, type Following } from '../read-page.js';
-import type { EventForm } from './batch.js';
-import { Follower } from './follower.js';
+import { Follower, type FollowRequest } from './follower.js';
 import { readLiveQuery } from './live-query.js';
 import { Stream } from './stream.js';
-import { streamHub } from './stream-hub.js';
+import { streamHub, type Place } from './stream-hub.js';
 
 /** What one subscription of a stream asks for. */
 export interface Subscription {
@@ -29,54 +28,72 @@ export interface StreamRequest {
   hasIds: boolean;
 }
 
-/**
- * Checks all that can be refused before the first byte, and takes a place: 400, 401, 403, 404 and 409 as for lists,
- * 403, 429 and 503 when there are too many. The stream begins when the answer function is called with the response
- * whose headers have been sent; `giveUp` instead when there is no client any more.
- */
-export async function openStream(
-  app: App,
-  request: StreamRequest,
-): Promise<{ begin(res: ServerResponse): void; giveUp(): void }> {
-  const { caller, subscriptions, hasIds } = request;
-  const none = new AbortController().signal;
-  const resolveWith = (at: number, signal: AbortSignal) => async (since: string | null) => {
-    const { collection, query } = subscriptions[at]!;
+/** One subscription of somebody. */
+class OwnFollowRequest implements FollowRequest {
+  constructor(
+    private readonly app: App,
+    private readonly caller: Caller,
+    private readonly subscription: Subscription,
+  ) {}
+
+  async resolve(since: string | null, signal: AbortSignal): Promise<Following> {
+    const { app, caller } = this;
+    const { collection, query } = this.subscription;
     requireFollowable(caller, collection);
     return openFollowing(app, caller, collection, (found) => ({ ...readLiveQuery(query, found), since }), signal);
-  };
-  const followings: Following[] = [];
-  for (const [n, { since }] of subscriptions.entries()) {
+  }
+}
+
+/**
+ * Checks all that can be refused before the first byte, and takes a place: 400, 401, 403, 404 and 409 as for lists,
+ * 403, 429 and 503 when there are too many. The stream begins when `begin` is called with the response whose headers
+ * have been sent; `giveUp` instead when there is no client any more.
+ */
+export async function openStream(app: App, request: StreamRequest): Promise<OpenedStream> {
+  const { caller, subscriptions, hasIds } = request;
+  const none = new AbortController().signal;
+  const all: { wanted: FollowRequest; following: Following }[] = [];
+  for (const [n, subscription] of subscriptions.entries()) {
+    const wanted = new OwnFollowRequest(app, caller, subscription);
     try {
-      const following = await resolveWith(n, none)(since);
+      const following = await wanted.resolve(subscription.since, none);
       requireGenuine(app, following);
-      followings.push(following);
+      all.push({ wanted, following });
     } catch (error) {
       throw hasIds ? error : naming(n, error);
     }
   }
-  const hub = streamHub(app);
-  const place = hub.takeStream(caller, request.address);
-  return {
-    giveUp: () => place.release(),
-    begin(res) {
-      const { bearer } = caller;
-      const expiresMs = bearer.state === 'user' ? (bearer.token?.expiresMs ?? Infinity) : Infinity;
-      const stream = new Stream(res, caller, request.origin, expiresMs);
-      const { signal } = stream;
-      if (signal.aborted) {
-        place.release();
-        return;
-      }
-      signal.addEventListener('abort', () => place.release(), { once: true });
-      const followers = followings.map((_, n) => {
-        const form: EventForm = { n, hasIds };
-        return new Follower(hub.shares, stream, form, resolveWith(n, signal));
-      });
-      hub.add(stream, followers);
-      for (const [n, follower] of followers.entries()) follower.start({ ...followings[n]!, signal });
-    },
-  };
+  return new OpenedStream(app, request, streamHub(app).takeStream(caller, request.address), all);
+}
+
+/** A stream that may begin. No closures: what one of them needs would be held as long as the stream. */
+class OpenedStream {
+  constructor(
+    private readonly app: App,
+    private readonly request: StreamRequest,
+    private readonly place: Place,
+    private readonly all: readonly { wanted: FollowRequest; following: Following }[],
+  ) {}
+
+  giveUp(): void {
+    this.place.release();
+  }
+
+  begin(res: ServerResponse): void {
+    const { caller, origin, hasIds } = this.request;
+    const { bearer } = caller;
+    const expiresMs = bearer.state === 'user' ? (bearer.token?.expiresMs ?? Infinity) : Infinity;
+    const stream = new Stream(res, caller, origin, expiresMs);
+    if (stream.isOver) {
+      this.place.release();
+      return;
+    }
+    stream.onOver(this.place.release);
+    const hub = streamHub(this.app);
+    const followers = this.all.map(({ wanted }, n) => new Follower(hub.shares, stream, { n, hasIds }, wanted));
+    hub.add(stream, followers);
+    for (const [n, follower] of followers.entries()) follower.start(this.all[n]!.following);
+  }
 }
 
 /** A cursor of somebody else is refused; one that has expired is answered by a reset. */

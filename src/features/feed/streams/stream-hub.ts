@@ -6,6 +6,7 @@ import type { Caller } from '../../access/caller.js';
 import { judgeHeldToken } from '../../access/read-bearer.js';
 import { findLiveKey } from '../../access/require-key.js';
 import { findLimit } from '../../plans/plan-limits.js';
+import { EventBytes } from './event-bytes.js';
 import { randomRetry, type Follower, type FollowerShares } from './follower.js';
 import type { Stream } from './stream.js';
 import { Watchers } from './watchers.js';
@@ -28,7 +29,7 @@ interface OpenStream {
 
 /** A place that is taken, to be given back once. */
 export interface Place {
-  release(): void;
+  release: () => void;
 }
 
 /** The open streams of a process: how many there may be, and whether each may go on. */
@@ -111,7 +112,7 @@ class StreamHub {
       this.#timer = null;
     };
     if (stream.isOver) remove();
-    else stream.signal.addEventListener('abort', remove, { once: true });
+    else stream.onOver(remove);
   }
 
   async #look(): Promise<void> {
@@ -138,9 +139,14 @@ class StreamHub {
   }
 
   #beat(streams: Iterable<OpenStream>): void {
+    // Those of a group are told the same.
+    const made = new Map<string, EventBytes>();
     for (const { stream, followers, since } of streams) {
       if (this.#looks === since || (this.#looks - since) % BEAT_LOOKS !== 0 || stream.isFull) continue;
-      stream.write(`: \n\n${followers.map((follower) => follower.beat()).join('')}`);
+      const text = `: \n\n${followers.map((follower) => follower.beat()).join('')}`;
+      const bytes = made.get(text) ?? new EventBytes(text);
+      made.set(text, bytes);
+      stream.write(bytes);
     }
   }
 
@@ -183,7 +189,7 @@ function count(counts: Map<string, number>, key: string, by: number): void {
 function once(release: () => void): Place {
   let isTaken = true;
   return {
-    release() {
+    release: () => {
       if (isTaken) release();
       isTaken = false;
     },

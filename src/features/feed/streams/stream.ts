@@ -1,5 +1,7 @@
 import type { ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import type { Caller } from '../../access/caller.js';
+import type { EventBytes } from './event-bytes.js';
 
 /** With more unsent nothing new is given to a stream: whoever follows by it reads the log again when it is taken. */
 const MAX_UNSENT_BYTES = 64 * 1024;
@@ -12,10 +14,16 @@ export interface StreamEnd {
   retryAfterMs?: number;
 }
 
-/** An open reply of server-sent events. Nothing is queued for it but what the connection has not taken. */
+/**
+ * An open reply of server-sent events. Nothing is queued for it but what the connection has not taken, and at rest it
+ * holds as little as can be: there are thousands of them.
+ */
 export class Stream {
-  readonly #gone = new AbortController();
-  #isEnded = false;
+  readonly #socket: Socket;
+  readonly #whenOver = new Set<() => void>();
+  #isOver: boolean;
+  #reading: AbortController | null = null;
+  #readers = 0;
 
   constructor(
     private readonly res: ServerResponse,
@@ -25,49 +33,71 @@ export class Stream {
     /** Milliseconds since 1970 at which the caller's token is over. */
     readonly expiresMs: number,
   ) {
-    res.on('close', () => this.#gone.abort());
-    if (res.destroyed) this.#gone.abort();
+    this.#socket = res.socket!;
+    this.#isOver = res.destroyed;
+    res.on('close', () => this.#settle());
   }
 
-  /** Aborted when the client has gone or the stream has ended. */
-  get signal(): AbortSignal {
-    return this.#gone.signal;
-  }
-
+  /** The client has gone or the stream has ended. */
   get isOver(): boolean {
-    return this.#isEnded || this.#gone.signal.aborted;
+    return this.#isOver;
   }
 
   /** The client takes less than it is given. */
   get isFull(): boolean {
-    return this.res.writableLength > MAX_UNSENT_BYTES;
+    return this.#socket.writableLength > MAX_UNSENT_BYTES;
   }
 
-  write(bytes: Buffer | string): void {
-    if (!this.isOver) this.res.write(bytes);
+  /** Has `act` called once when it is over; not if it is already. */
+  onOver(act: () => void): void {
+    if (!this.#isOver) this.#whenOver.add(act);
+  }
+
+  /** Does work that the signal it is given aborts when the stream is over. */
+  async read<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    this.#reading ??= new AbortController();
+    if (this.#isOver) this.#reading.abort();
+    this.#readers++;
+    try {
+      return await work(this.#reading.signal);
+    } finally {
+      if (--this.#readers === 0) this.#reading = null;
+    }
+  }
+
+  /** Sends events past the response, which would make several pieces of each. */
+  write(events: EventBytes): void {
+    if (!this.#isOver) this.#socket.write(this.res.req.httpVersionMinor === 0 ? events.plain : events.chunk);
   }
 
   /** Resolves when the client has taken what it was given, or has gone. */
   async drained(): Promise<void> {
-    while (this.isFull && !this.isOver) {
+    while (this.isFull && !this.#isOver) {
       await new Promise<void>((resolve) => {
         const done = (): void => {
-          this.res.off('drain', done);
-          this.signal.removeEventListener('abort', done);
+          this.#socket.off('drain', done);
+          this.#whenOver.delete(done);
           resolve();
         };
-        this.res.on('drain', done);
-        this.signal.addEventListener('abort', done);
+        this.#socket.on('drain', done);
+        this.onOver(done);
       });
     }
   }
 
   /** Says why and ends; harmless when it has ended. */
   end({ code, n, retryAfterMs = 0 }: StreamEnd): void {
-    if (this.isOver) return;
-    this.#isEnded = true;
+    if (this.#isOver) return;
     const data = JSON.stringify({ ...(n !== undefined && { n }), code, retryAfterMs });
     this.res.end(`event: end\ndata: ${data}\n\n`);
-    this.#gone.abort();
+    this.#settle();
+  }
+
+  #settle(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    for (const act of this.#whenOver) act();
+    this.#whenOver.clear();
+    this.#reading?.abort();
   }
 }

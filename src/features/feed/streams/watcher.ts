@@ -188,7 +188,9 @@ export class Watcher {
       const cursors = { from: group.cursorAt(from), to: group.cursorAt(placed(to)) };
       const batch = new Batch(list, group.following.query, cursors, isEnd);
       for (const member of members) {
-        await turn();
+        // Waiting for nothing would cost as much as the delivery.
+        const pause = turn();
+        if (pause) await pause;
         if (group.members.has(member)) member.deliver(batch, from);
       }
     }
