@@ -1,0 +1,80 @@
+import { cpuSeconds, memoryMib } from '../process-cost.js';
+import { changesRequest, startClients } from './clients.js';
+import { withFeedService } from './service.js';
+
+export interface StreamFigures {
+  streams: number;
+  openedSeconds: number;
+  openedProcessorSeconds: number;
+  /** Of the whole process that holds them, and of that before the first. */
+  idleMib: number;
+  baseMib: number;
+  idleProcessorShare: number;
+  /** From the request that writes to the last client. */
+  toAllMs: number;
+  processorMicrosPerDelivery: number;
+}
+
+const IDLE_MS = 10_000;
+const FANOUTS = 9;
+
+/** What streams cost that follow the same: at rest, and when one change is told to all of them. */
+export function measureStreams(streams: number): Promise<StreamFigures> {
+  return withFeedService(streams, async ({ secret, start }) => {
+    const service = await start();
+    const pid = service.process.pid!;
+    const { url } = service.ready;
+    const clients = startClients();
+    const used = (): number => Object.values(cpuSeconds(pid)).reduce((sum, seconds) => sum + seconds, 0);
+    const headers = { 'x-api-key': secret, 'content-type': 'application/json' };
+    const write = (at: number): Promise<Response> =>
+      fetch(`${url}/api/data/items`, { method: 'POST', headers, body: JSON.stringify({ state: 'open', at }) });
+    try {
+      // Code that every process loads sooner or later is no cost of a stream.
+      await (await write(0)).json();
+      const baseMib = memoryMib(pid, 'RssAnon');
+      const atStart = used();
+      const { hostname, port } = new URL(url);
+      const opened = await clients.ask({
+        do: 'open',
+        host: hostname,
+        port: Number(port),
+        request: changesRequest(secret, 'state=open'),
+        ready: 'event: ready',
+        count: streams,
+        atOnce: 50,
+      });
+      const openedProcessorSeconds = used() - atStart;
+      await rest(3_000);
+      const before = used();
+      await rest(IDLE_MS);
+      const idleProcessorShare = (used() - before) / (IDLE_MS / 1000);
+      const idleMib = memoryMib(pid, 'RssAnon');
+      const times: number[] = [];
+      const began = used();
+      for (let at = 0; at < FANOUTS; at++) {
+        const heard = clients.ask({ do: 'hear', changes: 1 });
+        const written = write(at);
+        times.push((await heard).ms);
+        await (await written).json();
+      }
+      const processorMicrosPerDelivery = ((used() - began) * 1e6) / FANOUTS / streams;
+      return {
+        streams,
+        openedSeconds: opened.ms / 1000,
+        openedProcessorSeconds,
+        baseMib,
+        idleMib,
+        idleProcessorShare,
+        toAllMs: times.sort((a, b) => a - b)[Math.floor(FANOUTS / 2)]!,
+        processorMicrosPerDelivery,
+      };
+    } finally {
+      await clients.stop();
+    }
+  });
+}
+
+export function rest(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}

@@ -1,0 +1,51 @@
+import { join } from 'node:path';
+import { migrate } from '../../../src/migrations/migrate.js';
+import { setChanges } from '../../../src/features/changes/set-changes.js';
+import { updateProject } from '../../../src/features/projects/update-project.js';
+import { buildCollection, buildProject } from '../../helpers/build-project.js';
+import { startService, type RunningService } from '../../helpers/run-binary.js';
+import { openTempDir } from '../../helpers/temp-dir.js';
+import { withApp } from '../../helpers/with-app.js';
+
+/** A service with one process whose collection `items` is followed. */
+export interface FeedService {
+  secret: string;
+  env: Record<string, string>;
+  start(): Promise<RunningService>;
+}
+
+/** Runs `work` with a service of its own, for so many streams. */
+export async function withFeedService<T>(streams: number, work: (service: FeedService) => Promise<T>): Promise<T> {
+  const dir = await openTempDir();
+  const env = {
+    BSVC_DATA_DIR: join(dir.path, 'data'),
+    BSVC_SECRET_KEY: 'a-master-key-for-benches-0123456789abcdef',
+    BSVC_LOG_LEVEL: 'error',
+    BSVC_STREAMS: String(Math.max(streams, 10_000)),
+    BSVC_STREAMS_PER_ADDRESS: String(streams),
+    ...(process.env.NODE_OPTIONS !== undefined && { NODE_OPTIONS: process.env.NODE_OPTIONS }),
+  };
+  const started: RunningService[] = [];
+  try {
+    const { secret } = await withApp(env, async (app) => {
+      await migrate(app.db);
+      const owner = await buildProject(app);
+      await updateProject(app, owner.project._id.toHexString(), { plan: 'pro' });
+      await buildCollection(app, owner.project, { name: 'items', mode: 'flexible' });
+      await setChanges(app, owner.project._id, 'items', { on: true });
+      return owner;
+    });
+    return await work({
+      secret,
+      env,
+      async start() {
+        const service = await startService(['serve', '--port', '0', '--processes', '1', '--no-worker'], env);
+        started.push(service);
+        return service;
+      },
+    });
+  } finally {
+    for (const service of started) await service.stop('SIGTERM');
+    await dir.remove();
+  }
+}
