@@ -47,10 +47,10 @@ export async function api<T>(
   method: Method,
   path: string,
   body?: unknown,
-  options: { signal?: AbortSignal; isSignIn?: boolean } = {},
+  options: { signal?: AbortSignal; isSignIn?: boolean; headers?: Readonly<Record<string, string>> } = {},
 ): Promise<T> {
   for (;;) {
-    const response = await send(method, path, body, options.signal);
+    const response = await send(method, path, body, options);
     const json = (await response.json().catch(() => ({}))) as Record<string, unknown>;
     if (response.ok) {
       if (trouble.value !== null) trouble.value = null;
@@ -74,12 +74,17 @@ export async function api<T>(
   }
 }
 
-async function send(method: Method, path: string, body: unknown, signal?: AbortSignal): Promise<Response> {
+async function send(
+  method: Method,
+  path: string,
+  body: unknown,
+  { signal, headers }: { signal?: AbortSignal; headers?: Readonly<Record<string, string>> },
+): Promise<Response> {
   try {
     return await fetch(addressOf(path), {
       method,
       credentials: 'same-origin',
-      headers: { 'x-bsvc-console': '1', ...(body !== undefined && { 'content-type': 'application/json' }) },
+      headers: { 'x-bsvc-console': '1', ...(body !== undefined && { 'content-type': 'application/json' }), ...headers },
       ...(body !== undefined && { body: JSON.stringify(body) }),
       ...(signal && { signal }),
     });

@@ -6,6 +6,7 @@ import { Dialog, Notes, say, tellRefusal } from './parts/basics.js';
 import { isTyping } from './parts/table.js';
 import { goTo, linkTo, place } from './routes.js';
 import { Overview } from './screens/overview.js';
+import { isStale, watchVersion } from './stale-page.js';
 import { SignIn, useLink } from './screens/sign-in.js';
 import { loadProjects, me, project, projects, seesAll, theme, utc, type Me } from './session.js';
 
@@ -59,7 +60,10 @@ const OF_PROJECT: Record<string, Screen> = {
 };
 
 export function App() {
-  useEffect(() => void begin(), []);
+  useEffect(() => {
+    void begin();
+    watchVersion();
+  }, []);
   if (me.value === undefined) return <p class="empty">Loading…</p>;
   if (me.value === null) {
     return (
@@ -100,6 +104,11 @@ function Page() {
       <Header />
       <Menu current={first === 'p' ? name : first} id={id} />
       <main id="main" tabIndex={-1}>
+        {isStale.value && (
+          <p class="banner" role="alert">
+            The server is newer than this page. <button onClick={() => location.reload()}>Load the page again</button>
+          </p>
+        )}
         {trouble.value && (
           <p class="banner" role="alert">
             {trouble.value}

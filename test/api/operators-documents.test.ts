@@ -51,6 +51,16 @@ describe('one document of a project, for operators', () => {
     await show(id).expect(404);
   });
 
+  it('is changed with If-Match only where nobody has changed it meanwhile', async () => {
+    const change = (match: string, title: string) =>
+      call('patch', `${path}/${ids[0]!}`, { title }).set('If-Match', match);
+    const known = dataOf(await show(ids[0]!)).updatedAt as string;
+    const changed = await change(`"${known}"`, 'mine').expect(200);
+    expect(codeOf(await change(`"${known}"`, 'late').expect(412))).toBe('CHANGED_MEANWHILE');
+    expect(codeOf(await change(known, 'no ETag').expect(400))).toBe('INVALID_IF_MATCH');
+    expect(dataOf(await show(ids[0]!))).toEqual(dataOf(changed));
+  });
+
   it('is checked as everywhere: fields, unique values, ids, the trash', async () => {
     expect(codeOf(await call('post', path, { slug: 'three' }).expect(400))).toBe('VALIDATION_FAILED');
     expect(codeOf(await call('post', path, { title: 'x', slug: 'one' }).expect(409))).toBe('DUPLICATE_VALUE');

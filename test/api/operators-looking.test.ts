@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { addWebhook } from '../../src/features/webhooks/add-webhook.js';
 import { testWebhook } from '../../src/features/webhooks/deliveries/test-webhook.js';
 import { startSeries } from '../../src/features/series/series.js';
-import { FIGURES } from '../../src/features/series/rings.js';
+import { FIGURES, openRing, type Sample } from '../../src/features/series/rings.js';
 import { jobStore } from '../../src/platform/jobs/job.js';
 import { buildCollection, buildProject, placeDocuments } from '../helpers/build-project.js';
 import { createFakeClock, type FakeClock } from '../helpers/fake-clock.js';
@@ -37,6 +37,31 @@ interface SeriesAnswer {
   stepMs: number;
   series: Record<string, (number | null)[]>;
 }
+
+describe('a ring of samples', () => {
+  const STEP_MS = 10_000;
+  const LENGTH = 6;
+  const START_MS = Date.UTC(2026, 10, 22, 9);
+  const sample = (value: number) => Object.fromEntries(FIGURES.map((name) => [name, value])) as Sample;
+  /** What a ring shows at the end of samples at these steps, each worth its place in the list. */
+  const shows = (...steps: number[]) => {
+    const ring = openRing(STEP_MS, LENGTH);
+    steps.forEach((step, at) => ring.put(sample(at), START_MS + step * STEP_MS));
+    return ring.read(START_MS + steps.at(-1)! * STEP_MS).values.inFlight;
+  };
+
+  it.each([
+    ['steps on', [0, 1, 2, 3, 4, 5, 6], [1, 2, 3, 4, 5, 6]],
+    ['leaves some out', [0, 1, 4], [null, 0, 1, null, null, 2]],
+    ['is away for longer than the ring', [0, 1, 40], [null, null, null, null, null, 2]],
+    ['is set back a little', [0, 1, 2, 1], [null, null, null, null, 0, 3]],
+    ['jumps ahead a little and goes back', [0, 1, 4, 2, 3], [null, null, 0, 1, 3, 4]],
+    ['jumps far ahead and goes back', [0, 1, 9_000, 2, 3], [null, null, null, null, 3, 4]],
+    ['jumps far ahead, stays, and goes back', [0, 9_000, 9_001, 1, 2], [null, null, null, null, 3, 4]],
+  ] as const)('shows what there is when the clock %s', (_what, steps, expected) => {
+    expect(shows(...steps)).toEqual(expected);
+  });
+});
 
 describe('figures over time', () => {
   it('tell rates, times and sizes of the last hour, a gap where nothing was looked at, and nothing that came before', async () => {

@@ -63,36 +63,47 @@ export function useConsole(options: TestAppOptions = {}): ConsoleStage {
     stage.browser = await chromium.launch({ executablePath: CHROMIUM!, args: ['--no-sandbox', '--disable-gpu'] });
   });
   afterAll(async () => {
+    signedIn.clear();
     stage.series?.stop();
     await stage.browser?.close();
     await stage.test?.close();
   });
   afterEach(async () => {
-    await Promise.all(contexts.splice(0).map((context) => context.close()));
+    await Promise.all(opened.splice(0).map((each) => each.close()));
+    await Promise.all([...signedIn.values()].map((context) => context.setOffline(false)));
     expect(faults.splice(0)).toEqual([]);
   });
   return stage;
 }
 
-const contexts: BrowserContext[] = [];
+/** What a test opened: closed behind it. */
+const opened: { close(): Promise<void> }[] = [];
+/** Browsers of those who have signed in, by who and how: kept for the next test, which then has the console loaded. */
+const signedIn = new Map<string, BrowserContext>();
 /** What pages threw, and what their policy kept them from. */
 const faults: string[] = [];
 
 export interface Look {
   scheme?: 'light' | 'dark';
   width?: number;
-  /** The address of the console; the stage's own by default. */
-  at?: string;
 }
 
 /** A page with nobody signed in. */
-export async function openPage({ browser, test }: ConsoleStage, { scheme, width, at }: Look = {}): Promise<Page> {
-  const context = await browser.newContext({
+export async function openPage(stage: ConsoleStage, look: Look = {}): Promise<Page> {
+  const context = await openContext(stage, look);
+  opened.push(context);
+  return openPageIn(context);
+}
+
+function openContext({ browser, test }: ConsoleStage, { scheme, width }: Look): Promise<BrowserContext> {
+  return browser.newContext({
     colorScheme: scheme ?? 'light',
     viewport: { width: width ?? 1280, height: 900 },
-    baseURL: at ?? `${test.url}/console/`,
+    baseURL: `${test.url}/console/`,
   });
-  contexts.push(context);
+}
+
+async function openPageIn(context: BrowserContext): Promise<Page> {
   const page = await context.newPage();
   page.setDefaultTimeout(20_000);
   page.on('pageerror', (error) => faults.push(`the page threw: ${error.message}`));
@@ -129,15 +140,21 @@ function watchDialogs(): void {
   }).observe(document, { childList: true, subtree: true });
 }
 
-/** A page of somebody who has signed in at the form. */
+/** A page of somebody who has signed in, at the form unless a test before has. */
 export async function openConsole(
   stage: ConsoleStage,
   { email = OWNER, hash = '#/', ...look }: Look & { email?: string; hash?: string } = {},
 ): Promise<Page> {
-  const page = await openPage(stage, look);
+  const key = JSON.stringify([email, look]);
+  const context = signedIn.get(key) ?? (await openContext(stage, look));
+  signedIn.set(key, context);
+  const page = await openPageIn(context);
+  opened.push(page);
   await page.goto(`./${hash}`);
-  await signIn(page, email);
-  await page.getByRole('navigation', { name: 'Screens' }).waitFor();
+  const menu = page.getByRole('navigation', { name: 'Screens' });
+  await menu.or(page.getByLabel('Password')).first().waitFor();
+  if (!(await menu.isVisible())) await signIn(page, email);
+  await menu.waitFor();
   return page;
 }
 
@@ -158,14 +175,16 @@ export async function visit(page: Page, hash: string): Promise<void> {
 /** What axe finds against the page as it is now, by rule and place. */
 export async function findBarriers(page: Page): Promise<string[]> {
   // Past the page's policy, which stays on: the debugging port evaluates it.
-  await page.evaluate(AXE);
+  if (!(await page.evaluate(() => 'axe' in globalThis))) await page.evaluate(AXE);
   return page.evaluate(async () => {
     const { axe } = globalThis as unknown as {
       axe: {
-        run(): Promise<{ violations: { id: string; nodes: { target: unknown[]; failureSummary?: string }[] }[] }>;
+        run(options: {
+          resultTypes: string[];
+        }): Promise<{ violations: { id: string; nodes: { target: unknown[]; failureSummary?: string }[] }[] }>;
       };
     };
-    const { violations } = await axe.run();
+    const { violations } = await axe.run({ resultTypes: ['violations'] });
     return violations.flatMap(({ id, nodes }) =>
       nodes.map(({ target, failureSummary }) => `${id} at ${target.join(' ')}: ${failureSummary ?? ''}`),
     );

@@ -10,7 +10,18 @@ import { buildCollection, placeDocuments } from '../helpers/build-project.js';
 import { CHROMIUM } from '../helpers/chromium.js';
 import { openStorageClient } from '../helpers/storage-client.js';
 import { openWebhookReceiver } from '../helpers/webhook-receiver.js';
-import { at, openConsole, openPage, OWNER, PASSWORD, signIn, useConsole, visit } from './console-stage.js';
+import {
+  at,
+  findBarriers,
+  measureOverflow,
+  openConsole,
+  openPage,
+  OWNER,
+  PASSWORD,
+  signIn,
+  useConsole,
+  visit,
+} from './console-stage.js';
 
 /** Of the page: what is evaluated there. */
 declare const document: {
@@ -18,11 +29,13 @@ declare const document: {
   body: { innerText: string };
   activeElement: { textContent: string; getAttribute(name: string): string | null } | null;
   querySelector(selector: string): unknown;
+  dispatchEvent(event: Event): boolean;
 };
 declare const location: { href: string };
 declare const localStorage: object;
 declare const sessionStorage: object;
 
+const SHOTS = process.env.BSVC_TEST_SHOTS;
 const XSS = '<img src=x onerror="document.title=\'broken in\'"><script>document.title="broken in"</script>';
 
 describe.skipIf(!CHROMIUM)('work at the console', () => {
@@ -43,6 +56,68 @@ describe.skipIf(!CHROMIUM)('work at the console', () => {
     await page.getByRole('button', { name: 'Move to the trash' }).click();
     await page.getByRole('button', { name: 'Undo' }).click();
     await page.getByText('Document taken back').waitFor();
+  });
+
+  it('shows both versions of a document that somebody else changed meanwhile', async () => {
+    const id = stage.ids[7]!;
+    const page = await openConsole(stage, { hash: at(stage, `documents/posts?open=${id}`) });
+    const write = async (views: number): Promise<void> => {
+      await page.getByLabel('Document as JSON').click();
+      await page.keyboard.press('Control+a');
+      await page.keyboard.insertText(`{"title":"Post 7","views":${views}}`);
+    };
+    const api = `${stage.test.url}/api/data/posts/${id}`;
+    const change = (fields: object) =>
+      fetch(api, {
+        method: 'PATCH',
+        headers: { 'x-api-key': stage.secret, 'content-type': 'application/json' },
+        body: JSON.stringify(fields),
+      });
+    await write(70);
+    await change({ title: 'Theirs', views: 77 });
+    await page.getByRole('button', { name: 'Save' }).click();
+    const conflict = page.getByRole('alert', { name: 'Changed meanwhile' });
+    await conflict.waitFor();
+    if (SHOTS) await page.screenshot({ path: `${SHOTS}/conflict.png` });
+    expect(await conflict.getByRole('row').allTextContents()).toEqual([
+      'FieldAs you opened itStored nowYours',
+      'title"Post 7""Theirs"not changed',
+      'views77770',
+    ]);
+    expect([await findBarriers(page), await measureOverflow(page)]).toEqual([[], 0]);
+    // Changed once more: the answer to it is as old as what it was given to.
+    await change({ views: 78 });
+    await conflict.getByRole('button', { name: 'Store mine over it' }).click();
+    await conflict.getByRole('cell', { name: '78', exact: true }).waitFor();
+    await conflict.getByRole('button', { name: 'Store mine over it' }).click();
+    await page.getByText('Document changed').waitFor();
+    const { title, views } = (await (await fetch(api, { headers: { 'x-api-key': stage.secret } })).json()) as {
+      title: string;
+      views: number;
+    };
+    expect([title, views]).toEqual(['Theirs', 70]);
+  });
+
+  it('loads itself anew for another version of the server, with what was typed', async () => {
+    const page = await openConsole(stage, { hash: at(stage, `documents/posts?open=${stage.ids[8]!}`) });
+    await page.getByLabel('Document as JSON').click();
+    await page.keyboard.press('Control+a');
+    await page.keyboard.insertText('{"title":"Typed before","views":8}');
+    // The page of another version, as far as this one can see.
+    await page.route('**/console/', async (route) => {
+      const answer = await route.fetch();
+      await route.fulfill({ response: answer, body: (await answer.text()).replace(/main-\w+/, 'main-OTHER') });
+    });
+    const loaded = page.waitForEvent('load');
+    await page.evaluate(() => void document.dispatchEvent(new Event('visibilitychange')));
+    await page.waitForRequest('**/console/');
+    await page.unrouteAll({ behavior: 'wait' });
+    await loaded;
+    const sent = page.waitForRequest((each) => each.method() === 'PATCH');
+    await page.getByRole('button', { name: 'Save' }).click();
+    expect((await sent).postDataJSON()).toEqual({ title: 'Typed before' });
+    await page.getByText('Document changed').waitFor();
+    expect(await page.evaluate(() => JSON.stringify({ ...sessionStorage }))).not.toContain('Typed before');
   });
 
   it('refuses to send a number that would lose digits, and what is no JSON', async () => {

@@ -1,5 +1,6 @@
 import { updateDocument } from '../../../src/features/documents/write/update-document.js';
-import { defineCommand } from '../../shell/command.js';
+import { readIfMatch } from '../../../src/features/documents/write/if-match.js';
+import { defineCommand, value } from '../../shell/command.js';
 import { chooseTarget, oneDocument, fieldsArgument, presentOne, readJsonFields } from './one-document.js';
 
 export default defineCommand({
@@ -11,10 +12,16 @@ export default defineCommand({
     document: oneDocument.document,
     fields: fieldsArgument,
     project: oneDocument.project,
+    ifMatch: value('--if-match <updatedAt>', 'only if the document was not changed since: its updatedAt', (text) =>
+      readIfMatch(`"${text.replaceAll('"', '')}"`),
+    ),
   },
   async run(context, input) {
     const { app, target } = await chooseTarget(context, input);
     const fields = await readJsonFields(context, input.fields);
-    return presentOne(context, await updateDocument(app, target, input.document, fields));
+    return presentOne(
+      context,
+      await updateDocument(app, target, input.document, fields, { expected: input.ifMatch ?? null }),
+    );
   },
 });

@@ -1,5 +1,6 @@
 import type { ComponentType } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
+import { renewPage } from '../stale-page.js';
 
 /** A component whose code is loaded when it is first shown. */
 export function lazy(load: () => Promise<ComponentType>): ComponentType {
@@ -14,14 +15,18 @@ export function lazy(load: () => Promise<ComponentType>): ComponentType {
           loaded = component;
           setReady(true);
         },
-        () => setFailed(true),
+        () => {
+          setFailed(true);
+          // A newer server has other parts.
+          void renewPage();
+        },
       );
     }, []);
     const View = loaded;
     if (View) return <View />;
     return failed ? (
       <p class="trouble" role="alert">
-        This part could not be loaded. The server may be away, or newer than this page: load the page again.
+        This part could not be loaded. The server may be away: load the page again when it is back.
       </p>
     ) : (
       <p class="empty">Loading…</p>

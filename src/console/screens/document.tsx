@@ -1,19 +1,13 @@
-import { useState } from 'preact/hooks';
-import { api } from '../api.js';
+import { useEffect, useState } from 'preact/hooks';
+import { api, Refusal } from '../api.js';
+import { noteDraft, takeDraft } from '../drafts.js';
 import { moment } from '../format.js';
 import { useLoad } from '../load.js';
 import { Commands, Dialog, quote, say, tellRefusal, Trouble, useAction } from '../parts/basics.js';
 import { findLostNumber, JsonEditor } from '../parts/json-editor.js';
 import { mayChange, project } from '../session.js';
-
-export interface StoredDocument {
-  _id: string;
-  isDeleted?: boolean;
-  [field: string]: unknown;
-}
-
-/** Kept by the server: shown, never sent. */
-const OF_SERVER = new Set(['_id', 'isDeleted', 'deletedAt', 'createdAt', 'updatedAt']);
+import { Conflict } from './conflict.js';
+import { differences, fieldsOf, type ShownFields } from './document-fields.js';
 
 interface Props {
   base: string;
@@ -26,7 +20,7 @@ interface Props {
 
 export function DocumentDialog({ base, id, collection, onClose, onChange }: Props) {
   const isNew = id === 'new';
-  const { data, error, reload } = useLoad<StoredDocument>(isNew ? null : `${base}/${id}`);
+  const { data, error, reload } = useLoad<ShownFields>(isNew ? null : `${base}/${id}`);
   return (
     <Dialog title={isNew ? `New document of ${collection}` : `${collection} ${id}`} onClose={onClose} wide>
       <Trouble error={error} onRetry={reload} />
@@ -36,26 +30,39 @@ export function DocumentDialog({ base, id, collection, onClose, onChange }: Prop
   );
 }
 
-function fieldsOf(document: StoredDocument | null): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(document ?? {}).filter(([name]) => !OF_SERVER.has(name)));
-}
-
 function Editor({
   base,
-  stored,
+  stored: loaded,
   collection,
   onClose,
   onChange,
-}: Omit<Props, 'id'> & { stored: StoredDocument | null }) {
-  const [first] = useState(() => JSON.stringify(fieldsOf(stored), null, 2));
+}: Omit<Props, 'id'> & { stored: ShownFields | null }) {
+  const draftName = `${base}/${loaded?._id ?? 'new'}`;
+  // What was typed before the page was loaded anew belongs to the document as it was then.
+  const [draft] = useState(() => takeDraft<Draft>(draftName));
+  const [stored, setStored] = useState(draft?.stored ?? loaded);
+  const [first, setFirst] = useState(() => draft?.text ?? write(stored));
   const [text, setText] = useState(first);
+  const [theirs, setTheirs] = useState<ShownFields | null>(null);
+  useEffect(() => {
+    noteDraft(draftName, text === write(stored) ? undefined : ({ text, stored } satisfies Draft));
+    return () => noteDraft(draftName, undefined);
+  }, [draftName, text, stored]);
   const read = parse(text);
   const change = stored && read.fields ? differences(fieldsOf(stored), read.fields) : read.fields;
   const lost = findLostNumber(text);
   const [busy, save, error] = useAction(async () => {
     if (!change) return;
-    if (stored) await api('PATCH', `${base}/${stored._id}`, change);
-    else await api('POST', base, change);
+    if (stored) {
+      const known = String((theirs ?? stored).updatedAt);
+      try {
+        await api('PATCH', `${base}/${stored._id}`, change, { headers: { 'if-match': `"${known}"` } });
+      } catch (refusal) {
+        if (!(refusal instanceof Refusal) || refusal.code !== 'CHANGED_MEANWHILE') throw refusal;
+        setTheirs(await api<ShownFields>('GET', `${base}/${stored._id}`));
+        return;
+      }
+    } else await api('POST', base, change);
     say(stored ? 'Document changed' : 'Document stored');
     onChange();
     onClose();
@@ -87,7 +94,22 @@ function Editor({
       {read.problem && <p class="bad">{read.problem}</p>}
       {lost && <p class="bad">{lost} has more digits than a number of JSON keeps: write it as a text.</p>}
       <Trouble error={error} />
-      {mayChange.value && (
+      {stored && theirs && change && (
+        <Conflict
+          stored={stored}
+          theirs={theirs}
+          mine={change}
+          busy={busy || !read.fields || lost !== null}
+          onKeep={() => void save()}
+          onTake={() => {
+            setStored(theirs);
+            setFirst(write(theirs));
+            setText(write(theirs));
+            setTheirs(null);
+          }}
+        />
+      )}
+      {mayChange.value && !theirs && (
         <p class="row">
           {mayEdit && (
             <button
@@ -108,7 +130,7 @@ function Editor({
           <Commands cli={`bsvc data get ${collection} ${id} --project ${named}`} path={`${base}/${id}`} />
         ) : (
           <Commands
-            cli={`bsvc data change ${collection} ${id} ${quote(JSON.stringify(change))} --project ${named}`}
+            cli={`bsvc data change ${collection} ${id} ${quote(JSON.stringify(change))} --if-match ${String(stored.updatedAt)} --project ${named}`}
             method="PATCH"
             path={`${base}/${id}`}
             body={change}
@@ -126,6 +148,14 @@ function Editor({
   );
 }
 
+/** What is being typed, and the document that it began with. */
+interface Draft {
+  text: string;
+  stored: ShownFields | null;
+}
+
+const write = (document: ShownFields | null): string => JSON.stringify(fieldsOf(document), null, 2);
+
 function parse(text: string): { fields: Record<string, unknown> | null; problem: string | null } {
   try {
     const value = JSON.parse(text) as unknown;
@@ -135,13 +165,4 @@ function parse(text: string): { fields: Record<string, unknown> | null; problem:
   } catch (error) {
     return { fields: null, problem: `This is not JSON: ${(error as Error).message}` };
   }
-}
-
-/** Only what was changed is sent, so that others' changes to other fields stay; a field that was taken out becomes null. */
-function differences(before: Record<string, unknown>, after: Record<string, unknown>): Record<string, unknown> {
-  const changed = Object.entries(after).filter(
-    ([name, value]) => JSON.stringify(value) !== JSON.stringify(before[name]),
-  );
-  const gone = Object.keys(before).filter((name) => !Object.hasOwn(after, name));
-  return Object.fromEntries([...changed, ...gone.map((name) => [name, null] as const)]);
 }

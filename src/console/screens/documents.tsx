@@ -6,7 +6,8 @@ import { Commands, quote, say, tellRefusal, Trouble } from '../parts/basics.js';
 import { Table, type Column } from '../parts/table.js';
 import { goTo, linkHere, linkTo, place } from '../routes.js';
 import { mayChange, project } from '../session.js';
-import { DocumentDialog, type StoredDocument } from './document.js';
+import type { ShownFields } from './document-fields.js';
+import { DocumentDialog } from './document.js';
 
 interface Collection {
   name: string;
@@ -101,7 +102,7 @@ function Browser({ base, collection }: { base: string; collection: Collection })
     ...(sort === '' ? [] : [['sort', sort]]),
   ]);
   const path = `${base}/documents?${listing}`;
-  const page = useLoad<{ items: StoredDocument[]; nextCursor: string | null }>(isReady ? path : null);
+  const page = useLoad<{ items: ShownFields[]; nextCursor: string | null }>(isReady ? path : null);
   const count = async (): Promise<void> => {
     try {
       const of = String(narrowed);
@@ -132,7 +133,7 @@ function Browser({ base, collection }: { base: string; collection: Collection })
       tellRefusal(error);
     }
   };
-  const shown: Column<StoredDocument>[] = [
+  const shown: Column<ShownFields>[] = [
     {
       name: '_id',
       show: (row) => (
@@ -141,8 +142,8 @@ function Browser({ base, collection }: { base: string; collection: Collection })
         </a>
       ),
     },
-    ...columns.map((name) => ({ name, show: (row: StoredDocument) => cell(row[name]) })),
-    ...(isTrash ? [{ name: 'In the trash', show: (row: StoredDocument) => (row.isDeleted ? 'yes' : '') }] : []),
+    ...columns.map((name) => ({ name, show: (row: ShownFields) => cell(row[name]) })),
+    ...(isTrash ? [{ name: 'In the trash', show: (row: ShownFields) => (row.isDeleted ? 'yes' : '') }] : []),
     { name: 'createdAt', show: (row) => moment(row.createdAt as string) },
   ];
   /** Of the selected ones those that are in the trash, or those that are not. */

@@ -9,13 +9,13 @@ import {
   type Refusals,
   type RouteContext,
 } from '../../http/routes/route.js';
-import { arrayOf, ID, object, oneOf, text, TEXT, WHOLE, type Schema } from '../../platform/schema/schema.js';
+import { arrayOf, ID, object, oneOf, text, WHOLE, type Schema } from '../../platform/schema/schema.js';
 import { insertDocuments, MAX_BULK_DOCUMENTS } from './bulk/insert-documents.js';
 import { addHeaders } from '../../http/replies/reply.js';
 import type { PresentedDocument } from './reply/present-document.js';
 import { DOCUMENT } from './reply/document-schema.js';
 import { tagOf } from './reply/document-tag.js';
-import { readIfMatch } from './write/if-match.js';
+import { IF_MATCH, readIfMatch } from './write/if-match.js';
 import { MAX_KEY_CHARACTERS, readIdempotencyKey } from './write/idempotency.js';
 import { insertDocument } from './write/insert-document.js';
 import { recoverDocument } from './write/recover-document.js';
@@ -49,9 +49,6 @@ const INSERT_REFUSALS = {
   403: ['OWNER_MISMATCH', 'QUOTA_EXCEEDED'],
   409: ['DUPLICATE_VALUE'],
   422: ['IDEMPOTENCY_KEY_REUSED'],
-};
-const IF_MATCH = {
-  'if-match': parameter('The `ETag` of the document as it is known: 412 when it was changed since', TEXT),
 };
 const ETAG = { ETag: 'Names this version of the document: its `updatedAt`, in quotes' };
 

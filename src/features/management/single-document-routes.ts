@@ -7,6 +7,7 @@ import { getDocument } from '../documents/read/get-document.js';
 import { wrapReply } from '../documents/read/stored-documents.js';
 import { DOCUMENT, SHOWN_DOCUMENT } from '../documents/reply/document-schema.js';
 import { insertDocument } from '../documents/write/insert-document.js';
+import { IF_MATCH, readIfMatch } from '../documents/write/if-match.js';
 import { recoverDocument } from '../documents/write/recover-document.js';
 import { deleteDocument, trashDocument } from '../documents/write/trash-document.js';
 import { updateDocument } from '../documents/write/update-document.js';
@@ -81,19 +82,25 @@ const changeDocumentRoute = route({
   path: `${PATH}/:document`,
   id: 'changeDocument',
   summary: 'Change fields of a document',
-  description: 'Only the given fields change; a dotted key (`meta.views`) changes that nested one.',
+  description:
+    'Only the given fields change; a dotted key (`meta.views`) changes that nested one. `If-Match` takes the `updatedAt` of the document in quotes.',
   access: writes('data change'),
+  headers: IF_MATCH,
   openBody: FIELDS,
   example: { title: 'Hello again', 'meta.views': 1 },
   answers: ok(DOCUMENT, 'Document changed'),
   refuses: {
-    400: ['VALIDATION_FAILED'],
+    400: ['VALIDATION_FAILED', 'INVALID_IF_MATCH'],
     403: [...USERS_BLOCKED, 'OWNER_IMMUTABLE', 'QUOTA_EXCEEDED'],
     409: ['DUPLICATE_VALUE', 'DOCUMENT_CHANGING'],
+    412: ['CHANGED_MEANWHILE'],
     413: ['DOCUMENT_TOO_LARGE'],
     ...NO_ROOM,
   },
-  handle: ({ app, target, params, body }) => updateDocument(app, target, params.document, body),
+  handle({ app, ctx, target, params, body }) {
+    const expected = readIfMatch(ctx.get('if-match'));
+    return updateDocument(app, target, params.document, body, { expected });
+  },
 });
 
 const removeDocumentRoute = route({

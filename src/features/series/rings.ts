@@ -61,6 +61,12 @@ export function openRing(stepMs: number, length: number): Ring {
   /** The slot that was written last, counted from 1970. */
   let newest = -1;
   const place = (slot: number): number => (slot % length) * FIGURES.length;
+  /** Makes gaps of these slots, at most of as many as there are. */
+  const empty = (from: number, to: number): void => {
+    for (let slot = Math.max(from, to - length + 1); slot <= to; slot++) {
+      values.fill(NaN, place(slot), place(slot) + FIGURES.length);
+    }
+  };
   const isKept = (slot: number): boolean => slot >= 0 && slot <= newest && slot > newest - length;
   const at = (slot: number, series: number): number | null => {
     const value = isKept(slot) ? values[place(slot) + series]! : NaN;
@@ -70,11 +76,9 @@ export function openRing(stepMs: number, length: number): Ring {
     stepMs,
     put(sample, nowMs) {
       const slot = Math.floor(nowMs / stepMs);
-      // Set back clocks write nothing twice.
-      if (slot < newest) return;
-      for (let gap = Math.max(newest + 1, slot - length + 1); gap < slot; gap++) {
-        values.fill(NaN, place(gap), place(gap) + FIGURES.length);
-      }
+      // Of a clock that was set back, what it noted of a time that is still to come goes; ahead, what it leaves out.
+      if (slot < newest) empty(slot + 1, newest);
+      else empty(newest + 1, slot - 1);
       newest = slot;
       FIGURES.forEach((name, series) => (values[place(slot) + series] = sample[name] ?? NaN));
     },

@@ -1,10 +1,17 @@
 import { invalid, preconditionFailed } from '../../../errors.js';
+import { parameter } from '../../../http/routes/route.js';
+import { TEXT } from '../../../platform/schema/schema.js';
 import type { StoredDocument } from '../store/document.js';
 
 /** The version of a document that a write is meant for; null for any. */
 export type ExpectedVersion = Date | null;
 
 const FORM = /^"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)"$/;
+
+/** The header that a route takes with it. */
+export const IF_MATCH = {
+  'if-match': parameter('The `ETag` of the document as it is known: 412 when it was changed since', TEXT),
+};
 
 /** Reads an `If-Match` header: a document's `ETag`, or `*` for any version. 400 INVALID_IF_MATCH for anything else. */
 export function readIfMatch(header: string): ExpectedVersion {

@@ -1,0 +1,35 @@
+import { effect, signal } from '@preact/signals';
+import { trouble } from './api.js';
+import { reloadWithDrafts } from './drafts.js';
+
+/** The server is of another version than this page, which could not be loaded anew without losing something. */
+export const isStale = signal(false);
+
+const EVERY_MS = 10 * 60_000;
+
+/** The script that this page runs: its name has the hash of its content. */
+const own = document.querySelector<HTMLScriptElement>('script[type=module]')?.getAttribute('src') ?? '';
+
+/** Loads the page anew, with what was typed, when the server hands out another one by now. */
+export async function renewPage(): Promise<void> {
+  const page = await fetch(new URL('.', document.baseURI), { cache: 'no-cache' }).then(
+    (response) => (response.ok ? response.text() : ''),
+    () => '',
+  );
+  // A proxy's own page, or none: it says nothing.
+  if (!page.includes('id="app"') || page.includes(own)) return;
+  if (!reloadWithDrafts()) isStale.value = true;
+}
+
+/** Looks from now on: when the server comes back, when somebody comes back to the page, and now and then. */
+export function watchVersion(): void {
+  let wasAway = false;
+  effect(() => {
+    const isAway = trouble.value !== null;
+    if (wasAway && !isAway) void renewPage();
+    wasAway = isAway;
+  });
+  const look = (): void => void (document.hidden || renewPage());
+  document.addEventListener('visibilitychange', look);
+  setInterval(look, EVERY_MS);
+}
