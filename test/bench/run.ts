@@ -16,6 +16,7 @@ const SCRIPTS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     driver: 'test/bench/driver.ts',
     engine: 'dist/bench/test/bench/engine.js',
     heavy: 'test/bench/heavy-reads.ts',
+    import: 'test/bench/import.ts',
     jobs: 'test/bench/jobs.ts',
     operations: 'dist/bench/test/bench/operations.js',
     processes: 'test/bench/processes.ts',
