@@ -31,6 +31,7 @@ import { ROOT_ROUTES } from './features/reference/root-routes.js';
 import { CONSOLE_ROUTES } from './features/console/console-routes.js';
 import { SERVICE_ROUTES } from './features/series/service-routes.js';
 import { DELIVERY_ROUTES, WEBHOOK_ROUTES } from './features/webhooks/webhook-routes.js';
+import { watchUnindexedReads } from './features/collections/indexes/unindexed-reads.js';
 import { accessLog } from './http/access-log.js';
 import { answerRequests } from './http/answer-requests.js';
 import { allowOrigins } from './http/allow-origins.js';
@@ -119,6 +120,7 @@ export function createApi(app: App): Koa {
   // Its metrics are there before the first stream.
   streamHub(app);
   offerMetrics(app);
+  watchUnindexedReads(app);
   api.use(mountRoutes(app, ROUTE_LISTS));
   return api;
 }

@@ -16,6 +16,7 @@ import type { HeldSnapshot } from './storage/file/snapshots.js';
 import { resumeBuilds } from './storage/catalog/index-build.js';
 import { reclaimDropped } from './storage/file/reclaim.js';
 import { StorageError, type StorageErrorCode } from './storage/storage-error.js';
+import type { LongRead } from './storage/long-read.js';
 import { openStorage } from './storage/storage.js';
 import { checkPages, verifyFile, type VerifyOptions, verifyStorage } from './storage/checks/verify.js';
 
@@ -29,6 +30,7 @@ export type {
 export { openMatcher } from './transports/in-process/change-logs.js';
 export type { ChangeLogs, LogSearch, Matcher } from './transports/in-process/change-logs.js';
 export { type StorageStats } from './commands/administration.js';
+export type { LongRead } from './storage/long-read.js';
 export { type HeldSnapshot } from './storage/file/snapshots.js';
 export { DATA_FILE, type Durability, ListenError, type Listener, StorageError, type StorageErrorCode };
 
@@ -82,6 +84,11 @@ export interface Engine {
   /** Writes a consistent copy of the data file to `path` while work goes on; it opens like the original. */
   backup(path: string): Promise<void>;
   stats(): EngineStats;
+  /**
+   * From now on `listen` is told of each `find`, `count` and aggregation that has looked at more than 10,000 documents,
+   * when it has.
+   */
+  onLongRead(listen: (read: LongRead) => void): void;
   /** Ids of the processes of this machine that have the data directory open, this one included. */
   processes(): number[];
   /** Runs what makes room; on a full disk with the help of the room that is kept for it. It may run more than once. */
@@ -160,6 +167,10 @@ export function openEngine(options: EngineOptions): Engine {
     },
     backup: (path) => copyDataFile(storage.environment, path),
     stats: () => ({ ...storageStats(storage), readerThreadsStarted: readers?.started ?? 0 }),
+    onLongRead(listen) {
+      storage.onLongRead = listen;
+      if (readers !== null) readers.onLongRead = listen;
+    },
     processes: () => listProcesses(storage.environment),
     useReserve: (work) => storage.reserve.use(work),
     snapshots: () => storage.snapshots.check(),

@@ -6,6 +6,7 @@ import type { CollectionEntry } from '../storage/keys/index-definition.js';
 import type { Storage } from '../storage/storage.js';
 import { contentOf } from '../storage/format/stored-form.js';
 import { Tally } from '../storage/catalog/tally.js';
+import type { DescribeRead } from '../storage/long-read.js';
 import type { View } from '../storage/view.js';
 import type { KeyRange } from './key-ranges.js';
 import type { Plan } from './plan.js';
@@ -71,6 +72,8 @@ export class PlanScan implements Scan {
   lastRead = 0;
   /** Called with the size of each document that is to be decoded. */
   beforeDecoding: ((bytes: number) => void) | null = null;
+  /** Tells what is read, if it turns out to be much. */
+  describe: DescribeRead | null = null;
   private at = 0;
   private last: Buffer | null = null;
   private chunk = FIRST_CHUNK;
@@ -111,6 +114,7 @@ export class PlanScan implements Scan {
 
   readChunk(visit: VisitRow, most = this.chunk): boolean {
     const before = this.keysExamined;
+    const looked = this.documentsExamined;
     this.interrupted = false;
     this.chunkBytes = 0;
     if (this.filter?.mayTakeLong === true) this.chunkEnds = performance.now() + MAX_CHUNK_MS;
@@ -123,6 +127,7 @@ export class PlanScan implements Scan {
       throw translateStorageError(error, this.storage.environment.path);
     } finally {
       this.lastRead = this.keysExamined - before;
+      view?.addLooked(this.documentsExamined - looked, this.describe);
     }
   }
 

@@ -3,6 +3,7 @@ import { BsonFormatError, decodeDocument } from '../codec/decode.js';
 import { BsonValueError, encodeDocument } from '../codec/encode.js';
 import type { CursorReply } from '../commands/read/cursors.js';
 import { CODES, EngineError } from '../errors.js';
+import type { LongRead } from '../storage/long-read.js';
 import { StorageError, type StorageErrorCode } from '../storage/storage-error.js';
 
 /** What a reader thread needs to open the same data file. */
@@ -30,6 +31,11 @@ export type ReaderAnswer =
   | { readonly id: number; readonly rows: Uint8Array; readonly cursor: bigint; readonly ns: string }
   | { readonly id: number; readonly reply: Uint8Array }
   | { readonly id: number; readonly refusal: Refusal };
+
+/** A read of the thread has looked at many documents. */
+export interface ReaderNotice {
+  readonly longRead: LongRead;
+}
 
 /** Sent once, when the data file is open. */
 export const READY = 'ready';

@@ -2,6 +2,7 @@ import type { Doc, Row } from '../codec/document.js';
 import { type Call, plainNumber, type Readers } from '../commands/command.js';
 import type { RowSource } from '../commands/read/cursors.js';
 import { CODES, EngineError } from '../errors.js';
+import type { LongRead } from '../storage/long-read.js';
 import { packBody, type ReaderAnswer, type ReaderOptions, unpackBody, unpackError, unpackRows } from './messages.js';
 import { ReaderThread } from './reader.js';
 
@@ -58,6 +59,8 @@ export class ReaderPool implements Readers {
 
   /** How many threads were started so far. */
   started = 0;
+  /** Told of long reads of the threads. */
+  onLongRead: ((read: LongRead) => void) | null = null;
 
   constructor(
     private readonly options: ReaderOptions,
@@ -160,6 +163,7 @@ export class ReaderPool implements Readers {
         answer: (answer) => {
           this.take(thread, answer);
         },
+        longRead: (read) => this.onLongRead?.(read),
         ended: (error) => {
           void this.end(thread, (job, alone) => explainEnd(error, thread.reader.isReady, alone || job.suspect));
         },

@@ -10,6 +10,7 @@ import {
   type ReaderAbort,
   type ReaderAnswer,
   type ReaderCommand,
+  type ReaderNotice,
   type ReaderOptions,
   transfersOf,
   unpackBody,
@@ -34,6 +35,10 @@ storage.queue.close();
 (storage.environment.store as unknown as { _allocateGetBuffer(half: number): void })._allocateGetBuffer(
   LARGEST_VALUE_BYTES / 2,
 );
+storage.onLongRead = (longRead) => {
+  const notice: ReaderNotice = { longRead };
+  port.postMessage(notice);
+};
 const core: Core = {
   storage,
   cursors: new Cursors(),

@@ -1,5 +1,13 @@
 import { Worker } from 'node:worker_threads';
-import { type ReaderAbort, type ReaderAnswer, type ReaderCommand, type ReaderOptions, READY } from './messages.js';
+import {
+  type ReaderAbort,
+  type ReaderAnswer,
+  type ReaderCommand,
+  type ReaderNotice,
+  type ReaderOptions,
+  READY,
+} from './messages.js';
+import type { LongRead } from '../storage/long-read.js';
 
 /** Several pipelines at once may hold 100 MB each. */
 const HEAP_MB = 1024;
@@ -18,6 +26,7 @@ const FROM_SOURCE = `
 export interface ReaderEvents {
   ready(): void;
   answer(answer: ReaderAnswer): void;
+  longRead(read: LongRead): void;
   /** The thread has ended by itself. */
   ended(error: Error): void;
 }
@@ -40,8 +49,12 @@ export class ReaderThread {
       this.isOver = true;
       events.ended(error);
     };
-    this.worker.on('message', (message: ReaderAnswer | typeof READY) => {
+    this.worker.on('message', (message: ReaderAnswer | ReaderNotice | typeof READY) => {
       if (this.isOver) return;
+      if (typeof message === 'object' && 'longRead' in message) {
+        events.longRead(message.longRead);
+        return;
+      }
       if (message !== READY) {
         events.answer(message);
         return;

@@ -4,6 +4,7 @@ import { Documents } from './documents.js';
 import { type Durability, type Environment, openEnvironment } from './file/environment.js';
 import { Reserve } from './file/reserve.js';
 import { Snapshots } from './file/snapshots.js';
+import type { LongRead } from './long-read.js';
 import { upgradeFormat } from './checks/upgrade-format.js';
 
 /** A view of the data as of one moment, which keeps its pages until it is released. */
@@ -21,6 +22,8 @@ export interface Storage {
   readonly reserve: Reserve;
   /** The views that commands of this process hold. */
   readonly views: Set<HeldView>;
+  /** Told of reads that look at many documents, when they do. */
+  onLongRead: ((read: LongRead) => void) | null;
   /** Ids of the indexes that this process is building. */
   readonly building: Set<number>;
   /** Ids of the collections that this process has converted from an older format, or has tried to. */
@@ -64,6 +67,7 @@ export function openStorage(dataDir: string, durability: Durability, countBy?: s
     snapshots: new Snapshots(environment),
     reserve: new Reserve(dataDir),
     views,
+    onLongRead: null,
     building: new Set(),
     converting: new Set(),
     refresh() {

@@ -1,11 +1,15 @@
 import type { Transaction } from 'lmdb';
 import type { CollectionEntry } from './keys/index-definition.js';
+import type { DescribeRead, ReadCommand } from './long-read.js';
 import type { Storage } from './storage.js';
 
 /** Pages freed since a view was taken are not used again while it lasts, so none lasts longer. */
 const MAX_MS = 30_000;
 /** Each takes one of LMDB's slots for readers. */
 const MAX_HELD = 64;
+
+/** So many documents a read may look at before it is told of. */
+const LONG_READ_DOCUMENTS = 10_000;
 
 /**
  * One moment of the data for a command that reads in several turns: what is committed in between, all documents of one
@@ -16,7 +20,21 @@ export class View {
   private catalogVersion = 0;
   private timer: NodeJS.Timeout | undefined;
 
-  constructor(private readonly storage: Storage) {}
+  private looked = 0;
+
+  constructor(
+    private readonly storage: Storage,
+    /** Of a read that is told of when it is long. */
+    private readonly command: ReadCommand | null = null,
+  ) {}
+
+  /** Adds to the documents that the command has looked at; the scan that makes them many is told of. */
+  addLooked(documents: number, describe: DescribeRead | null): void {
+    const before = this.looked;
+    this.looked += documents;
+    if (before > LONG_READ_DOCUMENTS || this.looked <= LONG_READ_DOCUMENTS) return;
+    if (this.command !== null && describe !== null) this.storage.onLongRead?.({ command: this.command, ...describe() });
+  }
 
   /** The transaction to read with, undefined for the one of this turn. */
   get transaction(): Transaction | undefined {

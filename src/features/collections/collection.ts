@@ -17,6 +17,13 @@ export interface ChangesSetting {
   keepMs?: number;
 }
 
+/** A kind of read that looked at many documents, and the index that would serve it. */
+export interface UnindexedRead {
+  shape: string;
+  index: string;
+  at: Date;
+}
+
 /** The record of a registered collection (rest-api.md 2.2). */
 export interface Collection {
   _id: ObjectId;
@@ -29,6 +36,8 @@ export interface Collection {
   indexes: string[];
   /** Whether and for how long changes are kept for those who follow them; absent: as the kind of database has it. */
   changes?: ChangesSetting;
+  /** Reads that an index would have served; the last few shapes of them. */
+  unindexed?: UnindexedRead[];
   /** Grows with every change, so that compiled validators can be kept per version. */
   version: number;
   /** `dropping` while the documents are being removed: no longer reachable. */

@@ -10,7 +10,7 @@ import type {
   MongoClientOptions,
   ReadConcernLike,
 } from 'mongodb';
-import type { ChangeLogs, DataCollection, HeldSnapshot, Matcher } from '../../engine/index.js';
+import type { ChangeLogs, DataCollection, HeldSnapshot, LongRead, Matcher } from '../../engine/index.js';
 import type { Config } from '../../config.js';
 import { invalid, unavailable, type AppError } from '../../errors.js';
 import { adoptDatabase } from './adopt-database.js';
@@ -80,12 +80,14 @@ export interface Database {
    * MongoDB has `validate`.
    */
   verify?(options: { onProgress?: (done: number, all: number) => void; signal?: AbortSignal }): Promise<string[]>;
+  /** From now on `listen` is told of reads that looked at many documents; a MongoDB tells of none. */
+  onLongRead?(listen: (read: LongRead) => void): void;
   /** Measures of the embedded engine's file; MongoDB has tools of its own. */
   stats?(): Record<string, number>;
   close(): Promise<void>;
 }
 
-export type { Matcher };
+export type { LongRead, Matcher };
 
 /**
  * Makes matchers, which try a filter on documents one by one with the answers of a find, whatever the database; loaded
@@ -260,13 +262,8 @@ async function openEmbedded(config: Config): Promise<Database> {
   const { openEngine, ListenError, DATA_FILE } = await import('../../engine/index.js');
   try {
     const { dataDir, durability } = config;
-    const engine = openEngine({
-      dataDir,
-      durability,
-      ignoreUndefined: true,
-      readerThreads: readerThreads(config),
-      countBy: COUNTED_FIELD,
-    });
+    const options = { ignoreUndefined: true, readerThreads: readerThreads(config), countBy: COUNTED_FIELD };
+    const engine = openEngine({ dataDir, durability, ...options });
     await adoptDatabase(engine, EMBEDDED_NAME);
     const db = engine.db(EMBEDDED_NAME);
     let closed = false;
@@ -302,6 +299,7 @@ async function openEmbedded(config: Config): Promise<Database> {
       listSnapshots: () => engine.snapshots(),
       verify: (options) => engine.verify(options),
       stats: () => ({ ...engine.stats() }),
+      onLongRead: (listen) => engine.onLongRead(listen),
       close: () => {
         closed = true;
         return engine.close();

@@ -2,7 +2,7 @@ import type { MetricObjectWithValues, MetricValue } from 'prom-client';
 import { withTimeout } from '../time/with-timeout.js';
 
 /** Events counted beside requests, each with its possible outcomes. */
-export type CountedEvent = 'webhook_attempts' | 'mails';
+export type CountedEvent = 'webhook_attempts' | 'mails' | 'long_reads';
 
 type Metric = MetricObjectWithValues<MetricValue<string>>;
 
@@ -59,6 +59,7 @@ interface Gauge {
 const EVENT_HELP: Record<CountedEvent, string> = {
   webhook_attempts: 'Attempts to deliver data webhooks',
   mails: 'Mails by what is known of them',
+  long_reads: 'Reads that looked at more than 10,000 documents, by command',
 };
 
 export function openMetrics(): Metrics {

@@ -76,7 +76,7 @@ class PipelineRows implements RowSource {
     environment: ExpressionContext | undefined,
     hint: unknown,
   ) {
-    const view = new View(storage);
+    const view = new View(storage, 'aggregate');
     const budget = pacedBudget(pace, view);
     this.view = view;
     const { near, filter, sort, skip, limit } = pipeline.leading;

@@ -44,7 +44,7 @@ export function countMatching(call: Call, ns: string, body: Doc, most: number): 
     if (kept !== null) return kept;
   }
   const plan = planQuery(storage, collection, query, 0);
-  const view = new View(storage);
+  const view = new View(storage, 'count');
   const scan = openScan(storage, collection, plan, query, undefined, view);
   leaveIfLong(pace, storage, collection, query, plan.exact ? null : plan);
   const documents = storage.catalog.roughDocuments(collection.id);

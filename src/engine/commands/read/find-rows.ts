@@ -63,7 +63,7 @@ export class FindRows implements RowSource {
     /** The view of the command that these rows are a part of; without one, each batch is of one moment. */
     shared: View | null = null,
   ) {
-    this.view = shared ?? new View(storage);
+    this.view = shared ?? new View(storage, 'find');
     this.sharesView = shared !== null;
     const { skip, limit } = options;
     this.skip = skip;

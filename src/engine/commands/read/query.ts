@@ -11,6 +11,7 @@ import { compileSort, type Sort, type SortPart } from '../../query/sort.js';
 import { equalValues } from '../../query/values/compare.js';
 import type { CollectionEntry } from '../../storage/keys/index-definition.js';
 import type { Storage } from '../../storage/storage.js';
+import type { DescribeRead } from '../../storage/long-read.js';
 import type { View } from '../../storage/view.js';
 import { leaveIfLarge, type SearchPace, TOO_LONG_HERE } from '../pace.js';
 
@@ -103,6 +104,7 @@ export function openScan(
   const seen = plan.repeats && !merges ? new Set<string>() : null;
   const open = (one: Plan, filter: Filter | null, forgets: boolean): PlanScan => {
     const scan = new PlanScan(storage, collection, one, filter, fields, view, seen, forgets);
+    scan.describe = () => describeRead(collection, query, one);
     if (pace?.mayLeave === true) scan.beforeDecoding = (bytes) => leaveIfLarge(pace, bytes);
     return scan;
   };
@@ -116,6 +118,15 @@ export function openScan(
   const openWhole = (): PlanScan =>
     open(scanWhole(collection, planQueryOf(collection, query, 0), false), query.filter, true);
   return new UnionScan(plan, scans, seen ?? NO_FIELDS, openWhole);
+}
+
+function describeRead({ ns }: CollectionEntry, { filter, sort }: Query, { index }: Plan): ReturnType<DescribeRead> {
+  return {
+    ns,
+    conditions: filter.conjuncts.map(({ path, op }) => ({ path, op })),
+    sort: (sort?.parts ?? NO_SORT).map(({ path, dir }) => ({ path, descending: dir === -1 })),
+    index: index?.definition.name ?? null,
+  };
 }
 
 function mayRepeat({ index }: Plan): boolean {

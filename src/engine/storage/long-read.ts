@@ -1,0 +1,15 @@
+/** A read that has looked at more than 10,000 documents, told once and without its values. */
+export interface LongRead {
+  readonly command: ReadCommand;
+  readonly ns: string;
+  /** What it asks for of which paths. */
+  readonly conditions: readonly { readonly path: string; readonly op: string }[];
+  readonly sort: readonly { readonly path: string; readonly descending: boolean }[];
+  /** By which it reads; null: every document is looked at, or several indexes are used. */
+  readonly index: string | null;
+}
+
+export type ReadCommand = 'find' | 'count' | 'aggregate';
+
+/** What of a read is told by whoever opens its scan. */
+export type DescribeRead = () => Omit<LongRead, 'command'>;
