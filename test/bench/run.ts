@@ -50,4 +50,4 @@ run('npm', ['run', '--silent', 'build']);
 if (script.startsWith('dist')) run(bin('tsc'), ['-p', 'test/bench/tsconfig.json']);
 const options = words.slice(isNamed ? 1 : 0);
 if (script.startsWith('dist')) run(process.execPath, [script, ...options]);
-else run(bin('tsx'), [script, ...options]);
+else run(bin('tsx'), ['--import', './test/bench/end-started.ts', script, ...options]);
