@@ -1,16 +1,18 @@
 import { loadavg } from 'node:os';
 import { parseArgs } from 'node:util';
+import { measureFollowers, measureRestart } from './feed/followers.js';
 import { measureStreams } from './feed/idle-streams.js';
 import { measureWrites } from './feed/write-cost.js';
 
 /*
- * `npm run bench changes -- [--only writes,streams] [--streams 10000]`: what a log costs a write, and what streams cost
- * at rest and by the delivery. Each figure stands beside its goal.
+ * `npm run bench changes -- [--only writes,streams,followers,restart] [--streams 10000]`: what a log costs a write,
+ * what streams cost at rest and by the delivery, how late followers hear of steady writes, and how soon all are back
+ * after a restart. Each figure stands beside its goal.
  */
 
 const { values } = parseArgs({
   options: {
-    only: { type: 'string', default: 'writes,streams' },
+    only: { type: 'string', default: 'writes,streams,followers,restart' },
     streams: { type: 'string', default: '10000' },
   },
 });
@@ -42,7 +44,32 @@ const PARTS: Readonly<Record<string, () => Promise<Goal[]>>> = {
       atMost('one change to all', figures.toAllMs, (300 * figures.streams) / 10_000, 'ms'),
     ];
   },
+  async followers() {
+    const figures = await measureFollowers(1_000, 500, 10);
+    say(
+      `${figures.writesPerSecond.toFixed(0)} writes a second, 1,000 followers, ${figures.deliveries} deliveries, ${(figures.processorShare * 100).toFixed(0)} % of a processor`,
+    );
+    return [
+      atMost('commit to client, p50', figures.p50, 15, 'ms'),
+      atMost('commit to client, p99', figures.p99, 60, 'ms'),
+      atLeast('writes a second', figures.writesPerSecond, 490),
+    ];
+  },
+  async restart() {
+    const streams = Number(values.streams);
+    const { seconds, open, refused } = await measureRestart(streams);
+    say(`${open} of ${streams} streams are back after a restart; refused: ${JSON.stringify(refused)}`);
+    return [
+      atLeast('streams that are back', open, streams),
+      atMost('time until all are back', seconds, 30, 's'),
+      atMost('refusals by 503', refused['503'] ?? 0, 0, ''),
+    ];
+  },
 };
+
+function atLeast(goal: string, value: number, least: number): Goal {
+  return { goal: `${goal}: at least ${least}`, value, unit: '', isMet: value >= least };
+}
 
 function atMost(goal: string, value: number, most: number, unit: string): Goal {
   return { goal: `${goal}: at most ${most} ${unit}`, value, unit, isMet: value <= most };

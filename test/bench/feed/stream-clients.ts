@@ -12,8 +12,8 @@ export type Command =
    * `{since}` stands for the last cursor.
    */
   | { do: 'open'; host: string; port: number; request: string; ready: string; count: number; atOnce: number }
-  /** Answers when every stream has heard of so many changes since the last time, with the times they took. */
-  | { do: 'hear'; changes: number }
+  /** Answers when each stream, or all together, has heard of so many changes, with the times they took. */
+  | { do: 'hear'; changes: number; of?: 'each' | 'all' }
   /** Opens those that have ended until all are open or the time is over. */
   | { do: 'reopen'; port: number; withinMs: number }
   | { do: 'close' };
@@ -32,6 +32,7 @@ export interface Answer {
 }
 
 interface Client {
+  request: string;
   socket: Socket | null;
   isReady: boolean;
   heard: number;
@@ -60,7 +61,7 @@ function open(client: Client): void {
   client.rest = '';
   let isFirst = true;
   socket.setNoDelay(true);
-  socket.on('connect', () => socket.write(opened.request.replace('{since}', client.cursor ?? 'now')));
+  socket.on('connect', () => socket.write(client.request.replace('{since}', client.cursor ?? 'now')));
   socket.on('data', (bytes) => {
     const text = client.rest + bytes.latin1Slice();
     if (isFirst) {
@@ -127,7 +128,7 @@ async function obey(command: Command): Promise<void> {
       const wanted = clients.length + command.count;
       let ready = clients.length;
       for (let at = 0; at < command.count; at++) {
-        clients.push({ socket: null, isReady: false, heard: 0, rest: '', cursor: null });
+        clients.push({ request: command.request, socket: null, isReady: false, heard: 0, rest: '', cursor: null });
       }
       let next = ready;
       const isDone = (): boolean => {
@@ -138,7 +139,7 @@ async function obey(command: Command): Promise<void> {
       return until(isDone);
     }
     case 'hear': {
-      const wanted = command.changes * clients.length;
+      const wanted = command.changes * (command.of === 'all' ? 1 : clients.length);
       await until(() => heard >= wanted);
       return;
     }
