@@ -1,4 +1,4 @@
-import { rmSync, statSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { type Core } from '../../src/engine/commands/command.js';
@@ -70,6 +70,15 @@ describe('reader threads', () => {
     await items.aggregate(PER_GROUP).toArray();
     await items.aggregate(PER_GROUP).toArray();
     expect(threaded.stats().readerThreadsStarted).toBe(1);
+  });
+
+  it.skipIf(process.platform !== 'linux')('leave the processors to the main thread where there are few', async () => {
+    await items.aggregate(PER_GROUP).toArray();
+    const niceness = (task: string): number =>
+      Number(readFileSync(`/proc/self/task/${task}/stat`, 'latin1').split(') ')[1]!.split(' ')[16]);
+    const others = readdirSync('/proc/self/task').filter((task) => Number(task) !== process.pid);
+    const main = niceness(String(process.pid));
+    expect(others.map(niceness).filter((nice) => nice > main)).toHaveLength(1);
   });
 
   const FEW = { $match: { _id: { $in: [1, 2, 3, 40] } } };

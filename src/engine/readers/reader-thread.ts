@@ -1,3 +1,5 @@
+import { readlinkSync } from 'node:fs';
+import { constants, setPriority } from 'node:os';
 import { parentPort, workerData } from 'node:worker_threads';
 import type { Core } from '../commands/command.js';
 import { Cursors } from '../commands/read/cursors.js';
@@ -27,6 +29,8 @@ import {
  */
 const LARGEST_VALUE_BYTES = 18 * 1024 * 1024;
 
+standBack();
+
 const port = parentPort!;
 const { dataDir, durability } = workerData as ReaderOptions;
 const storage = openStorage(dataDir, durability);
@@ -47,6 +51,19 @@ const core: Core = {
   readers: null,
 };
 const running = new Map<number, AbortController>();
+
+/**
+ * On Linux a thread has a priority of its own: where processors are few, the main thread's short requests come before
+ * long reads. Elsewhere all have the same.
+ */
+function standBack(): void {
+  try {
+    const threadId = Number(readlinkSync('/proc/thread-self').split('/').at(-1));
+    setPriority(threadId, constants.priority.PRIORITY_BELOW_NORMAL);
+  } catch {
+    // No Linux, or not allowed.
+  }
+}
 
 async function answer({ id, db, body }: ReaderCommand): Promise<ReaderAnswer> {
   const gone = new AbortController();
