@@ -1,6 +1,7 @@
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { openEngine } from '../../src/engine/index.js';
 import { openCliHome, type CliOptions } from '../helpers/run-cli.js';
 
 const home = openCliHome();
@@ -98,6 +99,23 @@ describe('bsvc collection list and show', () => {
       'Object{lang:String!,tags:Array(Ref(posts))}',
     );
     expect((await inShop(['collection', 'show', 'absent'])).code).toBe(1);
+  });
+});
+
+describe('bsvc collection show', () => {
+  it('names the indexes that reads lacked, and the words that add them to those that are there', async () => {
+    await inShop(['collection', 'add', 'slow', '--flexible', '--index', 'taken']);
+    const at = new Date();
+    const unindexed = ['status,-views', 'taken'].map((index) => ({ shape: index, index, at }));
+    const engine = openEngine({ dataDir: join(home.dir, 'data'), durability: 'relaxed' });
+    await engine.db('bsvc').collection('collections').updateOne({ name: 'slow' }, { $set: { unindexed } });
+    await engine.close();
+    const { stdout } = await inShop(['collection', 'show', 'slow']);
+    expect(stdout).toContain('for want of an index: status,-views\n');
+    expect(stdout).toContain('bsvc collection edit slow --index taken --index status,-views');
+    expect((await inShop(['collection', 'show', 'slow', '--json'])).json()).toMatchObject({
+      suggestedIndexes: ['status,-views'],
+    });
   });
 });
 

@@ -259,6 +259,11 @@ describe.each(DOORS)('geometry, $name', (door) => {
       .aggregate([{ $geoNear: { near: [0, 0], spherical: true, distanceField: 'd' } }, { $project: { _id: 1 } }])
       .toArray();
     expect(found).toEqual([{ _id: 1 }]);
+    const { keysPerIndex, errors } = (await db.command({ validate: 'moving' })) as {
+      keysPerIndex: object;
+      errors: unknown[];
+    };
+    expect([keysPerIndex, errors]).toEqual([{ _id_: 2, place_2dsphere: 1 }, []]);
   });
 
   it('$geoNear without an index of places is refused with 27, and with two of them unless key names one', async () => {

@@ -166,6 +166,8 @@ describe('updates', () => {
     ['an empty path', {}, { $set: { '': 1 } }, 56],
     ['a path with an empty part', {}, { $set: { 'a..b': 1 } }, 56],
     ['a name that starts with a dollar', {}, { $set: { $x: 1 } }, 52],
+    ['items of an array beside one of them', { a: [{}] }, { $set: { 'a.$[].b': 1, 'a.0.c': 2 } }, 40],
+    ['items of a missing array beside a field', {}, { $set: { 'a.$[].b': 1, 'a.x': 2 } }, 40],
     ['two updates of one field', {}, { $set: { a: 1 }, $inc: { a: 1 } }, 40],
     ['an update of a field and of one within', {}, { $set: { 'a.b': 1, a: 1 } }, 40],
     ['two ways to say one element', { a: [1] }, { $set: { 'a.$': 1, 'a.0': 2 } }, 40, { filter: { a: 1 } }],

@@ -13,7 +13,7 @@ export interface PrefixOperand {
 
 /** Text that the pattern finds, or the same regular expression as a value. */
 export function regexPredicate(pattern: string, options: string): Predicate {
-  const compiled = compilePattern(pattern, options, 2);
+  const compiled = compilePattern(pattern, options);
   const sorted = [...options].sort().join('');
   const prefix = literalPrefix(pattern, options);
   const test =

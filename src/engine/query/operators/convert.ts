@@ -29,7 +29,12 @@ function cannot(value: unknown, target: string): Error {
   return failure(`Unsupported conversion from ${typeOf(value)} to ${target} in $convert with no onError value`);
 }
 
-/** A double's shortest text, as `$toString` gives it. */
+/** A double's shortest text, with the sign of a zero and at least two digits in its exponent. */
+function doubleText(number: number): string {
+  return Object.is(number, -0) ? '-0' : String(number).replace(/e([+-])(\d)$/, 'e$10$2');
+}
+
+/** A value as `$toString` gives it. */
 export function convertToString(value: unknown): string {
   switch (typeOf(value)) {
     case 'string':
@@ -41,7 +46,7 @@ export function convertToString(value: unknown): string {
     case 'long':
       return String(value);
     case 'double':
-      return String(numberOf(value));
+      return doubleText(numberOf(value)!);
     case 'decimal':
       return (value as Decimal128).toString();
     case 'objectId':

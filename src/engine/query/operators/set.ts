@@ -9,6 +9,16 @@ function requireArray(value: unknown, name: string, code: number): readonly unkn
   throw refusal(code, `All operands of ${name} must be arrays. One argument is of type: ${typeOf(value)}`);
 }
 
+/** One after the other: null at the first one that is missing, unless something else than an array came before it. */
+function requireArrays(values: readonly unknown[], name: string, code: number): (readonly unknown[])[] | null {
+  const lists: (readonly unknown[])[] = [];
+  for (const value of values) {
+    if (isNullish(value)) return null;
+    lists.push(requireArray(value, name, code));
+  }
+  return lists;
+}
+
 function keysOf(items: readonly unknown[], scope: Scope): Set<unknown> {
   const keys = new Set<unknown>();
   for (const item of items) {
@@ -43,15 +53,13 @@ function distinct(
 /** Arrays as sets: duplicates do not count; the order of results is that of first appearance. */
 export const setOperators: OperatorTable = {
   $setUnion: variadic((values, scope) => {
-    if (values.some(isNullish)) return null;
-    return distinct(
-      values.map((value) => requireArray(value, '$setUnion', 17043)),
-      scope,
-    );
+    const lists = requireArrays(values, '$setUnion', 17043);
+    return lists === null ? null : distinct(lists, scope);
   }),
   $setIntersection: variadic((values, scope) => {
-    if (values.some(isNullish)) return null;
-    const [first = [], ...others] = values.map((value) => requireArray(value, '$setIntersection', 17047));
+    const lists = requireArrays(values, '$setIntersection', 17047);
+    if (lists === null) return null;
+    const [first = [], ...others] = lists;
     const keys = others.map((items) => keysOf(items, scope));
     return distinct([first], scope, (key) => keys.every((set) => set.has(key)));
   }),

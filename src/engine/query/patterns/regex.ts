@@ -30,14 +30,14 @@ const cache = new Map<string, Pattern>();
 
 /**
  * Compiles a PCRE pattern with options out of `imsxu`. Patterns proven harmless run on the built-in engine, all others
- * on a linear-time one. Look-around, back-references and possessive quantifiers are refused with 51091; the code for an
- * unknown option is the caller's choice, since it differs by operator.
+ * on a linear-time one. Look-around, back-references and possessive quantifiers are refused with 51091, an unknown option
+ * with 51108.
  */
-export function compilePattern(pattern: string, options: string, optionCode = 51108): Pattern {
+export function compilePattern(pattern: string, options: string): Pattern {
   const key = `${options}/${pattern}`;
   const cached = cache.get(key);
   if (cached !== undefined) return cached;
-  if (/[^imsxu]/.test(options)) throw refusal(optionCode, `invalid flag in regex options: ${options}`);
+  if (/[^imsxu]/.test(options)) throw refusal(51108, `invalid flag in regex options: ${options}`);
   if (pattern.includes('\0')) throw badValue('Regular expression cannot contain an embedded null byte');
   if (pattern.length > MAX_PATTERN_LENGTH) throw refusal(51091, 'Regular expression is invalid: pattern is too long');
   const compiled = build(pattern, new Set(options));

@@ -80,8 +80,12 @@ export function comparePaths(a: readonly UpdatePart[], b: readonly UpdatePart[])
   return a.length - b.length;
 }
 
-/** Refuses (40) two paths of which one is the other or lies below it. The paths must be sorted. */
+/**
+ * Refuses (40) two paths of which one is the other or lies below it, or that go on from one place to items of an array
+ * (`$[]`, `$[identifier]`) and to something by its name or position. The paths must be sorted.
+ */
 export function refuseConflicts(sorted: readonly (readonly UpdatePart[])[]): void {
+  if (sorted.some((path) => path.some(isItem))) refuseMixed(sorted);
   const seen = new Set<string>();
   for (const path of sorted) {
     const texts = path.map(partText);
@@ -92,6 +96,24 @@ export function refuseConflicts(sorted: readonly (readonly UpdatePart[])[]): voi
       }
     }
     seen.add(texts.join('.'));
+  }
+}
+
+function isItem({ kind }: UpdatePart): boolean {
+  return kind === 'all' || kind === 'filtered';
+}
+
+function refuseMixed(paths: readonly (readonly UpdatePart[])[]): void {
+  const toItems = new Map<string, boolean>();
+  for (const path of paths) {
+    const texts = path.map(partText);
+    for (const [at, part] of path.entries()) {
+      const place = texts.slice(0, at).join('.');
+      if ((toItems.get(place) ?? isItem(part)) !== isItem(part)) {
+        throw conflictingUpdate(`Updating the path '${texts.join('.')}' would create a conflict at '${place}'`);
+      }
+      toItems.set(place, isItem(part));
+    }
   }
 }
 
