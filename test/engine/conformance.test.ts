@@ -664,6 +664,42 @@ describe.each(DOORS)('$name', ({ open }) => {
       await expect(db.command({ find: items.collectionName, tailable_: true })).rejects.toMatchObject({ code: 40415 });
     });
 
+    it('refuses options of a wrong type, missing ones, and unknown ones inside what it explains', async () => {
+      const name = items.collectionName;
+      const refused: readonly [code: number, command: Record<string, unknown>][] = [
+        [14, { find: name, filter: 'x' }],
+        [14, { find: name, skip: 'x' }],
+        [9, { find: name, skip: 0.5 }],
+        [51024, { find: name, skip: -1 }],
+        [14, { find: name, singleBatch: 'x' }],
+        [2, { find: name, returnKey: true }],
+        [40414, { distinct: name }],
+        [14, { distinct: name, key: 1 }],
+        [2, { count: name, collation: { locale: 'de' } }],
+        [40414, { update: name }],
+        [16, { update: name, updates: [] }],
+        [
+          14,
+          {
+            update: name,
+            updates: [
+              { q: {}, u: { $set: { a: 1 } } },
+              { q: 'x', u: { $set: { a: 1 } } },
+            ],
+          },
+        ],
+        [40415, { update: name, updates: [{ q: {}, u: {}, comment: 1 }] }],
+        [40415, { explain: { find: name, nobodys: 1 } }],
+        [40415, { explain: { delete: name, deletes: [{ q: {}, limit: 1, nobodys: 1 }] } }],
+      ];
+      await items.insertOne({ _id: 1 });
+      for (const [code, command] of refused) {
+        await expect(db.command(command), JSON.stringify(command)).rejects.toMatchObject({ code });
+      }
+      // Of a write with one such statement none is run.
+      expect(await items.findOne({ _id: 1 })).toEqual({ _id: 1 });
+    });
+
     it('refuses collections and operations that it does not have', async () => {
       await expect(items.find({ $where: 'true' } as never).toArray()).rejects.toBeInstanceOf(MongoServerError);
       await expect(items.createIndex({ a: 'text' })).rejects.toBeInstanceOf(MongoServerError);

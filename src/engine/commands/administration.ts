@@ -4,16 +4,18 @@ import { CODES, EngineError } from '../errors.js';
 import { equalValues } from '../query/values/compare.js';
 import type { Storage } from '../storage/storage.js';
 import type { CollectionEntry, IndexDefinition } from '../storage/keys/index-definition.js';
-import { type Command, readDoc, readFlagOption, requireNamespace } from './command.js';
+import { command, requireNamespace } from './command.js';
 import { SERVER_VERSION } from './handshake.js';
 import { readExpirySeconds } from './index-specs.js';
+import { documentOption, flagOption, ignored } from './options.js';
+
+const HIDDEN = flagOption(false);
 
 /** Changes the expiry or the visibility of one index; other changes are refused. */
-export const collMod: Command = {
-  fields: ['index'],
-  async run(call, body) {
-    const ns = requireNamespace(call, body['collMod']);
-    const change = readDoc(body, 'index');
+export const collMod = command({
+  options: { index: documentOption },
+  async run(call, { index: change }, target) {
+    const ns = requireNamespace(call, target);
     for (const field of Object.keys(change)) {
       if (!['name', 'keyPattern', 'expireAfterSeconds', 'hidden'].includes(field)) {
         throw new EngineError(CODES.InvalidOptions, `collMod cannot change '${field}' of an index in this engine`);
@@ -35,15 +37,15 @@ export const collMod: Command = {
         if (index.expireAfterSeconds !== undefined) reply['expireAfterSeconds_old'] = index.expireAfterSeconds;
         reply['expireAfterSeconds_new'] = next.expireAfterSeconds = seconds;
       }
-      if (change['hidden'] !== undefined) {
+      if (change['hidden'] != null) {
         reply['hidden_old'] = index.hidden;
-        reply['hidden_new'] = next.hidden = readFlagOption(change, 'hidden');
+        reply['hidden_new'] = next.hidden = HIDDEN.read(change['hidden'], 'hidden', 'collMod.index');
       }
       storage.catalog.changeIndex(collection, index.id, next);
       return reply;
     });
   },
-};
+});
 
 function requireIndex(collection: CollectionEntry, change: Doc): IndexDefinition {
   const index = collection.definition.indexes.find(
@@ -55,10 +57,10 @@ function requireIndex(collection: CollectionEntry, change: Doc): IndexDefinition
   return index;
 }
 
-export const collStats: Command = {
-  fields: ['scale'],
-  run(call, body) {
-    const ns = requireNamespace(call, body['collStats'] ?? body['collstats']);
+export const collStats = command({
+  options: { scale: ignored },
+  run(call, _options, target) {
+    const ns = requireNamespace(call, target);
     const { storage } = call.core;
     storage.refresh();
     const collection = storage.catalog.find(ns);
@@ -74,10 +76,10 @@ export const collStats: Command = {
       capped: false,
     };
   },
-};
+});
 
-export const dbStats: Command = {
-  fields: ['scale', 'freeStorage'],
+export const dbStats = command({
+  options: { scale: ignored, freeStorage: ignored },
   run(call) {
     const { storage } = call.core;
     storage.refresh();
@@ -96,20 +98,20 @@ export const dbStats: Command = {
       indexes: collections.reduce((sum, collection) => sum + collection.indexes.length + 1, 0),
     };
   },
-};
+});
 
-export const serverStatus: Command = {
-  fields: [
-    'repl',
-    'metrics',
-    'locks',
-    'network',
-    'opcounters',
-    'mirroredReads',
-    'latchAnalysis',
-    'wiredTiger',
-    'recordStats',
-  ],
+export const serverStatus = command({
+  options: {
+    repl: ignored,
+    metrics: ignored,
+    locks: ignored,
+    network: ignored,
+    opcounters: ignored,
+    mirroredReads: ignored,
+    latchAnalysis: ignored,
+    wiredTiger: ignored,
+    recordStats: ignored,
+  },
   run(call) {
     const { storage, cursors, startedAt, commandCounts } = call.core;
     const uptimeMillis = Date.now() - startedAt;
@@ -130,7 +132,7 @@ export const serverStatus: Command = {
       storage: storageStats(storage),
     };
   },
-};
+});
 
 /** How large the data file is and how much of it is in use. */
 export interface StorageStats {

@@ -3,30 +3,34 @@ import { badValue, CODES, EngineError } from '../errors.js';
 import { compileFilter } from '../query/match/match.js';
 import type { CollectionEntry } from '../storage/keys/index-definition.js';
 import { reclaimDropped } from '../storage/file/reclaim.js';
-import {
-  type Call,
-  checkCollation,
-  type Command,
-  readCount,
-  readDoc,
-  readFlagOption,
-  readTextOption,
-  requireDatabaseName,
-  requireNamespace,
-} from './command.js';
+import { type Call, command, requireDatabaseName, requireNamespace } from './command.js';
 import { listSource } from './indexes.js';
 import { requireWritable } from './namespaces.js';
+import {
+  collationOption,
+  cursorOption,
+  documentOption,
+  flagOption,
+  ignored,
+  NO_CURSOR,
+  refusedFlag,
+  textOption,
+} from './options.js';
 
-export const create: Command = {
-  fields: ['collation', 'idIndex', 'autoIndexId', 'capped', 'validator', 'validationLevel', 'validationAction'],
-  async run(call, body) {
-    const ns = requireNamespace(call, body['create']);
+export const create = command({
+  options: {
+    collation: collationOption,
+    idIndex: ignored,
+    autoIndexId: ignored,
+    capped: refusedFlag('capped collections are not supported by this engine'),
+    validator: documentOption,
+    validationLevel: ignored,
+    validationAction: ignored,
+  },
+  async run(call, { validator }, target) {
+    const ns = requireNamespace(call, target);
     requireWritable(ns);
-    checkCollation(body);
-    if (readFlagOption(body, 'capped')) throw badValue('capped collections are not supported by this engine');
-    if (Object.keys(readDoc(body, 'validator')).length > 0) {
-      throw badValue('validators are not supported by this engine');
-    }
+    if (Object.keys(validator).length > 0) throw badValue('validators are not supported by this engine');
     const { storage } = call.core;
     await storage.queue.write(() => {
       if (storage.catalog.find(ns) !== null) {
@@ -36,12 +40,12 @@ export const create: Command = {
     });
     return {};
   },
-};
+});
 
-export const drop: Command = {
-  fields: [],
-  async run(call, body) {
-    const ns = requireNamespace(call, body['drop']);
+export const drop = command({
+  options: {},
+  async run(call, _options, target) {
+    const ns = requireNamespace(call, target);
     const { storage } = call.core;
     const dropped = await storage.queue.write((): CollectionEntry | null => {
       const collection = storage.catalog.find(ns);
@@ -52,10 +56,10 @@ export const drop: Command = {
     void reclaimDropped(storage).catch(() => undefined);
     return { nIndexesWas: dropped.indexes.length + 1, ns };
   },
-};
+});
 
-export const dropDatabase: Command = {
-  fields: [],
+export const dropDatabase = command({
+  options: {},
   async run(call) {
     const { storage } = call.core;
     const found = await storage.queue.write(() => {
@@ -66,7 +70,7 @@ export const dropDatabase: Command = {
     if (found > 0) void reclaimDropped(storage).catch(() => undefined);
     return { dropped: call.db };
   },
-};
+});
 
 function requireFullNamespace(call: Call, ns: string): void {
   const dot = Math.max(0, ns.indexOf('.'));
@@ -75,45 +79,47 @@ function requireFullNamespace(call: Call, ns: string): void {
   requireWritable(requireNamespace({ ...call, db }, ns.slice(dot + 1)));
 }
 
-export const renameCollectionCommand: Command = {
-  fields: ['to', 'dropTarget'],
-  async run(call, body) {
-    const from = readTextOption(body, 'renameCollection');
-    const to = readTextOption(body, 'to');
+export const renameCollectionCommand = command({
+  options: { to: textOption, dropTarget: flagOption(false) },
+  async run(call, { to, dropTarget }, target) {
+    const from = textOption.read(target, 'renameCollection', 'renameCollection');
     for (const ns of [from, to]) requireFullNamespace(call, ns);
     if (from === to) throw new EngineError(CODES.IllegalOperation, "Can't rename a collection to itself");
     const { storage } = call.core;
     await storage.queue.write(() => {
       const source = storage.catalog.find(from);
       if (source === null) throw new EngineError(CODES.NamespaceNotFound, `Source collection ${from} does not exist`);
-      const target = storage.catalog.find(to);
-      if (target !== null && !readFlagOption(body, 'dropTarget')) {
+      const existing = storage.catalog.find(to);
+      if (existing !== null && !dropTarget) {
         throw new EngineError(CODES.NamespaceExists, 'target namespace exists');
       }
-      if (target !== null) storage.catalog.drop(target);
+      if (existing !== null) storage.catalog.drop(existing);
       storage.catalog.rename(source, to);
     });
     void reclaimDropped(storage).catch(() => undefined);
     return {};
   },
-};
+});
 
-export const listCollectionsCommand: Command = {
-  fields: ['filter', 'nameOnly', 'authorizedCollections', 'cursor'],
-  async run(call, body) {
+export const listCollectionsCommand = command({
+  options: {
+    filter: documentOption,
+    nameOnly: flagOption(false),
+    authorizedCollections: ignored,
+    cursor: cursorOption,
+  },
+  async run(call, { filter: wanted, nameOnly, cursor: { batchSize } = NO_CURSOR }) {
     const { storage, cursors } = call.core;
-    const filter = compileFilter(readDoc(body, 'filter'));
-    const nameOnly = readFlagOption(body, 'nameOnly');
+    const filter = compileFilter(wanted);
     storage.refresh();
     const rows = storage.catalog
       .list(`${call.db}.`)
       .map((collection) => presentCollection(collection))
       .filter((row) => filter.matches(row))
       .map((row): Doc => (nameOnly ? { name: row['name'], type: row['type'] } : row));
-    const batchSize = readCount(readDoc(body, 'cursor'), 'batchSize');
     return { cursor: await cursors.begin(`${call.db}.$cmd.listCollections`, listSource(rows), batchSize) };
   },
-};
+});
 
 function presentCollection({ definition }: CollectionEntry): Doc {
   return {
@@ -125,12 +131,11 @@ function presentCollection({ definition }: CollectionEntry): Doc {
   };
 }
 
-export const listDatabases: Command = {
-  fields: ['filter', 'nameOnly', 'authorizedDatabases'],
-  run(call, body) {
+export const listDatabases = command({
+  options: { filter: documentOption, nameOnly: flagOption(false), authorizedDatabases: ignored },
+  run(call, { filter: wanted, nameOnly }) {
     const { storage } = call.core;
-    const filter = compileFilter(readDoc(body, 'filter'));
-    const nameOnly = readFlagOption(body, 'nameOnly');
+    const filter = compileFilter(wanted);
     storage.refresh();
     const sizes = new Map<string, number>();
     for (const collection of storage.catalog.list('')) {
@@ -144,4 +149,4 @@ export const listDatabases: Command = {
     const totalSize = databases.reduce((sum, database) => sum + (database['sizeOnDisk'] as number), 0);
     return { databases, totalSize, totalSizeMb: Math.floor(totalSize / 2 ** 20) };
   },
-};
+});

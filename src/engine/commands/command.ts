@@ -1,6 +1,7 @@
-import { bsonType, type Doc, isDocument } from '../codec/document.js';
-import { badValue, CODES, EngineError, failedToParse, typeMismatch } from '../errors.js';
+import { type Doc, isDocument } from '../codec/document.js';
+import { CODES, EngineError, typeMismatch } from '../errors.js';
 import type { Storage } from '../storage/storage.js';
+import { type Option, optionReader, type OptionTable } from './options.js';
 import type { Cursors } from './read/cursors.js';
 
 /** What all commands of one opened engine share. */
@@ -28,17 +29,6 @@ export interface Call {
   readonly signal?: AbortSignal | undefined;
 }
 
-/**
- * One command of the engine. `fields` are the fields its body may have besides the command's own name and those that
- * every command accepts; any other is refused, so that no option is silently ignored.
- */
-export interface Command {
-  readonly fields: readonly string[];
-  /** It only reads, so that it can begin anew in another thread when it throws TOO_LONG_HERE. */
-  readonly leaves?: true;
-  run(call: Call, body: Doc): Promise<Doc> | Doc;
-}
-
 /** Fields that drivers add to every command and that mean nothing on a single node without transactions. */
 const COMMON_FIELDS = new Set([
   '$db',
@@ -57,22 +47,37 @@ const COMMON_FIELDS = new Set([
   'stmtIds',
 ]);
 
-/**
- * Of a refused transaction. Its code is not MongoDB's 20: for that of a write drivers put words about retryable writes
- * in the place of these.
- */
-export const NO_TRANSACTIONS =
-  'Transactions are not available: this is a single node of the embedded engine, where every change of one document is atomic. Use a MongoDB replica set for more';
+/** One command of the engine. */
+export interface Command<T = unknown> {
+  /** It only reads, so that it can begin anew in another thread when it throws TOO_LONG_HERE. */
+  readonly leaves: boolean;
+  /** The options of a body, by the command's table; `name` is the one that was sent, of several. */
+  readonly read: (body: Doc, name: string) => T;
+  run(call: Call, body: Doc, name?: string): Promise<Doc> | Doc;
+}
 
-/** Refuses fields that the command does not know (40415), and everything that belongs to a transaction (263). */
-export function refuseUnknownFields(name: string, command: Command, body: Doc): void {
-  for (const field in body) {
-    if (field === name || command.fields.includes(field) || COMMON_FIELDS.has(field)) continue;
-    if (field === 'startTransaction' || field === 'autocommit') {
-      throw new EngineError(CODES.OperationNotSupportedInTransaction, NO_TRANSACTIONS);
-    }
-    throw new EngineError(CODES.IDLUnknownField, `BSON field '${name}.${field}' is an unknown field.`);
-  }
+/**
+ * A command with the table of its options. `run` is given them as they were read, and the value of the command's own
+ * field, which mostly names a collection.
+ */
+export function command<T extends object>(definition: {
+  readonly options: OptionTable<T>;
+  readonly leaves?: true;
+  readonly run: (call: Call, options: T, target: unknown) => Promise<Doc> | Doc;
+}): Command<T> {
+  const { run, options, leaves = false } = definition;
+  const read = optionReader(options, (field, name) => field === name || COMMON_FIELDS.has(field));
+  return {
+    leaves,
+    read,
+    run: (call, body, name = commandName(body)!) => run(call, read(body, name), body[name]),
+  };
+}
+
+/** The name of the command that a body asks for: its first field. */
+export function commandName(body: Doc): string | undefined {
+  for (const name in body) if (Object.hasOwn(body, name)) return name;
+  return undefined;
 }
 
 const MAX_DATABASE_NAME_LENGTH = 63;
@@ -108,68 +113,34 @@ export function requireNamespace(call: Call, collection: unknown): string {
 /** How many statements one write command may have; drivers split longer lists. */
 export const MAX_STATEMENTS = 100_000;
 
+/**
+ * A reader of a write command's statements by their table. What is wrong with one is an error of the command, before
+ * any is run.
+ */
+export function statementReader<T extends object>(
+  table: OptionTable<T>,
+  of: string,
+): (statements: readonly unknown[]) => readonly T[] {
+  const read = optionReader(table);
+  return (statements) =>
+    statements.map((statement) => {
+      if (!isDocument(statement)) throw typeMismatch(`BSON field '${of}' must contain documents`);
+      return read(statement, of);
+    });
+}
+
 /** The statements or documents of a write command, whatever they are: 16 for none or too many. */
-export function readWriteBatch(body: Doc, name: string): readonly unknown[] {
-  const value = body[name];
-  if (!Array.isArray(value)) throw typeMismatch(`BSON field '${name}' is missing or no array`);
-  if (value.length === 0 || value.length > MAX_STATEMENTS) {
-    throw new EngineError(
-      CODES.InvalidLength,
-      `Write batch sizes must be between 1 and ${MAX_STATEMENTS}. Got ${value.length}.`,
-    );
-  }
-  return value;
-}
-
-/** A document option, `{}` when absent. */
-export function readDoc(body: Doc, name: string): Doc {
-  const value = body[name];
-  if (value === undefined || value === null) return {};
-  if (!isDocument(value)) throw typeMismatch(`BSON field '${name}' is the wrong type, expected type 'object'`);
-  return value;
-}
-
-/** An integral option that must not be negative, undefined when absent. */
-export function readCount(body: Doc, name: string): number | undefined {
-  const value = body[name];
-  if (value === undefined || value === null) return undefined;
-  const number = plainNumber(value);
-  if (number === undefined) throw typeMismatch(`BSON field '${name}' is the wrong type, expected a number`);
-  if (!Number.isInteger(number)) throw failedToParse(`BSON field '${name}' must be an integral number`);
-  if (number < 0) throw new EngineError(51024, `BSON field '${name}' value must be >= 0, actual value '${number}'`);
-  return number;
-}
-
-/** A boolean option; numbers count as MongoDB counts them. */
-export function readFlagOption(body: Doc, name: string, fallback = false): boolean {
-  const value = body[name];
-  if (value === undefined || value === null) return fallback;
-  if (typeof value === 'boolean') return value;
-  const number = plainNumber(value);
-  if (number === undefined) throw typeMismatch(`BSON field '${name}' is the wrong type, expected type 'bool'`);
-  return number !== 0;
-}
-
-export function readTextOption(body: Doc, name: string): string {
-  const value = body[name];
-  if (typeof value !== 'string') throw typeMismatch(`BSON field '${name}' is the wrong type, expected type 'string'`);
-  return value;
-}
-
-/** The number that an engine value of any numeric type holds, undefined for all other values. */
-export function plainNumber(value: unknown): number | undefined {
-  if (typeof value === 'number') return value;
-  if (typeof value === 'bigint') return Number(value);
-  const type = bsonType(value);
-  if (type === 'Double') return (value as { value: number }).value;
-  return type === 'Decimal128' ? Number(String(value)) : undefined;
-}
-
-/** Only the simple collation is there; anything else would sort and compare differently from what was asked. */
-export function checkCollation(body: Doc): void {
-  const value = body['collation'];
-  if (value === undefined || value === null) return;
-  const collation = readDoc(body, 'collation');
-  if (Object.keys(collation).length === 0) return;
-  if (collation['locale'] !== 'simple') throw badValue('only the simple collation is supported');
-}
+export const batch: Option<readonly unknown[]> = {
+  fallback: [],
+  required: true,
+  read(value, name, of) {
+    if (!Array.isArray(value)) throw typeMismatch(`BSON field '${of}.${name}' is no array`);
+    if (value.length === 0 || value.length > MAX_STATEMENTS) {
+      throw new EngineError(
+        CODES.InvalidLength,
+        `Write batch sizes must be between 1 and ${MAX_STATEMENTS}. Got ${value.length}.`,
+      );
+    }
+    return value as unknown[];
+  },
+};

@@ -2,22 +2,22 @@ import { type Doc, isDocument } from '../codec/document.js';
 import { CODES, EngineError } from '../errors.js';
 import { verifyStorage } from '../storage/checks/verify.js';
 import { collStats } from './administration.js';
-import { type Call, type Command, NO_TRANSACTIONS, requireNamespace } from './command.js';
+import { type Call, command, requireNamespace } from './command.js';
 import { SERVER_VERSION } from './handshake.js';
+import { anything, ignored, NO_TRANSACTIONS, refusedFlag } from './options.js';
+
+const NO_REPAIR = 'this engine does not repair: restore a backup';
 
 /** Reads the whole data file as `bsvc doctor --deep` does; what is wrong with other collections is told too. */
-export const validateCommand: Command = {
-  fields: ['full', 'repair', 'metadata', 'checkBSONConformance'],
-  async run(call, body) {
-    const ns = requireNamespace(call, body['validate']);
+export const validateCommand = command({
+  options: { repair: refusedFlag(NO_REPAIR), full: ignored, metadata: ignored, checkBSONConformance: ignored },
+  async run(call, _options, target) {
+    const ns = requireNamespace(call, target);
     const { storage } = call.core;
     storage.refresh();
     const collection = storage.catalog.find(ns);
     if (collection === null) {
       throw new EngineError(CODES.NamespaceNotFound, `Collection '${ns}' does not exist to validate.`);
-    }
-    if (body['repair'] === true) {
-      throw new EngineError(CODES.InvalidOptions, 'this engine does not repair: restore a backup');
     }
     const { documents, indexes } = storage.catalog.counts(collection.id);
     const keysPerIndex: Doc = { _id_: documents };
@@ -35,39 +35,38 @@ export const validateCommand: Command = {
       warnings: [],
     };
   },
-};
+});
 
 const FEATURE_VERSION = { version: SERVER_VERSION.split('.').slice(0, 2).join('.') };
 
-export const getParameter: Command = {
-  fields: ['featureCompatibilityVersion', 'allParameters'],
-  run(_call, body) {
-    if (body['getParameter'] !== '*' && body['featureCompatibilityVersion'] === undefined) {
+export const getParameter = command({
+  options: { featureCompatibilityVersion: anything, allParameters: ignored },
+  run(_call, { featureCompatibilityVersion }, target) {
+    if (target !== '*' && featureCompatibilityVersion === undefined) {
       throw new EngineError(CODES.InvalidOptions, 'no option found to get');
     }
     return { featureCompatibilityVersion: FEATURE_VERSION };
   },
-};
+});
 
 const LOGS = ['global', 'startupWarnings'];
 
 /** The engine logs nothing of its own. */
-export const getLog: Command = {
-  fields: [],
-  run(_call, body) {
-    const name = body['getLog'];
+export const getLog = command({
+  options: {},
+  run(_call, _options, name) {
     if (name === '*') return { names: LOGS };
     if (!LOGS.includes(name as string)) throw new EngineError(CODES.OperationFailed, `No log named '${String(name)}'`);
     return { totalLinesWritten: 0, log: [] };
   },
-};
+});
 
-export const getCmdLineOpts: Command = { fields: [], run: () => ({ argv: [], parsed: {} }) };
+export const getCmdLineOpts = command({ options: {}, run: () => ({ argv: [], parsed: {} }) });
 
-export const whatsmyuri: Command = { fields: [], run: () => ({ you: '127.0.0.1' }) };
+export const whatsmyuri = command({ options: {}, run: () => ({ you: '127.0.0.1' }) });
 
 /** What goes on is not recorded. */
-export const currentOp: Command = { fields: ['$all', '$ownOps'], run: () => ({ inprog: [] }) };
+export const currentOp = command({ options: { $all: ignored, $ownOps: ignored }, run: () => ({ inprog: [] }) });
 
 const NO_USERS =
   'This server has no users: only its own machine reaches it. Leave user and password out of the connection string';

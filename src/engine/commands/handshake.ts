@@ -1,6 +1,7 @@
 import type { Doc } from '../codec/document.js';
 import { MAX_DOCUMENT_BYTES } from '../storage/checks/document-checks.js';
-import { type Command, MAX_STATEMENTS } from './command.js';
+import { command, MAX_STATEMENTS } from './command.js';
+import { ignored } from './options.js';
 
 export const MAX_MESSAGE_BYTES = 48_000_000;
 /** MongoDB 7.0's: what drivers take as the set of features they may use. */
@@ -22,22 +23,22 @@ function hello(): Doc {
   };
 }
 
-const HELLO_FIELDS = [
-  'helloOk',
-  'client',
-  'compression',
-  'saslSupportedMechs',
-  'speculativeAuthenticate',
-  'backpressure',
-];
+const HELLO_OPTIONS = {
+  helloOk: ignored,
+  client: ignored,
+  compression: ignored,
+  saslSupportedMechs: ignored,
+  speculativeAuthenticate: ignored,
+  backpressure: ignored,
+};
 
-export const helloCommand: Command = { fields: HELLO_FIELDS, run: hello };
-export const isMaster: Command = { fields: HELLO_FIELDS, run: () => ({ ...hello(), ismaster: true }) };
-export const ping: Command = { fields: [], run: () => ({}) };
-export const endSessionsCommand: Command = { fields: [], run: () => ({}) };
+export const helloCommand = command({ options: HELLO_OPTIONS, run: hello });
+export const isMaster = command({ options: HELLO_OPTIONS, run: () => ({ ...hello(), ismaster: true }) });
+export const ping = command({ options: {}, run: () => ({}) });
+export const endSessionsCommand = command({ options: {}, run: () => ({}) });
 
-export const buildInfo: Command = {
-  fields: [],
+export const buildInfo = command({
+  options: {},
   run: () => ({
     version: SERVER_VERSION,
     versionArray: [7, 0, 0, 0],
@@ -48,9 +49,9 @@ export const buildInfo: Command = {
     maxBsonObjectSize: MAX_DOCUMENT_BYTES,
     storageEngines: ['lmdb'],
   }),
-};
+});
 
-export const connectionStatus: Command = {
-  fields: ['showPrivileges'],
+export const connectionStatus = command({
+  options: { showPrivileges: ignored },
   run: () => ({ authInfo: { authenticatedUsers: [], authenticatedUserRoles: [] } }),
-};
+});

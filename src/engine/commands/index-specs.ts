@@ -2,9 +2,10 @@ import { type Doc, isDocument } from '../codec/document.js';
 import { cannotCreateIndex, CODES, EngineError, typeMismatch } from '../errors.js';
 import { compileFilter } from '../query/match/match.js';
 import { equalValues } from '../query/values/compare.js';
+import { numberOf } from '../query/values/value.js';
 import type { IndexDefinition } from '../storage/keys/index-definition.js';
 import { isGeoKey } from '../storage/catalog/prepare-collection.js';
-import { checkCollation, plainNumber, readFlagOption } from './command.js';
+import { collationOption, flagOption, optionReader } from './options.js';
 
 const MAX_INDEXES = 64;
 const MAX_FIELDS = 32;
@@ -28,6 +29,11 @@ const SPEC_FIELDS = new Set([
 /** What MongoDB allows in the condition of a partial index, and nothing more. */
 const PARTIAL_OPERATORS = new Set(['$eq', '$exists', '$gt', '$gte', '$lt', '$lte', '$type', '$in']);
 
+const readSwitches = optionReader(
+  { unique: flagOption(false), sparse: flagOption(false), hidden: flagOption(false), collation: collationOption },
+  () => true,
+);
+
 /** Reads one index specification; refuses what MongoDB refuses (67, 72, 86, 197) and kinds that are not supported. */
 export function readIndexSpec(spec: unknown): Omit<IndexDefinition, 'id'> {
   if (!isDocument(spec)) throw typeMismatch('The elements of the indexes array must be documents');
@@ -40,14 +46,14 @@ export function readIndexSpec(spec: unknown): Omit<IndexDefinition, 'id'> {
     }
   }
   const key = readKey(spec['key']);
-  checkCollation(spec);
+  const { unique, hidden, ...switches } = readSwitches(spec, 'createIndexes.indexes');
   const name = spec['name'] ?? defaultName(key);
   if (typeof name !== 'string' || name === '') throw cannotCreateIndex('index names must be non-empty strings');
   // An index of places leaves out documents without one anyway.
-  const sparse = readFlagOption(spec, 'sparse') && !isGeoKey(key);
+  const sparse = switches.sparse && !isGeoKey(key);
   const partial = spec['partialFilterExpression'];
   const expireAfterSeconds = readExpiry(spec, key);
-  if (isGeoKey(key) && readFlagOption(spec, 'unique')) throw cannotCreateIndex('A 2dsphere index cannot be unique');
+  if (isGeoKey(key) && unique) throw cannotCreateIndex('A 2dsphere index cannot be unique');
   if (partial !== undefined) {
     if (!isDocument(partial)) throw typeMismatch("'partialFilterExpression' must be a document");
     if (sparse) throw cannotCreateIndex("cannot mix 'partialFilterExpression' and 'sparse' options");
@@ -57,9 +63,9 @@ export function readIndexSpec(spec: unknown): Omit<IndexDefinition, 'id'> {
   return {
     name,
     key,
-    unique: readFlagOption(spec, 'unique'),
+    unique,
     sparse,
-    hidden: readFlagOption(spec, 'hidden'),
+    hidden,
     ...(partial === undefined ? {} : { partialFilterExpression: partial }),
     ...(expireAfterSeconds === undefined ? {} : { expireAfterSeconds }),
     state: 'ready',
@@ -81,8 +87,8 @@ function readKey(key: unknown): Doc {
     if (direction === '2dsphere' && (paths.length > 1 || path === '_id')) {
       throw cannotCreateIndex(`A 2dsphere index of this engine has one field, which is not _id: ${path}`);
     }
-    const number = direction === '2dsphere' ? 1 : plainNumber(direction);
-    if (number === undefined || number === 0 || Number.isNaN(number)) {
+    const number = direction === '2dsphere' ? 1 : numberOf(direction);
+    if (number === null || number === 0 || Number.isNaN(number)) {
       throw cannotCreateIndex(`Values in the index key pattern must be numbers other than 0: ${path}`);
     }
     if (path === '' || path.split('.').includes('')) {
@@ -98,7 +104,7 @@ function readKey(key: unknown): Doc {
 /** MongoDB's default name, such as `a_1_b_-1`. */
 function defaultName(key: Doc): string {
   return Object.keys(key)
-    .map((path) => `${path}_${isGeoKey(key) ? '2dsphere' : String(plainNumber(key[path]))}`)
+    .map((path) => `${path}_${isGeoKey(key) ? '2dsphere' : String(numberOf(key[path]))}`)
     .join('_');
 }
 
@@ -114,7 +120,7 @@ function readExpiry(spec: Doc, key: Doc): number | undefined {
 
 /** After how many whole seconds documents expire; anything else is refused with `code`. */
 export function readExpirySeconds(value: unknown, code: number): number {
-  const seconds = plainNumber(value) ?? NaN;
+  const seconds = numberOf(value) ?? NaN;
   if (seconds >= 0 && seconds <= MAX_EXPIRE_SECONDS) return Math.trunc(seconds);
   throw new EngineError(code, `TTL index 'expireAfterSeconds' option must be within 0 and ${MAX_EXPIRE_SECONDS}`);
 }
@@ -185,7 +191,7 @@ export function newIndexes(
 }
 
 function isIdKey(key: Doc): boolean {
-  return Object.keys(key).length === 1 && plainNumber(key['_id']) === 1;
+  return Object.keys(key).length === 1 && numberOf(key['_id']) === 1;
 }
 
 function sameKey(a: Doc, b: Doc): boolean {
@@ -194,7 +200,7 @@ function sameKey(a: Doc, b: Doc): boolean {
   return (
     paths.length === others.length &&
     isGeoKey(a) === isGeoKey(b) &&
-    paths.every((path, n) => others[n] === path && plainNumber(a[path])! < 0 === plainNumber(b[path])! < 0)
+    paths.every((path, n) => others[n] === path && numberOf(a[path])! < 0 === numberOf(b[path])! < 0)
   );
 }
 

@@ -10,7 +10,7 @@ import {
   listDatabases,
   renameCollectionCommand,
 } from './collections.js';
-import { type Call, refuseUnknownFields, type Command, type Readers } from './command.js';
+import { type Call, type Command, commandName, type Readers } from './command.js';
 import { countCommand } from './read/count.js';
 import { deleteCommand } from './write/delete.js';
 import { distinct } from './read/distinct.js';
@@ -84,7 +84,7 @@ export const ENGINE_COMMANDS: Readonly<Record<string, Command>> = {
  * event loop is answered, or refused, at once instead of by a promise.
  */
 export function runCommand(call: Call, body: Doc): Promise<Doc> | Doc {
-  const name = firstField(body);
+  const name = commandName(body);
   const known = name !== undefined && Object.hasOwn(ENGINE_COMMANDS, name);
   const { commandCounts } = call.core;
   const countedAs = known ? name : '<UNKNOWN>';
@@ -94,11 +94,8 @@ export function runCommand(call: Call, body: Doc): Promise<Doc> | Doc {
     throw new EngineError(CODES.CommandNotFound, `no such command: '${String(name)}'`);
   }
   const command = ENGINE_COMMANDS[name]!;
-  refuseUnknownFields(name, command, body);
   const { readers } = call.core;
-  return readers !== null && command.leaves === true
-    ? runOrLeave(readers, command, call, body)
-    : command.run(call, body);
+  return readers !== null && command.leaves ? runOrLeave(readers, command, call, body) : command.run(call, body, name);
 }
 
 function runOrLeave(readers: Readers, command: Command, call: Call, body: Doc): Promise<Doc> | Doc {
@@ -112,9 +109,4 @@ function runOrLeave(readers: Readers, command: Command, call: Call, body: Doc): 
   } catch (error) {
     return leave(error);
   }
-}
-
-function firstField(body: Doc): string | undefined {
-  for (const name in body) if (Object.hasOwn(body, name)) return name;
-  return undefined;
 }

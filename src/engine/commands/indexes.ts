@@ -6,22 +6,27 @@ import { buildIndexes } from '../storage/catalog/index-build.js';
 import { reclaimDropped } from '../storage/file/reclaim.js';
 import type { CollectionEntry, IndexDefinition } from '../storage/keys/index-definition.js';
 import type { Storage } from '../storage/storage.js';
-import { type Command, readDoc, readCount, requireNamespace } from './command.js';
+import { command, requireNamespace } from './command.js';
 import type { RowSource } from './read/cursors.js';
 import { newIndexes, presentIndex, readIndexSpec } from './index-specs.js';
 import { requireWritable } from './namespaces.js';
+import { anything, countOption, cursorOption, ignored, listOption, NO_CURSOR } from './options.js';
 import { Pace } from './pace.js';
 
-export const createIndexes: Command = {
-  fields: ['indexes', 'commitQuorum', 'ignoreUnknownIndexOptions'],
-  async run(call, body) {
-    const ns = requireNamespace(call, body['createIndexes']);
+export const createIndexes = command({
+  options: {
+    indexes: listOption,
+    commitQuorum: ignored,
+    ignoreUnknownIndexOptions: ignored,
+    maxTimeMS: countOption(undefined),
+  },
+  async run(call, { indexes: given = [], maxTimeMS }, target) {
+    const ns = requireNamespace(call, target);
     requireWritable(ns);
-    const given = body['indexes'];
-    if (!Array.isArray(given) || given.length === 0) {
+    if (given.length === 0) {
       throw typeMismatch("BSON field 'createIndexes.indexes' must be a non-empty array");
     }
-    const specs = (given as unknown[]).map(readIndexSpec);
+    const specs = given.map(readIndexSpec);
     const { storage } = call.core;
     storage.refresh();
     const before = storage.catalog.find(ns);
@@ -29,7 +34,7 @@ export const createIndexes: Command = {
     if (before === null || newIndexes(before.definition.indexes, specs).length > 0) {
       await buildIndexes(storage, ns, (collection) => newIndexes(collection.definition.indexes, specs));
     }
-    const after = await waitUntilBuilt(storage, ns, specs, new Pace(readCount(body, 'maxTimeMS'), call.signal));
+    const after = await waitUntilBuilt(storage, ns, specs, new Pace(maxTimeMS, call.signal));
     const numIndexesBefore = (before?.indexes.length ?? 0) + 1;
     const numIndexesAfter = (after?.indexes.length ?? 0) + 1;
     return {
@@ -39,7 +44,7 @@ export const createIndexes: Command = {
       ...(numIndexesBefore === numIndexesAfter ? { note: 'all indexes already exist' } : {}),
     };
   },
-};
+});
 
 /** Another process may be building the same index: creating it is done only when it can be used. */
 async function waitUntilBuilt(
@@ -59,18 +64,18 @@ async function waitUntilBuilt(
   }
 }
 
-export const listIndexes: Command = {
-  fields: ['cursor', 'includeBuildUUIDs', 'includeIndexBuildInfo'],
-  async run(call, body) {
-    const ns = requireNamespace(call, body['listIndexes']);
+export const listIndexes = command({
+  options: { cursor: cursorOption, includeBuildUUIDs: ignored, includeIndexBuildInfo: ignored },
+  async run(call, { cursor: { batchSize } = NO_CURSOR }, target) {
+    const ns = requireNamespace(call, target);
     const { storage, cursors } = call.core;
     storage.refresh();
     const collection = storage.catalog.find(ns);
     if (collection === null) throw new EngineError(CODES.NamespaceNotFound, `ns does not exist: ${ns}`);
     const rows: Doc[] = [{ v: 2, key: { _id: 1 }, name: '_id_' }, ...collection.definition.indexes.map(presentIndex)];
-    return { cursor: await cursors.begin(ns, listSource(rows), readCount(readDoc(body, 'cursor'), 'batchSize')) };
+    return { cursor: await cursors.begin(ns, listSource(rows), batchSize) };
   },
-};
+});
 
 /** Rows that are all there already. */
 export function listSource(rows: readonly Row[]): RowSource {
@@ -90,15 +95,15 @@ export function listSource(rows: readonly Row[]): RowSource {
   };
 }
 
-export const dropIndexes: Command = {
-  fields: ['index'],
-  async run(call, body) {
-    const ns = requireNamespace(call, body['dropIndexes'] ?? body['deleteIndexes']);
+export const dropIndexes = command({
+  options: { index: anything },
+  async run(call, { index }, target) {
+    const ns = requireNamespace(call, target);
     const { storage } = call.core;
     const nIndexesWas = await storage.queue.write(() => {
       const collection = storage.catalog.find(ns);
       if (collection === null) throw new EngineError(CODES.NamespaceNotFound, `ns not found ${ns}`);
-      const dropped = matchIndexes(collection, body['index']);
+      const dropped = matchIndexes(collection, index);
       let current = collection;
       for (const { id } of dropped) current = storage.catalog.changeIndex(current, id, null);
       return collection.indexes.length + 1;
@@ -106,7 +111,7 @@ export const dropIndexes: Command = {
     void reclaimDropped(storage).catch(() => undefined);
     return { nIndexesWas };
   },
-};
+});
 
 function matchIndexes(collection: CollectionEntry, wanted: unknown): IndexDefinition[] {
   const { indexes } = collection.definition;

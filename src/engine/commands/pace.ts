@@ -1,7 +1,6 @@
 import { ownTurn } from '../../own-turn.js';
-import type { Doc } from '../codec/document.js';
 import { CODES, EngineError } from '../errors.js';
-import { type Call, readCount } from './command.js';
+import type { Call } from './command.js';
 
 /** How long one command may keep the event loop before it lets others in. */
 const TURN_MS = 2;
@@ -92,6 +91,6 @@ export class Pace {
 }
 
 /** The pace of a command that only reads and may go on in another thread; its clock starts now. */
-export function openPace(call: Call, body: Doc): Pace {
-  return new Pace(readCount(body, 'maxTimeMS'), call.signal, call.core.readers !== null);
+export function openPace(call: Call, maxTimeMs: number | undefined): Pace {
+  return new Pace(maxTimeMs, call.signal, call.core.readers !== null);
 }

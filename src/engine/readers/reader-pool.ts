@@ -1,7 +1,8 @@
 import type { Doc, Row } from '../codec/document.js';
-import { type Call, plainNumber, type Readers } from '../commands/command.js';
+import type { Call, Readers } from '../commands/command.js';
 import type { RowSource } from '../commands/read/cursors.js';
 import { CODES, EngineError } from '../errors.js';
+import { numberOf } from '../query/values/value.js';
 import type { LongRead } from '../storage/long-read.js';
 import { packBody, type ReaderAnswer, type ReaderOptions, unpackBody, unpackError, unpackRows } from './messages.js';
 import { ReaderThread } from './reader.js';
@@ -70,7 +71,7 @@ export class ReaderPool implements Readers {
 
   async run({ core, db, signal }: Call, body: Doc): Promise<Doc> {
     const ns = `${db}.${String(Object.values(body)[0])}`;
-    const maxTimeMs = plainNumber(body['maxTimeMS']) ?? 0;
+    const maxTimeMs = numberOf(body['maxTimeMS']) ?? 0;
     const answer = await this.ask({ db, ns, body, maxTimeMs, signal, pinned: null });
     if ('reply' in answer) return unpackBody(answer.reply);
     const rows = new ThreadRows(this, answer, { db, ns: answer.ns, maxTimeMs, signal });

@@ -3,22 +3,24 @@ import { CODES, EngineError, failedToParse } from '../../errors.js';
 import { type Budget, openBudget } from '../../pipeline/budget.js';
 import { compilePipeline, type Pipeline } from '../../pipeline/compile.js';
 import type { ExpressionContext } from '../../query/expression.js';
+import { numberOf } from '../../query/values/value.js';
 import { weigh } from '../../query/values/weight.js';
 import type { Storage } from '../../storage/storage.js';
 import { View } from '../../storage/view.js';
-import {
-  type Call,
-  checkCollation,
-  type Command,
-  plainNumber,
-  readCount,
-  readDoc,
-  requireNamespace,
-} from '../command.js';
+import { type Call, command, requireNamespace } from '../command.js';
 import { answerLeadingStage } from '../diagnostics.js';
 import { countMatching } from './count.js';
 import type { RowSource } from './cursors.js';
 import { listSource } from '../indexes.js';
+import {
+  anything,
+  collationOption,
+  countOption,
+  cursorOption,
+  givenDocument,
+  ignored,
+  type ValuesOf,
+} from '../options.js';
 import { openPace, type Pace, TOO_LONG_HERE } from '../pace.js';
 import { readDocuments } from './read-documents.js';
 import { isShortPipeline } from './short-pipeline.js';
@@ -27,25 +29,36 @@ import { readVariables } from './variables.js';
 /** Results are computed documents, so their size is estimated; well below the 48 MB of a message. */
 const MAX_BATCH_BYTES = 8 * 1024 * 1024;
 
-export const aggregate: Command = {
-  fields: ['pipeline', 'cursor', 'allowDiskUse', 'hint', 'let', 'collation', 'bypassDocumentValidation', 'batchSize'],
+const OPTIONS = {
+  pipeline: anything,
+  cursor: cursorOption,
+  hint: anything,
+  let: givenDocument,
+  collation: collationOption,
+  maxTimeMS: countOption(undefined),
+  allowDiskUse: ignored,
+  bypassDocumentValidation: ignored,
+  batchSize: ignored,
+};
+
+export const aggregate = command({
+  options: OPTIONS,
   leaves: true,
-  async run(call, body) {
+  async run(call, options, target) {
     const { storage, cursors } = call.core;
-    checkCollation(body);
-    const alone = plainNumber(body['aggregate']) === 1;
-    const ns = alone ? `${call.db}.$cmd.aggregate` : requireNamespace(call, body['aggregate']);
-    if (body['cursor'] === undefined) {
+    const alone = numberOf(target) === 1;
+    const ns = alone ? `${call.db}.$cmd.aggregate` : requireNamespace(call, target);
+    if (options.cursor === undefined) {
       throw failedToParse("The 'cursor' option is required, except for aggregate with the explain argument");
     }
-    const batchSize = readCount(readDoc(body, 'cursor'), 'batchSize');
-    const counted = alone ? null : await countOnly(call, ns, body);
+    const { batchSize } = options.cursor;
+    const counted = alone ? null : await countOnly(call, ns, options);
     if (counted !== null) return { cursor: await cursors.begin(ns, listSource(counted), batchSize) };
 
     // Some stages and operators do much work on one document, where no clock is looked at.
-    if (call.core.readers !== null && !isShortPipeline(body['pipeline'])) throw TOO_LONG_HERE;
-    const environment = readVariables(body);
-    const stages = answerLeadingStage(call, body['aggregate'], body['pipeline']);
+    if (call.core.readers !== null && !isShortPipeline(options.pipeline)) throw TOO_LONG_HERE;
+    const environment = readVariables(options.let);
+    const stages = answerLeadingStage(call, target, options.pipeline);
     const pipeline = compilePipeline(stages, environment === undefined ? {} : { environment });
     if (alone && !pipeline.startsAlone) {
       throw new EngineError(
@@ -53,11 +66,11 @@ export const aggregate: Command = {
         "{aggregate: 1} is not valid for '$match'; a collection is required.",
       );
     }
-    const pace = openPace(call, body);
-    const source = new PipelineRows(storage, call.db, ns, pipeline, pace, environment, body['hint']);
+    const pace = openPace(call, options.maxTimeMS);
+    const source = new PipelineRows(storage, call.db, ns, pipeline, pace, environment, options.hint);
     return { cursor: await cursors.begin(ns, source, batchSize) };
   },
-};
+});
 
 /** The rows of a pipeline, run as far as they are asked for. */
 class PipelineRows implements RowSource {
@@ -171,9 +184,12 @@ async function* nothing(): AsyncGenerator<Doc[]> {
  * What the driver's `countDocuments` sends, answered as a count: `$match`, `$skip`, `$limit`, then a `$group` of
  * everything with a sum of ones. Null for any other pipeline.
  */
-async function countOnly(call: Call, ns: string, body: Doc): Promise<Doc[] | null> {
-  const pipeline = body['pipeline'];
-  if (!Array.isArray(pipeline) || body['let'] !== undefined) return null;
+async function countOnly(
+  call: Call,
+  ns: string,
+  { pipeline, let: variables, hint, maxTimeMS }: ValuesOf<typeof OPTIONS>,
+): Promise<Doc[] | null> {
+  if (!Array.isArray(pipeline) || variables !== undefined) return null;
   const stages = [...(pipeline as unknown[])];
   const group = stages.pop();
   const sum = isDocument(group) ? readCountingGroup(group['$group']) : null;
@@ -192,7 +208,7 @@ async function countOnly(call: Call, ns: string, body: Doc): Promise<Doc[] | nul
     return null;
   }
   const most = limit === undefined ? Infinity : skip + limit;
-  const found = await countMatching(call, ns, { query, hint: body['hint'], maxTimeMS: body['maxTimeMS'] }, most);
+  const found = await countMatching(call, ns, { query, hint, maxTimeMS }, most);
   const counted = Math.max(0, Math.min(found, most) - skip);
   return counted === 0 ? [] : [{ _id: sum.id, [sum.name]: counted }];
 }

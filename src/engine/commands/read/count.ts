@@ -1,4 +1,5 @@
-import { type Call, checkCollation, type Command, readCount, readDoc, requireNamespace } from '../command.js';
+import { type Call, command, requireNamespace } from '../command.js';
+import { anything, collationOption, countOption, documentOption } from '../options.js';
 import type { Doc } from '../../codec/document.js';
 import type { Plan } from '../../planner/plan.js';
 import type { Scan } from '../../planner/scan.js';
@@ -8,20 +9,24 @@ import { View } from '../../storage/view.js';
 import { openPace, type Pace, TOO_LONG_HERE } from '../pace.js';
 import { checkStillThere, compileQuery, leaveIfLong, openScan, planQuery, type Query } from './query.js';
 
-export const countCommand: Command = {
-  fields: ['query', 'limit', 'skip', 'hint', 'collation'],
+export const countCommand = command({
+  options: {
+    query: documentOption,
+    limit: countOption(0),
+    skip: countOption(0),
+    hint: anything,
+    collation: collationOption,
+    maxTimeMS: countOption(undefined),
+  },
   leaves: true,
-  run(call, body) {
-    const ns = requireNamespace(call, body['count']);
-    const skip = readCount(body, 'skip') ?? 0;
-    const limit = readCount(body, 'limit') ?? 0;
-    checkCollation(body);
+  run(call, options, target) {
+    const { skip, limit } = options;
     const most = limit === 0 ? Infinity : skip + limit;
-    const found = countMatching(call, ns, body, most);
+    const found = countMatching(call, requireNamespace(call, target), options, most);
     const present = (documents: number): Doc => ({ n: Math.max(0, Math.min(documents, most) - skip) });
     return found instanceof Promise ? found.then(present) : present(found);
   },
-};
+});
 
 /** Collections of this size are counted in one piece: at most about 30 ms. */
 const COUNTED_AT_ONCE = 1_000_000;
@@ -32,10 +37,15 @@ const COUNTED_AT_ONCE = 1_000_000;
 const COUNTED_HERE = 50_000;
 
 /** Counts what matches, up to about `most`: from the counter, from an index alone, or from the documents. */
-export function countMatching(call: Call, ns: string, body: Doc, most: number): Promise<number> | number {
+export function countMatching(
+  call: Call,
+  ns: string,
+  counted: { query: Doc; hint: unknown; maxTimeMS: number | undefined },
+  most: number,
+): Promise<number> | number {
   const { storage } = call.core;
-  const query = compileQuery(readDoc(body, 'query'), {}, body['hint']);
-  const pace = openPace(call, body);
+  const query = compileQuery(counted.query, {}, counted.hint);
+  const pace = openPace(call, counted.maxTimeMS);
   storage.refresh();
   const collection = storage.catalog.find(ns);
   if (collection === null) return 0;

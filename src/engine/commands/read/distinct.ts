@@ -7,22 +7,28 @@ import { splitPath, visitPath } from '../../query/values/path.js';
 import { compareValues } from '../../query/values/compare.js';
 import { View } from '../../storage/view.js';
 import { KeyWriter } from '../../storage/encoding/key-encoding.js';
-import { checkCollation, type Command, readDoc, readTextOption, requireNamespace } from '../command.js';
+import { command, requireNamespace } from '../command.js';
+import { anything, collationOption, countOption, documentOption, textOption } from '../options.js';
 import { openPace } from '../pace.js';
 import { checkStillThere, compileQuery, leaveIfLong, openScan, planQuery, planQueryOf } from './query.js';
 
 const MAX_BYTES = 16 * 1024 * 1024;
 const writer = new KeyWriter();
 
-export const distinct: Command = {
-  fields: ['key', 'query', 'hint', 'collation'],
+export const distinct = command({
+  options: {
+    key: textOption,
+    query: documentOption,
+    hint: anything,
+    collation: collationOption,
+    maxTimeMS: countOption(undefined),
+  },
   leaves: true,
-  async run(call, body) {
-    const ns = requireNamespace(call, body['distinct']);
-    checkCollation(body);
-    const path = splitPath(readTextOption(body, 'key'));
-    const query = compileQuery(readDoc(body, 'query'), {}, body['hint']);
-    const pace = openPace(call, body);
+  async run(call, options, target) {
+    const ns = requireNamespace(call, target);
+    const path = splitPath(options.key);
+    const query = compileQuery(options.query, {}, options.hint);
+    const pace = openPace(call, options.maxTimeMS);
     const { storage } = call.core;
     storage.refresh();
     const collection = storage.catalog.find(ns);
@@ -53,7 +59,7 @@ export const distinct: Command = {
     }
     return { values: values.sorted() };
   },
-};
+});
 
 /** Collects different values; numbers of different types that are equal count once. */
 class DistinctValues {

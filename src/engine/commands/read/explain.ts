@@ -8,38 +8,62 @@ import type { ReadingScan } from '../../planner/scan.js';
 import type { CollectionEntry } from '../../storage/keys/index-definition.js';
 import type { Storage } from '../../storage/storage.js';
 import { View } from '../../storage/view.js';
-import { type Command, readCount, readDoc, readTextOption, requireNamespace } from '../command.js';
+import { command, requireNamespace } from '../command.js';
+import { anything, countOption } from '../options.js';
 import { openPace, type Pace } from '../pace.js';
+import { deleteCommand, readDeletes } from '../write/delete.js';
+import { findAndModify } from '../write/find-and-modify.js';
+import { readUpdates, update } from '../write/update.js';
+import { aggregate } from './aggregate.js';
+import { countCommand } from './count.js';
+import { distinct } from './distinct.js';
+import { find } from './find.js';
 import { checkStillThere, compileQuery, leaveIfLong, openScan, planQuery, planQueryOf, type Query } from './query.js';
 
-/** Where each command that can be explained keeps its filter and sort. */
-const READERS: Readonly<Record<string, (body: Doc) => { filter: Doc; sort: Doc; options: Doc }>> = {
-  find: (body) => ({ filter: readDoc(body, 'filter'), sort: readDoc(body, 'sort'), options: body }),
-  count: (body) => ({ filter: readDoc(body, 'query'), sort: {}, options: body }),
-  distinct: (body) => ({ filter: readDoc(body, 'query'), sort: {}, options: body }),
-  findAndModify: (body) => ({ filter: readDoc(body, 'query'), sort: readDoc(body, 'sort'), options: { limit: 1 } }),
-  update: (body) => statementOf(body, 'updates'),
-  delete: (body) => statementOf(body, 'deletes'),
-  aggregate: (body) => leadingStages(body),
+/** What of a command its plan depends on. */
+interface Explained {
+  readonly filter: Doc;
+  readonly sort?: Doc;
+  readonly hint: unknown;
+  readonly limit?: number;
+  readonly skip?: number;
+  /** The field of a `distinct`. */
+  readonly key?: string;
+}
+
+/** Each command that can be explained, read by its own table. */
+const READERS: Readonly<Record<string, (body: Doc) => Explained>> = {
+  find: (body) => find.read(body, 'find'),
+  count: (body) => explainQuery(countCommand.read(body, 'count')),
+  distinct: (body) => explainQuery(distinct.read(body, 'distinct')),
+  findAndModify: (body) => ({ ...explainQuery(findAndModify.read(body, 'findAndModify')), limit: 1, skip: 0 }),
+  update: (body) => explainStatement(readUpdates(update.read(body, 'update').updates)),
+  delete: (body) => explainStatement(readDeletes(deleteCommand.read(body, 'delete').deletes)),
+  aggregate: (body) => leadingStages(aggregate.read(body, 'aggregate')),
 };
 
-export const explain: Command = {
-  fields: ['verbosity'],
+function explainQuery<T extends { query: Doc; hint: unknown }>({ query, ...options }: T): Explained {
+  return { ...options, filter: query };
+}
+
+function explainStatement([statement]: readonly { q: Doc; hint: unknown }[]): Explained {
+  return { filter: statement!.q, hint: statement!.hint };
+}
+
+export const explain = command({
+  options: { verbosity: anything, maxTimeMS: countOption(undefined) },
   leaves: true,
-  async run(call, body) {
-    const inner = body['explain'];
+  async run(call, { verbosity, maxTimeMS }, inner) {
     if (!isDocument(inner)) throw typeMismatch("BSON field 'explain' must be an object");
     const name = Object.keys(inner)[0] ?? '';
     if (!Object.hasOwn(READERS, name)) {
       throw new EngineError(CODES.CommandNotFound, `Explain failed due to unknown command: ${name}`);
     }
     const ns = requireNamespace(call, inner[name]);
-    const { filter, sort, options } = READERS[name]!(inner);
-    const query = compileQuery(filter, sort, inner['hint']);
-    const limit = readCount(options, 'limit') ?? 0;
-    const skip = readCount(options, 'skip') ?? 0;
+    const { filter, sort = {}, hint, limit = 0, skip = 0, key } = READERS[name]!(inner);
+    const query = compileQuery(filter, sort, hint);
     const most = limit === 0 ? 0 : limit + skip;
-    const pace = openPace(call, body);
+    const pace = openPace(call, maxTimeMS);
     const { storage } = call.core;
     storage.refresh();
     const collection = storage.catalog.find(ns);
@@ -50,12 +74,9 @@ export const explain: Command = {
         queryPlanner: { namespace: ns, parsedQuery: filter, winningPlan: { stage: 'EOF' }, rejectedPlans: [] },
       };
     }
-    const distinct =
-      name === 'distinct'
-        ? planDistinct(collection, planQueryOf(collection, query, most), readTextOption(inner, 'key'))
-        : null;
+    const distinct = key === undefined ? null : planDistinct(collection, planQueryOf(collection, query, most), key);
     const plan = distinct?.plan ?? planQuery(storage, collection, query, most);
-    if (distinct === null && body['verbosity'] !== 'queryPlanner') {
+    if (distinct === null && verbosity !== 'queryPlanner') {
       leaveIfLong(pace, storage, collection, query, most === 0 ? plan : null);
     }
     const rejected = usableIndexes(collection, planQueryOf(collection, query, most)).filter(
@@ -72,7 +93,7 @@ export const explain: Command = {
             : presentPlan(plan, { sort, limit, skip }),
       rejectedPlans: rejected.map(({ definition }) => ({ indexName: definition.name, keyPattern: definition.key })),
     };
-    if (body['verbosity'] !== 'queryPlanner') {
+    if (verbosity !== 'queryPlanner') {
       const scan =
         distinct === null
           ? openScan(storage, collection, plan, query)
@@ -81,22 +102,15 @@ export const explain: Command = {
     }
     return reply;
   },
-};
-
-function statementOf(body: Doc, list: string): { filter: Doc; sort: Doc; options: Doc } {
-  const statements = body[list];
-  const statement: unknown = Array.isArray(statements) ? statements[0] : undefined;
-  if (!isDocument(statement)) throw typeMismatch(`BSON field '${list}' must contain documents`);
-  return { filter: readDoc(statement, 'q'), sort: {}, options: {} };
-}
+});
 
 /** What of a pipeline an index can serve: its first $match, and a $sort after it. */
-function leadingStages(body: Doc): { filter: Doc; sort: Doc; options: Doc } {
-  const pipeline = Array.isArray(body['pipeline']) ? (body['pipeline'] as Doc[]) : [];
-  const filter = pipeline[0]?.['$match'];
-  const next = filter === undefined ? pipeline[0] : pipeline[1];
+function leadingStages({ pipeline, hint }: { pipeline: unknown; hint: unknown }): Explained {
+  const stages = Array.isArray(pipeline) ? (pipeline as Doc[]) : [];
+  const filter = stages[0]?.['$match'];
+  const next = filter === undefined ? stages[0] : stages[1];
   const sort = next?.['$sort'];
-  return { filter: isDocument(filter) ? filter : {}, sort: isDocument(sort) ? sort : {}, options: {} };
+  return { filter: isDocument(filter) ? filter : {}, sort: isDocument(sort) ? sort : {}, hint };
 }
 
 /** Runs the plan without keeping anything, to tell how much it reads. */

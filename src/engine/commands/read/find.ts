@@ -1,85 +1,90 @@
 import type { ExpressionContext } from '../../query/expression.js';
 import { compileProjection } from '../../query/project.js';
-import type { Doc } from '../../codec/document.js';
-import {
-  type Call,
-  checkCollation,
-  type Command,
-  plainNumber,
-  readCount,
-  readDoc,
-  readFlagOption,
-  requireNamespace,
-} from '../command.js';
 import { typeMismatch } from '../../errors.js';
+import { numberOf } from '../../query/values/value.js';
+import { type Call, command, requireNamespace } from '../command.js';
+import {
+  anything,
+  collationOption,
+  countOption,
+  documentOption,
+  flagOption,
+  givenDocument,
+  ignored,
+  type Option,
+  refusedFlag,
+} from '../options.js';
 import type { RowSource } from './cursors.js';
 import { FindRows, NO_ROWS, type RowsOptions } from './find-rows.js';
 import { openPace } from '../pace.js';
 import { compileQuery } from './query.js';
 import { readVariables } from './variables.js';
 
-export const find: Command = {
-  fields: [
-    'filter',
-    'sort',
-    'projection',
-    'hint',
-    'skip',
-    'limit',
-    'batchSize',
-    'singleBatch',
-    'collation',
-    'let',
-    'allowDiskUse',
-    'noCursorTimeout',
-    'allowPartialResults',
-    'returnKey',
-    'showRecordId',
-  ],
-  leaves: true,
-  run(call, body) {
-    const ns = requireNamespace(call, body['find']);
-    const limit = readLimit(body);
-    const source = openFindRows(call, ns, body, Math.abs(limit));
-    const batchSize = limit < 0 ? Math.abs(limit) : readCount(body, 'batchSize');
-    const cursor = call.core.cursors.begin(ns, source, batchSize, limit < 0 || readFlagOption(body, 'singleBatch'));
-    return cursor instanceof Promise ? cursor.then((begun) => ({ cursor: begun })) : { cursor };
+const NO_KEYS = 'returnKey and showRecordId are not supported by this engine';
+
+/** A negative limit asks for one batch only, as the old protocol did. */
+const limit: Option<number> = {
+  fallback: 0,
+  read(value, name, of) {
+    const number = numberOf(value);
+    if (number === null) throw typeMismatch(`BSON field '${of}.${name}' is the wrong type, expected a number`);
+    return Number.isNaN(number) ? 0 : Math.trunc(number);
   },
 };
 
-/** A negative limit asks for one batch only, as the old protocol did. */
-function readLimit(body: Doc): number {
-  const value = body['limit'];
-  if (value === undefined || value === null) return 0;
-  const limit = plainNumber(value);
-  if (limit === undefined) throw typeMismatch("BSON field 'find.limit' is the wrong type, expected a number");
-  return Number.isNaN(limit) ? 0 : Math.trunc(limit);
-}
+export const find = command({
+  options: {
+    filter: documentOption,
+    sort: documentOption,
+    projection: givenDocument,
+    hint: anything,
+    skip: countOption(0),
+    limit,
+    batchSize: countOption(undefined),
+    singleBatch: flagOption(false),
+    collation: collationOption,
+    let: givenDocument,
+    maxTimeMS: countOption(undefined),
+    returnKey: refusedFlag(NO_KEYS),
+    showRecordId: refusedFlag(NO_KEYS),
+    allowDiskUse: ignored,
+    noCursorTimeout: ignored,
+    allowPartialResults: ignored,
+  },
+  leaves: true,
+  run(call, options, target) {
+    const ns = requireNamespace(call, target);
+    const { limit } = options;
+    const source = openFindRows(call, ns, options);
+    const batchSize = limit < 0 ? -limit : options.batchSize;
+    const cursor = call.core.cursors.begin(ns, source, batchSize, limit < 0 || options.singleBatch);
+    return cursor instanceof Promise ? cursor.then((begun) => ({ cursor: begun })) : { cursor };
+  },
+});
 
-function openFindRows(call: Call, ns: string, body: Doc, limit: number): RowSource {
+type FindOptions = ReturnType<typeof find.read>;
+
+function openFindRows(call: Call, ns: string, options: FindOptions): RowSource {
   const { storage } = call.core;
-  checkCollation(body);
-  if (readFlagOption(body, 'returnKey') || readFlagOption(body, 'showRecordId')) {
-    throw typeMismatch('returnKey and showRecordId are not supported by this engine');
-  }
-  const environment = readVariables(body);
-  const query = compileQuery(readDoc(body, 'filter'), readDoc(body, 'sort'), body['hint'], environment);
-  const options = { skip: readCount(body, 'skip') ?? 0, limit, ...readProjection(body, environment) };
-  const pace = openPace(call, body);
+  const environment = readVariables(options.let);
+  const query = compileQuery(options.filter, options.sort, options.hint, environment);
+  const rows = { skip: options.skip, limit: Math.abs(options.limit), ...readProjection(options, environment) };
+  const pace = openPace(call, options.maxTimeMS);
   storage.refresh();
   const collection = storage.catalog.find(ns);
-  return collection === null ? NO_ROWS : new FindRows(storage, collection, query, options, pace);
+  return collection === null ? NO_ROWS : new FindRows(storage, collection, query, rows, pace);
 }
 
 const WHOLE = { projection: null, positional: false };
 
-function readProjection(body: Doc, environment: ExpressionContext | undefined): Pick<RowsOptions, keyof typeof WHOLE> {
-  if (body['projection'] === undefined) return WHOLE;
-  const spec = readDoc(body, 'projection');
-  const fields = Object.keys(spec);
-  if (fields.length === 0) return WHOLE;
+function readProjection(
+  { projection }: FindOptions,
+  environment: ExpressionContext | undefined,
+): Pick<RowsOptions, keyof typeof WHOLE> {
+  const fields = Object.keys(projection ?? {});
+  if (projection === undefined || fields.length === 0) return WHOLE;
   return {
-    projection: compileProjection(spec, environment === undefined ? {} : { environment }),
+    projection: compileProjection(projection, environment === undefined ? {} : { environment }),
     positional: fields.some((path) => path.endsWith('.$')),
   };
 }

@@ -1,29 +1,33 @@
 import { typeMismatch } from '../../errors.js';
-import { type Call, type Command, readCount, requireNamespace } from '../command.js';
+import { type Call, command, requireNamespace } from '../command.js';
+import { anything, countOption, ignored, listOption } from '../options.js';
 
-export const getMore: Command = {
-  fields: ['collection', 'batchSize', 'term', 'lastKnownCommittedOpTime'],
-  async run(call, body) {
-    const ns = requireCursorNamespace(call, body['collection']);
-    const id = readCursorId(body['getMore']);
-    return { cursor: await call.core.cursors.more(ns, id, readCount(body, 'batchSize'), call.signal) };
+export const getMore = command({
+  options: {
+    collection: anything,
+    batchSize: countOption(undefined),
+    term: ignored,
+    lastKnownCommittedOpTime: ignored,
   },
-};
+  async run(call, { collection, batchSize }, target) {
+    const ns = requireCursorNamespace(call, collection);
+    return { cursor: await call.core.cursors.more(ns, readCursorId(target), batchSize, call.signal) };
+  },
+});
 
-export const killCursors: Command = {
-  fields: ['cursors'],
-  run(call, body) {
-    const ns = requireCursorNamespace(call, body['killCursors']);
-    const ids = body['cursors'];
-    if (!Array.isArray(ids)) throw typeMismatch("BSON field 'killCursors.cursors' must be an array");
+export const killCursors = command({
+  options: { cursors: listOption },
+  run(call, { cursors: ids }, target) {
+    const ns = requireCursorNamespace(call, target);
+    if (ids === undefined) throw typeMismatch("BSON field 'killCursors.cursors' must be an array");
     const cursorsKilled: bigint[] = [];
     const cursorsNotFound: bigint[] = [];
-    for (const id of (ids as unknown[]).map(readCursorId)) {
+    for (const id of ids.map(readCursorId)) {
       (call.core.cursors.close(id, ns) ? cursorsKilled : cursorsNotFound).push(id);
     }
     return { cursorsKilled, cursorsNotFound, cursorsAlive: [], cursorsUnknown: [] };
   },
-};
+});
 
 function readCursorId(value: unknown): bigint {
   if (typeof value === 'bigint') return value;

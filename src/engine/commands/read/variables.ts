@@ -2,12 +2,10 @@ import type { Doc } from '../../codec/document.js';
 import { badValue } from '../../errors.js';
 import { compileExpression, type ExpressionContext, openExpressionContext } from '../../query/expression.js';
 import { openScope } from '../../query/operators/operator.js';
-import { readDoc } from '../command.js';
 
 /** The variables that a command's `let` defines, as fixed values for `$$name`; undefined when it has none. */
-export function readVariables(body: Doc): ExpressionContext | undefined {
-  if (body['let'] === undefined) return undefined;
-  const given = readDoc(body, 'let');
+export function readVariables(given: Doc | undefined): ExpressionContext | undefined {
+  if (given === undefined) return undefined;
   const names = Object.keys(given);
   if (names.length === 0) return undefined;
   const environment = openExpressionContext();

@@ -2,38 +2,34 @@ import { decodeDocument } from '../../codec/decode.js';
 import { type Doc, RawDocument } from '../../codec/document.js';
 import { failedToParse } from '../../errors.js';
 import { compileProjection } from '../../query/project.js';
-import { checkCollation, type Command, readCount, readDoc, readFlagOption, requireNamespace } from '../command.js';
+import { command, requireNamespace } from '../command.js';
 import { type Modification, modifyOne } from './modify.js';
 import { requireWritable } from '../namespaces.js';
+import { anything, countOption, documentOption, flagOption, givenDocument, ignored } from '../options.js';
 import { Pace } from '../pace.js';
 import { compileQuery } from '../read/query.js';
 import { readVariables } from '../read/variables.js';
-import { readModification } from './update.js';
+import { MODIFICATION_OPTIONS, readModification } from './update.js';
 
-export const findAndModify: Command = {
-  fields: [
-    'query',
-    'sort',
-    'remove',
-    'update',
-    'new',
-    'fields',
-    'upsert',
-    'arrayFilters',
-    'hint',
-    'collation',
-    'bypassDocumentValidation',
-    'let',
-  ],
-  async run(call, body) {
-    const ns = requireNamespace(call, body['findAndModify'] ?? body['findandmodify']);
+export const findAndModify = command({
+  options: {
+    ...MODIFICATION_OPTIONS,
+    query: documentOption,
+    remove: flagOption(false),
+    update: anything,
+    new: flagOption(false),
+    fields: documentOption,
+    let: givenDocument,
+    maxTimeMS: countOption(undefined),
+    bypassDocumentValidation: ignored,
+  },
+  async run(call, options, target) {
+    const ns = requireNamespace(call, target);
     requireWritable(ns);
-    const remove = readFlagOption(body, 'remove');
-    const wantsNew = readFlagOption(body, 'new');
-    const modification = readFindAndModify(body, remove, wantsNew);
-    const fields = readDoc(body, 'fields');
+    const { remove, fields, new: wantsNew } = options;
+    const modification = readFindAndModify(options);
     const projection = Object.keys(fields).length === 0 ? null : compileProjection(fields);
-    const pace = new Pace(readCount(body, 'maxTimeMS'), call.signal);
+    const pace = new Pace(options.maxTimeMS, call.signal);
 
     const modified = await modifyOne(call.core.storage, ns, modification, pace);
     const shown = modified === null ? null : wantsNew ? modified.after : modified.before;
@@ -48,22 +44,19 @@ export const findAndModify: Command = {
       return projection!.apply(doc, modification.query.filter.match(doc));
     }
   },
-};
+});
 
-function readFindAndModify(body: Doc, remove: boolean, wantsNew: boolean): Modification {
-  const environment = readVariables(body);
-  const filter = readDoc(body, 'query');
-  const upsert = readFlagOption(body, 'upsert');
+function readFindAndModify(options: ReturnType<typeof findAndModify.read>): Modification {
+  const { remove, update, upsert, query: filter, sort, hint, new: wantsNew } = options;
+  const environment = readVariables(options.let);
   if (!remove) {
-    if (body['update'] === undefined) throw failedToParse('Either an update or remove=true must be specified');
-    return readModification(filter, body['update'], body, upsert, environment);
+    if (update === undefined) throw failedToParse('Either an update or remove=true must be specified');
+    return readModification(filter, update, options, environment);
   }
-  if (body['update'] !== undefined) throw failedToParse('Cannot specify both an update and remove=true');
+  if (update !== undefined) throw failedToParse('Cannot specify both an update and remove=true');
   if (upsert) throw failedToParse('Cannot specify both upsert=true and remove=true');
   if (wantsNew) {
     throw failedToParse("Cannot specify both new=true and remove=true; 'remove' always returns the deleted document");
   }
-  checkCollation(body);
-  const query = compileQuery(filter, readDoc(body, 'sort'), body['hint'], environment);
-  return { filter, query, update: null, upsert: false };
+  return { filter, query: compileQuery(filter, sort, hint, environment), update: null, upsert: false };
 }

@@ -4,17 +4,16 @@ import { withIdFirst } from '../../codec/raw.js';
 import { typeMismatch } from '../../errors.js';
 import type { CollectionEntry } from '../../storage/keys/index-definition.js';
 import type { Storage } from '../../storage/storage.js';
-import { type Command, readWriteBatch, readFlagOption, requireNamespace } from '../command.js';
+import { batch, command, requireNamespace } from '../command.js';
 import { requireWritable } from '../namespaces.js';
+import { flagOption, ignored } from '../options.js';
 import { describeWriteError } from './write-errors.js';
 
-export const insert: Command = {
-  fields: ['documents', 'ordered', 'bypassDocumentValidation'],
-  async run(call, body) {
-    const ns = requireNamespace(call, body['insert']);
+export const insert = command({
+  options: { documents: batch, ordered: flagOption(true), bypassDocumentValidation: ignored },
+  async run(call, { documents, ordered }, target) {
+    const ns = requireNamespace(call, target);
     requireWritable(ns);
-    const documents = readWriteBatch(body, 'documents');
-    const ordered = readFlagOption(body, 'ordered', true);
     const { storage } = call.core;
     const state = { n: 0, errors: [] as Doc[] };
     let at = 0;
@@ -28,7 +27,7 @@ export const insert: Command = {
     }
     return state.errors.length === 0 ? { n: state.n } : { n: state.n, writeErrors: state.errors };
   },
-};
+});
 
 /** Inserts as many documents from `from` on as one transaction should take. */
 function insertSome(

@@ -1,50 +1,66 @@
 import { type Doc, isDocument } from '../../codec/document.js';
-import { CODES, EngineError, failedToParse, typeMismatch } from '../../errors.js';
+import { failedToParse } from '../../errors.js';
 import type { ExpressionContext } from '../../query/expression.js';
 import { compileUpdate } from '../../query/update/update.js';
-import {
-  type Call,
-  checkCollation,
-  type Command,
-  readWriteBatch,
-  readCount,
-  readDoc,
-  readFlagOption,
-  requireNamespace,
-} from '../command.js';
+import { batch, type Call, command, requireNamespace, statementReader } from '../command.js';
 import { checkMulti, type Modification, modifyMany, modifyOne, PartlyModified } from './modify.js';
 import { requireWritable } from '../namespaces.js';
+import {
+  anything,
+  collationOption,
+  countOption,
+  documentOption,
+  flagOption,
+  givenDocument,
+  ignored,
+  listOption,
+} from '../options.js';
 import { Pace } from '../pace.js';
 import { compileQuery } from '../read/query.js';
 import { readVariables } from '../read/variables.js';
 import { describeWriteError } from './write-errors.js';
 
-const STATEMENT_FIELDS = new Set([
-  'q',
-  'u',
-  'c',
-  'multi',
-  'upsert',
-  'arrayFilters',
-  'hint',
-  'collation',
-  'upsertSupplied',
-  'sort',
-]);
+/** What update statements and findAndModify share. */
+export const MODIFICATION_OPTIONS = {
+  sort: documentOption,
+  hint: anything,
+  collation: collationOption,
+  arrayFilters: listOption,
+  upsert: flagOption(false),
+};
 
-export const update: Command = {
-  fields: ['updates', 'ordered', 'bypassDocumentValidation', 'let'],
-  async run(call, body) {
-    const ns = requireNamespace(call, body['update']);
+/** The statements of the command, read before the first is run. */
+export const readUpdates = statementReader(
+  {
+    ...MODIFICATION_OPTIONS,
+    q: documentOption,
+    u: anything,
+    c: givenDocument,
+    multi: flagOption(false),
+    upsertSupplied: ignored,
+  },
+  'updates',
+);
+type Statement = ReturnType<typeof readUpdates>[number];
+
+export const update = command({
+  options: {
+    updates: batch,
+    ordered: flagOption(true),
+    let: givenDocument,
+    maxTimeMS: countOption(undefined),
+    bypassDocumentValidation: ignored,
+  },
+  async run(call, options, target) {
+    const ns = requireNamespace(call, target);
     requireWritable(ns);
-    const statements = readStatements(body, 'updates');
-    const ordered = readFlagOption(body, 'ordered', true);
+    const statements = readUpdates(options.updates);
     const reply = { n: 0, nModified: 0 };
     const upserted: Doc[] = [];
     const writeErrors: Doc[] = [];
     for (const [index, statement] of statements.entries()) {
       try {
-        const id = await runUpdate(call, ns, body, statement, reply);
+        const id = await runUpdate(call, ns, options, statement, reply);
         if (id !== undefined) upserted.push({ index, _id: id.value });
       } catch (error) {
         if (error instanceof PartlyModified) {
@@ -52,7 +68,7 @@ export const update: Command = {
           reply.nModified += error.result.changed;
         }
         writeErrors.push(describeWriteError(index, error instanceof PartlyModified ? error.cause : error));
-        if (ordered) break;
+        if (options.ordered) break;
       }
     }
     return {
@@ -61,77 +77,42 @@ export const update: Command = {
       ...(writeErrors.length === 0 ? {} : { writeErrors }),
     };
   },
-};
-
-/** The list of statements of a write command; refuses unknown fields in them. */
-export function readStatements(
-  body: Doc,
-  name: string,
-  fields: ReadonlySet<string> = STATEMENT_FIELDS,
-): readonly Doc[] {
-  const statements = readWriteBatch(body, name);
-  for (const statement of statements) {
-    if (!isDocument(statement)) throw typeMismatch(`BSON field '${name}' must contain documents`);
-    for (const field of Object.keys(statement)) {
-      if (!fields.has(field)) {
-        throw new EngineError(CODES.IDLUnknownField, `BSON field '${name}.${field}' is an unknown field.`);
-      }
-    }
-  }
-  return statements as readonly Doc[];
-}
+});
 
 /** Reads the parts of a modification that update statements and findAndModify share. */
 export function readModification(
   filter: Doc,
   change: unknown,
-  options: Doc,
-  upsert: boolean,
+  { arrayFilters = [], sort, hint, upsert }: Pick<Statement, 'arrayFilters' | 'sort' | 'hint' | 'upsert'>,
   environment?: ExpressionContext,
 ): Modification {
-  checkCollation(options);
-  const arrayFilters = options['arrayFilters'];
-  if (arrayFilters !== undefined && arrayFilters !== null && !Array.isArray(arrayFilters)) {
-    throw typeMismatch("BSON field 'arrayFilters' must be an array");
-  }
   if (!isDocument(change) && !Array.isArray(change)) {
     throw failedToParse('Update argument must be either an object or an array');
   }
   return {
     filter,
-    query: compileQuery(filter, readDoc(options, 'sort'), options['hint'], environment),
+    query: compileQuery(filter, sort, hint, environment),
     update: compileUpdate(change as Doc | Doc[], {
-      arrayFilters: (arrayFilters as Doc[] | undefined) ?? [],
+      arrayFilters: arrayFilters as Doc[],
       ...(environment === undefined ? {} : { environment }),
     }),
     upsert,
   };
 }
 
-/** The variables of the command and, for pipeline updates, those of the statement. */
-function updateVariables(body: Doc, statement: Doc): ExpressionContext | undefined {
-  if (statement['c'] === undefined) return readVariables(body);
-  return readVariables({ let: { ...readDoc(body, 'let'), ...readDoc(statement, 'c') } });
-}
-
 async function runUpdate(
   call: Call,
   ns: string,
-  body: Doc,
-  statement: Doc,
+  options: Pick<ReturnType<typeof update.read>, 'let' | 'maxTimeMS'>,
+  statement: Statement,
   reply: { n: number; nModified: number },
 ): Promise<{ value: unknown } | undefined> {
   const { storage } = call.core;
-  const upsert = readFlagOption(statement, 'upsert');
-  const modification = readModification(
-    readDoc(statement, 'q'),
-    statement['u'],
-    statement,
-    upsert,
-    updateVariables(body, statement),
-  );
-  const pace = new Pace(readCount(body, 'maxTimeMS'), call.signal);
-  if (readFlagOption(statement, 'multi')) {
+  // Those of the command and, for pipeline updates, those of the statement.
+  const variables = readVariables(statement.c === undefined ? options.let : { ...options.let, ...statement.c });
+  const modification = readModification(statement.q, statement.u, statement, variables);
+  const pace = new Pace(options.maxTimeMS, call.signal);
+  if (statement.multi) {
     checkMulti(modification.update);
     const many = await modifyMany(storage, ns, modification, pace);
     reply.n += many.matched;
