@@ -125,7 +125,14 @@ function presentStart(
   demoWanted: boolean,
 ): string {
   const lines = [`bsvc is listening on ${view.paint.bold(url)}`, `Documentation: ${url}/api/docs`];
-  if (console) lines.push(`Console: ${url}/console ("bsvc operator add", then "bsvc console")`);
+  if (console && demo) {
+    lines.push(
+      `Console: ${url}/console/#/enter/${demo.link}`,
+      '  This address signs you in once, within five minutes; "bsvc console" makes another.',
+    );
+  } else if (console) {
+    lines.push(`Console: ${url}/console ("bsvc operator add", then "bsvc console")`);
+  }
   if (demo) {
     lines.push(
       '',

@@ -17,6 +17,7 @@ import { requireSealingKeys } from '../../src/platform/secrets/sealing-keys.js';
 import { failed, passed, unreachable, type CheckResult } from './check.js';
 import type { Context } from '../shell/context.js';
 import { checkClock } from './check-clock.js';
+import { checkConsole } from './check-console.js';
 import { checkCookies } from './check-cookies.js';
 import { checkStore } from './check-store.js';
 import { checkCache, checkDoor, checkMail } from './check-neighbours.js';
@@ -54,7 +55,7 @@ export async function diagnose(context: Context, options: { fix: boolean }): Pro
     checkMail(config),
     checkDoor(config),
   ]);
-  return [...checks, ...stored, cache, mail, ...door];
+  return [...checks, ...stored, cache, mail, ...door, ...checkConsole(config)];
 }
 
 async function checkDataDir({ dataDir, mongodbUri }: Config): Promise<CheckResult> {

@@ -3,11 +3,18 @@ import { addCollection } from '../../src/features/collections/add-collection.js'
 import { importDocuments } from '../../src/features/documents/bulk/import-documents.js';
 import { createProject } from '../../src/features/projects/create-project.js';
 import { listProjects } from '../../src/features/projects/list-projects.js';
+import { addOperator } from '../../src/features/operators/add-operator.js';
+import { makeSignInLink } from '../../src/features/operators/console-session.js';
+import { listOperators } from '../../src/features/operators/list-operators.js';
+import type { Operator } from '../../src/features/access/operator.js';
+import { randomToken } from '../../src/platform/ids.js';
 import { parseFieldSpec } from '../ask/field-spec.js';
 
 export interface Demo {
   project: { id: string; name: string };
   keys: { publishable: string; secret: string };
+  /** What signs an operator of its own in at the console, once, within minutes. */
+  link: string;
 }
 
 const FIELDS = ['title:String!', 'body:String', 'status:String=draft', 'views:Number=0', 'tags:Array(String)'];
@@ -26,8 +33,8 @@ const TITLES = [
 ];
 
 /**
- * Fills an empty store with project `demo`, a collection `posts` and ten documents. Null, and nothing done, when there
- * is any project.
+ * Fills an empty store with project `demo`, a collection `posts`, ten documents and an operator. Null, and nothing done,
+ * when there is any project.
  */
 export async function createDemo(app: App): Promise<Demo | null> {
   if ((await listProjects(app)).length > 0) return null;
@@ -46,5 +53,13 @@ export async function createDemo(app: App): Promise<Demo | null> {
     tags: index % 2 === 0 ? ['demo', 'even'] : ['demo'],
   }));
   await importDocuments(app, collection, posts);
-  return { project: { id: project._id.toHexString(), name: project.name }, keys };
+  const { link } = await makeSignInLink(app, await requireAnyOperator(app));
+  return { project: { id: project._id.toHexString(), name: project.name }, keys, link };
+}
+
+/** An operator; without one a new one, whose password nobody knows: it signs in by links. */
+async function requireAnyOperator(app: App): Promise<Operator> {
+  const [found] = await listOperators(app);
+  if (found) return found;
+  return addOperator(app, { email: 'demo@example.com', password: randomToken(24), role: 'owner', projects: null });
 }

@@ -25,11 +25,18 @@ afterAll(() => dir.remove());
 describe('bsvc serve --demo', () => {
   it('fills an empty store with a project, posts and keys that work, once', async () => {
     const first = await serve('--demo');
-    const { demo } = first.ready as unknown as { demo: { keys: { publishable: string } } };
+    const { demo } = first.ready as unknown as { demo: { keys: { publishable: string }; link: string } };
     const reply = await fetch(`${first.ready.url}/api/data/posts?limit=3`, {
       headers: { 'x-api-key': demo.keys.publishable },
     });
     expect(await reply.json()).toMatchObject({ success: true, data: { total: 10, limit: 3 } });
+    const enter = () =>
+      fetch(`${first.ready.url}/api/admin/login/link`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', 'x-bsvc-console': '1', 'sec-fetch-site': 'same-origin' },
+        body: JSON.stringify({ link: demo.link }),
+      });
+    expect([(await enter()).status, (await enter()).status]).toEqual([200, 401]);
     expect(await first.stop()).toBe(0);
     const second = await serve('--demo');
     expect(Object.keys(second.ready)).toEqual(['url', 'pid']);
@@ -43,7 +50,7 @@ describe('bsvc serve --demo', () => {
     });
     expect(outcome.code).toBe(0);
     expect(outcome.stdout).toMatch(
-      /^bsvc is listening on http:\/\/localhost:\d+\nDocumentation: http:\/\/localhost:\d+\/api\/docs\nConsole: http:\/\/localhost:\d+\/console /,
+      /^bsvc is listening on http:\/\/localhost:\d+\nDocumentation: http:\/\/localhost:\d+\/api\/docs\nConsole: http:\/\/localhost:\d+\/console\/#\/enter\/bsvc_link_[\w-]{43}\n/,
     );
     expect(outcome.stdout).toMatch(
       / {2}curl -H 'x-api-key: pk_live_[\w-]{43}' 'http:\/\/localhost:\d+\/api\/data\/posts/,

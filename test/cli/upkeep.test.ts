@@ -58,7 +58,25 @@ describe('bsvc doctor', () => {
       'backups',
       'cache',
       'mail',
+      'console',
     ]);
+  });
+
+  it.each([
+    [{}, 'for this machine alone', null],
+    [{ BSVC_HOST: '0.0.0.0' }, 'listens on 0.0.0.0, and no https address is known', 'in the clear'],
+    [{ BSVC_HOST: '::', BSVC_PUBLIC_URL: 'http://api.example.com' }, 'no https address is known', 'in the clear'],
+    [{ BSVC_HOST: '0.0.0.0', BSVC_PUBLIC_URL: 'https://api.example.com' }, 'https://api.example.com/console', null],
+  ])('warns of a console that is reached over a network without https: %j', async (env, detail, hint) => {
+    const { code, stdout } = await home.bsvc(['doctor', '--json'], { env });
+    const check = find(stdout, 'console');
+    expect([code, check.ok, check.detail]).toEqual([0, true, expect.stringContaining(detail)]);
+    expect(check.hint).toEqual(hint && expect.stringContaining(hint));
+  });
+
+  it('says nothing of a console that is off', async () => {
+    const { stdout } = await home.bsvc(['doctor', '--json'], { env: { BSVC_HOST: '0.0.0.0', BSVC_CONSOLE: 'off' } });
+    expect(find(stdout, 'console')).toBeUndefined();
   });
 
   it('names the projects whose cookies do not count on other sites, as they admit every origin', async () => {
