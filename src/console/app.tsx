@@ -1,6 +1,6 @@
 import type { ComponentType } from 'preact';
 import { lazy } from './parts/lazy.js';
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { api, signInAgain, trouble } from './api.js';
 import { Dialog, Notes, say, tellRefusal } from './parts/basics.js';
 import { isTyping } from './parts/table.js';
@@ -184,8 +184,13 @@ async function signOut(): Promise<void> {
 
 function Menu({ current, id }: { current: string; id: string }) {
   const shown = project.value?.id ?? (id || projects.value[0]?.id);
+  const menu = useRef<HTMLElement>(null);
+  // On a phone the menu is a line that scrolls.
+  useEffect(() => {
+    menu.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
+  }, [current, shown]);
   return (
-    <nav aria-label="Screens">
+    <nav ref={menu} aria-label="Screens">
       <ul>
         {Object.entries(OF_SERVICE)
           .filter(([, { forAll }]) => !forAll || seesAll.value)

@@ -1,4 +1,5 @@
 import UPlot from 'uplot';
+import { bytes } from '../format.js';
 import type { Line } from './plot.js';
 
 const HEIGHT = 150;
@@ -81,7 +82,7 @@ export function drawPlot(
 }
 
 function short(value: number, unit: string): string {
-  if (unit === 'bytes' && value >= 1024 ** 2) return `${Math.round(value / 1024 ** 2)} MB`;
+  if (unit === 'bytes') return bytes(value);
   return value >= 10_000 ? `${value / 1000}k` : String(Number(value.toPrecision(3)));
 }
 

@@ -1,5 +1,5 @@
 import { useEffect, useRef } from 'preact/hooks';
-import { number } from '../format.js';
+import { bytes, number } from '../format.js';
 import { theme, utc } from '../session.js';
 
 export interface Line {
@@ -24,7 +24,7 @@ export function Plot({
   lines: readonly Line[];
 }) {
   const host = useRef<HTMLDivElement>(null);
-  const now = lines.map((line) => `${line.name} ${lastOf(line.values)}`).join(', ');
+  const now = lines.map((line) => `${line.name} ${lastOf(line.values, unit)}`).join(', ');
   const look = `${theme.value} ${utc.value}`;
   useEffect(() => {
     let destroy: (() => void) | undefined;
@@ -40,11 +40,11 @@ export function Plot({
   return (
     <figure>
       <figcaption>
-        {title} <span class="muted">({unit})</span>
+        {title} {unit !== 'bytes' && <span class="muted">({unit})</span>}
         <span class="legend">
           {lines.map((line) => (
             <span key={line.name}>
-              <i class={`swatch ${line.colour}`} /> {line.name} <b>{lastOf(line.values)}</b>
+              <i class={`swatch ${line.colour}`} /> {line.name} <b>{lastOf(line.values, unit)}</b>
             </span>
           ))}
         </span>
@@ -54,7 +54,7 @@ export function Plot({
   );
 }
 
-function lastOf(values: readonly (number | null)[]): string {
+function lastOf(values: readonly (number | null)[], unit: string): string {
   const last = values.findLast((value) => value !== null);
-  return last === undefined || last === null ? '–' : number(last);
+  return last === undefined || last === null ? '–' : unit === 'bytes' ? bytes(last) : number(last);
 }

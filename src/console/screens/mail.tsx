@@ -60,7 +60,11 @@ export function Mail() {
       <p class="row">
         {page > 1 && <a href={linkHere({ page: page === 2 ? null : String(page - 1) })}>← Newer</a>}
         {data && data.page * data.limit < data.total && <a href={linkHere({ page: String(page + 1) })}>Older →</a>}
-        {data && <span class="muted">{number(data.total)} mails</span>}
+        {data && (
+          <span class="muted">
+            {number(data.total)} {data.total === 1 ? 'mail' : 'mails'}
+          </span>
+        )}
       </p>
       <Commands
         cli={`bsvc mail logs --project ${named}${status && ` --status ${status}`}${to && ` --to ${quote(to)}`}`}

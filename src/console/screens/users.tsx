@@ -64,7 +64,11 @@ export function Users() {
       <p class="row">
         {page > 1 && <a href={linkHere({ page: page === 2 ? null : String(page - 1) })}>← Newer</a>}
         {data && data.page * data.limit < data.total && <a href={linkHere({ page: String(page + 1) })}>Older →</a>}
-        {data && <span class="muted">{number(data.total)} users</span>}
+        {data && (
+          <span class="muted">
+            {number(data.total)} {data.total === 1 ? 'user' : 'users'}
+          </span>
+        )}
       </p>
       <Commands cli={`bsvc user list --project ${named}`} path={path} />
       {open && (
