@@ -98,6 +98,16 @@ describe('the house keeps its walls', () => {
     expect(unasked).toEqual([]);
   });
 
+  it('says above every double cast why the compiler cannot know', () => {
+    const unexplained = files.flatMap(({ path }) => {
+      const lines = readFileSync(join(ROOT, path), 'utf8').split('\n');
+      return lines.flatMap((line, n) =>
+        line.includes('as unknown as') && !/^\s*\/\//.test(lines[n - 1] ?? '') ? [`${path}:${n + 1}`] : [],
+      );
+    });
+    expect(unexplained).toEqual([]);
+  });
+
   it('names the error codes of the engine that have a name', () => {
     const named = new Set<number>(Object.values(CODES));
     const numbers = listFiles('src/engine').flatMap((path) =>

@@ -13,8 +13,8 @@ const NAMES = ['projects', 'collections'] as const;
 type NameKind = (typeof NAMES)[number];
 
 /**
- * The words that may follow each chain of words: `project` -> create, list, …; `project create` -> --plan, …. `names`: what its
- * first argument is one of.
+ * The words that may follow each chain of words: `project` -> create, list, …; `project create` -> --plan, …. `names`:
+ * what its first argument is one of.
  */
 type Completions = Map<string, { words: string[]; options: string[]; names: NameKind | '' }>;
 

@@ -129,6 +129,7 @@ export interface LoadedCommand {
  * words out.
  */
 export function defineCommand<const P extends Parameters>(definition: Definition<P>): LoadedCommand {
+  // The list of commands holds handlers of all kinds of parameters, of which each is called with its own only.
   return definition as unknown as LoadedCommand;
 }
 

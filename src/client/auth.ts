@@ -92,7 +92,9 @@ export function openAuth<P>(connection: Connection, storage: SessionStorage, coo
     ...(refreshToken !== undefined && { 'x-refresh-token': refreshToken }),
   });
 
-  /** One at a time in all tabs: whoever waited finds what the first one got. False when nobody is signed in any more. */
+  /**
+   * One at a time in all tabs: whoever waited finds what the first one got. False when nobody is signed in any more.
+   */
   const renew = (stale: string | undefined): Promise<boolean> =>
     lock(place, async () => {
       const session = read();
@@ -180,5 +182,6 @@ export function openAuth<P>(connection: Connection, storage: SessionStorage, coo
       return enter('social/exchange', { rtCode, ...(verifier !== null && { code_verifier: verifier }) });
     },
   };
+  // The events' types depend on P, which only the interface knows.
   return auth as unknown as Auth<P>;
 }

@@ -158,6 +158,7 @@ export function openCollection(connection: Connection, name: string): AnyCollect
       return (await connection.send<Enveloped<ChangePage<never>>>({ path: `${path}/changes`, query, signal })).data;
     },
   };
+  // One implementation stands for the collections of every project's types.
   return collection as unknown as AnyCollection;
 }
 

@@ -106,6 +106,7 @@ export function openFollowers(connection: Connection, isShared: boolean): Follow
         const keep = keepSet(sort, show);
         return begin(collection, options, (event) => (event.type === 'error' ? onError?.(event.error) : keep(event)));
       };
+      // One implementation stands for the changes of every collection's type.
       return follow as unknown as Follow<never, never>;
     },
     startOver() {

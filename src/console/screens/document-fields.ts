@@ -12,7 +12,9 @@ export function fieldsOf(document: ShownFields | null): Record<string, unknown> 
   return Object.fromEntries(Object.entries(document ?? {}).filter(([name]) => !OF_SERVER.has(name)));
 }
 
-/** Only what was changed is sent, so that others' changes to other fields stay; a field that was taken out becomes null. */
+/**
+ * Only what was changed is sent, so that others' changes to other fields stay; a field that was taken out becomes null.
+ */
 export function differences(before: Record<string, unknown>, after: Record<string, unknown>): Record<string, unknown> {
   const changed = Object.entries(after).filter(
     ([name, value]) => JSON.stringify(value) !== JSON.stringify(before[name]),

@@ -16,8 +16,8 @@ export interface AppValueOptions {
 const KEEP_UNDEFINED: AppValueOptions = { ignoreUndefined: false };
 
 /**
- * Turns a value of the application (filter, update, pipeline) into the engine's representation with the driver's
- * rules: Long -> bigint, RegExp -> BSONRegExp, DBRef -> its document, `undefined` -> null, functions are dropped. Always a
+ * Turns a value of the application (filter, update, pipeline) into the engine's representation with the driver's rules:
+ * Long -> bigint, RegExp -> BSONRegExp, DBRef -> its document, `undefined` -> null, functions are dropped. Always a
  * copy.
  */
 export function fromApp(value: unknown, options: AppValueOptions = KEEP_UNDEFINED, depth = 0): unknown {

@@ -25,7 +25,9 @@ interface AppliedLimit {
 }
 
 const REFRESHES_PER_SIGN_IN = 3;
-/** Whoever has signed in as an operator may send so many times as many: a screen that is looked at asks all the time. */
+/**
+ * Whoever has signed in as an operator may send so many times as many: a screen that is looked at asks all the time.
+ */
 const OPERATORS_TIMES = 30;
 const REMEMBERED_KEYS = 10_000;
 const REMEMBERED_ADDRESSES = 10_000;

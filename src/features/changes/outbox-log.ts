@@ -117,6 +117,7 @@ export async function listLogged(app: Database): Promise<ObjectId[]> {
   const heads = (await logStore(app)
     .find({ epoch: { $exists: true } })
     .project({ _id: 1 })
+    // Projected to what of an entry is used.
     .toArray()) as unknown as LogEntry[];
   return heads.map(({ _id }) => _id.c);
 }
@@ -232,6 +233,7 @@ async function readDocuments(
   let bytes = 0;
   try {
     while (await cursor.hasNext()) {
+      // With `raw` the driver hands out bytes, of which its types know nothing.
       for (const row of cursor.readBufferedDocuments() as unknown as Buffer[]) {
         bytes += row.length;
         if (bytes > maxBytes) return null;

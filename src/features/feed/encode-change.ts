@@ -6,7 +6,9 @@ import type { FeedQuery } from './feed-query.js';
 
 type Shown = Pick<FeedQuery, 'fields' | 'meta'>;
 
-/** The members of a change as JSON without its braces; as `latin1` text that stands for UTF-8 (see replyEncodedJson). */
+/**
+ * The members of a change as JSON without its braces; as `latin1` text that stands for UTF-8 (see replyEncodedJson).
+ */
 export function encodeChange({ id, at, document }: FoundChange, shown: Shown): string {
   const head = `"type":"${document ? 'upsert' : 'gone'}","id":"${id}","at":"${at.toISOString()}"`;
   return document ? `${head},"document":${encodeShown(document, shown)}` : head;

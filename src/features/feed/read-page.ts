@@ -136,6 +136,7 @@ async function readListed(
   const listed: Listed = { items: [], bytes: 0, last: from.shown, isEnd: true };
   try {
     while (listed.isEnd && (await cursor.hasNext())) {
+      // With `raw` the driver hands out bytes, of which its types know nothing.
       for (const row of cursor.readBufferedDocuments() as unknown as Buffer[]) {
         const { _id, updatedAt } = decodeStored(row);
         listed.bytes += row.length;

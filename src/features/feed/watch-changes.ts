@@ -32,8 +32,8 @@ export interface WatchedPage {
 const LOOK_MS = 250;
 
 /**
- * The changes of a collection as an operator sees them, until `signal` aborts. 400 INVALID_CURSOR, 404, 409 CHANGES_OFF;
- * the rules are looked at anew for each page.
+ * The changes of a collection as an operator sees them, until `signal` aborts. 400 INVALID_CURSOR, 404, 409
+ * CHANGES_OFF; the rules are looked at anew for each page.
  */
 export async function* watchChanges(app: App, project: Project, request: WatchRequest): AsyncGenerator<WatchedPage> {
   const { collectionName, query, signal } = request;

@@ -62,6 +62,7 @@ function parse(source: string): Token[] {
   }
   let tokens: Token[];
   try {
+    // The library's types call a token a list of texts; its documentation says what stands where.
     tokens = Mustache.parse(source) as unknown as Token[];
   } catch (error) {
     throw invalid('INVALID_TEMPLATE', `The template cannot be read: ${(error as Error).message}`);

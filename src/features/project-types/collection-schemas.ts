@@ -92,7 +92,9 @@ function propertiesOf(fields: readonly Field[], populate?: Populate): Record<str
   return Object.fromEntries(fields.map((field) => [field.name, schemaOfField(field, populate)]));
 }
 
-/** Defaults stand in the description alone: generators take the keyword for a promise that the value is always there. */
+/**
+ * Defaults stand in the description alone: generators take the keyword for a promise that the value is always there.
+ */
 function schemaOfField(field: Field, populate?: Populate): Schema {
   const description = tellRules(field);
   return {

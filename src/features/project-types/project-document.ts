@@ -155,7 +155,9 @@ function substituteRoute(route: Route, replacements: Replacements, typeName: str
   };
 }
 
-/** The schema with titled parts replaced; what contains one and has a title itself gets the collection's name in front. */
+/**
+ * The schema with titled parts replaced; what contains one and has a title itself gets the collection's name in front.
+ */
 function substitute(value: unknown, replacements: Replacements, typeName: string): unknown {
   if (Array.isArray(value)) {
     const items = value.map((item) => substitute(item, replacements, typeName));

@@ -39,8 +39,11 @@ const readNothing: Read = (lines, at) =>
 const readHeading: Read = (lines, at, link) => {
   const found = /^(#{1,3}) (.+)$/.exec(lines[at]!);
   if (!found) return null;
-  const [, { length: level }, title] = found as unknown as [string, string, string];
-  return { html: `<h${level} id="${headingId(title)}">${renderSpans(title, link)}</h${level}>`, next: at + 1 };
+  const [, marks = '', title = ''] = found;
+  return {
+    html: `<h${marks.length} id="${headingId(title)}">${renderSpans(title, link)}</h${marks.length}>`,
+    next: at + 1,
+  };
 };
 
 /** As the pages of repositories name their headings. */

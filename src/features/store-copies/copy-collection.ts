@@ -63,6 +63,7 @@ async function* readBatches(from: Store<Document>): AsyncGenerator<Buffer[]> {
 /** Documents in the order of their ids, as BSON. */
 export function readRaw(store: Store<Document>, filter: Document): AsyncIterable<Buffer> {
   const found = store.find(filter, { raw: true }).sort({ _id: 1 }).batchSize(BATCH_DOCUMENTS);
+  // With `raw` the driver hands out bytes, of which its types know nothing.
   return found as unknown as AsyncIterable<Buffer>;
 }
 
@@ -135,6 +136,7 @@ export async function readIndexes(store: Store<Document>): Promise<(IndexDescrip
     .filter(({ name }) => name !== '_id_')
     .map(
       ({ v: _v, ns: _ns, '2dsphereIndexVersion': _version, ...index }: Record<string, unknown>) =>
+        // What `listIndexes` answers is what `createIndexes` takes, without these three.
         index as unknown as IndexDescription & { name: string },
     )
     .sort((a, b) => (a.name < b.name ? -1 : 1));

@@ -123,7 +123,9 @@ function sendStream(ctx: Context, status: number, headers: string[], { type, beg
   setImmediate(forgetRequest, ctx);
 }
 
-/** Drops what only the beginning of a reply needs, when its observers have seen it: a stream would hold it for hours. */
+/**
+ * Drops what only the beginning of a reply needs, when its observers have seen it: a stream would hold it for hours.
+ */
 function forgetRequest(ctx: Context): void {
   (ctx as WithReply)[REPLY] = undefined;
   (ctx as WithReply)[HEADERS] = undefined;
@@ -176,6 +178,7 @@ function sendAll(): void {
 
 /** Makes every reply tell its client to close the connection, also those to requests under way. */
 export function endConnections(api: Koa): void {
+  // Koa's prototype of contexts; the field is ours alone.
   (api.context as unknown as WithReply)[ENDS_CONNECTION] = true;
 }
 

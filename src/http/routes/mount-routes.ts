@@ -56,6 +56,7 @@ function answerRoutes(router: Router): Middleware {
   const byMethod = new Map<string, MountedRoute[]>();
   for (const { methods, path, regexp, paramNames, stack } of router.stack) {
     const parameters = paramNames.map(({ name }) => name);
+    // A layer's stack holds the very function that was given, whose type the router's own replaces.
     const handle = stack[0] as unknown as Middleware;
     for (const method of methods) {
       const routes = byMethod.get(method) ?? [];

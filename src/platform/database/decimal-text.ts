@@ -5,8 +5,8 @@ const SPECIAL = 0x60000000;
 const HIGH_WORD = 2 ** 32;
 
 /**
- * The text of the Decimal128 whose sixteen bytes begin at `at`, as the type's `toString` has it, at a tenth of its cost.
- * Null for infinities, NaN and forms that nobody writes.
+ * The text of the Decimal128 whose sixteen bytes begin at `at`, as the type's `toString` has it, at a tenth of its
+ * cost. Null for infinities, NaN and forms that nobody writes.
  */
 export function decimalText(source: Buffer, at: number): string | null {
   const high = source.readUInt32LE(at + 12);

@@ -177,5 +177,6 @@ async function presentGauge(gauge: Gauge): Promise<Metric> {
 }
 
 function describe(name: string, help: string, type: string, values: object[], aggregator = 'sum'): Metric {
+  // The form in which prom-client's registry gives its metrics, which its types do not say.
   return { name, help, type, values, aggregator } as unknown as Metric;
 }

@@ -77,8 +77,8 @@ export function anyOf<const S extends readonly Schema[]>(...schemas: S): Schema<
 }
 
 /**
- * A text within limits such as `{ maxLength: 200 }` (characters), `{ maxBytes: 72 }` (of UTF-8), `{ oneLine: true }` (no
- * control characters) or `{ notBlank: true }` (not only spaces).
+ * A text within limits such as `{ maxLength: 200 }` (characters), `{ maxBytes: 72 }` (of UTF-8), `{ oneLine: true }`
+ * (no control characters) or `{ notBlank: true }` (not only spaces).
  */
 export function text(limits: Limits = {}): Schema<string> {
   return { type: 'string', ...limits };

@@ -51,5 +51,6 @@ class WatchedText extends String {
 
 /** The same text for the linear engine, which ends with 50 when the time of this turn is over. */
 export function watchText(text: string): string {
+  // The matcher uses of a text only what the class has.
   return new WatchedText(text) as unknown as string;
 }

@@ -30,8 +30,8 @@ const cache = new Map<string, Pattern>();
 
 /**
  * Compiles a PCRE pattern with options out of `imsxu`. Patterns proven harmless run on the built-in engine, all others
- * on a linear-time one. Look-around, back-references and possessive quantifiers are refused with 51091, an unknown option
- * with 51108.
+ * on a linear-time one. Look-around, back-references and possessive quantifiers are refused with 51091, an unknown
+ * option with 51108.
  */
 export function compilePattern(pattern: string, options: string): Pattern {
   const key = `${options}/${pattern}`;

@@ -18,6 +18,7 @@ export function decodeRecord(key: Buffer, value: Buffer, what: string): Buffer {
 }
 
 export function encodeDefinition(key: Buffer, definition: CollectionDefinition): Buffer {
+  // An interface without an index signature is no Doc to the compiler.
   return encodeRecord(key, encodeDocument(definition as unknown as Doc));
 }
 
@@ -27,6 +28,7 @@ export function decodeDefinition(key: Buffer, value: Buffer): CollectionDefiniti
   // The length of a plain document may begin with the byte that marks a sealed one.
   const content = bsonLength(value) === value.length ? value : decodeRecord(key, value, what);
   try {
+    // Written by encodeDefinition, and its checksum was right.
     return decodeDocument(content) as unknown as CollectionDefinition;
   } catch (error) {
     throw damagedRecord(what, error);

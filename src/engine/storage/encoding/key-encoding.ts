@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Binary, BSONRegExp, Code, Decimal128, Double, ObjectId, Timestamp } from 'bson';
+import type { Binary, BSONRegExp, BSONSymbol, Code, Decimal128, Double, ObjectId, Timestamp } from 'bson';
 import { type Doc, isDocument } from '../../codec/document.js';
 import { checksumOfWords } from '../format/checksum.js';
 import { decimalKeyParts } from './decimal-key.js';
@@ -253,7 +253,7 @@ export class KeyWriter {
         return;
       case 'BSONSymbol':
         this.byte(TEXT_KIND);
-        this.text((value as unknown as { value: string }).value);
+        this.text((value as BSONSymbol).value);
         return;
       case 'Code': {
         const { code, scope } = value as Code;

@@ -84,5 +84,6 @@ function presentRows(value: unknown): unknown {
 
 /** A database of the engine with the driver's methods. */
 export function openDataDb(core: Core, name: string, options: AppValueOptions): DataDb {
+  // The class has the part of the driver's interface that the contract promises; documents have any type.
   return new InProcessDb(core, name, options) as unknown as DataDb;
 }

@@ -96,6 +96,7 @@ async function readResults(
     allowDiskUse: false,
     raw: true,
     signal,
+    // With `raw` the driver hands out bytes, of which its types know nothing.
   }) as unknown as AsyncIterable<Buffer> & { close(): Promise<void> };
   const results: Buffer[] = [];
   let bytes = 0;

@@ -18,7 +18,9 @@ const OLDEST = 100;
 /** System fields that every document has. */
 const OF_ALL = new Set(['_id', 'isDeleted', 'deletedAt', 'createdAt', 'updatedAt', HIDDEN_FIELD]);
 
-/** The fields that documents of a collection have, from some of the newest and of the oldest; the most frequent first. */
+/**
+ * The fields that documents of a collection have, from some of the newest and of the oldest; the most frequent first.
+ */
 export async function findShape(app: App, collection: Collection): Promise<{ looked: number; fields: ShapedField[] }> {
   const store = documentStore(app, collection);
   const visible = await findVisible(app, collection);

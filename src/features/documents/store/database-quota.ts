@@ -20,7 +20,9 @@ interface Room {
 const FRESH_MS = 2_000;
 const FRESH_BYTES = 512 * 1024;
 const MAX_KNOWN = 10_000;
-/** A change of so little is let in at the limit too: otherwise nothing could be marked, trashed or corrected any more. */
+/**
+ * A change of so little is let in at the limit too: otherwise nothing could be marked, trashed or corrected any more.
+ */
 const SMALL_CHANGE_BYTES = 1024;
 
 const rooms = new WeakMap<App['db'], Map<string, Promise<Room>>>();

@@ -17,7 +17,7 @@ export interface SystemFields {
  * |---|---|---|
  * | false | null | active |
  * | true | date | trashed at that moment |
- * | 'pending' | null | part of a bulk insert of an earlier version that was not published: nobody may see it, but its unique values count |
+ * | 'pending' | null | unpublished part of an earlier version's bulk insert: unseen, but its unique values count |
  * | 'removed' | date | removed for good, kept unseen until its last event has been relayed to the webhooks |
  */
 export interface StoredDocument extends SystemFields {

@@ -130,8 +130,8 @@ export function attemptCookie(state: string): string {
 
 /**
  * Ends the part at the provider and answers where to send the browser: back to the application, with `rtCode` or with
- * `error`, and with `#token=` where the provider's settings say so. An attempt is used up by its first return. 400 SOCIAL_STATE_INVALID when it is unknown, too old or another
- * browser's, since then nobody knows where to go back to.
+ * `error`, and with `#token=` where the provider's settings say so. An attempt is used up by its first return. 400
+ * SOCIAL_STATE_INVALID when it is unknown, too old or another browser's, since then nobody knows where to go back to.
  */
 export async function finishSocialLogin(
   app: App,
@@ -233,8 +233,8 @@ async function storeCode(
 
 /**
  * Turns the code that came back with the browser into a session; a code works once, for a minute, and only with the
- * verifier of its challenge, if there is one. It ends the token that stood in the address beside it. 401 SOCIAL_CODE_INVALID, also when the sessions of the account were ended
- * since the code was given.
+ * verifier of its challenge, if there is one. It ends the token that stood in the address beside it. 401
+ * SOCIAL_CODE_INVALID, also when the sessions of the account were ended since the code was given.
  */
 export async function exchangeSocialCode(
   app: App,

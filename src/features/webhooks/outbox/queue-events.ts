@@ -9,8 +9,8 @@ import { coversEvent, type Action } from '../webhook-event.js';
 import { listProjectWebhooks } from '../webhook-store.js';
 
 /**
- * The event that a write must store with its change, or null when no webhook listens and no log is filled by it. A webhook that another process
- * registered counts within half a second.
+ * The event that a write must store with its change, or null when no webhook listens and no log is filled by it. A
+ * webhook that another process registered counts within half a second.
  */
 export async function queueEvents(
   app: App,
