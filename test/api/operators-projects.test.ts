@@ -280,6 +280,15 @@ describe('/api/projects/:projectId/keys', () => {
     await call('delete', `${path}/keys/${'f'.repeat(24)}`).expect(404);
   });
 
+  it('may have a name, which is one short line', async () => {
+    await call('post', `${path}/keys`, { type: 'secret', name: 'nightly import' }).expect(201);
+    const { items } = dataOf<{ items: { name: string | null }[] }>(await call('get', `${path}/keys`).expect(200));
+    expect(items.map(({ name }) => name)).toEqual([null, null, 'nightly import']);
+    for (const name of ['', ' ', 'a\nb', 'a\u202eb', 'x'.repeat(101), 7]) {
+      await call('post', `${path}/keys`, { type: 'secret', name }).expect(400);
+    }
+  });
+
   it('rotates with a grace of 24 hours, or at once', async () => {
     const graced = await call('post', `${path}/keys/rotate`, { type: 'secret' }).expect(201);
     await listAs(owner.secret, 'nothing').expect(404);

@@ -128,12 +128,23 @@ describe('bsvc key', () => {
 
   it('shows a key once and afterwards only its last characters', async () => {
     await create('keyed');
-    const made = await home.bsvc(['key', 'create', '--project', 'keyed', '--type', 'secret', '--quiet']);
+    const made = await home.bsvc([
+      'key',
+      'create',
+      '--project',
+      'keyed',
+      '--type',
+      'secret',
+      '--name',
+      'import',
+      '--quiet',
+    ]);
     const value = made.stdout.trim();
     expect(value).toMatch(/^sk_live_[\w-]{43}$/);
     const listed = await home.bsvc(['key', 'list', '--project', 'keyed']);
     expect(listed.stdout).toContain(value.slice(-4));
     expect(listed.stdout).not.toContain(value.slice(0, -4));
+    expect(listed.stdout).toMatch(/secret +import +/);
     expect(await keysOf('keyed')).toHaveLength(3);
   });
 

@@ -177,6 +177,7 @@ describe.skipIf(!CHROMIUM)('work at the console', () => {
 
   it('asks for the name before something ends for good, and shows a key once', async () => {
     const page = await openConsole(stage, { hash: at(stage, 'settings') });
+    await page.getByLabel('Name of a new key').fill('nightly import');
     await page.getByRole('button', { name: 'New publishable key' }).click();
     const value = await page.getByText(/^pk_live_/).textContent();
     await page.keyboard.press('Escape');
@@ -185,6 +186,7 @@ describe.skipIf(!CHROMIUM)('work at the console', () => {
       await page.evaluate(() => location.href + JSON.stringify({ ...localStorage, ...sessionStorage })),
     ).not.toContain(value);
     const last4 = value!.slice(-4);
+    await page.getByRole('row', { name: last4 }).getByText('nightly import').waitFor();
     await page.getByRole('button', { name: `Revoke the key ending with ${last4}` }).click();
     const revoke = page.getByRole('button', { name: 'Revoke the key', exact: true });
     expect(await revoke.isDisabled()).toBe(true);

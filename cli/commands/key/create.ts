@@ -1,23 +1,24 @@
 import { createKey } from '../../../src/features/projects/manage-keys.js';
 import { KEY_TYPES } from '../../../src/features/projects/project.js';
 import { chooseProject, projectOption } from '../../ask/choose-project.js';
-import { choice, defineCommand } from '../../shell/command.js';
+import { choice, defineCommand, value } from '../../shell/command.js';
 import { chooseKeyType } from './choose-type.js';
 import { presentNewKey } from './present.js';
 
 export default defineCommand({
   examples: [
-    'bsvc key create --project shop --type secret',
+    "bsvc key create --project shop --type secret --name 'nightly import'",
     'KEY=$(bsvc key create --project shop --type secret --quiet)',
   ],
   audited: true,
   parameters: {
     project: projectOption,
     type: choice('--type <type>', 'for browsers (publishable) or for servers (secret)', KEY_TYPES),
+    name: value('--name <name>', 'what to call it, to tell it from others'),
   },
   async run(context, input) {
     const type = await chooseKeyType(context, input.type);
     const { app, project } = await chooseProject(context, input.project);
-    return presentNewKey(app, await createKey(app, project, type));
+    return presentNewKey(app, await createKey(app, project, type, input.name));
   },
 });

@@ -3,6 +3,7 @@ import { api } from '../api.js';
 import { bytes, moment, number } from '../format.js';
 import { useLoad } from '../load.js';
 import { Commands, ConfirmByName, Copy, Dialog, quote, say, tellRefusal, Trouble } from '../parts/basics.js';
+import { Field } from '../parts/form.js';
 import { Table } from '../parts/table.js';
 import { place } from '../routes.js';
 import { mayChange, project } from '../session.js';
@@ -10,6 +11,7 @@ import { mayChange, project } from '../session.js';
 interface Key {
   id: string;
   type: 'publishable' | 'secret';
+  name: string | null;
   last4: string;
   createdAt: string;
   expiresAt: string | null;
@@ -66,10 +68,13 @@ export function Settings() {
 function Keys({ base, named }: { base: string; named: string }) {
   const { data, error, loading, reload } = useLoad<{ items: Key[] }>(base);
   const [made, setMade] = useState<string | null>(null);
+  const [name, setName] = useState('');
+  const called = name.trim() === '' ? {} : { name: name.trim() };
   const [revoking, setRevoking] = useState<Key | null>(null);
   const make = async (path: string, body: object): Promise<void> => {
     try {
       setMade((await api<{ value: string }>('POST', path, body)).value);
+      setName('');
       reload();
     } catch (refusal) {
       tellRefusal(refusal);
@@ -87,6 +92,7 @@ function Keys({ base, named }: { base: string; named: string }) {
         empty="No keys."
         columns={[
           { name: 'Type', show: ({ type }) => type },
+          { name: 'Name', show: ({ name }) => name ?? '' },
           { name: 'Ends with', show: ({ last4 }) => <code>…{last4}</code> },
           { name: 'Since', show: ({ createdAt }) => moment(createdAt) },
           {
@@ -111,12 +117,21 @@ function Keys({ base, named }: { base: string; named: string }) {
       />
       {mayChange.value && (
         <p class="row">
-          <button onClick={() => void make(base, { type: 'publishable' })}>New publishable key</button>
-          <button onClick={() => void make(base, { type: 'secret' })}>New secret key</button>
+          <Field label="Name of a new key" value={name} onText={setName} />
+          <button onClick={() => void make(base, { type: 'publishable', ...called })}>New publishable key</button>
+          <button onClick={() => void make(base, { type: 'secret', ...called })}>New secret key</button>
           <button onClick={() => void make(`${base}/rotate`, { type: 'secret', grace: '24h' })}>
             Rotate the secret key, 24 h grace
           </button>
         </p>
+      )}
+      {mayChange.value && (
+        <Commands
+          cli={`bsvc key create --project ${named} --type secret${name.trim() && ` --name ${quote(name.trim())}`}`}
+          method="POST"
+          path={base}
+          body={{ type: 'secret', ...called }}
+        />
       )}
       <Commands
         cli={`bsvc key rotate --project ${named} --type secret --grace 24h`}

@@ -3,6 +3,7 @@ import { created, listOf, naming, ok, route, say, type RouteList } from '../../h
 import { FLAG, ID, MOMENT, object, oneOf, orNull, text, TEXT } from '../../platform/schema/schema.js';
 import { parseDuration } from '../../setting-readers.js';
 import { PROJECT_OPERATOR, projectOwner } from '../access/operator-access.js';
+import { MAX_KEY_NAME } from '../projects/api-key.js';
 import { createKey, revokeKey, rotateKey, type NewKey } from '../projects/manage-keys.js';
 import { presentKey } from '../projects/present-project.js';
 import { KEY_TYPES } from '../projects/project.js';
@@ -16,6 +17,7 @@ const KEY = object(
   {
     id: ID,
     type: TYPE,
+    name: orNull(TEXT),
     last4: TEXT,
     createdAt: MOMENT,
     expiresAt: orNull(MOMENT),
@@ -47,12 +49,15 @@ const createKeyRoute = route({
   id: 'createKey',
   summary: 'Create a key',
   access: projectOwner('key create'),
-  body: object({ type: TYPE }),
-  example: { type: 'secret' },
+  body: object({
+    type: TYPE,
+    'name?': text({ minLength: 1, maxLength: MAX_KEY_NAME, description: 'To tell it from others.' }),
+  }),
+  example: { type: 'secret', name: 'nightly import' },
   answers: created(CREATED_KEY, 'Key created. Its value is shown only now.'),
-  refuses: { 409: ['KEY_LIMIT'] },
-  async handle({ app, project, body }) {
-    return presentNew(app, await createKey(app, project, body.type));
+  refuses: { 400: ['INVALID_NAME'], 409: ['KEY_LIMIT'] },
+  async handle({ app, project, body: { type, name } }) {
+    return presentNew(app, await createKey(app, project, type, name));
   },
 });
 

@@ -5,14 +5,18 @@ import { KEY_PREFIX, type ApiKey, type KeyType } from './project.js';
 const RANDOM_BYTES = 32;
 const WELL_FORMED = /^(pk_live_|sk_live_)[A-Za-z0-9_-]{43}$/;
 
+/** A key's name, if it is given one, has as many characters at most. */
+export const MAX_KEY_NAME = 100;
+
 /** A new key and what is stored of it. The value exists only here: it is shown once and never kept. */
-export function generateKey(type: KeyType, nowMs: number): { value: string; key: ApiKey } {
+export function generateKey(type: KeyType, nowMs: number, name?: string): { value: string; key: ApiKey } {
   const value = KEY_PREFIX[type] + randomToken(RANDOM_BYTES);
   return {
     value,
     key: {
       id: new ObjectId(),
       type,
+      ...(name !== undefined && { name }),
       hash: hashKey(value),
       last4: value.slice(-4),
       createdAt: new Date(nowMs),

@@ -1,6 +1,6 @@
 import type { App } from '../../app.js';
-import { conflict, missing } from '../../errors.js';
-import { generateKey, isLiveKey } from './api-key.js';
+import { conflict, invalid, missing } from '../../errors.js';
+import { generateKey, isLiveKey, MAX_KEY_NAME } from './api-key.js';
 import type { ApiKey, KeyType, Project } from './project.js';
 import { projectStore } from './project-store.js';
 
@@ -14,9 +14,10 @@ export interface NewKey {
   value: string;
 }
 
-/** Adds a live key; 409 KEY_LIMIT at 50 live ones. */
-export async function createKey(app: App, project: Project, type: KeyType): Promise<NewKey> {
-  const { key, value } = generateKey(type, app.clock.now());
+/** Adds a live key; 400 INVALID_NAME for a name that is no line of text, 409 KEY_LIMIT at 50 live ones. */
+export async function createKey(app: App, project: Project, type: KeyType, name?: string): Promise<NewKey> {
+  if (name !== undefined) requireKeyName(name);
+  const { key, value } = generateKey(type, app.clock.now(), name);
   await changeKeys(app, project, (keys, nowMs) => {
     requireRoom(keys, nowMs);
     return [...keys, key];
@@ -51,6 +52,11 @@ export async function revokeKey(app: App, project: Project, keyId: string): Prom
     );
   });
   return keys.find((key) => key.id.toHexString() === keyId)!;
+}
+
+function requireKeyName(name: string): void {
+  if (name.trim() !== '' && name.length <= MAX_KEY_NAME && !/\p{C}/u.test(name)) return;
+  throw invalid('INVALID_NAME', `The name of a key has 1 to ${MAX_KEY_NAME} characters, in one line`);
 }
 
 function requireRoom(keys: ApiKey[], nowMs: number): void {

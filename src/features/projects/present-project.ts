@@ -19,6 +19,7 @@ export function presentKey(key: ApiKey, nowMs: number) {
   return {
     id: key.id.toHexString(),
     type: key.type,
+    name: key.name ?? null,
     last4: key.last4,
     createdAt: key.createdAt.toISOString(),
     expiresAt: key.expiresAt?.toISOString() ?? null,

@@ -14,6 +14,8 @@ export type PlanName = (typeof PLAN_NAMES)[number];
 export interface ApiKey {
   id: ObjectId;
   type: KeyType;
+  /** What people call it; older keys have none. */
+  name?: string;
   hash: string;
   last4: string;
   createdAt: Date;
