@@ -120,6 +120,38 @@ describe.skipIf(!CHROMIUM)('the client in a browser', () => {
     await context.close();
   }, 120_000);
 
+  it('catches up with another page, which went on by an EventSource of a ticket', async () => {
+    const away = await openTabs(1);
+    const there = await openTabs(1);
+    const of = `pages ${++made}`;
+    const posts = writer.collection('posts');
+    const { _id } = await posts.insert({ of, n: 1, text: 'goes' });
+    await away.tabs[0]!.evaluate(`void follow('${of}')`);
+    await shows(away.tabs[0]!, 'goes');
+    await there.tabs[0]!.evaluate(`(async () => {
+      const headers = { 'x-api-key': '${shop.publishable}' };
+      const asked = await fetch('${test.url}/api/realtime/ticket', { method: 'POST', headers });
+      const query = new URLSearchParams({ of: '${of}', ticket: (await asked.json()).data.ticket });
+      const source = new EventSource('${test.url}/api/data/posts/changes?' + query);
+      const texts = new Map();
+      source.addEventListener('change', ({ data }) => {
+        const { type, id, document } = JSON.parse(data);
+        if (type === 'gone') texts.delete(id);
+        else texts.set(id, document.text);
+      });
+      source.addEventListener('ready', () => (shown = [...texts.values()].join()));
+    })()`);
+    await shows(there.tabs[0]!, 'goes');
+    await away.context.setOffline(true);
+    await posts.remove(_id);
+    await posts.insert({ of, n: 2, text: 'came' });
+    await shows(there.tabs[0]!, 'came');
+    await away.context.setOffline(false);
+    await shows(away.tabs[0]!, 'came');
+    await away.context.close();
+    await there.context.close();
+  }, 120_000);
+
   it('uploads 20 MB and tells how far it is', async () => {
     const { context, tabs } = await openTabs(1);
     const { steps, url } = await tabs[0]!.evaluate<{ steps: number[]; url: string }>(`(async () => {
