@@ -98,6 +98,15 @@ describe('the house keeps its walls', () => {
     expect(unasked).toEqual([]);
   });
 
+  it('has a docstring on every exported function of the engine', () => {
+    const silent = listFiles('src/engine').flatMap((path) =>
+      [...readFileSync(join(ROOT, path), 'utf8').matchAll(/^(.*)\nexport (?:async )?function\*? (\w+)/gm)]
+        .filter(([, above]) => !above!.endsWith('*/'))
+        .map(([, , name]) => `${path}: ${name}`),
+    );
+    expect(silent).toEqual([]);
+  });
+
   it('says above every double cast why the compiler cannot know', () => {
     const unexplained = files.flatMap(({ path }) => {
       const lines = readFileSync(join(ROOT, path), 'utf8').split('\n');

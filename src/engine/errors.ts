@@ -83,34 +83,42 @@ export function refusal(code: number, message: string): EngineError {
   return new EngineError(code, message);
 }
 
+/** MongoDB's 2: a value that an operator or option cannot take. */
 export function badValue(message: string): EngineError {
   return new EngineError(CODES.BadValue, message);
 }
 
+/** MongoDB's 9: a statement of the wrong form. */
 export function failedToParse(message: string): EngineError {
   return new EngineError(CODES.FailedToParse, message);
 }
 
+/** MongoDB's 14: a value of the wrong type. */
 export function typeMismatch(message: string): EngineError {
   return new EngineError(CODES.TypeMismatch, message);
 }
 
+/** MongoDB's 28: a path through something that is neither document nor array. */
 export function pathNotViable(message: string): EngineError {
   return new EngineError(CODES.PathNotViable, message);
 }
 
+/** MongoDB's 40: two changes of one path, or of one path and what is inside it. */
 export function conflictingUpdate(message: string): EngineError {
   return new EngineError(CODES.ConflictingUpdateOperators, message);
 }
 
+/** MongoDB's 66: a change of `_id`. */
 export function immutableField(message: string): EngineError {
   return new EngineError(CODES.ImmutableField, message);
 }
 
+/** MongoDB's 115: an ability of MongoDB that the engine does not have. */
 export function unsupported(message: string): EngineError {
   return new EngineError(CODES.CommandNotSupported, message);
 }
 
+/** MongoDB's 67: an index specification that is refused. */
 export function cannotCreateIndex(message: string): EngineError {
   return new EngineError(CODES.CannotCreateIndex, message);
 }

@@ -146,6 +146,7 @@ export interface StorageStats {
   documentBytes: number;
 }
 
+/** The sizes of the data file and of what is in it, as this process sees them now. */
 export function storageStats(storage: Storage): StorageStats {
   storage.refresh();
   const collections = storage.catalog.list('');

@@ -34,10 +34,12 @@ const MAX_RANGES = 1000;
 const NUMBERS = comparableKind(0)!;
 const writer = new KeyWriter();
 
+/** The key space of an index, its fields in the order of the index. */
 export function indexSpace(index: IndexEntry): KeySpace {
   return { kind: INDEX_SPACE, owner: index.definition.id, fields: index.fields, limit: index.limit };
 }
 
+/** The key space of a collection's documents, in the order of `_id`. */
 export function documentSpace(collectionId: number): KeySpace {
   return {
     kind: DOCUMENT_SPACE,

@@ -55,10 +55,12 @@ function detach(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
   return new Uint8Array(bytes);
 }
 
+/** A command's body in bytes of its own, which can be handed over to another thread. */
 export function packBody(body: Doc): Uint8Array<ArrayBuffer> {
   return detach(encodeDocument(body));
 }
 
+/** The body from the bytes of `packBody`. */
 export function unpackBody(body: Uint8Array): Doc {
   return decodeDocument(toBuffer(body));
 }
@@ -79,6 +81,7 @@ export function packReply(id: number, reply: Doc): ReaderAnswer {
   return { id, rows: packed, cursor: cursor.id, ns: cursor.ns };
 }
 
+/** The rows of a packed batch; they share its memory. */
 export function unpackRows(packed: Uint8Array): RawDocument[] {
   const bytes = toBuffer(packed);
   const rows: RawDocument[] = [];
@@ -90,6 +93,7 @@ export function unpackRows(packed: Uint8Array): RawDocument[] {
   return rows;
 }
 
+/** A thrown value as a message: refusals with their code, all else with text and stack. */
 export function packError(id: number, error: unknown): ReaderAnswer {
   if (error instanceof EngineError) {
     const { code, message, extra } = error;
@@ -105,6 +109,7 @@ export function packError(id: number, error: unknown): ReaderAnswer {
   return { id, refusal: { code: null, message, stack } };
 }
 
+/** The error that `packError` packed, of the same class as far as callers tell classes apart. */
 export function unpackError({ code, message, extra, stack, storage }: Refusal): Error {
   if (code !== null) return new EngineError(code, message, extra === undefined ? undefined : unpackBody(extra));
   if (storage !== undefined) return new StorageError(storage, message);

@@ -58,6 +58,7 @@ export function planQuery(storage: Storage, collection: CollectionEntry, query: 
 
 const NO_SORT: readonly SortPart[] = [];
 
+/** What the planner has to know of a query; 2 when its hint names no index of the collection. */
 export function planQueryOf(collection: CollectionEntry, query: Query, limit: number): PlanQuery {
   return {
     conjuncts: query.filter.conjuncts,

@@ -54,12 +54,14 @@ export const geoNear: StageCompiler = (spec) => {
   return passing((source) => source);
 };
 
+/** The count of a `$limit`; 15958 unless it is a positive integer of any numeric type. */
 export function requireLimit(spec: unknown): number {
   const count = integerOf(spec);
   if (count === null || count <= 0) throw refusal(15958, 'the limit must be positive');
   return count;
 }
 
+/** The count of a `$skip`; 15956 unless it is an integer of any numeric type and not negative. */
 export function requireSkip(spec: unknown): number {
   const count = integerOf(spec);
   if (count === null || count < 0) throw refusal(15956, 'Argument to $skip cannot be negative and must be a number');

@@ -36,6 +36,7 @@ export function requireFieldPath(spec: Doc, name: string, stage: string): string
   return text;
 }
 
+/** The collection that `from` names; 9 for anything but a text, such as another database's collection. */
 export function requireSourceName(value: unknown, stage: string): string {
   if (typeof value === 'string' && value !== '') return value;
   throw failedToParse(

@@ -31,6 +31,7 @@ function isWide(west: number, south: number, east: number, north: number): boole
   return (east - west) * widest > north - south;
 }
 
+/** The two halves of a cell along its longer side, the western or southern one first. */
 export function halvesOf({ west, south, east, north, code, depth }: Cell): [Cell, Cell] {
   const next = { west, south, east, north, code: code * 2, depth: depth + 1 };
   if (isWide(west, south, east, north)) {

@@ -88,6 +88,7 @@ function objectIdEquality(operand: ObjectId): (value: unknown) => boolean {
   };
 }
 
+/** The predicate of `$eq`, which a plain value in a filter stands for too. */
 export function equalityPredicate(operand: unknown): LeafPredicate {
   return { kind: 'leaf', single: equality(operand), leafArrays: true, conjuncts: [{ op: 'eq', value: operand }] };
 }

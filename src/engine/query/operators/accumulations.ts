@@ -14,10 +14,12 @@ export interface Accumulation {
   result(): unknown;
 }
 
+/** A sum; values that are no numbers count as nothing. */
 export function openSum(): Accumulation {
   return new Total();
 }
 
+/** An average; null of no numbers. */
 export function openAverage(): Accumulation {
   const total = new Total();
   return {
@@ -31,6 +33,7 @@ export function openAverage(): Accumulation {
   };
 }
 
+/** The largest (1) or smallest (-1) value in BSON order; null and missing ones do not take part. */
 export function openExtreme(direction: 1 | -1): () => Accumulation {
   return () => {
     let best: unknown = null;
@@ -82,6 +85,7 @@ export function openDeviation(sample: boolean): () => Accumulation {
   };
 }
 
+/** The first value; null when it is missing. */
 export function openFirst(): Accumulation {
   let value: unknown;
   let seen = false;
@@ -96,6 +100,7 @@ export function openFirst(): Accumulation {
   };
 }
 
+/** The last value; null when it is missing. */
 export function openLast(): Accumulation {
   let value: unknown;
   return {
@@ -108,6 +113,7 @@ export function openLast(): Accumulation {
   };
 }
 
+/** All values in their order, without missing ones. */
 export function openPush(): Accumulation {
   const values: unknown[] = [];
   return {
@@ -120,6 +126,7 @@ export function openPush(): Accumulation {
   };
 }
 
+/** The different values in the order of their first appearance; equal numbers of two types are one. */
 export function openAddToSet(): Accumulation {
   const values = new Map<unknown, unknown>();
   return {
@@ -134,6 +141,7 @@ export function openAddToSet(): Accumulation {
   };
 }
 
+/** The fields of all documents, the last value of each; 40400 for what is no document. */
 export function openMergeObjects(): Accumulation {
   const merged: Doc = {};
   return {

@@ -43,6 +43,7 @@ function requireCount(compiled: Compiled, name: string): number {
   return checkCount(compiled.evaluate({}, NO_SCOPE), name);
 }
 
+/** The `n` of an accumulator; 5787902 unless it is integral, 5787908 below 1. */
 export function checkCount(value: unknown, name: string): number {
   const count = integerOf(value);
   if (count === null) throw refusal(5787902, `${name}: 'n' must be an integral value`);

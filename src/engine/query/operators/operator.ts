@@ -101,6 +101,7 @@ function refuseToFold(): void {
   throw tooLong();
 }
 
+/** A compiled expression that is always this value. */
 export function constant(value: unknown): Compiled {
   return { evaluate: () => value, constant: true };
 }

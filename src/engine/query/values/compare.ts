@@ -143,6 +143,7 @@ function compareTimestamps(a: Timestamp, b: Timestamp): number {
   return a.i < b.i ? -1 : a.i > b.i ? 1 : 0;
 }
 
+/** True for values that BSON order does not tell apart: numbers of different types may be equal. */
 export function equalValues(a: unknown, b: unknown): boolean {
   if (a === b) return true;
   if (typeof a === 'string' && typeof b === 'string') return false;

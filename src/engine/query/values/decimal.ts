@@ -161,6 +161,7 @@ export function parseDecimal(text: string, shorten = false): Decimal | null {
   return finite(match[1] === '-', coefficient, exponent);
 }
 
+/** True for zeros of both signs and any exponent. */
 export function isZero(value: Decimal): boolean {
   return value.special === 'none' && value.coefficient === 0n;
 }
@@ -192,6 +193,7 @@ export function compareDecimals(a: Decimal, b: Decimal): number {
   return scaledA < scaledB ? -1 : scaledA > scaledB ? 1 : 0;
 }
 
+/** The sum, rounded to 34 digits; NaN for infinities of both signs. */
 export function addDecimals(a: Decimal, b: Decimal): Decimal {
   if (a.special === 'nan' || b.special === 'nan') return NAN_DECIMAL;
   if (a.special === 'infinity') return b.special === 'infinity' && a.negative !== b.negative ? NAN_DECIMAL : a;
@@ -208,10 +210,12 @@ export function addDecimals(a: Decimal, b: Decimal): Decimal {
   return finite(negative, sum < 0n ? -sum : sum, exponent);
 }
 
+/** The same with the other sign; NaN has none. */
 export function negateDecimal(a: Decimal): Decimal {
   return a.special === 'nan' ? a : { ...a, negative: !a.negative };
 }
 
+/** The product, rounded to 34 digits; NaN for zero times infinity. */
 export function multiplyDecimals(a: Decimal, b: Decimal): Decimal {
   if (a.special === 'nan' || b.special === 'nan') return NAN_DECIMAL;
   const negative = a.negative !== b.negative;
@@ -221,6 +225,7 @@ export function multiplyDecimals(a: Decimal, b: Decimal): Decimal {
   return finite(negative, a.coefficient * b.coefficient, a.exponent + b.exponent);
 }
 
+/** The quotient, rounded to 34 digits; infinite, or NaN of zero, when divided by zero. */
 export function divideDecimals(a: Decimal, b: Decimal): Decimal {
   if (a.special === 'nan' || b.special === 'nan') return NAN_DECIMAL;
   const negative = a.negative !== b.negative;
@@ -266,6 +271,7 @@ export function roundDecimal(a: Decimal, place: number, mode: 'round' | 'trunc' 
   return finite(a.negative, quotient, -place);
 }
 
+/** The nearest double; infinite where it is too large for one. */
 export function decimalToNumber(a: Decimal): number {
   if (a.special === 'nan') return NaN;
   if (a.special === 'infinity') return a.negative ? -Infinity : Infinity;
@@ -284,6 +290,7 @@ export function decimalToBigint(a: Decimal): bigint | null {
   return a.negative ? -whole : whole;
 }
 
+/** True for finite values without a fraction. */
 export function isIntegralDecimal(a: Decimal): boolean {
   if (a.special !== 'none') return false;
   return (

@@ -112,6 +112,7 @@ export function isInt32(value: number): boolean {
   return (value | 0) === value && !Object.is(value, -0);
 }
 
+/** The BSON type of an engine value; `missing` for undefined. */
 export function typeOf(value: unknown): TypeName {
   switch (typeof value) {
     case 'string':
@@ -148,6 +149,7 @@ export function rankOf(value: unknown): number {
   }
 }
 
+/** True for values of all four numeric types. */
 export function isNumber(value: unknown): boolean {
   return typeof value === 'number' || typeof value === 'bigint' || (isBson(value) && rankOf(value) === NUMBER_RANK);
 }
@@ -156,10 +158,12 @@ function isBson(value: unknown): value is { _bsontype: string } {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && !isDocument(value);
 }
 
+/** True for a Decimal128, by its tag. */
 export function isDecimal(value: unknown): value is Decimal128 {
   return typeof value === 'object' && value !== null && typeOf(value) === 'decimal';
 }
 
+/** True for a wrapped `Double`; most doubles are plain numbers. */
 export function isDouble(value: unknown): value is Double {
   return typeof value === 'object' && value !== null && typeOf(value) === 'double';
 }

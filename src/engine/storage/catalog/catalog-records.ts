@@ -17,6 +17,7 @@ export function decodeRecord(key: Buffer, value: Buffer, what: string): Buffer {
   return contentOf(value);
 }
 
+/** The record of a collection's definition, with the checksum that belongs to its key. */
 export function encodeDefinition(key: Buffer, definition: CollectionDefinition): Buffer {
   // An interface without an index signature is no Doc to the compiler.
   return encodeRecord(key, encodeDocument(definition as unknown as Doc));

@@ -7,6 +7,7 @@ const LOG_BYTES = 28;
 /** In format 1 a record held documents and bytes alone. */
 const PLAIN_BYTES = 16;
 
+/** The counts of an empty collection. */
 export function noCounts(): KeptCounts {
   return { documents: 0, bytes: 0, writes: 0, digest: 0, yes: 0, no: 0, lists: 0, indexes: new Map(), log: null };
 }
@@ -41,6 +42,7 @@ export function decodeCounts(content: Buffer): KeptCounts {
   return counts;
 }
 
+/** The content of the counts' record, which `decodeCounts` reads. */
 export function encodeCounts(counts: KeptCounts): Buffer {
   const { log } = counts;
   const content = Buffer.alloc(FIXED_BYTES + counts.indexes.size * INDEX_BYTES + (log === null ? 0 : LOG_BYTES));

@@ -204,6 +204,7 @@ function checkFormat(store: RootDatabase<Buffer, Buffer>, path: string): void {
   }
 }
 
+/** The content of the file's format record; a StorageError FOREIGN when it is none of ours. */
 export function readFormat(record: Buffer, path: string): { engine?: unknown; format?: unknown; needs?: unknown } {
   try {
     return decodeDocument(record);

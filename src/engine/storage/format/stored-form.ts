@@ -18,6 +18,7 @@ function appendSum(value: Buffer, keySum: number): void {
   value.writeInt32LE(checksum(keySum, value, end), end);
 }
 
+/** The stored value of a document: its bytes and their checksum, which depends on the key's. */
 export function sealDocument(keySum: number, bson: Buffer): Buffer {
   const value = Buffer.allocUnsafe(bson.length + SUM_BYTES);
   bson.copy(value);
@@ -77,6 +78,7 @@ export function hasSeal(value: Buffer): boolean {
   return value[0] === SEALED && value.length > SUM_BYTES;
 }
 
+/** True when the checksum of a stored value is right for its bytes and its key. */
 export function isSealIntact(keySum: number, value: Buffer): boolean {
   const { length } = value;
   return checksum(keySum, value, length - SUM_BYTES) === storedSum(value, length);

@@ -8,6 +8,7 @@ export function damagedDocument(ns: string, idBytes: Buffer): StorageError {
   return new StorageError('DAMAGED', `${ns}: the document ${presentIdKey(idBytes)} is damaged. ${ADVICE}`);
 }
 
+/** The error about a document that an index names and that is not there. */
 export function missingDocument(ns: string, index: string, idBytes: Buffer): StorageError {
   return new StorageError(
     'DAMAGED',
@@ -15,10 +16,12 @@ export function missingDocument(ns: string, index: string, idBytes: Buffer): Sto
   );
 }
 
+/** The error about an index entry that cannot be read. */
 export function damagedEntry(ns: string, index: string): StorageError {
   return new StorageError('DAMAGED', `${ns}: the index ${index} is damaged. ${ADVICE}`);
 }
 
+/** The error about a data file that cannot be opened or read. */
 export function damagedFile(path: string, reason: string): StorageError {
   return new StorageError('DAMAGED', `The data file ${path} is damaged (${reason}). ${ADVICE}`);
 }
@@ -28,6 +31,7 @@ export function wrongCount(ns: string, place: string): StorageError {
   return new StorageError('DAMAGED', `${ns}: ${place} holds something else than was stored. ${ADVICE}`);
 }
 
+/** The error about a record of the engine itself that cannot be read. */
 export function damagedRecord(what: string, cause?: unknown): StorageError {
   return new StorageError('DAMAGED', `${what} is damaged. ${ADVICE}`, cause);
 }

@@ -35,6 +35,7 @@ export function entryKey(logId: number, seq: number): Buffer {
   return key;
 }
 
+/** The number of a log entry, from its key. */
 export function seqOf(key: Buffer): number {
   return key.readUInt32BE(5) * 2 ** 32 + key.readUInt32BE(9);
 }
@@ -156,6 +157,7 @@ export function momentOf(value: Buffer): number {
   return value.readUIntBE(MOMENT_AT, 6);
 }
 
+/** True for the entry of a removed document. */
 export function isRemoval(value: Buffer): boolean {
   return value[OPERATION_AT] === OPERATIONS.remove;
 }

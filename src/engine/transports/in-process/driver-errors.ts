@@ -48,6 +48,7 @@ export function serverError(reply: Doc): MongoServerError {
   return new (errorClasses().MongoServerError)(toApp(reply) as Doc);
 }
 
+/** The driver's error for a call with arguments that it would refuse before sending anything. */
 export function invalidArgument(message: string): MongoInvalidArgumentError {
   return new (errorClasses().MongoInvalidArgumentError)(message);
 }
@@ -63,6 +64,7 @@ export function bulkItemError(error: Doc, op: unknown): unknown {
   });
 }
 
+/** The driver's error for a bulk of which some operations were refused. */
 export function bulkError(message: string, code: number, writeErrors: unknown[], result: unknown): MongoBulkWriteError {
   return new (bulkClasses().MongoBulkWriteError)({ message, code, writeErrors }, result);
 }

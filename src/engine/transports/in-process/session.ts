@@ -22,6 +22,7 @@ export interface CommandSession {
   encode(doc: Doc, id: unknown): RawDocument;
 }
 
+/** A session that runs commands on one database and converts values by the options of the driver. */
 export function openCommandSession(core: Core, db: string, options: AppValueOptions): CommandSession {
   const call = { core, db };
   return {
