@@ -12,6 +12,7 @@ const SCRIPTS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   bench: {
     http: 'test/bench/http.ts',
     changes: 'test/bench/changes.ts',
+    console: 'test/bench/console.ts',
     cities: 'test/bench/cities.ts',
     driver: 'test/bench/driver.ts',
     engine: 'dist/bench/test/bench/engine.js',

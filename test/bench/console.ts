@@ -1,0 +1,115 @@
+import { join } from 'node:path';
+import { loadavg } from 'node:os';
+import { parseArgs } from 'node:util';
+import { chromium, type Page } from 'playwright-core';
+import { CHROMIUM } from '../helpers/chromium.js';
+import { runBinary } from '../helpers/run-binary.js';
+import { openTempDir } from '../helpers/temp-dir.js';
+import { service } from './http-servers.js';
+
+/*
+ * What an operator waits for at the console, in Chromium on this machine: medians, beside the goals of its design.
+ *
+ *   npm run bench console                       a collection of a million documents
+ *   npm run bench console -- --documents 20000
+ */
+
+/** Of the page: what is evaluated there. */
+declare const location: { hash: string };
+
+const { values: options } = parseArgs({ options: { documents: { type: 'string', default: '1000000' } } });
+const ROUNDS = 7;
+/** As many as an hour of the overview has, of each of its two requests. */
+const REFRESHES = 360;
+const OVERVIEW_MS = 10_000;
+
+const folder = await openTempDir();
+const browser = await chromium.launch({
+  executablePath: CHROMIUM!,
+  args: ['--no-sandbox', '--disable-gpu'],
+});
+const server = await (await service(folder.path, Number(options.documents))).start();
+try {
+  console.log(`load ${loadavg()[0]!.toFixed(1)}, ${options.documents} documents; goals in parentheses`);
+  const env = { PATH: process.env.PATH!, BSVC_DATA_DIR: join(folder.path, 'data'), BSVC_PROJECT: 'bench' };
+  const bsvc = async (argv: string[], stdin = ''): Promise<string> => {
+    const { code, stdout, stderr } = await runBinary(argv, { env, stdin });
+    if (code !== 0) throw new Error(stderr);
+    return stdout.trim();
+  };
+  await bsvc(['operator', 'add', '--email', 'ann@example.com', '--password-stdin'], 'long enough');
+  const large = JSON.stringify({ title: 'x', group: 1, views: 1, body: 'y'.repeat(1_000_000) });
+  await bsvc(['collection', 'add', 'large', '--flexible']);
+  const id = await bsvc(['data', 'insert', 'large', '-', '--quiet'], large);
+  const { id: project } = JSON.parse(await bsvc(['project', 'show', 'bench', '--json'])) as { id: string };
+  const link = await bsvc(['console', '--no-open', '--quiet', '--url', server.url]);
+
+  await measure('sign-in form usable', 800, async () => {
+    const page = await (await browser.newContext()).newPage();
+    const ms = await timed(async () => {
+      await page.goto(`${server.url}/console/`);
+      await page.getByLabel('E-mail').fill('a');
+    });
+    await page.context().close();
+    return ms;
+  });
+
+  const page = await (await browser.newContext()).newPage();
+  await page.goto(link);
+  await page.getByRole('heading', { name: 'Overview' }).waitFor();
+  const posts = `#/p/${project}/documents/posts`;
+  await visit(page, posts);
+  await page.getByText('50 shown').waitFor();
+  await measure('a page of documents', 150, async () => {
+    const answered = page.waitForResponse(/documents\?.*cursor=/);
+    const ms = timed(async () => void (await (await answered).finished()));
+    await page.getByRole('link', { name: 'Next page' }).click();
+    const waited = await ms;
+    await page.getByText('50 shown').waitFor();
+    return waited;
+  });
+  await measure('a document of 1 MB', 1_000, async () => {
+    await visit(page, posts);
+    await page.getByText('50 shown').waitFor();
+    return timed(async () => {
+      await visit(page, `#/p/${project}/documents/large?open=${id}`);
+      await page.getByLabel('Document as JSON').waitFor();
+    });
+  });
+
+  const overview = await page.context().newPage();
+  // An hour of its timer at once.
+  await overview.clock.install();
+  await overview.goto(`${server.url}/console/#/`);
+  await overview.getByRole('heading', { name: 'Overview' }).waitFor();
+  for (let n = 0; n < REFRESHES; n++) {
+    const answered = overview.waitForResponse(/admin\/series/);
+    await overview.clock.runFor(OVERVIEW_MS + 100);
+    await answered;
+  }
+  const session = await overview.context().newCDPSession(overview);
+  await session.send('HeapProfiler.collectGarbage');
+  const { usedSize } = await session.send('Runtime.getHeapUsage');
+  console.log(`heap after ${REFRESHES} refreshes of the overview: ${(usedSize / 2 ** 20).toFixed(1)} MiB (50)`);
+} finally {
+  await browser.close();
+  await server.stop();
+  await folder.remove();
+}
+
+async function measure(name: string, goalMs: number, once: () => Promise<number>): Promise<void> {
+  const times: number[] = [];
+  for (let round = 0; round < ROUNDS; round++) times.push(await once());
+  const median = times.sort((a, b) => a - b)[Math.floor(ROUNDS / 2)]!;
+  console.log(`${name}: ${median.toFixed(0)} ms (${goalMs}), at most ${times.at(-1)!.toFixed(0)}`);
+}
+
+async function timed(work: () => Promise<void>): Promise<number> {
+  const start = performance.now();
+  await work();
+  return performance.now() - start;
+}
+
+async function visit(page: Page, hash: string): Promise<void> {
+  await page.evaluate((next) => void (location.hash = next), hash);
+}
