@@ -44,8 +44,8 @@ describe('src/decisions', () => {
 
 describe('the map of the source and the decisions', () => {
   it('name every feature', () => {
-    const order = /^Features, bottom up: (.*?)\. /m.exec(map)![1]!;
-    expect(order.split(/, | · /)).toEqual(expect.arrayContaining(readdirSync(join(ROOT, 'src', 'features'))));
+    const order = /^Features, bottom up: (.*?)\. /ms.exec(map)![1]!;
+    expect(order.split(/,\s|\s·\s/)).toEqual(expect.arrayContaining(readdirSync(join(ROOT, 'src', 'features'))));
   });
 
   it.each([{ name: 'README.md', text: map }, ...topics])('name files that there are: $name', ({ text }) => {
