@@ -15,8 +15,8 @@ export default defineCommand({
         keys.length === 0
           ? 'No keys. Create one with: bsvc key create --type secret'
           : view.table(
-              ['id', 'type', 'name', 'ends in', 'state', 'created'],
-              keys.map((key) => [key.id, key.type, key.name ?? '', key.last4, presentState(key), key.createdAt]),
+              ['id', 'type', 'ends in', 'state', 'name', 'created'],
+              keys.map((key) => [key.id, key.type, key.last4, presentState(key), key.name ?? '', key.createdAt]),
             ),
     };
   },
