@@ -28,7 +28,6 @@ export default tseslint.config(
   },
   {
     files: ['**/*.ts', '**/*.tsx'],
-    ignores: ['src/console/screens/sign-in.tsx'],
     // Prettier wraps code, but no comments.
     rules: { 'max-len': ['error', { code: 10_000, comments: 120, ignoreUrls: true }] },
   },

@@ -4,7 +4,7 @@ import { Trouble, useAction } from '../parts/basics.js';
 import { Field, Form } from '../parts/form.js';
 import { replaceWith } from '../routes.js';
 
-/** Signs in by the link of `bsvc console`, if that is where the page was opened; the link leaves the address at once. */
+/** Signs in by the link of `bsvc console`, if the page was opened there; the link leaves the address at once. */
 export async function useLink(): Promise<void> {
   const link = /^#\/enter\/(bsvc_link_[\w-]+)$/.exec(location.hash)?.[1];
   if (link === undefined) return;
