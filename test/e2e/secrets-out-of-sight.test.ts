@@ -67,7 +67,9 @@ describe('the options of every command', () => {
       Object.values(parameters)
         .filter(({ kind, words: option, env: setting }) => {
           const name = option.split(' ')[0]!;
-          return kind !== 'secret' && (/passw|secret|token|credential|-key$/.test(name) || secrets.has(setting ?? ''));
+          const isFlag = kind === 'option' && !option.includes('<');
+          if (kind === 'secret' || isFlag) return false;
+          return /passw|secret|token|credential|-key$/.test(name) || secrets.has(setting ?? '');
         })
         .map((parameter) => `${words} ${parameter.words}`)
         // The name of a field by which lines find their documents.

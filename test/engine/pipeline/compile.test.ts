@@ -26,8 +26,13 @@ describe('what a pipeline leaves to its caller', () => {
         { $limit: 9 },
         { $limit: 4 },
       ),
-    ).toEqual({ filter: { $and: [{ a: 1 }, { b: 2 }] }, sort: { c: 1 }, skip: 5, limit: 4 });
-    expect(leadingOf({ $limit: 5 }, { $match: { a: 1 } })).toEqual({ filter: null, sort: null, skip: 0, limit: 5 });
+    ).toEqual({ near: null, filter: { $and: [{ a: 1 }, { b: 2 }] }, sort: { c: 1 }, skip: 5, limit: 4 });
+    expect(leadingOf({ $limit: 5 }, { $match: { a: 1 } })).toMatchObject({
+      filter: null,
+      sort: null,
+      skip: 0,
+      limit: 5,
+    });
     expect(leadingOf({ $limit: 5 }, { $skip: 1 })).toMatchObject({ skip: 0, limit: 5 });
     expect(leadingOf({ $project: { a: 1 } }, { $match: { a: 1 } })).toMatchObject({ filter: null });
   });
@@ -35,7 +40,7 @@ describe('what a pipeline leaves to its caller', () => {
   it('keeps what depends on variables of the command', () => {
     const environment = { ...openExpressionContext(), constants: new Map([['x', 2]]) };
     const { leading } = compilePipeline([{ $match: { a: 1, $expr: { $eq: ['$b', '$$x'] } } }], { environment });
-    expect(leading).toEqual({ filter: { a: 1 }, sort: null, skip: 0, limit: null });
+    expect(leading).toEqual({ near: null, filter: { a: 1 }, sort: null, skip: 0, limit: null });
   });
 
   it('says which fields of the documents it needs', () => {
