@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { listActs } from '../../src/features/audit/audit-log.js';
+import { updateProject } from '../../src/features/projects/update-project.js';
 import { buildProject } from '../helpers/build-project.js';
 import { buildOperator, type OperatorClient } from '../helpers/operator-client.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
@@ -173,5 +174,21 @@ describe('POST /api/projects/:projectId/rotate-tokens and /mail/test', () => {
     expect(dataOf(queued)).toMatchObject({ id: expect.any(String) as string });
     await call('post', `${path}/mail/test`, { to: 'nobody' }).expect(400);
     await call('post', `${path}/mail/test`, {}).expect(400);
+  });
+
+  it('refuse a test mail without a slot of the quota, and without a sender', async () => {
+    await updateProject(test.app, path.split('/').at(-1)!, { limits: { mail: 0 } });
+    const unpaid = await call('post', `${path}/mail/test`, { to: 'me@shop.test' }).expect(429);
+    expect(unpaid.body).toMatchObject({ code: 'MAIL_QUOTA_EXCEEDED' });
+    const other = await openTestApp({ settings: { BSVC_BCRYPT_COST: '4', RESEND_API_KEY: 're_no_sender' } });
+    try {
+      const { project } = await buildProject(other.app);
+      const { call: ask } = await buildOperator(other);
+      const to = { to: 'me@shop.test' };
+      const nameless = await ask('post', `/api/projects/${project._id.toHexString()}/mail/test`, to).expect(400);
+      expect(nameless.body).toMatchObject({ code: 'SENDER_MISSING' });
+    } finally {
+      await other.close();
+    }
   });
 });

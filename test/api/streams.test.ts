@@ -1,7 +1,7 @@
 import { connect as connectTo } from 'node:net';
 import { ObjectId } from 'bson';
 import supertest from 'supertest';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { signAccessToken } from '../../src/features/access/sign-access-token.js';
 import { setChanges } from '../../src/features/changes/set-changes.js';
 import type { Collection } from '../../src/features/collections/collection.js';
@@ -226,7 +226,7 @@ describe('GET /api/data/:collection/changes with Accept: text/event-stream', () 
     socket.write(
       `GET /api/data/${name}/changes HTTP/${version}\r\nHost: x\r\nAccept: text/event-stream\r\nx-api-key: ${owner.secret}\r\n\r\n`,
     );
-    await vi.waitUntil(() => text.includes('event: ready'));
+    await eventually('the stream is ready', () => text.includes('event: ready'));
     await send('post', name, { title: 'größer' });
     await heard;
     socket.destroy();

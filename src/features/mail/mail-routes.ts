@@ -151,7 +151,9 @@ const sendTestMailRoute = route({
   access: projectOwner('mail test'),
   body: object({ to: ADDRESS }),
   example: { to: 'me@shop.example' },
-  ...QUEUED,
+  answers: QUEUED.answers,
+  // Its text is its own: of a template there is nothing to be wrong.
+  refuses: { 400: ['SENDER_MISSING'], 429: ['MAIL_QUOTA_EXCEEDED'] },
   handle: ({ app, project, body }) => sendTestMail(app, project, body.to),
 });
 
