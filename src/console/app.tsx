@@ -187,7 +187,9 @@ function Menu({ current, id }: { current: string; id: string }) {
   const menu = useRef<HTMLElement>(null);
   // On a phone the menu is a line that scrolls.
   useEffect(() => {
-    menu.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
+    // By its place: scrolled into view, it would be where Tab goes on from.
+    const link = menu.current?.querySelector<HTMLElement>('[aria-current]');
+    if (link) menu.current!.scrollLeft = link.offsetLeft - menu.current!.offsetLeft;
   }, [current, shown]);
   return (
     <nav ref={menu} aria-label="Screens">
