@@ -65,9 +65,13 @@ export class Stream {
     }
   }
 
-  /** Sends events past the response, which would make several pieces of each. */
+  /**
+   * Sends events past the response, which would make several pieces of each. None are not sent: a chunk without bytes
+   * is the end of a reply.
+   */
   write(events: EventBytes): void {
-    if (!this.#isOver) this.#socket.write(this.res.req.httpVersionMinor === 0 ? events.plain : events.chunk);
+    if (this.#isOver || events.length === 0) return;
+    this.#socket.write(this.res.req.httpVersionMinor === 0 ? events.plain : events.chunk);
   }
 
   /** Resolves when the client has taken what it was given, or has gone. */
