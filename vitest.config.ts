@@ -5,8 +5,9 @@ import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { killDescendants } from './test/helpers/process-tree.js';
 
-// Whatever the runner, the tests and the processes that they start put into the folder for temporary files goes below this one. It goes when the run ends,
-// with what still runs, also when the run is interrupted or a test fails before it has cleaned up.
+// Whatever the runner, the tests and the processes that they start put into the folder for temporary files goes below
+// this one. It goes when the run ends, with what still runs, also when the run is interrupted or a test fails before it
+// has cleaned up.
 const temporary = mkdtempSync(join(tmpdir(), 'bsvc-tests-'));
 process.env.TMPDIR = temporary;
 process.on('exit', () => {
