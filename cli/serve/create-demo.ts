@@ -33,8 +33,8 @@ const TITLES = [
 ];
 
 /**
- * Fills an empty store with project `demo`, a collection `posts`, ten documents and an operator. Null, and nothing done,
- * when there is any project.
+ * Fills an empty store with project `demo`, a collection `posts`, ten documents and an operator. Null, and nothing
+ * done, when there is any project.
  */
 export async function createDemo(app: App): Promise<Demo | null> {
   if ((await listProjects(app)).length > 0) return null;

@@ -19,7 +19,10 @@ const add = (title: string) =>
     stdin: `{"title":"${title}"}\n`,
   });
 
-/** What somebody who follows is told since the last time: the titles of documents, or that everything is to be forgotten. */
+/**
+ * What somebody who follows is told since the last time: the titles of documents, or that everything is to be
+ * forgotten.
+ */
 async function watch(env: Record<string, string> = {}): Promise<string[]> {
   const words = [
     'data',
