@@ -16,9 +16,11 @@ import {
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { fromApp, toApp } from '../../src/engine/codec/app-values.js';
-import { BsonFormatError, decodeDocument } from '../../src/engine/codec/decode.js';
+import { decodeDocument } from '../../src/engine/codec/decode.js';
 import { type Doc } from '../../src/engine/codec/document.js';
 import { BsonValueError, encodeDocument } from '../../src/engine/codec/encode.js';
+import { BsonFormatError } from '../../src/engine/codec/elements.js';
+import { FieldWalk } from '../../src/engine/codec/field-walk.js';
 import { hasSecondId, withIdFirst } from '../../src/engine/codec/raw.js';
 import { spliceDocument } from '../../src/engine/codec/splice.js';
 
@@ -59,6 +61,21 @@ const doc = fc.letrec<{ value: unknown; doc: Doc }>((tie) => ({
   value: fc.oneof({ maxDepth: 3, depthSize: 'small' }, scalar, fc.array(tie('value'), { maxLength: 4 }), tie('doc')),
   doc: fc.dictionary(safeName, tie('value'), { maxKeys: 6, noNullPrototype: true }),
 })).doc;
+
+/** The first `count` of the fields, by one walk over the document. */
+function found(bytes: Buffer, names: string[], count: number): Doc {
+  const walk = FieldWalk.of(names)!;
+  walk.walk(bytes);
+  return walk.decode(bytes, count);
+}
+
+function expectFoundOrRefused(bytes: Buffer): void {
+  try {
+    found(bytes, ['a', 'b'], 2);
+  } catch (error) {
+    expect(error).toBeInstanceOf(BsonFormatError);
+  }
+}
 
 describe('the codec', () => {
   it('writes the bytes that the driver writes', () => {
@@ -101,9 +118,26 @@ describe('the codec', () => {
         const masked = decodeDocument(bytes, 'engine', new Set(['a', '_id']));
         const expected = Object.entries(whole).filter(([field]) => field === 'a' || field === '_id');
         expect(masked).toEqual(Object.fromEntries(expected));
+        expect(Object.entries(found(bytes, ['_id', 'a', 'b', ''], 2))).toEqual(expected);
       }),
       { numRuns: RUNS, seed: SEED },
     );
+  });
+
+  it('finds the last of two fields of one name at the place of the first, as decoding does', () => {
+    const parts = [{ a: 1 }, { b: 2 }, { a: 3 }].map((part) => Buffer.from(serialize(part)).subarray(4, -1));
+    const bytes = Buffer.concat([Buffer.alloc(4), ...parts, Buffer.alloc(1)]);
+    bytes.writeInt32LE(bytes.length);
+    expect(Object.entries(decodeDocument(bytes))).toEqual([
+      ['a', 3],
+      ['b', 2],
+    ]);
+    expect(Object.entries(found(bytes, ['b', 'a'], 2))).toEqual(Object.entries(decodeDocument(bytes)));
+  });
+
+  it('finds no fields by names that need more care than bytes', () => {
+    for (const name of ['é', '__proto__', 'a\0']) expect(FieldWalk.of(['a', name])).toBeNull();
+    expect(FieldWalk.of(Array.from({ length: 25 }, (_, n) => `f${n}`))).toBeNull();
   });
 
   it('puts the _id first without changing anything else', () => {
@@ -160,10 +194,12 @@ describe('the codec', () => {
           whole = decodeDocument(bytes);
         } catch (error) {
           expect(error).toBeInstanceOf(BsonFormatError);
+          expectFoundOrRefused(bytes);
           return;
         }
         if (bytes.readInt32LE(0) !== bytes.length) return;
         expect(decodeDocument(bytes, 'engine', new Set(['a']))['a']).toEqual(whole['a']);
+        expect(found(bytes, ['a'], 1)['a']).toEqual(whole['a']);
         expect(() => hasSecondId(bytes)).not.toThrow();
       }),
       { numRuns: RUNS, seed: SEED },

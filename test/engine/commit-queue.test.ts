@@ -67,4 +67,24 @@ describe('the commit queue', () => {
     await again.close();
     rmSync(dir, { recursive: true, force: true });
   });
+
+  it('leaves a whole file when one transaction makes values large and small again', async () => {
+    const dir = temporaryDir();
+    const engine = openEngine({ dataDir: dir, durability: 'relaxed' });
+    const texts = engine.db('d').collection<{ _id: number; text: string }>('texts');
+    await texts.insertMany([0, 1, 2, 3].map((_id) => ({ _id, text: '' })));
+    const sizes = [90_000, 20_000, 5_000, 3_000, 10, 40_000];
+    // LMDB keeps the pages of a value that shrinks in the transaction which wrote it.
+    for (const [_id, from] of [0, 1, 2, 3].entries()) {
+      await Promise.all(sizes.slice(from).map((size) => texts.replaceOne({ _id }, { text: 'x'.repeat(size) })));
+      await Promise.all(sizes.slice(0, 5 - from).map((size) => texts.replaceOne({ _id }, { text: 'x'.repeat(size) })));
+    }
+    expect(await engine.verify()).toEqual([]);
+    await engine.close();
+    const again = openEngine({ dataDir: dir, durability: 'relaxed' });
+    const found = await again.db('d').collection<{ _id: number; text: string }>('texts').find().toArray();
+    expect(found.map(({ text }) => text.length)).toEqual([10, 3_000, 5_000, 20_000]);
+    await again.close();
+    rmSync(dir, { recursive: true, force: true });
+  });
 });

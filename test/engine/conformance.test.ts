@@ -22,7 +22,7 @@ import { DOORS, type OpenDoor } from './doors.js';
 // eslint-disable-next-line @typescript-eslint/no-explicit-any -- documents of any shape, with an _id of any type
 type Items = DataCollection<any>;
 
-describe.each(DOORS)('$name', ({ open }) => {
+describe.each(DOORS)('$name', ({ open, foreign }) => {
   let door: OpenDoor;
   let db: DataDb;
   let items: Items;
@@ -704,6 +704,120 @@ describe.each(DOORS)('$name', ({ open }) => {
       await expect(items.find({ $where: 'true' } as never).toArray()).rejects.toBeInstanceOf(MongoServerError);
       await expect(items.createIndex({ a: 'text' })).rejects.toBeInstanceOf(MongoServerError);
       await expect(items.find({}, { collation: { locale: 'de' } }).toArray()).rejects.toBeInstanceOf(MongoServerError);
+    });
+  });
+
+  describe('collation', () => {
+    const en = (strength: number): { locale: string; strength: number } => ({ locale: 'en', strength });
+    const names = ['bob', 'Bob', 'BÓB', 'anna', 'Zoe', 'bób'];
+
+    beforeEach(async () => {
+      await items.insertMany(names.map((name, _id) => ({ _id, name })));
+    });
+
+    it('finds, counts and tells apart text as its strength says, and sorts as a dictionary does', async () => {
+      const found = async (strength: number): Promise<unknown[]> =>
+        (await items.find({ name: 'bob' }, { collation: en(strength), sort: { _id: 1 } }).toArray()).map(
+          ({ _id }) => _id,
+        );
+      expect(await found(1)).toEqual([0, 1, 2, 5]);
+      expect(await found(2)).toEqual([0, 1]);
+      expect(await found(3)).toEqual([0]);
+      const sorted = await items.find({}, { collation: { locale: 'en' }, sort: { name: 1 } }).toArray();
+      expect(sorted.map(({ name }) => name)).toEqual(['anna', 'bob', 'Bob', 'bób', 'BÓB', 'Zoe']);
+      const simple = await items.find({}, { collation: { locale: 'simple' }, sort: { name: 1 } }).toArray();
+      expect(simple.map(({ name }) => name)).toEqual(['Bob', 'BÓB', 'Zoe', 'anna', 'bob', 'bób']);
+      expect(await items.countDocuments({ name: { $in: ['ANNA', 'zoe'] } }, { collation: en(2) })).toBe(2);
+      expect(await items.countDocuments({ name: { $gte: 'c' } }, { collation: en(1) })).toBe(1);
+      expect(await items.distinct('name', {}, { collation: en(1) })).toHaveLength(3);
+      expect(await items.find({ name: /^bob$/ }, { collation: en(1) }).toArray()).toHaveLength(1);
+    });
+
+    it('decides which documents are changed and removed', async () => {
+      expect(await items.updateMany({ name: 'BOB' }, { $set: { n: 1 } }, { collation: en(2) })).toMatchObject({
+        matchedCount: 2,
+      });
+      const options = { collation: en(3), sort: { name: -1 } as const };
+      expect(await items.findOneAndUpdate({ name: { $lt: 'c' } }, { $set: { last: true } }, options)).toMatchObject({
+        _id: 2,
+      });
+      expect(await items.deleteMany({ name: { $ne: 'BOB' } }, { collation: en(1) })).toMatchObject({ deletedCount: 2 });
+      await items.bulkWrite([{ deleteOne: { filter: { name: 'bOB', n: 1 }, collation: en(2) } }]);
+      expect(await items.countDocuments()).toBe(3);
+    });
+
+    it('goes through the stages of a pipeline that follow it, and is refused with the others', async () => {
+      const run = (...stages: object[]): Promise<object[]> => items.aggregate(stages, { collation: en(1) }).toArray();
+      expect(await run({ $match: { name: 'BOB' } }, { $count: 'n' })).toEqual([{ n: 4 }]);
+      expect(await run({ $unwind: '$name' }, { $match: { name: 'BOB' } }, { $sort: { name: 1, _id: 1 } })).toHaveLength(
+        4,
+      );
+      expect(await run({ $group: { _id: '$name', n: { $sum: 1 } } }, { $sort: { n: -1 } })).toMatchObject([
+        { _id: 'bob', n: 4 },
+        { n: 1 },
+        { n: 1 },
+      ]);
+      if (!foreign) {
+        for (const stage of [
+          { $lookup: { from: 'x', localField: 'a', foreignField: 'b', as: 'c' } },
+          { $project: { same: { $eq: ['$name', 'bob'] } } },
+          { $group: { _id: null, all: { $addToSet: '$name' } } },
+        ]) {
+          await expect(run(stage), JSON.stringify(stage)).rejects.toMatchObject({ code: 115 });
+        }
+        const change = items.updateOne({ name: 'bob' }, { $addToSet: { tags: 'a' } }, { collation: en(1) });
+        await expect(change).rejects.toMatchObject({ code: 115 });
+      }
+    });
+
+    it('makes a unique index refuse what it takes for equal', async () => {
+      await items.deleteMany({ _id: { $in: [1, 2, 5] } });
+      await items.createIndex({ name: 1 }, { unique: true, collation: en(2) });
+      await expect(items.insertOne({ _id: 10, name: 'BOB' })).rejects.toMatchObject({ code: 11000 });
+      await items.insertOne({ _id: 11, name: 'bób' });
+      const [, index] = await items.indexes();
+      expect(index).toMatchObject({ name: 'name_1', collation: { locale: 'en', strength: 2, caseLevel: false } });
+    });
+
+    it('is served by an index of the same one only, but conditions without text by any', async () => {
+      await items.createIndex({ name: 1 }, { name: 'folded', collation: en(2) });
+      await items.createIndex({ name: 1 }, { name: 'plain' });
+      const planOf = async (filter: object, collation?: object): Promise<string> =>
+        JSON.stringify(
+          (await items.find(filter, { ...(collation && { collation }) } as never).explain())['queryPlanner'],
+        );
+      expect(await planOf({ name: 'BOB' }, en(2))).toContain('"indexName":"folded"');
+      expect(await planOf({ name: 'BOB' })).toContain('"indexName":"plain"');
+      expect(await planOf({ name: 'BOB' }, en(1))).toContain('COLLSCAN');
+      await items.dropIndex('plain');
+      expect(await planOf({ name: 'BOB' })).toContain('COLLSCAN');
+      expect(await planOf({ name: 5 })).toContain('"indexName":"folded"');
+      // A number was served by it before: text of the same shape is not.
+      expect(await items.find({ name: 'Bob' }).toArray()).toHaveLength(1);
+      expect(await items.find({ name: 'bob' }, { collation: en(2) }).toArray()).toHaveLength(2);
+    });
+
+    it('is refused with the code of MongoDB, or by name where only this engine has it not', async () => {
+      const refused: readonly [code: number, collation: object, text: RegExp][] = [
+        [40414, { strength: 1 }, /locale/],
+        [40415, { locale: 'en', nobodys: 1 }, /nobodys/],
+        [51024, { locale: 'en', strength: 9 }, /strength/],
+        [2, { locale: 'nowhere' }, /nowhere/],
+      ];
+      const here: readonly [code: number, collation: object, text: RegExp][] = [
+        [2, { locale: 'de' }, /"de" is not supported/],
+        [2, { locale: 'en', strength: 4 }, /strength 4/],
+        [2, { locale: 'en', caseLevel: true }, /caseLevel true/],
+        [2, { locale: 'en', numericOrdering: true }, /numericOrdering/],
+        [2, { locale: 'en', alternate: 'shifted' }, /alternate "shifted"/],
+      ];
+      for (const [code, collation, message] of foreign ? refused : [...refused, ...here]) {
+        const find = items.find({}, { collation } as never).toArray();
+        await expect(find, JSON.stringify(collation)).rejects.toMatchObject({
+          code,
+          message: expect.stringMatching(message) as string,
+        });
+      }
     });
   });
 

@@ -323,4 +323,22 @@ describe.each(DOORS.filter(({ foreign }) => !foreign))('geometry, $name', (door)
     expect(nReturned).toBeGreaterThan(3);
     expect(totalDocsExamined).toBeLessThan(nReturned * 3);
   });
+
+  it('explain of a $geoNear names the index, and looks at few documents for few', async () => {
+    const db = opened.db('cells');
+    const near = { near: [0, 0], spherical: true, distanceField: 'd' };
+    const explain = (stages: object[]): Promise<unknown> =>
+      db.command({ explain: { aggregate: 'places', pipeline: stages, cursor: {} }, verbosity: 'executionStats' });
+    const reply = (await explain([{ $geoNear: near }, { $limit: 5 }])) as {
+      queryPlanner: { winningPlan: object };
+      executionStats: { nReturned: number; totalDocsExamined: number };
+    };
+    expect(reply.queryPlanner.winningPlan).toMatchObject({ stage: 'GEO_NEAR_2DSPHERE', indexName: 'at_2dsphere' });
+    expect(reply.executionStats.nReturned).toBe(5);
+    expect(reply.executionStats.totalDocsExamined).toBeLessThan(200);
+    expect(await explain([{ $geoNear: near }])).toMatchObject({ executionStats: { nReturned: 2000 } });
+    await db.collection('bare').insertOne({ at: [0, 0] });
+    const bare = db.command({ explain: { aggregate: 'bare', pipeline: [{ $geoNear: near }], cursor: {} } });
+    await expect(bare).rejects.toMatchObject({ code: 27 });
+  });
 });

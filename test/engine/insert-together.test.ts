@@ -1,28 +1,18 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type Engine, openEngine } from '../../src/engine/index.js';
-import { openTempDir, type TempDir } from '../helpers/temp-dir.js';
+import { describe, expect, it } from 'vitest';
+import { openEnginePerTest } from './engine-per-test.js';
 
-let dir: TempDir;
-let engine: Engine;
-beforeEach(async () => {
-  dir = await openTempDir();
-  engine = openEngine({ dataDir: dir.path, durability: 'relaxed' });
-});
-afterEach(async () => {
-  await engine.close();
-  await dir.remove();
-});
+const own = openEnginePerTest();
 
 const things = { db: 'd', collection: 'things' };
-const stored = () => engine.db('d').collection<{ _id: number; batch: number; at: number }>('things');
+const stored = () => own.engine.db('d').collection<{ _id: number; batch: number; at: number }>('things');
 const numbered = (from: number, count: number, more: (n: number) => object = () => ({})): object[] =>
   Array.from({ length: count }, (_, n) => ({ _id: from + n, ...more(from + n) }));
 
 describe('documents inserted together', () => {
   it('are all there', async () => {
-    await engine.insertTogether(things, numbered(0, 1000));
+    await own.engine.insertTogether(things, numbered(0, 1000));
     expect(await stored().countDocuments()).toBe(1000);
-    expect(await engine.verify()).toEqual([]);
+    expect(await own.engine.verify()).toEqual([]);
   });
 
   it.each([
@@ -30,19 +20,19 @@ describe('documents inserted together', () => {
     ['another of them', 101],
   ])('are none of them there when one has the unique value of %s', async (_whose, code) => {
     await stored().createIndex({ code: 1 }, { unique: true });
-    await engine.insertTogether(things, [{ _id: -1, code: 7 }]);
+    await own.engine.insertTogether(things, [{ _id: -1, code: 7 }]);
     const documents = [...numbered(100, 50, (n) => ({ code: n })), { _id: 999, code }];
-    await expect(engine.insertTogether(things, documents)).rejects.toMatchObject({
+    await expect(own.engine.insertTogether(things, documents)).rejects.toMatchObject({
       code: 11_000,
       keyPattern: { code: 1 },
     });
     expect(await stored().countDocuments()).toBe(1);
-    expect(await engine.verify()).toEqual([]);
+    expect(await own.engine.verify()).toEqual([]);
   });
 
   it('do not disturb what others write in the same turn when they are refused', async () => {
-    await engine.insertTogether(things, [{ _id: 1 }]);
-    const refused = engine.insertTogether(things, numbered(0, 100));
+    await own.engine.insertTogether(things, [{ _id: 1 }]);
+    const refused = own.engine.insertTogether(things, numbered(0, 100));
     const other = stored().insertOne({ _id: 5000, batch: 0, at: 0 });
     await expect(refused).rejects.toMatchObject({ code: 11_000 });
     await other;
@@ -52,8 +42,8 @@ describe('documents inserted together', () => {
   it('are refused when they take too many index entries for one transaction', async () => {
     await stored().createIndex({ tags: 1 });
     const tags = (n: number) => ({ tags: Array.from({ length: 1000 }, (_, tag) => n * 1000 + tag) });
-    await expect(engine.insertTogether(things, numbered(0, 10, tags))).rejects.toMatchObject({ code: 257 });
-    await engine.insertTogether(things, numbered(0, 9, tags));
+    await expect(own.engine.insertTogether(things, numbered(0, 10, tags))).rejects.toMatchObject({ code: 257 });
+    await own.engine.insertTogether(things, numbered(0, 9, tags));
     expect(await stored().countDocuments()).toBe(9);
   });
 });
@@ -66,7 +56,7 @@ describe('a command that takes several turns', () => {
    */
   const scattered = (batch: number) => (n: number) => ({ batch, at: (n % BATCH) * 1000 + Math.floor(n / BATCH) });
   const insertBatch = (batch: number): Promise<void> =>
-    engine.insertTogether(things, numbered(batch * BATCH, BATCH, scattered(batch)));
+    own.engine.insertTogether(things, numbered(batch * BATCH, BATCH, scattered(batch)));
 
   const reads: Record<string, () => Promise<number[]>> = {
     'a list': async () => {
@@ -95,7 +85,7 @@ describe('a command that takes several turns', () => {
           .toArray()
       ).map(({ n }) => n),
     'a join of many rounds': async () => {
-      const joined = await engine
+      const joined = await own.engine
         .db('d')
         .collection('places')
         .aggregate<{ found: { batch: number }[] }>([
@@ -116,7 +106,7 @@ describe('a command that takes several turns', () => {
     await stored().createIndex({ at: 1 });
     for (let batch = 0; batch < 60; batch++) await insertBatch(batch);
     if (_name.startsWith('a join')) {
-      const places = engine.db('d').collection<{ _id: number }>('places');
+      const places = own.engine.db('d').collection<{ _id: number }>('places');
       await places.insertMany(
         Array.from({ length: BATCH * 100 }, (_, n) => ({ _id: Math.floor(n / 100) * 1000 + (n % 100) })),
       );
@@ -132,6 +122,6 @@ describe('a command that takes several turns', () => {
       }
       for (const count of await answer) expect(count % BATCH).toBe(0);
     }
-    expect(engine.snapshots()).toEqual([]);
+    expect(own.engine.snapshots()).toEqual([]);
   });
 });

@@ -55,6 +55,20 @@ describe('mongoose over the wire door', () => {
     expect((await books.listIndexes()).map((index: { name: string }) => index.name)).toContain('pages_1');
   });
 
+  it('finds, sorts and makes indexes by the collation of its queries and schemas', async () => {
+    const schema = new Schema<{ login: string }>({ login: String });
+    schema.index({ login: 1 }, { unique: true, collation: { locale: 'en', strength: 2 } });
+    const logins = connection.model('Login', schema);
+    await logins.init();
+    await logins.create([{ login: 'Ann' }, { login: 'bob' }]);
+    await expect(logins.create({ login: 'ANN' })).rejects.toMatchObject({ code: 11000 });
+    const collation = { locale: 'en', strength: 2 } as const;
+    expect(await logins.findOne({ login: 'BOB' }).collation(collation)).toMatchObject({ login: 'bob' });
+    const sorted = await logins.find().collation(collation).sort({ login: -1 });
+    expect(sorted.map(({ login }) => login)).toEqual(['bob', 'Ann']);
+    expect(await logins.syncIndexes()).toEqual([]);
+  });
+
   it('creates, reads, updates, saves and deletes documents', async () => {
     const made = await authors.create({ name: 'Bob', email: 'bob@x.test' });
     const found = await authors.findById(made._id);

@@ -4,6 +4,7 @@ import { Binary, Decimal128, Long, MaxKey, MinKey, ObjectId } from 'mongodb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type DataCollection, type DataDb, type Engine, openEngine } from '../../src/engine/index.js';
 import { docFromApp } from '../../src/engine/codec/app-values.js';
+import { collationOf, type Strength } from '../../src/engine/query/collation/collation.js';
 import { compileSort } from '../../src/engine/query/sort.js';
 import { UnionScan } from '../../src/engine/planner/union-scan.js';
 import { compareValues } from '../../src/engine/query/values/compare.js';
@@ -21,6 +22,7 @@ const scalar = fc.oneof(
   { weight: 8, arbitrary: fc.integer({ min: -3, max: 5 }) },
   { weight: 2, arbitrary: fc.constantFrom(1.5, -0.5, NaN, Infinity, -Infinity, -0) },
   { weight: 3, arbitrary: fc.constantFrom('', 'a', 'ab', 'b', 'a\u0000', 'é', '\u{1F600}', 'x'.repeat(2000)) },
+  { weight: 2, arbitrary: fc.constantFrom('A', 'aB', 'É', 'e', 'á', 'X'.repeat(2000)) },
   { weight: 2, arbitrary: fc.constant(null) },
   { weight: 2, arbitrary: fc.boolean() },
   {
@@ -123,15 +125,25 @@ const partial = fc.constantFrom<object>(
   { c: { $type: 'string' } },
   { b: { $gte: 1, $lt: 4 } },
 );
+const collation = fc.option(fc.record({ locale: fc.constant('en'), strength: fc.constantFrom<Strength>(1, 2, 3) }), {
+  nil: undefined,
+});
 const index = fc.record(
   {
+    collation,
     key: fc.dictionary(path, order, { minKeys: 1, maxKeys: 3 }).filter((key) => Object.keys(key).join() !== '_id'),
     sparse: fc.boolean(),
     partialFilterExpression: fc.option(partial, { nil: undefined }),
   },
   { requiredKeys: ['key'] },
 );
-const query = fc.record({ filter, sort, limit: fc.constantFrom(0, 0, 1, 3), skip: fc.constantFrom(0, 0, 2) });
+const query = fc.record({
+  collation,
+  filter,
+  sort,
+  limit: fc.constantFrom(0, 0, 1, 3),
+  skip: fc.constantFrom(0, 0, 2),
+});
 const update = fc.oneof(
   fc.record({ $set: fc.dictionary(fc.constantFrom('a', 'b', 'c'), value, { minKeys: 1, maxKeys: 2 }) }),
   fc.record({ $unset: fc.record({ a: fc.constant('') }) }),
@@ -139,6 +151,12 @@ const update = fc.oneof(
   fc.record({ $set: fc.record({ 'b.x': scalar }) }),
   fc.record({ $push: fc.record({ c: scalar }) }),
 );
+
+type Collated = { locale: string; strength: Strength } | undefined;
+
+function collated(collation: Collated): { collation?: NonNullable<Collated> } {
+  return collation === undefined ? {} : { collation };
+}
 
 describe('answers with and without indexes', () => {
   const dataDir = temporaryDir();
@@ -220,7 +238,7 @@ describe('answers with and without indexes', () => {
       fc.asyncProperty(
         fc.array(doc, { maxLength: 30 }),
         fc.array(index, { minLength: 1, maxLength: 3 }),
-        fc.array(fc.record({ filter, update, kind: fc.constantFrom('many', 'one', 'delete') }), {
+        fc.array(fc.record({ collation, filter, update, kind: fc.constantFrom('many', 'one', 'delete') }), {
           minLength: 4,
           maxLength: 8,
         }),
@@ -250,14 +268,18 @@ describe('answers with and without indexes', () => {
   });
 
   /** The counts of a change, or the code of its refusal. */
-  async function applyTo(collection: Docs, change: { filter: object; update: object; kind: string }): Promise<unknown> {
+  async function applyTo(
+    collection: Docs,
+    change: { filter: object; update: object; kind: string; collation: Collated },
+  ): Promise<unknown> {
+    const options = collated(change.collation);
     try {
-      if (change.kind === 'delete') return await collection.deleteMany(change.filter);
+      if (change.kind === 'delete') return await collection.deleteMany(change.filter, options);
       // Which one is changed must not depend on the index: the first by _id is taken.
       if (change.kind === 'one') {
-        return await collection.findOneAndUpdate(change.filter, change.update, { sort: { _id: 1 } });
+        return await collection.findOneAndUpdate(change.filter, change.update, { sort: { _id: 1 }, ...options });
       }
-      return await collection.updateMany(change.filter, change.update);
+      return await collection.updateMany(change.filter, change.update, options);
     } catch (error) {
       const { code } = error as { code?: number };
       if (code === undefined) throw error;
@@ -268,25 +290,39 @@ describe('answers with and without indexes', () => {
   async function expectSame(
     plain: Docs,
     indexed: Docs,
-    { filter, sort, limit, skip }: { filter: object; sort: Record<string, number>; limit: number; skip: number },
+    {
+      filter,
+      sort,
+      limit,
+      skip,
+      collation,
+    }: { filter: object; sort: Record<string, number>; limit: number; skip: number; collation: Collated },
   ): Promise<void> {
+    const options = collated(collation);
+    const compared = collation === undefined ? null : collationOf('en', collation.strength);
     const read = (collection: Docs, filter: object) =>
-      collection.find(filter, { sort: sort as never, limit, skip }).toArray();
-    const all = await collectOrCode(() => plain.find(filter).sort({ _id: 1 }).toArray());
-    expect(await collectOrCode(() => indexed.find(filter).sort({ _id: 1 }).toArray())).toEqual(all);
+      collection.find(filter, { sort: sort as never, limit, skip, ...options }).toArray();
+    const all = await collectOrCode(() => plain.find(filter, options).sort({ _id: 1 }).toArray());
+    expect(await collectOrCode(() => indexed.find(filter, options).sort({ _id: 1 }).toArray())).toEqual(all);
     if (typeof all === 'number') return;
-    expect(await indexed.countDocuments(filter)).toBe(all.length);
+    expect(await indexed.countDocuments(filter, options)).toBe(all.length);
     const key = Object.keys(sort)[0] ?? 'a';
-    const [values, plainValues] = [await indexed.distinct(key, filter), await plain.distinct(key, filter)];
-    // Which of several equal numbers stands for them is open.
+    const [values, plainValues] = [
+      await indexed.distinct(key, filter, options),
+      await plain.distinct(key, filter, options),
+    ];
+    // Which of several equal values stands for them is open.
     expect(values.length).toBe(plainValues.length);
     values.forEach((each, n) => {
-      const [left, right] = [each, plainValues[n]].map((one: unknown) => docFromApp({ one })['one']);
+      const [left, right] = [each, plainValues[n]].map((one: unknown) => {
+        const given = docFromApp({ one })['one'];
+        return compared === null ? given : compared.fold(given);
+      });
       expect(compareValues(left, right)).toBe(0);
     });
     const batches = await collectOrCode(() =>
       indexed
-        .find(filter, { sort: sort as never, batchSize: 2 })
+        .find(filter, { sort: sort as never, batchSize: 2, ...options })
         .toArray()
         .then((docs) => docs.sort((a, b) => (a as { _id: number })._id - (b as { _id: number })._id)),
     );
@@ -303,7 +339,7 @@ describe('answers with and without indexes', () => {
       expect(found).toHaveLength(expected.length);
       return;
     }
-    const { keysOf } = compileSort(docFromApp(sort));
+    const { keysOf } = compileSort(docFromApp(sort), compared);
     expect(found).toHaveLength(expected.length);
     // A single document is not sorted, so nobody has noticed yet that its parallel arrays cannot be.
     if (found.length === 1) return;

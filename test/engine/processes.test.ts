@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { MongoClient } from 'mongodb';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 import { readIndexSpec } from '../../src/engine/commands/index-specs.js';
 import { type Engine, openEngine } from '../../src/engine/index.js';
 import { openStorage } from '../../src/engine/storage/storage.js';
@@ -24,11 +24,11 @@ function open(dataDir: string): Engine {
   return engine;
 }
 
-/** A script that opens the data directory, says so, and stays. */
+/** A script that opens the data directory, says so, and stays. Without the chores of an engine it finishes no index. */
 function opener(dataDir: string): string {
   return `
-    import { openEngine } from ${JSON.stringify(join(import.meta.dirname, '../../src/engine/index.ts'))};
-    openEngine({ dataDir: ${JSON.stringify(dataDir)} });
+    import { openStorage } from ${JSON.stringify(join(import.meta.dirname, '../../src/engine/storage/storage.ts'))};
+    openStorage(${JSON.stringify(dataDir)}, 'full');
     console.log('open');
     setInterval(() => undefined, 60_000);
   `;
@@ -142,6 +142,7 @@ describe('several processes on one data directory', () => {
     const items = open(dir).db('shared').collection('c');
     await items.insertOne({ n: 1 });
     const other = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', opener(dir)]);
+    onTestFinished(() => void other.kill('SIGKILL'));
     await once(other.stdout, 'data');
     await leaveHalfBuilt(dir, other.pid!);
     const command = { createIndexes: 'c', indexes: [{ key: { n: 1 }, name: 'n_1' }], maxTimeMS: 30 };

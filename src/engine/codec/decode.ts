@@ -1,6 +1,7 @@
 import type { Binary, Decimal128, Timestamp } from 'bson';
 import * as bson from './bson.js';
 import type { Doc } from './document.js';
+import { BsonFormatError, int32At, skipValue } from './elements.js';
 
 declare global {
   interface Buffer {
@@ -10,9 +11,6 @@ declare global {
     latin1Slice(start?: number, end?: number): string;
   }
 }
-
-/** Thrown for bytes that are not well-formed BSON; the doors answer it as a client error. */
-export class BsonFormatError extends Error {}
 
 /**
  * Which JavaScript values come out. `engine`: the values the query code works on (int64 as bigint, a double that would
@@ -39,13 +37,9 @@ function readDouble(bytes: Buffer, at: number): number {
   return float[0]!;
 }
 
-function readInt32(bytes: Buffer, at: number): number {
-  return bytes[at]! | (bytes[at + 1]! << 8) | (bytes[at + 2]! << 16) | (bytes[at + 3]! << 24);
-}
-
 /** An int64 as a number: exact for every moment that a Date can hold. */
 function readTime(bytes: Buffer, at: number): number {
-  return (readInt32(bytes, at) >>> 0) + readInt32(bytes, at + 4) * 0x100000000;
+  return (int32At(bytes, at) >>> 0) + int32At(bytes, at + 4) * 0x100000000;
 }
 
 /** Short copies are fastest byte by byte. */
@@ -135,6 +129,13 @@ class Decoder {
     return doc;
   }
 
+  valueAt(type: number, start: number, end: number): unknown {
+    this.at = start;
+    // Behind every value there is another byte of its document.
+    this.end = end + 1;
+    return this.value(type);
+  }
+
   private array(start: number): unknown[] {
     const list: unknown[] = [];
     const outerEnd = this.enter(start);
@@ -151,7 +152,7 @@ class Decoder {
   }
 
   private enter(start: number): number {
-    const length = readInt32(this.bytes, start);
+    const length = int32At(this.bytes, start);
     const end = start + length;
     if (length < 5 || end > this.bytes.length || this.bytes[end - 1] !== 0) {
       throw new BsonFormatError('document length is wrong');
@@ -201,7 +202,7 @@ class Decoder {
   }
 
   private text(): string {
-    const length = readInt32(this.bytes, this.at);
+    const length = int32At(this.bytes, this.at);
     const from = this.at + 4;
     const to = from + length - 1;
     if (length < 1 || to >= this.end || this.bytes[to] !== 0) throw new BsonFormatError('string length is wrong');
@@ -261,11 +262,11 @@ class Decoder {
         const start = this.need(4);
         const code = this.text();
         const scope = this.document(this.at, undefined);
-        if (this.at !== start + readInt32(bytes, start)) throw new BsonFormatError('code length is wrong');
+        if (this.at !== start + int32At(bytes, start)) throw new BsonFormatError('code length is wrong');
         return new bson.Code(code, scope);
       }
       case 0x10:
-        return readInt32(bytes, this.need(4));
+        return int32At(bytes, this.need(4));
       case 0x11:
         return this.timestamp();
       case 0x12: {
@@ -284,7 +285,7 @@ class Decoder {
   }
 
   private binary(): Binary {
-    const length = readInt32(this.bytes, this.need(5));
+    const length = int32At(this.bytes, this.need(5));
     const subType = this.bytes[this.at - 1]!;
     if (length < 0) throw new BsonFormatError('binary length is wrong');
     const at = this.need(length);
@@ -336,56 +337,7 @@ export function decodeDocument(
   return new Decoder(bytes, target === 'app').document(start, fields);
 }
 
-/** The position after the value of `type` that begins at `at`. Throws BsonFormatError for an unknown type. */
-export function skipValue(bytes: Buffer, type: number, at: number): number {
-  let next: number;
-  switch (type) {
-    case 0x06:
-    case 0x0a:
-    case 0xff:
-    case 0x7f:
-      return at;
-    case 0x08:
-      next = at + 1;
-      break;
-    case 0x10:
-      next = at + 4;
-      break;
-    case 0x01:
-    case 0x09:
-    case 0x11:
-    case 0x12:
-      next = at + 8;
-      break;
-    case 0x07:
-      next = at + 12;
-      break;
-    case 0x13:
-      next = at + 16;
-      break;
-    case 0x02:
-    case 0x0d:
-    case 0x0e:
-      next = at + 4 + readInt32(bytes, at);
-      break;
-    case 0x03:
-    case 0x04:
-    case 0x0f:
-      next = at + readInt32(bytes, at);
-      break;
-    case 0x05:
-      next = at + 5 + readInt32(bytes, at);
-      break;
-    case 0x0c:
-      next = at + 16 + readInt32(bytes, at);
-      break;
-    case 0x0b: {
-      next = bytes.indexOf(0, bytes.indexOf(0, at) + 1) + 1;
-      break;
-    }
-    default:
-      throw new BsonFormatError(`unknown element type 0x${type.toString(16)}`);
-  }
-  if (next <= at || next >= bytes.length + 1) throw new BsonFormatError('value runs over');
-  return next;
+/** The engine's value of `type` that lies from `start` to `end`. Throws BsonFormatError. */
+export function decodeValue(bytes: Buffer, type: number, start: number, end: number): unknown {
+  return new Decoder(bytes, false).valueAt(type, start, end);
 }

@@ -1,4 +1,5 @@
-import { BsonFormatError, decodeDocument, skipValue } from './decode.js';
+import { decodeDocument } from './decode.js';
+import { BsonFormatError, skipValue } from './elements.js';
 import { ObjectId } from './bson.js';
 import { encodeDocument } from './encode.js';
 

@@ -1,4 +1,4 @@
-import { BsonFormatError, skipValue } from './decode.js';
+import { BsonFormatError, skipValue } from './elements.js';
 import { type Doc, setField } from './document.js';
 import { encodeDocument } from './encode.js';
 

@@ -27,10 +27,11 @@ export const create = command({
     validationLevel: ignored,
     validationAction: ignored,
   },
-  async run(call, { validator }, target) {
+  async run(call, { validator, collation }, target) {
     const ns = requireNamespace(call, target);
     requireWritable(ns);
     if (Object.keys(validator).length > 0) throw badValue('validators are not supported by this engine');
+    if (collation !== null) throw badValue('a default collation of a collection is not supported by this engine');
     const { storage } = call.core;
     await storage.queue.write(() => {
       if (storage.catalog.find(ns) !== null) {

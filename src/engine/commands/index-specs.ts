@@ -5,6 +5,7 @@ import { equalValues } from '../query/values/compare.js';
 import { numberOf } from '../query/values/value.js';
 import type { IndexDefinition } from '../storage/keys/index-definition.js';
 import { isGeoKey } from '../storage/catalog/prepare-collection.js';
+import { presentCollation } from './collation-spec.js';
 import { collationOption, flagOption, optionReader } from './options.js';
 
 const MAX_INDEXES = 64;
@@ -46,7 +47,7 @@ export function readIndexSpec(spec: unknown): Omit<IndexDefinition, 'id'> {
     }
   }
   const key = readKey(spec['key']);
-  const { unique, hidden, ...switches } = readSwitches(spec, 'createIndexes.indexes');
+  const { unique, hidden, collation, ...switches } = readSwitches(spec, 'createIndexes.indexes');
   const name = spec['name'] ?? defaultName(key);
   if (typeof name !== 'string' || name === '') throw cannotCreateIndex('index names must be non-empty strings');
   // An index of places leaves out documents without one anyway.
@@ -68,6 +69,7 @@ export function readIndexSpec(spec: unknown): Omit<IndexDefinition, 'id'> {
     hidden,
     ...(partial === undefined ? {} : { partialFilterExpression: partial }),
     ...(expireAfterSeconds === undefined ? {} : { expireAfterSeconds }),
+    ...(collation === null ? {} : { collation: { locale: collation.locale, strength: collation.strength } }),
     state: 'ready',
     multikey: 0,
     cut: false,
@@ -175,7 +177,9 @@ export function newIndexes(
     }
     const sameShape = all.find(
       (index) =>
-        sameKey(index.key, spec.key) && equalValues(index.partialFilterExpression, spec.partialFilterExpression),
+        sameKey(index.key, spec.key) &&
+        equalValues(index.collation, spec.collation) &&
+        equalValues(index.partialFilterExpression, spec.partialFilterExpression),
     );
     if (sameShape !== undefined) {
       throw new EngineError(
@@ -209,6 +213,7 @@ function sameOptions(a: Omit<IndexDefinition, 'id'>, b: Omit<IndexDefinition, 'i
     a.unique === b.unique &&
     a.sparse === b.sparse &&
     a.expireAfterSeconds === b.expireAfterSeconds &&
+    equalValues(a.collation, b.collation) &&
     equalValues(a.partialFilterExpression, b.partialFilterExpression)
   );
 }
@@ -225,5 +230,6 @@ export function presentIndex(index: IndexDefinition): Doc {
     ...(index.hidden ? { hidden: true } : {}),
     ...(index.partialFilterExpression === undefined ? {} : { partialFilterExpression: index.partialFilterExpression }),
     ...(index.expireAfterSeconds === undefined ? {} : { expireAfterSeconds: index.expireAfterSeconds }),
+    ...(index.collation === undefined ? {} : { collation: presentCollation(index.collation) }),
   };
 }

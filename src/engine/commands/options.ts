@@ -1,6 +1,8 @@
 import { type Doc, isDocument } from '../codec/document.js';
 import { badValue, CODES, EngineError, failedToParse, refusal, typeMismatch } from '../errors.js';
+import type { Collation } from '../query/collation/collation.js';
 import { numberOf } from '../query/values/value.js';
+import { readCollation } from './collation-spec.js';
 
 /** One option of a command: what it is when left out or null, and how a given value is read. */
 export interface Option<T> {
@@ -146,16 +148,10 @@ export const cursorOption: Option<{ readonly batchSize: number | undefined } | u
 /** Of a command that was sent without one. */
 export const NO_CURSOR: { readonly batchSize?: number } = {};
 
-/** Only the simple collation is there; anything else would sort and compare differently from what was asked. */
-export const collationOption: Option<undefined> = {
-  fallback: undefined,
-  read(value, name, of) {
-    const wanted = documentOption.read(value, name, of);
-    if (Object.keys(wanted).length > 0 && wanted['locale'] !== 'simple') {
-      throw badValue('only the simple collation is supported');
-    }
-    return undefined;
-  },
+/** How text is compared; null: by its code points. */
+export const collationOption: Option<Collation | null> = {
+  fallback: null,
+  read: (value, name, of) => readCollation(documentOption.read(value, name, of), `${of}.${name}`),
 };
 
 /** A flag that may only be off: what it asks for is not there. */

@@ -56,6 +56,12 @@ const STAGES: Readonly<Record<string, StageCompiler>> = {
 
 export const supportedStages: readonly string[] = Object.keys(STAGES).sort();
 
+/** Stages that follow a collation, or never compare text. */
+const COLLATED_STAGES: ReadonlySet<string> = new Set([
+  ...['$match', '$sort', '$limit', '$skip', '$count', '$group', '$sample', '$geoNear', '$documents'],
+  ...['$project', '$addFields', '$set', '$unset', '$unwind', '$replaceRoot', '$replaceWith'],
+]);
+
 const ATLAS = 'it belongs to MongoDB Atlas';
 const EMBEDDED = 'the embedded engine has nothing that serves it';
 const NO_WRITING = 'a pipeline of the embedded engine only reads';
@@ -190,12 +196,16 @@ function compileStages(
       throw refusal(40602, '$documents is only valid as the first stage in a pipeline.');
     }
   });
+  const refused = environment.collation === null ? undefined : list.find(({ name }) => !COLLATED_STAGES.has(name));
+  if (refused !== undefined) {
+    throw unsupported(`${refused.name} is not available together with a collation in this engine`);
+  }
   const compiled = list.map(({ name, spec }) => ({ name, spec, stage: STAGES[name]!(spec, tools) }));
   const { leading, used } = readLeading(list, environment);
   return {
     leading,
-    rest: chain(compiled.slice(used)),
-    whole: chain(compiled),
+    rest: chain(compiled.slice(used), environment),
+    whole: chain(compiled, environment),
     startsAlone: list[0]?.name === '$documents',
     names: list.map(({ name }) => name),
   };
@@ -220,9 +230,9 @@ interface CompiledStage extends Named {
 }
 
 /** Joins sorts with the limits that follow them and finds what the whole needs of its input. */
-function chain(list: readonly CompiledStage[]): Chain {
+function chain(list: readonly CompiledStage[], environment: ExpressionContext): Chain {
   const stages = list.map(({ name, spec, stage }, i) =>
-    name === '$sort' ? sortStage(requireSort(spec), mostAfter(list, i + 1)) : stage,
+    name === '$sort' ? sortStage(requireSort(spec, environment), mostAfter(list, i + 1)) : stage,
   );
   const fields = new Set<string>();
   for (const [at, stage] of stages.entries()) {
@@ -271,7 +281,7 @@ function readLeading(
   let sorted: Sort | null = null;
   let sortSpec: Doc | null = null;
   if (list[used]?.name === '$sort') {
-    sorted = requireSort(list[used]!.spec);
+    sorted = requireSort(list[used]!.spec, environment);
     sortSpec = list[used]!.spec as Doc;
     used++;
   }

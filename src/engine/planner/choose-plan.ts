@@ -1,6 +1,6 @@
 import type { Alternative } from '../query/match/match.js';
 import type { CollectionEntry, IndexEntry } from '../storage/keys/index-definition.js';
-import { collectBounds } from './bounds.js';
+import { joinRanges } from './key-ranges.js';
 import {
   bestPlan,
   candidatePlans,
@@ -12,6 +12,7 @@ import {
   type PlanQuery,
   type Probe,
   scanWhole,
+  serveFrom,
 } from './plan.js';
 
 /** A `$or` within a branch of a `$or` is looked at as well, but not deeper. */
@@ -35,8 +36,8 @@ export function choosePlan(collection: CollectionEntry, query: PlanQuery, probe:
 }
 
 function hintedPlan(index: IndexEntry, query: PlanQuery): Plan {
-  const bounds = collectBounds(query.conjuncts);
-  return index.isGeo ? geoPlan(index, bounds, query) : indexPlan(index, bounds, query);
+  const served = serveFrom(index.collation, query);
+  return index.isGeo ? geoPlan(index, served) : indexPlan(index, served);
 }
 
 /**
@@ -74,6 +75,7 @@ function branchQuery(query: PlanQuery, branch: Alternative, several: boolean): P
     unplanned,
     residual: unplanned || branch.alternatives.length > 0,
     sort: query.sort,
+    collation: query.collation,
     limit: query.limit,
   };
 }
@@ -121,6 +123,21 @@ function isBeaten(branches: readonly Plan[], singles: readonly Plan[]): boolean 
 
 function boundFields({ bounds }: Plan): number {
   return bounds.points.length + (bounds.range === null ? 0 : 1);
+}
+
+/**
+ * The plan to count by. Where all branches of a union are ranges of one index in which each document stands once, their
+ * ranges together, of which none has to be remembered; else the plan itself.
+ */
+export function countingPlan(plan: Plan): Plan {
+  const [first, ...others] = plan.branches ?? [];
+  if (first === undefined || !plan.exact) return plan;
+  const { index } = first;
+  const mayRepeat = index !== null && index.definition.multikey !== 0;
+  if (mayRepeat || others.some((branch) => branch.index !== index)) return plan;
+  if (plan.branches!.some((branch) => branch.single)) return plan;
+  const ranges = joinRanges(plan.branches!.flatMap((branch) => branch.ranges));
+  return { ...first, ranges, reverse: false, sorted: false, repeats: false };
 }
 
 function unionOf(branches: readonly Plan[], query: PlanQuery): Plan | null {

@@ -1,6 +1,5 @@
 import type { CollectionEntry, IndexEntry } from '../storage/keys/index-definition.js';
-import { collectBounds } from './bounds.js';
-import { indexPlan, isNumericPath, type Plan, type PlanQuery, usableIndexes } from './plan.js';
+import { indexPlan, isNumericPath, type Plan, type PlanQuery, serveFrom, usableIndexes } from './plan.js';
 
 /** A plan whose entries lie in the order of one field's values, so that one entry of each value has to be read. */
 export interface DistinctPlan {
@@ -16,10 +15,10 @@ export interface DistinctPlan {
  */
 export function planDistinct(collection: CollectionEntry, query: PlanQuery, path: string): DistinctPlan | null {
   if (isNumericPath(path)) return null;
-  const bounds = collectBounds(query.conjuncts);
   for (const index of usableIndexes(collection, query)) {
-    if (query.hint !== undefined && query.hint !== index) continue;
-    const plan = indexPlan(index, bounds, query);
+    // Values that one collation takes for equal lie together in its keys.
+    if (index.collation !== query.collation || (query.hint !== undefined && query.hint !== index)) continue;
+    const plan = indexPlan(index, serveFrom(index.collation, query));
     const field = plan.bounds.points.length;
     if (!plan.exact || index.fields[field]?.path !== path) continue;
     if (plan.bounds.points.every((values) => values.length === 1)) return { plan, index, field };

@@ -81,10 +81,11 @@ export class DistinctScan implements ReadingScan {
 }
 
 /** The first key behind those of documents that agree with `doc` in the index's fields up to this one. */
-function behindValue({ definition, fields, limit }: IndexEntry, last: number, doc: Doc): Buffer {
+function behindValue({ definition, collation, fields, limit }: IndexEntry, last: number, doc: Doc): Buffer {
   writer.reset(INDEX_SPACE, definition.id);
   for (const { parts, descending } of fields.slice(0, last + 1)) {
-    writer.component(readPath(doc, parts), descending, limit);
+    const value = readPath(doc, parts);
+    writer.component(collation === null ? value : collation.fold(value), descending, limit);
   }
   return successor(writer.take());
 }

@@ -93,10 +93,18 @@ function shapeOf(
   return shape;
 }
 
-/** Null when the plan is more than a prefix of equalities on an index. */
+/** Null when the plan is more than a prefix of equalities on an index, or the index would not serve text. */
 function templateOf(plan: Plan, equalities: readonly Equality[]): Template | null {
   const { index, bounds, ranges } = plan;
-  if (index === null || plan.branches !== null || bounds.range !== null || ranges.length !== 1) return null;
+  if (
+    index === null ||
+    index.collation !== null ||
+    plan.branches !== null ||
+    bounds.range !== null ||
+    ranges.length !== 1
+  ) {
+    return null;
+  }
   const places: number[] = [];
   for (let n = 0; n < bounds.points.length; n++) {
     const { path } = index.fields[n]!;

@@ -159,6 +159,17 @@ function edge(
   return { bytes: writer.take(), inclusive: bound.inclusive || writer.cut, cut: writer.cut };
 }
 
+/** The ranges in ascending order, those that overlap or touch as one. */
+export function joinRanges(ranges: readonly KeyRange[]): KeyRange[] {
+  const joined: KeyRange[] = [];
+  for (const { start, end } of [...ranges].sort((a, b) => a.start.compare(b.start))) {
+    const last = joined.at(-1);
+    if (last === undefined || last.end.compare(start) < 0) joined.push({ start, end });
+    else if (last.end.compare(end) < 0) last.end = end;
+  }
+  return joined;
+}
+
 /** The first key behind all that begin with `bytes`. */
 export function successor(bytes: Buffer): Buffer {
   let last = bytes.length - 1;

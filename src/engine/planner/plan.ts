@@ -1,4 +1,5 @@
 import type { Alternative, Conjunct } from '../query/match/match.js';
+import { type Collation, holdsText } from '../query/collation/collation.js';
 import type { SortPart } from '../query/sort.js';
 import type { CollectionEntry, IndexEntry } from '../storage/keys/index-definition.js';
 import { comparableKind } from '../storage/encoding/comparable-kind.js';
@@ -44,6 +45,8 @@ export interface PlanQuery extends Alternative {
   /** True when the conjuncts are not the whole filter. */
   residual: boolean;
   sort: readonly SortPart[];
+  /** By which the text in conjuncts is folded, and by which the sort compares; null: the simple one. */
+  collation: Collation | null;
   limit: number;
   /** An index the caller insists on; `natural` is a scan of the collection in the given direction. */
   hint?: IndexEntry | { natural: 1 | -1 } | undefined;
@@ -65,22 +68,23 @@ export function isNumericPath(path: string): boolean {
 
 /** The plans that read less than everything, or in the wanted order; a single one when nothing can beat it. */
 export function candidatePlans(collection: CollectionEntry, query: PlanQuery): Plan[] {
-  const bounds = collectBounds(query.conjuncts);
-  const scan = documentPlan(collection, bounds, query);
+  const served = serveFrom(null, query);
+  const scan = documentPlan(collection, served);
   if (scan.single) return [scan];
   const wantsSort = query.sort.length > 0;
   const plans: Plan[] = [];
   const merges: Plan[] = [];
   for (const index of collection.indexes) {
-    if (!isUsable(index, bounds, query)) continue;
+    const own = index.collation === null ? served : serveFrom(index.collation, query);
+    if (!isUsable(index, own)) continue;
     if (index.isGeo) {
-      plans.push(geoPlan(index, bounds, query));
+      plans.push(geoPlan(index, own));
       continue;
     }
-    const plan = indexPlan(index, bounds, query);
+    const plan = indexPlan(index, own);
     if (plan.single) return [plan];
     if (isBounded(plan) || (plan.sorted && wantsSort)) plans.push(plan);
-    const merge = plan.sorted ? null : mergePlan(index, plan, query);
+    const merge = plan.sorted ? null : mergePlan(index, plan, own.query);
     if (merge !== null) merges.push(merge);
   }
   if (isBounded(scan) || (scan.sorted && wantsSort)) plans.push(scan);
@@ -98,8 +102,24 @@ export function bestPlan(plans: readonly Plan[], query: PlanQuery, probe: Probe)
 
 /** All plans that `explain` may name: the indexes that could serve the query at all. */
 export function usableIndexes(collection: CollectionEntry, query: PlanQuery): IndexEntry[] {
-  const bounds = collectBounds(query.conjuncts);
-  return collection.indexes.filter((index) => !index.isGeo && isUsable(index, bounds, query));
+  return collection.indexes.filter((index) => !index.isGeo && isUsable(index, serveFrom(index.collation, query)));
+}
+
+/** What of a query keys of one collation can answer, and the conditions of each path in it. */
+export interface Served {
+  readonly query: PlanQuery;
+  readonly bounds: ReadonlyMap<string, FieldBounds>;
+}
+
+/**
+ * What keys with this collation can answer of the query. Where it is not the query's own they are neither in the wanted
+ * order nor do they tell anything of text; patterns are about text as it is written, and so only for the simple one.
+ */
+export function serveFrom(collation: Collation | null, query: PlanQuery): Served {
+  if (collation === null && query.collation === null) return { query, bounds: collectBounds(query.conjuncts) };
+  const conjuncts = conjunctsFor(collation, query);
+  const residual = query.residual || conjuncts.length < query.conjuncts.length;
+  return { query: { ...query, conjuncts, residual }, bounds: collectBounds(conjuncts) };
 }
 
 function cheapest(plans: readonly Plan[], query: PlanQuery, probe: Probe): Plan {
@@ -133,7 +153,18 @@ export function isBounded({ branches, bounds }: Plan): boolean {
   return branches !== null || bounds.points.length > 0 || bounds.range !== null;
 }
 
-function isUsable(index: IndexEntry, bounds: ReadonlyMap<string, FieldBounds>, query: PlanQuery): boolean {
+/** The conjuncts that mean the same for keys, or the condition, of an index with this collation. */
+export function conjunctsFor(
+  collation: Collation | null,
+  query: Pick<PlanQuery, 'conjuncts' | 'collation'>,
+): readonly Conjunct[] {
+  return query.conjuncts.filter(({ op, value }) => {
+    if (op === 'prefix') return collation === null;
+    return query.collation === collation || op === 'type' || op === 'within' || !holdsText(value);
+  });
+}
+
+function isUsable(index: IndexEntry, { query, bounds }: Served): boolean {
   const { definition } = index;
   if (definition.state !== 'ready' || definition.hidden) return false;
   if (index.isGeo && (bounds.get(index.fields[0]!.path)?.region ?? null) === null) return false;
@@ -142,11 +173,11 @@ function isUsable(index: IndexEntry, bounds: ReadonlyMap<string, FieldBounds>, q
 }
 
 /** How an index serves the query, however badly. */
-export function indexPlan(index: IndexEntry, bounds: ReadonlyMap<string, FieldBounds>, query: PlanQuery): Plan {
+export function indexPlan(index: IndexEntry, { query, bounds }: Served): Plan {
   const space = indexSpace(index);
   const used = boundsOf(space, bounds, index.definition.multikey);
   const { ranges, widened } = keyRanges(space, used);
-  const order = sortOrder(index.fields, used, query.sort, orderOf(index));
+  const order = sortOrder(index.fields, used, query.sort, orderOf(index, query));
   const allPoints = used.points.length === index.fields.length;
   return {
     index,
@@ -166,7 +197,7 @@ export function indexPlan(index: IndexEntry, bounds: ReadonlyMap<string, FieldBo
 }
 
 /** How an index of places serves a `$geoWithin`: by the cells that cover the region. 2 when the query has none. */
-export function geoPlan(index: IndexEntry, bounds: ReadonlyMap<string, FieldBounds>, { sort }: PlanQuery): Plan {
+export function geoPlan(index: IndexEntry, { query: { sort }, bounds }: Served): Plan {
   const condition = bounds.get(index.fields[0]!.path);
   const region = condition?.region ?? null;
   if (region === null) throw badValue(`the index '${index.definition.name}' serves $geoWithin only`);
@@ -195,9 +226,9 @@ function cellPlan(index: IndexEntry, ranges: readonly KeyRange[], bounds: FieldB
 }
 
 /** What the planner has to know about the order of an index's entries. */
-function orderOf({ definition }: IndexEntry): KeyOrder {
+function orderOf({ definition, collation }: IndexEntry, query: PlanQuery): KeyOrder {
   return {
-    ordered: !definition.cut && definition.multikey === 0,
+    ordered: !definition.cut && definition.multikey === 0 && collation === query.collation,
     endsWithId: !definition.unique,
     listsMerged: false,
   };
@@ -207,21 +238,21 @@ function orderOf({ definition }: IndexEntry): KeyOrder {
  * The ranges of an index's plan, which the values of lists made, read side by side: each is in the wanted order
  * although all of them one after the other are not. Null when it is not so, or when there are too many.
  */
-function mergePlan(index: IndexEntry, plan: Plan, { sort }: PlanQuery): Plan | null {
+function mergePlan(index: IndexEntry, plan: Plan, query: PlanQuery): Plan | null {
   if (plan.ranges.length > MAX_PLAN_BRANCHES || plan.bounds.points.length === 0) return null;
-  const order = sortOrder(index.fields, plan.bounds, sort, { ...orderOf(index), listsMerged: true });
+  const order = sortOrder(index.fields, plan.bounds, query.sort, { ...orderOf(index, query), listsMerged: true });
   if (order === null) return null;
   const reverse = order === 'backward';
   const branches = plan.ranges.map((range): Plan => ({ ...plan, ranges: [range], reverse, sorted: true }));
   return { ...plan, ranges: [], sorted: true, branches };
 }
 
-function documentPlan(collection: CollectionEntry, bounds: ReadonlyMap<string, FieldBounds>, query: PlanQuery): Plan {
+function documentPlan(collection: CollectionEntry, { query, bounds }: Served): Plan {
   const space = documentSpace(collection.id);
   const used = boundsOf(space, bounds, 0);
   const { ranges, widened } = keyRanges(space, used);
   const order = sortOrder(space.fields, used, query.sort, {
-    ordered: collection.definition.longIds !== true,
+    ordered: collection.definition.longIds !== true && query.collation === null,
     endsWithId: false,
     listsMerged: false,
   });

@@ -1,13 +1,17 @@
 import { decodeDocument } from '../codec/decode.js';
 import type { Doc } from '../codec/document.js';
+import { FieldTest } from '../query/match/equalities.js';
 import type { Filter } from '../query/match/match.js';
 import { translateStorageError } from '../storage/file/environment.js';
 import type { CollectionEntry } from '../storage/keys/index-definition.js';
 import type { Storage } from '../storage/storage.js';
-import { contentOf } from '../storage/format/stored-form.js';
+import { hasSealAt, SUM_BYTES } from '../storage/format/stored-form.js';
 import { Tally } from '../storage/catalog/tally.js';
 import type { DescribeRead } from '../storage/long-read.js';
 import type { View } from '../storage/view.js';
+import type { VisitValue } from '../storage/file/page-ranges.js';
+import { EntryWalk } from './entry-walk.js';
+import type { IdSet } from './id-set.js';
 import type { KeyRange } from './key-ranges.js';
 import type { Plan } from './plan.js';
 
@@ -22,7 +26,7 @@ export interface Scan {
   readonly plan: Plan;
   readonly keysExamined: number;
   readonly documentsExamined: number;
-  /** How many entries the last chunk looked at. */
+  /** How many entries the last chunk looked at, or pages of them where it only counted. */
   readonly lastRead: number;
   readonly finished: boolean;
   /**
@@ -30,11 +34,8 @@ export interface Scan {
    * transaction; the caller checks before that the collection and the index are still the same.
    */
   readChunk(visit: VisitRow, most?: number): boolean;
-  /**
-   * Counts on without looking at documents; only for plans whose every entry is an answer. With `atOnce` a range is
-   * counted eight times as fast but in one piece; else it goes chunk by chunk.
-   */
-  countChunk(atOnce: boolean): number;
+  /** Counts on for one chunk, without looking at documents; only for plans whose every entry is an answer. */
+  countChunk(): number;
   /** Drops what was read but not yet handed over: to be called when what follows may be read at a later moment. */
   dropAhead(): void;
 }
@@ -86,10 +87,14 @@ export class PlanScan implements Scan {
   private tally: Tally | null;
   /** Entries are counted, and the documents they name not read. */
   private entriesOnly = false;
+  /** What counts by the pages of the file; null before the first time. */
+  private walk: EntryWalk | null = null;
   private readonly wantsDoc: boolean;
   /** The fields to decode where the filter needs them: made when the first document has to be decoded. */
   private mask: ReadonlySet<string> | undefined;
   private masked = false;
+  /** Tests and decodes in one walk over a document's bytes; null where all is decoded, undefined before the first. */
+  private fieldTest: FieldTest | null | undefined;
 
   constructor(
     private readonly storage: Storage,
@@ -100,7 +105,7 @@ export class PlanScan implements Scan {
     private readonly fields: ReadonlySet<string> | null,
     private readonly view: View | null = null,
     /** The documents that were met before, by their encoded `_id`. */
-    private readonly seen: Set<string> | null = null,
+    private readonly seen: IdSet | null = null,
     /** The documents that this scan meets come but once, and need not be remembered. */
     private readonly forgets = false,
   ) {
@@ -175,35 +180,24 @@ export class PlanScan implements Scan {
     this.last = last;
   }
 
-  countChunk(atOnce: boolean): number {
-    return this.view === null ? this.countEntries(atOnce) : this.view.read(() => this.countEntries(atOnce));
+  countChunk(): number {
+    if (!this.plan.single) return this.walkEntries(null);
+    const found = this.view === null ? this.countSingle() : this.view.read(() => this.countSingle());
+    this.keysExamined += found;
+    this.at++;
+    return found;
   }
 
-  private countEntries(atOnce: boolean): number {
-    const { reader } = this.storage.environment;
-    const before = this.keysExamined;
-    let left = LARGEST_CHUNK;
-    while (left > 0 && !this.finished) {
-      const range = this.plan.ranges[this.at]!;
-      const wholeRange = atOnce || this.plan.single;
-      const read = this.plan.single
-        ? this.countSingle(range.start)
-        : atOnce
-          ? reader.countAll(range.start, range.end)
-          : this.countKeys(range.end, left);
-      this.keysExamined += read;
-      if (wholeRange || read < left) {
-        this.at++;
-        this.last = null;
-      }
-      left -= Math.max(read, 1);
-    }
-    this.lastRead = this.keysExamined - before;
-    return this.lastRead;
+  private countSingle(): number {
+    this.lastRead = 1;
+    return this.storage.documents.readKey(this.plan.ranges[0]!.start) === undefined ? 0 : 1;
   }
 
   /** Counts on the documents that were not met before; unless `tested`, every entry has to be an answer. */
   countUnseen(tested = false): number {
+    if (!tested && !this.plan.single && this.plan.index !== null) {
+      return this.walkEntries((bytes, from, to) => !this.entryWasSeen(bytes, from, to));
+    }
     this.entriesOnly = !tested;
     let count = 0;
     this.readChunk(() => {
@@ -213,23 +207,14 @@ export class PlanScan implements Scan {
     return count;
   }
 
-  private countSingle(key: Buffer): number {
-    return this.storage.documents.readKey(key) === undefined ? 0 : 1;
-  }
-
-  private countKeys(end: Buffer, limit: number): number {
-    const start = this.last ?? this.plan.ranges[this.at]!.start;
-    let read = 0;
-    for (const key of this.storage.environment.reader.keys({
-      start,
-      end,
-      limit,
-      exclusiveStart: this.last !== null,
-    })) {
-      this.last = key;
-      read++;
-    }
-    return read;
+  private walkEntries(visit: VisitValue | null): number {
+    this.walk ??= new EntryWalk(this.storage, this.plan, this.view);
+    const { walk } = this;
+    const count = walk.readChunk(visit);
+    this.keysExamined += walk.met;
+    this.lastRead = walk.pages;
+    if (walk.finished) this.at = this.plan.ranges.length;
+    return count;
   }
 
   private readSingle(key: Buffer, visit: VisitRow): boolean {
@@ -242,7 +227,7 @@ export class PlanScan implements Scan {
       return false;
     }
     const keySum = documents.readKeySum();
-    if (this.wasSeen(index === null ? key.subarray(5) : contentOf(value))) return false;
+    if (index === null ? this.wasSeen(key, 5, key.length) : this.entryWasSeen(value, 0, value.length)) return false;
     const bytes =
       index === null
         ? documents.open(this.collection, keySum, value, () => key.subarray(5))
@@ -268,17 +253,22 @@ export class PlanScan implements Scan {
     );
     const { collection, tally, seen, entriesOnly } = this;
     const idOfKey = (): Buffer => reader.lastKey().subarray(5);
+    const wasMet = (value: Buffer): boolean => {
+      if (index !== null) return this.entryWasSeen(value, 0, value.length);
+      const key = reader.lastKey();
+      return this.wasSeen(key, 5, key.length);
+    };
     let read = 0;
     for (const { value } of entries) {
       read++;
       this.keysExamined++;
-      const keySum = reader.keySum();
       if (tally !== null) tally.add(value);
-      if (seen !== null && this.wasSeen(index === null ? idOfKey() : contentOf(value))) continue;
+      if (seen !== null && wasMet(value)) continue;
       if (entriesOnly) {
         visit(NO_BYTES, NOTHING);
         continue;
       }
+      const keySum = reader.keySum();
       const bytes =
         index === null
           ? documents.open(collection, keySum, value, idOfKey)
@@ -294,12 +284,12 @@ export class PlanScan implements Scan {
     return false;
   }
 
-  private wasSeen(idBytes: Buffer): boolean {
-    if (this.seen === null) return false;
-    const id = idBytes.latin1Slice();
-    if (this.seen.has(id)) return true;
-    if (!this.forgets) this.seen.add(id);
-    return false;
+  private wasSeen(bytes: Buffer, from: number, to: number): boolean {
+    return this.seen !== null && this.seen.meet(bytes, from, to, !this.forgets);
+  }
+
+  private entryWasSeen(bytes: Buffer, from: number, to: number): boolean {
+    return hasSealAt(bytes, from, to) ? this.wasSeen(bytes, from + 1, to - SUM_BYTES) : this.wasSeen(bytes, from, to);
   }
 
   private isChunkOver(): boolean {
@@ -311,6 +301,16 @@ export class PlanScan implements Scan {
     this.documentsExamined++;
     this.chunkBytes += bytes.length;
     const { filter } = this;
+    const fieldTest = this.fieldTest === undefined ? (this.fieldTest = this.openFieldTest()) : this.fieldTest;
+    if (fieldTest !== null) {
+      const passes = fieldTest.test(bytes);
+      if (passes === false) return false;
+      if (passes === true) {
+        if (this.beforeDecoding !== null) this.beforeDecoding(bytes.length);
+        const doc = fieldTest.decode(bytes);
+        return (filter === null || filter.equalities !== null || filter.matches(doc)) && visit(bytes, doc);
+      }
+    }
     const known = filter === null ? true : filter.testBytes(bytes);
     if (known === false) return false;
     if (this.beforeDecoding !== null) this.beforeDecoding(bytes.length);
@@ -319,6 +319,15 @@ export class PlanScan implements Scan {
     }
     const doc = decodeDocument(bytes, 'engine', this.filterMask(filter!));
     return filter!.matches(doc) && visit(bytes, doc);
+  }
+
+  private openFieldTest(): FieldTest | null {
+    const { filter, fields } = this;
+    if (fields === null || !this.wantsDoc) return null;
+    if (filter === null) return FieldTest.of([], [...fields]);
+    if (filter.equalities !== null) return FieldTest.of(filter.equalities, [...fields]);
+    const mask = this.filterMask(filter);
+    return mask === undefined ? null : FieldTest.of([], [...mask]);
   }
 
   private filterMask(filter: Filter): ReadonlySet<string> | undefined {

@@ -2,6 +2,7 @@ import type { Doc } from '../codec/document.js';
 import { CODES, EngineError } from '../errors.js';
 import type { KeyTuple, Sort } from '../query/sort.js';
 import type { Storage } from '../storage/storage.js';
+import type { IdSet } from './id-set.js';
 import type { Plan } from './plan.js';
 import { keep, type PlanScan, type ScanPosition, type Scan, type VisitRow } from './scan.js';
 
@@ -20,7 +21,7 @@ export class UnionScan implements Scan {
   constructor(
     readonly plan: Plan,
     scans: readonly PlanScan[],
-    private readonly seen: ReadonlySet<string>,
+    private readonly seen: Pick<IdSet, 'size'>,
     /** A scan of all documents that hands over those that the filter accepts and that have not been seen. */
     private readonly openWhole: () => PlanScan,
   ) {

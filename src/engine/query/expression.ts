@@ -1,5 +1,6 @@
 import { type Doc, isDocument, setField } from '../codec/document.js';
-import { CODES, refusal } from '../errors.js';
+import { CODES, refusal, unsupported } from '../errors.js';
+import type { Collation } from './collation/collation.js';
 import { accumulatorExpressions } from './operators/accumulator-expressions.js';
 import { arithmeticOperators } from './operators/arithmetic.js';
 import { arrayOperators } from './operators/array.js';
@@ -35,10 +36,17 @@ const OPERATORS: OperatorTable = {
 
 const CORE_OPERATORS = ['$literal', '$const', '$let'];
 
+/** What compares values, text among them: with a collation it would have to follow it. */
+const COMPARING: ReadonlySet<string> = new Set([
+  ...['$cmp', '$eq', '$ne', '$gt', '$gte', '$lt', '$lte', '$in', '$indexOfArray', '$sortArray'],
+  ...['$max', '$maxN', '$min', '$minN'],
+  ...['$setDifference', '$setEquals', '$setIntersection', '$setIsSubset', '$setUnion'],
+]);
+
 /** Every operator of the expression language. */
 export const supportedExpressions: readonly string[] = [...CORE_OPERATORS, ...Object.keys(OPERATORS)].sort();
 
-/** The variables that an expression may use, and the instant of `$$NOW` (null = the start of each run). */
+/** The variables that an expression may use, the instant of `$$NOW` (null = the start of each run), the collation. */
 export interface ExpressionContext {
   readonly variables: ReadonlyMap<string, number>;
   /** Shared by everything compiled for the same run, so that no two variables have the same slot. */
@@ -46,6 +54,8 @@ export interface ExpressionContext {
   readonly now: Date | null;
   /** Variables with fixed values (`$$KEEP` and its like in `$redact`). */
   readonly constants: ReadonlyMap<string, unknown>;
+  /** How filters and sorts compare text; null: by its code points. Expressions that compare are refused with one. */
+  readonly collation: Collation | null;
 }
 
 /** Slots 0, 1, ... belong to the named variables, in order. */
@@ -55,6 +65,7 @@ export function openExpressionContext(names: readonly string[] = [], now: Date |
     slots: { count: names.length },
     now,
     constants: new Map(),
+    collation: null,
   };
 }
 
@@ -231,6 +242,9 @@ function compileOperator(
   if (name === '$let') return compileLet(operand, compiler);
   if (!Object.hasOwn(OPERATORS, name)) {
     throw refusal(CODES.InvalidPipelineOperator, `Unrecognized expression '${name}'`);
+  }
+  if (environment.collation !== null && COMPARING.has(name)) {
+    throw unsupported(`${name} in an expression is not available together with a collation in this engine`);
   }
   return OPERATORS[name]!(operand, compiler, name);
 }

@@ -196,7 +196,7 @@ function findLeaf(spec: Doc, path: readonly string[], parsing: Parsing): Leaf | 
 function compileElementTest(spec: Doc, environment: ExpressionContext): (item: unknown) => boolean {
   const [first] = Object.keys(spec);
   if (isOperatorDocument(spec) && Object.hasOwn(QUERY_OPERATORS, first!)) {
-    const test = compileValueTest({ $elemMatch: spec });
+    const test = compileValueTest({ $elemMatch: spec }, environment);
     return (item) => test([item]);
   }
   const filter = compileFilter(spec, { environment });

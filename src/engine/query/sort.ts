@@ -1,5 +1,6 @@
 import { type Doc, isDocument } from '../codec/document.js';
 import { badValue, refusal } from '../errors.js';
+import type { Collation } from './collation/collation.js';
 import { indexOfPart, type Path, splitPath } from './values/path.js';
 import { compareValues } from './values/compare.js';
 import { fieldOf, integerOf, numberOf } from './values/value.js';
@@ -15,7 +16,7 @@ export type KeyTuple = readonly unknown[];
 /** A compiled sort. */
 export interface Sort {
   compare(a: Doc, b: Doc): number;
-  /** The tuple a document sorts by; compare two with `compareKeys`. */
+  /** The tuple a document sorts by, text folded by the collation; compare two with `compareKeys`. */
   keysOf(doc: Doc): KeyTuple;
   compareKeys(a: KeyTuple, b: KeyTuple): number;
   readonly parts: readonly SortPart[];
@@ -25,8 +26,11 @@ export interface Sort {
 
 const MAX_PARTS = 32;
 
-/** Compiles a sort document; directions other than 1 and -1, empty paths and more than 32 keys are refused. */
-export function compileSort(spec: Doc): Sort {
+/**
+ * Compiles a sort document; directions other than 1 and -1, empty paths and more than 32 keys are refused. Without a
+ * collation text is in the order of its code points.
+ */
+export function compileSort(spec: Doc, collation: Collation | null = null): Sort {
   const parts = Object.keys(spec).map((path): SortPart => ({ path, dir: directionOf(spec[path], path) }));
   if (parts.length > MAX_PARTS) throw badValue('too many compound keys');
   const paths = parts.map((part) => splitPath(part.path));
@@ -38,11 +42,12 @@ export function compileSort(spec: Doc): Sort {
     }
     return 0;
   };
+  const fold = (keys: KeyTuple): KeyTuple => (collation === null ? keys : keys.map((key) => collation.fold(key)));
   const keysOf = (doc: Doc): KeyTuple => {
     const flat = flatKeys(doc, paths);
-    if (flat !== null) return flat;
+    if (flat !== null) return fold(flat);
     let least: KeyTuple | undefined;
-    for (const tuple of extractKeys(doc, paths, 2)) {
+    for (const tuple of extractKeys(doc, paths, 2).map(fold)) {
       if (least === undefined || compareKeys(tuple, least) < 0) least = tuple;
     }
     return least!;

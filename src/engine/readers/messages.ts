@@ -1,5 +1,6 @@
 import { type Doc, RawDocument, type Row } from '../codec/document.js';
-import { BsonFormatError, decodeDocument } from '../codec/decode.js';
+import { decodeDocument } from '../codec/decode.js';
+import { BsonFormatError } from '../codec/elements.js';
 import { BsonValueError, encodeDocument } from '../codec/encode.js';
 import type { CursorReply } from '../commands/read/cursors.js';
 import { CODES, EngineError } from '../errors.js';

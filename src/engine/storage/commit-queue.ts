@@ -123,7 +123,7 @@ export class CommitQueue {
   private transaction(work: () => void): void {
     this.writing = true;
     try {
-      this.environment.store.transactionSync(() => {
+      this.environment.commit(() => {
         this.startedAt = performance.now();
         this.putsBefore = this.puts;
         this.hooks.begin();

@@ -13,3 +13,8 @@ export type ReadCommand = 'find' | 'count' | 'aggregate';
 
 /** What of a read is told by whoever opens its scan. */
 export type DescribeRead = () => Omit<LongRead, 'command'>;
+
+/** The conditions of a compiled filter, without their values. */
+export function conditionsOf({ conjuncts }: { readonly conjuncts: LongRead['conditions'] }): LongRead['conditions'] {
+  return conjuncts.map(({ path, op }) => ({ path, op }));
+}

@@ -1,4 +1,5 @@
 import type { Transaction } from 'lmdb';
+import type { PageState } from './file/page-file.js';
 import type { CollectionEntry } from './keys/index-definition.js';
 import type { DescribeRead, ReadCommand } from './long-read.js';
 import type { Storage } from './storage.js';
@@ -19,7 +20,10 @@ export class View {
   private held: Transaction | null = null;
   private catalogVersion = 0;
   private timer: NodeJS.Timeout | undefined;
-
+  /** Read in the first turn; what is held since protects its pages. */
+  private pages: PageState | null = null;
+  /** The first turn is over. */
+  private goesOn = false;
   private looked = 0;
 
   constructor(
@@ -41,9 +45,18 @@ export class View {
     return this.held ?? undefined;
   }
 
+  /** The state of the file's pages to read with: as new as what the first turn reads, or newer. */
+  pageState(): PageState {
+    if (this.pages === null || (this.goesOn && this.held === null)) {
+      this.pages = this.storage.environment.pages.readState();
+    }
+    return this.pages;
+  }
+
   /** Keeps for later turns what this turn reads. Does nothing when it is held already, or when too many are. */
   hold(): void {
     const { views, environment, catalog } = this.storage;
+    this.goesOn = true;
     if (this.held !== null || views.size >= MAX_HELD) return;
     this.held = environment.store.useReadTransaction();
     this.catalogVersion = catalog.version;

@@ -57,7 +57,7 @@ export const aggregate = command({
 
     // Some stages and operators do much work on one document, where no clock is looked at.
     if (call.core.readers !== null && !isShortPipeline(options.pipeline)) throw TOO_LONG_HERE;
-    const environment = readVariables(options.let);
+    const environment = readVariables(options.let, options.collation);
     const stages = answerLeadingStage(call, target, options.pipeline);
     const pipeline = compilePipeline(stages, environment === undefined ? {} : { environment });
     if (alone && !pipeline.startsAlone) {
@@ -159,7 +159,7 @@ class PipelineRows implements RowSource {
  * The pipeline's budget with the command's own clock, which stands still while nobody asks for rows. What has been read
  * of `view` before a pause is what will be read of it afterwards.
  */
-function pacedBudget(pace: Pace, view: View): Budget {
+export function pacedBudget(pace: Pace, view: View): Budget {
   const budget = openBudget();
   return {
     ...budget,
@@ -187,7 +187,7 @@ async function* nothing(): AsyncGenerator<Doc[]> {
 async function countOnly(
   call: Call,
   ns: string,
-  { pipeline, let: variables, hint, maxTimeMS }: ValuesOf<typeof OPTIONS>,
+  { pipeline, let: variables, hint, collation, maxTimeMS }: ValuesOf<typeof OPTIONS>,
 ): Promise<Doc[] | null> {
   if (!Array.isArray(pipeline) || variables !== undefined) return null;
   const stages = [...(pipeline as unknown[])];
@@ -208,7 +208,7 @@ async function countOnly(
     return null;
   }
   const most = limit === undefined ? Infinity : skip + limit;
-  const found = await countMatching(call, ns, { query, hint, maxTimeMS }, most);
+  const found = await countMatching(call, ns, { query, hint, collation, maxTimeMS }, most);
   const counted = Math.max(0, Math.min(found, most) - skip);
   return counted === 0 ? [] : [{ _id: sum.id, [sum.name]: counted }];
 }

@@ -1,13 +1,17 @@
 import { type Call, command, requireNamespace } from '../command.js';
 import { anything, collationOption, countOption, documentOption } from '../options.js';
 import type { Doc } from '../../codec/document.js';
+import { countingPlan } from '../../planner/choose-plan.js';
+import type { Collation } from '../../query/collation/collation.js';
 import type { Plan } from '../../planner/plan.js';
 import type { Scan } from '../../planner/scan.js';
+import { isUnionOfEntries, UnionCount } from '../../planner/union-count.js';
 import type { CollectionEntry } from '../../storage/keys/index-definition.js';
 import type { Storage } from '../../storage/storage.js';
 import { View } from '../../storage/view.js';
-import { openPace, type Pace, TOO_LONG_HERE } from '../pace.js';
+import { openPace, type Pace } from '../pace.js';
 import { checkStillThere, compileQuery, leaveIfLong, openScan, planQuery, type Query } from './query.js';
+import { readVariables } from './variables.js';
 
 export const countCommand = command({
   options: {
@@ -28,23 +32,15 @@ export const countCommand = command({
   },
 });
 
-/** Collections of this size are counted in one piece: at most about 30 ms. */
-const COUNTED_AT_ONCE = 1_000_000;
-/**
- * Larger collections are counted in another thread, if there is one: what is counted in one piece keeps this one for up
- * to a millisecond.
- */
-const COUNTED_HERE = 50_000;
-
 /** Counts what matches, up to about `most`: from the counter, from an index alone, or from the documents. */
 export function countMatching(
   call: Call,
   ns: string,
-  counted: { query: Doc; hint: unknown; maxTimeMS: number | undefined },
+  counted: { query: Doc; hint: unknown; collation: Collation | null; maxTimeMS: number | undefined },
   most: number,
 ): Promise<number> | number {
   const { storage } = call.core;
-  const query = compileQuery(counted.query, {}, counted.hint);
+  const query = compileQuery(counted.query, {}, counted.hint, readVariables(undefined, counted.collation));
   const pace = openPace(call, counted.maxTimeMS);
   storage.refresh();
   const collection = storage.catalog.find(ns);
@@ -53,14 +49,11 @@ export function countMatching(
     const kept = keptCount(storage, collection, query);
     if (kept !== null) return kept;
   }
-  const plan = planQuery(storage, collection, query, 0);
+  const plan = countingPlan(planQuery(storage, collection, query, 0));
   const view = new View(storage, 'count');
-  const scan = openScan(storage, collection, plan, query, undefined, view);
+  const scan = openCount({ storage, collection, plan, query, view, most });
   leaveIfLong(pace, storage, collection, query, plan.exact ? null : plan);
-  const documents = storage.catalog.roughDocuments(collection.id);
-  const atOnce = documents <= COUNTED_AT_ONCE;
-  if (pace.mayLeave && plan.exact && !plan.single && documents > COUNTED_HERE) throw TOO_LONG_HERE;
-  const counting: Counting = { storage, collection, plan, scan, view, most, atOnce, found: 0 };
+  const counting: Counting = { storage, collection, plan, scan, view, most, found: 0 };
   return countOn(counting, pace) ? counting.found : countSlowly(counting, pace);
 }
 
@@ -79,26 +72,39 @@ function keptCount({ catalog }: Storage, { id, definition }: CollectionEntry, qu
   return (wanted.includes(true) ? yes : 0) + (wanted.includes(false) ? no : 0);
 }
 
+/** What counts a plan; a union is counted from its branches where everything is wanted. */
+function openCount({
+  storage,
+  collection,
+  plan,
+  query,
+  view,
+  most,
+}: Pick<Counting, 'storage' | 'collection' | 'plan' | 'view' | 'most'> & { query: Query }): Scan | UnionCount {
+  const open = (one: Plan): Scan => openScan(storage, collection, one, query, undefined, view);
+  if (most !== Infinity || !isUnionOfEntries(plan)) return open(plan);
+  return new UnionCount(storage, plan, view, (branches) => open({ ...plan, branches }));
+}
+
 interface Counting {
   readonly storage: Storage;
   readonly collection: CollectionEntry;
   readonly plan: Plan;
-  readonly scan: Scan;
+  readonly scan: Scan | UnionCount;
   readonly view: View;
   readonly most: number;
-  readonly atOnce: boolean;
   found: number;
 }
 
 /** Counts until there is nothing more to count or the turn is over; false in the latter case. */
 function countOn(counting: Counting, pace: Pace): boolean {
-  const { plan, scan, most, atOnce } = counting;
+  const { plan, scan, most } = counting;
   const visit = (): boolean => {
     counting.found++;
     return false;
   };
   while (!scan.finished && counting.found < most) {
-    if (plan.exact) counting.found += scan.countChunk(atOnce);
+    if (plan.exact || scan instanceof UnionCount) counting.found += scan.countChunk();
     else scan.readChunk(visit);
     if (!scan.finished && pace.due(scan.lastRead)) return false;
   }

@@ -3,6 +3,7 @@ import { EngineError } from '../../errors.js';
 import { planDistinct } from '../../planner/distinct-plan.js';
 import { DistinctScan } from '../../planner/distinct-scan.js';
 import type { ReadingScan } from '../../planner/scan.js';
+import type { Collation } from '../../query/collation/collation.js';
 import { splitPath, visitPath } from '../../query/values/path.js';
 import { compareValues } from '../../query/values/compare.js';
 import { View } from '../../storage/view.js';
@@ -11,6 +12,7 @@ import { command, requireNamespace } from '../command.js';
 import { anything, collationOption, countOption, documentOption, textOption } from '../options.js';
 import { openPace } from '../pace.js';
 import { checkStillThere, compileQuery, leaveIfLong, openScan, planQuery, planQueryOf } from './query.js';
+import { readVariables } from './variables.js';
 
 const MAX_BYTES = 16 * 1024 * 1024;
 const writer = new KeyWriter();
@@ -27,14 +29,14 @@ export const distinct = command({
   async run(call, options, target) {
     const ns = requireNamespace(call, target);
     const path = splitPath(options.key);
-    const query = compileQuery(options.query, {}, options.hint);
+    const query = compileQuery(options.query, {}, options.hint, readVariables(undefined, options.collation));
     const pace = openPace(call, options.maxTimeMS);
     const { storage } = call.core;
     storage.refresh();
     const collection = storage.catalog.find(ns);
     if (collection === null) return { values: [] };
     const view = new View(storage);
-    const values = new DistinctValues();
+    const values = new DistinctValues(options.collation);
     const distinct = planDistinct(collection, planQueryOf(collection, query, 0), path.join('.'));
     const plan = distinct?.plan ?? planQuery(storage, collection, query, 0);
     if (distinct === null) leaveIfLong(pace, storage, collection, query, plan);
@@ -66,6 +68,8 @@ class DistinctValues {
   private readonly byKey = new Map<string, unknown>();
   private bytes = 0;
 
+  constructor(private readonly collation: Collation | null) {}
+
   addFrom(doc: Doc, path: readonly string[]): void {
     visitPath(doc, path, false, (value) => {
       if (Array.isArray(value)) for (const item of value as unknown[]) this.add(item);
@@ -75,11 +79,16 @@ class DistinctValues {
   }
 
   sorted(): unknown[] {
-    return [...this.byKey.values()].sort(compareValues);
+    const values = [...this.byKey.values()];
+    const { collation } = this;
+    if (collation === null) return values.sort(compareValues);
+    const folded = values.map((value) => ({ value, key: collation.fold(value) }));
+    return folded.sort((a, b) => compareValues(a.key, b.key)).map(({ value }) => value);
   }
 
   private add(value: unknown): void {
-    const key = writer.restart().component(value, false, Infinity).take().latin1Slice();
+    const compared = this.collation === null ? value : this.collation.fold(value);
+    const key = writer.restart().component(compared, false, Infinity).take().latin1Slice();
     if (this.byKey.has(key)) return;
     this.bytes += key.length;
     if (this.bytes > MAX_BYTES) throw new EngineError(17217, 'distinct too big, 16mb cap');

@@ -4,9 +4,11 @@ import { planDistinct } from '../../planner/distinct-plan.js';
 import { DistinctScan } from '../../planner/distinct-scan.js';
 import { presentCountPlan, presentDistinctPlan, presentPlan } from '../../planner/explain.js';
 import { usableIndexes } from '../../planner/plan.js';
+import type { Collation } from '../../query/collation/collation.js';
 import type { ReadingScan } from '../../planner/scan.js';
 import type { CollectionEntry } from '../../storage/keys/index-definition.js';
 import type { Storage } from '../../storage/storage.js';
+import { numberOf } from '../../query/values/value.js';
 import { View } from '../../storage/view.js';
 import { command, requireNamespace } from '../command.js';
 import { anything, countOption } from '../options.js';
@@ -14,21 +16,26 @@ import { openPace, type Pace } from '../pace.js';
 import { deleteCommand, readDeletes } from '../write/delete.js';
 import { findAndModify } from '../write/find-and-modify.js';
 import { readUpdates, update } from '../write/update.js';
-import { aggregate } from './aggregate.js';
+import { aggregate, pacedBudget } from './aggregate.js';
 import { countCommand } from './count.js';
 import { distinct } from './distinct.js';
+import { explainNearest } from './explain-nearest.js';
 import { find } from './find.js';
 import { checkStillThere, compileQuery, leaveIfLong, openScan, planQuery, planQueryOf, type Query } from './query.js';
+import { readVariables } from './variables.js';
 
 /** What of a command its plan depends on. */
 interface Explained {
   readonly filter: Doc;
   readonly sort?: Doc;
   readonly hint: unknown;
+  readonly collation: Collation | null;
   readonly limit?: number;
   readonly skip?: number;
   /** The field of a `distinct`. */
   readonly key?: string;
+  /** The `$geoNear` that a pipeline begins with. */
+  readonly near?: unknown;
 }
 
 /** Each command that can be explained, read by its own table. */
@@ -42,12 +49,15 @@ const READERS: Readonly<Record<string, (body: Doc) => Explained>> = {
   aggregate: (body) => leadingStages(aggregate.read(body, 'aggregate')),
 };
 
-function explainQuery<T extends { query: Doc; hint: unknown }>({ query, ...options }: T): Explained {
+function explainQuery<T extends { query: Doc; hint: unknown; collation: Collation | null }>({
+  query,
+  ...options
+}: T): Explained {
   return { ...options, filter: query };
 }
 
-function explainStatement([statement]: readonly { q: Doc; hint: unknown }[]): Explained {
-  return { filter: statement!.q, hint: statement!.hint };
+function explainStatement([statement]: readonly { q: Doc; hint: unknown; collation: Collation | null }[]): Explained {
+  return { filter: statement!.q, hint: statement!.hint, collation: statement!.collation };
 }
 
 export const explain = command({
@@ -60,8 +70,9 @@ export const explain = command({
       throw new EngineError(CODES.CommandNotFound, `Explain failed due to unknown command: ${name}`);
     }
     const ns = requireNamespace(call, inner[name]);
-    const { filter, sort = {}, hint, limit = 0, skip = 0, key } = READERS[name]!(inner);
-    const query = compileQuery(filter, sort, hint);
+    const { filter, sort = {}, hint, collation, limit = 0, skip = 0, key, near } = READERS[name]!(inner);
+    const environment = readVariables(undefined, collation);
+    const query = compileQuery(filter, sort, hint, environment);
     const most = limit === 0 ? 0 : limit + skip;
     const pace = openPace(call, maxTimeMS);
     const { storage } = call.core;
@@ -73,6 +84,20 @@ export const explain = command({
         ...reply,
         queryPlanner: { namespace: ns, parsedQuery: filter, winningPlan: { stage: 'EOF' }, rejectedPlans: [] },
       };
+    }
+    if (near !== undefined) {
+      const nearest = explainNearest(storage, collection, near, environment);
+      const { winningPlan } = nearest;
+      reply['queryPlanner'] = { namespace: ns, parsedQuery: nearest.filter, winningPlan, rejectedPlans: [] };
+      if (verbosity === 'queryPlanner') return reply;
+      const view = new View(storage);
+      try {
+        const wanted = most === 0 ? Infinity : most;
+        reply['executionStats'] = await nearest.execute(view, pacedBudget(pace, view), wanted);
+      } finally {
+        view.release();
+      }
+      return reply;
     }
     const distinct = key === undefined ? null : planDistinct(collection, planQueryOf(collection, query, most), key);
     const plan = distinct?.plan ?? planQuery(storage, collection, query, most);
@@ -104,13 +129,18 @@ export const explain = command({
   },
 });
 
-/** What of a pipeline an index can serve: its first $match, and a $sort after it. */
-function leadingStages({ pipeline, hint }: { pipeline: unknown; hint: unknown }): Explained {
+/** What of a pipeline an index can serve: its first $match, and a $sort after it; or a $geoNear and its $limit. */
+function leadingStages({ pipeline, hint, collation }: ReturnType<typeof aggregate.read>): Explained {
   const stages = Array.isArray(pipeline) ? (pipeline as Doc[]) : [];
+  const near = stages[0]?.['$geoNear'];
+  if (near !== undefined) {
+    const limit = numberOf(stages[1]?.['$limit']) ?? 0;
+    return { filter: {}, hint, collation, limit, near };
+  }
   const filter = stages[0]?.['$match'];
   const next = filter === undefined ? stages[0] : stages[1];
   const sort = next?.['$sort'];
-  return { filter: isDocument(filter) ? filter : {}, sort: isDocument(sort) ? sort : {}, hint };
+  return { filter: isDocument(filter) ? filter : {}, sort: isDocument(sort) ? sort : {}, hint, collation };
 }
 
 /** Runs the plan without keeping anything, to tell how much it reads. */

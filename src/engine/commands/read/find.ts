@@ -66,7 +66,7 @@ type FindOptions = ReturnType<typeof find.read>;
 
 function openFindRows(call: Call, ns: string, options: FindOptions): RowSource {
   const { storage } = call.core;
-  const environment = readVariables(options.let);
+  const environment = readVariables(options.let, options.collation);
   const query = compileQuery(options.filter, options.sort, options.hint, environment);
   const rows = { skip: options.skip, limit: Math.abs(options.limit), ...readProjection(options, environment) };
   const pace = openPace(call, options.maxTimeMS);

@@ -2,16 +2,18 @@ import { type Doc, isDocument } from '../../codec/document.js';
 import { badValue, CODES, EngineError } from '../../errors.js';
 import { choosePlan } from '../../planner/choose-plan.js';
 import { planEqualities } from '../../planner/equality-plan.js';
+import { IdSet } from '../../planner/id-set.js';
 import { type Plan, type PlanQuery, scanWhole } from '../../planner/plan.js';
 import { countEntries, PlanScan, type Scan } from '../../planner/scan.js';
 import { MergedScan, UnionScan } from '../../planner/union-scan.js';
+import type { Collation } from '../../query/collation/collation.js';
 import type { ExpressionContext } from '../../query/expression.js';
 import { compileFilter, type Filter } from '../../query/match/match.js';
 import { compileSort, type Sort, type SortPart } from '../../query/sort.js';
 import { equalValues } from '../../query/values/compare.js';
 import type { CollectionEntry } from '../../storage/keys/index-definition.js';
 import type { Storage } from '../../storage/storage.js';
-import type { DescribeRead } from '../../storage/long-read.js';
+import { conditionsOf, type DescribeRead } from '../../storage/long-read.js';
 import type { View } from '../../storage/view.js';
 import { leaveIfLarge, type SearchPace, TOO_LONG_HERE } from '../pace.js';
 
@@ -24,12 +26,15 @@ export interface Query {
   /** A sort that means the order of storage, forwards or backwards. */
   readonly natural: 1 | -1 | null;
   readonly hint: unknown;
+  /** By which filter and sort compare text; null: the simple one. */
+  readonly collation: Collation | null;
 }
 
 /** Compiles filter, sort and hint; refuses what is malformed with MongoDB's codes. */
 export function compileQuery(filter: Doc, sort: Doc = {}, hint?: unknown, environment?: ExpressionContext): Query {
   const natural = sort['$natural'];
   const keys = Object.keys(sort);
+  const collation = environment?.collation ?? null;
   if (natural !== undefined && keys.length !== 1) throw badValue('$natural sort cannot be combined with other keys');
   if (natural !== undefined && Number(natural) !== 1 && Number(natural) !== -1) {
     throw badValue('$natural sort must be 1 or -1');
@@ -37,9 +42,10 @@ export function compileQuery(filter: Doc, sort: Doc = {}, hint?: unknown, enviro
   return {
     filter: compileFilter(filter, environment === undefined ? {} : { environment }),
     everything: Object.keys(filter).length === 0,
-    sort: natural !== undefined || keys.length === 0 ? null : compileSort(sort),
+    sort: natural !== undefined || keys.length === 0 ? null : compileSort(sort, collation),
     natural: natural === undefined ? null : Number(natural) === 1 ? 1 : -1,
     hint,
+    collation,
   };
 }
 
@@ -66,6 +72,7 @@ export function planQueryOf(collection: CollectionEntry, query: Query, limit: nu
     unplanned: query.filter.unplanned,
     residual: query.filter.residual,
     sort: query.sort?.parts ?? NO_SORT,
+    collation: query.collation,
     limit,
     hint: query.natural === null ? findHinted(collection, query.hint) : { natural: query.natural },
   };
@@ -99,23 +106,23 @@ export function openScan(
   pace: Pick<SearchPace, 'mayLeave'> | null = null,
 ): Scan {
   const { sort } = query;
-  const branches = plan.branches ?? [plan];
   const merges = plan.branches !== null && sort !== null && plan.sorted;
   const fields = merges && more !== null ? new Set([...more, ...sort.fields]) : more;
-  const seen = plan.repeats && !merges ? new Set<string>() : null;
+  const seen = plan.repeats && !merges ? new IdSet() : null;
   const open = (one: Plan, filter: Filter | null, forgets: boolean): PlanScan => {
     const scan = new PlanScan(storage, collection, one, filter, fields, view, seen, forgets);
     scan.describe = () => describeRead(collection, query, one);
     if (pace?.mayLeave === true) scan.beforeDecoding = (bytes) => leaveIfLarge(pace, bytes);
     return scan;
   };
+  if (plan.branches === null && seen === null) return open(plan, filterFor(plan, query), true);
+  const branches = plan.branches ?? [plan];
   const scans = branches.map((branch, n) => {
     // What the last branch reads is read by no other; of an index over lists an entry may come again.
     const forgets = n === branches.length - 1 && !mayRepeat(branch);
     return open(branch, filterFor(branch, query), forgets);
   });
   if (merges) return new MergedScan(storage, plan, sort, scans);
-  if (plan.branches === null && seen === null) return scans[0]!;
   const openWhole = (): PlanScan =>
     open(scanWhole(collection, planQueryOf(collection, query, 0), false), query.filter, true);
   return new UnionScan(plan, scans, seen ?? NO_FIELDS, openWhole);
@@ -124,7 +131,7 @@ export function openScan(
 function describeRead({ ns }: CollectionEntry, { filter, sort }: Query, { index }: Plan): ReturnType<DescribeRead> {
   return {
     ns,
-    conditions: filter.conjuncts.map(({ path, op }) => ({ path, op })),
+    conditions: conditionsOf(filter),
     sort: (sort?.parts ?? NO_SORT).map(({ path, dir }) => ({ path, descending: dir === -1 })),
     index: index?.definition.name ?? null,
   };

@@ -1,7 +1,8 @@
 import type { Doc } from '../../codec/document.js';
 import { CODES, EngineError } from '../../errors.js';
 import type { Budget } from '../../pipeline/budget.js';
-import { planCell } from '../../planner/plan.js';
+import { IdSet } from '../../planner/id-set.js';
+import { conjunctsFor, planCell } from '../../planner/plan.js';
 import { impliesAll } from '../../planner/partial.js';
 import { countEntries, PlanScan } from '../../planner/scan.js';
 import type { ExpressionContext } from '../../query/expression.js';
@@ -32,12 +33,14 @@ export async function* readNearest(
   budget: Budget,
   view: View,
   environment?: ExpressionContext,
+  /** Counts the entries and documents that are looked at. */
+  looked = { keys: 0, documents: 0 },
 ): AsyncGenerator<Doc[]> {
   const query = compileQuery(near.query, {}, undefined, environment);
-  const index = chooseIndex(collection, near, query);
+  const index = chooseNearestIndex(collection, near, query);
   const { parts } = index.fields[0]!;
   const decoded = fields === null ? null : new Set([...fields, parts[0]!]);
-  const seen = index.definition.multikey === 0 ? null : new Set<string>();
+  const seen = index.definition.multikey === 0 ? null : new IdSet();
   const ahead = new Soonest<Ahead>();
   let held = 0;
   const hold = (bytes: number): void => {
@@ -76,7 +79,10 @@ export async function* readNearest(
       } else if (entries > 0) {
         const filter = query.everything ? null : query.filter;
         const scan = item.scan ?? new PlanScan(storage, collection, plan, filter, decoded, view, seen);
+        const examined = scan.documentsExamined;
         scan.readChunk(visit);
+        looked.keys += scan.lastRead;
+        looked.documents += scan.documentsExamined - examined;
         read = scan.lastRead;
         if (!scan.finished) ahead.add(next.order, { cell: item.cell, scan });
       }
@@ -91,13 +97,18 @@ export async function* readNearest(
   }
 }
 
-function chooseIndex(collection: CollectionEntry, { key }: GeoNear, { filter }: Query): IndexEntry {
+/** The index that serves a `$geoNear`; 27 and 291 when there is none. */
+export function chooseNearestIndex(
+  collection: CollectionEntry,
+  { key }: GeoNear,
+  { filter, collation }: Query,
+): IndexEntry {
   const usable = collection.indexes.filter(
     (index) =>
       index.isGeo &&
       index.definition.state === 'ready' &&
       !index.definition.hidden &&
-      holdsAll(index, filter.conjuncts),
+      holdsAll(index, conjunctsFor(index.collation, { conjuncts: filter.conjuncts, collation })),
   );
   const [index, another] = usable.filter(({ fields }) => key === null || fields[0]!.path === key);
   if (index === undefined && key !== null) {

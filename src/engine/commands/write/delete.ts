@@ -21,7 +21,6 @@ export const deleteCommand = command({
   async run(call, options, target) {
     const ns = requireNamespace(call, target);
     requireWritable(ns);
-    const environment = readVariables(options.let);
     const writeErrors: Doc[] = [];
     let n = 0;
     for (const [index, statement] of readDeletes(options.deletes).entries()) {
@@ -31,7 +30,7 @@ export const deleteCommand = command({
         if (limit !== 0 && limit !== 1) {
           throw badValue(`The limit field in delete objects must be 0 or 1. Got ${String(limit ?? statement.limit)}`);
         }
-        const query = compileQuery(filter, {}, statement.hint, environment);
+        const query = compileQuery(filter, {}, statement.hint, readVariables(options.let, statement.collation));
         const modification = { filter, query, update: null, upsert: false };
         const pace = new Pace(options.maxTimeMS, call.signal);
         if (limit === 1) n += (await modifyOne(call.core.storage, ns, modification, pace)) === null ? 0 : 1;

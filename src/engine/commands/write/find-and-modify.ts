@@ -48,7 +48,7 @@ export const findAndModify = command({
 
 function readFindAndModify(options: ReturnType<typeof findAndModify.read>): Modification {
   const { remove, update, upsert, query: filter, sort, hint, new: wantsNew } = options;
-  const environment = readVariables(options.let);
+  const environment = readVariables(options.let, options.collation);
   if (!remove) {
     if (update === undefined) throw failedToParse('Either an update or remove=true must be specified');
     return readModification(filter, update, options, environment);

@@ -1,5 +1,5 @@
 import { type Doc, isDocument } from '../../codec/document.js';
-import { failedToParse } from '../../errors.js';
+import { failedToParse, unsupported } from '../../errors.js';
 import type { ExpressionContext } from '../../query/expression.js';
 import { compileUpdate } from '../../query/update/update.js';
 import { batch, type Call, command, requireNamespace, statementReader } from '../command.js';
@@ -89,6 +89,7 @@ export function readModification(
   if (!isDocument(change) && !Array.isArray(change)) {
     throw failedToParse('Update argument must be either an object or an array');
   }
+  if (environment !== undefined && environment.collation !== null) checkCollated(change, arrayFilters);
   return {
     filter,
     query: compileQuery(filter, sort, hint, environment),
@@ -100,6 +101,20 @@ export function readModification(
   };
 }
 
+/** Update operators that compare what they are given, text among it. */
+const COMPARING: ReadonlySet<string> = new Set(['$addToSet', '$max', '$min', '$pull', '$pullAll']);
+
+/** Refuses, for an update with a collation, what would have to follow it and does not. */
+function checkCollated(change: Doc | readonly unknown[], arrayFilters: readonly unknown[]): void {
+  const comparing = Array.isArray(change) ? undefined : Object.keys(change).find((name) => COMPARING.has(name));
+  const pushed = Array.isArray(change) ? undefined : (change as Doc)['$push'];
+  const sorts = isDocument(pushed) && Object.values(pushed).some((each) => isDocument(each) && '$sort' in each);
+  const refused = arrayFilters.length > 0 ? 'arrayFilters' : (comparing ?? (sorts ? '$push with $sort' : null));
+  if (refused !== null) {
+    throw unsupported(`${refused} is not available together with a collation in this engine`);
+  }
+}
+
 async function runUpdate(
   call: Call,
   ns: string,
@@ -109,7 +124,8 @@ async function runUpdate(
 ): Promise<{ value: unknown } | undefined> {
   const { storage } = call.core;
   // Those of the command and, for pipeline updates, those of the statement.
-  const variables = readVariables(statement.c === undefined ? options.let : { ...options.let, ...statement.c });
+  const given = statement.c === undefined ? options.let : { ...options.let, ...statement.c };
+  const variables = readVariables(given, statement.collation);
   const modification = readModification(statement.q, statement.u, statement, variables);
   const pace = new Pace(options.maxTimeMS, call.signal);
   if (statement.multi) {

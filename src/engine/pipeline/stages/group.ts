@@ -1,5 +1,6 @@
 import { type Doc, isDocument } from '../../codec/document.js';
 import { refusal } from '../../errors.js';
+import type { Collation } from '../../query/collation/collation.js';
 import { type Expression, compileExpression } from '../../query/expression.js';
 import type { Accumulation } from '../../query/operators/accumulations.js';
 import { compileSort } from '../../query/sort.js';
@@ -21,6 +22,7 @@ async function groupSource(
   gauge: Gauge,
   idOf: (doc: Doc, run: Run) => unknown,
   fields: GroupFields,
+  collation: Collation | null,
 ): Promise<Doc[]> {
   const { budget, scope } = run;
   const { accumulators } = fields;
@@ -30,7 +32,7 @@ async function groupSource(
       if (budget.tick(1)) await budget.pause();
       scope.root = doc;
       const id = idOf(doc, run) ?? null;
-      const key = keyOf(id);
+      const key = keyOf(collation === null ? id : collation.fold(id));
       let group = groups.get(key);
       if (group === undefined) {
         group = { id, parts: accumulators.map((accumulator) => accumulator.open()) };
@@ -57,13 +59,14 @@ export function groupStage(
   idOf: (doc: Doc, run: Run) => unknown,
   fields: GroupFields,
   order?: Doc,
+  collation: Collation | null = null,
 ): Stage {
   const sort = order === undefined ? null : compileSort(order);
   return {
     async *run(source, run) {
       const gauge = new Gauge(run.budget);
       try {
-        const groups = await groupSource(source, run, gauge, idOf, fields);
+        const groups = await groupSource(source, run, gauge, idOf, fields, collation);
         yield* inBatches(sort === null ? groups : await sortSource(inBatches(groups), sort, run, gauge));
       } finally {
         gauge.close();
@@ -83,7 +86,7 @@ export const group: StageCompiler = (spec, { environment }) => {
   if (!Object.hasOwn(spec, '_id')) throw refusal(15955, 'a group specification must include an _id');
   const id = compileExpression(spec['_id'], environment);
   const fields = compileAccumulation(spec, environment, ['_id']);
-  return groupStage(id.fields, byExpression(id), fields);
+  return groupStage(id.fields, byExpression(id), fields, undefined, environment.collation);
 };
 
 export const sortByCount: StageCompiler = (spec, { environment }) => {

@@ -1,5 +1,6 @@
 import { type Doc, isDocument } from '../../codec/document.js';
 import { refusal } from '../../errors.js';
+import type { ExpressionContext } from '../../query/expression.js';
 import { compileSort, type KeyTuple, type Sort } from '../../query/sort.js';
 import { compareStrings, compareValues } from '../../query/values/compare.js';
 import type { Budget } from '../budget.js';
@@ -139,10 +140,10 @@ export function sortStage(sort: Sort, most = Infinity): Stage {
 }
 
 /** The compiled sort of a `$sort` stage; an empty one is refused. */
-export function requireSort(spec: unknown): Sort {
+export function requireSort(spec: unknown, { collation }: Pick<ExpressionContext, 'collation'>): Sort {
   if (!isDocument(spec)) throw refusal(15973, 'the $sort key specification must be an object');
   if (Object.keys(spec).length === 0) throw refusal(15976, '$sort stage must have at least one sort key');
-  return compileSort(spec);
+  return compileSort(spec, collation);
 }
 
-export const sort: StageCompiler = (spec) => sortStage(requireSort(spec));
+export const sort: StageCompiler = (spec, { environment }) => sortStage(requireSort(spec, environment));

@@ -1,5 +1,6 @@
 import type { ObjectId } from 'bson';
-import { BsonFormatError, skipValue } from '../../codec/decode.js';
+import type { Doc } from '../../codec/document.js';
+import { FieldWalk } from '../../codec/field-walk.js';
 
 /** A condition of the most frequent kind: a top-level field has a plain value. */
 export interface Equality {
@@ -84,54 +85,58 @@ type Outcome = boolean | undefined;
 type CompareBytes = (bytes: Buffer, type: number, at: number, end: number) => Outcome;
 
 interface BoundEquality {
-  readonly name: string;
+  readonly slot: number;
   readonly compare: CompareBytes;
   /** A field that is not there is equal to null. */
   readonly missing: boolean;
 }
 
 /**
- * Tests stored documents without decoding them: true or false, or undefined when a field holds something (an array, a
- * decimal) that the bytes alone do not decide.
+ * Tests stored documents by equalities without decoding them, and decodes some fields of those that match: in one walk
+ * over each.
  */
-export function compileByteTest(equalities: readonly Equality[]): (bytes: Buffer) => boolean | undefined {
-  const bound = equalities.map(({ path, value }): BoundEquality => ({
-    name: path,
-    compare: comparatorOf(value),
-    missing: value === null,
-  }));
-  const all = (1 << bound.length) - 1;
-  const missing = bound.reduce((mask, { missing: matches }, n) => (matches ? mask | (1 << n) : mask), 0);
-  return (bytes) => {
-    const { length } = bytes;
-    let matched = missing;
-    let at = 4;
-    for (;;) {
-      const type = bytes[at];
-      if (type === 0) return matched === all;
-      if (type === undefined) throw new BsonFormatError('document ends too early');
-      const from = at + 1;
-      let to = from;
-      while (bytes[to] !== 0) if (++to >= length) throw new BsonFormatError('field name runs over');
-      const end = skipValue(bytes, type, to + 1);
-      for (let n = 0; n < bound.length; n++) {
-        const { name, compare } = bound[n]!;
-        if (!isName(bytes, from, to, name)) continue;
-        const outcome = compare(bytes, type, to + 1, end);
-        if (outcome === undefined) return undefined;
-        // Of two fields of the same name the last one counts, as when decoding.
-        matched = outcome ? matched | (1 << n) : matched & ~(1 << n);
-      }
-      at = end;
-    }
-  };
-}
+export class FieldTest {
+  private readonly bound: readonly BoundEquality[];
 
-function isName(bytes: Buffer, from: number, to: number, name: string): boolean {
-  const length = name.length;
-  if (length !== to - from) return false;
-  for (let n = 0; n < length; n++) if (bytes[from + n] !== name.charCodeAt(n)) return false;
-  return true;
+  private constructor(
+    equalities: readonly Equality[],
+    private readonly fields: readonly string[],
+    names: readonly string[],
+    private readonly places: FieldWalk,
+  ) {
+    this.bound = equalities.map(({ path, value }) => ({
+      slot: names.indexOf(path),
+      compare: comparatorOf(value),
+      missing: value === null,
+    }));
+  }
+
+  /** Null when there are too many fields for it, or one with a name of its own kind. */
+  static of(equalities: readonly Equality[], fields: readonly string[] = []): FieldTest | null {
+    const names = [...new Set([...fields, ...equalities.map(({ path }) => path)])];
+    const places = FieldWalk.of(names);
+    return places === null ? null : new FieldTest(equalities, fields, names, places);
+  }
+
+  /** True or false, or undefined when a field holds something (an array, a decimal) that the bytes do not decide. */
+  test(bytes: Buffer): boolean | undefined {
+    const { places, bound } = this;
+    places.walk(bytes);
+    let outcome: Outcome = true;
+    for (let n = 0; n < bound.length; n++) {
+      const { slot, compare, missing } = bound[n]!;
+      const type = places.types[slot]!;
+      const matches = type === 0 ? missing : compare(bytes, type, places.starts[slot]!, places.ends[slot]!);
+      if (matches === false) return false;
+      if (matches === undefined) outcome = undefined;
+    }
+    return outcome;
+  }
+
+  /** The fields of the document that was tested last. */
+  decode(bytes: Buffer): Doc {
+    return this.places.decode(bytes, this.fields.length);
+  }
 }
 
 const ARRAY = 0x04;

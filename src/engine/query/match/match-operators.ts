@@ -1,14 +1,12 @@
-import type { Binary, BSONRegExp, ObjectId } from 'bson';
+import type { BSONRegExp, ObjectId } from 'bson';
 import { type Doc, isDocument } from '../../codec/document.js';
 import { badValue } from '../../errors.js';
+import { type Collation, holdsText } from '../collation/collation.js';
 import { isWithin, readRegion } from '../geometry/region.js';
-import { decimalToBigint, openDecimal } from '../values/decimal.js';
 import { compareValues, equalValues } from '../values/compare.js';
 import {
   findTypeByNumber,
   integerOf,
-  isDecimal,
-  isNumber,
   isTruthy,
   isTypeName,
   numberOf,
@@ -17,6 +15,7 @@ import {
   typeOf,
 } from '../values/value.js';
 import { keyOf } from '../values/value-key.js';
+import { numberOperators } from './number-operators.js';
 
 /** A condition on the values of one path, before it is bound to the path. */
 export type Predicate = (
@@ -47,6 +46,8 @@ export type ConjunctOp = 'eq' | 'in' | 'gt' | 'gte' | 'lt' | 'lte' | 'exists' | 
 
 /** What an operator may ask of the parser that calls it. */
 export interface PredicateTools {
+  /** How text is compared; null: by its code points. What an index may use of a predicate is folded by it. */
+  readonly collation: Collation | null;
   isOperatorDocument(value: unknown): value is Doc;
   parseOperators(spec: Doc): Predicate;
   regexPredicate(pattern: string, options: string): Predicate;
@@ -88,9 +89,30 @@ function objectIdEquality(operand: ObjectId): (value: unknown) => boolean {
   };
 }
 
+/** A test of values against an operand that `test` compiles, text compared as the collation says. */
+function comparison(
+  test: (operand: unknown) => (value: unknown) => boolean,
+  operand: unknown,
+  collation: Collation | null,
+): (value: unknown) => boolean {
+  // Text is the only kind of value that a collation changes, and it is equal or near to nothing else.
+  if (collation === null || !holdsText(operand)) return test(operand);
+  const folded = test(collation.fold(operand));
+  return (value) => folded(collation.fold(value));
+}
+
+function folded(operand: unknown, collation: Collation | null): unknown {
+  return collation === null ? operand : collation.fold(operand);
+}
+
 /** The predicate of `$eq`, which a plain value in a filter stands for too. */
-export function equalityPredicate(operand: unknown): LeafPredicate {
-  return { kind: 'leaf', single: equality(operand), leafArrays: true, conjuncts: [{ op: 'eq', value: operand }] };
+export function equalityPredicate(operand: unknown, collation: Collation | null = null): LeafPredicate {
+  return {
+    kind: 'leaf',
+    single: comparison(equality, operand, collation),
+    leafArrays: true,
+    conjuncts: [{ op: 'eq', value: folded(operand, collation) }],
+  };
 }
 
 const ORDERINGS = {
@@ -117,14 +139,15 @@ function ordering(op: keyof typeof ORDERINGS): PredicateOperator {
     if (typeof operand !== 'number') return general;
     return (value) => (typeof value === 'number' ? plain(value, operand) : general(value));
   };
-  return (operand) => {
+  return (operand, { collation }) => {
     if (typeOf(operand) === 'regex') throw badValue(`Can't have RegEx as arg to predicate over field with $${op}`);
-    return { ...leaf(test(operand)), conjuncts: [{ op, value: operand }] };
+    return { ...leaf(comparison(test, operand, collation)), conjuncts: [{ op, value: folded(operand, collation) }] };
   };
 }
 
 function membership(operand: unknown, tools: PredicateTools, name: string): Predicate {
   if (!Array.isArray(operand)) throw badValue(`${name} needs an array`);
+  const { collation } = tools;
   const keys = new Set<unknown>();
   const patterns: Predicate[] = [];
   let hasNull = false;
@@ -135,15 +158,17 @@ function membership(operand: unknown, tools: PredicateTools, name: string): Pred
     } else if (typeOf(item) === 'regex') {
       patterns.push(tools.regexPredicate((item as BSONRegExp).pattern, (item as BSONRegExp).options));
     } else {
-      keys.add(keyOf(item));
+      keys.add(keyOf(folded(item, collation)));
     }
   }
   const single = (value: unknown): boolean => {
     if (value === null || value === undefined) return hasNull;
-    if (keys.has(keyOf(value))) return true;
+    if (keys.has(keyOf(folded(value, collation)))) return true;
     return patterns.some((pattern) => pattern.kind === 'leaf' && pattern.single(value));
   };
-  return patterns.length > 0 ? leaf(single) : { ...leaf(single), conjuncts: [{ op: 'in', value: operand }] };
+  return patterns.length > 0
+    ? leaf(single)
+    : { ...leaf(single), conjuncts: [{ op: 'in', value: folded(operand, collation) }] };
 }
 
 function typeSet(operand: unknown): Set<TypeName> {
@@ -204,93 +229,12 @@ function singleTest(predicate: Predicate, value: unknown): boolean {
   }
 }
 
-function wholeNumber(value: unknown, what: string): bigint {
-  const number = numberOf(value);
-  if (number === null) throw badValue(`malformed mod, ${what} not a number`);
-  const whole = truncated(value);
-  if (whole === null) throw badValue(`malformed mod, ${what} value is invalid: no 64-bit integer`);
-  return whole;
-}
-
-/** A number cut to an integer; null for what is none or does not fit 64 bits. */
-function truncated(value: unknown): bigint | null {
-  let whole: bigint | null;
-  if (typeof value === 'bigint') {
-    whole = value;
-  } else if (isDecimal(value)) {
-    whole = decimalToBigint(openDecimal(value));
-  } else {
-    const number = numberOf(value);
-    whole = number === null || !Number.isFinite(number) ? null : BigInt(Math.trunc(number));
-  }
-  return whole === null || BigInt.asIntN(64, whole) !== whole ? null : whole;
-}
-
-function bitTest(mode: 'allSet' | 'allClear' | 'anySet' | 'anyClear'): PredicateOperator {
-  return (operand) => {
-    const positions = bitPositions(operand);
-    return leaf((value) => {
-      const isSet = bitReader(value);
-      if (isSet === null) return false;
-      switch (mode) {
-        case 'allSet':
-          return positions.every(isSet);
-        case 'allClear':
-          return !positions.some(isSet);
-        case 'anySet':
-          return positions.some(isSet);
-        case 'anyClear':
-          return !positions.every(isSet);
-      }
-    });
-  };
-}
-
-function bitPositions(operand: unknown): number[] {
-  if (Array.isArray(operand)) {
-    return operand.map((item: unknown) => {
-      const position = integerOf(item);
-      if (position === null || position < 0 || position > 0x7fffffff) {
-        throw badValue('bit positions must be 32-bit integers >= 0');
-      }
-      return position;
-    });
-  }
-  const positions: number[] = [];
-  if (typeOf(operand) === 'binData') {
-    const isSet = bitReader(operand)!;
-    const bits = (operand as Binary).value().length * 8;
-    for (let i = 0; i < bits; i++) if (isSet(i)) positions.push(i);
-    return positions;
-  }
-  const mask = isNumber(operand) ? integralBits(operand) : null;
-  if (mask === null || mask < 0n) throw badValue('a bitmask must be a non-negative integer, an array or binary data');
-  for (let i = 0; i < 64; i++) if ((mask >> BigInt(i)) & 1n) positions.push(i);
-  return positions;
-}
-
-function integralBits(value: unknown): bigint | null {
-  const whole = truncated(value);
-  return whole !== null && compareValues(whole, value) === 0 ? whole : null;
-}
-
-function bitReader(value: unknown): ((position: number) => boolean) | null {
-  if (typeof value === 'object' && value !== null && typeOf(value) === 'binData') {
-    const bytes = (value as Binary).value();
-    return (position) => ((bytes[position >> 3] ?? 0) & (1 << (position & 7))) !== 0;
-  }
-  const bits = isNumber(value) ? integralBits(value) : null;
-  if (bits === null) return null;
-  // Positions beyond 63 repeat the sign bit.
-  return (position) => ((bits >> BigInt(Math.min(position, 63))) & 1n) === 1n;
-}
-
 /** The operators on a path, by name. */
 export const QUERY_OPERATORS: Readonly<Record<string, PredicateOperator>> = {
-  $eq: equalityPredicate,
-  $ne(operand) {
+  $eq: (operand, { collation }) => equalityPredicate(operand, collation),
+  $ne(operand, { collation }) {
     if (typeOf(operand) === 'regex') throw badValue("Can't have regex as arg to $ne.");
-    return { kind: 'not', part: leaf(equality(operand)) };
+    return { kind: 'not', part: leaf(comparison(equality, operand, collation)) };
   },
   $gt: ordering('gt'),
   $gte: ordering('gte'),
@@ -330,19 +274,7 @@ export const QUERY_OPERATORS: Readonly<Record<string, PredicateOperator>> = {
     if (!Object.hasOwn(siblings, '$regex')) throw badValue('$options needs a $regex');
     return null;
   },
-  $mod(operand) {
-    if (!Array.isArray(operand)) throw badValue('malformed mod, needs to be an array');
-    if (operand.length < 2) throw badValue('malformed mod, not enough elements');
-    if (operand.length > 2) throw badValue('malformed mod, too many elements');
-    const divisor = wholeNumber(operand[0], 'divisor');
-    const remainder = wholeNumber(operand[1], 'remainder');
-    if (divisor === 0n) throw badValue('divisor cannot be 0');
-    return leaf((value) => {
-      if (!isNumber(value)) return false;
-      const whole = truncated(value);
-      return whole !== null && whole % divisor === remainder;
-    });
-  },
+  ...numberOperators,
   $size(operand) {
     const size = integerOf(operand);
     if (size === null) throw badValue('Failed to parse $size. Expected an integer');
@@ -362,7 +294,7 @@ export const QUERY_OPERATORS: Readonly<Record<string, PredicateOperator>> = {
       if (typeOf(item) === 'regex') {
         return tools.regexPredicate((item as BSONRegExp).pattern, (item as BSONRegExp).options);
       }
-      return equalityPredicate(item);
+      return equalityPredicate(item, tools.collation);
     });
     return {
       kind: 'and',
@@ -378,10 +310,6 @@ export const QUERY_OPERATORS: Readonly<Record<string, PredicateOperator>> = {
     const conjuncts = [{ op: 'within' as const, value: region }];
     return { ...leaf((value) => isWithin(value, region), false), conjuncts, residual: true, isSlow: region.isSlow };
   },
-  $bitsAllSet: bitTest('allSet'),
-  $bitsAllClear: bitTest('allClear'),
-  $bitsAnySet: bitTest('anySet'),
-  $bitsAnyClear: bitTest('anyClear'),
 };
 
 /** Operators of MongoDB that this engine names in its refusal. */

@@ -1,8 +1,9 @@
 import type { BSONRegExp } from 'bson';
 import { type Doc, isDocument } from '../../codec/document.js';
 import { badValue } from '../../errors.js';
+import type { Collation } from '../collation/collation.js';
 import { NO_SCOPE, openScope, type Scope } from '../operators/operator.js';
-import { compileByteTest, type Equality, readEqualities } from './equalities.js';
+import { type Equality, FieldTest, readEqualities } from './equalities.js';
 import { compileExpression, type ExpressionContext, openExpressionContext } from '../expression.js';
 import { compileSchema } from './json-schema.js';
 import {
@@ -58,13 +59,14 @@ export interface Filter extends Alternative {
 }
 
 export interface FilterOptions {
-  /** The enclosing pipeline's variables, for `$expr`. */
+  /** The enclosing pipeline's variables, for `$expr`, and the collation. */
   readonly environment?: ExpressionContext;
 }
 
 interface Parsing {
   /** Made only when something needs it: most filters have no expressions, and compiling has to be cheap. */
   environment: ExpressionContext | undefined;
+  readonly collation: Collation | null;
   /** False inside an array's element, where `$expr` has no meaning. */
   readonly isWholeDocument: boolean;
   readonly fields: Set<string>;
@@ -81,6 +83,7 @@ interface Parsing {
 function openParsing(environment: ExpressionContext | undefined, isWholeDocument = true): Parsing {
   return {
     environment,
+    collation: environment?.collation ?? null,
     isWholeDocument,
     fields: new Set(),
     conjuncts: [],
@@ -124,7 +127,8 @@ export const supportedQueryOperators: readonly string[] = [
 
 /** Compiles a filter document once; refuses what is malformed or unsupported with MongoDB's codes (mostly 2). */
 export function compileFilter(filter: Doc, options: FilterOptions = {}): Filter {
-  const equalities = readEqualities(filter);
+  const collated = options.environment !== undefined && options.environment.collation !== null;
+  const equalities = collated ? null : readEqualities(filter);
   if (equalities !== null && equalities.length > 0) return new EqualityFilter(equalities);
   const parsing = openParsing(options.environment);
   const node = parseFilter(filter, parsing, true);
@@ -157,7 +161,7 @@ class EqualityFilter implements Filter {
   readonly unplanned = false;
   readonly mayTakeLong = false;
   private node: Node | undefined;
-  private bytesTest: ((bytes: Buffer) => boolean | undefined) | undefined;
+  private byteTest: FieldTest | null | undefined;
 
   constructor(readonly equalities: readonly Equality[]) {}
 
@@ -181,8 +185,8 @@ class EqualityFilter implements Filter {
   }
 
   testBytes(bytes: Buffer): boolean | undefined {
-    this.bytesTest ??= compileByteTest(this.equalities);
-    return this.bytesTest(bytes);
+    if (this.byteTest === undefined) this.byteTest = FieldTest.of(this.equalities);
+    return this.byteTest === null ? undefined : this.byteTest.test(bytes);
   }
 
   private open(): Node {
@@ -309,12 +313,12 @@ function parseField(path: string, value: unknown, parsing: Parsing, top: boolean
 
 /** What a path has to satisfy: a value (equality), a regular expression, or a document of operators. */
 function parsePredicate(value: unknown, parsing: Parsing): Predicate {
-  if (typeof value !== 'object' || value === null) return equalityPredicate(value);
+  if (typeof value !== 'object' || value === null) return equalityPredicate(value, parsing.collation);
   if (typeOf(value) === 'regex') {
     const { pattern, options } = value as BSONRegExp;
     return patternOf(pattern, options, parsing);
   }
-  return isOperatorDocument(value) ? parseOperators(value, parsing) : equalityPredicate(value);
+  return isOperatorDocument(value) ? parseOperators(value, parsing) : equalityPredicate(value, parsing.collation);
 }
 
 function parseOperators(spec: Doc, parsing: Parsing): Predicate {
@@ -348,6 +352,7 @@ function patternOf(pattern: string, options: string, parsing: Parsing): Predicat
 
 function openTools(parsing: Parsing): PredicateTools {
   return {
+    collation: parsing.collation,
     isOperatorDocument,
     parseOperators: (spec) => descend(parsing, () => parseOperators(spec, parsing)),
     regexPredicate: (pattern, options) => patternOf(pattern, options, parsing),
@@ -363,7 +368,7 @@ function openTools(parsing: Parsing): PredicateTools {
 }
 
 /** A test of single values for `$pull`, `$elemMatch` projections and the like: operators apply to the value itself. */
-export function compileValueTest(spec: Doc): (value: unknown) => boolean {
-  const node = pathNode(['v'], parseOperators(spec, openParsing(undefined)));
+export function compileValueTest(spec: Doc, environment?: ExpressionContext): (value: unknown) => boolean {
+  const node = pathNode(['v'], parseOperators(spec, openParsing(environment)));
   return (value) => node.test({ v: value }, NO_SCOPE);
 }

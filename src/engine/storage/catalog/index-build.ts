@@ -1,6 +1,6 @@
 import type { Storage } from '../storage.js';
 import type { CollectionEntry, IndexDefinition, IndexEntry } from '../keys/index-definition.js';
-import { DOCUMENT_SPACE, GEO_NEED, listProcesses } from '../file/environment.js';
+import { COLLATION_NEED, DOCUMENT_SPACE, GEO_NEED, listProcesses } from '../file/environment.js';
 import { ownerKey } from './catalog.js';
 import { isGeoKey } from './prepare-collection.js';
 import { checksum } from '../format/checksum.js';
@@ -50,6 +50,7 @@ function beginBuild(
     ...(empty ? {} : { builder: process.pid }),
   }));
   if (added.some(({ key }) => isGeoKey(key))) catalog.require(GEO_NEED);
+  if (added.some(({ collation }) => collation !== undefined)) catalog.require(COLLATION_NEED);
   catalog.save({ ...collection.definition, indexes: [...collection.definition.indexes, ...added] });
   if (empty) return null;
   return { ns, collectionId: collection.id, indexIds: added.map((index) => index.id), last: null };

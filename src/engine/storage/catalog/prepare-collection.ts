@@ -1,4 +1,6 @@
 import type { Doc } from '../../codec/document.js';
+import { collationOf } from '../../query/collation/collation.js';
+import { openExpressionContext } from '../../query/expression.js';
 import { compileFilter } from '../../query/match/match.js';
 import type {
   CollectionDefinition,
@@ -24,15 +26,19 @@ export function prepareCollection(definition: CollectionDefinition): CollectionE
     const limit = componentLimit(fields.length);
     const isGeo = isGeoKey(index.key);
     const roots = fields.map((field) => field.parts[0]!);
+    const collation =
+      index.collation === undefined ? null : collationOf(index.collation.locale, index.collation.strength);
+    const entry = { definition: index, fields, isGeo, collation, limit };
     if (index.partialFilterExpression === undefined) {
-      return { definition: index, fields, partial: null, condition: null, reads: new Set(roots), isGeo, limit };
+      return { ...entry, partial: null, condition: null, reads: new Set(roots) };
     }
-    const filter = compileFilter(index.partialFilterExpression);
+    const environment = { ...openExpressionContext(), collation };
+    const filter = compileFilter(index.partialFilterExpression, { environment });
     for (const field of filter.fields ?? []) indexedFields.add(field);
     const condition = filter.residual ? 'unknown' : filter.conjuncts;
     for (const { path, op } of filter.conjuncts) if (op !== 'exists') conditionFields.add(path);
     const reads = filter.fields === null ? null : new Set([...roots, ...filter.fields]);
-    return { definition: index, fields, partial: (doc) => filter.matches(doc), condition, reads, isGeo, limit };
+    return { ...entry, partial: (doc) => filter.matches(doc), condition, reads };
   });
   const countField = countBy === undefined ? null : new Set([countBy]);
   const log = definition.log === undefined ? null : prepareLog(definition.log);

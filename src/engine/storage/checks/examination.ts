@@ -1,4 +1,5 @@
-import { BsonFormatError, decodeDocument } from '../../codec/decode.js';
+import { decodeDocument } from '../../codec/decode.js';
+import { BsonFormatError } from '../../codec/elements.js';
 import { decodeDefinition, decodeRecord } from '../catalog/catalog-records.js';
 import { checksum } from '../format/checksum.js';
 import {

@@ -14,10 +14,10 @@ import {
  * the collections is converted later, in batches. Older versions refuse the file from then on.
  */
 export function upgradeFormat(environment: Environment, catalog: Catalog, queue: CommitQueue): void {
-  const { store, path } = environment;
+  const { store, path, commit } = environment;
   if (!isOlder(environment)) return;
   try {
-    store.transactionSync(() => {
+    commit(() => {
       // Another process may have been faster.
       if (!isOlder(environment)) return;
       catalog.beginTransaction();

@@ -10,9 +10,12 @@ import {
   statSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { isMainThread } from 'node:worker_threads';
 import { open, type RootDatabase } from 'lmdb';
 import { decodeDocument } from '../../codec/decode.js';
 import { encodeDocument } from '../../codec/encode.js';
+import { LastCommit, META_BYTES, PAGE_BYTES_AT, TRANSACTION_AT } from './last-commit.js';
+import { PageRanges } from './page-ranges.js';
 import { FileReader } from './reader.js';
 import { StorageError } from '../storage-error.js';
 
@@ -25,8 +28,10 @@ export const STORAGE_FORMAT = 2;
 export const LOG_NEED = 'changes';
 /** Some index is of places: who does not know that would write other keys. */
 export const GEO_NEED = '2dsphere';
+/** Some index folds text by a collation: who does not know that would write other keys. */
+export const COLLATION_NEED = 'collation';
 /** What a file of this format may need beyond it, as its format record names it; a later version adds to that list. */
-const KNOWN_NEEDS: ReadonlySet<unknown> = new Set([LOG_NEED, GEO_NEED]);
+const KNOWN_NEEDS: ReadonlySet<unknown> = new Set([LOG_NEED, GEO_NEED, COLLATION_NEED]);
 export const DATA_FILE = 'bsvc.mdb';
 
 /** Address space that is set aside for the file; LMDB takes more when it is used up. */
@@ -54,6 +59,10 @@ export interface Environment {
   readonly path: string;
   readonly store: RootDatabase<Buffer, Buffer>;
   readonly reader: FileReader;
+  /** The file as pages, to count by. */
+  readonly pages: PageRanges;
+  /** Runs the work in one write transaction and commits it; see `LastCommit` for why no other way is safe. */
+  commit(work: () => void): void;
   close(): Promise<void>;
 }
 
@@ -81,12 +90,28 @@ export function openEnvironment(dataDir: string, durability: Durability): Enviro
   } catch (error) {
     throw translateStorageError(error, path);
   }
-  const environment: Environment = { path, store, reader: new FileReader(store), close: () => store.close() };
+  const lastCommit = new LastCommit(store, path);
+  const pages = new PageRanges(path);
+  const environment: Environment = {
+    path,
+    store,
+    reader: new FileReader(store),
+    pages,
+    commit: (work) => {
+      lastCommit.follow(work);
+    },
+    close: async () => {
+      await store.close();
+      lastCommit.close();
+      pages.close();
+    },
+  };
   try {
-    if (short) readEverything(store, path);
-    checkFormat(store, path);
+    if (short) readEverything(environment);
+    checkFormat(environment);
+    if (isMainThread && !lastCommit.isKnown()) environment.commit(() => undefined);
   } catch (error) {
-    void store.close();
+    void environment.close();
     throw error;
   }
   return environment;
@@ -104,10 +129,7 @@ function prepareDirectory(dataDir: string): void {
 // Where LMDB keeps what in its two first pages.
 const MAGIC_AT = 24;
 const MAGIC = 0xbeefc0de;
-const PAGE_BYTES_AT = 48;
 const LAST_PAGE_AT = 144;
-const TRANSACTION_AT = 152;
-const META_BYTES = 160;
 /** LMDB does not write pages that were allocated and freed in one transaction, so the end may be missing a few. */
 const UNWRITTEN_PAGES = 32;
 
@@ -156,14 +178,14 @@ function inspectOpenFile(file: number, path: string): boolean {
   return true;
 }
 
-function readEverything(store: RootDatabase<Buffer, Buffer>, path: string): void {
+function readEverything({ store, path, commit }: Environment): void {
   try {
     for (const _entry of store.getRange({ start: Buffer.from([0]) })) {
       // Each value is copied, and thereby read.
     }
     // The list of free pages is read by writers alone.
     const format = store.getBinary(FORMAT_KEY);
-    if (format !== undefined) store.transactionSync(() => store.putSync(FORMAT_KEY, format));
+    if (format !== undefined) commit(() => store.putSync(FORMAT_KEY, format));
   } catch (error) {
     const known = translateStorageError(error, path);
     if (known instanceof StorageError && known.code === 'NO_SPACE') throw known;
@@ -171,14 +193,14 @@ function readEverything(store: RootDatabase<Buffer, Buffer>, path: string): void
   }
 }
 
-function checkFormat(store: RootDatabase<Buffer, Buffer>, path: string): void {
+function checkFormat({ store, path, commit }: Environment): void {
   store.resetReadTxn();
   let record = store.getBinary(FORMAT_KEY);
   if (record === undefined) {
     const empty = store.getKeysCount({ start: Buffer.from([0]), limit: 1 }) === 0;
     if (!empty) throw new StorageError('FOREIGN', `${path} is an LMDB file of something else than bsvc.`);
     try {
-      store.transactionSync(() => {
+      commit(() => {
         if (store.getBinary(FORMAT_KEY) !== undefined) return;
         store.putSync(FORMAT_KEY, encodeDocument({ engine: 'bsvc', format: STORAGE_FORMAT, created: new Date() }));
       });

@@ -1,7 +1,7 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 
 // How LMDB lays out its file, in the version that lmdb carries (data version 2).
-const HEADER_BYTES = 24;
+export const HEADER_BYTES = 24;
 const MAGIC_AT = 24;
 const MAGIC = 0xbeefc0de;
 const PAGE_BYTES_AT = 48;
@@ -14,13 +14,18 @@ const FLAGS_AT = 18;
 const LOWER_AT = 20;
 const UPPER_AT = 22;
 const OVERFLOW_PAGES_AT = 20;
-const NODE_BYTES = 8;
+export const NODE_BYTES = 8;
 const BRANCH = 0x01;
 const LEAF = 0x02;
 const OVERFLOW = 0x04;
 /** A node whose value lies in pages of its own, and how many bytes say where. */
-const BIG_VALUE = 0x01;
-const BIG_VALUE_BYTES = 24;
+export const BIG_VALUE = 0x01;
+export const BIG_VALUE_BYTES = 24;
+/** Within them: the number of its pages, behind the first one's and a transaction. */
+const BIG_VALUE_PAGES_AT = 16;
+/** Within what a meta page says of a tree. */
+const DEPTH_AT = 6;
+const ROOT_AT = 40;
 const NO_ROOT = 0xffff_ffff_ffff_ffffn;
 
 /** One of the two trees of the file, as its newest meta page describes it. */
@@ -42,6 +47,18 @@ export interface Meta {
   /** The pages that hold nothing, in LMDB's own records. */
   readonly free: Tree;
   readonly main: Tree;
+}
+
+type Pages = Pick<PageState, 'pageBytes' | 'lastPage' | 'transaction'>;
+
+/** What of a state a walk over the entries needs. */
+export interface PageState {
+  readonly pageBytes: number;
+  readonly lastPage: number;
+  readonly transaction: number;
+  readonly depth: number;
+  /** Null when there are no entries. */
+  readonly root: number | null;
 }
 
 /** A page of one of the trees, checked for itself. */
@@ -70,6 +87,8 @@ export class PageError extends Error {}
  */
 export class PageFile {
   private readonly file: number;
+  /** The two meta pages; empty before the size of pages is known. */
+  private metas: Buffer = Buffer.alloc(0);
 
   constructor(path: string) {
     this.file = openSync(path, 'r');
@@ -105,6 +124,27 @@ export class PageFile {
     return meta;
   }
 
+  /** What of the newest meta page a walk over the entries needs; in one call, as it is read for every count. */
+  readState(): PageState {
+    if (this.metas.length === 0) this.metas = Buffer.allocUnsafeSlow(this.readMeta().pageBytes + META_BYTES);
+    const { metas } = this;
+    const second = metas.length - META_BYTES;
+    if (readSync(this.file, metas, 0, metas.length, 0) !== metas.length) throw new PageError('a meta page is damaged');
+    const at = numberAt(metas, TRANSACTION_AT) >= numberAt(metas, second + TRANSACTION_AT) ? 0 : second;
+    if (metas.readUInt32LE(at + MAGIC_AT) !== MAGIC || metas.readUInt32LE(at + PAGE_BYTES_AT) !== second) {
+      throw new PageError('a meta page is damaged');
+    }
+    const root = at + MAIN_TREE_AT + ROOT_AT;
+    const isEmpty = metas.readUInt32LE(root) === 0xffff_ffff && metas.readUInt32LE(root + 4) === 0xffff_ffff;
+    return {
+      pageBytes: second,
+      lastPage: numberAt(metas, at + LAST_PAGE_AT),
+      transaction: numberAt(metas, at + TRANSACTION_AT),
+      depth: metas.readUInt16LE(at + MAIN_TREE_AT + DEPTH_AT),
+      root: isEmpty ? null : numberAt(metas, root),
+    };
+  }
+
   /**
    * Reads a page of a tree and checks that it is one: its number, its kind, and that its nodes fill it without a gap.
    */
@@ -134,17 +174,43 @@ export class PageFile {
   }
 
   /** The value of a leaf's node, from pages of its own where it is large. */
-  readValue({ bytes, size, isBig }: Value, meta: Meta): { value: Buffer; first: number; pages: number } {
+  readValue({ bytes, size, isBig }: Value, meta: Pages): { value: Buffer; first: number; pages: number } {
     if (!isBig) return { value: bytes, first: 0, pages: 0 };
-    const first = Number(bytes.readBigUInt64LE(0));
-    const pages = Math.ceil((HEADER_BYTES + size) / meta.pageBytes);
-    const content = this.read(first, pages, meta);
+    const first = numberAt(bytes, 0);
+    // A value that shrank within its transaction keeps all of its pages.
+    const pages = numberAt(bytes, BIG_VALUE_PAGES_AT);
+    const needed = Math.ceil((HEADER_BYTES + size) / meta.pageBytes);
+    if (pages < needed || first + pages - 1 > meta.lastPage) throw new PageError('a large value has another size');
+    const content = this.read(first, needed, meta);
     checkHeader(content, first, OVERFLOW, meta.transaction);
     if (content.readUInt32LE(OVERFLOW_PAGES_AT) !== pages) throw new PageError('a large value has another size');
     return { value: content.subarray(HEADER_BYTES, HEADER_BYTES + size), first, pages };
   }
 
-  private read(number: number, pages: number, { pageBytes, lastPage }: Meta): Buffer {
+  /**
+   * Reads the first `length` bytes of a page of a tree, checks by its header that it is the one, and returns how many
+   * nodes it has. Their places and sizes are not checked.
+   */
+  readHead(
+    number: number,
+    isLeaf: boolean,
+    { pageBytes, lastPage, transaction }: Pages,
+    into: Buffer,
+    length: number,
+  ): number {
+    if (number < 2 || number > lastPage) throw new PageError('there is no such page');
+    if (readSync(this.file, into, 0, length, number * pageBytes) !== length) {
+      throw new PageError('the file ends before it');
+    }
+    checkHeader(into, number, isLeaf ? LEAF : BRANCH, transaction);
+    const lower = into.readUInt16LE(LOWER_AT);
+    if (lower % 2 !== 0 || lower < (isLeaf ? 2 : 4) || lower > pageBytes - HEADER_BYTES) {
+      throw new PageError('its bounds are wrong');
+    }
+    return lower / 2;
+  }
+
+  private read(number: number, pages: number, { pageBytes, lastPage }: Pages): Buffer {
     if (number < 2 || number + pages - 1 > lastPage) throw new PageError('there is no such page');
     const bytes = Buffer.allocUnsafe(pages * pageBytes);
     if (readSync(this.file, bytes, 0, bytes.length, number * pageBytes) !== bytes.length) {
@@ -155,9 +221,9 @@ export class PageFile {
 }
 
 function readTree(meta: Buffer, at: number): Tree {
-  const root = meta.readBigUInt64LE(at + 40);
+  const root = meta.readBigUInt64LE(at + ROOT_AT);
   return {
-    depth: meta.readUInt16LE(at + 6),
+    depth: meta.readUInt16LE(at + DEPTH_AT),
     branchPages: Number(meta.readBigUInt64LE(at + 8)),
     leafPages: Number(meta.readBigUInt64LE(at + 16)),
     overflowPages: Number(meta.readBigUInt64LE(at + 24)),
@@ -166,10 +232,19 @@ function readTree(meta: Buffer, at: number): Tree {
   };
 }
 
+function numberAt(bytes: Buffer, at: number): number {
+  return bytes.readUInt32LE(at) + bytes.readUInt32LE(at + 4) * 2 ** 32;
+}
+
+/** The transaction that wrote a page. */
+export function writerOf(page: Buffer): number {
+  return numberAt(page, 8);
+}
+
 function checkHeader(bytes: Buffer, number: number, kind: number, transaction: number): void {
-  if (Number(bytes.readBigUInt64LE(0)) !== number) throw new PageError('it says that it is another one');
+  if (numberAt(bytes, 0) !== number) throw new PageError('it says that it is another one');
   if (bytes.readUInt16LE(FLAGS_AT) !== kind) throw new PageError('it is of another kind');
-  if (Number(bytes.readBigUInt64LE(8)) > transaction) throw new PageError('it is of a transaction that never was');
+  if (writerOf(bytes) > transaction) throw new PageError('it is of a transaction that never was');
 }
 
 /** Adds the node to its page; returns how many bytes it takes. */

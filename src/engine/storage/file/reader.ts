@@ -102,16 +102,6 @@ export class FileReader {
     return checksumOfWords(0, this.words, 0, this.key, this.keyLength);
   }
 
-  /** How many keys there are from `start` up to `end`, counted by LMDB in one piece. */
-  countAll(start: Buffer, end: Buffer): number {
-    return this.shared.getKeysCount({ start, end, ...this.view() });
-  }
-
-  /** The keys of a range, at most `limit`, as copies. */
-  keys(range: { start: Buffer; end: Buffer; limit: number; exclusiveStart: boolean }): Iterable<Buffer> {
-    return this.store.getKeys({ ...range, ...this.view() });
-  }
-
   private view(): { transaction?: Transaction } {
     return this.transaction === undefined ? {} : { transaction: this.transaction };
   }

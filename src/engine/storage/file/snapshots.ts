@@ -1,4 +1,5 @@
 import type { Environment } from './environment.js';
+import { READER_ROW } from './last-commit.js';
 
 /** A snapshot that a process reads from: pages that were freed since it was taken are not used again until it ends. */
 export interface HeldSnapshot {
@@ -6,9 +7,6 @@ export interface HeldSnapshot {
   /** How long it has been seen at least, in milliseconds. */
   readonly ageMs: number;
 }
-
-/** One row of LMDB's reader table that has a snapshot: process, thread, transaction. */
-const ROW = /^\s*(\d+) +([0-9a-f]+) +(\d+)\s*$/gm;
 
 /** The snapshots that all processes hold at the data file, with their ages as far as this process has watched them. */
 export class Snapshots {
@@ -24,7 +22,7 @@ export class Snapshots {
     const now = performance.now();
     const held: HeldSnapshot[] = [];
     const seen = new Map<string, number>();
-    for (const [row, pid] of store.readerList().matchAll(ROW)) {
+    for (const [row, pid] of store.readerList().matchAll(READER_ROW)) {
       const key = row.trim();
       const since = this.firstSeen.get(key) ?? now;
       seen.set(key, since);

@@ -75,7 +75,12 @@ export function sealInPlace(keySum: number, value: Buffer): Buffer {
 
 /** True when the mark is there; a value that it is missing from was stored by format 1. */
 export function hasSeal(value: Buffer): boolean {
-  return value[0] === SEALED && value.length > SUM_BYTES;
+  return hasSealAt(value, 0, value.length);
+}
+
+/** As `hasSeal`, for a value that lies between `from` and `to`. */
+export function hasSealAt(bytes: Buffer, from: number, to: number): boolean {
+  return bytes[from] === SEALED && to - from > SUM_BYTES;
 }
 
 /** True when the checksum of a stored value is right for its bytes and its key. */

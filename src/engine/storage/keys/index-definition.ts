@@ -1,4 +1,5 @@
 import type { Doc } from '../../codec/document.js';
+import type { Collation, Locale, Strength } from '../../query/collation/collation.js';
 import type { Conjunct } from '../../query/match/match.js';
 
 /** An index as the catalog stores it. */
@@ -11,6 +12,8 @@ export interface IndexDefinition {
   hidden: boolean;
   partialFilterExpression?: Doc;
   expireAfterSeconds?: number;
+  /** Absent: the simple one. */
+  collation?: { locale: Locale; strength: Strength };
   /** `building`: writers maintain it, the planner ignores it. */
   state: 'ready' | 'building';
   /** Bit n is set once a document had an array on the path of field n. */
@@ -40,6 +43,8 @@ export interface IndexEntry {
   readonly reads: ReadonlySet<string> | null;
   /** Its only field holds places, and its keys their cells (`query/geometry/cell.ts`). */
   readonly isGeo: boolean;
+  /** By which its keys fold text, and its condition; null: the simple one. */
+  readonly collation: Collation | null;
   /** Bytes one component may take in a key. */
   readonly limit: number;
 }

@@ -40,7 +40,11 @@ export function indexKeysOf(index: IndexEntry, doc: Doc, idBytes: Buffer, writer
     writer.reset(INDEX_SPACE, index.definition.id);
     index.fields.forEach((field, n) => {
       // An empty array is `undefined` in a tuple; missing fields are null there.
-      writer.component(tuple[n] === undefined ? EMPTY_ARRAY_VALUE : tuple[n], field.descending, index.limit);
+      writer.component(
+        tuple[n] === undefined ? EMPTY_ARRAY_VALUE : keyValue(index, tuple[n]),
+        field.descending,
+        index.limit,
+      );
     });
     cut ||= writer.cut;
     if (!index.definition.unique) writer.raw(idBytes);
@@ -51,6 +55,10 @@ export function indexKeysOf(index: IndexEntry, doc: Doc, idBytes: Buffer, writer
     keys.push(key);
   }
   return { keys, multikey: multikeyFields(index, doc), cut };
+}
+
+function keyValue({ collation }: IndexEntry, value: unknown): unknown {
+  return collation === null ? value : collation.fold(value);
 }
 
 /** One key for each cell in which the document has a place; 16755 for what is no place. */
@@ -80,7 +88,7 @@ function flatKey(index: IndexEntry, doc: Doc, idBytes: Buffer, writer: KeyWriter
       value = isDocument(value) && Object.hasOwn(value, part) ? value[part] : undefined;
     }
     if (Array.isArray(value)) return null;
-    writer.component(value, field.descending, index.limit);
+    writer.component(keyValue(index, value), field.descending, index.limit);
   }
   if (!index.definition.unique) writer.raw(idBytes);
   return { keys: [writer.take()], multikey: 0, cut: writer.cut };

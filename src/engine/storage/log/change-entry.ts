@@ -1,4 +1,4 @@
-import { skipValue } from '../../codec/decode.js';
+import { skipValue } from '../../codec/elements.js';
 import { checksum } from '../format/checksum.js';
 import { sealInPlace, SUM_BYTES } from '../format/stored-form.js';
 import { CHANGE_SPACE } from '../file/environment.js';

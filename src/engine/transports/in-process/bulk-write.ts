@@ -114,7 +114,9 @@ function readOperation(session: CommandSession, operation: BulkOperation): State
     case 'deleteOne':
     case 'deleteMany': {
       const value: Doc = { q: session.readDoc(options['filter'] as object), limit: kind === 'deleteOne' ? 1 : 0 };
-      if (options['hint'] !== undefined) value['hint'] = session.read(options['hint']);
+      for (const name of ['hint', 'collation']) {
+        if (options[name] !== undefined) value[name] = session.read(options[name]);
+      }
       return { command: 'delete', value };
     }
     default:

@@ -4,6 +4,7 @@ import { compileFilter, type Filter } from '../../query/match/match.js';
 import type { LogSettings } from '../../storage/keys/index-definition.js';
 import { beginLog, endLog, eraseRemoved, type LogLimits, trimLog } from '../../storage/log/keep-log.js';
 import { type LoggedChanges, type LogPoint, logPosition, readChanges } from '../../storage/log/read-changes.js';
+import { conditionsOf, type LongRead } from '../../storage/long-read.js';
 import type { Storage } from '../../storage/storage.js';
 import { toDriverError } from './driver-errors.js';
 
@@ -29,6 +30,8 @@ export interface LogSearch {
 export interface Matcher {
   /** Top-level fields that it looks at; null = possibly all. */
   readonly fields: ReadonlySet<string> | null;
+  /** What it asks of which paths, as far as an index could answer it. */
+  readonly conditions: LongRead['conditions'];
   /** Tries it on a document's BSON. */
   matches(bytes: Buffer): boolean;
 }
@@ -39,6 +42,7 @@ export function openMatcher(filter: object): Matcher {
   const { fields } = compiled;
   return {
     fields,
+    conditions: conditionsOf(compiled),
     matches: (bytes) =>
       compiled.testBytes(bytes) ?? compiled.matches(decodeDocument(bytes, 'engine', fields ?? undefined)),
   };

@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module';
 import type { MongoBulkWriteError, MongoInvalidArgumentError, MongoServerError } from 'mongodb';
-import { BsonFormatError } from '../../codec/decode.js';
+import { BsonFormatError } from '../../codec/elements.js';
 import type { Doc } from '../../codec/document.js';
 import { toApp } from '../../codec/app-values.js';
 import { BsonValueError } from '../../codec/encode.js';

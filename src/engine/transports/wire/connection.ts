@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
-import { BsonFormatError } from '../../codec/decode.js';
+import { BsonFormatError } from '../../codec/elements.js';
 import { BsonValueError } from '../../codec/encode.js';
 import type { Doc } from '../../codec/document.js';
 import type { Core } from '../../commands/command.js';

@@ -1,4 +1,5 @@
-import { BsonFormatError, decodeDocument } from '../../codec/decode.js';
+import { decodeDocument } from '../../codec/decode.js';
+import { BsonFormatError } from '../../codec/elements.js';
 import { type Doc, RawDocument, setField } from '../../codec/document.js';
 import { encodeDocument } from '../../codec/encode.js';
 import { hasSecondId } from '../../codec/raw.js';

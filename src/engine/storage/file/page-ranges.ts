@@ -1,0 +1,276 @@
+import {
+  BIG_VALUE,
+  BIG_VALUE_BYTES,
+  HEADER_BYTES,
+  NODE_BYTES,
+  PageError,
+  PageFile,
+  type PageState,
+  writerOf,
+} from './page-file.js';
+import { childOf, firstFrom, FLAGS, keyLength, nodeKey, lowerBound, nodeAt } from './page-nodes.js';
+
+/** What a range is asked for, and what was found so far. */
+interface Walk {
+  readonly state: PageState;
+  readonly visit: VisitValue | null;
+  /** So many pages are still to be read. */
+  left: number;
+  pages: number;
+  entries: number;
+  accepted: number;
+  next: Buffer | null;
+}
+
+/** How far a range was read. */
+export interface RangePart {
+  /** Entries that were met, and of how many of them `visit` said true. */
+  readonly entries: number;
+  readonly accepted: number;
+  /** The pages that were read. */
+  readonly pages: number;
+  /** Where to read on, this key included; null at the end. */
+  readonly next: Buffer | null;
+}
+
+/** Called with the value of each entry, as a place in a buffer that the next page overwrites. */
+export type VisitValue = (bytes: Buffer, from: number, to: number) => boolean;
+
+/** Keys from `start` up to, not including, `end`. */
+export interface KeyBounds {
+  readonly start: Buffer;
+  readonly end: Buffer;
+}
+
+/** Where pages are read, and how many were. */
+type Reading = Pick<Walk, 'state' | 'left' | 'pages'>;
+
+/** Branch pages that are remembered, of 4 KB each. */
+const MAX_BRANCHES = 1024;
+/** Numbers about several ranges that are remembered, and how many branch pages each may lie under. */
+const MAX_FACTS = 500;
+const MAX_FACT_BRANCHES = 256;
+
+/**
+ * A branch page as it was read. LMDB changes no page in place: as long as the number leads to a page of the same
+ * transaction, everything below it is the same as well.
+ */
+interface Branch {
+  /** Another one each time that a page is read. */
+  readonly serial: number;
+  readonly bytes: Buffer;
+  readonly nodes: number;
+  /** The transaction that wrote it, and the last one in whose state it was found. */
+  readonly written: number;
+  seenIn: number;
+  /** How many entries there are below each child; -1: not known yet. */
+  readonly below: Int32Array;
+}
+
+/**
+ * Counts and shows the entries of ranges by the pages of the file: where LMDB steps from entry to entry, a page says
+ * how many it holds, and what was counted below a branch stays true until that is written anew. A state may be read
+ * while a snapshot is held that is not newer: its pages are not used again then.
+ */
+export class PageRanges {
+  private readonly file: PageFile;
+  private readonly head = Buffer.allocUnsafeSlow(HEADER_BYTES);
+  private leaf = Buffer.alloc(0);
+  private readonly branches = new Map<number, Branch>();
+  private readonly facts = new Map<string, { readonly serials: readonly number[]; readonly value: number }>();
+  private serials = 0;
+
+  constructor(path: string) {
+    this.file = new PageFile(path);
+  }
+
+  close(): void {
+    this.file.close();
+  }
+
+  /** The newest state that is committed. Throws PageError when there is none. */
+  readState(): PageState {
+    return this.file.readState();
+  }
+
+  /**
+   * Counts the entries from `start` up to, not including, `end`, or shows them to `visit`, until at least `mostPages`
+   * pages were read. Throws PageError for a page that is not what LMDB wrote.
+   */
+  read(state: PageState, start: Buffer, end: Buffer, mostPages: number, visit: VisitValue | null): RangePart {
+    const walk: Walk = { state, visit, left: mostPages, pages: 0, entries: 0, accepted: 0, next: null };
+    const { root } = state;
+    if (root !== null && start.compare(end) < 0) this.descend(walk, root, 1, start, end);
+    return walk;
+  }
+
+  /**
+   * Reads the leaf in which `key` is, or would be, into `leaf`. Returns how many nodes it has, how many pages were
+   * read, and before which key it ends, null for the last one. Throws PageError as `read` does.
+   */
+  readLeafOf(state: PageState, key: Buffer, leaf: Buffer): { nodes: number; pages: number; upTo: Buffer | null } {
+    const reading: Reading = { state, left: 0, pages: 1 };
+    let upTo: Buffer | null = null;
+    let page = state.root;
+    if (page === null) return { nodes: 0, pages: 0, upTo };
+    for (let level = 1; level < state.depth; level++) {
+      const { bytes, nodes } = this.branch(reading, page);
+      const child = lowerBound(bytes, 1, nodes, key, true) - 1;
+      if (child + 1 < nodes) upTo = nodeKey(bytes, child + 1);
+      page = childOf(bytes, child);
+    }
+    return { nodes: this.file.readHead(page, true, state, leaf, state.pageBytes), pages: reading.pages, upTo };
+  }
+
+  /** What `remember` was told about these ranges, undefined when something in them may have changed since. */
+  recall(state: PageState, ranges: readonly KeyBounds[]): number | undefined {
+    const fact = this.facts.get(nameOf(ranges));
+    if (fact === undefined) return undefined;
+    const serials = this.serialsOf(state, ranges);
+    const isSame = serials?.length === fact.serials.length && serials.every((serial, n) => serial === fact.serials[n]);
+    return isSame ? fact.value : undefined;
+  }
+
+  /**
+   * Remembers a number that follows from the entries in the ranges alone, as they are in this state. Does nothing for
+   * ranges of very many pages.
+   */
+  remember(state: PageState, ranges: readonly KeyBounds[], value: number): void {
+    const serials = this.serialsOf(state, ranges);
+    if (serials === null) return;
+    const { facts } = this;
+    const name = nameOf(ranges);
+    facts.delete(name);
+    if (facts.size >= MAX_FACTS) facts.delete(facts.keys().next().value!);
+    facts.set(name, { serials, value });
+  }
+
+  /** The lowest branches over the ranges: while they are the same, so is everything below. Null: none, or too many. */
+  private serialsOf(state: PageState, ranges: readonly KeyBounds[]): number[] | null {
+    const { root, depth } = state;
+    if (root === null || depth < 2) return null;
+    const serials: number[] = [];
+    const reading: Reading = { state, left: 0, pages: 0 };
+    const add = (page: number, level: number, start: Buffer | null, end: Buffer | null): void => {
+      const { serial, bytes, nodes } = this.branch(reading, page);
+      if (level === depth - 1) {
+        serials.push(serial);
+        return;
+      }
+      const { first, last } = childrenIn(bytes, nodes, start, end);
+      for (let n = first; n <= last && serials.length <= MAX_FACT_BRANCHES; n++) {
+        add(childOf(bytes, n), level + 1, n === first ? start : null, n === last ? end : null);
+      }
+    };
+    for (const { start, end } of ranges) add(root, 1, start, end);
+    return serials.length > MAX_FACT_BRANCHES ? null : serials;
+  }
+
+  /** Null bounds: everything below the page is in the range. */
+  private descend(walk: Walk, page: number, level: number, start: Buffer | null, end: Buffer | null): void {
+    if (level === walk.state.depth) {
+      this.readLeaf(walk, page, start, end);
+      return;
+    }
+    const { bytes, nodes, below } = this.branch(walk, page);
+    const { first, last } = childrenIn(bytes, nodes, start, end);
+    for (let n = first; n <= last; n++) {
+      const from = n === first ? start : null;
+      const to = n === last ? end : null;
+      const isWhole = from === null && to === null && walk.visit === null;
+      if (isWhole && below[n]! >= 0) {
+        walk.entries += below[n]!;
+        continue;
+      }
+      if (walk.left <= 0 && n > first) {
+        walk.next = nodeKey(bytes, n);
+        return;
+      }
+      const before = walk.entries;
+      this.descend(walk, childOf(bytes, n), level + 1, from, to);
+      if (walk.next !== null) return;
+      if (isWhole) below[n] = walk.entries - before;
+    }
+  }
+
+  private readLeaf(walk: Walk, page: number, start: Buffer | null, end: Buffer | null): void {
+    const { state, visit } = walk;
+    took(walk);
+    if (start === null && end === null && visit === null) {
+      walk.entries += this.file.readHead(page, true, state, this.head, HEADER_BYTES);
+      return;
+    }
+    if (this.leaf.length !== state.pageBytes) this.leaf = Buffer.allocUnsafeSlow(state.pageBytes);
+    const { leaf } = this;
+    const nodes = this.file.readHead(page, true, state, leaf, leaf.length);
+    const from = start === null ? 0 : lowerBound(leaf, 0, nodes, start, false);
+    const to = end === null ? nodes : firstFrom(leaf, from, nodes, end);
+    walk.entries += to - from;
+    if (visit === null) return;
+    for (let n = from; n < to; n++) if (this.visitNode(state, n, visit)) walk.accepted++;
+  }
+
+  private branch(reading: Reading, page: number): Branch {
+    const { state } = reading;
+    const { branches, head } = this;
+    const known = branches.get(page);
+    if (known?.seenIn === state.transaction) return known;
+    took(reading);
+    if (known !== undefined) {
+      branches.delete(page);
+      this.file.readHead(page, false, state, head, HEADER_BYTES);
+      if (writerOf(head) === known.written) {
+        known.seenIn = state.transaction;
+        branches.set(page, known);
+        return known;
+      }
+    }
+    const bytes = Buffer.allocUnsafeSlow(state.pageBytes);
+    const nodes = this.file.readHead(page, false, state, bytes, bytes.length);
+    const below = new Int32Array(nodes).fill(-1);
+    const serial = ++this.serials;
+    const branch: Branch = { serial, bytes, nodes, written: writerOf(bytes), seenIn: state.transaction, below };
+    if (branches.size >= MAX_BRANCHES) branches.delete(branches.keys().next().value!);
+    branches.set(page, branch);
+    return branch;
+  }
+
+  private visitNode(state: PageState, n: number, visit: VisitValue): boolean {
+    const { leaf } = this;
+    const node = nodeAt(leaf, n);
+    const size = leaf.readUInt32LE(node);
+    const from = node + NODE_BYTES + keyLength(leaf, node);
+    if (leaf[node + FLAGS]! === BIG_VALUE) {
+      const { value } = this.file.readValue(
+        { bytes: leaf.subarray(from, from + BIG_VALUE_BYTES), size, isBig: true },
+        state,
+      );
+      return visit(value, 0, size);
+    }
+    if (from + size > leaf.length) throw new PageError('a value runs over its end');
+    return visit(leaf, from, from + size);
+  }
+}
+
+function took(reading: Reading): void {
+  reading.left--;
+  reading.pages++;
+}
+
+/** The children of a branch that may have something in the range; null bounds: no bound. */
+function childrenIn(
+  bytes: Buffer,
+  nodes: number,
+  start: Buffer | null,
+  end: Buffer | null,
+): { first: number; last: number } {
+  // The first key of a branch stands for everything before the second.
+  const first = start === null ? 0 : lowerBound(bytes, 1, nodes, start, true) - 1;
+  const last = end === null ? nodes - 1 : firstFrom(bytes, first + 1, nodes, end) - 1;
+  return { first, last };
+}
+
+function nameOf(ranges: readonly KeyBounds[]): string {
+  const text = (key: Buffer): string => `${key.length}:${key.latin1Slice()}`;
+  return ranges.map(({ start, end }) => text(start) + text(end)).join('');
+}
