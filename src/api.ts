@@ -1,4 +1,5 @@
-import Koa, { type Context } from 'koa';
+import type Koa from 'koa';
+import type { Context } from 'koa';
 import type { App } from './app.js';
 import type { Caller } from './features/access/caller.js';
 import { limitRequests } from './features/access/limit-requests.js';
@@ -37,6 +38,7 @@ import { answerRequests } from './http/answer-requests.js';
 import { allowOrigins } from './http/allow-origins.js';
 import { readClientAddress } from './http/requests/client-address.js';
 import { limitInFlight } from './http/requests/limit-in-flight.js';
+import { openKoa } from './http/koa.js';
 import { measureRequests } from './http/measure-requests.js';
 import { requestId } from './http/requests/request-id.js';
 import type { RouteList } from './http/routes/route.js';
@@ -92,7 +94,7 @@ const PROXY_ADVICE =
 
 /** The HTTP API as a Koa application; the order of what follows is the order in which a request meets it. */
 export function createApi(app: App): Koa {
-  const api = openKoa(app);
+  const api = openKoa(reportTo(app));
   if (app.telemetry) api.use(traceRequests(app.telemetry));
   api.use(
     answerRequests({
@@ -132,7 +134,7 @@ function partyOf(ctx: Context): string {
 
 /** Health and metrics alone, for a process that serves nothing else. */
 export function createMonitoringApi(app: App): Koa {
-  const api = openKoa(app);
+  const api = openKoa(reportTo(app));
   api.use(answerRequests({ prepare: [requestId(), securityHeaders(null)], observe: [], log: app.log }));
   api.use(limitInFlight(app.config.maxInFlight).limit);
   offerMetrics(app);
@@ -140,9 +142,6 @@ export function createMonitoringApi(app: App): Koa {
   return api;
 }
 
-function openKoa(app: App): Koa {
-  const api = new Koa();
-  api.silent = true;
-  api.on('error', (error: Error) => app.log.debug({ err: error }, 'response could not be sent'));
-  return api;
+function reportTo({ log }: App): (error: Error) => void {
+  return (error) => log.debug({ err: error }, 'response could not be sent');
 }

@@ -77,7 +77,7 @@ export const SETTINGS = {
   engineListen: optional(
     'BSVC_ENGINE_LISTEN',
     asIs,
-    'wire door of the embedded engine: `127.0.0.1:27027` or `unix:/path/name.sock`',
+    'where the embedded engine answers MongoDB’s wire protocol: `127.0.0.1:27027` or `unix:/path/name.sock`',
     { defaultText: 'off' },
   ),
   redisUrl: optional(
@@ -305,7 +305,7 @@ export const SETTINGS = {
     'BSVC_WATCHDOG',
     hangTime,
     30_000,
-    'how long the main thread of `serve` or `worker` may hang before the process ends itself, to be started anew; `off` switches off',
+    'how long the main thread of `serve` or `worker` may hang before the process ends itself, to be restarted; `off` switches off',
     { defaultText: '30s' },
   ),
   adminToken: optional('BSVC_ADMIN_TOKEN', asIs, 'bearer for the operators’ API from scripts', { secret: true }),

@@ -85,9 +85,13 @@ export async function startServer(
       else void handle(request, response);
     }, unheard),
   );
+  // One listener for all connections: each holds as little as can be.
+  const forget = function (this: Socket): void {
+    unheard.delete(this);
+  };
   server.on('connection', (socket: Socket) => {
     unheard.add(socket);
-    socket.once('close', () => unheard.delete(socket));
+    socket.on('close', forget);
   });
   const lastMoments: LastMoments = {
     unheard,
@@ -168,13 +172,19 @@ function oneAfterTheOther(begin: RequestListener, unheard: Set<Socket>): Request
   };
 }
 
+/**
+ * Whoever is not let in waits a second, then two, then four before it tries again: all clients of a service come back
+ * at once when it was started again. Systems set a limit of their own below it (Linux: net.core.somaxconn).
+ */
+const MAX_WAITING_TO_CONNECT = 16_384;
+
 function listen(server: Server, host: string, port: number): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
       const text = LISTEN_ADVICE[error.code ?? ''];
       reject(text ? new AppError('conflict', 'CANNOT_LISTEN', text(host, port), { cause: error }) : error);
     });
-    server.listen({ host, port, backlog: 1024 }, resolve);
+    server.listen({ host, port, backlog: MAX_WAITING_TO_CONNECT }, resolve);
   });
 }
 

@@ -50,7 +50,7 @@ describe('a MongoDB that bsvc works with as it is', () => {
     [
       'the wire door of another bsvc',
       { hello: PRIMARY, modules: ['bsvc embedded engine'] },
-      'the embedded engine of another bsvc, by its wire door',
+      'the embedded engine of another bsvc, by the wire protocol',
     ],
   ])('%s', (_what, given, summary) => {
     expect(judge(given)).toMatchObject({ refusal: null, warnings: [], summary });

@@ -81,4 +81,24 @@ describe('turns', () => {
     }
     expect(await Promise.all(accepted)).toHaveLength(7);
   });
+
+  it('costs as little when thousands of one party wait as when few do, those who give up included', async () => {
+    const most = 15_000;
+    const turns = openFairQueue({ concurrency: 8, perParty: 4, maxWaiting: most, maxWaitingPerParty: most });
+    const gone: AbortController[] = [];
+    const told: number[] = [];
+    const before = process.cpuUsage();
+    const all = Array.from({ length: most }, (_, n) => {
+      const work = async (): Promise<void> => void told.push(n);
+      if (n % 2 === 0) return turns.inTurn('a', work);
+      gone.push(new AbortController());
+      return turns.inTurn('a', work, gone.at(-1)!.signal).catch(() => undefined);
+    });
+    for (const leaving of gone) leaving.abort();
+    await Promise.all(all);
+    const { user } = process.cpuUsage(before);
+    // The first four had begun before anybody left.
+    expect(told).toEqual([0, 1, 2, 3, ...Array.from({ length: most / 2 - 2 }, (_, n) => 4 + 2 * n)]);
+    expect(user / 1e6).toBeLessThan(3);
+  });
 });

@@ -1,12 +1,14 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { checkStore } from '../../cli/doctor/check-store.js';
 import { watchSnapshots } from '../../src/platform/database/watch-snapshots.js';
 import { eventually } from '../helpers/eventually.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 import { holdSnapshot, killHard } from '../helpers/snapshot-holder.js';
 
+const TOKEN = 'admin-token-for-metrics';
 let test: TestApp;
 beforeEach(async () => {
-  test = await openTestApp();
+  test = await openTestApp({ settings: { BSVC_ADMIN_TOKEN: TOKEN } });
 });
 afterEach(() => test.close());
 
@@ -25,5 +27,25 @@ describe('the watch over snapshots', () => {
       end();
       await killHard(reader);
     }
+  });
+
+  it('has company: the metrics tell the age of the oldest and the free bytes, and doctor whom to end', async () => {
+    const told = async (measure: string): Promise<number> => {
+      const reply = await fetch(`${test.url}/metrics`, { headers: { authorization: `Bearer ${TOKEN}` } });
+      return Number(new RegExp(`^bsvc_database\\{measure="${measure}"\\} (\\d+)$`, 'm').exec(await reply.text())![1]);
+    };
+    expect(await told('freeBytes')).toBeLessThan(await told('fileBytes'));
+    const reader = await holdSnapshot(test.dataDir);
+    try {
+      reader.kill('SIGSTOP');
+      const [stopped] = await checkStore(test.app.db);
+      expect(stopped).toMatchObject({ name: 'data file', ok: false });
+      expect(stopped!.hint).toContain(`kill -CONT ${reader.pid}`);
+      expect(await told('oldestSnapshotMs')).toBeGreaterThanOrEqual(1000);
+    } finally {
+      await killHard(reader);
+    }
+    expect(await checkStore(test.app.db)).toMatchObject([{ name: 'data file', ok: true }]);
+    await eventually('no snapshot is old', async () => (await told('oldestSnapshotMs')) < 1000);
   });
 });

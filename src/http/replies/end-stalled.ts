@@ -11,12 +11,14 @@ export function endStalled(server: Server, stallMs: number): void {
   const patience = server.timeout > 0 ? Math.min(stallMs, server.timeout) : stallMs;
   const open = new Set<Socket>();
   const waiting = new Set<Socket>();
+  // One listener for all connections: each holds as little as can be.
+  const forget = function (this: Socket): void {
+    open.delete(this);
+    waiting.delete(this);
+  };
   server.on('connection', (socket: Socket) => {
     open.add(socket);
-    socket.once('close', () => {
-      open.delete(socket);
-      waiting.delete(socket);
-    });
+    socket.on('close', forget);
   });
   const goOn = (socket: Socket): void => {
     // Not between two requests, where the server has set another timeout itself.

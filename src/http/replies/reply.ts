@@ -1,5 +1,5 @@
 import type Koa from 'koa';
-import type { ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Context } from 'koa';
 import { partsOf, sendParts, type Part } from './send-parts.js';
 
@@ -118,20 +118,30 @@ function sendStream(ctx: Context, status: number, headers: string[], { type, beg
     res.end();
     return;
   }
+  const { socket } = res;
+  // What it begins with goes out together with the headers.
+  socket?.cork();
+  // It says something all the time; whether it is taken is looked at for all connections together.
+  socket?.setTimeout(0);
   res.flushHeaders();
   begin(res);
-  setImmediate(forgetRequest, ctx);
+  setImmediate(() => {
+    socket?.uncork();
+    forgetRequest(ctx.req);
+  });
 }
 
 /**
  * Drops what only the beginning of a reply needs, when its observers have seen it: a stream would hold it for hours.
  */
-function forgetRequest(ctx: Context): void {
-  (ctx as WithReply)[REPLY] = undefined;
-  (ctx as WithReply)[HEADERS] = undefined;
-  ctx.state = {};
-  ctx.req.rawHeaders = [];
+function forgetRequest(req: IncomingMessage & { _parsedUrl?: unknown }): void {
+  req.rawHeaders = NO_HEADERS;
+  req.headers = {};
+  // Koa's copy of the address in its parts.
+  req._parsedUrl = undefined;
 }
+
+const NO_HEADERS: string[] = [];
 
 function sendLarge(ctx: Context, { parts, release }: LargeReply): void {
   const { res } = ctx;

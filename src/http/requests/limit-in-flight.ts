@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import type { Context, Middleware } from 'koa';
 import { unavailable } from '../../errors.js';
 
@@ -7,23 +8,57 @@ export interface InFlight {
   limit: Middleware;
 }
 
-const ASIDE = Symbol('aside');
-type WithAside = Context & { [ASIDE]?: (isAside: boolean) => void };
+/** A request among those under way, until its reply is over or it has left. */
+class Flight {
+  #isCounted = false;
+  #isOver = false;
+
+  constructor(
+    private readonly all: { count: number },
+    private readonly res: ServerResponse,
+  ) {
+    this.#settle(true);
+    res.on('close', this.#end);
+  }
+
+  setAside(isAside: boolean): void {
+    this.#settle(!isAside && !this.#isOver);
+  }
+
+  /** Counts the request no longer; the reply holds nothing of it. */
+  leave(): void {
+    this.#end();
+    this.res.off('close', this.#end);
+  }
+
+  readonly #end = (): void => {
+    this.#isOver = true;
+    this.#settle(false);
+  };
+
+  #settle(counts: boolean): void {
+    if (counts !== this.#isCounted) this.all.count += counts ? 1 : -1;
+    this.#isCounted = counts;
+  }
+}
+
+const FLIGHT = Symbol('flight');
+type WithFlight = Context & { [FLIGHT]?: Flight };
 
 /** Runs `work` without counting the request among those under way: it holds nothing but a connection meanwhile. */
 export async function waitAside<T>(ctx: Context, work: () => Promise<T>): Promise<T> {
-  const step = (ctx as WithAside)[ASIDE];
-  step?.(true);
+  const flight = (ctx as WithFlight)[FLIGHT];
+  flight?.setAside(true);
   try {
     return await work();
   } finally {
-    step?.(false);
+    flight?.setAside(false);
   }
 }
 
 /** The request counts no longer, however long its reply goes on. */
 export function leaveFlight(ctx: Context): void {
-  (ctx as WithAside)[ASIDE]?.(true);
+  (ctx as WithFlight)[FLIGHT]?.leave();
 }
 
 const MONITORING = /^\/(api\/health(\/.*)?|metrics)$/;
@@ -33,27 +68,16 @@ const MONITORING = /^\/(api\/health(\/.*)?|metrics)$/;
  * beyond it. Health checks and metrics always pass.
  */
 export function limitInFlight(most: number): InFlight {
-  let count = 0;
+  const all = { count: 0 };
   return {
-    count: () => count,
+    count: () => all.count,
     limit(ctx, next) {
-      if (count >= most && !MONITORING.test(ctx.path)) {
+      if (all.count >= most && !MONITORING.test(ctx.path)) {
         throw unavailable('OVERLOADED', 'The server has too much to do just now: try again in a moment', {
           retryAfterSeconds: 1,
         });
       }
-      count++;
-      let isCounted = true;
-      let isOver = false;
-      const settle = (counts: boolean): void => {
-        if (counts !== isCounted) count += counts ? 1 : -1;
-        isCounted = counts;
-      };
-      (ctx as WithAside)[ASIDE] = (isAside) => settle(!isAside && !isOver);
-      ctx.res.on('close', () => {
-        isOver = true;
-        settle(false);
-      });
+      (ctx as WithFlight)[FLIGHT] = new Flight(all, ctx.res);
       return next();
     },
   };

@@ -124,7 +124,7 @@ function coversPath(prefix: string): (path: string) => boolean {
 }
 
 function unknownRoute(ctx: Context): Error {
-  return missing('NOT_FOUND', `There is nothing at ${ctx.method} ${ctx.path}`);
+  return missing('NOT_FOUND', `There is nothing at ${ctx.method} ${ctx.path}: /api/docs lists what there is`);
 }
 
 /** 204 with what is allowed for OPTIONS to a known path; throws otherwise. */

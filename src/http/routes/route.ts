@@ -27,6 +27,8 @@ export interface Access<Given extends object = object> {
   /** Ways to get in, any of which suffices; each names all the schemes that it needs together. */
   security: readonly (readonly SecurityScheme[])[];
   refuses: Refusals;
+  /** The words under which each request is recorded in the audit log; absent where none is. */
+  action?: string;
   /**
    * Lets the request in or throws, before anything else of the request is looked at. A promise only when it takes time:
    * the fast routes wait for nothing.
@@ -291,6 +293,11 @@ const DONE: Schema = object({ success: { const: true }, message: TEXT }, 'Done')
 /** The `data` of operators' lists. */
 export function listOf<T>(item: Schema<T>): Schema<{ items: T[]; total: number }> {
   return object({ items: arrayOf(item), total: WHOLE });
+}
+
+/** What `listOf` describes, of a list without pages. */
+export function wholeList<T>(items: T[]): { items: T[]; total: number } {
+  return { items, total: items.length };
 }
 
 /** The `data` of a page of a list. */

@@ -3,7 +3,6 @@ import { access } from 'node:fs/promises';
 import { join } from 'node:path';
 import type {
   CollectionOptions,
-  Db,
   Document,
   IndexDescription,
   MongoClient,
@@ -14,9 +13,11 @@ import type { ChangeLogs, DataCollection, HeldSnapshot, LongRead, Matcher } from
 import type { Config } from '../../config.js';
 import { invalid, unavailable, type AppError } from '../../errors.js';
 import { adoptDatabase } from './adopt-database.js';
+import { readSize, type CollectionSize } from './collection-size.js';
 import { findFullDisk } from './full-disk.js';
 import { loadDriver } from './mongodb-driver.js';
-import { judgeServer, type ServerAnswers, type ServerJudgement } from './mongodb-server.js';
+import { askServer, judgeServer, type ServerJudgement } from './mongodb-server.js';
+import { SlowReads, type TimedRead } from './slow-reads.js';
 
 /** The part of the official driver's collection that stores use; the driver and the embedded engine both fit. */
 export type Store<T extends Document> = DataCollection<T>;
@@ -49,8 +50,8 @@ export interface Database {
    * of a unique one that cannot be.
    */
   createIndexes(name: string, indexes: IndexDescription[]): Promise<void>;
-  /** Bytes of the documents of a stored collection, 0 when there is none: kept by the database, not counted. */
-  measureBytes(name: string): Promise<number>;
+  /** What a stored collection holds, nothing when there is none: kept by the database, not counted. */
+  measure(name: string): Promise<CollectionSize>;
   /** Names of all stored collections. */
   listNames(): Promise<string[]>;
   /** Resolves when the database answers, throws otherwise. */
@@ -80,8 +81,10 @@ export interface Database {
    * MongoDB has `validate`.
    */
   verify?(options: { onProgress?: (done: number, all: number) => void; signal?: AbortSignal }): Promise<string[]>;
-  /** From now on `listen` is told of reads that looked at many documents; a MongoDB tells of none. */
+  /** From now on `listen` is told of reads that looked at more than 10,000 documents. */
   onLongRead?(listen: (read: LongRead) => void): void;
+  /** To be told of reads of documents: a MongoDB does not say by itself what they looked at. */
+  noteRead?(read: TimedRead): void;
   /** Measures of the embedded engine's file; MongoDB has tools of its own. */
   stats?(): Record<string, number>;
   close(): Promise<void>;
@@ -164,6 +167,7 @@ async function openMongodb(uri: string, config: Config): Promise<Database> {
   }
   const hasMembers = server.topology === 'replica set' || server.topology === 'sharded cluster';
   let patient: Promise<MongoClient> | null = null;
+  const slowReads = new SlowReads(db, async (filter) => (await loadMatchers())(filter).conditions);
   const database = {
     kind: 'mongodb',
     summary: server.summary,
@@ -181,14 +185,21 @@ async function openMongodb(uri: string, config: Config): Promise<Database> {
         .collection(collection)
         .createIndexes(indexes, hasMembers ? { commitQuorum: 'majority' } : {});
     },
-    measureBytes: async (collection) => Number((await db.command({ collStats: collection })).size ?? 0),
+    measure: async (collection) => readSize(await db.command({ collStats: collection })),
     listNames: async () => (await db.listCollections({}, { nameOnly: true }).toArray()).map((entry) => entry.name),
     ping: async () => void (await db.command({ ping: 1, maxTimeMS: 5_000 })),
     freeze: () => Promise.resolve({ ...database, close: () => Promise.resolve() }),
     openDoor: () => Promise.resolve(null),
     listOtherProcesses: () => [],
     useReserve: (work) => work(),
+    onLongRead: (listen) => {
+      slowReads.listen = listen;
+    },
+    noteRead: (read) => {
+      slowReads.note(read);
+    },
     async close() {
+      slowReads.listen = null;
       await (await patient?.catch(() => null))?.close();
       await client.close();
     },
@@ -218,24 +229,6 @@ function explainNoConnection(error: unknown): string {
     return 'MongoDB refuses the user or password of MONGODB_URI: check both, and authSource.';
   }
   return 'MongoDB cannot be reached: check MONGODB_URI and that the server is running.';
-}
-
-async function askServer(admin: Db): Promise<ServerAnswers> {
-  const [hello, build] = await Promise.all([
-    admin.command({ hello: 1 }) as Promise<ServerAnswers['hello']>,
-    admin.command({ buildInfo: 1 }) as Promise<ServerAnswers['build']>,
-  ]);
-  const answers = { hello, build, compatibilityVersion: null };
-  const { topology, refusal } = judgeServer(answers);
-  if (refusal || (topology !== 'standalone' && topology !== 'replica set')) return answers;
-  try {
-    const found = await admin.command({ getParameter: 1, featureCompatibilityVersion: 1 });
-    const { version } = (found.featureCompatibilityVersion ?? {}) as { version?: string };
-    return { ...answers, compatibilityVersion: version ?? null };
-  } catch {
-    // Few users may ask; the version of the server has to do then.
-    return answers;
-  }
 }
 
 /** One processor is left for the event loop, the others are shared by all processes that serve. */
@@ -276,7 +269,7 @@ async function openEmbedded(config: Config): Promise<Database> {
       insertTogether: (name, documents) => engine.insertTogether({ db: EMBEDDED_NAME, collection: name }, documents),
       changeLogs: engine.changeLogs(EMBEDDED_NAME),
       createIndexes: async (name, indexes) => void (await db.collection(name).createIndexes(indexes)),
-      measureBytes: async (name) => Number(((await db.command({ collStats: name })) as { size: unknown }).size),
+      measure: async (name) => readSize(await db.command({ collStats: name })),
       listNames: async () => (await db.collections()).map((collection) => collection.collectionName),
       ping: async () => {
         if (closed) throw new Error('the database is closed');

@@ -1,3 +1,5 @@
+import type { Db } from 'mongodb';
+
 /** The part that matters here of the answers to `hello`, `buildInfo` and `getParameter`. */
 export interface ServerAnswers {
   hello: {
@@ -132,7 +134,7 @@ function findTopology(hello: ServerAnswers['hello'], build: ServerAnswers['build
 }
 
 function summarise(topology: ServerJudgement['topology'], server: string, hello: ServerAnswers['hello']): string {
-  if (topology === 'engine') return 'the embedded engine of another bsvc, by its wire door';
+  if (topology === 'engine') return 'the embedded engine of another bsvc, by the wire protocol';
   if (topology !== 'replica set') return `${server}, ${topology}`;
   const members = hello.hosts?.length ?? 0;
   return `${server}, replica set ${hello.setName} with ${members} ${members === 1 ? 'member' : 'members'}`;
@@ -140,4 +142,23 @@ function summarise(topology: ServerJudgement['topology'], server: string, hello:
 
 function majorOf(version: string): number {
   return Number.parseInt(version, 10) || 0;
+}
+
+/** Asks a server what it is, through its database `admin`. */
+export async function askServer(admin: Db): Promise<ServerAnswers> {
+  const [hello, build] = await Promise.all([
+    admin.command({ hello: 1 }) as Promise<ServerAnswers['hello']>,
+    admin.command({ buildInfo: 1 }) as Promise<ServerAnswers['build']>,
+  ]);
+  const answers = { hello, build, compatibilityVersion: null };
+  const { topology, refusal } = judgeServer(answers);
+  if (refusal || (topology !== 'standalone' && topology !== 'replica set')) return answers;
+  try {
+    const found = await admin.command({ getParameter: 1, featureCompatibilityVersion: 1 });
+    const { version } = (found.featureCompatibilityVersion ?? {}) as { version?: string };
+    return { ...answers, compatibilityVersion: version ?? null };
+  } catch {
+    // Few users may ask; the version of the server has to do then.
+    return answers;
+  }
 }

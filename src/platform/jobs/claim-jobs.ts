@@ -18,6 +18,18 @@ const LOOK_AHEAD = 4;
 const MIN_LOOK_AHEAD = 32;
 const MAX_BUSY_LANES = 200;
 
+/** Whether a job of these pools is due: one look at an index, for workers that mostly find nothing. */
+export async function hasDueJobs(deps: JobDependencies, pools: readonly string[]): Promise<boolean> {
+  if (pools.length === 0) return false;
+  const filter = {
+    pool: { $in: [...pools] },
+    state: 'queued' as const,
+    priority: { $in: [...JOB_PRIORITIES] },
+    runAt: { $lte: new Date(deps.clock.now()) },
+  };
+  return (await jobStore(deps).findOne(filter, { projection: { _id: 1 } })) !== null;
+}
+
 /**
  * Leases up to `limit` due jobs, most urgent first, each by one conditional update, so that no job is leased twice.
  * `begin` gets each at once: what fails afterwards must not leave a leased job that nobody runs. Answers whether

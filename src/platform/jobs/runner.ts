@@ -1,6 +1,6 @@
 import { randomToken } from '../ids.js';
 import { withTimeout } from '../time/with-timeout.js';
-import { claimInTurn, claimJobs, type ClaimRequest } from './claim-jobs.js';
+import { claimInTurn, claimJobs, hasDueJobs, type ClaimRequest } from './claim-jobs.js';
 import { poolOf, SHARED_POOL, type AnyJobDefinition, type JobRecord } from './job.js';
 import type { JobDependencies } from './job-queue.js';
 import { startJob, type JobRun } from './run-job.js';
@@ -95,9 +95,14 @@ export function openRunner<Deps extends JobDependencies>(
   const look = async (patienceMs: number): Promise<JobRun[]> => {
     await takeBack(patienceMs);
     const started: JobRun[] = [];
-    for (const { pool, names, most, perParty } of pools) {
+    const open = pools.filter(({ pool, most }) => running.get(pool)!.size < most);
+    const due = await hasDueJobs(
+      deps,
+      open.map(({ pool }) => pool),
+    );
+    if (!due) return started;
+    for (const { pool, names, most, perParty } of open) {
       const limit = most - running.get(pool)!.size;
-      if (limit <= 0) continue;
       const request = { workerId, pool, names, leaseMs, limit, crowded };
       const start = (job: JobRecord): void => void started.push(begin(pool, job));
       if (perParty === undefined) crowded = await claimJobs(deps, request, start);

@@ -75,7 +75,7 @@ export function startSchedules<Deps extends JobDependencies>(
   const look = (): void => {
     const nowMs = deps.clock.now();
     if (nowMs < seenMs - SET_BACK_MS) {
-      deps.log.warn('the clock was set back: the schedules start anew');
+      deps.log.warn('the clock was set back: the schedules start again');
       for (const each of planned) each.nextMs = each.ticks.after(nowMs);
     }
     seenMs = nowMs;

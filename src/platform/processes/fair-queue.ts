@@ -1,4 +1,4 @@
-import { abandoned, unavailable } from '../../errors.js';
+import { abandoned, unavailable, type AppError } from '../../errors.js';
 
 export interface FairQueueLimits {
   /** The number that run at once in all, and of one party. */
@@ -7,6 +7,8 @@ export interface FairQueueLimits {
   /** The number that may wait in all, and of one party. */
   maxWaiting: number;
   maxWaitingPerParty: number;
+  /** The error when too many wait: 503 BUSY unless it is given. */
+  refusal?: (waiting: number) => AppError;
 }
 
 /** Lets few pieces of heavy work run at once, so that no party can use up the process. */
@@ -18,25 +20,41 @@ export interface FairQueue {
   inTurn<T>(party: string, work: () => Promise<T>, signal?: AbortSignal): Promise<T>;
 }
 
-interface Waiting {
-  party: string;
-  start: () => void;
-}
-
-/** FairQueue are given in the order of asking, passing over parties that have all the turns they may have. */
+/**
+ * Parties that wait take turns, each in its own order: a party with many waiting delays another by one turn at most.
+ * Passed over are those that have all the turns they may have.
+ */
 export function openFairQueue(limits: FairQueueLimits): FairQueue {
-  const waiting: Waiting[] = [];
+  const { refusal = busy } = limits;
+  const waiting = new Map<string, (() => void)[]>();
+  let waitingCount = 0;
   const running = new Map<string, number>();
   let runningCount = 0;
 
+  const leaveLine = (party: string, start: () => void): void => {
+    const own = waiting.get(party)!;
+    own.splice(own.indexOf(start), 1);
+    if (own.length === 0) waiting.delete(party);
+    waitingCount--;
+  };
+
   const startNext = (): void => {
     if (runningCount >= limits.concurrency) return;
-    const at = waiting.findIndex(({ party }) => (running.get(party) ?? 0) < limits.perParty);
-    if (at < 0) return;
-    const [next] = waiting.splice(at, 1);
-    runningCount++;
-    running.set(next!.party, (running.get(next!.party) ?? 0) + 1);
-    next!.start();
+    for (const [party, [start]] of waiting) {
+      const turns = running.get(party) ?? 0;
+      if (turns >= limits.perParty) continue;
+      leaveLine(party, start!);
+      const others = waiting.get(party);
+      // To the end of the line: every party gets one turn before any gets its second.
+      if (others) {
+        waiting.delete(party);
+        waiting.set(party, others);
+      }
+      runningCount++;
+      running.set(party, turns + 1);
+      start!();
+      return;
+    }
   };
 
   const finish = (party: string): void => {
@@ -47,32 +65,33 @@ export function openFairQueue(limits: FairQueueLimits): FairQueue {
     startNext();
   };
 
+  const wait = (party: string, signal?: AbortSignal): Promise<void> =>
+    new Promise((resolve, refuse) => {
+      if (signal?.aborted) {
+        refuse(abandoned());
+        return;
+      }
+      const start = (): void => {
+        signal?.removeEventListener('abort', leave);
+        resolve();
+      };
+      const leave = (): void => {
+        leaveLine(party, start);
+        refuse(abandoned());
+      };
+      signal?.addEventListener('abort', leave, { once: true });
+      const own = waiting.get(party);
+      if (own) own.push(start);
+      else waiting.set(party, [start]);
+      waitingCount++;
+      startNext();
+    });
+
   return {
     async inTurn(party, work, signal) {
-      const ofParty = waiting.filter((other) => other.party === party).length;
-      if (waiting.length >= limits.maxWaiting || ofParty >= limits.maxWaitingPerParty) {
-        throw unavailable('BUSY', 'Too much heavy work is waiting: try again in a moment', { retryAfterSeconds: 1 });
-      }
-      await new Promise<void>((start, refuse) => {
-        if (signal?.aborted) {
-          refuse(abandoned());
-          return;
-        }
-        const entry: Waiting = {
-          party,
-          start() {
-            signal?.removeEventListener('abort', leave);
-            start();
-          },
-        };
-        const leave = (): void => {
-          waiting.splice(waiting.indexOf(entry), 1);
-          refuse(abandoned());
-        };
-        signal?.addEventListener('abort', leave, { once: true });
-        waiting.push(entry);
-        startNext();
-      });
+      const ofParty = waiting.get(party)?.length ?? 0;
+      if (waitingCount >= limits.maxWaiting || ofParty >= limits.maxWaitingPerParty) throw refusal(waitingCount);
+      await wait(party, signal);
       try {
         return await work();
       } finally {
@@ -80,4 +99,8 @@ export function openFairQueue(limits: FairQueueLimits): FairQueue {
       }
     },
   };
+}
+
+function busy(): AppError {
+  return unavailable('BUSY', 'Too much heavy work is waiting: try again in a moment', { retryAfterSeconds: 1 });
 }

@@ -42,7 +42,7 @@ const THREAD = `
   const { write } = require('node:fs');
   const { workerData } = require('node:worker_threads');
   const { beats, lookMs, patienceMs, parent, format } = workerData;
-  const MESSAGE = 'the main thread hangs: the process ends itself, to be started anew (BSVC_WATCHDOG)';
+  const MESSAGE = 'the main thread hangs: the process ends itself, to be restarted (BSVC_WATCHDOG)';
   const end = () => process.kill(process.pid, 'SIGKILL');
   const tellAndEnd = () => {
     const line = format === 'text'

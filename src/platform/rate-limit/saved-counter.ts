@@ -27,7 +27,7 @@ export function openSavedCounter(db: Database, clock: Clock, log: Logger): RateC
         counter.restore(_id, { used, limit: used, resetMs: resetAt.getTime() });
       }
     } catch (error) {
-      log.warn({ err: error }, 'saved rate limits could not be read; counting begins anew');
+      log.warn({ err: error }, 'saved rate limits could not be read; counting begins again');
     }
     loaded = true;
     timer = setInterval(() => void save(), SAVE_MS);

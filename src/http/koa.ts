@@ -1,0 +1,42 @@
+import Koa, { type Context } from 'koa';
+
+const NOT_FOUND = 404;
+
+type Handler = (ctx: Context) => Promise<unknown>;
+
+/** The method by which Koa answers a request; its types leave it out. */
+interface HandlesRequests {
+  handleRequest(ctx: Context, handler: Handler): Promise<unknown>;
+}
+
+/**
+ * A Koa that does nothing more for requests whose handler has replied itself, which are nearly all. Koa would hold what
+ * a request was made of until its reply is over, hours for a stream, and add a dozen listeners to each reply.
+ */
+class LeanKoa extends Koa {
+  async handleRequest(ctx: Context, handler: Handler): Promise<unknown> {
+    const { res } = ctx;
+    res.statusCode = NOT_FOUND;
+    try {
+      await handler(ctx);
+    } catch (error) {
+      ctx.onerror(error as Error);
+      return undefined;
+    }
+    if (ctx.respond === false) return undefined;
+    const { statusCode } = res;
+    // Its types hide the method.
+    return (Koa.prototype as unknown as HandlesRequests).handleRequest.call(this, ctx, () => {
+      res.statusCode = statusCode;
+      return Promise.resolve();
+    });
+  }
+}
+
+/** An application without routes; `report` gets errors that come too late for an answer. */
+export function openKoa(report: (error: Error) => void): Koa {
+  const api = new LeanKoa();
+  api.silent = true;
+  api.on('error', report);
+  return api;
+}
