@@ -6,6 +6,10 @@ import { signAccessToken } from '../../src/features/access/sign-access-token.js'
 import { setChanges } from '../../src/features/changes/set-changes.js';
 import type { Collection } from '../../src/features/collections/collection.js';
 import { setRls } from '../../src/features/collections/set-rls.js';
+import { documentStore } from '../../src/features/documents/store/document-store.js';
+import { purgeTrash } from '../../src/features/documents/write/purge-trash.js';
+import { outboxOperators } from '../../src/features/webhooks/outbox/outbox-field.js';
+import { queueEvents } from '../../src/features/webhooks/outbox/queue-events.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
 import { openStreamClient, type StreamCall, type StreamClient } from '../helpers/event-stream.js';
 import { eventually } from '../helpers/eventually.js';
@@ -68,11 +72,10 @@ async function newsBy(client: StreamClient, write: () => Promise<unknown>, n = 0
   await client.until(isReady);
   const from = client.events.length;
   await write();
-  await client.until(({ event, data }) => event === 'ready' && data.n === n, from);
-  return client.events
-    .slice(from)
-    .filter(({ event, data }) => event === 'change' && data.n === n)
-    .map(({ data }) => (data.type === 'gone' ? `${data.id} gone` : data.id!));
+  // On a MongoDB what was told before may be told again, by itself.
+  const news = () => client.events.slice(from).filter(({ isNews, data }) => isNews && data.n === n);
+  await client.until(({ event, data }) => event === 'ready' && data.n === n && news().length > 0, from);
+  return news().map(({ data }) => (data.type === 'gone' ? `${data.id} gone` : data.id!));
 }
 
 describe('POST /api/realtime', () => {
@@ -190,6 +193,81 @@ describe('POST /api/realtime', () => {
     await setChanges(test.app, owner.project._id, name, { on: false });
     await client.ended;
     expect(client.events.at(-1)).toMatchObject({ event: 'end', data: { n: 0, code: 'CHANGES_OFF' } });
+  });
+});
+
+describe('a stream hears of documents that are removed for good', () => {
+  /** On a MongoDB what is shown may be shown twice; what is gone is told once everywhere. */
+  const told = (client: StreamClient): string[] =>
+    client.events
+      .filter(({ event, data, isNews }) => event === 'change' && (isNews || data.type === 'gone'))
+      .map(({ data }) => `${data.type} ${data.id}`);
+
+  /** Moves the moment back at which a document was trashed, as if the days of the trash were over. */
+  const age = (collection: Collection, id: string) =>
+    documentStore(test.app, collection).updateOne({ _id: new ObjectId(id) }, { $set: { deletedAt: new Date(0) } });
+
+  it('once, when they are trashed: not again when the trash is purged or what lies in it is deleted', async () => {
+    const collection = await buildFollowed(PRIVATE);
+    const { name } = collection;
+    const [purged, deleted] = [await send('post', name, { userId: USER }), await send('post', name, { userId: USER })];
+    const client = await follow([{ collection: name }], signedIn(USER));
+    const another = await follow([{ collection: name }], signedIn(ANOTHER));
+    await Promise.all([client.until(isReady), another.until(isReady)]);
+    for (const id of [purged, deleted]) {
+      expect(await newsBy(client, () => send('delete', `${name}/${id}`))).toEqual([`${id} gone`]);
+    }
+    await age(collection, purged);
+    // On a MongoDB it stays until what waits in it is taken out.
+    await eventually('it is purged', async () => (await purgeTrash(test.app)) === 1);
+    await send('delete', `${name}/${deleted}?permanent=true`);
+    // What comes after it shows that nothing was said of it.
+    const last = await send('post', name, { userId: USER });
+    await client.until(({ data }) => data.id === last);
+    expect(told(client)).toEqual([
+      ...[purged, deleted, purged, deleted].map((id, at) => `${at < 2 ? 'upsert' : 'gone'} ${id}`),
+      `upsert ${last}`,
+    ]);
+    expect(told(another)).toEqual([]);
+  });
+
+  it('when they were trashed and purged while the client was away', async () => {
+    const collection = await buildFollowed(PRIVATE);
+    const { name } = collection;
+    const [mine, theirs] = [await send('post', name, { userId: USER }), await send('post', name, { userId: ANOTHER })];
+    const before = await follow([{ collection: name }], signedIn(USER));
+    await before.until(isReady);
+    before.close();
+    await before.ended;
+    for (const id of [mine, theirs]) {
+      await send('delete', `${name}/${id}`);
+      await age(collection, id);
+    }
+    await eventually('both are purged', async () => {
+      await purgeTrash(test.app);
+      return (await documentStore(test.app, collection).countDocuments({})) === 0;
+    });
+    const again = await follow([{ collection: name, since: before.cursor()! }], signedIn(USER));
+    await again.until(isReady);
+    expect(told(again)).toEqual([`gone ${mine}`]);
+    expect(again.text()).not.toContain(theirs);
+  });
+
+  it('also when the trash is purged before anybody told of what a killed process had trashed', async () => {
+    const collection = await buildFollowed();
+    const id = await send('post', collection.name, {});
+    const client = await follow([{ collection: collection.name }]);
+    await client.until(isReady);
+    // A process writes this and is killed before it does more.
+    const left = { isDeleted: true, deletedAt: new Date(0) };
+    const update = { ...outboxOperators(await queueEvents(test.app, collection, 'delete')), $set: left };
+    await documentStore(test.app, collection).updateOne({ _id: new ObjectId(id) }, update as never);
+    await purgeTrash(test.app);
+    await client.until(({ data }) => data.type === 'gone' && data.id === id);
+    await eventually('it is removed once it was told of', async () => {
+      await purgeTrash(test.app);
+      return (await documentStore(test.app, collection).countDocuments({})) === 0;
+    });
   });
 });
 

@@ -1,5 +1,5 @@
 import { request } from 'node:http';
-import type { FeedItem } from './feed-follower.js';
+import { applyItem, type FeedItem } from './feed-follower.js';
 import type { TestApp } from './open-test-app.js';
 
 /** One server-sent event; a comment has the name `:`. */
@@ -7,6 +7,8 @@ export interface StreamEvent {
   event: string;
   id?: string;
   data: { n: number; cursor?: string; code?: string; retryAfterMs?: number } & Partial<FeedItem>;
+  /** Of a change: it was not known. The log of a MongoDB may tell twice. */
+  isNews?: boolean;
 }
 
 /** A client of a stream that keeps local copies by its events, one for each subscription. */
@@ -75,15 +77,12 @@ export function openStreamClient(
       const take = (event: StreamEvent): void => {
         events.push(event);
         onEvent?.(event);
-        const { n, type, id, document, cursor } = event.data;
+        const { n, cursor } = event.data;
         if (event.event === 'reset') {
           known(n).clear();
           cursors.delete(n);
         }
-        if (event.event === 'change') {
-          if (type === 'gone') known(n).delete(id!);
-          else known(n).set(id!, document!);
-        }
+        if (event.event === 'change') event.isNews = applyItem(known(n), event.data as FeedItem);
         if (cursor !== undefined) cursors.set(n, cursor);
       };
       const client: StreamClient = {

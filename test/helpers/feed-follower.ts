@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import supertest from 'supertest';
 import type { TestApp } from './open-test-app.js';
 
@@ -15,6 +16,8 @@ export interface FeedFollower {
   readonly known: Map<string, Record<string, unknown>>;
   /** Every item that was ever told. */
   readonly told: FeedItem[];
+  /** Those of them that were not known: the log of a MongoDB may tell twice, and of documents that nobody has seen. */
+  readonly news: FeedItem[];
   cursor: string | null;
   /** Takes one page; whether there is more. Starts over when the service says so. */
   step(more?: string): Promise<boolean>;
@@ -24,6 +27,14 @@ export interface FeedFollower {
   list(): Promise<Map<string, Record<string, unknown>>>;
   /** How often it had to start over. */
   restarts: number;
+}
+
+/** Changes a local copy as an item tells; false when it was so before. */
+export function applyItem(known: FeedFollower['known'], { type, id, document }: FeedItem): boolean {
+  if (type === 'gone') return known.delete(id);
+  const isNew = !isDeepStrictEqual(known.get(id), document);
+  known.set(id, document!);
+  return isNew;
 }
 
 /** Follows a collection with these headers and this filter, as query text. */
@@ -37,6 +48,7 @@ export function openFollower(
   const follower: FeedFollower = {
     known: new Map(),
     told: [],
+    news: [],
     cursor: null,
     restarts: 0,
     async step(more = '') {
@@ -52,8 +64,7 @@ export function openFollower(
       const page = (response.body as { data: { items: FeedItem[]; cursor: string; more: boolean } }).data;
       for (const item of page.items) {
         follower.told.push(item);
-        if (item.type === 'gone') follower.known.delete(item.id);
-        else follower.known.set(item.id, item.document!);
+        if (applyItem(follower.known, item)) follower.news.push(item);
       }
       follower.cursor = page.cursor;
       return page.more;

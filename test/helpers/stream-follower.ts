@@ -1,4 +1,4 @@
-import type { FeedItem } from './feed-follower.js';
+import { applyItem, type FeedItem } from './feed-follower.js';
 import { openStreamClient, type StreamClient } from './event-stream.js';
 import type { TestApp } from './open-test-app.js';
 
@@ -14,6 +14,8 @@ export interface StreamFollower {
   restarts: number;
   /** Goes on by a new stream where the last one was; the answer's status. */
   connect(test: Pick<TestApp, 'url'>, headers: Record<string, string>): Promise<number>;
+  /** Goes on by a page instead; the answer's status. */
+  poll(test: Pick<TestApp, 'url'>, headers: Record<string, string>): Promise<number>;
   disconnect(): Promise<void>;
   /** False when its stream has ended. */
   isOpen(): boolean;
@@ -25,6 +27,18 @@ export interface StreamFollower {
 export function openStreamFollower(collection: string, filter: string): StreamFollower {
   let cursor: string | null = null;
   let client: StreamClient | null = null;
+  const take = (item: FeedItem): void => {
+    follower.told.push(item);
+    applyItem(follower.known, item);
+  };
+  const forget = (): void => {
+    follower.known.clear();
+    follower.restarts++;
+  };
+  const path = (): string => {
+    const since = cursor === null ? '' : `&since=${encodeURIComponent(cursor)}`;
+    return `/api/data/${collection}/changes?${filter}${since}`;
+  };
   const follower: StreamFollower = {
     known: new Map(),
     told: [],
@@ -32,24 +46,16 @@ export function openStreamFollower(collection: string, filter: string): StreamFo
     restarts: 0,
     async connect(test, headers) {
       await follower.disconnect();
-      const since = cursor === null ? '' : `&since=${encodeURIComponent(cursor)}`;
       let isMine = true;
       const opened = await openStreamClient(test, {
         method: 'GET',
-        path: `/api/data/${collection}/changes?${filter}${since}`,
+        path: path(),
         headers,
         onEvent({ event, data }) {
           if (!isMine) return;
-          if (event === 'reset') {
-            follower.known.clear();
-            follower.restarts++;
-          }
+          if (event === 'reset') forget();
           if (event === 'end') follower.ends.push(data.code!);
-          if (event === 'change') {
-            follower.told.push(data as FeedItem);
-            if (data.type === 'gone') follower.known.delete(data.id!);
-            else follower.known.set(data.id!, data.document!);
-          }
+          if (event === 'change') take(data as FeedItem);
           if (data.cursor !== undefined) cursor = data.cursor;
         },
       });
@@ -59,6 +65,19 @@ export function openStreamFollower(collection: string, filter: string): StreamFo
         isMine = false;
         if (client === opened) client = null;
       });
+      return 200;
+    },
+    async poll({ url }, headers) {
+      await follower.disconnect();
+      const response = await fetch(url + path(), { headers: { ...headers, connection: 'close' } });
+      const { data } = (await response.json()) as { data: { items: FeedItem[]; cursor: string } };
+      if (response.status === 410) {
+        forget();
+        cursor = null;
+      }
+      if (response.status !== 200) return response.status;
+      data.items.forEach(take);
+      cursor = data.cursor;
       return 200;
     },
     async disconnect() {

@@ -81,6 +81,8 @@ export interface WatchedChanges {
 export interface ChangeLog {
   /** Begins the log where there is none. */
   begin(): Promise<LogPosition>;
+  /** Where it ends at this moment, whoever wrote last; null when there is none. Only of a log that can tell at once. */
+  position?(): LogPosition | null;
   /** Changes after a position, each document once; null when the log does not reach back to it, or is another one. */
   read(search: ChangeSearch): Promise<FoundChanges | null>;
   /** The same for a follower who judges for others: every changed document, and what is known of it before. */

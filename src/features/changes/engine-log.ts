@@ -31,6 +31,10 @@ export function openEngineLog(
       if (!begun) throw new Error(`no stored collection ${name}`);
       return { epoch: String(begun.epoch), seq: begun.seq };
     },
+    position() {
+      const end = logs.position(name);
+      return end && { epoch: String(end.epoch), seq: end.seq };
+    },
     async read({ after, filter, readable, conditions, hidden, limit, maxBytes }) {
       const found = await logs.read(name, {
         epoch: Number(after.epoch),

@@ -1,4 +1,5 @@
 import { EJSON, type Document } from 'bson';
+import { LRUCache } from 'lru-cache';
 import { expired, invalid, type AppError } from '../../errors.js';
 import { isSameSecret } from '../../platform/secrets/is-same-secret.js';
 import type { SecretBox } from '../../platform/secrets/secret-box.js';
@@ -48,21 +49,51 @@ export function sealFeedCursor(secrets: Pick<SecretBox, 'mac'>, scope: FeedScope
  * user; 410 CURSOR_EXPIRED when collection or rules are others since.
  */
 export function openFeedCursor(secrets: Pick<SecretBox, 'macs'>, scope: FeedScope, cursor: string): FeedPosition {
-  const [text, mac, ...rest] = cursor.split('.');
-  if (!text || !mac || rest.length > 0 || cursor.length > MAX_CURSOR_CHARACTERS) throw badCursor();
-  const genuine = secrets.macs(PURPOSE, signedText(scope, text)).some((expected) => isSameSecret(mac, expected));
-  if (!genuine) throw badCursor();
-  const [id, rules, who, epoch, seq, listing, shown] = EJSON.parse(
-    Buffer.from(text, 'base64url').toString('utf8'),
-  ) as Payload;
+  if (cursor.length > MAX_CURSOR_CHARACTERS) throw badCursor();
+  const [id, rules, who, epoch, seq, listing, shown] = readGenuine(secrets, scope, cursor);
   if (id !== scope.collection._id.toHexString() || rules !== rulesOf(scope)) throw cursorExpired();
   // Looked at last: other rules may make it another user's, or nobody's.
   if (who !== whoOf(scope)) throw badCursor();
   return { epoch, seq, isListing: listing === 1, shown: shown ?? null };
 }
 
-function rulesOf({ collection, conditions }: FeedScope): string {
-  return digest(EJSON.stringify([collection.mode, collection.rls, conditions]));
+/**
+ * Cursors that were found genuine lately, by what was checked: of thousands who come back at once most have the same.
+ * No longer than a dropped master key may go unnoticed.
+ */
+const lately = new WeakMap<object, LRUCache<string, Payload>>();
+const LATELY_MS = 1_000;
+const MAX_LATELY = 1_000;
+/** Longer ones are not remembered. */
+const MAX_LATELY_CHARACTERS = 1_024;
+
+/** What the service has put into a cursor for this collection and filter. 400 INVALID_CURSOR for any other text. */
+function readGenuine(secrets: Pick<SecretBox, 'macs'>, scope: FeedScope, cursor: string): Payload {
+  let known = lately.get(secrets);
+  if (!known) lately.set(secrets, (known = new LRUCache({ max: MAX_LATELY, ttl: LATELY_MS })));
+  const whole = signedText(scope, cursor);
+  let payload = known.get(whole);
+  if (payload) return payload;
+  const [text, mac, ...rest] = cursor.split('.');
+  if (!text || !mac || rest.length > 0) throw badCursor();
+  const genuine = secrets.macs(PURPOSE, signedText(scope, text)).some((expected) => isSameSecret(mac, expected));
+  if (!genuine) throw badCursor();
+  payload = JSON.parse(Buffer.from(text, 'base64url').toString('utf8')) as Payload;
+  // Only the id of a document may be what JSON has no word for.
+  if (payload[6] !== null) payload[6] = (EJSON.deserialize({ shown: payload[6] }) as { shown: unknown }).shown;
+  if (whole.length <= MAX_LATELY_CHARACTERS) known.set(whole, payload);
+  return payload;
+}
+
+/** What rules and conditions came to the last time, by the conditions, which streams of a kind share. */
+const digested = new WeakMap<FeedScope['conditions'], Pick<Collection, 'mode' | 'rls'> & { text: string }>();
+
+function rulesOf({ collection: { mode, rls }, conditions }: FeedScope): string {
+  const known = digested.get(conditions);
+  if (known && known.mode === mode && known.rls === rls) return known.text;
+  const text = digest(EJSON.stringify([mode, rls, conditions]));
+  digested.set(conditions, { mode, rls, text });
+  return text;
 }
 
 function whoOf({ userId }: FeedScope): string {

@@ -232,8 +232,9 @@ async function admit(app: App, ctx: RouteContext): Promise<void> {
   requireFollowable(callerOf(ctx), decodePart(ctx.path.split('/')[3] ?? ''));
 }
 
-function ticketIn({ query: { ticket } }: RouteContext): string | null {
-  return typeof ticket === 'string' ? ticket : null;
+function ticketIn({ querystring }: RouteContext): string | null {
+  const [ticket, ...others] = readQueryText(querystring).get('ticket') ?? [];
+  return others.length === 0 ? (ticket ?? null) : null;
 }
 
 /** What clients follow instead of asking again and again (changes.md 1). */

@@ -24,7 +24,15 @@ export interface ChangesSoak {
 export interface ChangesSoakReport {
   writes: number;
   kills: number;
+  /** Streams that were opened, and pages that were asked for in between. */
   streams: number;
+  pages: number;
+  /** Streams that broke off without a word, as they do when their process is killed: the next has another one. */
+  cut: number;
+  /** Streams that ended with their token. */
+  expired: number;
+  /** Streams that were not read for a while. */
+  paused: number;
   told: number;
   /** Followers whose copy is not what a list shows, in words. */
   different: string[];
@@ -44,18 +52,22 @@ const FILTERS = [
 ];
 const STATES = ['open', 'late', 'done'];
 const WRITERS = 3;
+const MIN_WRITES = 100;
 const TOKEN_STEP_MS = 3_000;
 /** After the last write. */
 const SETTLE_MS = 60_000;
 
 interface Audience {
+  collection: 'items' | 'posts';
+  /** Null: sees everything. */
   user: string | null;
   headers(): Record<string, string>;
 }
 
 /**
- * Random writes to a private collection by several clients, while processes that serve are killed, and followers with
- * eight filters for three audiences are cut off, do not read and lose their tokens. Needs `npm run build`.
+ * Random writes to a private collection and to one that everybody reads, by several clients, while processes that serve
+ * are killed. Followers with eight filters, by a secret key, as two users and without one, are cut off, do not read,
+ * lose their tokens, and go on by a stream or a page at another process. Needs `npm run build`.
  */
 export async function soakChanges({ seconds, seed, door, processes }: ChangesSoak): Promise<ChangesSoakReport> {
   const dir = await openTempDir();
@@ -92,36 +104,47 @@ async function prepare(
   return withApp(env, async (app) => {
     await migrate(app.db);
     const owner = await buildProject(app);
-    await buildCollection(app, owner.project, {
-      name: 'items',
-      mode: 'flexible',
-      rls: { mode: 'private', ownerField: 'userId' },
-      indexes: ['state'],
-    });
-    await setChanges(app, owner.project._id, 'items', { on: true });
+    for (const [name, mode] of [
+      ['items', 'private'],
+      ['posts', 'public-read'],
+    ] as const) {
+      await buildCollection(app, owner.project, {
+        name,
+        mode: 'flexible',
+        rls: { mode, ownerField: 'userId' },
+        indexes: ['state'],
+      });
+      await setChanges(app, owner.project._id, name, { on: true });
+    }
     const began = Date.now();
     const users = ['ann', 'bob'].map((): Audience => {
       const user = new ObjectId().toHexString();
       // Each is good for a while only, and the last of them to the end.
-      const tokens = Array.from({ length: Math.ceil((seconds * 1000 + 180_000) / TOKEN_STEP_MS) }, (_, at) =>
+      const tokens = Array.from({ length: Math.ceil((5 * seconds * 1000 + 180_000) / TOKEN_STEP_MS) }, (_, at) =>
         signAccessToken(app, owner.project, user, (at + 2) * TOKEN_STEP_MS),
       );
       const headers = (): Record<string, string> => {
         const at = Math.min(tokens.length - 1, Math.floor((Date.now() - began) / TOKEN_STEP_MS));
         return { 'x-api-key': owner.publishable, authorization: `Bearer ${tokens[at]!}` };
       };
-      return { user, headers };
+      return { collection: 'items', user, headers };
     });
-    const server: Audience = { user: null, headers: () => ({ 'x-api-key': owner.secret }) };
-    return { audiences: [server, ...users], secret: owner.secret };
+    const server: Audience = { collection: 'items', user: null, headers: () => ({ 'x-api-key': owner.secret }) };
+    const anybody: Audience = { collection: 'posts', user: null, headers: () => ({ 'x-api-key': owner.publishable }) };
+    return { audiences: [server, ...users, anybody], secret: owner.secret };
   });
 }
 
 class Run {
   readonly #followers: { filter: string; audience: Audience; follower: StreamFollower }[];
-  readonly #ids: string[] = [];
+  readonly #ids = { items: [] as string[], posts: [] as string[] };
   readonly #owners = new Map<string, string>();
-  readonly #report: ChangesSoakReport = { writes: 0, kills: 0, streams: 0, told: 0, different: [], leaked: [] };
+  readonly #report: ChangesSoakReport = {
+    ...{ writes: 0, kills: 0, streams: 0, pages: 0, cut: 0, expired: 0, paused: 0, told: 0 },
+    different: [],
+    leaked: [],
+  };
+  readonly #users: readonly string[];
   #isOver = false;
 
   constructor(
@@ -130,14 +153,18 @@ class Run {
     private readonly secret: string,
     private readonly random: Random,
   ) {
+    this.#users = audiences.flatMap(({ user }) => user ?? []);
     this.#followers = FILTERS.flatMap((filter) =>
-      audiences.map((audience) => ({ filter, audience, follower: openStreamFollower('items', filter) })),
+      audiences.map((audience) => ({ filter, audience, follower: openStreamFollower(audience.collection, filter) })),
     );
   }
 
   async finish(seconds: number, children: () => number[]): Promise<ChangesSoakReport> {
     const end = Date.now() + seconds * 1000;
-    const going = (): boolean => Date.now() < end;
+    const latest = end + 4 * seconds * 1000;
+    // On a busy machine it takes longer until something has happened.
+    const isQuiet = (): boolean => this.#report.kills < 2 || this.#report.writes < MIN_WRITES;
+    const going = (): boolean => Date.now() < end || (isQuiet() && Date.now() < latest);
     const following = this.#followers.map((entry, at) => this.#follow(entry, this.random.fork(`follower ${at}`)));
     await Promise.all([
       ...Array.from({ length: WRITERS }, (_, at) => this.#write(going, this.random.fork(`writer ${at}`))),
@@ -153,15 +180,32 @@ class Run {
   /** Keeps a follower connected, more or less. */
   async #follow({ audience, follower }: { audience: Audience; follower: StreamFollower }, random: Random) {
     let until = 0;
+    let ends: number | null = null;
     while (!this.#isOver) {
       if (!follower.isOpen()) {
-        const status = await follower.connect({ url: this.url }, audience.headers()).catch(() => 0);
-        if (status === 200) this.#report.streams++;
+        // It had a stream that ended by itself.
+        if (ends !== null && follower.ends.length === ends) this.#report.cut++;
+        ends = null;
+        if (random.chance(0.3)) {
+          if ((await follower.poll({ url: this.url }, audience.headers()).catch(() => 0)) === 200) this.#report.pages++;
+        } else {
+          const status = await follower.connect({ url: this.url }, audience.headers()).catch(() => 0);
+          if (status === 200) {
+            this.#report.streams++;
+            ends = follower.ends.length;
+          }
+        }
         until = Date.now() + 500 + random.below(6_000);
       } else if (Date.now() > until) {
-        if (random.chance(0.4)) await follower.disconnect();
-        else if (random.chance(0.5)) follower.pause();
-        else follower.resume();
+        if (random.chance(0.4)) {
+          await follower.disconnect();
+          ends = null;
+        } else if (random.chance(0.5)) {
+          follower.pause();
+          this.#report.paused++;
+        } else {
+          follower.resume();
+        }
         until = Date.now() + 500 + random.below(2_000);
       }
       await pause(50);
@@ -171,8 +215,10 @@ class Run {
 
   async #write(going: () => boolean, random: Random): Promise<void> {
     while (going()) {
-      const owner = random.pick(this.audiences.slice(1)).user!;
-      const id = this.#ids.length > 0 ? random.pick(this.#ids) : new ObjectId().toHexString();
+      const owner = random.pick(this.#users);
+      const { collection } = random.pick(this.audiences);
+      const ids = this.#ids[collection];
+      const id = ids.length > 0 ? random.pick(ids) : new ObjectId().toHexString();
       const fields = {
         state: random.pick(STATES),
         n: random.below(40),
@@ -189,7 +235,7 @@ class Run {
         ['PATCH', `/${id}/recover`],
         ['DELETE', `/${id}?permanent=true`],
       ]);
-      const answer = await this.#call(method, path, body);
+      const answer = await this.#call(method, `${collection}${path}`, body);
       if (!answer) {
         await pause(20);
         continue;
@@ -197,16 +243,16 @@ class Run {
       this.#report.writes++;
       const made = answer as { _id?: string; data?: { ids?: string[] } };
       for (const each of [...(made._id === undefined ? [] : [made._id]), ...(made.data?.ids ?? [])]) {
-        this.#ids.push(each);
+        ids.push(each);
         this.#owners.set(each, owner);
       }
-      if (this.#ids.length > 200) this.#ids.splice(0, 50);
+      if (ids.length > 200) ids.splice(0, 50);
     }
   }
 
   async #call(method: string, path: string, body?: unknown): Promise<unknown> {
     try {
-      const response = await fetch(`${this.url}/api/data/items${path}`, {
+      const response = await fetch(`${this.url}/api/data/${path}`, {
         method,
         headers: { 'x-api-key': this.secret, 'content-type': 'application/json' },
         ...(body !== undefined && { body: JSON.stringify(body) }),
@@ -223,7 +269,7 @@ class Run {
       await pause(1_500 + random.below(3_000));
       const processes = children();
       // One at least goes on: the others would only wait for it.
-      if (processes.length < 2 || !going() || !(await this.#call('GET', '?limit=1'))) continue;
+      if (processes.length < 2 || !going() || !(await this.#call('GET', 'items?limit=1'))) continue;
       try {
         process.kill(random.pick(processes), 'SIGKILL');
         this.#report.kills++;
@@ -240,7 +286,9 @@ class Run {
       const list = await this.#list(filter, audience);
       while (!isDeepStrictEqual(follower.known, list)) {
         if (Date.now() > end) {
-          this.#report.different.push(`${filter} as ${audience.user}: ${follower.known.size} of ${list.size}`);
+          this.#report.different.push(
+            `${audience.collection} ${filter} as ${audience.user}: ${follower.known.size} of ${list.size}`,
+          );
           break;
         }
         follower.resume();
@@ -249,10 +297,10 @@ class Run {
     }
   }
 
-  async #list(filter: string, { headers }: Audience): Promise<Map<string, Record<string, unknown>>> {
+  async #list(filter: string, { collection, headers }: Audience): Promise<Map<string, Record<string, unknown>>> {
     const all = new Map<string, Record<string, unknown>>();
     for (let cursor: string | null = 'start'; cursor !== null;) {
-      const path = `/api/data/items?${filter}&limit=1000&cursor=${encodeURIComponent(cursor)}`;
+      const path = `/api/data/${collection}?${filter}&limit=1000&cursor=${encodeURIComponent(cursor)}`;
       const { data } = (await this.#ask(path, headers)) as {
         data: { items: { _id: string }[]; nextCursor: string | null };
       };
@@ -278,8 +326,10 @@ class Run {
     for (const { filter, audience, follower } of this.#followers) {
       this.#report.told += follower.told.length;
       if (follower.restarts > 0) this.#report.different.push(`${filter}: started over ${follower.restarts} times`);
-      for (const { id, type } of follower.told) {
-        const owner = this.#owners.get(id);
+      this.#report.expired += follower.ends.filter((code) => code === 'TOKEN_EXPIRED').length;
+      for (const { id, type, document } of follower.told) {
+        // Whose a document was that a process stored before it was killed, only the document tells.
+        const owner = (document?.userId as string | undefined) ?? this.#owners.get(id);
         if (audience.user !== null && owner !== undefined && owner !== audience.user) {
           this.#report.leaked.push(`${type} ${id} of ${owner} to ${audience.user}`);
         }

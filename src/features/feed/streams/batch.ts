@@ -16,6 +16,11 @@ export interface EventForm {
   hasIds: boolean;
 }
 
+/** The same for those whose events are written alike. */
+export function keyOfForm({ n, hasIds }: EventForm): string {
+  return `${n} ${hasIds}`;
+}
+
 /**
  * Changes as events, written once for all who are told the same. All but the last bear the cursor from before the
  * batch: whoever is cut off in the middle is told of all of it again.
@@ -26,12 +31,12 @@ export class Batch {
   constructor(
     private readonly changes: readonly FoundChange[],
     private readonly query: FeedQuery,
-    private readonly cursors: { from: string; to: string },
+    private readonly cursors: { from: () => string; to: string },
     private readonly isCaughtUp: boolean,
   ) {}
 
   bytes(form: EventForm): EventBytes {
-    const key = `${form.n} ${form.hasIds}`;
+    const key = keyOfForm(form);
     let bytes = this.#made.get(key);
     // The documents in it are UTF-8 already, a character a byte.
     if (!bytes) this.#made.set(key, (bytes = new EventBytes(this.#write(form))));
@@ -39,8 +44,10 @@ export class Batch {
   }
 
   #write(form: EventForm): string {
-    const { from, to } = this.cursors;
+    const { to } = this.cursors;
     const last = this.changes.length - 1;
+    // Making a cursor costs more than writing a short event.
+    const from = last > 0 ? this.cursors.from() : to;
     const events = this.changes.map((change, at) => {
       const cursor = at === last ? to : from;
       return writeEvent('change', form, `${this.#encode(change)},"cursor":"${cursor}"`, cursor);

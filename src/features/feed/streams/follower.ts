@@ -48,15 +48,20 @@ export class Follower implements Member {
     private readonly stream: Stream,
     readonly form: EventForm,
     private readonly wanted: FollowRequest,
-  ) {
-    stream.onOver(() => this.#quit());
-  }
+  ) {}
 
-  /** Begins; what has been opened for the answer need not be opened again. */
-  start(following: Following): void {
-    this.#readOn(async (signal) => {
-      const own = { ...following, signal };
-      return this.#read(own, await this.#findStart(own));
+  /**
+   * Begins; what has been opened for the answer need not be opened again, nor the cursor, if it is one that has not
+   * expired. Nothing is read for whoever comes back and has everything, as thousands do after a restart.
+   */
+  start(following: Following, from: FeedPosition | null): void {
+    void this.#guard(async () => {
+      const watcher = this.shares.watchers.peek(following);
+      if (watcher && (await this.#joinAtEnd(following, from, watcher))) return;
+      await this.stream.read(async (signal) => {
+        const own = { ...following, signal };
+        return this.#read(own, from ?? (await this.#findStart(own)));
+      });
     });
   }
 
@@ -67,14 +72,14 @@ export class Follower implements Member {
       this.stream.write(batch.bytes(this.form));
     } else {
       const { following } = this.#group!;
-      this.#quit();
+      this.quit();
       this.#readOn((signal) => this.#read({ ...following, signal }, from));
     }
   }
 
   leave(from: FeedPosition, failed: boolean): void {
     const group = this.#group;
-    this.#quit();
+    this.quit();
     if (failed || !group) this.#fail();
     else this.#readOn((signal) => this.#startAnew(group, from, signal));
   }
@@ -84,7 +89,8 @@ export class Follower implements Member {
     return this.#group && this.#watcher ? this.#group.readyAt(this.form, this.#watcher.told) : '';
   }
 
-  #quit(): void {
+  /** Leaves its group: it is told nothing more. */
+  quit(): void {
     const group = this.#group;
     this.#group = null;
     if (group) this.#watcher?.leave(group, this);
@@ -110,6 +116,21 @@ export class Follower implements Member {
     return findStart({ ...following, query: { ...following.query, since: null } });
   }
 
+  /** Becomes a member when nothing has changed since `from`, null = since now. */
+  async #joinAtEnd(following: Following, from: FeedPosition | null, watcher: Watcher): Promise<boolean> {
+    if (from === null ? following.query.since !== 'now' : from.isListing) return false;
+    const end = await watcher.endSoon();
+    if (this.stream.isOver) return true;
+    if (!end || (from !== null && (from.epoch !== end.epoch || from.seq !== end.seq))) return false;
+    const position = { ...end, shown: null, isListing: false };
+    const group = watcher.join(following, this, position);
+    if (!group) return false;
+    this.stream.write(group.readyBytes(this.form, position));
+    this.#group = group;
+    this.#watcher = watcher;
+    return true;
+  }
+
   async #read(following: Following, start: FeedPosition): Promise<void> {
     const { stream, shares } = this;
     let position = start;
@@ -126,6 +147,7 @@ export class Follower implements Member {
         const renewed = await this.wanted.resolve(cursor, following.signal);
         return this.#read(renewed, await this.#findStart(renewed));
       }
+      if (await this.#joinAtEnd(following, position, watcher)) return;
       const read = await this.#readTurn(following, position, watcher);
       if (read === null) {
         position = await this.#reset(following);
@@ -181,7 +203,7 @@ export class Follower implements Member {
     if (stream.isOver) return;
     const group = page.more ? null : watcher.join(following, this, page.position);
     const seal = (at: FeedPosition): string => sealFeedCursor(this.shares.app.secrets, following.scope, at);
-    const cursors = { from: seal(from), to: seal(page.position) };
+    const cursors = { from: () => seal(from), to: seal(page.position) };
     const batch = new Batch(page.items, following.query, cursors, group !== null);
     stream.write(batch.bytes(this.form));
     this.#group = group;

@@ -4,7 +4,8 @@ import type { EarlierDocument, WatchedChange } from '../../changes/change-log.js
 import { allOf } from '../../documents/query/keyset-filter.js';
 import { sealFeedCursor, type FeedPosition } from '../feed-cursor.js';
 import type { Following } from '../read-page.js';
-import { writeReady, type Batch, type EventForm } from './batch.js';
+import { keyOfForm, writeReady, type Batch, type EventForm } from './batch.js';
+import { EventBytes } from './event-bytes.js';
 
 /** Somebody of a group, who has everything up to where it is. */
 export interface Member {
@@ -13,6 +14,14 @@ export interface Member {
   deliver(batch: Batch, from: FeedPosition): void;
   /** The group has failed, or the collection is another one: the member goes on by itself from here. */
   leave(from: FeedPosition, failed: boolean): void;
+}
+
+/** What members are told who have everything up to a position. */
+interface Ready {
+  seq: number;
+  cursor: string;
+  /** By the form of the event. */
+  bytes: Map<string, EventBytes>;
 }
 
 /** Ids that were told of as gone; of more than these some may be told twice. */
@@ -32,7 +41,7 @@ export class Group {
   readonly #earlierAccess: Matcher;
   readonly #earlierConditions: Matcher | null;
   readonly #toldGone = new Set<string>();
-  #ready: { seq: number; cursor: string } | null = null;
+  #ready: Ready | null = null;
 
   constructor(
     readonly following: Following,
@@ -77,8 +86,23 @@ export class Group {
 
   /** The event that members have everything up to a position. */
   readyAt(form: EventForm, position: FeedPosition): string {
-    if (this.#ready?.seq !== position.seq) this.#ready = { seq: position.seq, cursor: this.cursorAt(position) };
-    return writeReady(form, this.#ready.cursor);
+    return writeReady(form, this.#readyOf(position).cursor);
+  }
+
+  /** The same as bytes, made once for all who are told it. */
+  readyBytes(form: EventForm, position: FeedPosition): EventBytes {
+    const { cursor, bytes } = this.#readyOf(position);
+    const key = keyOfForm(form);
+    let made = bytes.get(key);
+    if (!made) bytes.set(key, (made = new EventBytes(writeReady(form, cursor))));
+    return made;
+  }
+
+  #readyOf(position: FeedPosition): Ready {
+    if (this.#ready?.seq !== position.seq) {
+      this.#ready = { seq: position.seq, cursor: this.cursorAt(position), bytes: new Map() };
+    }
+    return this.#ready;
   }
 }
 

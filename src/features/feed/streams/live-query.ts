@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import type { Collection } from '../../collections/collection.js';
 import { badQuery, readQueryText } from '../../documents/reply/query-text.js';
 import { readFeedQuery, type FeedQuery } from '../feed-query.js';
@@ -10,8 +11,24 @@ const PAGE_LIMIT = 200;
 /** Parameters of pages. */
 const REFUSED = ['limit', 'wait'];
 
-/** Reads the query of a subscription: that of changes within the limits of live filters. 400 INVALID_QUERY. */
+/** Queries that were read lately, by collection, its version and the text: thousands of streams ask for the same. */
+const lately = new LRUCache<string, FeedQuery>({ max: 1_000 });
+/** Longer ones are not remembered. */
+const MAX_REMEMBERED_CHARACTERS = 512;
+
+/**
+ * Reads the query of a subscription: that of changes within the limits of live filters. 400 INVALID_QUERY. Those who
+ * ask for the same share what it answers.
+ */
 export function readLiveQuery(raw: string, collection: Collection): FeedQuery {
+  if (raw.length > MAX_REMEMBERED_CHARACTERS) return parseLiveQuery(raw, collection);
+  const key = `${collection._id.toHexString()} ${collection.version} ${raw}`;
+  let query = lately.get(key);
+  if (!query) lately.set(key, (query = parseLiveQuery(raw, collection)));
+  return query;
+}
+
+function parseLiveQuery(raw: string, collection: Collection): FeedQuery {
   const text = readQueryText(raw);
   for (const name of REFUSED) if (text.has(name)) throw badQuery(`${name} is not a parameter of a stream`);
   const query = readFeedQuery(raw, collection);

@@ -3,7 +3,7 @@ import type { App } from '../../../app.js';
 import { AppError } from '../../../errors.js';
 import type { Caller } from '../../access/caller.js';
 import { requireFollowable } from '../admit-follower.js';
-import { openFeedCursor } from '../feed-cursor.js';
+import { openFeedCursor, type FeedPosition } from '../feed-cursor.js';
 import { openFollowing, type Following } from '../read-page.js';
 import { Follower, type FollowRequest } from './follower.js';
 import { readLiveQuery } from './live-query.js';
@@ -33,16 +33,19 @@ class OwnFollowRequest implements FollowRequest {
   constructor(
     private readonly app: App,
     private readonly caller: Caller,
-    private readonly subscription: Subscription,
+    private readonly collection: string,
+    private readonly query: string,
   ) {}
 
   async resolve(since: string | null, signal: AbortSignal): Promise<Following> {
-    const { app, caller } = this;
-    const { collection, query } = this.subscription;
+    const { app, caller, collection, query } = this;
     requireFollowable(caller, collection);
     return openFollowing(app, caller, collection, (found) => ({ ...readLiveQuery(query, found), since }), signal);
   }
 }
+
+/** Nothing is read for a stream before it begins: there is nothing to break off. One for all, since each costs. */
+const NEVER = new AbortController().signal;
 
 /**
  * Checks all that can be refused before the first byte, and takes a place: 400, 401, 403, 404 and 409 as for lists,
@@ -51,19 +54,24 @@ class OwnFollowRequest implements FollowRequest {
  */
 export async function openStream(app: App, request: StreamRequest): Promise<OpenedStream> {
   const { caller, subscriptions, hasIds } = request;
-  const none = new AbortController().signal;
-  const all: { wanted: FollowRequest; following: Following }[] = [];
+  const all: Opened[] = [];
   for (const [n, subscription] of subscriptions.entries()) {
-    const wanted = new OwnFollowRequest(app, caller, subscription);
+    const wanted = new OwnFollowRequest(app, caller, subscription.collection, subscription.query);
     try {
-      const following = await wanted.resolve(subscription.since, none);
-      requireGenuine(app, following);
-      all.push({ wanted, following });
+      const following = await wanted.resolve(subscription.since, NEVER);
+      all.push({ wanted, following, from: findGenuine(app, following) });
     } catch (error) {
       throw hasIds ? error : naming(n, error);
     }
   }
   return new OpenedStream(app, request, streamHub(app).takeStream(caller, request.address), all);
+}
+
+/** A subscription that was found good, and the position of its cursor; null when it has none that is good. */
+interface Opened {
+  wanted: FollowRequest;
+  following: Following;
+  from: FeedPosition | null;
 }
 
 /** A stream that may begin. No closures: what one of them needs would be held as long as the stream. */
@@ -72,7 +80,7 @@ class OpenedStream {
     private readonly app: App,
     private readonly request: StreamRequest,
     private readonly place: Place,
-    private readonly all: readonly { wanted: FollowRequest; following: Following }[],
+    private readonly all: readonly Opened[],
   ) {}
 
   giveUp(): void {
@@ -88,21 +96,24 @@ class OpenedStream {
       this.place.release();
       return;
     }
-    stream.onOver(this.place.release);
     const hub = streamHub(this.app);
     const followers = this.all.map(({ wanted }, n) => new Follower(hub.shares, stream, { n, hasIds }, wanted));
-    hub.add(stream, followers);
-    for (const [n, follower] of followers.entries()) follower.start(this.all[n]!.following);
+    hub.add(stream, followers, this.place);
+    for (const [n, follower] of followers.entries()) {
+      const { following, from } = this.all[n]!;
+      follower.start(following, from);
+    }
   }
 }
 
-/** A cursor of somebody else is refused; one that has expired is answered by a reset. */
-function requireGenuine(app: App, { scope, query: { since } }: Following): void {
-  if (since === null || since === 'now') return;
+/** Where a cursor is. One of somebody else is refused; one that has expired is answered by a reset: null. */
+function findGenuine(app: App, { scope, query: { since } }: Following): FeedPosition | null {
+  if (since === null || since === 'now') return null;
   try {
-    openFeedCursor(app.secrets, scope, since);
+    return openFeedCursor(app.secrets, scope, since);
   } catch (error) {
     if (!(error instanceof AppError) || error.code !== 'CURSOR_EXPIRED') throw error;
+    return null;
   }
 }
 

@@ -1,5 +1,6 @@
 import type { App } from '../../../app.js';
 import { overLimit, unavailable, forbidden } from '../../../errors.js';
+import { takeTurns } from '../../../own-turn.js';
 import { openFairQueue } from '../../../platform/processes/fair-queue.js';
 import { admitsOrigin } from '../../access/admits-origin.js';
 import type { Caller } from '../../access/caller.js';
@@ -8,38 +9,72 @@ import { findLiveKey } from '../../access/require-key.js';
 import { findLimit } from '../../plans/plan-limits.js';
 import { EventBytes } from './event-bytes.js';
 import { randomRetry, type Follower, type FollowerShares } from './follower.js';
-import type { Stream } from './stream.js';
+import type { EndListener, Stream } from './stream.js';
 import { Watchers } from './watchers.js';
 
 /** So often it is looked whether streams may go on. */
 const LOOK_MS = 500;
 /** A stream says something at least this often: proxies end connections that say nothing. */
 const BEAT_LOOKS = 50;
+/** The first heartbeat is not earlier; of those who come at once each has it at another look. */
+const FIRST_BEAT_LOOKS = BEAT_LOOKS / 2;
 /** Followers that read at once what they have missed, and of one project. */
 const READING_AT_ONCE = 8;
 const READING_OF_PROJECT = 4;
 const SECONDS_TO_RETRY = 5;
 
-interface OpenStream {
-  stream: Stream;
-  followers: readonly Follower[];
-  /** The look at which it began: heartbeats of all are not due at once. */
-  since: number;
+/** A stream that is looked after. */
+class OpenStream implements EndListener {
+  constructor(
+    private readonly hub: StreamHub,
+    readonly stream: Stream,
+    readonly followers: readonly Follower[],
+    /** Which of the looks between two of its heartbeats they come with. */
+    readonly beat: number,
+    private readonly place: Place,
+  ) {}
+
+  streamOver(): void {
+    this.place.release();
+    for (const follower of this.followers) follower.quit();
+    this.hub.remove(this);
+  }
 }
 
-/** A place that is taken, to be given back once. */
-export interface Place {
-  release: () => void;
+/** The streams of a key. */
+interface KeyStreams {
+  all: Set<OpenStream>;
+  /** Those that may have to end though the key is good: they have an origin or a token. */
+  judged: Set<OpenStream>;
+}
+
+/** A place that is taken, to be given back once: of a stream also that of its address and its project. */
+export class Place {
+  #isTaken = true;
+
+  constructor(
+    private readonly hub: StreamHub,
+    private readonly address: string | null = null,
+    private readonly projectId: string | null = null,
+  ) {}
+
+  release(): void {
+    if (this.#isTaken) this.hub.giveBack(this.address, this.projectId);
+    this.#isTaken = false;
+  }
 }
 
 /** The open streams of a process: how many there may be, and whether each may go on. */
 class StreamHub {
   readonly shares: FollowerShares;
-  readonly #byKey = new Map<string, Set<OpenStream>>();
+  readonly #byKey = new Map<string, KeyStreams>();
+  /** By the look that their heartbeats come with: a look touches no other stream that nothing can have ended. */
+  readonly #byBeat = Array.from({ length: BEAT_LOOKS }, () => new Set<OpenStream>());
   readonly #byAddress = new Map<string, number>();
   readonly #byProject = new Map<string, number>();
   #taken = 0;
   #streams = 0;
+  #added = 0;
   #looks = 0;
   #timer: NodeJS.Timeout | null = null;
   #looking = false;
@@ -62,13 +97,16 @@ class StreamHub {
 
   /** A place for somebody who waits for changes; 503 BUSY when all are taken. */
   take(): Place {
-    if (this.#taken >= this.app.config.streams) {
-      throw unavailable('BUSY', 'Too many wait for changes just now: ask without wait, or later', {
-        retryAfterSeconds: SECONDS_TO_RETRY,
-      });
-    }
+    this.#requireRoom();
     this.#taken++;
-    return once(() => void this.#taken--);
+    return new Place(this);
+  }
+
+  /** What a place does when it is released. */
+  giveBack(address: string | null, projectId: string | null): void {
+    this.#taken--;
+    if (address !== null) count(this.#byAddress, address, -1);
+    if (projectId !== null) count(this.#byProject, projectId, -1);
   }
 
   /**
@@ -86,45 +124,56 @@ class StreamHub {
     if (limit !== null && (this.#byProject.get(id) ?? 0) >= limit) {
       throw forbidden('QUOTA_EXCEEDED', `The project may have ${limit} streams at once`);
     }
-    const place = this.take();
+    this.#requireRoom();
+    this.#taken++;
     count(this.#byAddress, address, 1);
     count(this.#byProject, id, 1);
-    return once(() => {
-      place.release();
-      count(this.#byAddress, address, -1);
-      count(this.#byProject, id, -1);
+    return new Place(this, address, id);
+  }
+
+  #requireRoom(): void {
+    if (this.#taken < this.app.config.streams) return;
+    throw unavailable('BUSY', 'Too many wait for changes just now: ask without wait, or later', {
+      retryAfterSeconds: SECONDS_TO_RETRY,
     });
   }
 
-  /** Looks after a stream until it is over. */
-  add(stream: Stream, followers: readonly Follower[]): void {
+  /** Looks after a stream until it is over, and gives back its place then. */
+  add(stream: Stream, followers: readonly Follower[], place: Place): void {
     const { hash } = stream.caller.key;
-    const open: OpenStream = { stream, followers, since: this.#looks };
-    const known = this.#byKey.get(hash) ?? new Set();
-    this.#byKey.set(hash, known.add(open));
+    const firstBeat = this.#looks + BEAT_LOOKS - (this.#added++ % FIRST_BEAT_LOOKS);
+    const open = new OpenStream(this, stream, followers, firstBeat % BEAT_LOOKS, place);
+    let known = this.#byKey.get(hash);
+    if (!known) this.#byKey.set(hash, (known = { all: new Set(), judged: new Set() }));
+    known.all.add(open);
+    if (stream.origin !== null || stream.expiresMs !== Infinity) known.judged.add(open);
+    this.#byBeat[open.beat]!.add(open);
     this.#streams++;
     this.#timer ??= setInterval(() => void this.#look(), LOOK_MS).unref();
-    const remove = (): void => {
-      known.delete(open);
-      if (known.size === 0 && this.#byKey.get(hash) === known) this.#byKey.delete(hash);
-      if (--this.#streams > 0 || !this.#timer) return;
-      clearInterval(this.#timer);
-      this.#timer = null;
-    };
-    if (stream.isOver) remove();
-    else stream.onOver(remove);
+    stream.onOver(open);
+  }
+
+  /** Looks no longer after a stream. */
+  remove(open: OpenStream): void {
+    const { hash } = open.stream.caller.key;
+    const known = this.#byKey.get(hash);
+    if (!known?.all.delete(open)) return;
+    known.judged.delete(open);
+    this.#byBeat[open.beat]!.delete(open);
+    if (known.all.size === 0) this.#byKey.delete(hash);
+    if (--this.#streams > 0 || !this.#timer) return;
+    clearInterval(this.#timer);
+    this.#timer = null;
   }
 
   async #look(): Promise<void> {
+    this.#looks++;
+    this.#beat();
     if (this.#looking) return;
     this.#looking = true;
-    this.#looks++;
     try {
-      if (!this.app.readiness.isReady()) this.#stop();
-      for (const [hash, streams] of [...this.#byKey]) {
-        this.#beat(streams);
-        await this.#judge(hash, streams);
-      }
+      if (!this.app.readiness.isReady()) await this.#stop();
+      for (const [hash, streams] of [...this.#byKey]) await this.#judge(hash, streams);
     } catch (error) {
       this.app.log.debug({ err: error }, 'streams could not be looked after');
     } finally {
@@ -132,29 +181,36 @@ class StreamHub {
     }
   }
 
-  #stop(): void {
-    for (const streams of this.#byKey.values()) {
-      for (const { stream } of [...streams]) stream.end({ code: 'SERVER_STOPPING', retryAfterMs: randomRetry() });
+  async #stop(): Promise<void> {
+    const turn = takeTurns();
+    for (const { all } of this.#byKey.values()) {
+      for (const { stream } of all) {
+        await turn();
+        stream.end({ code: 'SERVER_STOPPING', retryAfterMs: randomRetry() });
+      }
     }
   }
 
-  #beat(streams: Iterable<OpenStream>): void {
+  #beat(): void {
     // Those of a group are told the same.
     const made = new Map<string, EventBytes>();
-    for (const { stream, followers, since } of streams) {
-      if (this.#looks === since || (this.#looks - since) % BEAT_LOOKS !== 0 || stream.isFull) continue;
+    for (const { stream, followers } of this.#byBeat[this.#looks % BEAT_LOOKS]!) {
+      if (stream.isFull) continue;
       const text = `: \n\n${followers.map((follower) => follower.beat()).join('')}`;
-      const bytes = made.get(text) ?? new EventBytes(text);
-      made.set(text, bytes);
+      let bytes = made.get(text);
+      if (!bytes) made.set(text, (bytes = new EventBytes(text)));
       stream.write(bytes);
     }
   }
 
   /** Ends those of a key that is not good any more, and those whose origin or token is not. */
-  async #judge(hash: string, streams: Iterable<OpenStream>): Promise<void> {
+  async #judge(hash: string, { all, judged }: KeyStreams): Promise<void> {
     const owner = await findLiveKey(this.app, hash);
     const now = this.app.clock.now();
-    for (const { stream } of [...streams]) {
+    const turn = takeTurns();
+    for (const { stream } of owner ? judged : all) {
+      const pause = turn();
+      if (pause) await pause;
       const { bearer } = stream.caller;
       if (!owner) {
         stream.end({ code: 'API_KEY_INVALID' });
@@ -184,14 +240,4 @@ function count(counts: Map<string, number>, key: string, by: number): void {
   const now = (counts.get(key) ?? 0) + by;
   if (now === 0) counts.delete(key);
   else counts.set(key, now);
-}
-
-function once(release: () => void): Place {
-  let isTaken = true;
-  return {
-    release: () => {
-      if (isTaken) release();
-      isTaken = false;
-    },
-  };
 }

@@ -14,13 +14,20 @@ export interface StreamEnd {
   retryAfterMs?: number;
 }
 
+/** Who is told that a stream is over. */
+export interface EndListener {
+  streamOver(): void;
+}
+
 /**
  * An open reply of server-sent events. Nothing is queued for it but what the connection has not taken, and at rest it
  * holds as little as can be: there are thousands of them.
  */
 export class Stream {
   readonly #socket: Socket;
-  readonly #whenOver = new Set<() => void>();
+  #whenOver: EndListener | null = null;
+  /** Those who wait until the client has taken what it was given. */
+  #draining: Set<() => void> | null = null;
   #isOver: boolean;
   #reading: AbortController | null = null;
   #readers = 0;
@@ -48,9 +55,10 @@ export class Stream {
     return this.#socket.writableLength > MAX_UNSENT_BYTES;
   }
 
-  /** Has `act` called once when it is over; not if it is already. */
-  onOver(act: () => void): void {
-    if (!this.#isOver) this.#whenOver.add(act);
+  /** Has somebody told once when it is over, at once if it is already. There is one. */
+  onOver(listener: EndListener): void {
+    if (this.#isOver) listener.streamOver();
+    else this.#whenOver = listener;
   }
 
   /** Does work that the signal it is given aborts when the stream is over. */
@@ -80,11 +88,11 @@ export class Stream {
       await new Promise<void>((resolve) => {
         const done = (): void => {
           this.#socket.off('drain', done);
-          this.#whenOver.delete(done);
+          this.#draining?.delete(done);
           resolve();
         };
         this.#socket.on('drain', done);
-        this.onOver(done);
+        (this.#draining ??= new Set()).add(done);
       });
     }
   }
@@ -100,8 +108,9 @@ export class Stream {
   #settle(): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    for (const act of this.#whenOver) act();
-    this.#whenOver.clear();
+    this.#whenOver?.streamOver();
+    this.#whenOver = null;
+    for (const done of [...(this.#draining ?? [])]) done();
     this.#reading?.abort();
   }
 }

@@ -32,6 +32,7 @@ export class Watcher {
   #told: LogPosition;
   #lagSeconds = 0;
   #looksAlone = 0;
+  #end: Promise<LogPosition | null> | null = null;
 
   /** `onIdle` is called once, when nobody is left and it has stopped. */
   constructor(
@@ -51,6 +52,18 @@ export class Watcher {
   /** Members have everything up to here at least. */
   get told(): FeedPosition {
     return placed(this.#told);
+  }
+
+  /**
+   * Where the log ends at a moment after the call, null where nobody knows without asking the database. One look serves
+   * all who ask in a turn of the event loop.
+   */
+  endSoon(): Promise<LogPosition | null> {
+    this.#end ??= new Promise((resolve) => setImmediate(resolve)).then(() => {
+      this.#end = null;
+      return this.#log.position?.() ?? null;
+    });
+    return this.#end;
   }
 
   /** How late the last changes were told of. */
@@ -79,7 +92,7 @@ export class Watcher {
     group.members.delete(member);
     if (group.members.size > 0) return;
     this.#drop(group);
-    if (this.#groups.size === 0) this.#end();
+    if (this.#groups.size === 0) this.#close();
   }
 
   #drop(group: Group): void {
@@ -89,7 +102,7 @@ export class Watcher {
     this.#index.remove(group);
   }
 
-  #end(): void {
+  #close(): void {
     if (this.#stop.signal.aborted) return;
     this.#stop.abort();
     this.onIdle(this);
@@ -129,7 +142,7 @@ export class Watcher {
     if (found.seq === after.seq) {
       this.#lagSeconds = 0;
       this.#looksAlone = this.#groups.size > 0 ? 0 : this.#looksAlone + 1;
-      if (this.#looksAlone > MAX_LOOKS_ALONE) this.#end();
+      if (this.#looksAlone > MAX_LOOKS_ALONE) this.#close();
       return true;
     }
     await this.#tell(found.changes, { epoch: after.epoch, seq: found.seq }, found.isEnd);
@@ -149,7 +162,7 @@ export class Watcher {
     const from = this.told;
     const groups = [...this.#groups.values()];
     this.#groups.clear();
-    this.#end();
+    this.#close();
     for (const group of groups) for (const member of [...group.members]) member.leave(from, false);
   }
 
@@ -185,7 +198,7 @@ export class Watcher {
     }
     for (const { group, list, members } of recipients) {
       if (failed.has(group)) continue;
-      const cursors = { from: group.cursorAt(from), to: group.cursorAt(placed(to)) };
+      const cursors = { from: () => group.cursorAt(from), to: group.cursorAt(placed(to)) };
       const batch = new Batch(list, group.following.query, cursors, isEnd);
       for (const member of members) {
         // Waiting for nothing would cost as much as the delivery.
@@ -195,7 +208,7 @@ export class Watcher {
       }
     }
     this.#told = to;
-    if (this.#groups.size === 0) this.#end();
+    if (this.#groups.size === 0) this.#close();
   }
 }
 
