@@ -2,6 +2,8 @@ import supertest from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { listActs } from '../../src/features/audit/audit-log.js';
 import { operatorSessionStore, operatorStore } from '../../src/features/access/operator.js';
+import { logInOperator } from '../../src/features/operators/log-in-operator.js';
+import { listOperatorSessions, setOperatorPassword } from '../../src/features/operators/operator-sessions.js';
 import { removeOperator, requireOperatorNamed } from '../../src/features/operators/remove-operator.js';
 import { createApi } from '../../src/api.js';
 import { openApp } from '../../src/app.js';
@@ -161,6 +163,22 @@ describe('an operator’s token', () => {
     clock.advance(1);
     const answer = await withToken(token)('get', '/api/admin/me').expect(401);
     expect(answer.body).toMatchObject({ code: 'TOKEN_EXPIRED' });
+  });
+
+  it('is none where the password changes while its operator signs in', async () => {
+    const { id, email } = await buildOperator(test);
+    const operator = await requireOperatorNamed(test.app, id);
+    const { passwords } = test.app;
+    const inTurn: typeof passwords.inTurn = async (party, work, gone) => {
+      const proven = await passwords.inTurn(party, work, gone);
+      await setOperatorPassword(test.app, operator, 'incorrect horse');
+      return proven;
+    };
+    const app = { ...test.app, passwords: Object.assign(Object.create(passwords) as typeof passwords, { inTurn }) };
+    const signedIn = logInOperator(app, { email, password: OPERATOR_PASSWORD }, { ip: '127.0.0.1' });
+    await expect(signedIn).rejects.toMatchObject({ code: 'INVALID_CREDENTIALS' });
+    expect(await listOperatorSessions(test.app, operator)).toEqual([]);
+    await logIn({ email, password: 'incorrect horse' }).expect(200);
   });
 
   it.each(['bsvc_op_', `bsvc_op_${'A'.repeat(43)}`, `${ADMIN_TOKEN}x`, 'null', `bsvc_op_${'A'.repeat(42)}$`])(

@@ -6,6 +6,7 @@ import { presentOperator } from '../../../src/features/operators/list-operators.
 import { requireProject } from '../../../src/features/projects/project-store.js';
 import { choice, defineCommand, flag, list, secret, value } from '../../shell/command.js';
 import type { Result } from '../../shell/output.js';
+import { presentFound } from '../../shell/present-found.js';
 import { readNewPassword } from '../../shell/read-secret.js';
 import { presentSeen } from './present.js';
 
@@ -32,7 +33,7 @@ export default defineCommand({
     const app = await context.app();
     const findExisting = () => (input.ifNotExists ? findOperatorByEmail(app, email) : null);
     const existing = await findExisting();
-    if (existing) return presentExisting(existing);
+    if (existing) return presentExisting(existing, input.role);
     const projects = [];
     for (const named of input.projects) projects.push(await requireProject(app, named));
     const password = await readNewPassword(context, input.password, 'Password');
@@ -50,7 +51,7 @@ export default defineCommand({
       // Somebody else may have added it meanwhile.
       const taken = error instanceof AppError && error.code === 'OPERATOR_EXISTS';
       const winner = taken ? await findExisting() : null;
-      if (winner) return presentExisting(winner);
+      if (winner) return presentExisting(winner, input.role);
       throw error;
     }
     return {
@@ -65,11 +66,12 @@ export default defineCommand({
   },
 });
 
-function presentExisting(operator: Operator): Result {
+function presentExisting(operator: Operator, role: Operator['role'] | undefined): Result {
   const shown = presentOperator(operator);
+  const unmet = role === undefined || role === shown.role ? [] : [`role: ${shown.role} -> ${role}`];
   return {
-    json: { operator: shown, created: false },
+    json: { operator: shown, created: false, unmet },
     quiet: shown.id,
-    text: () => `Operator ${shown.email} was there already; nothing was changed.`,
+    text: () => presentFound(`Operator ${shown.email}`, unmet, 'To change it, remove it and add it again.'),
   };
 }

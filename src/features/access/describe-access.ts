@@ -94,7 +94,7 @@ export const SIGNED_IN_DESCRIPTION: Access = {
 
 /** readFilter (rest-api.md 5). */
 export const READS_DOCUMENTS_DESCRIPTION: Access = {
-  note: 'Any live key; with a publishable key a private collection needs the token of a signed-in user too, who sees the own documents alone.',
+  note: 'Any live key; with a publishable key a private collection needs the token of a signed-in user too, who sees only their own documents.',
   security: [[PUBLISHABLE_KEY], [PUBLISHABLE_KEY, USER_TOKEN], [SECRET_KEY_HEADER]],
   refuses: also(KEY_REFUSALS, { 401: TOKEN_CODES, 403: ['USERS_BLOCKED'] }),
 };
@@ -134,4 +134,11 @@ export const OWNER_DESCRIPTION: Access = {
   note: 'An operator in the role `owner`; the act is recorded in the audit log.',
   security: [[OPERATOR_TOKEN], [CONSOLE_COOKIE]],
   refuses: also(also(JSON_REFUSALS, OPERATOR_REFUSALS), { 403: ['VIEWER_READS_ONLY'] }),
+};
+
+/** As OWNER_DESCRIPTION, and requireProven. */
+export const PROVEN_OWNER_DESCRIPTION: Access = {
+  ...OWNER_DESCRIPTION,
+  note: 'An operator in the role `owner`, at the console one who has just given the password again; the act is recorded in the audit log.',
+  refuses: also(OWNER_DESCRIPTION.refuses, { 403: ['PASSWORD_REQUIRED'] }),
 };

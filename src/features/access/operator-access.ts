@@ -1,11 +1,12 @@
 import type { Access } from '../../http/routes/route.js';
 import type { Project } from '../projects/project.js';
-import { OPERATOR_DESCRIPTION, OWNER_DESCRIPTION } from './describe-access.js';
+import { OPERATOR_DESCRIPTION, OWNER_DESCRIPTION, PROVEN_OWNER_DESCRIPTION } from './describe-access.js';
 import {
   operatedProject,
   operatorOf,
   recordRequest,
   requireOwnerRole,
+  requireProven,
   settleOperator,
   type ActingOperator,
   type Recording,
@@ -35,12 +36,15 @@ export const PROJECT_OPERATOR: Access<InProject> = { ...OPERATOR, give: inProjec
  * line has for it.
  */
 export function owner(action: string, recording: Recording = {}): Access<ByOperator> {
+  const { asksPassword = false } = recording;
   return {
-    ...OWNER_DESCRIPTION,
+    ...(asksPassword ? PROVEN_OWNER_DESCRIPTION : OWNER_DESCRIPTION),
+    action,
     readsBody: true,
     admit: async (app, ctx) => {
       await settleOperator(app, ctx);
       requireOwnerRole(ctx);
+      if (asksPassword) await requireProven(app, ctx);
     },
     around: (app, ctx, run) => recordRequest(app, ctx, action, recording, run),
     give: OPERATOR.give!,

@@ -32,6 +32,8 @@ export interface OperatorSession {
   isLink?: true;
   /** Of the console: about when the last request came. */
   usedAt?: Date;
+  /** Of the console: when its operator last gave the password again. */
+  provenAt?: Date;
 }
 
 /** A session of the console ends when nothing has been asked for so long. */

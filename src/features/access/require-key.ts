@@ -7,6 +7,7 @@ import { KEY_PREFIX, type ApiKey, type Project } from '../projects/project.js';
 import { projectStore } from '../projects/project-store.js';
 import { admitsOrigin } from './admits-origin.js';
 import type { Caller } from './caller.js';
+import { noteKeyUse } from './note-key-use.js';
 import { readBearer } from './read-bearer.js';
 
 const MALFORMED =
@@ -109,7 +110,9 @@ function readKeyOwner(app: App, hash: string): Promise<KeyOwner | null> {
 async function findKeyOwner(app: App, hash: string): Promise<KeyOwner | null> {
   const project = await projectStore(app).findOne({ 'keys.hash': hash, state: 'active' }, app.db.confirmedReads);
   const key = project?.keys.find((candidate) => candidate.hash === hash);
-  return project && key ? { project, key } : null;
+  if (!project || !key) return null;
+  noteKeyUse(app, project, key);
+  return { project, key };
 }
 
 /** Whichever key it is: a secret key in a foreign page is the very case that the list is for. */

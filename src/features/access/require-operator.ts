@@ -12,6 +12,7 @@ import {
   isIdle,
   isOperatorTokenForm,
   noteUse,
+  operatorSessionStore,
   type OperatorRole,
   type SignedInOperator,
 } from './operator.js';
@@ -45,6 +46,8 @@ export interface Recording {
   looks?: string;
   /** The body is not written down: it holds a project's data. */
   withoutBody?: boolean;
+  /** At the console the operator has to have given the password again, a short time ago. */
+  asksPassword?: boolean;
 }
 
 /** The operator that a guard settled. */
@@ -99,6 +102,23 @@ export function requireOwnerRole(ctx: Context): void {
   if (operatorOf(ctx).role !== 'owner') {
     throw forbidden('VIEWER_READS_ONLY', 'Your role is viewer: only an owner may change something');
   }
+}
+
+/** How long an operator may act that has given the password again. */
+const PROVEN_MS = 5 * 60_000;
+
+/** 403 PASSWORD_REQUIRED for a session of the console whose operator has not given the password again just now. */
+export async function requireProven(app: App, ctx: Context): Promise<void> {
+  const { signedIn } = operatorOf(ctx);
+  if (!signedIn?.session.isConsole) return;
+  // The copy that requests share may be older than the password.
+  const session = await operatorSessionStore(app).findOne({ _id: signedIn.session._id }, app.db.confirmedReads);
+  const provenAt = session?.provenAt;
+  if (provenAt && Math.abs(app.clock.now() - provenAt.getTime()) < PROVEN_MS) return;
+  throw forbidden(
+    'PASSWORD_REQUIRED',
+    'This asks for your password again: POST it to /api/admin/me/confirm, then repeat the request',
+  );
 }
 
 /** The request's target and content, for the audit log. */

@@ -42,7 +42,4 @@ export async function addOperator(app: App, input: NewOperator): Promise<Operato
 }
 
 const operatorExists = (email: string): Error =>
-  conflict(
-    'OPERATOR_EXISTS',
-    `There is already an operator ${email}: remove it first to give it another role or password`,
-  );
+  conflict('OPERATOR_EXISTS', `There is already an operator ${email}: remove it first to give it another role`);

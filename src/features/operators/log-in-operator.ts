@@ -1,7 +1,8 @@
 import { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import { unauthenticated } from '../../errors.js';
-import type { Operator } from '../access/operator.js';
+import type { PasswordWork } from '../../platform/secrets/password.js';
+import { hashOperatorToken, operatorSessionStore, operatorStore, type Operator } from '../access/operator.js';
 import { finishAct, recordAct, startAct } from '../audit/audit-log.js';
 import { loginLock } from '../users/sessions/login-lock.js';
 import { findOperatorByEmail } from './operator-email.js';
@@ -17,6 +18,13 @@ const NO_PROJECT = new ObjectId('0'.repeat(24));
 const noneKnown = (): Promise<boolean> => Promise.resolve(false);
 
 const SESSION_MS = 12 * 3_600_000;
+const REFUSAL = 'Invalid e-mail or password';
+
+/** Where the request with a password comes from, and what aborts when nobody waits for its answer any more. */
+export interface Asking {
+  ip: string;
+  gone?: AbortSignal;
+}
 
 /**
  * Signs an operator in for twelve hours. 401 INVALID_CREDENTIALS, at the same cost for an unknown address; 423 after
@@ -25,12 +33,38 @@ const SESSION_MS = 12 * 3_600_000;
 export async function logInOperator(
   app: App,
   input: { email: string; password: string },
-  ip: string,
+  asking: Asking,
   { isConsole = false } = {},
 ): Promise<OpenedSession & { operator: Operator }> {
+  const operator = await proveOperator(app, input, asking, REFUSAL);
+  const opened = await recordAct(app, { actor: operator.email, action: 'operator login', input: {} }, async () => {
+    const session = await openOperatorSession(app, operator, SESSION_MS, { isConsole });
+    await requireStillProven(app, operator, session);
+    return session;
+  });
+  return { operator, ...opened };
+}
+
+/**
+ * Takes the session back where the password has been changed, or the operator removed, since it was proven: that may
+ * have ended all sessions just before this one was there.
+ */
+async function requireStillProven(app: App, { _id, passwordHash }: Operator, { token }: OpenedSession): Promise<void> {
+  if (await operatorStore(app).findOne({ _id, passwordHash })) return;
+  await operatorSessionStore(app).deleteOne({ _id: hashOperatorToken(token) });
+  throw unauthenticated('INVALID_CREDENTIALS', REFUSAL);
+}
+
+/** The operator whose password it is; refuses as logInOperator does, whose failures count together with these. */
+export async function proveOperator(
+  app: App,
+  input: { email: string; password: string },
+  { ip, gone }: Asking,
+  refusal: string,
+): Promise<Operator> {
   const lock = loginLock(app, NO_PROJECT, input.email, ip, noneKnown);
   await lock.refuseLocked();
-  const operator = await app.passwords.inTurn(OPERATORS_PARTY, async (bcrypt) => {
+  const checkPassword = async (bcrypt: PasswordWork): Promise<Operator> => {
     // Looked at again when the turn has come: of many guesses at once few are compared, and of these five at most are
     // told.
     await lock.refuseLocked();
@@ -41,12 +75,9 @@ export async function logInOperator(
     }
     await lock.countFailure();
     await recordFailure(app, input.email, ip);
-    throw unauthenticated('INVALID_CREDENTIALS', 'Invalid e-mail or password');
-  });
-  const opened = await recordAct(app, { actor: operator.email, action: 'operator login', input: {} }, () =>
-    openOperatorSession(app, operator, SESSION_MS, { isConsole }),
-  );
-  return { operator, ...opened };
+    throw unauthenticated('INVALID_CREDENTIALS', refusal);
+  };
+  return app.passwords.inTurn(OPERATORS_PARTY, checkPassword, gone);
 }
 
 /** So many failures are recorded in an hour, in all processes together: nobody is to fill the log from outside. */

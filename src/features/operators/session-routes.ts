@@ -1,6 +1,7 @@
 import type { App } from '../../app.js';
 import { forbidden } from '../../errors.js';
-import { done, listOf, ok, PUBLIC, route, type RouteContext } from '../../http/routes/route.js';
+import { clientSignal } from '../../http/requests/client-signal.js';
+import { done, listOf, ok, PUBLIC, route, type RouteContext, wholeList } from '../../http/routes/route.js';
 import { MAX_PASSWORD_BYTES } from '../../platform/secrets/password.js';
 import { arrayOf, FLAG, ID, MOMENT, object, oneOf, orNull, text, TEXT, WHOLE } from '../../platform/schema/schema.js';
 import { OPERATOR_ROLES, type Operator, type SignedInOperator } from '../access/operator.js';
@@ -12,10 +13,11 @@ import { refuseHostileValue } from '../documents/store/hostile-keys.js';
 import { MAX_EMAIL_CHARACTERS, normaliseEmail } from '../users/credentials.js';
 import { openByLink } from './console-session.js';
 import { presentOperator } from './list-operators.js';
-import { logInOperator } from './log-in-operator.js';
+import { logInOperator, type Asking } from './log-in-operator.js';
 import { logOutOperator } from './log-out-operator.js';
 import type { OpenedSession } from './open-operator-session.js';
-import { changeOwnPassword, endOtherSessions, listOwnSessions, presentOwnSession } from './own-account.js';
+import { endOperatorSessions, listOperatorSessions } from './operator-sessions.js';
+import { changeOwnPassword, confirmOperator, presentOwnSession } from './own-account.js';
 
 const ROLE = oneOf(...OPERATOR_ROLES);
 const PROJECTS = { ...orNull(arrayOf(ID)), description: 'Ids of the projects it sees; null = all.' };
@@ -31,6 +33,14 @@ const SIGNED_IN = object({
   operator: SHOWN_OPERATOR,
 });
 const PASSWORD = text({ minLength: 1, maxBytes: MAX_PASSWORD_BYTES });
+const REFUSES_WRONG_PASSWORD = {
+  401: ['INVALID_CREDENTIALS'],
+  403: ['NOBODY_SIGNED_IN'],
+  423: ['ACCOUNT_LOCKED'],
+  503: ['BUSY'],
+};
+
+const askingOf = (ctx: RouteContext): Asking => ({ ip: ctx.ip, gone: clientSignal(ctx) });
 
 const logInRoute = route({
   method: 'POST',
@@ -52,7 +62,7 @@ const logInRoute = route({
     refuseHostileValue(password);
     if (cookie) requireConsole(app, ctx);
     const credentials = { email: normaliseEmail(email), password };
-    const opened = await logInOperator(app, credentials, ctx.ip, { isConsole: cookie });
+    const opened = await logInOperator(app, credentials, askingOf(ctx), { isConsole: cookie });
     return deliver(app, ctx, opened, cookie);
   },
 });
@@ -109,13 +119,30 @@ const changePasswordRoute = route({
   body: object({ currentPassword: PASSWORD, newPassword: PASSWORD }),
   example: { currentPassword: 'correct horse battery', newPassword: 'incorrect horse battery' },
   answers: done('Password changed; other sessions have ended'),
-  refuses: { 401: ['INVALID_CREDENTIALS'], 403: ['NOBODY_SIGNED_IN'], 503: ['BUSY'] },
-  async handle({ app, operator, body }) {
+  refuses: REFUSES_WRONG_PASSWORD,
+  async handle({ app, ctx, operator, body }) {
     refuseHostileValue(body.currentPassword);
     refuseHostileValue(body.newPassword);
     const signedIn = requireSignedIn(operator);
     const act = { actor: operator.name, action: 'operator set-password', input: {} };
-    await recordAct(app, act, () => changeOwnPassword(app, signedIn, body));
+    await recordAct(app, act, () => changeOwnPassword(app, signedIn, body, askingOf(ctx)));
+  },
+});
+
+const confirmRoute = route({
+  method: 'POST',
+  path: '/api/admin/me/confirm',
+  id: 'confirmOperator',
+  summary: 'Give the own password again',
+  description: 'At the console, an act that cannot be taken back asks for it: within five minutes it is done.',
+  access: OPERATOR,
+  body: object({ password: PASSWORD }),
+  example: { password: 'correct horse battery' },
+  answers: done('The password is right'),
+  refuses: REFUSES_WRONG_PASSWORD,
+  async handle({ app, ctx, operator, body: { password } }) {
+    refuseHostileValue(password);
+    await confirmOperator(app, requireSignedIn(operator), password, askingOf(ctx));
   },
 });
 
@@ -137,8 +164,8 @@ const listSessionsRoute = route({
   refuses: { 403: ['NOBODY_SIGNED_IN'] },
   async handle({ app, operator }) {
     const signedIn = requireSignedIn(operator);
-    const sessions = await listOwnSessions(app, signedIn);
-    return { items: sessions.map((session) => presentOwnSession(session, signedIn.session)), total: sessions.length };
+    const sessions = await listOperatorSessions(app, signedIn.operator);
+    return wholeList(sessions.map((session) => presentOwnSession(session, signedIn.session)));
   },
 });
 
@@ -153,7 +180,7 @@ const endSessionsRoute = route({
   async handle({ app, operator }) {
     const signedIn = requireSignedIn(operator);
     const act = { actor: operator.name, action: 'operator end-sessions', input: {} };
-    return { ended: await recordAct(app, act, () => endOtherSessions(app, signedIn)) };
+    return { ended: await recordAct(app, act, () => endOthers(app, signedIn)) };
   },
 });
 
@@ -164,9 +191,13 @@ export const OPERATOR_SESSION_ROUTES = [
   logOutRoute,
   getOperatorRoute,
   changePasswordRoute,
+  confirmRoute,
   listSessionsRoute,
   endSessionsRoute,
 ];
+
+const endOthers = (app: App, { operator, session }: SignedInOperator): Promise<number> =>
+  endOperatorSessions(app, operator, { but: session });
 
 function requireSignedIn({ signedIn }: ActingOperator): SignedInOperator {
   if (!signedIn) {

@@ -1,0 +1,49 @@
+import {
+  endOperatorSession,
+  endOperatorSessions,
+  listOperatorSessions,
+  presentOperatorSession,
+} from '../../../src/features/operators/operator-sessions.js';
+import { requireOperatorNamed } from '../../../src/features/operators/remove-operator.js';
+import { defineCommand, value } from '../../shell/command.js';
+import { operatorArgument } from './present.js';
+
+export default defineCommand({
+  details:
+    'Lists where an operator is signed in, and the tokens given out for scripts. --revoke ends one, or all of them with the links to sign in, in running servers within a second.',
+  examples: ['bsvc operator sessions ann@example.com', 'bsvc operator sessions ann@example.com --revoke all'],
+  audited: ({ revoke }) => revoke !== undefined,
+  parameters: {
+    operator: operatorArgument,
+    revoke: value('--revoke <id|all>', 'end this session, or all'),
+  },
+  async run(context, { operator: named, revoke }) {
+    const app = await context.app();
+    const operator = await requireOperatorNamed(app, named);
+    if (revoke === 'all') {
+      const ended = await endOperatorSessions(app, operator);
+      context.out.note(`${ended} ${ended === 1 ? 'session has' : 'sessions have'} ended.`);
+    } else if (revoke !== undefined) {
+      await endOperatorSession(app, operator, revoke);
+      context.out.note('1 session has ended.');
+    }
+    const sessions = (await listOperatorSessions(app, operator)).map(presentOperatorSession);
+    return {
+      json: sessions,
+      quiet: sessions.map(({ id }) => id),
+      text: (view) =>
+        sessions.length === 0
+          ? 'Signed in nowhere.'
+          : view.table(
+              ['id', 'used', 'ends', 'by', 'opened'],
+              sessions.map(({ id, usedAt, expiresAt, createdAt, console }) => [
+                id,
+                usedAt,
+                expiresAt,
+                console ? 'console' : 'token',
+                createdAt,
+              ]),
+            ),
+    };
+  },
+});
