@@ -34,7 +34,7 @@ export interface KeptReport extends BackupReport {
 
 /**
  * Makes a backup, seals it, stores it in the place, reads it back to its end, and then removes what the rule no longer
- * keeps. Nothing is removed unless the new one is good. Throws what failed; harmless to repeat.
+ * keeps. A new one that cannot be read back is removed and nothing else. Throws what failed; harmless to repeat.
  */
 export async function keepBackup(
   app: App,
@@ -57,7 +57,13 @@ export async function keepBackup(
     await rm(plain);
     await place.put(name, sealed);
     await rm(sealed);
-    await verifyKept(app, place, name, join(dir, 'back'));
+    try {
+      await verifyKept(app, place, name, join(dir, 'back'));
+    } catch (error) {
+      // It must not count as the newest: the rule would remove a good one for it.
+      await place.remove(name).catch(() => undefined);
+      throw error;
+    }
     const bytes = await sizeOf(place, name);
     const { documents, files } = report;
     const record = { _id: `${place.address}/${name}`, place: place.address, at, bytes, documents, files };

@@ -8,7 +8,13 @@ import { checkIndexSpecs } from './indexes/check-index-specs.js';
 import { checkRls } from './fields/check-rls.js';
 import { requireCollectionName } from './require-collection-name.js';
 import { documentsName, type Collection } from './collection.js';
-import { declaredRls, readDeclaredChanges, type CollectionDeclaration } from './schema/collection-declaration.js';
+import {
+  declareCollection,
+  declaredRls,
+  readDeclaredChanges,
+  type CollectionDeclaration,
+} from './schema/collection-declaration.js';
+import { listUnmet } from './schema/merge-declaration.js';
 import { collectionStore } from './collection-store.js';
 import { documentIndexes } from './indexes/document-indexes.js';
 
@@ -16,15 +22,18 @@ export interface NewCollection extends CollectionDeclaration {
   ifNotExists?: boolean;
 }
 
+export interface AddedCollection {
+  collection: Collection;
+  created: boolean;
+  /** What was asked for and the collection that was there already does not have, one line each. */
+  unmet: string[];
+}
+
 /**
  * Registers a collection: from the answer on its endpoint accepts requests. 400 for a bad name or field, 409
  * COLLECTION_EXISTS unless `ifNotExists`.
  */
-export async function addCollection(
-  app: App,
-  project: Project,
-  input: NewCollection,
-): Promise<{ collection: Collection; created: boolean }> {
+export async function addCollection(app: App, project: Project, input: NewCollection): Promise<AddedCollection> {
   requireCollectionName(input.name);
   const mode = input.mode ?? 'enforced';
   const rls = declaredRls(input.rls ?? null);
@@ -59,16 +68,18 @@ export async function addCollection(
     if (!winner) throw error;
     return existingCollection(winner, input);
   }
-  return { collection, created: true };
+  return { collection, created: true, unmet: [] };
 }
 
-function existingCollection(existing: Collection, input: NewCollection): { collection: Collection; created: boolean } {
+function existingCollection(existing: Collection, { ifNotExists, ...input }: NewCollection): AddedCollection {
   if (existing.state === 'dropping') {
     throw conflict(
       'COLLECTION_DROPPING',
       `"${input.name}" is still being dropped: drop it once more, or wait a moment, then add it again`,
     );
   }
-  if (input.ifNotExists) return { collection: existing, created: false };
+  if (ifNotExists) {
+    return { collection: existing, created: false, unmet: listUnmet(declareCollection(existing), input) };
+  }
   throw conflict('COLLECTION_EXISTS', `There is already a collection "${input.name}" in this project`);
 }

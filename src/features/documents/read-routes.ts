@@ -17,7 +17,7 @@ import { DEFAULT_LIMIT, MAX_LIMIT } from './query/parse-list-query.js';
 import { aggregateDocuments } from './read/aggregate-documents.js';
 import { getDocument } from './read/get-document.js';
 import { encodeList } from './read/list-documents.js';
-import { listEnvelope, wrapReply } from './read/stored-documents.js';
+import { listEnvelope, wrapReply, type EncodedReply } from './read/stored-documents.js';
 import { addHeaders } from '../../http/replies/reply.js';
 import { tagOfJson } from './reply/document-tag.js';
 import { SHOWN_DOCUMENT } from './reply/document-schema.js';
@@ -63,10 +63,20 @@ const TOO_MUCH_OF_PATTERNS = ['TOO_MANY_PATTERNS', 'PATTERNS_TOO_LONG', 'PATTERN
 /** Too many large replies are under way. */
 const NO_ROOM = { 503: ['BUSY'] };
 
-/** How a list is asked for and answered, by whoever may see it. */
-export const LISTING = {
+/** How the documents of a list or of an export are narrowed. */
+export const FILTERING = {
   description:
     'Every other parameter is a filter: `field=value`, or a field with `_gt`, `_gte`, `_lt`, `_lte`, `_ne`, `_in` (comma-separated), `_exists` (true or false), `_regex` (case-insensitive, at most 128 characters). All of them must match.',
+  ownQuery: {
+    include_deleted: INCLUDE_DELETED,
+    filter: { ...parameter('Filters by the fields of the collection', FILTER), isOpen: true },
+  },
+  refuses: { 400: ['INVALID_QUERY', ...TOO_MUCH_OF_PATTERNS], ...NO_ROOM },
+};
+
+/** How a list is asked for and answered, by whoever may see it. */
+export const LISTING = {
+  description: FILTERING.description,
   // Parsed with its filters, by the fields of the collection.
   ownQuery: {
     page: parameter('Which page, from 1', { ...FROM_ONE, default: 1 }),
@@ -83,9 +93,9 @@ export const LISTING = {
       'Pages that stay right while documents come and go: `start` for the first, then the `nextCursor` of the reply',
       TEXT,
     ),
-    count: flagParameter('Only the number of matching documents; with `cursor` the total is counted anew'),
+    count: flagParameter('Only the number of matching documents; with `cursor` the total is counted again'),
     ...PRESENTATION,
-    filter: { ...parameter('Filters by the fields of the collection', FILTER), isOpen: true },
+    filter: FILTERING.ownQuery.filter,
   },
   answers: encoded(
     envelope(anyOf(PAGE, CURSOR_PAGE, object({ count: WHOLE }, 'DocumentCount'))),
@@ -140,14 +150,10 @@ const AGGREGATION: Schema<{ pipeline?: unknown }> = openObject({
   pipeline: arrayOf({ type: 'object' }, { minItems: 1, maxItems: MAX_STAGES }),
 });
 
-export const aggregateDocumentsRoute = route({
-  method: 'POST',
-  path: '/api/data/:collectionName/aggregate',
-  id: 'aggregateDocuments',
-  summary: 'Run an aggregation pipeline',
+/** How a pipeline is given and answered, by whoever may run one. */
+export const AGGREGATING = {
   description:
     'MongoDB’s aggregation syntax, with the stages and operators that read. Trashed documents and those of other users are left out before the first stage, in joined collections too.',
-  access: READS_DOCUMENTS,
   query: { include_deleted: INCLUDE_DELETED },
   openBody: AGGREGATION,
   example: { pipeline: [{ $match: { status: 'live' } }, { $group: { _id: '$author', posts: { $sum: 1 } } }] },
@@ -167,11 +173,25 @@ export const aggregateDocumentsRoute = route({
     ],
     ...NO_ROOM,
   },
+};
+
+/** The results of a pipeline in the envelope. */
+export const aggregationEnvelope = (results: EncodedReply): EncodedReply =>
+  wrapReply('{"success":true,"data":', results, ',"message":"Aggregation completed"}');
+
+export const aggregateDocumentsRoute = route({
+  ...AGGREGATING,
+  method: 'POST',
+  path: '/api/data/:collectionName/aggregate',
+  id: 'aggregateDocuments',
+  summary: 'Run an aggregation pipeline',
+  access: READS_DOCUMENTS,
   async handle({ app, ctx, caller, params, query, body: { pipeline } }) {
-    const data = await aggregateDocuments(app, caller, params.collectionName, pipeline, {
-      includeDeleted: query.include_deleted,
-      signal: clientSignal(ctx),
-    });
-    return wrapReply('{"success":true,"data":', data, ',"message":"Aggregation completed"}');
+    return aggregationEnvelope(
+      await aggregateDocuments(app, caller, params.collectionName, pipeline, {
+        includeDeleted: query.include_deleted,
+        signal: clientSignal(ctx),
+      }),
+    );
   },
 });

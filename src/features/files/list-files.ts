@@ -1,5 +1,7 @@
 import type { App } from '../../app.js';
 import { invalid } from '../../errors.js';
+import { holding } from '../../platform/database/holding.js';
+import { failList } from '../documents/reply/query-errors.js';
 import type { Project } from '../projects/project.js';
 import { providerOf, type FileRecord } from './file.js';
 import { fileStore, findFile } from './file-store.js';
@@ -16,7 +18,10 @@ export interface FilesQuery {
   name?: string;
 }
 
-/** The confirmed files of a project, the newest first. 400 for a page that does not begin at one of them. */
+/**
+ * The confirmed files of a project, the newest first. 400 for a page that does not begin at one of them, and
+ * QUERY_TIMEOUT.
+ */
 export async function listProjectFiles(
   app: App,
   project: Project,
@@ -34,13 +39,14 @@ export async function listProjectFiles(
         ...(from && {
           $or: [{ createdAt: { $lt: from.createdAt } }, { createdAt: from.createdAt, _id: { $lt: from._id } }],
         }),
-        ...(name !== undefined && { name: { $regex: name.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&'), $options: 'i' } }),
+        ...(name !== undefined && { name: holding(name) }),
       },
       { maxTimeMS: app.config.queryTimeoutMs },
     )
     .sort({ createdAt: -1, _id: -1 })
     .limit(limit + 1)
-    .toArray()) as FileRecord[];
+    .toArray()
+    .catch(failList)) as FileRecord[];
   const page = files.slice(0, limit);
   return { files: page, next: files.length > limit ? page.at(-1)!.path : null };
 }

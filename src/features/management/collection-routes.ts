@@ -5,9 +5,10 @@ import {
   naming,
   ok,
   route,
-  say,
   type RouteContext,
   type RouteList,
+  say,
+  wholeList,
 } from '../../http/routes/route.js';
 import {
   anyOf,
@@ -28,9 +29,15 @@ import { addCollection } from '../collections/add-collection.js';
 import { changeCollection, type CollectionSettings } from '../collections/change-collection.js';
 import { checkFields } from '../collections/fields/check-fields.js';
 import { MAX_DECLARED_INDEXES } from '../collections/schema/collection-declaration.js';
-import type { Collection, Rls } from '../collections/collection.js';
+import { documentsName, type Collection, type Rls } from '../collections/collection.js';
 import { requireStoredCollection } from '../collections/collection-store.js';
-import { ADDED_COLLECTION, COLLECTION, FIELD_LIST, withFieldDefs } from '../collections/schema/describe-collection.js';
+import {
+  ADDED_COLLECTION,
+  COLLECTION,
+  FIELD_LIST,
+  LISTED_COLLECTION,
+  withFieldDefs,
+} from '../collections/schema/describe-collection.js';
 import { dropCollection } from '../collections/drop-collection.js';
 import { applyEdit } from '../collections/edit-collection.js';
 import { listCollections } from '../collections/list-collections.js';
@@ -76,10 +83,18 @@ const listCollectionsRoute = route({
   id: 'listCollections',
   summary: 'List collections',
   access: PROJECT_OPERATOR,
-  answers: ok(listOf(COLLECTION), 'Collections'),
-  async handle({ app, project }) {
-    const items = (await listCollections(app, project._id)).map(presentCollection);
-    return { items, total: items.length };
+  query: { sizes: flagParameter('Documents and bytes of each too, which costs a question to the database') },
+  answers: ok(listOf(LISTED_COLLECTION), 'Collections'),
+  refuses: { 400: ['INVALID_QUERY'] },
+  async handle({ app, project, query: { sizes } }) {
+    const collections = await listCollections(app, project._id);
+    const items = await Promise.all(
+      collections.map(async (collection) => ({
+        ...presentCollection(collection),
+        ...(sizes && { size: await app.db.measure(documentsName(collection)) }),
+      })),
+    );
+    return wholeList(items);
   },
 });
 

@@ -5,7 +5,9 @@ import { inChunks } from '../../platform/database/in-chunks.js';
 import { ANYTHING, arrayOf, object, text, TEXT, WHOLE } from '../../platform/schema/schema.js';
 import { PROJECT_OPERATOR, projectOwner } from '../access/operator-access.js';
 import { operatorCaller } from '../access/operator-caller.js';
-import { LISTING } from '../documents/read-routes.js';
+import { AGGREGATING, aggregationEnvelope, FILTERING, LISTING } from '../documents/read-routes.js';
+import { aggregateDocuments } from '../documents/read/aggregate-documents.js';
+import { parseExportQuery } from '../documents/query/parse-list-query.js';
 import { readExport } from '../documents/read/export-documents.js';
 import { importDocuments } from '../documents/bulk/import-documents.js';
 import { encodeList } from '../documents/read/list-documents.js';
@@ -35,20 +37,41 @@ const browseDocumentsRoute = route({
   },
 });
 
+const aggregateForOperatorRoute = route({
+  ...AGGREGATING,
+  method: 'POST',
+  path: '/api/projects/:projectId/collections/:collection/documents/aggregate',
+  id: 'aggregateForOperator',
+  summary: 'Run an aggregation pipeline over a project’s documents',
+  access: {
+    ...PROJECT_OPERATOR,
+    refuses: { ...PROJECT_OPERATOR.refuses, 403: [...(PROJECT_OPERATOR.refuses[403] ?? []), ...REFUSES[403]] },
+  },
+  async handle({ app, ctx, project, params, query, body: { pipeline } }) {
+    const { name } = await requireNamed(app, project, params.collection);
+    return aggregationEnvelope(
+      await aggregateDocuments(app, operatorCaller(project), name, pipeline, {
+        includeDeleted: query.include_deleted,
+        signal: clientSignal(ctx),
+      }),
+    );
+  },
+});
+
 const exportDocumentsRoute = route({
   method: 'GET',
   path: '/api/projects/:projectId/collections/:collection/documents/export',
   id: 'exportDocuments',
-  summary: 'Get all documents, one JSON object a line',
-  description: 'In the order of their ids. An answer that breaks off before its end was not whole.',
+  summary: 'Get all documents, or those that match, one JSON object a line',
+  description: `In the order of their ids. An answer that breaks off before its end was not whole. ${FILTERING.description}`,
   access: PROJECT_OPERATOR,
-  query: { include_deleted: flagParameter('Trashed documents too') },
+  ownQuery: FILTERING.ownQuery,
   answers: own(200, 'The documents', { 'application/x-ndjson': { type: 'string' } }),
-  refuses: { 400: ['INVALID_QUERY'], ...REFUSES, 503: ['BUSY'] },
-  async handle({ app, ctx, project, params, query }) {
+  refuses: { ...FILTERING.refuses, ...REFUSES },
+  async handle({ app, ctx, project, params }) {
     const collection = await requireNamed(app, project, params.collection);
     const { documents, release } = await readExport(app, project, collection, {
-      includeDeleted: query.include_deleted,
+      ...parseExportQuery(ctx.querystring, collection),
       signal: clientSignal(ctx),
     });
     ctx.res.once('close', release);
@@ -95,7 +118,13 @@ export const PROJECT_DOCUMENT_ROUTES: RouteList = {
       refuses: { 400: ['INVALID_ID'], 404: ['DOCUMENT_NOT_FOUND'] },
     },
   },
-  routes: [browseDocumentsRoute, exportDocumentsRoute, importDocumentsRoute, ...SINGLE_DOCUMENT_ROUTES],
+  routes: [
+    browseDocumentsRoute,
+    aggregateForOperatorRoute,
+    exportDocumentsRoute,
+    importDocumentsRoute,
+    ...SINGLE_DOCUMENT_ROUTES,
+  ],
 };
 
 async function* writeLines(documents: AsyncIterable<object>): AsyncGenerator<string> {

@@ -3,6 +3,7 @@ import { arrayOf, MOMENT, object, oneOf, orNull, text, TEXT, WHOLE } from '../..
 import { PROJECT_OPERATOR, projectOwner } from '../access/operator-access.js';
 import { deleteFile } from '../files/delete-file.js';
 import { FILES_PAGE, listProjectFiles, MAX_FILES_PAGE, presentListedFile } from '../files/list-files.js';
+import { measureStorage } from '../files/measure-storage.js';
 
 const PATH = text({ minLength: 1, maxLength: 1024 });
 const FILE = object(
@@ -17,6 +18,16 @@ const FILE = object(
     createdAt: MOMENT,
   },
   'StoredFile',
+);
+
+export const STORAGE_USAGE = object(
+  {
+    files: WHOLE,
+    bytes: WHOLE,
+    limit: { ...orNull(WHOLE), description: 'null is unlimited.' },
+    provider: oneOf('internal', 'external'),
+  },
+  'StorageUsage',
 );
 
 const listFilesRoute = route({
@@ -39,6 +50,16 @@ const listFilesRoute = route({
   },
 });
 
+const getFilesUsageRoute = route({
+  method: 'GET',
+  path: '/api/projects/:projectId/files/usage',
+  id: 'getFilesUsage',
+  summary: 'Count the files, and tell their bytes beside what the plan grants',
+  access: PROJECT_OPERATOR,
+  answers: ok(STORAGE_USAGE, 'Use of the storage'),
+  handle: ({ app, project }) => measureStorage(app, project),
+});
+
 const deleteFileRoute = route({
   method: 'DELETE',
   path: '/api/projects/:projectId/files',
@@ -59,5 +80,5 @@ export const PROJECT_FILE_ROUTES: RouteList = {
   prefix: '/api/projects/:projectId/files',
   tag: 'Project files',
   about: 'Files of a project, as its operators see them.',
-  routes: [listFilesRoute, deleteFileRoute],
+  routes: [listFilesRoute, getFilesUsageRoute, deleteFileRoute],
 };

@@ -1,5 +1,5 @@
 import type { App } from '../../app.js';
-import { created, listOf, naming, ok, route, say, type RouteList } from '../../http/routes/route.js';
+import { created, listOf, naming, ok, route, type RouteList, say, wholeList } from '../../http/routes/route.js';
 import { FLAG, ID, MOMENT, object, oneOf, orNull, text, TEXT } from '../../platform/schema/schema.js';
 import { parseDuration } from '../../setting-readers.js';
 import { PROJECT_OPERATOR, projectOwner } from '../access/operator-access.js';
@@ -22,6 +22,7 @@ const KEY = object(
     createdAt: MOMENT,
     expiresAt: orNull(MOMENT),
     revokedAt: orNull(MOMENT),
+    lastUsedAt: { ...orNull(MOMENT), description: 'To the minute.' },
     live: FLAG,
   },
   'Key',
@@ -39,7 +40,7 @@ const listKeysRoute = route({
   access: PROJECT_OPERATOR,
   answers: ok(listOf(KEY), 'Keys'),
   handle({ app, project: { keys } }) {
-    return { items: keys.map((key) => presentKey(key, app.clock.now())), total: keys.length };
+    return wholeList(keys.map((key) => presentKey(key, app.clock.now())));
   },
 });
 
@@ -66,7 +67,7 @@ const rotateKeyRoute = route({
   path: '/api/projects/:projectId/keys/rotate',
   id: 'rotateKey',
   summary: 'Create a key and let the older ones of its type end',
-  access: projectOwner('key rotate'),
+  access: projectOwner('key rotate', { asksPassword: true }),
   body: object({ type: TYPE, 'grace?': GRACE }),
   example: { type: 'secret', grace: '24h' },
   answers: created(CREATED_KEY, 'Key created. Its value is shown only now.'),

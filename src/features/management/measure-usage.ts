@@ -13,7 +13,7 @@ export interface Usage {
   /** null = unlimited; bytes for storage and database. */
   limits: Record<LimitName, number | null>;
   documents: number;
-  collections: { name: string; documents: number; trashed: number }[];
+  collections: { name: string; documents: number; trashed: number; bytes: number }[];
   storage: StorageUsage;
   /** Slots of the current month (UTC). */
   mail: SlotCount;
@@ -29,6 +29,7 @@ export async function measureUsage(app: App, project: Project): Promise<Usage> {
       name: collection.name,
       documents: await store.countDocuments(await findVisible(app, collection)),
       trashed: await store.countDocuments({ isDeleted: true }),
+      bytes: (await app.db.measure(documentsName(collection))).bytes,
     });
   }
   return {

@@ -1,5 +1,5 @@
 import { forbidden } from '../../errors.js';
-import { created, flagParameter, listOf, ok, route, say, type RouteList } from '../../http/routes/route.js';
+import { created, flagParameter, listOf, ok, route, type RouteList, say, wholeList } from '../../http/routes/route.js';
 import {
   arrayOf,
   changes,
@@ -27,6 +27,7 @@ import { presentProject } from '../projects/present-project.js';
 import { PLAN_NAMES } from '../projects/project.js';
 import { rotateTokenSecret } from '../projects/rotate-token-secret.js';
 import { deleteProject } from './delete-project.js';
+import { STORAGE_USAGE } from './file-routes.js';
 import { GRACE } from './key-routes.js';
 import { measureUsage } from './measure-usage.js';
 import { presentProjectDetails } from './present-project-details.js';
@@ -60,16 +61,12 @@ const NEW_PROJECT = object({
 const KNOWN_PROJECT = object({ project: PROJECT_DETAILS, keys: NULL, created: oneOf(false) });
 
 const LIMIT = orNull(WHOLE);
-const STORAGE_USAGE = object(
-  { files: WHOLE, bytes: WHOLE, limit: LIMIT, provider: oneOf('internal', 'external') },
-  'StorageUsage',
-);
 const USAGE = object(
   {
     plan: PLAN,
     limits: object(Object.fromEntries(LIMIT_NAMES.map((name) => [name, LIMIT])) as Record<LimitName, typeof LIMIT>),
     documents: WHOLE,
-    collections: arrayOf(object({ name: TEXT, documents: WHOLE, trashed: WHOLE })),
+    collections: arrayOf(object({ name: TEXT, documents: WHOLE, trashed: WHOLE, bytes: WHOLE })),
     storage: STORAGE_USAGE,
     mail: object({ used: WHOLE, limit: LIMIT }),
     webhooks: WHOLE,
@@ -88,8 +85,7 @@ const listProjectsRoute = route({
   answers: ok(listOf(PROJECT), 'Projects'),
   async handle({ app, operator: { projects: seen } }) {
     const projects = await listProjects(app);
-    const items = projects.filter(({ _id }) => !seen || seen.has(_id.toHexString())).map(presentProject);
-    return { items, total: items.length };
+    return wholeList(projects.filter(({ _id }) => !seen || seen.has(_id.toHexString())).map(presentProject));
   },
 });
 
@@ -183,7 +179,7 @@ const deleteProjectRoute = route({
   path: '/api/projects/:projectId',
   id: 'deleteProject',
   summary: 'Delete a project with everything in it',
-  access: owner('project delete'),
+  access: owner('project delete', { asksPassword: true }),
   answers: ok(object({ id: ID }), 'Project deleted with everything in it'),
   async handle({ app, ctx }) {
     // One that is half deleted is no longer found otherwise, but deleting it again finishes the work.
@@ -209,7 +205,7 @@ const rotateTokensRoute = route({
   id: 'rotateTokens',
   summary: 'Sign access tokens of end users with a new secret',
   description: 'Older tokens work for `grace`, by default as long as one can live; `0s` ends them all at once.',
-  access: projectOwner('secrets rotate-tokens'),
+  access: projectOwner('secrets rotate-tokens', { asksPassword: true }),
   body: object({ 'grace?': GRACE }),
   bodyIsOptional: true,
   example: { grace: '0s' },
@@ -227,7 +223,7 @@ const recountProjectRoute = route({
   id: 'recountProject',
   summary: 'Set the counter of stored bytes to what the files add up to',
   access: projectOwner('project recount'),
-  answers: ok(object({ storage: object({ before: WHOLE, after: WHOLE }) }), 'Counted anew'),
+  answers: ok(object({ storage: object({ before: WHOLE, after: WHOLE }) }), 'Recounted'),
   refuses: { 503: ['RECOUNT_BUSY'] },
   async handle({ app, project }) {
     return { storage: await recountStorage(app, project) };

@@ -1,4 +1,5 @@
 import {
+  type Access,
   created,
   done,
   listOf,
@@ -7,11 +8,11 @@ import {
   pageOf,
   parameter,
   route,
-  wholeNumberParameter,
-  type Access,
   type RouteList,
+  wholeList,
+  wholeNumberParameter,
 } from '../../http/routes/route.js';
-import { object, TEXT, WHOLE } from '../../platform/schema/schema.js';
+import { object, text, TEXT, WHOLE } from '../../platform/schema/schema.js';
 import { PROJECT_OPERATOR, projectOwner } from '../access/operator-access.js';
 import { operatedProject, operatorOf, type ActingOperator } from '../access/require-operator.js';
 import type { Project } from '../projects/project.js';
@@ -65,11 +66,15 @@ const listUsersRoute = route({
       },
     ),
     email: parameter('Only addresses that begin with this', TEXT),
+    q: parameter(
+      'Only users of this id, or with this in the address or in another of their texts, in either case',
+      text({ maxLength: 200 }),
+    ),
   },
   answers: ok(pageOf(ACCOUNT), 'Users'),
-  refuses: { 400: ['INVALID_QUERY'] },
-  async handle({ app, project, query: { page, limit, email } }) {
-    const { users, total } = await listUsers(app, project, { email, limit, skip: (page - 1) * limit });
+  refuses: { 400: ['INVALID_QUERY', 'QUERY_TIMEOUT'] },
+  async handle({ app, project, query: { page, limit, email, q } }) {
+    const { users, total } = await listUsers(app, project, { email, q, limit, skip: (page - 1) * limit });
     return { items: users.map(presentAccount), total, page, limit };
   },
 });
@@ -178,8 +183,7 @@ const listUserIdentitiesRoute = route({
   access: USER_OPERATOR,
   answers: ok(listOf(IDENTITY), 'Identities'),
   async handle({ app, project, user }) {
-    const items = (await listIdentities(app, project, user)).map(presentIdentity);
-    return { items, total: items.length };
+    return wholeList((await listIdentities(app, project, user)).map(presentIdentity));
   },
 });
 
@@ -191,8 +195,7 @@ const listSessionsRoute = route({
   access: USER_OPERATOR,
   answers: ok(listOf(SESSION), 'Sessions'),
   async handle({ app, project, user }) {
-    const items = (await listSessions(app, project, user)).map(presentSession);
-    return { items, total: items.length };
+    return wholeList((await listSessions(app, project, user)).map(presentSession));
   },
 });
 

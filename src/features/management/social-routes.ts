@@ -1,4 +1,4 @@
-import { listOf, naming, ok, parameter, route, type RouteList } from '../../http/routes/route.js';
+import { listOf, naming, ok, parameter, route, type RouteList, wholeList } from '../../http/routes/route.js';
 import { arrayOf, FLAG, MOMENT, object, text, TEXT } from '../../platform/schema/schema.js';
 import { PROJECT_OPERATOR, projectOwner } from '../access/operator-access.js';
 import {
@@ -31,8 +31,7 @@ const listProvidersRoute = route({
   access: PROJECT_OPERATOR,
   answers: ok(listOf(PROVIDER), 'Providers'),
   async handle({ app, project }) {
-    const items = (await listSocialProviders(app, project)).map(presentSocialProvider);
-    return { items, total: items.length };
+    return wholeList((await listSocialProviders(app, project)).map(presentSocialProvider));
   },
 });
 

@@ -1,4 +1,4 @@
-import { listOf, naming, ok, parameter, route, type RouteList } from '../../http/routes/route.js';
+import { listOf, naming, ok, own, parameter, route, type RouteList, wholeList } from '../../http/routes/route.js';
 import { ID, object, oneOf, orNull, text, TEXT } from '../../platform/schema/schema.js';
 import { PROJECT_OPERATOR, projectOwner } from '../access/operator-access.js';
 import { listTemplates, removeTemplate, requireTemplate, setTemplate } from '../mail/mail-template.js';
@@ -15,8 +15,7 @@ const listTemplatesRoute = route({
   access: PROJECT_OPERATOR,
   answers: ok(listOf(object({ ...HEAD, subject: TEXT }, 'TemplateSummary')), 'Templates'),
   async handle({ app, project }) {
-    const items = await listTemplates(app, project);
-    return { items, total: items.length };
+    return wholeList(await listTemplates(app, project));
   },
 });
 
@@ -30,6 +29,25 @@ const getTemplateRoute = route({
   async handle({ app, project, params: { name } }) {
     const { text: content, used } = await requireTemplate(app, project, { name });
     return { ...used, ...content };
+  },
+});
+
+/** A mail's own styles and pictures in it; no script, nothing from elsewhere, and none of this origin's rights. */
+const PREVIEW_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'; sandbox";
+
+const previewTemplateRoute = route({
+  method: 'GET',
+  path: '/api/projects/:projectId/mail/templates/:name/preview',
+  id: 'previewTemplate',
+  summary: 'Get the HTML part of a template as a page, its placeholders in place',
+  description: 'For looking at it: the page may run nothing and load nothing.',
+  access: PROJECT_OPERATOR,
+  answers: own(200, 'The page', { 'text/html': TEXT }),
+  async handle({ app, ctx, project, params: { name } }) {
+    const { text: content } = await requireTemplate(app, project, { name });
+    ctx.set({ 'Content-Security-Policy': PREVIEW_POLICY, 'Referrer-Policy': 'no-referrer' });
+    ctx.type = 'text/html; charset=utf-8';
+    ctx.body = content.html ?? '<!doctype html><title>No HTML</title><p>This template has a text part alone.</p>';
   },
 });
 
@@ -69,5 +87,5 @@ export const TEMPLATE_ROUTES: RouteList = {
   tag: 'Project templates',
   about: 'Mail templates of a project; one of a system template’s name overrides it.',
   params: { name: naming('Name of the template', 'TEMPLATE_NOT_FOUND') },
-  routes: [listTemplatesRoute, getTemplateRoute, setTemplateRoute, removeTemplateRoute],
+  routes: [listTemplatesRoute, getTemplateRoute, previewTemplateRoute, setTemplateRoute, removeTemplateRoute],
 };

@@ -28,13 +28,34 @@ export async function writeTypeFile(project: DescribedProject): Promise<string> 
 }
 
 function writeProject({ collections }: DescribedProject): string {
-  const members = collections.flatMap(({ name, typeName, isUsers }) => [
-    `  ${key(name)}: {`,
-    ...['Document', 'Insert', 'Update', 'Refs', 'Fields'].map((part) => `    ${part}: ${typeName}${part};`),
-    ...(isUsers ? [`    Public: ${typeName}Public;`] : []),
-    '  };',
-  ]);
+  const members = collections.flatMap((collection) => {
+    const { name, typeName, isUsers } = collection;
+    return [
+      `  ${key(name)}: {`,
+      ...['Document', 'Insert', 'Update', 'Refs', 'Fields'].map((part) => `    ${part}: ${typeName}${part};`),
+      `    Open: ${openOf(collection)};`,
+      ...(isUsers ? [`    Public: ${typeName}Public;`] : []),
+      '  };',
+    ];
+  });
   return `/** The collections by name: the type argument of \`createClient<Project>()\`. */\n${block('export interface Project', members)}`;
+}
+
+/** The paths of a collection's `Fields` that nobody declared, as a type. */
+function openOf(collection: DescribedCollection): string {
+  if (collection.isFlexible) return 'string';
+  const free = openPaths(storedFields(collection), '');
+  return free.length === 0 ? 'never' : free.map(openPattern).join(' | ');
+}
+
+function openPaths(fields: readonly Field[], prefix: string): string[] {
+  return fields.flatMap((field) => openPathsOf(field, prefix + field.name));
+}
+
+function openPathsOf(shape: FieldShape, path: string): string[] {
+  if (shape.type === 'Array') return shape.items ? openPathsOf(shape.items, path) : [];
+  if (shape.type !== 'Object') return [];
+  return shape.fields ? openPaths(shape.fields, `${path}.`) : [path];
 }
 
 type Known = ReadonlyMap<string, DescribedCollection>;
@@ -198,9 +219,11 @@ function key(name: string): string {
 }
 
 /** Every path inside an object whose fields nobody declared. */
-function openKey(path: string): string {
+const openKey = (path: string): string => `[path: ${openPattern(path)}]`;
+
+function openPattern(path: string): string {
   const text = path.replace(/[\\`$]/g, (sign) => `\\${sign}`).replace(/[\u2028\u2029]/g, unicodeEscape);
-  return `[path: \`${text}.\${string}\`]`;
+  return `\`${text}.\${string}\``;
 }
 
 function literal(text: string): string {

@@ -24,6 +24,7 @@ export function presentKey(key: ApiKey, nowMs: number) {
     createdAt: key.createdAt.toISOString(),
     expiresAt: key.expiresAt?.toISOString() ?? null,
     revokedAt: key.revokedAt?.toISOString() ?? null,
+    lastUsedAt: key.lastUsedAt?.toISOString() ?? null,
     live: isLiveKey(key, nowMs),
   };
 }

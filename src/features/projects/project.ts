@@ -22,6 +22,8 @@ export interface ApiKey {
   /** After this moment the key no longer works: set by rotation with a grace. */
   expiresAt: Date | null;
   revokedAt: Date | null;
+  /** About when a request last came with it; absent = never, as far as is known. */
+  lastUsedAt?: Date;
 }
 
 /** A secret that signs access tokens, sealed; the newest signs, all verify. */

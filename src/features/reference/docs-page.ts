@@ -1,9 +1,9 @@
 import type { Schema } from '../../platform/schema/schema.js';
 import type { ApiDocument, ApiParameter, ApiResponse, Operation } from './api-document.js';
-import { curlExample } from './curl-example.js';
 import { renderNotes, renderSchema, renderType, type NamedSchemas } from './docs-schema.js';
 import { renderGuideLinks } from './guides.js';
 import { escapeHtml, renderLine, renderText } from './html.js';
+import { curlExample, scriptExample } from './request-examples.js';
 
 type Body = NonNullable<Operation['requestBody']>;
 
@@ -110,8 +110,13 @@ function renderOperation(document: ApiDocument, { method, path, operation }: Ent
   return `<details class="operation" id="${operationId}">
 <summary><span class="method ${method}">${method}</span> <code class="path">${address}</code> <span class="summary">${renderLine(summary)}</span></summary>
 <div class="operation-body">
-<div class="text">
+<div class="about">
 ${renderText(description)}
+</div>
+<div class="example"><h3>Example</h3><pre><code>${escapeHtml(curlExample(document, method, path, operation))}</code></pre>
+<details class="script"><summary>In JavaScript</summary><pre><code>${escapeHtml(scriptExample(document, method, path, operation))}</code></pre></details>
+<div class="try" data-path="${escapeHtml(path)}" data-method="${method}"></div></div>
+<div class="text">
 ${renderParameters(operation.parameters)}
 ${requestBody ? renderBody(requestBody, document.components.schemas) : ''}
 <h3>Responses</h3>
@@ -119,7 +124,6 @@ ${replies.map(([status, response]) => renderReply(status, response, document.com
 <h3>Errors <a href="#schema-Error">Error</a></h3>
 ${refusals.map(([status, { description: codes }]) => renderRefusal(status, codes)).join('\n')}
 </div>
-<div class="example"><h3>Example</h3><pre><code>${escapeHtml(curlExample(document, method, path, operation))}</code></pre><div class="try" data-path="${escapeHtml(path)}" data-method="${method}"></div></div>
 </div>
 </details>`;
 }

@@ -67,11 +67,21 @@ const readCode: Read = (lines, at) => {
 const readList: Read = (lines, at, link) => {
   const item = [/^- (.+)$/, /^\d+\. (.+)$/].find((each) => each.test(lines[at]!));
   if (!item) return null;
-  const end = lines.findIndex((line, index) => index > at && !item.test(line));
-  const next = end < 0 ? lines.length : end;
-  const items = lines.slice(at, next).map((line) => `<li>${renderSpans(item.exec(line)![1]!, link)}</li>`);
+  const items: string[] = [];
+  let next = at;
+  for (; next < lines.length; next++) {
+    const [, first] = item.exec(lines[next]!) ?? [];
+    // What a line begins and the next one goes on with, below its first word.
+    const [, more] = /^ {2,}(\S.*)$/.exec(lines[next]!) ?? [];
+    if (first !== undefined) items.push(first);
+    else if (more !== undefined) items.push(`${items.pop()!} ${more}`);
+    else break;
+  }
   const name = lines[at]!.startsWith('-') ? 'ul' : 'ol';
-  return { html: `<${name}>\n${items.join('\n')}\n</${name}>`, next };
+  return {
+    html: `<${name}>\n${items.map((text) => `<li>${renderSpans(text, link)}</li>`).join('\n')}\n</${name}>`,
+    next,
+  };
 };
 
 const readTable: Read = (lines, at, link) => {

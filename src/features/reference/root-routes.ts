@@ -7,7 +7,7 @@ const POLICY = "default-src 'none'; style-src 'self'; base-uri 'none'; form-acti
 
 const EVERYBODY: Access = { note: 'Open to everybody.', security: [], refuses: {} };
 
-const PAGE = `<!doctype html>
+const presentPage = (console: boolean): string => `<!doctype html>
 <html lang="en">
   <head>
     <meta charset="utf-8">
@@ -20,8 +20,10 @@ const PAGE = `<!doctype html>
       <h1>bsvc is running</h1>
       <p>This is the API of a backend. An application talks to it under <code>/api</code>, with a project’s key.</p>
       <ul>
-        <li><a href="/api/docs">Documentation of the API</a></li>
+        <li><a href="/api/docs/guides/getting-started">Getting started</a>, then <a href="/api/docs/guides/first-app">your first app</a></li>
+        <li><a href="/api/docs">Every operation of the API</a>, to be tried in the browser, and all guides</li>
         <li><a href="/api/openapi.json">The same as an OpenAPI document</a>, for generators of clients</li>
+        ${console ? '<li><a href="/console/">Console</a>, for operators of this service</li>' : ''}
         <li><a href="/api/health">Health</a></li>
       </ul>
       <p>Projects, keys and collections are made with the command <code>bsvc</code>; <code>bsvc --help</code> lists what it can do.</p>
@@ -41,12 +43,12 @@ const rootRoute = route({
     'text/html': TEXT,
     'application/json': object({ service: TEXT, version: TEXT, docs: TEXT, openapi: TEXT, health: TEXT }),
   }),
-  handle({ ctx }) {
+  handle({ app, ctx }) {
     ctx.vary('Accept');
     if (ctx.accepts('json', 'html') === 'html') {
       ctx.set('Content-Security-Policy', POLICY);
       ctx.type = 'html';
-      ctx.body = PAGE;
+      ctx.body = presentPage(app.config.console);
     } else {
       const [docs, openapi, health] = ['/api/docs', '/api/openapi.json', '/api/health'];
       ctx.body = { service: 'bsvc', version: VERSION, docs, openapi, health };

@@ -1,14 +1,15 @@
 import { forbidden } from '../../errors.js';
 import {
   accepted,
+  type Access,
   listOf,
   naming,
   ok,
   parameter,
   route,
-  wholeNumberParameter,
-  type Access,
   type RouteList,
+  wholeList,
+  wholeNumberParameter,
 } from '../../http/routes/route.js';
 import { JOB_STATES, listJobs, presentJob, retryJob } from '../../platform/jobs/manage-jobs.js';
 import { arrayOf, FLAG, ID, MOMENT, object, oneOf, orNull, text, TEXT, WHOLE } from '../../platform/schema/schema.js';
@@ -125,8 +126,7 @@ const listJobsRoute = route({
   answers: ok(listOf(JOB), 'Jobs'),
   refuses: { 400: ['INVALID_QUERY'], ...REFUSES },
   async handle({ app, query }) {
-    const items = (await listJobs(app, query)).map(presentJob).map(withoutPayload);
-    return { items, total: items.length };
+    return wholeList((await listJobs(app, query)).map(presentJob).map(withoutPayload));
   },
 });
 

@@ -62,7 +62,13 @@ function outlivesCheck(index: Document, nowMs: number): Document[] {
 }
 
 /** What is copied of an index; servers tell more of their own. */
-const COPIED_OPTIONS = ['unique', 'sparse', 'partialFilterExpression', 'expireAfterSeconds', 'hidden'];
+const COPIED_OPTIONS = ['unique', 'sparse', 'partialFilterExpression', 'expireAfterSeconds', 'hidden', 'collation'];
+
+function toldOf(index: Document, option: string): unknown {
+  const value: unknown = index[option];
+  // Each server tells the version of its own tables.
+  return option === 'collation' && value !== undefined ? { ...(value as Document), version: undefined } : value;
+}
 
 function findIndexDifference(indexes: readonly Document[], there: readonly Document[]): string | null {
   const copies = new Map(there.map((index) => [index.name, index]));
@@ -72,7 +78,7 @@ function findIndexDifference(indexes: readonly Document[], there: readonly Docum
     if (copy === undefined) return `the index ${String(index.name)}, which is missing there,`;
     // The order of the fields has a meaning.
     const sameKey = isDeepStrictEqual(Object.entries(index.key as object), Object.entries(copy.key as object));
-    const option = COPIED_OPTIONS.find((name) => !isDeepStrictEqual(index[name], copy[name]));
+    const option = COPIED_OPTIONS.find((name) => !isDeepStrictEqual(toldOf(index, name), toldOf(copy, name)));
     if (!sameKey) return `the key of the index ${String(index.name)}`;
     if (option !== undefined) return `${option} of the index ${String(index.name)}`;
   }

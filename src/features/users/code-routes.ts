@@ -7,6 +7,7 @@ import { resetPassword } from './codes/reset-password.js';
 import { resendCodes, sendCode } from './codes/send-code.js';
 import { verifyEmail } from './codes/verify-email.js';
 import { normaliseEmail } from './credentials.js';
+import { clientOf } from './sessions/deliver-tokens.js';
 
 const OTP = text({ minLength: 1, maxBytes: MAX_PASSWORD_BYTES, wellFormed: true, examples: ['123456'] });
 
@@ -38,7 +39,7 @@ export const resetPasswordRoute = route({
   answers: done('Password changed; please sign in'),
   refuses: { 400: ['VALIDATION_FAILED', 'OTP_INVALID'], 503: ['BUSY'] },
   handle({ app, ctx, project, body }) {
-    return resetPassword(app, project, { ...body, email: normaliseEmail(body.email) }, ctx.ip);
+    return resetPassword(app, project, { ...body, email: normaliseEmail(body.email) }, clientOf(ctx));
   },
 });
 

@@ -1,4 +1,4 @@
-import { done, listOf, naming, ok, plain, route } from '../../http/routes/route.js';
+import { done, listOf, naming, ok, plain, route, wholeList } from '../../http/routes/route.js';
 import { object, oneOf, openObject, orNull, TEXT } from '../../platform/schema/schema.js';
 import { ANY_KEY } from '../access/key-access.js';
 import { HIDDEN_FIELD } from '../collections/fields/field.js';
@@ -106,8 +106,7 @@ export const listIdentitiesRoute = route({
   answers: ok(listOf(IDENTITY), 'Identities'),
   async handle({ app, ctx, project, user }) {
     ctx.set('Cache-Control', 'no-store');
-    const items = (await listIdentities(app, project, user)).map(presentIdentity);
-    return { items, total: items.length };
+    return wholeList((await listIdentities(app, project, user)).map(presentIdentity));
   },
 });
 

@@ -1,4 +1,5 @@
 import { AppError, unauthenticated } from '../../errors.js';
+import { clientSignal } from '../../http/requests/client-signal.js';
 import { done, plain, route } from '../../http/routes/route.js';
 import { object, oneOf, openObject } from '../../platform/schema/schema.js';
 import { ANY_KEY } from '../access/key-access.js';
@@ -33,7 +34,7 @@ export const signUpRoute = route({
     503: ['BUSY'],
   },
   async handle({ app, ctx, caller, project, body }) {
-    const user = await signUp(app, project, body, setterOf(caller));
+    const user = await signUp(app, project, body, setterOf(caller), clientSignal(ctx));
     const tokens = await openSession(app, project, user, clientOf(ctx));
     return { user: presentUser(user), ...deliverTokens(app, ctx, project, tokens) };
   },

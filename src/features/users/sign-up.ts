@@ -14,7 +14,13 @@ import { findUserByEmail } from './user-store.js';
  * Creates an account from a body of schema fields and sends the code that confirms its address. 400 with every problem,
  * 409 EMAIL_TAKEN or DUPLICATE_VALUE, 503 when too many passwords wait to be hashed.
  */
-export async function signUp(app: App, project: Project, body: unknown, setter: FieldSetter): Promise<User> {
+export async function signUp(
+  app: App,
+  project: Project,
+  body: unknown,
+  setter: FieldSetter,
+  gone?: AbortSignal,
+): Promise<User> {
   // Everything the reply needs is there before anything is stored: an account whose reply was an error could not be
   // made again.
   requireSigningKey(app, project);
@@ -22,9 +28,8 @@ export async function signUp(app: App, project: Project, body: unknown, setter: 
   const { user, password } = readNewUser(collection, body, setter, app.clock.now());
   // Before the slow hash; the unique index has the last word.
   if (await findUserByEmail(app, project._id, user.email)) throw emailTaken();
-  user[HIDDEN_FIELD].passwordHash = await app.passwords.inTurn(project._id.toHexString(), (bcrypt) =>
-    bcrypt.hash(password),
-  );
+  const party = project._id.toHexString();
+  user[HIDDEN_FIELD].passwordHash = await app.passwords.inTurn(party, (bcrypt) => bcrypt.hash(password), gone);
   await insertUser(app, collection, user);
   if (!user.emailVerified) {
     await sendCode(app, project, 'verification', user.email).catch((error: unknown) =>

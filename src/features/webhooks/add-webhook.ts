@@ -24,6 +24,8 @@ export interface AddedWebhook {
   /** Shown once; null when the webhook was there already. */
   secret: string | null;
   created: boolean;
+  /** What was asked for and the webhook that was there already does not have, one line each. */
+  unmet: string[];
 }
 
 export const MAX_DESCRIPTION_CHARACTERS = 200;
@@ -56,7 +58,14 @@ export async function addWebhook(app: App, project: Project, input: NewWebhook):
     requireWebhookRoom(project, webhooks.length);
     return [...webhooks, webhook];
   });
-  return existing ? { webhook: existing, secret: null, created: false } : { webhook, secret: value, created: true };
+  if (!existing) return { webhook, secret: value, created: true, unmet: [] };
+  return { webhook: existing, secret: null, created: false, unmet: listUnmet(existing, webhook, input) };
+}
+
+function listUnmet(existing: Webhook, wanted: Webhook, { description }: NewWebhook): string[] {
+  const events = wanted.events.filter((event) => !existing.events.includes(event)).map((event) => `+ ${event}`);
+  const isTold = description === undefined || wanted.description === existing.description;
+  return [...events, ...(isTold ? [] : [`description: ${existing.description || 'none'} -> ${wanted.description}`])];
 }
 
 /** 400 for a description that is too long. */

@@ -27,6 +27,11 @@ export function parseEvents(events: readonly unknown[]): string[] {
   return [...new Set(events as string[])];
 }
 
+/** The collections that a subscription names. */
+export function namedCollections(events: readonly string[]): string[] {
+  return [...new Set(events.map((event) => event.split('.')[0]!))].filter((name) => name !== '*');
+}
+
 /** True if a subscription covers the event. */
 export function coversEvent(events: readonly string[], collection: string, action: Action): boolean {
   return events.some(

@@ -6,9 +6,10 @@ import {
   ok,
   parameter,
   route,
-  say,
-  wholeNumberParameter,
   type RouteList,
+  say,
+  wholeList,
+  wholeNumberParameter,
 } from '../../http/routes/route.js';
 import {
   arrayOf,
@@ -118,8 +119,7 @@ const listWebhooksRoute = route({
   access: PROJECT_OPERATOR,
   answers: ok(listOf(WEBHOOK), 'Webhooks'),
   async handle({ app, project }) {
-    const items = (await listWebhooks(app, project)).map(presentWebhook);
-    return { items, total: items.length };
+    return wholeList((await listWebhooks(app, project)).map(presentWebhook));
   },
 });
 
@@ -169,7 +169,7 @@ const rotateSecretRoute = route({
   id: 'rotateWebhookSecret',
   summary: 'Give a webhook a new secret',
   description: 'For 24 hours deliveries are signed with the old one as well.',
-  access: projectOwner('webhook rotate-secret'),
+  access: projectOwner('webhook rotate-secret', { asksPassword: true }),
   answers: ok(
     object({ ...FIELDS, secret: SECRET, previousSecretExpiresAt: MOMENT }, 'RotatedWebhook'),
     'Secret rotated. The new one is shown only now.',

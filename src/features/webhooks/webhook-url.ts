@@ -1,4 +1,5 @@
 import type { App } from '../../app.js';
+import type { Config } from '../../config.js';
 import { invalid } from '../../errors.js';
 import { requirePublicTarget } from '../../platform/network/require-public-target.js';
 
@@ -11,7 +12,13 @@ const DEVELOPMENT =
  * targets are allowed), carries a password, or is not public.
  */
 export async function requireTargetUrl(app: App, text: string): Promise<string> {
-  const allowPrivate = app.config.webhookAllowPrivate;
+  const url = parseTargetUrl(app.config, text);
+  await requirePublicTarget(app.outbound, url, 'url');
+  return url.href;
+}
+
+/** A target address as far as its text can be judged; 400 INVALID_URL. */
+export function parseTargetUrl({ webhookAllowPrivate: allowPrivate }: Config, text: string): URL {
   const url = text.length <= MAX_CHARACTERS && URL.canParse(text) ? new URL(text) : null;
   if (!url || !(url.protocol === 'https:' || (allowPrivate && url.protocol === 'http:'))) {
     throw invalid(
@@ -23,6 +30,5 @@ export async function requireTargetUrl(app: App, text: string): Promise<string> 
     throw invalid('INVALID_URL', 'The url must not hold a user name or password: deliveries are signed instead');
   }
   url.hash = '';
-  await requirePublicTarget(app.outbound, url, 'url');
-  return url.href;
+  return url;
 }

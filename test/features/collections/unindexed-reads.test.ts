@@ -3,9 +3,12 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Collection } from '../../../src/features/collections/collection.js';
 import { collectionStore } from '../../../src/features/collections/collection-store.js';
 import { editCollection } from '../../../src/features/collections/edit-collection.js';
+import { openEngine, type Engine } from '../../../src/engine/index.js';
+import { SlowReads } from '../../../src/platform/database/slow-reads.js';
 import { suggestedIndexes, suggestIndex } from '../../../src/features/collections/indexes/unindexed-reads.js';
 import { buildCollection, buildProject, placeDocuments, type TestProject } from '../../helpers/build-project.js';
 import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
+import { openTempDir } from '../../helpers/temp-dir.js';
 
 let test: TestApp;
 let owner: TestProject;
@@ -64,6 +67,91 @@ describe('a read that looks at more than 10,000 documents', () => {
     await get('views_gt=10000');
     await get('limit=20');
     expect((await told()).counts).toEqual(before.counts);
+  });
+});
+
+describe('the same on a MongoDB, whose replies do not say what it looked at', () => {
+  const data = openTempDir();
+  const { leastMs } = SlowReads;
+  let engine: Engine;
+  let wired: TestApp;
+  let project: TestProject;
+  let articles: Collection;
+
+  beforeAll(async () => {
+    engine = openEngine({ dataDir: (await data).path, durability: 'relaxed' });
+    const { uri } = await engine.listen('127.0.0.1:0');
+    wired = await openTestApp({
+      settings: { MONGODB_URI: uri, BSVC_SECRET_KEY: 'a-master-key-for-tests-only-0123456789' },
+    });
+    project = await buildProject(wired.app);
+    articles = await buildCollection(wired.app, project.project, { name: 'articles', indexes: ['views'] });
+    await placeDocuments(
+      wired.app,
+      articles,
+      Array.from({ length: 10_050 }, (_, n) => ({ status: 'live', views: n })),
+    );
+    // Here 10,000 documents take no longer than a few do elsewhere.
+    SlowReads.leastMs = 0;
+  });
+  afterAll(async () => {
+    SlowReads.leastMs = leastMs;
+    await wired.close();
+    await engine.close();
+    await (await data).remove();
+  });
+
+  const list = (query: string) =>
+    request(wired.server).get(`/api/data/articles?${query}`).set('x-api-key', project.secret).expect(200);
+  const explained = async (): Promise<number> => {
+    const { metrics } = await engine.db('admin').command({ serverStatus: 1 });
+    return (metrics as { commands: Record<string, { total: number } | undefined> }).commands['explain']?.total ?? 0;
+  };
+  const events = () => wired.app.metrics.totals().events;
+  const until = (name: string, count: number) =>
+    expect.poll(() => events()[`long_reads ${name}`] ?? 0, { timeout: 10_000 }).toBe(count);
+
+  it('is told from the plan, which is asked for once for each shape', async () => {
+    await list('status=gone');
+    await until('find', 1);
+    const asked = await explained();
+    await list('status=missing');
+    await until('find', 2);
+    expect(await explained()).toBe(asked);
+    await list('status=live&limit=5');
+    await until('count', 1);
+    expect(await explained()).toBe(asked + 1);
+    await wired.app.backgroundTasks.idle();
+    const stored = (await collectionStore(wired.app).findOne({ _id: articles._id })) as Collection;
+    expect(suggestedIndexes(stored)).toEqual(['status']);
+    expect(JSON.stringify(stored.unindexed)).not.toMatch(/gone|missing|live/);
+  });
+
+  it('is told of a sort and of an aggregation, not of what an index answers or what stops early', async () => {
+    const { 'long_reads find': finds = 0 } = events();
+    await list('views=7');
+    await list('views_gte=10049');
+    await list('limit=20');
+    await list('sort=-status&limit=5');
+    await until('find', finds + 1);
+    const pipeline = [{ $match: { status: 'live' } }, { $group: { _id: '$status' } }];
+    const aggregate = () =>
+      request(wired.server)
+        .post('/api/data/articles/aggregate')
+        .set('x-api-key', project.secret)
+        .send({ pipeline })
+        .expect(200);
+    await aggregate();
+    await until('aggregate', 1);
+    expect(events()['long_reads find']).toBe(finds + 1);
+  });
+
+  it('costs nothing when it is quick', async () => {
+    SlowReads.leastMs = 60_000;
+    const asked = await explained();
+    await list('title=none');
+    await wired.app.backgroundTasks.idle();
+    expect(await explained()).toBe(asked);
   });
 });
 

@@ -10,6 +10,12 @@ describe('renderMarkdown', () => {
     ['code and strong words', '`a<b` is **big**', '<p><code>a&lt;b</code> is <strong>big</strong></p>'],
     ['a link, its words in code', 'see [`x`](y.md)', '<p>see <a href="/to/y.md"><code>x</code></a></p>'],
     ['a list', '- one\n- two', '<ul>\n<li>one</li>\n<li>two</li>\n</ul>'],
+    [
+      'a list, its items of several lines',
+      '- one\n  two\n- `x`\n\nthree',
+      '<ul>\n<li>one two</li>\n<li><code>x</code></li>\n</ul>\n<p>three</p>',
+    ],
+    ['a numbered list of several lines', '1. one\n   two\n2. three', '<ol>\n<li>one two</li>\n<li>three</li>\n</ol>'],
     ['a numbered list', '1. one\n2. two', '<ol>\n<li>one</li>\n<li>two</li>\n</ol>'],
     ['an example', '```sh\na <b> | # c\n```', '<div class="example"><pre><code>a &lt;b&gt; | # c</code></pre></div>'],
     ['an output', '```text\nok\n```', '<div class="output"><pre><code>ok</code></pre></div>'],

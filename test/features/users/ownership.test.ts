@@ -64,7 +64,7 @@ const PROOFS: [string, (app: App, victim: string, user: User) => Promise<() => P
     async (app, victim) => {
       await openMailedCode('password-reset', victim);
       const otp = await readMailedCode(test, victim);
-      return () => resetPassword(app, project, { email: victim, otp, newPassword: 'a new password' }, CLIENT.ip);
+      return () => resetPassword(app, project, { email: victim, otp, newPassword: 'a new password' }, CLIENT);
     },
   ],
   [
@@ -152,7 +152,7 @@ describe('identities linked to an account', () => {
     const { user, identity } = await signIn(test.app, `owner-${++people}`, email);
     await openMailedCode('password-reset', email);
     const otp = await readMailedCode(test, email);
-    await resetPassword(test.app, project, { email, otp, newPassword: 'a new password' }, CLIENT.ip);
+    await resetPassword(test.app, project, { email, otp, newPassword: 'a new password' }, CLIENT);
     await expect(unlinkIdentity(crashAfter(test.app, 1).app, project, user, 'acme', null)).rejects.toThrow(Crash);
     const link = (await identityStore(test.app).findOne({ _id: identity })) as LinkedIdentity;
     expect(isLinkOf(link, await requireUser(test.app, project._id, email))).toBe(false);

@@ -15,7 +15,7 @@ const STORED_NAME = /\.documents_[0-9a-f]{24}_([0-9a-f]{24})$/;
 
 /**
  * Counts reads of documents that looked at more than 10,000 of them, logs each shape once, and notes the index that
- * would help in the collection's record. A MongoDB tells of no reads: its own profiler and `data query --explain` do.
+ * would help in the collection's record.
  */
 export function watchUnindexedReads(app: App): void {
   const known = new Set<string>();

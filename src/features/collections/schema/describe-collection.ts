@@ -37,6 +37,20 @@ const SHOWN = {
 
 export const COLLECTION = withFieldDefs(object(SHOWN, 'Collection'));
 
+/** As COLLECTION, in a list that may tell sizes. */
+export const LISTED_COLLECTION = withFieldDefs(
+  object(
+    {
+      ...SHOWN,
+      'size?': {
+        ...object({ documents: WHOLE, bytes: WHOLE }),
+        description: 'With those in the trash, as the database keeps count.',
+      },
+    },
+    'ListedCollection',
+  ),
+);
+
 /** As COLLECTION, and once more as the hosted service’s SDK reads it. */
 export const SCHEMA_OF_COLLECTION = withFieldDefs(object({ ...SHOWN, collection: MODEL }, 'CollectionSchema'));
 

@@ -74,6 +74,17 @@ export function listDifferences(from: WholeDeclaration, to: WholeDeclaration): s
 }
 
 /**
+ * What a declaration asks for that a collection does not have, as listDifferences tells it; whatever the collection has
+ * beyond that is no difference.
+ */
+export function listUnmet(from: WholeDeclaration, declared: CollectionDeclaration): string[] {
+  const to = mergeDeclaration(from, declared, { prune: true });
+  const isIndexed = to.indexes.every((index) => from.indexes.includes(index));
+  const wanted = isIndexed ? { ...to, indexes: from.indexes } : to;
+  return listDifferences(from, wanted).filter((line) => !line.startsWith('- '));
+}
+
+/**
  * The parts of a change that let somebody read or write more than before, or give up a check of stored documents; one
  * line each. Dropping a field that is protected or unique counts as well, dropping any other does not.
  */

@@ -80,6 +80,23 @@ export function parseListQuery(raw: string, collection: Collection): ListQuery {
   };
 }
 
+/** Reads the query string of an export: conditions, and `include_deleted`; any other parameter of lists is 400. */
+export function parseExportQuery(
+  raw: string,
+  collection: Collection,
+): Pick<ListQuery, 'conditions' | 'includeDeleted'> {
+  const query = readQueryText(raw);
+  for (const name of query.keys()) {
+    if (RESERVED_KEYS.has(name) && name !== 'include_deleted') {
+      throw badQuery(`${quoted(name)} is not a parameter here: an export takes filters and include_deleted`);
+    }
+  }
+  return {
+    conditions: readConditions(query, collection),
+    includeDeleted: readFlag(query, 'include_deleted', false),
+  };
+}
+
 const PLAIN: Presentation = { fields: null, populate: [], meta: true, includeDeleted: false };
 
 /** Reads the query string of a single document's request; anything but what shapes the answer is 400. */

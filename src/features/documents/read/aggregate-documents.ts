@@ -12,6 +12,7 @@ import { findVisible } from '../store/shown-documents.js';
 import type { PipelineSource } from '../pipeline/pipeline-scope.js';
 import { pipelineError } from '../reply/query-errors.js';
 import type { EncodedReply } from './stored-documents.js';
+import { timeRead } from './time-read.js';
 import { MAX_REPLY_BYTES, readInTurn, type ReplySize } from '../reply/reply-size.js';
 
 /**
@@ -84,7 +85,23 @@ async function visibleSource(
   };
 }
 
-async function readResults(
+function readResults(
+  app: App,
+  collection: Collection,
+  pipeline: Document[],
+  options: { size: ReplySize; signal: AbortSignal },
+): Promise<EncodedReply> {
+  const first = pipeline.findIndex((stage) => !('$match' in stage));
+  const matched = pipeline.slice(0, first < 0 ? undefined : first).map((stage) => stage['$match'] as Document);
+  const collect = (): Promise<EncodedReply> => collectResults(app, collection, pipeline, options);
+  // A $geoNear reads by its index.
+  if (matched.length === 0) return collect();
+  const isWhole = !pipeline.some((stage) => '$limit' in stage || '$sample' in stage);
+  const asked = { command: 'aggregate', filter: { $and: matched }, sort: {} } as const;
+  return timeRead(app, collection, asked, collect, () => isWhole);
+}
+
+async function collectResults(
   app: App,
   collection: Collection,
   pipeline: Document[],

@@ -1,6 +1,8 @@
+import type { Document } from 'bson';
 import type { App } from '../../../app.js';
 import type { Collection } from '../../collections/collection.js';
 import type { Project } from '../../projects/project.js';
+import { allOf } from '../query/keyset-filter.js';
 import { documentStore } from '../store/document-store.js';
 import { findVisible } from '../store/shown-documents.js';
 import { presentDocument, type PresentedDocument } from '../reply/present-document.js';
@@ -10,8 +12,10 @@ const BATCH_SIZE = 500;
 /** The memory that an export may hold at a time: a batch, and its documents. */
 const EXPORT_BYTES = 32 * 1024 * 1024;
 
-interface ExportOptions {
+export interface ExportOptions {
   includeDeleted: boolean;
+  /** All of them have to hold. */
+  conditions?: readonly Document[];
   /** Aborted when nobody waits for the rest any more. */
   signal?: AbortSignal;
 }
@@ -32,16 +36,17 @@ export async function readExport(
 }
 
 /**
- * All documents of a collection in the order of their ids, one at a time; with the trash when asked. Of `users`,
- * password hashes are left out.
+ * The documents of a collection that match, in the order of their ids, one at a time; with the trash when asked. Of
+ * `users`, password hashes are left out.
  */
 export async function* exportDocuments(
   app: App,
   collection: Collection,
-  { includeDeleted, signal }: ExportOptions,
+  { includeDeleted, conditions = [], signal }: ExportOptions,
 ): AsyncGenerator<PresentedDocument> {
   const visible = await findVisible(app, collection, includeDeleted);
-  const cursor = documentStore(app, collection).find(visible, { signal }).sort({ _id: 1 }).batchSize(BATCH_SIZE);
+  const filter = allOf([visible, ...conditions]);
+  const cursor = documentStore(app, collection).find(filter, { signal }).sort({ _id: 1 }).batchSize(BATCH_SIZE);
   for await (const document of cursor) {
     const presented = presentDocument(document);
     if (collection.name === 'users') delete presented.password;

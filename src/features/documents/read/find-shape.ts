@@ -1,5 +1,6 @@
 import type { App } from '../../../app.js';
 import type { Collection } from '../../collections/collection.js';
+import { failList } from '../reply/query-errors.js';
 import { documentStore } from '../store/document-store.js';
 import { findVisible } from '../store/shown-documents.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
@@ -37,7 +38,8 @@ export async function findShape(app: App, collection: Collection): Promise<{ loo
         ],
         { maxTimeMS: app.config.queryTimeoutMs },
       )
-      .toArray() as Promise<unknown> as Promise<Looked[]>;
+      .toArray()
+      .catch(failList) as Promise<unknown> as Promise<Looked[]>;
   const found = [...(await look(-1, NEWEST)), ...(await look(1, OLDEST))];
   const looked = new Map(found.map(({ _id, kinds: seen }) => [String(_id), seen]));
   const fields = new Map<string, Map<string, number>>();

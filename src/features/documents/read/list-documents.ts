@@ -15,6 +15,7 @@ import { listError } from '../reply/query-errors.js';
 import { readRows, readWithin, ReplySize } from '../reply/reply-size.js';
 import { projectionOf, widest } from '../reply/select-fields.js';
 import { sortKeyOf } from '../query/sort-key.js';
+import { timeRead } from './time-read.js';
 import { encodeStored, presentStored, wrapReply, type EncodedReply, type StoredDocuments } from './stored-documents.js';
 
 interface OffsetFigures {
@@ -256,8 +257,23 @@ function find(
   limit: number,
   skip: number,
 ): Promise<Buffer[]> {
-  const cursor = openFind(reading, filter, limit, skip);
-  return readRows(paths ? cursor.project(projectionOf(paths)) : cursor, reading.size);
+  const { app, collection, query, size } = reading;
+  const asked = { command: 'find', filter, sort: orderOf(query) } as const;
+  return timeRead(
+    app,
+    collection,
+    asked,
+    () => {
+      const cursor = openFind(reading, filter, limit, skip);
+      return readRows(paths ? cursor.project(projectionOf(paths)) : cursor, size);
+    },
+    // Without a condition what was read is what is answered.
+    (rows) => rows.length < limit && query.conditions.length > 0,
+  );
+}
+
+function orderOf({ sort }: ListQuery): Record<string, 1 | -1> {
+  return Object.fromEntries(sort.map(({ path, direction }) => [path, direction]));
 }
 
 function openFind(
@@ -269,14 +285,17 @@ function openFind(
 ) {
   return documentStore(app, collection)
     .find(filter, { raw, signal })
-    .sort(Object.fromEntries(query.sort.map(({ path, direction }) => [path, direction])))
+    .sort(orderOf(query))
     .skip(skip)
     .limit(limit)
     .maxTimeMS(timeMs);
 }
 
 function countAll({ app, collection, filter, timeMs, signal }: Reading): Promise<number> {
-  return documentStore(app, collection).countDocuments(filter, { maxTimeMS: timeMs, signal });
+  const asked = { command: 'count', filter, sort: {} } as const;
+  const count = (): Promise<number> =>
+    documentStore(app, collection).countDocuments(filter, { maxTimeMS: timeMs, signal });
+  return timeRead(app, collection, asked, count, () => true);
 }
 
 function timeFor({ conditions }: ListQuery, mostMs: number): number {

@@ -37,6 +37,11 @@ export function listError(error: unknown, signal?: AbortSignal): unknown {
   return error;
 }
 
+/** Ends a promise of a list as listError says. */
+export function failList(error: unknown): never {
+  throw listError(error);
+}
+
 /**
  * The error of a failed pipeline for the client. The database's own text stays in the log: it names stored collections.
  */

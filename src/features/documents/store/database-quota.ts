@@ -84,6 +84,6 @@ async function measureRoom(app: App, projectId: ObjectId): Promise<Room> {
   const limit = project ? findLimit(project, 'database') : null;
   if (limit === null) return { limit, used: 0, added: 0, measuredAt };
   const collections = await listCollections(app, projectId);
-  const sizes = await Promise.all(collections.map((collection) => app.db.measureBytes(documentsName(collection))));
-  return { limit, used: sizes.reduce((sum, size) => sum + size, 0), added: 0, measuredAt };
+  const sizes = await Promise.all(collections.map((collection) => app.db.measure(documentsName(collection))));
+  return { limit, used: sizes.reduce((sum, { bytes }) => sum + bytes, 0), added: 0, measuredAt };
 }

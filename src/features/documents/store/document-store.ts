@@ -9,7 +9,7 @@ import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import { BATCH_NUMBER } from '../../collections/indexes/insert-series.js';
 import { tellFollowers } from '../../changes/change-log.js';
 import { queueEvents, relayLater, relayStoredLater } from '../../webhooks/outbox/queue-events.js';
-import { outboxOperators, withOutbox, type OutboxPaths } from '../../webhooks/outbox/outbox-field.js';
+import { OUTBOX_SINCE, outboxOperators, withOutbox, type OutboxPaths } from '../../webhooks/outbox/outbox-field.js';
 import type { Action } from '../../webhooks/webhook-event.js';
 import type { StoredDocument, SystemFields } from './document.js';
 import { matchShown } from './shown-documents.js';
@@ -248,7 +248,7 @@ export async function removeDocumentRecord(
 
 /**
  * Removes at most `limit` of the documents that were trashed until `until`, and returns their number. One that is
- * recovered meanwhile stays.
+ * recovered meanwhile stays, and one whose events wait in it until they are relayed.
  */
 export async function removeTrashedRecords(
   app: Database,
@@ -256,7 +256,7 @@ export async function removeTrashedRecords(
   until: Date,
   limit: number,
 ): Promise<number> {
-  const trashed = { isDeleted: true, deletedAt: { $lte: until } };
+  const trashed = { isDeleted: true, deletedAt: { $lte: until }, [OUTBOX_SINCE]: null };
   const store = documentStore(app, collection);
   const found = await store.find(trashed).project<{ _id: ObjectId }>({ _id: 1 }).limit(limit).toArray();
   if (found.length === 0) return 0;

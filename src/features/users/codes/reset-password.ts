@@ -3,6 +3,7 @@ import type { Project } from '../../projects/project.js';
 import { changeUser } from '../accounts/change-user.js';
 import { endSessions, sessionsEnd } from '../sessions/end-sessions.js';
 import { lockUser } from '../sessions/lock-user.js';
+import type { Client } from '../sessions/open-session.js';
 import { checkCode, codeInvalid } from './one-time-code.js';
 import { takeOver } from './ownership.js';
 import { trustedPassword } from '../accounts/store-password.js';
@@ -22,11 +23,15 @@ const MAX_RACES = 3;
  * the linked identities, too. 400 OTP_INVALID, the same for an address without an account. A disabled account stays
  * disabled.
  */
-export async function resetPassword(app: App, project: Project, input: PasswordResetInput, ip: string): Promise<void> {
+export async function resetPassword(
+  app: App,
+  project: Project,
+  input: PasswordResetInput,
+  { ip, gone }: Pick<Client, 'ip' | 'gone'>,
+): Promise<void> {
   const code = await checkCode(app, project, 'password-reset', input.email, input.otp);
-  const passwordHash = await app.passwords.inTurn(project._id.toHexString(), (bcrypt) =>
-    bcrypt.hash(input.newPassword),
-  );
+  const party = project._id.toHexString();
+  const passwordHash = await app.passwords.inTurn(party, (bcrypt) => bcrypt.hash(input.newPassword), gone);
   if (!(await code.spend()) || !(await store(app, project, input.email, passwordHash))) throw codeInvalid();
   await lockUser(app, project._id, input.email, ip).clear();
 }

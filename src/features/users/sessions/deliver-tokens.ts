@@ -1,6 +1,7 @@
 import type { Context } from 'koa';
 import { presentDuration } from '../../../setting-readers.js';
 import type { App } from '../../../app.js';
+import { clientSignal } from '../../../http/requests/client-signal.js';
 import type { ObjectOf } from '../../../platform/schema/schema.js';
 import type { Project } from '../../projects/project.js';
 import { requireCookieOrigin } from './cookie-origin.js';
@@ -36,9 +37,9 @@ export function deliverTokens(
 
 const MAX_USER_AGENT = 200;
 
-/** The client of a request, as noted with its session. */
+/** The client of a request. */
 export function clientOf(ctx: Context): Client {
-  return { ip: ctx.ip, userAgent: ctx.get('user-agent').slice(0, MAX_USER_AGENT) };
+  return { ip: ctx.ip, userAgent: ctx.get('user-agent').slice(0, MAX_USER_AGENT), gone: clientSignal(ctx) };
 }
 
 /** The refresh token a request carries, empty when there is none, and how it came. */

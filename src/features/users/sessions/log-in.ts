@@ -25,7 +25,7 @@ export async function logIn(
 ): Promise<SignedIn> {
   const lock = lockUser(app, project._id, input.email, client.ip);
   await lock.refuseLocked();
-  const user = await app.passwords.inTurn(project._id.toHexString(), async (bcrypt) => {
+  const checkPassword = async (bcrypt: PasswordWork): Promise<User> => {
     // Looked at again when the turn has come: of many guesses at once few are compared, and of these five at most are
     // told.
     await lock.refuseLocked();
@@ -37,7 +37,8 @@ export async function logIn(
     }
     await lock.countFailure();
     throw unauthenticated('INVALID_CREDENTIALS', 'Invalid e-mail or password');
-  });
+  };
+  const user = await app.passwords.inTurn(project._id.toHexString(), checkPassword, client.gone);
   if (user[HIDDEN_FIELD].disabledAt) throw forbidden('ACCOUNT_DISABLED', 'This account has been disabled');
   return { user, tokens: await openSession(app, project, user, client) };
 }

@@ -9,10 +9,12 @@ import { sessionStore } from './session.js';
 import type { User } from '../user.js';
 import { userStore } from '../user-store.js';
 
-/** The client of a request, as noted with its session. */
+/** The client of a request; a session keeps its address and user agent. */
 export interface Client {
   ip: string;
   userAgent: string;
+  /** Aborted when the client leaves: it waits for nothing then. */
+  gone?: AbortSignal;
 }
 
 /** The tokens of a client that has proved its identity. */
@@ -30,7 +32,7 @@ export async function openSession(
   app: App,
   project: Project,
   user: User,
-  client: Client,
+  { ip, userAgent }: Client,
   identity?: string,
 ): Promise<Tokens> {
   const id = randomUUID();
@@ -54,7 +56,8 @@ export async function openSession(
     expiresAt: new Date(now + app.config.refreshTokenTtlMs),
     revokedAt: null,
     revokedFor: null,
-    ...client,
+    ip,
+    userAgent,
   });
   const unchanged = await userStore(app, project._id).findOne({
     _id: user._id,

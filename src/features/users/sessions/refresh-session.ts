@@ -60,7 +60,7 @@ async function rotate(
   project: Project,
   token: RefreshToken,
   now: number,
-  client: Client,
+  { ip, userAgent }: Client,
 ): Promise<Rotation | null> {
   const hash = hashRefreshToken(token);
   const successor = deriveSuccessor(app.secrets, token);
@@ -71,7 +71,8 @@ async function rotate(
         tokenHash: hashRefreshToken(successor),
         usedAt: new Date(now),
         expiresAt: new Date(now + app.config.refreshTokenTtlMs),
-        ...client,
+        ip,
+        userAgent,
       },
       $push: { rotated: { $each: [{ hash, at: new Date(now) }], $slice: -KEPT_ROTATIONS } },
     },
