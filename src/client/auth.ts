@@ -151,8 +151,9 @@ export function openAuth<P>(connection: Connection, storage: SessionStorage, coo
     },
     me: async () => keep(await connection.send({ path: '/userAuth/me' })),
     async refresh() {
-      if (!(await renew(undefined)))
+      if (!(await renew(undefined))) {
         throw new ApiError('Nobody is signed in', { status: 401, code: 'REFRESH_INVALID' });
+      }
     },
     async updateProfile(changes: object) {
       const call = { method: 'PATCH', path: '/userAuth/update-profile', body: changes } as const;

@@ -1,6 +1,6 @@
 import { ApiError } from './api-error.js';
 import type { Connection } from './connection.js';
-import type { CollectionName, Filter, Part, Shown, Sort } from './project.js';
+import type { CollectionName, FilterOf, Part, Shown, Sort } from './project.js';
 import { buildQuery } from './query.js';
 
 /** How documents are shown. */
@@ -16,7 +16,7 @@ export interface ShowOptions<P, N, K extends string, R extends string> {
 
 /** Which documents, and how. */
 export interface ListOptions<P, N, K extends string, R extends string> extends ShowOptions<P, N, K, R> {
-  filter?: Filter<Part<P, N, 'Fields'>>;
+  filter?: FilterOf<P, N>;
   /** `-createdAt` unless said; `['-views', 'title']` for several. */
   sort?: Sort<Part<P, N, 'Fields'>> | readonly Sort<Part<P, N, 'Fields'>>[];
   /** Documents of a page: 20 unless said, at most 1000. */
@@ -49,7 +49,7 @@ export interface ChangePage<T> {
 
 /** Which changes. */
 export interface ChangeOptions<P, N, K extends string> {
-  filter?: Filter<Part<P, N, 'Fields'>>;
+  filter?: FilterOf<P, N>;
   fields?: readonly (K & keyof Part<P, N, 'Document'>)[];
   /** A cursor; `now`; without it from the beginning. */
   since?: string;
@@ -71,7 +71,7 @@ export interface CoreCollection<P, N extends CollectionName<P>> {
     options?: ListOptions<P, N, K, R>,
   ): AsyncGenerator<Shown<P, N, K, R>, void, undefined>;
   /** The number of documents that match. */
-  count(filter?: Filter<Part<P, N, 'Fields'>>): Promise<number>;
+  count(filter?: FilterOf<P, N>): Promise<number>;
   get<K extends string = never, R extends string = never>(
     id: string,
     options?: ShowOptions<P, N, K, R>,

@@ -46,9 +46,9 @@ export interface ConnectionOptions {
 }
 
 const FIRST_WAIT_MS = 250;
-const LONGEST_WAIT_MS = 8000;
+const MAX_WAIT_MS = 8000;
 /** A service that wants a longer pause is left to the caller. */
-const LONGEST_RETRY_AFTER_S = 30;
+const MAX_RETRY_AFTER_S = 30;
 /** Answers of a service, or of a proxy before it, that cannot just now. */
 const BUSY_STATUSES: readonly number[] = [502, 503, 504];
 /** Refusals before anything was done. */
@@ -124,7 +124,7 @@ export function openConnection(options: ConnectionOptions): Connection {
 }
 
 function mayRepeat({ status, code, retryAfter = 0 }: ApiError, { repeat }: Call): boolean {
-  if (retryAfter > LONGEST_RETRY_AFTER_S) return false;
+  if (retryAfter > MAX_RETRY_AFTER_S) return false;
   if (UNTOUCHED.includes(code)) return true;
   if (repeat === 'no') return false;
   return status === 0 || BUSY_STATUSES.includes(status) || ((status === 409 || status === 429) && retryAfter > 0);
@@ -132,7 +132,7 @@ function mayRepeat({ status, code, retryAfter = 0 }: ApiError, { repeat }: Call)
 
 /** A quarter of a second, then twice as long each time, and by chance up to half of it less. */
 export function backOff(tried: number): number {
-  return Math.min(FIRST_WAIT_MS * 2 ** tried, LONGEST_WAIT_MS) * (1 - Math.random() / 2);
+  return Math.min(FIRST_WAIT_MS * 2 ** tried, MAX_WAIT_MS) * (1 - Math.random() / 2);
 }
 
 /** `crypto.randomUUID` is missing in pages without TLS. */

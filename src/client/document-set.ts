@@ -8,7 +8,7 @@ export function keepSet(
   show: (documents: never[]) => void,
 ): (event: FollowEvent<never>) => void {
   const documents = new Map<string, Kept>();
-  const compare = comparing([sort].flat() as string[]);
+  const compare = comparing(typeof sort === 'string' ? [sort] : sort);
   return (event) => {
     if (event.type === 'upsert') documents.set(event.id, event.document);
     else if (event.type === 'gone') documents.delete(event.id);

@@ -1,14 +1,14 @@
 import { ApiError, type Failure } from './api-error.js';
 import { randomKey, type Connection } from './connection.js';
 import { keepSet } from './document-set.js';
-import type { Filter, Part, Shown, Sort } from './project.js';
+import type { FilterOf, Part, Shown, Sort } from './project.js';
 import { buildQuery } from './query.js';
 import { openNews, type FollowEvent, type News, type Subscription } from './stream.js';
 import { openTabs } from './tabs.js';
 
 /** Which documents to follow. */
 export interface FollowOptions<P, N, K extends string> {
-  filter?: Filter<Part<P, N, 'Fields'>>;
+  filter?: FilterOf<P, N>;
   fields?: readonly (K & keyof Part<P, N, 'Document'>)[];
   /** A cursor, or `now` for what comes; without it all documents first. */
   since?: string;

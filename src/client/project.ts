@@ -8,6 +8,8 @@ export interface CollectionTypes {
   Refs: object;
   /** Paths that lists are filtered and sorted by, with the values they are compared with. */
   Fields: object;
+  /** Of these the ones that nobody declared: `free.${string}`, all of a flexible collection, or none. */
+  Open?: string;
 }
 
 /** A project as `bsvc types` writes it: `createClient<Project>()`. */
@@ -25,6 +27,7 @@ export interface UntypedProject {
     Update: { [field: string]: Loose };
     Refs: { [field: string]: string };
     Fields: { [field: string]: Loose };
+    Open: string;
     Public: { _id: string; [field: string]: Loose };
   };
 }
@@ -66,11 +69,19 @@ type Suffix = '' | '_gt' | '_gte' | '_lt' | '_lte' | '_ne' | '_in' | '_exists' |
 
 /**
  * Conditions that documents have to meet, all of them: `{ status: 'open', views_gt: 3 }`. A field alone is an exact
- * match; with `_gt`, `_gte`, `_lt`, `_lte`, `_ne`, `_in` (a list), `_exists` or `_regex` it is compared.
+ * match; with `_gt`, `_gte`, `_lt`, `_lte`, `_ne`, `_in` (a list), `_exists` or `_regex` it is compared. Telling names
+ * from index signatures costs the compiler more than all else: it is asked where there are such (`Open`).
  */
-export type Filter<F> = { [Key in `${Named<F>}${Suffix}`]?: Compared<F, Key> } & {
-  [K in keyof F as Record<never, never> extends Record<K, 1> ? K : never]?: Scalar | readonly Scalar[];
-};
+export type Filter<F, Open = string> = [Open] extends [never]
+  ? Conditions<F, keyof F & string>
+  : Conditions<F, Named<F>> & {
+      [K in keyof F as Record<never, never> extends Record<K, 1> ? K : never]?: Scalar | readonly Scalar[];
+    };
+
+type Conditions<F, Names extends string> = { [Key in `${Names}${Suffix}`]?: Compared<F, Key> };
+
+/** The filter of a collection. */
+export type FilterOf<P, N> = Filter<Part<P, N, 'Fields'>, Part<P, N, 'Open'>>;
 
 type Path<F> = keyof F & string;
 /** A field to sort by; `-views` descends. */

@@ -57,8 +57,9 @@ export function openNews(connection: Connection): NewsReader {
     const streamed = live.filter(({ filter }) => isStreamed && !/_regex=/.test(filter));
     const polled = live.filter((each) => !streamed.includes(each));
     const works: Promise<number>[] = polled.length > 0 ? [poll(connection, polled, note, signal)] : [];
-    for (let at = 0; at < streamed.length; at += MAX_SUBSCRIPTIONS)
+    for (let at = 0; at < streamed.length; at += MAX_SUBSCRIPTIONS) {
       works.push(readStream(connection, streamed.slice(at, at + MAX_SUBSCRIPTIONS), note, signal));
+    }
     return Promise.race(works);
   };
 

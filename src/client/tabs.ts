@@ -50,18 +50,21 @@ export function openTabs({ name, isShared, own, lead, take, revive }: TabsOption
   const tell = (news: News): void => {
     // Cursors are kept for the next stream, whoever opens it; what was refused is in none.
     for (const [of, list] of wanted) {
-      if (list.some(({ id }) => id === news.id))
+      if (list.some(({ id }) => id === news.id)) {
         wanted.set(
           of,
           list.flatMap((each) => moved(each, news)),
         );
+      }
     }
     take(news);
     const { event } = news;
     if (event?.type === 'error') {
       const { message, status, code, details } = event.error;
       post({ type: 'news', news: { ...news, event: { type: 'error', error: { message, status, code, details } } } });
-    } else post({ type: 'news', news: news as Told });
+    } else {
+      post({ type: 'news', news: news });
+    }
   };
   const restart = (): void => {
     clearTimeout(timer);
@@ -95,9 +98,11 @@ export function openTabs({ name, isShared, own, lead, take, revive }: TabsOption
     channel = new platform.BroadcastChannel!(name);
     channel.onmessage = (event) => {
       const data = event.data as Message;
-      if (data.type === 'who') announce();
-      else if (data.type === 'news') take(revived(data.news, revive));
-      else if (isLeader) {
+      if (data.type === 'who') {
+        announce();
+      } else if (data.type === 'news') {
+        take(revived(data.news, revive));
+      } else if (isLeader) {
         if (!wanted.has(data.tab)) watchTab(data.tab, signal);
         setWanted(data.tab, data.subscriptions);
       }
