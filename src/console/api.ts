@@ -68,8 +68,9 @@ export async function api<T>(
       text(json.requestId) || (response.headers.get('x-request-id') ?? ''),
       retryAfter > 0 ? retryAfter : null,
     );
-    if (response.status === 503 && json.code !== 'BUSY')
+    if (response.status === 503 && json.code !== 'BUSY') {
       trouble.value = `The server cannot answer now: ${refusal.message}`;
+    }
     throw refusal;
   }
 }
@@ -100,8 +101,9 @@ const text = (value: unknown): string => (typeof value === 'string' ? value : ''
 /** A query string without what is empty. */
 export function queryOf(values: Readonly<Record<string, string | number | null | undefined>>): string {
   const query = new URLSearchParams();
-  for (const [name, value] of Object.entries(values))
+  for (const [name, value] of Object.entries(values)) {
     if (value !== undefined && value !== null && value !== '') query.set(name, String(value));
+  }
   const written = query.toString();
   return written === '' ? '' : `?${written}`;
 }

@@ -1,14 +1,24 @@
 import type { ComponentType } from 'preact';
-import { lazy } from './parts/lazy.js';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { api, signInAgain, trouble } from './api.js';
+import { api, Refusal, signInAgain, trouble } from './api.js';
 import { Dialog, Notes, say, tellRefusal } from './parts/basics.js';
+import { Health } from './parts/health.js';
 import { isTyping } from './parts/table.js';
 import { goTo, linkTo, place } from './routes.js';
+import { Account } from './screens/account.js';
+import { Audit } from './screens/audit.js';
+import { Collections } from './screens/collections.js';
+import { Documents } from './screens/documents.js';
+import { Files } from './screens/files.js';
+import { Jobs } from './screens/jobs.js';
+import { Mail } from './screens/mail.js';
 import { Overview } from './screens/overview.js';
+import { Settings } from './screens/settings.js';
+import { SignIn, signInByLink, takeLink } from './screens/sign-in.js';
+import { Users } from './screens/users.js';
+import { Webhooks } from './screens/webhooks.js';
+import { loadProjects, me, project, projects, recallMe, seesAll, settleMe, theme, utc, type Me } from './session.js';
 import { isStale, watchVersion } from './stale-page.js';
-import { SignIn, useLink } from './screens/sign-in.js';
-import { loadProjects, me, project, projects, seesAll, theme, utc, type Me } from './session.js';
 
 interface Screen {
   name: string;
@@ -17,58 +27,40 @@ interface Screen {
   view: ComponentType;
 }
 
-/** Screens of the service, and of a project: shown in the menu in this order. */
+/**
+ * Screens of the service, and of a project: shown in the menu in this order. They are all of one script: a screen that
+ * comes by itself would be waited for before it can ask for what it shows.
+ */
 const OF_SERVICE: Record<string, Screen & { forAll?: boolean }> = {
   '': { name: 'Overview', key: 'o', view: Overview },
-  audit: { name: 'Audit', key: 'a', view: lazy(() => import('./screens/audit.js').then(({ Audit }) => Audit)) },
-  jobs: {
-    name: 'Jobs',
-    key: 'j',
-    forAll: true,
-    view: lazy(() => import('./screens/jobs.js').then(({ Jobs }) => Jobs)),
-  },
-  account: {
-    name: 'Account',
-    key: 'y',
-    view: lazy(() => import('./screens/account.js').then(({ Account }) => Account)),
-  },
+  audit: { name: 'Audit', key: 'a', view: Audit },
+  jobs: { name: 'Jobs', key: 'j', forAll: true, view: Jobs },
+  account: { name: 'Account', key: 'y', view: Account },
 };
 const OF_PROJECT: Record<string, Screen> = {
-  documents: {
-    name: 'Documents',
-    key: 'd',
-    view: lazy(() => import('./screens/documents.js').then(({ Documents }) => Documents)),
-  },
-  collections: {
-    name: 'Collections',
-    key: 'c',
-    view: lazy(() => import('./screens/collections.js').then(({ Collections }) => Collections)),
-  },
-  users: { name: 'Users', key: 'u', view: lazy(() => import('./screens/users.js').then(({ Users }) => Users)) },
-  webhooks: {
-    name: 'Webhooks',
-    key: 'w',
-    view: lazy(() => import('./screens/webhooks.js').then(({ Webhooks }) => Webhooks)),
-  },
-  mail: { name: 'Mail', key: 'm', view: lazy(() => import('./screens/mail.js').then(({ Mail }) => Mail)) },
-  files: { name: 'Files', key: 'f', view: lazy(() => import('./screens/files.js').then(({ Files }) => Files)) },
-  settings: {
-    name: 'Keys and project',
-    key: 'k',
-    view: lazy(() => import('./screens/settings.js').then(({ Settings }) => Settings)),
-  },
+  documents: { name: 'Documents', key: 'd', view: Documents },
+  collections: { name: 'Collections', key: 'c', view: Collections },
+  users: { name: 'Users', key: 'u', view: Users },
+  webhooks: { name: 'Webhooks', key: 'w', view: Webhooks },
+  mail: { name: 'Mail', key: 'm', view: Mail },
+  files: { name: 'Files', key: 'f', view: Files },
+  settings: { name: 'Keys and project', key: 'k', view: Settings },
 };
 
+/** Begins before anything is drawn: the form, or a screen and its requests, wait for no answer. */
+export function startConsole(): void {
+  const link = takeLink();
+  if (link === null) me.value = recallMe();
+  void begin(link);
+  watchVersion();
+}
+
 export function App() {
-  useEffect(() => {
-    void begin();
-    watchVersion();
-  }, []);
   if (me.value === undefined) return <p class="empty">Loading…</p>;
   if (me.value === null) {
     return (
       <main class="alone">
-        <SignIn onDone={() => void begin()} />
+        <SignIn onDone={() => void begin(null)} />
         <Notes />
       </main>
     );
@@ -76,14 +68,18 @@ export function App() {
   return <Page />;
 }
 
-async function begin(): Promise<void> {
-  await useLink().catch(tellRefusal);
+async function begin(link: string | null): Promise<void> {
+  if (link !== null) await signInByLink(link).catch(tellRefusal);
+  // Beside the page, never before it.
+  if (me.value) void loadProjects().catch(tellRefusal);
   try {
-    me.value = await api<Me>('GET', '/api/admin/me', undefined, { isSignIn: true });
-    // Beside the page, never before it.
-    void loadProjects().catch(tellRefusal);
-  } catch {
-    me.value = null;
+    const wasKnown = me.value !== null && me.value !== undefined;
+    settleMe(await api<Me>('GET', '/api/admin/me', undefined, { isSignIn: true }));
+    if (!wasKnown) void loadProjects().catch(tellRefusal);
+    signInAgain.value?.done();
+  } catch (error) {
+    // A server that is away does not say that the session has ended.
+    if (!me.value || (error instanceof Refusal && error.status === 401)) settleMe(null);
   }
 }
 
@@ -124,10 +120,10 @@ function Page() {
         )}
       </main>
       <Notes />
-      {signInAgain.value && (
+      {signInAgain.value && me.value?.email !== '' && (
         <Dialog title="Your session has ended" onClose={() => undefined}>
           <p>Sign in again: what you have typed is still there.</p>
-          <SignIn onDone={() => signInAgain.value?.done()} isAgain />
+          <SignIn onDone={() => void begin(null)} isAgain />
         </Dialog>
       )}
     </>
@@ -163,6 +159,7 @@ function Header() {
           ))}
         </select>
       </label>
+      {seesAll.value && <Health />}
       <span class="who">
         {me.value?.email} <b>{me.value?.role}</b>
       </span>
@@ -176,7 +173,7 @@ function Header() {
 async function signOut(): Promise<void> {
   try {
     await api('POST', '/api/admin/logout');
-    me.value = null;
+    settleMe(null);
   } catch (error) {
     tellRefusal(error);
   }
@@ -233,8 +230,9 @@ function useKeys(): void {
         const inProject = Object.entries(OF_PROJECT).find(([, { key }]) => key === event.key);
         if (service) goTo(linkTo(service[0] === '' ? [] : [service[0]]));
         else if (inProject && shown) goTo(linkTo(['p', shown, inProject[0]]));
-      } else if (event.key === 'g') going = true;
-      else if (event.key === '/') {
+      } else if (event.key === 'g') {
+        going = true;
+      } else if (event.key === '/') {
         event.preventDefault();
         document.querySelector<HTMLElement>('main [data-search]')?.focus();
       } else if (event.key === '?') {

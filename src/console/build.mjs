@@ -52,7 +52,9 @@ export async function buildConsole() {
     if (kilobytes > LIMITS[part])
       throw new Error(`the console's ${part} load is ${kilobytes.toFixed(1)} KB gzip: more than ${LIMITS[part]}`);
   }
-  const [script] = names([of('src/console/main.tsx')]);
+  // The browser would hear of others when this one has come, and a page that begins would wait twice.
+  if (main.size > 1) throw new Error(`the console's first script loads others: ${names(main).join(', ')}`);
+  const [script] = names(main);
   const page = readFileSync('src/console/index.html', 'utf8').replace('{{style}}', style).replace('{{script}}', script);
   writeFileSync(join(OUT, 'index.html'), page);
   return { sizes, files: readdirSync(OUT).length };

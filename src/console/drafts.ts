@@ -11,8 +11,9 @@ export function noteDraft(name: string, draft: unknown): void {
   else typed.set(name, draft);
 }
 
-/** What was typed at a place before the page was loaded anew; null without. */
+/** What was typed at a place, or put there for it, before the page was loaded anew too; null without. */
 export function takeDraft<T>(name: string): T | null {
+  if (typed.has(name)) return typed.get(name) as T;
   try {
     const kept = JSON.parse(sessionStorage.getItem(STORE) ?? '{}') as Record<string, T>;
     const { [name]: draft = null, ...others } = kept;

@@ -31,11 +31,11 @@ export function duration(seconds: number): string {
   return `${Math.round(seconds / 86_400)} d`;
 }
 
-const LONGEST_CELL = 120;
+const MAX_CELL = 120;
 
 /** Any value in one short line. */
 export function cell(value: unknown): string {
   if (value === undefined) return '';
   const text = typeof value === 'string' ? value : JSON.stringify(value);
-  return text.length > LONGEST_CELL ? `${text.slice(0, LONGEST_CELL)}…` : text;
+  return text.length > MAX_CELL ? `${text.slice(0, MAX_CELL)}…` : text;
 }

@@ -1,8 +1,8 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { api, Refusal } from './api.js';
 
 export interface Loaded<T> {
-  /** What came last; stays while the next is under way, and when it fails. */
+  /** What came last; stays while the next page of the same list is under way, and when the same is asked in vain. */
   data: T | null;
   error: Refusal | null;
   loading: boolean;
@@ -10,45 +10,46 @@ export interface Loaded<T> {
   reload(): void;
 }
 
+interface Answered<T> {
+  path: string | null;
+  /** Which of the requests for the path it was that was answered. */
+  turn: number;
+  data: T | null;
+  error: Refusal | null;
+  ms: number;
+}
+
 const FIRST_WAIT_MS = 2_000;
-const LONGEST_WAIT_MS = 30_000;
+const MAX_WAIT_MS = 30_000;
 
 /** Loads a path, again whenever it changes, and every `everyMs` while the page is looked at. null loads nothing. */
 export function useLoad<T>(path: string | null, everyMs?: number): Loaded<T> {
-  const [state, setState] = useState<{ path: string | null; data: T | null; error: Refusal | null; ms: number }>({
-    path: null,
-    data: null,
-    error: null,
-    ms: 0,
-  });
   const [turn, setTurn] = useState(0);
-  const [loading, setLoading] = useState(false);
+  const [state, setState] = useState<Answered<T>>({ path: null, turn, data: null, error: null, ms: 0 });
   const failures = useRef(0);
-  useEffect(() => {
+  // Before the page is painted: the answer is on its way meanwhile.
+  useLayoutEffect(() => {
     if (path === null) return undefined;
     const ending = new AbortController();
     let timer: ReturnType<typeof setTimeout> | undefined;
     const again = (ms: number): void => {
       timer = setTimeout(() => (document.hidden ? again(ms) : setTurn((n) => n + 1)), ms);
     };
-    setLoading(true);
     const started = performance.now();
     api<T>('GET', path, undefined, { signal: ending.signal }).then(
       (data) => {
         if (ending.signal.aborted) return;
         failures.current = 0;
-        setState({ path, data, error: null, ms: Math.round(performance.now() - started) });
-        setLoading(false);
+        setState({ path, turn, data, error: null, ms: Math.round(performance.now() - started) });
         if (everyMs !== undefined) again(everyMs);
       },
       (error: unknown) => {
         if (ending.signal.aborted) return;
         const refusal = error instanceof Refusal ? error : new Refusal(0, 'FAILED', String(error), '', null);
-        setState((last) => ({ ...last, path, data: last.path === path ? last.data : null, error: refusal }));
-        setLoading(false);
+        setState((last) => ({ ...last, path, turn, data: last.path === path ? last.data : null, error: refusal }));
         // A server that is away or overloaded is asked again, less and less often.
         if (refusal.status === 0 || refusal.status >= 500) {
-          const wait = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** failures.current++);
+          const wait = Math.min(MAX_WAIT_MS, FIRST_WAIT_MS * 2 ** failures.current++);
           again(refusal.retryAfterSeconds === null ? wait : Math.max(wait, refusal.retryAfterSeconds * 1000));
         }
       },
@@ -60,10 +61,13 @@ export function useLoad<T>(path: string | null, everyMs?: number): Loaded<T> {
   }, [path, turn, everyMs]);
   const isOther = state.path !== path;
   return {
-    data: isOther ? null : state.data,
+    data: isOther && listOf(state.path) !== listOf(path) ? null : state.data,
     error: isOther ? null : state.error,
-    loading: loading || isOther,
+    loading: path !== null && (isOther || state.turn !== turn),
     ms: state.ms,
     reload: () => setTurn((n) => n + 1),
   };
 }
+
+/** What a path asks for, whichever part of it: rows stay until the next ones come, so that nothing jumps meanwhile. */
+const listOf = (path: string | null): string | undefined => path?.split('?', 1)[0];

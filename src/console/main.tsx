@@ -1,4 +1,5 @@
 import { render } from 'preact';
-import { App } from './app.js';
+import { App, startConsole } from './app.js';
 
+startConsole();
 render(<App />, document.getElementById('app')!);

@@ -14,9 +14,24 @@ export interface ShownProject {
   plan: string;
 }
 
-/** undefined until it is known; null = nobody is signed in. */
+/** undefined until it is known; null = nobody is signed in; without an address, as it was when they came last. */
 export const me = signal<Me | null | undefined>(undefined);
 export const projects = signal<ShownProject[]>([]);
+
+/**
+ * Whoever was signed in here last, without the address: what a page needs to begin with, while it asks the server
+ * whether it is so still. null = nobody, as far as this browser knows.
+ */
+export function recallMe(): Me | null {
+  const [role, sees] = (read('me') ?? '').split(' ');
+  return role === 'owner' || role === 'viewer' ? { email: '', role, projects: sees === 'all' ? null : [] } : null;
+}
+
+/** Notes what the server has said of who is signed in. */
+export function settleMe(found: Me | null): void {
+  me.value = found;
+  keep('me', found ? `${found.role} ${found.projects === null ? 'all' : 'some'}` : null);
+}
 
 export const mayChange = computed(() => me.value?.role === 'owner');
 export const seesAll = computed(() => me.value?.projects === null);
@@ -49,9 +64,10 @@ function read(name: string): string | null {
   }
 }
 
-function keep(name: string, value: string): void {
+function keep(name: string, value: string | null): void {
   try {
-    localStorage.setItem(`bsvc.${name}`, value);
+    if (value === null) localStorage.removeItem(`bsvc.${name}`);
+    else localStorage.setItem(`bsvc.${name}`, value);
   } catch {
     // A browser that keeps nothing shows the defaults.
   }

@@ -151,10 +151,11 @@ export async function openConsole(
   const page = await openPageIn(context);
   opened.push(page);
   await page.goto(`./${hash}`);
-  const menu = page.getByRole('navigation', { name: 'Screens' });
-  await menu.or(page.getByLabel('Password')).first().waitFor();
-  if (!(await menu.isVisible())) await signIn(page, email);
-  await menu.waitFor();
+  // The page may begin before the server has said who it is.
+  const known = page.getByRole('banner').getByText(email);
+  await known.or(page.getByLabel('Password')).first().waitFor();
+  if (!(await known.isVisible())) await signIn(page, email);
+  await known.waitFor();
   return page;
 }
 

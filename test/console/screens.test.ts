@@ -1,4 +1,4 @@
-import type { Page } from 'playwright-core';
+import type { Locator, Page } from 'playwright-core';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { addWebhook } from '../../src/features/webhooks/add-webhook.js';
 import { testWebhook } from '../../src/features/webhooks/deliveries/test-webhook.js';
@@ -25,8 +25,17 @@ declare const document: {
   activeElement: { textContent: string; getAttribute(name: string): string | null } | null;
   querySelector(selector: string): unknown;
 };
+declare const localStorage: object;
 
 const SHOTS = process.env.BSVC_TEST_SHOTS;
+/** Colours do not depend on the width. */
+const LOOKS = [
+  ['light', 1280],
+  ['dark', 1280],
+  ['light', 390],
+] as const;
+/** A place without what is open there. */
+const screenOf = (hash: string): string => hash.split('?')[0]!.split('/').slice(3, 4).join() || 'service';
 
 describe.skipIf(!CHROMIUM)('the console', () => {
   const stage = useConsole();
@@ -53,16 +62,22 @@ describe.skipIf(!CHROMIUM)('the console', () => {
       trash: () => at(stage, 'documents/posts?trash=1'),
       document: () => at(stage, `documents/posts?open=${stage.ids[3]!}`),
       'new document': () => at(stage, 'documents/posts?open=new'),
+      'import of documents': () => at(stage, 'documents/posts?import=1'),
       collections: () => at(stage, 'collections'),
       collection: () => at(stage, 'collections?open=posts'),
+      'edited collection': () => at(stage, 'collections?open=posts&edit=1'),
+      'new collection': () => at(stage, 'collections?new=1'),
+      schema: () => at(stage, 'collections?schema=1'),
       users: () => at(stage, 'users'),
       user: () => at(stage, `users?open=${user._id.toHexString()}`),
       webhooks: () => at(stage, 'webhooks'),
       webhook: () => at(stage, `webhooks/${webhook.id.toHexString()}`),
       delivery: () => at(stage, `webhooks/${webhook.id.toHexString()}?open=${delivery._id}`),
       mail: () => at(stage, 'mail'),
+      template: () => at(stage, 'mail?template=welcome'),
       files: () => at(stage, 'files'),
       'keys and project': () => at(stage, 'settings'),
+      'edited project': () => at(stage, 'settings?edit=1'),
       nothing: () => '#/nowhere',
     };
   });
@@ -74,12 +89,7 @@ describe.skipIf(!CHROMIUM)('the console', () => {
     );
   }
 
-  it.each([
-    // Colours do not depend on the width.
-    ['light', 1280],
-    ['dark', 1280],
-    ['light', 390],
-  ] as const)('is open to everybody in all its states: %s, %i px wide', async (scheme, width) => {
+  it.each(LOOKS)('is open to everybody in all its states: %s, %i px wide', async (scheme, width) => {
     const out = await openPage(stage, { scheme, width });
     await out.goto('./');
     await out.getByRole('button', { name: 'Sign in' }).waitFor();
@@ -97,6 +107,72 @@ describe.skipIf(!CHROMIUM)('the console', () => {
       });
     }
   });
+
+  it('is open to everybody in every dialog that a button opens, in light, dark and 390 px wide', async () => {
+    const page = await openConsole(stage);
+    // Whatever a button does, nothing changes; downloads and links to elsewhere stay out too.
+    await page.route(/\/api\//, (route) =>
+      route.request().method() === 'GET' && !/export/.test(route.request().url()) ? route.continue() : route.abort(),
+    );
+    const met = new Set<string>();
+    for (const [state, hash] of Object.entries(states)) {
+      const pressed = new Set<string>();
+      for (;;) {
+        await openState(page, hash());
+        const button = await findButton(page, pressed);
+        if (button === null) break;
+        const before = await page.getByRole('dialog').count();
+        await button.click();
+        await settle(page);
+        if ((await page.getByRole('dialog').count()) <= before) continue;
+        const title = await page.getByRole('dialog').last().getByRole('heading').first().innerText();
+        if (met.has(`${screenOf(hash())} ${title}`)) continue;
+        met.add(`${screenOf(hash())} ${title}`);
+        for (const [colorScheme, width] of LOOKS) {
+          await page.emulateMedia({ colorScheme });
+          await page.setViewportSize({ width, height: 900 });
+          if (SHOTS) await page.screenshot({ path: `${SHOTS}/dialog-${met.size}-${colorScheme}-${width}.png` });
+          const found = { barriers: await findBarriers(page), overflow: await measureOverflow(page) };
+          expect({ state, title, colorScheme, width, ...found }).toMatchObject({ barriers: [], overflow: 0 });
+        }
+        await page.emulateMedia({ colorScheme: 'light' });
+        await page.setViewportSize({ width: 1280, height: 900 });
+      }
+    }
+    expect([...met].sort()).toMatchInlineSnapshot(`
+      [
+        "collections Drop the collection",
+        "files Delete the file",
+        "settings Delete the project",
+        "settings Revoke the key",
+        "settings Rotate the secret key",
+        "users Delete the account",
+        "users Set the password",
+        "webhooks Make a new secret",
+      ]
+    `);
+  });
+
+  /** Goes to a state as it is at first, whatever was opened in it before. */
+  async function openState(page: Page, hash: string): Promise<void> {
+    await visit(page, '#/nowhere');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    await visit(page, hash);
+    await settle(page);
+  }
+
+  /** A button of a name that was not pressed yet; rows have the same ones. Below a dialog nothing can be pressed. */
+  async function findButton(page: Page, pressed: Set<string>): Promise<Locator | null> {
+    const dialogs = page.getByRole('dialog');
+    const place = (await dialogs.count()) > 0 ? dialogs.last() : page.getByRole('main');
+    for (const button of await place.locator('button:enabled:visible').all()) {
+      const name = (await button.getAttribute('aria-label')) ?? (await button.innerText()).trim();
+      if (name === '' || pressed.has(name) || /^(Close|Sign out|Copy)/.test(name)) continue;
+      pressed.add(name);
+      return button;
+    }
+    return null;
+  }
 
   it('draws nothing for a viewer that would be refused', async () => {
     const page = await openConsole(stage, { email: VIEWER });
@@ -117,10 +193,10 @@ describe.skipIf(!CHROMIUM)('the console', () => {
       'audit',
       'jobs',
       'documents',
-      'collections',
+      'schema',
       'users',
       'webhook',
-      'mail',
+      'template',
       'files',
       'keys and project',
       'overview',
@@ -148,6 +224,68 @@ describe.skipIf(!CHROMIUM)('the console', () => {
     // The first page loads the console for the others.
     await openConsole(stage, { hash: '#/account' });
     await Promise.all([work(), work(), work(), work()]);
+  });
+
+  it('shows the form by one script, before any answer of the API', async () => {
+    const page = await openPage(stage);
+    const scripts: string[] = [];
+    page.on('request', (each) => {
+      if (each.resourceType() === 'script') scripts.push(each.url());
+    });
+    await page.route(/\/api\//, () => undefined);
+    await page.goto('./');
+    await page.getByLabel('Password').fill('typed meanwhile');
+    expect(scripts).toHaveLength(1);
+  });
+
+  it('asks side by side for who it is, the projects and the collections of a place, then for the rows', async () => {
+    const page = await openConsole(stage, { hash: at(stage, 'documents/posts') });
+    await page.getByText('50 shown').waitFor();
+    const asked: string[] = [];
+    page.on('request', (each) => {
+      if (/script|fetch/.test(each.resourceType())) asked.push(new URL(each.url()).pathname.split('/').at(-1)!);
+    });
+    let release = (): void => undefined;
+    const held = new Promise<void>((resolve) => (release = resolve));
+    await page.route(/\/api\//, (route) => held.then(() => route.continue()));
+    await page.reload();
+    await expect.poll(() => asked.slice(1).sort()).toEqual(['collections', 'me', 'projects', 'status']);
+    expect(asked[0]).toMatch(/^main-/);
+    release();
+    await page.getByText('50 shown').waitFor();
+    expect(asked.slice(5)).toEqual(['documents']);
+  });
+
+  it('goes to the next page by one request, with the rows of this one on the screen', async () => {
+    const page = await openConsole(stage, { hash: at(stage, 'documents/posts') });
+    await page.getByText('50 shown').waitFor();
+    const asked: string[] = [];
+    page.on('request', (each) => asked.push(each.url()));
+    let release = (): Promise<void> => Promise.resolve();
+    await page.route(/\/documents\?/, (route) => void (release = () => route.continue()));
+    const table = page.getByRole('region', { name: 'Documents of posts' });
+    const titles = (): Promise<string[]> => table.locator('tbody td:nth-child(3)').allTextContents();
+    const first = await titles();
+    await page.getByRole('link', { name: 'Next page' }).click();
+    await expect.poll(() => table.getAttribute('aria-busy')).toBe('true');
+    expect(await titles()).toEqual(first);
+    await release();
+    await expect.poll(() => table.getAttribute('aria-busy')).toBe('false');
+    expect((await titles()).filter((title) => first.includes(title))).toEqual([]);
+    expect(asked).toHaveLength(1);
+  });
+
+  it('begins again at the form when the session has ended meanwhile', async () => {
+    const page = await openConsole(stage, { scheme: 'dark' });
+    await page.context().clearCookies();
+    await page.reload();
+    await page.getByLabel('Password').waitFor();
+    expect(await page.getByText('Your session has ended').count()).toBe(0);
+    expect(await page.evaluate(() => JSON.stringify({ ...localStorage }))).not.toContain(OWNER);
+    // Nothing is left that would let the next page begin otherwise.
+    await page.route(/\/api\//, () => undefined);
+    await page.reload();
+    await page.getByLabel('Password').waitFor();
   });
 
   it('says wrong credentials at the form, and how operators are added', async () => {

@@ -1,12 +1,16 @@
+import { readFileSync } from 'node:fs';
 import { createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { ObjectId } from 'bson';
+import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
 import { operatorSessionStore } from '../../src/features/access/operator.js';
 import { makeSignInLink } from '../../src/features/operators/console-session.js';
 import { requireOperatorNamed } from '../../src/features/operators/remove-operator.js';
+import { signUp } from '../../src/features/users/sign-up.js';
 import { addWebhook } from '../../src/features/webhooks/add-webhook.js';
 import { testWebhook } from '../../src/features/webhooks/deliveries/test-webhook.js';
-import { buildCollection, placeDocuments } from '../helpers/build-project.js';
+import { buildCollection, buildProject, placeDocuments } from '../helpers/build-project.js';
 import { CHROMIUM } from '../helpers/chromium.js';
 import { openStorageClient } from '../helpers/storage-client.js';
 import { openWebhookReceiver } from '../helpers/webhook-receiver.js';
@@ -21,6 +25,7 @@ import {
   signIn,
   useConsole,
   visit,
+  type ConsoleStage,
 } from './console-stage.js';
 
 /** Of the page: what is evaluated there. */
@@ -38,6 +43,17 @@ declare const sessionStorage: object;
 const SHOTS = process.env.BSVC_TEST_SHOTS;
 const XSS = '<img src=x onerror="document.title=\'broken in\'"><script>document.title="broken in"</script>';
 
+async function readDocument({ test, secret }: ConsoleStage, id: string): Promise<{ updatedAt: string }> {
+  const answer = await fetch(`${test.url}/api/data/posts/${id}`, { headers: { 'x-api-key': secret } });
+  return (await answer.json()) as { updatedAt: string };
+}
+
+async function typeJson(page: Page, label: string, value: object): Promise<void> {
+  await page.getByLabel(label).click();
+  await page.keyboard.press('Control+a');
+  await page.keyboard.insertText(JSON.stringify(value));
+}
+
 describe.skipIf(!CHROMIUM)('work at the console', () => {
   const stage = useConsole();
 
@@ -48,6 +64,10 @@ describe.skipIf(!CHROMIUM)('work at the console', () => {
     await editor.click();
     await page.keyboard.press('Control+a');
     await page.keyboard.insertText('{"title":"Changed at the console","views":5}');
+    await page.getByRole('dialog').getByText('As a command').click();
+    const known = (await readDocument(stage, id)).updatedAt;
+    await page.getByText(`-H 'if-match: "${known}"' -d '{"title":"Changed at the console"}'`).waitFor();
+    await page.getByText(`--if-match ${known}`).waitFor();
     const sent = page.waitForRequest((each) => each.method() === 'PATCH');
     await page.getByRole('button', { name: 'Save' }).click();
     expect((await sent).postDataJSON()).toEqual({ title: 'Changed at the console' });
@@ -56,6 +76,149 @@ describe.skipIf(!CHROMIUM)('work at the console', () => {
     await page.getByRole('button', { name: 'Move to the trash' }).click();
     await page.getByRole('button', { name: 'Undo' }).click();
     await page.getByText('Document taken back').waitFor();
+  });
+
+  it('stores a copy of a document, with links to those that it names', async () => {
+    const named = await buildCollection(stage.test.app, stage.project, {
+      name: 'replies',
+      fields: [{ name: 'post', type: 'Ref', ref: 'posts' }],
+    });
+    const [id] = await placeDocuments(stage.test.app, named, [{ post: new ObjectId(stage.ids[2]) }]);
+    const page = await openConsole(stage, { hash: at(stage, `documents/replies?open=${id!}`) });
+    await page.getByRole('button', { name: 'Duplicate' }).click();
+    await page.getByRole('button', { name: 'Insert' }).click();
+    await page.getByText('Document stored').waitFor();
+    await page.getByText('2 shown').waitFor();
+    await visit(page, at(stage, `documents/replies?open=${id!}`));
+    await page.getByRole('link', { name: `post: posts ${stage.ids[2]!}` }).click();
+    await page.getByRole('heading', { name: `posts ${stage.ids[2]!}` }).waitFor();
+  });
+
+  it('stores the documents of a file after a look at which of them fit', async () => {
+    await buildCollection(stage.test.app, stage.project, {
+      name: 'stock',
+      fields: [{ name: 'title', type: 'String', required: true }],
+    });
+    const page = await openConsole(stage, { hash: at(stage, 'documents/stock?import=1') });
+    const choose = (text: string) =>
+      page.getByLabel('File').setInputFiles({ name: 'a.ndjson', mimeType: 'text/plain', buffer: Buffer.from(text) });
+    await choose('{"title":"one"}\n{"title":');
+    await page.getByText('Line 2 is not JSON').waitFor();
+    await choose('{"title":"one"}\n{"views":2}\n{"title":"three"}\n');
+    await page.getByRole('button', { name: 'Look which of 3 fit' }).click();
+    await page.getByText('2 fit, 1 would be refused. Nothing is stored yet.').waitFor();
+    await page.getByText(/^Document 2: .*title/).waitFor();
+    await page.getByRole('button', { name: 'Store 2 documents' }).click();
+    await page.getByText('2 documents stored, 1 refused').waitFor();
+    await page.getByText('2 shown').waitFor();
+  });
+
+  it('edits a collection only after a look at what would not fit, and drops it by its name', async () => {
+    const pages = await buildCollection(stage.test.app, stage.project, {
+      name: 'pages',
+      fields: [{ name: 'title', type: 'String' }],
+    });
+    await placeDocuments(stage.test.app, pages, [{ title: 'one' }, {}]);
+    const page = await openConsole(stage, { hash: at(stage, 'collections?open=pages') });
+    await page.getByRole('link', { name: 'Edit…' }).click();
+    await typeJson(page, 'Collection as JSON', {
+      mode: 'enforced',
+      fields: [{ name: 'title', type: 'String', required: true }],
+      indexes: ['title'],
+      rls: { enabled: true, mode: 'private', ownerField: 'userId' },
+    });
+    expect(await page.getByRole('region', { name: 'Changes' }).getByRole('listitem').allTextContents()).toEqual([
+      'field title: String → title: String, required',
+      '+ index title',
+      'access {"enabled":false} → {"enabled":true,"mode":"private","ownerField":"userId"}',
+    ]);
+    expect(await page.getByRole('button', { name: 'Save' }).count()).toBe(0);
+    await page.getByRole('button', { name: 'See what would not fit' }).click();
+    await page.getByText('1 of 2 stored documents would not fit').waitFor();
+    expect([await findBarriers(page), await measureOverflow(page)]).toEqual([[], 0]);
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('Collection changed').waitFor();
+    await page.getByRole('row', { name: 'pages' }).getByText('private, by userId').waitFor();
+    await visit(page, at(stage, 'collections?open=pages'));
+    await page.getByRole('button', { name: 'Drop…' }).click();
+    await page.getByLabel(/^Type/).fill('pages');
+    await page.getByRole('button', { name: 'Drop the collection' }).click();
+    await page.getByText('The collection is dropped').waitFor();
+    await page.getByRole('row', { name: 'pages' }).waitFor({ state: 'detached' });
+  });
+
+  it('registers a collection, and says why when the server refuses one', async () => {
+    const page = await openConsole(stage, { hash: at(stage, 'collections') });
+    await page.getByRole('link', { name: 'Register a collection…' }).click();
+    await page.getByLabel('Name').fill('1st');
+    await page.getByRole('button', { name: 'Register' }).click();
+    await page.getByRole('alert').getByText('INVALID_NAME').waitFor();
+    await page.getByLabel('Name').fill('registered');
+    await page.getByRole('button', { name: 'Register' }).click();
+    await page.getByText('Collection registered').waitFor();
+    await page.getByRole('row', { name: 'registered' }).waitFor();
+  });
+
+  it('applies a schema after a look at it, and asks for the name before it loosens anything', async () => {
+    await buildCollection(stage.test.app, stage.project, {
+      name: 'warnings',
+      fields: [{ name: 'text', type: 'String' }],
+      rls: { mode: 'private', ownerField: 'userId' },
+    });
+    const page = await openConsole(stage, { hash: at(stage, 'collections') });
+    await page.getByRole('link', { name: 'Schema as a file…' }).click();
+    const collections = [{ name: 'warnings', fields: [{ name: 'text', type: 'String' }], rls: 'off' }];
+    await typeJson(page, 'Schema as JSON', { format: 'bsvc-schema/1', collections });
+    await page.getByRole('button', { name: 'See what would change' }).click();
+    const changes = page.getByRole('status', { name: 'What would change' });
+    await changes.getByText('change warnings').waitFor();
+    await changes.getByText(/This loosens /).waitFor();
+    await page.getByRole('button', { name: 'Apply' }).click();
+    await page.getByLabel(/^Type/).fill('shop');
+    await page.getByRole('button', { name: 'Apply the schema' }).click();
+    await page.getByText('Schema applied').waitFor();
+    await page.getByRole('row', { name: 'warnings' }).getByText('publishable keys read all').waitFor();
+  });
+
+  it('overrides a template of the service, shows its HTML on a page without rights, and removes it', async () => {
+    const page = await openConsole(stage, { hash: at(stage, 'mail?template=welcome') });
+    await page.getByLabel('Subject').fill('Welcome to the shop');
+    await page.getByLabel('HTML').fill(`<p>Hello {{name}}</p>${XSS}`);
+    await page.getByRole('button', { name: 'Store' }).click();
+    const row = page.getByRole('row', { name: 'welcome' });
+    await row.getByText('Welcome to the shop').waitFor();
+    await row.getByRole('link', { name: 'welcome' }).click();
+    const opened = page.context().waitForEvent('page');
+    await page.getByRole('link', { name: 'Look at the HTML' }).click();
+    const preview = await opened;
+    await preview.getByText('Hello {{name}}').waitFor();
+    expect(await preview.title()).toBe('');
+    await preview.close();
+    await page.getByRole('button', { name: 'Remove…' }).click();
+    await page.getByLabel(/^Type/).fill('welcome');
+    await page.getByRole('button', { name: 'Remove the template' }).click();
+    await row.getByText('the service').waitFor();
+  });
+
+  it('sets a user’s password, which ends the sessions that it shows', async () => {
+    const { app } = stage.test;
+    const user = await signUp(app, stage.project, { email: 'eve@example.test', password: 'long enough' }, 'project');
+    await fetch(`${stage.test.url}/api/userAuth/login`, {
+      method: 'POST',
+      headers: { 'x-api-key': stage.secret, 'content-type': 'application/json' },
+      body: JSON.stringify({ email: 'eve@example.test', password: 'long enough' }),
+    });
+    const page = await openConsole(stage, { hash: at(stage, `users?open=${user._id.toHexString()}`) });
+    const sessions = page.getByRole('region', { name: 'Sessions' });
+    await sessions.getByRole('button', { name: /^End the session/ }).waitFor();
+    await page.getByRole('button', { name: 'Set the password…' }).click();
+    await page.getByLabel('New password').fill('x');
+    await page.getByRole('button', { name: 'Set the password', exact: true }).click();
+    await page.getByRole('alert').first().waitFor();
+    await page.getByLabel('New password').fill('another long one');
+    await page.getByRole('button', { name: 'Set the password', exact: true }).click();
+    await page.getByText('every session has ended').waitFor();
+    await sessions.getByText('Signed in nowhere.').waitFor();
   });
 
   it('shows both versions of a document that somebody else changed meanwhile', async () => {
@@ -103,21 +266,36 @@ describe.skipIf(!CHROMIUM)('work at the console', () => {
     await page.getByLabel('Document as JSON').click();
     await page.keyboard.press('Control+a');
     await page.keyboard.insertText('{"title":"Typed before","views":8}');
-    // The page of another version, as far as this one can see.
+    // The page of another version, as far as this one can see; what is loaded instead is the server's own.
     await page.route('**/console/', async (route) => {
+      if (route.request().resourceType() !== 'fetch') return route.continue();
       const answer = await route.fetch();
       await route.fulfill({ response: answer, body: (await answer.text()).replace(/main-\w+/, 'main-OTHER') });
     });
     const loaded = page.waitForEvent('load');
     await page.evaluate(() => void document.dispatchEvent(new Event('visibilitychange')));
-    await page.waitForRequest('**/console/');
-    await page.unrouteAll({ behavior: 'wait' });
     await loaded;
     const sent = page.waitForRequest((each) => each.method() === 'PATCH');
     await page.getByRole('button', { name: 'Save' }).click();
     expect((await sent).postDataJSON()).toEqual({ title: 'Typed before' });
     await page.getByText('Document changed').waitFor();
     expect(await page.evaluate(() => JSON.stringify({ ...sessionStorage }))).not.toContain('Typed before');
+  });
+
+  it('shows a line of so many characters in one line that breaking it would take seconds', async () => {
+    const texts = await buildCollection(stage.test.app, stage.project, { name: 'texts' });
+    const [short, long] = await placeDocuments(stage.test.app, texts, [{ text: 'y' }, { text: 'y'.repeat(20_000) }]);
+    const page = await openConsole(stage);
+    for (const [id, wrapped] of [
+      [short!, 1],
+      [long!, 0],
+    ] as const) {
+      await visit(page, at(stage, `documents/texts?open=${id}`));
+      await page.getByRole('heading', { name: `texts ${id}` }).waitFor();
+      await page.getByLabel('Document as JSON').waitFor();
+      expect({ id, wrapped: await page.locator('.cm-lineWrapping').count() }).toEqual({ id, wrapped });
+      expect([await findBarriers(page), await measureOverflow(page)]).toEqual([[], 0]);
+    }
   });
 
   it('refuses to send a number that would lose digits, and what is no JSON', async () => {
@@ -150,10 +328,19 @@ describe.skipIf(!CHROMIUM)('work at the console', () => {
     await page.getByLabel('Value').fill('7');
     await page.getByRole('button', { name: 'Filter', exact: true }).click();
     await page.getByText('7 shown').waitFor();
+    await page.getByRole('link', { name: 'Remove the filter views < 7' }).waitFor();
     expect(counts).toEqual([]);
     await page.getByRole('button', { name: 'Count' }).click();
     await page.getByText('7 documents').waitFor();
     expect(page.url()).toContain('views_lt=7');
+    const download = page.waitForEvent('download');
+    await page.getByRole('link', { name: 'Export filtered' }).click();
+    const lines = readFileSync(await (await download).path(), 'utf8')
+      .trimEnd()
+      .split('\n');
+    expect(lines.map((line) => (JSON.parse(line) as { views: number }).views)).toEqual([0, 1, 2, 3, 4, 5, 6]);
+    await page.getByText('As a command').click();
+    await page.getByText(/^bsvc data export posts --project shop --filter views_lt=7/).waitFor();
   });
 
   it('moves many documents to the trash at once and takes them back', async () => {
@@ -193,6 +380,94 @@ describe.skipIf(!CHROMIUM)('work at the console', () => {
     await page.getByLabel(/^Type/).fill(last4);
     await revoke.click();
     await page.getByText('The key is revoked').waitFor();
+  });
+
+  it('asks for the password before a secret is made anew, and shows it once', async () => {
+    const { webhook } = await addWebhook(stage.test.app, stage.project, { url: 'https://h.example/', events: ['*'] });
+    const page = await openConsole(stage);
+    for (const [hash, open, action, secret] of [
+      ['settings', 'Rotate the secret key…', 'Rotate the secret key', /^sk_live_/],
+      [`webhooks/${webhook.id.toHexString()}`, 'New secret…', 'Make a new secret', /^whsec_/],
+    ] as const) {
+      await visit(page, at(stage, hash));
+      await page.getByRole('button', { name: open }).click();
+      const go = page.getByRole('dialog').getByRole('button', { name: action, exact: true });
+      expect(await go.isDisabled()).toBe(true);
+      await page.getByLabel('Your password').fill('wrong password');
+      await go.click();
+      await page.getByText('The password is not right').waitFor();
+      expect([await findBarriers(page), await measureOverflow(page)]).toEqual([[], 0]);
+      await page.getByLabel('Your password').fill(PASSWORD);
+      await go.click();
+      await page.getByText('It is shown only now').waitFor();
+      await page.getByText(secret).waitFor();
+      await page.keyboard.press('Escape');
+      await page.getByText(secret).waitFor({ state: 'detached' });
+    }
+  });
+
+  it('changes name, origins, plan and limits of a project, and deletes it by name and password', async () => {
+    const { project } = await buildProject(stage.test.app, 'attic');
+    const id = project._id.toHexString();
+    const page = await openConsole(stage, { hash: `#/p/${id}/settings` });
+    await page.getByRole('link', { name: 'Edit the project' }).click();
+    if (SHOTS) await page.screenshot({ path: `${SHOTS}/project-edit.png` });
+    await page.getByLabel('Name', { exact: true }).fill('cellar');
+    await page.getByLabel('Origins').fill('https://a.example\n\n https://b.example ');
+    await page.getByLabel('Plan').selectOption('pro');
+    await page.getByLabel('Mails a month').fill('7');
+    const dialog = page.getByRole('dialog');
+    await dialog.getByText('As a command').click();
+    const words = '--name cellar --plan pro --allowed-domain https://a.example --allowed-domain https://b.example';
+    await dialog.getByText(`bsvc project update attic ${words} --limit mail=7`, { exact: true }).waitFor();
+    expect([await findBarriers(page), await measureOverflow(page)]).toEqual([[], 0]);
+    const sent = page.waitForRequest((each) => each.method() === 'PATCH');
+    await page.getByRole('button', { name: 'Save' }).click();
+    expect((await sent).postDataJSON()).toEqual({
+      name: 'cellar',
+      plan: 'pro',
+      allowedDomains: ['https://a.example', 'https://b.example'],
+      limits: { mail: 7 },
+    });
+    await page.getByText('The project is changed').waitFor();
+    await page.getByText('https://a.example, https://b.example').waitFor();
+    await page.getByRole('option', { name: 'cellar' }).waitFor({ state: 'attached' });
+    await page.getByRole('button', { name: 'Count what it uses' }).click();
+    await page.getByText('Mails of this month: 0 of 7').waitFor();
+    await page.getByRole('link', { name: 'Edit the project' }).click();
+    await page.getByLabel('Mails a month').fill('');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('mail 7').waitFor({ state: 'detached' });
+    await page.getByRole('button', { name: 'Delete the project…' }).click();
+    await page.getByLabel(/^Type/).fill('cellar');
+    const go = page.getByRole('dialog').getByRole('button', { name: 'Delete the project' });
+    expect(await go.isDisabled()).toBe(true);
+    await page.getByLabel('Your password').fill(PASSWORD);
+    await go.click();
+    await page.getByText('The project is deleted').waitFor();
+    await page.getByRole('heading', { name: 'Overview' }).waitFor();
+    expect(await page.getByRole('option', { name: 'cellar' }).count()).toBe(0);
+  });
+
+  it('finds a user by any text, and counts what files use when it is asked to', async () => {
+    const { app } = stage.test;
+    for (const name of ['Ada Lovelace', 'Grace Hopper'])
+      await signUp(
+        app,
+        stage.project,
+        { email: `${name.slice(0, 3)}@b.test`, password: 'long enough', name },
+        'project',
+      );
+    const page = await openConsole(stage, { hash: at(stage, 'users') });
+    await page.getByLabel('Id, or any text holds').fill('lovel');
+    await page.getByRole('button', { name: 'Filter' }).click();
+    await page.getByText('1 user', { exact: true }).waitFor();
+    await page.getByRole('link', { name: 'ada@b.test' }).waitFor();
+    await openStorageClient(stage.test, stage.secret).upload('bytes', 'used.txt', 'text/plain');
+    await visit(page, at(stage, 'files'));
+    await page.getByRole('button', { name: 'Count what they use' }).click();
+    await page.getByText(/^\d+ files?: \d+ B of 100 MB$/).waitFor();
+    expect([await findBarriers(page), await measureOverflow(page)]).toEqual([[], 0]);
   });
 
   it('keeps what was typed when the session ends, and goes on after signing in again', async () => {

@@ -2,7 +2,6 @@ import { signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { Refusal } from '../api.js';
-import { Field, Form } from './form.js';
 
 /** What happened, for a few seconds, with what can be done about it. */
 interface Note {
@@ -20,6 +19,15 @@ export function say(text: string, more: { isBad?: boolean; undo?: () => void } =
 }
 
 export const tellRefusal = (error: unknown): void => say(describeRefusal(error), { isBad: true });
+
+/** Does something that needs no form, and says how it ended. */
+export async function attempt(work: () => Promise<string>): Promise<void> {
+  try {
+    say(await work());
+  } catch (refusal) {
+    tellRefusal(refusal);
+  }
+}
 
 export function describeRefusal(error: unknown): string {
   if (!(error instanceof Refusal)) return String(error);
@@ -96,47 +104,6 @@ export function Dialog({
   );
 }
 
-/** Something that cannot be undone: the name has to be typed. */
-export function ConfirmByName({
-  title,
-  text,
-  name,
-  action,
-  onConfirm,
-  onClose,
-}: {
-  title: string;
-  text: string;
-  name: string;
-  action: string;
-  onConfirm: () => Promise<void>;
-  onClose: () => void;
-}) {
-  const [typed, setTyped] = useState('');
-  const [busy, run, error] = useAction(onConfirm);
-  return (
-    <Dialog title={title} onClose={onClose}>
-      <Form onSubmit={() => void (typed === name && run())}>
-        <p>{text}</p>
-        <Field
-          label={
-            <>
-              Type <b>{name}</b> to go on
-            </>
-          }
-          autocomplete="off"
-          value={typed}
-          onText={setTyped}
-        />
-        <Trouble error={error} />
-        <button class="danger" disabled={typed !== name || busy}>
-          {action}
-        </button>
-      </Form>
-    </Dialog>
-  );
-}
-
 /** Runs one thing at a time: whether it is under way, how to start it, and what it was refused with. */
 export function useAction(work: () => Promise<void>): [busy: boolean, run: () => Promise<void>, error: Refusal | null] {
   const [busy, setBusy] = useState(false);
@@ -169,35 +136,3 @@ export function Copy({ text, what }: { text: string; what: string }) {
     </button>
   );
 }
-
-/** The same as a command and as a request, so that the console teaches the main tool. */
-export function Commands({
-  cli,
-  method = 'GET',
-  path,
-  body,
-}: {
-  cli: string;
-  method?: string;
-  path: string;
-  body?: unknown;
-}) {
-  const base = new URL('..', document.baseURI).href.replace(/\/$/, '');
-  const data = body === undefined ? '' : ` -H 'content-type: application/json' -d ${quote(JSON.stringify(body))}`;
-  const curl = `curl${method === 'GET' ? '' : ` -X ${method}`} -H "Authorization: Bearer $TOKEN"${data} ${quote(base + path)}`;
-  return (
-    <details class="commands">
-      <summary>As a command</summary>
-      <p>
-        <code>{cli}</code> <Copy text={cli} what="Command" />
-      </p>
-      <p>
-        <code>{curl}</code> <Copy text={curl} what="Request" />
-      </p>
-    </details>
-  );
-}
-
-/** A word of a shell. */
-export const quote = (text: string): string =>
-  /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;

@@ -15,6 +15,19 @@ import { drawSelection, EditorView, keymap, lineNumbers } from '@codemirror/view
 /** Larger texts are shown and not edited. */
 const MAX_EDITED = 2 * 1024 * 1024;
 
+/** Browsers take seconds to break a longer word into lines: such a line is scrolled sideways, inside the editor. */
+const MAX_WRAPPED = 10_000;
+
+function hasLongLine(text: string): boolean {
+  for (let start = 0; start < text.length;) {
+    const end = text.indexOf('\n', start);
+    const next = end === -1 ? text.length : end;
+    if (next - start > MAX_WRAPPED) return true;
+    start = next + 1;
+  }
+  return false;
+}
+
 /** A JSON editor in a shadow root: there its styles need no permission of the page's policy. */
 export function openEditor(
   host: HTMLElement,
@@ -48,9 +61,10 @@ export function openEditor(
         json(),
         text.length > MAX_EDITED ? [] : linter(jsonParseLinter(), { delay: 400 }),
         syntaxHighlighting(defaultHighlightStyle),
-        EditorView.lineWrapping,
+        hasLongLine(text) ? [] : EditorView.lineWrapping,
         EditorState.readOnly.of(fixed),
-        EditorView.contentAttributes.of({ 'aria-label': label }),
+        // A text that is only read can be scrolled by keys too.
+        EditorView.contentAttributes.of({ 'aria-label': label, tabindex: '0' }),
         // Tab leaves the editor, as it leaves every other field.
         keymap.of([...defaultKeymap, ...historyKeymap, ...searchKeymap]),
         EditorView.updateListener.of((update) => {

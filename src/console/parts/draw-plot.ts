@@ -1,5 +1,4 @@
 import UPlot from 'uplot';
-import { bytes } from '../format.js';
 import type { Line } from './plot.js';
 
 const HEIGHT = 150;
@@ -8,13 +7,14 @@ const HEIGHT = 150;
 export function drawPlot(
   host: HTMLElement,
   {
-    unit,
+    show,
     fromMs,
     stepMs,
     lines,
     utc,
   }: {
-    unit: string;
+    /** Writes a value beside the axis. */
+    show: (value: number) => string;
     fromMs: number;
     stepMs: number;
     lines: readonly Line[];
@@ -52,7 +52,7 @@ export function drawPlot(
       scales: { y: { range: (_plot, _min, max) => [0, max > 0 ? max * 1.1 : 1] } },
       axes: [
         { ...axis, values: (_plot, splits) => splits.map(clock), space: 60, size: 26 },
-        { ...axis, size: 52, values: (_plot, splits) => splits.map((value) => short(value, unit)) },
+        { ...axis, size: 52, values: (_plot, splits) => splits.map(show) },
       ],
       series: [
         {},
@@ -79,11 +79,6 @@ export function drawPlot(
     resize.disconnect();
     plot.destroy();
   };
-}
-
-function short(value: number, unit: string): string {
-  if (unit === 'bytes') return bytes(value);
-  return value >= 10_000 ? `${value / 1000}k` : String(Number(value.toPrecision(3)));
 }
 
 function listAlone(values: readonly (number | null)[]): number[] {

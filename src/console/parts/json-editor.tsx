@@ -1,4 +1,8 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { loadPart } from './load-part.js';
+
+/** The editor's code: asked for early, it comes beside what is to be shown in it. */
+export const loadEditor = () => loadPart(() => import('./code-mirror.js'));
 
 /** A text as JSON with line numbers and marked mistakes; the editor is loaded when the first one is shown. */
 export function JsonEditor({
@@ -19,9 +23,9 @@ export function JsonEditor({
   useEffect(() => {
     let close: (() => void) | undefined;
     let gone = false;
-    void import('./code-mirror.js').then(({ openEditor }) => {
-      if (gone || !host.current) return;
-      close = openEditor(host.current, { text, label, isReadOnly, onChange: (next) => changed.current?.(next) });
+    void loadEditor().then((editor) => {
+      if (gone || !host.current || !editor) return;
+      close = editor.openEditor(host.current, { text, label, isReadOnly, onChange: (next) => changed.current?.(next) });
       setReady(true);
     });
     return () => {

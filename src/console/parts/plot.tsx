@@ -1,6 +1,7 @@
 import { useEffect, useRef } from 'preact/hooks';
 import { bytes, number } from '../format.js';
 import { theme, utc } from '../session.js';
+import { loadPart } from './load-part.js';
 
 export interface Line {
   name: string;
@@ -8,6 +9,9 @@ export interface Line {
   colour: string;
   values: readonly (number | null)[];
 }
+
+/** The code that draws: asked for early, it comes beside the figures. */
+export const loadDrawing = () => loadPart(() => import('./draw-plot.js'));
 
 /** Figures over time. A moment without figures is a gap, and nothing is drawn across it. */
 export function Plot({
@@ -25,12 +29,14 @@ export function Plot({
 }) {
   const host = useRef<HTMLDivElement>(null);
   const now = lines.map((line) => `${line.name} ${lastOf(line.values, unit)}`).join(', ');
+  const show = (value: number): string => short(value, unit);
   const look = `${theme.value} ${utc.value}`;
   useEffect(() => {
     let destroy: (() => void) | undefined;
     let gone = false;
-    void import('./draw-plot.js').then(({ drawPlot }) => {
-      if (!gone && host.current) destroy = drawPlot(host.current, { unit, fromMs, stepMs, lines, utc: utc.value });
+    void loadDrawing().then((drawing) => {
+      if (gone || !host.current) return;
+      destroy = drawing?.drawPlot(host.current, { show, fromMs, stepMs, lines, utc: utc.value });
     });
     return () => {
       gone = true;
@@ -57,4 +63,9 @@ export function Plot({
 function lastOf(values: readonly (number | null)[], unit: string): string {
   const last = values.findLast((value) => value !== null);
   return last === undefined || last === null ? '–' : unit === 'bytes' ? bytes(last) : number(last);
+}
+
+function short(value: number, unit: string): string {
+  if (unit === 'bytes') return bytes(value);
+  return value >= 10_000 ? `${value / 1000}k` : String(Number(value.toPrecision(3)));
 }

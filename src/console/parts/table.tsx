@@ -1,5 +1,9 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
+import { number } from '../format.js';
+import type { Loaded } from '../load.js';
+import { linkHere } from '../routes.js';
+import { Trouble } from './basics.js';
 
 export interface Column<Row> {
   name: string;
@@ -8,20 +12,7 @@ export interface Column<Row> {
   isNumber?: boolean;
 }
 
-/**
- * Rows of a list. The table scrolls inside its frame, the page never sideways. `j` and `k` go from row to row, Enter
- * opens one: by its first link or button.
- */
-export function Table<Row>({
-  label,
-  columns,
-  rows,
-  keyOf,
-  empty,
-  loading,
-  selected,
-  onSelect,
-}: {
+interface TableProps<Row> {
   label: string;
   columns: readonly Column<Row>[];
   rows: readonly Row[] | null;
@@ -30,8 +21,57 @@ export function Table<Row>({
   loading: boolean;
   selected?: ReadonlySet<string>;
   onSelect?: (keys: Set<string>) => void;
+}
+
+/** Lines as they stand, and what they were drawn of. */
+interface Drawn<Row> {
+  rows: readonly Row[] | null;
+  selected: ReadonlySet<string> | undefined;
+  wide: number;
+  lines: ComponentChildren;
+}
+
+/** A table of rows that are loaded, under what the server refused. */
+export function List<Row>({
+  of: { data, error, loading, reload },
+  ...table
+}: Omit<TableProps<Row>, 'rows' | 'loading'> & { of: Loaded<{ items: Row[] }> }) {
+  return (
+    <>
+      <Trouble error={error} onRetry={reload} />
+      <Table {...table} rows={data?.items ?? null} loading={loading} />
+    </>
+  );
+}
+
+/** From page to page of a list that tells how many there are. */
+export function Pages({
+  of,
+  names: [one, many],
+}: {
+  of: { page: number; limit: number; total: number } | null;
+  names: readonly [one: string, many: string];
 }) {
+  if (!of) return null;
+  const { page, limit, total } = of;
+  return (
+    <p class="row">
+      {page > 1 && <a href={linkHere({ page: page === 2 ? null : String(page - 1) })}>← Newer</a>}
+      {page * limit < total && <a href={linkHere({ page: String(page + 1) })}>Older →</a>}
+      <span class="muted">
+        {number(total)} {total === 1 ? one : many}
+      </span>
+    </p>
+  );
+}
+
+/**
+ * Rows of a list. The table scrolls inside its frame, the page never sideways. `j` and `k` go from row to row, Enter
+ * opens one: by its first link or button.
+ */
+export function Table<Row>({ label, columns, rows, keyOf, empty, loading, selected, onSelect }: TableProps<Row>) {
   const body = useRef<HTMLTableSectionElement>(null);
+  const drawn = useRef<Drawn<Row> | null>(null);
   useEffect(() => {
     const step = (event: KeyboardEvent): void => {
       if ((event.key !== 'j' && event.key !== 'k') || isTyping(event) || document.querySelector('dialog[open]')) return;
@@ -48,6 +88,30 @@ export function Table<Row>({
     onSelect?.(next);
   };
   const all = rows?.map(keyOf) ?? [];
+  // While others are under way the same rows are not drawn again: they only wait.
+  const wide = columns.length;
+  if (!loading || drawn.current?.rows !== rows || drawn.current.selected !== selected || drawn.current.wide !== wide) {
+    const lines = rows?.map((row) => (
+      <tr key={keyOf(row)}>
+        {onSelect && (
+          <td class="tick">
+            <input
+              type="checkbox"
+              aria-label={`Row ${keyOf(row)}`}
+              checked={selected?.has(keyOf(row)) ?? false}
+              onChange={() => toggle(keyOf(row))}
+            />
+          </td>
+        )}
+        {columns.map(({ name, show, isNumber }) => (
+          <td key={name} class={isNumber ? 'number' : ''}>
+            {show(row)}
+          </td>
+        ))}
+      </tr>
+    ));
+    drawn.current = { rows, selected, wide, lines };
+  }
   return (
     <div class="scroll" role="region" aria-label={label} tabIndex={0} aria-busy={loading}>
       <table>
@@ -70,27 +134,7 @@ export function Table<Row>({
             ))}
           </tr>
         </thead>
-        <tbody ref={body}>
-          {rows?.map((row) => (
-            <tr key={keyOf(row)}>
-              {onSelect && (
-                <td class="tick">
-                  <input
-                    type="checkbox"
-                    aria-label={`Row ${keyOf(row)}`}
-                    checked={selected?.has(keyOf(row)) ?? false}
-                    onChange={() => toggle(keyOf(row))}
-                  />
-                </td>
-              )}
-              {columns.map(({ name, show, isNumber }) => (
-                <td key={name} class={isNumber ? 'number' : ''}>
-                  {show(row)}
-                </td>
-              ))}
-            </tr>
-          ))}
-        </tbody>
+        <tbody ref={body}>{drawn.current.lines}</tbody>
       </table>
       {rows?.length === 0 && <p class="empty">{empty}</p>}
       {rows === null && loading && <p class="empty">Loading…</p>}

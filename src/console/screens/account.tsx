@@ -2,9 +2,10 @@ import { useState } from 'preact/hooks';
 import { api } from '../api.js';
 import { moment } from '../format.js';
 import { useLoad } from '../load.js';
-import { say, tellRefusal, Trouble, useAction } from '../parts/basics.js';
-import { Field, Form } from '../parts/form.js';
-import { Table } from '../parts/table.js';
+import { attempt, say, Trouble, useAction } from '../parts/basics.js';
+import { Commands } from '../parts/commands.js';
+import { Form, PasswordField } from '../parts/form.js';
+import { List } from '../parts/table.js';
 import { me } from '../session.js';
 
 interface Session {
@@ -16,7 +17,8 @@ interface Session {
 }
 
 export function Account() {
-  const { data, error, loading, reload } = useLoad<{ items: Session[] }>('/api/admin/me/sessions');
+  const list = useLoad<{ items: Session[] }>('/api/admin/me/sessions');
+  const { reload } = list;
   const [currentPassword, setCurrent] = useState('');
   const [newPassword, setNew] = useState('');
   const [busy, change, refused] = useAction(async () => {
@@ -26,15 +28,12 @@ export function Account() {
     say('The password is changed; your other sessions have ended');
     reload();
   });
-  const endOthers = async (): Promise<void> => {
-    try {
+  const endOthers = (): Promise<void> =>
+    attempt(async () => {
       const { ended } = await api<{ ended: number }>('DELETE', '/api/admin/me/sessions');
-      say(`${ended} sessions have ended`);
       reload();
-    } catch (refusal) {
-      tellRefusal(refusal);
-    }
-  };
+      return `${ended} sessions have ended`;
+    });
   return (
     <>
       <h1>Account</h1>
@@ -42,11 +41,9 @@ export function Account() {
         {me.value?.email}, {me.value?.role}
       </p>
       <h2>Sessions</h2>
-      <Trouble error={error} onRetry={reload} />
-      <Table
+      <List
         label="Sessions"
-        loading={loading}
-        rows={data?.items ?? null}
+        of={list}
         keyOf={(session) => session.createdAt + session.expiresAt}
         empty="No sessions."
         columns={[
@@ -62,24 +59,23 @@ export function Account() {
       <p class="row">
         <button onClick={() => void endOthers()}>End all other sessions</button>
       </p>
+      <Commands
+        name="Sessions"
+        path="/api/admin/me/sessions"
+        more={[
+          { name: 'End all other sessions', method: 'DELETE', path: '/api/admin/me/sessions' },
+          {
+            name: 'Change the password',
+            method: 'POST',
+            path: '/api/admin/me/password',
+            body: { currentPassword: '…', newPassword: '…' },
+          },
+        ]}
+      />
       <h2>Password</h2>
       <Form class="sign-in" onSubmit={() => void change()}>
-        <Field
-          label="Current password"
-          type="password"
-          required
-          autocomplete="current-password"
-          value={currentPassword}
-          onText={setCurrent}
-        />
-        <Field
-          label="New password"
-          type="password"
-          required
-          autocomplete="new-password"
-          value={newPassword}
-          onText={setNew}
-        />
+        <PasswordField label="Current password" value={currentPassword} onText={setCurrent} />
+        <PasswordField label="New password" isNew value={newPassword} onText={setNew} />
         <Trouble error={refused} />
         <button disabled={busy}>Change the password</button>
       </Form>

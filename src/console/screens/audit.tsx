@@ -1,9 +1,9 @@
 import { queryOf } from '../api.js';
 import { cell, moment } from '../format.js';
 import { useLoad } from '../load.js';
-import { Commands, quote, Trouble } from '../parts/basics.js';
+import { Commands, quote } from '../parts/commands.js';
 import { Filters, Pager } from '../parts/filters.js';
-import { Table } from '../parts/table.js';
+import { List } from '../parts/table.js';
 import { place } from '../routes.js';
 import { projects, seesAll } from '../session.js';
 
@@ -24,7 +24,8 @@ export function Audit() {
   const of = (name: string): string => query.get(name) ?? '';
   const project = of('project') || (seesAll.value ? '' : (projects.value[0]?.id ?? ''));
   const path = `/api/admin/audit${queryOf({ limit: PAGE, project, actor: of('actor'), action: of('action'), since: of('since'), before: of('before') })}`;
-  const { data, error, loading, reload } = useLoad<{ items: Act[] }>(seesAll.value || project !== '' ? path : null);
+  const list = useLoad<{ items: Act[] }>(seesAll.value || project !== '' ? path : null);
+  const { data } = list;
   const options = [of('actor') && ` --actor ${quote(of('actor'))}`, of('action') && ` --action ${quote(of('action'))}`];
   return (
     <>
@@ -41,11 +42,9 @@ export function Audit() {
           },
         ]}
       />
-      <Trouble error={error} onRetry={reload} />
-      <Table
+      <List
         label="Audit entries"
-        loading={loading}
-        rows={data?.items ?? null}
+        of={list}
         keyOf={({ id }) => id}
         empty="Nothing is recorded."
         columns={[

@@ -1,41 +1,59 @@
-import { moment } from '../format.js';
+import { useState } from 'preact/hooks';
+import { api } from '../api.js';
+import { bytes, moment, number } from '../format.js';
 import { useLoad } from '../load.js';
-import { Commands, Dialog, quote, Trouble } from '../parts/basics.js';
-import { Table } from '../parts/table.js';
+import { Dialog, say } from '../parts/basics.js';
+import { Commands, ofProject } from '../parts/commands.js';
+import { Confirm } from '../parts/confirm.js';
+import { List, Table } from '../parts/table.js';
 import { goTo, linkHere, linkTo, place } from '../routes.js';
-import { project } from '../session.js';
+import { mayChange } from '../session.js';
+import { CollectionEditor } from './collection-edit.js';
+import { SchemaDialog } from './schema.js';
 
-interface Field {
+export interface CollectionField {
   name: string;
   type: string;
   required?: boolean;
   unique?: boolean;
 }
 
-interface Collection {
+export interface Collection {
   name: string;
   mode: string;
-  fields: Field[];
+  fields: CollectionField[];
   indexes: string[];
   rls: { enabled: boolean; mode?: string; ownerField?: string };
+  size?: { documents: number; bytes: number };
   updatedAt: string;
 }
+
+const USERS = 'users';
 
 export function Collections() {
   const { parts, query } = place.value;
   const id = parts[1] ?? '';
-  const path = `/api/projects/${id}/collections`;
-  const { data, error, loading, reload } = useLoad<{ items: Collection[] }>(path);
+  const base = `/api/projects/${id}/collections`;
+  const path = `${base}?sizes=true`;
+  const list = useLoad<{ items: Collection[] }>(path);
+  const { data, reload } = list;
   const open = data?.items.find(({ name }) => name === query.get('open'));
-  const named = quote(project.value?.name ?? '');
+  const isEdited = query.get('edit') === '1' && mayChange.value;
+  const close = (): void => goTo(linkHere({ open: null, edit: null, new: null, schema: null }));
+  const done = (): void => {
+    reload();
+    close();
+  };
   return (
     <>
       <h1>Collections</h1>
-      <Trouble error={error} onRetry={reload} />
-      <Table
+      <p class="row">
+        {mayChange.value && <a href={linkHere({ new: '1' })}>Register a collection…</a>}
+        <a href={linkHere({ schema: '1' })}>{mayChange.value ? 'Schema as a file…' : 'Schema as a file'}</a>
+      </p>
+      <List
         label="Collections"
-        loading={loading}
-        rows={data?.items ?? null}
+        of={list}
         keyOf={({ name }) => name}
         empty="No collections."
         columns={[
@@ -48,46 +66,109 @@ export function Collections() {
             ),
           },
           { name: 'Mode', show: ({ mode }) => mode },
+          { name: 'Documents', isNumber: true, show: ({ size }) => (size ? number(size.documents) : '') },
+          { name: 'Size', isNumber: true, show: ({ size }) => (size ? bytes(size.bytes) : '') },
           { name: 'Fields', isNumber: true, show: ({ fields }) => fields.length },
           { name: 'Indexes', isNumber: true, show: ({ indexes }) => indexes.length },
-          { name: 'Who sees what', show: ({ rls }) => describeRls(rls) },
+          { name: 'Who sees what', show: ({ name, rls }) => describeAccess(name, rls) },
           { name: 'Changed', show: ({ updatedAt }) => moment(updatedAt) },
         ]}
       />
-      <p class="muted">
-        Fields and rules are changed as a file: <code>bsvc schema export</code>, then <code>bsvc schema apply</code>.
-      </p>
-      <Commands cli={`bsvc collection list --project ${named}`} path={path} />
+      <Commands cli={`bsvc collection list ${ofProject()}`} path={path} />
       {open && (
-        <Dialog title={open.name} onClose={() => goTo(linkHere({ open: null }))} wide>
-          {open.name !== 'users' && (
-            <p>
-              <a href={linkTo(['p', id, 'documents', open.name])}>Its documents</a>
-            </p>
+        <Dialog key={open.name} title={open.name} onClose={close} wide>
+          {isEdited ? (
+            <CollectionEditor base={base} collection={open} onSaved={done} />
+          ) : (
+            <OneCollection id={id} base={base} collection={open} onDropped={done} />
           )}
-          <Table
-            label="Fields"
-            loading={false}
-            rows={open.fields}
-            keyOf={({ name }) => name}
-            empty="Any fields."
-            columns={[
-              { name: 'Field', show: ({ name }) => name },
-              { name: 'Type', show: ({ type }) => type },
-              { name: 'Required', show: ({ required }) => (required ? 'yes' : '') },
-              { name: 'Unique', show: ({ unique }) => (unique ? 'yes' : '') },
-            ]}
-          />
-          <p>Indexes: {open.indexes.length === 0 ? 'none' : open.indexes.join(' · ')}</p>
-          <p>{describeRls(open.rls)}</p>
-          <Commands cli={`bsvc collection show ${open.name} --project ${named}`} path={`${path}/${open.name}`} />
         </Dialog>
+      )}
+      {query.get('new') === '1' && mayChange.value && (
+        <Dialog title="Register a collection" onClose={close} wide>
+          <CollectionEditor base={base} collection={null} onSaved={done} />
+        </Dialog>
+      )}
+      {query.get('schema') === '1' && (
+        <SchemaDialog base={`/api/projects/${id}/schema`} onClose={close} onChange={reload} />
       )}
     </>
   );
 }
 
-function describeRls({ enabled, mode, ownerField }: Collection['rls']): string {
+function OneCollection({
+  id,
+  base,
+  collection,
+  onDropped,
+}: {
+  id: string;
+  base: string;
+  collection: Collection;
+  onDropped: () => void;
+}) {
+  const [dropping, setDropping] = useState(false);
+  const { name, fields, indexes, rls } = collection;
+  const path = `${base}/${name}`;
+  const cli = (words: string): string => `bsvc collection ${words} ${name} ${ofProject()}`;
+  return (
+    <>
+      {name !== USERS && (
+        <p>
+          <a href={linkTo(['p', id, 'documents', name])}>Its documents</a>
+        </p>
+      )}
+      <Table
+        label="Fields"
+        loading={false}
+        rows={fields}
+        keyOf={(field) => field.name}
+        empty="Any fields."
+        columns={[
+          { name: 'Field', show: (field) => field.name },
+          { name: 'Type', show: ({ type }) => type },
+          { name: 'Required', show: ({ required }) => (required ? 'yes' : '') },
+          { name: 'Unique', show: ({ unique }) => (unique ? 'yes' : '') },
+        ]}
+      />
+      <p>Indexes: {indexes.length === 0 ? 'none' : indexes.join(' · ')}</p>
+      <p>{describeAccess(name, rls)}</p>
+      {mayChange.value && (
+        <p class="row">
+          <a href={linkHere({ edit: '1' })}>Edit…</a>
+          {name !== USERS && (
+            <button class="danger" onClick={() => setDropping(true)}>
+              Drop…
+            </button>
+          )}
+        </p>
+      )}
+      <Commands
+        name="Show"
+        cli={cli('show')}
+        path={path}
+        more={mayChange.value && name !== USERS ? [{ name: 'Drop', cli: cli('drop'), method: 'DELETE', path }] : []}
+      />
+      {dropping && (
+        <Confirm
+          title="Drop the collection"
+          text="For good, with all its documents."
+          name={name}
+          action="Drop the collection"
+          onClose={() => setDropping(false)}
+          onConfirm={async () => {
+            await api('DELETE', path);
+            say('The collection is dropped');
+            onDropped();
+          }}
+        />
+      )}
+    </>
+  );
+}
+
+function describeAccess(name: string, { enabled, mode, ownerField }: Collection['rls']): string {
+  if (name === USERS) return 'each user its own record';
   if (!enabled) return 'publishable keys read all';
   return mode === 'private' ? `private, by ${ownerField ?? ''}` : `all read, ${ownerField ?? ''} writes`;
 }

@@ -1,18 +1,20 @@
-import { useMemo, useState } from 'preact/hooks';
-import { api } from '../api.js';
+import { useMemo, useRef, useState } from 'preact/hooks';
+import { addressOf, api } from '../api.js';
 import { cell, moment, number } from '../format.js';
 import { useLoad } from '../load.js';
-import { Commands, quote, say, tellRefusal, Trouble } from '../parts/basics.js';
+import { say, tellRefusal, Trouble } from '../parts/basics.js';
+import { Commands, ofProject, quote } from '../parts/commands.js';
 import { Table, type Column } from '../parts/table.js';
 import { goTo, linkHere, linkTo, place } from '../routes.js';
 import { mayChange, project } from '../session.js';
 import type { ShownFields } from './document-fields.js';
 import { DocumentDialog } from './document.js';
+import { ImportDialog } from './import-documents.js';
 
 interface Collection {
   name: string;
   mode: string;
-  fields: { name: string; type: string }[];
+  fields: { name: string; type: string; ref?: string; items?: { ref?: string } }[];
   indexes: string[];
 }
 
@@ -29,17 +31,30 @@ const SHOWN = {
   '_regex=': 'matches',
 } as Record<string, string>;
 /** What of the address is not a filter. */
-const OWN = new Set(['cursor', 'sort', 'trash', 'open']);
-const MOST_COLUMNS = 7;
+const OWN = new Set(['cursor', 'sort', 'trash', 'open', 'import']);
+const MAX_COLUMNS = 7;
 const PAGE = 50;
 
 export function Documents() {
-  const [, id = '', , name] = place.value.parts;
+  const { parts, query } = place.value;
+  const [, id = '', , name] = parts;
   const base = `/api/projects/${id}/collections`;
   const list = useLoad<{ items: Collection[] }>(base);
   const collections = list.data?.items.filter((each) => each.name !== 'users') ?? [];
   const collection =
     collections.find((each) => each.name === name) ?? (name === undefined ? collections[0] : undefined);
+  const reloadPage = useRef<(() => void) | null>(null);
+  const ofDialog = name ?? collection?.name;
+  const dialog = {
+    base: `${base}/${ofDialog ?? ''}/documents`,
+    collection: ofDialog ?? '',
+    onChange: () => reloadPage.current?.(),
+  };
+  const open = query.get('open');
+  const refs = collection?.fields.flatMap(({ name, ref, items }) => {
+    const named = ref ?? items?.ref;
+    return named === undefined ? [] : [{ name, ref: named }];
+  });
   return (
     <>
       <h1>Documents</h1>
@@ -69,12 +84,40 @@ export function Documents() {
         </p>
       )}
       {list.data && name !== undefined && !collection && <p class="empty">There is no collection {name}.</p>}
-      {collection && <Browser key={collection.name} base={`${base}/${collection.name}`} collection={collection} />}
+      {collection && (
+        <Browser
+          key={collection.name}
+          base={`${base}/${collection.name}`}
+          collection={collection}
+          onReady={(reload) => (reloadPage.current = reload)}
+        />
+      )}
+      {/* Beside the list, so that a link to one document need not wait for the others. */}
+      {open && ofDialog !== undefined && (
+        <DocumentDialog
+          key={open}
+          {...dialog}
+          id={open}
+          refs={refs ?? []}
+          onClose={() => goTo(linkHere({ open: null }))}
+        />
+      )}
+      {query.get('import') && ofDialog !== undefined && mayChange.value && (
+        <ImportDialog {...dialog} onClose={() => goTo(linkHere({ import: null }))} />
+      )}
     </>
   );
 }
 
-function Browser({ base, collection }: { base: string; collection: Collection }) {
+function Browser({
+  base,
+  collection,
+  onReady,
+}: {
+  base: string;
+  collection: Collection;
+  onReady: (reload: () => void) => void;
+}) {
   const { query } = place.value;
   const [selected, setSelected] = useState<Set<string>>(new Set());
   const [counted, setCounted] = useState<{ of: string; count: number } | null>(null);
@@ -91,9 +134,10 @@ function Browser({ base, collection }: { base: string; collection: Collection })
     ],
     [collection, shape.data],
   );
-  const columns = names.slice(0, MOST_COLUMNS);
+  const columns = names.slice(0, MAX_COLUMNS);
   const isReady = collection.mode !== 'flexible' || shape.data !== null || shape.error !== null;
   const narrowed = new URLSearchParams([...filters, ...(isTrash ? [['include_deleted', 'true']] : [])]);
+  const searched = narrowed.size > 0 ? `?${narrowed}` : '';
   const listing = new URLSearchParams([
     ...narrowed,
     ['limit', String(PAGE)],
@@ -103,6 +147,7 @@ function Browser({ base, collection }: { base: string; collection: Collection })
   ]);
   const path = `${base}/documents?${listing}`;
   const page = useLoad<{ items: ShownFields[]; nextCursor: string | null }>(isReady ? path : null);
+  onReady(page.reload);
   const count = async (): Promise<void> => {
     try {
       const of = String(narrowed);
@@ -151,10 +196,8 @@ function Browser({ base, collection }: { base: string; collection: Collection })
     (page.data?.items ?? [])
       .filter(({ _id, isDeleted }) => selected.has(_id) && (isDeleted === true) === trashed)
       .map(({ _id }) => _id);
-  const named = project.value?.name ?? '';
   const options = filters.map(([name, value]) => ` --filter ${quote(`${name}=${value}`)}`).join('');
   const isUnindexed = sort !== '' && !isIndexed(collection, sort);
-  const open = query.get('open');
   return (
     <>
       <FilterBar names={names} filters={filters} />
@@ -169,12 +212,11 @@ function Browser({ base, collection }: { base: string; collection: Collection })
         </a>
         <button onClick={() => void count()}>Count</button>
         {counted?.of === String(narrowed) && <output>{number(counted.count)} documents</output>}
-        {filters.length === 0 && !isTrash && (
-          <a href={new URL(`..${base}/documents/export`, document.baseURI).href} download={`${collection.name}.ndjson`}>
-            Export
-          </a>
-        )}
+        <a href={addressOf(`${base}/documents/export${searched}`)} download={`${collection.name}.ndjson`}>
+          {filters.length === 0 ? 'Export' : 'Export filtered'}
+        </a>
         {mayChange.value && <a href={linkHere({ open: 'new' })}>Insert…</a>}
+        {mayChange.value && <a href={linkHere({ import: '1' })}>Import…</a>}
       </p>
       {isUnindexed && (
         <p class="muted">No index serves this order: on a large collection it takes long and ends after ten seconds.</p>
@@ -207,19 +249,17 @@ function Browser({ base, collection }: { base: string; collection: Collection })
         )}
       </p>
       <Commands
-        cli={`bsvc data query ${collection.name} --project ${quote(named)}${options}${sort && ` --sort ${sort}`}${isTrash ? ' --include-deleted' : ''}`}
+        name="List"
+        cli={`bsvc data query ${collection.name} ${ofProject()}${options}${sort && ` --sort ${sort}`}${isTrash ? ' --include-deleted' : ''}`}
         path={path}
+        more={[
+          {
+            name: 'Export',
+            cli: `bsvc data export ${collection.name} ${ofProject()}${options}${isTrash ? ' --include-deleted' : ''}`,
+            path: `${base}/documents/export${searched}`,
+          },
+        ]}
       />
-      {open && (
-        <DocumentDialog
-          key={open}
-          base={`${base}/documents`}
-          id={open}
-          collection={collection.name}
-          onClose={() => goTo(linkHere({ open: null }))}
-          onChange={page.reload}
-        />
-      )}
     </>
   );
 }
@@ -253,9 +293,9 @@ function FilterBar({ names, filters }: { names: readonly string[]; filters: read
           key={name}
           class="chip"
           href={linkHere({ [name]: null, cursor: null })}
-          aria-label={`Remove the filter ${name} ${value}`}
+          aria-label={`Remove the filter ${describeFilter(name, value)}`}
         >
-          {name} = {value} ×
+          {describeFilter(name, value)} ×
         </a>
       ))}
       <label>
@@ -284,6 +324,13 @@ function FilterBar({ names, filters }: { names: readonly string[]; filters: read
       <button>Filter</button>
     </form>
   );
+}
+
+/** `views_gte` and 10 as `views ≥ 10`. */
+function describeFilter(name: string, value: string): string {
+  const operator = OPERATORS.find((each) => each !== '=' && name.endsWith(each.slice(0, -1)));
+  if (operator === undefined) return `${name} is ${value}`;
+  return `${name.slice(0, 1 - operator.length)} ${SHOWN[operator]!} ${value}`;
 }
 
 function SortBox({ names, sort, collection }: { names: readonly string[]; sort: string; collection: Collection }) {

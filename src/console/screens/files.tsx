@@ -1,12 +1,15 @@
 import { useState } from 'preact/hooks';
 import { api, queryOf } from '../api.js';
-import { bytes, moment } from '../format.js';
+import { bytes, moment, number } from '../format.js';
 import { useLoad } from '../load.js';
-import { Commands, ConfirmByName, quote, say, Trouble } from '../parts/basics.js';
+import { say, Trouble } from '../parts/basics.js';
+import { Commands, ofProject, quote } from '../parts/commands.js';
+import { Confirm } from '../parts/confirm.js';
 import { Filters, Pager } from '../parts/filters.js';
-import { Table } from '../parts/table.js';
+import { List } from '../parts/table.js';
+import { Usage } from '../parts/usage.js';
 import { place } from '../routes.js';
-import { mayChange, project } from '../session.js';
+import { mayChange } from '../session.js';
 
 interface StoredFile {
   path: string;
@@ -18,23 +21,52 @@ interface StoredFile {
   createdAt: string;
 }
 
+interface StorageUsage {
+  files: number;
+  bytes: number;
+  limit: number | null;
+  provider: 'internal' | 'external';
+}
+
+/** Counts the files, so only when somebody asks. */
+function FilesUsage({ path }: { path: string }) {
+  const [isAsked, setAsked] = useState(false);
+  const { data, error, reload } = useLoad<StorageUsage>(isAsked ? path : null);
+  return (
+    <div class="row">
+      {!data && (
+        <button disabled={isAsked && !error} onClick={() => setAsked(true)}>
+          Count what they use
+        </button>
+      )}
+      {data && (
+        <Usage
+          name={data.files === 1 ? '1 file' : `${number(data.files)} files`}
+          used={data.bytes}
+          limit={data.limit}
+        />
+      )}
+      {data?.provider === 'external' && <span class="muted">New ones go to the project’s own bucket.</span>}
+      <Trouble error={error} onRetry={reload} />
+    </div>
+  );
+}
+
 export function Files() {
   const { parts, query } = place.value;
   const base = `/api/projects/${parts[1] ?? ''}/files`;
   const name = query.get('name') ?? '';
   const path = `${base}${queryOf({ name, before: query.get('before') })}`;
-  const { data, error, loading, reload } = useLoad<{ items: StoredFile[]; next: string | null }>(path);
+  const list = useLoad<{ items: StoredFile[]; next: string | null }>(path);
+  const { data, reload } = list;
   const [deleting, setDeleting] = useState<StoredFile | null>(null);
-  const named = quote(project.value?.name ?? '');
   return (
     <>
       <h1>Files</h1>
       <Filters fields={[{ name: 'name', label: 'Name holds' }]} />
-      <Trouble error={error} onRetry={reload} />
-      <Table
+      <List
         label="Files"
-        loading={loading}
-        rows={data?.items ?? null}
+        of={list}
         keyOf={(file) => file.path}
         empty="No files."
         columns={[
@@ -65,12 +97,19 @@ export function Files() {
         ]}
       />
       <Pager before={data?.next ?? null} />
-      <Commands cli={`bsvc file list --project ${named}${name && ` --name ${quote(name)}`}`} path={path} />
+      <FilesUsage path={`${base}/usage`} />
+      <Commands cli={`bsvc file list ${ofProject()}${name && ` --name ${quote(name)}`}`} path={path} />
       {deleting && (
-        <ConfirmByName
+        <Confirm
           title="Delete the file"
-          text={`For good, with its bytes: bsvc file delete ${deleting.path} --project ${named}`}
+          text="For good, with its bytes."
           name={deleting.name}
+          commands={{
+            cli: `bsvc file delete ${quote(deleting.path)} ${ofProject()}`,
+            method: 'DELETE',
+            path: base,
+            body: { path: deleting.path },
+          }}
           action="Delete the file"
           onClose={() => setDeleting(null)}
           onConfirm={async () => {

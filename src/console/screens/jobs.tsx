@@ -1,9 +1,10 @@
 import { api, queryOf } from '../api.js';
 import { moment } from '../format.js';
 import { useLoad } from '../load.js';
-import { Commands, say, tellRefusal, Trouble } from '../parts/basics.js';
+import { attempt } from '../parts/basics.js';
+import { Commands } from '../parts/commands.js';
 import { Filters } from '../parts/filters.js';
-import { Table } from '../parts/table.js';
+import { List } from '../parts/table.js';
 import { place } from '../routes.js';
 import { mayChange } from '../session.js';
 
@@ -18,21 +19,32 @@ interface Job {
 
 const STATES = ['queued', 'running', 'dead', 'done'].map((state) => [state, state] as const);
 
+const mayRunNow = ({ state }: Job): boolean => state === 'dead' || state === 'queued';
+
 export function Jobs() {
   const { query } = place.value;
   const state = query.get('state') ?? '';
   const name = query.get('name') ?? '';
   const path = `/api/admin/jobs${queryOf({ state, name })}`;
-  const { data, error, loading, reload } = useLoad<{ items: Job[] }>(path);
-  const retry = async (id: string): Promise<void> => {
-    try {
+  const list = useLoad<{ items: Job[] }>(path);
+  const { data, reload } = list;
+  const retry = (id: string): Promise<void> =>
+    attempt(async () => {
       await api('POST', `/api/admin/jobs/${id}/retry`);
-      say('The job is due');
       reload();
-    } catch (refusal) {
-      tellRefusal(refusal);
-    }
-  };
+      return 'The job is due';
+    });
+  const again = data?.items.find(mayRunNow);
+  const retries = again
+    ? [
+        {
+          name: `Run now, such as ${again.name}`,
+          cli: `bsvc jobs retry ${again.id}`,
+          method: 'POST',
+          path: `/api/admin/jobs/${again.id}/retry`,
+        },
+      ]
+    : [];
   return (
     <>
       <h1>Jobs</h1>
@@ -42,11 +54,9 @@ export function Jobs() {
           { name: 'state', label: 'State', choices: STATES },
         ]}
       />
-      <Trouble error={error} onRetry={reload} />
-      <Table
+      <List
         label="Jobs"
-        loading={loading}
-        rows={data?.items ?? null}
+        of={list}
         keyOf={({ id }) => id}
         empty="No jobs."
         columns={[
@@ -58,7 +68,7 @@ export function Jobs() {
           {
             name: 'Again',
             show: (job) =>
-              mayChange.value && (job.state === 'dead' || job.state === 'queued') ? (
+              mayChange.value && mayRunNow(job) ? (
                 <button class="small opens" onClick={() => void retry(job.id)}>
                   Run now
                 </button>
@@ -66,7 +76,11 @@ export function Jobs() {
           },
         ]}
       />
-      <Commands cli={`bsvc jobs list${state && ` --state ${state}`}${name && ` --name ${name}`}`} path={path} />
+      <Commands
+        cli={`bsvc jobs list${state && ` --state ${state}`}${name && ` --name ${name}`}`}
+        path={path}
+        more={mayChange.value ? retries : []}
+      />
     </>
   );
 }

@@ -1,13 +1,15 @@
 import { useState } from 'preact/hooks';
 import { api, queryOf } from '../api.js';
-import { moment, number } from '../format.js';
+import { moment } from '../format.js';
 import { useLoad } from '../load.js';
-import { Commands, quote, say, Trouble, useAction } from '../parts/basics.js';
+import { say, Trouble, useAction } from '../parts/basics.js';
+import { Commands, ofProject, quote } from '../parts/commands.js';
 import { Filters } from '../parts/filters.js';
 import { Field, Form } from '../parts/form.js';
-import { Table } from '../parts/table.js';
-import { linkHere, place } from '../routes.js';
-import { mayChange, project } from '../session.js';
+import { List, Pages } from '../parts/table.js';
+import { place } from '../routes.js';
+import { mayChange } from '../session.js';
+import { Templates } from './templates.js';
 
 interface MailLog {
   id: string;
@@ -29,10 +31,7 @@ export function Mail() {
   const page = Number(query.get('page') ?? 1) || 1;
   const [status, to] = [query.get('status') ?? '', query.get('to') ?? ''];
   const path = `${base}/logs${queryOf({ status, to, page: page > 1 ? page : null })}`;
-  const { data, error, loading, reload } = useLoad<{ items: MailLog[]; total: number; page: number; limit: number }>(
-    path,
-  );
-  const named = quote(project.value?.name ?? '');
+  const list = useLoad<{ items: MailLog[]; total: number; page: number; limit: number }>(path);
   return (
     <>
       <h1>Mail</h1>
@@ -42,11 +41,9 @@ export function Mail() {
           { name: 'status', label: 'Status', choices: STATUSES },
         ]}
       />
-      <Trouble error={error} onRetry={reload} />
-      <Table
+      <List
         label="Mails"
-        loading={loading}
-        rows={data?.items ?? null}
+        of={list}
         keyOf={({ id }) => id}
         empty="No mails."
         columns={[
@@ -57,25 +54,18 @@ export function Mail() {
           { name: 'At', show: ({ sentAt }) => moment(sentAt) },
         ]}
       />
-      <p class="row">
-        {page > 1 && <a href={linkHere({ page: page === 2 ? null : String(page - 1) })}>← Newer</a>}
-        {data && data.page * data.limit < data.total && <a href={linkHere({ page: String(page + 1) })}>Older →</a>}
-        {data && (
-          <span class="muted">
-            {number(data.total)} {data.total === 1 ? 'mail' : 'mails'}
-          </span>
-        )}
-      </p>
+      <Pages of={list.data} names={['mail', 'mails']} />
       <Commands
-        cli={`bsvc mail logs --project ${named}${status && ` --status ${status}`}${to && ` --to ${quote(to)}`}`}
+        cli={`bsvc mail logs ${ofProject()}${status && ` --status ${status}`}${to && ` --to ${quote(to)}`}`}
         path={path}
       />
-      {mayChange.value && <TestMail base={base} named={named} onSent={reload} />}
+      <Templates base={`${base}/templates`} />
+      {mayChange.value && <TestMail base={base} onSent={list.reload} />}
     </>
   );
 }
 
-function TestMail({ base, named, onSent }: { base: string; named: string; onSent: () => void }) {
+function TestMail({ base, onSent }: { base: string; onSent: () => void }) {
   const [to, setTo] = useState('');
   const [busy, send, error] = useAction(async () => {
     await api('POST', `${base}/test`, { to });
@@ -91,7 +81,7 @@ function TestMail({ base, named, onSent }: { base: string; named: string; onSent
       </Form>
       <Trouble error={error} />
       <Commands
-        cli={`bsvc mail test --to ${quote(to || 'me@example.com')} --project ${named}`}
+        cli={`bsvc mail test --to ${quote(to || 'me@example.com')} ${ofProject()}`}
         method="POST"
         path={`${base}/test`}
         body={{ to: to || 'me@example.com' }}

@@ -1,8 +1,10 @@
-import { useMemo } from 'preact/hooks';
+import { useEffect, useMemo } from 'preact/hooks';
 import { bytes, duration, moment, number } from '../format.js';
 import { useLoad } from '../load.js';
-import { Commands, Trouble } from '../parts/basics.js';
-import { Plot } from '../parts/plot.js';
+import { Trouble } from '../parts/basics.js';
+import { Commands } from '../parts/commands.js';
+import { problems, type Status } from '../parts/health.js';
+import { loadDrawing, Plot } from '../parts/plot.js';
 import { linkHere, linkTo, place } from '../routes.js';
 import { projects, seesAll } from '../session.js';
 import type { Act } from './audit.js';
@@ -15,19 +17,6 @@ interface Series {
   from: string;
   stepMs: number;
   series: Record<string, (number | null)[]>;
-}
-
-interface Status {
-  version: string;
-  store: string;
-  storedBytes: number | null;
-  uptimeSeconds: number;
-  processes: number;
-  memoryBytes: number;
-  disk: { freeBytes: number; totalBytes: number } | null;
-  jobs: { queued: number; running: number; dead: number };
-  backup: { at: string | null; isLate: boolean } | null;
-  problems: { kind: string; project: string | null; id: string | null; text: string }[];
 }
 
 export function Overview() {
@@ -52,6 +41,10 @@ function Service() {
   const series = useLoad<Series>(`/api/admin/series?range=${range}`, EVERY_MS);
   const acts = useLoad<{ items: Act[] }>('/api/admin/audit?limit=6', 6 * EVERY_MS);
   const { data } = status;
+  useEffect(() => void loadDrawing(), []);
+  useEffect(() => {
+    if (data) problems.value = data.problems;
+  }, [data]);
   return (
     <>
       <Trouble error={status.error} onRetry={status.reload} />
@@ -76,6 +69,7 @@ function Service() {
       <dl class="tiles">
         <Tile name="Requests a second" value={perSecond(series.data)} />
         <Tile name="95 % within" value={lastValue(series.data, 'p95Ms', (ms) => `${number(ms)} ms`)} />
+        <Tile name="5xx answers" value={countOf(series.data, 'requests5xx')} />
         <Tile name="Jobs waiting / dead" value={data ? `${data.jobs.queued} / ${data.jobs.dead}` : '…'} />
         <Tile name="Memory" value={data ? bytes(data.memoryBytes) : '…'} />
         <Tile name="Disk free" value={data ? bytes(data.disk?.freeBytes) : '…'} />
@@ -131,6 +125,13 @@ function perSecond(data: Series | null): string {
   const kinds = ['requests2xx', 'requests3xx', 'requests4xx', 'requests5xx'];
   const at = data.series.requests2xx?.findLastIndex((value) => value !== null) ?? -1;
   return at < 0 ? '–' : number(kinds.reduce((sum, kind) => sum + (data.series[kind]?.[at] ?? 0), 0));
+}
+
+/** A series of so many a second, as how many there were. */
+function countOf(data: Series | null, name: string): string {
+  if (!data) return '…';
+  const sum = (data.series[name] ?? []).reduce<number>((all, value) => all + (value ?? 0), 0);
+  return number(Math.round((sum * data.stepMs) / 1000));
 }
 
 function lastValue(data: Series | null, name: string, show: (value: number) => string): string {

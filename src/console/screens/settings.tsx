@@ -1,164 +1,76 @@
 import { useState } from 'preact/hooks';
 import { api } from '../api.js';
-import { bytes, moment, number } from '../format.js';
+import { number } from '../format.js';
 import { useLoad } from '../load.js';
-import { Commands, ConfirmByName, Copy, Dialog, quote, say, tellRefusal, Trouble } from '../parts/basics.js';
-import { Field } from '../parts/form.js';
+import { Copy, Dialog, say, Trouble } from '../parts/basics.js';
+import { Commands, projectWord } from '../parts/commands.js';
+import { Confirm } from '../parts/confirm.js';
 import { Table } from '../parts/table.js';
-import { place } from '../routes.js';
-import { mayChange, project } from '../session.js';
-
-interface Key {
-  id: string;
-  type: 'publishable' | 'secret';
-  name: string | null;
-  last4: string;
-  createdAt: string;
-  expiresAt: string | null;
-  revokedAt: string | null;
-  live: boolean;
-}
-
-interface Details {
-  id: string;
-  name: string;
-  plan: string;
-  allowedDomains: string[];
-}
-
-interface Usage {
-  documents: number;
-  collections: { name: string; documents: number; trashed: number }[];
-  storage: { usedBytes?: number; bytes?: number };
-  mail: { used?: number };
-  webhooks: number;
-  limits: Record<string, number | null>;
-}
+import { Usage } from '../parts/usage.js';
+import { goTo, linkHere, place } from '../routes.js';
+import { loadProjects, mayChange, projects } from '../session.js';
+import { Keys } from './keys.js';
+import { ProjectEditor, type Details } from './project-edit.js';
 
 export function Settings() {
-  const id = place.value.parts[1] ?? '';
+  const { parts, query } = place.value;
+  const id = parts[1] ?? '';
   const base = `/api/projects/${id}`;
   const details = useLoad<Details>(base);
-  const named = quote(project.value?.name ?? '');
+  const [isDeleting, setDeleting] = useState(false);
+  const close = (): void => goTo(linkHere({ edit: null }));
+  const { data } = details;
   return (
     <>
       <h1>Keys and project</h1>
       <Trouble error={details.error} onRetry={details.reload} />
-      {details.data && (
-        <dl class="pairs">
-          <dt>Name</dt>
-          <dd>{details.data.name}</dd>
-          <dt>Id</dt>
-          <dd>
-            <code>{details.data.id}</code> <Copy text={details.data.id} what="Id" />
-          </dd>
-          <dt>Plan</dt>
-          <dd>{details.data.plan}</dd>
-          <dt>Allowed origins</dt>
-          <dd>{details.data.allowedDomains.join(', ') || 'none'}</dd>
-        </dl>
-      )}
-      <Commands cli={`bsvc project show ${named}`} path={base} />
-      <Keys base={`${base}/keys`} named={named} />
-      <UsageOf base={base} named={named} />
-    </>
-  );
-}
-
-function Keys({ base, named }: { base: string; named: string }) {
-  const { data, error, loading, reload } = useLoad<{ items: Key[] }>(base);
-  const [made, setMade] = useState<string | null>(null);
-  const [name, setName] = useState('');
-  const called = name.trim() === '' ? {} : { name: name.trim() };
-  const [revoking, setRevoking] = useState<Key | null>(null);
-  const make = async (path: string, body: object): Promise<void> => {
-    try {
-      setMade((await api<{ value: string }>('POST', path, body)).value);
-      setName('');
-      reload();
-    } catch (refusal) {
-      tellRefusal(refusal);
-    }
-  };
-  return (
-    <>
-      <h2>Keys</h2>
-      <Trouble error={error} onRetry={reload} />
-      <Table
-        label="Keys"
-        loading={loading}
-        rows={data?.items ?? null}
-        keyOf={(key) => key.id}
-        empty="No keys."
-        columns={[
-          { name: 'Type', show: ({ type }) => type },
-          { name: 'Name', show: ({ name }) => name ?? '' },
-          { name: 'Ends with', show: ({ last4 }) => <code>…{last4}</code> },
-          { name: 'Since', show: ({ createdAt }) => moment(createdAt) },
-          {
-            name: 'State',
-            show: (key) =>
-              key.live ? key.expiresAt ? `until ${moment(key.expiresAt)}` : 'works' : <span class="muted">ended</span>,
-          },
-          {
-            name: 'Revoke',
-            show: (key) =>
-              mayChange.value && key.live ? (
-                <button
-                  class="small danger opens"
-                  aria-label={`Revoke the key ending with ${key.last4}`}
-                  onClick={() => setRevoking(key)}
-                >
-                  Revoke…
-                </button>
-              ) : null,
-          },
-        ]}
-      />
-      {mayChange.value && (
+      {data && <Pairs details={data} />}
+      {data && mayChange.value && (
         <p class="row">
-          <Field label="Name of a new key" value={name} onText={setName} />
-          <button onClick={() => void make(base, { type: 'publishable', ...called })}>New publishable key</button>
-          <button onClick={() => void make(base, { type: 'secret', ...called })}>New secret key</button>
-          <button onClick={() => void make(`${base}/rotate`, { type: 'secret', grace: '24h' })}>
-            Rotate the secret key, 24 h grace
+          <a href={linkHere({ edit: '1' })}>Edit the project…</a>
+          <button class="danger" onClick={() => setDeleting(true)}>
+            Delete the project…
           </button>
         </p>
       )}
-      {mayChange.value && (
-        <Commands
-          cli={`bsvc key create --project ${named} --type secret${name.trim() && ` --name ${quote(name.trim())}`}`}
-          method="POST"
-          path={base}
-          body={{ type: 'secret', ...called }}
-        />
-      )}
       <Commands
-        cli={`bsvc key rotate --project ${named} --type secret --grace 24h`}
-        method="POST"
-        path={`${base}/rotate`}
-        body={{ type: 'secret', grace: '24h' }}
+        name="Show"
+        cli={`bsvc project show ${projectWord()}`}
+        path={base}
+        more={
+          mayChange.value
+            ? [{ name: 'Delete', cli: `bsvc project delete ${projectWord()}`, method: 'DELETE', path: base }]
+            : []
+        }
       />
-      {made !== null && (
-        <Dialog title="The new key" onClose={() => setMade(null)}>
-          <p>It is shown only now.</p>
-          <p>
-            <code>{made}</code> <Copy text={made} what="Key" />
-          </p>
+      <Keys base={`${base}/keys`} />
+      <UsageOf base={base} />
+      {data && query.get('edit') === '1' && mayChange.value && (
+        <Dialog title={`Edit ${data.name}`} onClose={close}>
+          <ProjectEditor
+            path={base}
+            stored={data}
+            onSaved={() => {
+              details.reload();
+              void loadProjects();
+              close();
+            }}
+          />
         </Dialog>
       )}
-      {revoking && (
-        <ConfirmByName
-          title="Revoke the key"
-          text={`Requests with it are refused at once: bsvc key revoke ${revoking.id} --project ${named}`}
-          name={revoking.last4}
-          action="Revoke the key"
-          onClose={() => setRevoking(null)}
+      {data && isDeleting && (
+        <Confirm
+          title="Delete the project"
+          text="For good, with all its documents, users and files."
+          name={data.name}
+          asksPassword
+          action="Delete the project"
+          onClose={() => setDeleting(false)}
           onConfirm={async () => {
-            await api('DELETE', `${base}/${revoking.id}`);
-            say('The key is revoked');
-            setRevoking(null);
-            reload();
+            await api('DELETE', base);
+            say('The project is deleted');
+            projects.value = projects.value.filter((each) => each.id !== id);
+            goTo('#/');
           }}
         />
       )}
@@ -166,10 +78,39 @@ function Keys({ base, named }: { base: string; named: string }) {
   );
 }
 
+function Pairs({ details: { name, id, plan, allowedDomains, limits } }: { details: Details }) {
+  const own = Object.entries(limits).map(([limit, value]) => `${limit} ${number(value)}`);
+  return (
+    <dl class="pairs">
+      <dt>Name</dt>
+      <dd>{name}</dd>
+      <dt>Id</dt>
+      <dd>
+        <code>{id}</code> <Copy text={id} what="Id" />
+      </dd>
+      <dt>Plan</dt>
+      <dd>{plan}</dd>
+      <dt>Limits of its own</dt>
+      <dd>{own.join(', ') || 'none'}</dd>
+      <dt>Allowed origins</dt>
+      <dd>{allowedDomains.join(', ') || 'none'}</dd>
+    </dl>
+  );
+}
+
+interface ProjectUsage {
+  documents: number;
+  collections: { name: string; documents: number; trashed: number; bytes: number }[];
+  storage: { files: number; bytes: number; limit: number | null };
+  mail: { used: number; limit: number | null };
+  webhooks: number;
+  limits: { webhooks: number | null; database: number | null };
+}
+
 /** Counts every collection, so only when somebody asks. */
-function UsageOf({ base, named }: { base: string; named: string }) {
+function UsageOf({ base }: { base: string }) {
   const [asked, setAsked] = useState(false);
-  const { data, error, loading, reload } = useLoad<Usage>(asked ? `${base}/usage` : null);
+  const { data, error, loading, reload } = useLoad<ProjectUsage>(asked ? `${base}/usage` : null);
   return (
     <>
       <h2>Usage</h2>
@@ -178,19 +119,16 @@ function UsageOf({ base, named }: { base: string; named: string }) {
       {asked && !data && loading && <p class="empty">Counting…</p>}
       {data && (
         <>
-          <dl class="pairs">
-            <dt>Documents</dt>
-            <dd>{number(data.documents)}</dd>
-            <dt>Files</dt>
-            <dd>
-              {bytes(data.storage.usedBytes ?? data.storage.bytes)} of{' '}
-              {data.limits.storage === null ? 'any number' : bytes(data.limits.storage)}
-            </dd>
-            <dt>Webhooks</dt>
-            <dd>
-              {data.webhooks} of {data.limits.webhooks ?? 'any number'}
-            </dd>
-          </dl>
+          <div class="usages">
+            <Usage
+              name={`${number(data.documents)} documents`}
+              used={data.collections.reduce((sum, { bytes }) => sum + bytes, 0)}
+              limit={data.limits.database}
+            />
+            <Usage name={`${number(data.storage.files)} files`} used={data.storage.bytes} limit={data.storage.limit} />
+            <Usage name="Mails of this month" used={data.mail.used} limit={data.mail.limit} isCount />
+            <Usage name="Webhooks" used={data.webhooks} limit={data.limits.webhooks} isCount />
+          </div>
           <Table
             label="Documents by collection"
             loading={false}
@@ -205,7 +143,7 @@ function UsageOf({ base, named }: { base: string; named: string }) {
           />
         </>
       )}
-      <Commands cli={`bsvc project usage ${named}`} path={`${base}/usage`} />
+      <Commands cli={`bsvc project usage ${projectWord()}`} path={`${base}/usage`} />
     </>
   );
 }

@@ -1,14 +1,18 @@
 import { useState } from 'preact/hooks';
 import { api } from '../api.js';
 import { Trouble, useAction } from '../parts/basics.js';
-import { Field, Form } from '../parts/form.js';
+import { Field, Form, PasswordField } from '../parts/form.js';
 import { replaceWith } from '../routes.js';
 
-/** Signs in by the link of `bsvc console`, if the page was opened there; the link leaves the address at once. */
-export async function useLink(): Promise<void> {
+/** The link of `bsvc console`, if the page was opened there; it leaves the address at once. */
+export function takeLink(): string | null {
   const link = /^#\/enter\/(bsvc_link_[\w-]+)$/.exec(location.hash)?.[1];
-  if (link === undefined) return;
+  if (link === undefined) return null;
   replaceWith('#/');
+  return link;
+}
+
+export async function signInByLink(link: string): Promise<void> {
   await api('POST', '/api/admin/login/link', { link }, { isSignIn: true });
 }
 
@@ -24,14 +28,7 @@ export function SignIn({ onDone, isAgain = false }: { onDone: () => void; isAgai
     <Form class="sign-in" onSubmit={() => void run()}>
       {!isAgain && <h1>bsvc console</h1>}
       <Field label="E-mail" type="email" required autocomplete="username" value={email} onText={setEmail} />
-      <Field
-        label="Password"
-        type="password"
-        required
-        autocomplete="current-password"
-        value={password}
-        onText={setPassword}
-      />
+      <PasswordField label="Password" value={password} onText={setPassword} />
       <Trouble error={error} />
       <button class="primary" disabled={busy}>
         Sign in

@@ -1,12 +1,15 @@
 import { useState } from 'preact/hooks';
 import { api, queryOf } from '../api.js';
-import { moment, number } from '../format.js';
+import { cell, moment } from '../format.js';
 import { useLoad } from '../load.js';
-import { Commands, ConfirmByName, Dialog, quote, say, tellRefusal, Trouble } from '../parts/basics.js';
+import { attempt, Dialog, say, Trouble, useAction } from '../parts/basics.js';
+import { type CommandLine, CommandList, Commands, ofProject, quote } from '../parts/commands.js';
+import { Confirm } from '../parts/confirm.js';
 import { Filters } from '../parts/filters.js';
-import { Table } from '../parts/table.js';
+import { Form, PasswordField } from '../parts/form.js';
+import { List, Pages } from '../parts/table.js';
 import { goTo, linkHere, place } from '../routes.js';
-import { mayChange, project } from '../session.js';
+import { mayChange } from '../session.js';
 
 interface User {
   id?: string;
@@ -31,20 +34,22 @@ export function Users() {
   const { parts, query } = place.value;
   const base = `/api/projects/${parts[1] ?? ''}/users`;
   const page = Number(query.get('page') ?? 1) || 1;
-  const email = query.get('email') ?? '';
-  const path = `${base}${queryOf({ email, page: page > 1 ? page : null })}`;
-  const { data, error, loading, reload } = useLoad<UserPage>(path);
-  const named = quote(project.value?.name ?? '');
+  const [email, q] = [query.get('email') ?? '', query.get('q') ?? ''];
+  const path = `${base}${queryOf({ email, q, page: page > 1 ? page : null })}`;
+  const list = useLoad<UserPage>(path);
   const open = query.get('open');
   return (
     <>
       <h1>Users</h1>
-      <Filters fields={[{ name: 'email', label: 'E-mail begins with' }]} />
-      <Trouble error={error} onRetry={reload} />
-      <Table
+      <Filters
+        fields={[
+          { name: 'email', label: 'E-mail begins with' },
+          { name: 'q', label: 'Id, or any text holds' },
+        ]}
+      />
+      <List
         label="Users"
-        loading={loading}
-        rows={data?.items ?? null}
+        of={list}
         keyOf={idOf}
         empty="No users."
         columns={[
@@ -61,18 +66,19 @@ export function Users() {
           { name: 'Since', show: (user) => moment(user.createdAt) },
         ]}
       />
-      <p class="row">
-        {page > 1 && <a href={linkHere({ page: page === 2 ? null : String(page - 1) })}>← Newer</a>}
-        {data && data.page * data.limit < data.total && <a href={linkHere({ page: String(page + 1) })}>Older →</a>}
-        {data && (
-          <span class="muted">
-            {number(data.total)} {data.total === 1 ? 'user' : 'users'}
-          </span>
-        )}
-      </p>
-      <Commands cli={`bsvc user list --project ${named}`} path={path} />
+      <Pages of={list.data} names={['user', 'users']} />
+      <Commands
+        cli={`bsvc user list ${ofProject()}${email && ` --email ${quote(email)}`}${q && ` --search ${quote(q)}`}`}
+        path={path}
+      />
       {open && (
-        <OneUser key={open} base={base} id={open} onClose={() => goTo(linkHere({ open: null }))} onChange={reload} />
+        <OneUser
+          key={open}
+          base={base}
+          id={open}
+          onClose={() => goTo(linkHere({ open: null }))}
+          onChange={list.reload}
+        />
       )}
     </>
   );
@@ -81,8 +87,9 @@ export function Users() {
 interface Session {
   id: string;
   createdAt: string;
-  lastUsedAt?: string;
-  userAgent?: string;
+  usedAt: string;
+  ip: string | null;
+  userAgent: string | null;
 }
 
 function OneUser({
@@ -100,20 +107,37 @@ function OneUser({
   const { data, error, reload } = useLoad<User>(path);
   const sessions = useLoad<{ items: Session[] }>(`${path}/sessions`);
   const [deleting, setDeleting] = useState(false);
-  const named = quote(project.value?.name ?? '');
+  const [setting, setSetting] = useState(false);
   const run = async (method: 'POST' | 'DELETE', rest: string, text: string): Promise<void> => {
-    try {
+    await attempt(async () => {
       await api(method, `${path}${rest}`);
-      say(text);
       reload();
       sessions.reload();
       onChange();
-    } catch (refusal) {
-      tellRefusal(refusal);
-    }
+      return text;
+    });
+  };
+  const commands = (): CommandLine[] => {
+    const cli = (words: string, more = ''): string =>
+      `bsvc user ${words} ${quote(data?.email ?? id)} ${ofProject()}${more}`;
+    const switched = data?.disabled ? 'enable' : 'disable';
+    const sessionsPath = `${path}/sessions`;
+    if (!mayChange.value) return [{ cli: cli('sessions'), path: sessionsPath }];
+    return [
+      { name: data?.disabled ? 'Enable' : 'Disable', cli: cli(switched), method: 'POST', path: `${path}/${switched}` },
+      {
+        name: 'Set the password',
+        cli: cli('set-password'),
+        method: 'POST',
+        path: `${path}/set-password`,
+        body: { password: '…' },
+      },
+      { name: 'End all sessions', cli: cli('sessions', ' --revoke all'), method: 'DELETE', path: sessionsPath },
+      { name: 'Delete', cli: cli('delete'), method: 'DELETE', path },
+    ];
   };
   return (
-    <Dialog title={data?.email ?? 'User'} onClose={onClose}>
+    <Dialog title={data?.email ?? 'User'} onClose={onClose} wide>
       <Trouble error={error} onRetry={reload} />
       {data && (
         <>
@@ -124,8 +148,6 @@ function OneUser({
                 <dd>{typeof value === 'string' ? value : JSON.stringify(value)}</dd>
               </>
             ))}
-            <dt>sessions</dt>
-            <dd>{sessions.data ? sessions.data.items.length : '…'}</dd>
           </dl>
           {mayChange.value && (
             <p class="row">
@@ -140,21 +162,58 @@ function OneUser({
               >
                 {data.disabled ? 'Enable' : 'Disable'}
               </button>
-              <button onClick={() => void run('DELETE', '/sessions', 'All sessions have ended')}>
-                End all sessions
-              </button>
+              <button onClick={() => setSetting(true)}>Set the password…</button>
               <button class="danger" onClick={() => setDeleting(true)}>
                 Delete…
               </button>
             </p>
           )}
-          <Commands
-            cli={`bsvc user ${data.disabled ? 'enable' : 'disable'} ${quote(data.email)} --project ${named}`}
-            method="POST"
-            path={`${path}/${data.disabled ? 'enable' : 'disable'}`}
+          <h3>Sessions</h3>
+          <List
+            label="Sessions"
+            of={sessions}
+            keyOf={(session) => session.id}
+            empty="Signed in nowhere."
+            columns={[
+              { name: 'Last used', show: ({ usedAt }) => moment(usedAt) },
+              { name: 'Since', show: ({ createdAt }) => moment(createdAt) },
+              { name: 'From', show: ({ ip }) => ip ?? '' },
+              { name: 'With', show: ({ userAgent }) => cell(userAgent ?? '') },
+              {
+                name: 'End',
+                show: (session) =>
+                  mayChange.value ? (
+                    <button
+                      class="small"
+                      aria-label={`End the session of ${moment(session.createdAt)}`}
+                      onClick={() => void run('DELETE', `/sessions/${session.id}`, 'The session has ended')}
+                    >
+                      End
+                    </button>
+                  ) : null,
+              },
+            ]}
           />
+          {mayChange.value && (sessions.data?.items.length ?? 0) > 0 && (
+            <p class="row">
+              <button onClick={() => void run('DELETE', '/sessions', 'All sessions have ended')}>
+                End all sessions
+              </button>
+            </p>
+          )}
+          <CommandList lines={commands} />
+          {setting && (
+            <SetPassword
+              path={path}
+              onClose={() => setSetting(false)}
+              onDone={() => {
+                setSetting(false);
+                sessions.reload();
+              }}
+            />
+          )}
           {deleting && (
-            <ConfirmByName
+            <Confirm
               title="Delete the account"
               text="For good. Documents that the user owns stay."
               name={data.email}
@@ -170,6 +229,27 @@ function OneUser({
           )}
         </>
       )}
+    </Dialog>
+  );
+}
+
+function SetPassword({ path, onClose, onDone }: { path: string; onClose: () => void; onDone: () => void }) {
+  const [password, setPassword] = useState('');
+  const [busy, save, refused] = useAction(async () => {
+    await api('POST', `${path}/set-password`, { password });
+    say('The password is set; every session has ended');
+    onDone();
+  });
+  return (
+    <Dialog title="Set the password" onClose={onClose}>
+      <Form onSubmit={() => void save()}>
+        <p>It ends all sessions of the user, who is told nothing.</p>
+        <PasswordField label="New password" isNew value={password} onText={setPassword} />
+        <Trouble error={refused} />
+        <button class="primary" disabled={busy}>
+          Set the password
+        </button>
+      </Form>
     </Dialog>
   );
 }

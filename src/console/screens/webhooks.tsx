@@ -2,11 +2,13 @@ import { useState } from 'preact/hooks';
 import { api, queryOf } from '../api.js';
 import { moment } from '../format.js';
 import { useLoad } from '../load.js';
-import { Commands, Copy, Dialog, quote, say, tellRefusal, Trouble } from '../parts/basics.js';
+import { attempt, Dialog, Trouble } from '../parts/basics.js';
+import { type CommandLine, Commands, ofProject, quote } from '../parts/commands.js';
+import { Confirm, Secret } from '../parts/confirm.js';
 import { Filters, Pager } from '../parts/filters.js';
-import { Table } from '../parts/table.js';
+import { List } from '../parts/table.js';
 import { goTo, linkHere, linkTo, place } from '../routes.js';
-import { mayChange, project } from '../session.js';
+import { mayChange } from '../session.js';
 
 interface Webhook {
   id: string;
@@ -31,17 +33,16 @@ interface Delivery {
 export function Webhooks() {
   const { parts } = place.value;
   const base = `/api/projects/${parts[1] ?? ''}/webhooks`;
-  const { data, error, loading, reload } = useLoad<{ items: Webhook[] }>(base);
+  const list = useLoad<{ items: Webhook[] }>(base);
+  const { data, reload } = list;
   const chosen = parts[3];
   const webhook = data?.items.find(({ id }) => id === chosen);
   return (
     <>
       <h1>Webhooks</h1>
-      <Trouble error={error} onRetry={reload} />
-      <Table
+      <List
         label="Webhooks"
-        loading={loading}
-        rows={data?.items ?? null}
+        of={list}
         keyOf={({ id }) => id}
         empty="No webhooks."
         columns={[
@@ -61,7 +62,7 @@ export function Webhooks() {
           { name: 'State', show: (each) => <State {...each} /> },
         ]}
       />
-      <Commands cli={`bsvc webhook list --project ${quote(project.value?.name ?? '')}`} path={base} />
+      <Commands cli={`bsvc webhook list ${ofProject()}`} path={base} />
       {data && chosen !== undefined && !webhook && <p class="empty">This webhook is gone.</p>}
       {webhook && <OneWebhook key={webhook.id} base={`${base}/${webhook.id}`} webhook={webhook} onChange={reload} />}
     </>
@@ -70,8 +71,20 @@ export function Webhooks() {
 
 function State({ enabled, disabledReason, failingSince }: Webhook) {
   if (!enabled) return <span class={disabledReason === 'requested' ? 'muted' : 'bad'}>disabled: {disabledReason}</span>;
-  return failingSince ? <span class="bad">failing since {moment(failingSince)}</span> : <span class="good">works</span>;
+  return failingSince ? (
+    <span class="bad">failing since {moment(failingSince)}</span>
+  ) : (
+    <span class="good">active</span>
+  );
 }
+
+interface Deliveries {
+  items: Delivery[];
+  next: string | null;
+}
+
+/** Of one click: each is a request. */
+const MAX_REPLAYED = 500;
 
 const STATES = ['pending', 'delivered', 'failed'].map((state) => [state, state] as const);
 
@@ -79,30 +92,49 @@ function OneWebhook({ base, webhook, onChange }: { base: string; webhook: Webhoo
   const { query } = place.value;
   const state = query.get('state') ?? '';
   const path = `${base}/deliveries${queryOf({ state, before: query.get('before') })}`;
-  const { data, error, loading, reload } = useLoad<{ items: Delivery[]; next: string | null }>(path);
+  const list = useLoad<Deliveries>(path);
+  const { data, reload } = list;
   const counts = useLoad<Record<Delivery['state'], number>>(`${base}/counts`);
   const [secret, setSecret] = useState<string | null>(null);
+  const [isRotating, setRotating] = useState(false);
   const [busy, setBusy] = useState(false);
   const run = async (work: () => Promise<string>): Promise<void> => {
     setBusy(true);
-    try {
-      say(await work());
+    await attempt(async () => {
+      const text = await work();
       reload();
       counts.reload();
       onChange();
-    } catch (refusal) {
-      tellRefusal(refusal);
-    } finally {
-      setBusy(false);
-    }
+      return text;
+    });
+    setBusy(false);
   };
   const replayFailed = async (): Promise<string> => {
-    const failed = (data?.items ?? []).filter((each) => each.state === 'failed');
-    for (const each of failed) await api('POST', `${base}/deliveries/${each.id}/replay`);
-    return `${failed.length} deliveries are tried again`;
+    const failed: string[] = [];
+    let before: string | null = null;
+    do {
+      const listed: Deliveries = await api('GET', `${base}/deliveries${queryOf({ state: 'failed', before })}`);
+      failed.push(...listed.items.map(({ id }) => id));
+      before = listed.next;
+    } while (before !== null && failed.length < MAX_REPLAYED);
+    for (const id of failed.slice(0, MAX_REPLAYED)) await api('POST', `${base}/deliveries/${id}/replay`);
+    const more = before === null ? '' : `, the newest ${MAX_REPLAYED} of more`;
+    return `${Math.min(failed.length, MAX_REPLAYED)} deliveries are tried again${more}`;
   };
-  const hasFailed = data?.items.some((each) => each.state === 'failed') === true;
-  const named = quote(project.value?.name ?? '');
+  const hasFailed = (counts.data?.failed ?? 0) > 0 || data?.items.some((each) => each.state === 'failed') === true;
+  const cli = (words: string, more = ''): string => `bsvc webhook ${words} ${webhook.id} ${ofProject()}${more}`;
+  const switched = webhook.enabled ? 'disable' : 'enable';
+  const actions: CommandLine[] = [
+    { name: 'Send a test', cli: cli('test'), method: 'POST', path: `${base}/test` },
+    {
+      name: webhook.enabled ? 'Disable' : 'Enable',
+      cli: cli('edit', ` --${switched}`),
+      method: 'PATCH',
+      path: base,
+      body: { enabled: !webhook.enabled },
+    },
+    { name: 'New secret', cli: cli('rotate-secret'), method: 'POST', path: `${base}/rotate-secret` },
+  ];
   return (
     <section aria-labelledby="deliveries">
       <h2 id="deliveries">Deliveries to {new URL(webhook.url).host}</h2>
@@ -140,28 +172,18 @@ function OneWebhook({ base, webhook, onChange }: { base: string; webhook: Webhoo
           </button>
           {hasFailed && (
             <button disabled={busy} onClick={() => void run(replayFailed)}>
-              Try all failed of this page again
+              Try all failed again
             </button>
           )}
-          <button
-            disabled={busy}
-            onClick={() =>
-              void run(async () => {
-                setSecret((await api<{ secret: string }>('POST', `${base}/rotate-secret`)).secret);
-                return 'The old secret counts for 24 hours more';
-              })
-            }
-          >
-            New secret
+          <button disabled={busy} onClick={() => setRotating(true)}>
+            New secret…
           </button>
         </p>
       )}
       <Filters fields={[{ name: 'state', label: 'State', choices: STATES }]} />
-      <Trouble error={error} onRetry={reload} />
-      <Table
+      <List
         label="Deliveries"
-        loading={loading}
-        rows={data?.items ?? null}
+        of={list}
         keyOf={({ id }) => id}
         empty="No deliveries."
         columns={[
@@ -188,8 +210,9 @@ function OneWebhook({ base, webhook, onChange }: { base: string; webhook: Webhoo
       />
       <Pager before={data?.next ?? null} />
       <Commands
-        cli={`bsvc webhook deliveries ${webhook.id} --project ${named}${state && ` --state ${state}`}`}
+        cli={`bsvc webhook deliveries ${webhook.id} ${ofProject()}${state && ` --state ${state}`}`}
         path={path}
+        more={mayChange.value ? actions : []}
       />
       {query.get('open') && (
         <OneDelivery
@@ -204,14 +227,20 @@ function OneWebhook({ base, webhook, onChange }: { base: string; webhook: Webhoo
           }
         />
       )}
-      {secret !== null && (
-        <Dialog title="The new secret" onClose={() => setSecret(null)}>
-          <p>It is shown only now.</p>
-          <p>
-            <code>{secret}</code> <Copy text={secret} what="Secret" />
-          </p>
-        </Dialog>
+      {isRotating && (
+        <Confirm
+          title="Make a new secret"
+          text="Deliveries are signed with it from now on; the old secret counts for 24 hours more."
+          asksPassword
+          action="Make a new secret"
+          onClose={() => setRotating(false)}
+          onConfirm={async () => {
+            setSecret((await api<{ secret: string }>('POST', `${base}/rotate-secret`)).secret);
+            setRotating(false);
+          }}
+        />
       )}
+      {secret !== null && <Secret what="Secret" value={secret} onClose={() => setSecret(null)} />}
     </section>
   );
 }
@@ -258,7 +287,7 @@ function OneDelivery({
         </>
       )}
       <Commands
-        cli={`bsvc webhook replay ${webhook} ${quote(id)} --project ${quote(project.value?.name ?? '')}`}
+        cli={`bsvc webhook replay ${webhook} ${quote(id)} ${ofProject()}`}
         method="POST"
         path={`${path}/replay`}
       />

@@ -1,0 +1,74 @@
+import { useState } from 'preact/hooks';
+import { api } from '../api.js';
+import { Copy, Dialog, Trouble, useAction } from './basics.js';
+import { Commands, type CommandLine } from './commands.js';
+import { Field, Form, PasswordField } from './form.js';
+
+/** Something that cannot be undone: the name of what it ends has to be typed, for some of it the own password too. */
+export function Confirm({
+  title,
+  text,
+  name,
+  asksPassword = false,
+  action,
+  commands,
+  onConfirm,
+  onClose,
+}: {
+  title: string;
+  text: string;
+  /** Left out where nothing ends for good. */
+  name?: string;
+  /** The server asks for it, of sessions of the console. */
+  asksPassword?: boolean;
+  action: string;
+  /** Shown here where no list of the screen has it. */
+  commands?: CommandLine;
+  onConfirm: () => Promise<void>;
+  onClose: () => void;
+}) {
+  const [typed, setTyped] = useState('');
+  const [password, setPassword] = useState('');
+  const mayGo = (name === undefined || typed === name) && (!asksPassword || password !== '');
+  const [busy, run, error] = useAction(async () => {
+    if (asksPassword) await api('POST', '/api/admin/me/confirm', { password });
+    await onConfirm();
+  });
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <Form onSubmit={() => void (mayGo && run())}>
+        <p>{text}</p>
+        {name !== undefined && (
+          <Field
+            label={
+              <span>
+                Type <b>{name}</b> to go on
+              </span>
+            }
+            autocomplete="off"
+            value={typed}
+            onText={setTyped}
+          />
+        )}
+        {asksPassword && <PasswordField label="Your password" value={password} onText={setPassword} />}
+        <Trouble error={error} />
+        <button class="danger" disabled={!mayGo || busy}>
+          {action}
+        </button>
+      </Form>
+      {commands && <Commands {...commands} />}
+    </Dialog>
+  );
+}
+
+/** A secret that the server tells once. */
+export function Secret({ what, value, onClose }: { what: 'Key' | 'Secret'; value: string; onClose: () => void }) {
+  return (
+    <Dialog title={`The new ${what.toLowerCase()}`} onClose={onClose}>
+      <p>It is shown only now.</p>
+      <p>
+        <code>{value}</code> <Copy text={value} what={what} />
+      </p>
+    </Dialog>
+  );
+}

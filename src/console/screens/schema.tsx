@@ -1,0 +1,139 @@
+import { useEffect, useState } from 'preact/hooks';
+import { api, queryOf } from '../api.js';
+import { useLoad } from '../load.js';
+import { Dialog, say, Trouble, useAction } from '../parts/basics.js';
+import { CommandList, quote } from '../parts/commands.js';
+import { Confirm } from '../parts/confirm.js';
+import { JsonEditor, loadEditor } from '../parts/json-editor.js';
+import { mayChange, project } from '../session.js';
+
+interface Change {
+  action: 'add' | 'change' | 'drop';
+  name: string;
+  what?: string[];
+  loosens?: string[];
+}
+
+/** All collections of a project as one file: what would change is shown before it is applied. */
+export function SchemaDialog({ base, onClose, onChange }: { base: string; onClose: () => void; onChange: () => void }) {
+  useEffect(() => void loadEditor(), []);
+  const { data, error, reload } = useLoad<object>(base);
+  return (
+    <Dialog title="Schema of the project" onClose={onClose} wide>
+      <Trouble error={error} onRetry={reload} />
+      {data && <Editor base={base} schema={data} onClose={onClose} onChange={onChange} />}
+    </Dialog>
+  );
+}
+
+function Editor({
+  base,
+  schema,
+  onClose,
+  onChange,
+}: {
+  base: string;
+  schema: object;
+  onClose: () => void;
+  onChange: () => void;
+}) {
+  const [first] = useState(() => JSON.stringify(schema, null, 2));
+  const [text, setText] = useState(first);
+  const [prune, setPrune] = useState(false);
+  const [looked, setLooked] = useState<{ text: string; prune: boolean; changes: Change[] } | null>(null);
+  const [confirming, setConfirming] = useState(false);
+  const { body, problem } = read(text);
+  const name = project.value?.name ?? '';
+  const send = (options: { dryRun?: 'true'; confirm?: string }): Promise<{ changes: Change[] }> =>
+    api('PUT', base + queryOf({ ...options, prune: prune ? 'true' : null }), body);
+  const [looking, look, lookRefused] = useAction(async () => {
+    setLooked({ text, prune, changes: (await send({ dryRun: 'true' })).changes });
+  });
+  const apply = async (confirm?: string): Promise<void> => {
+    const { changes } = await send(confirm === undefined ? {} : { confirm });
+    say(changes.length === 0 ? 'Nothing to change' : 'Schema applied');
+    onChange();
+    onClose();
+  };
+  const [busy, applyNow, refused] = useAction(() => apply());
+  const changes = looked?.text === text && looked.prune === prune ? looked.changes : null;
+  // What goes for good, or lets more in than before, asks for the name of the project.
+  const isRisky = prune || changes?.some(({ loosens }) => (loosens?.length ?? 0) > 0) === true;
+  return (
+    <>
+      <JsonEditor text={first} label="Schema as JSON" isReadOnly={!mayChange.value} onChange={setText} />
+      {problem !== null && <p class="bad">{problem}</p>}
+      <Trouble error={lookRefused ?? refused} />
+      {changes && (
+        <section role="status" aria-label="What would change">
+          {changes.length === 0 && <p>Nothing would change.</p>}
+          <ul>
+            {changes.map(({ action, name, what = [], loosens = [] }) => (
+              <li key={name}>
+                <b>
+                  {action} {name}
+                </b>
+                {what.length > 0 && `: ${what.join('; ')}`}
+                {loosens.length > 0 && <span class="bad"> This loosens {loosens.join('; ')}.</span>}
+              </li>
+            ))}
+          </ul>
+        </section>
+      )}
+      {mayChange.value && (
+        <p class="row">
+          <label class="tickable">
+            <input type="checkbox" checked={prune} onChange={(event) => setPrune(event.currentTarget.checked)} /> Drop
+            what the file leaves out
+          </label>
+          <button disabled={looking || body === null} onClick={() => void look()}>
+            See what would change
+          </button>
+          {changes && changes.length > 0 && (
+            <button class="primary" disabled={busy} onClick={() => (isRisky ? setConfirming(true) : void applyNow())}>
+              Apply
+            </button>
+          )}
+        </p>
+      )}
+      <CommandList
+        lines={() => [
+          { name: 'Export', cli: `bsvc schema export --project ${quote(name)} > schema.json`, path: base },
+          ...(mayChange.value
+            ? [
+                {
+                  name: 'Apply',
+                  cli: `bsvc schema apply schema.json --project ${quote(name)}${prune ? ' --prune' : ''}`,
+                  method: 'PUT',
+                  path: base + queryOf({ prune: prune ? 'true' : null }),
+                  body: body ?? schema,
+                },
+              ]
+            : []),
+        ]}
+      />
+      {confirming && (
+        <Confirm
+          title="Apply the schema"
+          text={
+            prune
+              ? 'What the file leaves out is dropped for good: collections with all their documents, fields, indexes.'
+              : 'It loosens access or checks.'
+          }
+          name={name}
+          action="Apply the schema"
+          onClose={() => setConfirming(false)}
+          onConfirm={() => apply(name)}
+        />
+      )}
+    </>
+  );
+}
+
+function read(text: string): { body: unknown; problem: string | null } {
+  try {
+    return { body: JSON.parse(text) as unknown, problem: null };
+  } catch (error) {
+    return { body: null, problem: `This is not JSON: ${(error as Error).message}` };
+  }
+}
