@@ -12,7 +12,7 @@ export async function askForEdit(context: Context, { fields, mode, name }: Colle
     { name: 'add a field', value: 'add' },
     ...(fields.length > 0
       ? [
-          { name: 'declare a field anew', value: 'set' as const },
+          { name: 'change a field', value: 'set' as const },
           { name: 'no longer declare a field (its values stay stored)', value: 'drop' as const },
         ]
       : []),

@@ -67,7 +67,7 @@ export default defineCommand({
 
 /** The file, checked; errors carry its name. */
 async function readDeclared(context: Context, file: string): Promise<ReturnType<typeof readProjectsFile>> {
-  const value = withParsedCollections(await readStructuredFile(context, file));
+  const value = withParsedCollections(await readStructuredFile(context, file), file);
   try {
     return readProjectsFile(value);
   } catch (error) {

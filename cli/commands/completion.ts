@@ -3,13 +3,14 @@ import type { Context } from '../shell/context.js';
 import { UsageError } from '../shell/exit.js';
 import { chooseProject, projectOption } from '../ask/choose-project.js';
 import { listCollections } from '../../src/features/collections/list-collections.js';
+import { listOperators } from '../../src/features/operators/list-operators.js';
 import { listProjects } from '../../src/features/projects/list-projects.js';
 
 const SHELLS: Record<string, (tree: Completions) => string> = { bash: bashScript, zsh: zshScript, fish: fishScript };
 const GLOBAL_OPTIONS = ['--json', '--quiet', '--no-color', '--no-input', '--data-dir', '--env-file', '--help'];
 
 /** Names that only the store knows; the scripts ask for them by `bsvc completion <kind>`. */
-const NAMES = ['projects', 'collections'] as const;
+const NAMES = ['projects', 'collections', 'operators'] as const;
 type NameKind = (typeof NAMES)[number];
 
 /**
@@ -27,7 +28,7 @@ export function createCompletion(commands: readonly CommandNode[]): LoadedComman
       'bsvc completion fish > ~/.config/fish/completions/bsvc.fish',
     ],
     details:
-      'The scripts complete names of projects and collections too; they ask for them by "bsvc completion projects" and "bsvc completion collections".',
+      'The scripts complete names of projects, collections and operators too; they ask for them by "bsvc completion projects" and the like.',
     parameters: { shell: argument('shell', 'bash, zsh or fish'), project: projectOption },
     async run(context, { shell, project }) {
       const kind = NAMES.find((name) => name === shell);
@@ -47,6 +48,7 @@ export function createCompletion(commands: readonly CommandNode[]): LoadedComman
 
 async function listNames(context: Context, kind: NameKind, named: string | undefined): Promise<string[]> {
   if (kind === 'projects') return (await listProjects(await context.app())).map(({ name }) => name);
+  if (kind === 'operators') return (await listOperators(await context.app())).map(({ email }) => email);
   const { app, project } = await chooseProject(context, named);
   return (await listCollections(app, project._id)).map(({ name }) => name);
 }

@@ -3,13 +3,16 @@ import { EXIT } from '../shell/exit.js';
 import { checkContent, CONTENT } from '../doctor/check-content.js';
 import { diagnose } from '../doctor/diagnose.js';
 
+/** Where the detail of a check begins. */
+const INDENT = 21;
+
 export default defineCommand({
   details:
-    'Looks at settings, data directory, database, master key, migrations, indexes, clock, bucket, cache, mail and wire door. Changes nothing without --fix. With --deep it reads the whole embedded store and names what is damaged.',
+    'Looks at settings, data directory, database, master key, migrations, indexes, clock, bucket, cache, mail and wire protocol. Changes nothing without --fix. With --deep it reads the whole embedded store and names what is damaged.',
   examples: ['bsvc doctor', 'bsvc doctor --deep', 'bsvc doctor --json'],
   audited: ({ fix }) => fix,
   parameters: {
-    fix: flag('--fix', 'make missing indexes anew, let browsers upload to the bucket'),
+    fix: flag('--fix', 'make missing indexes, let browsers upload to the bucket'),
     deep: flag('--deep', 'read every page of the embedded store, also beside a running server'),
   },
   async run(context, { fix, deep }) {
@@ -28,14 +31,14 @@ export default defineCommand({
         failure: {
           exitCode: unreachable ? EXIT.unreachable : EXIT.refused,
           code: 'UNHEALTHY',
-          message: `Not well: ${failed.map(({ name }) => name).join(', ')}. The report says what to do.`,
+          message: `Unhealthy: ${failed.map(({ name }) => name).join(', ')}. The report says what to do.`,
         },
       }),
-      text: ({ paint }) =>
+      text: ({ paint, hang }) =>
         checks
           .map(({ name, ok, detail, hint }) => {
-            const line = `${ok ? paint.green('ok  ') : paint.red('FAIL')} ${name.padEnd(15)} ${detail}`;
-            return hint ? `${line}\n     ${' '.repeat(15)} ${hint}` : line;
+            const line = `${ok ? paint.green('ok  ') : paint.red('FAIL')} ${name.padEnd(15)} ${hang(INDENT, detail)}`;
+            return hint ? `${line}\n${' '.repeat(INDENT)}${hang(INDENT, hint)}` : line;
           })
           .join('\n'),
     };

@@ -52,7 +52,7 @@ export const COMMANDS: readonly CommandNode[] = [
       { name: 'usage', summary: 'show what a project uses of its limits', load: () => import('./project/usage.js') },
       {
         name: 'recount',
-        summary: 'count anew what the quotas are charged with',
+        summary: 'recount what counts towards the quotas',
         load: () => import('./project/recount.js'),
       },
     ],
@@ -134,6 +134,7 @@ export const COMMANDS: readonly CommandNode[] = [
       { name: 'query', summary: 'list documents', load: () => import('./data/query.js') },
       { name: 'watch', summary: 'follow the changes of a collection', load: () => import('./data/watch.js') },
       { name: 'get', summary: 'show one document', load: () => import('./data/get.js') },
+      { name: 'aggregate', summary: 'run an aggregation pipeline', load: () => import('./data/aggregate.js') },
       { name: 'insert', summary: 'store one document', load: () => import('./data/insert.js') },
       { name: 'change', summary: 'change fields of a document', load: () => import('./data/change.js') },
       { name: 'trash', summary: 'move a document to the trash', load: () => import('./data/trash.js') },
@@ -272,6 +273,16 @@ export const COMMANDS: readonly CommandNode[] = [
       { name: 'add', summary: 'add an operator with a password', load: () => import('./operator/add.js') },
       { name: 'list', summary: 'list operators', load: () => import('./operator/list.js') },
       { name: 'token', summary: 'give out a bearer token, shown once', load: () => import('./operator/token.js') },
+      {
+        name: 'set-password',
+        summary: 'set a new password, all sessions and tokens end',
+        load: () => import('./operator/set-password.js'),
+      },
+      {
+        name: 'sessions',
+        summary: 'list or end the sessions and tokens of an operator',
+        load: () => import('./operator/sessions.js'),
+      },
       { name: 'remove', summary: 'remove an operator, its tokens end', load: () => import('./operator/remove.js') },
     ],
   },

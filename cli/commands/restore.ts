@@ -15,7 +15,7 @@ import { countOf } from '../shell/present-amount.js';
 export default defineCommand({
   details: [
     'The whole file is checked before anything is changed. A store with projects in it is replaced only when that is confirmed.',
-    'Interrupted, run it again: until then every other command refuses the store. Start running servers anew afterwards: the master key may be another.',
+    'Interrupted, run it again: until then every other command refuses the store. Restart running servers afterwards: the master key may have changed.',
   ].join('\n'),
   examples: [
     'bsvc restore bsvc.backup',
@@ -69,6 +69,6 @@ async function restore(
     json: { file, createdAt, ...report },
     quiet: report.documents,
     text: () =>
-      `Restored ${countOf(report.documents, 'document')} in ${countOf(report.collections, 'collection')} and ${countOf(report.files, 'file')}, as of ${createdAt}. Start running servers anew.`,
+      `Restored ${countOf(report.documents, 'document')} in ${countOf(report.collections, 'collection')} and ${countOf(report.files, 'file')}, as of ${createdAt}. Restart running servers.`,
   };
 }

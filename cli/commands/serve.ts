@@ -59,9 +59,9 @@ interface ServeInput {
 async function serve(context: Context, input: ServeInput): Promise<void> {
   const { config } = context.settings();
   const app = await context.app(input.migrate ? 'migrating service' : 'service');
-  const reportDoor = (error: unknown): void => app.log.error({ err: error }, 'a command at the wire door failed');
+  const reportDoor = (error: unknown): void => app.log.error({ err: error }, 'a command by the wire protocol failed');
   const door = config.engineListen ? await app.db.openDoor(config.engineListen, reportDoor) : null;
-  if (door) app.log.info({ uri: door }, 'the wire door of the embedded engine is open');
+  if (door) app.log.info({ uri: door }, 'the embedded engine answers the wire protocol of MongoDB');
   const mark = await markServing(app.db, config.dataDir);
   if (mark.others.length > 0) app.log.warn({ processes: mark.others }, TWO_SERVICES);
   const demo = input.demo ? await createDemo(app) : null;
@@ -141,7 +141,7 @@ function presentStart(
       `  secret key       ${demo.keys.secret}`,
       'The keys are shown this once. Try, in another terminal:',
       '',
-      `  curl -H 'x-api-key: ${demo.keys.publishable}' '${url}/api/data/posts?limit=3'`,
+      `  curl -w '\\n' -H 'x-api-key: ${demo.keys.publishable}' '${url}/api/data/posts?limit=3'`,
       '',
       'With --demo one address may send 5000 requests in 15 minutes, unless BSVC_RATE_LIMIT says otherwise; without it 100.',
     );

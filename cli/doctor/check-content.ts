@@ -41,7 +41,7 @@ export async function checkContent(context: Context): Promise<CheckResult> {
 
 /** Null for a store that cannot be opened: then its file is read as it is. */
 async function openStore(context: Context): Promise<Database | null> {
-  return context.app('migration').then(
+  return context.app('diagnosis').then(
     (app) => app.db,
     () => null,
   );

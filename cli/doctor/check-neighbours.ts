@@ -70,19 +70,19 @@ async function greetSmtp(url: string): Promise<void> {
 /** Checks that a server answers at BSVC_ENGINE_LISTEN; no check when it is not set. */
 export async function checkDoor({ engineListen, mongodbUri }: Config): Promise<CheckResult[]> {
   if (!engineListen) return [];
-  if (mongodbUri) return [passed('wire door', 'BSVC_ENGINE_LISTEN has no effect beside MONGODB_URI')];
+  if (mongodbUri) return [passed('wire protocol', 'BSVC_ENGINE_LISTEN has no effect beside MONGODB_URI')];
   const path = /^unix:(\/.+\.sock)$/.exec(engineListen)?.[1];
   const port = /:(\d{1,5})$/.exec(engineListen)?.[1];
   if (!path && !port) {
     const hint = 'Write 127.0.0.1:27027 or unix:/path/name.sock.';
-    return [failed('wire door', `BSVC_ENGINE_LISTEN is "${engineListen}", which is no address`, hint)];
+    return [failed('wire protocol', `BSVC_ENGINE_LISTEN is "${engineListen}", which is no address`, hint)];
   }
   const socket = path ? connect(path) : connect(Math.min(Number(port), 65_535), '127.0.0.1');
   try {
     await once(socket, 'connect', { signal: AbortSignal.timeout(PATIENCE_MS) });
-    return [passed('wire door', `open at ${engineListen}`)];
+    return [passed('wire protocol', `open at ${engineListen}`)];
   } catch {
-    return [passed('wire door', `closed; "bsvc serve" opens it at ${engineListen}`)];
+    return [passed('wire protocol', `closed; "bsvc serve" opens it at ${engineListen}`)];
   } finally {
     socket.destroy();
   }

@@ -88,7 +88,7 @@ async function checkDatabase(context: Context, config: Config, options: { fix: b
   }
   let app: App;
   try {
-    app = await context.app('migration');
+    app = await context.app('diagnosis');
     await app.db.ping();
   } catch (error) {
     const { message } = presentFailure(error);
@@ -180,8 +180,8 @@ async function checkIndexes(app: App, options: { fix: boolean }): Promise<CheckR
   }
   const shown = `${missing.slice(0, 5).join(', ')}${missing.length > 5 ? ', …' : ''}`;
   if (missing.length === 0) return passed('indexes', `all ${count} present`);
-  if (options.fix) return passed('indexes', `${missing.length} made anew (${shown})`);
-  return failed('indexes', `${missing.length} missing (${shown})`, 'Make them anew: bsvc doctor --fix');
+  if (options.fix) return passed('indexes', `${missing.length} made again (${shown})`);
+  return failed('indexes', `${missing.length} missing (${shown})`, 'Make them again: bsvc doctor --fix');
 }
 
 async function isWritable(path: string): Promise<boolean> {

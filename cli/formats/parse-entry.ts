@@ -1,6 +1,6 @@
 import type { Entry } from './entry.js';
 
-export const NOT_UTF8 = 'not UTF-8: convert the file first';
+export const NOT_UTF8 = 'not UTF-8: name what it is with --encoding, or convert the file';
 
 /** Takes a byte order mark away; throws for bytes that are no UTF-8, which would be stored as something else. */
 const decoder = new TextDecoder('utf-8', { fatal: true });

@@ -5,7 +5,9 @@ import {
   readDeclarations,
   type CollectionDeclaration,
 } from '../../src/features/collections/schema/collection-declaration.js';
+import type { Field } from '../../src/features/collections/fields/field.js';
 import type { Context } from '../shell/context.js';
+import { UsageError } from '../shell/exit.js';
 import { parseFieldSpec } from '../ask/field-spec.js';
 
 const MAX_FILE_BYTES = 5 * 1024 * 1024;
@@ -26,43 +28,62 @@ export async function readStructuredFile(context: Context, file: string): Promis
 
 /**
  * Collections as a file declares them; a field may be written as a field spec. Throws a UsageError that points into a
- * bad spec.
+ * bad spec, with its `place`.
  */
-export function readCollections(value: unknown): CollectionDeclaration[] {
-  return readDeclarations(Array.isArray(value) ? value.map(withParsedFields) : value);
+export function readCollections(value: unknown, place: string): CollectionDeclaration[] {
+  return readDeclarations(
+    Array.isArray(value) ? value.map((each, at) => withParsedFields(each, `${place}.${at}.`)) : value,
+  );
 }
 
 /** A file for one collection: a list of fields, or a declaration without its name. */
-export function readCollectionFile(value: unknown, name: string): CollectionDeclaration {
+export function readCollectionFile(value: unknown, name: string, file: string): CollectionDeclaration {
   const declaration = Array.isArray(value) ? { fields: value as unknown[] } : value;
   if (typeof declaration !== 'object' || declaration === null) {
     throw invalid('INVALID_FILE', 'The schema file must hold a list of fields, or an object with "fields".');
   }
-  return readCollections([{ ...declaration, name }])[0]!;
+  return readDeclarations([withParsedFields({ ...declaration, name }, `${file}: `)])[0]!;
 }
 
-/** A projects file with its field specs parsed. */
-export function withParsedCollections(value: unknown): unknown {
+/** A projects file with its field specs parsed; a bad one is a UsageError with its place. */
+export function withParsedCollections(value: unknown, file: string): unknown {
   const projects = (value as { projects?: unknown } | null)?.projects;
   if (!Array.isArray(projects)) return value;
-  return { ...(value as object), projects: projects.map(withParsedProject) };
+  return {
+    ...(value as object),
+    projects: projects.map((project, at) => withParsedProject(project, `${file}: projects.${at}`)),
+  };
 }
 
-function withParsedProject(project: unknown): unknown {
+function withParsedProject(project: unknown, place: string): unknown {
   if (typeof project !== 'object' || project === null) return project;
   const { collections, users } = project as { collections?: unknown; users?: unknown };
   return {
     ...project,
-    ...(Array.isArray(collections) && { collections: collections.map(withParsedFields) }),
-    ...(users !== undefined && { users: withParsedFields(users) }),
+    ...(Array.isArray(collections) && {
+      collections: collections.map((each, at) => withParsedFields(each, `${place}.collections.${at}.`)),
+    }),
+    ...(users !== undefined && { users: withParsedFields(users, `${place}.users.`) }),
   };
 }
 
-function withParsedFields(declaration: unknown): unknown {
+/** `prefix`: how the place of what stands in the declaration begins. */
+function withParsedFields(declaration: unknown, prefix: string): unknown {
   const fields = (declaration as { fields?: unknown } | null)?.fields;
   if (!Array.isArray(fields)) return declaration;
   return {
     ...(declaration as object),
-    fields: fields.map((field: unknown) => (typeof field === 'string' ? parseFieldSpec(field) : field)),
+    fields: fields.map((field: unknown, at) =>
+      typeof field === 'string' ? readSpec(field, `${prefix}fields.${at}`) : field,
+    ),
   };
+}
+
+function readSpec(spec: string, place: string): Field {
+  try {
+    return parseFieldSpec(spec);
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error;
+    throw new UsageError(`${place}: ${error.message}`, error.note);
+  }
 }

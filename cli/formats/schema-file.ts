@@ -6,8 +6,8 @@ import {
 } from '../../src/features/collections/schema/collection-declaration.js';
 import { readCollections } from './read-declaration-file.js';
 
-/** Checks form and version of a schema file. 400 names what is wrong. */
-export function readSchemaFile(value: unknown): CollectionDeclaration[] {
+/** Checks form and version of the schema file `name`. 400 names what is wrong. */
+export function readSchemaFile(value: unknown, name: string): CollectionDeclaration[] {
   const file = value as Partial<SchemaFile> | null;
   if (typeof file !== 'object' || file === null || file.format !== SCHEMA_FORMAT || !Array.isArray(file.collections)) {
     throw invalid(
@@ -15,5 +15,5 @@ export function readSchemaFile(value: unknown): CollectionDeclaration[] {
       `Not a schema file: it must be an object with "format": "${SCHEMA_FORMAT}" and "collections". "bsvc schema export" writes one.`,
     );
   }
-  return readCollections(file.collections);
+  return readCollections(file.collections, `${name}: collections`);
 }

@@ -26,7 +26,7 @@ const PAUSE_MS = 100;
  */
 const MAX_PAUSE_MS = 5_000;
 const LONG_LIFE_MS = 10_000;
-/** PubSub by which a process ends itself when something is wrong with it: as good as an exit with a code. */
+/** Signals by which a process ends itself when something is wrong with it: as good as an exit with a code. */
 const OWN_SIGNALS = new Set(['SIGABRT', 'SIGBUS', 'SIGFPE', 'SIGILL', 'SIGSEGV', 'SIGTRAP', 'SIGSYS']);
 
 /**

@@ -22,6 +22,7 @@ export interface Context {
 
 /**
  * Why a command connects. A service logs everything, the others only warnings; a `command` and a `service` refuse to
- * work on data that waits for migrations, a `migrating service` runs them, a `migration` looks at them itself.
+ * work on data that waits for migrations, a `migrating service` runs them, a `migration` looks at them itself, and so
+ * does a `diagnosis`, which reports what it finds and logs nothing.
  */
-export type Purpose = 'command' | 'service' | 'migrating service' | 'migration';
+export type Purpose = 'command' | 'service' | 'migrating service' | 'migration' | 'diagnosis';

@@ -112,7 +112,8 @@ async function openWithin(context: Context, purpose: Purpose, lines: LogSink): P
     import('../../src/platform/observe/logger.js'),
     import('../../src/platform/observe/telemetry.js'),
   ]);
-  const level = purpose.endsWith('service') || config.verbose ? config.logLevel : 'warn';
+  const quiet = purpose === 'diagnosis' ? 'silent' : 'warn';
+  const level = purpose.endsWith('service') || config.verbose ? config.logLevel : quiet;
   const format = chooseLogFormat(context.io, config);
   const log = openLogger({ level, format }, lines);
   // Commands are over too soon to be worth the loading.
@@ -149,7 +150,7 @@ async function prepare(app: App, purpose: Purpose): Promise<App> {
     import('../../src/platform/secrets/sealing-keys.js'),
   ]);
   try {
-    if (purpose !== 'migration') {
+    if (purpose !== 'migration' && purpose !== 'diagnosis') {
       await requireOwnStore(app);
       await (purpose === 'migrating service' ? migrate(app.db) : requireMigrated(app.db));
       await settleSealingKeys(app, app.clock.now());

@@ -3,7 +3,7 @@ import { Chalk, type ChalkInstance } from 'chalk';
 import type { Failure } from './exit.js';
 import type { Io } from './io.js';
 import { presentProgress } from './present-progress.js';
-import { drawTable, presentColumns, type TableOptions } from './table.js';
+import { drawTable, presentColumns, wrapText, type TableOptions } from './table.js';
 
 /** The result of a command in three forms; run.ts prints the requested one. */
 export interface Result {
@@ -22,6 +22,8 @@ export interface TextStyle {
   paint: ChalkInstance;
   /** Rows below a head; drawn at a terminal, columns of plain text elsewhere. */
   table(head: readonly string[], rows: readonly (readonly unknown[])[], options?: TableOptions): Promise<string>;
+  /** Text that begins at column `indent`; at a terminal it is continued there on the next lines. */
+  hang(indent: number, text: string): string;
 }
 
 export interface OutputOptions {
@@ -113,6 +115,10 @@ function createView(stream: Io['stdout'], io: Io, colour: boolean): TextStyle {
       if (!stream.isTTY) return presentColumns([head, ...rows.map((row) => row.map(presentCell))]);
       const cells = rows.map((row) => row.map((value) => shortenTime(presentCell(value))));
       return drawTable(head, cells, stream.columns ?? null, paint, options);
+    },
+    hang(indent, text) {
+      if (!stream.isTTY || !stream.columns || stream.columns < 2 * indent) return text;
+      return wrapText(text, stream.columns - indent).replaceAll('\n', `\n${' '.repeat(indent)}`);
     },
   };
 }

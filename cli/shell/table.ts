@@ -6,6 +6,7 @@ const GAP = 2;
 /** Narrower, a shortened cell says nothing. */
 const NARROWEST_CELL = 12;
 const ID = /^[\w.-]{20,50}$/;
+const MOMENT = /^(\d{4}-\d\d-\d\d \d\d:\d\d)(?::\d\d)?Z$/;
 
 type Rows = readonly (readonly string[])[];
 
@@ -16,8 +17,8 @@ export interface TableOptions {
 
 /**
  * Rows below a head for a terminal of so many columns; null when it does not tell. A wide screen has a frame, with long
- * cells on several lines. On others cells are shortened, ids never, and the last columns are left out, and named below,
- * when even that does not fit.
+ * cells on several lines. On others cells are shortened, moments to the minute, ids never, and the last columns are
+ * left out, and named below, when even that does not fit.
  */
 export async function drawTable(
   head: readonly string[],
@@ -58,7 +59,9 @@ async function drawFramed(head: readonly string[], rows: Rows, paint: ChalkInsta
 }
 
 function drawPlain(head: readonly string[], rows: Rows, columns: number, paint: ChalkInstance, prose: boolean): string {
-  const flat = rows.map((row) => row.map((cell) => cell.replace(/\s*\n\s*/g, ' ')));
+  const whole = rows.map((row) => row.map((cell) => cell.replace(/\s*\n\s*/g, ' ')));
+  const fits = sumOf(measureColumns([head, ...whole])) + GAP * (head.length - 1) <= columns;
+  const flat = fits ? whole : whole.map((row) => row.map((cell) => cell.replace(MOMENT, '$1Z')));
   const least = leastPlain(head, flat);
   let shown = head.length;
   const total = (count: number): number => least.slice(0, count).reduce((sum, width) => sum + width + GAP, -GAP);
@@ -89,8 +92,9 @@ function drawPlain(head: readonly string[], rows: Rows, columns: number, paint: 
 
 function leastPlain(head: readonly string[], rows: Rows): number[] {
   return measureColumns([head, ...rows]).map((width, at) => {
-    const ids = rows.map((row) => (ID.test(row[at]!) ? row[at]!.length : 0));
-    return Math.min(width, Math.max(NARROWEST_CELL, head[at]!.length, ...ids));
+    // Cut off, neither says anything.
+    const uncut = rows.map((row) => (ID.test(row[at]!) || MOMENT.test(row[at]!) ? row[at]!.length : 0));
+    return Math.min(width, Math.max(NARROWEST_CELL, head[at]!.length, ...uncut));
   });
 }
 
@@ -109,7 +113,7 @@ function widestId(cell: string): number {
 /** Widths of the columns, taken from the widest ones until all fit or none is wider than its least. */
 function shrinkToFit(rows: Rows, available: number, least: readonly number[]): number[] {
   const widths = measureColumns(rows);
-  let excess = widths.reduce((sum, width) => sum + width, 0) - available;
+  let excess = sumOf(widths) - available;
   while (excess > 0) {
     const [spare, column] = widths.reduce<[number, number]>(
       (most, width, at) => (width > least[at]! && width > most[0] ? [width, at] : most),
@@ -122,8 +126,10 @@ function shrinkToFit(rows: Rows, available: number, least: readonly number[]): n
   return widths;
 }
 
+const sumOf = (widths: readonly number[]): number => widths.reduce((sum, width) => sum + width, 0);
+
 /** In lines of at most `width` characters, broken between words where there are any. */
-function wrapText(text: string, width: number): string {
+export function wrapText(text: string, width: number): string {
   const lines: string[] = [];
   for (const paragraph of text.split('\n')) {
     let rest = paragraph;

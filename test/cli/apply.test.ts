@@ -90,6 +90,25 @@ describe('bsvc apply of everything a project has', () => {
     expect(project).toContain('https://shop.example');
   });
 
+  it('is what project export writes of it: applied, that changes nothing', async () => {
+    const exported = await bsvc(['project', 'export', 'shop']);
+    for (const part of [
+      'shop@shop.example',
+      'good to have you',
+      'to the warehouse',
+      'role:String@protected',
+      'mail: 100',
+    ])
+      expect(exported.stdout).toContain(part);
+    expect(await apply(exported.stdout, '--prune')).toEqual([]);
+    // Of a store where the project is not yet it makes the same.
+    const other = openCliHome();
+    writeFileSync(join(other.dir, 'bsvc.yaml'), exported.stdout);
+    expect(await other.bsvc(['apply', '-f', 'bsvc.yaml'], { env })).toMatchObject({ code: 0, stderr: '' });
+    expect((await other.bsvc(['project', 'export', 'shop'], { env })).stdout).toBe(exported.stdout);
+    other.remove();
+  });
+
   it('shows drift of every kind with + ~ - and leads back', async () => {
     const hooks = (await bsvc(['webhook', 'list', '--project', 'shop', '--json'])).json<
       { id: string; url: string }[]
@@ -197,6 +216,30 @@ Nothing was changed (--dry-run).
     });
     expect((await bsvc(['project', 'show', 'cut1'])).code).toBe(0);
     expect((await bsvc(['project', 'show', 'cut2'])).code).toBe(1);
+  });
+
+  it.each([
+    [
+      '    users: { fields: ["a:String"] }\n    collections:\n      - { name: x, fields: ["a:String", "b:Strng!"] }',
+      2,
+      'bsvc: bsvc.yaml: projects.0.collections.0.fields.1: Bad field spec: expected a type: String, Number, Boolean, Date, Object, Array, Ref (at character 3). The form is name:Type[!][&][=default].\n  b:Strng!\n    ^\n',
+    ],
+    [
+      '    users: { fields: ["a"] }',
+      2,
+      'bsvc: bsvc.yaml: projects.0.users.fields.0: Bad field spec: expected ":" and a type after the name "a" (at the end).',
+    ],
+    [
+      '    colections: []',
+      1,
+      'bsvc: bsvc.yaml: Validation failed: projects.0 must not contain "colections": it may have',
+    ],
+    ['   plan: [}', 1, 'bsvc: bsvc.yaml cannot be read: '],
+  ])('is refused with the place of a mistake: %s', async (lines, code, said) => {
+    writeFileSync(join(home.dir, 'bsvc.yaml'), `format: bsvc/1\nprojects:\n  - name: shop\n${lines}\n`);
+    const refused = await bsvc(['apply', '-f', 'bsvc.yaml']);
+    expect(refused).toMatchObject({ code, stdout: '' });
+    expect(refused.stderr.slice(0, said.length)).toBe(said);
   });
 
   it('has a JSON Schema for editors that the whole file fits and mistakes do not', () => {

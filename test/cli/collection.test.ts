@@ -69,7 +69,11 @@ describe('bsvc collection add', () => {
   });
 
   it.each([
-    [['collection', 'add', 'empty'], 'EMPTY_SCHEMA', 'At least one field is required'],
+    [
+      ['collection', 'add', 'empty'],
+      'EMPTY_SCHEMA',
+      'At least one field is required. Declare one with --field title:String!, or store any JSON object with --flexible.',
+    ],
     [['collection', 'add', 'no spaces', '--flexible'], 'INVALID_NAME', 'A collection name has'],
     [['collection', 'add', 'users', '--flexible'], 'USERS_BLOCKED', 'users'],
     [['collection', 'add', 'x', '--field', '_id:String'], 'VALIDATION_FAILED', '_id'],
@@ -80,6 +84,26 @@ describe('bsvc collection add', () => {
     const [line, json] = outcome.stderr.split('\n');
     expect(line).toContain(text);
     expect(JSON.parse(json!)).toMatchObject({ success: false, code });
+  });
+
+  it('points into a bad spec of a file, with its place', async () => {
+    writeFileSync(join(home.dir, 'bad.json'), '["a:String", "b:Strng"]');
+    const one = await inShop(['collection', 'add', 'x', '--schema', 'bad.json']);
+    expect(one).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/^bsvc: bad\.json: fields\.1: Bad field spec/),
+    });
+    writeFileSync(
+      join(home.dir, 'bad.json'),
+      '{"format":"bsvc-schema/1","collections":[{"name":"x","fields":["b:Strng"]}]}',
+    );
+    const all = await inShop(['schema', 'apply', 'bad.json']);
+    expect(all).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(
+        /^bsvc: bad\.json: collections\.0\.fields\.0: Bad field spec.*\n {2}b:Strng\n {4}\^\n$/,
+      ),
+    });
   });
 
   it('changes nothing with --if-not-exists when there is one', async () => {

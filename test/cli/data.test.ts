@@ -183,6 +183,18 @@ describe('bsvc data export', () => {
     expect(JSON.parse(readFileSync(join(home.dir, 'out.json'), 'utf8'))).toEqual(json.json());
   });
 
+  it('exports those that match all filters', async () => {
+    const name = await addCollection('--field', 'n:Number');
+    await inShop(['data', 'import', name, '-', '--format', 'ndjson'], { stdin: '{"n":1}\n{"n":2}\n{"n":3}\n' });
+    const found = await exported(name, '--filter', 'n_gte=2', '--filter', 'n_ne=3');
+    expect(found.map(({ n }) => n)).toEqual([2]);
+    const refused = await inShop(['data', 'export', name, '--filter', 'limit=1']);
+    expect(refused).toMatchObject({ code: 2, stdout: '' });
+    expect((await inShop(['data', 'export', name, '--filter', 'nothing=1'])).stderr).toContain(
+      'Unknown field "nothing"',
+    );
+  });
+
   it('exports an empty collection as a valid file', async () => {
     const name = await addCollection('--flexible');
     expect((await inShop(['data', 'export', name])).stdout).toBe('');
@@ -301,6 +313,27 @@ describe('bsvc data watch', () => {
     writeFileSync(file, 'x.y\n');
     const both = await inShop(['data', 'watch', name, '--since', 'now', '--cursor-file', file]);
     expect(both.code).toBe(2);
+  });
+});
+
+describe('bsvc data aggregate', () => {
+  it('runs a pipeline from an argument or standard input, over what is not in the trash', async () => {
+    const name = await addCollection('--flexible');
+    await inShop(['data', 'import', name, COUNTRIES]);
+    const pipeline = JSON.stringify([
+      { $match: { region: { $in: ['Oceania', 'Antarctic'] } } },
+      { $group: { _id: '$region', n: { $sum: 1 } } },
+      { $sort: { _id: 1 } },
+    ]);
+    const results = [
+      { _id: 'Antarctic', n: 5 },
+      { _id: 'Oceania', n: 27 },
+    ];
+    expect((await inShop(['data', 'aggregate', name, pipeline, '--json'])).json()).toEqual(results);
+    const { stdout } = await inShop(['data', 'aggregate', name, '-'], { stdin: pipeline });
+    expect(stdout).toBe(results.map((each) => `${JSON.stringify(each)}\n`).join(''));
+    expect((await inShop(['data', 'aggregate', name, '[{"$out":"x"}]'])).stderr).toContain('$out');
+    expect((await inShop(['data', 'aggregate', name, '[{'])).stderr).toContain('The pipeline is not JSON');
   });
 });
 

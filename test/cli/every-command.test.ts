@@ -97,6 +97,7 @@ async function aboutCollections(): Promise<void> {
   await bsvc('data watch', ['posts', '--once']);
   const { _id } = await bsvc<{ _id: string }>('data insert', ['posts', '{"title":"three"}']);
   await bsvc('data get', ['posts', _id]);
+  await bsvc('data aggregate', ['posts', '[{"$count":"all"}]']);
   await bsvc('data change', ['posts', _id, '-'], '{"title":"changed"}');
   await bsvc('data trash', ['posts', _id]);
   await bsvc('data recover', ['posts', _id]);
@@ -142,6 +143,9 @@ async function aboutUsers(): Promise<void> {
   await bsvc('operator add', ['--email', ann, '--password-env', 'PASSWORD']);
   await bsvc('operator list');
   await bsvc('operator token', [ann, '--ttl', '1h']);
+  await bsvc('operator sessions', [ann]);
+  await bsvc('operator sessions', [ann, '--revoke', 'all']);
+  await bsvc('operator set-password', [ann, '--password-stdin'], `${SECRETS.PASSWORD}-again\n`);
   await bsvc('console', [ann, '--no-open']);
   await bsvc('operator remove', [ann, '--yes']);
 }

@@ -187,7 +187,7 @@ describe('a file that is not UTF-8', () => {
   const latin = (text: string): Buffer => Buffer.from(text, 'latin1');
 
   it('is not taken for something else: NDJSON and JSON name the document, and the next is read', async () => {
-    const problem = 'not UTF-8: convert the file first';
+    const problem = 'not UTF-8: name what it is with --encoding, or convert the file';
     const third = { line: 3, value: { name: 'Bern' } };
     const rows = '{"name":"Genf"},\n{"name":"Zürich"},\n{"name":"Bern"}';
     expect((await readAll(latin(`[${rows}]`), 'json')).slice(1)).toEqual([{ line: 2, problem }, third]);
@@ -201,7 +201,7 @@ describe('a file that is not UTF-8', () => {
     const entries = await readAll(latin(text), 'csv', 10);
     expect(entries).toEqual([
       { line: 2, value: { name: 'Genf' } },
-      { line: 3, problem: 'not UTF-8: convert the file first' },
+      { line: 3, problem: 'not UTF-8: name what it is with --encoding, or convert the file' },
     ]);
   });
 });

@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { COMMANDS, ROOT_EXAMPLES } from '../../cli/commands/index.js';
@@ -46,7 +46,7 @@ const home = openCliHome();
 const pasting = join(home.dir, 'pasting');
 beforeAll(() => {
   for (const dir of ['.zfunc', '.config/fish/completions']) mkdirSync(join(pasting, dir), { recursive: true });
-  for (const file of ['secret.txt', 'password.txt', 'key.txt']) writeFileSync(join(pasting, file), '');
+  for (const file of ['secret.txt', 'password.txt', 'key.txt', 'pipeline.json']) writeFileSync(join(pasting, file), '');
 });
 afterAll(() => home.remove());
 
@@ -329,5 +329,74 @@ describe('bsvc completion', () => {
     expect(code).toBe(0);
     for (const { words } of PATHS) expect(stdout).toContain(words.at(-1));
     expect(stdout).toContain('if-not-exists');
+  });
+
+  it('knows the names of projects, collections and operators, which the scripts ask for', async () => {
+    await home.bsvc(['project', 'create', 'named', '--if-not-exists']);
+    await home.bsvc(['collection', 'add', 'letters', '--flexible', '--project', 'named', '--if-not-exists']);
+    const list = async (...words: string[]) => (await home.bsvc(['completion', ...words])).stdout.trim().split('\n');
+    expect(await list('projects')).toContain('named');
+    expect(await list('collections', '--project', 'named')).toEqual(['letters', 'users']);
+    const env = { PW: 'long enough', BSVC_BCRYPT_COST: '4' };
+    await home.bsvc(['operator', 'add', '--email', 'named@example.test', '--password-env', 'PW'], { env });
+    expect(await list('operators')).toContain('named@example.test');
+    const { stdout } = await runCli(['completion', 'bash']);
+    // What Tab offers behind "bsvc collection show".
+    const asked = `bsvc() { [ "$1 $2 $BSVC_PROJECT" = "completion collections named" ] && echo letters users; }
+${stdout}
+COMP_WORDS=(bsvc collection show --project named ''); COMP_CWORD=5; _bsvc; echo "\${COMPREPLY[@]}"`;
+    expect(execFileSync('bash', ['-c', asked], { encoding: 'utf8' })).toBe('letters users\n');
+  });
+});
+
+describe('--if-not-exists', () => {
+  const env = { BSVC_PROJECT: 'found', BSVC_WEBHOOK_ALLOW_PRIVATE: 'true', BSVC_BCRYPT_COST: '4', PW: 'long enough' };
+  const HOOK = ['webhook', 'add', '--url', 'http://127.0.0.1:9/', '--events'];
+  const OPERATOR = ['operator', 'add', '--email', 'ann@found.example', '--password-env', 'PW'];
+
+  it.each([
+    [['project', 'create', 'found'], ['--plan', 'pro'], 'plan: free -> pro'],
+    [['collection', 'add', 'posts', '--field', 'a:String', '--index', 'a'], ['--field', 'b:Date'], '+ b'],
+    [['collection', 'add', 'diary', '--field', 'a:String', '--rls', 'private'], ['--field', 'a:Date'], '~ a'],
+    [[...HOOK, 'posts.insert'], ['--events', 'posts.update'], '+ posts.update'],
+    [OPERATOR, ['--role', 'viewer'], 'role: owner -> viewer'],
+  ])('of %j changes nothing, and tells what is not as asked for: %j', async (words, more, unmet) => {
+    const project = await home.bsvc(['project', 'create', 'found', '--if-not-exists'], { env });
+    expect(project.code).toBe(0);
+    expect((await home.bsvc([...words, '--if-not-exists'], { env })).code).toBe(0);
+    const again = await home.bsvc([...words, '--if-not-exists', '--json'], { env });
+    expect([again.code, again.json()]).toMatchObject([0, { created: false, unmet: [] }]);
+    const other = words.includes('--field') ? words.slice(0, words.indexOf('--field')) : words;
+    const asked = [...other, ...more, '--if-not-exists'];
+    expect((await home.bsvc([...asked, '--json'], { env })).json()).toMatchObject({ created: false, unmet: [unmet] });
+    const { code, stdout } = await home.bsvc(asked, { env });
+    expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('nothing was changed') as string });
+    expect(stdout).toContain(`Not as asked for: ${unmet}. `);
+  });
+});
+
+describe('a command that only reads', () => {
+  it.each([['project', 'list'], ['doctor'], ['collection', 'list', '--project', 'x']])(
+    'makes no store where there is none: %j %j %j',
+    async (...words) => {
+      const { code, stderr } = await runCli(words, { cwd: home.dir, env: { BSVC_DATA_DIR: join(home.dir, 'typo') } });
+      expect(existsSync(join(home.dir, 'typo'))).toBe(false);
+      if (words[0] === 'doctor') return;
+      expect({ code, stderr }).toEqual({
+        code: 1,
+        stderr: expect.stringContaining(`There is no store in ${join(home.dir, 'typo')}`) as string,
+      });
+    },
+  );
+});
+
+describe('a variable BSVC_… that is no setting', () => {
+  it.each([
+    ['BSVC_PROT', 'did you mean BSVC_PORT?'],
+    ['BSVC_SECRET_KEY_FIEL', 'did you mean BSVC_SECRET_KEY_FILE?'],
+    ['BSVC_COMPLETELY_ELSE', '"bsvc settings" lists them all.'],
+  ])('is named with the nearest one, and the command goes on: %s', async (name, hint) => {
+    const { code, stderr } = await home.bsvc(['project', 'list'], { env: { [name]: '5' } });
+    expect([code, stderr]).toEqual([0, expect.stringContaining(`${name} is not a setting: ${hint}`) as string]);
   });
 });

@@ -102,6 +102,26 @@ describe('bsvc backup --to', () => {
     expect([...bucket.objects.keys()].filter((key) => key.startsWith('full/'))).toHaveLength(3);
   });
 
+  it('is read back: one that does not come back as it was stored is no backup, and removes no older one', async () => {
+    const old = backupName(new Date(2020, 0, 1));
+    const kept = { bytes: Buffer.from('old'), contentType: 'x/y', disposition: null };
+    bucket.objects.set(`worn/${old}`, kept);
+    const { set } = bucket.objects;
+    bucket.objects.set = function (key, object) {
+      const bytes = Buffer.from(object.bytes);
+      bytes[bytes.length >> 1]! ^= 1;
+      return set.call(this, key, { ...object, bytes });
+    };
+    const env = { ...s3, BSVC_BACKUP_KEEP: '1d' };
+    const made = await home.bsvc(['backup', '--to', 's3://uploads/worn', '--json'], { env });
+    bucket.objects.set = set;
+    expect([made.code, made.stdout]).toEqual([1, '']);
+    expect([...bucket.objects].filter(([key]) => key.startsWith('worn/'))).toEqual([[`worn/${old}`, kept]]);
+    const doctor = await home.bsvc(['doctor', '--json'], { env: { ...s3, BSVC_BACKUP_TO: 's3://uploads/worn' } });
+    const { checks } = doctor.json<{ checks: { name: string; ok: boolean }[] }>();
+    expect(checks.find(({ name }) => name === 'backups')).toMatchObject({ ok: false });
+  });
+
   it.each([
     ['BSVC_BACKUP_SCHEDULE', 'nightly'],
     ['BSVC_BACKUP_SCHEDULE', '61 3 * * *'],

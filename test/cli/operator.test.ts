@@ -80,6 +80,66 @@ describe('bsvc operator add', () => {
   });
 });
 
+describe('bsvc operator sessions', () => {
+  const list = async (operator: string) =>
+    (await bsvc(['operator', 'sessions', operator, '--json'])).json<{ id: string; console: boolean }[]>();
+
+  it('lists tokens and sessions of one operator without anything that opens one, the newest first', async () => {
+    await add('seen@example.test');
+    const token = (await bsvc(['operator', 'token', 'seen@example.test', '--quiet'])).stdout.trim();
+    const link = (await bsvc(['console', 'seen@example.test', '--no-open', '--quiet'])).stdout.trim();
+    const { stdout } = await bsvc(['operator', 'sessions', 'seen@example.test']);
+    expect(stdout).toMatch(/^id +used +ends +by +opened\n[0-9a-f]{24} +- +\S+ +token +\S+\n$/);
+    expect(stdout).not.toContain(token);
+    expect(stdout).not.toContain(link.split('/').at(-1));
+  });
+
+  it('ends one by its id, and all of them with the links to sign in; another operator keeps theirs', async () => {
+    await add('ended@example.test');
+    await add('kept@example.test');
+    for (const operator of ['ended', 'ended', 'ended', 'kept']) {
+      expect((await bsvc(['operator', 'token', `${operator}@example.test`])).code).toBe(0);
+    }
+    expect((await bsvc(['console', 'ended@example.test', '--no-open'])).code).toBe(0);
+    const [first, ...others] = await list('ended@example.test');
+    const one = await bsvc(['operator', 'sessions', 'ended@example.test', '--revoke', first!.id], { terminal: true });
+    expect(one.stderr).toContain('1 session has ended.');
+    expect(await list('ended@example.test')).toEqual(others);
+    const foreign = await bsvc(['operator', 'sessions', 'kept@example.test', '--revoke', others[0]!.id]);
+    expect(foreign).toMatchObject({
+      code: 1,
+      stderr: 'bsvc: The operator has no such session. "bsvc operator sessions" shows them.\n',
+    });
+    const all = await bsvc(['operator', 'sessions', 'ended@example.test', '--revoke', 'all'], { terminal: true });
+    expect(all.stderr).toContain('3 sessions have ended.');
+    expect(all.stdout).toBe('Signed in nowhere.\n');
+    expect(await list('kept@example.test')).toHaveLength(1);
+  });
+});
+
+describe('bsvc operator set-password', () => {
+  it('gives another password, ends all sessions, and shows and records neither password', async () => {
+    await add('changed@example.test');
+    await bsvc(['operator', 'token', 'changed@example.test']);
+    const words = ['operator', 'set-password', 'changed@example.test'];
+    const changed = await bsvc([...words, '--password-env', 'NEW'], { env: { NEW: 'incorrect horse' } });
+    expect(changed).toMatchObject({
+      code: 0,
+      stdout: 'Operator changed@example.test has a new password; all sessions and tokens have ended.\n',
+    });
+    expect((await bsvc(['operator', 'sessions', 'changed@example.test', '--json'])).json()).toEqual([]);
+    const audit = await bsvc(['audit', '--action', 'operator set-password', '--json']);
+    expect(audit.stdout).toContain('changed@example.test');
+    expect(audit.stdout).not.toMatch(/incorrect horse/);
+    const short = await bsvc([...words, '--password-stdin'], { stdin: 'x' });
+    expect(short).toMatchObject({ code: 1, stderr: expect.stringMatching(/at least 6 bytes/) as string });
+    expect((await bsvc(words)).code).toBe(2);
+    expect(
+      (await bsvc(['operator', 'set-password', 'nobody@example.test', '--password-stdin'], { stdin: 'x' })).code,
+    ).toBe(1);
+  });
+});
+
 describe('bsvc operator token, list, remove', () => {
   it('gives out a token for scripts, and takes all tokens back with the operator', async () => {
     const { operator } = (await add('script@example.test')).json<{ operator: Operator }>();

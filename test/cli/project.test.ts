@@ -144,7 +144,7 @@ describe('bsvc key', () => {
     const listed = await home.bsvc(['key', 'list', '--project', 'keyed']);
     expect(listed.stdout).toContain(value.slice(-4));
     expect(listed.stdout).not.toContain(value.slice(0, -4));
-    expect(listed.stdout).toMatch(/secret +\S{4} +works +import +/);
+    expect(listed.stdout).toMatch(/secret +\S{4} +active +- +import +/);
     expect(await keysOf('keyed')).toHaveLength(3);
   });
 
@@ -163,6 +163,8 @@ describe('bsvc key', () => {
       ['secret', true, true],
       ['secret', true, false],
     ]);
+    const kept = await home.bsvc(['key', 'rotate', '--type', 'secret', '--grace', '1h', '--project', 'rotated']);
+    expect(kept.stdout).toContain('for 1h. One that has leaked ends at once with "bsvc key revoke <id>".\n');
     await home.bsvc(['key', 'rotate', '--type', 'secret', '--grace', '0s', '--project', 'rotated']);
     expect((await keysOf('rotated')).filter(({ type, live }) => type === 'secret' && live)).toHaveLength(1);
   });

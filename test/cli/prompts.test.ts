@@ -111,6 +111,16 @@ describe.runIf(process.platform === 'linux')('at a terminal', () => {
     expect((await rls.end()).code).toBe(0);
   });
 
+  it('an address that webhooks refuse is refused before anything else is asked', async () => {
+    const terminal = openTerminal(['webhook', 'add', '--project', 'alpha'], env);
+    await terminal.shows('Address of the receiver:');
+    terminal.type(`http://127.0.0.1:9/${RETURN}`);
+    await terminal.shows('The url must be an https:// address');
+    terminal.type(CTRL_C);
+    const { code, screen } = await terminal.end();
+    expect([code, screen.includes('Events to send')]).toEqual([130, false]);
+  });
+
   it('a destructive command asks for the name, and does nothing for another', async () => {
     const wrong = openTerminal(['project', 'delete', 'beta'], env);
     await wrong.shows('Type "beta" to go on');

@@ -5,13 +5,21 @@ import { presentProgress } from '../../cli/shell/present-progress.js';
 import { openCliHome } from '../helpers/run-cli.js';
 
 const home = openCliHome();
-const env = { BSVC_PROJECT: 'shop', BSVC_WEBHOOK_ALLOW_PRIVATE: 'true', NO_COLOR: '1' };
+const env = {
+  BSVC_PROJECT: 'shop',
+  BSVC_WEBHOOK_ALLOW_PRIVATE: 'true',
+  NO_COLOR: '1',
+  PW: 'long enough',
+  BSVC_BCRYPT_COST: '4',
+};
 
 beforeAll(async () => {
   const bsvc = async (...argv: string[]) => expect((await home.bsvc(argv, { env })).code).toBe(0);
   await bsvc('project', 'create', 'shop');
   await bsvc('collection', 'add', 'posts', '--field', 'title:String!', '--rls', 'private');
   await bsvc('collection', 'add', 'events', '--flexible');
+  const password = ['--password-env', 'PW'];
+  await bsvc('user', 'create', '--email', 'a.rather.long.address@mail.example.com', ...password);
   await bsvc('key', 'rotate', '--type', 'secret', '--grace', '1h');
   await bsvc(
     'webhook',
@@ -28,10 +36,12 @@ afterAll(() => home.remove());
 const steady = (screen: string): string =>
   screen
     .replace(/\b[0-9a-f]{24}\b/g, 'f'.repeat(24))
-    .replace(/\d{4}-\d\d-\d\d( [\d:]+Z?)?/g, (moment) => '2026-11-22 12:00:00Z'.slice(0, moment.length))
+    .replace(/\d{4}-\d\d-\d\d( [\d:]+Z?)?/g, (moment) =>
+      moment.length === 17 ? '2026-11-22 12:00Z' : '2026-11-22 12:00:00Z'.slice(0, moment.length),
+    )
     .replace(/((?:publishable|secret) +(?:│ )?)[\w-]{4}\b/g, '$1abcd');
 
-const LISTS = ['project list', 'collection list', 'key list', 'webhook list', 'mail template list'];
+const LISTS = ['project list', 'collection list', 'key list', 'user list', 'webhook list', 'mail template list'];
 
 describe.each([60, 80, 120])('a screen of %i columns', (columns) => {
   it.each(LISTS)('shows "bsvc %s" in lines that fit', async (words) => {
@@ -39,9 +49,24 @@ describe.each([60, 80, 120])('a screen of %i columns', (columns) => {
     expect(stdout.split('\n').filter((line) => line.length > columns)).toEqual([]);
     expect(steady(stdout)).toMatchSnapshot();
   });
+
+  it('shows what bsvc doctor found in lines that fit', async () => {
+    const { stdout } = await home.bsvc(['doctor'], { terminal: true, columns, env });
+    expect(stdout.split('\n').filter((line) => line.length > columns)).toEqual([]);
+    expect(stdout).toMatch(/^ok {3}clock {11}\d{4}-/m);
+  });
 });
 
 describe('a table that does not fit', () => {
+  it('shows moments to the minute, and whole', async () => {
+    const rows = [['2026-11-22 12:00:00Z', 'ann@example.com', 'collection edit', 'a rather long change']];
+    const draw = async (columns: number) =>
+      (await drawTable(['at', 'who', 'what', 'with'], rows, columns, new Chalk({ level: 0 }))).split('\n')[1];
+    expect(await draw(80)).toBe('2026-11-22 12:00:00Z  ann@example.com  collection edit  a rather long change');
+    expect(await draw(70)).toBe('2026-11-22 12:00Z  ann@example.com  collection edit  a rather long ch…');
+    expect(await draw(60)).toBe('2026-11-22 12:00Z  ann@example…  collection…   a rather lon…');
+  });
+
   it('shortens cells, keeps ids whole, leaves the last columns out and names them', async () => {
     const id = 'a'.repeat(24);
     const rows = [[id, 'a rather long name of something', 'enforced', '2026-11-22 12:00:00Z']];

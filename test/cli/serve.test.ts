@@ -53,7 +53,7 @@ describe('bsvc serve --demo', () => {
       /^bsvc is listening on http:\/\/localhost:\d+\nDocumentation: http:\/\/localhost:\d+\/api\/docs\nConsole: http:\/\/localhost:\d+\/console\/#\/enter\/bsvc_link_[\w-]{43}\n/,
     );
     expect(outcome.stdout).toMatch(
-      / {2}curl -H 'x-api-key: pk_live_[\w-]{43}' 'http:\/\/localhost:\d+\/api\/data\/posts/,
+      / {2}curl -w '\\n' -H 'x-api-key: pk_live_[\w-]{43}' 'http:\/\/localhost:\d+\/api\/data\/posts/,
     );
     await other.remove();
   });

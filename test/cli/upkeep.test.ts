@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type AddressInfo, type Server } from 'node:net';
@@ -99,6 +100,13 @@ describe('bsvc doctor', () => {
   it('asks Redis, and is exit 3 when it does not answer', async () => {
     const refused = await home.bsvc(['doctor', '--json'], { env: { REDIS_URL: 'redis://127.0.0.1:1' } });
     expect(refused.code).toBe(3);
+    // The table says it; no line of a log does before it.
+    const [line, json, ...others] = refused.stderr.trim().split('\n');
+    expect([line, JSON.parse(json!), others]).toEqual([
+      'bsvc: Unhealthy: cache. The report says what to do.',
+      { success: false, code: 'UNHEALTHY', message: 'Unhealthy: cache. The report says what to do.' },
+      [],
+    ]);
     expect(find(refused.stdout, 'cache')).toMatchObject({
       ok: false,
       hint: expect.stringContaining('REDIS_URL') as string,
@@ -164,12 +172,12 @@ describe('bsvc doctor', () => {
     expect((await home.bsvc(['audit', '--action', 'doctor', '--json'])).json()).toMatchObject([{ outcome: 'done' }]);
   });
 
-  it('says whether the wire door is open, which serve opens', async () => {
+  it('says whether the wire protocol is answered, which serve opens', async () => {
     const socket = join(home.dir, 'door.sock');
     const env = { BSVC_DATA_DIR: join(home.dir, 'data'), BSVC_ENGINE_LISTEN: `unix:${socket}`, BSVC_LOG_LEVEL: 'warn' };
-    expect(find((await home.bsvc(['doctor', '--json'], { env })).stdout, 'wire door').detail).toContain('closed');
+    expect(find((await home.bsvc(['doctor', '--json'], { env })).stdout, 'wire protocol').detail).toContain('closed');
     const service = await startService(['serve', '--port', '0', '--no-worker'], env);
-    expect(find((await home.bsvc(['doctor', '--json'], { env })).stdout, 'wire door').detail).toContain('open at');
+    expect(find((await home.bsvc(['doctor', '--json'], { env })).stdout, 'wire protocol').detail).toContain('open at');
     const client = await MongoClient.connect(`mongodb://${encodeURIComponent(socket)}`);
     expect(await client.db('bsvc').collection('projects').countDocuments({ name: 'shop' })).toBe(1);
     await client.close();
@@ -190,7 +198,7 @@ describe('bsvc doctor', () => {
       ok: false,
       detail: expect.stringContaining('BSVC_PORT') as string,
     });
-    expect(stderr).toContain('Not well: settings');
+    expect(stderr).toContain('Unhealthy: settings');
   });
 
   it('warns of a data directory that others can read', async () => {
@@ -256,6 +264,28 @@ describe('bsvc service install', () => {
     expect((await home.bsvc(['service', 'install', '--out', 'units'])).code).toBe(1);
     expect(readFileSync(file, 'utf8')).toBe('# mine\n');
     expect((await home.bsvc(['service', 'install', '--out', 'units', '--force'])).code).toBe(0);
+  });
+
+  it.runIf(process.getuid?.() === 0)(
+    'gives system units a user of their own that writes to its data alone',
+    async () => {
+      const { stdout } = await home.bsvc(['service', 'install', '--print', '--user', 'shop']);
+      const lines = stdout.split('\n');
+      for (const line of ['User=shop', 'ProtectSystem=strict', 'NoNewPrivileges=true', 'CapabilityBoundingSet='])
+        expect(lines).toContain(line);
+      expect(stdout).toMatch(new RegExp(`^ReadWritePaths=${join(home.dir, 'data')}$`, 'm'));
+    },
+  );
+
+  const judge = spawnSync('systemd-analyze', ['--version']).status === 0;
+  it.runIf(judge)('writes units that systemd takes as they are', async () => {
+    expect((await home.bsvc(['service', 'install', '--out', 'judged', '--worker'])).code).toBe(0);
+    for (const file of ['bsvc.service', 'bsvc-worker.service']) {
+      const { status, stderr } = spawnSync('systemd-analyze', ['verify', join(home.dir, 'judged', file)], {
+        encoding: 'utf8',
+      });
+      expect({ file, status, stderr }).toEqual({ file, status: 0, stderr: '' });
+    }
   });
 
   it('quotes what systemd would split or expand', async () => {

@@ -138,6 +138,8 @@ describe('bsvc user', () => {
     await create('list-b@example.com');
     const { json } = await bsvc(['user', 'list', '--email', 'LIST-', '--json']);
     expect(json<Account[]>().map(({ email }) => email)).toEqual(['list-b@example.com', 'list-a@example.com']);
+    const searched = await bsvc(['user', 'list', '--search', 'IST-A', '--json']);
+    expect(searched.json<Account[]>().map(({ email }) => email)).toEqual(['list-a@example.com']);
     const quiet = await bsvc(['user', 'list', '--email', 'list-', '--limit', '1', '-q']);
     expect(quiet.stdout).toMatch(/^[0-9a-f]{24}\n$/);
   });

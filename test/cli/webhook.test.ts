@@ -35,6 +35,15 @@ describe('bsvc webhook', () => {
     const listed = await bsvc(['webhook', 'list', '--json']);
     expect(listed.json()).toMatchObject([{ id: webhook.id, enabled: true }]);
     expect(listed.stdout).not.toContain('whsec_');
+    // It may come later, or is a mistake.
+    const events = ['--events', 'posts.*,*.delete,nope.insert'];
+    expect((await bsvc(['webhook', 'edit', webhook.id, ...events])).stdout).toMatch(
+      /\nThere is no collection posts yet: .*\nThere is no collection nope yet: its events come once there is one\.\n$/,
+    );
+    expect((await bsvc(['collection', 'add', 'nope', '--flexible'])).code).toBe(0);
+    expect((await bsvc(['webhook', 'edit', webhook.id, ...events, '--json'])).json()).toMatchObject({
+      absent: ['posts'],
+    });
     const again = await bsvc(addArgv('--if-not-exists', '--json'));
     expect(again.json()).toMatchObject({ id: webhook.id, created: false });
     expect(again.json()).not.toHaveProperty('secret');
@@ -46,6 +55,10 @@ describe('bsvc webhook', () => {
     });
     expect(refused.code).toBe(1);
     expect(refused.stderr).toMatch(/not a public address.*BSVC_WEBHOOK_ALLOW_PRIVATE/);
+    const plain = ['webhook', 'add', '--url', 'http://example.com/', '--events', '*'];
+    expect((await home.bsvc(plain, { env: { BSVC_PROJECT: 'shop' } })).stderr).toBe(
+      'bsvc: The url must be an https:// address of at most 2048 characters; http and private addresses only where BSVC_WEBHOOK_ALLOW_PRIVATE=true is set, for the server and for this command.\n',
+    );
     expect((await bsvc(['webhook', 'add', '--url', receiver.url])).code).toBe(2);
     expect((await bsvc(['webhook', 'add', '--events', '*'])).code).toBe(2);
     expect(await bsvc(addArgv('--events', 'posts'))).toMatchObject({ code: 1, stderr: expect.stringMatching(/posts/) });

@@ -8,6 +8,7 @@ import { argument, choice, defineCommand, flag, list, value } from '../../shell/
 import { UsageError } from '../../shell/exit.js';
 import { parseFieldSpec } from '../../ask/field-spec.js';
 import { readCollectionFile, readStructuredFile } from '../../formats/read-declaration-file.js';
+import { presentFound } from '../../shell/present-found.js';
 import { presentCollectionText } from './present.js';
 
 export default defineCommand({
@@ -44,7 +45,7 @@ export default defineCommand({
     const fromFile =
       input.schema === undefined
         ? null
-        : readCollectionFile(await readStructuredFile(context, input.schema), input.name);
+        : readCollectionFile(await readStructuredFile(context, input.schema), input.name, input.schema);
     const words: CollectionDeclaration = {
       name: input.name,
       fields: input.fields,
@@ -56,13 +57,17 @@ export default defineCommand({
     const bare = !input.flexible && !fromFile && input.fields.length === 0;
     const { app, project } = await chooseProject(context, input.project);
     const declared = bare && context.ask.possible ? await askForCollection(context, words) : words;
-    const { collection, created } = await addCollection(app, project, { ...declared, ifNotExists: input.ifNotExists });
+    const asked = { ...declared, ifNotExists: input.ifNotExists };
+    const { collection, created, unmet } = await addCollection(app, project, asked);
     const shown = presentCollection(collection);
     return {
-      json: { collection: shown, created },
+      json: { collection: shown, created, ...(!created && { unmet }) },
       quiet: shown.id,
       text: async (view) => {
-        if (!created) return `Collection ${shown.name} was there already; nothing was changed.`;
+        if (!created) {
+          const change = `Change it with "bsvc collection edit ${shown.name}".`;
+          return presentFound(`Collection ${shown.name}`, unmet, change);
+        }
         const url = app.config.publicUrl ?? addressOf(app.config);
         return [
           `Registered in project ${project.name}:`,

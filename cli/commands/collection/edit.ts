@@ -23,7 +23,7 @@ export default defineCommand({
     collection: collectionArgument,
     project: projectOption,
     addFields: list('--add-field <spec>', 'declare a further field (repeatable)', parseFieldSpec),
-    setFields: list('--set-field <spec>', 'declare a present field anew (repeatable)', parseFieldSpec),
+    setFields: list('--set-field <spec>', 'change the declaration of a field (repeatable)', parseFieldSpec),
     dropFields: list('--drop-field <name>', 'no longer declare a field (repeatable)'),
     mode: choice('--mode <mode>', 'what else may be stored', ['enforced', 'flexible']),
     indexes: list('--index <fields>', 'replace the indexes (repeatable)'),

@@ -1,7 +1,7 @@
 import { updateDocument } from '../../../src/features/documents/write/update-document.js';
 import { readIfMatch } from '../../../src/features/documents/write/if-match.js';
 import { defineCommand, value } from '../../shell/command.js';
-import { chooseTarget, oneDocument, fieldsArgument, presentOne, readJsonFields } from './one-document.js';
+import { chooseTarget, oneDocument, fieldsArgument, presentOne, readJsonText } from './one-document.js';
 
 export default defineCommand({
   details: 'Only the given fields change; a dotted key such as meta.views changes that nested one.',
@@ -18,7 +18,7 @@ export default defineCommand({
   },
   async run(context, input) {
     const { app, target } = await chooseTarget(context, input);
-    const fields = await readJsonFields(context, input.fields);
+    const fields = await readJsonText(context, input.fields);
     return presentOne(
       context,
       await updateDocument(app, target, input.document, fields, { expected: input.ifMatch ?? null }),

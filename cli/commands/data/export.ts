@@ -4,11 +4,13 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { App } from '../../../src/app.js';
 import type { Collection } from '../../../src/features/collections/collection.js';
-import { exportDocuments } from '../../../src/features/documents/read/export-documents.js';
+import { parseExportQuery } from '../../../src/features/documents/query/parse-list-query.js';
+import { exportDocuments, type ExportOptions } from '../../../src/features/documents/read/export-documents.js';
 import { inChunks } from '../../../src/platform/database/in-chunks.js';
 import { chooseCollection, collectionArgument } from '../../ask/choose-collection.js';
 import { projectOption } from '../../ask/choose-project.js';
-import { choice, defineCommand, flag, value } from '../../shell/command.js';
+import { readCondition } from '../../ask/read-condition.js';
+import { choice, defineCommand, flag, list, value } from '../../shell/command.js';
 import { Interrupted } from '../../shell/exit.js';
 import { findFormat, FORMATS, type Format } from '../../formats/read-entries.js';
 import { countOf } from '../../shell/present-amount.js';
@@ -19,17 +21,19 @@ const PROGRESS_STEP = 1000;
 
 export default defineCommand({
   details:
-    'Without --out the documents go to standard output; --json then makes them one JSON array. The file appears under its name when it is complete.',
+    'Filters are those of "data query". Without --out the documents go to standard output; --json then makes them one JSON array. The file appears under its name when it is complete.',
   examples: [
     'bsvc data export posts --project shop --out posts.ndjson',
     'bsvc data export posts --project shop --format csv > posts.csv',
     'bsvc data export posts --project shop --include-deleted | wc -l',
+    'bsvc data export posts --project shop --filter views_gte=10 --out read.ndjson',
   ],
   parameters: {
     collection: collectionArgument,
     project: projectOption,
     out: value('--out <file>', 'file to write'),
     format: choice<Format>('--format <format>', 'default: by the file’s name, else ndjson', FORMATS),
+    filters: list('--filter <field=value>', 'condition (repeatable, all must hold)', readCondition),
     includeDeleted: flag('--include-deleted', 'the documents in the trash too'),
   },
   async run(context, input) {
@@ -38,17 +42,21 @@ export default defineCommand({
     const { app, collection } = await chooseCollection(context, input);
     const format =
       input.format ?? (out ? findFormat(out) : null) ?? (out === undefined && context.out.json ? 'json' : 'ndjson');
+    const wanted: ExportOptions = {
+      includeDeleted: input.includeDeleted,
+      conditions: parseExportQuery(new URLSearchParams(input.filters).toString(), collection).conditions,
+    };
     const progress = await context.out.progress(`Exporting ${collection.name}`);
     let count = 0;
     const documents = async function* () {
-      for await (const document of exportDocuments(app, collection, input)) {
+      for await (const document of exportDocuments(app, collection, wanted)) {
         if (context.stop.aborted) throw new Interrupted();
         if (++count % PROGRESS_STEP === 0) progress.update(`${count} documents exported`);
         yield document;
       }
     };
     try {
-      const columns = format === 'csv' ? await findColumns(app, collection, input) : [];
+      const columns = format === 'csv' ? await findColumns(app, collection, wanted) : [];
       const text = inChunks(writeEntries(documents(), format, columns));
       if (path === null) {
         for await (const chunk of text) await context.out.write(chunk);
@@ -81,7 +89,7 @@ async function writeWhole(path: string, text: AsyncIterable<string>): Promise<vo
 /**
  * The columns of CSV: the declared fields, or in a flexible collection every key that occurs, then the system fields.
  */
-async function findColumns(app: App, collection: Collection, options: { includeDeleted: boolean }): Promise<string[]> {
+async function findColumns(app: App, collection: Collection, options: ExportOptions): Promise<string[]> {
   const system = ['createdAt', 'updatedAt', ...(options.includeDeleted ? ['isDeleted', 'deletedAt'] : [])];
   const own = new Set(collection.fields.map(({ name }) => name));
   if (collection.rls) own.add(collection.rls.ownerField);

@@ -1,6 +1,6 @@
 import { insertDocument } from '../../../src/features/documents/write/insert-document.js';
 import { defineCommand } from '../../shell/command.js';
-import { chooseTarget, fieldsArgument, oneDocument, presentOne, readJsonFields } from './one-document.js';
+import { chooseTarget, fieldsArgument, oneDocument, presentOne, readJsonText } from './one-document.js';
 
 export default defineCommand({
   details: 'Checked by the fields of the collection; the audit log has the act without the document.',
@@ -13,6 +13,6 @@ export default defineCommand({
   },
   async run(context, input) {
     const { app, target } = await chooseTarget(context, input);
-    return presentOne(context, await insertDocument(app, target, await readJsonFields(context, input.fields)));
+    return presentOne(context, await insertDocument(app, target, await readJsonText(context, input.fields)));
   },
 });

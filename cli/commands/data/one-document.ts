@@ -31,7 +31,7 @@ export async function chooseTarget(
 }
 
 /** The JSON of an argument, or of standard input for `-`; 400 INVALID_JSON. */
-export async function readJsonFields({ io }: Context, text: string): Promise<unknown> {
+export async function readJsonText({ io }: Context, text: string, what = 'The fields are'): Promise<unknown> {
   let json = text;
   if (text === '-') {
     const chunks: Buffer[] = [];
@@ -41,7 +41,7 @@ export async function readJsonFields({ io }: Context, text: string): Promise<unk
   try {
     return JSON.parse(json) as unknown;
   } catch (error) {
-    throw invalid('INVALID_JSON', `The fields are not JSON: ${(error as Error).message}`);
+    throw invalid('INVALID_JSON', `${what} not JSON: ${(error as Error).message}`);
   }
 }
 

@@ -3,7 +3,7 @@ import { defineCommand, flag, optionalArgument, value } from '../../shell/comman
 import { UsageError } from '../../shell/exit.js';
 
 export default defineCommand({
-  details: 'Makes one dead or waiting job due at once, or with --dead all dead ones. Attempts are counted anew.',
+  details: 'Makes one dead or waiting job due at once, or with --dead all dead ones. Attempts start from zero.',
   examples: ['bsvc jobs retry 665f1c2e9b1d8a0012ab34cd', 'bsvc jobs retry --dead --name mail.deliver'],
   audited: true,
   parameters: {

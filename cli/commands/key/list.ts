@@ -15,15 +15,22 @@ export default defineCommand({
         keys.length === 0
           ? 'No keys. Create one with: bsvc key create --type secret'
           : view.table(
-              ['id', 'type', 'ends in', 'state', 'name', 'created'],
-              keys.map((key) => [key.id, key.type, key.last4, presentState(key), key.name ?? '', key.createdAt]),
+              ['id', 'type', 'ends in', 'state', 'until', 'name', 'last used'],
+              keys.map((key) => [
+                key.id,
+                key.type,
+                key.last4,
+                ...presentState(key),
+                key.name ?? '',
+                key.lastUsedAt ?? 'never',
+              ]),
             ),
     };
   },
 });
 
-function presentState({ live, revokedAt, expiresAt }: ReturnType<typeof presentKey>): string {
-  if (revokedAt) return `revoked ${revokedAt}`;
-  if (!live) return `ended ${expiresAt}`;
-  return expiresAt ? `works until ${expiresAt}` : 'works';
+/** The state of a key, and the moment at which it ends or has ended. */
+function presentState({ live, revokedAt, expiresAt }: ReturnType<typeof presentKey>): [string, string | null] {
+  if (revokedAt) return ['revoked', revokedAt];
+  return [live ? 'active' : 'ended', expiresAt ?? null];
 }

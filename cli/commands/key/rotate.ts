@@ -27,7 +27,10 @@ export default defineCommand({
     const type = await chooseKeyType(context, input.type);
     const grace = input.grace ?? { text: DEFAULT_GRACE, ms: parseDuration(DEFAULT_GRACE) };
     const { app, project } = await chooseProject(context, input.project);
-    const old = grace.ms === 0 ? 'The older ones no longer work.' : `The older ones go on working for ${grace.text}.`;
+    const old =
+      grace.ms === 0
+        ? 'The older ones no longer work.'
+        : `The older ones go on working for ${grace.text}. One that has leaked ends at once with "bsvc key revoke <id>".`;
     return presentNewKey(app, await rotateKey(app, project, type, grace.ms), [old]);
   },
 });

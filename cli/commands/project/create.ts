@@ -2,6 +2,7 @@ import { createProject } from '../../../src/features/projects/create-project.js'
 import { PLAN_NAMES } from '../../../src/features/projects/project.js';
 import { presentProject } from '../../../src/features/projects/present-project.js';
 import { argument, choice, defineCommand, flag } from '../../shell/command.js';
+import { presentFound } from '../../shell/present-found.js';
 
 export default defineCommand({
   details: 'The keys are shown once: keep them. Nothing can show them again; "bsvc key create" makes further ones.',
@@ -15,8 +16,9 @@ export default defineCommand({
   async run(context, { name, plan, ifNotExists }) {
     const { project, keys, created } = await createProject(await context.app(), { name, plan, ifNotExists });
     const shown = presentProject(project);
+    const unmet = plan === undefined || plan === project.plan ? [] : [`plan: ${project.plan} -> ${plan}`];
     return {
-      json: { project: shown, keys, created },
+      json: { project: shown, keys, created, ...(!created && { unmet }) },
       quiet: shown.id,
       text: ({ paint }) =>
         keys
@@ -29,7 +31,11 @@ export default defineCommand({
               'The keys are shown this once. The publishable one may be in a browser, the secret one stays on servers.',
               `Next: bsvc collection add posts --project ${quoted(shown.name)} --field title:String!`,
             ].join('\n')
-          : `Project ${paint.bold(shown.name)} (${shown.id}) was there already; nothing was changed.`,
+          : presentFound(
+              `Project ${paint.bold(shown.name)} (${shown.id})`,
+              unmet,
+              `Change it with "bsvc project update ${quoted(shown.name)} --plan ${plan}".`,
+            ),
     };
   },
 });

@@ -17,8 +17,13 @@ export default defineCommand({
       text: async (view) =>
         [
           await view.table(
-            ['collection', 'documents', 'in trash'],
-            usage.collections.map(({ name, documents, trashed }) => [name, documents, trashed]),
+            ['collection', 'documents', 'in trash', 'size'],
+            usage.collections.map(({ name, documents, trashed, bytes }) => [
+              name,
+              documents,
+              trashed,
+              presentBytes(bytes),
+            ]),
           ),
           [
             presentStorage(usage.storage),

@@ -31,7 +31,7 @@ export default defineCommand({
     yes: yesOption,
   },
   async run(context, input) {
-    const declared = readSchemaFile(await readStructuredFile(context, input.file));
+    const declared = readSchemaFile(await readStructuredFile(context, input.file), input.file);
     const { app, project } = await chooseProject(context, input.project);
     const changes = planSchema(await listCollections(app, project._id), declared, { prune: input.prune });
     const dropped = changes.filter(({ action }) => action === 'drop').map(({ collection }) => collection);

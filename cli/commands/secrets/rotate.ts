@@ -16,7 +16,7 @@ restart every process, run this, then take the old key out.`,
       text: () =>
         [
           ...(result.newKey ? ['A new key seals from now on.'] : []),
-          `Sealed anew: ${countOf(result.resealed, 'stored secret')}.`,
+          `Resealed ${countOf(result.resealed, 'stored secret')}.`,
           ...(result.newKey ? ['Back up the data directory: its secret.key opens them.'] : []),
         ].join(' '),
     };

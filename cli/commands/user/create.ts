@@ -10,6 +10,7 @@ import type { User } from '../../../src/features/users/user.js';
 import { chooseProject, projectOption } from '../../ask/choose-project.js';
 import { defineCommand, flag, list, secret, value } from '../../shell/command.js';
 import type { Result } from '../../shell/output.js';
+import { presentFound } from '../../shell/present-found.js';
 import { readNewPassword } from '../../shell/read-secret.js';
 import { readFields } from './read-fields.js';
 
@@ -67,6 +68,6 @@ function presentExisting(user: User): Result {
   return {
     json: { user: account, created: false },
     quiet: account._id,
-    text: () => `${user.email} (${account._id}) is there already.`,
+    text: () => presentFound(`User ${user.email} (${account._id})`),
   };
 }

@@ -7,16 +7,21 @@ const DEFAULT_LIMIT = 50;
 
 export default defineCommand({
   details: 'Newest first. --json shows every field, never passwords.',
-  examples: ['bsvc user list --project shop', 'bsvc user list --project shop --email ann --limit 5 --json'],
+  examples: [
+    'bsvc user list --project shop',
+    'bsvc user list --project shop --email ann --limit 5 --json',
+    'bsvc user list --project shop --search lovelace',
+  ],
   parameters: {
     project: projectOption,
     email: value('--email <prefix>', 'only addresses that begin with this'),
+    q: value('--search <text>', 'only with this id, or with this in one of their texts'),
     limit: value('--limit <n>', `how many (default: ${DEFAULT_LIMIT})`, wholeOption(1, 999_999)),
     skip: value('--skip <n>', 'how many to leave out first', wholeOption(0, 999_999)),
   },
-  async run(context, { project: named, email, limit = DEFAULT_LIMIT, skip }) {
+  async run(context, { project: named, email, q, limit = DEFAULT_LIMIT, skip }) {
     const { app, project } = await chooseProject(context, named);
-    const { users, total } = await listUsers(app, project, { email, limit, skip });
+    const { users, total } = await listUsers(app, project, { email, q, limit, skip });
     const accounts = users.map(presentAccount);
     context.out.note(`${accounts.length} of ${total} users`);
     return {
@@ -26,7 +31,7 @@ export default defineCommand({
         users.length === 0
           ? 'No users.'
           : view.table(
-              ['id', 'e-mail', 'confirmed', 'state', 'created'],
+              ['id', 'e-mail', 'verified', 'state', 'created'],
               users.map((user, index) => [
                 accounts[index]!._id,
                 user.email,

@@ -1,7 +1,10 @@
 import { addWebhook } from '../../../src/features/webhooks/add-webhook.js';
+import { parseTargetUrl } from '../../../src/features/webhooks/webhook-url.js';
 import { chooseProject, projectOption } from '../../ask/choose-project.js';
 import { defineCommand, flag, list, value } from '../../shell/command.js';
-import { presentWithSecret, readEvents } from './present.js';
+import type { Context } from '../../shell/context.js';
+import { presentFound } from '../../shell/present-found.js';
+import { listAbsent, presentAbsent, presentWithSecret, readEvents } from './present.js';
 
 export default defineCommand({
   details: [
@@ -21,7 +24,9 @@ export default defineCommand({
     ifNotExists: flag('--if-not-exists', 'do nothing when there is one with that address'),
   },
   async run(context, { project: named, url, events, description, ifNotExists }) {
-    const target = url ?? (await context.ask.text('Address of the receiver:', 'No address given: add --url <url>'));
+    const check = (answer: string): true | string => judgeUrl(context, answer);
+    const target =
+      url ?? (await context.ask.text('Address of the receiver:', 'No address given: add --url <url>', { check }));
     const wanted =
       events.length > 0
         ? events
@@ -33,10 +38,22 @@ export default defineCommand({
           ];
     const { app, project } = await chooseProject(context, named);
     const input = { url: target, events: readEvents(wanted), description, ifNotExists };
-    const { webhook, secret, created } = await addWebhook(app, project, input);
-    const what = created ? 'is registered' : 'was there already';
-    return presentWithSecret(webhook, secret, { created }, [
-      `Webhook ${webhook.id.toHexString()} for ${webhook.url} ${what}.`,
+    const { webhook, secret, created, unmet } = await addWebhook(app, project, input);
+    const thing = `Webhook ${webhook.id.toHexString()} for ${webhook.url}`;
+    const found = presentFound(thing, unmet, `Change it with "bsvc webhook edit ${webhook.id.toHexString()}".`);
+    const absent = await listAbsent(app, project, webhook);
+    return presentWithSecret(webhook, secret, { created, ...(!created && { unmet }), absent }, [
+      created ? `${thing} is registered.` : found,
+      ...presentAbsent(absent),
     ]);
   },
 });
+
+function judgeUrl(context: Context, answer: string): true | string {
+  try {
+    parseTargetUrl(context.settings().config, answer);
+    return true;
+  } catch (error) {
+    return `${(error as Error).message}.`;
+  }
+}

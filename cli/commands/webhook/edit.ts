@@ -3,7 +3,7 @@ import { presentWebhook } from '../../../src/features/webhooks/present-webhook.j
 import { chooseProject, projectOption } from '../../ask/choose-project.js';
 import { defineCommand, flag, list, value } from '../../shell/command.js';
 import { UsageError } from '../../shell/exit.js';
-import { presentState, readEvents, webhookArgument } from './present.js';
+import { listAbsent, presentAbsent, presentState, readEvents, webhookArgument } from './present.js';
 
 export default defineCommand({
   details: 'What is already on its way goes to the new address. --disable gives up what still waits.',
@@ -30,10 +30,15 @@ export default defineCommand({
       events: events.length > 0 ? readEvents(events) : undefined,
       enabled: enable ? true : disable ? false : undefined,
     });
+    const absent = await listAbsent(app, project, webhook);
     return {
-      json: presentWebhook(webhook),
+      json: { ...presentWebhook(webhook), absent },
       quiet: webhookId,
-      text: () => `Webhook ${webhookId}: ${webhook.url}, ${webhook.events.join(', ')}, ${presentState(webhook)}.`,
+      text: () =>
+        [
+          `Webhook ${webhookId}: ${webhook.url}, ${webhook.events.join(', ')}, ${presentState(webhook)}.`,
+          ...presentAbsent(absent),
+        ].join('\n'),
     };
   },
 });

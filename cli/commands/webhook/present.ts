@@ -1,4 +1,8 @@
 import { presentDelivery, presentWebhook } from '../../../src/features/webhooks/present-webhook.js';
+import type { App } from '../../../src/app.js';
+import { listCollections } from '../../../src/features/collections/list-collections.js';
+import type { Project } from '../../../src/features/projects/project.js';
+import { namedCollections } from '../../../src/features/webhooks/webhook-event.js';
 import type { Delivery } from '../../../src/features/webhooks/deliveries/delivery.js';
 import type { Webhook } from '../../../src/features/webhooks/webhook.js';
 import { argument } from '../../shell/command.js';
@@ -9,6 +13,16 @@ export const webhookArgument = argument('webhookId', 'id of the webhook ("bsvc w
 /** Splits `posts.insert,posts.update`; the option may also be repeated. */
 export function readEvents(given: readonly string[]): string[] {
   return given.flatMap((text) => text.split(',')).map((event) => event.trim());
+}
+
+/** Collections that the webhook names and the project does not have: perhaps not yet, perhaps mistyped. */
+export async function listAbsent(app: App, project: Project, { events }: Webhook): Promise<string[]> {
+  const present = new Set((await listCollections(app, project._id)).map(({ name }) => name));
+  return namedCollections(events).filter((name) => !present.has(name));
+}
+
+export function presentAbsent(names: readonly string[]): string[] {
+  return names.map((name) => `There is no collection ${name} yet: its events come once there is one.`);
 }
 
 /** A webhook with its secret, at the only moment when that can be shown. */
@@ -24,10 +38,11 @@ export function presentWithSecret(webhook: Webhook, secret: string | null, more:
 
 export function presentState(webhook: Webhook): string {
   if (webhook.disabled) return `disabled (${webhook.disabled})`;
-  return webhook.failingSince ? `failing since ${webhook.failingSince.toISOString()}` : 'works';
+  return webhook.failingSince ? `failing since ${webhook.failingSince.toISOString()}` : 'active';
 }
 
-export function presentDeliveries(view: TextStyle, deliveries: readonly Delivery[]): Promise<string> {
+export async function presentDeliveries(view: TextStyle, deliveries: readonly Delivery[]): Promise<string> {
+  if (deliveries.length === 0) return 'No deliveries.';
   return view.table(
     ['id', 'event', 'document', 'state', 'attempts', 'last answer', 'created'],
     deliveries.map(presentDelivery).map((delivery) => {
