@@ -14,6 +14,8 @@ export interface Case {
   name: string;
   /** The most processor time that it may take, as a multiple of the server written by hand. */
   goal?: number;
+  /** Where one after the other is worked on, those who wait from the first seconds would take the rest. */
+  mostConnections?: number;
   requests: (world: World) => Request[];
 }
 
@@ -90,6 +92,7 @@ export const OWN: readonly Case[] = [
   },
   {
     name: 'sign-in',
+    mostConnections: 2,
     requests: (world) => [
       send(
         'POST',

@@ -79,7 +79,12 @@ async function measureAll(path: string): Promise<Row[]> {
     for (let round = 0; round < Number(options.rounds); round++)
       for (const turn of turns) measured.get(turn)!.push(await measure(turn.server, turn.one, connections));
     for (const [{ one, server }, all] of measured)
-      rows.push({ case: one.name, server: server.name, connections, ...medians(all) });
+      rows.push({
+        case: one.name,
+        server: server.name,
+        connections: Math.min(connections, one.mostConnections ?? Infinity),
+        ...medians(all),
+      });
   }
   return rows;
 }
@@ -87,7 +92,8 @@ async function measureAll(path: string): Promise<Row[]> {
 async function measure(server: Server, one: Case, connections: number): Promise<Measured> {
   const running = await server.start();
   try {
-    const shots = { url: running.url, requests: one.requests(running.world), connections: connections / CLIENTS };
+    const each = Math.min(connections, one.mostConnections ?? Infinity) / CLIENTS;
+    const shots = { url: running.url, requests: one.requests(running.world), connections: each };
     const first = await shoot(running.pid, { ...shots, seconds: FIRST_SECONDS });
     const steady = await shoot(running.pid, { ...shots, seconds: Number(options.seconds) });
     return {

@@ -30,6 +30,7 @@ async function measure(documents: number): Promise<void> {
   try {
     const env = { BSVC_DATA_DIR: join(folder.path, 'data'), BSVC_PROJECT: 'bench' };
     await runOrThrow(['project', 'create', 'bench'], env);
+    await runOrThrow(['project', 'update', 'bench', '--limit', 'database=1000000000000'], env);
     const fields = ['title:String!', 'group:Number', 'views:Number=0'].flatMap((field) => ['--field', field]);
     await runOrThrow(['collection', 'add', 'posts', ...fields, '--index', 'group', '--index', 'views'], env);
     const [file, copy] = [join(folder.path, 'posts.ndjson'), join(folder.path, 'copy.ndjson')];

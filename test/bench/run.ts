@@ -22,6 +22,7 @@ const SCRIPTS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     operations: 'dist/bench/test/bench/operations.js',
     processes: 'test/bench/processes.ts',
     start: 'test/bench/start.ts',
+    'compile-time': 'test/bench/compile-time.ts',
     webhooks: 'test/bench/webhooks.ts',
   },
   soak: {

@@ -28,6 +28,11 @@ const COMMANDS: readonly { name: string; argv: string[]; most?: number }[] = [
 const MOST_OF_BY_HAND = 1.3;
 const MOST_MIB = 65;
 
+const judge = (ratio: number, most: number): string =>
+  `, ${ratio.toFixed(2)}x (${most}: ${ratio <= most ? 'met' : 'MISSED'})`;
+
+const median = (values: readonly number[]): number => [...values].sort((a, b) => a - b)[values.length >> 1]!;
+
 console.log(`load ${loadavg()[0]!.toFixed(1)}; goals in parentheses`);
 const folder = await openTempDir();
 try {
@@ -89,8 +94,3 @@ async function measureStart(server: Server): Promise<Start> {
   await stop();
   return { ms: startMs, cpuMs: (user + system) * 1000, pssMib: Number(kib) / 1024 };
 }
-
-const judge = (ratio: number, most: number): string =>
-  `, ${ratio.toFixed(2)}x (${most}: ${ratio <= most ? 'met' : 'MISSED'})`;
-
-const median = (values: readonly number[]): number => [...values].sort((a, b) => a - b)[values.length >> 1]!;

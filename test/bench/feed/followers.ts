@@ -68,6 +68,8 @@ export interface RestartFigures {
   /** Until all are caught up again, from the moment at which the service listens. */
   seconds: number;
   open: number;
+  /** Processor time of the service for each that came back. */
+  microsEach: number;
   /** Refusals by their status. */
   refused: Record<string, number>;
 }
@@ -81,6 +83,7 @@ export function measureRestart(streams: number): Promise<RestartFigures> {
       await open(clients, first.ready.url, changesRequest(secret, 'state=open'), streams);
       await first.stop('SIGKILL');
       const again = await start();
+      const before = used(again.process.pid!);
       const {
         ms,
         open: back,
@@ -90,7 +93,8 @@ export function measureRestart(streams: number): Promise<RestartFigures> {
         port: Number(new URL(again.ready.url).port),
         withinMs: 120_000,
       });
-      return { seconds: ms / 1000, open: back, refused };
+      const microsEach = ((used(again.process.pid!) - before) * 1e6) / back;
+      return { seconds: ms / 1000, open: back, microsEach, refused };
     } finally {
       await clients.stop();
     }

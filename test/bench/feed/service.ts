@@ -1,5 +1,7 @@
 import { join } from 'node:path';
 import { migrate } from '../../../src/migrations/migrate.js';
+import { signAccessToken } from '../../../src/features/access/sign-access-token.js';
+import type { NewCollection } from '../../../src/features/collections/add-collection.js';
 import { setChanges } from '../../../src/features/changes/set-changes.js';
 import { updateProject } from '../../../src/features/projects/update-project.js';
 import { buildCollection, buildProject } from '../../helpers/build-project.js';
@@ -10,12 +12,27 @@ import { withApp } from '../../helpers/with-app.js';
 /** A service with one process whose collection `items` is followed. */
 export interface FeedService {
   secret: string;
+  publishable: string;
+  /** Of each of the users that were asked for. */
+  tokens: readonly string[];
   env: Record<string, string>;
   start(): Promise<RunningService>;
 }
 
+/** What is followed, and by whom. */
+interface Followed {
+  rls?: NewCollection['rls'];
+  userIds?: readonly string[];
+}
+
+const TOKEN_MS = 3_600_000;
+
 /** Runs `work` with a service of its own, for so many streams. */
-export async function withFeedService<T>(streams: number, work: (service: FeedService) => Promise<T>): Promise<T> {
+export async function withFeedService<T>(
+  streams: number,
+  work: (service: FeedService) => Promise<T>,
+  { rls, userIds = [] }: Followed = {},
+): Promise<T> {
   const dir = await openTempDir();
   const env = {
     BSVC_DATA_DIR: join(dir.path, 'data'),
@@ -27,16 +44,18 @@ export async function withFeedService<T>(streams: number, work: (service: FeedSe
   };
   const started: RunningService[] = [];
   try {
-    const { secret } = await withApp(env, async (app) => {
+    const { secret, publishable, tokens } = await withApp(env, async (app) => {
       await migrate(app.db);
       const owner = await buildProject(app);
       await updateProject(app, owner.project._id.toHexString(), { plan: 'pro' });
-      await buildCollection(app, owner.project, { name: 'items', mode: 'flexible' });
+      await buildCollection(app, owner.project, { name: 'items', mode: 'flexible', ...(rls && { rls }) });
       await setChanges(app, owner.project._id, 'items', { on: true });
-      return owner;
+      return { ...owner, tokens: userIds.map((id) => signAccessToken(app, owner.project, id, TOKEN_MS)) };
     });
     return await work({
       secret,
+      publishable,
+      tokens,
       env,
       async start() {
         const service = await startService(['serve', '--port', '0', '--processes', '1', '--no-worker'], env);

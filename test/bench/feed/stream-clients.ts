@@ -7,16 +7,33 @@ import { connect, type Socket } from 'node:net';
 
 /** What the process can be told. */
 export type Command =
-  /**
-   * Opens `count` streams by this request, `atOnce` at a time; answers when each has been sent `ready`. In the request
-   * `{since}` stands for the last cursor.
-   */
-  | { do: 'open'; host: string; port: number; request: string; ready: string; count: number; atOnce: number }
+  | OpenCommand
   /** Answers when each stream, or all together, has heard of so many changes, with the times they took. */
   | { do: 'hear'; changes: number; of?: 'each' | 'all' }
   /** Opens those that have ended until all are open or the time is over. */
   | { do: 'reopen'; port: number; withinMs: number }
   | { do: 'close' };
+
+/**
+ * Opens `count` streams by this request, `atOnce` at a time; answers when each has been sent `ready`. In the request
+ * `{since}` stands for the last cursor.
+ */
+export interface OpenCommand {
+  do: 'open';
+  host: string;
+  port: number;
+  request: string;
+  ready: string;
+  count: number;
+  atOnce: number;
+  /** What begins each change that is told, where it is not our own service. */
+  change?: string;
+  /**
+   * For a service that takes subscriptions by a second request: it is sent when `ready` has come, and the stream is
+   * ready when it is answered. `{client}` in the body stands for the id that the first event has told.
+   */
+  confirm?: { head: string; body: string };
+}
 
 export interface Answer {
   /** Milliseconds since the command was given. */
@@ -35,6 +52,7 @@ interface Client {
   request: string;
   socket: Socket | null;
   isReady: boolean;
+  isConfirming: boolean;
   heard: number;
   rest: string;
   /** Where it goes on when it is opened again. */
@@ -47,7 +65,7 @@ const CURSOR = '"cursor":"';
 const TRY_AGAIN_MS = 250;
 
 const clients: Client[] = [];
-let opened: Extract<Command, { do: 'open' }>;
+let opened: OpenCommand;
 let delays: number[] = [];
 let refused: Record<string, number> = {};
 let heard = 0;
@@ -58,6 +76,7 @@ function open(client: Client): void {
   const socket = connect({ host: opened.host, port: opened.port });
   client.socket = socket;
   client.isReady = false;
+  client.isConfirming = false;
   client.rest = '';
   let isFirst = true;
   socket.setNoDelay(true);
@@ -86,7 +105,8 @@ function open(client: Client): void {
 
 function take(client: Client, text: string): void {
   let from = 0;
-  for (let at = text.indexOf(CHANGE); at >= 0; at = text.indexOf(CHANGE, from)) {
+  const change = opened.change ?? CHANGE;
+  for (let at = text.indexOf(change); at >= 0; at = text.indexOf(change, from)) {
     const end = text.indexOf('\n\n', at);
     if (end < 0) break;
     const moment = text.indexOf(AT, at);
@@ -101,12 +121,27 @@ function take(client: Client, text: string): void {
   const cursorEnd = cursor < 0 ? -1 : text.indexOf('"', cursor + CURSOR.length);
   if (cursorEnd > 0) client.cursor = text.slice(cursor + CURSOR.length, cursorEnd);
   if (!client.isReady && text.includes(opened.ready)) {
-    client.isReady = true;
-    look();
+    if (!opened.confirm) client.isReady = true;
+    else if (!client.isConfirming) confirm(client, opened.confirm, text);
   }
   const last = text.lastIndexOf('\n\n');
   client.rest = last < 0 ? text : text.slice(Math.max(last, from));
   look();
+}
+
+function confirm(client: Client, { head, body }: NonNullable<OpenCommand['confirm']>, text: string): void {
+  client.isConfirming = true;
+  const own = body.replace('{client}', /"clientId":"(\w+)"/.exec(text)![1]!);
+  const socket = connect({ host: opened.host, port: opened.port });
+  socket.on('connect', () => socket.write(`${head}Content-Length: ${own.length}\r\n\r\n${own}`));
+  socket.once('data', (bytes) => {
+    const status = bytes.latin1Slice(9, 12);
+    client.isReady = status.startsWith('2');
+    if (!client.isReady) refused[status] = (refused[status] ?? 0) + 1;
+    socket.destroy();
+    look();
+  });
+  socket.on('error', () => undefined);
 }
 
 /** Resolves when `isDone` holds, which is looked at after each event. */
@@ -128,7 +163,15 @@ async function obey(command: Command): Promise<void> {
       const wanted = clients.length + command.count;
       let ready = clients.length;
       for (let at = 0; at < command.count; at++) {
-        clients.push({ request: command.request, socket: null, isReady: false, heard: 0, rest: '', cursor: null });
+        clients.push({
+          request: command.request,
+          socket: null,
+          isReady: false,
+          isConfirming: false,
+          heard: 0,
+          rest: '',
+          cursor: null,
+        });
       }
       let next = ready;
       const isDone = (): boolean => {
