@@ -11,6 +11,7 @@ WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci --no-audit --no-fund
 COPY tsconfig.json build.mjs ./
+COPY bin bin
 COPY src src
 COPY cli cli
 RUN npm run build && npm prune --omit=dev --no-audit --no-fund
@@ -23,7 +24,7 @@ COPY package.json LICENSE README.md ./
 COPY bin bin
 COPY templates templates
 # The files are root's, the process is not: it can write to its data and nowhere else.
-RUN mkdir /data && chown node:node /data && ln -s /app/bin/bsvc.js /usr/local/bin/bsvc
+RUN install -d -o node -g node -m 700 /data && ln -s /app/bin/bsvc.js /usr/local/bin/bsvc
 USER node
 ENV NODE_ENV=production BSVC_HOST=0.0.0.0 BSVC_PORT=4000 BSVC_DATA_DIR=/data
 VOLUME /data

@@ -36,13 +36,13 @@ const DEEP = [
   ...list('helpers', 'watch-replies'),
   ...list('engine', 'conformance'),
   // The first fifteen minutes of a newcomer are told by the quick tests.
-  'test/e2e/!(readme-tour).test.ts',
+  'test/e2e/!(first-minutes).test.ts',
   'test/api/attacks/**/*.test.ts',
   ...list(
     'api',
     'changes-properties client-leaves hostile-reads list-documents operators-access reply-budget storage-signed write-properties',
   ),
-  ...list('client', 'browser follow killed typed'),
+  ...list('client', 'browser follow hosted-react hosted-sdk killed typed'),
   ...list('cli', 'backup damage every-command kept-backups master-key move-to restore-space serve upkeep'),
   ...list('engine', 'bit-flips conversion crash data-file fairness held-snapshots insert-together mongoose readers'),
   ...list('engine/pipeline', 'compile'),
@@ -55,6 +55,9 @@ const DEEP = [
   'test/worker/**/*.test.ts',
   'test/console/**/*.test.ts',
 ];
+
+/** What fails among modules that another file has used. */
+const OWN_MODULES = list('api', 'client-leaves');
 
 /** What takes longest begins first: when it begins last, it alone is waited for. */
 const SLOWEST = [
@@ -96,8 +99,10 @@ export default defineConfig({
           ...everywhere,
           name: 'driver',
           include: ['test/api/**/*.test.ts', 'test/worker/**/*.test.ts'],
+          isolate: false,
           // About what comes before any database, or after it.
           exclude: [
+            ...OWN_MODULES,
             ...list('api', 'operators-access reply-budget'),
             ...list(
               'api/attacks',
@@ -109,6 +114,7 @@ export default defineConfig({
           env: { BSVC_TEST_DOOR: 'wire' },
         },
       },
+      { test: { ...everywhere, name: 'driver-alone', include: OWN_MODULES, env: { BSVC_TEST_DOOR: 'wire' } } },
     ],
   },
 });
