@@ -1,9 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
 import type { CommandNode } from '../cli/shell/command.js';
 import { COMMANDS } from '../cli/commands/index.js';
-import { SETTINGS } from '../src/config.js';
+import { listUnknownSettings } from '../cli/shell/settings.js';
+import { loadConfig, SETTINGS } from '../src/config.js';
 import { projectsFileSchema } from '../src/features/declaration/project-declaration.js';
 import { renderCommandsPage, renderSettingsPage } from './helpers/generated-docs.js';
 import { readGuides } from './helpers/guide-examples.js';
@@ -86,6 +88,68 @@ describe('the guides in templates/docs', () => {
       expect(options.filter((option) => !stdout.includes(option))).toEqual([]);
     },
   );
+});
+
+describe('compose.yaml and Dockerfile', () => {
+  interface ComposeService {
+    build?: string;
+    image: string;
+    command?: string | string[];
+    environment?: Record<string, string | number>;
+    depends_on?: Record<string, { condition: string }> | string[];
+    healthcheck?: object;
+  }
+  const root = join(import.meta.dirname, '..');
+  const { services, volumes } = parse(readFileSync(join(root, 'compose.yaml'), 'utf8'), { merge: true }) as {
+    services: Record<string, ComposeService & { volumes?: string[] }>;
+    volumes: Record<string, null>;
+  };
+  const own = Object.values(services).filter(({ build }) => build !== undefined);
+  const dockerfile = readFileSync(join(root, 'Dockerfile'), 'utf8');
+
+  it('set only settings that there are, in forms that they take', () => {
+    expect(own.length).toBe(2);
+    for (const { environment = {} } of own) {
+      const values = Object.fromEntries(
+        // As Compose fills them in: the default, else what .env would hold.
+        Object.entries(environment).map(([name, value]) => [
+          name,
+          String(value).replace(
+            /\$\{(\w+)(?::-([^}]*)|:\?[^}]*)?\}/g,
+            (_all, _name, otherwise?: string) => otherwise ?? 'k'.repeat(44),
+          ),
+        ]),
+      );
+      expect(listUnknownSettings([{ source: 'compose.yaml', values }])).toEqual([]);
+      expect(() => loadConfig([{ source: 'compose.yaml', values }])).not.toThrow();
+    }
+    const image = [...dockerfile.matchAll(/\b(BSVC_\w+)=(\S+)/g)].map(([, name, value]) => [name!, value!]);
+    const values = Object.fromEntries(image) as Record<string, string>;
+    expect(Object.keys(values)).toContain('BSVC_DATA_DIR');
+    expect(listUnknownSettings([{ source: 'Dockerfile', values }])).toEqual([]);
+    expect(() => loadConfig([{ source: 'Dockerfile', values }])).not.toThrow();
+  });
+
+  it('run commands that there are, with their options', async () => {
+    for (const { command } of own) {
+      const [name, ...words] = command as string[];
+      const { stdout } = await runCli([name!, '--help']);
+      expect(findCommand([name!])).toBeDefined();
+      expect(words.filter((word) => !stdout.includes(word))).toEqual([]);
+    }
+  });
+
+  it('wait only for what is there and can be waited for, and keep data in volumes that are declared', () => {
+    for (const { depends_on: waits = {}, volumes: mounts = [] } of Object.values(services)) {
+      for (const [name, { condition }] of Array.isArray(waits) ? [] : Object.entries(waits)) {
+        const { healthcheck, build } = services[name]!;
+        // Ours has its check in the image.
+        if (condition === 'service_healthy') expect(healthcheck ?? build).toBeDefined();
+      }
+      expect(mounts.map((mount) => mount.split(':')[0]!).filter((name) => !(name in volumes))).toEqual([]);
+    }
+    expect(dockerfile).toMatch(/^HEALTHCHECK .*\n.*\/api\/health\/live/m);
+  });
 });
 
 describe('templates/bsvc.schema.json', () => {

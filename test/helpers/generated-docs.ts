@@ -1,3 +1,4 @@
+import { fileURLToPath } from 'node:url';
 import { format, resolveConfig } from 'prettier';
 import { COMMANDS } from '../../cli/commands/index.js';
 import type { CommandNode } from '../../cli/shell/command.js';
@@ -64,8 +65,10 @@ ${items.join('\n')}
 `);
 }
 
+/** Formats the text of a guide as the guides are. */
 async function formatPage(text: string): Promise<string> {
-  return format(text, { ...(await resolveConfig(import.meta.filename)), parser: 'markdown' });
+  const guide = fileURLToPath(new URL('../../templates/docs/commands.md', import.meta.url));
+  return format(text, { ...(await resolveConfig(guide)), parser: 'markdown' });
 }
 
 async function listCommands(nodes: readonly CommandNode[], path: readonly CommandNode[]): Promise<string[]> {
