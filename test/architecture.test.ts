@@ -137,6 +137,13 @@ describe('the house keeps its walls', () => {
       .map((file) => file.path);
     expect(readers).toEqual(['cli/main.ts']);
   });
+
+  it('begins transactions of the data file at one place only: any other would not begin from the last commit', () => {
+    const committers = files
+      .filter((file) => /transaction(Sync|Async)|childTransaction/.test(readFileSync(join(ROOT, file.path), 'utf8')))
+      .map((file) => file.path);
+    expect(committers).toEqual(['src/engine/storage/file/last-commit.ts']);
+  });
 });
 
 // Bottom up; features of one row may not import each other.

@@ -7,11 +7,16 @@ import { eventually } from '../helpers/eventually.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 
 const DOCUMENTS = 300;
-/** Every document with every other, four levels deep: hours of work. */
-const ENDLESS = [1, 2, 3, 4].reduce<object[]>(
-  (inner, level) => [{ $lookup: { from: 'posts', pipeline: inner, as: `level${level}` } }],
-  [{ $match: { $expr: { $eq: ['$title', '$views'] } } }],
-);
+/** Every document with every other, four levels deep: hours of work that finds nothing, and so fills no memory. */
+const ENDLESS = [1, 2, 3, 4]
+  .reduce<object[]>(
+    (inner) => [
+      { $lookup: { from: 'posts', let: { outer: '$views' }, pipeline: inner, as: 'found' } },
+      { $match: { $expr: { $and: [{ $ne: ['$found', []] }, { $ne: ['$views', '$$outer'] }] } } },
+    ],
+    [{ $match: { $expr: { $eq: ['$title', '$$outer'] } } }],
+  )
+  .slice(0, 1);
 
 // The threads belong to the embedded engine; behind the driver it is the server's affair where a read runs.
 const PLACES = process.env.BSVC_TEST_DOOR === 'wire' ? ['off'] : ['off', '1'];
@@ -60,10 +65,10 @@ describe.each(PLACES)('aggregation whose client leaves (reader threads: %s)', (r
     await eventually('the fifth is asked for', () => turns.mock.calls.length === 5);
     for (const client of clients) client.destroy();
     expect((await answer).body).toMatchObject({ success: true, data: [{ posts: DOCUMENTS }] });
-    await eventually(
-      'all four are logged',
-      () => test.logLines.filter((line) => line.includes('"status":499')).length === 4,
-    );
+    const statuses = (): string[] =>
+      test.logLines.flatMap((line) => (line.includes('/posts/aggregate') ? [/"status":(\d+)/.exec(line)![1]!] : []));
+    await eventually('all are logged', () => statuses().length === 5);
+    expect(statuses().sort()).toEqual(['200', '499', '499', '499', '499']);
     expect(test.logLines.filter((line) => line.includes('request failed'))).toEqual([]);
     turns.mockRestore();
   });
@@ -89,4 +94,54 @@ describe('an export whose client leaves', () => {
       await test.close();
     }
   });
+});
+
+describe('who leaves while passwords are worked on', () => {
+  let test: TestApp;
+  let shop: TestProject;
+
+  beforeAll(async () => {
+    test = await openTestApp({ settings: { BSVC_BCRYPT_COST: '4' } });
+    shop = await buildProject(test.app);
+  });
+  afterAll(() => test.close());
+
+  it.each(['/api/userAuth/login', '/api/userAuth/signup', '/api/admin/login'])(
+    'gives its place in the queue to others: POST %s',
+    async (path) => {
+      const { passwords } = test.app;
+      const inTurn = passwords.inTurn.bind(passwords);
+      let finish = (): void => undefined;
+      const finished = new Promise<void>((resolve) => (finish = resolve));
+      // More than run at once on any machine.
+      const before = [1, 2, 3].map(() => inTurn('others', () => finished));
+      let begun = 0;
+      const spy = vi.spyOn(passwords, 'inTurn').mockImplementation((party, work, gone) =>
+        inTurn(
+          party,
+          (bcrypt) => {
+            begun++;
+            return work(bcrypt);
+          },
+          gone,
+        ),
+      );
+      test.logLines.length = 0;
+      const client = openRequest(`${test.url}${path}`, {
+        method: 'POST',
+        agent: false,
+        headers: { 'content-type': 'application/json', 'x-api-key': shop.publishable },
+      });
+      client.on('error', () => undefined);
+      client.end(JSON.stringify({ email: 'ann@example.test', password: 'correct horse' }));
+      await eventually('it waits for its turn', () => spy.mock.calls.length === 1);
+      client.destroy();
+      await eventually('it is logged', () => test.logLines.some((line) => line.includes('"status":499')));
+      finish();
+      await Promise.all(before);
+      await passwords.inTurn('after it', () => Promise.resolve());
+      expect(begun).toBe(1);
+      spy.mockRestore();
+    },
+  );
 });

@@ -253,6 +253,84 @@ describe('an operator’s own account', () => {
     expect(dataOf(await call('delete', '/api/admin/me/sessions').expect(200))).toEqual({ ended: 1 });
     expect(dataOf(await call('get', '/api/admin/me/sessions').expect(200))).toMatchObject({ total: 1 });
   });
+
+  it('does not list a session of the console that has ended by itself', async () => {
+    const { email } = await buildOperator(test);
+    await signIn(email);
+    clock.advance(HOUR_MS);
+    const cookie = await signIn(email);
+    const listed = await send('get', '/api/admin/me/sessions', { ...OURS, cookie }).expect(200);
+    expect(dataOf(listed)).toMatchObject({ items: [{ current: true }], total: 1 });
+  });
+});
+
+describe('an act at the console that cannot be taken back', () => {
+  const MINUTE_MS = 60_000;
+
+  it('asks for the password again, which counts for five minutes and for this session alone', async () => {
+    const { email, call } = await buildOperator(test);
+    const { project } = await buildProject(test.app);
+    const path = `/api/projects/${project._id.toHexString()}`;
+    const { id } = dataOf<{ id: string }>(
+      await call('post', `${path}/webhooks`, { url: 'https://hooks.example/', events: ['*'] }).expect(201),
+    );
+    const [cookie, other] = [await signIn(email), await signIn(email)];
+    const acts: readonly (readonly [Method, string, object?])[] = [
+      ['post', `${path}/webhooks/${id}/rotate-secret`],
+      ['post', `${path}/keys/rotate`, { type: 'secret' }],
+      ['post', `${path}/rotate-tokens`, { grace: '0s' }],
+      ['delete', path],
+    ];
+    const outcomes = async (by: string) => {
+      const found: unknown[] = [];
+      for (const [method, to, body] of acts) {
+        const answer = await send(method, to, { ...OURS, cookie: by }, body);
+        found.push(codeOf(answer) ?? answer.status);
+      }
+      return found;
+    };
+    const refused = acts.map(() => 'PASSWORD_REQUIRED');
+    expect(await outcomes(cookie)).toEqual(refused);
+    const confirm = (password: string) => send('post', '/api/admin/me/confirm', { ...OURS, cookie }, { password });
+    expect(codeOf(await confirm('wrong password').expect(401))).toBe('INVALID_CREDENTIALS');
+    expect(await outcomes(cookie)).toEqual(refused);
+    await confirm(OPERATOR_PASSWORD).expect(200);
+    expect(await outcomes(other)).toEqual(refused);
+    clock.advance(5 * MINUTE_MS);
+    expect(await outcomes(cookie)).toEqual(refused);
+    await confirm(OPERATOR_PASSWORD).expect(200);
+    expect(await outcomes(cookie)).toEqual([200, 201, 200, 200]);
+    // Everything else goes on without.
+    await send('get', '/api/projects', { ...OURS, cookie }).expect(200);
+    expect(JSON.stringify(await listActs(test.app, { limit: 20 }))).not.toContain(OPERATOR_PASSWORD);
+  });
+
+  it('is done by a token of the command line as it is', async () => {
+    const { call } = await buildOperator(test);
+    const { project } = await buildProject(test.app);
+    await call('delete', `/api/projects/${project._id.toHexString()}`).expect(200);
+  });
+
+  it.each(['confirm', 'password'])('is no way to try passwords: %s is locked after five', async (route) => {
+    const { email, call } = await buildOperator(test);
+    const cookie = await signIn(email);
+    const guess = (password: string) =>
+      route === 'confirm'
+        ? send('post', '/api/admin/me/confirm', { ...OURS, cookie }, { password })
+        : call('post', '/api/admin/me/password', { currentPassword: password, newPassword: 'another good one' });
+    for (let n = 0; n < 4; n++) expect(codeOf(await guess(`guess ${n}`))).toBe('INVALID_CREDENTIALS');
+    await guess('the fifth');
+    expect(codeOf(await guess(OPERATOR_PASSWORD).expect(423))).toBe('ACCOUNT_LOCKED');
+    expect(codeOf(await send('post', '/api/admin/login', {}, { email, password: OPERATOR_PASSWORD }))).toBe(
+      'ACCOUNT_LOCKED',
+    );
+  });
+
+  it('is not confirmed by BSVC_ADMIN_TOKEN, which is nobody’s', async () => {
+    const call = openOperatorClient(test, 'admin-token-for-tests');
+    const answer = await call('post', '/api/admin/me/confirm', { password: 'admin-token-for-tests' }).expect(403);
+    expect(codeOf(answer)).toBe('NOBODY_SIGNED_IN');
+  });
 });
 
 describe('the audit log', () => {

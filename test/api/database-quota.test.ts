@@ -43,7 +43,7 @@ describe('the database limit of a plan', () => {
       expect(reply.status).toBe(201);
       ids.push((reply.body as { _id: string })._id);
     }
-    const used = await test.app.db.measureBytes(documentsName(items));
+    const { bytes: used } = await test.app.db.measure(documentsName(items));
     expect(used).toBeLessThanOrEqual(LIMIT);
     expect(used).toBeGreaterThan(LIMIT - 2 * DOCUMENT.text.length);
 
@@ -60,7 +60,7 @@ describe('the database limit of a plan', () => {
     expect((await call('post', path, DOCUMENT).expect(403)).body).toMatchObject(FULL);
     const more = { more: DOCUMENT.text };
     expect((await call('patch', `${path}/${ids[0]!}`, more).expect(403)).body).toMatchObject(FULL);
-    expect(await test.app.db.measureBytes(documentsName(items))).toBeLessThanOrEqual(LIMIT);
+    expect((await test.app.db.measure(documentsName(items))).bytes).toBeLessThanOrEqual(LIMIT);
 
     await send('delete', `items/${ids[1]!}?permanent=true`).expect(200);
     await send('delete', `items/${ids[2]!}?permanent=true`).expect(200);

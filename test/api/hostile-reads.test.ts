@@ -1,6 +1,10 @@
+import { ObjectId } from 'bson';
 import request from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { fileStore } from '../../src/features/files/file-store.js';
+import { userStore } from '../../src/features/users/user-store.js';
 import { buildCollection, buildProject, placeDocuments, type TestProject } from '../helpers/build-project.js';
+import { buildOperator } from '../helpers/operator-client.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 
 let test: TestApp;
@@ -125,6 +129,22 @@ describe('a read that would take too long', () => {
         .send({ pipeline })
         .expect(400);
       expect(grouped.body).toMatchObject({ code: 'QUERY_TIMEOUT', message: expect.stringContaining('$match first') });
+      // What operators search is bounded as well: users and files lie in collections of their own.
+      const { call } = await buildOperator(hasty);
+      const path = `/api/projects/${own._id.toHexString()}`;
+      const rows = Array.from({ length: 20_000 }, (_, n) => ({ _id: new ObjectId(), n, isDeleted: false }));
+      const users = rows.map((row) => ({ ...row, email: `${row.n}@b.test`, createdAt: new Date() }));
+      await userStore(hasty.app, own._id).insertMany(users as never);
+      const files = rows.map((row) => ({
+        ...row,
+        projectId: own._id,
+        state: 'confirmed',
+        name: `${row.n}`,
+        path: `${row.n}`,
+      }));
+      await fileStore(hasty.app).insertMany(files as never);
+      for (const search of ['users?q=nobody', 'files?name=nothing'])
+        expect((await call('get', `${path}/${search}`).expect(400)).body).toMatchObject({ code: 'QUERY_TIMEOUT' });
     } finally {
       await hasty.close();
     }

@@ -3,6 +3,7 @@ import request from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ROUTE_LISTS } from '../../src/api.js';
 import { templateOf, type ApiDocument } from '../../src/features/reference/api-document.js';
+import { buildCollection, buildProject } from '../helpers/build-project.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 
 let test: TestApp;
@@ -65,6 +66,32 @@ describe('GET /api/docs', () => {
     for (const name of Object.keys(document.components.schemas)) expect(text).toContain(`id="schema-${name}"`);
   });
 
+  it('has an example in JavaScript for every operation, which does what it says', async () => {
+    const { text } = await request(test.server).get('/api/docs');
+    const scripts = [...text.matchAll(/id="(\w+)">\n<summary>|In JavaScript<\/summary><pre><code>([^<]*)</g)];
+    const examples = new Map<string, string>();
+    let id = '';
+    for (const [, operation, code] of scripts) {
+      if (operation !== undefined) id = operation;
+      else
+        examples.set(
+          id,
+          code!.replace(/&(#39|quot|lt|gt|amp);/g, (_sign, name: string) => SIGNS[name]!),
+        );
+    }
+    const ids = Object.values(document.paths).flatMap((of) => Object.values(of).map(({ operationId }) => operationId));
+    expect([...examples.keys()].sort()).toEqual(ids.sort());
+    for (const [name, code] of examples) expect(() => asFunction(code), `${name}\n${code}`).not.toThrow();
+
+    const { project, secret } = await buildProject(test.app);
+    await buildCollection(test.app, project, { name: 'posts', mode: 'flexible' });
+    const run = (name: string) => asFunction(examples.get(name)!)(test.url, secret, secret, new Blob(['x']));
+    const { _id } = (await run('insertDocument')) as { _id: string };
+    expect(await run('listDocuments')).toMatchObject({ success: true, data: { limit: expect.any(Number) as number } });
+    expect(await run('uploadFile')).toMatchObject({ url: expect.stringContaining('/files/') as string });
+    expect(_id).toMatch(/^[0-9a-f]{24}$/);
+  });
+
   it('links only to existing anchors, and loads nothing from elsewhere', async () => {
     const { headers, text } = await request(test.server).get('/api/docs');
     const ids = new Set([...text.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id));
@@ -86,6 +113,15 @@ describe('GET /api/docs', () => {
     expect([again.status, again.text]).toEqual([304, '']);
   });
 });
+
+const SIGNS: Readonly<Record<string, string>> = { '#39': "'", quot: '"', lt: '<', gt: '>', amp: '&' };
+
+/** An example of the page as a function of what it leaves to its reader. */
+function asFunction(code: string): (...values: unknown[]) => Promise<unknown> {
+  const AsyncFunction = (async () => undefined).constructor as new (...words: string[]) => () => Promise<unknown>;
+  const names = ['BSVC_URL', 'PUBLISHABLE_KEY', 'SECRET_KEY', 'file'];
+  return new AsyncFunction(...names, code.includes('const answer') ? `${code}\nreturn answer;` : code);
+}
 
 function listMounted(): string[] {
   return ROUTE_LISTS.flatMap(({ routes }) => routes.map(({ method, path }) => `${method} ${templateOf(path)}`));

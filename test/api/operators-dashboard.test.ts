@@ -132,6 +132,24 @@ describe('/api/projects/:projectId/collections/:collection/documents', () => {
     expect(lines.map((line) => (JSON.parse(line) as { n: number }).n).sort()).toEqual([1, 3]);
   });
 
+  it('exports those that match the filters of a list, and no other parameter of one', async () => {
+    const notes = `${path}/collections/notes/documents`;
+    await call('post', `${path}/collections`, { name: 'notes', fields: [{ name: 'n', type: 'Number' }] }).expect(201);
+    const documents = [1, 2, 3, 4].map((n) => ({ n, _id: String(n).repeat(24) }));
+    await call('post', `${notes}/import`, { documents }).expect(200);
+    await call('delete', `${notes}/${'4'.repeat(24)}`).expect(200);
+    const exported = async (query: string) => {
+      const { text } = await call('get', `${notes}/export?${query}`).expect(200);
+      return text.split('\n').flatMap((line) => (line === '' ? [] : [(JSON.parse(line) as { n: number }).n]));
+    };
+    expect(await exported('n_gte=2')).toEqual([2, 3]);
+    expect(await exported('n_gte=2&include_deleted=true')).toEqual([2, 3, 4]);
+    expect(await exported('n_in=1,3&n_ne=1')).toEqual([3]);
+    expect(await exported('n=9')).toEqual([]);
+    for (const query of ['limit=1', 'sort=n', 'cursor=start', 'nothing=1', 'n=x', '_bsvc=1', 'n_regex=1'])
+      expect((await call('get', `${notes}/export?${query}`).expect(400)).body).toMatchObject({ code: 'INVALID_QUERY' });
+  });
+
   it('refuses the users collection, and keeps documents out of the audit log', async () => {
     for (const name of ['users', 'Users', 'users2'])
       expect((await call('get', `${path}/collections/${name}/documents`)).status).toBe(403);

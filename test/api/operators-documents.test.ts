@@ -110,6 +110,21 @@ describe('one document of a project, for operators', () => {
   });
 });
 
+describe('an aggregation of a project, for operators', () => {
+  it('runs over what is not in the trash, and is refused as for everybody', async () => {
+    const run = (pipeline: object[], query = '') => call('post', `${path}/aggregate${query}`, { pipeline });
+    const count = [{ $count: 'all' }];
+    expect(dataOf(await run(count).expect(200))).toEqual([{ all: 2 }]);
+    expect(dataOf(await run(count, '?include_deleted=true').expect(200))).toEqual([{ all: 3 }]);
+    expect(codeOf(await run([{ $out: 'elsewhere' }]).expect(400))).toBe('BLOCKED_STAGE');
+    expect(codeOf(await run([{ $lookup: { from: 'users', pipeline: [], as: 'all' } }]).expect(400))).toBe(
+      'USERS_BLOCKED',
+    );
+    const ofUsers = path.replace(/collections\/[^/]+/, 'collections/users');
+    expect(codeOf(await call('post', `${ofUsers}/aggregate`, { pipeline: count }).expect(403))).toBe('USERS_BLOCKED');
+  });
+});
+
 describe('many documents at once', () => {
   it('are trashed and taken back each for itself, in the order of the ids', async () => {
     const trashed = dataOf(await call('post', `${path}/trash`, { ids: [...ids, NOBODY, ids[0]] }).expect(200));

@@ -88,6 +88,27 @@ describe('figures over time', () => {
     }
   });
 
+  it('cost at most a thousandth of a processor', async () => {
+    const series = startSeries(test.app);
+    try {
+      const LOOKS = 200;
+      const lookOften = async (): Promise<void> => {
+        for (let n = 0; n < LOOKS; n++) {
+          clock.advance(10_000);
+          await series.look();
+        }
+      };
+      // What happens once, and what is compiled meanwhile, is no part of it.
+      await lookOften();
+      const before = process.cpuUsage();
+      await lookOften();
+      const { user, system } = process.cpuUsage(before);
+      expect((user + system) / 1_000 / LOOKS / 10_000).toBeLessThan(0.001);
+    } finally {
+      series.stop();
+    }
+  });
+
   it('of a day come by the minute, and of a month from one document an hour', async () => {
     const series = startSeries(test.app);
     try {
@@ -174,6 +195,7 @@ describe('files of a project', () => {
       items: { name: string; path: string; size: number; url: string }[];
       next: string | null;
     }
+    expect(await get(`${path}/usage`)).toEqual({ files: 3, bytes: 15, limit: 100 * 2 ** 20, provider: 'internal' });
     const first = await get<Page>(`${path}?limit=2`);
     const rest = await get<Page>(`${path}?limit=2&before=${encodeURIComponent(first.next!)}`);
     const all = [...first.items, ...rest.items];

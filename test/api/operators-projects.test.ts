@@ -4,7 +4,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { reserveSlots } from '../../src/features/mail/sending/mail-slots.js';
 import { addWebhook } from '../../src/features/webhooks/add-webhook.js';
 import { findByokKey } from '../../src/features/mail/project-mail.js';
-import { requireProject } from '../../src/features/projects/project-store.js';
+import { projectStore, requireProject } from '../../src/features/projects/project-store.js';
+import { documentsName } from '../../src/features/collections/collection.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
 import { buildOperator, type OperatorClient } from '../helpers/operator-client.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
@@ -289,6 +290,25 @@ describe('/api/projects/:projectId/keys', () => {
     }
   });
 
+  it('tell to the minute when a request last came with them, and never that of one that is revoked', async () => {
+    const { app } = test;
+    const use = async (key = owner.secret): Promise<(string | null)[]> => {
+      app.cache.forgetAll('callers');
+      await listAs(key, 'nothing');
+      await app.backgroundTasks.idle();
+      const { items } = dataOf<{ items: { lastUsedAt: string | null }[] }>(await call('get', `${path}/keys`));
+      return items.map(({ lastUsedAt }) => lastUsedAt);
+    };
+    const [publishable, first] = await use();
+    expect([publishable, Date.now() - Date.parse(first!) < 60_000]).toEqual([null, true]);
+    expect(await use()).toEqual([null, first]);
+    const ago = new Date(Date.now() - 61_000);
+    await projectStore(app).updateOne({ _id: owner.project._id }, { $set: { 'keys.1.lastUsedAt': ago } });
+    expect(Date.parse((await use())[1]!)).toBeGreaterThan(ago.getTime() + 60_000);
+    await call('delete', `${path}/keys/${owner.project.keys[0]!.id.toHexString()}`).expect(200);
+    expect((await use(owner.publishable))[0]).toBeNull();
+  });
+
   it('rotates with a grace of 24 hours, or at once', async () => {
     const graced = await call('post', `${path}/keys/rotate`, { type: 'secret' }).expect(201);
     await listAs(owner.secret, 'nothing').expect(404);
@@ -323,6 +343,24 @@ describe('/api/projects/:projectId/users', () => {
     expect(JSON.stringify([made.body, listed.body])).not.toMatch(/\$2b\$|passwordHash|"password"|_bsvc/);
     expect((await call('post', `${path}/users`, user).expect(409)).body).toMatchObject({ code: 'EMAIL_TAKEN' });
     expect(dataOf(await call('get', `${path}/users/ann@b.test`).expect(200))).toMatchObject({ name: 'Ann' });
+  });
+
+  it('finds users by their id, and by a part of any of their texts', async () => {
+    const made = await call('post', `${path}/users`, user).expect(201);
+    await call('post', `${path}/users`, { email: 'bob@b.test', password: 'long enough', name: 'B. (Ob)' }).expect(201);
+    const found = async (q: string) =>
+      dataOf<{ items: { email: string }[]; total: number }>(
+        await call('get', `${path}/users?${new URLSearchParams({ q })}`).expect(200),
+      );
+    expect(await found('ANN')).toMatchObject({ total: 1, items: [{ email: 'ann@b.test' }] });
+    expect(await found('. (o')).toMatchObject({ total: 1, items: [{ email: 'bob@b.test' }] });
+    expect(await found('@b.test')).toMatchObject({ total: 2 });
+    expect(await found(dataOf<{ _id: string }>(made)._id)).toMatchObject({ items: [{ email: 'ann@b.test' }] });
+    // Neither a pattern nor the hash of a password.
+    for (const q of ['.*', '$2b$', 'long enough']) expect(await found(q)).toMatchObject({ total: 0 });
+    await call('get', `${path}/users?q=${'a'.repeat(201)}`).expect(400);
+    const both = await call('get', `${path}/users?q=b.test&email=bob`).expect(200);
+    expect(dataOf(both)).toMatchObject({ total: 1, items: [{ email: 'bob@b.test' }] });
   });
 
   it('sets a password, disables, enables and signs out: sessions end each time', async () => {
@@ -374,7 +412,8 @@ describe('/api/projects/:projectId/users', () => {
 
 describe('GET /api/projects/:projectId/usage and POST …/recount', () => {
   it('answer a project’s use beside its plan’s limits', async () => {
-    const { name } = await buildCollection(test.app, owner.project);
+    const collection = await buildCollection(test.app, owner.project);
+    const { name } = collection;
     await supertest(test.server).post(`/api/data/${name}`).set('x-api-key', owner.secret).send({ a: 1 });
     await reserveSlots(test.app, owner.project, [new ObjectId(), new ObjectId()]);
     await addWebhook(test.app, owner.project, { url: 'https://example.com/hooks', events: ['*'] });
@@ -384,6 +423,13 @@ describe('GET /api/projects/:projectId/usage and POST …/recount', () => {
       limits: { webhooks: 3 },
       mail: { used: 2, limit: 50 },
       webhooks: 1,
+    });
+    // As the database keeps count of them, without counting.
+    const listed = dataOf<{ items: object[] }>(await call('get', `${path}/collections?sizes=true`).expect(200));
+    const bytes = (await test.app.db.measure(documentsName(collection))).bytes;
+    expect(listed.items).toContainEqual(expect.objectContaining({ name, size: { documents: 1, bytes } }));
+    expect(dataOf(await call('get', `${path}/usage`))).toMatchObject({
+      collections: expect.arrayContaining([{ name, documents: 1, trashed: 0, bytes }]) as object,
     });
     expect(dataOf(await call('post', `${path}/recount`).expect(200))).toEqual({ storage: { before: 0, after: 0 } });
   });
@@ -409,6 +455,19 @@ describe('/api/projects/:projectId/bucket and /mail/templates', () => {
     await call('delete', `${path}/mail/templates/welcome`).expect(404);
     await call('put', `${path}/mail/templates/welcome`, { subject: ' ', text: 'x' }).expect(400);
     await call('put', `${path}/mail/templates/welcome`, { ...text, extra: 1 }).expect(400);
+  });
+
+  it('shows a template as a page that has no rights, whatever is in it', async () => {
+    const html = '<p style="color:red">Hello {{name}}</p><script>alert(1)</script>';
+    await call('put', `${path}/mail/templates/odd`, { subject: 's', html }).expect(200);
+    const page = await call('get', `${path}/mail/templates/odd/preview`).expect(200);
+    expect([page.text, page.headers['content-type']]).toEqual([html, 'text/html; charset=utf-8']);
+    expect(page.headers['content-security-policy']).toBe(
+      "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'; sandbox",
+    );
+    await call('put', `${path}/mail/templates/plain`, { subject: 's', text: 'Hi' }).expect(200);
+    expect((await call('get', `${path}/mail/templates/plain/preview`).expect(200)).text).toContain('text part alone');
+    await call('get', `${path}/mail/templates/none/preview`).expect(404);
   });
 });
 

@@ -58,6 +58,8 @@ describe('what operators are refused below /api/projects/:projectId', () => {
     ['patch', '?verify=maybe', { name: 'shop' }, '400 INVALID_QUERY'],
     ['put', '/schema?dryRun=maybe', declare({ name: 'a', fields: [text('a')] }), '400 INVALID_QUERY'],
     ['get', '/collections/notes/documents?limit=none', undefined, '400 INVALID_QUERY'],
+    ['get', '/collections?sizes=maybe', undefined, '400 INVALID_QUERY'],
+    ['post', '/collections/notes/documents/aggregate?include_deleted=maybe', { pipeline: [{}] }, '400 INVALID_QUERY'],
     ['get', '/collections/notes/documents/export?include_deleted=maybe', undefined, '400 INVALID_QUERY'],
     ['post', '/collections/notes/documents/import?dryRun=maybe', { documents: [{}] }, '400 INVALID_QUERY'],
     ['post', '/collections/others/rename', { name: '1st' }, '400 INVALID_NAME'],

@@ -334,8 +334,12 @@ describe('GET /api/userAuth/public/:username', () => {
     expect((await own.client.get('/public/__proto__')).status).toBe(404);
   });
 
-  it('answers 404 where users have no username', async () => {
-    expect((await client.get('/public/ada')).status).toBe(404);
+  it('answers 404 where users have no unique username, and says how to give them one', async () => {
+    const { status, body } = await client.get('/public/ada');
+    expect([status, (body as { message: string }).message]).toEqual([
+      404,
+      "Users of this project have no names. This adds the unique field they are found by: bsvc collection edit users --add-field 'username:String&'",
+    ]);
   });
 });
 

@@ -49,6 +49,16 @@ describe('POST /api/userAuth/refresh-token', () => {
     expect(codeOf(await client.refresh(first))).toEqual([401, 'REFRESH_REUSED']);
   });
 
+  it('stores the declared fields of a session and no others, when it begins and when it goes on', async () => {
+    const reply = await client.signUp();
+    const fields = ['_id', 'createdAt', 'expiresAt', 'ip', 'projectId', 'revokedAt', 'revokedFor', 'rotated'];
+    const all = [...fields, 'tokenHash', 'usedAt', 'userAgent', 'userId'];
+    const stored = async () => sessionStore(test.app).findOne({ _id: refreshOf(reply).split('.')[0]! });
+    expect(Object.keys((await stored())!).sort()).toEqual(all);
+    await client.refresh(refreshOf(reply));
+    expect(Object.keys((await stored())!).sort()).toEqual(all);
+  });
+
   it('gives 50 refreshes at once the same successor of one family', async () => {
     const { user } = signedIn(await client.signUp());
     const reply = await client.logIn(user.email);

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { copyFileSync, cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { builtinModules } from 'node:module';
 import { join } from 'node:path';
-import { Script } from 'node:vm';
+import { build } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openTempDir, type TempDir } from '../helpers/temp-dir.js';
 
@@ -12,13 +12,58 @@ const compiled = join(ROOT, 'dist/main.cache');
 const PACKAGE = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
   version: string;
   dependencies: Record<string, string>;
+  scripts: Record<string, string>;
+  files: string[];
 };
+
+describe('Dockerfile', () => {
+  const lines = readFileSync(join(ROOT, 'Dockerfile'), 'utf8').split('\n');
+  const [building, final] = lines
+    .join('\n')
+    .split(/^FROM .*$/m)
+    .slice(1)
+    .map((stage) => [...stage.matchAll(/^COPY (?!--from)(.+) \S+$/gm)].flatMap(([, paths]) => paths!.split(' ')));
+
+  it('copies what the build is made of', async () => {
+    const { metafile } = await build({
+      entryPoints: PACKAGE.scripts.build!.split(' && ').map((command) => command.replace('node ', '')),
+      absWorkingDir: ROOT,
+      bundle: true,
+      platform: 'node',
+      format: 'esm',
+      packages: 'external',
+      outdir: 'dist',
+      write: false,
+      metafile: true,
+    });
+    const read = [...Object.keys(metafile.inputs), 'package.json', 'package-lock.json', 'tsconfig.json', 'cli/main.ts'];
+    expect(read.filter((path) => !building!.some((copied) => `${path}/`.startsWith(`${copied}/`)))).toEqual([]);
+  });
+
+  it('puts into the image what the package has, and what tells of it', () => {
+    const wanted = [...PACKAGE.files.filter((path) => path !== 'dist'), 'package.json', 'LICENSE', 'README.md'];
+    expect(final!.sort()).toEqual(wanted.sort());
+  });
+
+  it('copies nothing that .dockerignore leaves out', () => {
+    const kept = readFileSync(join(ROOT, '.dockerignore'), 'utf8').matchAll(/^!(.+)$/gm);
+    const names = [...kept].map(([, path]) => path!);
+    expect([...building!, ...final!].filter((path) => !names.includes(path))).toEqual([]);
+  });
+});
 
 describe('what the build has compiled', () => {
   it('is what a start uses', () => {
-    const source = readFileSync(join(ROOT, 'dist/main.js'), 'latin1');
-    const cachedData = readFileSync(compiled);
-    expect(new Script(source, { filename: 'main.js', cachedData }).cachedDataRejected).toBe(false);
+    const told = execFileSync(
+      process.execPath,
+      [
+        '--input-type=module',
+        '-e',
+        "import { compileBundle } from './bin/bundle.js'; console.log(compileBundle().script.cachedDataRejected)",
+      ],
+      { cwd: ROOT, encoding: 'utf8' },
+    );
+    expect(told.trim()).toBe('false');
   });
 });
 

@@ -33,7 +33,7 @@ const NOT_RUN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
   'scale.md': { 'livenessProbe:': 'configuration of another program' },
   'first-app.md': {
-    'python3 -m http.server 5173 --bind 127.0.0.1': 'test/e2e/first-app.test.ts serves the page itself',
+    'python3 -m http.server 5173 --bind 127.0.0.1': 'test/e2e/first-minutes.test.ts serves the page itself',
   },
 };
 /** Guides whose examples start a server of their own. */

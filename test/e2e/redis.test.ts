@@ -1,12 +1,18 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { openApp, type App } from '../../src/app.js';
 import { loadConfig } from '../../src/config.js';
 import { migrate } from '../../src/migrations/migrate.js';
+import { openEngine } from '../../src/engine/index.js';
+import { setChanges } from '../../src/features/changes/set-changes.js';
 import { systemClock } from '../../src/platform/time/clock.js';
 import { openLogger } from '../../src/platform/observe/logger.js';
 import { windowStore } from '../../src/platform/rate-limit/database-counter.js';
 import { checkHealth } from '../../src/features/health/check-health.js';
+import { buildCollection, buildProject } from '../helpers/build-project.js';
+import { openStreamClient } from '../helpers/event-stream.js';
 import { eventually } from '../helpers/eventually.js';
+import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 import { hasRedis, startRedis, type RedisServer } from '../helpers/redis-server.js';
 import { openTempDir, type TempDir } from '../helpers/temp-dir.js';
 
@@ -192,4 +198,79 @@ describe.skipIf(!hasRedis)('machines whose Redis goes and comes back within a wi
     await eventually('it is back', async () => (await cacheHealth(machine)) === 'connected');
     expect(await allowed([machine], 'client', 30)).toBe(3);
   });
+});
+
+/** Of those who wait for hints at a machine nobody looks without one but when the test says so. */
+function holdLooks({ hints }: App): { look(): void } {
+  const wait = hints.wait.bind(hints);
+  let now = new AbortController();
+  vi.spyOn(hints, 'wait').mockImplementation((topic, _ms, signal) =>
+    wait(topic, 2 ** 30, AbortSignal.any([now.signal, ...(signal ? [signal] : [])])),
+  );
+  return {
+    look() {
+      now.abort();
+      now = new AbortController();
+    },
+  };
+}
+
+describe.skipIf(!hasRedis)('a stream at one machine and writes at another', () => {
+  /** Two machines with one database: the embedded one, or one that a driver reaches. */
+  async function openTwo(door: string): Promise<[TestApp, TestApp]> {
+    const settings: Record<string, string> = { REDIS_URL: redis.url };
+    if (door === 'embedded') {
+      settings.BSVC_DATA_DIR = dir.path;
+    } else {
+      const engine = openEngine({ dataDir: join(dir.path, 'wire'), durability: 'relaxed' });
+      cleanUps.push(() => engine.close());
+      settings.MONGODB_URI = (await engine.listen('127.0.0.1:0')).uri;
+      settings.BSVC_SECRET_KEY = 'a-master-key-for-tests-only-0123456789';
+    }
+    const open = async (): Promise<TestApp> => {
+      const machine = await openTestApp({ settings });
+      cleanUps.push(machine.close);
+      return machine;
+    };
+    return [await open(), await open()];
+  }
+
+  it.each(['embedded', 'wire'])(
+    'Redis tells at once, and what it loses is found by the next look (%s)',
+    async (door) => {
+      const [here, there] = await openTwo(door);
+      const owner = await buildProject(here.app);
+      await buildCollection(here.app, owner.project, { name: 'notes' });
+      await setChanges(here.app, owner.project._id, 'notes', { on: true });
+      const headers = { 'x-api-key': owner.secret, 'content-type': 'application/json' };
+      const write = async (n: number): Promise<string> => {
+        const init = { method: 'POST', headers, body: JSON.stringify({ n }) };
+        return ((await (await fetch(`${here.url}/api/data/notes`, init)).json()) as { _id: string })._id;
+      };
+      const looks = holdLooks(there.app);
+      const subscriptions = [{ collection: 'notes', since: 'now' }];
+      const client = await openStreamClient(there, { headers: { 'x-api-key': owner.secret }, body: { subscriptions } });
+      cleanUps.push(async () => client.close());
+      await client.until(({ event }) => event === 'ready');
+
+      // Until they hear each other.
+      await eventually('the first is told', async () => (await write(0)) && client.known().size > 0);
+      for (let n = 1; n <= 20; n++) {
+        const id = await write(n);
+        await client.until(({ data }) => data.id === id);
+      }
+
+      await redis.kill();
+      const lost = await write(21);
+      await eventually('what nobody told of is found', () => {
+        looks.look();
+        return client.known().has(lost);
+      });
+      await redis.restart();
+      for (const { app } of [here, there])
+        await eventually('Redis is back', async () => (await cacheHealth(app)) === 'connected');
+      const before = client.known().size;
+      await eventually('they hear each other again', async () => (await write(22)) && client.known().size > before);
+    },
+  );
 });

@@ -59,6 +59,8 @@ async function startBrowser(url: string): Promise<Browser & { profile: string }>
 export interface DrivenPage extends Browser {
   /** The value of an expression in the page, awaited; throws what it throws. */
   evaluate<T>(expression: string): Promise<T>;
+  /** Leads the page to another address, and waits until that one has begun. */
+  visit(url: string): Promise<void>;
   /** Waits until the expression is true in the page. */
   until(expression: string): Promise<void>;
 }
@@ -87,18 +89,25 @@ export async function drivePage(url: string): Promise<DrivenPage> {
     waiting.delete(reply.id);
   });
   let last = 0;
-  const evaluate = async <T>(expression: string): Promise<T> => {
+  const command = async (method: string, params: object): Promise<EvaluateReply> => {
     const id = ++last;
     const answered = new Promise<EvaluateReply>((resolve) => waiting.set(id, resolve));
+    socket.send(JSON.stringify({ id, method, params }));
+    return answered;
+  };
+  const evaluate = async <T>(expression: string): Promise<T> => {
     const params = { expression, awaitPromise: true, returnByValue: true, userGesture: true };
-    socket.send(JSON.stringify({ id, method: 'Runtime.evaluate', params }));
-    const { result, error } = await answered;
+    const { result, error } = await command('Runtime.evaluate', params);
     const thrown = error?.message ?? result?.exceptionDetails?.exception?.description;
     if (thrown !== undefined) throw new Error(`in the page: ${thrown}`);
     return result!.result.value as T;
   };
   return {
     evaluate,
+    async visit(address) {
+      const { error } = await command('Page.navigate', { url: address });
+      if (error) throw new Error(`${address}: ${error.message}`);
+    },
     async until(expression) {
       await eventually(expression, () => evaluate<boolean>(`Boolean(${expression})`), PAGE_DEADLINE_MS);
     },

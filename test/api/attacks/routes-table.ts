@@ -1,3 +1,5 @@
+import { ROUTE_LISTS } from '../../../src/api.js';
+
 /** Who may come in by a route. */
 export type Door =
   /** Anybody, without any key. */
@@ -196,8 +198,8 @@ const data = (method: string, rest: string, door: Door, allowed: string, more: M
 const inProject = (method: string, rest: string, door: Door, allowed: string, more: More = {}): RouteRow =>
   row(method, `/api/projects/:projectId${rest}`, door, allowed, NO_PROJECT, more);
 
-/** Every route of the service: whom it lets in, what it answers them, and what it tells another project. */
-export const ROUTE_TABLE: readonly RouteRow[] = [
+/** Rows of the routes that tell something else than their place says (`byPlace`). */
+const OWN_ROWS: readonly RouteRow[] = [
   data('GET', '', 'a key', '200'),
   data('GET', '/:document', 'a key', '200'),
   data('POST', '', 'the secret key to write', '201', json({ text: 'new' })),
@@ -333,25 +335,13 @@ export const ROUTE_TABLE: readonly RouteRow[] = [
   ...mail((method, rest, allowed, _foreign, more) =>
     inProject(method, `/mail${rest}`, method === 'GET' ? 'an operator' : 'an owner', allowed, more),
   ),
-  inProject('GET', '/mail/templates', 'an operator', '200'),
-  inProject('GET', '/mail/templates/:template', 'an operator', '200'),
   inProject('PUT', '/mail/templates/:template', 'an owner', '200', json({ subject: 's', text: 't' })),
-  inProject('DELETE', '/mail/templates/:template', 'an owner', '200', once()),
 
-  inProject('GET', '/webhooks', 'an operator', '200'),
   inProject('POST', '/webhooks', 'an owner', '201', json({ url: 'http://127.0.0.1:9/', events: ['*'] })),
-  inProject('GET', '/webhooks/:webhook', 'an operator', '200'),
   inProject('PATCH', '/webhooks/:webhook', 'an owner', '200', json({ description: 'x' })),
-  inProject('DELETE', '/webhooks/:webhook', 'an owner', '200', once()),
   inProject('POST', '/webhooks/:webhook/rotate-secret', 'an owner', '200'),
   inProject('POST', '/webhooks/:webhook/test', 'an owner', '200'),
-  inProject('GET', '/webhooks/:webhook/deliveries', 'an operator', '200'),
-  inProject('GET', '/webhooks/:webhook/deliveries/:delivery', 'an operator', '200'),
-  inProject('GET', '/webhooks/:webhook/counts', 'an operator', '200'),
-  inProject('GET', '/deliveries', 'an operator', '200'),
-  inProject('GET', '/files', 'an operator', '200'),
   inProject('DELETE', '/files', 'an owner', '200', once({ path: ':path' })),
-  inProject('GET', '/collections/:collection/shape', 'an operator', '200'),
   inProject('POST', '/webhooks/:webhook/deliveries/:delivery/replay', 'an owner', '202'),
 
   row(
@@ -370,6 +360,14 @@ export const ROUTE_TABLE: readonly RouteRow[] = [
     '401 INVALID_CREDENTIALS',
     '401 INVALID_CREDENTIALS',
     json({ currentPassword: 'guessed', newPassword: 'long enough' }),
+  ),
+  row(
+    'POST',
+    '/api/admin/me/confirm',
+    'an operator who has signed in',
+    '401 INVALID_CREDENTIALS',
+    '401 INVALID_CREDENTIALS',
+    json({ password: 'guessed' }),
   ),
   row('GET', '/api/admin/me/sessions', 'an operator who has signed in', '200', '200'),
   row('DELETE', '/api/admin/me/sessions', 'an operator who has signed in', '200', '200'),
@@ -396,55 +394,38 @@ export const ROUTE_TABLE: readonly RouteRow[] = [
     '403 ALL_PROJECTS_REQUIRED',
     json({ name: 'one more' }),
   ),
-  inProject('GET', '', 'an operator', '200'),
   inProject('PATCH', '', 'an owner', '200', json({ providerWebhookSecret: null })),
-  inProject('DELETE', '', 'an owner', '200', once()),
-  inProject('GET', '/usage', 'an operator', '200'),
   inProject('POST', '/recount', 'an owner', '200'),
   inProject('POST', '/rotate-tokens', 'an owner', '200', once({ grace: '0s' })),
   inProject('POST', '/mail/test', 'an owner', '200', json({ to: 'me@example.test' })),
-  inProject('GET', '/schema', 'an operator', '200'),
   inProject('PUT', '/schema', 'an owner', '200', json({ format: 'bsvc-schema/1', collections: [] })),
-  inProject('GET', '/social', 'an operator', '200'),
   inProject('PUT', '/social/:provider', 'an owner', '200', json(SOCIAL)),
-  inProject('DELETE', '/social/:provider', 'an owner', '200', once()),
-  inProject('GET', '/collections/:collection/documents', 'an operator', '200'),
-  inProject('GET', '/collections/:collection/documents/export', 'an operator', '200'),
+  inProject(
+    'POST',
+    '/collections/:collection/documents/aggregate',
+    'an operator',
+    '200',
+    json({ pipeline: [{ $match: {} }] }),
+  ),
   inProject('POST', '/collections/:collection/documents/import', 'an owner', '200', json({ documents: [{ a: 1 }] })),
   inProject('POST', '/collections/:collection/documents', 'an owner', '201', json({ text: 'new' })),
   inProject('POST', '/collections/:collection/documents/trash', 'an owner', '200', once({ ids: [':document'] })),
   inProject('POST', '/collections/:collection/documents/recover', 'an owner', '200', once({ ids: [':trashed'] })),
-  inProject('GET', '/collections/:collection/documents/:document', 'an operator', '200'),
   inProject('PATCH', '/collections/:collection/documents/:document', 'an owner', '200', json({ text: 'changed' })),
-  inProject('DELETE', '/collections/:collection/documents/:document', 'an owner', '200', once()),
   inProject('POST', '/collections/:collection/documents/:trashed/recover', 'an owner', '200', once()),
   inProject('POST', '/bucket/check', 'an owner', '404 NO_BUCKET'),
   inProject('PUT', '/bucket/cors', 'an owner', '404 NO_BUCKET', json({ origins: ['*'] })),
-  inProject('GET', '/collections', 'an operator', '200'),
   inProject('POST', '/collections', 'an owner', '201', once({ name: 'added', mode: 'flexible' })),
-  inProject('GET', '/collections/:collection', 'an operator', '200'),
   inProject('PATCH', '/collections/:collection', 'an owner', '200', json({ mode: 'flexible' })),
   inProject('PUT', '/collections/:collection/rls', 'an owner', '200', json({ enabled: false })),
   inProject('PUT', '/collections/:collection/changes', 'an owner', '200', json({ on: true })),
   inProject('POST', '/collections/:collection/rename', 'an owner', '200', once({ name: 'other' })),
-  inProject('DELETE', '/collections/:collection', 'an owner', '200', once()),
-  inProject('GET', '/keys', 'an operator', '200'),
   inProject('POST', '/keys', 'an owner', '201', json({ type: 'secret' })),
   inProject('POST', '/keys/rotate', 'an owner', '201', once({ type: 'secret' })),
-  inProject('DELETE', '/keys/:keyId', 'an owner', '200', once()),
-  inProject('GET', '/users', 'an operator', '200'),
   inProject('POST', '/users', 'an owner', '201', once({ email: 'new@example.test', password: 'long enough' })),
-  inProject('GET', '/users/:user', 'an operator', '200'),
   inProject('PATCH', '/users/:user', 'an owner', '200', json({ name: 'Ann' })),
-  inProject('DELETE', '/users/:user', 'an owner', '200', once()),
   inProject('POST', '/users/:user/set-password', 'an owner', '200', once({ password: 'another one' })),
-  inProject('POST', '/users/:user/disable', 'an owner', '200', once()),
   inProject('POST', '/users/:user/enable', 'an owner', '200'),
-  inProject('GET', '/users/:user/sessions', 'an operator', '200'),
-  inProject('GET', '/users/:user/identities', 'an operator', '200'),
-  inProject('DELETE', '/users/:user/sessions', 'an owner', '200', once()),
-  inProject('DELETE', '/users/:user/sessions/:session', 'an owner', '200', once()),
-  inProject('GET', '/bucket', 'an operator', '200'),
   inProject(
     'PUT',
     '/bucket',
@@ -468,6 +449,27 @@ export const ROUTE_TABLE: readonly RouteRow[] = [
   row('GET', '/console/:asset', 'everybody', '404 NOT_FOUND', '404 NOT_FOUND'),
   row('GET', '/metrics', 'the admin token', '200', '401 AUTH_REQUIRED'),
 ];
+
+/** Every route of the service: whom it lets in, what it answers them, and what it tells another project. */
+export const ROUTE_TABLE: readonly RouteRow[] = [...OWN_ROWS, ...byPlace()];
+
+/**
+ * Routes below a project without a row of their own: any operator reads, an owner changes, with the body that the API's
+ * document shows. Who is let in is said by the place and not by the route, so that a route cannot let in too many
+ * unseen.
+ */
+function byPlace(): RouteRow[] {
+  const below = '/api/projects/:projectId';
+  const own = new Set(OWN_ROWS.map(patternOf));
+  const routes = ROUTE_LISTS.flatMap((list) => list.routes).filter(
+    (one) => (one.path === below || one.path.startsWith(`${below}/`)) && !own.has(patternOf(one)),
+  );
+  return routes.map(({ method, path, answers, example }) => {
+    const rest = path.slice(below.length).replace(/(\w+)s\/:id\b/, '$1s/:$1');
+    if (method === 'GET') return inProject(method, rest, 'an operator', '200');
+    return inProject(method, rest, 'an owner', String([answers].flat()[0]!.status), once(example));
+  });
+}
 
 /** What a secret key and an operator may do alike with a project's mail. */
 function mail(

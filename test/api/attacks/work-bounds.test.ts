@@ -45,6 +45,7 @@ describe('a list with too much work', () => {
       (query: string) => visitor('GET', `/api/data/open?${query}`),
       (query: string) => visitor('GET', `/api/data/open/changes?${query}`),
       (query: string) => operator('GET', `${documents}?${query}`),
+      (query: string) => operator('GET', `${documents}/export?${query}`),
     ]) {
       expect(outcomeOf(await ask(most))).toBe('200');
       const refused = await ask(beyond);
