@@ -1,6 +1,6 @@
 import { ApiError } from './api-error.js';
 import { randomKey, type Connection, type TokenSource } from './connection.js';
-import { lock, platform, type SessionStorage } from './platform.js';
+import { isDone, lock, markDone, platform, sleep, type SessionStorage } from './platform.js';
 import type { Part } from './project.js';
 
 /** Where a session is kept. */
@@ -60,6 +60,12 @@ interface TokenReply {
   user?: unknown;
 }
 
+/** Between looks for what another tab has stored, and how many before this one acts itself. */
+const LOOK_MS = 10;
+const MAX_LOOKS = 100;
+
+const idOf = (user: unknown): unknown => (user as { _id?: unknown } | undefined)?._id;
+
 export function openAuth<P>(connection: Connection, storage: SessionStorage, cookies = false): Auth<P> {
   const place = connection.name;
   const verifierPlace = `${place}:verifier`;
@@ -92,11 +98,18 @@ export function openAuth<P>(connection: Connection, storage: SessionStorage, coo
     ...(refreshToken !== undefined && { 'x-refresh-token': refreshToken }),
   });
 
+  /** What another tab has stored comes to this one a moment later. */
+  const storedByOther = async (stale: string): Promise<void> => {
+    for (let looks = 0; looks < MAX_LOOKS && read()?.accessToken === stale; looks++) await sleep(LOOK_MS);
+  };
+
   /**
    * One at a time in all tabs: whoever waited finds what the first one got. False when nobody is signed in any more.
    */
   const renew = (stale: string | undefined): Promise<boolean> =>
     lock(place, async () => {
+      const renewed = `${place}:${stale?.slice(-32)}`;
+      if (stale !== undefined && (await isDone(renewed))) await storedByOther(stale);
       const session = read();
       if (!session || (stale !== undefined && session.accessToken !== stale)) return session !== null;
       try {
@@ -108,7 +121,10 @@ export function openAuth<P>(connection: Connection, storage: SessionStorage, coo
           isAnonymous: true,
         });
         const { accessToken, refreshToken } = reply;
+        // Whoever signed out or in meanwhile is not to be undone.
+        if (read()?.accessToken !== session.accessToken) return read() !== null;
         write({ ...session, accessToken, ...(refreshToken !== undefined && { refreshToken }) });
+        if (stale !== undefined) await markDone(renewed);
         return true;
       } catch (error) {
         if (!(error instanceof ApiError) || error.status !== 401) throw error;
@@ -120,9 +136,10 @@ export function openAuth<P>(connection: Connection, storage: SessionStorage, coo
 
   const tokens: TokenSource = { token: () => read()?.accessToken, renew };
   connection.tokens = tokens;
+  /** Keeps what the service says of the user; unless another one has signed in meanwhile. */
   const keep = <T>(user: T): T => {
     const session = read();
-    if (session) write({ ...session, user });
+    if (session && idOf(session.user) === idOf(user)) write({ ...session, user });
     return user;
   };
   const onStorage = ({ key }: { key?: string | null }): void => {

@@ -6,7 +6,11 @@ export interface SessionStorage {
 }
 
 interface Locks {
-  request<T>(name: string, options: { signal?: AbortSignal }, work: () => Promise<T>): Promise<T>;
+  request<T>(
+    name: string,
+    options: { signal?: AbortSignal; ifAvailable?: boolean },
+    work: (lock: object | null) => Promise<T>,
+  ): Promise<T>;
 }
 
 /** The part of an XMLHttpRequest that an upload needs: `fetch` tells nothing of bytes on their way. */
@@ -71,6 +75,21 @@ export function lock<T>(name: string, work: () => Promise<T>): Promise<T> {
     turn.catch(() => undefined),
   );
   return turn;
+}
+
+/** As long as what one tab stored may take to reach the others. */
+const SPREAD_MS = 5000;
+
+/** Tells all tabs of a browser for some seconds that a thing is done: locks are seen at once, what is stored is not. */
+export async function markDone(name: string): Promise<void> {
+  const { locks } = platform.navigator ?? {};
+  if (locks) await new Promise<void>((held) => void locks.request(name, {}, () => (held(), sleep(SPREAD_MS))));
+}
+
+/** Whether a tab has marked a thing as done. */
+export async function isDone(name: string): Promise<boolean> {
+  const { locks } = platform.navigator ?? {};
+  return locks?.request(name, { ifAvailable: true }, (lock) => Promise.resolve(lock === null)) ?? false;
 }
 
 /** Waits, or throws what the signal says. */

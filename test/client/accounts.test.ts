@@ -22,15 +22,18 @@ afterAll(() => test.close());
 let made = 0;
 const buildAccount = () => ({ email: `ann${++made}@example.test`, password: 'correct horse battery' });
 
-/** A client, and the paths that it has asked for. */
-function open() {
+/** A client, and the paths that it has asked for; `answered` runs before it gets an answer. */
+function open(answered?: (path: string) => Promise<unknown>) {
   const paths: string[] = [];
   const api = createClient({
     url: test.url,
     key: shop.publishable,
-    fetch: (address, init) => {
-      paths.push(new URL(String(address)).pathname);
-      return fetch(address, init);
+    fetch: async (address, init) => {
+      const path = new URL(String(address)).pathname;
+      paths.push(path);
+      const reply = await fetch(address, init);
+      await answered?.(path);
+      return reply;
     },
   });
   return { api, paths };
@@ -69,6 +72,25 @@ describe('auth of the client', () => {
     await Promise.all([notes.insert({ text: 'a' }), notes.insert({ text: 'b' }), notes.count(), api.auth.me()]);
     expect(paths.filter((path) => path.endsWith('/refresh-token'))).toHaveLength(1);
     expect(await notes.count()).toBe(2);
+  });
+
+  it.each(['refresh', 'me'] as const)('stays signed out, or somebody else, while %s is under way', async (call) => {
+    const [ann, bob] = [buildAccount(), buildAccount()];
+    await open().api.auth.signUp(bob);
+    let meanwhile: (() => Promise<unknown>) | undefined;
+    const { api } = open(async (path) => {
+      const run = /refresh-token|me$/.test(path) ? meanwhile : undefined;
+      meanwhile = undefined;
+      await run?.();
+    });
+    await api.auth.signUp(ann);
+    meanwhile = () => api.auth.signIn(bob);
+    await api.auth[call]();
+    expect(api.auth.user?.email).toBe(bob.email);
+    expect((await api.auth.me()).email).toBe(bob.email);
+    meanwhile = () => api.auth.signOut();
+    await api.auth[call]().catch(() => undefined);
+    expect(api.auth.user).toBeNull();
   });
 
   it('is signed out when the session is over, and tells so', async () => {
