@@ -1,10 +1,8 @@
-import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
-import { gzip } from 'node:zlib';
 import type { App } from '../../app.js';
 import { missing } from '../../errors.js';
+import { prepareFile, servePreparedFile, type PreparedFile } from '../../http/routes/prepared-file.js';
 import { own, PUBLIC, route, type RouteContext, type RouteList } from '../../http/routes/route.js';
 import { PACKAGE_ROOT } from '../../package.js';
 import { TEXT } from '../../platform/schema/schema.js';
@@ -34,27 +32,14 @@ const PAGE = 'index.html';
 /** Names as the build gives them: the content's hash is in each but the page's. */
 const NAME = /^[A-Za-z0-9-]+\.(js|css|svg)$/;
 
-interface ConsoleFile {
-  type: string;
-  bytes: Buffer;
-  gzipped: Buffer;
-  etag: string;
-}
-
-const compress = promisify(gzip);
-const files = new Map<string, Promise<ConsoleFile | null>>();
+const files = new Map<string, Promise<PreparedFile | null>>();
 
 /** A built file of the console, kept in memory; null when there is none. */
-function loadFile(name: string): Promise<ConsoleFile | null> {
+function loadFile(name: string): Promise<PreparedFile | null> {
   let file = files.get(name);
   if (!file) {
     file = readFile(join(PACKAGE_ROOT, 'dist', 'console', name)).then(
-      async (bytes) => ({
-        type: TYPES[name.split('.').at(-1)!]!,
-        bytes,
-        gzipped: await compress(bytes, { level: 9 }),
-        etag: `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 27)}"`,
-      }),
+      (bytes) => prepareFile(TYPES[name.split('.').at(-1)!]!, bytes),
       () => null,
     );
     // What is not there may be asked for under any name.
@@ -69,65 +54,50 @@ function loadFile(name: string): Promise<ConsoleFile | null> {
 async function serve(app: App, ctx: RouteContext, name: string): Promise<void> {
   const file = app.config.console && (name === PAGE || NAME.test(name)) ? await loadFile(name) : null;
   if (!file) throw missing('NOT_FOUND', `There is nothing at ${ctx.method} ${ctx.path}`);
+  servePreparedFile(ctx, file);
   ctx.set({
     'Content-Security-Policy': POLICY,
     'Cross-Origin-Opener-Policy': 'same-origin',
     'Cross-Origin-Resource-Policy': 'same-origin',
     'Referrer-Policy': 'no-referrer',
     'Cache-Control': name === PAGE ? 'no-cache' : 'public, max-age=31536000, immutable',
-    ETag: file.etag,
-    Vary: 'Accept-Encoding',
   });
-  ctx.type = file.type;
-  ctx.status = 200;
-  if (ctx.fresh) {
-    ctx.status = 304;
-    return;
-  }
-  const isGzip = ctx.acceptsEncodings('gzip', 'identity') === 'gzip';
-  if (isGzip) ctx.set('Content-Encoding', 'gzip');
-  ctx.body = isGzip ? file.gzipped : file.bytes;
 }
-
-const getConsoleRoute = route({
-  method: 'GET',
-  path: '/console',
-  id: 'getConsole',
-  summary: 'The operators’ console, a page for browsers',
-  access: PUBLIC,
-  answers: [
-    own(200, 'The page', { 'text/html': TEXT }),
-    own(304, 'The copy is good'),
-    own(308, 'With a slash at the end: what the page needs is beside it'),
-  ],
-  refuses: { 404: ['NOT_FOUND'] },
-  async handle({ app, ctx }) {
-    if (ctx.path.endsWith('/')) return serve(app, ctx, PAGE);
-    if (!app.config.console) throw missing('NOT_FOUND', `There is nothing at ${ctx.method} ${ctx.path}`);
-    ctx.body = null;
-    ctx.status = 308;
-    // Relative, so that it holds behind a proxy that takes a prefix away.
-    ctx.set('Location', 'console/');
-  },
-});
-
-const getConsoleFileRoute = route({
-  method: 'GET',
-  path: '/console/:file',
-  id: 'getConsoleFile',
-  summary: 'What the console’s page needs',
-  access: PUBLIC,
-  answers: [
-    own(200, 'A script or a style sheet', { 'text/javascript': TEXT, 'text/css': TEXT, 'image/svg+xml': TEXT }),
-    own(304, 'The copy is good'),
-  ],
-  refuses: { 404: ['NOT_FOUND'] },
-  handle: ({ app, ctx, params }) => serve(app, ctx, params.file),
-});
 
 /** The operators' console (BSVC_CONSOLE): the same for everybody, it shows nothing before somebody signs in. */
 export const CONSOLE_ROUTES: RouteList = {
   prefix: '/console',
   tag: 'Service',
-  routes: [getConsoleRoute, getConsoleFileRoute],
+  routes: [
+    route('GET /console', {
+      id: 'getConsole',
+      summary: 'The operators’ console, a page for browsers',
+      access: PUBLIC,
+      answers: [
+        own(200, 'The page', { 'text/html': TEXT }),
+        own(304, 'The copy is good'),
+        own(308, 'With a slash at the end: what the page needs is beside it'),
+      ],
+      refuses: { 404: ['NOT_FOUND'] },
+      async handle({ app, ctx }) {
+        if (ctx.path.endsWith('/')) return serve(app, ctx, PAGE);
+        if (!app.config.console) throw missing('NOT_FOUND', `There is nothing at ${ctx.method} ${ctx.path}`);
+        ctx.body = null;
+        ctx.status = 308;
+        // Relative, so that it holds behind a proxy that takes a prefix away.
+        ctx.set('Location', 'console/');
+      },
+    }),
+    route('GET /console/:file', {
+      id: 'getConsoleFile',
+      summary: 'What the console’s page needs',
+      access: PUBLIC,
+      answers: [
+        own(200, 'A script or a style sheet', { 'text/javascript': TEXT, 'text/css': TEXT, 'image/svg+xml': TEXT }),
+        own(304, 'The copy is good'),
+      ],
+      refuses: { 404: ['NOT_FOUND'] },
+      handle: ({ app, ctx, params }) => serve(app, ctx, params.file),
+    }),
+  ],
 };

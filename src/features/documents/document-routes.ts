@@ -1,16 +1,9 @@
 import { naming, type RouteList } from '../../http/routes/route.js';
 import { text } from '../../platform/schema/schema.js';
 import { settleKey } from '../access/require-key.js';
-import { aggregateDocumentsRoute, getDocumentRoute, listDocumentsRoute } from './read-routes.js';
+import { READ_ROUTES } from './read-routes.js';
 import { refuseUsers } from './store/refuse-users.js';
-import {
-  deleteDocumentRoute,
-  insertDocumentRoute,
-  insertDocumentsRoute,
-  putDocumentRoute,
-  recoverDocumentRoute,
-  updateDocumentRoute,
-} from './write-routes.js';
+import { WRITE_ROUTES } from './write-routes.js';
 
 const PREFIX = '/api/data';
 const COLLECTION_NAME = text({ pattern: '^[A-Za-z][A-Za-z0-9_-]{0,63}$', examples: ['posts'] });
@@ -37,15 +30,5 @@ export const DOCUMENT_ROUTES: RouteList = {
     refuseUsers(ctx.path, PREFIX);
     return null;
   },
-  routes: [
-    listDocumentsRoute,
-    getDocumentRoute,
-    aggregateDocumentsRoute,
-    insertDocumentRoute,
-    insertDocumentsRoute,
-    recoverDocumentRoute,
-    putDocumentRoute,
-    updateDocumentRoute,
-    deleteDocumentRoute,
-  ],
+  routes: [...READ_ROUTES, ...WRITE_ROUTES],
 };

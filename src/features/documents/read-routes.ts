@@ -1,5 +1,5 @@
 import { clientSignal } from '../../http/requests/client-signal.js';
-import { encoded, envelope, flagParameter, parameter, route } from '../../http/routes/route.js';
+import { encoded, envelope, flagParameter, parameter, route, type Route } from '../../http/routes/route.js';
 import {
   anyOf,
   arrayOf,
@@ -114,38 +114,6 @@ export const LISTING = {
   },
 };
 
-export const listDocumentsRoute = route({
-  ...LISTING,
-  method: 'GET',
-  path: '/api/data/:collectionName',
-  id: 'listDocuments',
-  summary: 'List documents, filtered, sorted, in pages',
-  access: READS_DOCUMENTS,
-  async handle({ app, ctx, caller, params }) {
-    return listEnvelope(await encodeList(app, caller, params.collectionName, ctx.querystring, clientSignal(ctx)));
-  },
-});
-
-export const getDocumentRoute = route({
-  method: 'GET',
-  path: '/api/data/:collectionName/:id',
-  id: 'getDocument',
-  summary: 'Get one document',
-  access: READS_DOCUMENTS,
-  ownQuery: PRESENTATION,
-  answers: {
-    ...encoded(SHOWN_DOCUMENT, 'The document itself'),
-    headers: { ETag: 'Names this version of the document: its `updatedAt`, in quotes, where that is shown' },
-  },
-  refuses: { 400: ['INVALID_QUERY', 'QUERY_TIMEOUT', 'RESULT_TOO_LARGE'], ...NO_ROOM },
-  async handle({ app, ctx, caller, params }) {
-    const reply = await getDocument(app, caller, params.collectionName, params.id, ctx.querystring);
-    const tag = tagOfJson(reply);
-    if (tag !== null) addHeaders(ctx, 'ETag', tag);
-    return reply;
-  },
-});
-
 const AGGREGATION: Schema<{ pipeline?: unknown }> = openObject({
   pipeline: arrayOf({ type: 'object' }, { minItems: 1, maxItems: MAX_STAGES }),
 });
@@ -179,19 +147,45 @@ export const AGGREGATING = {
 export const aggregationEnvelope = (results: EncodedReply): EncodedReply =>
   wrapReply('{"success":true,"data":', results, ',"message":"Aggregation completed"}');
 
-export const aggregateDocumentsRoute = route({
-  ...AGGREGATING,
-  method: 'POST',
-  path: '/api/data/:collectionName/aggregate',
-  id: 'aggregateDocuments',
-  summary: 'Run an aggregation pipeline',
-  access: READS_DOCUMENTS,
-  async handle({ app, ctx, caller, params, query, body: { pipeline } }) {
-    return aggregationEnvelope(
-      await aggregateDocuments(app, caller, params.collectionName, pipeline, {
-        includeDeleted: query.include_deleted,
-        signal: clientSignal(ctx),
-      }),
-    );
-  },
-});
+export const READ_ROUTES: readonly Route[] = [
+  route('GET /api/data/:collectionName', {
+    ...LISTING,
+    id: 'listDocuments',
+    summary: 'List documents, filtered, sorted, in pages',
+    access: READS_DOCUMENTS,
+    async handle({ app, ctx, caller, params }) {
+      return listEnvelope(await encodeList(app, caller, params.collectionName, ctx.querystring, clientSignal(ctx)));
+    },
+  }),
+  route('GET /api/data/:collectionName/:id', {
+    id: 'getDocument',
+    summary: 'Get one document',
+    access: READS_DOCUMENTS,
+    ownQuery: PRESENTATION,
+    answers: {
+      ...encoded(SHOWN_DOCUMENT, 'The document itself'),
+      headers: { ETag: 'Names this version of the document: its `updatedAt`, in quotes, where that is shown' },
+    },
+    refuses: { 400: ['INVALID_QUERY', 'QUERY_TIMEOUT', 'RESULT_TOO_LARGE'], ...NO_ROOM },
+    async handle({ app, ctx, caller, params }) {
+      const reply = await getDocument(app, caller, params.collectionName, params.id, ctx.querystring);
+      const tag = tagOfJson(reply);
+      if (tag !== null) addHeaders(ctx, 'ETag', tag);
+      return reply;
+    },
+  }),
+  route('POST /api/data/:collectionName/aggregate', {
+    ...AGGREGATING,
+    id: 'aggregateDocuments',
+    summary: 'Run an aggregation pipeline',
+    access: READS_DOCUMENTS,
+    async handle({ app, ctx, caller, params, query, body: { pipeline } }) {
+      return aggregationEnvelope(
+        await aggregateDocuments(app, caller, params.collectionName, pipeline, {
+          includeDeleted: query.include_deleted,
+          signal: clientSignal(ctx),
+        }),
+      );
+    },
+  }),
+];

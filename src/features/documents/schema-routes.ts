@@ -8,44 +8,6 @@ import { DECLARATION_SCHEMA } from '../collections/schema/collection-declaration
 import { COLLECTION, SCHEMA_OF_COLLECTION, withFieldDefs } from '../collections/schema/describe-collection.js';
 import { presentModel } from '../collections/schema/present-model.js';
 
-const getSchemaRoute = route({
-  method: 'GET',
-  path: '/api/schemas/:collectionName',
-  id: 'getSchema',
-  summary: 'Get the schema of a collection',
-  access: ANY_KEY,
-  answers: ok(SCHEMA_OF_COLLECTION, 'Schema found'),
-  async handle({ app, project, params }) {
-    const collection = await requireCollection(app, project._id, params.collectionName);
-    return { ...presentCollection(collection), collection: presentModel(collection) };
-  },
-});
-
-const registerCollectionRoute = route({
-  method: 'POST',
-  path: '/api/schemas',
-  id: 'registerCollection',
-  summary: 'Register a collection',
-  access: SECRET_KEY,
-  body: withFieldDefs(DECLARATION_SCHEMA),
-  example: {
-    name: 'posts',
-    fields: [
-      { name: 'title', type: 'String', required: true },
-      { name: 'views', type: 'Number', default: 0 },
-    ],
-  },
-  answers: created(COLLECTION, 'Collection created'),
-  refuses: {
-    400: ['EMPTY_SCHEMA', 'VALIDATION_FAILED', 'INVALID_NAME', 'INVALID_INDEX'],
-    403: ['USERS_BLOCKED'],
-    409: ['COLLECTION_EXISTS', 'COLLECTION_DROPPING'],
-  },
-  async handle({ app, project, body }) {
-    return presentCollection((await addCollection(app, project, body)).collection);
-  },
-});
-
 /** Schemas of collections, for tools: reading one with any key, registering a collection with the secret key. */
 export const SCHEMA_ROUTES: RouteList = {
   prefix: '/api/schemas',
@@ -53,5 +15,38 @@ export const SCHEMA_ROUTES: RouteList = {
   about: 'What collections are made of, for tools that work with a project’s key.',
   params: { collectionName: naming('Name of a registered collection', 'COLLECTION_NOT_FOUND') },
   guard: (app) => (ctx) => settleKey(app, ctx),
-  routes: [getSchemaRoute, registerCollectionRoute],
+  routes: [
+    route('GET /api/schemas/:collectionName', {
+      id: 'getSchema',
+      summary: 'Get the schema of a collection',
+      access: ANY_KEY,
+      answers: ok(SCHEMA_OF_COLLECTION, 'Schema found'),
+      async handle({ app, project, params }) {
+        const collection = await requireCollection(app, project._id, params.collectionName);
+        return { ...presentCollection(collection), collection: presentModel(collection) };
+      },
+    }),
+    route('POST /api/schemas', {
+      id: 'registerCollection',
+      summary: 'Register a collection',
+      access: SECRET_KEY,
+      body: withFieldDefs(DECLARATION_SCHEMA),
+      example: {
+        name: 'posts',
+        fields: [
+          { name: 'title', type: 'String', required: true },
+          { name: 'views', type: 'Number', default: 0 },
+        ],
+      },
+      answers: created(COLLECTION, 'Collection created'),
+      refuses: {
+        400: ['EMPTY_SCHEMA', 'VALIDATION_FAILED', 'INVALID_NAME', 'INVALID_INDEX'],
+        403: ['USERS_BLOCKED'],
+        409: ['COLLECTION_EXISTS', 'COLLECTION_DROPPING'],
+      },
+      async handle({ app, project, body }) {
+        return presentCollection((await addCollection(app, project, body)).collection);
+      },
+    }),
+  ],
 };

@@ -5,6 +5,7 @@ import {
   parameter,
   plain,
   route,
+  type Route,
   say,
   type Refusals,
   type RouteContext,
@@ -55,59 +56,6 @@ const ETAG = { ETag: 'Names this version of the document: its `updatedAt`, in qu
 /** Too many large replies are under way. */
 const NO_ROOM: Refusals = { 503: ['BUSY'] };
 
-export const insertDocumentRoute = route({
-  method: 'POST',
-  path: '/api/data/:collectionName',
-  id: 'insertDocument',
-  summary: 'Insert a document',
-  access: WRITES_AND_SHOWS,
-  headers: IDEMPOTENCY_KEY,
-  openBody: NEW_DOCUMENT,
-  example: { title: 'Hello', views: 0 },
-  answers: { ...plain(DOCUMENT, 'The stored document itself', 201), headers: ETAG },
-  refuses: { ...INSERT_REFUSALS, ...NO_ROOM },
-  async handle({ app, ctx, target, body }) {
-    return withTag(ctx, await insertDocument(app, target, body, readIdempotencyKey(ctx.get('idempotency-key'))));
-  },
-});
-
-export const insertDocumentsRoute = route({
-  method: 'POST',
-  path: '/api/data/:collectionName/bulk',
-  id: 'insertDocuments',
-  summary: `Insert up to ${MAX_BULK_DOCUMENTS} documents, all or none`,
-  access: WRITES_DOCUMENTS,
-  headers: IDEMPOTENCY_KEY,
-  openBody: NEW_DOCUMENTS,
-  example: [{ title: 'One' }, { title: 'Two' }],
-  answers: created(object({ insertedCount: WHOLE, ids: arrayOf(ID) }), 'Their ids, in the order of the request'),
-  refuses: {
-    ...INSERT_REFUSALS,
-    409: [...INSERT_REFUSALS[409], 'REQUEST_UNDER_WAY', 'BATCH_ABANDONED'],
-    413: ['BATCH_TOO_LARGE'],
-  },
-  async handle({ app, ctx, target, body }) {
-    const data = await insertDocuments(app, target, body, readIdempotencyKey(ctx.get('idempotency-key')));
-    return say(data, `Inserted ${data.insertedCount}`);
-  },
-});
-
-export const recoverDocumentRoute = route({
-  method: 'PATCH',
-  path: '/api/data/:collectionName/:id/recover',
-  id: 'recoverDocument',
-  summary: 'Take a document back from the trash',
-  access: WRITES_AND_SHOWS,
-  answers: { ...ok(DOCUMENT, 'Document recovered from trash'), headers: ETAG },
-  refuses: {
-    400: ['VALIDATION_FAILED'],
-    403: ['OWNER_MISMATCH'],
-    409: ['DUPLICATE_VALUE', 'DOCUMENT_CHANGING'],
-    ...NO_ROOM,
-  },
-  handle: async ({ app, ctx, target, params }) => withTag(ctx, await recoverDocument(app, target, params.id)),
-});
-
 const UPDATE_REFUSALS: Refusals = {
   400: ['VALIDATION_FAILED', 'INVALID_IF_MATCH'],
   403: ['OWNER_MISMATCH', 'OWNER_IMMUTABLE', 'QUOTA_EXCEEDED'],
@@ -118,9 +66,7 @@ const UPDATE_REFUSALS: Refusals = {
 };
 
 const changeDocument = (method: 'PUT' | 'PATCH', id: string, summary: string) =>
-  route({
-    method,
-    path: '/api/data/:collectionName/:id',
+  route(`${method} /api/data/:collectionName/:id`, {
     id,
     summary,
     description:
@@ -147,29 +93,72 @@ function withTag(ctx: RouteContext, document: PresentedDocument): PresentedDocum
   return document;
 }
 
-export const putDocumentRoute = changeDocument('PUT', 'putDocument', 'Change fields of a document (as PATCH)');
-export const updateDocumentRoute = changeDocument('PATCH', 'updateDocument', 'Change fields of a document');
-
-export const deleteDocumentRoute = route({
-  method: 'DELETE',
-  path: '/api/data/:collectionName/:id',
-  id: 'deleteDocument',
-  summary: 'Move a document to the trash, or delete it for good',
-  access: WRITES_DOCUMENTS,
-  headers: IF_MATCH,
-  query: { permanent: flagParameter('Delete it for good at once, from the trash too') },
-  answers: ok(object({ id: ID }), 'Document moved to trash'),
-  refuses: {
-    400: ['INVALID_QUERY', 'INVALID_IF_MATCH'],
-    403: ['OWNER_MISMATCH'],
-    409: ['DOCUMENT_CHANGING'],
-    412: ['CHANGED_MEANWHILE'],
-  },
-  async handle({ app, ctx, target, params, query: { permanent } }) {
-    const expected = readIfMatch(ctx.get('if-match'));
-    if (permanent) {
-      return say({ id: await deleteDocument(app, target, params.id, expected) }, 'Document permanently deleted');
-    }
-    return { id: await trashDocument(app, target, params.id, expected) };
-  },
-});
+export const WRITE_ROUTES: readonly Route[] = [
+  route('POST /api/data/:collectionName', {
+    id: 'insertDocument',
+    summary: 'Insert a document',
+    access: WRITES_AND_SHOWS,
+    headers: IDEMPOTENCY_KEY,
+    openBody: NEW_DOCUMENT,
+    example: { title: 'Hello', views: 0 },
+    answers: { ...plain(DOCUMENT, 'The stored document itself', 201), headers: ETAG },
+    refuses: { ...INSERT_REFUSALS, ...NO_ROOM },
+    async handle({ app, ctx, target, body }) {
+      return withTag(ctx, await insertDocument(app, target, body, readIdempotencyKey(ctx.get('idempotency-key'))));
+    },
+  }),
+  route('POST /api/data/:collectionName/bulk', {
+    id: 'insertDocuments',
+    summary: `Insert up to ${MAX_BULK_DOCUMENTS} documents, all or none`,
+    access: WRITES_DOCUMENTS,
+    headers: IDEMPOTENCY_KEY,
+    openBody: NEW_DOCUMENTS,
+    example: [{ title: 'One' }, { title: 'Two' }],
+    answers: created(object({ insertedCount: WHOLE, ids: arrayOf(ID) }), 'Their ids, in the order of the request'),
+    refuses: {
+      ...INSERT_REFUSALS,
+      409: [...INSERT_REFUSALS[409], 'REQUEST_UNDER_WAY', 'BATCH_ABANDONED'],
+      413: ['BATCH_TOO_LARGE'],
+    },
+    async handle({ app, ctx, target, body }) {
+      const data = await insertDocuments(app, target, body, readIdempotencyKey(ctx.get('idempotency-key')));
+      return say(data, `Inserted ${data.insertedCount}`);
+    },
+  }),
+  route('PATCH /api/data/:collectionName/:id/recover', {
+    id: 'recoverDocument',
+    summary: 'Take a document back from the trash',
+    access: WRITES_AND_SHOWS,
+    answers: { ...ok(DOCUMENT, 'Document recovered from trash'), headers: ETAG },
+    refuses: {
+      400: ['VALIDATION_FAILED'],
+      403: ['OWNER_MISMATCH'],
+      409: ['DUPLICATE_VALUE', 'DOCUMENT_CHANGING'],
+      ...NO_ROOM,
+    },
+    handle: async ({ app, ctx, target, params }) => withTag(ctx, await recoverDocument(app, target, params.id)),
+  }),
+  changeDocument('PUT', 'putDocument', 'Change fields of a document (as PATCH)'),
+  changeDocument('PATCH', 'updateDocument', 'Change fields of a document'),
+  route('DELETE /api/data/:collectionName/:id', {
+    id: 'deleteDocument',
+    summary: 'Move a document to the trash, or delete it for good',
+    access: WRITES_DOCUMENTS,
+    headers: IF_MATCH,
+    query: { permanent: flagParameter('Delete it for good at once, from the trash too') },
+    answers: ok(object({ id: ID }), 'Document moved to trash'),
+    refuses: {
+      400: ['INVALID_QUERY', 'INVALID_IF_MATCH'],
+      403: ['OWNER_MISMATCH'],
+      409: ['DOCUMENT_CHANGING'],
+      412: ['CHANGED_MEANWHILE'],
+    },
+    async handle({ app, ctx, target, params, query: { permanent } }) {
+      const expected = readIfMatch(ctx.get('if-match'));
+      if (permanent) {
+        return say({ id: await deleteDocument(app, target, params.id, expected) }, 'Document permanently deleted');
+      }
+      return { id: await trashDocument(app, target, params.id, expected) };
+    },
+  }),
+];

@@ -55,76 +55,6 @@ const EVENTS = eventStream(
 );
 const STREAM_REFUSALS = { 403: ['QUOTA_EXCEEDED'], 429: ['TOO_MANY_STREAMS'], 503: ['BUSY'] };
 
-const readChangesRoute = route({
-  method: 'GET',
-  path: '/api/data/:collectionName/changes',
-  id: 'readChanges',
-  summary: 'Follow the changes of a collection',
-  description:
-    'Shows what a list with the same key, user and filter shows, and then how that changes: without `since` all documents in pages, with the `cursor` of the last answer what has changed since. `gone` names a document that was trashed or removed or does not meet filter or rules any more. Nothing is lost while a client is away; a document may be told more than once. Takes the filters of lists. With `Accept: text/event-stream` it is a stream that goes on, as of `POST /api/realtime`; each event has its cursor as `id`, by which an `EventSource` resumes.',
-  access: READS_DOCUMENTS,
-  ownQuery: {
-    since: parameter('The `cursor` of an earlier answer; `now` = only what comes; left out = from the beginning', TEXT),
-    ticket: parameter('Of a stream, instead of the headers that an `EventSource` cannot send; good once', TEXT),
-    limit: parameter('Most changes in the answer', { type: 'integer', minimum: 1, maximum: 1000, default: 200 }),
-    wait: parameter('Seconds to wait for a change when there is none', {
-      type: 'integer',
-      minimum: 0,
-      maximum: 25,
-      default: 0,
-    }),
-    fields: parameter('Only these fields, comma-separated; `_id` besides', TEXT),
-    meta: parameter('`false` leaves out isDeleted, deletedAt, createdAt, updatedAt', {
-      type: 'boolean',
-      default: true,
-    }),
-    filters: {
-      ...parameter('`field=value`, `field_gt=…` and the like, as in lists', {
-        type: 'object',
-        additionalProperties: { type: 'string' },
-      }),
-      isOpen: true,
-    },
-  },
-  headers: { 'last-event-id': parameter('Of a stream: instead of `since`', TEXT) },
-  answers: either(encoded(PAGE, 'Changes'), EVENTS),
-  refuses: {
-    400: [
-      'INVALID_QUERY',
-      'INVALID_CURSOR',
-      'QUERY_TIMEOUT',
-      'TOO_MANY_PATTERNS',
-      'PATTERNS_TOO_LONG',
-      'PATTERN_TOO_LARGE',
-    ],
-    401: ['TICKET_INVALID'],
-    403: STREAM_REFUSALS[403],
-    409: ['CHANGES_OFF'],
-    429: STREAM_REFUSALS[429],
-    410: ['CURSOR_EXPIRED'],
-    503: ['BUSY'],
-  },
-  async handle({ app, ctx, params }) {
-    if (wantsStream(ctx)) return openOne(app, ctx, params.collectionName);
-    return readFeed(app, params.collectionName, ctx.querystring, {
-      signal: clientSignal(ctx),
-      async settle() {
-        ctx.state.caller = undefined;
-        await settleKey(app, ctx);
-        return callerOf(ctx);
-      },
-      async aside(work) {
-        const place = streamHub(app).take();
-        try {
-          await waitAside(ctx, work);
-        } finally {
-          place.release();
-        }
-      },
-    });
-  },
-});
-
 function wantsStream(ctx: RouteContext): boolean {
   return ctx.get('accept').includes(EVENT_STREAM_TYPE);
 }
@@ -164,41 +94,6 @@ const SUBSCRIPTION = object(
   'Subscription',
 );
 
-const openStreamRoute = route({
-  method: 'POST',
-  path: '/api/realtime',
-  id: 'openStream',
-  summary: 'Follow the changes of several collections by one stream',
-  description:
-    'Each subscription shows what a list with the same key, user and filter shows, and then how that changes. Nothing is lost while a client is away: it resumes by the cursors that it was given, at any process. Other subscriptions are another request. It ends when the access token is over or the key is revoked, and when the server stops; `retryAfterMs` says when to come back. A filter may have at most 20 conditions, lists of 100 values, and no `_regex`.',
-  access: READS_DOCUMENTS,
-  body: object({ subscriptions: arrayOf(SUBSCRIPTION, { minItems: 1, maxItems: 50 }) }),
-  example: { subscriptions: [{ collection: 'posts', filter: 'status=open' }] },
-  answers: EVENTS,
-  refuses: {
-    400: ['INVALID_QUERY', 'INVALID_CURSOR'],
-    403: STREAM_REFUSALS[403],
-    404: ['COLLECTION_NOT_FOUND'],
-    409: ['CHANGES_OFF'],
-    429: STREAM_REFUSALS[429],
-    503: STREAM_REFUSALS[503],
-  },
-  handle({ app, ctx, body }) {
-    if (JSON.stringify(body).length > MAX_REQUEST_CHARACTERS) {
-      throw tooLarge(
-        'BODY_TOO_LARGE',
-        `The subscriptions of a stream may have at most ${MAX_REQUEST_CHARACTERS} bytes`,
-      );
-    }
-    const subscriptions = body.subscriptions.map(({ collection, filter = '', fields, since }) => {
-      requireFilterOnly(filter);
-      const query = [filter, fields ? `fields=${fields.map(encodeURIComponent).join()}` : ''];
-      return { collection, query: query.filter(Boolean).join('&'), since: since || null };
-    });
-    return openFor(app, ctx, { subscriptions, hasIds: false });
-  },
-});
-
 function requireFilterOnly(filter: string): void {
   for (const name of readQueryText(filter).keys()) {
     if (NOT_FILTERS.has(name)) throw badQuery(`${name} is no filter: it stands beside it`);
@@ -209,20 +104,6 @@ const NOT_FILTERS: ReadonlySet<string> = new Set(['since', 'fields', 'ticket']);
 
 /** What a ticket is good for is found out when it is used. */
 const ASKS_FOR_TICKET = { ...READS_DOCUMENTS, note: ANY_KEY.note, refuses: ANY_KEY.refuses };
-
-const openTicketRoute = route({
-  method: 'POST',
-  path: '/api/realtime/ticket',
-  id: 'createStreamTicket',
-  summary: 'Get a ticket for an EventSource',
-  description:
-    'A browser’s `EventSource` sends no headers: it opens `/api/data/{collectionName}/changes?ticket=…` with the rights of whoever asked for the ticket, once.',
-  access: ASKS_FOR_TICKET,
-  answers: created(object({ ticket: TEXT, expiresIn: text({ examples: ['60s'] }) }), 'Ticket created'),
-  async handle({ app, caller }) {
-    return { ticket: await issueTicket(app, caller), expiresIn: `${TICKET_MS / 1000}s` };
-  },
-});
 
 /** As in `/api/data`; a stream may be opened by a ticket instead. */
 async function admit(app: App, ctx: RouteContext): Promise<void> {
@@ -243,7 +124,78 @@ export const FEED_ROUTES: RouteList = {
   tag: 'Documents',
   params: { collectionName: naming('Name of a registered collection', 'COLLECTION_NOT_FOUND') },
   guard: (app) => (ctx) => admit(app, ctx),
-  routes: [readChangesRoute],
+  routes: [
+    route('GET /api/data/:collectionName/changes', {
+      id: 'readChanges',
+      summary: 'Follow the changes of a collection',
+      description:
+        'Shows what a list with the same key, user and filter shows, and then how that changes: without `since` all documents in pages, with the `cursor` of the last answer what has changed since. `gone` names a document that was trashed or removed or does not meet filter or rules any more. Nothing is lost while a client is away; a document may be told more than once. Takes the filters of lists. With `Accept: text/event-stream` it is a stream that goes on, as of `POST /api/realtime`; each event has its cursor as `id`, by which an `EventSource` resumes.',
+      access: READS_DOCUMENTS,
+      ownQuery: {
+        since: parameter(
+          'The `cursor` of an earlier answer; `now` = only what comes; left out = from the beginning',
+          TEXT,
+        ),
+        ticket: parameter('Of a stream, instead of the headers that an `EventSource` cannot send; good once', TEXT),
+        limit: parameter('Most changes in the answer', { type: 'integer', minimum: 1, maximum: 1000, default: 200 }),
+        wait: parameter('Seconds to wait for a change when there is none', {
+          type: 'integer',
+          minimum: 0,
+          maximum: 25,
+          default: 0,
+        }),
+        fields: parameter('Only these fields, comma-separated; `_id` besides', TEXT),
+        meta: parameter('`false` leaves out isDeleted, deletedAt, createdAt, updatedAt', {
+          type: 'boolean',
+          default: true,
+        }),
+        filters: {
+          ...parameter('`field=value`, `field_gt=…` and the like, as in lists', {
+            type: 'object',
+            additionalProperties: { type: 'string' },
+          }),
+          isOpen: true,
+        },
+      },
+      headers: { 'last-event-id': parameter('Of a stream: instead of `since`', TEXT) },
+      answers: either(encoded(PAGE, 'Changes'), EVENTS),
+      refuses: {
+        400: [
+          'INVALID_QUERY',
+          'INVALID_CURSOR',
+          'QUERY_TIMEOUT',
+          'TOO_MANY_PATTERNS',
+          'PATTERNS_TOO_LONG',
+          'PATTERN_TOO_LARGE',
+        ],
+        401: ['TICKET_INVALID'],
+        403: STREAM_REFUSALS[403],
+        409: ['CHANGES_OFF'],
+        429: STREAM_REFUSALS[429],
+        410: ['CURSOR_EXPIRED'],
+        503: ['BUSY'],
+      },
+      async handle({ app, ctx, params }) {
+        if (wantsStream(ctx)) return openOne(app, ctx, params.collectionName);
+        return readFeed(app, params.collectionName, ctx.querystring, {
+          signal: clientSignal(ctx),
+          async settle() {
+            ctx.state.caller = undefined;
+            await settleKey(app, ctx);
+            return callerOf(ctx);
+          },
+          async aside(work) {
+            const place = streamHub(app).take();
+            try {
+              await waitAside(ctx, work);
+            } finally {
+              place.release();
+            }
+          },
+        });
+      },
+    }),
+  ],
 };
 
 /** Streams of several subscriptions. */
@@ -251,5 +203,49 @@ export const STREAM_ROUTES: RouteList = {
   prefix: '/api/realtime',
   tag: 'Documents',
   guard: (app) => (ctx) => settleKey(app, ctx),
-  routes: [openStreamRoute, openTicketRoute],
+  routes: [
+    route('POST /api/realtime', {
+      id: 'openStream',
+      summary: 'Follow the changes of several collections by one stream',
+      description:
+        'Each subscription shows what a list with the same key, user and filter shows, and then how that changes. Nothing is lost while a client is away: it resumes by the cursors that it was given, at any process. Other subscriptions are another request. It ends when the access token is over or the key is revoked, and when the server stops; `retryAfterMs` says when to come back. A filter may have at most 20 conditions, lists of 100 values, and no `_regex`.',
+      access: READS_DOCUMENTS,
+      body: object({ subscriptions: arrayOf(SUBSCRIPTION, { minItems: 1, maxItems: 50 }) }),
+      example: { subscriptions: [{ collection: 'posts', filter: 'status=open' }] },
+      answers: EVENTS,
+      refuses: {
+        400: ['INVALID_QUERY', 'INVALID_CURSOR'],
+        403: STREAM_REFUSALS[403],
+        404: ['COLLECTION_NOT_FOUND'],
+        409: ['CHANGES_OFF'],
+        429: STREAM_REFUSALS[429],
+        503: STREAM_REFUSALS[503],
+      },
+      handle({ app, ctx, body }) {
+        if (JSON.stringify(body).length > MAX_REQUEST_CHARACTERS) {
+          throw tooLarge(
+            'BODY_TOO_LARGE',
+            `The subscriptions of a stream may have at most ${MAX_REQUEST_CHARACTERS} bytes`,
+          );
+        }
+        const subscriptions = body.subscriptions.map(({ collection, filter = '', fields, since }) => {
+          requireFilterOnly(filter);
+          const query = [filter, fields ? `fields=${fields.map(encodeURIComponent).join()}` : ''];
+          return { collection, query: query.filter(Boolean).join('&'), since: since || null };
+        });
+        return openFor(app, ctx, { subscriptions, hasIds: false });
+      },
+    }),
+    route('POST /api/realtime/ticket', {
+      id: 'createStreamTicket',
+      summary: 'Get a ticket for an EventSource',
+      description:
+        'A browser’s `EventSource` sends no headers: it opens `/api/data/{collectionName}/changes?ticket=…` with the rights of whoever asked for the ticket, once.',
+      access: ASKS_FOR_TICKET,
+      answers: created(object({ ticket: TEXT, expiresIn: text({ examples: ['60s'] }) }), 'Ticket created'),
+      async handle({ app, caller }) {
+        return { ticket: await issueTicket(app, caller), expiresIn: `${TICKET_MS / 1000}s` };
+      },
+    }),
+  ],
 };

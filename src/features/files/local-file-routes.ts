@@ -21,58 +21,53 @@ const FILE_HEADERS = {
 };
 const SIGNED = { ...parameter('As in the signed address', TEXT), required: true };
 
-const readFileRoute = route({
-  method: 'GET',
-  path: `${LOCAL_FILES_PATH}/*path`,
-  id: 'readFile',
-  summary: 'Read a public file',
-  access: PUBLIC,
-  headers: {
-    range: parameter('A part of it: `bytes=0-99`', TEXT),
-    'if-none-match': parameter('`ETag` of a copy', TEXT),
-    'if-range': parameter('`ETag` or `Last-Modified` of the copy that the range belongs to', TEXT),
-  },
-  answers: [
-    own(200, 'The file, in its own type', BYTES, FILE_HEADERS),
-    own(206, 'The part', BYTES, FILE_HEADERS),
-    own(304, 'The copy is good'),
-  ],
-  refuses: { 416: ['RANGE_NOT_SATISFIABLE'] },
-  handle: ({ app, ctx }) => serveFile(app, ctx, pathOf(ctx)),
-});
-
-const putSignedFileRoute = route({
-  method: 'PUT',
-  path: `${LOCAL_FILES_PATH}/*path`,
-  id: 'putSignedFile',
-  summary: 'Send the bytes of an upload to its signed address',
-  access: PUBLIC,
-  ownQuery: { expires: SIGNED, size: SIGNED, type: SIGNED, signature: SIGNED },
-  ownBody: { content: BYTES },
-  answers: done('File stored'),
-  refuses: {
-    400: ['UPLOAD_TYPE_MISMATCH', 'UPLOAD_SIZE_MISMATCH'],
-    403: ['UPLOAD_URL_INVALID'],
-    409: ['UPLOAD_CLOSED'],
-    429: ['UPLOADS_PENDING'],
-  },
-  handle: ({ app, ctx }) =>
-    receiveSignedUpload(app, {
-      path: pathOf(ctx),
-      // Not ctx.URL, which is empty when the Host header is no host.
-      query: new URLSearchParams(ctx.querystring),
-      contentType: ctx.get('content-type'),
-      contentLength: ctx.request.length ?? null,
-      body: ctx.req,
-    }),
-});
-
 /** Files in the data directory: public addresses (GET) and signed ones for uploads (PUT). Needs no key. */
 export const LOCAL_FILE_ROUTES: RouteList = {
   prefix: LOCAL_FILES_PATH,
   tag: 'Files',
   params: { path: naming('`path` of the file, slashes included', 'FILE_NOT_FOUND', text({ minLength: 1 })) },
-  routes: [readFileRoute, putSignedFileRoute],
+  routes: [
+    route(`GET ${LOCAL_FILES_PATH}/*path`, {
+      id: 'readFile',
+      summary: 'Read a public file',
+      access: PUBLIC,
+      headers: {
+        range: parameter('A part of it: `bytes=0-99`', TEXT),
+        'if-none-match': parameter('`ETag` of a copy', TEXT),
+        'if-range': parameter('`ETag` or `Last-Modified` of the copy that the range belongs to', TEXT),
+      },
+      answers: [
+        own(200, 'The file, in its own type', BYTES, FILE_HEADERS),
+        own(206, 'The part', BYTES, FILE_HEADERS),
+        own(304, 'The copy is good'),
+      ],
+      refuses: { 416: ['RANGE_NOT_SATISFIABLE'] },
+      handle: ({ app, ctx }) => serveFile(app, ctx, pathOf(ctx)),
+    }),
+    route(`PUT ${LOCAL_FILES_PATH}/*path`, {
+      id: 'putSignedFile',
+      summary: 'Send the bytes of an upload to its signed address',
+      access: PUBLIC,
+      ownQuery: { expires: SIGNED, size: SIGNED, type: SIGNED, signature: SIGNED },
+      ownBody: { content: BYTES },
+      answers: done('File stored'),
+      refuses: {
+        400: ['UPLOAD_TYPE_MISMATCH', 'UPLOAD_SIZE_MISMATCH'],
+        403: ['UPLOAD_URL_INVALID'],
+        409: ['UPLOAD_CLOSED'],
+        429: ['UPLOADS_PENDING'],
+      },
+      handle: ({ app, ctx }) =>
+        receiveSignedUpload(app, {
+          path: pathOf(ctx),
+          // Not ctx.URL, which is empty when the Host header is no host.
+          query: new URLSearchParams(ctx.querystring),
+          contentType: ctx.get('content-type'),
+          contentLength: ctx.request.length ?? null,
+          body: ctx.req,
+        }),
+    }),
+  ],
 };
 
 /** As it was sent: a path of ours has nothing to decode, so what is encoded is not one of ours. */

@@ -16,54 +16,46 @@ const HEALTH = object(
 );
 const FINE = object({ status: oneOf('ok') });
 
-const getHealthRoute = route({
-  method: 'GET',
-  path: '/api/health',
-  id: 'getHealth',
-  summary: 'State of the service and its dependencies',
-  access: PUBLIC,
-  answers: [plain(HEALTH, 'All well'), plain(HEALTH, 'A dependency is away', 503)],
-  async handle({ app }) {
-    const health = await checkHealth(app);
-    return health.status === 'ok' ? health : say(health, undefined, 503);
-  },
-});
-
-const getReadinessRoute = route({
-  method: 'GET',
-  path: '/api/health/ready',
-  id: 'getReadiness',
-  summary: 'Whether requests should be sent here',
-  access: PUBLIC,
-  answers: [
-    plain(FINE, 'Ready'),
-    plain(
-      object({ status: oneOf('disconnected', 'stopping') }),
-      'The database is away, or the process is stopping',
-      503,
-    ),
-  ],
-  async handle({ app }) {
-    // Without its cache a process serves on.
-    const status = app.readiness.isReady() ? await checkDatabase(app) : ('stopping' as const);
-    return status === 'connected' ? { status: 'ok' as const } : say({ status }, undefined, 503);
-  },
-});
-
-const getLivenessRoute = route({
-  method: 'GET',
-  path: '/api/health/live',
-  id: 'getLiveness',
-  summary: 'Whether the process runs',
-  access: PUBLIC,
-  answers: plain(FINE, 'It does'),
-  handle: () => ({ status: 'ok' as const }),
-});
-
 /** rest-api.md 4.5, decisions.md 10. */
 export const HEALTH_ROUTES: RouteList = {
   prefix: '/api/health',
   tag: 'Service',
   about: 'How the service is, and what describes it.',
-  routes: [getHealthRoute, getReadinessRoute, getLivenessRoute],
+  routes: [
+    route('GET /api/health', {
+      id: 'getHealth',
+      summary: 'State of the service and its dependencies',
+      access: PUBLIC,
+      answers: [plain(HEALTH, 'All well'), plain(HEALTH, 'A dependency is away', 503)],
+      async handle({ app }) {
+        const health = await checkHealth(app);
+        return health.status === 'ok' ? health : say(health, undefined, 503);
+      },
+    }),
+    route('GET /api/health/ready', {
+      id: 'getReadiness',
+      summary: 'Whether requests should be sent here',
+      access: PUBLIC,
+      answers: [
+        plain(FINE, 'Ready'),
+        plain(
+          object({ status: oneOf('disconnected', 'stopping') }),
+          'The database is away, or the process is stopping',
+          503,
+        ),
+      ],
+      async handle({ app }) {
+        // Without its cache a process serves on.
+        const status = app.readiness.isReady() ? await checkDatabase(app) : ('stopping' as const);
+        return status === 'connected' ? { status: 'ok' as const } : say({ status }, undefined, 503);
+      },
+    }),
+    route('GET /api/health/live', {
+      id: 'getLiveness',
+      summary: 'Whether the process runs',
+      access: PUBLIC,
+      answers: plain(FINE, 'It does'),
+      handle: () => ({ status: 'ok' as const }),
+    }),
+  ],
 };

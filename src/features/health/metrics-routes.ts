@@ -29,25 +29,27 @@ const ADMIN_TOKEN: Access = {
   },
 };
 
-const getMetricsRoute = route({
-  method: 'GET',
-  path: '/metrics',
-  id: 'getMetrics',
-  summary: 'Measures of all processes, for Prometheus',
-  access: ADMIN_TOKEN,
-  answers: own(200, 'Prometheus’ text format', { 'text/plain': TEXT }),
-  refuses: { 404: ['NOT_FOUND'] },
-  async handle({ app, ctx }) {
-    const parts = app.processGroup ? await app.processGroup.gather('metrics') : [await app.metrics.collect()];
-    const { text, contentType } = await formatMetrics(parts as Awaited<ReturnType<Metrics['collect']>>[]);
-    ctx.set('Content-Type', contentType);
-    ctx.set('Cache-Control', 'no-store');
-    ctx.body = text;
-  },
-});
-
 /** Prometheus text. Of several processes of a `serve` any one answers for all. */
-export const METRICS_ROUTES: RouteList = { prefix: '/metrics', tag: 'Service', routes: [getMetricsRoute] };
+export const METRICS_ROUTES: RouteList = {
+  prefix: '/metrics',
+  tag: 'Service',
+  routes: [
+    route('GET /metrics', {
+      id: 'getMetrics',
+      summary: 'Measures of all processes, for Prometheus',
+      access: ADMIN_TOKEN,
+      answers: own(200, 'Prometheus’ text format', { 'text/plain': TEXT }),
+      refuses: { 404: ['NOT_FOUND'] },
+      async handle({ app, ctx }) {
+        const parts = app.processGroup ? await app.processGroup.gather('metrics') : [await app.metrics.collect()];
+        const { text, contentType } = await formatMetrics(parts as Awaited<ReturnType<Metrics['collect']>>[]);
+        ctx.set('Content-Type', contentType);
+        ctx.set('Cache-Control', 'no-store');
+        ctx.body = text;
+      },
+    }),
+  ],
+};
 
 /** Adds the measures of jobs and store, and gives this process's part to the one that is asked for all. */
 export function offerMetrics(app: App): void {

@@ -1,4 +1,12 @@
-import type { Answer, Parameters, Route, RouteDefinition } from '../../http/routes/route.js';
+import {
+  readRequestLine,
+  type Answer,
+  type Parameters,
+  type PathOf,
+  type RequestLine,
+  type Route,
+  type RouteDefinition,
+} from '../../http/routes/route.js';
 import { PROJECT_OPERATOR, projectOwner } from '../access/operator-access.js';
 import { SECRET_KEY } from '../access/key-access.js';
 import type { Project } from '../projects/project.js';
@@ -22,16 +30,21 @@ type Definition<Path extends string, Query extends Parameters, Body, A extends A
  * operator does it; absent = it changes nothing.
  */
 export function mailOperation<
-  const Path extends string,
+  const Line extends RequestLine,
   const Query extends Parameters,
   Body,
   const A extends Answer | readonly Answer[],
->({ action, ...definition }: Definition<Path, Query, Body, A> & { action?: string }): MailOperation {
-  const { id, path } = definition;
+>(
+  line: Line,
+  { action, ...definition }: Definition<PathOf<Line>, Query, Body, A> & { action?: string },
+): MailOperation {
+  const { method, path } = readRequestLine(line);
+  const { id } = definition;
   return {
-    byKey: { ...definition, path: KEY_PREFIX + path, access: SECRET_KEY },
+    byKey: { ...definition, method, path: KEY_PREFIX + path, access: SECRET_KEY },
     byOperator: {
       ...definition,
+      method,
       id: `${id}OfProject`,
       path: OPERATOR_PREFIX + path,
       access: action === undefined ? PROJECT_OPERATOR : projectOwner(action),

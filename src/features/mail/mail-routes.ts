@@ -91,76 +91,8 @@ const IDEMPOTENCY_KEY = {
   ),
 };
 
-const sendMailRoute = route({
-  method: 'POST',
-  path: '/api/mail/send',
-  id: 'sendMail',
-  summary: 'Send one mail',
-  description:
-    'Queued at once, sent by the worker; takes one slot of the monthly quota. `{{name}}` in subject and bodies is replaced by the variable, escaped in html.',
-  access: SECRET_KEY,
-  headers: IDEMPOTENCY_KEY,
-  body: MAIL,
-  example: {
-    to: 'ada@example.com',
-    subject: 'Hello {{name}}',
-    html: '<p>Good to have you, {{name}}.</p>',
-    variables: { name: 'Ada' },
-  },
-  answers: QUEUED.answers,
-  refuses: {
-    ...QUEUED.refuses,
-    400: [...QUEUED.refuses[400], 'INVALID_IDEMPOTENCY_KEY'],
-    409: ['REQUEST_UNDER_WAY'],
-    422: ['IDEMPOTENCY_KEY_REUSED'],
-  },
-  handle: ({ app, ctx, project, body }) =>
-    sendMailOnce(app, project, readMailRequest(body), ctx.get('idempotency-key')),
-});
-
-const sendBatchRoute = route({
-  method: 'POST',
-  path: '/api/mail/send-batch',
-  id: 'sendMailBatch',
-  summary: `Send up to ${String(MAIL_BATCH.maxItems)} mails`,
-  description:
-    'Straight to the provider, without templates. Each result stands for itself, in the order of the request. With an `Idempotency-Key` a repeated request gets the first answer again and sends nothing.',
-  access: SECRET_KEY,
-  headers: IDEMPOTENCY_KEY,
-  body: MAIL_BATCH,
-  example: [
-    { to: 'ada@example.com', subject: 'One', text: 'Hello' },
-    { to: 'bob@example.com', subject: 'Two', text: 'Hello' },
-  ],
-  answers: ok(arrayOf(BATCH_RESULT), 'Batch processed'),
-  refuses: {
-    400: ['INVALID_MAIL', 'SENDER_MISSING', 'INVALID_IDEMPOTENCY_KEY'],
-    409: ['REQUEST_UNDER_WAY', 'BATCH_UNCERTAIN'],
-    422: ['IDEMPOTENCY_KEY_REUSED'],
-    429: ['RATE_LIMITED', 'MAIL_QUOTA_EXCEEDED'],
-  },
-  handle: ({ app, ctx, project, body }) => sendBatchOnce(app, project, readBatch(body), ctx.get('idempotency-key')),
-});
-
-const sendTestMailRoute = route({
-  method: 'POST',
-  path: '/api/projects/:projectId/mail/test',
-  id: 'sendTestMail',
-  summary: 'Send a mail that tells whether mail works',
-  description: 'It takes a slot of the monthly quota like any other mail.',
-  access: projectOwner('mail test'),
-  body: object({ to: ADDRESS }),
-  example: { to: 'me@shop.example' },
-  answers: QUEUED.answers,
-  // Its text is its own: of a template there is nothing to be wrong.
-  refuses: { 400: ['SENDER_MISSING'], 429: ['MAIL_QUOTA_EXCEEDED'] },
-  handle: ({ app, project, body }) => sendTestMail(app, project, body.to),
-});
-
-const liveStatus = (path: string, id: string) =>
-  mailOperation({
-    method: 'GET',
-    path,
+const liveStatus = (path: `/${string}`, id: string) =>
+  mailOperation(`GET ${path}`, {
     id,
     summary: 'Get one mail log, with what the provider says now',
     params: { id: naming('`providerEmailId` of the mail, or the `id` of its log', 'NOT_FOUND') },
@@ -170,9 +102,7 @@ const liveStatus = (path: string, id: string) =>
 
 /** By a project's key and by an operator's token alike. */
 const SHARED_OPERATIONS = [
-  mailOperation({
-    method: 'GET',
-    path: '/logs',
+  mailOperation('GET /logs', {
     id: 'listMailLogs',
     summary: 'List sent mails, the newest first',
     query: {
@@ -192,28 +122,6 @@ const SHARED_OPERATIONS = [
   ...PROVIDER_OPERATIONS,
 ];
 
-const receiveEventRoute = route({
-  method: 'POST',
-  path: '/api/mail/webhook',
-  id: 'receiveMailEvent',
-  summary: 'Where the mail provider reports what became of mails',
-  description:
-    'Signed over the raw body with the secret `PROVIDER_WEBHOOK_SECRET`, or with the project’s own (`?project=`). Without a secret nothing is processed, and the message says so. The headers may begin with `webhook-` instead.',
-  access: PUBLIC,
-  ownQuery: { project: parameter('Name or id of the project whose own provider account reports', TEXT) },
-  headers: {
-    'svix-id': parameter('Id of the event', TEXT),
-    'svix-timestamp': parameter('Seconds since 1970', TEXT),
-    'svix-signature': parameter('`v1,` and the signature in base64; several are separated by spaces', TEXT),
-  },
-  ownBody: { required: false, content: { '*/*': {} }, description: 'The event as JSON; read only when it is signed.' },
-  answers: done('Webhook processed'),
-  refuses: { 400: ['INVALID_SIGNATURE', 'INVALID_BODY'], 413: ['BODY_TOO_LARGE'] },
-  async handle({ app, ctx }) {
-    return say(undefined, await receiveMailEvent(app, await readSignedEvent(ctx)));
-  },
-});
-
 /** rest-api.md 4.4 and 6.1 */
 export const MAIL_ROUTES: RouteList = {
   prefix: '/api/mail',
@@ -221,7 +129,77 @@ export const MAIL_ROUTES: RouteList = {
   about:
     'Sending mail, what became of it, and, with the project’s own provider key, audiences, contacts and broadcasts at the provider.',
   params: PROVIDER_IDS,
-  routes: [receiveEventRoute, sendMailRoute, sendBatchRoute, ...SHARED_OPERATIONS.map(({ byKey }) => byKey)],
+  routes: [
+    route('POST /api/mail/webhook', {
+      id: 'receiveMailEvent',
+      summary: 'Where the mail provider reports what became of mails',
+      description:
+        'Signed over the raw body with the secret `PROVIDER_WEBHOOK_SECRET`, or with the project’s own (`?project=`). Without a secret nothing is processed, and the message says so. The headers may begin with `webhook-` instead.',
+      access: PUBLIC,
+      ownQuery: { project: parameter('Name or id of the project whose own provider account reports', TEXT) },
+      headers: {
+        'svix-id': parameter('Id of the event', TEXT),
+        'svix-timestamp': parameter('Seconds since 1970', TEXT),
+        'svix-signature': parameter('`v1,` and the signature in base64; several are separated by spaces', TEXT),
+      },
+      ownBody: {
+        required: false,
+        content: { '*/*': {} },
+        description: 'The event as JSON; read only when it is signed.',
+      },
+      answers: done('Webhook processed'),
+      refuses: { 400: ['INVALID_SIGNATURE', 'INVALID_BODY'], 413: ['BODY_TOO_LARGE'] },
+      async handle({ app, ctx }) {
+        return say(undefined, await receiveMailEvent(app, await readSignedEvent(ctx)));
+      },
+    }),
+    route('POST /api/mail/send', {
+      id: 'sendMail',
+      summary: 'Send one mail',
+      description:
+        'Queued at once, sent by the worker; takes one slot of the monthly quota. `{{name}}` in subject and bodies is replaced by the variable, escaped in html.',
+      access: SECRET_KEY,
+      headers: IDEMPOTENCY_KEY,
+      body: MAIL,
+      example: {
+        to: 'ada@example.com',
+        subject: 'Hello {{name}}',
+        html: '<p>Good to have you, {{name}}.</p>',
+        variables: { name: 'Ada' },
+      },
+      answers: QUEUED.answers,
+      refuses: {
+        ...QUEUED.refuses,
+        400: [...QUEUED.refuses[400], 'INVALID_IDEMPOTENCY_KEY'],
+        409: ['REQUEST_UNDER_WAY'],
+        422: ['IDEMPOTENCY_KEY_REUSED'],
+      },
+      handle: ({ app, ctx, project, body }) =>
+        sendMailOnce(app, project, readMailRequest(body), ctx.get('idempotency-key')),
+    }),
+    route('POST /api/mail/send-batch', {
+      id: 'sendMailBatch',
+      summary: `Send up to ${String(MAIL_BATCH.maxItems)} mails`,
+      description:
+        'Straight to the provider, without templates. Each result stands for itself, in the order of the request. With an `Idempotency-Key` a repeated request gets the first answer again and sends nothing.',
+      access: SECRET_KEY,
+      headers: IDEMPOTENCY_KEY,
+      body: MAIL_BATCH,
+      example: [
+        { to: 'ada@example.com', subject: 'One', text: 'Hello' },
+        { to: 'bob@example.com', subject: 'Two', text: 'Hello' },
+      ],
+      answers: ok(arrayOf(BATCH_RESULT), 'Batch processed'),
+      refuses: {
+        400: ['INVALID_MAIL', 'SENDER_MISSING', 'INVALID_IDEMPOTENCY_KEY'],
+        409: ['REQUEST_UNDER_WAY', 'BATCH_UNCERTAIN'],
+        422: ['IDEMPOTENCY_KEY_REUSED'],
+        429: ['RATE_LIMITED', 'MAIL_QUOTA_EXCEEDED'],
+      },
+      handle: ({ app, ctx, project, body }) => sendBatchOnce(app, project, readBatch(body), ctx.get('idempotency-key')),
+    }),
+    ...SHARED_OPERATIONS.map(({ byKey }) => byKey),
+  ],
 };
 
 /** The same for an operator's dashboard, sending excepted (rest-api.md 4.4) but for a test of whether it works. */
@@ -230,7 +208,21 @@ export const MAIL_OPERATOR_ROUTES: RouteList = {
   tag: 'Project mail',
   about: 'The same for operators, sending excepted.',
   params: PROVIDER_IDS,
-  routes: [...SHARED_OPERATIONS.map(({ byOperator }) => byOperator), sendTestMailRoute],
+  routes: [
+    ...SHARED_OPERATIONS.map(({ byOperator }) => byOperator),
+    route('POST /api/projects/:projectId/mail/test', {
+      id: 'sendTestMail',
+      summary: 'Send a mail that tells whether mail works',
+      description: 'It takes a slot of the monthly quota like any other mail.',
+      access: projectOwner('mail test'),
+      body: object({ to: ADDRESS }),
+      example: { to: 'me@shop.example' },
+      answers: QUEUED.answers,
+      // Its text is its own: of a template there is nothing to be wrong.
+      refuses: { 400: ['SENDER_MISSING'], 429: ['MAIL_QUOTA_EXCEEDED'] },
+      handle: ({ app, project, body }) => sendTestMail(app, project, body.to),
+    }),
+  ],
 };
 
 /** The signature covers the bytes as they came, so nothing parses them before. */

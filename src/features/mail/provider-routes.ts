@@ -28,17 +28,13 @@ const BY_PROVIDER = {
 
 /** Audiences, contacts and broadcasts at the mail provider, with the project's own key (rest-api.md 4.4). */
 export const PROVIDER_OPERATIONS = [
-  mailOperation({
-    method: 'GET',
-    path: '/audiences',
+  mailOperation('GET /audiences', {
     id: 'listAudiences',
     summary: 'List audiences',
     ...BY_PROVIDER,
     handle: ({ app, project }) => audiences.listAudiences(app, project),
   }),
-  mailOperation({
-    method: 'POST',
-    path: '/audiences',
+  mailOperation('POST /audiences', {
     id: 'createAudience',
     summary: 'Create an audience',
     action: 'mail audience create',
@@ -47,26 +43,20 @@ export const PROVIDER_OPERATIONS = [
     ...BY_PROVIDER,
     handle: ({ app, project, body }) => audiences.createAudience(app, project, body),
   }),
-  mailOperation({
-    method: 'DELETE',
-    path: '/audiences/:audienceId',
+  mailOperation('DELETE /audiences/:audienceId', {
     id: 'deleteAudience',
     summary: 'Delete an audience',
     action: 'mail audience delete',
     ...BY_PROVIDER,
     handle: ({ app, project, params }) => audiences.deleteAudience(app, project, params.audienceId),
   }),
-  mailOperation({
-    method: 'GET',
-    path: '/audiences/:audienceId/contacts',
+  mailOperation('GET /audiences/:audienceId/contacts', {
     id: 'listContacts',
     summary: 'List the contacts of an audience',
     ...BY_PROVIDER,
     handle: ({ app, project, params }) => audiences.listContacts(app, project, params.audienceId),
   }),
-  mailOperation({
-    method: 'POST',
-    path: '/audiences/:audienceId/contacts',
+  mailOperation('POST /audiences/:audienceId/contacts', {
     id: 'createContact',
     summary: 'Add a contact',
     action: 'mail contact create',
@@ -75,9 +65,7 @@ export const PROVIDER_OPERATIONS = [
     ...BY_PROVIDER,
     handle: ({ app, project, params, body }) => audiences.createContact(app, project, params.audienceId, body),
   }),
-  mailOperation({
-    method: 'PATCH',
-    path: '/audiences/:audienceId/contacts/:contactId',
+  mailOperation('PATCH /audiences/:audienceId/contacts/:contactId', {
     id: 'updateContact',
     summary: 'Change a contact',
     action: 'mail contact update',
@@ -87,18 +75,14 @@ export const PROVIDER_OPERATIONS = [
     handle: ({ app, project, params: { audienceId, contactId }, body }) =>
       audiences.updateContact(app, project, audienceId, contactId, body),
   }),
-  mailOperation({
-    method: 'DELETE',
-    path: '/audiences/:audienceId/contacts/:contactId',
+  mailOperation('DELETE /audiences/:audienceId/contacts/:contactId', {
     id: 'deleteContact',
     summary: 'Delete a contact',
     action: 'mail contact delete',
     ...BY_PROVIDER,
     handle: ({ app, project, params }) => audiences.deleteContact(app, project, params.audienceId, params.contactId),
   }),
-  mailOperation({
-    method: 'POST',
-    path: '/broadcasts',
+  mailOperation('POST /broadcasts', {
     id: 'createBroadcast',
     summary: 'Create a broadcast: a draft, or one that leaves at `scheduledAt`',
     action: 'mail broadcast create',
@@ -108,9 +92,7 @@ export const PROVIDER_OPERATIONS = [
     refuses: { ...WITH_SLOT, 400: ['INVALID_MAIL', 'SENDER_MISSING'] },
     handle: ({ app, project, body }) => broadcasts.createBroadcast(app, project, body),
   }),
-  mailOperation({
-    method: 'POST',
-    path: '/broadcasts/:id/send',
+  mailOperation('POST /broadcasts/:id/send', {
     id: 'sendBroadcast',
     summary: 'Send a broadcast, now or at `scheduledAt`',
     action: 'mail broadcast send',
@@ -121,25 +103,19 @@ export const PROVIDER_OPERATIONS = [
     refuses: WITH_SLOT,
     handle: ({ app, project, params, body }) => broadcasts.sendBroadcast(app, project, params.id, body),
   }),
-  mailOperation({
-    method: 'GET',
-    path: '/broadcasts',
+  mailOperation('GET /broadcasts', {
     id: 'listBroadcasts',
     summary: 'List broadcasts',
     ...BY_PROVIDER,
     handle: ({ app, project }) => broadcasts.listBroadcasts(app, project),
   }),
-  mailOperation({
-    method: 'GET',
-    path: '/broadcasts/:id',
+  mailOperation('GET /broadcasts/:id', {
     id: 'getBroadcast',
     summary: 'Get a broadcast',
     ...BY_PROVIDER,
     handle: ({ app, project, params }) => broadcasts.getBroadcast(app, project, params.id),
   }),
-  mailOperation({
-    method: 'DELETE',
-    path: '/broadcasts/:id',
+  mailOperation('DELETE /broadcasts/:id', {
     id: 'deleteBroadcast',
     summary: 'Delete a broadcast',
     action: 'mail broadcast delete',

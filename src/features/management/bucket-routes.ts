@@ -25,106 +25,92 @@ const BUCKET = {
 };
 const CHECK = object({ name: TEXT, ok: FLAG, detail: TEXT, hint: orNull(TEXT) }, 'BucketCheck');
 
-const getBucketRoute = route({
-  method: 'GET',
-  path: '/api/projects/:projectId/bucket',
-  id: 'getBucket',
-  summary: 'Get the bucket, without its secret',
-  access: PROJECT_OPERATOR,
-  answers: ok(BUCKET, 'Bucket'),
-  handle: ({ project }) => presentBucket(project),
-});
-
-const setBucketRoute = route({
-  method: 'PUT',
-  path: '/api/projects/:projectId/bucket',
-  id: 'setBucket',
-  summary: 'Send new files to a bucket',
-  description: 'The bucket is tried first, unless `verify` is false.',
-  access: projectOwner('byok bucket set'),
-  body: object({
-    bucket: SETTING,
-    accessKeyId: SETTING,
-    secretAccessKey: SETTING,
-    'endpoint?': orNull(SETTING),
-    'region?': SETTING,
-    'publicUrl?': orNull(SETTING),
-    'forcePathStyle?': FLAG,
-    'verify?': FLAG,
-  }),
-  example: {
-    bucket: 'shop-files',
-    endpoint: 'https://ACCOUNT.r2.cloudflarestorage.com',
-    region: 'auto',
-    accessKeyId: 'KEY_ID',
-    secretAccessKey: 'SECRET',
-    publicUrl: 'https://files.shop.example',
-  },
-  answers: ok(BUCKET, 'New files go to the bucket'),
-  refuses: {
-    400: ['INVALID_BUCKET', 'INVALID_URL', 'PRIVATE_ADDRESS', 'BUCKET_UNUSABLE'],
-    503: ['STORAGE_UNAVAILABLE'],
-  },
-  async handle({ app, project, body: { verify = true, ...access } }) {
-    const defaults = { endpoint: null, region: 'us-east-1', publicUrl: null, forcePathStyle: false };
-    return presentBucket(await setBucket(app, project, { ...defaults, ...access }, verify));
-  },
-});
-
-const clearBucketRoute = route({
-  method: 'DELETE',
-  path: '/api/projects/:projectId/bucket',
-  id: 'clearBucket',
-  summary: 'Send new files to the service’s own storage again',
-  access: projectOwner('byok bucket clear'),
-  answers: ok(BUCKET, 'New files go to the service’s own storage'),
-  async handle({ app, project }) {
-    return presentBucket(await clearBucket(app, project));
-  },
-});
-
-const checkBucketRoute = route({
-  method: 'POST',
-  path: '/api/projects/:projectId/bucket/check',
-  id: 'checkBucket',
-  summary: 'Try what uploads need of the bucket',
-  description: 'Puts, looks up and deletes objects of its own, and asks whether pages of `origin` may upload.',
-  access: projectOwner('byok bucket check'),
-  body: object({ 'origin?': SETTING }),
-  bodyIsOptional: true,
-  example: { origin: 'https://shop.example' },
-  answers: ok(object({ ok: FLAG, checks: arrayOf(CHECK) }), 'The bucket does what it should'),
-  refuses: { 404: ['NO_BUCKET'] },
-  async handle({ app, project, body: { origin = SOME_ORIGIN } }) {
-    const store = await requireBucket(app, project);
-    const found = await checkBucket(store, origin);
-    const checks = found.map(({ name, ok: passed, detail, hint }) => ({ name, ok: passed, detail, hint }));
-    const passed = checks.every((check) => check.ok);
-    return say({ ok: passed, checks }, passed ? 'The bucket does what it should' : 'Some tests failed');
-  },
-});
-
-const setCorsRoute = route({
-  method: 'PUT',
-  path: '/api/projects/:projectId/bucket/cors',
-  id: 'setBucketCors',
-  summary: 'Let browsers upload to the bucket',
-  description: 'Replaces the CORS rules of the bucket; `*` stands for every origin.',
-  access: projectOwner('byok bucket cors'),
-  body: object({ origins: arrayOf(SETTING, { minItems: 1, maxItems: 100 }) }),
-  example: { origins: ['https://shop.example'] },
-  answers: ok(object({ origins: arrayOf(TEXT) }), 'Pages of these origins may upload'),
-  refuses: { 400: ['INVALID_ORIGIN'], 404: ['NO_BUCKET'], 503: ['STORAGE_UNAVAILABLE', 'STORAGE_REFUSED'] },
-  async handle({ app, project, body: { origins } }) {
-    await applyBucketCors(app, project, origins);
-    return { origins };
-  },
-});
-
 /** A project's own bucket, for operators (decisions.md 6). */
 export const BUCKET_ROUTES: RouteList = {
   prefix: '/api/projects/:projectId/bucket',
   tag: 'Project bucket',
   about: 'A project’s own bucket for its files.',
-  routes: [getBucketRoute, setBucketRoute, clearBucketRoute, checkBucketRoute, setCorsRoute],
+  routes: [
+    route('GET /api/projects/:projectId/bucket', {
+      id: 'getBucket',
+      summary: 'Get the bucket, without its secret',
+      access: PROJECT_OPERATOR,
+      answers: ok(BUCKET, 'Bucket'),
+      handle: ({ project }) => presentBucket(project),
+    }),
+    route('PUT /api/projects/:projectId/bucket', {
+      id: 'setBucket',
+      summary: 'Send new files to a bucket',
+      description: 'The bucket is tried first, unless `verify` is false.',
+      access: projectOwner('byok bucket set'),
+      body: object({
+        bucket: SETTING,
+        accessKeyId: SETTING,
+        secretAccessKey: SETTING,
+        'endpoint?': orNull(SETTING),
+        'region?': SETTING,
+        'publicUrl?': orNull(SETTING),
+        'forcePathStyle?': FLAG,
+        'verify?': FLAG,
+      }),
+      example: {
+        bucket: 'shop-files',
+        endpoint: 'https://ACCOUNT.r2.cloudflarestorage.com',
+        region: 'auto',
+        accessKeyId: 'KEY_ID',
+        secretAccessKey: 'SECRET',
+        publicUrl: 'https://files.shop.example',
+      },
+      answers: ok(BUCKET, 'New files go to the bucket'),
+      refuses: {
+        400: ['INVALID_BUCKET', 'INVALID_URL', 'PRIVATE_ADDRESS', 'BUCKET_UNUSABLE'],
+        503: ['STORAGE_UNAVAILABLE'],
+      },
+      async handle({ app, project, body: { verify = true, ...access } }) {
+        const defaults = { endpoint: null, region: 'us-east-1', publicUrl: null, forcePathStyle: false };
+        return presentBucket(await setBucket(app, project, { ...defaults, ...access }, verify));
+      },
+    }),
+    route('DELETE /api/projects/:projectId/bucket', {
+      id: 'clearBucket',
+      summary: 'Send new files to the service’s own storage again',
+      access: projectOwner('byok bucket clear'),
+      answers: ok(BUCKET, 'New files go to the service’s own storage'),
+      async handle({ app, project }) {
+        return presentBucket(await clearBucket(app, project));
+      },
+    }),
+    route('POST /api/projects/:projectId/bucket/check', {
+      id: 'checkBucket',
+      summary: 'Try what uploads need of the bucket',
+      description: 'Puts, looks up and deletes objects of its own, and asks whether pages of `origin` may upload.',
+      access: projectOwner('byok bucket check'),
+      body: object({ 'origin?': SETTING }),
+      bodyIsOptional: true,
+      example: { origin: 'https://shop.example' },
+      answers: ok(object({ ok: FLAG, checks: arrayOf(CHECK) }), 'The bucket does what it should'),
+      refuses: { 404: ['NO_BUCKET'] },
+      async handle({ app, project, body: { origin = SOME_ORIGIN } }) {
+        const store = await requireBucket(app, project);
+        const found = await checkBucket(store, origin);
+        const checks = found.map(({ name, ok: passed, detail, hint }) => ({ name, ok: passed, detail, hint }));
+        const passed = checks.every((check) => check.ok);
+        return say({ ok: passed, checks }, passed ? 'The bucket does what it should' : 'Some tests failed');
+      },
+    }),
+    route('PUT /api/projects/:projectId/bucket/cors', {
+      id: 'setBucketCors',
+      summary: 'Let browsers upload to the bucket',
+      description: 'Replaces the CORS rules of the bucket; `*` stands for every origin.',
+      access: projectOwner('byok bucket cors'),
+      body: object({ origins: arrayOf(SETTING, { minItems: 1, maxItems: 100 }) }),
+      example: { origins: ['https://shop.example'] },
+      answers: ok(object({ origins: arrayOf(TEXT) }), 'Pages of these origins may upload'),
+      refuses: { 400: ['INVALID_ORIGIN'], 404: ['NO_BUCKET'], 503: ['STORAGE_UNAVAILABLE', 'STORAGE_REFUSED'] },
+      async handle({ app, project, body: { origins } }) {
+        await applyBucketCors(app, project, origins);
+        return { origins };
+      },
+    }),
+  ],
 };

@@ -77,180 +77,9 @@ type RlsBody = TypeOf<typeof RLS> | null;
 
 const BAD_SETTINGS = ['EMPTY_SCHEMA', 'VALIDATION_FAILED', 'INVALID_INDEX'];
 
-const listCollectionsRoute = route({
-  method: 'GET',
-  path: '/api/projects/:projectId/collections',
-  id: 'listCollections',
-  summary: 'List collections',
-  access: PROJECT_OPERATOR,
-  query: { sizes: flagParameter('Documents and bytes of each too, which costs a question to the database') },
-  answers: ok(listOf(LISTED_COLLECTION), 'Collections'),
-  refuses: { 400: ['INVALID_QUERY'] },
-  async handle({ app, project, query: { sizes } }) {
-    const collections = await listCollections(app, project._id);
-    const items = await Promise.all(
-      collections.map(async (collection) => ({
-        ...presentCollection(collection),
-        ...(sizes && { size: await app.db.measure(documentsName(collection)) }),
-      })),
-    );
-    return wholeList(items);
-  },
-});
-
 const SHAPE = object({
   looked: { ...WHOLE, description: 'Documents looked at.' },
   fields: arrayOf(object({ name: TEXT, types: arrayOf(TEXT), share: { type: 'number' } })),
-});
-
-const getShapeRoute = route({
-  method: 'GET',
-  path: '/api/projects/:projectId/collections/:collection/shape',
-  id: 'getCollectionShape',
-  summary: 'Find the fields that documents have, from some of the newest and of the oldest',
-  access: PROJECT_OPERATOR,
-  answers: ok(SHAPE, 'Shape'),
-  refuses: { 400: ['QUERY_TIMEOUT'], 403: ['USERS_BLOCKED'] },
-  async handle({ app, project, params }) {
-    return findShape(app, await requireNamed(app, project, params.collection));
-  },
-});
-
-const addCollectionRoute = route({
-  method: 'POST',
-  path: '/api/projects/:projectId/collections',
-  id: 'addCollection',
-  summary: 'Register a collection',
-  access: projectOwner('collection add'),
-  body: withFieldDefs(
-    object({
-      name: TEXT,
-      'mode?': MODE,
-      'fields?': FIELD_LIST,
-      'rls?': orNull(RLS),
-      'indexes?': INDEXES,
-      'ifNotExists?': FLAG,
-    }),
-  ),
-  example: {
-    name: 'orders',
-    fields: [{ name: 'number', type: 'Number', required: true, unique: true }],
-    rls: { mode: 'private', ownerField: 'userId' },
-  },
-  answers: [
-    { ...ok(ADDED_COLLECTION, 'Collection registered'), status: 201 },
-    ok(ADDED_COLLECTION, 'The collection was there already'),
-  ],
-  refuses: {
-    400: [...BAD_SETTINGS, 'INVALID_NAME'],
-    403: ['USERS_BLOCKED'],
-    409: ['COLLECTION_EXISTS', 'COLLECTION_DROPPING'],
-  },
-  async handle({ app, project, body: { rls, ...body } }) {
-    const { collection, created } = await addCollection(app, project, { ...body, rls: readRls(rls ?? null, null) });
-    const data = { ...presentCollection(collection), created };
-    return created ? data : say(data, 'The collection was there already', 200);
-  },
-});
-
-const getCollectionRoute = route({
-  method: 'GET',
-  path: '/api/projects/:projectId/collections/:collection',
-  id: 'getCollection',
-  summary: 'Get a collection',
-  access: PROJECT_OPERATOR,
-  answers: ok(COLLECTION, 'Collection'),
-  async handle({ app, project: { _id }, params }) {
-    const collections = await listCollections(app, _id);
-    const found = collections.find(({ name }) => name === params.collection);
-    return presentCollection(found ?? (await requireStoredCollection(app, _id, params.collection)));
-  },
-});
-
-const editCollectionRoute = route({
-  method: 'PATCH',
-  path: '/api/projects/:projectId/collections/:collection',
-  id: 'editCollection',
-  summary: 'Change a collection',
-  access: projectOwner('collection edit', { looks: 'check' }),
-  query: { check: flagParameter('Change nothing: tell which stored documents would not fit') },
-  body: CHANGES,
-  example: { addFields: [{ name: 'note', type: 'String' }] },
-  answers: ok(anyOf(COLLECTION, FIT_REPORT), 'Collection updated'),
-  refuses: {
-    400: [...BAD_SETTINGS, 'USERS_CONTRACT', 'INVALID_QUERY'],
-    404: ['FIELD_NOT_FOUND'],
-    409: ['FIELD_EXISTS', 'DUPLICATE_VALUE', 'INDEX_REFUSED'],
-  },
-  async handle({ app, ctx, project: { _id }, params, query, body }) {
-    if (query.check) {
-      const current = await requireStoredCollection(app, _id, params.collection);
-      const report = await checkStoredDocuments(app, { ...current, ...readSettings(current, body) }, whenGone(ctx));
-      return say(report, `${report.misfits} of ${report.checked} would not fit`);
-    }
-    const changed = await changeCollection(app, _id, params.collection, (current) => readSettings(current, body));
-    return presentCollection(changed);
-  },
-});
-
-const setRlsRoute = route({
-  method: 'PUT',
-  path: '/api/projects/:projectId/collections/:collection/rls',
-  id: 'setRls',
-  summary: 'Switch row-level security on or off',
-  access: projectOwner('collection rls'),
-  body: RLS,
-  example: { mode: 'public-read', ownerField: 'userId' },
-  answers: ok(COLLECTION, 'Row-level security updated'),
-  refuses: { 400: ['USERS_CONTRACT'] },
-  async handle({ app, project: { _id }, params, body }) {
-    const current = await requireStoredCollection(app, _id, params.collection);
-    return presentCollection(await setRls(app, _id, current.name, readRls(body, current.rls)));
-  },
-});
-
-const setChangesRoute = route({
-  method: 'PUT',
-  path: '/api/projects/:projectId/collections/:collection/changes',
-  id: 'setChanges',
-  summary: 'Switch the keeping of changes on or off, or set for how long they are kept',
-  description: 'Off removes what was kept: whoever follows starts over when it is on again.',
-  access: projectOwner('collection changes'),
-  body: changes({ on: FLAG, keepMs: { ...WHOLE, minimum: 1000, maximum: MAX_KEEP_MS } }),
-  example: { on: true, keepMs: 604_800_000 },
-  answers: ok(COLLECTION, 'Changes updated'),
-  async handle({ app, project: { _id }, params, body }) {
-    return presentCollection(await setChanges(app, _id, params.collection, body));
-  },
-});
-
-const renameCollectionRoute = route({
-  method: 'POST',
-  path: '/api/projects/:projectId/collections/:collection/rename',
-  id: 'renameCollection',
-  summary: 'Rename a collection',
-  access: projectOwner('collection rename'),
-  body: object({ name: text() }),
-  example: { name: 'purchases' },
-  answers: ok(COLLECTION, 'Collection renamed'),
-  refuses: { 400: ['INVALID_NAME'], 403: ['USERS_BLOCKED'], 409: ['COLLECTION_EXISTS'] },
-  async handle({ app, project, params, body }) {
-    return presentCollection(await renameCollection(app, project._id, params.collection, body.name));
-  },
-});
-
-const dropCollectionRoute = route({
-  method: 'DELETE',
-  path: '/api/projects/:projectId/collections/:collection',
-  id: 'dropCollection',
-  summary: 'Drop a collection with all its documents',
-  access: projectOwner('collection drop'),
-  answers: ok(object({ id: ID, name: TEXT }), 'Collection dropped with all its documents'),
-  refuses: { 403: ['USERS_BLOCKED'] },
-  async handle({ app, project, params }) {
-    const { _id, name } = await dropCollection(app, project._id, params.collection);
-    return { id: _id.toHexString(), name };
-  },
 });
 
 /** Registered collections of a project, for operators (rest-api.md 2.2). */
@@ -260,15 +89,150 @@ export const COLLECTION_ROUTES: RouteList = {
   about: 'Which collections a project has: their fields, mode, row-level security and indexes.',
   params: { collection: naming('Name of the collection', 'COLLECTION_NOT_FOUND') },
   routes: [
-    listCollectionsRoute,
-    getShapeRoute,
-    addCollectionRoute,
-    getCollectionRoute,
-    editCollectionRoute,
-    setRlsRoute,
-    setChangesRoute,
-    renameCollectionRoute,
-    dropCollectionRoute,
+    route('GET /api/projects/:projectId/collections', {
+      id: 'listCollections',
+      summary: 'List collections',
+      access: PROJECT_OPERATOR,
+      query: { sizes: flagParameter('Documents and bytes of each too, which costs a question to the database') },
+      answers: ok(listOf(LISTED_COLLECTION), 'Collections'),
+      refuses: { 400: ['INVALID_QUERY'] },
+      async handle({ app, project, query: { sizes } }) {
+        const collections = await listCollections(app, project._id);
+        const items = await Promise.all(
+          collections.map(async (collection) => ({
+            ...presentCollection(collection),
+            ...(sizes && { size: await app.db.measure(documentsName(collection)) }),
+          })),
+        );
+        return wholeList(items);
+      },
+    }),
+    route('GET /api/projects/:projectId/collections/:collection/shape', {
+      id: 'getCollectionShape',
+      summary: 'Find the fields that documents have, from some of the newest and of the oldest',
+      access: PROJECT_OPERATOR,
+      answers: ok(SHAPE, 'Shape'),
+      refuses: { 400: ['QUERY_TIMEOUT'], 403: ['USERS_BLOCKED'] },
+      async handle({ app, project, params }) {
+        return findShape(app, await requireNamed(app, project, params.collection));
+      },
+    }),
+    route('POST /api/projects/:projectId/collections', {
+      id: 'addCollection',
+      summary: 'Register a collection',
+      access: projectOwner('collection add'),
+      body: withFieldDefs(
+        object({
+          name: TEXT,
+          'mode?': MODE,
+          'fields?': FIELD_LIST,
+          'rls?': orNull(RLS),
+          'indexes?': INDEXES,
+          'ifNotExists?': FLAG,
+        }),
+      ),
+      example: {
+        name: 'orders',
+        fields: [{ name: 'number', type: 'Number', required: true, unique: true }],
+        rls: { mode: 'private', ownerField: 'userId' },
+      },
+      answers: [
+        { ...ok(ADDED_COLLECTION, 'Collection registered'), status: 201 },
+        ok(ADDED_COLLECTION, 'The collection was there already'),
+      ],
+      refuses: {
+        400: [...BAD_SETTINGS, 'INVALID_NAME'],
+        403: ['USERS_BLOCKED'],
+        409: ['COLLECTION_EXISTS', 'COLLECTION_DROPPING'],
+      },
+      async handle({ app, project, body: { rls, ...body } }) {
+        const { collection, created } = await addCollection(app, project, { ...body, rls: readRls(rls ?? null, null) });
+        const data = { ...presentCollection(collection), created };
+        return created ? data : say(data, 'The collection was there already', 200);
+      },
+    }),
+    route('GET /api/projects/:projectId/collections/:collection', {
+      id: 'getCollection',
+      summary: 'Get a collection',
+      access: PROJECT_OPERATOR,
+      answers: ok(COLLECTION, 'Collection'),
+      async handle({ app, project: { _id }, params }) {
+        const collections = await listCollections(app, _id);
+        const found = collections.find(({ name }) => name === params.collection);
+        return presentCollection(found ?? (await requireStoredCollection(app, _id, params.collection)));
+      },
+    }),
+    route('PATCH /api/projects/:projectId/collections/:collection', {
+      id: 'editCollection',
+      summary: 'Change a collection',
+      access: projectOwner('collection edit', { looks: 'check' }),
+      query: { check: flagParameter('Change nothing: tell which stored documents would not fit') },
+      body: CHANGES,
+      example: { addFields: [{ name: 'note', type: 'String' }] },
+      answers: ok(anyOf(COLLECTION, FIT_REPORT), 'Collection updated'),
+      refuses: {
+        400: [...BAD_SETTINGS, 'USERS_CONTRACT', 'INVALID_QUERY'],
+        404: ['FIELD_NOT_FOUND'],
+        409: ['FIELD_EXISTS', 'DUPLICATE_VALUE', 'INDEX_REFUSED'],
+      },
+      async handle({ app, ctx, project: { _id }, params, query, body }) {
+        if (query.check) {
+          const current = await requireStoredCollection(app, _id, params.collection);
+          const report = await checkStoredDocuments(app, { ...current, ...readSettings(current, body) }, whenGone(ctx));
+          return say(report, `${report.misfits} of ${report.checked} would not fit`);
+        }
+        const changed = await changeCollection(app, _id, params.collection, (current) => readSettings(current, body));
+        return presentCollection(changed);
+      },
+    }),
+    route('PUT /api/projects/:projectId/collections/:collection/rls', {
+      id: 'setRls',
+      summary: 'Switch row-level security on or off',
+      access: projectOwner('collection rls'),
+      body: RLS,
+      example: { mode: 'public-read', ownerField: 'userId' },
+      answers: ok(COLLECTION, 'Row-level security updated'),
+      refuses: { 400: ['USERS_CONTRACT'] },
+      async handle({ app, project: { _id }, params, body }) {
+        const current = await requireStoredCollection(app, _id, params.collection);
+        return presentCollection(await setRls(app, _id, current.name, readRls(body, current.rls)));
+      },
+    }),
+    route('PUT /api/projects/:projectId/collections/:collection/changes', {
+      id: 'setChanges',
+      summary: 'Switch the keeping of changes on or off, or set for how long they are kept',
+      description: 'Off removes what was kept: whoever follows starts over when it is on again.',
+      access: projectOwner('collection changes'),
+      body: changes({ on: FLAG, keepMs: { ...WHOLE, minimum: 1000, maximum: MAX_KEEP_MS } }),
+      example: { on: true, keepMs: 604_800_000 },
+      answers: ok(COLLECTION, 'Changes updated'),
+      async handle({ app, project: { _id }, params, body }) {
+        return presentCollection(await setChanges(app, _id, params.collection, body));
+      },
+    }),
+    route('POST /api/projects/:projectId/collections/:collection/rename', {
+      id: 'renameCollection',
+      summary: 'Rename a collection',
+      access: projectOwner('collection rename'),
+      body: object({ name: text() }),
+      example: { name: 'purchases' },
+      answers: ok(COLLECTION, 'Collection renamed'),
+      refuses: { 400: ['INVALID_NAME'], 403: ['USERS_BLOCKED'], 409: ['COLLECTION_EXISTS'] },
+      async handle({ app, project, params, body }) {
+        return presentCollection(await renameCollection(app, project._id, params.collection, body.name));
+      },
+    }),
+    route('DELETE /api/projects/:projectId/collections/:collection', {
+      id: 'dropCollection',
+      summary: 'Drop a collection with all its documents',
+      access: projectOwner('collection drop'),
+      answers: ok(object({ id: ID, name: TEXT }), 'Collection dropped with all its documents'),
+      refuses: { 403: ['USERS_BLOCKED'] },
+      async handle({ app, project, params }) {
+        const { _id, name } = await dropCollection(app, project._id, params.collection);
+        return { id: _id.toHexString(), name };
+      },
+    }),
   ],
 };
 

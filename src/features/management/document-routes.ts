@@ -23,85 +23,6 @@ const OUTCOME = object(
   'ImportOutcome',
 );
 
-const browseDocumentsRoute = route({
-  ...LISTING,
-  method: 'GET',
-  path: '/api/projects/:projectId/collections/:collection/documents',
-  id: 'browseDocuments',
-  summary: 'List documents, filtered, sorted, in pages',
-  access: PROJECT_OPERATOR,
-  refuses: { ...LISTING.refuses, ...REFUSES },
-  async handle({ app, ctx, project, params }) {
-    const { name } = await requireNamed(app, project, params.collection);
-    return listEnvelope(await encodeList(app, operatorCaller(project), name, ctx.querystring, clientSignal(ctx)));
-  },
-});
-
-const aggregateForOperatorRoute = route({
-  ...AGGREGATING,
-  method: 'POST',
-  path: '/api/projects/:projectId/collections/:collection/documents/aggregate',
-  id: 'aggregateForOperator',
-  summary: 'Run an aggregation pipeline over a project’s documents',
-  access: {
-    ...PROJECT_OPERATOR,
-    refuses: { ...PROJECT_OPERATOR.refuses, 403: [...(PROJECT_OPERATOR.refuses[403] ?? []), ...REFUSES[403]] },
-  },
-  async handle({ app, ctx, project, params, query, body: { pipeline } }) {
-    const { name } = await requireNamed(app, project, params.collection);
-    return aggregationEnvelope(
-      await aggregateDocuments(app, operatorCaller(project), name, pipeline, {
-        includeDeleted: query.include_deleted,
-        signal: clientSignal(ctx),
-      }),
-    );
-  },
-});
-
-const exportDocumentsRoute = route({
-  method: 'GET',
-  path: '/api/projects/:projectId/collections/:collection/documents/export',
-  id: 'exportDocuments',
-  summary: 'Get all documents, or those that match, one JSON object a line',
-  description: `In the order of their ids. An answer that breaks off before its end was not whole. ${FILTERING.description}`,
-  access: PROJECT_OPERATOR,
-  ownQuery: FILTERING.ownQuery,
-  answers: own(200, 'The documents', { 'application/x-ndjson': { type: 'string' } }),
-  refuses: { ...FILTERING.refuses, ...REFUSES },
-  async handle({ app, ctx, project, params }) {
-    const collection = await requireNamed(app, project, params.collection);
-    const { documents, release } = await readExport(app, project, collection, {
-      ...parseExportQuery(ctx.querystring, collection),
-      signal: clientSignal(ctx),
-    });
-    ctx.res.once('close', release);
-    ctx.type = 'application/x-ndjson';
-    ctx.attachment(`${collection.name}.ndjson`);
-    ctx.body = Readable.from(inChunks(writeLines(documents)));
-  },
-});
-
-const importDocumentsRoute = route({
-  method: 'POST',
-  path: '/api/projects/:projectId/collections/:collection/documents/import',
-  id: 'importDocuments',
-  summary: 'Store documents of an export or from elsewhere',
-  description:
-    'Each stands for itself: what does not fit or is there already is reported, the others are stored. Ids, times and trash state of an export are kept.',
-  // The documents themselves are not for the audit log.
-  access: projectOwner('data import', { looks: 'dryRun', withoutBody: true }),
-  query: { dryRun: flagParameter('Store nothing: check each by itself') },
-  body: object({ documents: arrayOf(ANYTHING, { minItems: 1, maxItems: MAX_IMPORTED }) }),
-  example: { documents: [{ title: 'Hello', views: 0 }] },
-  answers: ok(OUTCOME, 'Documents stored'),
-  refuses: { 400: ['INVALID_QUERY'], 403: [...REFUSES[403], 'QUOTA_EXCEEDED'] },
-  async handle({ app, project, params, query: { dryRun }, body: { documents } }) {
-    const collection = await requireNamed(app, project, params.collection);
-    const data = await importDocuments(app, collection, documents, { dryRun });
-    return say(data, `${data.inserted} documents ${dryRun ? 'fit' : 'stored'}`);
-  },
-});
-
 /**
  * Documents of a project, for operators: they see and may store what the project's secret key may. `users` have routes
  * of their own.
@@ -119,10 +40,73 @@ export const PROJECT_DOCUMENT_ROUTES: RouteList = {
     },
   },
   routes: [
-    browseDocumentsRoute,
-    aggregateForOperatorRoute,
-    exportDocumentsRoute,
-    importDocumentsRoute,
+    route('GET /api/projects/:projectId/collections/:collection/documents', {
+      ...LISTING,
+      id: 'browseDocuments',
+      summary: 'List documents, filtered, sorted, in pages',
+      access: PROJECT_OPERATOR,
+      refuses: { ...LISTING.refuses, ...REFUSES },
+      async handle({ app, ctx, project, params }) {
+        const { name } = await requireNamed(app, project, params.collection);
+        return listEnvelope(await encodeList(app, operatorCaller(project), name, ctx.querystring, clientSignal(ctx)));
+      },
+    }),
+    route('POST /api/projects/:projectId/collections/:collection/documents/aggregate', {
+      ...AGGREGATING,
+      id: 'aggregateForOperator',
+      summary: 'Run an aggregation pipeline over a project’s documents',
+      access: {
+        ...PROJECT_OPERATOR,
+        refuses: { ...PROJECT_OPERATOR.refuses, 403: [...(PROJECT_OPERATOR.refuses[403] ?? []), ...REFUSES[403]] },
+      },
+      async handle({ app, ctx, project, params, query, body: { pipeline } }) {
+        const { name } = await requireNamed(app, project, params.collection);
+        return aggregationEnvelope(
+          await aggregateDocuments(app, operatorCaller(project), name, pipeline, {
+            includeDeleted: query.include_deleted,
+            signal: clientSignal(ctx),
+          }),
+        );
+      },
+    }),
+    route('GET /api/projects/:projectId/collections/:collection/documents/export', {
+      id: 'exportDocuments',
+      summary: 'Get all documents, or those that match, one JSON object a line',
+      description: `In the order of their ids. An answer that breaks off before its end was not whole. ${FILTERING.description}`,
+      access: PROJECT_OPERATOR,
+      ownQuery: FILTERING.ownQuery,
+      answers: own(200, 'The documents', { 'application/x-ndjson': { type: 'string' } }),
+      refuses: { ...FILTERING.refuses, ...REFUSES },
+      async handle({ app, ctx, project, params }) {
+        const collection = await requireNamed(app, project, params.collection);
+        const { documents, release } = await readExport(app, project, collection, {
+          ...parseExportQuery(ctx.querystring, collection),
+          signal: clientSignal(ctx),
+        });
+        ctx.res.once('close', release);
+        ctx.type = 'application/x-ndjson';
+        ctx.attachment(`${collection.name}.ndjson`);
+        ctx.body = Readable.from(inChunks(writeLines(documents)));
+      },
+    }),
+    route('POST /api/projects/:projectId/collections/:collection/documents/import', {
+      id: 'importDocuments',
+      summary: 'Store documents of an export or from elsewhere',
+      description:
+        'Each stands for itself: what does not fit or is there already is reported, the others are stored. Ids, times and trash state of an export are kept.',
+      // The documents themselves are not for the audit log.
+      access: projectOwner('data import', { looks: 'dryRun', withoutBody: true }),
+      query: { dryRun: flagParameter('Store nothing: check each by itself') },
+      body: object({ documents: arrayOf(ANYTHING, { minItems: 1, maxItems: MAX_IMPORTED }) }),
+      example: { documents: [{ title: 'Hello', views: 0 }] },
+      answers: ok(OUTCOME, 'Documents stored'),
+      refuses: { 400: ['INVALID_QUERY'], 403: [...REFUSES[403], 'QUOTA_EXCEEDED'] },
+      async handle({ app, project, params, query: { dryRun }, body: { documents } }) {
+        const collection = await requireNamed(app, project, params.collection);
+        const data = await importDocuments(app, collection, documents, { dryRun });
+        return say(data, `${data.inserted} documents ${dryRun ? 'fit' : 'stored'}`);
+      },
+    }),
     ...SINGLE_DOCUMENT_ROUTES,
   ],
 };

@@ -30,55 +30,50 @@ export const STORAGE_USAGE = object(
   'StorageUsage',
 );
 
-const listFilesRoute = route({
-  method: 'GET',
-  path: '/api/projects/:projectId/files',
-  id: 'listFiles',
-  summary: 'List files, the newest first',
-  access: PROJECT_OPERATOR,
-  query: {
-    limit: wholeNumberParameter('Number of files', FILES_PAGE, { max: MAX_FILES_PAGE }),
-    before: parameter('`next` of the page before', PATH),
-    name: parameter('Only names that hold this text, in either case', text({ maxLength: 200 })),
-  },
-  answers: ok(object({ items: arrayOf(FILE), next: orNull(TEXT) }), 'Files'),
-  refuses: { 400: ['INVALID_QUERY', 'QUERY_TIMEOUT'] },
-  async handle({ app, ctx, project, query }) {
-    const { files, next } = await listProjectFiles(app, project, query);
-    const serviceUrl = app.config.publicUrl ?? ctx.origin;
-    return { items: await Promise.all(files.map((file) => presentListedFile(app, project, file, serviceUrl))), next };
-  },
-});
-
-const getFilesUsageRoute = route({
-  method: 'GET',
-  path: '/api/projects/:projectId/files/usage',
-  id: 'getFilesUsage',
-  summary: 'Count the files, and tell their bytes beside what the plan grants',
-  access: PROJECT_OPERATOR,
-  answers: ok(STORAGE_USAGE, 'Use of the storage'),
-  handle: ({ app, project }) => measureStorage(app, project),
-});
-
-const deleteFileRoute = route({
-  method: 'DELETE',
-  path: '/api/projects/:projectId/files',
-  id: 'deleteFileOfProject',
-  summary: 'Delete a file',
-  access: projectOwner('file delete'),
-  body: object({ path: PATH }),
-  example: { path: '66f0c0ffee0ddba11c0de001/7d9e…_photo.png' },
-  answers: done('File deleted'),
-  refuses: { 404: ['FILE_NOT_FOUND'], 503: ['STORAGE_UNAVAILABLE', 'STORAGE_REFUSED'] },
-  async handle({ app, project, body: { path } }) {
-    await deleteFile(app, project, path, null);
-  },
-});
-
 /** Files of a project, for operators. */
 export const PROJECT_FILE_ROUTES: RouteList = {
   prefix: '/api/projects/:projectId/files',
   tag: 'Project files',
   about: 'Files of a project, as its operators see them.',
-  routes: [listFilesRoute, getFilesUsageRoute, deleteFileRoute],
+  routes: [
+    route('GET /api/projects/:projectId/files', {
+      id: 'listFiles',
+      summary: 'List files, the newest first',
+      access: PROJECT_OPERATOR,
+      query: {
+        limit: wholeNumberParameter('Number of files', FILES_PAGE, { max: MAX_FILES_PAGE }),
+        before: parameter('`next` of the page before', PATH),
+        name: parameter('Only names that hold this text, in either case', text({ maxLength: 200 })),
+      },
+      answers: ok(object({ items: arrayOf(FILE), next: orNull(TEXT) }), 'Files'),
+      refuses: { 400: ['INVALID_QUERY', 'QUERY_TIMEOUT'] },
+      async handle({ app, ctx, project, query }) {
+        const { files, next } = await listProjectFiles(app, project, query);
+        const serviceUrl = app.config.publicUrl ?? ctx.origin;
+        return {
+          items: await Promise.all(files.map((file) => presentListedFile(app, project, file, serviceUrl))),
+          next,
+        };
+      },
+    }),
+    route('GET /api/projects/:projectId/files/usage', {
+      id: 'getFilesUsage',
+      summary: 'Count the files, and tell their bytes beside what the plan grants',
+      access: PROJECT_OPERATOR,
+      answers: ok(STORAGE_USAGE, 'Use of the storage'),
+      handle: ({ app, project }) => measureStorage(app, project),
+    }),
+    route('DELETE /api/projects/:projectId/files', {
+      id: 'deleteFileOfProject',
+      summary: 'Delete a file',
+      access: projectOwner('file delete'),
+      body: object({ path: PATH }),
+      example: { path: '66f0c0ffee0ddba11c0de001/7d9e…_photo.png' },
+      answers: done('File deleted'),
+      refuses: { 404: ['FILE_NOT_FOUND'], 503: ['STORAGE_UNAVAILABLE', 'STORAGE_REFUSED'] },
+      async handle({ app, project, body: { path } }) {
+        await deleteFile(app, project, path, null);
+      },
+    }),
+  ],
 };

@@ -32,71 +32,60 @@ const CREATED_KEY = object(
   'CreatedKey',
 );
 
-const listKeysRoute = route({
-  method: 'GET',
-  path: '/api/projects/:projectId/keys',
-  id: 'listKeys',
-  summary: 'List keys, ended ones too',
-  access: PROJECT_OPERATOR,
-  answers: ok(listOf(KEY), 'Keys'),
-  handle({ app, project: { keys } }) {
-    return wholeList(keys.map((key) => presentKey(key, app.clock.now())));
-  },
-});
-
-const createKeyRoute = route({
-  method: 'POST',
-  path: '/api/projects/:projectId/keys',
-  id: 'createKey',
-  summary: 'Create a key',
-  access: projectOwner('key create'),
-  body: object({
-    type: TYPE,
-    'name?': text({ minLength: 1, maxLength: MAX_KEY_NAME, description: 'To tell it from others.' }),
-  }),
-  example: { type: 'secret', name: 'nightly import' },
-  answers: created(CREATED_KEY, 'Key created. Its value is shown only now.'),
-  refuses: { 400: ['INVALID_NAME'], 409: ['KEY_LIMIT'] },
-  async handle({ app, project, body: { type, name } }) {
-    return presentNew(app, await createKey(app, project, type, name));
-  },
-});
-
-const rotateKeyRoute = route({
-  method: 'POST',
-  path: '/api/projects/:projectId/keys/rotate',
-  id: 'rotateKey',
-  summary: 'Create a key and let the older ones of its type end',
-  access: projectOwner('key rotate', { asksPassword: true }),
-  body: object({ type: TYPE, 'grace?': GRACE }),
-  example: { type: 'secret', grace: '24h' },
-  answers: created(CREATED_KEY, 'Key created. Its value is shown only now.'),
-  refuses: { 409: ['KEY_LIMIT'] },
-  async handle({ app, project, body: { type, grace = DEFAULT_GRACE } }) {
-    const data = presentNew(app, await rotateKey(app, project, type, parseDuration(grace)));
-    return say(data, `Key created; the older ones of its type end in ${grace}. Its value is shown only now.`);
-  },
-});
-
-const revokeKeyRoute = route({
-  method: 'DELETE',
-  path: '/api/projects/:projectId/keys/:keyId',
-  id: 'revokeKey',
-  summary: 'Revoke a key at once',
-  access: projectOwner('key revoke'),
-  answers: ok(KEY, 'Key revoked'),
-  async handle({ app, project, params }) {
-    return presentKey(await revokeKey(app, project, params.keyId.toLowerCase()), app.clock.now());
-  },
-});
-
 /** API keys of a project, for operators. A value is answered once, when its key is made. */
 export const KEY_ROUTES: RouteList = {
   prefix: '/api/projects/:projectId/keys',
   tag: 'Project keys',
   about: 'The API keys of a project.',
   params: { keyId: naming('Id of the key', 'KEY_NOT_FOUND') },
-  routes: [listKeysRoute, createKeyRoute, rotateKeyRoute, revokeKeyRoute],
+  routes: [
+    route('GET /api/projects/:projectId/keys', {
+      id: 'listKeys',
+      summary: 'List keys, ended ones too',
+      access: PROJECT_OPERATOR,
+      answers: ok(listOf(KEY), 'Keys'),
+      handle({ app, project: { keys } }) {
+        return wholeList(keys.map((key) => presentKey(key, app.clock.now())));
+      },
+    }),
+    route('POST /api/projects/:projectId/keys', {
+      id: 'createKey',
+      summary: 'Create a key',
+      access: projectOwner('key create'),
+      body: object({
+        type: TYPE,
+        'name?': text({ minLength: 1, maxLength: MAX_KEY_NAME, description: 'To tell it from others.' }),
+      }),
+      example: { type: 'secret', name: 'nightly import' },
+      answers: created(CREATED_KEY, 'Key created. Its value is shown only now.'),
+      refuses: { 400: ['INVALID_NAME'], 409: ['KEY_LIMIT'] },
+      async handle({ app, project, body: { type, name } }) {
+        return presentNew(app, await createKey(app, project, type, name));
+      },
+    }),
+    route('POST /api/projects/:projectId/keys/rotate', {
+      id: 'rotateKey',
+      summary: 'Create a key and let the older ones of its type end',
+      access: projectOwner('key rotate', { asksPassword: true }),
+      body: object({ type: TYPE, 'grace?': GRACE }),
+      example: { type: 'secret', grace: '24h' },
+      answers: created(CREATED_KEY, 'Key created. Its value is shown only now.'),
+      refuses: { 409: ['KEY_LIMIT'] },
+      async handle({ app, project, body: { type, grace = DEFAULT_GRACE } }) {
+        const data = presentNew(app, await rotateKey(app, project, type, parseDuration(grace)));
+        return say(data, `Key created; the older ones of its type end in ${grace}. Its value is shown only now.`);
+      },
+    }),
+    route('DELETE /api/projects/:projectId/keys/:keyId', {
+      id: 'revokeKey',
+      summary: 'Revoke a key at once',
+      access: projectOwner('key revoke'),
+      answers: ok(KEY, 'Key revoked'),
+      async handle({ app, project, params }) {
+        return presentKey(await revokeKey(app, project, params.keyId.toLowerCase()), app.clock.now());
+      },
+    }),
+  ],
 };
 
 function presentNew(app: App, { key, value }: NewKey) {

@@ -76,173 +76,141 @@ const USAGE = object(
 
 const MAIL_SETTING = orNull(text({ maxLength: 500 }));
 
-const listProjectsRoute = route({
-  method: 'GET',
-  path: '/api/projects',
-  id: 'listProjects',
-  summary: 'List the projects that the operator sees',
-  access: OPERATOR,
-  answers: ok(listOf(PROJECT), 'Projects'),
-  async handle({ app, operator: { projects: seen } }) {
-    const projects = await listProjects(app);
-    return wholeList(projects.filter(({ _id }) => !seen || seen.has(_id.toHexString())).map(presentProject));
-  },
-});
-
-const createProjectRoute = route({
-  method: 'POST',
-  path: '/api/projects',
-  id: 'createProject',
-  summary: 'Create a project with its first keys',
-  access: owner('project create'),
-  body: object({ name: TEXT, 'plan?': PLAN, 'ifNotExists?': FLAG }, 'NewProject'),
-  example: { name: 'shop', plan: 'pro' },
-  answers: [
-    created(NEW_PROJECT, 'Project created. The keys are shown only now.'),
-    ok(KNOWN_PROJECT, 'The project was there already'),
-  ],
-  refuses: { 400: ['INVALID_NAME'], 403: ['ALL_PROJECTS_REQUIRED'], 409: ['PROJECT_EXISTS'] },
-  async handle({ app, operator, body }) {
-    if (operator.projects) {
-      throw forbidden('ALL_PROJECTS_REQUIRED', 'Only an operator who sees all projects may create one');
-    }
-    const { project, keys } = await createProject(app, body);
-    const shown = presentProjectDetails(project);
-    if (keys) return { project: shown, keys, created: true as const };
-    return say({ project: shown, keys, created: false as const }, 'The project was there already', 200);
-  },
-});
-
-const getProjectRoute = route({
-  method: 'GET',
-  path: '/api/projects/:projectId',
-  id: 'getProject',
-  summary: 'Get a project',
-  access: PROJECT_OPERATOR,
-  answers: ok(PROJECT_DETAILS, 'Project'),
-  handle: ({ project }) => presentProjectDetails(project),
-});
-
-const updateProjectRoute = route({
-  method: 'PATCH',
-  path: '/api/projects/:projectId',
-  id: 'updateProject',
-  summary: 'Change settings of a project',
-  description:
-    '`plan` and `limits` belong to who runs the whole service: only operators who see all projects set them.',
-  access: projectOwner('project update'),
-  query: { verify: flagParameter('Try the mail provider’s key before it is stored') },
-  body: changes(
-    {
-      name: TEXT,
-      plan: PLAN,
-      allowedDomains: arrayOf(text({ maxLength: 300 }), { minItems: 1, maxItems: 200 }),
-      limits: LIMITS_SCHEMA,
-      providerApiKey: MAIL_SETTING,
-      providerFromEmail: MAIL_SETTING,
-      providerWebhookSecret: MAIL_SETTING,
-      storage: changes({ publishableUploads: FLAG }),
-    },
-    'ProjectChanges',
-  ),
-  example: { allowedDomains: ['https://shop.example'], limits: { mail: 100 } },
-  answers: ok(PROJECT_DETAILS, 'Project updated'),
-  refuses: {
-    400: [
-      'INVALID_QUERY',
-      'INVALID_NAME',
-      'INVALID_DOMAIN',
-      'INVALID_LIMIT',
-      'INVALID_MAIL',
-      'INVALID_MAIL_KEY',
-      'MAIL_KEY_REFUSED',
-    ],
-    403: ['ALL_PROJECTS_REQUIRED'],
-    409: ['PROJECT_EXISTS'],
-    503: ['MAIL_PROVIDER_UNAVAILABLE'],
-  },
-  async handle({ app, operator, project, query, body }) {
-    if (operator.projects && (body.plan !== undefined || body.limits !== undefined)) {
-      throw forbidden(
-        'ALL_PROJECTS_REQUIRED',
-        'Plan and limits are set by who runs the whole service: only an operator who sees all projects may change them',
-      );
-    }
-    const { storage, providerWebhookSecret: webhookSecret, ...settings } = body;
-    const wanted = { ...settings, webhookSecret, publishableUploads: storage?.publishableUploads };
-    return presentProjectDetails(await changeProject(app, project, wanted, query));
-  },
-});
-
-const deleteProjectRoute = route({
-  method: 'DELETE',
-  path: '/api/projects/:projectId',
-  id: 'deleteProject',
-  summary: 'Delete a project with everything in it',
-  access: owner('project delete', { asksPassword: true }),
-  answers: ok(object({ id: ID }), 'Project deleted with everything in it'),
-  async handle({ app, ctx }) {
-    // One that is half deleted is no longer found otherwise, but deleting it again finishes the work.
-    const { _id } = await deleteProject(app, requireOperatedId(ctx));
-    return { id: _id.toHexString() };
-  },
-});
-
-const getUsageRoute = route({
-  method: 'GET',
-  path: '/api/projects/:projectId/usage',
-  id: 'getUsage',
-  summary: 'Count what a project holds, beside what its plan grants',
-  description: 'Bytes for storage and database; null is unlimited.',
-  access: PROJECT_OPERATOR,
-  answers: ok(USAGE, 'Usage'),
-  handle: ({ app, project }) => measureUsage(app, project),
-});
-
-const rotateTokensRoute = route({
-  method: 'POST',
-  path: '/api/projects/:projectId/rotate-tokens',
-  id: 'rotateTokens',
-  summary: 'Sign access tokens of end users with a new secret',
-  description: 'Older tokens work for `grace`, by default as long as one can live; `0s` ends them all at once.',
-  access: projectOwner('secrets rotate-tokens', { asksPassword: true }),
-  body: object({ 'grace?': GRACE }),
-  bodyIsOptional: true,
-  example: { grace: '0s' },
-  answers: ok(object({ kid: TEXT }), 'Access tokens are signed with a new secret'),
-  async handle({ app, project, body: { grace } }) {
-    const graceMs = grace === undefined ? app.config.accessTokenTtlMs : parseDuration(grace);
-    const { kid } = await rotateTokenSecret(app, project, graceMs);
-    return { kid };
-  },
-});
-
-const recountProjectRoute = route({
-  method: 'POST',
-  path: '/api/projects/:projectId/recount',
-  id: 'recountProject',
-  summary: 'Set the counter of stored bytes to what the files add up to',
-  access: projectOwner('project recount'),
-  answers: ok(object({ storage: object({ before: WHOLE, after: WHOLE }) }), 'Recounted'),
-  refuses: { 503: ['RECOUNT_BUSY'] },
-  async handle({ app, project }) {
-    return { storage: await recountStorage(app, project) };
-  },
-});
-
 /** Projects as operators see them; what is inside a project has groups of its own. */
 export const PROJECT_ROUTES: RouteList = {
   prefix: '/api/projects',
   tag: 'Projects',
   about: 'Projects as operators see them: settings, plans, limits, usage.',
   routes: [
-    listProjectsRoute,
-    createProjectRoute,
-    getProjectRoute,
-    updateProjectRoute,
-    deleteProjectRoute,
-    getUsageRoute,
-    rotateTokensRoute,
-    recountProjectRoute,
+    route('GET /api/projects', {
+      id: 'listProjects',
+      summary: 'List the projects that the operator sees',
+      access: OPERATOR,
+      answers: ok(listOf(PROJECT), 'Projects'),
+      async handle({ app, operator: { projects: seen } }) {
+        const projects = await listProjects(app);
+        return wholeList(projects.filter(({ _id }) => !seen || seen.has(_id.toHexString())).map(presentProject));
+      },
+    }),
+    route('POST /api/projects', {
+      id: 'createProject',
+      summary: 'Create a project with its first keys',
+      access: owner('project create'),
+      body: object({ name: TEXT, 'plan?': PLAN, 'ifNotExists?': FLAG }, 'NewProject'),
+      example: { name: 'shop', plan: 'pro' },
+      answers: [
+        created(NEW_PROJECT, 'Project created. The keys are shown only now.'),
+        ok(KNOWN_PROJECT, 'The project was there already'),
+      ],
+      refuses: { 400: ['INVALID_NAME'], 403: ['ALL_PROJECTS_REQUIRED'], 409: ['PROJECT_EXISTS'] },
+      async handle({ app, operator, body }) {
+        if (operator.projects) {
+          throw forbidden('ALL_PROJECTS_REQUIRED', 'Only an operator who sees all projects may create one');
+        }
+        const { project, keys } = await createProject(app, body);
+        const shown = presentProjectDetails(project);
+        if (keys) return { project: shown, keys, created: true as const };
+        return say({ project: shown, keys, created: false as const }, 'The project was there already', 200);
+      },
+    }),
+    route('GET /api/projects/:projectId', {
+      id: 'getProject',
+      summary: 'Get a project',
+      access: PROJECT_OPERATOR,
+      answers: ok(PROJECT_DETAILS, 'Project'),
+      handle: ({ project }) => presentProjectDetails(project),
+    }),
+    route('PATCH /api/projects/:projectId', {
+      id: 'updateProject',
+      summary: 'Change settings of a project',
+      description:
+        '`plan` and `limits` belong to who runs the whole service: only operators who see all projects set them.',
+      access: projectOwner('project update'),
+      query: { verify: flagParameter('Try the mail provider’s key before it is stored') },
+      body: changes(
+        {
+          name: TEXT,
+          plan: PLAN,
+          allowedDomains: arrayOf(text({ maxLength: 300 }), { minItems: 1, maxItems: 200 }),
+          limits: LIMITS_SCHEMA,
+          providerApiKey: MAIL_SETTING,
+          providerFromEmail: MAIL_SETTING,
+          providerWebhookSecret: MAIL_SETTING,
+          storage: changes({ publishableUploads: FLAG }),
+        },
+        'ProjectChanges',
+      ),
+      example: { allowedDomains: ['https://shop.example'], limits: { mail: 100 } },
+      answers: ok(PROJECT_DETAILS, 'Project updated'),
+      refuses: {
+        400: [
+          'INVALID_QUERY',
+          'INVALID_NAME',
+          'INVALID_DOMAIN',
+          'INVALID_LIMIT',
+          'INVALID_MAIL',
+          'INVALID_MAIL_KEY',
+          'MAIL_KEY_REFUSED',
+        ],
+        403: ['ALL_PROJECTS_REQUIRED'],
+        409: ['PROJECT_EXISTS'],
+        503: ['MAIL_PROVIDER_UNAVAILABLE'],
+      },
+      async handle({ app, operator, project, query, body }) {
+        if (operator.projects && (body.plan !== undefined || body.limits !== undefined)) {
+          throw forbidden(
+            'ALL_PROJECTS_REQUIRED',
+            'Plan and limits are set by who runs the whole service: only an operator who sees all projects may change them',
+          );
+        }
+        const { storage, providerWebhookSecret: webhookSecret, ...settings } = body;
+        const wanted = { ...settings, webhookSecret, publishableUploads: storage?.publishableUploads };
+        return presentProjectDetails(await changeProject(app, project, wanted, query));
+      },
+    }),
+    route('DELETE /api/projects/:projectId', {
+      id: 'deleteProject',
+      summary: 'Delete a project with everything in it',
+      access: owner('project delete', { asksPassword: true }),
+      answers: ok(object({ id: ID }), 'Project deleted with everything in it'),
+      async handle({ app, ctx }) {
+        // One that is half deleted is no longer found otherwise, but deleting it again finishes the work.
+        const { _id } = await deleteProject(app, requireOperatedId(ctx));
+        return { id: _id.toHexString() };
+      },
+    }),
+    route('GET /api/projects/:projectId/usage', {
+      id: 'getUsage',
+      summary: 'Count what a project holds, beside what its plan grants',
+      description: 'Bytes for storage and database; null is unlimited.',
+      access: PROJECT_OPERATOR,
+      answers: ok(USAGE, 'Usage'),
+      handle: ({ app, project }) => measureUsage(app, project),
+    }),
+    route('POST /api/projects/:projectId/rotate-tokens', {
+      id: 'rotateTokens',
+      summary: 'Sign access tokens of end users with a new secret',
+      description: 'Older tokens work for `grace`, by default as long as one can live; `0s` ends them all at once.',
+      access: projectOwner('secrets rotate-tokens', { asksPassword: true }),
+      body: object({ 'grace?': GRACE }),
+      bodyIsOptional: true,
+      example: { grace: '0s' },
+      answers: ok(object({ kid: TEXT }), 'Access tokens are signed with a new secret'),
+      async handle({ app, project, body: { grace } }) {
+        const graceMs = grace === undefined ? app.config.accessTokenTtlMs : parseDuration(grace);
+        const { kid } = await rotateTokenSecret(app, project, graceMs);
+        return { kid };
+      },
+    }),
+    route('POST /api/projects/:projectId/recount', {
+      id: 'recountProject',
+      summary: 'Set the counter of stored bytes to what the files add up to',
+      access: projectOwner('project recount'),
+      answers: ok(object({ storage: object({ before: WHOLE, after: WHOLE }) }), 'Recounted'),
+      refuses: { 503: ['RECOUNT_BUSY'] },
+      async handle({ app, project }) {
+        return { storage: await recountStorage(app, project) };
+      },
+    }),
   ],
 };

@@ -50,180 +50,7 @@ const withUser = (access: Access): Access<OfUser> => ({
 const USER_OPERATOR = withUser(PROJECT_OPERATOR);
 const userOwner = (action: string): Access<OfUser> => withUser(projectOwner(action));
 
-const listUsersRoute = route({
-  method: 'GET',
-  path: '/api/projects/:projectId/users',
-  id: 'listUsers',
-  summary: 'List users, the newest first',
-  access: PROJECT_OPERATOR,
-  query: {
-    page: wholeNumberParameter('Which page, from 1', 1, { cap: MAX_PAGE }),
-    limit: wholeNumberParameter(
-      `Users of a page; more than ${MAX_USERS_PAGE} counts as ${MAX_USERS_PAGE}`,
-      USERS_PAGE,
-      {
-        cap: MAX_USERS_PAGE,
-      },
-    ),
-    email: parameter('Only addresses that begin with this', TEXT),
-    q: parameter(
-      'Only users of this id, or with this in the address or in another of their texts, in either case',
-      text({ maxLength: 200 }),
-    ),
-  },
-  answers: ok(pageOf(ACCOUNT), 'Users'),
-  refuses: { 400: ['INVALID_QUERY', 'QUERY_TIMEOUT'] },
-  async handle({ app, project, query: { page, limit, email, q } }) {
-    const { users, total } = await listUsers(app, project, { email, q, limit, skip: (page - 1) * limit });
-    return { items: users.map(presentAccount), total, page, limit };
-  },
-});
-
-const createUserRoute = route({
-  method: 'POST',
-  path: '/api/projects/:projectId/users',
-  id: 'createUser',
-  summary: 'Create a user',
-  access: projectOwner('user create'),
-  openBody: NEW_USER,
-  example: { email: 'ada@example.com', password: 'correct horse battery' },
-  answers: created(ACCOUNT, 'User created'),
-  refuses: { 400: ['VALIDATION_FAILED'], 409: ['EMAIL_TAKEN', 'DUPLICATE_VALUE'], 503: ['BUSY'] },
-  async handle({ app, project, body }) {
-    return presentAccount(await signUp(app, project, body, 'project'));
-  },
-});
-
-const getUserRoute = route({
-  method: 'GET',
-  path: '/api/projects/:projectId/users/:user',
-  id: 'getUser',
-  summary: 'Get a user',
-  access: USER_OPERATOR,
-  answers: ok(ACCOUNT, 'User'),
-  handle: ({ user }) => presentAccount(user),
-});
-
-const updateUserRoute = route({
-  method: 'PATCH',
-  path: '/api/projects/:projectId/users/:user',
-  id: 'updateUser',
-  summary: 'Change fields of a user',
-  access: userOwner('user update'),
-  openBody: USER_CHANGES,
-  example: { name: 'Ada Lovelace' },
-  answers: ok(ACCOUNT, 'User updated'),
-  refuses: {
-    400: ['VALIDATION_FAILED'],
-    409: ['EMAIL_TAKEN', 'DUPLICATE_VALUE', 'DOCUMENT_CHANGING'],
-    413: ['DOCUMENT_TOO_LARGE'],
-  },
-  async handle({ app, ctx, project, user, body }) {
-    const editor = { setter: 'project', ip: ctx.ip, session: null } as const;
-    return presentAccount((await updateProfile(app, project, user, body, editor)).user);
-  },
-});
-
-const deleteUserRoute = route({
-  method: 'DELETE',
-  path: '/api/projects/:projectId/users/:user',
-  id: 'deleteUser',
-  summary: 'Delete a user',
-  access: userOwner('user delete'),
-  answers: ok(object({ id: TEXT }), 'User deleted'),
-  async handle({ app, project, user }) {
-    await deleteUser(app, project, user);
-    return { id: user._id.toHexString() };
-  },
-});
-
-const setUserPasswordRoute = route({
-  method: 'POST',
-  path: '/api/projects/:projectId/users/:user/set-password',
-  id: 'setUserPassword',
-  summary: 'Set a user’s password',
-  access: userOwner('user set-password'),
-  body: object({ password: NEW_PASSWORD }),
-  example: { password: 'correct horse battery' },
-  answers: done('Password set; every session has ended'),
-  refuses: { 503: ['BUSY'] },
-  handle: ({ app, project, user, body }) => setPassword(app, project, user, body.password),
-});
-
-const disableUserRoute = route({
-  method: 'POST',
-  path: '/api/projects/:projectId/users/:user/disable',
-  id: 'disableUser',
-  summary: 'Disable an account and end its sessions',
-  access: userOwner('user disable'),
-  answers: ok(ACCOUNT, 'User disabled'),
-  async handle({ app, project, user }) {
-    return presentAccount(await disableUser(app, project, user));
-  },
-});
-
-const enableUserRoute = route({
-  method: 'POST',
-  path: '/api/projects/:projectId/users/:user/enable',
-  id: 'enableUser',
-  summary: 'Enable an account again',
-  access: userOwner('user enable'),
-  answers: ok(ACCOUNT, 'User enabled'),
-  async handle({ app, project, user }) {
-    return presentAccount(await enableUser(app, project, user));
-  },
-});
-
-const listUserIdentitiesRoute = route({
-  method: 'GET',
-  path: '/api/projects/:projectId/users/:user/identities',
-  id: 'listUserIdentities',
-  summary: 'List the identities at sign-in providers that open the account',
-  description: 'The oldest first.',
-  access: USER_OPERATOR,
-  answers: ok(listOf(IDENTITY), 'Identities'),
-  async handle({ app, project, user }) {
-    return wholeList((await listIdentities(app, project, user)).map(presentIdentity));
-  },
-});
-
-const listSessionsRoute = route({
-  method: 'GET',
-  path: '/api/projects/:projectId/users/:user/sessions',
-  id: 'listSessions',
-  summary: 'List a user’s live sessions',
-  access: USER_OPERATOR,
-  answers: ok(listOf(SESSION), 'Sessions'),
-  async handle({ app, project, user }) {
-    return wholeList((await listSessions(app, project, user)).map(presentSession));
-  },
-});
-
 const ENDED = ok(object({ ended: WHOLE }), 'Sessions ended');
-
-const endSessionsRoute = route({
-  method: 'DELETE',
-  path: '/api/projects/:projectId/users/:user/sessions',
-  id: 'endSessions',
-  summary: 'End all sessions of a user',
-  access: userOwner('user sessions'),
-  answers: ENDED,
-  async handle({ app, project, user }) {
-    return { ended: await endSession(app, project, user, 'all') };
-  },
-});
-
-const endSessionRoute = route({
-  method: 'DELETE',
-  path: '/api/projects/:projectId/users/:user/sessions/:session',
-  id: 'endSession',
-  summary: 'End one session of a user',
-  access: userOwner('user sessions'),
-  answers: ENDED,
-  async handle({ app, project, user, params }) {
-    return { ended: await endSession(app, project, user, params.session) };
-  },
-});
 
 /** End users of a project, for operators, who may set what users may not. */
 export const PROJECT_USER_ROUTES: RouteList = {
@@ -235,17 +62,142 @@ export const PROJECT_USER_ROUTES: RouteList = {
     session: naming('Id of the session', 'SESSION_NOT_FOUND'),
   },
   routes: [
-    listUsersRoute,
-    createUserRoute,
-    getUserRoute,
-    updateUserRoute,
-    deleteUserRoute,
-    setUserPasswordRoute,
-    disableUserRoute,
-    enableUserRoute,
-    listUserIdentitiesRoute,
-    listSessionsRoute,
-    endSessionsRoute,
-    endSessionRoute,
+    route('GET /api/projects/:projectId/users', {
+      id: 'listUsers',
+      summary: 'List users, the newest first',
+      access: PROJECT_OPERATOR,
+      query: {
+        page: wholeNumberParameter('Which page, from 1', 1, { cap: MAX_PAGE }),
+        limit: wholeNumberParameter(
+          `Users of a page; more than ${MAX_USERS_PAGE} counts as ${MAX_USERS_PAGE}`,
+          USERS_PAGE,
+          {
+            cap: MAX_USERS_PAGE,
+          },
+        ),
+        email: parameter('Only addresses that begin with this', TEXT),
+        q: parameter(
+          'Only users of this id, or with this in the address or in another of their texts, in either case',
+          text({ maxLength: 200 }),
+        ),
+      },
+      answers: ok(pageOf(ACCOUNT), 'Users'),
+      refuses: { 400: ['INVALID_QUERY', 'QUERY_TIMEOUT'] },
+      async handle({ app, project, query: { page, limit, email, q } }) {
+        const { users, total } = await listUsers(app, project, { email, q, limit, skip: (page - 1) * limit });
+        return { items: users.map(presentAccount), total, page, limit };
+      },
+    }),
+    route('POST /api/projects/:projectId/users', {
+      id: 'createUser',
+      summary: 'Create a user',
+      access: projectOwner('user create'),
+      openBody: NEW_USER,
+      example: { email: 'ada@example.com', password: 'correct horse battery' },
+      answers: created(ACCOUNT, 'User created'),
+      refuses: { 400: ['VALIDATION_FAILED'], 409: ['EMAIL_TAKEN', 'DUPLICATE_VALUE'], 503: ['BUSY'] },
+      async handle({ app, project, body }) {
+        return presentAccount(await signUp(app, project, body, 'project'));
+      },
+    }),
+    route('GET /api/projects/:projectId/users/:user', {
+      id: 'getUser',
+      summary: 'Get a user',
+      access: USER_OPERATOR,
+      answers: ok(ACCOUNT, 'User'),
+      handle: ({ user }) => presentAccount(user),
+    }),
+    route('PATCH /api/projects/:projectId/users/:user', {
+      id: 'updateUser',
+      summary: 'Change fields of a user',
+      access: userOwner('user update'),
+      openBody: USER_CHANGES,
+      example: { name: 'Ada Lovelace' },
+      answers: ok(ACCOUNT, 'User updated'),
+      refuses: {
+        400: ['VALIDATION_FAILED'],
+        409: ['EMAIL_TAKEN', 'DUPLICATE_VALUE', 'DOCUMENT_CHANGING'],
+        413: ['DOCUMENT_TOO_LARGE'],
+      },
+      async handle({ app, ctx, project, user, body }) {
+        const editor = { setter: 'project', ip: ctx.ip, session: null } as const;
+        return presentAccount((await updateProfile(app, project, user, body, editor)).user);
+      },
+    }),
+    route('DELETE /api/projects/:projectId/users/:user', {
+      id: 'deleteUser',
+      summary: 'Delete a user',
+      access: userOwner('user delete'),
+      answers: ok(object({ id: TEXT }), 'User deleted'),
+      async handle({ app, project, user }) {
+        await deleteUser(app, project, user);
+        return { id: user._id.toHexString() };
+      },
+    }),
+    route('POST /api/projects/:projectId/users/:user/set-password', {
+      id: 'setUserPassword',
+      summary: 'Set a user’s password',
+      access: userOwner('user set-password'),
+      body: object({ password: NEW_PASSWORD }),
+      example: { password: 'correct horse battery' },
+      answers: done('Password set; every session has ended'),
+      refuses: { 503: ['BUSY'] },
+      handle: ({ app, project, user, body }) => setPassword(app, project, user, body.password),
+    }),
+    route('POST /api/projects/:projectId/users/:user/disable', {
+      id: 'disableUser',
+      summary: 'Disable an account and end its sessions',
+      access: userOwner('user disable'),
+      answers: ok(ACCOUNT, 'User disabled'),
+      async handle({ app, project, user }) {
+        return presentAccount(await disableUser(app, project, user));
+      },
+    }),
+    route('POST /api/projects/:projectId/users/:user/enable', {
+      id: 'enableUser',
+      summary: 'Enable an account again',
+      access: userOwner('user enable'),
+      answers: ok(ACCOUNT, 'User enabled'),
+      async handle({ app, project, user }) {
+        return presentAccount(await enableUser(app, project, user));
+      },
+    }),
+    route('GET /api/projects/:projectId/users/:user/identities', {
+      id: 'listUserIdentities',
+      summary: 'List the identities at sign-in providers that open the account',
+      description: 'The oldest first.',
+      access: USER_OPERATOR,
+      answers: ok(listOf(IDENTITY), 'Identities'),
+      async handle({ app, project, user }) {
+        return wholeList((await listIdentities(app, project, user)).map(presentIdentity));
+      },
+    }),
+    route('GET /api/projects/:projectId/users/:user/sessions', {
+      id: 'listSessions',
+      summary: 'List a user’s live sessions',
+      access: USER_OPERATOR,
+      answers: ok(listOf(SESSION), 'Sessions'),
+      async handle({ app, project, user }) {
+        return wholeList((await listSessions(app, project, user)).map(presentSession));
+      },
+    }),
+    route('DELETE /api/projects/:projectId/users/:user/sessions', {
+      id: 'endSessions',
+      summary: 'End all sessions of a user',
+      access: userOwner('user sessions'),
+      answers: ENDED,
+      async handle({ app, project, user }) {
+        return { ended: await endSession(app, project, user, 'all') };
+      },
+    }),
+    route('DELETE /api/projects/:projectId/users/:user/sessions/:session', {
+      id: 'endSession',
+      summary: 'End one session of a user',
+      access: userOwner('user sessions'),
+      answers: ENDED,
+      async handle({ app, project, user, params }) {
+        return { ended: await endSession(app, project, user, params.session) };
+      },
+    }),
   ],
 };

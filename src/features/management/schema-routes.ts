@@ -25,65 +25,6 @@ const CHANGE = object(
   'SchemaChange',
 );
 
-const exportSchemaRoute = route({
-  method: 'GET',
-  path: '/api/projects/:projectId/schema',
-  id: 'exportSchema',
-  summary: 'Get all collections as one declaration',
-  description: 'The declaration that PUT takes, for this or another project.',
-  access: PROJECT_OPERATOR,
-  answers: ok(PROJECT_SCHEMA, 'Schema'),
-  async handle({ app, project }) {
-    const collections = (await listCollections(app, project._id)).map(declareCollection);
-    return { format: SCHEMA_FORMAT, collections };
-  },
-});
-
-const applySchemaRoute = route({
-  method: 'PUT',
-  path: '/api/projects/:projectId/schema',
-  id: 'applySchema',
-  summary: 'Make the collections as declared',
-  description: [
-    'What a declaration leaves out stays as it is; `rls: "off"` switches row-level security off. A second time changes nothing.',
-    'Values of dropped fields stay stored.',
-  ].join(' '),
-  access: projectOwner('schema apply', { looks: 'dryRun' }),
-  query: {
-    dryRun: flagParameter('Change nothing: tell what would be changed'),
-    prune: flagParameter('Drop what lists no longer name: collections with all their documents, fields, indexes'),
-    confirm: parameter('Name of the project: agrees to what loosens access or checks, as `prune` does', TEXT),
-  },
-  body: PROJECT_SCHEMA,
-  example: {
-    format: 'bsvc-schema/1',
-    collections: [{ name: 'posts', fields: [{ name: 'title', type: 'String', required: true }] }],
-  },
-  answers: ok(object({ changes: arrayOf(CHANGE), applied: FLAG }), 'Schema applied'),
-  refuses: {
-    400: [
-      'EMPTY_SCHEMA',
-      'VALIDATION_FAILED',
-      'INVALID_INDEX',
-      'INVALID_NAME',
-      'INVALID_FILE',
-      'USERS_CONTRACT',
-      'INVALID_QUERY',
-    ],
-    403: ['USERS_BLOCKED'],
-    409: ['DUPLICATE_VALUE', 'INDEX_REFUSED', 'COLLECTION_DROPPING', 'CONFIRMATION_REQUIRED', 'CHANGED_MEANWHILE'],
-  },
-  async handle({ app, project, query: { dryRun, prune, confirm }, body: { collections } }) {
-    const changes = planSchema(await listCollections(app, project._id), collections, { prune });
-    const loosened = listLoosenedBy(changes);
-    if (!dryRun && !prune && loosened.length > 0 && confirm !== project.name) throw unconfirmed(loosened);
-    if (!dryRun) await applyDeclared(app, project, changes);
-    const data = { changes: changes.map(presentSchemaChange), applied: !dryRun };
-    if (changes.length === 0) return say(data, 'Nothing to change');
-    return dryRun ? say(data, 'Nothing was changed') : data;
-  },
-});
-
 function unconfirmed(loosened: readonly string[]): Error {
   const message = `Nothing was changed. This loosens ${loosened.join('; ')}: repeat it with ?confirm=<name of the project> to agree`;
   return conflict('CONFIRMATION_REQUIRED', message);
@@ -96,5 +37,59 @@ function unconfirmed(loosened: readonly string[]): Error {
 export const PROJECT_SCHEMA_ROUTES: RouteList = {
   prefix: '/api/projects/:projectId/schema',
   tag: 'Project collections',
-  routes: [exportSchemaRoute, applySchemaRoute],
+  routes: [
+    route('GET /api/projects/:projectId/schema', {
+      id: 'exportSchema',
+      summary: 'Get all collections as one declaration',
+      description: 'The declaration that PUT takes, for this or another project.',
+      access: PROJECT_OPERATOR,
+      answers: ok(PROJECT_SCHEMA, 'Schema'),
+      async handle({ app, project }) {
+        const collections = (await listCollections(app, project._id)).map(declareCollection);
+        return { format: SCHEMA_FORMAT, collections };
+      },
+    }),
+    route('PUT /api/projects/:projectId/schema', {
+      id: 'applySchema',
+      summary: 'Make the collections as declared',
+      description: [
+        'What a declaration leaves out stays as it is; `rls: "off"` switches row-level security off. A second time changes nothing.',
+        'Values of dropped fields stay stored.',
+      ].join(' '),
+      access: projectOwner('schema apply', { looks: 'dryRun' }),
+      query: {
+        dryRun: flagParameter('Change nothing: tell what would be changed'),
+        prune: flagParameter('Drop what lists no longer name: collections with all their documents, fields, indexes'),
+        confirm: parameter('Name of the project: agrees to what loosens access or checks, as `prune` does', TEXT),
+      },
+      body: PROJECT_SCHEMA,
+      example: {
+        format: 'bsvc-schema/1',
+        collections: [{ name: 'posts', fields: [{ name: 'title', type: 'String', required: true }] }],
+      },
+      answers: ok(object({ changes: arrayOf(CHANGE), applied: FLAG }), 'Schema applied'),
+      refuses: {
+        400: [
+          'EMPTY_SCHEMA',
+          'VALIDATION_FAILED',
+          'INVALID_INDEX',
+          'INVALID_NAME',
+          'INVALID_FILE',
+          'USERS_CONTRACT',
+          'INVALID_QUERY',
+        ],
+        403: ['USERS_BLOCKED'],
+        409: ['DUPLICATE_VALUE', 'INDEX_REFUSED', 'COLLECTION_DROPPING', 'CONFIRMATION_REQUIRED', 'CHANGED_MEANWHILE'],
+      },
+      async handle({ app, project, query: { dryRun, prune, confirm }, body: { collections } }) {
+        const changes = planSchema(await listCollections(app, project._id), collections, { prune });
+        const loosened = listLoosenedBy(changes);
+        if (!dryRun && !prune && loosened.length > 0 && confirm !== project.name) throw unconfirmed(loosened);
+        if (!dryRun) await applyDeclared(app, project, changes);
+        const data = { changes: changes.map(presentSchemaChange), applied: !dryRun };
+        if (changes.length === 0) return say(data, 'Nothing to change');
+        return dryRun ? say(data, 'Nothing was changed') : data;
+      },
+    }),
+  ],
 };

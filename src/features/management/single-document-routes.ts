@@ -44,91 +44,6 @@ function writes(action: string): Access<InCollection> {
   };
 }
 
-const showDocumentRoute = route({
-  method: 'GET',
-  path: `${PATH}/:document`,
-  id: 'showDocument',
-  summary: 'Get one document, from the trash too',
-  access: PROJECT_OPERATOR,
-  answers: encoded(envelope(SHOWN_DOCUMENT), 'The document'),
-  refuses: { 403: USERS_BLOCKED, ...NO_ROOM },
-  async handle({ app, project, params }) {
-    const { name } = await requireNamed(app, project, params.collection);
-    const document = await getDocument(app, operatorCaller(project), name, params.document, 'include_deleted=true');
-    return wrapReply('{"success":true,"data":', document, ',"message":"Document"}');
-  },
-});
-
-const storeDocumentRoute = route({
-  method: 'POST',
-  path: PATH,
-  id: 'storeDocument',
-  summary: 'Insert a document',
-  access: writes('data insert'),
-  openBody: FIELDS,
-  example: { title: 'Hello', views: 0 },
-  answers: created(DOCUMENT, 'Document stored'),
-  refuses: {
-    400: ['VALIDATION_FAILED'],
-    403: [...USERS_BLOCKED, 'QUOTA_EXCEEDED'],
-    409: ['DUPLICATE_VALUE'],
-    ...NO_ROOM,
-  },
-  handle: ({ app, target, body }) => insertDocument(app, target, body),
-});
-
-const changeDocumentRoute = route({
-  method: 'PATCH',
-  path: `${PATH}/:document`,
-  id: 'changeDocument',
-  summary: 'Change fields of a document',
-  description:
-    'Only the given fields change; a dotted key (`meta.views`) changes that nested one. `If-Match` takes the `updatedAt` of the document in quotes.',
-  access: writes('data change'),
-  headers: IF_MATCH,
-  openBody: FIELDS,
-  example: { title: 'Hello again', 'meta.views': 1 },
-  answers: ok(DOCUMENT, 'Document changed'),
-  refuses: {
-    400: ['VALIDATION_FAILED', 'INVALID_IF_MATCH'],
-    403: [...USERS_BLOCKED, 'OWNER_IMMUTABLE', 'QUOTA_EXCEEDED'],
-    409: ['DUPLICATE_VALUE', 'DOCUMENT_CHANGING'],
-    412: ['CHANGED_MEANWHILE'],
-    413: ['DOCUMENT_TOO_LARGE'],
-    ...NO_ROOM,
-  },
-  handle({ app, ctx, target, params, body }) {
-    const expected = readIfMatch(ctx.get('if-match'));
-    return updateDocument(app, target, params.document, body, { expected });
-  },
-});
-
-const removeDocumentRoute = route({
-  method: 'DELETE',
-  path: `${PATH}/:document`,
-  id: 'removeDocument',
-  summary: 'Move a document to the trash, or delete it for good',
-  access: writes('data trash'),
-  query: { permanent: flagParameter('Delete it for good at once, from the trash too') },
-  answers: ok(object({ id: ID }), 'Document moved to trash'),
-  refuses: { 400: ['INVALID_QUERY'], 403: USERS_BLOCKED, 409: ['DOCUMENT_CHANGING'] },
-  async handle({ app, target, params, query: { permanent } }) {
-    if (permanent) return say({ id: await deleteDocument(app, target, params.document) }, 'Document deleted for good');
-    return { id: await trashDocument(app, target, params.document) };
-  },
-});
-
-const takeBackDocumentRoute = route({
-  method: 'POST',
-  path: `${PATH}/:document/recover`,
-  id: 'takeBackDocument',
-  summary: 'Take a document back from the trash',
-  access: writes('data recover'),
-  answers: ok(DOCUMENT, 'Document recovered from trash'),
-  refuses: { 403: USERS_BLOCKED, 409: ['DUPLICATE_VALUE', 'DOCUMENT_CHANGING'], ...NO_ROOM },
-  handle: ({ app, target, params }) => recoverDocument(app, target, params.document),
-});
-
 const IDS = object({ ids: arrayOf(ID, { minItems: 1, maxItems: MAX_DOCUMENTS_AT_ONCE }) });
 const EACH = object(
   { done: arrayOf(ID), refused: arrayOf(object({ id: ID, code: TEXT, message: TEXT })) },
@@ -140,9 +55,7 @@ const forEach = (
   { id, summary, answer }: { id: string; summary: string; answer: string },
   write: (app: App, target: WriteTarget, document: string) => Promise<unknown>,
 ) =>
-  route({
-    method: 'POST',
-    path: `${PATH}/${path}`,
+  route(`POST ${PATH}/${path}`, {
     id,
     summary,
     description: 'Each stands for itself: what is refused is told with its reason, the others are done.',
@@ -154,25 +67,87 @@ const forEach = (
     handle: ({ app, target, body: { ids } }) => writeEach(ids, (document) => write(app, target, document)),
   });
 
-const trashDocumentsRoute = forEach(
-  'trash',
-  { id: 'trashDocuments', summary: `Move up to ${MAX_DOCUMENTS_AT_ONCE} documents to the trash`, answer: 'Trashed' },
-  trashDocument,
-);
-
-const recoverDocumentsRoute = forEach(
-  'recover',
-  { id: 'recoverDocuments', summary: `Take up to ${MAX_DOCUMENTS_AT_ONCE} documents back`, answer: 'Recovered' },
-  recoverDocument,
-);
-
 /** Single documents, for operators. Those with a fixed last word come first: no id is one. */
 export const SINGLE_DOCUMENT_ROUTES = [
-  storeDocumentRoute,
-  trashDocumentsRoute,
-  recoverDocumentsRoute,
-  showDocumentRoute,
-  changeDocumentRoute,
-  removeDocumentRoute,
-  takeBackDocumentRoute,
+  route(`POST ${PATH}`, {
+    id: 'storeDocument',
+    summary: 'Insert a document',
+    access: writes('data insert'),
+    openBody: FIELDS,
+    example: { title: 'Hello', views: 0 },
+    answers: created(DOCUMENT, 'Document stored'),
+    refuses: {
+      400: ['VALIDATION_FAILED'],
+      403: [...USERS_BLOCKED, 'QUOTA_EXCEEDED'],
+      409: ['DUPLICATE_VALUE'],
+      ...NO_ROOM,
+    },
+    handle: ({ app, target, body }) => insertDocument(app, target, body),
+  }),
+  forEach(
+    'trash',
+    { id: 'trashDocuments', summary: `Move up to ${MAX_DOCUMENTS_AT_ONCE} documents to the trash`, answer: 'Trashed' },
+    trashDocument,
+  ),
+  forEach(
+    'recover',
+    { id: 'recoverDocuments', summary: `Take up to ${MAX_DOCUMENTS_AT_ONCE} documents back`, answer: 'Recovered' },
+    recoverDocument,
+  ),
+  route(`GET ${PATH}/:document`, {
+    id: 'showDocument',
+    summary: 'Get one document, from the trash too',
+    access: PROJECT_OPERATOR,
+    answers: encoded(envelope(SHOWN_DOCUMENT), 'The document'),
+    refuses: { 403: USERS_BLOCKED, ...NO_ROOM },
+    async handle({ app, project, params }) {
+      const { name } = await requireNamed(app, project, params.collection);
+      const document = await getDocument(app, operatorCaller(project), name, params.document, 'include_deleted=true');
+      return wrapReply('{"success":true,"data":', document, ',"message":"Document"}');
+    },
+  }),
+  route(`PATCH ${PATH}/:document`, {
+    id: 'changeDocument',
+    summary: 'Change fields of a document',
+    description:
+      'Only the given fields change; a dotted key (`meta.views`) changes that nested one. `If-Match` takes the `updatedAt` of the document in quotes.',
+    access: writes('data change'),
+    headers: IF_MATCH,
+    openBody: FIELDS,
+    example: { title: 'Hello again', 'meta.views': 1 },
+    answers: ok(DOCUMENT, 'Document changed'),
+    refuses: {
+      400: ['VALIDATION_FAILED', 'INVALID_IF_MATCH'],
+      403: [...USERS_BLOCKED, 'OWNER_IMMUTABLE', 'QUOTA_EXCEEDED'],
+      409: ['DUPLICATE_VALUE', 'DOCUMENT_CHANGING'],
+      412: ['CHANGED_MEANWHILE'],
+      413: ['DOCUMENT_TOO_LARGE'],
+      ...NO_ROOM,
+    },
+    handle({ app, ctx, target, params, body }) {
+      const expected = readIfMatch(ctx.get('if-match'));
+      return updateDocument(app, target, params.document, body, { expected });
+    },
+  }),
+  route(`DELETE ${PATH}/:document`, {
+    id: 'removeDocument',
+    summary: 'Move a document to the trash, or delete it for good',
+    access: writes('data trash'),
+    query: { permanent: flagParameter('Delete it for good at once, from the trash too') },
+    answers: ok(object({ id: ID }), 'Document moved to trash'),
+    refuses: { 400: ['INVALID_QUERY'], 403: USERS_BLOCKED, 409: ['DOCUMENT_CHANGING'] },
+    async handle({ app, target, params, query: { permanent } }) {
+      if (permanent)
+        return say({ id: await deleteDocument(app, target, params.document) }, 'Document deleted for good');
+      return { id: await trashDocument(app, target, params.document) };
+    },
+  }),
+  route(`POST ${PATH}/:document/recover`, {
+    id: 'takeBackDocument',
+    summary: 'Take a document back from the trash',
+    access: writes('data recover'),
+    answers: ok(DOCUMENT, 'Document recovered from trash'),
+    refuses: { 403: USERS_BLOCKED, 409: ['DUPLICATE_VALUE', 'DOCUMENT_CHANGING'], ...NO_ROOM },
+    handle: ({ app, target, params }) => recoverDocument(app, target, params.document),
+  }),
 ];

@@ -23,67 +23,59 @@ const PROVIDER = object(
   'SocialProvider',
 );
 
-const listProvidersRoute = route({
-  method: 'GET',
-  path: '/api/projects/:projectId/social',
-  id: 'listSocialProviders',
-  summary: 'List sign-in providers',
-  access: PROJECT_OPERATOR,
-  answers: ok(listOf(PROVIDER), 'Providers'),
-  async handle({ app, project }) {
-    return wholeList((await listSocialProviders(app, project)).map(presentSocialProvider));
-  },
-});
-
-const setProviderRoute = route({
-  method: 'PUT',
-  path: '/api/projects/:projectId/social/:provider',
-  id: 'setSocialProvider',
-  summary: 'Add a sign-in provider or replace its settings',
-  access: projectOwner('user social set'),
-  params: { provider: parameter('`google`, `github` or a name of your choice', TEXT) },
-  body: object({
-    clientId: SETTING,
-    clientSecret: SETTING,
-    redirectUrls: arrayOf(SETTING, { minItems: 1, maxItems: 20 }),
-    'issuer?': SETTING,
-    'scopes?': arrayOf(SETTING, { maxItems: 20 }),
-    'tokenInAddress?': {
-      ...FLAG,
-      description:
-        'Sends the browser back with `#token=` beside `rtCode`, as the hosted service’s React package expects.',
-    },
-  }),
-  example: {
-    clientId: '1234.apps.googleusercontent.com',
-    clientSecret: 'SECRET',
-    redirectUrls: ['https://shop.example.com/signed-in'],
-  },
-  answers: ok(PROVIDER, 'Provider stored'),
-  refuses: { 400: ['INVALID_PROVIDER', 'PRIVATE_ADDRESS'] },
-  async handle({ app, operator, project, params, body }) {
-    const mayBePrivate = operator.projects === null;
-    const input = { ...body, name: params.provider, mayBePrivate };
-    return presentSocialProvider(await setSocialProvider(app, project, input));
-  },
-});
-
-const removeProviderRoute = route({
-  method: 'DELETE',
-  path: '/api/projects/:projectId/social/:provider',
-  id: 'removeSocialProvider',
-  summary: 'Remove a sign-in provider; its users stay',
-  access: projectOwner('user social remove'),
-  answers: ok(PROVIDER, 'Provider removed; its users stay'),
-  async handle({ app, project, params }) {
-    return presentSocialProvider(await removeSocialProvider(app, project, params.provider));
-  },
-});
-
 /** Sign-in providers for end users of a project, for operators. The client secret is stored sealed and never shown. */
 export const PROJECT_SOCIAL_ROUTES: RouteList = {
   prefix: '/api/projects/:projectId/social',
   tag: 'Project users',
   params: { provider: naming('Name of the provider', 'PROVIDER_NOT_FOUND') },
-  routes: [listProvidersRoute, setProviderRoute, removeProviderRoute],
+  routes: [
+    route('GET /api/projects/:projectId/social', {
+      id: 'listSocialProviders',
+      summary: 'List sign-in providers',
+      access: PROJECT_OPERATOR,
+      answers: ok(listOf(PROVIDER), 'Providers'),
+      async handle({ app, project }) {
+        return wholeList((await listSocialProviders(app, project)).map(presentSocialProvider));
+      },
+    }),
+    route('PUT /api/projects/:projectId/social/:provider', {
+      id: 'setSocialProvider',
+      summary: 'Add a sign-in provider or replace its settings',
+      access: projectOwner('user social set'),
+      params: { provider: parameter('`google`, `github` or a name of your choice', TEXT) },
+      body: object({
+        clientId: SETTING,
+        clientSecret: SETTING,
+        redirectUrls: arrayOf(SETTING, { minItems: 1, maxItems: 20 }),
+        'issuer?': SETTING,
+        'scopes?': arrayOf(SETTING, { maxItems: 20 }),
+        'tokenInAddress?': {
+          ...FLAG,
+          description:
+            'Sends the browser back with `#token=` beside `rtCode`, as the hosted service’s React package expects.',
+        },
+      }),
+      example: {
+        clientId: '1234.apps.googleusercontent.com',
+        clientSecret: 'SECRET',
+        redirectUrls: ['https://shop.example.com/signed-in'],
+      },
+      answers: ok(PROVIDER, 'Provider stored'),
+      refuses: { 400: ['INVALID_PROVIDER', 'PRIVATE_ADDRESS'] },
+      async handle({ app, operator, project, params, body }) {
+        const mayBePrivate = operator.projects === null;
+        const input = { ...body, name: params.provider, mayBePrivate };
+        return presentSocialProvider(await setSocialProvider(app, project, input));
+      },
+    }),
+    route('DELETE /api/projects/:projectId/social/:provider', {
+      id: 'removeSocialProvider',
+      summary: 'Remove a sign-in provider; its users stay',
+      access: projectOwner('user social remove'),
+      answers: ok(PROVIDER, 'Provider removed; its users stay'),
+      async handle({ app, project, params }) {
+        return presentSocialProvider(await removeSocialProvider(app, project, params.provider));
+      },
+    }),
+  ],
 };

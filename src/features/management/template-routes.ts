@@ -7,79 +7,8 @@ const HEAD = { id: orNull(ID), name: TEXT, scope: oneOf('project', 'system', 'em
 const SHOWN = { subject: TEXT, 'html?': TEXT, 'text?': TEXT };
 const BODY = text({ maxLength: 500_000 });
 
-const listTemplatesRoute = route({
-  method: 'GET',
-  path: '/api/projects/:projectId/mail/templates',
-  id: 'listTemplates',
-  summary: 'List templates, the system’s too',
-  access: PROJECT_OPERATOR,
-  answers: ok(listOf(object({ ...HEAD, subject: TEXT }, 'TemplateSummary')), 'Templates'),
-  async handle({ app, project }) {
-    return wholeList(await listTemplates(app, project));
-  },
-});
-
-const getTemplateRoute = route({
-  method: 'GET',
-  path: '/api/projects/:projectId/mail/templates/:name',
-  id: 'getTemplate',
-  summary: 'Get the template that mails of this name use',
-  access: PROJECT_OPERATOR,
-  answers: ok(object({ ...HEAD, key: TEXT, ...SHOWN }, 'UsedTemplate'), 'Template'),
-  async handle({ app, project, params: { name } }) {
-    const { text: content, used } = await requireTemplate(app, project, { name });
-    return { ...used, ...content };
-  },
-});
-
 /** A mail's own styles and pictures in it; no script, nothing from elsewhere, and none of this origin's rights. */
 const PREVIEW_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'; sandbox";
-
-const previewTemplateRoute = route({
-  method: 'GET',
-  path: '/api/projects/:projectId/mail/templates/:name/preview',
-  id: 'previewTemplate',
-  summary: 'Get the HTML part of a template as a page, its placeholders in place',
-  description: 'For looking at it: the page may run nothing and load nothing.',
-  access: PROJECT_OPERATOR,
-  answers: own(200, 'The page', { 'text/html': TEXT }),
-  async handle({ app, ctx, project, params: { name } }) {
-    const { text: content } = await requireTemplate(app, project, { name });
-    ctx.set({ 'Content-Security-Policy': PREVIEW_POLICY, 'Referrer-Policy': 'no-referrer' });
-    ctx.type = 'text/html; charset=utf-8';
-    ctx.body = content.html ?? '<!doctype html><title>No HTML</title><p>This template has a text part alone.</p>';
-  },
-});
-
-const setTemplateRoute = route({
-  method: 'PUT',
-  path: '/api/projects/:projectId/mail/templates/:name',
-  id: 'setTemplate',
-  summary: 'Store a template',
-  access: projectOwner('mail template set'),
-  params: { name: parameter('Name of the template', TEXT) },
-  body: object({ subject: text({ maxLength: 1000 }), 'html?': BODY, 'text?': BODY }),
-  example: { subject: 'Hello {{name}}', text: 'Good to have you, {{name}}.' },
-  answers: ok(object({ ...HEAD, ...SHOWN }, 'Template'), 'Template stored'),
-  refuses: { 400: ['INVALID_NAME', 'INVALID_TEMPLATE'] },
-  async handle({ app, project, params, body }) {
-    const { _id, name, scope, subject, html, text: plainText } = await setTemplate(app, project, params.name, body);
-    return { id: _id.toHexString(), name, scope, subject, html, text: plainText };
-  },
-});
-
-const removeTemplateRoute = route({
-  method: 'DELETE',
-  path: '/api/projects/:projectId/mail/templates/:name',
-  id: 'removeTemplate',
-  summary: 'Remove a template of the project',
-  access: projectOwner('mail template remove'),
-  answers: ok(object({ name: TEXT }), 'Template removed'),
-  async handle({ app, project, params: { name } }) {
-    await removeTemplate(app, project, name);
-    return { name };
-  },
-});
 
 /** Mail templates of a project, for operators; one of a system template's name overrides it. */
 export const TEMPLATE_ROUTES: RouteList = {
@@ -87,5 +16,62 @@ export const TEMPLATE_ROUTES: RouteList = {
   tag: 'Project templates',
   about: 'Mail templates of a project; one of a system template’s name overrides it.',
   params: { name: naming('Name of the template', 'TEMPLATE_NOT_FOUND') },
-  routes: [listTemplatesRoute, getTemplateRoute, previewTemplateRoute, setTemplateRoute, removeTemplateRoute],
+  routes: [
+    route('GET /api/projects/:projectId/mail/templates', {
+      id: 'listTemplates',
+      summary: 'List templates, the system’s too',
+      access: PROJECT_OPERATOR,
+      answers: ok(listOf(object({ ...HEAD, subject: TEXT }, 'TemplateSummary')), 'Templates'),
+      async handle({ app, project }) {
+        return wholeList(await listTemplates(app, project));
+      },
+    }),
+    route('GET /api/projects/:projectId/mail/templates/:name', {
+      id: 'getTemplate',
+      summary: 'Get the template that mails of this name use',
+      access: PROJECT_OPERATOR,
+      answers: ok(object({ ...HEAD, key: TEXT, ...SHOWN }, 'UsedTemplate'), 'Template'),
+      async handle({ app, project, params: { name } }) {
+        const { text: content, used } = await requireTemplate(app, project, { name });
+        return { ...used, ...content };
+      },
+    }),
+    route('GET /api/projects/:projectId/mail/templates/:name/preview', {
+      id: 'previewTemplate',
+      summary: 'Get the HTML part of a template as a page, its placeholders in place',
+      description: 'For looking at it: the page may run nothing and load nothing.',
+      access: PROJECT_OPERATOR,
+      answers: own(200, 'The page', { 'text/html': TEXT }),
+      async handle({ app, ctx, project, params: { name } }) {
+        const { text: content } = await requireTemplate(app, project, { name });
+        ctx.set({ 'Content-Security-Policy': PREVIEW_POLICY, 'Referrer-Policy': 'no-referrer' });
+        ctx.type = 'text/html; charset=utf-8';
+        ctx.body = content.html ?? '<!doctype html><title>No HTML</title><p>This template has a text part alone.</p>';
+      },
+    }),
+    route('PUT /api/projects/:projectId/mail/templates/:name', {
+      id: 'setTemplate',
+      summary: 'Store a template',
+      access: projectOwner('mail template set'),
+      params: { name: parameter('Name of the template', TEXT) },
+      body: object({ subject: text({ maxLength: 1000 }), 'html?': BODY, 'text?': BODY }),
+      example: { subject: 'Hello {{name}}', text: 'Good to have you, {{name}}.' },
+      answers: ok(object({ ...HEAD, ...SHOWN }, 'Template'), 'Template stored'),
+      refuses: { 400: ['INVALID_NAME', 'INVALID_TEMPLATE'] },
+      async handle({ app, project, params, body }) {
+        const { _id, name, scope, subject, html, text: plainText } = await setTemplate(app, project, params.name, body);
+        return { id: _id.toHexString(), name, scope, subject, html, text: plainText };
+      },
+    }),
+    route('DELETE /api/projects/:projectId/mail/templates/:name', {
+      id: 'removeTemplate',
+      summary: 'Remove a template of the project',
+      access: projectOwner('mail template remove'),
+      answers: ok(object({ name: TEXT }), 'Template removed'),
+      async handle({ app, project, params: { name } }) {
+        await removeTemplate(app, project, name);
+        return { name };
+      },
+    }),
+  ],
 };

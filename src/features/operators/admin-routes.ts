@@ -26,46 +26,49 @@ const ACT = object(
   'AuditEntry',
 );
 
-const listActsRoute = route({
-  method: 'GET',
-  path: '/api/admin/audit',
-  id: 'listActs',
-  summary: 'List audit entries, the newest first',
-  description: 'Without `project` for operators who see all projects.',
-  access: OPERATOR,
-  query: {
-    limit: wholeNumberParameter(`Number of entries; more than ${MAX_ACTS_PAGE} counts as ${MAX_ACTS_PAGE}`, ACTS_PAGE, {
-      cap: MAX_ACTS_PAGE,
-    }),
-    action: parameter('Only entries of this action, such as `project update`', TEXT),
-    actor: parameter('Only entries of this actor, such as the address of an operator', text({ maxLength: 320 })),
-    project: parameter('Only entries about the project with this id', text({ maxLength: 100 })),
-    since: parameter('Only entries of the last so long: `30m`, `24h`, `7d`', TEXT),
-    before: parameter('The `id` of the last entry of the page before', text({ maxLength: 100 })),
-  },
-  answers: ok(object({ items: arrayOf(ACT) }), 'Acts, the newest first'),
-  refuses: { 400: ['INVALID_QUERY'], 403: ['ALL_PROJECTS_REQUIRED'], 404: ['PROJECT_NOT_FOUND'] },
-  async handle({ app, operator, query: { limit, action, actor, project, since, before } }) {
-    if (operator.projects && project === undefined) {
-      throw forbidden(
-        'ALL_PROJECTS_REQUIRED',
-        'The audit log tells of all projects: it is for operators who see them all',
-      );
-    }
-    const sinceMs = since === undefined ? undefined : app.clock.now() - readDuration('since', since);
-    const about = project === undefined ? undefined : await namesOf(app, operator, project);
-    const from = before === undefined ? undefined : readId('before', before);
-    const acts = await listActs(app, { limit, action, actor, about, since: sinceMs, before: from });
-    return { items: acts.map(presentAct) };
-  },
-});
-
 /** Operators sign in and out, see who they are and what was done (decisions.md 7). */
 export const ADMIN_ROUTES: RouteList = {
   prefix: '/api/admin',
   tag: 'Operators',
   about: 'Operators sign in and out, see who they are and what was done.',
-  routes: [...OPERATOR_SESSION_ROUTES, listActsRoute],
+  routes: [
+    ...OPERATOR_SESSION_ROUTES,
+    route('GET /api/admin/audit', {
+      id: 'listActs',
+      summary: 'List audit entries, the newest first',
+      description: 'Without `project` for operators who see all projects.',
+      access: OPERATOR,
+      query: {
+        limit: wholeNumberParameter(
+          `Number of entries; more than ${MAX_ACTS_PAGE} counts as ${MAX_ACTS_PAGE}`,
+          ACTS_PAGE,
+          {
+            cap: MAX_ACTS_PAGE,
+          },
+        ),
+        action: parameter('Only entries of this action, such as `project update`', TEXT),
+        actor: parameter('Only entries of this actor, such as the address of an operator', text({ maxLength: 320 })),
+        project: parameter('Only entries about the project with this id', text({ maxLength: 100 })),
+        since: parameter('Only entries of the last so long: `30m`, `24h`, `7d`', TEXT),
+        before: parameter('The `id` of the last entry of the page before', text({ maxLength: 100 })),
+      },
+      answers: ok(object({ items: arrayOf(ACT) }), 'Acts, the newest first'),
+      refuses: { 400: ['INVALID_QUERY'], 403: ['ALL_PROJECTS_REQUIRED'], 404: ['PROJECT_NOT_FOUND'] },
+      async handle({ app, operator, query: { limit, action, actor, project, since, before } }) {
+        if (operator.projects && project === undefined) {
+          throw forbidden(
+            'ALL_PROJECTS_REQUIRED',
+            'The audit log tells of all projects: it is for operators who see them all',
+          );
+        }
+        const sinceMs = since === undefined ? undefined : app.clock.now() - readDuration('since', since);
+        const about = project === undefined ? undefined : await namesOf(app, operator, project);
+        const from = before === undefined ? undefined : readId('before', before);
+        const acts = await listActs(app, { limit, action, actor, about, since: sinceMs, before: from });
+        return { items: acts.map(presentAct) };
+      },
+    }),
+  ],
 };
 
 /** What entries call a project: by its id here, on the command line by its name too. A deleted one is only an id. */

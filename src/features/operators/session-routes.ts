@@ -42,158 +42,126 @@ const REFUSES_WRONG_PASSWORD = {
 
 const askingOf = (ctx: RouteContext): Asking => ({ ip: ctx.ip, gone: clientSignal(ctx) });
 
-const logInRoute = route({
-  method: 'POST',
-  path: '/api/admin/login',
-  id: 'logInOperator',
-  summary: 'Sign in as an operator',
-  description: 'With `cookie`, for the console alone, the token comes as a cookie that no script can read.',
-  access: PUBLIC,
-  body: object({
-    email: text({ minLength: 1, maxLength: MAX_EMAIL_CHARACTERS }),
-    password: PASSWORD,
-    'cookie?': FLAG,
-  }),
-  example: { email: 'op@example.com', password: 'correct horse battery' },
-  answers: ok(SIGNED_IN, 'Signed in'),
-  refuses: { 401: ['INVALID_CREDENTIALS'], 403: ['FOREIGN_REQUEST'], 423: ['ACCOUNT_LOCKED'], 503: ['BUSY'] },
-  async handle({ app, ctx, body: { email, password, cookie = false } }) {
-    refuseHostileValue(email);
-    refuseHostileValue(password);
-    if (cookie) requireConsole(app, ctx);
-    const credentials = { email: normaliseEmail(email), password };
-    const opened = await logInOperator(app, credentials, askingOf(ctx), { isConsole: cookie });
-    return deliver(app, ctx, opened, cookie);
-  },
-});
-
-const useLinkRoute = route({
-  method: 'POST',
-  path: '/api/admin/login/link',
-  id: 'useSignInLink',
-  summary: 'Sign in at the console by a link of `bsvc console`, which works once',
-  access: PUBLIC,
-  body: object({ link: text({ minLength: 1, maxLength: 100 }) }),
-  example: { link: 'bsvc_link_…' },
-  answers: ok(SIGNED_IN, 'Signed in'),
-  refuses: { 401: ['LINK_INVALID'], 403: ['FOREIGN_REQUEST'] },
-  async handle({ app, ctx, body: { link } }) {
-    requireConsole(app, ctx);
-    return deliver(app, ctx, await openByLink(app, link), true);
-  },
-});
-
-const logOutRoute = route({
-  method: 'POST',
-  path: '/api/admin/logout',
-  id: 'logOutOperator',
-  summary: 'End the token',
-  access: OPERATOR,
-  answers: done('Signed out'),
-  async handle({ app, ctx, operator: { signedIn } }) {
-    if (!signedIn) return;
-    await logOutOperator(app, signedIn.session);
-    if (signedIn.session.isConsole) clearConsoleCookie(app, ctx);
-  },
-});
-
-const getOperatorRoute = route({
-  method: 'GET',
-  path: '/api/admin/me',
-  id: 'getOperator',
-  summary: 'Get the operator behind the token',
-  access: OPERATOR,
-  answers: ok(ME, 'Operator'),
-  handle({ operator: { signedIn, name, role } }) {
-    if (!signedIn) return { id: null, email: name, role, projects: null, createdAt: null, expiresAt: null };
-    return { ...presentOperator(signedIn.operator), expiresAt: signedIn.session.expiresAt.toISOString() };
-  },
-});
-
-const changePasswordRoute = route({
-  method: 'POST',
-  path: '/api/admin/me/password',
-  id: 'changeOwnPassword',
-  summary: 'Change the own password; all other sessions end',
-  access: OPERATOR,
-  body: object({ currentPassword: PASSWORD, newPassword: PASSWORD }),
-  example: { currentPassword: 'correct horse battery', newPassword: 'incorrect horse battery' },
-  answers: done('Password changed; other sessions have ended'),
-  refuses: REFUSES_WRONG_PASSWORD,
-  async handle({ app, ctx, operator, body }) {
-    refuseHostileValue(body.currentPassword);
-    refuseHostileValue(body.newPassword);
-    const signedIn = requireSignedIn(operator);
-    const act = { actor: operator.name, action: 'operator set-password', input: {} };
-    await recordAct(app, act, () => changeOwnPassword(app, signedIn, body, askingOf(ctx)));
-  },
-});
-
-const confirmRoute = route({
-  method: 'POST',
-  path: '/api/admin/me/confirm',
-  id: 'confirmOperator',
-  summary: 'Give the own password again',
-  description: 'At the console, an act that cannot be taken back asks for it: within five minutes it is done.',
-  access: OPERATOR,
-  body: object({ password: PASSWORD }),
-  example: { password: 'correct horse battery' },
-  answers: done('The password is right'),
-  refuses: REFUSES_WRONG_PASSWORD,
-  async handle({ app, ctx, operator, body: { password } }) {
-    refuseHostileValue(password);
-    await confirmOperator(app, requireSignedIn(operator), password, askingOf(ctx));
-  },
-});
-
-const listSessionsRoute = route({
-  method: 'GET',
-  path: '/api/admin/me/sessions',
-  id: 'listOwnSessions',
-  summary: 'List the own sessions, the newest first',
-  access: OPERATOR,
-  answers: ok(
-    listOf(
-      object(
-        { createdAt: MOMENT, expiresAt: MOMENT, usedAt: orNull(MOMENT), console: FLAG, current: FLAG },
-        'OperatorSession',
-      ),
-    ),
-    'Sessions',
-  ),
-  refuses: { 403: ['NOBODY_SIGNED_IN'] },
-  async handle({ app, operator }) {
-    const signedIn = requireSignedIn(operator);
-    const sessions = await listOperatorSessions(app, signedIn.operator);
-    return wholeList(sessions.map((session) => presentOwnSession(session, signedIn.session)));
-  },
-});
-
-const endSessionsRoute = route({
-  method: 'DELETE',
-  path: '/api/admin/me/sessions',
-  id: 'endOwnSessions',
-  summary: 'End all other sessions of one’s own',
-  access: OPERATOR,
-  answers: ok(object({ ended: WHOLE }), 'Other sessions ended'),
-  refuses: { 403: ['NOBODY_SIGNED_IN'] },
-  async handle({ app, operator }) {
-    const signedIn = requireSignedIn(operator);
-    const act = { actor: operator.name, action: 'operator end-sessions', input: {} };
-    return { ended: await recordAct(app, act, () => endOthers(app, signedIn)) };
-  },
-});
-
 /** Operators sign in and out and look after their own account. */
 export const OPERATOR_SESSION_ROUTES = [
-  logInRoute,
-  useLinkRoute,
-  logOutRoute,
-  getOperatorRoute,
-  changePasswordRoute,
-  confirmRoute,
-  listSessionsRoute,
-  endSessionsRoute,
+  route('POST /api/admin/login', {
+    id: 'logInOperator',
+    summary: 'Sign in as an operator',
+    description: 'With `cookie`, for the console alone, the token comes as a cookie that no script can read.',
+    access: PUBLIC,
+    body: object({
+      email: text({ minLength: 1, maxLength: MAX_EMAIL_CHARACTERS }),
+      password: PASSWORD,
+      'cookie?': FLAG,
+    }),
+    example: { email: 'op@example.com', password: 'correct horse battery' },
+    answers: ok(SIGNED_IN, 'Signed in'),
+    refuses: { 401: ['INVALID_CREDENTIALS'], 403: ['FOREIGN_REQUEST'], 423: ['ACCOUNT_LOCKED'], 503: ['BUSY'] },
+    async handle({ app, ctx, body: { email, password, cookie = false } }) {
+      refuseHostileValue(email);
+      refuseHostileValue(password);
+      if (cookie) requireConsole(app, ctx);
+      const credentials = { email: normaliseEmail(email), password };
+      const opened = await logInOperator(app, credentials, askingOf(ctx), { isConsole: cookie });
+      return deliver(app, ctx, opened, cookie);
+    },
+  }),
+  route('POST /api/admin/login/link', {
+    id: 'useSignInLink',
+    summary: 'Sign in at the console by a link of `bsvc console`, which works once',
+    access: PUBLIC,
+    body: object({ link: text({ minLength: 1, maxLength: 100 }) }),
+    example: { link: 'bsvc_link_…' },
+    answers: ok(SIGNED_IN, 'Signed in'),
+    refuses: { 401: ['LINK_INVALID'], 403: ['FOREIGN_REQUEST'] },
+    async handle({ app, ctx, body: { link } }) {
+      requireConsole(app, ctx);
+      return deliver(app, ctx, await openByLink(app, link), true);
+    },
+  }),
+  route('POST /api/admin/logout', {
+    id: 'logOutOperator',
+    summary: 'End the token',
+    access: OPERATOR,
+    answers: done('Signed out'),
+    async handle({ app, ctx, operator: { signedIn } }) {
+      if (!signedIn) return;
+      await logOutOperator(app, signedIn.session);
+      if (signedIn.session.isConsole) clearConsoleCookie(app, ctx);
+    },
+  }),
+  route('GET /api/admin/me', {
+    id: 'getOperator',
+    summary: 'Get the operator behind the token',
+    access: OPERATOR,
+    answers: ok(ME, 'Operator'),
+    handle({ operator: { signedIn, name, role } }) {
+      if (!signedIn) return { id: null, email: name, role, projects: null, createdAt: null, expiresAt: null };
+      return { ...presentOperator(signedIn.operator), expiresAt: signedIn.session.expiresAt.toISOString() };
+    },
+  }),
+  route('POST /api/admin/me/password', {
+    id: 'changeOwnPassword',
+    summary: 'Change the own password; all other sessions end',
+    access: OPERATOR,
+    body: object({ currentPassword: PASSWORD, newPassword: PASSWORD }),
+    example: { currentPassword: 'correct horse battery', newPassword: 'incorrect horse battery' },
+    answers: done('Password changed; other sessions have ended'),
+    refuses: REFUSES_WRONG_PASSWORD,
+    async handle({ app, ctx, operator, body }) {
+      refuseHostileValue(body.currentPassword);
+      refuseHostileValue(body.newPassword);
+      const signedIn = requireSignedIn(operator);
+      const act = { actor: operator.name, action: 'operator set-password', input: {} };
+      await recordAct(app, act, () => changeOwnPassword(app, signedIn, body, askingOf(ctx)));
+    },
+  }),
+  route('POST /api/admin/me/confirm', {
+    id: 'confirmOperator',
+    summary: 'Give the own password again',
+    description: 'At the console, an act that cannot be taken back asks for it: within five minutes it is done.',
+    access: OPERATOR,
+    body: object({ password: PASSWORD }),
+    example: { password: 'correct horse battery' },
+    answers: done('The password is right'),
+    refuses: REFUSES_WRONG_PASSWORD,
+    async handle({ app, ctx, operator, body: { password } }) {
+      refuseHostileValue(password);
+      await confirmOperator(app, requireSignedIn(operator), password, askingOf(ctx));
+    },
+  }),
+  route('GET /api/admin/me/sessions', {
+    id: 'listOwnSessions',
+    summary: 'List the own sessions, the newest first',
+    access: OPERATOR,
+    answers: ok(
+      listOf(
+        object(
+          { createdAt: MOMENT, expiresAt: MOMENT, usedAt: orNull(MOMENT), console: FLAG, current: FLAG },
+          'OperatorSession',
+        ),
+      ),
+      'Sessions',
+    ),
+    refuses: { 403: ['NOBODY_SIGNED_IN'] },
+    async handle({ app, operator }) {
+      const signedIn = requireSignedIn(operator);
+      const sessions = await listOperatorSessions(app, signedIn.operator);
+      return wholeList(sessions.map((session) => presentOwnSession(session, signedIn.session)));
+    },
+  }),
+  route('DELETE /api/admin/me/sessions', {
+    id: 'endOwnSessions',
+    summary: 'End all other sessions of one’s own',
+    access: OPERATOR,
+    answers: ok(object({ ended: WHOLE }), 'Other sessions ended'),
+    refuses: { 403: ['NOBODY_SIGNED_IN'] },
+    async handle({ app, operator }) {
+      const signedIn = requireSignedIn(operator);
+      const act = { actor: operator.name, action: 'operator end-sessions', input: {} };
+      return { ended: await recordAct(app, act, () => endOthers(app, signedIn)) };
+    },
+  }),
 ];
 
 const endOthers = (app: App, { operator, session }: SignedInOperator): Promise<number> =>

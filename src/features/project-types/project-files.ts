@@ -3,7 +3,7 @@ import type { App } from '../../app.js';
 import type { RouteList } from '../../http/routes/route.js';
 import { ownTurn } from '../../own-turn.js';
 import type { Project } from '../projects/project.js';
-import { makeReferenceFile, type ReferenceFile } from '../reference/reference-file.js';
+import { prepareFile, type PreparedFile } from '../../http/routes/prepared-file.js';
 import { describeProject, type Audience, type DescribedProject } from './described-project.js';
 import { buildProjectDocument } from './project-document.js';
 import { writeSchemaFile } from './schema-file.js';
@@ -55,13 +55,13 @@ const KEPT_BYTES = 16 * 1024 * 1024;
 
 interface KeptFile {
   version: string;
-  file: ReferenceFile;
+  file: PreparedFile;
 }
 
 interface Kept {
   files: LRUCache<string, KeptFile>;
   /** Those that are being made, so that many requests at once cost what one does. */
-  making: Map<string, Promise<ReferenceFile>>;
+  making: Map<string, Promise<PreparedFile>>;
 }
 
 /** Files that were asked for before, of all projects of an application. */
@@ -74,7 +74,7 @@ export async function readProjectFile(
   project: Project,
   file: ProjectFile,
   audience: Audience,
-): Promise<ReferenceFile> {
+): Promise<PreparedFile> {
   const { files, making } = kept.get(app.cache) ?? openKept(app);
   const described = await describeProject(app, project, audience);
   const { version } = described;
@@ -88,8 +88,8 @@ export async function readProjectFile(
   return made;
 }
 
-async function make(file: ProjectFile, lists: readonly RouteList[], project: DescribedProject): Promise<ReferenceFile> {
-  return makeReferenceFile(MEDIA_TYPES[file], await writeProjectFile(file, lists, project));
+async function make(file: ProjectFile, lists: readonly RouteList[], project: DescribedProject): Promise<PreparedFile> {
+  return prepareFile(MEDIA_TYPES[file], await writeProjectFile(file, lists, project));
 }
 
 function openKept(app: App): Kept {

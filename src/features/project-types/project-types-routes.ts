@@ -1,7 +1,6 @@
-import { own, parameter, route, type RouteList } from '../../http/routes/route.js';
-import { TEXT, type Schema } from '../../platform/schema/schema.js';
+import { route, type RouteList } from '../../http/routes/route.js';
 import { ANY_KEY } from '../access/key-access.js';
-import { serveReferenceFile } from '../reference/reference-file.js';
+import { fileAnswers, servePreparedFile } from '../../http/routes/prepared-file.js';
 import type { ProjectFile } from './project-files.js';
 
 /**
@@ -13,28 +12,22 @@ export function projectTypesRoutes(lists: () => readonly RouteList[]): readonly 
     file: ProjectFile,
     id: string,
     summary: string,
-    answer: { description: string; type: string; schema: Schema },
+    answers: ReturnType<typeof fileAnswers>,
   ): RouteList => ({
     // Each its own prefix: they lie among the names of collections.
     prefix: `/api/schemas/${file}`,
     tag: 'Schemas',
     routes: [
-      route({
-        method: 'GET',
-        path: `/api/schemas/${file}`,
+      route(`GET /api/schemas/${file}`, {
         id,
         summary,
         description: 'The same collections give the same bytes. Of protected fields a publishable key is told nothing.',
         access: ANY_KEY,
-        headers: { 'if-none-match': parameter('`ETag` of a copy', TEXT) },
-        answers: [
-          own(200, answer.description, { [answer.type]: answer.schema }, { ETag: 'Changes with the content' }),
-          own(304, 'The copy is good'),
-        ],
+        ...answers,
         async handle({ app, ctx, caller, project }) {
           const { readProjectFile } = await import('./project-files.js');
           const isPublic = caller.key.type !== 'secret';
-          serveReferenceFile(ctx, await readProjectFile(app, lists(), project, file, { isPublic }));
+          servePreparedFile(ctx, await readProjectFile(app, lists(), project, file, { isPublic }));
           ctx.set('Cache-Control', 'private, no-cache');
           ctx.vary(['Origin', 'x-api-key']);
         },
@@ -42,20 +35,26 @@ export function projectTypesRoutes(lists: () => readonly RouteList[]): readonly 
     ],
   });
   return [
-    fileRoute('types.d.ts', 'getProjectTypes', 'The collections of the project as TypeScript types', {
-      description: 'A declaration file; `createClient<Project>()` takes its `Project`',
-      type: 'text/plain',
-      schema: TEXT,
-    }),
-    fileRoute('openapi.json', 'getProjectApiDocument', 'The API of this project, with the fields of its collections', {
-      description: 'OpenAPI 3.1',
-      type: 'application/json',
-      schema: { type: 'object', required: ['openapi', 'info', 'paths', 'components'] },
-    }),
-    fileRoute('schema.json', 'getProjectSchema', 'The collections of the project as JSON Schema', {
-      description: 'JSON Schema 2020-12',
-      type: 'application/json',
-      schema: { type: 'object', required: ['$defs'] },
-    }),
+    fileRoute(
+      'types.d.ts',
+      'getProjectTypes',
+      'The collections of the project as TypeScript types',
+      fileAnswers('A declaration file; `createClient<Project>()` takes its `Project`', 'text/plain'),
+    ),
+    fileRoute(
+      'openapi.json',
+      'getProjectApiDocument',
+      'The API of this project, with the fields of its collections',
+      fileAnswers('OpenAPI 3.1', 'application/json', {
+        type: 'object',
+        required: ['openapi', 'info', 'paths', 'components'],
+      }),
+    ),
+    fileRoute(
+      'schema.json',
+      'getProjectSchema',
+      'The collections of the project as JSON Schema',
+      fileAnswers('JSON Schema 2020-12', 'application/json', { type: 'object', required: ['$defs'] }),
+    ),
   ];
 }

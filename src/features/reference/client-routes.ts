@@ -1,18 +1,18 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { missing } from '../../errors.js';
-import { own, parameter, PUBLIC, route, type RouteList } from '../../http/routes/route.js';
+import { PUBLIC, route, type RouteList } from '../../http/routes/route.js';
 import { PACKAGE_ROOT } from '../../package.js';
-import { text, TEXT, type Schema } from '../../platform/schema/schema.js';
-import { makeReferenceFile, serveReferenceFile, type ReferenceFile } from './reference-file.js';
+import { text, type Schema } from '../../platform/schema/schema.js';
+import { fileAnswers, prepareFile, servePreparedFile, type PreparedFile } from '../../http/routes/prepared-file.js';
 
 /** Made when they are first asked for. */
-const files = new Map<string, Promise<ReferenceFile>>();
+const files = new Map<string, Promise<PreparedFile>>();
 
-function readClientFile(name: string, type: string): Promise<ReferenceFile> {
+function readClientFile(name: string, type: string): Promise<PreparedFile> {
   const known = files.get(name);
   if (known) return known;
-  const file = makeReferenceFile(type, readBuilt(name), { compress: !name.endsWith('.tgz') });
+  const file = prepareFile(type, readBuilt(name), { compress: !name.endsWith('.tgz') });
   files.set(name, file);
   return file;
 }
@@ -30,29 +30,23 @@ function clientRoute(
   id: string,
   summary: string,
   type: string,
-  answer: { description: string; schema: Schema },
+  description: string,
+  schema?: Schema,
 ): RouteList {
-  const path = `/api/${name}`;
   return {
-    prefix: path,
+    prefix: `/api/${name}`,
     tag: 'Service',
     routes: [
-      route({
-        method: 'GET',
-        path,
+      route(`GET /api/${name}`, {
         id,
         summary,
         description: 'Of the version of this server.',
         access: PUBLIC,
-        headers: { 'if-none-match': parameter('`ETag` of a copy', TEXT) },
-        answers: [
-          own(200, answer.description, { [type]: answer.schema }, { ETag: 'Changes with the content' }),
-          own(304, 'The copy is good'),
-        ],
+        ...fileAnswers(description, type, schema),
         refuses: { 404: ['NOT_FOUND'] },
         async handle({ ctx }) {
           const isText = type.startsWith('text/');
-          serveReferenceFile(ctx, await readClientFile(name, isText ? `${type}; charset=utf-8` : type));
+          servePreparedFile(ctx, await readClientFile(name, isText ? `${type}; charset=utf-8` : type));
           ctx.vary('Origin');
         },
       }),
@@ -64,16 +58,20 @@ const BYTES = text({ contentMediaType: 'application/octet-stream' });
 
 /** The client that always fits this server. Open to everybody: it says nothing of what is stored. */
 export const CLIENT_ROUTES: readonly RouteList[] = [
-  clientRoute('client.js', 'getClient', 'The client as an ES module', 'text/javascript', {
-    description: '`import { createClient } from "…/api/client.js"`',
-    schema: TEXT,
-  }),
-  clientRoute('client.d.ts', 'getClientTypes', 'The types of the client', 'text/plain', {
-    description: 'A declaration file',
-    schema: TEXT,
-  }),
-  clientRoute('client.tgz', 'getClientPackage', 'The client as a package', 'application/gzip', {
-    description: 'For `npm install …/api/client.tgz`; named `@bsvc/client`',
-    schema: BYTES,
-  }),
+  clientRoute(
+    'client.js',
+    'getClient',
+    'The client as an ES module',
+    'text/javascript',
+    '`import { createClient } from "…/api/client.js"`',
+  ),
+  clientRoute('client.d.ts', 'getClientTypes', 'The types of the client', 'text/plain', 'A declaration file'),
+  clientRoute(
+    'client.tgz',
+    'getClientPackage',
+    'The client as a package',
+    'application/gzip',
+    'For `npm install …/api/client.tgz`; named `@bsvc/client`',
+    BYTES,
+  ),
 ];

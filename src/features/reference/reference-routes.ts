@@ -1,6 +1,6 @@
-import { own, parameter, PUBLIC, route, type RouteList } from '../../http/routes/route.js';
-import { TEXT, type Schema } from '../../platform/schema/schema.js';
-import { serveReferenceFile, type ReferenceFile } from './reference-file.js';
+import { PUBLIC, route, type RouteList } from '../../http/routes/route.js';
+import { type Schema } from '../../platform/schema/schema.js';
+import { fileAnswers, servePreparedFile, type PreparedFile } from '../../http/routes/prepared-file.js';
 import type { ReferenceFiles } from './reference-files.js';
 
 const DOCUMENT: Schema = { type: 'object', required: ['openapi', 'info', 'paths', 'components'] };
@@ -16,25 +16,19 @@ export function referenceRoutes(lists: () => readonly RouteList[]): readonly Rou
     (files ??= import('./reference-files.js').then(({ makeReferenceFiles }) => makeReferenceFiles(lists())));
 
   const fileRoute = (
-    path: string,
+    path: `/${string}`,
     id: string,
     summary: string,
-    answer: { description: string; type: string; schema?: Schema },
-    choose: (files: ReferenceFiles) => ReferenceFile,
+    answers: ReturnType<typeof fileAnswers>,
+    choose: (files: ReferenceFiles) => PreparedFile,
   ) =>
-    route({
-      method: 'GET',
-      path,
+    route(`GET ${path}`, {
       id,
       summary,
       access: PUBLIC,
-      headers: { 'if-none-match': parameter('`ETag` of a copy', TEXT) },
-      answers: [
-        own(200, answer.description, { [answer.type]: answer.schema ?? TEXT }, { ETag: 'Changes with the content' }),
-        own(304, 'The copy is good'),
-      ],
+      ...answers,
       async handle({ ctx }) {
-        serveReferenceFile(ctx, choose(await loadFiles()));
+        servePreparedFile(ctx, choose(await loadFiles()));
       },
     });
 
@@ -47,7 +41,7 @@ export function referenceRoutes(lists: () => readonly RouteList[]): readonly Rou
           '/api/openapi.json',
           'getApiDocument',
           'This document',
-          { description: 'OpenAPI 3.1', type: 'application/json', schema: DOCUMENT },
+          fileAnswers('OpenAPI 3.1', 'application/json', DOCUMENT),
           ({ document }) => document,
         ),
       ],
@@ -60,21 +54,21 @@ export function referenceRoutes(lists: () => readonly RouteList[]): readonly Rou
           '/api/docs',
           'getDocsPage',
           'This document as a page to read',
-          { description: 'The page', type: 'text/html' },
+          fileAnswers('The page', 'text/html'),
           ({ page }) => page,
         ),
         fileRoute(
           '/api/docs/page.css',
           'getDocsStyle',
           'How the page looks',
-          { description: 'A style sheet', type: 'text/css' },
+          fileAnswers('A style sheet', 'text/css'),
           ({ style }) => style,
         ),
         fileRoute(
           '/api/docs/page.js',
           'getDocsScript',
           'The page’s search',
-          { description: 'A script', type: 'text/javascript' },
+          fileAnswers('A script', 'text/javascript'),
           ({ script }) => script,
         ),
       ],

@@ -32,29 +32,31 @@ const presentPage = (console: boolean): string => `<!doctype html>
 </html>
 `;
 
-const rootRoute = route({
-  method: 'GET',
-  path: '/',
-  id: 'getRoot',
-  summary: 'Where to go from here',
-  description: 'A small page for browsers, JSON for everything else.',
-  access: EVERYBODY,
-  answers: own(200, 'Where to go', {
-    'text/html': TEXT,
-    'application/json': object({ service: TEXT, version: TEXT, docs: TEXT, openapi: TEXT, health: TEXT }),
-  }),
-  handle({ app, ctx }) {
-    ctx.vary('Accept');
-    if (ctx.accepts('json', 'html') === 'html') {
-      ctx.set('Content-Security-Policy', POLICY);
-      ctx.type = 'html';
-      ctx.body = presentPage(app.config.console);
-    } else {
-      const [docs, openapi, health] = ['/api/docs', '/api/openapi.json', '/api/health'];
-      ctx.body = { service: 'bsvc', version: VERSION, docs, openapi, health };
-    }
-  },
-});
-
 /** The address that `bsvc serve` prints, as a browser opens it. */
-export const ROOT_ROUTES: RouteList = { prefix: '/', tag: 'Service', routes: [rootRoute] };
+export const ROOT_ROUTES: RouteList = {
+  prefix: '/',
+  tag: 'Service',
+  routes: [
+    route('GET /', {
+      id: 'getRoot',
+      summary: 'Where to go from here',
+      description: 'A small page for browsers, JSON for everything else.',
+      access: EVERYBODY,
+      answers: own(200, 'Where to go', {
+        'text/html': TEXT,
+        'application/json': object({ service: TEXT, version: TEXT, docs: TEXT, openapi: TEXT, health: TEXT }),
+      }),
+      handle({ app, ctx }) {
+        ctx.vary('Accept');
+        if (ctx.accepts('json', 'html') === 'html') {
+          ctx.set('Content-Security-Policy', POLICY);
+          ctx.type = 'html';
+          ctx.body = presentPage(app.config.console);
+        } else {
+          const [docs, openapi, health] = ['/api/docs', '/api/openapi.json', '/api/health'];
+          ctx.body = { service: 'bsvc', version: VERSION, docs, openapi, health };
+        }
+      },
+    }),
+  ],
+};

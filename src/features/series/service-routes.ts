@@ -46,23 +46,6 @@ const VALUES = object(
   'SeriesValues',
 );
 
-const getSeriesRoute = route({
-  method: 'GET',
-  path: '/api/admin/series',
-  id: 'getSeries',
-  summary: 'Figures over time of all processes together',
-  description:
-    'Rates are per second. One hour in steps of ten seconds and 24 hours in steps of a minute since the service started; 30 days in steps of ten minutes, stored. `null` is a moment without figures.',
-  access: ofAllProjects(OPERATOR),
-  query: { range: parameter('How far back', { ...oneOf(...RANGES), default: '1h' as const }) },
-  answers: ok(object({ version: TEXT, from: MOMENT, stepMs: WHOLE, series: VALUES }), 'Figures'),
-  refuses: { 400: ['INVALID_QUERY'], ...REFUSES },
-  async handle({ app, query: { range } }) {
-    const { fromMs, stepMs, values } = await readFigures(app, range);
-    return { version: VERSION, from: new Date(fromMs).toISOString(), stepMs, series: values };
-  },
-});
-
 const BYTES = NUMBER;
 const STATUS = object(
   {
@@ -87,17 +70,6 @@ const STATUS = object(
   'ServiceStatus',
 );
 
-const getStatusRoute = route({
-  method: 'GET',
-  path: '/api/admin/status',
-  id: 'getStatus',
-  summary: 'The state of the service, all its processes together',
-  access: ofAllProjects(OPERATOR),
-  answers: ok(STATUS, 'Status'),
-  refuses: REFUSES,
-  handle: ({ app }) => readStatus(app),
-});
-
 const JOB = object(
   {
     id: ID,
@@ -112,43 +84,74 @@ const JOB = object(
   'Job',
 );
 
-const listJobsRoute = route({
-  method: 'GET',
-  path: '/api/admin/jobs',
-  id: 'listJobs',
-  summary: 'List background jobs, those that run soonest first',
-  access: ofAllProjects(OPERATOR),
-  query: {
-    state: parameter('Only those in this state', oneOf(...JOB_STATES)),
-    name: parameter('Only those of this kind, such as `mail.deliver`', text({ maxLength: 100 })),
-    limit: wholeNumberParameter('Number of jobs', 100, { max: MAX_JOBS }),
-  },
-  answers: ok(listOf(JOB), 'Jobs'),
-  refuses: { 400: ['INVALID_QUERY'], ...REFUSES },
-  async handle({ app, query }) {
-    return wholeList((await listJobs(app, query)).map(presentJob).map(withoutPayload));
-  },
-});
-
-const retryJobRoute = route({
-  method: 'POST',
-  path: '/api/admin/jobs/:jobId/retry',
-  id: 'retryJob',
-  summary: 'Run a job again at once that is dead or waits',
-  access: ofAllProjects(owner('jobs retry')),
-  params: { jobId: naming('Id of the job', 'JOB_NOT_FOUND') },
-  answers: accepted(JOB, 'The job is due'),
-  refuses: REFUSES,
-  async handle({ app, params }) {
-    return withoutPayload(presentJob(await retryJob(app, params.jobId)));
-  },
-});
-
 /** For the people who run the service: how it is and what it does. */
 export const SERVICE_ROUTES: readonly RouteList[] = [
-  { prefix: '/api/admin/series', tag: 'Operators', routes: [getSeriesRoute] },
-  { prefix: '/api/admin/status', tag: 'Operators', routes: [getStatusRoute] },
-  { prefix: '/api/admin/jobs', tag: 'Operators', routes: [listJobsRoute, retryJobRoute] },
+  {
+    prefix: '/api/admin/series',
+    tag: 'Operators',
+    routes: [
+      route('GET /api/admin/series', {
+        id: 'getSeries',
+        summary: 'Figures over time of all processes together',
+        description:
+          'Rates are per second. One hour in steps of ten seconds and 24 hours in steps of a minute since the service started; 30 days in steps of ten minutes, stored. `null` is a moment without figures.',
+        access: ofAllProjects(OPERATOR),
+        query: { range: parameter('How far back', { ...oneOf(...RANGES), default: '1h' as const }) },
+        answers: ok(object({ version: TEXT, from: MOMENT, stepMs: WHOLE, series: VALUES }), 'Figures'),
+        refuses: { 400: ['INVALID_QUERY'], ...REFUSES },
+        async handle({ app, query: { range } }) {
+          const { fromMs, stepMs, values } = await readFigures(app, range);
+          return { version: VERSION, from: new Date(fromMs).toISOString(), stepMs, series: values };
+        },
+      }),
+    ],
+  },
+  {
+    prefix: '/api/admin/status',
+    tag: 'Operators',
+    routes: [
+      route('GET /api/admin/status', {
+        id: 'getStatus',
+        summary: 'The state of the service, all its processes together',
+        access: ofAllProjects(OPERATOR),
+        answers: ok(STATUS, 'Status'),
+        refuses: REFUSES,
+        handle: ({ app }) => readStatus(app),
+      }),
+    ],
+  },
+  {
+    prefix: '/api/admin/jobs',
+    tag: 'Operators',
+    routes: [
+      route('GET /api/admin/jobs', {
+        id: 'listJobs',
+        summary: 'List background jobs, those that run soonest first',
+        access: ofAllProjects(OPERATOR),
+        query: {
+          state: parameter('Only those in this state', oneOf(...JOB_STATES)),
+          name: parameter('Only those of this kind, such as `mail.deliver`', text({ maxLength: 100 })),
+          limit: wholeNumberParameter('Number of jobs', 100, { max: MAX_JOBS }),
+        },
+        answers: ok(listOf(JOB), 'Jobs'),
+        refuses: { 400: ['INVALID_QUERY'], ...REFUSES },
+        async handle({ app, query }) {
+          return wholeList((await listJobs(app, query)).map(presentJob).map(withoutPayload));
+        },
+      }),
+      route('POST /api/admin/jobs/:jobId/retry', {
+        id: 'retryJob',
+        summary: 'Run a job again at once that is dead or waits',
+        access: ofAllProjects(owner('jobs retry')),
+        params: { jobId: naming('Id of the job', 'JOB_NOT_FOUND') },
+        answers: accepted(JOB, 'The job is due'),
+        refuses: REFUSES,
+        async handle({ app, params }) {
+          return withoutPayload(presentJob(await retryJob(app, params.jobId)));
+        },
+      }),
+    ],
+  },
 ];
 
 /** It may hold what is a project's own business. */

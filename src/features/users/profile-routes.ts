@@ -1,4 +1,4 @@
-import { done, listOf, naming, ok, plain, route, wholeList } from '../../http/routes/route.js';
+import { done, listOf, naming, ok, plain, route, type Route, wholeList } from '../../http/routes/route.js';
 import { object, oneOf, openObject, orNull, TEXT } from '../../platform/schema/schema.js';
 import { ANY_KEY } from '../access/key-access.js';
 import { HIDDEN_FIELD } from '../collections/fields/field.js';
@@ -15,19 +15,6 @@ const EMAIL_PENDING = 'Profile updated; the new e-mail address counts once the c
 const EMAIL_PENDING_UNMAILED =
   'Profile updated; no code was mailed to the new e-mail address, as one was a moment ago or too many were today: ask again later';
 
-export const getMeRoute = route({
-  method: 'GET',
-  path: '/api/userAuth/me',
-  id: 'getMe',
-  summary: 'Get the signed-in user',
-  access: SIGNED_IN,
-  answers: plain(USER, 'The user itself'),
-  handle({ ctx, user }) {
-    ctx.set('Cache-Control', 'no-store');
-    return presentUser(user);
-  },
-});
-
 const UPDATE_REFUSALS = {
   400: ['VALIDATION_FAILED', 'CURRENT_PASSWORD_REQUIRED'],
   401: ['INVALID_CREDENTIALS'],
@@ -38,9 +25,7 @@ const UPDATE_REFUSALS = {
 };
 
 const changeProfile = (method: 'PUT' | 'PATCH', id: string, summary: string) =>
-  route({
-    method,
-    path: '/api/userAuth/update-profile',
+  route(`${method} /api/userAuth/update-profile`, {
     id,
     summary,
     description:
@@ -65,9 +50,6 @@ const changeProfile = (method: 'PUT' | 'PATCH', id: string, summary: string) =>
     },
   });
 
-export const updateProfileRoute = changeProfile('PATCH', 'updateProfile', 'Change fields of the signed-in user');
-export const putProfileRoute = changeProfile('PUT', 'putProfile', 'Change fields of the signed-in user (as PATCH)');
-
 const PASSWORD_REFUSALS = {
   400: ['VALIDATION_FAILED'],
   401: ['INVALID_CREDENTIALS'],
@@ -77,9 +59,7 @@ const PASSWORD_REFUSALS = {
 };
 
 const changePasswordBy = (method: 'POST' | 'PUT', id: string, summary: string) =>
-  route({
-    method,
-    path: '/api/userAuth/change-password',
+  route(`${method} /api/userAuth/change-password`, {
     id,
     summary,
     description: 'Ends all other sessions of the user.',
@@ -93,44 +73,49 @@ const changePasswordBy = (method: 'POST' | 'PUT', id: string, summary: string) =
     },
   });
 
-export const changePasswordRoute = changePasswordBy('POST', 'changePassword', 'Change the password');
-export const putPasswordRoute = changePasswordBy('PUT', 'putPassword', 'Change the password (as POST)');
-
-export const listIdentitiesRoute = route({
-  method: 'GET',
-  path: '/api/userAuth/identities',
-  id: 'listIdentities',
-  summary: 'List the identities at sign-in providers that open the account',
-  description: 'The oldest first.',
-  access: SIGNED_IN,
-  answers: ok(listOf(IDENTITY), 'Identities'),
-  async handle({ app, ctx, project, user }) {
-    ctx.set('Cache-Control', 'no-store');
-    return wholeList((await listIdentities(app, project, user)).map(presentIdentity));
-  },
-});
-
-export const unlinkIdentityRoute = route({
-  method: 'DELETE',
-  path: '/api/userAuth/identities/:provider',
-  id: 'unlinkIdentity',
-  summary: 'Unlink the identities of a provider and end all other sessions',
-  access: SIGNED_IN,
-  params: { provider: naming('Name of the provider', 'IDENTITY_NOT_FOUND') },
-  answers: done('Identity unlinked; all other sessions have ended'),
-  refuses: { 409: ['LAST_WAY_IN', 'CHANGED_MEANWHILE'] },
-  handle({ app, project, user, session, params }) {
-    return unlinkIdentity(app, project, user, params.provider, session);
-  },
-});
-
-export const getPublicProfileRoute = route({
-  method: 'GET',
-  path: '/api/userAuth/public/:username',
-  id: 'getPublicProfile',
-  summary: 'Get the public fields of a user',
-  access: ANY_KEY,
-  params: { username: naming('Value of the unique field `username`', 'USER_NOT_FOUND') },
-  answers: plain(PUBLIC_USER, 'The profile itself'),
-  handle: ({ app, project, params }) => requirePublicProfile(app, project, params.username),
-});
+export const PROFILE_ROUTES: readonly Route[] = [
+  route('GET /api/userAuth/me', {
+    id: 'getMe',
+    summary: 'Get the signed-in user',
+    access: SIGNED_IN,
+    answers: plain(USER, 'The user itself'),
+    handle({ ctx, user }) {
+      ctx.set('Cache-Control', 'no-store');
+      return presentUser(user);
+    },
+  }),
+  changeProfile('PATCH', 'updateProfile', 'Change fields of the signed-in user'),
+  changeProfile('PUT', 'putProfile', 'Change fields of the signed-in user (as PATCH)'),
+  changePasswordBy('POST', 'changePassword', 'Change the password'),
+  changePasswordBy('PUT', 'putPassword', 'Change the password (as POST)'),
+  route('GET /api/userAuth/identities', {
+    id: 'listIdentities',
+    summary: 'List the identities at sign-in providers that open the account',
+    description: 'The oldest first.',
+    access: SIGNED_IN,
+    answers: ok(listOf(IDENTITY), 'Identities'),
+    async handle({ app, ctx, project, user }) {
+      ctx.set('Cache-Control', 'no-store');
+      return wholeList((await listIdentities(app, project, user)).map(presentIdentity));
+    },
+  }),
+  route('DELETE /api/userAuth/identities/:provider', {
+    id: 'unlinkIdentity',
+    summary: 'Unlink the identities of a provider and end all other sessions',
+    access: SIGNED_IN,
+    params: { provider: naming('Name of the provider', 'IDENTITY_NOT_FOUND') },
+    answers: done('Identity unlinked; all other sessions have ended'),
+    refuses: { 409: ['LAST_WAY_IN', 'CHANGED_MEANWHILE'] },
+    handle({ app, project, user, session, params }) {
+      return unlinkIdentity(app, project, user, params.provider, session);
+    },
+  }),
+  route('GET /api/userAuth/public/:username', {
+    id: 'getPublicProfile',
+    summary: 'Get the public fields of a user',
+    access: ANY_KEY,
+    params: { username: naming('Value of the unique field `username`', 'USER_NOT_FOUND') },
+    answers: plain(PUBLIC_USER, 'The profile itself'),
+    handle: ({ app, project, params }) => requirePublicProfile(app, project, params.username),
+  }),
+];

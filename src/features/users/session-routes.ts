@@ -1,6 +1,6 @@
 import { AppError, unauthenticated } from '../../errors.js';
 import { clientSignal } from '../../http/requests/client-signal.js';
-import { done, plain, route } from '../../http/routes/route.js';
+import { done, plain, route, type Route } from '../../http/routes/route.js';
 import { object, oneOf, openObject } from '../../platform/schema/schema.js';
 import { ANY_KEY } from '../access/key-access.js';
 import { EMAIL, NEW_USER, PASSWORD } from './accounts/describe-user.js';
@@ -16,92 +16,84 @@ import { openSession } from './sessions/open-session.js';
 import { refreshSession } from './sessions/refresh-session.js';
 import { signUp } from './sign-up.js';
 
-export const signUpRoute = route({
-  method: 'POST',
-  path: '/api/userAuth/signup',
-  id: 'signUp',
-  summary: 'Create an account and sign in',
-  description: 'Takes any field of the collection `users` besides; protected ones with the secret key only.',
-  access: ANY_KEY,
-  headers: REFRESH_MODE,
-  openBody: NEW_USER,
-  example: { email: 'ada@example.com', password: 'correct horse battery', name: 'Ada' },
-  answers: signedIn(201),
-  refuses: {
-    400: ['VALIDATION_FAILED'],
-    401: ['INVALID_CREDENTIALS'],
-    409: ['EMAIL_TAKEN', 'DUPLICATE_VALUE'],
-    503: ['BUSY'],
-  },
-  async handle({ app, ctx, caller, project, body }) {
-    const user = await signUp(app, project, body, setterOf(caller), clientSignal(ctx));
-    const tokens = await openSession(app, project, user, clientOf(ctx));
-    return { user: presentUser(user), ...deliverTokens(app, ctx, project, tokens) };
-  },
-});
-
-export const logInRoute = route({
-  method: 'POST',
-  path: '/api/userAuth/login',
-  id: 'logIn',
-  summary: 'Sign in',
-  access: ANY_KEY,
-  headers: REFRESH_MODE,
-  body: openObject({ email: EMAIL, password: PASSWORD }),
-  example: { email: 'ada@example.com', password: 'correct horse battery' },
-  answers: signedIn(),
-  refuses: {
-    400: ['VALIDATION_FAILED'],
-    401: ['INVALID_CREDENTIALS'],
-    403: ['ACCOUNT_DISABLED'],
-    423: ['ACCOUNT_LOCKED'],
-    503: ['BUSY'],
-  },
-  async handle({ app, ctx, project, body: { email, password } }) {
-    const { user, tokens } = await logIn(app, project, { email: normaliseEmail(email), password }, clientOf(ctx));
-    return { user: presentUser(user), ...deliverTokens(app, ctx, project, tokens) };
-  },
-});
-
-export const refreshRoute = route({
-  method: 'POST',
-  path: '/api/userAuth/refresh-token',
-  id: 'refreshSession',
-  summary: 'Exchange the refresh token for new tokens',
-  description:
-    'Each refresh token works once; presenting one again ends its session. The cookie counts without an `Origin`, for the service’s own and for origins that the project’s allowlist names (not by `*`); one that came by cookie is answered as cookie alone.',
-  access: ANY_KEY,
-  headers: { ...REFRESH_TOKEN, ...REFRESH_MODE },
-  answers: { ...plain(object({ success: oneOf(true), ...TOKEN_FIELDS }), 'New tokens'), headers: TOKEN_HEADERS },
-  refuses: { 401: ['REFRESH_INVALID', 'REFRESH_REUSED', 'COOKIE_NOT_ACCEPTED'] },
-  async handle({ app, ctx, project }) {
-    const presented = readRefreshToken(app, ctx, project);
-    if (presented.by === null && ctx.get('sec-fetch-site') === 'cross-site') throw cookieStayedBehind();
-    try {
-      const tokens = await refreshSession(app, project, presented.token, clientOf(ctx));
-      return { success: true as const, ...deliverTokens(app, ctx, project, tokens, presented.by) };
-    } catch (error) {
-      if (error instanceof AppError && error.kind === 'unauthenticated') clearRefreshCookie(app, ctx, project);
-      throw error;
-    }
-  },
-});
-
-export const logOutRoute = route({
-  method: 'POST',
-  path: '/api/userAuth/logout',
-  id: 'logOut',
-  summary: 'End the session of the presented refresh token',
-  description: 'Answers the same when nothing was presented.',
-  access: ANY_KEY,
-  headers: REFRESH_TOKEN,
-  answers: done('Signed out'),
-  refuses: { 401: ['COOKIE_NOT_ACCEPTED'] },
-  async handle({ app, ctx, project }) {
-    await logOut(app, project, readRefreshToken(app, ctx, project).token);
-    clearRefreshCookie(app, ctx, project);
-  },
-});
+/** Sign-up, sign-in and what keeps a session. */
+export const SESSION_ROUTES: readonly Route[] = [
+  route('POST /api/userAuth/signup', {
+    id: 'signUp',
+    summary: 'Create an account and sign in',
+    description: 'Takes any field of the collection `users` besides; protected ones with the secret key only.',
+    access: ANY_KEY,
+    headers: REFRESH_MODE,
+    openBody: NEW_USER,
+    example: { email: 'ada@example.com', password: 'correct horse battery', name: 'Ada' },
+    answers: signedIn(201),
+    refuses: {
+      400: ['VALIDATION_FAILED'],
+      401: ['INVALID_CREDENTIALS'],
+      409: ['EMAIL_TAKEN', 'DUPLICATE_VALUE'],
+      503: ['BUSY'],
+    },
+    async handle({ app, ctx, caller, project, body }) {
+      const user = await signUp(app, project, body, setterOf(caller), clientSignal(ctx));
+      const tokens = await openSession(app, project, user, clientOf(ctx));
+      return { user: presentUser(user), ...deliverTokens(app, ctx, project, tokens) };
+    },
+  }),
+  route('POST /api/userAuth/login', {
+    id: 'logIn',
+    summary: 'Sign in',
+    access: ANY_KEY,
+    headers: REFRESH_MODE,
+    body: openObject({ email: EMAIL, password: PASSWORD }),
+    example: { email: 'ada@example.com', password: 'correct horse battery' },
+    answers: signedIn(),
+    refuses: {
+      400: ['VALIDATION_FAILED'],
+      401: ['INVALID_CREDENTIALS'],
+      403: ['ACCOUNT_DISABLED'],
+      423: ['ACCOUNT_LOCKED'],
+      503: ['BUSY'],
+    },
+    async handle({ app, ctx, project, body: { email, password } }) {
+      const { user, tokens } = await logIn(app, project, { email: normaliseEmail(email), password }, clientOf(ctx));
+      return { user: presentUser(user), ...deliverTokens(app, ctx, project, tokens) };
+    },
+  }),
+  route('POST /api/userAuth/refresh-token', {
+    id: 'refreshSession',
+    summary: 'Exchange the refresh token for new tokens',
+    description:
+      'Each refresh token works once; presenting one again ends its session. The cookie counts without an `Origin`, for the service’s own and for origins that the project’s allowlist names (not by `*`); one that came by cookie is answered as cookie alone.',
+    access: ANY_KEY,
+    headers: { ...REFRESH_TOKEN, ...REFRESH_MODE },
+    answers: { ...plain(object({ success: oneOf(true), ...TOKEN_FIELDS }), 'New tokens'), headers: TOKEN_HEADERS },
+    refuses: { 401: ['REFRESH_INVALID', 'REFRESH_REUSED', 'COOKIE_NOT_ACCEPTED'] },
+    async handle({ app, ctx, project }) {
+      const presented = readRefreshToken(app, ctx, project);
+      if (presented.by === null && ctx.get('sec-fetch-site') === 'cross-site') throw cookieStayedBehind();
+      try {
+        const tokens = await refreshSession(app, project, presented.token, clientOf(ctx));
+        return { success: true as const, ...deliverTokens(app, ctx, project, tokens, presented.by) };
+      } catch (error) {
+        if (error instanceof AppError && error.kind === 'unauthenticated') clearRefreshCookie(app, ctx, project);
+        throw error;
+      }
+    },
+  }),
+  route('POST /api/userAuth/logout', {
+    id: 'logOut',
+    summary: 'End the session of the presented refresh token',
+    description: 'Answers the same when nothing was presented.',
+    access: ANY_KEY,
+    headers: REFRESH_TOKEN,
+    answers: done('Signed out'),
+    refuses: { 401: ['COOKIE_NOT_ACCEPTED'] },
+    async handle({ app, ctx, project }) {
+      await logOut(app, project, readRefreshToken(app, ctx, project).token);
+      clearRefreshCookie(app, ctx, project);
+    },
+  }),
+];
 
 /** Without a word about it, developers look for the cookie in vain: `localhost` and `127.0.0.1` are two sites. */
 function cookieStayedBehind(): AppError {

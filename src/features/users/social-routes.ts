@@ -1,7 +1,7 @@
 import type { Context } from 'koa';
 import type { App } from '../../app.js';
 import { invalid } from '../../errors.js';
-import { naming, own, parameter, PUBLIC, route } from '../../http/routes/route.js';
+import { naming, own, parameter, PUBLIC, route, type Route } from '../../http/routes/route.js';
 import { MAX_PASSWORD_BYTES } from '../../platform/secrets/password.js';
 import { oneOf, openObject, orNull, text, TEXT } from '../../platform/schema/schema.js';
 import { ANY_KEY, KEY_IN_QUERY } from '../access/key-access.js';
@@ -20,98 +20,93 @@ const PROVIDER = {
   ),
 };
 
-/** Opened by the browser itself, which is redirected (decisions.md 2). */
-export const startSocialRoute = route({
-  method: 'GET',
-  path: '/api/userAuth/social/:provider/start',
-  id: 'startSocialLogin',
-  summary: 'Send the browser to a sign-in provider',
-  description: 'To be opened by the browser itself, which comes back to `redirect` with `?rtCode=…` or `?error=…`.',
-  access: KEY_IN_QUERY,
-  params: PROVIDER,
-  query: {
-    redirect: parameter('Where to return to: one of the listed addresses, else the first of them', TEXT),
-    state: parameter(
-      'Comes back beside `rtCode` or `error`, so that the application knows its own sign-in',
-      text({ maxLength: 512 }),
-    ),
-    code_challenge: parameter(
-      'SHA-256 of a `code_verifier`, as base64url, which the exchange then demands',
-      text({ pattern: '^[A-Za-z0-9_-]{43}$' }),
-    ),
-    code_challenge_method: parameter('S256 is the only one', oneOf('S256')),
-  },
-  answers: own(302, 'To the provider', undefined, { Location: 'The provider’s page' }),
-  refuses: { 400: ['REDIRECT_NOT_ALLOWED', 'INVALID_QUERY'] },
-  async handle({ app, ctx, project, params: { provider }, query }) {
-    const { redirect, state, code_challenge: challenge, code_challenge_method: method } = query;
-    if (method !== undefined && challenge === undefined) {
-      throw invalid('INVALID_QUERY', 'code_challenge_method must stand beside a code_challenge');
-    }
-    const { url, cookie } = await startSocialLogin(app, project, {
-      provider,
-      redirectUrl: redirect ?? null,
-      callback: callbackAddress(app, ctx, provider),
-      appState: state ?? null,
-      codeChallenge: challenge ?? null,
-    });
-    if (cookie) setCookie(app, ctx, cookie.name, cookie.value, cookie.maxAgeMs);
-    sendBrowser(ctx, url);
-  },
-});
-
-export const finishSocialRoute = route({
-  method: 'GET',
-  path: '/api/userAuth/social/:provider/callback',
-  id: 'finishSocialLogin',
-  summary: 'Where the provider sends the browser back to',
-  access: PUBLIC,
-  params: PROVIDER,
-  // Each provider adds its own: the check of the identity reads them all.
-  ownQuery: {
-    state: parameter('Names the sign-in', TEXT),
-    code: parameter('From the provider', TEXT),
-    error: parameter('From the provider', TEXT),
-  },
-  answers: own(302, 'Back to the application', undefined, {
-    Location: 'The address with `rtCode` or `error`; with `#token=` too where the provider’s settings say so',
-  }),
-  refuses: { 400: ['SOCIAL_STATE_INVALID'] },
-  async handle({ app, ctx, params: { provider } }) {
-    const query = new URLSearchParams(ctx.querystring);
-    const name = attemptCookie(query.get('state') ?? '');
-    const browser = mayUseCookie(app, ctx) ? (ctx.cookies.get(name) ?? '') : '';
-    setCookie(app, ctx, name, '', 0);
-    sendBrowser(ctx, await finishSocialLogin(app, { provider, query, browser }, clientOf(ctx)));
-  },
-});
-
-export const exchangeSocialRoute = route({
-  method: 'POST',
-  path: '/api/userAuth/social/exchange',
-  id: 'exchangeSocialCode',
-  summary: 'Exchange the code of a social sign-in for tokens',
-  description: 'The refresh token stands in the body too, unless `x-refresh-token-mode` is `cookie`.',
-  access: ANY_KEY,
-  headers: REFRESH_MODE,
-  body: openObject({
-    rtCode: text({ minLength: 1, maxBytes: MAX_PASSWORD_BYTES, wellFormed: true }),
-    'code_verifier?': {
-      ...orNull(text({ pattern: '^[A-Za-z0-9._~-]{43,128}$' })),
-      description: 'Exactly when the start had a `code_challenge`.',
+/** Sign-in by a provider. */
+export const SOCIAL_ROUTES: readonly Route[] = [
+  /** Opened by the browser itself, which is redirected (decisions.md 2). */
+  route('GET /api/userAuth/social/:provider/start', {
+    id: 'startSocialLogin',
+    summary: 'Send the browser to a sign-in provider',
+    description: 'To be opened by the browser itself, which comes back to `redirect` with `?rtCode=…` or `?error=…`.',
+    access: KEY_IN_QUERY,
+    params: PROVIDER,
+    query: {
+      redirect: parameter('Where to return to: one of the listed addresses, else the first of them', TEXT),
+      state: parameter(
+        'Comes back beside `rtCode` or `error`, so that the application knows its own sign-in',
+        text({ maxLength: 512 }),
+      ),
+      code_challenge: parameter(
+        'SHA-256 of a `code_verifier`, as base64url, which the exchange then demands',
+        text({ pattern: '^[A-Za-z0-9_-]{43}$' }),
+      ),
+      code_challenge_method: parameter('S256 is the only one', oneOf('S256')),
+    },
+    answers: own(302, 'To the provider', undefined, { Location: 'The provider’s page' }),
+    refuses: { 400: ['REDIRECT_NOT_ALLOWED', 'INVALID_QUERY'] },
+    async handle({ app, ctx, project, params: { provider }, query }) {
+      const { redirect, state, code_challenge: challenge, code_challenge_method: method } = query;
+      if (method !== undefined && challenge === undefined) {
+        throw invalid('INVALID_QUERY', 'code_challenge_method must stand beside a code_challenge');
+      }
+      const { url, cookie } = await startSocialLogin(app, project, {
+        provider,
+        redirectUrl: redirect ?? null,
+        callback: callbackAddress(app, ctx, provider),
+        appState: state ?? null,
+        codeChallenge: challenge ?? null,
+      });
+      if (cookie) setCookie(app, ctx, cookie.name, cookie.value, cookie.maxAgeMs);
+      sendBrowser(ctx, url);
     },
   }),
-  example: { rtCode: 'the value from the address' },
-  answers: signedIn(),
-  refuses: { 400: ['VALIDATION_FAILED'], 401: ['SOCIAL_CODE_INVALID', 'INVALID_CREDENTIALS'] },
-  async handle({ app, ctx, project, body: { rtCode, code_verifier: codeVerifier = null } }) {
-    const { user, tokens } = await exchangeSocialCode(app, project, { rtCode, codeVerifier }, clientOf(ctx));
-    const delivered = deliverTokens(app, ctx, project, tokens);
-    // In the body unless it is for the cookie alone: the hosted service's SDK reads it there and does not ask for it.
-    const isInBody = ctx.get('x-refresh-token-mode').toLowerCase() !== 'cookie';
-    return { user: presentUser(user), ...delivered, ...(isInBody && { refreshToken: tokens.refreshToken }) };
-  },
-});
+  route('GET /api/userAuth/social/:provider/callback', {
+    id: 'finishSocialLogin',
+    summary: 'Where the provider sends the browser back to',
+    access: PUBLIC,
+    params: PROVIDER,
+    // Each provider adds its own: the check of the identity reads them all.
+    ownQuery: {
+      state: parameter('Names the sign-in', TEXT),
+      code: parameter('From the provider', TEXT),
+      error: parameter('From the provider', TEXT),
+    },
+    answers: own(302, 'Back to the application', undefined, {
+      Location: 'The address with `rtCode` or `error`; with `#token=` too where the provider’s settings say so',
+    }),
+    refuses: { 400: ['SOCIAL_STATE_INVALID'] },
+    async handle({ app, ctx, params: { provider } }) {
+      const query = new URLSearchParams(ctx.querystring);
+      const name = attemptCookie(query.get('state') ?? '');
+      const browser = mayUseCookie(app, ctx) ? (ctx.cookies.get(name) ?? '') : '';
+      setCookie(app, ctx, name, '', 0);
+      sendBrowser(ctx, await finishSocialLogin(app, { provider, query, browser }, clientOf(ctx)));
+    },
+  }),
+  route('POST /api/userAuth/social/exchange', {
+    id: 'exchangeSocialCode',
+    summary: 'Exchange the code of a social sign-in for tokens',
+    description: 'The refresh token stands in the body too, unless `x-refresh-token-mode` is `cookie`.',
+    access: ANY_KEY,
+    headers: REFRESH_MODE,
+    body: openObject({
+      rtCode: text({ minLength: 1, maxBytes: MAX_PASSWORD_BYTES, wellFormed: true }),
+      'code_verifier?': {
+        ...orNull(text({ pattern: '^[A-Za-z0-9._~-]{43,128}$' })),
+        description: 'Exactly when the start had a `code_challenge`.',
+      },
+    }),
+    example: { rtCode: 'the value from the address' },
+    answers: signedIn(),
+    refuses: { 400: ['VALIDATION_FAILED'], 401: ['SOCIAL_CODE_INVALID', 'INVALID_CREDENTIALS'] },
+    async handle({ app, ctx, project, body: { rtCode, code_verifier: codeVerifier = null } }) {
+      const { user, tokens } = await exchangeSocialCode(app, project, { rtCode, codeVerifier }, clientOf(ctx));
+      const delivered = deliverTokens(app, ctx, project, tokens);
+      // In the body unless it is for the cookie alone: the hosted service's SDK reads it there and does not ask for it.
+      const isInBody = ctx.get('x-refresh-token-mode').toLowerCase() !== 'cookie';
+      return { user: presentUser(user), ...delivered, ...(isInBody && { refreshToken: tokens.refreshToken }) };
+    },
+  }),
+];
 
 /** The browser itself comes back from the provider; a request that a page of another origin makes is no such return. */
 function mayUseCookie(app: App, ctx: Context): boolean {

@@ -1,22 +1,8 @@
 import type { RouteList } from '../../http/routes/route.js';
-import {
-  requestPasswordResetRoute,
-  resendVerificationRoute,
-  resetPasswordRoute,
-  verifyEmailRoute,
-} from './code-routes.js';
-import {
-  changePasswordRoute,
-  getMeRoute,
-  getPublicProfileRoute,
-  listIdentitiesRoute,
-  putPasswordRoute,
-  putProfileRoute,
-  unlinkIdentityRoute,
-  updateProfileRoute,
-} from './profile-routes.js';
-import { logInRoute, logOutRoute, refreshRoute, signUpRoute } from './session-routes.js';
-import { exchangeSocialRoute, finishSocialRoute, startSocialRoute } from './social-routes.js';
+import { CODE_ROUTES } from './code-routes.js';
+import { PROFILE_ROUTES } from './profile-routes.js';
+import { SESSION_ROUTES } from './session-routes.js';
+import { SOCIAL_ROUTES } from './social-routes.js';
 
 /**
  * End-user accounts (rest-api.md 4.1; decisions.md 2). Any live key of the project opens every route; the secret key
@@ -27,25 +13,5 @@ export const USER_ROUTES: RouteList = {
   tag: 'Users',
   about:
     'End users of a project: sign-up, sign-in, sessions, profiles. The secret key may set fields that are protected from users.',
-  routes: [
-    signUpRoute,
-    logInRoute,
-    refreshRoute,
-    logOutRoute,
-    getMeRoute,
-    updateProfileRoute,
-    putProfileRoute,
-    changePasswordRoute,
-    putPasswordRoute,
-    requestPasswordResetRoute,
-    resetPasswordRoute,
-    verifyEmailRoute,
-    resendVerificationRoute,
-    listIdentitiesRoute,
-    unlinkIdentityRoute,
-    getPublicProfileRoute,
-    startSocialRoute,
-    finishSocialRoute,
-    exchangeSocialRoute,
-  ],
+  routes: [...SESSION_ROUTES, ...PROFILE_ROUTES, ...CODE_ROUTES, ...SOCIAL_ROUTES],
 };

@@ -91,188 +91,28 @@ const DESCRIPTION = text({ maxLength: MAX_DESCRIPTION_CHARACTERS });
 
 const BAD_SETTINGS = ['INVALID_URL', 'PRIVATE_ADDRESS', 'INVALID_EVENTS'];
 
-const addWebhookRoute = route({
-  method: 'POST',
-  path: '/api/projects/:projectId/webhooks',
-  id: 'addWebhook',
-  summary: 'Register a webhook',
-  access: projectOwner('webhook add'),
-  body: object({ url: URL, events: EVENTS, 'description?': DESCRIPTION, 'enabled?': FLAG }, 'NewWebhook'),
-  example: { url: 'https://shop.example/hooks', events: ['orders.insert'] },
-  answers: created(
-    object({ ...FIELDS, secret: SECRET }, 'CreatedWebhook'),
-    'Webhook created. The secret is shown only now.',
-  ),
-  refuses: { 400: BAD_SETTINGS, 403: ['WEBHOOK_LIMIT'] },
-  async handle({ app, project, body }) {
-    const { webhook, secret } = await addWebhook(app, project, body);
-    // It is null only for a webhook that was there already, which cannot be asked for here.
-    return { ...presentWebhook(webhook), secret: secret! };
-  },
-});
-
-const listWebhooksRoute = route({
-  method: 'GET',
-  path: '/api/projects/:projectId/webhooks',
-  id: 'listWebhooks',
-  summary: 'List webhooks',
-  access: PROJECT_OPERATOR,
-  answers: ok(listOf(WEBHOOK), 'Webhooks'),
-  async handle({ app, project }) {
-    return wholeList((await listWebhooks(app, project)).map(presentWebhook));
-  },
-});
-
-const getWebhookRoute = route({
-  method: 'GET',
-  path: '/api/projects/:projectId/webhooks/:id',
-  id: 'getWebhook',
-  summary: 'Get a webhook',
-  access: PROJECT_OPERATOR,
-  answers: ok(WEBHOOK, 'Webhook'),
-  async handle({ app, project, params }) {
-    return presentWebhook(await requireWebhook(app, project._id, params.id));
-  },
-});
-
-const editWebhookRoute = route({
-  method: 'PATCH',
-  path: '/api/projects/:projectId/webhooks/:id',
-  id: 'editWebhook',
-  summary: 'Change a webhook',
-  access: projectOwner('webhook edit'),
-  body: changes({ url: URL, events: EVENTS, description: DESCRIPTION, enabled: FLAG }, 'WebhookChanges'),
-  example: { enabled: false },
-  answers: ok(WEBHOOK, 'Webhook updated'),
-  refuses: { 400: BAD_SETTINGS },
-  async handle({ app, project, params, body }) {
-    return presentWebhook(await editWebhook(app, project, params.id, body));
-  },
-});
-
-const removeWebhookRoute = route({
-  method: 'DELETE',
-  path: '/api/projects/:projectId/webhooks/:id',
-  id: 'removeWebhook',
-  summary: 'Delete a webhook',
-  access: projectOwner('webhook remove'),
-  answers: ok(object({ id: ID }), 'Webhook deleted'),
-  async handle({ app, project, params }) {
-    const { id } = await removeWebhook(app, project, params.id);
-    return { id: id.toHexString() };
-  },
-});
-
-const rotateSecretRoute = route({
-  method: 'POST',
-  path: '/api/projects/:projectId/webhooks/:id/rotate-secret',
-  id: 'rotateWebhookSecret',
-  summary: 'Give a webhook a new secret',
-  description: 'For 24 hours deliveries are signed with the old one as well.',
-  access: projectOwner('webhook rotate-secret', { asksPassword: true }),
-  answers: ok(
-    object({ ...FIELDS, secret: SECRET, previousSecretExpiresAt: MOMENT }, 'RotatedWebhook'),
-    'Secret rotated. The new one is shown only now.',
-  ),
-  async handle({ app, project, params }) {
-    const { webhook, secret, previousExpiresAt } = await rotateSecret(app, project, params.id);
-    return { ...presentWebhook(webhook), secret, previousSecretExpiresAt: previousExpiresAt.toISOString() };
-  },
-});
-
-const testWebhookRoute = route({
-  method: 'POST',
-  path: '/api/projects/:projectId/webhooks/:id/test',
-  id: 'testWebhook',
-  summary: 'Send the test event `test.ping` at once',
-  access: projectOwner('webhook test'),
-  answers: ok(DELIVERY, 'Test event delivered'),
-  async handle({ app, project, params }) {
-    const delivery = await testWebhook(app, project, params.id);
-    const message = delivery.state === 'delivered' ? 'Test event delivered' : 'Test event not delivered';
-    return say(presentDelivery(delivery), message);
-  },
-});
-
-const listDeliveriesRoute = route({
-  method: 'GET',
-  path: '/api/projects/:projectId/webhooks/:id/deliveries',
-  id: 'listDeliveries',
-  summary: 'List deliveries, the newest first',
-  access: PROJECT_OPERATOR,
-  query: {
-    state: parameter('Only those in this state', oneOf(...DELIVERY_STATES)),
-    limit: wholeNumberParameter('Number of deliveries', DEFAULT_DELIVERIES, { max: MAX_DELIVERIES }),
-    before: parameter('`next` of the page before', TEXT),
-  },
-  answers: ok(object({ items: arrayOf(DELIVERY), next: orNull(TEXT) }), 'Deliveries'),
-  refuses: { 400: ['INVALID_QUERY'] },
-  async handle({ app, project, params, query }) {
-    const { items, next } = await listDeliveries(app, project, params.id, query);
-    return { items: items.map(presentDelivery), next };
-  },
-});
-
-const replayDeliveryRoute = route({
-  method: 'POST',
-  path: '/api/projects/:projectId/webhooks/:id/deliveries/:deliveryId/replay',
-  id: 'replayDelivery',
-  summary: 'Deliver an event once more',
-  access: projectOwner('webhook replay'),
-  answers: accepted(DELIVERY, 'Delivery queued again'),
-  refuses: { 409: ['WEBHOOK_DISABLED'] },
-  async handle({ app, project, params }) {
-    return presentDelivery(await replayDelivery(app, project, params.id, params.deliveryId));
-  },
-});
-
-const getDeliveryRoute = route({
-  method: 'GET',
-  path: '/api/projects/:projectId/webhooks/:id/deliveries/:deliveryId',
-  id: 'getDelivery',
-  summary: 'Get a delivery with what it sends',
-  access: PROJECT_OPERATOR,
-  answers: ok(object({ ...DELIVERY_FIELDS, body: TEXT }, 'DeliveryWithBody'), 'Delivery'),
-  async handle({ app, project, params }) {
-    const delivery = await readDelivery(app, project, params.id, params.deliveryId);
-    return { ...presentDelivery(delivery), body: delivery.body };
-  },
-});
-
-const countDeliveriesRoute = route({
-  method: 'GET',
-  path: '/api/projects/:projectId/webhooks/:id/counts',
-  id: 'countDeliveries',
-  summary: 'Count the deliveries of the last 24 hours by state',
-  access: PROJECT_OPERATOR,
-  answers: ok(object({ pending: WHOLE, delivered: WHOLE, failed: WHOLE }), 'Counts'),
-  handle: ({ app, project, params }) => countDeliveries(app, project, params.id),
-});
-
-const listProjectDeliveriesRoute = route({
-  method: 'GET',
-  path: '/api/projects/:projectId/deliveries',
-  id: 'listProjectDeliveries',
-  summary: 'List deliveries of all webhooks in one state, the newest first',
-  access: PROJECT_OPERATOR,
-  query: {
-    state: parameter('Which', { ...oneOf(...DELIVERY_STATES), default: 'failed' as const }),
-    limit: wholeNumberParameter('Number of deliveries', DEFAULT_DELIVERIES, { max: MAX_DELIVERIES }),
-    before: parameter('`next` of the page before', TEXT),
-  },
-  answers: ok(object({ items: arrayOf(DELIVERY), next: orNull(TEXT) }), 'Deliveries'),
-  refuses: { 400: ['INVALID_QUERY'] },
-  async handle({ app, project, query }) {
-    const { items, next } = await listProjectDeliveries(app, project, query);
-    return { items: items.map(presentDelivery), next };
-  },
-});
-
 /** Deliveries of a project, whatever their webhook. */
 export const DELIVERY_ROUTES: RouteList = {
   prefix: '/api/projects/:projectId/deliveries',
   tag: 'Project webhooks',
-  routes: [listProjectDeliveriesRoute],
+  routes: [
+    route('GET /api/projects/:projectId/deliveries', {
+      id: 'listProjectDeliveries',
+      summary: 'List deliveries of all webhooks in one state, the newest first',
+      access: PROJECT_OPERATOR,
+      query: {
+        state: parameter('Which', { ...oneOf(...DELIVERY_STATES), default: 'failed' as const }),
+        limit: wholeNumberParameter('Number of deliveries', DEFAULT_DELIVERIES, { max: MAX_DELIVERIES }),
+        before: parameter('`next` of the page before', TEXT),
+      },
+      answers: ok(object({ items: arrayOf(DELIVERY), next: orNull(TEXT) }), 'Deliveries'),
+      refuses: { 400: ['INVALID_QUERY'] },
+      async handle({ app, project, query }) {
+        const { items, next } = await listProjectDeliveries(app, project, query);
+        return { items: items.map(presentDelivery), next };
+      },
+    }),
+  ],
 };
 
 /** Management of data webhooks (decisions.md 8), for operators. */
@@ -286,16 +126,130 @@ export const WEBHOOK_ROUTES: RouteList = {
     deliveryId: naming('Id of the delivery', 'DELIVERY_NOT_FOUND'),
   },
   routes: [
-    addWebhookRoute,
-    listWebhooksRoute,
-    getWebhookRoute,
-    editWebhookRoute,
-    removeWebhookRoute,
-    rotateSecretRoute,
-    testWebhookRoute,
-    listDeliveriesRoute,
-    getDeliveryRoute,
-    countDeliveriesRoute,
-    replayDeliveryRoute,
+    route('POST /api/projects/:projectId/webhooks', {
+      id: 'addWebhook',
+      summary: 'Register a webhook',
+      access: projectOwner('webhook add'),
+      body: object({ url: URL, events: EVENTS, 'description?': DESCRIPTION, 'enabled?': FLAG }, 'NewWebhook'),
+      example: { url: 'https://shop.example/hooks', events: ['orders.insert'] },
+      answers: created(
+        object({ ...FIELDS, secret: SECRET }, 'CreatedWebhook'),
+        'Webhook created. The secret is shown only now.',
+      ),
+      refuses: { 400: BAD_SETTINGS, 403: ['WEBHOOK_LIMIT'] },
+      async handle({ app, project, body }) {
+        const { webhook, secret } = await addWebhook(app, project, body);
+        // It is null only for a webhook that was there already, which cannot be asked for here.
+        return { ...presentWebhook(webhook), secret: secret! };
+      },
+    }),
+    route('GET /api/projects/:projectId/webhooks', {
+      id: 'listWebhooks',
+      summary: 'List webhooks',
+      access: PROJECT_OPERATOR,
+      answers: ok(listOf(WEBHOOK), 'Webhooks'),
+      async handle({ app, project }) {
+        return wholeList((await listWebhooks(app, project)).map(presentWebhook));
+      },
+    }),
+    route('GET /api/projects/:projectId/webhooks/:id', {
+      id: 'getWebhook',
+      summary: 'Get a webhook',
+      access: PROJECT_OPERATOR,
+      answers: ok(WEBHOOK, 'Webhook'),
+      async handle({ app, project, params }) {
+        return presentWebhook(await requireWebhook(app, project._id, params.id));
+      },
+    }),
+    route('PATCH /api/projects/:projectId/webhooks/:id', {
+      id: 'editWebhook',
+      summary: 'Change a webhook',
+      access: projectOwner('webhook edit'),
+      body: changes({ url: URL, events: EVENTS, description: DESCRIPTION, enabled: FLAG }, 'WebhookChanges'),
+      example: { enabled: false },
+      answers: ok(WEBHOOK, 'Webhook updated'),
+      refuses: { 400: BAD_SETTINGS },
+      async handle({ app, project, params, body }) {
+        return presentWebhook(await editWebhook(app, project, params.id, body));
+      },
+    }),
+    route('DELETE /api/projects/:projectId/webhooks/:id', {
+      id: 'removeWebhook',
+      summary: 'Delete a webhook',
+      access: projectOwner('webhook remove'),
+      answers: ok(object({ id: ID }), 'Webhook deleted'),
+      async handle({ app, project, params }) {
+        const { id } = await removeWebhook(app, project, params.id);
+        return { id: id.toHexString() };
+      },
+    }),
+    route('POST /api/projects/:projectId/webhooks/:id/rotate-secret', {
+      id: 'rotateWebhookSecret',
+      summary: 'Give a webhook a new secret',
+      description: 'For 24 hours deliveries are signed with the old one as well.',
+      access: projectOwner('webhook rotate-secret', { asksPassword: true }),
+      answers: ok(
+        object({ ...FIELDS, secret: SECRET, previousSecretExpiresAt: MOMENT }, 'RotatedWebhook'),
+        'Secret rotated. The new one is shown only now.',
+      ),
+      async handle({ app, project, params }) {
+        const { webhook, secret, previousExpiresAt } = await rotateSecret(app, project, params.id);
+        return { ...presentWebhook(webhook), secret, previousSecretExpiresAt: previousExpiresAt.toISOString() };
+      },
+    }),
+    route('POST /api/projects/:projectId/webhooks/:id/test', {
+      id: 'testWebhook',
+      summary: 'Send the test event `test.ping` at once',
+      access: projectOwner('webhook test'),
+      answers: ok(DELIVERY, 'Test event delivered'),
+      async handle({ app, project, params }) {
+        const delivery = await testWebhook(app, project, params.id);
+        const message = delivery.state === 'delivered' ? 'Test event delivered' : 'Test event not delivered';
+        return say(presentDelivery(delivery), message);
+      },
+    }),
+    route('GET /api/projects/:projectId/webhooks/:id/deliveries', {
+      id: 'listDeliveries',
+      summary: 'List deliveries, the newest first',
+      access: PROJECT_OPERATOR,
+      query: {
+        state: parameter('Only those in this state', oneOf(...DELIVERY_STATES)),
+        limit: wholeNumberParameter('Number of deliveries', DEFAULT_DELIVERIES, { max: MAX_DELIVERIES }),
+        before: parameter('`next` of the page before', TEXT),
+      },
+      answers: ok(object({ items: arrayOf(DELIVERY), next: orNull(TEXT) }), 'Deliveries'),
+      refuses: { 400: ['INVALID_QUERY'] },
+      async handle({ app, project, params, query }) {
+        const { items, next } = await listDeliveries(app, project, params.id, query);
+        return { items: items.map(presentDelivery), next };
+      },
+    }),
+    route('GET /api/projects/:projectId/webhooks/:id/deliveries/:deliveryId', {
+      id: 'getDelivery',
+      summary: 'Get a delivery with what it sends',
+      access: PROJECT_OPERATOR,
+      answers: ok(object({ ...DELIVERY_FIELDS, body: TEXT }, 'DeliveryWithBody'), 'Delivery'),
+      async handle({ app, project, params }) {
+        const delivery = await readDelivery(app, project, params.id, params.deliveryId);
+        return { ...presentDelivery(delivery), body: delivery.body };
+      },
+    }),
+    route('GET /api/projects/:projectId/webhooks/:id/counts', {
+      id: 'countDeliveries',
+      summary: 'Count the deliveries of the last 24 hours by state',
+      access: PROJECT_OPERATOR,
+      answers: ok(object({ pending: WHOLE, delivered: WHOLE, failed: WHOLE }), 'Counts'),
+      handle: ({ app, project, params }) => countDeliveries(app, project, params.id),
+    }),
+    route('POST /api/projects/:projectId/webhooks/:id/deliveries/:deliveryId/replay', {
+      id: 'replayDelivery',
+      summary: 'Deliver an event once more',
+      access: projectOwner('webhook replay'),
+      answers: accepted(DELIVERY, 'Delivery queued again'),
+      refuses: { 409: ['WEBHOOK_DISABLED'] },
+      async handle({ app, project, params }) {
+        return presentDelivery(await replayDelivery(app, project, params.id, params.deliveryId));
+      },
+    }),
   ],
 };

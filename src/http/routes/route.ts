@@ -167,6 +167,13 @@ type QueryValue<P extends Parameter> = P extends { required: true } | { schema: 
 
 type Returned<A> = A extends readonly Answer<infer T>[] ? T : A extends Answer<infer T> ? T : never;
 
+type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+
+/** Which requests a route answers, as the documents write it: `GET /api/data/:collectionName`. */
+export type RequestLine = `${Method} /${string}`;
+
+export type PathOf<Line extends RequestLine> = Line extends `${Method} ${infer Path}` ? Path : never;
+
 /** Everything about one route: the router, the checks, the API's document and its tests are derived from it. */
 export interface RouteDefinition<
   Path extends string = string,
@@ -175,8 +182,6 @@ export interface RouteDefinition<
   Body = unknown,
   A extends Answer | readonly Answer[] = Answer | readonly Answer[],
 > {
-  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  path: Path;
   /** `operationId`: unique in the whole API. */
   id: string;
   summary: string;
@@ -210,17 +215,27 @@ export interface RouteDefinition<
 }
 
 /** A route as lists hold it, whatever its handler gets. */
-export type Route = Omit<RouteDefinition, 'access' | 'handle'> & { access: Access; handle(input: never): unknown };
+export interface Route extends Omit<RouteDefinition, 'access' | 'handle'> {
+  method: Method;
+  path: string;
+  access: Access;
+  handle(input: never): unknown;
+}
 
 /** One route as a value. */
 export function route<
-  const Path extends string,
+  const Line extends RequestLine,
   Given extends object,
   const Query extends Parameters,
   Body,
   const A extends Answer | readonly Answer[],
->(definition: RouteDefinition<Path, Given, Query, Body, A>): Route {
-  return definition;
+>(line: Line, definition: RouteDefinition<PathOf<Line>, Given, Query, Body, A>): Route {
+  return { ...readRequestLine(line), ...definition };
+}
+
+export function readRequestLine(line: RequestLine): { method: Method; path: string } {
+  const [method, path] = line.split(' ') as [Method, string];
+  return { method, path };
 }
 
 /** Routes that readers of the document meet together. */

@@ -2,11 +2,13 @@ import { createHash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { Context } from 'koa';
+import { TEXT, type Schema } from '../../platform/schema/schema.js';
+import { own, parameter } from './route.js';
 
 const gzipped = promisify(gzip);
 
-/** Text that is the same for everybody until the next version, ready to be sent. */
-export interface ReferenceFile {
+/** What is the same until the next version, ready to be sent. */
+export interface PreparedFile {
   type: string;
   bytes: Buffer;
   /** None of what is compressed already. */
@@ -15,22 +17,33 @@ export interface ReferenceFile {
   etag: string;
 }
 
+/** Of a route that answers with such a file: it may be asked for by the `ETag` of a copy. */
+export function fileAnswers(description: string, type: string, schema: Schema = TEXT) {
+  return {
+    headers: { 'if-none-match': parameter('`ETag` of a copy', TEXT) },
+    answers: [
+      own(200, description, { [type]: schema }, { ETag: 'Changes with the content' }),
+      own(304, 'The copy is good'),
+    ],
+  };
+}
+
 /** The pages may load what is beside them, send requests to their own origin, and nothing else. */
 const PAGE_POLICY =
   "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-export async function makeReferenceFile(
+export async function prepareFile(
   type: string,
   content: string | Buffer,
   { compress = true } = {},
-): Promise<ReferenceFile> {
+): Promise<PreparedFile> {
   const bytes = Buffer.from(content as string);
   const etag = `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 27)}"`;
-  return { type, bytes, gzipped: compress ? await gzipped(bytes) : null, etag };
+  return { type, bytes, gzipped: compress ? await gzipped(bytes, { level: 9 }) : null, etag };
 }
 
 /** Answers 304 to who has the file, and compresses it for who can read that. */
-export function serveReferenceFile(ctx: Context, file: ReferenceFile): void {
+export function servePreparedFile(ctx: Context, file: PreparedFile): void {
   if (file.type.startsWith('text/html')) ctx.set('Content-Security-Policy', PAGE_POLICY);
   ctx.set({ ETag: file.etag, 'Cache-Control': 'public, max-age=300', Vary: 'Accept-Encoding' });
   ctx.type = file.type;
