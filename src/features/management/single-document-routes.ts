@@ -137,8 +137,9 @@ export const SINGLE_DOCUMENT_ROUTES = [
     answers: ok(object({ id: ID }), 'Document moved to trash'),
     refuses: { 400: ['INVALID_QUERY'], 403: USERS_BLOCKED, 409: ['DOCUMENT_CHANGING'] },
     async handle({ app, target, params, query: { permanent } }) {
-      if (permanent)
+      if (permanent) {
         return say({ id: await deleteDocument(app, target, params.document) }, 'Document deleted for good');
+      }
       return { id: await trashDocument(app, target, params.document) };
     },
   }),

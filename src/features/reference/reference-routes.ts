@@ -1,5 +1,5 @@
 import { PUBLIC, route, type RouteList } from '../../http/routes/route.js';
-import { type Schema } from '../../platform/schema/schema.js';
+import type { Schema } from '../../platform/schema/schema.js';
 import { fileAnswers, servePreparedFile, type PreparedFile } from '../../http/routes/prepared-file.js';
 import type { ReferenceFiles } from './reference-files.js';
 
