@@ -3,6 +3,8 @@ import request from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { fileStore } from '../../src/features/files/file-store.js';
 import { userStore } from '../../src/features/users/user-store.js';
+import { addWebhook } from '../../src/features/webhooks/add-webhook.js';
+import { deliveryStore } from '../../src/features/webhooks/deliveries/delivery.js';
 import { buildCollection, buildProject, placeDocuments, type TestProject } from '../helpers/build-project.js';
 import { buildOperator } from '../helpers/operator-client.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
@@ -129,7 +131,7 @@ describe('a read that would take too long', () => {
         .send({ pipeline })
         .expect(400);
       expect(grouped.body).toMatchObject({ code: 'QUERY_TIMEOUT', message: expect.stringContaining('$match first') });
-      // What operators search is bounded as well: users and files lie in collections of their own.
+      // What operators search or count is bounded as well: it lies in collections of its own.
       const { call } = await buildOperator(hasty);
       const path = `/api/projects/${own._id.toHexString()}`;
       const rows = Array.from({ length: 20_000 }, (_, n) => ({ _id: new ObjectId(), n, isDeleted: false }));
@@ -143,7 +145,12 @@ describe('a read that would take too long', () => {
         path: `${row.n}`,
       }));
       await fileStore(hasty.app).insertMany(files as never);
-      for (const search of ['users?q=nobody', 'files?name=nothing'])
+      const url = 'https://hooks.example/';
+      const { webhook } = await addWebhook(hasty.app, own, { url, events: ['*'] });
+      const sent = rows.map(({ _id }) => ({ _id: _id.toHexString(), webhookId: webhook.id, createdAt: new Date() }));
+      await deliveryStore(hasty.app).insertMany(sent as never);
+      const counts = `webhooks/${webhook.id.toHexString()}/counts`;
+      for (const search of ['users?q=nobody', 'files?name=nothing', counts])
         expect((await call('get', `${path}/${search}`).expect(400)).body).toMatchObject({ code: 'QUERY_TIMEOUT' });
     } finally {
       await hasty.close();

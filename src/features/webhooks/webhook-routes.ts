@@ -239,6 +239,7 @@ export const WEBHOOK_ROUTES: RouteList = {
       summary: 'Count the deliveries of the last 24 hours by state',
       access: PROJECT_OPERATOR,
       answers: ok(object({ pending: WHOLE, delivered: WHOLE, failed: WHOLE }), 'Counts'),
+      refuses: { 400: ['QUERY_TIMEOUT'] },
       handle: ({ app, project, params }) => countDeliveries(app, project, params.id),
     }),
     route('POST /api/projects/:projectId/webhooks/:id/deliveries/:deliveryId/replay', {

@@ -107,6 +107,9 @@ export function isDuplicateKey(
   return error instanceof Error && (error as { code?: unknown }).code === 11_000;
 }
 
+/** True for a read that its `maxTimeMS` has ended (code 50), from either transport. */
+export const isTimeExceeded = (error: unknown): boolean => (error as { code?: unknown }).code === 50;
+
 /**
  * Opens MongoDB when `MONGODB_URI` is set, else the embedded engine in the data directory. Throws `unavailable`
  * (DATABASE_UNAVAILABLE) with advice.

@@ -1,6 +1,6 @@
 import { abandoned, invalid, unavailable } from '../../../errors.js';
+import { isTimeExceeded } from '../../../platform/database/database.js';
 
-const TIME_EXCEEDED = 50;
 const BAD_VALUE = 2;
 const PARALLEL_ARRAYS = 171;
 const MEMORY_EXCEEDED = new Set([146, 292]);
@@ -10,7 +10,7 @@ const BAD_PATTERN = new Set([51_091, 51_108]);
 export function listError(error: unknown, signal?: AbortSignal): unknown {
   if (signal?.aborted) return abandoned();
   const code = (error as { code?: unknown }).code as number;
-  if (code === TIME_EXCEEDED) {
+  if (isTimeExceeded(error)) {
     return refusal('QUERY_TIMEOUT', 'The query took too long: narrow the filter, or index the fields it uses', error);
   }
   if (MEMORY_EXCEEDED.has(code)) {
@@ -49,7 +49,7 @@ export function pipelineError(error: unknown, signal?: AbortSignal): unknown {
   if (signal?.aborted) return abandoned();
   const { code, name } = error as { code?: unknown; name?: string };
   if (name !== 'MongoServerError' || typeof code !== 'number') return error;
-  if (code === TIME_EXCEEDED) {
+  if (isTimeExceeded(error)) {
     return refusal(
       'QUERY_TIMEOUT',
       'The pipeline took too long: put $match first, and index the fields it uses',

@@ -1,6 +1,7 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { invalid, missing } from '../../../errors.js';
+import { isTimeExceeded } from '../../../platform/database/database.js';
 import { DAY_MS } from '../../../platform/time/clock.js';
 import type { Project } from '../../projects/project.js';
 import { deliveryStore, type Delivery } from './delivery.js';
@@ -75,7 +76,12 @@ export async function readDelivery(app: App, project: Project, id: string, deliv
   return found;
 }
 
-/** How many deliveries of a webhook of the last 24 hours are in each state. */
+function failCount(error: unknown): never {
+  if (!isTimeExceeded(error)) throw error;
+  throw invalid('QUERY_TIMEOUT', 'Counting the deliveries took too long: list them instead', { cause: error });
+}
+
+/** How many deliveries of a webhook of the last 24 hours are in each state. 400 QUERY_TIMEOUT when it takes long. */
 export async function countDeliveries(
   app: App,
   project: Project,
@@ -83,8 +89,9 @@ export async function countDeliveries(
 ): Promise<Record<Delivery['state'], number>> {
   const webhook = await requireWebhook(app, project._id, id);
   const createdAt = { $gte: new Date(app.clock.now() - DAY_MS) };
+  const maxTimeMS = app.config.queryTimeoutMs;
   const count = (state: Delivery['state']): Promise<number> =>
-    deliveryStore(app).countDocuments({ webhookId: webhook.id, createdAt, state }, { maxTimeMS: 5_000 });
+    deliveryStore(app).countDocuments({ webhookId: webhook.id, createdAt, state }, { maxTimeMS }).catch(failCount);
   const [pending, delivered, failed] = await Promise.all([count('pending'), count('delivered'), count('failed')]);
   return { pending, delivered, failed };
 }
