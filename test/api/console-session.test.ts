@@ -311,19 +311,35 @@ describe('an act at the console that cannot be taken back', () => {
     await call('delete', `/api/projects/${project._id.toHexString()}`).expect(200);
   });
 
-  it.each(['confirm', 'password'])('is no way to try passwords: %s is locked after five', async (route) => {
-    const { email, call } = await buildOperator(test);
+  it.each(['confirm', 'password'])(
+    'is no way to try passwords: %s is locked after five, and signing in is not',
+    async (route) => {
+      const { email, call } = await buildOperator(test);
+      const cookie = await signIn(email);
+      const guess = (password: string) =>
+        route === 'confirm'
+          ? send('post', '/api/admin/me/confirm', { ...OURS, cookie }, { password })
+          : call('post', '/api/admin/me/password', { currentPassword: password, newPassword: 'another good one' });
+      for (let n = 0; n < 4; n++) expect(codeOf(await guess(`guess ${n}`))).toBe('INVALID_CREDENTIALS');
+      await guess('the fifth');
+      expect(codeOf(await guess(OPERATOR_PASSWORD).expect(423))).toBe('ACCOUNT_LOCKED');
+      await send('post', '/api/admin/login', {}, { email, password: OPERATOR_PASSWORD }).expect(200);
+      const action = route === 'confirm' ? 'operator confirm' : 'operator set-password';
+      const acts = await listActs(test.app, { limit: 20, actor: email, action });
+      expect(acts.filter(({ code }) => code === 'INVALID_CREDENTIALS')).toHaveLength(5);
+      expect(await listActs(test.app, { limit: 20, actor: email, action: 'operator login' })).not.toContainEqual(
+        expect.objectContaining({ code: 'INVALID_CREDENTIALS' }),
+      );
+    },
+  );
+
+  it('is taken from who has signed in while strangers have locked the form', async () => {
+    const { email } = await buildOperator(test);
     const cookie = await signIn(email);
-    const guess = (password: string) =>
-      route === 'confirm'
-        ? send('post', '/api/admin/me/confirm', { ...OURS, cookie }, { password })
-        : call('post', '/api/admin/me/password', { currentPassword: password, newPassword: 'another good one' });
-    for (let n = 0; n < 4; n++) expect(codeOf(await guess(`guess ${n}`))).toBe('INVALID_CREDENTIALS');
-    await guess('the fifth');
-    expect(codeOf(await guess(OPERATOR_PASSWORD).expect(423))).toBe('ACCOUNT_LOCKED');
-    expect(codeOf(await send('post', '/api/admin/login', {}, { email, password: OPERATOR_PASSWORD }))).toBe(
-      'ACCOUNT_LOCKED',
-    );
+    const logIn = () => send('post', '/api/admin/login', {}, { email, password: 'a wrong one' });
+    for (let n = 0; n < 5; n++) await logIn();
+    await logIn().expect(423);
+    await send('post', '/api/admin/me/confirm', { ...OURS, cookie }, { password: OPERATOR_PASSWORD }).expect(200);
   });
 
   it('is not confirmed by BSVC_ADMIN_TOKEN, which is nobody’s', async () => {

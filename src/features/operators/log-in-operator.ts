@@ -3,7 +3,7 @@ import type { App } from '../../app.js';
 import { unauthenticated } from '../../errors.js';
 import type { PasswordWork } from '../../platform/secrets/password.js';
 import { hashOperatorToken, operatorSessionStore, operatorStore, type Operator } from '../access/operator.js';
-import { finishAct, recordAct, startAct } from '../audit/audit-log.js';
+import { finishAct, recordAct, startAct, type NewAuditEntry } from '../audit/audit-log.js';
 import { loginLock } from '../users/sessions/login-lock.js';
 import { findOperatorByEmail } from './operator-email.js';
 import { openOperatorSession, type OpenedSession } from './open-operator-session.js';
@@ -11,14 +11,28 @@ import { openOperatorSession, type OpenedSession } from './open-operator-session
 /** Whose turn it is at hashing passwords: all operators together are one party. */
 export const OPERATORS_PARTY = 'operators';
 
-/** Stands where failed sign-ins name a project: no project has this id, which would have been made in 1970. */
-const NO_PROJECT = new ObjectId('0'.repeat(24));
+/** What a password is given for. */
+interface Purpose {
+  /** Stands where failures of end users name a project: no project has such an id, which would be of 1970. */
+  countedAs: ObjectId;
+  /** The act that a wrong password is noted as; null where whoever asks notes it. */
+  action: string | null;
+  /** What whoever gave a wrong one is told. */
+  refusal: string;
+}
+
+const REFUSAL = 'Invalid e-mail or password';
+const SIGN_IN: Purpose = { countedAs: new ObjectId('0'.repeat(24)), action: 'operator login', refusal: REFUSAL };
+/**
+ * Of those who have signed in: their guesses do not keep the operator from signing in elsewhere, nor do strangers'
+ * failed sign-ins keep the operator from confirming.
+ */
+export const OWN_PASSWORD = new ObjectId('0'.repeat(23) + '1');
 
 /** Operators' sessions do not note where they were opened; one who is locked out gets a token on the command line. */
 const noneKnown = (): Promise<boolean> => Promise.resolve(false);
 
 const SESSION_MS = 12 * 3_600_000;
-const REFUSAL = 'Invalid e-mail or password';
 
 /** Where the request with a password comes from, and what aborts when nobody waits for its answer any more. */
 export interface Asking {
@@ -36,7 +50,7 @@ export async function logInOperator(
   asking: Asking,
   { isConsole = false } = {},
 ): Promise<OpenedSession & { operator: Operator }> {
-  const operator = await proveOperator(app, input, asking, REFUSAL);
+  const operator = await proveOperator(app, input, asking, SIGN_IN);
   const opened = await recordAct(app, { actor: operator.email, action: 'operator login', input: {} }, async () => {
     const session = await openOperatorSession(app, operator, SESSION_MS, { isConsole });
     await requireStillProven(app, operator, session);
@@ -55,14 +69,14 @@ async function requireStillProven(app: App, { _id, passwordHash }: Operator, { t
   throw unauthenticated('INVALID_CREDENTIALS', REFUSAL);
 }
 
-/** The operator whose password it is; refuses as logInOperator does, whose failures count together with these. */
+/** The operator whose password it is; refuses as logInOperator does. */
 export async function proveOperator(
   app: App,
   input: { email: string; password: string },
   { ip, gone }: Asking,
-  refusal: string,
+  { countedAs, action, refusal }: Purpose,
 ): Promise<Operator> {
-  const lock = loginLock(app, NO_PROJECT, input.email, ip, noneKnown);
+  const lock = loginLock(app, countedAs, input.email, ip, noneKnown);
   await lock.refuseLocked();
   const checkPassword = async (bcrypt: PasswordWork): Promise<Operator> => {
     // Looked at again when the turn has come: of many guesses at once few are compared, and of these five at most are
@@ -74,7 +88,7 @@ export async function proveOperator(
       return found!;
     }
     await lock.countFailure();
-    await recordFailure(app, input.email, ip);
+    if (action !== null) await recordFailure(app, { actor: input.email, action, input: { from: ip } });
     throw unauthenticated('INVALID_CREDENTIALS', refusal);
   };
   return app.passwords.inTurn(OPERATORS_PARTY, checkPassword, gone);
@@ -83,8 +97,8 @@ export async function proveOperator(
 /** So many failures are recorded in an hour, in all processes together: nobody is to fill the log from outside. */
 const RECORDED = { count: 100, windowMs: 3_600_000 };
 
-async function recordFailure(app: App, email: string, ip: string): Promise<void> {
+async function recordFailure(app: App, tried: NewAuditEntry): Promise<void> {
   if (!(await app.limits.consume('recorded failures of operators', RECORDED)).allowed) return;
-  const act = await startAct(app, { actor: email, action: 'operator login', input: { from: ip } });
+  const act = await startAct(app, tried);
   await finishAct(app, act, { code: 'INVALID_CREDENTIALS', input: act.input });
 }

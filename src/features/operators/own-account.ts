@@ -2,12 +2,12 @@ import type { App } from '../../app.js';
 import { operatorSessionStore, type OperatorSession, type SignedInOperator } from '../access/operator.js';
 import { Problems } from '../documents/reply/problems.js';
 import { checkNewPassword } from '../users/credentials.js';
-import { proveOperator, type Asking } from './log-in-operator.js';
+import { OWN_PASSWORD, proveOperator, type Asking } from './log-in-operator.js';
 import { endOperatorSessions, storeOperatorPassword } from './operator-sessions.js';
 
 /**
- * Notes that the operator of a session has given the password again. 401 INVALID_CREDENTIALS; wrong ones count as
- * failed sign-ins do, 423 after five; 503 when too many sign-ins wait.
+ * Notes that the operator of a session has given the password again. 401 INVALID_CREDENTIALS; 423 after five in a row,
+ * counted apart from failed sign-ins; 503 when too many sign-ins wait.
  */
 export async function confirmOperator(
   app: App,
@@ -15,14 +15,15 @@ export async function confirmOperator(
   password: string,
   asking: Asking,
 ): Promise<void> {
-  await proveOperator(app, { email: operator.email, password }, asking, 'The password is not right');
+  const purpose = { countedAs: OWN_PASSWORD, action: 'operator confirm', refusal: 'The password is not right' };
+  await proveOperator(app, { email: operator.email, password }, asking, purpose);
   const provenAt = new Date(app.clock.now());
   await operatorSessionStore(app).updateOne({ _id: session._id }, { $set: { provenAt } });
 }
 
 /**
  * Gives an operator a new password, who says the current one, and ends all other sessions of theirs. 400 for no good
- * one, 401 INVALID_CREDENTIALS, whose failures count as those of signing in; 503 when too many sign-ins wait.
+ * one, 401 INVALID_CREDENTIALS, whose failures count as those of confirmOperator; 503 when too many sign-ins wait.
  */
 export async function changeOwnPassword(
   app: App,
@@ -34,7 +35,8 @@ export async function changeOwnPassword(
   checkNewPassword(newPassword, problems, 'newPassword');
   problems.throwIfAny();
   const credentials = { email: operator.email, password: currentPassword };
-  await proveOperator(app, credentials, asking, 'The current password is not right');
+  const purpose = { countedAs: OWN_PASSWORD, action: null, refusal: 'The current password is not right' };
+  await proveOperator(app, credentials, asking, purpose);
   await storeOperatorPassword(app, operator, newPassword);
   await endOperatorSessions(app, operator, { but: session });
 }

@@ -24,7 +24,7 @@ const NETWORK: Cap = {
   max: 5,
   ms: 15 * MINUTE_MS,
   sliding: true,
-  message: 'Too many failed sign-ins: try again later',
+  message: 'Too many wrong passwords: try again later',
 };
 /** Wrong passwords for an address from everywhere, so that a thousand networks are not five thousand guesses. */
 const ACCOUNT: Cap = {
