@@ -5,18 +5,19 @@ import { measureStreams } from './feed/idle-streams.js';
 import { comparePeers } from './feed/peer-situations.js';
 import { measurePeers } from './feed/peers.js';
 import { findPocketBase, NO_POCKETBASE } from './feed/pocketbase.js';
+import { measureRequests } from './feed/request-cost.js';
 import { measureWrites } from './feed/write-cost.js';
 
 /*
- * `npm run bench changes -- [--only writes,streams,followers,restart,peers] [--streams 10000] [--away 60]`: what a log
- * costs a write, what streams cost at rest and by the delivery, how late followers hear of steady writes, how soon all
- * are back after a restart, and the same beside PocketBase, with a client that is away for so many seconds. Each figure
- * stands beside its goal.
+ * `npm run bench changes -- [--only writes,requests,streams,followers,restart,peers] [--streams 10000] [--away 60]`:
+ * what a log costs a write and a request, what streams cost at rest and by the delivery, how late followers hear of
+ * steady writes, how soon all are back after a restart, and the same beside PocketBase, with a client that is away for
+ * so many seconds. Each figure stands beside its goal.
  */
 
 const { values } = parseArgs({
   options: {
-    only: { type: 'string', default: 'writes,streams,followers,restart,peers' },
+    only: { type: 'string', default: 'writes,requests,streams,followers,restart,peers' },
     streams: { type: 'string', default: '10000' },
     away: { type: 'string', default: '60' },
   },
@@ -35,6 +36,11 @@ const PARTS: Readonly<Record<string, () => Promise<Goal[]>>> = {
     const share = (figures.with / figures.without - 1) * 100;
     say(`an update: ${figures.without.toFixed(1)} µs of processor time, with a log ${figures.with.toFixed(1)} µs`);
     return [atMost('processor time that the log adds to an update', share, 10, '%')];
+  },
+  async requests() {
+    const figures = await measureRequests();
+    say(`a PATCH: ${figures.without.toFixed(0)} µs of processor time, with a log ${figures.with.toFixed(0)} µs`);
+    return [atMost('processor time that the log adds to a request', figures.share * 100, 3, '%')];
   },
   async streams() {
     const figures = await measureStreams(Number(values.streams));

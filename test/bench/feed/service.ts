@@ -9,7 +9,7 @@ import { startService, type RunningService } from '../../helpers/run-binary.js';
 import { openTempDir } from '../../helpers/temp-dir.js';
 import { withApp } from '../../helpers/with-app.js';
 
-/** A service with one process whose collection `items` is followed. */
+/** A service with one process whose collection `items` has a log; `unlogged` has none. */
 export interface FeedService {
   secret: string;
   publishable: string;
@@ -50,6 +50,8 @@ export async function withFeedService<T>(
       await updateProject(app, owner.project._id.toHexString(), { plan: 'pro' });
       await buildCollection(app, owner.project, { name: 'items', mode: 'flexible', ...(rls && { rls }) });
       await setChanges(app, owner.project._id, 'items', { on: true });
+      await buildCollection(app, owner.project, { name: 'unlogged', mode: 'flexible' });
+      await setChanges(app, owner.project._id, 'unlogged', { on: false });
       return { ...owner, tokens: userIds.map((id) => signAccessToken(app, owner.project, id, TOKEN_MS)) };
     });
     return await work({
