@@ -1,15 +1,15 @@
-// Builds `dist`: the command line, and the server in it, as one script, and what the engine of JavaScript has compiled
-// of it. A start then opens two files instead of some 1,300, and neither parses nor compiles what it runs. Types are
-// checked by `npm run types`.
+// Builds `dist`: the command line, with the server in it and without, as one script each, and what the engine of
+// JavaScript has compiled of it; and the texts of `--help`. A start then opens two files instead of some 1,300, and
+// neither parses nor compiles what it runs. Types are checked by `npm run types`.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, get } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { build } from 'esbuild';
-import { compileBundle } from './bin/bundle.js';
+import { compileBundle, WHOLE_COMMANDS } from './bin/bundle.js';
 import { buildConsole } from './src/console/build.mjs';
 
 /** What is loaded from a folder of its own: native parts, what is found by name at run time, what few starts need. */
@@ -29,24 +29,47 @@ const options = {
   logLevel: 'warning',
 };
 
+/** @type {import('esbuild').BuildOptions} */
+const script = {
+  ...options,
+  format: 'cjs',
+  // A script has neither of them by itself.
+  define: { 'import.meta.url': '__moduleUrl' },
+  supported: { 'dynamic-import': false },
+  banner: {
+    js: "(function (require, __filename) { const __moduleUrl = require('node:url').pathToFileURL(__filename).href;",
+  },
+  footer: { js: '})' },
+};
+
+/** Loaded when used: commander only wants it for commands in files of their own, of which there are none. */
+const lateProcesses = {
+  name: 'late-processes',
+  /** @param {import('esbuild').PluginBuild} build */
+  setup(build) {
+    build.onResolve({ filter: /^node:child_process$/ }, ({ importer }) =>
+      importer.includes('node_modules/commander/') ? { path: 'child_process', namespace: 'late' } : undefined,
+    );
+    build.onLoad({ filter: /.*/, namespace: 'late' }, () => ({
+      contents: "module.exports = { get spawn() { return require('node:child_process').spawn; } };",
+    }));
+  },
+};
+
 if (process.argv[2] === 'record') await record();
+else if (process.argv[2] === 'record-commands') recordCommand(['project', 'list']);
 else await buildAll();
 
 async function buildAll() {
   rmSync('dist', { recursive: true, force: true });
   await Promise.all([
     buildConsole(),
+    build({ ...script, plugins: [lateProcesses], entryPoints: { main: 'cli/main.ts' } }),
     build({
-      ...options,
-      entryPoints: { main: 'cli/main.ts' },
-      format: 'cjs',
-      // A script has neither of them by itself.
-      define: { 'import.meta.url': '__moduleUrl' },
-      supported: { 'dynamic-import': false },
-      banner: {
-        js: "(function (require, __filename) { const __moduleUrl = require('node:url').pathToFileURL(__filename).href;",
-      },
-      footer: { js: '})' },
+      ...script,
+      plugins: [lateProcesses],
+      entryPoints: { commands: 'cli/main.ts' },
+      external: [...EXTERNAL, ...WHOLE_COMMANDS.map((name) => `./${name}.js`)],
     }),
     build({
       ...options,
@@ -57,12 +80,33 @@ async function buildAll() {
       },
     }),
   ]);
+  await writeHelp();
   const recording = spawn(process.execPath, ['build.mjs', 'record'], { stdio: ['ignore', 'ignore', 'inherit'] });
   const [code] = await once(recording, 'exit');
   if (code !== 0) throw new Error(`the start of the built server failed with exit code ${code}`);
 }
 
-/** Starts the built server on an empty folder, until it answers; then stores what has been compiled by then. */
+/** Keeps the help of every command as a text. */
+async function writeHelp() {
+  const outfile = 'dist/help-texts.mjs';
+  await build({
+    ...options,
+    outdir: undefined,
+    outfile,
+    format: 'esm',
+    packages: 'external',
+    entryPoints: ['cli/help-texts.ts'],
+  });
+  const { listHelpTexts } = await import(new URL(outfile, import.meta.url).href);
+  rmSync(outfile);
+  mkdirSync('dist/help');
+  for (const [name, text] of await listHelpTexts()) writeFileSync(`dist/help/${name}.txt`, text);
+}
+
+/**
+ * Starts the built server on an empty folder, until it answers, and runs a command beside it; then stores what has been
+ * compiled of both by then.
+ */
 async function record() {
   const data = mkdtempSync(join(tmpdir(), 'bsvc-build-'));
   const port = await freePort();
@@ -72,15 +116,21 @@ async function record() {
     BSVC_HOST: '127.0.0.1',
     BSVC_LOG_LEVEL: 'warn',
   });
-  process.argv.splice(1, Infinity, 'bsvc', 'serve');
-  const { script, run } = compileBundle();
-  process.on('exit', () => {
-    writeFileSync(new URL('dist/main.cache', import.meta.url), script.createCachedData());
-    rmSync(data, { recursive: true, force: true });
-  });
-  run();
+  process.on('exit', () => rmSync(data, { recursive: true, force: true }));
+  recordCommand(['serve']);
   while ((await status(`http://127.0.0.1:${port}/api/health/ready`)) !== 200) await wait(20);
+  const listing = spawn(process.execPath, ['build.mjs', 'record-commands'], { stdio: ['ignore', 'ignore', 'inherit'] });
+  const [code] = await once(listing, 'exit');
+  if (code !== 0) throw new Error(`a command of the build failed with exit code ${code}`);
   process.kill(process.pid, 'SIGTERM');
+}
+
+/** @param {string[]} words */
+function recordCommand(words) {
+  const { script, cache, run } = compileBundle(words);
+  process.on('exit', () => writeFileSync(cache, script.createCachedData()));
+  process.argv.splice(1, Infinity, 'bsvc', ...words);
+  run();
 }
 
 /** @returns {Promise<number>} */

@@ -9,5 +9,6 @@ if (major < 20 || (major === 20 && minor < 20)) {
   );
   process.exit(1);
 }
-const { compileBundle } = await import('./bundle.js');
-compileBundle().run();
+const { compileBundle, printHelp } = await import('./bundle.js');
+const words = process.argv.slice(2);
+if (!printHelp(words)) compileBundle(words).run();

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { setFlagsFromString } from 'node:v8';
@@ -9,22 +9,50 @@ import { Script } from 'node:vm';
 // into collecting its objects among the old ones. What is compiled is bound to this flag.
 setFlagsFromString('--no-allocation-site-pretenuring');
 
-const FILE = fileURLToPath(new URL('../dist/main.js', import.meta.url));
+/** Commands that need the server, or every other command: they run the whole script, others one of half its size. */
+export const WHOLE_COMMANDS = ['serve', 'worker', 'openapi', 'completion'];
 
 /**
- * The built command line, compiled and not yet run. What was compiled at the build is taken from `dist/main.cache`; V8
- * refuses it when another version of Node made it, which costs a start time and nothing else.
+ * The built command line as a command line needs it, compiled and not yet run. What was compiled at the build is taken
+ * from a `.cache`; V8 refuses it when another version of Node made it, which costs a start time and nothing else.
+ *
+ * @param {readonly string[]} words
  */
-export function compileBundle() {
+export function compileBundle(words) {
+  const name = WHOLE_COMMANDS.some((command) => words.includes(command)) ? 'main' : 'commands';
+  const file = fileURLToPath(new URL(`../dist/${name}.js`, import.meta.url));
+  const cache = file.replace(/js$/, 'cache');
   // The build writes ASCII alone.
-  const source = readFileSync(FILE, 'latin1');
-  const script = new Script(source, { filename: FILE, cachedData: readCache() });
-  return { script, run: () => script.runInThisContext()(createRequire(FILE), FILE) };
+  const source = readFileSync(file, 'latin1');
+  const script = new Script(source, { filename: file, cachedData: readIfThere(cache) });
+  return { script, cache, run: () => script.runInThisContext()(createRequire(file), file) };
 }
 
-function readCache() {
+/**
+ * Prints the help of a command as the build has kept it, if that is what is asked for; false if not.
+ *
+ * @param {readonly string[]} words
+ */
+export function printHelp(words) {
+  const name = words.slice(0, -1);
+  if (!['--help', '-h'].includes(words.at(-1) ?? '') || !name.every((word) => /^[a-z][a-z-]*$/.test(word)))
+    return false;
+  const text = readIfThere(fileURLToPath(new URL(`../dist/help/${['bsvc', ...name].join(' ')}.txt`, import.meta.url)));
+  if (!text) return false;
+  let written = 0;
   try {
-    return readFileSync(fileURLToPath(new URL('../dist/main.cache', import.meta.url)));
+    while (written < text.length) written += writeSync(1, text, written);
+    return true;
+  } catch (error) {
+    // Whoever looks at the first lines only is content; everything else is told by the command line itself.
+    return error.code === 'EPIPE' || written > 0;
+  }
+}
+
+/** @param {string} file */
+function readIfThere(file) {
+  try {
+    return readFileSync(file);
   } catch {
     return undefined;
   }

@@ -1,14 +1,25 @@
-import { execFileSync, spawn } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { copyFileSync, cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  copyFileSync,
+  cpSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { builtinModules } from 'node:module';
 import { join } from 'node:path';
 import { build } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { listHelpTexts } from '../../cli/help-texts.js';
 import { openTempDir, type TempDir } from '../helpers/temp-dir.js';
 
 const ROOT = join(import.meta.dirname, '../..');
-const compiled = join(ROOT, 'dist/main.cache');
+const compiled = join(ROOT, 'dist/commands.cache');
 const PACKAGE = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
   version: string;
   dependencies: Record<string, string>;
@@ -53,17 +64,64 @@ describe('Dockerfile', () => {
 });
 
 describe('what the build has compiled', () => {
-  it('is what a start uses', () => {
+  it.each(['serve', 'project'])('is what a start of "%s" uses', (word) => {
     const told = execFileSync(
       process.execPath,
       [
         '--input-type=module',
         '-e',
-        "import { compileBundle } from './bin/bundle.js'; console.log(compileBundle().script.cachedDataRejected)",
+        `import { compileBundle } from './bin/bundle.js'; console.log(compileBundle(['${word}']).script.cachedDataRejected)`,
       ],
       { cwd: ROOT, encoding: 'utf8' },
     );
     expect(told.trim()).toBe('false');
+  });
+
+  it('holds the server only where a command needs it', () => {
+    const parts = (file: string): string[] => {
+      const text = readFileSync(join(ROOT, 'dist', file), 'utf8');
+      return ['node_modules/koa/', 'src/api.ts', 'cli/commands/'].filter((path) => text.includes(`\n// ${path}`));
+    };
+    expect(parts('main.js')).toEqual(['node_modules/koa/', 'src/api.ts', 'cli/commands/']);
+    expect(parts('commands.js')).toEqual(['cli/commands/']);
+  });
+});
+
+describe('the help of a command', () => {
+  const bsvc = (...words: string[]): string =>
+    execFileSync(process.execPath, [join(ROOT, 'bin/bsvc.js'), ...words], { encoding: 'utf8' });
+
+  it('is kept as the command line prints it', async () => {
+    const texts = await listHelpTexts();
+    expect([...texts.keys()].sort()).toEqual(
+      readdirSync(join(ROOT, 'dist/help'))
+        .map((file) => file.replace('.txt', ''))
+        .sort(),
+    );
+    for (const [name, text] of texts) expect(readFileSync(join(ROOT, 'dist/help', `${name}.txt`), 'utf8')).toBe(text);
+  }, 120_000);
+
+  it('is the same wherever it comes from', () => {
+    // A word before it that is no command's name leaves the kept one aside.
+    for (const words of [[], ['project'], ['project', 'create'], ['serve']]) {
+      const kept = bsvc(...words, '--help');
+      expect([bsvc(...words, '-h'), bsvc('--no-color', ...words, '--help')]).toEqual([kept, kept]);
+    }
+    expect(bsvc('--help')).toContain('Usage: bsvc');
+  });
+
+  it('ends well where nobody reads it to the end', () => {
+    const command = `set -o pipefail; ${process.execPath} ${join(ROOT, 'bin/bsvc.js')} --help | head -1`;
+    expect(execFileSync('bash', ['-c', command], { encoding: 'utf8' })).toMatch(/^Usage: bsvc/);
+  });
+
+  it('is no success where it cannot be written', () => {
+    const full = openSync('/dev/full', 'w');
+    const { status } = spawnSync(process.execPath, [join(ROOT, 'bin/bsvc.js'), '--help'], {
+      stdio: ['ignore', full, 'pipe'],
+    });
+    closeSync(full);
+    expect(status).toBe(1);
   });
 });
 
@@ -72,9 +130,9 @@ describe('a start', () => {
   let cache: string;
   beforeAll(async () => {
     copy = await openTempDir();
-    cache = join(copy.path, 'dist/main.cache');
+    cache = join(copy.path, 'dist/commands.cache');
     mkdirSync(join(copy.path, 'dist'));
-    for (const file of ['package.json', 'dist/main.js']) copyFileSync(join(ROOT, file), join(copy.path, file));
+    for (const file of ['package.json', 'dist/commands.js']) copyFileSync(join(ROOT, file), join(copy.path, file));
     cpSync(join(ROOT, 'bin'), join(copy.path, 'bin'), { recursive: true });
     symlinkSync(join(ROOT, 'node_modules'), join(copy.path, 'node_modules'));
   });
@@ -104,11 +162,14 @@ describe('the package that npm packs', () => {
   afterAll(() => dir.remove());
 
   it('asks for no package that its users do not get', () => {
-    const built = ['main.js', 'reader-thread.js'].map((file) =>
+    const built = ['main.js', 'commands.js', 'reader-thread.js'].map((file) =>
       readFileSync(join(dir.path, 'package/dist', file), 'utf8'),
     );
     const asked = built.flatMap((text) => [...text.matchAll(/\brequire\("([^"]+)"\)/g)].map(([, name]) => name!));
-    const packages = asked.map((name) => /^(@[^/]+\/)?[^/]+/.exec(name)![0]);
+    const packages = asked
+      // A command that is in the other script.
+      .filter((name) => !name.startsWith('./'))
+      .map((name) => /^(@[^/]+\/)?[^/]+/.exec(name)![0]);
     const others = packages.filter((name) => !name.startsWith('node:') && !builtinModules.includes(name));
     expect(others.filter((name) => !(name in PACKAGE.dependencies))).toEqual([]);
   });

@@ -45,7 +45,7 @@ case "$1 $2" in
   ci*) mkdir -p node_modules ;;
   'run --silent')
     mkdir -p dist
-    echo '(function () { console.log(process.argv.slice(2).join(" ")) })' > dist/main.js ;;
+    echo '(function () { console.log(process.argv.slice(2).join(" ")) })' | tee dist/main.js > dist/commands.js ;;
 esac`,
   );
 });
