@@ -298,7 +298,7 @@ describe('GET /api/data/:collection/changes with Accept: text/event-stream', () 
     const heard = new Promise<void>((resolve) => {
       socket.setEncoding('utf8').on('data', (part: string) => {
         text += part;
-        if (text.split('event: ready').length === 3) resolve();
+        if (text.split('event: ready').length === 3 && /\n\n(\r\n)?$/.test(text)) resolve();
       });
     });
     socket.write(

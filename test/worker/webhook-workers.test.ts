@@ -9,6 +9,7 @@ import { buildWebhook, listAllDeliveries } from '../helpers/build-webhook.js';
 import { eventually } from '../helpers/eventually.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 import { startService, type RunningService } from '../helpers/run-binary.js';
+import { stopBetweenWrites } from '../helpers/store-lock.js';
 import { openWebhookReceiver, type WebhookReceiver } from '../helpers/webhook-receiver.js';
 
 let test: TestApp;
@@ -78,7 +79,7 @@ describe.skipIf(process.env.BSVC_TEST_DOOR === 'wire')('bsvc worker', () => {
     await buildWebhook(test.app, owner.project, receiver.url);
     await insertPost(1);
     await eventually('the first worker is sending', () => held.length === 1);
-    frozen.process.kill('SIGSTOP');
+    await stopBetweenWrites(test.dataDir, frozen.ready.pid);
     receiver.answer = (response) => void response.writeHead(200).end('second');
     await startWorker();
     const delivered = await eventually(
