@@ -21,6 +21,8 @@ const reportFile = process.env.BSVC_TEST_REPORT;
 const everywhere = {
   testTimeout: 60_000,
   hookTimeout: 60_000,
+  // A second, as it is otherwise, passes on a busy machine before a browser or a process has done anything.
+  expect: { poll: { timeout: 20_000 } },
   pool: 'forks' as const,
   // Many tests wait for processes that they have started: one file at a time leaves a machine of two processors idle.
   maxWorkers: 2,

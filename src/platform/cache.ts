@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { PubSub } from './redis/pub-sub.js';
 
-/** Answers are kept this long, so that a change made by another process is seen within a second. */
+/** Answers are kept this long after they were asked for: a change by another process is seen within a second. */
 const MAX_AGE_MS = 500;
 /** The interval at which the clock is read for it. */
 const AGE_RESOLUTION_MS = 20;
@@ -65,12 +65,14 @@ export function openCache(signals: PubSub): Cache {
       const loadName = `${name}\n${key}`;
       const underWay = loading.get(loadName) as Promise<T | null> | undefined;
       if (underWay) return underWay;
+      // A load that takes long tells of when it began.
+      const start = performance.now();
       const started = load();
       loading.set(loadName, started);
       try {
         const value = await started;
         // A load that was forgotten while under way may be older than the change that made it so.
-        if (value && loading.get(loadName) === started) region(name).set(key, value);
+        if (value && loading.get(loadName) === started) region(name).set(key, value, { start });
         return value;
       } finally {
         if (loading.get(loadName) === started) loading.delete(loadName);

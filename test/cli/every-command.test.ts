@@ -64,7 +64,7 @@ beforeAll(async () => {
     aboutCollections().then(aboutMail).then(aboutTheHouse),
   ]);
   await aboutTheStore();
-}, 240_000);
+}, 600_000);
 
 afterAll(async () => {
   await elsewhere.close();

@@ -154,7 +154,7 @@ describe('a second bsvc serve on one data directory', () => {
     const said = ({ stderr }: RunningService): boolean => stderr().includes('counts rate limits for itself');
     const first = await serve('--no-worker');
     const second = await serve('--no-worker');
-    await eventually('it is said', () => said(second), 5000);
+    await eventually('it is said', () => said(second));
     expect(said(first)).toBe(false);
     // One of them in order, the other as by a crash.
     expect(await first.stop('SIGTERM')).toBe(0);

@@ -19,6 +19,7 @@ declare const document: {
   querySelector(selector: string): unknown;
 };
 declare const location: { hash: string };
+declare function addEventListener(type: string, listener: () => void, options: { once: boolean }): void;
 
 export const PASSWORD = 'correct horse battery';
 export const OWNER = 'ann@example.test';
@@ -105,7 +106,7 @@ function openContext({ browser, test }: ConsoleStage, { scheme, width }: Look): 
 
 async function openPageIn(context: BrowserContext): Promise<Page> {
   const page = await context.newPage();
-  page.setDefaultTimeout(20_000);
+  page.setDefaultTimeout(45_000);
   page.on('pageerror', (error) => faults.push(`the page threw: ${error.message}`));
   page.on('console', (message) => {
     if (/Content Security Policy|TrustedHTML|Refused to|came closed/.test(message.text())) faults.push(message.text());
@@ -168,9 +169,17 @@ export async function signIn(page: Page, email = OWNER, password = PASSWORD): Pr
 /** The address of a screen of the stage's project. */
 export const at = ({ project }: ConsoleStage, rest: string): string => `#/p/${project._id.toHexString()}/${rest}`;
 
-/** Goes to a screen without loading the page anew. */
+/** Goes to a screen without loading the page anew, and waits until the page has begun with it. */
 export async function visit(page: Page, hash: string): Promise<void> {
-  await page.evaluate((next) => void (location.hash = next), hash);
+  await page.evaluate(
+    (next) =>
+      new Promise<void>((resolve) => {
+        if (location.hash === next) return resolve();
+        addEventListener('hashchange', () => setTimeout(resolve), { once: true });
+        location.hash = next;
+      }),
+    hash,
+  );
 }
 
 /** What axe finds against the page as it is now, by rule and place. */

@@ -26,6 +26,7 @@ declare const document: {
   querySelector(selector: string): unknown;
 };
 declare const localStorage: object;
+declare function requestAnimationFrame(begin: () => void): void;
 
 const SHOTS = process.env.BSVC_TEST_SHOTS;
 /** Colours do not depend on the width. */
@@ -37,7 +38,8 @@ const LOOKS = [
 /** A place without what is open there. */
 const screenOf = (hash: string): string => hash.split('?')[0]!.split('/').slice(3, 4).join() || 'service';
 
-describe.skipIf(!CHROMIUM)('the console', () => {
+// Each looks at dozens of pages, with a reader of the whole page.
+describe.skipIf(!CHROMIUM)('the console', { timeout: 240_000 }, () => {
   const stage = useConsole();
   let receiver: WebhookReceiver;
   let states: Record<string, () => string>;
@@ -82,8 +84,9 @@ describe.skipIf(!CHROMIUM)('the console', () => {
     };
   });
 
-  /** Waits until nothing is loading any more. */
+  /** Waits until the page has begun with what it was told, and nothing is loading any more. */
   async function settle(page: Page): Promise<void> {
+    await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve))));
     await page.waitForFunction(
       () => !document.querySelector('[aria-busy="true"]') && !/Loading…/.test(document.body.innerText),
     );
@@ -261,15 +264,16 @@ describe.skipIf(!CHROMIUM)('the console', () => {
     await page.getByText('50 shown').waitFor();
     const asked: string[] = [];
     page.on('request', (each) => asked.push(each.url()));
-    let release = (): Promise<void> => Promise.resolve();
-    await page.route(/\/documents\?/, (route) => void (release = () => route.continue()));
+    let release = (): void => undefined;
+    const held = new Promise<void>((resolve) => (release = resolve));
+    await page.route(/\/documents\?/, (route) => held.then(() => route.continue()));
     const table = page.getByRole('region', { name: 'Documents of posts' });
     const titles = (): Promise<string[]> => table.locator('tbody td:nth-child(3)').allTextContents();
     const first = await titles();
     await page.getByRole('link', { name: 'Next page' }).click();
     await expect.poll(() => table.getAttribute('aria-busy')).toBe('true');
     expect(await titles()).toEqual(first);
-    await release();
+    release();
     await expect.poll(() => table.getAttribute('aria-busy')).toBe('false');
     expect((await titles()).filter((title) => first.includes(title))).toEqual([]);
     expect(asked).toHaveLength(1);

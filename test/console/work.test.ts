@@ -54,7 +54,7 @@ async function typeJson(page: Page, label: string, value: object): Promise<void>
   await page.keyboard.insertText(JSON.stringify(value));
 }
 
-describe.skipIf(!CHROMIUM)('work at the console', () => {
+describe.skipIf(!CHROMIUM)('work at the console', { timeout: 120_000 }, () => {
   const stage = useConsole();
 
   it('changes a document by the fields that were changed, trashes it, and undoes that', async () => {
@@ -127,11 +127,14 @@ describe.skipIf(!CHROMIUM)('work at the console', () => {
       indexes: ['title'],
       rls: { enabled: true, mode: 'private', ownerField: 'userId' },
     });
-    expect(await page.getByRole('region', { name: 'Changes' }).getByRole('listitem').allTextContents()).toEqual([
-      'field title: String → title: String, required',
-      '+ index title',
-      'access {"enabled":false} → {"enabled":true,"mode":"private","ownerField":"userId"}',
-    ]);
+    const changes = page.getByRole('region', { name: 'Changes' }).getByRole('listitem');
+    await expect
+      .poll(() => changes.allTextContents())
+      .toEqual([
+        'field title: String → title: String, required',
+        '+ index title',
+        'access {"enabled":false} → {"enabled":true,"mode":"private","ownerField":"userId"}',
+      ]);
     expect(await page.getByRole('button', { name: 'Save' }).count()).toBe(0);
     await page.getByRole('button', { name: 'See what would not fit' }).click();
     await page.getByText('1 of 2 stored documents would not fit').waitFor();
@@ -242,11 +245,9 @@ describe.skipIf(!CHROMIUM)('work at the console', () => {
     const conflict = page.getByRole('alert', { name: 'Changed meanwhile' });
     await conflict.waitFor();
     if (SHOTS) await page.screenshot({ path: `${SHOTS}/conflict.png` });
-    expect(await conflict.getByRole('row').allTextContents()).toEqual([
-      'FieldAs you opened itStored nowYours',
-      'title"Post 7""Theirs"not changed',
-      'views77770',
-    ]);
+    await expect
+      .poll(() => conflict.getByRole('row').allTextContents())
+      .toEqual(['FieldAs you opened itStored nowYours', 'title"Post 7""Theirs"not changed', 'views77770']);
     expect([await findBarriers(page), await measureOverflow(page)]).toEqual([[], 0]);
     // Changed once more: the answer to it is as old as what it was given to.
     await change({ views: 78 });
@@ -293,7 +294,7 @@ describe.skipIf(!CHROMIUM)('work at the console', () => {
       await visit(page, at(stage, `documents/texts?open=${id}`));
       await page.getByRole('heading', { name: `texts ${id}` }).waitFor();
       await page.getByLabel('Document as JSON').waitFor();
-      expect({ id, wrapped: await page.locator('.cm-lineWrapping').count() }).toEqual({ id, wrapped });
+      await expect.poll(() => page.locator('.cm-lineWrapping').count(), { message: id }).toBe(wrapped);
       expect([await findBarriers(page), await measureOverflow(page)]).toEqual([[], 0]);
     }
   });
@@ -309,7 +310,7 @@ describe.skipIf(!CHROMIUM)('work at the console', () => {
       await page.keyboard.press('Control+a');
       await page.keyboard.insertText(text);
       await page.getByText(problem).waitFor();
-      expect(await page.getByRole('button', { name: 'Insert' }).isDisabled()).toBe(true);
+      await expect.poll(() => page.getByRole('button', { name: 'Insert' }).isDisabled()).toBe(true);
     }
   });
 
@@ -446,7 +447,7 @@ describe.skipIf(!CHROMIUM)('work at the console', () => {
     await go.click();
     await page.getByText('The project is deleted').waitFor();
     await page.getByRole('heading', { name: 'Overview' }).waitFor();
-    expect(await page.getByRole('option', { name: 'cellar' }).count()).toBe(0);
+    await page.getByRole('option', { name: 'cellar' }).waitFor({ state: 'detached' });
   });
 
   it('finds a user by any text, and counts what files use when it is asked to', async () => {
@@ -505,7 +506,7 @@ describe.skipIf(!CHROMIUM)('work at the console', () => {
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { name: 'Overview' }).waitFor();
     await page.keyboard.press('Tab');
-    expect(await page.evaluate(() => document.activeElement?.textContent)).toContain('Skip to the content');
+    await expect.poll(() => page.evaluate(() => document.activeElement?.textContent)).toContain('Skip to the content');
     await page.getByRole('link', { name: 'Documents', exact: true }).waitFor();
     await page.keyboard.press('g');
     await page.keyboard.press('d');
@@ -518,10 +519,10 @@ describe.skipIf(!CHROMIUM)('work at the console', () => {
     await page.getByRole('dialog').waitFor();
     await page.keyboard.press('Escape');
     await page.getByRole('dialog').waitFor({ state: 'detached' });
-    expect(await page.evaluate(() => document.activeElement?.getAttribute('href'))).toBe(focused);
+    await expect.poll(() => page.evaluate(() => document.activeElement?.getAttribute('href'))).toBe(focused);
     await page.keyboard.press('/');
     await page.keyboard.type('views');
-    expect(await page.getByLabel('Field').inputValue()).toBe('views');
+    await expect.poll(() => page.getByLabel('Field').inputValue()).toBe('views');
   });
 
   it('signs in once by the link of "bsvc console", which leaves the address at once', async () => {
