@@ -29,7 +29,10 @@ export async function drawTable(
 ): Promise<string> {
   if (columns === null) return drawFramed(head, rows, paint);
   if (columns < FRAMED_FROM) return drawPlain(head, rows, columns, paint, prose);
-  const widths = shrinkToFit([head, ...rows], columns - 1 - 3 * head.length, leastFramed(head, rows));
+  const room = columns - 1 - 3 * head.length;
+  const unbroken = leastFramed(head, rows, () => true);
+  const least = sumOf(unbroken) <= room ? unbroken : leastFramed(head, rows, (word) => ID.test(word));
+  const widths = shrinkToFit([head, ...rows], room, least);
   const wrapped = rows.map((row) => row.map((cell, column) => wrapText(cell, widths[column]!)));
   return drawFramed(head, wrapped, paint);
 }
@@ -100,14 +103,13 @@ function leastPlain(head: readonly string[], rows: Rows): number[] {
 
 const NARROWEST_FRAMED = 8;
 
-function leastFramed(head: readonly string[], rows: Rows): number[] {
+/** Widths at which none of the words that are to stay whole is broken. */
+function leastFramed(head: readonly string[], rows: Rows, staysWhole: (word: string) => boolean): number[] {
+  const widest = (cell: string): number =>
+    Math.max(0, ...cell.split(/\s+/).map((word) => (staysWhole(word) ? word.length : 0)));
   return head.map((name, column) =>
-    rows.reduce((most, row) => Math.max(most, widestId(row[column]!)), Math.max(NARROWEST_FRAMED, name.length)),
+    rows.reduce((most, row) => Math.max(most, widest(row[column]!)), Math.max(NARROWEST_FRAMED, name.length)),
   );
-}
-
-function widestId(cell: string): number {
-  return Math.max(0, ...cell.split(/\s+/).map((word) => (ID.test(word) ? word.length : 0)));
 }
 
 /** Widths of the columns, taken from the widest ones until all fit or none is wider than its least. */

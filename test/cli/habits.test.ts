@@ -111,7 +111,12 @@ describe('wrong usage is exit 2', () => {
     [['collection', 'edit', 'posts', '--project', 'x'], 'Nothing to change'],
     [['collection', 'rls', 'posts', '--project', 'x'], 'Give either --mode'],
     [['key', 'rotate', '--project', 'x', '--type', 'secret', '--grace', 'soon'], 'must be a duration'],
-    [['project', 'update', 'x', '--limit', 'mail=lots'], 'name=number'],
+    [
+      ['project', 'update', 'x', '--limit', 'mail=lots'],
+      'it must be name=number or name=plan, with one of mail, webhooks, storage, database, streams, requests, authRequests.',
+    ],
+    [['project', 'update', 'x', '--limit', 'mail=5mb'], 'mail is a number without a unit, for example mail=200.'],
+    [['project', 'update', 'x', '--limit', 'database=5tb'], 'it must be name=number'],
     [['project', 'update', 'x'], 'Nothing to change'],
     [['data', 'import', 'posts', 'posts.xml', '--project', 'x'], 'Add --format'],
     [['completion', 'tcsh'], 'choose one of bash, zsh, fish'],

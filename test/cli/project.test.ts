@@ -83,12 +83,13 @@ describe('bsvc project list, show, update, usage, delete', () => {
 
   it('changes name, plan, allowed domains and limits; "plan" takes a limit back', async () => {
     await create('changed');
+    const LIMITS = ['mail=7', 'database=50mb', 'storage=1000'].flatMap((limit) => ['--limit', limit]);
     const words = ['--plan', 'pro', '--allowed-domain', 'https://a.example', '--allowed-domain', '*.b.example'];
-    const changed = await home.bsvc(['project', 'update', 'changed', '--json', ...words, '--limit', 'mail=7']);
+    const changed = await home.bsvc(['project', 'update', 'changed', '--json', ...words, ...LIMITS]);
     expect(changed.json()).toMatchObject({
       plan: 'pro',
       allowedDomains: ['https://a.example', '*.b.example'],
-      limits: { mail: 7 },
+      limits: { mail: 7, database: 50 * 1024 * 1024, storage: 1000 },
     });
     const renamed = await home.bsvc([
       'project',
@@ -98,9 +99,11 @@ describe('bsvc project list, show, update, usage, delete', () => {
       'renamed',
       '--limit',
       'mail=plan',
+      '--limit',
+      'database=plan',
       '--json',
     ]);
-    expect(renamed.json()).toMatchObject({ name: 'renamed', plan: 'pro', limits: {} });
+    expect(renamed.json()).toMatchObject({ name: 'renamed', plan: 'pro', limits: { storage: 1000 } });
   });
 
   it('shows what a project holds beside what its plan grants', async () => {

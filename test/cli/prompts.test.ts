@@ -20,23 +20,27 @@ afterAll(() => dir.remove());
 
 // The pseudo-terminal is that of util-linux.
 describe.runIf(process.platform === 'linux')('at a terminal', () => {
-  it.each([
+  const QUESTIONS: [what: string, argv: string[], question: string][] = [
     ['a question for a text', ['project', 'create'], 'Name of the project:'],
     ['a choice', ['collection', 'list'], 'Which project?'],
     ['a confirmation', ['project', 'delete', 'alpha'], 'alpha'],
     ['a password', ['user', 'create', '--project', 'alpha', '--email', 'a@b.co'], 'assword'],
-  ])(
-    '%s that is answered by the end of input ends the command with 130, and nothing is done',
-    async (_what, argv, question) => {
-      const terminal = openTerminal(argv, env);
-      await terminal.shows(question);
-      terminal.type(CTRL_D);
-      const { code, screen } = await terminal.end();
-      expect([code, screen]).toEqual([130, expect.stringContaining('Interrupted.') as string]);
-      const list = await runBinary(['project', 'list', '--quiet'], { env });
-      expect(list.stdout.trim().split('\n')).toHaveLength(2);
-    },
-  );
+  ];
+  it.each([
+    ...QUESTIONS.map((each) => [...each, 'the end of input', CTRL_D] as const),
+    ...QUESTIONS.map((each) => [...each, 'Ctrl-C', CTRL_C] as const),
+  ])('%s: %j, asked %j and answered by %s, ends with 130, and nothing is done', async (...row) => {
+    const [, argv, question, , key] = row;
+    const terminal = openTerminal(argv, env);
+    await terminal.shows(question);
+    terminal.type(key);
+    const { code, screen } = await terminal.end();
+    expect([code, screen]).toEqual([130, expect.stringContaining('Interrupted.') as string]);
+    const list = await runBinary(['project', 'list', '--quiet'], { env });
+    expect(list.stdout.trim().split('\n')).toHaveLength(2);
+    const acts = JSON.parse((await runBinary(['audit', '--json'], { env })).stdout) as { outcome: string }[];
+    expect(acts.filter(({ outcome }) => outcome === 'started')).toEqual([]);
+  });
 
   it('a project is created by answering, and its keys are shown', async () => {
     const terminal = openTerminal(['project', 'create'], env);
@@ -172,15 +176,6 @@ describe.runIf(process.platform === 'linux')('at a terminal', () => {
     mail.type(`me@example.com${RETURN}`);
     await mail.shows('Queued for me@example.com');
     expect((await mail.end()).code).toBe(0);
-  });
-
-  it('Ctrl-C in a question is exit 130 and does nothing', async () => {
-    const terminal = openTerminal(['project', 'create'], env);
-    await terminal.shows('Name of the project:');
-    terminal.type(CTRL_C);
-    const { code, screen } = await terminal.end();
-    expect(code).toBe(130);
-    expect(screen).toContain('Interrupted.');
   });
 
   it('nothing is asked with --no-input, or where CI is set', async () => {

@@ -76,6 +76,24 @@ describe('a table that does not fit', () => {
   });
 });
 
+describe('a framed table', () => {
+  const word = 'rather-a-long-word,with/no.space'.repeat(2);
+  const rows = [['2026-11-22 12:00:00Z', 'ann@a.rather.long.host', 'collection edit', `of=posts ${word}`]];
+  const draw = (columns: number) => drawTable(['at', 'who', 'what', 'with'], rows, columns, new Chalk({ level: 0 }));
+
+  it('breaks cells between words where it has room for each of them', async () => {
+    const text = await draw(132);
+    expect(text.split('\n').filter((line) => line.length > 132)).toEqual([]);
+    for (const cell of rows[0]!) for (const each of cell.split(' ')) expect(text).toContain(each);
+  });
+
+  it('breaks words where it has not, and fits', async () => {
+    const text = await draw(102);
+    expect(text.split('\n').filter((line) => line.length > 102)).toEqual([]);
+    expect(text).not.toContain(word);
+  });
+});
+
 describe('a progress bar', () => {
   it.each([
     [0, 0, '░░░░░░░░░░░░░░░░░░░░   0 %'],

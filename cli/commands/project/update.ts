@@ -1,7 +1,8 @@
 import { presentProject } from '../../../src/features/projects/present-project.js';
-import { OVERRIDABLE_LIMITS } from '../../../src/features/plans/plan-limits.js';
+import { BYTE_LIMITS, OVERRIDABLE_LIMITS } from '../../../src/features/plans/plan-limits.js';
 import { PLAN_NAMES } from '../../../src/features/projects/project.js';
 import { requireProject } from '../../../src/features/projects/project-store.js';
+import { parseBytes } from '../../../src/setting-readers.js';
 import { changeProject } from '../../../src/features/declaration/change-project.js';
 import { projectArgument } from '../../ask/choose-project.js';
 import { choice, defineCommand, list, value } from '../../shell/command.js';
@@ -13,7 +14,7 @@ export default defineCommand({
   examples: [
     'bsvc project update shop --plan pro',
     'bsvc project update shop --allowed-domain https://shop.example --allowed-domain "*.shop.example"',
-    'bsvc project update shop --limit mail=200 --limit webhooks=plan',
+    'bsvc project update shop --limit mail=200 --limit database=2gb --limit webhooks=plan',
   ],
   audited: true,
   parameters: {
@@ -54,9 +55,13 @@ export default defineCommand({
 });
 
 function readLimit(text: string): [name: string, value: number | null] {
-  const [, name, number] = /^(\w+)=(\d+|plan)$/.exec(text) ?? [];
+  const [, name, amount] = /^(\w+)=(\d+(?:[kKmMgG]?[bB])?|plan)$/.exec(text) ?? [];
   if (!name || !OVERRIDABLE_LIMITS.includes(name)) {
     throw new Error(`it must be name=number or name=plan, with one of ${OVERRIDABLE_LIMITS.join(', ')}.`);
   }
-  return [name, number === 'plan' ? null : Number(number)];
+  if (amount === 'plan') return [name, null];
+  if (/\D/.test(amount!) && !BYTE_LIMITS.includes(name)) {
+    throw new Error(`${name} is a number without a unit, for example ${name}=200.`);
+  }
+  return [name, parseBytes(amount!)];
 }

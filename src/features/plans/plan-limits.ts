@@ -24,6 +24,9 @@ const PLAN_LIMITS: Readonly<Record<PlanName, PlanLimits>> = {
   pro: { mail: 1_000, webhooks: null, storage: 5 * 1024 * MIB, database: 5 * 1024 * MIB, streams: null },
 };
 
+/** The limits that are counted in bytes. */
+export const BYTE_LIMITS: readonly string[] = ['storage', 'database'] satisfies LimitName[];
+
 export const LIMIT_NAMES = Object.keys(PLAN_LIMITS.free) as readonly LimitName[];
 
 /**
