@@ -19,10 +19,11 @@ const reportFile = process.env.BSVC_TEST_REPORT;
 
 // The API's tests run twice: on the engine in the process, and through the official driver over the engine's wire door.
 const everywhere = {
-  testTimeout: 60_000,
-  hookTimeout: 60_000,
+  // For what hangs: no test measures by them how long a machine takes.
+  testTimeout: 120_000,
+  hookTimeout: 120_000,
   // A second, as it is otherwise, passes on a busy machine before a browser or a process has done anything.
-  expect: { poll: { timeout: 20_000 } },
+  expect: { poll: { timeout: 45_000 } },
   pool: 'forks' as const,
   // Many tests wait for processes that they have started: one file at a time leaves a machine of two processors idle.
   maxWorkers: 2,

@@ -50,7 +50,7 @@ describe('changes that a driver makes at the wire door of the embedded engine', 
       await follower.catchUp();
       const list = await follower.list();
       expect(follower.known).toEqual(list);
-      await vi.waitFor(() => expect(client.known()).toEqual(list), { timeout: 20_000 });
+      await vi.waitFor(() => expect(client.known()).toEqual(list), { timeout: 45_000 });
     };
 
     const leaves = shown({ state: 'open', n: 1 });

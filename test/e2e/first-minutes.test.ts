@@ -58,12 +58,12 @@ beforeAll(async () => {
     ['5173', new URL(site.url).port],
     ['9000', `${await findFreePort()}`],
   ]);
-}, 60_000);
+}, 180_000);
 afterAll(async () => {
   await page?.close();
   await site.close();
   await dir.remove();
-}, 60_000);
+}, 180_000);
 
 /** Puts what install.sh would make where it looks for it: packages as links, the build as a copy. */
 function takeInstalled(): void {
@@ -118,7 +118,7 @@ describe('the first fifteen minutes with bsvc', () => {
       const ended = once(running, 'close');
       running.kill('SIGINT');
       expect(await ended).toEqual([0, null]);
-    }, 60_000);
+    }, 180_000);
 
     it('links bsvc, and prints a line to try that answers', async () => {
       const link = join(env.HOME!, '.local/bin/bsvc');
@@ -126,7 +126,7 @@ describe('the first fifteen minutes with bsvc', () => {
       expect(lstatSync(link).isSymbolicLink()).toBe(true);
       const { output } = await paste(/^ {2}(curl .*)$/m.exec(printed)![1]!);
       expect(output).toMatch(/\{"success":true,"data":\{"items":\[\{"_id":"[0-9a-f]{24}","title":"/);
-    }, 60_000);
+    }, 180_000);
 
     it.skipIf(!CHROMIUM)(
       'leads to a page of every operation, where the demo’s keys try them',
@@ -193,7 +193,7 @@ kill $(jobs -p); wait`,
     afterAll(async () => {
       writeFileSync(join(clone, 'done'), '');
       await shell;
-    }, 60_000);
+    }, 180_000);
 
     it('signs up, keeps a private note with a photo, is signed in after a reload, and its webhook arrives', async () => {
       await enter(page!, 'signup', 'ada@example.com');

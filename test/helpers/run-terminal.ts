@@ -11,7 +11,7 @@ export interface TerminalSession {
   end(): Promise<{ code: number | null; screen: string; raw: string }>;
 }
 
-const PATIENCE_MS = 20_000;
+const PATIENCE_MS = 45_000;
 
 /**
  * The real binary on a pseudo-terminal (util-linux's `script`), so that prompts are asked and answered as by a person.

@@ -59,10 +59,12 @@ describe('a receiver that hangs', () => {
     try {
       for (let n = 0; n < 20; n++) await insertPost(n);
       await eventually('the good ones have everything', () => good.every(({ received }) => received.length === 20));
-      const left = (await listAllDeliveries(test.app)).filter(({ attempts }) => attempts.length === 0);
-      expect(left.length).toBeGreaterThan(0);
-      // It occupies a few places of its own and no more.
-      expect(hanging.received.length).toBeLessThanOrEqual(8);
+      const begun = hanging.received.length;
+      const attempts = (await listAllDeliveries(test.app)).map((delivery) => delivery.attempts);
+      expect(attempts.filter(({ length }) => length === 0).length).toBeGreaterThan(0);
+      // It occupies a few places of its own and no more; one that it held for too long has gone to the next.
+      const givenUp = attempts.flat().filter(({ status }) => status === null).length;
+      expect(begun - givenUp).toBeLessThanOrEqual(8);
     } finally {
       await worker.stop(0);
     }
@@ -89,7 +91,7 @@ describe.skipIf(process.env.BSVC_TEST_DOOR === 'wire')('bsvc worker', () => {
     );
     held[0]!.writeHead(500).end('late');
     frozen.process.kill('SIGCONT');
-    await eventually('the first worker notices', () => /lease was lost/.test(frozen.stderr()), 30_000);
+    await eventually('the first worker notices', () => /lease was lost/.test(frozen.stderr()), 60_000);
     expect(await frozen.stop()).toBe(0);
     expect(await listAllDeliveries(test.app)).toEqual([delivered]);
     expect(delivered).toMatchObject({ failures: 0, attempts: [{ status: 200, response: 'second' }] });

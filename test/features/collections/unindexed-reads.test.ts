@@ -109,7 +109,7 @@ describe('the same on a MongoDB, whose replies do not say what it looked at', ()
   };
   const events = () => wired.app.metrics.totals().events;
   const until = (name: string, count: number) =>
-    expect.poll(() => events()[`long_reads ${name}`] ?? 0, { timeout: 10_000 }).toBe(count);
+    expect.poll(() => events()[`long_reads ${name}`] ?? 0, { timeout: 45_000 }).toBe(count);
 
   it('is told from the plan, which is asked for once for each shape', async () => {
     await list('status=gone');
