@@ -130,7 +130,7 @@ describe('the connection to the database, cut in the middle of work', { timeout:
     proxy.swallow();
     await eventually('health notices', async () => (await status('ready')) === 503);
     const before = refused();
-    await eventually('what waited is refused', () => refused() > before, 40_000);
+    await eventually('what waited is refused', () => refused() > before, 120_000);
     await proxy.restore();
     await expectRecovery();
   });
