@@ -2,7 +2,7 @@ import type { Context } from 'koa';
 import type { App } from '../../app.js';
 import { forbidden, unauthenticated } from '../../errors.js';
 import { withdrawOrigin } from '../../http/allow-origins.js';
-import { hashKey, isKeyForm, isLiveKey } from '../projects/api-key.js';
+import { hashOfKey, isLiveKey } from '../projects/api-key.js';
 import { KEY_PREFIX, type ApiKey, type Project } from '../projects/project.js';
 import { projectStore } from '../projects/project-store.js';
 import { admitsOrigin } from './admits-origin.js';
@@ -48,8 +48,8 @@ function settleCaller(app: App, ctx: Context, value: string): Promise<void> | nu
   if (value.trim() === '') {
     throw unauthenticated('API_KEY_MISSING', 'Send the project’s API key in the header x-api-key');
   }
-  if (!isKeyForm(value)) throw unauthenticated('API_KEY_INVALID', MALFORMED);
-  const hash = hashKey(value);
+  const hash = hashOfKey(value);
+  if (hash === null) throw unauthenticated('API_KEY_INVALID', MALFORMED);
   const known = app.cache.peek<KeyOwner>('callers', hash);
   if (known) return admit(app, ctx, known);
   return readKeyOwner(app, hash).then(async (owner) => void (await admit(app, ctx, owner)));
@@ -87,13 +87,15 @@ export function callerOf(ctx: Pick<Context, 'state'>): Caller {
 
 /** The project whose live key this is, by the copy that requests share; null for any other text. */
 export async function findKeyProject(app: App, value: string): Promise<Project | null> {
-  return isKeyForm(value) ? ((await findLiveKey(app, hashKey(value)))?.project ?? null) : null;
+  const hash = hashOfKey(value);
+  return hash === null ? null : ((await findLiveKey(app, hash))?.project ?? null);
 }
 
 /** findKeyProject from this process's copies alone; undefined when they lack the key. */
 export function peekKeyProject(app: App, value: string): Project | undefined {
-  if (!isKeyForm(value)) return undefined;
-  const owner = app.cache.peek<KeyOwner>('callers', hashKey(value));
+  const hash = hashOfKey(value);
+  if (hash === null) return undefined;
+  const owner = app.cache.peek<KeyOwner>('callers', hash);
   return owner && isLiveKey(owner.key, app.clock.now()) ? owner.project : undefined;
 }
 

@@ -1,4 +1,5 @@
 import { ObjectId } from 'bson';
+import { LRUCache } from 'lru-cache';
 import { randomToken, sha256Hex } from '../../platform/ids.js';
 import { KEY_PREFIX, type ApiKey, type KeyType } from './project.js';
 
@@ -26,13 +27,21 @@ export function generateKey(type: KeyType, nowMs: number, name?: string): { valu
   };
 }
 
-export function hashKey(value: string): string {
+function hashKey(value: string): string {
   return sha256Hex(value);
 }
 
-/** True for text in the form of a key; says nothing about its being one. */
-export function isKeyForm(text: string): boolean {
-  return WELL_FORMED.test(text);
+/** Clients send the same few keys all the time, and each request's is asked for more than once. */
+const lately = new LRUCache<string, string>({ max: 1_000 });
+
+/** hashKey of text in the form of a key, which says nothing about its being one; null for any other. */
+export function hashOfKey(text: string): string | null {
+  const known = lately.get(text);
+  if (known !== undefined) return known;
+  if (!WELL_FORMED.test(text)) return null;
+  const hash = hashKey(text);
+  lately.set(text, hash);
+  return hash;
 }
 
 /** A key works until it is revoked or its rotation's grace is over. */
