@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import { gatherLines, openLogger } from '../../src/platform/observe/logger.js';
+import { gatherLines, openFieldWriter, openLogger } from '../../src/platform/observe/logger.js';
 
 function openGathered(format: 'json' | 'text') {
   const written: string[] = [];
@@ -43,5 +43,37 @@ describe('gatherLines', () => {
     lines.flush();
     lines.flush();
     expect(written).toEqual([expect.stringContaining('last')]);
+  });
+});
+
+describe('openFieldWriter', () => {
+  const FIELDS = '"path":"/a","ms":1.5,"msg":"request"';
+
+  it.each(['json', 'text'] as const)('writes the same line as the logger, as %s', (format) => {
+    vi.useFakeTimers();
+    try {
+      const { written, lines, log } = openGathered(format);
+      const part = log.child({ part: 'http' });
+      part.info({ path: '/a', ms: 1.5 }, 'request');
+      openFieldWriter(part)!(FIELDS);
+      lines.flush();
+      const [first, second] = written[0]!.trimEnd().split('\n');
+      expect(first).toContain('/a');
+      expect(second).toBe(first);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
+  it('is gathered like the lines of the logger, also behind a warning', () => {
+    const { written, log } = openGathered('text');
+    log.warn('now');
+    openFieldWriter(log)!(FIELDS);
+    expect(written).toHaveLength(1);
+  });
+
+  it('is not there where lines of its level are not written', () => {
+    const log = openLogger({ level: 'warn', format: 'json' }, { write: () => undefined });
+    expect(openFieldWriter(log)).toBeNull();
   });
 });
