@@ -10,9 +10,9 @@ export interface FeedQuery {
   since: string | null;
   limit: number;
   waitMs: number;
-  fields: string[] | null;
+  fields: readonly string[] | null;
   meta: boolean;
-  conditions: Document[];
+  conditions: readonly Document[];
   /** The filter as the client wrote it, in an order of its own: what a cursor is bound to. */
   filterText: string;
 }

@@ -58,6 +58,7 @@ describe('defaults of a list', () => {
         { path: 'createdAt', direction: -1 },
         { path: '_id', direction: -1 },
       ],
+      order: { createdAt: -1, _id: -1 },
       paging: { mode: 'offset', page: 1, skip: 0 },
       limit: 20,
       count: false,
@@ -431,6 +432,26 @@ describe('the query of a single document', () => {
 
   it('refuses anything else', () => {
     expect(() => parseGetQuery('title=a', posts)).toThrow('"title" is not a parameter here');
+  });
+});
+
+describe('the text of a list that came before', () => {
+  it('is read anew by the fields of another record of the collection', () => {
+    const changed = buildCollection({ ...posts, fields: [{ name: 'views', type: 'String' }] });
+    expect(conditions('views=1')).toEqual([{ views: { $eq: 1 } }]);
+    expect(conditions('views=1', changed)).toEqual([{ views: { $eq: '1' } }]);
+    expect(conditions('views=1')).toEqual([{ views: { $eq: 1 } }]);
+  });
+
+  it('is refused again', () => {
+    expect(refusal('views=many')).toBe(refusal('views=many'));
+  });
+
+  it('says the same however many came between', () => {
+    const first = parseListQuery('views=0&sort=-views', posts);
+    for (let views = 1; views < 1000; views++)
+      expect(conditions(`views=${views}`)).toEqual([{ views: { $eq: views } }]);
+    expect(parseListQuery('views=0&sort=-views', posts)).toEqual(first);
   });
 });
 

@@ -138,6 +138,6 @@ function none(conditions: Document[]): Document[] {
 }
 
 /** All of one or more conditions as one. */
-export function allOf(conditions: Document[]): Document {
+export function allOf(conditions: readonly Document[]): Document {
   return conditions.length === 1 ? conditions[0]! : { $and: conditions };
 }

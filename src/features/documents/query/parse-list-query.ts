@@ -26,23 +26,28 @@ export interface PopulatedPath {
 /** Options of showing a document, shared by lists and single documents. */
 export interface Presentation {
   /** Paths to show, `_id` besides; null = the whole document. */
-  fields: string[] | null;
-  populate: PopulatedPath[];
-  meta: boolean;
-  includeDeleted: boolean;
+  readonly fields: readonly string[] | null;
+  readonly populate: readonly PopulatedPath[];
+  readonly meta: boolean;
+  readonly includeDeleted: boolean;
 }
 
 export type Paging = { mode: 'offset'; page: number; skip: number } | { mode: 'cursor'; cursor: string | null };
 
-/** A list request, checked and typed: every value is a scalar of the type that its field has. */
+/**
+ * A list request, checked and typed: every value is a scalar of the type that its field has. Requests of the same text
+ * share one, so nobody changes it.
+ */
 export interface ListQuery extends Presentation {
   /** To be AND-ed, after the access filter. */
-  conditions: Document[];
+  readonly conditions: readonly Document[];
   /** Ends with `_id`, so that no two documents are equal. */
-  sort: SortField[];
-  paging: Paging;
-  limit: number;
-  count: boolean;
+  readonly sort: readonly SortField[];
+  /** The same as the database takes it. */
+  readonly order: Readonly<Record<string, 1 | -1>>;
+  readonly paging: Readonly<Paging>;
+  readonly limit: number;
+  readonly count: boolean;
 }
 
 export const DEFAULT_LIMIT = 20;
@@ -64,16 +69,42 @@ const UNFILTERABLE: ReadonlySet<string> = new Set(['isDeleted', 'deletedAt']);
 const MAX_POPULATED_PATHS = 10;
 const MAX_FIELDS = 100;
 
+/** Texts of lists that are remembered with a collection's record, which is read anew twice a second. */
+const MAX_REMEMBERED = 256;
+const MAX_REMEMBERED_CHARACTERS = 256;
+const remembered = new WeakMap<Collection, Map<string, ListQuery>>();
+
 /**
  * Reads the query string of a list (rest-api.md 4.2, decisions.md 4); 400 INVALID_QUERY whose text names the parameter.
+ * An application asks for the same few lists again and again: reading one anew costs as much as counting it.
  */
 export function parseListQuery(raw: string, collection: Collection): ListQuery {
+  if (raw.length > MAX_REMEMBERED_CHARACTERS) return readListQuery(raw, collection);
+  let known = remembered.get(collection);
+  if (!known) remembered.set(collection, (known = new Map<string, ListQuery>()));
+  let query = known.get(raw);
+  if (!query) {
+    query = readListQuery(raw, collection);
+    if (known.size >= MAX_REMEMBERED) known.clear();
+    known.set(raw, query);
+  }
+  return query;
+}
+
+function readListQuery(raw: string, collection: Collection): ListQuery {
   const query = readQueryText(raw);
   const limit = readWholeNumber(query, 'limit', 1) ?? DEFAULT_LIMIT;
+  const { fields, populate, meta, includeDeleted } = readPresentation(query, collection);
+  const conditions = readConditions(query, collection);
+  const sort = parseSort(findSingle(query, 'sort'), collection);
   return {
-    ...readPresentation(query, collection),
-    conditions: readConditions(query, collection),
-    sort: parseSort(findSingle(query, 'sort'), collection),
+    fields,
+    populate,
+    meta,
+    includeDeleted,
+    conditions,
+    sort,
+    order: Object.fromEntries(sort.map(({ path, direction }) => [path, direction])),
     limit: Math.min(limit, MAX_LIMIT),
     paging: readPaging(query, Math.min(limit, MAX_LIMIT)),
     count: readFlag(query, 'count', false),

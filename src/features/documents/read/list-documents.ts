@@ -95,7 +95,8 @@ async function readList(
   rawQuery: string,
   { size = new ReplySize(), signal }: { size?: ReplySize; signal?: AbortSignal } = {},
 ): Promise<{ query: ListQuery; found: Found }> {
-  const reading = await openReading(app, caller, collectionName, rawQuery, size, signal);
+  const opening = openReading(app, caller, collectionName, rawQuery, size, signal);
+  const reading = opening instanceof Promise ? await opening : opening;
   try {
     return { query: reading.query, found: await read(reading) };
   } catch (error) {
@@ -103,29 +104,29 @@ async function readList(
   }
 }
 
-async function openReading(
+/** A promise only when it takes time. */
+function openReading(
   app: App,
   caller: Caller,
   collectionName: string,
   rawQuery: string,
   size: ReplySize,
   signal: AbortSignal | undefined,
-): Promise<Reading> {
+): Promise<Reading> | Reading {
   const projectId = caller.project._id;
-  const collection =
-    peekCollection(app, projectId, collectionName) ?? (await requireCollection(app, projectId, collectionName));
-  const readable = readFilter(collection, caller);
-  const query = parseListQuery(rawQuery, collection);
-  const visible = await findVisible(app, collection, query.includeDeleted);
-  return {
-    app,
-    collection,
-    query,
-    filter: allOf([...(readable ? [readable] : []), visible, ...query.conditions]),
-    timeMs: timeFor(query, app.config.queryTimeoutMs),
-    size,
-    signal,
+  const open = (collection: Collection): Promise<Reading> | Reading => {
+    const readable = readFilter(collection, caller);
+    const query = parseListQuery(rawQuery, collection);
+    const timeMs = timeFor(query, app.config.queryTimeoutMs);
+    const showing = (visible: Document): Reading => {
+      const filter = allOf([...(readable ? [readable] : []), visible, ...query.conditions]);
+      return { app, collection, query, filter, timeMs, size, signal };
+    };
+    const visible = findVisible(app, collection, query.includeDeleted);
+    return visible instanceof Promise ? visible.then(showing) : showing(visible);
   };
+  const known = peekCollection(app, projectId, collectionName);
+  return known ? open(known) : requireCollection(app, projectId, collectionName).then(open);
 }
 
 /** How a list would be read, in the database's own form, and what was looked at: the page itself is thrown away. */
@@ -246,7 +247,7 @@ async function readFromCursor(reading: Reading, cursor: string | null): Promise<
 }
 
 /** The paths to show, with those to be populated; null = everything. */
-function shownPaths(query: ListQuery, fields: string[] | null): string[] | null {
+function shownPaths(query: ListQuery, fields: readonly string[] | null): string[] | null {
   return fields && widest([...fields, ...query.populate.map(({ path }) => path)]);
 }
 
@@ -258,7 +259,7 @@ function find(
   skip: number,
 ): Promise<Buffer[]> {
   const { app, collection, query, size } = reading;
-  const asked = { command: 'find', filter, sort: orderOf(query) } as const;
+  const asked = { command: 'find', filter, sort: query.order } as const;
   return timeRead(
     app,
     collection,
@@ -272,10 +273,6 @@ function find(
   );
 }
 
-function orderOf({ sort }: ListQuery): Record<string, 1 | -1> {
-  return Object.fromEntries(sort.map(({ path, direction }) => [path, direction]));
-}
-
 function openFind(
   { app, collection, query, timeMs, signal }: Reading,
   filter: Document,
@@ -285,7 +282,7 @@ function openFind(
 ) {
   return documentStore(app, collection)
     .find(filter, { raw, signal })
-    .sort(orderOf(query))
+    .sort(query.order)
     .skip(skip)
     .limit(limit)
     .maxTimeMS(timeMs);

@@ -1,7 +1,7 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import type { Collection } from '../../collections/collection.js';
-import { findShown, mayHide, readSeries, shownBy, type KnownSeries } from '../../collections/indexes/insert-series.js';
+import { mayHide, readSeries, shownBy, type KnownSeries } from '../../collections/indexes/insert-series.js';
 import { visibleDocuments } from './document.js';
 
 type Filter = Record<string, unknown>;
@@ -12,10 +12,21 @@ const MAX_KNOWN = 10_000;
 
 /**
  * visibleDocuments without those of bulk inserts that do not stand at this moment (decision 109). Reads of many
- * documents ask for it before each read.
+ * documents ask for it before each read. A promise only when it takes time.
  */
-export async function findVisible(app: App, { _id }: Collection, includeDeleted = false): Promise<Filter> {
-  return { ...visibleDocuments(includeDeleted), ...(await findShown(app, _id)) };
+export function findVisible(app: App, { _id }: Collection, includeDeleted = false): Promise<Filter> | Filter {
+  const visible = visibleDocuments(includeDeleted);
+  const hides = mayHide(app);
+  return hides === false ? visible : withoutHidden(app, _id, visible, hides);
+}
+
+async function withoutHidden(
+  app: App,
+  collectionId: ObjectId,
+  visible: Filter,
+  hides: true | Promise<boolean>,
+): Promise<Filter> {
+  return (await hides) ? { ...visible, ...shownBy(await readSeries(app, collectionId)) } : visible;
 }
 
 /**
