@@ -118,7 +118,10 @@ describe('wrong usage is exit 2', () => {
     [['project', 'update', 'x', '--limit', 'mail=5mb'], 'mail is a number without a unit, for example mail=200.'],
     [['project', 'update', 'x', '--limit', 'database=5tb'], 'it must be name=number'],
     [['project', 'update', 'x'], 'Nothing to change'],
-    [['data', 'import', 'posts', 'posts.xml', '--project', 'x'], 'Add --format'],
+    [
+      ['data', 'import', 'posts', 'posts.xml', '--project', 'x'],
+      'Add --format ndjson|json|csv: the name "posts.xml" does not tell it.',
+    ],
     [['completion', 'tcsh'], 'choose one of bash, zsh, fish'],
     [['settings', '--env-file', 'absent.env'], 'there is no such file'],
     [['serve', '--port', 'http'], 'BSVC_PORT must be a whole number'],
@@ -311,6 +314,11 @@ describe('a refusal', () => {
       'has no field "x". --add-field declares a further one',
     ],
     [['collection', 'edit', 'users', '--add-field', 'name:Number'], 'has a field "name" already. --set-field'],
+    [
+      ['collection', 'add', 'empty'],
+      'At least one field is required. Declare one with --field title:String!, or store any JSON object with --flexible.',
+    ],
+    [['data', 'query', 'nope'], 'There is no collection "nope" in this project. "bsvc collection list" shows them.'],
     [['byok', 'bucket', 'check'], 'has no bucket of its own. "bsvc byok bucket set" gives it one.'],
     [['backup', '--out', 'absent/x.backup'], 'absent to write into. Make it, or choose another --out.'],
     [['schema', 'export', '--out', 'absent/x.json'], 'absent to write into.'],
