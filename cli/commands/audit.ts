@@ -3,6 +3,7 @@ import type { App } from '../../src/app.js';
 import { listActs, presentAct } from '../../src/features/audit/audit-log.js';
 import { findProject } from '../../src/features/projects/project-store.js';
 import { defineCommand, value } from '../shell/command.js';
+import { presentList } from '../shell/present-list.js';
 import { wholeOption } from '../shell/read-whole.js';
 
 const DEFAULT_LIMIT = 50;
@@ -34,17 +35,12 @@ export default defineCommand({
       ...(since !== undefined && { since: app.clock.now() - since }),
     });
     const shown = acts.map(presentAct);
-    return {
-      json: shown,
-      quiet: shown.map(({ id }) => id),
-      text: (view) =>
-        shown.length === 0
-          ? 'Nothing is recorded.'
-          : view.table(
-              ['at', 'who', 'what', 'with', 'outcome'],
-              shown.map((act) => [act.at, act.actor, act.action, presentInput(act.input), act.code ?? act.outcome]),
-            ),
-    };
+    return presentList(shown, {
+      name: ({ id }) => id,
+      empty: 'Nothing is recorded.',
+      head: ['at', 'who', 'what', 'with', 'outcome'],
+      row: (act) => [act.at, act.actor, act.action, presentInput(act.input), act.code ?? act.outcome],
+    });
   },
 });
 

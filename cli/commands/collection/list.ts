@@ -2,6 +2,7 @@ import { listCollections } from '../../../src/features/collections/list-collecti
 import { presentCollection } from '../../../src/features/collections/present-collection.js';
 import { chooseProject, projectOption } from '../../ask/choose-project.js';
 import { defineCommand } from '../../shell/command.js';
+import { presentList } from '../../shell/present-list.js';
 import { presentRls } from './present.js';
 
 export default defineCommand({
@@ -10,16 +11,11 @@ export default defineCommand({
   async run(context, input) {
     const { app, project } = await chooseProject(context, input.project);
     const collections = (await listCollections(app, project._id)).map(presentCollection);
-    return {
-      json: collections,
-      quiet: collections.map(({ name }) => name),
-      text: (view) =>
-        collections.length === 0
-          ? 'No collections yet. Register one with: bsvc collection add <name> --field title:String!'
-          : view.table(
-              ['name', 'mode', 'fields', 'access', 'id'],
-              collections.map((each) => [each.name, each.mode, each.fields.length, presentRls(each), each.id]),
-            ),
-    };
+    return presentList(collections, {
+      name: ({ name }) => name,
+      empty: 'No collections yet. Register one with: bsvc collection add <name> --field title:String!',
+      head: ['name', 'mode', 'fields', 'access', 'id'],
+      row: (each) => [each.name, each.mode, each.fields.length, presentRls(each), each.id],
+    });
   },
 });

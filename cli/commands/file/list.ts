@@ -6,6 +6,7 @@ import {
 } from '../../../src/features/files/list-files.js';
 import { chooseProject, projectOption } from '../../ask/choose-project.js';
 import { defineCommand, value } from '../../shell/command.js';
+import { presentList } from '../../shell/present-list.js';
 import { wholeOption } from '../../shell/read-whole.js';
 
 export default defineCommand({
@@ -22,16 +23,11 @@ export default defineCommand({
     const { files } = await listProjectFiles(app, project, { ...query, limit });
     const serviceUrl = app.config.publicUrl ?? `http://${app.config.host}:${app.config.port}`;
     const items = await Promise.all(files.map((file) => presentListedFile(app, project, file, serviceUrl)));
-    return {
-      json: items,
-      quiet: items.map(({ path }) => path),
-      text: (view) =>
-        items.length === 0
-          ? 'No files.'
-          : view.table(
-              ['path', 'type', 'bytes', 'at'],
-              items.map((file) => [file.path, file.contentType, file.size ?? '', file.createdAt]),
-            ),
-    };
+    return presentList(items, {
+      name: ({ path }) => path,
+      empty: 'No files.',
+      head: ['path', 'type', 'bytes', 'at'],
+      row: (file) => [file.path, file.contentType, file.size ?? '', file.createdAt],
+    });
   },
 });

@@ -1,5 +1,6 @@
 import { JOB_STATES, listJobs, presentJob, type JobState } from '../../../src/platform/jobs/manage-jobs.js';
 import { choice, defineCommand, value } from '../../shell/command.js';
+import { presentList } from '../../shell/present-list.js';
 import { wholeOption } from '../../shell/read-whole.js';
 
 export default defineCommand({
@@ -12,16 +13,11 @@ export default defineCommand({
   },
   async run(context, query) {
     const jobs = (await listJobs(await context.app(), query)).map(presentJob);
-    return {
-      json: jobs,
-      quiet: jobs.map(({ id }) => id),
-      text: (view) =>
-        jobs.length === 0
-          ? 'No jobs.'
-          : view.table(
-              ['id', 'name', 'state', 'attempts', 'runs at', 'error'],
-              jobs.map((job) => [job.id, job.name, job.state, job.attempts, job.runAt, job.error?.slice(0, 60)]),
-            ),
-    };
+    return presentList(jobs, {
+      name: ({ id }) => id,
+      empty: 'No jobs.',
+      head: ['id', 'name', 'state', 'attempts', 'runs at', 'error'],
+      row: (job) => [job.id, job.name, job.state, job.attempts, job.runAt, job.error?.slice(0, 60)],
+    });
   },
 });

@@ -1,6 +1,7 @@
 import { presentKey } from '../../../src/features/projects/present-project.js';
 import { chooseProject, projectOption } from '../../ask/choose-project.js';
 import { defineCommand } from '../../shell/command.js';
+import { presentList } from '../../shell/present-list.js';
 
 export default defineCommand({
   examples: ['bsvc key list --project shop', 'bsvc key list --project shop --json'],
@@ -8,24 +9,12 @@ export default defineCommand({
   async run(context, input) {
     const { app, project } = await chooseProject(context, input.project);
     const keys = project.keys.map((key) => presentKey(key, app.clock.now()));
-    return {
-      json: keys,
-      quiet: keys.map(({ id }) => id),
-      text: (view) =>
-        keys.length === 0
-          ? 'No keys. Create one with: bsvc key create --type secret'
-          : view.table(
-              ['id', 'type', 'ends in', 'state', 'until', 'name', 'last used'],
-              keys.map((key) => [
-                key.id,
-                key.type,
-                key.last4,
-                ...presentState(key),
-                key.name ?? '',
-                key.lastUsedAt ?? 'never',
-              ]),
-            ),
-    };
+    return presentList(keys, {
+      name: ({ id }) => id,
+      empty: 'No keys. Create one with: bsvc key create --type secret',
+      head: ['id', 'type', 'ends in', 'state', 'until', 'name', 'last used'],
+      row: (key) => [key.id, key.type, key.last4, ...presentState(key), key.name ?? '', key.lastUsedAt ?? 'never'],
+    });
   },
 });
 

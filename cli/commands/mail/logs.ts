@@ -2,6 +2,7 @@ import { listMailLogs, LOGS_PAGE, MAX_LOGS_PAGE } from '../../../src/features/ma
 import { MAIL_STATUSES, type MailStatus } from '../../../src/features/mail/mail-log.js';
 import { chooseProject, projectOption } from '../../ask/choose-project.js';
 import { choice, defineCommand, value } from '../../shell/command.js';
+import { presentList } from '../../shell/present-list.js';
 import { wholeOption } from '../../shell/read-whole.js';
 
 export default defineCommand({
@@ -16,16 +17,11 @@ export default defineCommand({
   async run(context, { project: named, ...query }) {
     const { app, project } = await chooseProject(context, named);
     const { items } = await listMailLogs(app, project, query);
-    return {
-      json: items,
-      quiet: items.map((log) => log.id),
-      text: (view) =>
-        items.length === 0
-          ? 'No mail yet.'
-          : view.table(
-              ['id', 'to', 'subject', 'status', 'at'],
-              items.map((log) => [log.id, [log.to].flat().join(', '), log.subject, log.status, log.sentAt]),
-            ),
-    };
+    return presentList(items, {
+      name: (log) => log.id,
+      empty: 'No mail yet.',
+      head: ['id', 'to', 'subject', 'status', 'at'],
+      row: (log) => [log.id, [log.to].flat().join(', '), log.subject, log.status, log.sentAt],
+    });
   },
 });

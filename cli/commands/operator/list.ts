@@ -1,5 +1,6 @@
 import { listOperators, presentOperator } from '../../../src/features/operators/list-operators.js';
 import { defineCommand } from '../../shell/command.js';
+import { presentList } from '../../shell/present-list.js';
 import { presentSeen } from './present.js';
 
 export default defineCommand({
@@ -7,22 +8,11 @@ export default defineCommand({
   parameters: {},
   async run(context) {
     const operators = (await listOperators(await context.app())).map(presentOperator);
-    return {
-      json: operators,
-      quiet: operators.map(({ id }) => id),
-      text: (view) =>
-        operators.length === 0
-          ? 'No operators yet. Add one with: bsvc operator add --email <address>'
-          : view.table(
-              ['id', 'e-mail', 'role', 'sees', 'added'],
-              operators.map((operator) => [
-                operator.id,
-                operator.email,
-                operator.role,
-                presentSeen(operator),
-                operator.createdAt,
-              ]),
-            ),
-    };
+    return presentList(operators, {
+      name: ({ id }) => id,
+      empty: 'No operators yet. Add one with: bsvc operator add --email <address>',
+      head: ['id', 'e-mail', 'role', 'sees', 'added'],
+      row: (operator) => [operator.id, operator.email, operator.role, presentSeen(operator), operator.createdAt],
+    });
   },
 });

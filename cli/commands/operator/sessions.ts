@@ -6,6 +6,7 @@ import {
 } from '../../../src/features/operators/operator-sessions.js';
 import { requireOperatorNamed } from '../../../src/features/operators/remove-operator.js';
 import { defineCommand, value } from '../../shell/command.js';
+import { presentList } from '../../shell/present-list.js';
 import { operatorArgument } from './present.js';
 
 export default defineCommand({
@@ -28,22 +29,17 @@ export default defineCommand({
       context.out.note('1 session has ended.');
     }
     const sessions = (await listOperatorSessions(app, operator)).map(presentOperatorSession);
-    return {
-      json: sessions,
-      quiet: sessions.map(({ id }) => id),
-      text: (view) =>
-        sessions.length === 0
-          ? 'Signed in nowhere.'
-          : view.table(
-              ['id', 'used', 'ends', 'by', 'opened'],
-              sessions.map(({ id, usedAt, expiresAt, createdAt, console }) => [
-                id,
-                usedAt,
-                expiresAt,
-                console ? 'console' : 'token',
-                createdAt,
-              ]),
-            ),
-    };
+    return presentList(sessions, {
+      name: ({ id }) => id,
+      empty: 'Signed in nowhere.',
+      head: ['id', 'used', 'ends', 'by', 'opened'],
+      row: ({ id, usedAt, expiresAt, createdAt, console }) => [
+        id,
+        usedAt,
+        expiresAt,
+        console ? 'console' : 'token',
+        createdAt,
+      ],
+    });
   },
 });

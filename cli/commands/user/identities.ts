@@ -2,6 +2,7 @@ import { listIdentities, presentIdentity } from '../../../src/features/users/acc
 import { projectOption } from '../../ask/choose-project.js';
 import { chooseUser, userArgument } from '../../ask/choose-user.js';
 import { defineCommand } from '../../shell/command.js';
+import { presentList } from '../../shell/present-list.js';
 
 export default defineCommand({
   details: 'Each of them signs in to the account. Users unlink them by DELETE /api/userAuth/identities/:provider.',
@@ -10,16 +11,11 @@ export default defineCommand({
   async run(context, input) {
     const { app, project, user } = await chooseUser(context, input);
     const identities = (await listIdentities(app, project, user)).map(presentIdentity);
-    return {
-      json: identities,
-      quiet: identities.map(({ provider }) => provider),
-      text: (view) =>
-        identities.length === 0
-          ? 'No identity at a sign-in provider is linked.'
-          : view.table(
-              ['provider', 'linked'],
-              identities.map(({ provider, linkedAt }) => [provider, linkedAt]),
-            ),
-    };
+    return presentList(identities, {
+      name: ({ provider }) => provider,
+      empty: 'No identity at a sign-in provider is linked.',
+      head: ['provider', 'linked'],
+      row: ({ provider, linkedAt }) => [provider, linkedAt],
+    });
   },
 });

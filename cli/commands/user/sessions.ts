@@ -2,6 +2,7 @@ import { endSession, listSessions, presentSession } from '../../../src/features/
 import { projectOption } from '../../ask/choose-project.js';
 import { chooseUser, userArgument } from '../../ask/choose-user.js';
 import { defineCommand, value } from '../../shell/command.js';
+import { presentList } from '../../shell/present-list.js';
 
 export default defineCommand({
   details: 'Lists where a user is signed in. --revoke ends one session, or all of them.',
@@ -22,16 +23,11 @@ export default defineCommand({
       context.out.note(`${ended} ${ended === 1 ? 'session has' : 'sessions have'} ended.`);
     }
     const sessions = (await listSessions(app, project, user)).map(presentSession);
-    return {
-      json: sessions,
-      quiet: sessions.map(({ id }) => id),
-      text: (view) =>
-        sessions.length === 0
-          ? 'Signed in nowhere.'
-          : view.table(
-              ['id', 'used', 'ends', 'IP', 'client'],
-              sessions.map(({ id, usedAt, expiresAt, ip, userAgent }) => [id, usedAt, expiresAt, ip, userAgent]),
-            ),
-    };
+    return presentList(sessions, {
+      name: ({ id }) => id,
+      empty: 'Signed in nowhere.',
+      head: ['id', 'used', 'ends', 'IP', 'client'],
+      row: ({ id, usedAt, expiresAt, ip, userAgent }) => [id, usedAt, expiresAt, ip, userAgent],
+    });
   },
 });

@@ -2,6 +2,7 @@ import { listWebhooks } from '../../../src/features/webhooks/list-webhooks.js';
 import { presentWebhook } from '../../../src/features/webhooks/present-webhook.js';
 import { chooseProject, projectOption } from '../../ask/choose-project.js';
 import { defineCommand } from '../../shell/command.js';
+import { presentList } from '../../shell/present-list.js';
 import { presentState } from './present.js';
 
 export default defineCommand({
@@ -11,21 +12,19 @@ export default defineCommand({
     const { app, project } = await chooseProject(context, input.project);
     const webhooks = await listWebhooks(app, project);
     return {
+      ...presentList(webhooks, {
+        name: ({ id }) => id.toHexString(),
+        empty: 'No webhooks yet. Add one with: bsvc webhook add --url <url> --events <events>',
+        head: ['id', 'url', 'events', 'state', 'description'],
+        row: (webhook) => [
+          webhook.id.toHexString(),
+          webhook.url,
+          webhook.events.join(', '),
+          presentState(webhook),
+          webhook.description,
+        ],
+      }),
       json: webhooks.map(presentWebhook),
-      quiet: webhooks.map(({ id }) => id.toHexString()),
-      text: (view) =>
-        webhooks.length === 0
-          ? 'No webhooks yet. Add one with: bsvc webhook add --url <url> --events <events>'
-          : view.table(
-              ['id', 'url', 'events', 'state', 'description'],
-              webhooks.map((webhook) => [
-                webhook.id.toHexString(),
-                webhook.url,
-                webhook.events.join(', '),
-                presentState(webhook),
-                webhook.description,
-              ]),
-            ),
     };
   },
 });

@@ -1,6 +1,7 @@
 import { listSocialProviders, presentSocialProvider } from '../../../../src/features/users/social/social-provider.js';
 import { chooseProject, projectOption } from '../../../ask/choose-project.js';
 import { defineCommand } from '../../../shell/command.js';
+import { presentList } from '../../../shell/present-list.js';
 
 export default defineCommand({
   examples: ['bsvc user social list --project shop'],
@@ -8,21 +9,11 @@ export default defineCommand({
   async run(context, input) {
     const { app, project } = await chooseProject(context, input.project);
     const providers = (await listSocialProviders(app, project)).map(presentSocialProvider);
-    return {
-      json: providers,
-      quiet: providers.map(({ name }) => name),
-      text: (view) =>
-        providers.length === 0
-          ? 'No providers yet. Add one with: bsvc user social set google'
-          : view.table(
-              ['name', 'issuer', 'client id', 'sends back to'],
-              providers.map(({ name, issuer, clientId, redirectUrls }) => [
-                name,
-                issuer,
-                clientId,
-                redirectUrls.join(' '),
-              ]),
-            ),
-    };
+    return presentList(providers, {
+      name: ({ name }) => name,
+      empty: 'No providers yet. Add one with: bsvc user social set google',
+      head: ['name', 'issuer', 'client id', 'sends back to'],
+      row: ({ name, issuer, clientId, redirectUrls }) => [name, issuer, clientId, redirectUrls.join(' ')],
+    });
   },
 });
