@@ -5,6 +5,7 @@ import { requireProject } from '../../src/features/projects/project-store.js';
 import { invalid } from '../../src/errors.js';
 import { argument, value } from '../shell/command.js';
 import type { Context } from '../shell/context.js';
+import type { Choice } from '../shell/prompt.js';
 import { findWord } from '../shell/settings.js';
 
 /** The option of every command that works inside a project. */
@@ -36,15 +37,22 @@ export async function chooseProject(
 }
 
 async function pickProject(context: Context, missing: string): Promise<Project> {
+  return pickOne(context, missing, 'Which project?', async (app) => {
+    const projects = await listProjects(app);
+    if (projects.length === 0) {
+      throw invalid('NO_PROJECT', 'There is no project yet. Create one with "bsvc project create <name>".');
+    }
+    return projects.map((project) => ({ name: project.name, value: project, description: project._id.toHexString() }));
+  });
+}
+
+/** One of what the store has, which the person at the terminal chooses. */
+export async function pickOne<T>(
+  context: Context,
+  missing: string,
+  question: string,
+  list: (app: App) => Promise<Choice<T>[]>,
+): Promise<T> {
   // Nobody to ask: refused before anything is connected.
-  if (!context.ask.possible) return context.ask.choose('', missing, []);
-  const projects = await listProjects(await context.app());
-  if (projects.length === 0) {
-    throw invalid('NO_PROJECT', 'There is no project yet. Create one with "bsvc project create <name>".');
-  }
-  return context.ask.choose(
-    'Which project?',
-    missing,
-    projects.map((project) => ({ name: project.name, value: project, description: project._id.toHexString() })),
-  );
+  return context.ask.choose(question, missing, context.ask.possible ? await list(await context.app()) : []);
 }

@@ -1,4 +1,4 @@
-import type { ObjectId } from 'bson';
+import { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import type { Store } from '../../platform/database/database.js';
 import type { SealedPlace } from '../../platform/secrets/reseal.js';
@@ -40,8 +40,29 @@ export function mailLogStore(app: Pick<App, 'db'>): Store<MailLog> {
   return app.db.collection<MailLog>(MAIL_LOGS);
 }
 
-export function sealMail(app: Pick<App, 'secrets'>, id: ObjectId, mail: OutgoingMail): string {
-  return app.secrets.seal(JSON.stringify(mail), mailContext(id));
+/** The log of a mail that waits to be sent. */
+export function queuedLog(
+  app: Pick<App, 'secrets' | 'clock'>,
+  projectId: ObjectId,
+  mail: OutgoingMail,
+  told: Pick<MailLog, 'usingByok'> & Partial<Pick<MailLog, '_id' | 'subject' | 'templateUsed'>>,
+): MailLog {
+  const { _id = new ObjectId(), subject = mail.subject, templateUsed = null, usingByok } = told;
+  const now = new Date(app.clock.now());
+  return {
+    _id,
+    projectId,
+    providerEmailId: null,
+    to: mail.to,
+    subject,
+    status: 'queued',
+    usingByok,
+    templateUsed,
+    reason: null,
+    sealedMail: app.secrets.seal(JSON.stringify(mail), mailContext(_id)),
+    createdAt: now,
+    sentAt: now,
+  };
 }
 
 export function openSealedMail(app: Pick<App, 'secrets'>, id: ObjectId, sealed: string): OutgoingMail {

@@ -8,7 +8,7 @@ import { mailLogStore } from '../mail-log.js';
 import type { BatchItem, MailRequest } from '../read-mail.js';
 import { readSlots, refundSlot } from './mail-slots.js';
 import { sendBatch, type BatchResult } from './send-batch.js';
-import { enqueueMail, sendMail, type QueuedMail } from './send-mail.js';
+import { enqueueMail, presentQueued, sendMail, type QueuedMail } from './send-mail.js';
 
 /** The memory of one Idempotency-Key; removed with those of documents when it has expired. */
 interface KeyRecord {
@@ -76,14 +76,7 @@ async function findQueued(app: App, project: Project, id: ObjectId): Promise<Que
   const log = await mailLogStore(app).findOne({ _id: id, projectId: project._id });
   if (!log) return null;
   if (log.status === 'queued') await enqueueMail(app, log);
-  const { used, limit } = await readSlots(app, project);
-  return {
-    id: id.toHexString(),
-    provider: log.usingByok ? 'byok' : 'default',
-    monthlyUsage: used,
-    monthlyLimit: limit,
-    ...(log.templateUsed && { templateUsed: log.templateUsed }),
-  };
+  return presentQueued(log, await readSlots(app, project));
 }
 
 /**

@@ -5,7 +5,7 @@ import type { OutgoingMail, SendOutcome } from '../../../platform/mail-provider/
 import { withTimeout } from '../../../platform/time/with-timeout.js';
 import type { Project } from '../../projects/project.js';
 import { acceptMail } from '../close-mail.js';
-import { advanceLog, mailLogStore, sealMail, type MailLog } from '../mail-log.js';
+import { advanceLog, mailLogStore, queuedLog, type MailLog } from '../mail-log.js';
 import { refundSlot, reserveSlots, settleSlots } from './mail-slots.js';
 import { chooseProvider, resolveSender } from '../project-mail.js';
 import { waitForTurn } from './provider-pace.js';
@@ -32,25 +32,8 @@ export async function sendBatch(
 ): Promise<BatchResult[]> {
   const from = resolveSender(app, project);
   const { provider, usingByok } = chooseProvider(app, project);
-  const now = new Date(app.clock.now());
   const mails = items.map((item): OutgoingMail => ({ from, ...item }));
-  const logs = mails.map((mail): MailLog => {
-    const _id = new ObjectId();
-    return {
-      _id,
-      projectId: project._id,
-      providerEmailId: null,
-      to: mail.to,
-      subject: mail.subject,
-      status: 'queued',
-      usingByok,
-      templateUsed: null,
-      reason: null,
-      sealedMail: sealMail(app, _id, mail),
-      createdAt: now,
-      sentAt: now,
-    };
-  });
+  const logs = mails.map((mail) => queuedLog(app, project._id, mail, { usingByok }));
   const later = provider.sendBatch ? await waitForTurn(app, project, { urgent: true, mostMs: TURN_LIMIT_MS }) : null;
   if (later) {
     const retryAfterSeconds = (later.getTime() - app.clock.now()) / 1000;

@@ -2,8 +2,8 @@ import { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import type { Project } from '../../projects/project.js';
 import { deliverMail, deliverSystemMail } from './deliver-mail.job.js';
-import { mailLogStore, sealMail, type MailLog, type TemplateUsed } from '../mail-log.js';
-import { reserveSlots } from './mail-slots.js';
+import { mailLogStore, queuedLog, type MailLog, type TemplateUsed } from '../mail-log.js';
+import { reserveSlots, type SlotCount } from './mail-slots.js';
 import { requireTemplate } from '../mail-template.js';
 import { findByokKey, resolveSender } from '../project-mail.js';
 import { checkRendered, type MailRequest } from '../read-mail.js';
@@ -33,34 +33,21 @@ export async function sendMail(
   const from = resolveSender(app, project);
   const usingByok = findByokKey(app, project) !== null;
   const slots = await reserveSlots(app, project, [id]);
-  const now = new Date(app.clock.now());
-  const log: MailLog = {
-    _id: id,
-    projectId: project._id,
-    providerEmailId: null,
-    to: request.to,
-    subject: text.subject,
-    status: 'queued',
-    usingByok,
-    templateUsed: used,
-    reason: null,
-    sealedMail: sealMail(app, id, {
-      from,
-      to: request.to,
-      ...text,
-      ...(request.replyTo && { replyTo: request.replyTo }),
-    }),
-    createdAt: now,
-    sentAt: now,
-  };
+  const mail = { from, to: request.to, ...text, ...(request.replyTo && { replyTo: request.replyTo }) };
+  const log = queuedLog(app, project._id, mail, { _id: id, usingByok, templateUsed: used });
   await mailLogStore(app).insertOne(log);
   await enqueueMail(app, log);
+  return presentQueued(log, slots);
+}
+
+/** The answer for a mail that was queued. */
+export function presentQueued({ _id, usingByok, templateUsed }: MailLog, { used, limit }: SlotCount): QueuedMail {
   return {
-    id: id.toHexString(),
+    id: _id.toHexString(),
     provider: usingByok ? 'byok' : 'default',
-    monthlyUsage: slots.used,
-    monthlyLimit: slots.limit,
-    ...(used && { templateUsed: used }),
+    monthlyUsage: used,
+    monthlyLimit: limit,
+    ...(templateUsed && { templateUsed }),
   };
 }
 

@@ -1,7 +1,6 @@
-import { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import type { Project } from '../../projects/project.js';
-import { mailLogStore, sealMail } from '../mail-log.js';
+import { mailLogStore, queuedLog } from '../mail-log.js';
 import { requireTemplate } from '../mail-template.js';
 import { findByokKey, resolveSender } from '../project-mail.js';
 import { renderTemplate } from '../render-template.js';
@@ -22,23 +21,13 @@ const HIDDEN_CODE = '••••••';
 export async function sendSystemMail(app: App, project: Project, mail: SystemMail): Promise<void> {
   const template = await requireTemplate(app, project, { name: mail.template });
   const text = renderTemplate(template.text, mail.variables);
-  const from = resolveSender(app, project);
-  const _id = new ObjectId();
-  const now = new Date(app.clock.now());
-  await mailLogStore(app).insertOne({
-    _id,
-    projectId: project._id,
-    providerEmailId: null,
-    to: [mail.to],
+  const outgoing = { from: resolveSender(app, project), to: [mail.to], ...text };
+  const log = queuedLog(app, project._id, outgoing, {
     // Who reads the log is not to learn the code.
     subject: renderTemplate({ subject: template.text.subject }, { ...mail.variables, code: HIDDEN_CODE }).subject,
-    status: 'queued',
     usingByok: findByokKey(app, project) !== null,
     templateUsed: template.used,
-    reason: null,
-    sealedMail: sealMail(app, _id, { from, to: [mail.to], ...text }),
-    createdAt: now,
-    sentAt: now,
   });
-  await enqueueMail(app, { _id, projectId: project._id }, { urgent: true });
+  await mailLogStore(app).insertOne(log);
+  await enqueueMail(app, log, { urgent: true });
 }
