@@ -57,7 +57,7 @@ export type ProjectDeclaration = TypeOf<typeof PROJECT>;
 /** The JSON Schema of `bsvc.yaml` after field specs have become fields; checks form, not rules. */
 const PROJECTS = object({
   '$schema?': TEXT,
-  format: { const: PROJECTS_FORMAT } as Schema<typeof PROJECTS_FORMAT>,
+  format: { const: PROJECTS_FORMAT },
   projects: arrayOf(part<ProjectDeclaration>('project'), { maxItems: 200 }),
 });
 const PARTS = {

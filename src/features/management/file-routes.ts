@@ -30,7 +30,6 @@ export const STORAGE_USAGE = object(
   'StorageUsage',
 );
 
-/** Files of a project, for operators. */
 export const PROJECT_FILE_ROUTES: RouteList = {
   prefix: '/api/projects/:projectId/files',
   tag: 'Project files',

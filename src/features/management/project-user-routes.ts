@@ -52,7 +52,6 @@ const userOwner = (action: string): Access<OfUser> => withUser(projectOwner(acti
 
 const ENDED = ok(object({ ended: WHOLE }), 'Sessions ended');
 
-/** End users of a project, for operators, who may set what users may not. */
 export const PROJECT_USER_ROUTES: RouteList = {
   prefix: '/api/projects/:projectId/users',
   tag: 'Project users',

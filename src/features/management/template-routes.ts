@@ -10,7 +10,6 @@ const BODY = text({ maxLength: 500_000 });
 /** A mail's own styles and pictures in it; no script, nothing from elsewhere, and none of this origin's rights. */
 const PREVIEW_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'; sandbox";
 
-/** Mail templates of a project, for operators; one of a system template's name overrides it. */
 export const TEMPLATE_ROUTES: RouteList = {
   prefix: '/api/projects/:projectId/mail/templates',
   tag: 'Project templates',

@@ -26,7 +26,6 @@ const ACT = object(
   'AuditEntry',
 );
 
-/** Operators sign in and out, see who they are and what was done (decisions.md 7). */
 export const ADMIN_ROUTES: RouteList = {
   prefix: '/api/admin',
   tag: 'Operators',
