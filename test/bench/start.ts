@@ -25,8 +25,8 @@ const COMMANDS: readonly { name: string; argv: string[]; most?: number }[] = [
   { name: 'bsvc --help', argv: [BINARY, '--help'], most: 1.4 },
   { name: 'bsvc project list', argv: [BINARY, 'project', 'list'], most: 2 },
 ];
-const MOST_OF_BY_HAND = 1.3;
-const MOST_MIB = 65;
+const MAX_RATIO = 1.3;
+const MAX_MIB = 65;
 
 const judge = (ratio: number, most: number): string =>
   `, ${ratio.toFixed(2)}x (${most}: ${ratio <= most ? 'met' : 'MISSED'})`;
@@ -73,9 +73,9 @@ async function compareServers(own: Server, byHand: Server | null): Promise<void>
     const of = (what: keyof Start): number => median(starts[at]!.map((start) => start[what]));
     const memory = Math.round(of('pssMib'));
     console.log(
-      `${`${name}, first answer`.padEnd(24)} ${Math.round(of('ms'))} ms${name === own.name && floor ? judge(of('ms') / floor, MOST_OF_BY_HAND) : ''}, ` +
+      `${`${name}, first answer`.padEnd(24)} ${Math.round(of('ms'))} ms${name === own.name && floor ? judge(of('ms') / floor, MAX_RATIO) : ''}, ` +
         `${Math.round(of('cpuMs'))} ms of processor time, ${memory} MiB PSS` +
-        (name === own.name ? ` (${MOST_MIB}: ${memory <= MOST_MIB ? 'met' : 'MISSED'})` : ''),
+        (name === own.name ? ` (${MAX_MIB}: ${memory <= MAX_MIB ? 'met' : 'MISSED'})` : ''),
     );
   }
 }

@@ -2,7 +2,7 @@ import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ObjectId } from 'bson';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { CommandNode } from '../../cli/shell/command.js';
+import type { CommandEntry, CommandNode } from '../../cli/shell/command.js';
 import { COMMANDS } from '../../cli/commands/index.js';
 import { openEngine, type Engine } from '../../src/engine/index.js';
 import { runBinary, startService, type BinaryOutcome } from '../helpers/run-binary.js';
@@ -26,6 +26,8 @@ const SECRETS = {
   EVENTS_SECRET: `whsec_${Buffer.from('canary-events-secret-4711').toString('base64')}`,
   SOCIAL_SECRET: 'canary-social-secret-4711',
 };
+
+const LEAVES = listLeaves(COMMANDS);
 
 /** They go on for as long as there is something to tell: one JSON value a line. */
 const LINED = new Set(['data watch']);
@@ -64,6 +66,8 @@ beforeAll(async () => {
     aboutCollections().then(aboutMail).then(aboutTheHouse),
   ]);
   await aboutTheStore();
+  await aboutExamples();
+  await aboutLeaving();
 }, 600_000);
 
 afterAll(async () => {
@@ -158,7 +162,6 @@ async function aboutMail(): Promise<void> {
   await bsvc('mail template remove', ['welcome']);
   await bsvc('mail test', ['--to', 'me@example.com']);
   await bsvc('mail logs');
-  await bsvc('mail outbox');
   await bsvc('byok set', ['--mail-key-env', 'MAIL_KEY', '--no-verify']);
   await bsvc('byok webhook-secret', ['--secret-stdin'], SECRETS.EVENTS_SECRET);
   await bsvc('byok show');
@@ -200,11 +203,8 @@ async function aboutTheHouse(): Promise<void> {
   await bsvc('apply', ['-f', 'bsvc.json']);
   await bsvc('file list');
   await aboutFiles();
-  await bsvc('settings');
   await bsvc('doctor');
-  await bsvc('migrate status');
   await bsvc('migrate up');
-  await bsvc('audit');
   await bsvc('completion', ['bash']);
   await bsvc('service install', ['--print']);
   await bsvc('service install', ['--out', 'units', '--worker']);
@@ -233,7 +233,7 @@ async function aboutFiles(): Promise<void> {
   await bsvc('file delete', [path, '--yes']);
 }
 
-/** What changes or replaces everything comes last. */
+/** What changes or replaces everything comes late. */
 async function aboutTheStore(): Promise<void> {
   await Promise.all([runService('serve', ['--port', '0']), runService('worker', [])]);
   await bsvc('secrets rotate-tokens', ['--grace', '0s']);
@@ -242,21 +242,35 @@ async function aboutTheStore(): Promise<void> {
   await bsvc('backup list', ['--from', '.']);
   await bsvc('restore', ['all.backup', '--verify']);
   await bsvc('restore', ['all.backup', '--yes']);
+}
+
+/** A command that nothing above has called is called as its first example says. */
+async function aboutExamples(): Promise<void> {
+  for (const { words, load } of LEAVES) {
+    if (outcomes.has(words) || words === 'move-to') continue;
+    const [example = ''] = (await load()).default.examples;
+    await bsvc(words, example.split(' ').slice(1 + words.split(' ').length));
+  }
+}
+
+/** The store is not to be used after it. */
+async function aboutLeaving(): Promise<void> {
   const { uri } = await elsewhere.listen('127.0.0.1:0');
   await bsvc('move-to', [uri, '--dry-run']);
   await bsvc('move-to', [uri]);
 }
 
-function listLeaves(nodes: readonly CommandNode[], path: readonly string[] = []): string[] {
-  return nodes.flatMap((node) =>
-    node.commands ? listLeaves(node.commands, [...path, node.name]) : [[...path, node.name].join(' ')],
-  );
+function listLeaves(nodes: readonly CommandNode[], path: readonly string[] = []): (CommandEntry & { words: string })[] {
+  return nodes.flatMap((node) => {
+    const here = [...path, node.name];
+    return node.commands ? listLeaves(node.commands, here) : [{ ...node, words: here.join(' ') }];
+  });
 }
 
 describe('the bsvc binary with --json', () => {
-  it.each(listLeaves(COMMANDS))('%s: one JSON value on stdout and nothing else anywhere', (words) => {
+  it.each(LEAVES)('$words: one JSON value on stdout and nothing else anywhere', ({ words }) => {
     const all = outcomes.get(words) ?? [];
-    expect(all.length, 'a new command needs a line above').toBeGreaterThan(0);
+    expect(all.length, 'a command without a call above is called by its first example').toBeGreaterThan(0);
     for (const { code, stdout, stderr } of all) {
       expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
       expect(stdout).toMatch(/^[^\u001b]+\n$/);

@@ -13,7 +13,7 @@ import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
 
 const USER = new ObjectId().toHexString();
 const ANOTHER = new ObjectId().toHexString();
-const MOST_OF_ADDRESS = 30;
+const MAX_PER_ADDRESS = 30;
 const UNSENT_BYTES = 64 * 1024;
 
 let test: TestApp;
@@ -27,7 +27,7 @@ const open = new Set<StreamClient>();
 beforeAll(async () => {
   test = await openTestApp({
     clock: { now: () => Date.now() + aheadMs },
-    settings: { BSVC_STREAMS_PER_ADDRESS: String(MOST_OF_ADDRESS), BSVC_STREAMS: String(MOST_OF_ADDRESS + 5) },
+    settings: { BSVC_STREAMS_PER_ADDRESS: String(MAX_PER_ADDRESS), BSVC_STREAMS: String(MAX_PER_ADDRESS + 5) },
   });
   test.server.on('connection', (socket: Socket) => {
     sockets.add(socket);
@@ -262,10 +262,10 @@ describe('a stream ends in the middle, with a word why', () => {
 describe('a flood of streams', () => {
   it('of one address is 429 beyond its limit, and leaves room for others when they go', async () => {
     const clients = await Promise.all(
-      Array.from({ length: MOST_OF_ADDRESS + 4 }, () => follow({ collection: 'notes', since: 'now' })),
+      Array.from({ length: MAX_PER_ADDRESS + 4 }, () => follow({ collection: 'notes', since: 'now' })),
     );
     const outcomes = clients.map(said);
-    expect(outcomes.filter((outcome) => outcome === '200')).toHaveLength(MOST_OF_ADDRESS);
+    expect(outcomes.filter((outcome) => outcome === '200')).toHaveLength(MAX_PER_ADDRESS);
     expect(outcomes.filter((outcome) => outcome === '429 TOO_MANY_STREAMS')).toHaveLength(4);
     expect(clients.find(({ status }) => status === 429)!.headers['retry-after']).toBe('5');
     const overTicket = await byTicket(await ticketOf(secret()));
