@@ -51,7 +51,8 @@ function openGate(): { api: Koa; waiting: () => number; letGo: () => void } {
 describe('slow clients', () => {
   it('that dribble headers are told 408 and cut', async () => {
     const { api } = openGate();
-    const { socket, heard } = await speak(await start(api, QUICK), 'GET / HTTP/1.1\r\nHost: x\r\n');
+    const server = await start(api, { ...QUICK, silenceMs: 60_000 });
+    const { socket, heard } = await speak(server, 'GET / HTTP/1.1\r\nHost: x\r\n');
     const dribble = setInterval(() => socket.write('x-a: b\r\n'), 30);
     await eventually('the connection is cut', () => socket.closed);
     clearInterval(dribble);
@@ -171,10 +172,12 @@ describe('a stopping server', () => {
   it('goes on serving while it drains', async () => {
     const { api, waiting, letGo } = openGate();
     const server = await start(api);
-    const reply = fetch(server.url);
+    // It drains until nobody is connected any more.
+    const once = { headers: { connection: 'close' } };
+    const reply = fetch(server.url, once);
     await eventually('it is under way', () => waiting() === 1);
-    const stopped = server.stop(60_000, { drainMs: 300 });
-    expect((await fetch(`${server.url}/quick`)).status).toBe(200);
+    const stopped = server.stop(60_000, { drainMs: 60_000 });
+    expect((await fetch(`${server.url}/quick`, once)).status).toBe(200);
     letGo();
     expect((await reply).status).toBe(200);
     await stopped;
