@@ -11,20 +11,19 @@ const MAX_FIELDS = 24;
  */
 export class FieldWalk {
   /** Of each field its type in the document that was walked last, 0 when it has none. */
-  readonly types: number[] = [];
+  readonly types: number[];
   /** Where its value begins. */
-  readonly starts: number[] = [];
-  readonly ends: number[] = [];
-  private readonly order: number[] = [];
+  readonly starts: number[];
+  readonly ends: number[];
+  private readonly order: number[];
   private found = 0;
 
   private constructor(private readonly names: readonly string[]) {
-    for (let slot = 0; slot < names.length; slot++) {
-      this.types.push(0);
-      this.starts.push(0);
-      this.ends.push(0);
-      this.order.push(0);
-    }
+    // Of their length from the start: an array that grows takes room for 17 numbers at its first.
+    this.types = new Array<number>(names.length).fill(0);
+    this.starts = this.types.slice();
+    this.ends = this.types.slice();
+    this.order = this.types.slice();
   }
 
   /** Null when there are too many, or one whose name does not stand in a document as it is. */

@@ -51,8 +51,16 @@ export interface Collection {
  * nothing.
  */
 export function documentsName(collection: Pick<Collection, '_id' | 'projectId'>): string {
-  return documentsPrefix(collection.projectId) + collection._id.toHexString();
+  let name = names.get(collection);
+  if (name === undefined) {
+    name = documentsPrefix(collection.projectId) + collection._id.toHexString();
+    names.set(collection, name);
+  }
+  return name;
 }
+
+/** By the record, which all requests of a moment share; each asks for its name several times. */
+const names = new WeakMap<object, string>();
 
 /** The beginning of the stored names of all of a project's documents. */
 export function documentsPrefix(projectId: ObjectId): string {

@@ -113,7 +113,9 @@ export class FieldTest {
 
   /** Null when there are too many fields for it, or one with a name of its own kind. */
   static of(equalities: readonly Equality[], fields: readonly string[] = []): FieldTest | null {
-    const names = [...new Set([...fields, ...equalities.map(({ path }) => path)])];
+    const names: string[] = [];
+    for (const field of fields) if (!names.includes(field)) names.push(field);
+    for (const { path } of equalities) if (!names.includes(path)) names.push(path);
     const places = FieldWalk.of(names);
     return places === null ? null : new FieldTest(equalities, fields, names, places);
   }
