@@ -1,5 +1,5 @@
 import { conflict } from '../errors.js';
-import { isDuplicateKey, type Database } from '../platform/database/database.js';
+import { type Database, unlessDuplicate } from '../platform/database/database.js';
 import { MIGRATIONS } from './index.js';
 
 interface MigrationRecord {
@@ -49,11 +49,8 @@ export async function migrate(db: Database): Promise<string[]> {
   for (const migration of MIGRATIONS) {
     if (!pending.includes(migration.id)) continue;
     await migration.up(db);
-    try {
-      await db.collection<MigrationRecord>('migrations').insertOne({ _id: migration.id, appliedAt: new Date() });
-    } catch (error) {
-      if (!isDuplicateKey(error)) throw error;
-    }
+    const record = { _id: migration.id, appliedAt: new Date() };
+    await unlessDuplicate(db.collection<MigrationRecord>('migrations').insertOne(record));
   }
   return pending;
 }

@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { ObjectId, type Document } from 'bson';
 import type { App } from '../../app.js';
-import { isDuplicateKey, type Store } from '../../platform/database/database.js';
+import { isDuplicateKey, type Store, unlessDuplicate } from '../../platform/database/database.js';
 import { documentsName, type Collection } from '../collections/collection.js';
 import { documentIdOf } from './document-id.js';
 import type { ChangeLog, Logged, LogPosition, WatchedChange, WatchedChanges } from './change-log.js';
@@ -58,11 +58,8 @@ async function beginLog(app: Database, c: ObjectId): Promise<LogPosition> {
   for (;;) {
     const head = await logStore(app).findOne({ _id: { c, n: 0 } }, app.db.confirmedReads);
     if (head) return { epoch: head.epoch!, seq: (await findLast(app, c))!._id.n };
-    try {
-      await logStore(app).insertOne({ _id: { c, n: 0 }, at: new Date(), epoch: new ObjectId().toHexString() });
-    } catch (error) {
-      if (!isDuplicateKey(error)) throw error;
-    }
+    const first = { _id: { c, n: 0 }, at: new Date(), epoch: new ObjectId().toHexString() };
+    await unlessDuplicate(logStore(app).insertOne(first));
   }
 }
 

@@ -1,7 +1,7 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import { missing } from '../../errors.js';
-import { isDuplicateKey, type Store } from '../../platform/database/database.js';
+import { type Store, unlessDuplicate } from '../../platform/database/database.js';
 import type { Collection } from './collection.js';
 import { defaultUsersCollection, USERS } from './users-collection.js';
 
@@ -46,11 +46,7 @@ export async function requireStoredCollection(app: App, projectId: ObjectId, nam
 
 async function storeDefaultUsers(app: App, projectId: ObjectId): Promise<void> {
   if (await collectionStore(app).findOne({ projectId, name: USERS })) return;
-  try {
-    await collectionStore(app).insertOne(defaultUsersCollection(projectId));
-  } catch (error) {
-    if (!isDuplicateKey(error)) throw error;
-  }
+  await unlessDuplicate(collectionStore(app).insertOne(defaultUsersCollection(projectId)));
 }
 
 export function forgetCollection(app: App, collection: Pick<Collection, 'projectId' | 'name'>): void {

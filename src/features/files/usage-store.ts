@@ -1,6 +1,6 @@
 import { ObjectId } from 'bson';
 import type { App } from '../../app.js';
-import { isDuplicateKey, type Store } from '../../platform/database/database.js';
+import { type Store, unlessDuplicate } from '../../platform/database/database.js';
 import { fileStore } from './file-store.js';
 
 /**
@@ -35,13 +35,7 @@ export async function readUsage(app: Pick<App, 'db'>, projectId: ObjectId): Prom
   const found = await usageStore(app).findOne({ _id: projectId });
   if (found) return found;
   const fresh: UsageRecord = { _id: projectId, bytes: 0, generation: 0, applied: [] };
-  try {
-    await usageStore(app).insertOne({ ...fresh });
-    return fresh;
-  } catch (error) {
-    if (!isDuplicateKey(error)) throw error;
-    return readUsage(app, projectId);
-  }
+  return (await unlessDuplicate(usageStore(app).insertOne({ ...fresh }))) ? fresh : readUsage(app, projectId);
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
-import { isDuplicateKey, type Store } from '../../platform/database/database.js';
+import { type Store, unlessDuplicate } from '../../platform/database/database.js';
 import type { MailLog, MailStatus } from './mail-log.js';
 
 /** The mail provider's word about a mail; kept for a while, as it may come before the mail's id there is known here. */
@@ -21,13 +21,7 @@ export function eventStore(app: Pick<App, 'db'>): Store<MailEvent> {
 
 /** Keeps an event; false when it was there already. */
 export async function keepEvent(app: Pick<App, 'db'>, event: MailEvent): Promise<boolean> {
-  try {
-    await eventStore(app).insertOne(event);
-    return true;
-  } catch (error) {
-    if (isDuplicateKey(error)) return false;
-    throw error;
-  }
+  return (await unlessDuplicate(eventStore(app).insertOne(event))) !== null;
 }
 
 /**

@@ -1,7 +1,7 @@
 import { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import { conflict } from '../../errors.js';
-import { isDuplicateKey } from '../../platform/database/database.js';
+import { unlessDuplicate } from '../../platform/database/database.js';
 import { operatorStore, type Operator, type OperatorRole } from '../access/operator.js';
 import { Problems } from '../documents/reply/problems.js';
 import type { Project } from '../projects/project.js';
@@ -33,11 +33,7 @@ export async function addOperator(app: App, input: NewOperator): Promise<Operato
     passwordHash: await app.passwords.inTurn(OPERATORS_PARTY, (bcrypt) => bcrypt.hash(input.password)),
     createdAt: new Date(app.clock.now()),
   };
-  try {
-    await operatorStore(app).insertOne(operator);
-  } catch (error) {
-    throw isDuplicateKey(error) ? operatorExists(email) : error;
-  }
+  if (!(await unlessDuplicate(operatorStore(app).insertOne(operator)))) throw operatorExists(email);
   return operator;
 }
 

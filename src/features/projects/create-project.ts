@@ -1,7 +1,7 @@
 import { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import { conflict, invalid } from '../../errors.js';
-import { isDuplicateKey } from '../../platform/database/database.js';
+import { unlessDuplicate } from '../../platform/database/database.js';
 import { generateKey } from './api-key.js';
 import type { PlanName, Project } from './project.js';
 import { findProject, projectStore } from './project-store.js';
@@ -45,10 +45,7 @@ export async function createProject(app: App, input: NewProject): Promise<Create
     createdAt: new Date(nowMs),
     updatedAt: new Date(nowMs),
   };
-  try {
-    await projectStore(app).insertOne(project);
-  } catch (error) {
-    if (!isDuplicateKey(error)) throw error;
+  if (!(await unlessDuplicate(projectStore(app).insertOne(project)))) {
     const existing = input.ifNotExists ? await findProject(app, input.name) : null;
     if (existing) return { project: existing, keys: null, created: false };
     throw conflict('PROJECT_EXISTS', `There is already a project "${input.name}"`);

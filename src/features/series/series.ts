@@ -1,6 +1,6 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { App } from '../../app.js';
-import { isDuplicateKey, type Store } from '../../platform/database/database.js';
+import { type Store, unlessDuplicate } from '../../platform/database/database.js';
 import { openRing, FIGURES, type Ring, type Sample, type SeriesName } from './rings.js';
 import { compareLooks, type Contribution } from './sample.js';
 
@@ -127,16 +127,10 @@ async function keepPoint(app: App, coarse: Ring, nowMs: number, beforeMs: number
   if (!summary) return;
   const { _id, place } = placeOf(end - STORED_STEP_MS);
   const point = `points.${place}`;
-  try {
-    await hourStore(app).updateOne(
-      { _id, [point]: { $exists: false } },
-      { $set: { [point]: FIGURES.map((name) => round(summary[name])) } },
-      { upsert: true },
-    );
-    if (place === 0) await hourStore(app).deleteMany({ _id: { $lt: placeOf(nowMs - KEPT_HOURS * HOUR_MS)._id } });
-  } catch (error) {
-    if (!isDuplicateKey(error)) throw error;
-  }
+  const $set = { [point]: FIGURES.map((name) => round(summary[name])) };
+  const kept = hourStore(app).updateOne({ _id, [point]: { $exists: false } }, { $set }, { upsert: true });
+  if (!(await unlessDuplicate(kept)) || place !== 0) return;
+  await hourStore(app).deleteMany({ _id: { $lt: placeOf(nowMs - KEPT_HOURS * HOUR_MS)._id } });
 }
 
 function placeOf(ms: number): { _id: string; place: number } {

@@ -1,7 +1,7 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import { missing } from '../../errors.js';
-import { isDuplicateKey, type Store } from '../../platform/database/database.js';
+import { type Store, unlessDuplicate } from '../../platform/database/database.js';
 import { findObjectId } from '../../platform/ids.js';
 import type { ProjectWebhooks, Webhook } from './webhook.js';
 
@@ -68,13 +68,7 @@ async function storeWebhooks(app: App, next: ProjectWebhooks): Promise<boolean> 
     const result = await webhookStore(app).updateOne({ _id, revision: revision - 1 }, { $set: { revision, webhooks } });
     return result.matchedCount > 0;
   }
-  try {
-    await webhookStore(app).insertOne(next);
-    return true;
-  } catch (error) {
-    if (!isDuplicateKey(error)) throw error;
-    return false;
-  }
+  return (await unlessDuplicate(webhookStore(app).insertOne(next))) !== null;
 }
 
 /** Changes one webhook and answers it as it is afterwards; 404 when it is gone. */

@@ -1,5 +1,5 @@
 import { CLOCK_DOUBT_MS, type Clock } from '../time/clock.js';
-import { isDuplicateKey, type Database, type Store } from './database.js';
+import { type Database, type Store, unlessDuplicate } from './database.js';
 import type { Logger } from '../observe/logger.js';
 
 /** The state of the clock as all processes together know it. */
@@ -62,11 +62,5 @@ async function replace(
     const { _id, seenAt, doubtedUntil } = known;
     return (await store.updateOne({ _id, seenAt, doubtedUntil }, { $set: next })).matchedCount === 1;
   }
-  try {
-    await store.insertOne({ _id: 'clock', ...next });
-    return true;
-  } catch (error) {
-    if (!isDuplicateKey(error)) throw error;
-    return false;
-  }
+  return (await unlessDuplicate(store.insertOne({ _id: 'clock', ...next }))) !== null;
 }

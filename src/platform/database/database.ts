@@ -107,6 +107,16 @@ export function isDuplicateKey(
   return error instanceof Error && (error as { code?: unknown }).code === 11_000;
 }
 
+/** The answer of a write; null when another document has a value that no two may have. */
+export async function unlessDuplicate<T>(write: Promise<T>): Promise<T | null> {
+  try {
+    return await write;
+  } catch (error) {
+    if (!isDuplicateKey(error)) throw error;
+    return null;
+  }
+}
+
 /** True for a read that its `maxTimeMS` has ended (code 50), from either transport. */
 export const isTimeExceeded = (error: unknown): boolean => (error as { code?: unknown }).code === 50;
 

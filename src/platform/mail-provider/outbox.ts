@@ -1,5 +1,5 @@
 import type { Clock } from '../time/clock.js';
-import { isDuplicateKey, type Database, type Store } from '../database/database.js';
+import { type Database, type Store, unlessDuplicate } from '../database/database.js';
 import type { SealedPlace } from '../secrets/reseal.js';
 import type { SecretBox } from '../secrets/secret-box.js';
 import type { MailProvider, OutgoingMail } from './mail-provider.js';
@@ -30,16 +30,9 @@ export function openOutbox(db: Database, clock: Clock, box: Pick<SecretBox, 'sea
   return {
     name: 'outbox',
     async send(mail, idempotencyKey) {
-      try {
-        await outboxStore(db).insertOne({
-          _id: idempotencyKey,
-          to: mail.to,
-          sealed: box.seal(JSON.stringify(mail), sealContext(idempotencyKey)),
-          createdAt: new Date(clock.now()),
-        });
-      } catch (error) {
-        if (!isDuplicateKey(error)) throw error;
-      }
+      const sealed = box.seal(JSON.stringify(mail), sealContext(idempotencyKey));
+      const kept = { _id: idempotencyKey, to: mail.to, sealed, createdAt: new Date(clock.now()) };
+      await unlessDuplicate(outboxStore(db).insertOne(kept));
       return { outcome: 'accepted', id: idempotencyKey };
     },
     findStatus: () => Promise.resolve({ lastEvent: 'delivered', raw: null }),

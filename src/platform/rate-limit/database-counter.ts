@@ -1,5 +1,5 @@
 import { CLOCKS_DIFFER_MS, type Clock } from '../time/clock.js';
-import { isDuplicateKey, type Database, type Store } from '../database/database.js';
+import { isDuplicateKey, type Database, type Store, unlessDuplicate } from '../database/database.js';
 import type { RateCounter } from './rate-counter.js';
 
 const RATE_COUNTERS = 'rate_counters';
@@ -94,11 +94,8 @@ function raise(used: number, resetAt: Date, now: Date): object[] {
  */
 async function updateOrInsert(windows: Store<StoredWindow>, key: string, update: object[]): Promise<StoredWindow> {
   for (;;) {
-    try {
-      const stored = await windows.findOneAndUpdate({ _id: key }, update, { upsert: true, returnDocument: 'after' });
-      return stored!;
-    } catch (error) {
-      if (!isDuplicateKey(error)) throw error;
-    }
+    const options = { upsert: true, returnDocument: 'after' } as const;
+    const stored = await unlessDuplicate(windows.findOneAndUpdate({ _id: key }, update, options));
+    if (stored) return stored;
   }
 }

@@ -1,7 +1,7 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { conflict, type AppError } from '../../../errors.js';
-import { isDuplicateKey } from '../../../platform/database/database.js';
+import { unlessDuplicate } from '../../../platform/database/database.js';
 import type { Collection } from '../../collections/collection.js';
 import { seriesStore, type HiddenBatch, type InsertSeries } from '../../collections/indexes/insert-series.js';
 import { UNDER_WAY } from '../write/idempotency.js';
@@ -32,20 +32,17 @@ export async function openBatch(app: App, collection: Collection, ids: ObjectId[
     },
   };
   for (let attempt = 0; attempt < OPEN_ATTEMPTS; attempt++) {
-    try {
-      const series = await seriesStore(app).findOneAndUpdate(
-        { _id: collection._id, 'hidden.batch': { $ne: batch } },
-        [update],
-        { upsert: true, returnDocument: 'after', projection: { hidden: { $elemMatch: { batch } } } },
-      );
-      return series!.hidden[0]!.number;
-    } catch (error) {
-      if (!isDuplicateKey(error)) throw error;
-      const state = await findBatch(app, collection, batch);
-      if (state === 'abandoned') throw batchAbandoned();
-      if (state === 'open') throw underWay();
-      // Somebody else's batch was the first of the collection at the same moment.
-    }
+    const begin = seriesStore(app).findOneAndUpdate({ _id: collection._id, 'hidden.batch': { $ne: batch } }, [update], {
+      upsert: true,
+      returnDocument: 'after',
+      projection: { hidden: { $elemMatch: { batch } } },
+    });
+    const series = await unlessDuplicate(begin);
+    if (series) return series.hidden[0]!.number;
+    const state = await findBatch(app, collection, batch);
+    if (state === 'abandoned') throw batchAbandoned();
+    if (state === 'open') throw underWay();
+    // Somebody else's batch was the first of the collection at the same moment.
   }
   throw underWay();
 }

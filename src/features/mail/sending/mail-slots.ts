@@ -1,7 +1,7 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { overLimit } from '../../../errors.js';
-import { isDuplicateKey, type Store } from '../../../platform/database/database.js';
+import { type Store, unlessDuplicate } from '../../../platform/database/database.js';
 import { findLimit } from '../../plans/plan-limits.js';
 import type { Project } from '../../projects/project.js';
 
@@ -58,16 +58,13 @@ export async function reserveSlots(
   const take = { $inc: { used: ids.length }, $push: { [kind]: { $each: [...ids] } } };
   // The record of a month is made by its first sender; the second try is for those who meet it being made.
   for (const upsert of [true, false]) {
-    try {
-      const usage = await mailUsageStore(app).findOneAndUpdate(
-        { _id: usageId, ...room },
-        { ...take, ...(upsert && { $setOnInsert: fresh }) },
-        { upsert, returnDocument: 'after' },
-      );
-      if (usage) return { used: usage.used, limit };
-    } catch (error) {
-      if (!isDuplicateKey(error)) throw error;
-    }
+    const taken = mailUsageStore(app).findOneAndUpdate(
+      { _id: usageId, ...room },
+      { ...take, ...(upsert && { $setOnInsert: fresh }) },
+      { upsert, returnDocument: 'after' },
+    );
+    const usage = await unlessDuplicate(taken);
+    if (usage) return { used: usage.used, limit };
   }
   throw refused();
 }

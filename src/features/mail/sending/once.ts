@@ -1,7 +1,7 @@
 import { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { AppError, conflict, invalid, unprocessable } from '../../../errors.js';
-import { isDuplicateKey, type Store } from '../../../platform/database/database.js';
+import { isDuplicateKey, type Store, unlessDuplicate } from '../../../platform/database/database.js';
 import { sha256Hex } from '../../../platform/ids.js';
 import type { Project } from '../../projects/project.js';
 import { mailLogStore } from '../mail-log.js';
@@ -139,12 +139,7 @@ async function answerOnce<T>(app: App, project: Project, attempt: Attempt<T>): P
 async function begin(store: Store<KeyRecord>, mine: KeyRecord, now: number): Promise<KeyRecord | null> {
   const { _id } = mine;
   await store.deleteOne({ _id, expiresAt: { $lte: new Date(now) } });
-  try {
-    await store.insertOne(mine);
-    return null;
-  } catch (error) {
-    if (!isDuplicateKey(error)) throw error;
-  }
+  if (await unlessDuplicate(store.insertOne(mine))) return null;
   const earlier = await store.findOne({ _id });
   if (earlier && earlier.bodyHash !== mine.bodyHash) {
     throw unprocessable('IDEMPOTENCY_KEY_REUSED', 'This Idempotency-Key was used with another body');

@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { App } from '../../../app.js';
 import { overLimit } from '../../../errors.js';
-import { isDuplicateKey, type Store } from '../../../platform/database/database.js';
+import { type Store, unlessDuplicate } from '../../../platform/database/database.js';
 import { sha256Hex } from '../../../platform/ids.js';
 import type { Project } from '../../projects/project.js';
 import { findByokKey } from '../project-mail.js';
@@ -87,17 +87,10 @@ async function catchTurn(app: App, id: string, gapMs: number, mostMs: number): P
     const nowMs = Math.max(app.clock.now(), startMs + performance.now() - startTick);
     const taken = new Date(nowMs + gapMs);
     const doubted = new Date(nowMs + MAX_HOLD_MS);
-    try {
-      const { matchedCount, upsertedCount } = await paceStore(app).updateOne(
-        { _id: id, $or: [{ nextAt: { $lte: new Date(nowMs) } }, { nextAt: { $gt: doubted } }] },
-        { $set: { nextAt: taken } },
-        { upsert: true },
-      );
-      if (matchedCount + upsertedCount > 0) return null;
-    } catch (error) {
-      // The record is there, and its turn is not free.
-      if (!isDuplicateKey(error)) throw error;
-    }
+    const free = { _id: id, $or: [{ nextAt: { $lte: new Date(nowMs) } }, { nextAt: { $gt: doubted } }] };
+    const booked = paceStore(app).updateOne(free, { $set: { nextAt: taken } }, { upsert: true });
+    if (await unlessDuplicate(booked)) return null;
+    // The record is there, and its turn is not free.
     const pace = await paceStore(app).findOne({ _id: id });
     const waitMs = (pace?.nextAt.getTime() ?? nowMs) - nowMs;
     if (waitMs > mostMs) return pace!.nextAt;

@@ -3,7 +3,7 @@ import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { invalid } from '../../../errors.js';
 import { DAY_MS, CLOCKS_DIFFER_MS } from '../../../platform/time/clock.js';
-import { isDuplicateKey, type Store } from '../../../platform/database/database.js';
+import { type Store, unlessDuplicate } from '../../../platform/database/database.js';
 import type { Project } from '../../projects/project.js';
 
 export const ONE_TIME_CODES = 'one_time_codes';
@@ -81,12 +81,7 @@ export async function openCode(
     ...(userId !== undefined && { userId }),
   };
   const newDay = { dayEndsAt: new Date(now + DAY_MS), dayMails: 1, dayTries: 0 };
-  try {
-    await codeStore(app).insertOne({ _id: id, ...fresh, ...newDay });
-    return id;
-  } catch (error) {
-    if (!isDuplicateKey(error)) throw error;
-  }
+  if (await unlessDuplicate(codeStore(app).insertOne({ _id: id, ...fresh, ...newDay }))) return id;
   // One from later than now was sent before the clock was set back; so was a day that ends later than one can.
   const cool = {
     $or: [{ sentAt: { $lte: new Date(now - COOLDOWN_MS) } }, { sentAt: { $gt: new Date(now + CLOCKS_DIFFER_MS) } }],

@@ -3,7 +3,7 @@ import type { App } from '../../../app.js';
 import { locked } from '../../../errors.js';
 import { CLOCKS_DIFFER_MS } from '../../../platform/time/clock.js';
 import { clientNetwork } from '../../../http/requests/client-address.js';
-import { isDuplicateKey, type Store } from '../../../platform/database/database.js';
+import { type Store, unlessDuplicate } from '../../../platform/database/database.js';
 
 export const LOGIN_FAILURES = 'login_failures';
 
@@ -154,13 +154,8 @@ async function addFailure(app: App, projectId: ObjectId, id: string, cap: Cap): 
       { $set: { count: 1, expiresAt } },
     );
     if (restarted.matchedCount === 1) return null;
-    try {
-      await failureStore(app).insertOne({ _id: id, projectId, count: 1, expiresAt });
-      return null;
-    } catch (error) {
-      if (!isDuplicateKey(error)) throw error;
-      const lock = await findLock(app, id, cap);
-      if (lock) return lock;
-    }
+    if (await unlessDuplicate(failureStore(app).insertOne({ _id: id, projectId, count: 1, expiresAt }))) return null;
+    const lock = await findLock(app, id, cap);
+    if (lock) return lock;
   }
 }

@@ -1,6 +1,6 @@
 import type { App } from '../../../app.js';
 import { AppError } from '../../../errors.js';
-import { isDuplicateKey } from '../../../platform/database/database.js';
+import { unlessDuplicate } from '../../../platform/database/database.js';
 import { randomToken, sha256Hex } from '../../../platform/ids.js';
 import { requireCollection } from '../../collections/collection-store.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
@@ -122,11 +122,5 @@ async function link(app: App, project: Project, provider: SocialProvider, _id: s
     ...(ownership !== undefined && { ownership }),
     createdAt: new Date(app.clock.now()),
   };
-  try {
-    await identityStore(app).insertOne(made);
-    return true;
-  } catch (error) {
-    if (!isDuplicateKey(error)) throw error;
-    return false;
-  }
+  return (await unlessDuplicate(identityStore(app).insertOne(made))) !== null;
 }
