@@ -1,6 +1,6 @@
 import { AppError } from '../../src/errors.js';
 import { ConfigError } from '../../src/config.js';
-import { findOutage, isDamage } from '../../src/platform/database/database.js';
+import { findOutage, isDamage } from '../../src/platform/database/outages.js';
 import { presentRefusal } from './next-step.js';
 
 /** Exit codes of the process (cli.md, exit codes). */

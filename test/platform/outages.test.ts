@@ -7,7 +7,8 @@ import { update } from '../../src/engine/commands/write/update.js';
 import { deleteCommand } from '../../src/engine/commands/write/delete.js';
 import { EngineError } from '../../src/engine/errors.js';
 import { openEngine, type Engine } from '../../src/engine/index.js';
-import { findOutage, openDatabase, type Database, type Store } from '../../src/platform/database/database.js';
+import { openDatabase, type Database, type Store } from '../../src/platform/database/database.js';
+import { findOutage } from '../../src/platform/database/outages.js';
 import { openTempDir, type TempDir } from '../helpers/temp-dir.js';
 
 interface Thing {

@@ -1,7 +1,8 @@
 import { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import { AppError } from '../../errors.js';
-import { findOutage, type Store } from '../../platform/database/database.js';
+import type { Store } from '../../platform/database/database.js';
+import { findOutage } from '../../platform/database/outages.js';
 import { sha256Hex } from '../../platform/ids.js';
 
 /** An administrative act as recorded: who did what with which words, and how it ended. Never a secret. */

@@ -1,6 +1,6 @@
 import type { Context } from 'koa';
 import { AppError, type ErrorKind } from '../../errors.js';
-import { findOutage } from '../../platform/database/database.js';
+import { findOutage } from '../../platform/database/outages.js';
 import type { Logger } from '../../platform/observe/logger.js';
 import { replyJson } from './reply.js';
 

@@ -11,12 +11,12 @@ import type {
 } from 'mongodb';
 import type { ChangeLogs, DataCollection, HeldSnapshot, LongRead, Matcher } from '../../engine/index.js';
 import type { Config } from '../../config.js';
-import { invalid, unavailable, type AppError } from '../../errors.js';
+import { invalid, unavailable } from '../../errors.js';
 import { adoptDatabase } from './adopt-database.js';
 import { readSize, type CollectionSize } from './collection-size.js';
-import { findFullDisk } from './full-disk.js';
 import { loadDriver } from './mongodb-driver.js';
 import { askServer, judgeServer, type ServerJudgement } from './mongodb-server.js';
+import { findOutage } from './outages.js';
 import { SlowReads, type TimedRead } from './slow-reads.js';
 
 /** The part of the official driver's collection that stores use; the driver and the embedded engine both fit. */
@@ -320,29 +320,6 @@ async function openEmbedded(config: Config): Promise<Database> {
   }
 }
 
-/**
- * The error to answer when the database itself cannot do its work just now (away, disk full, unusable file); null for
- * any other error.
- */
-export function findOutage(error: unknown): AppError | null {
-  if (!(error instanceof Error)) return null;
-  // The driver wraps an error that stops a write of many documents in the middle.
-  const inner =
-    error.name === 'MongoBulkWriteError' ? findOutage((error as { errorResponse?: unknown }).errorResponse) : null;
-  if (inner) return inner;
-  const full = findFullDisk(error);
-  if (full) return full;
-  // Trying again does not mend it: it is an error of ours, with its cause in the log.
-  if (isDamage(error)) return null;
-  if (OUTAGE_NAMES.has(error.name) || isOutageAnswer(error)) {
-    return unavailable('DATABASE_UNAVAILABLE', 'The database cannot be reached just now', {
-      cause: error,
-      retryAfterSeconds: 5,
-    });
-  }
-  return null;
-}
-
 /** The damage in an embedded engine's file that can no longer be opened. */
 export async function verifyUnopened(
   { dataDir }: Config,
@@ -350,54 +327,4 @@ export async function verifyUnopened(
 ): Promise<string[]> {
   const { verifyDataFile } = await import('../../engine/index.js');
   return verifyDataFile(dataDir, options);
-}
-
-/** True for the embedded engine's finding that what is stored is not as it was written; the message names it. */
-export function isDamage(error: unknown): boolean {
-  return error instanceof Error && error.name === 'StorageError' && (error as { code?: unknown }).code === 'DAMAGED';
-}
-
-/** Errors of the embedded engine's file, and those of the official driver that mean that no answer came. */
-const OUTAGE_NAMES = new Set([
-  'StorageError',
-  'MongoServerSelectionError',
-  'MongoNetworkError',
-  'MongoNetworkTimeoutError',
-  'MongoWaitQueueTimeoutError',
-  'MongoNotConnectedError',
-  'MongoTopologyClosedError',
-  'MongoPoolClosedError',
-  'MongoPoolClearedError',
-  'PoolClearedOnNetworkError',
-  'MongoWriteConcernError',
-]);
-
-/**
- * Answers of a server that is just not able to work: it stops, has lost its office as primary, does not reach a shard,
- * or no majority confirms. The driver has tried twice by then.
- */
-const OUTAGE_CODES = new Set<unknown>([
-  6, // HostUnreachable
-  7, // HostNotFound
-  64, // WriteConcernTimeout
-  89, // NetworkTimeout
-  91, // ShutdownInProgress
-  100, // UnsatisfiableWriteConcern
-  133, // FailedToSatisfyReadPreference
-  134, // ReadConcernMajorityNotAvailableYet
-  189, // PrimarySteppedDown
-  262, // ExceededTimeLimit
-  9_001, // SocketException
-  10_107, // NotWritablePrimary
-  11_600, // InterruptedAtShutdown
-  11_602, // InterruptedDueToReplStateChange
-  13_435, // NotPrimaryNoSecondaryOk
-  13_436, // NotPrimaryOrSecondary
-]);
-
-/** Codes of a socket that the other side closed while the driver writes to it; the driver passes them on. */
-const BROKEN_SOCKET = new Set<unknown>(['EPIPE', 'ERR_STREAM_DESTROYED']);
-
-function isOutageAnswer({ name, code }: Error & { code?: unknown }): boolean {
-  return BROKEN_SOCKET.has(code) || (name.startsWith('Mongo') && OUTAGE_CODES.has(code));
 }
