@@ -1,17 +1,21 @@
 import type { App } from '../../app.js';
+import { object, oneOf, orNull, WHOLE, type TypeOf } from '../../platform/schema/schema.js';
 import { findLimit } from '../plans/plan-limits.js';
 import type { Project } from '../projects/project.js';
 import { filesOf, fileStore } from './file-store.js';
 import { usageStore } from './usage-store.js';
 
-export interface StorageUsage {
-  files: number;
-  /** Bytes charged to the quota; files in the project's own bucket are not. */
-  bytes: number;
-  /** null = unlimited. */
-  limit: number | null;
-  provider: 'internal' | 'external';
-}
+export const STORAGE_USAGE = object(
+  {
+    files: WHOLE,
+    /** Bytes charged to the quota; files in the project's own bucket are not. */
+    bytes: WHOLE,
+    limit: { ...orNull(WHOLE), description: 'null is unlimited.' },
+    provider: oneOf('internal', 'external'),
+  },
+  'StorageUsage',
+);
+export type StorageUsage = TypeOf<typeof STORAGE_USAGE>;
 
 /** A project's use of its storage, beside its limit. */
 export async function measureStorage(app: App, project: Project): Promise<StorageUsage> {

@@ -1,16 +1,21 @@
 import type { App } from '../../app.js';
+import { MOMENT, object, oneOf, TEXT, type TypeOf } from '../../platform/schema/schema.js';
 import { withTimeout } from '../../platform/time/with-timeout.js';
 import { VERSION } from '../../package.js';
 
-export interface Health {
-  status: 'ok' | 'error';
-  timestamp: string;
-  version: string;
-  dependencies: {
-    database: 'connected' | 'disconnected';
-    cache: 'connected' | 'embedded' | 'disabled' | 'disconnected';
-  };
-}
+export const HEALTH = object(
+  {
+    status: oneOf('ok', 'error'),
+    timestamp: MOMENT,
+    version: TEXT,
+    dependencies: object({
+      database: oneOf('connected', 'disconnected'),
+      cache: oneOf('connected', 'embedded', 'disabled', 'disconnected'),
+    }),
+  },
+  'Health',
+);
+type Health = TypeOf<typeof HEALTH>;
 
 const PING_LIMIT_MS = 3_000;
 

@@ -1,19 +1,7 @@
 import { plain, PUBLIC, route, say, type RouteList } from '../../http/routes/route.js';
-import { MOMENT, object, oneOf, TEXT } from '../../platform/schema/schema.js';
-import { checkDatabase, checkHealth } from './check-health.js';
+import { object, oneOf } from '../../platform/schema/schema.js';
+import { checkDatabase, checkHealth, HEALTH } from './check-health.js';
 
-const HEALTH = object(
-  {
-    status: oneOf('ok', 'error'),
-    timestamp: MOMENT,
-    version: TEXT,
-    dependencies: object({
-      database: oneOf('connected', 'disconnected'),
-      cache: oneOf('connected', 'embedded', 'disabled', 'disconnected'),
-    }),
-  },
-  'Health',
-);
 const FINE = object({ status: oneOf('ok') });
 
 /** rest-api.md 4.5, decisions.md 10. */

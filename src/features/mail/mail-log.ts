@@ -1,6 +1,7 @@
 import { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import type { Store } from '../../platform/database/database.js';
+import { ID, object, oneOf, orNull, TEXT, type TypeOf } from '../../platform/schema/schema.js';
 import type { SealedPlace } from '../../platform/secrets/reseal.js';
 import type { OutgoingMail } from '../../platform/mail-provider/mail-provider.js';
 
@@ -8,12 +9,11 @@ import type { OutgoingMail } from '../../platform/mail-provider/mail-provider.js
 export const MAIL_STATUSES = ['queued', 'sent', 'delivered', 'bounced', 'complained', 'failed'] as const;
 export type MailStatus = (typeof MAIL_STATUSES)[number];
 
-export interface TemplateUsed {
-  id: string | null;
-  scope: 'project' | 'system' | 'embedded';
-  key: string;
-  name: string;
-}
+export const TEMPLATE_USED = object(
+  { id: orNull(ID), scope: oneOf('project', 'system', 'embedded'), key: TEXT, name: TEXT },
+  'TemplateUsed',
+);
+export type TemplateUsed = TypeOf<typeof TEMPLATE_USED>;
 
 export interface MailLog {
   /** Also the provider's idempotency key and the id of the mail's slot. */

@@ -25,36 +25,22 @@ import {
   orNull,
   text,
   TEXT,
-  WHOLE,
 } from '../../platform/schema/schema.js';
 import { SECRET_KEY } from '../access/key-access.js';
 import { projectOwner } from '../access/operator-access.js';
 import { listMailLogs, LOGS_PAGE, MAX_LOGS_PAGE, readLiveStatus } from './list-mail-logs.js';
-import { MAIL_STATUSES } from './mail-log.js';
+import { MAIL_STATUSES, TEMPLATE_USED } from './mail-log.js';
 import { mailOperation, OPERATOR_PREFIX } from './mail-operation.js';
 import { PROVIDER_IDS, PROVIDER_OPERATIONS } from './provider-routes.js';
 import { ADDRESS, MAIL, MAIL_BATCH, readBatch, readMailRequest } from './read-mail.js';
 import { receiveMailEvent, type SignedEvent } from './receive-mail-event.js';
 import { sendBatchOnce, sendMailOnce } from './sending/once.js';
+import { QUEUED_MAIL } from './sending/send-mail.js';
 import { sendTestMail } from './sending/send-test-mail.js';
 
 const MAX_EVENT_BYTES = 256 * 1024;
 const MAX_PAGE = 100_000;
 
-const TEMPLATE_USED = object(
-  { id: orNull(ID), scope: oneOf('project', 'system', 'embedded'), key: TEXT, name: TEXT },
-  'TemplateUsed',
-);
-const QUEUED_MAIL = object(
-  {
-    id: ID,
-    provider: oneOf('byok', 'default'),
-    monthlyUsage: WHOLE,
-    monthlyLimit: orNull(WHOLE),
-    'templateUsed?': TEMPLATE_USED,
-  },
-  'QueuedMail',
-);
 const BATCH_RESULT = {
   ...anyOf(object({ id: TEXT }), object({ error: object({ message: TEXT }) })),
   title: 'BatchResult',

@@ -47,7 +47,7 @@ import { renameCollection } from '../collections/rename-collection.js';
 import { setRls } from '../collections/set-rls.js';
 import { findShape } from '../documents/read/find-shape.js';
 import { requireNamed } from './require-named.js';
-import { checkStoredDocuments } from '../documents/store/check-stored-documents.js';
+import { checkStoredDocuments, FIT_REPORT } from '../documents/store/check-stored-documents.js';
 
 /** As a collection is shown: `{enabled:true,mode,ownerField}` or `{enabled:false}`. */
 const RLS = changes({ enabled: FLAG, mode: oneOf('public-read', 'private'), ownerField: TEXT });
@@ -55,10 +55,6 @@ const MODE = oneOf('enforced', 'flexible');
 const INDEXES = arrayOf(TEXT, { maxItems: MAX_DECLARED_INDEXES });
 const FIELD_NAMES = arrayOf(TEXT, { maxItems: 1000 });
 
-const FIT_REPORT = object(
-  { checked: WHOLE, misfits: WHOLE, examples: arrayOf(object({ id: ID, message: TEXT })) },
-  'FitReport',
-);
 const CHANGES = withFieldDefs(
   changes({
     fields: { ...FIELD_LIST, description: 'Replaces all fields.' },

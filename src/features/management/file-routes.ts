@@ -3,7 +3,7 @@ import { arrayOf, MOMENT, object, oneOf, orNull, text, TEXT, WHOLE } from '../..
 import { PROJECT_OPERATOR, projectOwner } from '../access/operator-access.js';
 import { deleteFile } from '../files/delete-file.js';
 import { FILES_PAGE, listProjectFiles, MAX_FILES_PAGE, presentListedFile } from '../files/list-files.js';
-import { measureStorage } from '../files/measure-storage.js';
+import { measureStorage, STORAGE_USAGE } from '../files/measure-storage.js';
 
 const PATH = text({ minLength: 1, maxLength: 1024 });
 const FILE = object(
@@ -18,16 +18,6 @@ const FILE = object(
     createdAt: MOMENT,
   },
   'StoredFile',
-);
-
-export const STORAGE_USAGE = object(
-  {
-    files: WHOLE,
-    bytes: WHOLE,
-    limit: { ...orNull(WHOLE), description: 'null is unlimited.' },
-    provider: oneOf('internal', 'external'),
-  },
-  'StorageUsage',
 );
 
 export const PROJECT_FILE_ROUTES: RouteList = {

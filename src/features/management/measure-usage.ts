@@ -1,24 +1,31 @@
 import type { App } from '../../app.js';
+import { arrayOf, object, oneOf, orNull, TEXT, WHOLE, type TypeOf } from '../../platform/schema/schema.js';
 import { documentsName } from '../collections/collection.js';
 import { listCollections } from '../collections/list-collections.js';
 import { findVisible } from '../documents/store/shown-documents.js';
-import { measureStorage, type StorageUsage } from '../files/measure-storage.js';
-import { readSlots, type SlotCount } from '../mail/sending/mail-slots.js';
+import { measureStorage, STORAGE_USAGE } from '../files/measure-storage.js';
+import { readSlots } from '../mail/sending/mail-slots.js';
 import { findLimit, LIMIT_NAMES, type LimitName } from '../plans/plan-limits.js';
-import type { PlanName, Project } from '../projects/project.js';
+import { PLAN_NAMES, type Project } from '../projects/project.js';
 import { listWebhooks } from '../webhooks/list-webhooks.js';
 
-export interface Usage {
-  plan: PlanName;
-  /** null = unlimited; bytes for storage and database. */
-  limits: Record<LimitName, number | null>;
-  documents: number;
-  collections: { name: string; documents: number; trashed: number; bytes: number }[];
-  storage: StorageUsage;
-  /** Slots of the current month (UTC). */
-  mail: SlotCount;
-  webhooks: number;
-}
+/** null = unlimited; bytes for storage and database. */
+const LIMIT = orNull(WHOLE);
+
+export const USAGE = object(
+  {
+    plan: oneOf(...PLAN_NAMES),
+    limits: object(Object.fromEntries(LIMIT_NAMES.map((name) => [name, LIMIT])) as Record<LimitName, typeof LIMIT>),
+    documents: WHOLE,
+    collections: arrayOf(object({ name: TEXT, documents: WHOLE, trashed: WHOLE, bytes: WHOLE })),
+    storage: STORAGE_USAGE,
+    /** Slots of the current month (UTC). */
+    mail: object({ used: WHOLE, limit: LIMIT }),
+    webhooks: WHOLE,
+  },
+  'Usage',
+);
+type Usage = TypeOf<typeof USAGE>;
 
 /** Counts what a project holds, beside what its plan grants. */
 export async function measureUsage(app: App, project: Project): Promise<Usage> {

@@ -20,16 +20,15 @@ import { requireOperatedId } from '../access/require-operator.js';
 import { changeProject } from '../declaration/change-project.js';
 import { LIMITS_SCHEMA } from '../declaration/project-declaration.js';
 import { recountStorage } from '../files/recount-storage.js';
-import { LIMIT_NAMES, OVERRIDABLE_LIMITS, type LimitName } from '../plans/plan-limits.js';
+import { OVERRIDABLE_LIMITS } from '../plans/plan-limits.js';
 import { createProject } from '../projects/create-project.js';
 import { listProjects } from '../projects/list-projects.js';
 import { presentProject } from '../projects/present-project.js';
 import { PLAN_NAMES } from '../projects/project.js';
 import { rotateTokenSecret } from '../projects/rotate-token-secret.js';
 import { deleteProject } from './delete-project.js';
-import { STORAGE_USAGE } from './file-routes.js';
 import { GRACE } from './key-routes.js';
-import { measureUsage } from './measure-usage.js';
+import { measureUsage, USAGE } from './measure-usage.js';
 import { presentProjectDetails } from './present-project-details.js';
 
 const PLAN = oneOf(...PLAN_NAMES);
@@ -59,20 +58,6 @@ const NEW_PROJECT = object({
   created: oneOf(true),
 });
 const KNOWN_PROJECT = object({ project: PROJECT_DETAILS, keys: NULL, created: oneOf(false) });
-
-const LIMIT = orNull(WHOLE);
-const USAGE = object(
-  {
-    plan: PLAN,
-    limits: object(Object.fromEntries(LIMIT_NAMES.map((name) => [name, LIMIT])) as Record<LimitName, typeof LIMIT>),
-    documents: WHOLE,
-    collections: arrayOf(object({ name: TEXT, documents: WHOLE, trashed: WHOLE, bytes: WHOLE })),
-    storage: STORAGE_USAGE,
-    mail: object({ used: WHOLE, limit: LIMIT }),
-    webhooks: WHOLE,
-  },
-  'Usage',
-);
 
 const MAIL_SETTING = orNull(text({ maxLength: 500 }));
 

@@ -1,4 +1,5 @@
 import type { App } from '../../../app.js';
+import { arrayOf, ID, object, TEXT, WHOLE, type TypeOf } from '../../../platform/schema/schema.js';
 import type { Collection } from '../../collections/collection.js';
 import { asStored } from '../../collections/users-collection.js';
 import { documentStore } from './document-store.js';
@@ -10,12 +11,12 @@ import { findMisfits } from './stored-misfits.js';
 
 const MAX_EXAMPLES = 20;
 
-export interface FitReport {
-  checked: number;
-  misfits: number;
-  /** The first ones only. */
-  examples: { id: string; message: string }[];
-}
+/** The examples are the first ones only. */
+export const FIT_REPORT = object(
+  { checked: WHOLE, misfits: WHOLE, examples: arrayOf(object({ id: ID, message: TEXT })) },
+  'FitReport',
+);
+type FitReport = TypeOf<typeof FIT_REPORT>;
 
 /**
  * Which active documents are not what `collection`'s settings would have stored: wrong or missing or undeclared fields,

@@ -1,21 +1,26 @@
 import { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
+import { ID, object, oneOf, orNull, WHOLE, type TypeOf } from '../../../platform/schema/schema.js';
 import type { Project } from '../../projects/project.js';
 import { deliverMail, deliverSystemMail } from './deliver-mail.job.js';
-import { mailLogStore, queuedLog, type MailLog, type TemplateUsed } from '../mail-log.js';
+import { mailLogStore, queuedLog, TEMPLATE_USED, type MailLog, type TemplateUsed } from '../mail-log.js';
 import { reserveSlots, type SlotCount } from './mail-slots.js';
 import { requireTemplate } from '../mail-template.js';
 import { findByokKey, resolveSender } from '../project-mail.js';
 import { checkRendered, type MailRequest } from '../read-mail.js';
 import { renderTemplate, type MailText } from '../render-template.js';
 
-export interface QueuedMail {
-  id: string;
-  provider: 'byok' | 'default';
-  monthlyUsage: number;
-  monthlyLimit: number | null;
-  templateUsed?: TemplateUsed;
-}
+export const QUEUED_MAIL = object(
+  {
+    id: ID,
+    provider: oneOf('byok', 'default'),
+    monthlyUsage: WHOLE,
+    monthlyLimit: orNull(WHOLE),
+    'templateUsed?': TEMPLATE_USED,
+  },
+  'QueuedMail',
+);
+export type QueuedMail = TypeOf<typeof QUEUED_MAIL>;
 
 /**
  * Takes a slot, writes the log `queued` and hands the mail to the worker (rest-api.md 4.4). 400 for what cannot be
