@@ -15,7 +15,9 @@ export async function checkStore(db: Database): Promise<CheckResult[]> {
   const { fileBytes, freeBytes } = db.stats();
   const size = `${megabytes(fileBytes!)} MB, ${megabytes(freeBytes!)} MB of them free`;
   if (othersAt(db).length === 0) return [passed('data file', size)];
-  await wait(HELD_MS);
+  const seenAt = performance.now();
+  // A timer counts from when the turn began in which it was set: it may come too early for the ages.
+  for (let left = HELD_MS; left > 0; left = HELD_MS - (performance.now() - seenAt)) await wait(left);
   const held = othersAt(db).filter(({ ageMs }) => ageMs >= HELD_MS);
   if (held.length === 0) return [passed('data file', size)];
   const stopped: number[] = [];
