@@ -79,8 +79,8 @@ describe('mail of several projects through one key of the provider', () => {
     for (const [at, project] of projects.entries()) await queue(project, `p${at}`, 10);
     worker = createWorker(test.app);
     await eventually('mail is on its way', () => provider.accepted.length >= 5);
-    const sent = provider.accepted.length;
     await queueCode(projects[0]!);
+    const sent = provider.accepted.length;
     await eventually('all of it is sent', () => provider.accepted.length === 61);
     // What was being sent when the code came, and what was sent until the worker saw it.
     expect(order().indexOf('code')).toBeLessThan(sent + 12);
