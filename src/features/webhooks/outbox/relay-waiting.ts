@@ -6,22 +6,33 @@ import { OUTBOX_SINCE } from './outbox-field.js';
 import { relayDocuments } from './relay-outbox.js';
 
 const BATCH = 200;
+const ANY_TIME = [{ $gt: new Date(0) }];
 
-/** Relays what waits in the documents of a collection at this moment, whoever wrote it. */
-export async function relayWaiting(app: App, collection: Collection): Promise<void> {
+/**
+ * Relays what waits in the documents of a collection at this moment, whoever wrote it, the oldest first; only what
+ * waits since then when `since` has conditions, one after the other, and no further batch once `isOver`.
+ */
+export async function relayWaiting(
+  app: App,
+  collection: Collection,
+  since: readonly object[] = ANY_TIME,
+  isOver: () => boolean = () => false,
+): Promise<void> {
   const stored = { isDeleted: { $ne: PENDING }, ...(await findShown(app, collection._id)) };
-  for (;;) {
-    const found = (await app.db
-      .collection<Record<string, unknown>>(documentsName(collection))
-      .find({ [OUTBOX_SINCE]: { $gt: new Date(0) }, ...stored })
-      .sort({ [OUTBOX_SINCE]: 1 })
-      .limit(BATCH)
-      .toArray()) as Record<string, unknown>[];
-    const readAt = new Date(app.clock.now());
-    await relayDocuments(
-      app,
-      found.map((document) => ({ collection, document, readAt })),
-    );
-    if (found.length < BATCH) return;
+  const documents = app.db.collection<Record<string, unknown>>(documentsName(collection));
+  for (const condition of since) {
+    for (;;) {
+      const found = (await documents
+        .find({ [OUTBOX_SINCE]: condition, ...stored })
+        .sort({ [OUTBOX_SINCE]: 1 })
+        .limit(BATCH)
+        .toArray()) as Record<string, unknown>[];
+      const readAt = new Date(app.clock.now());
+      await relayDocuments(
+        app,
+        found.map((document) => ({ collection, document, readAt })),
+      );
+      if (found.length < BATCH || isOver()) break;
+    }
   }
 }

@@ -2,20 +2,16 @@ import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { CLOCK_DOUBT_MS } from '../../../platform/time/clock.js';
 import type { JobContext, JobDefinition } from '../../../platform/jobs/job.js';
-import { documentsName, type Collection } from '../../collections/collection.js';
-import { PENDING } from '../../collections/indexes/document-indexes.js';
-import { findShown } from '../../collections/indexes/insert-series.js';
+import type { Collection } from '../../collections/collection.js';
 import { collectionStore } from '../../collections/collection-store.js';
 import { listCollections } from '../../collections/list-collections.js';
 import { enqueueDelivery } from '../deliveries/deliver-webhook.job.js';
 import { deliveryStore, type Delivery } from '../deliveries/delivery.js';
-import { OUTBOX_SINCE } from './outbox-field.js';
-import { relayDocuments } from './relay-outbox.js';
+import { relayWaiting } from './relay-waiting.js';
 import { webhookStore } from '../webhook-store.js';
 
 /** Younger events are still in the hands of the process that wrote them. */
 const LEFT_BEHIND_MS = 5_000;
-const BATCH = 200;
 const MAX_PAUSE_MS = 14 * 3_600_000;
 
 /** Finds the leftovers of a crash: events that wait in their documents, and due deliveries that nobody works on. */
@@ -47,35 +43,9 @@ async function relayLeftovers(app: App, context: JobContext): Promise<void> {
 
 async function relayCollection(app: App, collection: Collection, context: JobContext): Promise<void> {
   const nowMs = app.clock.now();
-  const since = [
-    { [OUTBOX_SINCE]: { $lte: new Date(nowMs - LEFT_BEHIND_MS) } },
-    // Written by a clock that has been set back since.
-    { [OUTBOX_SINCE]: { $gt: new Date(nowMs + CLOCK_DOUBT_MS) } },
-  ];
-  const stored = { isDeleted: { $ne: PENDING }, ...(await findShown(app, collection._id)) };
-  for (const left of since) await relayLeft(app, collection, { ...left, ...stored }, context);
-}
-
-async function relayLeft(
-  app: App,
-  collection: Collection,
-  left: Record<string, unknown>,
-  context: JobContext,
-): Promise<void> {
-  const documents = app.db.collection<Record<string, unknown>>(documentsName(collection));
-  for (;;) {
-    const found = (await documents
-      .find(left)
-      .sort({ [OUTBOX_SINCE]: 1 })
-      .limit(BATCH)
-      .toArray()) as Record<string, unknown>[];
-    const readAt = new Date(app.clock.now());
-    await relayDocuments(
-      app,
-      found.map((document) => ({ collection, document, readAt })),
-    );
-    if (found.length < BATCH || isOver(context)) return;
-  }
+  // Also what was written by a clock that has been set back since.
+  const since = [{ $lte: new Date(nowMs - LEFT_BEHIND_MS) }, { $gt: new Date(nowMs + CLOCK_DOUBT_MS) }];
+  await relayWaiting(app, collection, since, () => isOver(context));
 }
 
 /**
