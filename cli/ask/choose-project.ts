@@ -3,7 +3,7 @@ import { listProjects } from '../../src/features/projects/list-projects.js';
 import type { Project } from '../../src/features/projects/project.js';
 import { requireProject } from '../../src/features/projects/project-store.js';
 import { invalid } from '../../src/errors.js';
-import { argument, value } from '../shell/command.js';
+import { argument, defineCommandOn, value } from '../shell/command.js';
 import type { Context } from '../shell/context.js';
 import type { Choice } from '../shell/prompt.js';
 import { findWord } from '../shell/settings.js';
@@ -35,6 +35,11 @@ export async function chooseProject(
   const app = await context.app();
   return { app, project: await requireProject(app, word) };
 }
+
+/** `defineCommand` for what works inside a project: with `--project`, `app` and `project`. */
+export const defineProjectCommand = defineCommandOn({ project: projectOption }, (context, input) =>
+  chooseProject(context, input.project),
+);
 
 async function pickProject(context: Context, missing: string): Promise<Project> {
   return pickOne(context, missing, 'Which project?', async (app) => {

@@ -2,8 +2,8 @@ import type { App } from '../../src/app.js';
 import type { Project } from '../../src/features/projects/project.js';
 import type { User } from '../../src/features/users/user.js';
 import { requireUser } from '../../src/features/users/user-store.js';
-import { chooseProject } from './choose-project.js';
-import { argument } from '../shell/command.js';
+import { chooseProject, projectOption } from './choose-project.js';
+import { argument, defineCommandOn } from '../shell/command.js';
 import type { Context } from '../shell/context.js';
 
 /** The argument of commands about one end user. */
@@ -17,3 +17,6 @@ export async function chooseUser(
   const { app, project } = await chooseProject(context, input.project);
   return { app, project, user: await requireUser(app, project._id, input.user) };
 }
+
+/** `defineCommand` for what works on one end user: with `<user>`, `--project`, and `app`, `project` and `user`. */
+export const defineUserCommand = defineCommandOn({ user: userArgument, project: projectOption }, chooseUser);

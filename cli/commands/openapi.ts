@@ -1,17 +1,16 @@
 import { ROUTE_LISTS } from '../../src/api.js';
 import { describeProject } from '../../src/features/project-types/described-project.js';
 import { writeProjectFile } from '../../src/features/project-types/project-files.js';
-import { chooseProject, projectOption } from '../ask/choose-project.js';
+import { defineProjectCommand } from '../ask/choose-project.js';
 import { giveFile } from '../formats/give-file.js';
-import { defineCommand, value } from '../shell/command.js';
+import { value } from '../shell/command.js';
 
-export default defineCommand({
+export default defineProjectCommand({
   details:
     'What applications call with the keys of the project, with the fields of its collections: for generators of clients. Without --out it goes to standard output.',
   examples: ['bsvc openapi --project shop --out openapi.json', 'bsvc openapi --project shop | jq .paths'],
-  parameters: { project: projectOption, out: value('--out <file>', 'file to write') },
-  async run(context, { project: named, out }) {
-    const { app, project } = await chooseProject(context, named);
+  parameters: { out: value('--out <file>', 'file to write') },
+  async run(context, { app, project, out }) {
     const described = await describeProject(app, project, { isPublic: false });
     const text = await writeProjectFile('openapi.json', ROUTE_LISTS, described);
     return giveFile(context, out, { text, json: JSON.parse(text) as unknown, of: project.name });

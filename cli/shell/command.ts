@@ -133,6 +133,36 @@ export function defineCommand<const P extends Parameters>(definition: Definition
   return definition as unknown as LoadedCommand;
 }
 
+type InputOn<P extends Parameters, N extends Parameters, T> = Omit<Input<P & N>, keyof T> & T;
+
+type DefinitionOn<P extends Parameters, N extends Parameters, T> = Omit<Definition<P>, 'parameters' | 'run'> & {
+  /** Besides those that name the thing. */
+  parameters?: P;
+  run(context: Context, input: InputOn<P, N, T>): Promise<Result | void>;
+};
+
+/**
+ * A form of `defineCommand` for commands that work on one thing of the store: the parameters that name it come with the
+ * form, and the handler finds what `choose` found by them in its input. A command that refuses or asks before anything
+ * is connected is one for `defineCommand` itself.
+ */
+export function defineCommandOn<const N extends Parameters, T>(
+  naming: N,
+  choose: (context: Context, input: Input<N>) => Promise<T>,
+): <const P extends Parameters>(definition: DefinitionOn<P, N, T>) => LoadedCommand {
+  return <const P extends Parameters>({ parameters, run, ...about }: DefinitionOn<P, N, T>) => {
+    const all = Object.entries<CommandParameter<unknown>>({ ...naming, ...parameters });
+    const isArgument = ([, { kind }]: (typeof all)[number]): boolean => kind === 'argument';
+    return {
+      ...about,
+      parameters: Object.fromEntries([...all.filter(isArgument), ...all.filter((each) => !isArgument(each))]),
+      async run(context: Context, input: Input<P & N>) {
+        return run(context, { ...input, ...(await choose(context, input)) });
+      },
+    } as unknown as LoadedCommand;
+  };
+}
+
 /** A leaf of the command tree; its module is imported only when it runs or explains itself. */
 export interface CommandEntry {
   name: string;

@@ -1,16 +1,15 @@
 import { presentMailSettings, setMailSettings } from '../../../src/features/mail/project-mail.js';
-import { chooseProject, projectOption } from '../../ask/choose-project.js';
-import { defineCommand, secret } from '../../shell/command.js';
+import { defineProjectCommand } from '../../ask/choose-project.js';
+import { secret } from '../../shell/command.js';
 import { readSecret } from '../../shell/read-secret.js';
 import { presentByok } from './present.js';
 
-export default defineCommand({
+export default defineProjectCommand({
   details: 'Events of the project’s own account then go to /api/mail/webhook?project=<id>.',
   examples: ['bsvc byok webhook-secret --project shop --secret-stdin < secret.txt'],
   audited: true,
-  parameters: { project: projectOption, secret: secret('secret', 'secret that signs the provider’s events (whsec_…)') },
-  async run(context, { project: named, secret: source }) {
-    const { app, project } = await chooseProject(context, named);
+  parameters: { secret: secret('secret', 'secret that signs the provider’s events (whsec_…)') },
+  async run(context, { app, project, secret: source }) {
     const webhookSecret = (await readSecret(context, source, 'Webhook secret')).trim();
     return presentByok(presentMailSettings(await setMailSettings(app, project, { webhookSecret })));
   },

@@ -1,15 +1,12 @@
 import { listCollections } from '../../../src/features/collections/list-collections.js';
 import { presentCollection } from '../../../src/features/collections/present-collection.js';
-import { chooseProject, projectOption } from '../../ask/choose-project.js';
-import { defineCommand } from '../../shell/command.js';
+import { defineProjectCommand } from '../../ask/choose-project.js';
 import { presentList } from '../../shell/present-list.js';
 import { presentRls } from './present.js';
 
-export default defineCommand({
+export default defineProjectCommand({
   examples: ['bsvc collection list --project shop', 'BSVC_PROJECT=shop bsvc collection list --json'],
-  parameters: { project: projectOption },
-  async run(context, input) {
-    const { app, project } = await chooseProject(context, input.project);
+  async run(context, { app, project }) {
     const collections = (await listCollections(app, project._id)).map(presentCollection);
     return presentList(collections, {
       name: ({ name }) => name,

@@ -2,7 +2,7 @@ import { operatorCaller } from '../../../src/features/access/operator-caller.js'
 import { aggregateDocuments } from '../../../src/features/documents/read/aggregate-documents.js';
 import type { EncodedReply } from '../../../src/features/documents/read/stored-documents.js';
 import { argument, defineCommand, flag } from '../../shell/command.js';
-import { chooseTarget, oneDocument, readJsonText } from './one-document.js';
+import { chooseTarget, readJsonText, targetParameters } from './one-document.js';
 
 export default defineCommand({
   details: 'Stages and operators are those of the REST API. One result per line; at a terminal, indented.',
@@ -11,9 +11,9 @@ export default defineCommand({
     'bsvc data aggregate posts - --project shop --quiet < pipeline.json',
   ],
   parameters: {
-    collection: oneDocument.collection,
+    collection: targetParameters.collection,
     pipeline: argument('pipeline', 'stages as a JSON array; - for standard input'),
-    project: oneDocument.project,
+    project: targetParameters.project,
     includeDeleted: flag('--include-deleted', 'over the documents in the trash too'),
   },
   async run(context, input) {

@@ -6,16 +6,17 @@ import { requireWriteTarget, type WriteTarget } from '../../../src/features/docu
 import type { Project } from '../../../src/features/projects/project.js';
 import { chooseCollection, collectionArgument } from '../../ask/choose-collection.js';
 import { projectOption } from '../../ask/choose-project.js';
-import { argument } from '../../shell/command.js';
+import { argument, defineCommandOn } from '../../shell/command.js';
 import type { Context } from '../../shell/context.js';
 import type { Result } from '../../shell/output.js';
 
-/** What names one document. */
-export const oneDocument = {
+/** What names a collection to write to. */
+export const targetParameters = {
   collection: argument('collection', collectionArgument.text),
-  document: argument('document', 'id of the document'),
   project: projectOption,
 };
+
+export const documentArgument = argument('document', 'id of the document');
 
 /** Fields of a document. They are a project's own business, so the audit log does not have them. */
 export const fieldsArgument = { ...argument('json', 'fields as a JSON object; - for standard input'), isContent: true };
@@ -29,6 +30,9 @@ export async function chooseTarget(
   if (collection.name === USERS) throw forbidden('USERS_BLOCKED', 'Users are not documents: see "bsvc user".');
   return { app, project, target: await requireWriteTarget(app, operatorCaller(project), collection.name) };
 }
+
+/** `defineCommand` for work on documents: with `<collection>`, `--project`, and `app`, `project` and `target`. */
+export const defineDocumentCommand = defineCommandOn(targetParameters, chooseTarget);
 
 /** The JSON of an argument, or of standard input for `-`; 400 INVALID_JSON. */
 export async function readJsonText({ io }: Context, text: string, what = 'The fields are'): Promise<unknown> {

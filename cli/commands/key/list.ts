@@ -1,13 +1,10 @@
 import { presentKey } from '../../../src/features/projects/present-project.js';
-import { chooseProject, projectOption } from '../../ask/choose-project.js';
-import { defineCommand } from '../../shell/command.js';
+import { defineProjectCommand } from '../../ask/choose-project.js';
 import { presentList } from '../../shell/present-list.js';
 
-export default defineCommand({
+export default defineProjectCommand({
   examples: ['bsvc key list --project shop', 'bsvc key list --project shop --json'],
-  parameters: { project: projectOption },
-  async run(context, input) {
-    const { app, project } = await chooseProject(context, input.project);
+  async run(context, { app, project }) {
     const keys = project.keys.map((key) => presentKey(key, app.clock.now()));
     return presentList(keys, {
       name: ({ id }) => id,

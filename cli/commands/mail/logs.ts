@@ -1,21 +1,19 @@
 import { listMailLogs, LOGS_PAGE, MAX_LOGS_PAGE } from '../../../src/features/mail/list-mail-logs.js';
 import { MAIL_STATUSES, type MailStatus } from '../../../src/features/mail/mail-log.js';
-import { chooseProject, projectOption } from '../../ask/choose-project.js';
-import { choice, defineCommand, value } from '../../shell/command.js';
+import { defineProjectCommand } from '../../ask/choose-project.js';
+import { choice, value } from '../../shell/command.js';
 import { presentList } from '../../shell/present-list.js';
 import { wholeOption } from '../../shell/read-whole.js';
 
-export default defineCommand({
+export default defineProjectCommand({
   details: 'The latest, newest first.',
   examples: ['bsvc mail logs --project shop', 'bsvc mail logs --project shop --status bounced --json'],
   parameters: {
-    project: projectOption,
     status: choice<MailStatus>('--status <status>', 'only these', MAIL_STATUSES),
     to: value('--to <address>', 'only mails to this address'),
     limit: value('--limit <n>', `how many (default: ${LOGS_PAGE})`, wholeOption(1, MAX_LOGS_PAGE)),
   },
-  async run(context, { project: named, ...query }) {
-    const { app, project } = await chooseProject(context, named);
+  async run(context, { app, project, ...query }) {
     const { items } = await listMailLogs(app, project, query);
     return presentList(items, {
       name: (log) => log.id,

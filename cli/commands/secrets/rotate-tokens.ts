@@ -1,20 +1,18 @@
 import { parseDuration } from '../../../src/setting-readers.js';
 import { rotateTokenSecret } from '../../../src/features/projects/rotate-token-secret.js';
-import { chooseProject, projectOption } from '../../ask/choose-project.js';
-import { defineCommand, value } from '../../shell/command.js';
+import { defineProjectCommand } from '../../ask/choose-project.js';
+import { value } from '../../shell/command.js';
 
-export default defineCommand({
+export default defineProjectCommand({
   details:
     'A new secret signs the access tokens of a project’s users. Older tokens work for the grace (default: as long as one can live); --grace 0s ends them all at once, and clients refresh.',
   examples: ['bsvc secrets rotate-tokens --project shop', 'bsvc secrets rotate-tokens --project shop --grace 0s'],
   audited: true,
   parameters: {
-    project: projectOption,
     grace: value('--grace <duration>', 'how long older tokens go on working', parseDuration),
   },
-  async run(context, input) {
-    const { app, project } = await chooseProject(context, input.project);
-    const { kid } = await rotateTokenSecret(app, project, input.grace ?? app.config.accessTokenTtlMs);
+  async run(context, { app, project, grace }) {
+    const { kid } = await rotateTokenSecret(app, project, grace ?? app.config.accessTokenTtlMs);
     return { json: { kid }, quiet: kid, text: () => `Access tokens of ${project.name} are signed with a new secret.` };
   },
 });

@@ -1,16 +1,12 @@
 import { enableUser } from '../../../src/features/users/accounts/disable-user.js';
-import { projectOption } from '../../ask/choose-project.js';
-import { chooseUser, userArgument } from '../../ask/choose-user.js';
-import { defineCommand } from '../../shell/command.js';
+import { defineUserCommand } from '../../ask/choose-user.js';
 import { presentUserResult } from './present.js';
 
-export default defineCommand({
+export default defineUserCommand({
   details: 'Sessions that ended with disabling stay ended: the user signs in again.',
   examples: ['bsvc user enable ann@example.com --project shop'],
   audited: true,
-  parameters: { user: userArgument, project: projectOption },
-  async run(context, input) {
-    const { app, project, user } = await chooseUser(context, input);
+  async run(context, { app, project, user }) {
     return presentUserResult(await enableUser(app, project, user), 'may sign in again.');
   },
 });

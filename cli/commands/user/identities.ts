@@ -1,15 +1,11 @@
 import { listIdentities, presentIdentity } from '../../../src/features/users/accounts/linked-identity.js';
-import { projectOption } from '../../ask/choose-project.js';
-import { chooseUser, userArgument } from '../../ask/choose-user.js';
-import { defineCommand } from '../../shell/command.js';
+import { defineUserCommand } from '../../ask/choose-user.js';
 import { presentList } from '../../shell/present-list.js';
 
-export default defineCommand({
+export default defineUserCommand({
   details: 'Each of them signs in to the account. Users unlink them by DELETE /api/userAuth/identities/:provider.',
   examples: ['bsvc user identities ann@example.com --project shop'],
-  parameters: { user: userArgument, project: projectOption },
-  async run(context, input) {
-    const { app, project, user } = await chooseUser(context, input);
+  async run(context, { app, project, user }) {
     const identities = (await listIdentities(app, project, user)).map(presentIdentity);
     return presentList(identities, {
       name: ({ provider }) => provider,

@@ -1,11 +1,11 @@
 import { listUsers, presentAccount } from '../../../src/features/users/accounts/list-users.js';
-import { chooseProject, projectOption } from '../../ask/choose-project.js';
-import { defineCommand, value } from '../../shell/command.js';
+import { defineProjectCommand } from '../../ask/choose-project.js';
+import { value } from '../../shell/command.js';
 import { wholeOption } from '../../shell/read-whole.js';
 
 const DEFAULT_LIMIT = 50;
 
-export default defineCommand({
+export default defineProjectCommand({
   details: 'Newest first. --json shows every field, never passwords.',
   examples: [
     'bsvc user list --project shop',
@@ -13,14 +13,12 @@ export default defineCommand({
     'bsvc user list --project shop --search lovelace',
   ],
   parameters: {
-    project: projectOption,
     email: value('--email <prefix>', 'only addresses that begin with this'),
     q: value('--search <text>', 'only with this id, or with this in one of their texts'),
     limit: value('--limit <n>', `how many (default: ${DEFAULT_LIMIT})`, wholeOption(1, 999_999)),
     skip: value('--skip <n>', 'how many to leave out first', wholeOption(0, 999_999)),
   },
-  async run(context, { project: named, email, q, limit = DEFAULT_LIMIT, skip }) {
-    const { app, project } = await chooseProject(context, named);
+  async run(context, { app, project, email, q, limit = DEFAULT_LIMIT, skip }) {
     const { users, total } = await listUsers(app, project, { email, q, limit, skip });
     const accounts = users.map(presentAccount);
     context.out.note(`${accounts.length} of ${total} users`);

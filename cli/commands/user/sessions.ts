@@ -1,10 +1,9 @@
 import { endSession, listSessions, presentSession } from '../../../src/features/users/sessions/list-sessions.js';
-import { projectOption } from '../../ask/choose-project.js';
-import { chooseUser, userArgument } from '../../ask/choose-user.js';
-import { defineCommand, value } from '../../shell/command.js';
+import { defineUserCommand } from '../../ask/choose-user.js';
+import { value } from '../../shell/command.js';
 import { presentList } from '../../shell/present-list.js';
 
-export default defineCommand({
+export default defineUserCommand({
   details: 'Lists where a user is signed in. --revoke ends one session, or all of them.',
   examples: [
     'bsvc user sessions ann@example.com --project shop',
@@ -12,14 +11,11 @@ export default defineCommand({
   ],
   audited: ({ revoke }) => revoke !== undefined,
   parameters: {
-    user: userArgument,
-    project: projectOption,
     revoke: value('--revoke <id|all>', 'end this session, or all'),
   },
-  async run(context, input) {
-    const { app, project, user } = await chooseUser(context, input);
-    if (input.revoke !== undefined) {
-      const ended = await endSession(app, project, user, input.revoke);
+  async run(context, { app, project, user, revoke }) {
+    if (revoke !== undefined) {
+      const ended = await endSession(app, project, user, revoke);
       context.out.note(`${ended} ${ended === 1 ? 'session has' : 'sessions have'} ended.`);
     }
     const sessions = (await listSessions(app, project, user)).map(presentSession);

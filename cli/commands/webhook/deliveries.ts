@@ -6,12 +6,12 @@ import {
   MAX_DELIVERIES,
 } from '../../../src/features/webhooks/deliveries/list-deliveries.js';
 import { presentDelivery } from '../../../src/features/webhooks/present-webhook.js';
-import { chooseProject, projectOption } from '../../ask/choose-project.js';
-import { choice, defineCommand, value } from '../../shell/command.js';
+import { defineProjectCommand } from '../../ask/choose-project.js';
+import { choice, value } from '../../shell/command.js';
 import { wholeOption } from '../../shell/read-whole.js';
 import { presentDeliveries, webhookArgument } from './present.js';
 
-export default defineCommand({
+export default defineProjectCommand({
   details:
     'Newest first; kept for 30 days. --json tells every attempt with status, time and the beginning of the answer.',
   examples: [
@@ -20,7 +20,6 @@ export default defineCommand({
   ],
   parameters: {
     webhookId: webhookArgument,
-    project: projectOption,
     state: choice<Delivery['state']>('--state <state>', 'only these', DELIVERY_STATES),
     limit: value(
       '--limit <n>',
@@ -29,8 +28,7 @@ export default defineCommand({
     ),
     before: value('--before <deliveryId>', 'those before this one: the next page'),
   },
-  async run(context, { webhookId, project: named, limit = DEFAULT_DELIVERIES, ...query }) {
-    const { app, project } = await chooseProject(context, named);
+  async run(context, { app, project, webhookId, limit = DEFAULT_DELIVERIES, ...query }) {
     const { items } = await listDeliveries(app, project, webhookId, { ...query, limit });
     return {
       json: items.map(presentDelivery),

@@ -1,15 +1,12 @@
 import { listWebhooks } from '../../../src/features/webhooks/list-webhooks.js';
 import { presentWebhook } from '../../../src/features/webhooks/present-webhook.js';
-import { chooseProject, projectOption } from '../../ask/choose-project.js';
-import { defineCommand } from '../../shell/command.js';
+import { defineProjectCommand } from '../../ask/choose-project.js';
 import { presentList } from '../../shell/present-list.js';
 import { presentState } from './present.js';
 
-export default defineCommand({
+export default defineProjectCommand({
   examples: ['bsvc webhook list --project shop', 'bsvc webhook list --project shop --json'],
-  parameters: { project: projectOption },
-  async run(context, input) {
-    const { app, project } = await chooseProject(context, input.project);
+  async run(context, { app, project }) {
     const webhooks = await listWebhooks(app, project);
     return {
       ...presentList(webhooks, {

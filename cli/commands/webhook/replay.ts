@@ -1,10 +1,10 @@
 import { presentDelivery } from '../../../src/features/webhooks/present-webhook.js';
 import { replayDelivery } from '../../../src/features/webhooks/deliveries/replay-delivery.js';
-import { chooseProject, projectOption } from '../../ask/choose-project.js';
-import { argument, defineCommand } from '../../shell/command.js';
+import { defineProjectCommand } from '../../ask/choose-project.js';
+import { argument } from '../../shell/command.js';
 import { webhookArgument } from './present.js';
 
-export default defineCommand({
+export default defineProjectCommand({
   details: 'The worker sends it again, under the same webhook-id, with a new series of attempts.',
   examples: [
     'bsvc webhook replay 665f1c2e9b1d8a0012ab34cd evt_665f….665f… --project shop',
@@ -14,10 +14,8 @@ export default defineCommand({
   parameters: {
     webhookId: webhookArgument,
     deliveryId: argument('deliveryId', 'id of the delivery ("bsvc webhook deliveries" shows them)'),
-    project: projectOption,
   },
-  async run(context, { webhookId, deliveryId, project: named }) {
-    const { app, project } = await chooseProject(context, named);
+  async run(context, { app, project, webhookId, deliveryId }) {
     const delivery = await replayDelivery(app, project, webhookId, deliveryId);
     return {
       json: presentDelivery(delivery),

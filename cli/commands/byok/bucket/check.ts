@@ -1,18 +1,16 @@
 import { checkBucket, SOME_ORIGIN } from '../../../../src/features/files/bucket/check-bucket.js';
 import { requireBucket } from '../../../../src/features/files/bucket/set-bucket.js';
-import { chooseProject, projectOption } from '../../../ask/choose-project.js';
-import { defineCommand, value } from '../../../shell/command.js';
+import { defineProjectCommand } from '../../../ask/choose-project.js';
+import { value } from '../../../shell/command.js';
 import { EXIT } from '../../../shell/exit.js';
 
-export default defineCommand({
+export default defineProjectCommand({
   details: 'Tries put, head, delete, a signed upload and the CORS rules, on objects of its own.',
   examples: ['bsvc byok bucket check --project shop --origin https://shop.example'],
   parameters: {
-    project: projectOption,
     origin: value('--origin <origin>', `origin of the pages that upload (default: ${SOME_ORIGIN})`),
   },
-  async run(context, { project: named, origin }) {
-    const { app, project } = await chooseProject(context, named);
+  async run(context, { app, project, origin }) {
     const checks = await checkBucket(await requireBucket(app, project), origin ?? SOME_ORIGIN);
     for (const check of checks) {
       if (check.hint && check.name === 'cors') check.hint += ' "bsvc byok bucket cors" does so.';

@@ -1,8 +1,8 @@
 import { applyBucketCors } from '../../../../src/features/files/bucket/set-bucket.js';
-import { chooseProject, projectOption } from '../../../ask/choose-project.js';
-import { defineCommand, list } from '../../../shell/command.js';
+import { defineProjectCommand } from '../../../ask/choose-project.js';
+import { list } from '../../../shell/command.js';
 
-export default defineCommand({
+export default defineProjectCommand({
   details: 'Browsers may then PUT to signed addresses and read files. Replaces the CORS rules of the bucket.',
   examples: [
     'bsvc byok bucket cors --project shop --origin https://shop.example',
@@ -10,11 +10,9 @@ export default defineCommand({
   ],
   audited: true,
   parameters: {
-    project: projectOption,
     origins: list('--origin <origin>', 'origin of pages that upload (default: any)'),
   },
-  async run(context, { project: named, origins }) {
-    const { app, project } = await chooseProject(context, named);
+  async run(context, { app, project, origins }) {
     const allowed = origins.length > 0 ? origins : ['*'];
     await applyBucketCors(app, project, allowed);
     return {

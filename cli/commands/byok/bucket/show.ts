@@ -1,12 +1,9 @@
-import { chooseProject, projectOption } from '../../../ask/choose-project.js';
-import { defineCommand } from '../../../shell/command.js';
+import { defineProjectCommand } from '../../../ask/choose-project.js';
 import { presentBucketResult } from './present.js';
 
-export default defineCommand({
+export default defineProjectCommand({
   examples: ['bsvc byok bucket show --project shop'],
-  parameters: { project: projectOption },
-  async run(context, { project: named }) {
-    const { project } = await chooseProject(context, named);
+  async run(context, { project }) {
     return presentBucketResult(project);
   },
 });

@@ -1,12 +1,9 @@
 import { listTemplates } from '../../../../src/features/mail/mail-template.js';
-import { chooseProject, projectOption } from '../../../ask/choose-project.js';
-import { defineCommand } from '../../../shell/command.js';
+import { defineProjectCommand } from '../../../ask/choose-project.js';
 
-export default defineCommand({
+export default defineProjectCommand({
   examples: ['bsvc mail template list --project shop'],
-  parameters: { project: projectOption },
-  async run(context, { project: named }) {
-    const { app, project } = await chooseProject(context, named);
+  async run(context, { app, project }) {
     const templates = await listTemplates(app, project);
     return {
       json: templates,

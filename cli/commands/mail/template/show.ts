@@ -1,12 +1,11 @@
 import { requireTemplate } from '../../../../src/features/mail/mail-template.js';
-import { chooseProject, projectOption } from '../../../ask/choose-project.js';
-import { argument, defineCommand } from '../../../shell/command.js';
+import { defineProjectCommand } from '../../../ask/choose-project.js';
+import { argument } from '../../../shell/command.js';
 
-export default defineCommand({
+export default defineProjectCommand({
   examples: ['bsvc mail template show welcome --project shop'],
-  parameters: { name: argument('name', 'name of the template'), project: projectOption },
-  async run(context, { name, project: named }) {
-    const { app, project } = await chooseProject(context, named);
+  parameters: { name: argument('name', 'name of the template') },
+  async run(context, { app, project, name }) {
     const { text, used } = await requireTemplate(app, project, { name });
     return {
       json: { ...used, ...text },

@@ -1,13 +1,10 @@
 import { listSocialProviders, presentSocialProvider } from '../../../../src/features/users/social/social-provider.js';
-import { chooseProject, projectOption } from '../../../ask/choose-project.js';
-import { defineCommand } from '../../../shell/command.js';
+import { defineProjectCommand } from '../../../ask/choose-project.js';
 import { presentList } from '../../../shell/present-list.js';
 
-export default defineCommand({
+export default defineProjectCommand({
   examples: ['bsvc user social list --project shop'],
-  parameters: { project: projectOption },
-  async run(context, input) {
-    const { app, project } = await chooseProject(context, input.project);
+  async run(context, { app, project }) {
     const providers = (await listSocialProviders(app, project)).map(presentSocialProvider);
     return presentList(providers, {
       name: ({ name }) => name,
