@@ -153,13 +153,15 @@ export function defineCommandOn<const N extends Parameters, T>(
   return <const P extends Parameters>({ parameters, run, ...about }: DefinitionOn<P, N, T>) => {
     const all = Object.entries<CommandParameter<unknown>>({ ...naming, ...parameters });
     const isArgument = ([, { kind }]: (typeof all)[number]): boolean => kind === 'argument';
-    return {
+    const command = {
       ...about,
       parameters: Object.fromEntries([...all.filter(isArgument), ...all.filter((each) => !isArgument(each))]),
       async run(context: Context, input: Input<P & N>) {
         return run(context, { ...input, ...(await choose(context, input)) });
       },
-    } as unknown as LoadedCommand;
+    };
+    // As in `defineCommand`: each handler is called with its own parameters only.
+    return command as unknown as LoadedCommand;
   };
 }
 
