@@ -40,8 +40,6 @@ export default tseslint.config(
         'error',
         { ignoreArrowShorthand: true, ignoreVoidReturningFunctions: true },
       ],
-      // Objects are closures here, not instances: their methods use no `this` and are passed on by name.
-      '@typescript-eslint/unbound-method': 'off',
       // A property that a call in between has changed looks constant to it; values from outside are guarded on purpose.
       '@typescript-eslint/no-unnecessary-condition': 'off',
       // Values of the engine are known by their tag, not by the constructor that made them.

@@ -138,7 +138,7 @@ type InputOn<P extends Parameters, N extends Parameters, T> = Omit<Input<P & N>,
 type DefinitionOn<P extends Parameters, N extends Parameters, T> = Omit<Definition<P>, 'parameters' | 'run'> & {
   /** Besides those that name the thing. */
   parameters?: P;
-  run(context: Context, input: InputOn<P, N, T>): Promise<Result | void>;
+  run: (context: Context, input: InputOn<P, N, T>) => Promise<Result | void>;
 };
 
 /**

@@ -21,9 +21,9 @@ export interface Result {
 export interface TextStyle {
   paint: ChalkInstance;
   /** Rows below a head; drawn at a terminal, columns of plain text elsewhere. */
-  table(head: readonly string[], rows: readonly (readonly unknown[])[], options?: TableOptions): Promise<string>;
+  table: (head: readonly string[], rows: readonly (readonly unknown[])[], options?: TableOptions) => Promise<string>;
   /** Text that begins at column `indent`; at a terminal it is continued there on the next lines. */
-  hang(indent: number, text: string): string;
+  hang: (indent: number, text: string) => string;
 }
 
 export interface OutputOptions {

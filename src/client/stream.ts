@@ -41,7 +41,7 @@ const BRIEF_MS = 1000;
 /** Reads news of a service; it remembers when streams do not come through. */
 export interface NewsReader {
   /** Tells news until the signal ends it, through outages and restarts of the service. */
-  read(subscriptions: readonly Subscription[], tell: (news: News) => void, signal: AbortSignal): Promise<void>;
+  read: (subscriptions: readonly Subscription[], tell: (news: News) => void, signal: AbortSignal) => Promise<void>;
 }
 
 export function openNews(connection: Connection): NewsReader {

@@ -23,11 +23,11 @@ interface TabsOptions {
   /** Whether other tabs see the same session: they may be told the same. */
   isShared: boolean;
   /** Subscriptions of this tab, with their cursors. */
-  own(): readonly Subscription[];
+  own: () => readonly Subscription[];
   /** Reads a stream for all tabs, until the signal. */
-  lead(subscriptions: readonly Subscription[], tell: (news: News) => void, signal: AbortSignal): Promise<void>;
-  take(news: News): void;
-  revive(error: object): ApiError;
+  lead: (subscriptions: readonly Subscription[], tell: (news: News) => void, signal: AbortSignal) => Promise<void>;
+  take: (news: News) => void;
+  revive: (error: object) => ApiError;
 }
 
 /** Several followers that begin at once are one request. */

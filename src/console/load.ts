@@ -7,7 +7,7 @@ export interface Loaded<T> {
   error: Refusal | null;
   loading: boolean;
   ms: number;
-  reload(): void;
+  reload: () => void;
 }
 
 interface Answered<T> {

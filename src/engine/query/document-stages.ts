@@ -9,7 +9,7 @@ import { weigh } from './values/weight.js';
 
 /** A stage that turns each document into one other. */
 export interface DocumentStage {
-  apply(doc: Doc, scope: Scope): Doc;
+  apply: (doc: Doc, scope: Scope) => Doc;
   /** The input's top-level fields that the output is made of; null = possibly all of them. */
   readonly reads: ReadonlySet<string> | null;
   /** True when fields it does not read are dropped, so that no stage before it needs them. */

@@ -10,7 +10,7 @@ import { copyDoc, fieldOf, integerOf, isTruthy, typeOf } from './values/value.js
 /** A compiled projection. */
 export interface Projection {
   /** `match` is needed only for the positional `$`. The document itself is left alone; unchanged parts are shared. */
-  apply(doc: Doc, match?: MatchResult | null, scope?: Scope): Doc;
+  apply: (doc: Doc, match?: MatchResult | null, scope?: Scope) => Doc;
   /** Top-level fields of the document that it needs; null = possibly all. */
   readonly fields: ReadonlySet<string> | null;
   /** Whether there is anything in its documents that is not in the given ones. */

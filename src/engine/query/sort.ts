@@ -18,7 +18,7 @@ export interface Sort {
   compare(a: Doc, b: Doc): number;
   /** The tuple a document sorts by, text folded by the collation; compare two with `compareKeys`. */
   keysOf(doc: Doc): KeyTuple;
-  compareKeys(a: KeyTuple, b: KeyTuple): number;
+  compareKeys: (a: KeyTuple, b: KeyTuple) => number;
   readonly parts: readonly SortPart[];
   /** The top-level fields that the keys are made of. */
   readonly fields: ReadonlySet<string>;

@@ -18,9 +18,9 @@ const LOOK_MS = 500;
 export interface FeedRequest {
   signal: AbortSignal;
   /** Who asks, judged anew: the key may be revoked and the token over while the request waits. */
-  settle(): Promise<Caller>;
+  settle: () => Promise<Caller>;
   /** Waits without counting as a request that is under way; 503 BUSY when too many do. */
-  aside(work: () => Promise<void>): Promise<void>;
+  aside: (work: () => Promise<void>) => Promise<void>;
 }
 
 /**

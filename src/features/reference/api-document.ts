@@ -115,7 +115,7 @@ const ANY_TEXT: Parameter = { description: '', schema: TEXT };
 export interface ApiDocumentDraft {
   readonly document: ApiDocument;
   /** Throws when two operations share an id, or two schemas a title. */
-  add(list: RouteList): void;
+  add: (list: RouteList) => void;
 }
 
 export function openApiDocument(info: Pick<ApiDocument['info'], 'title' | 'version'>): ApiDocumentDraft {

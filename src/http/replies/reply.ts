@@ -18,9 +18,9 @@ interface Reply {
 export interface StreamReply {
   type: string;
   /** Called when the headers have been sent; ends the response at some time. */
-  begin(res: ServerResponse): void;
+  begin: (res: ServerResponse) => void;
   /** Called instead when the client has gone, or wants no body. */
-  giveUp(): void;
+  giveUp: () => void;
 }
 
 /** A body that is too large to be made in one go. */
@@ -28,7 +28,7 @@ export interface LargeReply {
   /** Made one after the other, each when the client has taken those before. */
   parts: Iterable<Part>;
   /** Called once, when nothing of it is held any more. */
-  release(): void;
+  release: () => void;
 }
 
 /** A text from here on is sent in parts. */

@@ -37,7 +37,7 @@ export interface Access<Given extends object = object> {
   /** Runs the rest of the request, for example inside an audit entry; the JSON body has been parsed by then. */
   around?(app: App, ctx: RouteContext, run: () => Promise<void>): Promise<void>;
   /** The values that handlers get by name beside `params`, `query` and `body`. */
-  give?(app: App, ctx: RouteContext): Promise<Given> | Given;
+  give?: (app: App, ctx: RouteContext) => Promise<Given> | Given;
   /** The JSON body is parsed even where the route describes none. */
   readsBody?: boolean;
 }
@@ -219,7 +219,7 @@ export interface Route extends Omit<RouteDefinition, 'access' | 'handle'> {
   method: Method;
   path: string;
   access: Access;
-  handle(input: never): unknown;
+  handle: (input: never) => unknown;
 }
 
 /** One route as a value. */
@@ -248,7 +248,7 @@ export interface RouteList {
   /** Parameters of their paths that are not just any text. */
   params?: Parameters;
   /** Every request below the prefix meets it first, also one for a path or method that does not exist. */
-  guard?(app: App): (ctx: RouteContext) => Promise<void> | null;
+  guard?: (app: App) => (ctx: RouteContext) => Promise<void> | null;
   routes: readonly Route[];
 }
 

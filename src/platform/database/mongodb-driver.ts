@@ -7,7 +7,7 @@ type Driver = typeof mongodb;
 /** The part we use of the driver's own connection, which it does not export. */
 interface Connection extends EventEmitter {
   readonly closed: boolean;
-  writeCommand(command: unknown, options: { signal?: AbortSignal }): Promise<void>;
+  writeCommand: (command: unknown, options: { signal?: AbortSignal }) => Promise<void>;
 }
 
 let loaded: Promise<Driver> | undefined;

@@ -43,7 +43,7 @@ export function gatherLines(sink: LogSink): GatheringSink {
       if (gathering.lastLevel >= WARN || gathered.length > GATHER_CHARACTERS) gathering.flush();
       else timer ??= setTimeout(gathering.flush, GATHER_MS).unref();
     },
-    flush(): void {
+    flush: (): void => {
       if (timer) clearTimeout(timer);
       timer = null;
       const text = gathered;

@@ -37,8 +37,8 @@ interface Known {
 }
 
 interface Waiting {
-  resolve(verdict: Verdict): void;
-  reject(error: unknown): void;
+  resolve: (verdict: Verdict) => void;
+  reject: (error: unknown) => void;
 }
 
 /**

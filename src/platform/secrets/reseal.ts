@@ -13,7 +13,7 @@ export interface SealedField {
 /** A place of a feature's sealed texts: a rotation of the master key visits them all. */
 export interface SealedPlace {
   collection: string;
-  fields(record: Document): SealedField[];
+  fields: (record: Document) => SealedField[];
 }
 
 /**

@@ -21,7 +21,7 @@ import { numberOperators } from './number-operators.js';
 export type Predicate = (
   | {
       readonly kind: 'leaf';
-      single(value: unknown): boolean;
+      single: (value: unknown) => boolean;
       /** Whether the elements of an array at the end of the path are tried as well. */
       readonly leafArrays: boolean;
       /** The element of an array value that satisfied the condition, for positional operators. */

@@ -179,7 +179,7 @@ export function openBest<T>(count: number, order: (a: T, b: T) => number) {
       const held = 16 + weigh(value);
       return values.push(value) < count * 2 + SPARE ? held : held - settle();
     },
-    result(): readonly T[] {
+    result: (): readonly T[] => {
       settle();
       return values;
     },

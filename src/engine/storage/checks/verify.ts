@@ -8,7 +8,7 @@ import type { Storage } from '../storage.js';
 
 export interface VerifyOptions {
   /** Pages looked at, of so many. */
-  onProgress?(done: number, all: number): void;
+  onProgress?: (done: number, all: number) => void;
   signal?: AbortSignal;
 }
 

@@ -62,7 +62,7 @@ export interface Environment {
   /** The file as pages, to count by. */
   readonly pages: PageRanges;
   /** Runs the work in one write transaction and commits it; see `LastCommit` for why no other way is safe. */
-  commit(work: () => void): void;
+  commit: (work: () => void) => void;
   close(): Promise<void>;
 }
 

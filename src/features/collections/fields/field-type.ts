@@ -7,7 +7,7 @@ export interface FieldTypeRule {
    * The stored form of a JSON value, or undefined when the value is not of the type (rest-api.md 2.3: nothing is
    * coerced).
    */
-  store(value: unknown): unknown;
+  store: (value: unknown) => unknown;
   /** True if a field of the type can have a default (rest-api.md 2.4). */
   canDefault: boolean;
   /**

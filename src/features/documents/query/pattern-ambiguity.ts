@@ -13,7 +13,7 @@ export interface PatternShape {
    * exponential pattern has), too many loops in a row can share a text, too many choices stay open, or there are too
    * many ways to tell. Errs on the side of true.
    */
-  isAmbiguous(): boolean;
+  isAmbiguous: () => boolean;
 }
 
 /**
