@@ -247,7 +247,7 @@ export const SETTINGS = {
     'BSVC_MAX_IN_FLIGHT',
     wholeWithin(1, 100_000),
     500,
-    'requests that a process works on at once; beyond it clients are told to come back',
+    'requests that a process works on at once; as many again wait for a second, others are told to come back',
   ),
   replyBudgetBytes: setting(
     'BSVC_REPLY_BUDGET',

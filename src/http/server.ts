@@ -4,6 +4,7 @@ import type { Duplex } from 'node:stream';
 import { randomUUID } from 'node:crypto';
 import type Koa from 'koa';
 import { AppError, invalid } from '../errors.js';
+import { acceptFirst } from './accept-first.js';
 import { endStalled } from './replies/end-stalled.js';
 import { endConnections } from './replies/reply.js';
 import { presentError } from './replies/write-errors.js';
@@ -75,21 +76,20 @@ export async function startServer(
     // Asked for below, where the refusal has the one error shape.
     requireHostHeader: false,
   };
-  const server = createServer(
-    options,
-    oneAfterTheOther((request, response) => {
-      if (closing) response.shouldKeepAlive = false;
-      const refusal = refusalOf(request);
-      if (refusal) refuse(request.socket, refusal);
-      else if (held) held.push(() => void handle(request, response));
-      else void handle(request, response);
-    }, unheard),
-  );
+  const { listener, noteConnection } = acceptFirst((request, response) => {
+    if (closing) response.shouldKeepAlive = false;
+    const refusal = refusalOf(request);
+    if (refusal) refuse(request.socket, refusal);
+    else if (held) held.push(() => void handle(request, response));
+    else void handle(request, response);
+  });
+  const server = createServer(options, oneAfterTheOther(listener, unheard));
   // One listener for all connections: each holds as little as can be.
   const forget = function (this: Socket): void {
     unheard.delete(this);
   };
   server.on('connection', (socket: Socket) => {
+    noteConnection();
     unheard.add(socket);
     socket.on('close', forget);
   });

@@ -36,11 +36,11 @@ async function speak(server: RunningServer, text: string): Promise<{ socket: Soc
 }
 
 /** An API whose requests stay until they are let go. */
-function openGate(): { api: Koa; waiting: () => number; letGo: () => void } {
+function openGate(maxWaitMs?: number): { api: Koa; waiting: () => number; letGo: () => void } {
   const waiting: (() => void)[] = [];
   const api = new Koa();
   api.use(answerRequests({ prepare: [], observe: [], log }));
-  api.use(limitInFlight(2).limit);
+  api.use(limitInFlight(2, maxWaitMs).limit);
   api.use(async (ctx) => {
     if (ctx.path !== '/quick') await new Promise<void>((resolve) => waiting.push(resolve));
     ctx.body = { done: true };
@@ -102,6 +102,21 @@ describe('more requests than a process works on', () => {
     letGo();
     expect((await Promise.all([...busy, health])).map(({ status }) => status)).toEqual([200, 200, 200]);
     await eventually('there is room', async () => (await fetch(`${server.url}/quick`)).status === 200);
+  });
+
+  it('wait for room, as many as may be under way, in the order of coming', async () => {
+    const { api, waiting, letGo } = openGate(60_000);
+    const server = await start(api);
+    const busy = [fetch(server.url), fetch(server.url)];
+    await eventually('both are under way', () => waiting() === 2);
+    const left = await speak(server, 'GET /quick HTTP/1.1\r\nHost: x\r\n\r\n');
+    const stays = await speak(server, 'GET /quick HTTP/1.1\r\nHost: x\r\n\r\n');
+    const beyond = await speak(server, 'GET /quick HTTP/1.1\r\nHost: x\r\n\r\n');
+    await eventually('the third is refused', () => beyond.heard().startsWith('HTTP/1.1 503'));
+    left.socket.destroy();
+    letGo();
+    expect((await Promise.all(busy)).map(({ status }) => status)).toEqual([200, 200]);
+    await eventually('the one that waited is answered', () => stays.heard().startsWith('HTTP/1.1 200'));
   });
 
   it('make room when their clients go away', async () => {

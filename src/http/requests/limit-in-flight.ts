@@ -1,11 +1,24 @@
 import type { ServerResponse } from 'node:http';
 import type { Context, Middleware } from 'koa';
-import { unavailable } from '../../errors.js';
+import { abandoned, unavailable } from '../../errors.js';
 
 export interface InFlight {
   /** Requests whose reply is not completely sent. */
   count(): number;
   limit: Middleware;
+}
+
+/** Those under way, and those that wait for room. */
+class Flights {
+  count = 0;
+  readonly waiting: (() => void)[] = [];
+
+  constructor(readonly most: number) {}
+
+  change(by: 1 | -1): void {
+    this.count += by;
+    if (this.count < this.most) this.waiting.shift()?.();
+  }
 }
 
 /** A request among those under way, until its reply is over or it has left. */
@@ -14,7 +27,7 @@ class Flight {
   #isOver = false;
 
   constructor(
-    private readonly all: { count: number },
+    private readonly all: Flights,
     private readonly res: ServerResponse,
   ) {
     this.#settle(true);
@@ -37,8 +50,9 @@ class Flight {
   };
 
   #settle(counts: boolean): void {
-    if (counts !== this.#isCounted) this.all.count += counts ? 1 : -1;
+    if (counts === this.#isCounted) return;
     this.#isCounted = counts;
+    this.all.change(counts ? 1 : -1);
   }
 }
 
@@ -63,22 +77,52 @@ export function leaveFlight(ctx: Context): void {
 
 const MONITORING = /^\/(api\/health(\/.*)?|metrics)$/;
 
+/** How long a request waits for room: many clients at once are over in a moment, a flood is not. */
+const MAX_WAIT_MS = 1_000;
+
 /**
- * Lets at most `most` requests be under way, so that a flood costs neither memory nor everybody's time: 503 OVERLOADED
- * beyond it. Health checks and metrics always pass.
+ * Lets at most `most` requests be under way, so that a flood costs neither memory nor everybody's time. As many again
+ * wait, unread, for a second; the others are told 503 OVERLOADED. Health checks and metrics always pass.
  */
-export function limitInFlight(most: number): InFlight {
-  const all = { count: 0 };
+export function limitInFlight(most: number, maxWaitMs = MAX_WAIT_MS): InFlight {
+  const all = new Flights(most);
+  const begin = (ctx: Context, next: () => Promise<unknown>): Promise<unknown> => {
+    (ctx as WithFlight)[FLIGHT] = new Flight(all, ctx.res);
+    return next();
+  };
   return {
     count: () => all.count,
     limit(ctx, next) {
-      if (all.count >= most && !MONITORING.test(ctx.path)) {
-        throw unavailable('OVERLOADED', 'The server has too much to do just now: try again in a moment', {
-          retryAfterSeconds: 1,
-        });
-      }
-      (ctx as WithFlight)[FLIGHT] = new Flight(all, ctx.res);
-      return next();
+      const hasRoom = all.count < most && all.waiting.length === 0;
+      if (hasRoom || MONITORING.test(ctx.path)) return begin(ctx, next);
+      if (all.waiting.length >= most) throw overloaded();
+      return waitForRoom(all, ctx.res, maxWaitMs, () => begin(ctx, next));
     },
   };
 }
+
+/** Begins `work` as soon as there is room, in the order of coming. */
+function waitForRoom<T>(all: Flights, res: ServerResponse, ms: number, work: () => Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const leaveLine = (): void => {
+      clearTimeout(timer);
+      res.off('close', goAway);
+    };
+    const start = (): void => {
+      leaveLine();
+      resolve(work());
+    };
+    const giveUp = (error: Error): void => {
+      leaveLine();
+      all.waiting.splice(all.waiting.indexOf(start), 1);
+      reject(error);
+    };
+    const goAway = (): void => giveUp(abandoned());
+    const timer = setTimeout(() => giveUp(overloaded()), ms);
+    res.on('close', goAway);
+    all.waiting.push(start);
+  });
+}
+
+const overloaded = (): Error =>
+  unavailable('OVERLOADED', 'The server has too much to do just now: try again in a moment', { retryAfterSeconds: 1 });
