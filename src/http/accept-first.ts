@@ -7,7 +7,7 @@ const MAX_HELD_MS = 50;
 export interface AcceptFirst {
   listener: RequestListener;
   /** To be called with every new connection. */
-  noteConnection(): void;
+  noteConnection: () => void;
 }
 
 interface Held {
