@@ -44,8 +44,6 @@ export default tseslint.config(
       '@typescript-eslint/no-unnecessary-condition': 'off',
       // Values of the engine are known by their tag, not by the constructor that made them.
       '@typescript-eslint/no-unsafe-class-instance-assignment': 'off',
-      // Texts of values whose type was looked at elsewhere.
-      '@typescript-eslint/no-base-to-string': 'off',
       // A look-up names the type that was stored under the key.
       '@typescript-eslint/no-unnecessary-type-parameters': 'off',
       // `async () => void (await …)` drops a result that the signature does not have.

@@ -26,7 +26,7 @@ export async function* writeEntries(
 function presentCell(value: unknown): string {
   if (value === undefined || value === null) return '';
   const plain = JSON.parse(JSON.stringify(value)) as unknown;
-  return typeof plain === 'object' ? JSON.stringify(plain) : String(plain);
+  return typeof plain === 'string' ? plain : JSON.stringify(plain);
 }
 
 function quoteCell(text: string): string {

@@ -261,7 +261,7 @@ export function collectInput(
     const found = given[option.attributeName()];
     if (found === true) Object.assign(implied, parameter.implies);
     if (parameter.kind === 'setting') {
-      if (found !== undefined) settings[parameter.env!] = found === true ? 'true' : String(found);
+      if (found !== undefined) settings[parameter.env!] = typeof found === 'string' ? found : 'true';
     } else if (parameter.repeated) {
       input[name] = found ?? [];
     } else if (option.negate) {

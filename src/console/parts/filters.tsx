@@ -18,7 +18,9 @@ export function Filters({ fields }: { fields: readonly FilterField[] }) {
       onSubmit={(event) => {
         event.preventDefault();
         const given = new FormData(event.currentTarget);
-        const change = Object.fromEntries(fields.map(({ name }) => [name, String(given.get(name) ?? '').trim()]));
+        const change = Object.fromEntries(
+          fields.map(({ name }) => [name, (given.get(name) as string | null)?.trim() ?? '']),
+        );
         goTo(linkHere({ ...change, before: null, page: null }));
       }}
     >

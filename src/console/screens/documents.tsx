@@ -281,7 +281,7 @@ function FilterBar({ names, filters }: { names: readonly string[]; filters: read
       onSubmit={(event) => {
         event.preventDefault();
         const given = new FormData(event.currentTarget);
-        const text = (name: string): string => String(given.get(name) ?? '');
+        const text = (name: string): string => (given.get(name) as string | null) ?? '';
         const field = text('field').trim();
         if (field === '') return;
         goTo(linkHere({ [field + text('operator').slice(0, -1)]: text('value'), cursor: null }));

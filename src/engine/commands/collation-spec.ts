@@ -1,7 +1,8 @@
-import { type Doc, isDocument } from '../codec/document.js';
+import type { Doc } from '../codec/document.js';
 import { badValue, CODES, EngineError, refusal, typeMismatch } from '../errors.js';
 import { type Collation, collationOf, LOCALES, type Strength } from '../query/collation/collation.js';
 import { numberOf } from '../query/values/value.js';
+import { showValue } from '../storage/catalog/duplicate-key.js';
 
 /** The properties of a collation that this engine has in one form only, with the values that mean it. */
 const FIXED: Readonly<Record<string, readonly unknown[]>> = {
@@ -30,7 +31,7 @@ export function readCollation(wanted: Doc, of: string): Collation | null {
       throw new EngineError(CODES.IDLUnknownField, `BSON field '${of}.${name}' is an unknown field.`);
     }
     if (!FIXED[name]!.includes(wanted[name])) {
-      throw badValue(`a collation with ${name} ${show(wanted[name])} is not supported by this engine`);
+      throw badValue(`a collation with ${name} ${showValue(wanted[name])} is not supported by this engine`);
     }
   }
   const { locale } = wanted;
@@ -45,7 +46,7 @@ export function readCollation(wanted: Doc, of: string): Collation | null {
   const known = LOCALES.find((name) => name === locale);
   if (known === undefined) {
     throw badValue(
-      `the collation locale ${show(locale)} is not supported by this engine: only simple, ${LOCALES.join(', ')}`,
+      `the collation locale ${showValue(locale)} is not supported by this engine: only simple, ${LOCALES.join(', ')}`,
     );
   }
   return collationOf(known, strength);
@@ -65,10 +66,6 @@ function readStrength(value: unknown, of: string): Strength {
     throw badValue(`a collation of strength ${strength} is not supported by this engine: only 1, 2, 3`);
   }
   return strength as Strength;
-}
-
-function show(value: unknown): string {
-  return isDocument(value) || typeof value !== 'object' ? JSON.stringify(value) : String(value);
 }
 
 /** A collation with all its properties, as `listIndexes` shows it. */

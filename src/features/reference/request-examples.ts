@@ -79,10 +79,10 @@ function buildRequest(
 }
 
 /** Parts of the query that say something in an example: required ones, and those that have examples. */
-function exampleOf({ name, required, schema, explode }: ApiParameter): string[] {
-  const [example] = Array.isArray(schema.examples) ? (schema.examples as unknown[]) : [];
-  if (explode && example) return Object.entries(example).map(([field, value]) => `${field}=${value}`);
-  if (example !== undefined) return [`${name}=${String(example)}`];
+function exampleOf({ name, required, schema }: ApiParameter): string[] {
+  const [example] = Array.isArray(schema.examples) ? (schema.examples as (string | object)[]) : [];
+  if (typeof example === 'object') return Object.entries(example).map(([field, value]) => `${field}=${value}`);
+  if (example !== undefined) return [`${name}=${example}`];
   return required ? [`${name}=…`] : [];
 }
 

@@ -136,12 +136,21 @@ const LEVEL_NAMES: Record<number, string> = {
   60: 'fatal',
 };
 
+/** A line as pino writes it. */
+interface LogLine {
+  level: number;
+  time: number;
+  msg?: string;
+  err?: { stack?: string };
+  [field: string]: unknown;
+}
+
 function presentLine(json: string): string {
-  const { level, time, msg, err, ...rest } = JSON.parse(json) as Record<string, unknown> & { err?: { stack?: string } };
-  const clockTime = new Date(Number(time)).toISOString().slice(11, 23);
+  const { level, time, msg, err, ...rest } = JSON.parse(json) as LogLine;
+  const clockTime = new Date(time).toISOString().slice(11, 23);
   const fields = Object.entries(rest).map(
     ([name, value]) => `${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`,
   );
-  const head = `${clockTime} ${(LEVEL_NAMES[Number(level)] ?? String(level)).padEnd(5)} ${[msg, ...fields].filter((part) => part !== undefined).join(' ')}`;
+  const head = `${clockTime} ${(LEVEL_NAMES[level] ?? String(level)).padEnd(5)} ${[msg, ...fields].filter((part) => part !== undefined).join(' ')}`;
   return err?.stack ? `${head}\n${err.stack}\n` : `${head}\n`;
 }

@@ -1,3 +1,4 @@
+import type { Decimal128, Long } from 'bson';
 import { JsonWriter } from '../../../platform/database/bson-json.js';
 import { decodeStored } from './encode-document.js';
 
@@ -40,6 +41,6 @@ function presentValue(value: unknown): unknown {
   if (typeof value === 'bigint') return String(value);
   if (typeof value !== 'object' || value === null || value instanceof Date) return value;
   if (Array.isArray(value)) return value.map(presentValue);
-  if ('_bsontype' in value) return EXACT_NUMBERS.has(value._bsontype) ? String(value) : value;
+  if ('_bsontype' in value) return EXACT_NUMBERS.has(value._bsontype) ? (value as Decimal128 | Long).toString() : value;
   return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, presentValue(inner)]));
 }
