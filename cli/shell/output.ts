@@ -18,13 +18,13 @@ export interface Result {
 }
 
 /** What a cell of a table may hold; none of it shows as `-`. */
-export type Cell = string | number | boolean | Date | null | undefined;
+export type CellValue = string | number | boolean | Date | null | undefined;
 
 /** The style of text for a person: with colour and drawn tables at a terminal, plain otherwise. */
 export interface TextStyle {
   paint: ChalkInstance;
   /** Rows below a head; drawn at a terminal, columns of plain text elsewhere. */
-  table: (head: readonly string[], rows: readonly (readonly Cell[])[], options?: TableOptions) => Promise<string>;
+  table: (head: readonly string[], rows: readonly (readonly CellValue[])[], options?: TableOptions) => Promise<string>;
   /** Text that begins at column `indent`; at a terminal it is continued there on the next lines. */
   hang: (indent: number, text: string) => string;
 }
@@ -145,7 +145,7 @@ function shortenTime(cell: string): string {
   return cell.replace(/\b(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)\.\d{3}Z/g, '$1 $2Z');
 }
 
-function presentCell(value: Cell): string {
+function presentCell(value: CellValue): string {
   if (value === null || value === undefined || value === '') return '-';
   if (value instanceof Date) return value.toISOString();
   return String(value).replace(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/g, escapeControl);

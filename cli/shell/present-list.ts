@@ -1,4 +1,4 @@
-import type { Cell, Result } from './output.js';
+import type { CellValue, Result } from './output.js';
 
 interface ListForm<T> {
   /** What stands for an item alone: an id, a name. */
@@ -6,7 +6,7 @@ interface ListForm<T> {
   /** Said instead of a table of no rows. */
   empty: string;
   head: readonly string[];
-  row: (item: T) => readonly Cell[];
+  row: (item: T) => readonly CellValue[];
 }
 
 /** A list in its three forms: the items, their names, a table with a row for each. */
