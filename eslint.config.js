@@ -48,8 +48,6 @@ export default tseslint.config(
       '@typescript-eslint/no-unnecessary-type-parameters': 'off',
       // `async () => void (await …)` drops a result that the signature does not have.
       '@typescript-eslint/no-meaningless-void-operator': 'off',
-      // A handler is asynchronous by the interface it fills.
-      '@typescript-eslint/require-await': 'off',
       '@typescript-eslint/only-throw-error': ['error', { allowRethrowing: true, allowThrowingUnknown: true }],
       '@typescript-eslint/no-deprecated': [
         'error',

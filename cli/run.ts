@@ -157,7 +157,7 @@ async function askForArguments(context: Context, loaded: LoadedCommand, input: R
   }
 }
 
-async function orInterrupted<T>(work: Promise<T>, stop: AbortSignal): Promise<T> {
+async function orInterrupted<T>(work: T | Promise<T>, stop: AbortSignal): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   let onStop: (() => void) | undefined;
   const interrupted = new Promise<never>((_, reject) => {

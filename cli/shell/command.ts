@@ -99,6 +99,9 @@ export const setting = (words: string, env: string, text: string): CommandParame
   text,
 });
 
+/** A service ends without a result. */
+type Outcome = Result | Promise<Result | void>;
+
 export interface Definition<P extends Parameters> {
   /** More than the summary says, for `--help`. */
   details?: string;
@@ -109,7 +112,7 @@ export interface Definition<P extends Parameters> {
   service?: boolean;
   /** Changes what is stored: every run is recorded in the audit log, or those whose input says that it will. */
   audited?: boolean | ((input: Input<P>) => boolean);
-  run(context: Context, input: Input<P>): Promise<Result | void>;
+  run(context: Context, input: Input<P>): Outcome;
 }
 
 /**
@@ -121,7 +124,7 @@ export interface LoadedCommand {
   parameters: Parameters;
   service?: boolean;
   audited?: boolean | ((input: Record<string, unknown>) => boolean);
-  run(context: Context, input: Record<string, unknown>): Promise<Result | void>;
+  run(context: Context, input: Record<string, unknown>): Outcome;
 }
 
 /**
@@ -138,7 +141,7 @@ type InputOn<P extends Parameters, N extends Parameters, T> = Omit<Input<P & N>,
 type DefinitionOn<P extends Parameters, N extends Parameters, T> = Omit<Definition<P>, 'parameters' | 'run'> & {
   /** Besides those that name the thing. */
   parameters?: P;
-  run: (context: Context, input: InputOn<P, N, T>) => Promise<Result | void>;
+  run: (context: Context, input: InputOn<P, N, T>) => Outcome;
 };
 
 /**

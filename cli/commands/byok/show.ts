@@ -4,7 +4,7 @@ import { presentByok } from './present.js';
 
 export default defineProjectCommand({
   examples: ['bsvc byok show --project shop'],
-  async run(context, { project }) {
+  run(context, { project }) {
     return presentByok(presentMailSettings(project));
   },
 });

@@ -4,7 +4,7 @@ import { presentList } from '../../shell/present-list.js';
 
 export default defineProjectCommand({
   examples: ['bsvc key list --project shop', 'bsvc key list --project shop --json'],
-  async run(context, { app, project }) {
+  run(context, { app, project }) {
     const keys = project.keys.map((key) => presentKey(key, app.clock.now()));
     return presentList(keys, {
       name: ({ id }) => id,

@@ -41,10 +41,10 @@ export default defineCommand({
     const shared = ['--data-dir', config.dataDir, ...readEnvFileWords(context.io.cwd, context.envFile)];
     const target = system ? 'multi-user.target' : 'default.target';
     const user = input.user ?? 'bsvc';
-    const place: Place = { system: system ? await hardening(user, config) : '', directory: config.dataDir, target };
+    const place: Place = { system: system ? hardening(user, config) : '', directory: config.dataDir, target };
     const units = [
-      await writeUnit('server', ['serve', ...(input.worker ? ['--no-worker'] : []), ...shared], place),
-      ...(input.worker ? [await writeUnit('worker', ['worker', ...shared], place)] : []),
+      writeUnit('server', ['serve', ...(input.worker ? ['--no-worker'] : []), ...shared], place),
+      ...(input.worker ? [writeUnit('worker', ['worker', ...shared], place)] : []),
     ];
     if (input.print) {
       const text = units.map((unit) => `# ${unit.file}\n${unit.text}`).join('\n');
@@ -84,7 +84,7 @@ interface Place {
   target: string;
 }
 
-async function writeUnit(role: 'server' | 'worker', words: string[], place: Place): Promise<Unit> {
+function writeUnit(role: 'server' | 'worker', words: string[], place: Place): Unit {
   const template = readPackageFile('templates', 'systemd', 'bsvc.service');
   const command = [process.execPath, '--', join(PACKAGE_ROOT, 'bin', 'bsvc.js'), ...words].map(quoteWord).join(' ');
   const values: Record<string, string> = { role, root: PACKAGE_ROOT, command, ...place };
@@ -95,7 +95,7 @@ async function writeUnit(role: 'server' | 'worker', words: string[], place: Plac
 }
 
 /** What keeps a system unit from everything but its work. */
-async function hardening(user: string, { dataDir, backupTo }: Config): Promise<string> {
+function hardening(user: string, { dataDir, backupTo }: Config): string {
   const text = readPackageFile('templates', 'systemd', 'system.conf');
   const folders = [dataDir, ...(backupTo !== null && !backupTo.startsWith('s3:') ? [resolve(dataDir, backupTo)] : [])];
   const inHome = [PACKAGE_ROOT, process.execPath, ...folders].some((path) => /^\/(home|root)\//.test(path));

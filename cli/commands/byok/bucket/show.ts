@@ -3,7 +3,7 @@ import { presentBucketResult } from './present.js';
 
 export default defineProjectCommand({
   examples: ['bsvc byok bucket show --project shop'],
-  async run(context, { project }) {
+  run(context, { project }) {
     return presentBucketResult(project);
   },
 });
