@@ -14,7 +14,7 @@ import { buildConsole } from './src/console/build.mjs';
 
 /** What is loaded from a folder of its own: native parts, what is found by name at run time, what few starts need. */
 const EXTERNAL = [
-  ...['lmdb', 'bcrypt', 'mongodb', 'bson', 'ajv', 'jsonwebtoken'],
+  ...['bcrypt', 'mongodb', 'bson', 'ajv', 'jsonwebtoken'],
   ...['@aws-sdk/*', '@opentelemetry/*', 'nodemailer', 'prom-client', 'resend', 'undici', 'yaml'],
 ];
 
@@ -27,6 +27,9 @@ const options = {
   external: EXTERNAL,
   legalComments: 'none',
   logLevel: 'warning',
+  // The process keeps the text in memory. Names stay, and lines that can be read in a log.
+  minifyWhitespace: true,
+  lineLimit: 160,
 };
 
 /** @type {import('esbuild').BuildOptions} */
@@ -56,6 +59,39 @@ const lateProcesses = {
   },
 };
 
+/**
+ * The part of lmdb that is JavaScript, compiled with the rest, without its encoder of values, as the engine stores bytes
+ * alone: a process needs 4 MB less. The native part is found in lmdb's own packages, as lmdb itself would find it; its
+ * search takes as long as all of lmdb, so the usual place comes first.
+ */
+const lmdbWithin = {
+  name: 'lmdb-within',
+  /** @param {import('esbuild').PluginBuild} build */
+  setup(build) {
+    build.onResolve({ filter: /^(msgpackr|node-gyp-build-optional-packages)$/ }, ({ path, importer }) =>
+      importer.includes('node_modules/lmdb/') ? { path, namespace: 'lmdb-part' } : undefined,
+    );
+    build.onLoad({ filter: /.*/, namespace: 'lmdb-part' }, ({ path }) => ({
+      contents: path === 'msgpackr' ? NO_ENCODER : NATIVE_PART,
+    }));
+  },
+};
+const NO_ENCODER = 'export class Encoder { constructor() { throw new Error("values are bytes"); } }';
+const NATIVE_PART = `
+  import { createRequire } from 'node:module';
+  import { dirname, join } from 'node:path';
+  export default function loadNativePart() {
+    const { platform, arch, versions } = process;
+    const lmdb = createRequire(import.meta.url).resolve('lmdb');
+    const load = createRequire(lmdb);
+    try {
+      return load('@lmdb/lmdb-' + platform + '-' + arch + '/node.abi' + versions.modules + '.glibc.node');
+    } catch {
+      return load('node-gyp-build-optional-packages')(join(dirname(lmdb), '..'));
+    }
+  }
+`;
+
 if (process.argv[2] === 'record') await record();
 else if (process.argv[2] === 'record-commands') recordCommand(['project', 'list']);
 else await buildAll();
@@ -64,15 +100,16 @@ async function buildAll() {
   rmSync('dist', { recursive: true, force: true });
   await Promise.all([
     buildConsole(),
-    build({ ...script, plugins: [lateProcesses], entryPoints: { main: 'cli/main.ts' } }),
+    build({ ...script, plugins: [lateProcesses, lmdbWithin], entryPoints: { main: 'cli/main.ts' } }),
     build({
       ...script,
-      plugins: [lateProcesses],
+      plugins: [lateProcesses, lmdbWithin],
       entryPoints: { commands: 'cli/main.ts' },
       external: [...EXTERNAL, ...WHOLE_COMMANDS.map((name) => `./${name}.js`)],
     }),
     build({
       ...options,
+      plugins: [lmdbWithin],
       entryPoints: { 'reader-thread': 'src/engine/readers/reader-thread.ts' },
       format: 'esm',
       banner: {
