@@ -1,6 +1,6 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
-import type { Store } from '../../platform/database/database.js';
+import { storeOf } from '../../platform/database/store-of.js';
 import { randomToken, sha256Hex } from '../../platform/ids.js';
 
 export const OPERATOR_ROLES = ['owner', 'viewer'] as const;
@@ -57,13 +57,9 @@ export function noteUse(app: App, { _id, usedAt }: OperatorSession): void {
 export const OPERATORS = 'operators';
 const OPERATOR_SESSIONS = 'operator_sessions';
 
-export function operatorStore(app: Pick<App, 'db'>): Store<Operator> {
-  return app.db.collection<Operator>(OPERATORS);
-}
+export const operatorStore = storeOf<Operator>(OPERATORS);
 
-export function operatorSessionStore(app: Pick<App, 'db'>): Store<OperatorSession> {
-  return app.db.collection<OperatorSession>(OPERATOR_SESSIONS);
-}
+export const operatorSessionStore = storeOf<OperatorSession>(OPERATOR_SESSIONS);
 
 const TOKEN_PREFIX = 'bsvc_op_';
 const TOKEN_BYTES = 32;

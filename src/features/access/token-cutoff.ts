@@ -1,7 +1,7 @@
 import { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import { CLOCKS_DIFFER_MS } from '../../platform/time/clock.js';
-import type { Store } from '../../platform/database/database.js';
+import { storeOf } from '../../platform/database/store-of.js';
 import type { TokenId } from './token-id.js';
 
 export const TOKEN_CUTOFFS = 'token_cutoffs';
@@ -31,9 +31,7 @@ interface Cutoffs {
 /** Which tokens of a user end: those of a session that is over, or all up to a moment, of every session but one. */
 export type CutoffScope = { session: string } | { before: Date; exceptSession?: string | null };
 
-function cutoffStore(app: Pick<App, 'db'>): Store<TokenCutoff> {
-  return app.db.collection<TokenCutoff>(TOKEN_CUTOFFS);
-}
+const cutoffStore = storeOf<TokenCutoff>(TOKEN_CUTOFFS);
 
 /** Ends access tokens of a user: here at once, in other processes within a second. Repeating it is harmless. */
 export async function cutOffTokens(app: App, projectId: ObjectId, userId: string, scope: CutoffScope): Promise<void> {

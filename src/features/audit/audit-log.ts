@@ -1,7 +1,7 @@
 import { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import { AppError } from '../../errors.js';
-import type { Store } from '../../platform/database/database.js';
+import { storeOf } from '../../platform/database/store-of.js';
 import { findOutage } from '../../platform/database/outages.js';
 import { sha256Hex } from '../../platform/ids.js';
 
@@ -28,7 +28,7 @@ export const AUDIT_LOG = 'audit_log';
 const MAX_TEXT = 500;
 const MAX_ITEMS = 50;
 
-const auditStore = (app: Pick<App, 'db'>): Store<AuditEntry> => app.db.collection<AuditEntry>(AUDIT_LOG);
+const auditStore = storeOf<AuditEntry>(AUDIT_LOG);
 
 /** Records an act before it is carried out, so that one that dies in the middle leaves a trace. */
 export async function startAct(app: App, { actor, action, input }: NewAuditEntry): Promise<AuditEntry> {

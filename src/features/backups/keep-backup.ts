@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type { App } from '../../app.js';
-import type { Store } from '../../platform/database/database.js';
+import { storeOf } from '../../platform/database/store-of.js';
 import { findMasterKey } from '../../platform/secrets/master-key.js';
 import { createOpening, createSealing, isSealed, type SealingSecret } from '../../platform/secrets/sealed-stream.js';
 import { backUp, type BackupReport } from '../store-copies/back-up.js';
@@ -25,7 +25,7 @@ export interface BackupRecord {
 const KEPT_RECORDS = 100;
 
 /** Records of good backups; what is in the place itself is asked of the place. */
-export const backupStore = (app: Pick<App, 'db'>): Store<BackupRecord> => app.db.collection<BackupRecord>('backups');
+export const backupStore = storeOf<BackupRecord>('backups');
 
 export interface KeptReport extends BackupReport {
   /** Names of the older ones that the rule no longer keeps; they were removed. */

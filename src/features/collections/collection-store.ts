@@ -1,15 +1,14 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import { missing } from '../../errors.js';
-import { type Store, unlessDuplicate } from '../../platform/database/database.js';
+import { unlessDuplicate } from '../../platform/database/database.js';
+import { storeOf } from '../../platform/database/store-of.js';
 import type { Collection } from './collection.js';
 import { defaultUsersCollection, USERS } from './users-collection.js';
 
 export const COLLECTIONS = 'collections';
 
-export function collectionStore(app: Pick<App, 'db'>): Store<Collection> {
-  return app.db.collection<Collection>(COLLECTIONS);
-}
+export const collectionStore = storeOf<Collection>(COLLECTIONS);
 
 /** The registered collection of that exact name, or null; at most half a second old. `users` is always there. */
 export async function findCollection(app: App, projectId: ObjectId, name: string): Promise<Collection | null> {

@@ -1,13 +1,11 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import { missing, type AppError } from '../../errors.js';
-import type { Store } from '../../platform/database/database.js';
+import { storeOf } from '../../platform/database/store-of.js';
 import { isObjectKey } from '../../platform/object-store/object-store.js';
 import type { FileRecord } from './file.js';
 
-export function fileStore(app: Pick<App, 'db'>): Store<FileRecord> {
-  return app.db.collection<FileRecord>('files');
-}
+export const fileStore = storeOf<FileRecord>('files');
 
 /**
  * All records of a project, by the one index that no state change moves a record in: a scan meets each exactly once.

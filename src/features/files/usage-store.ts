@@ -1,6 +1,7 @@
 import { ObjectId } from 'bson';
 import type { App } from '../../app.js';
-import { type Store, unlessDuplicate } from '../../platform/database/database.js';
+import { unlessDuplicate } from '../../platform/database/database.js';
+import { storeOf } from '../../platform/database/store-of.js';
 import { fileStore } from './file-store.js';
 
 /**
@@ -26,9 +27,7 @@ const MANY_MARKS = 256;
 export const chargeMark = (fileId: ObjectId): string => `+${fileId.toHexString()}`;
 export const closeMark = (fileId: ObjectId): string => `-${fileId.toHexString()}`;
 
-export function usageStore(app: Pick<App, 'db'>): Store<UsageRecord> {
-  return app.db.collection<UsageRecord>('storage_usage');
-}
+export const usageStore = storeOf<UsageRecord>('storage_usage');
 
 /** The project's record, made when there is none. */
 export async function readUsage(app: Pick<App, 'db'>, projectId: ObjectId): Promise<UsageRecord> {

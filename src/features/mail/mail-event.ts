@@ -1,6 +1,7 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
-import { type Store, unlessDuplicate } from '../../platform/database/database.js';
+import { unlessDuplicate } from '../../platform/database/database.js';
+import { storeOf } from '../../platform/database/store-of.js';
 import type { MailLog, MailStatus } from './mail-log.js';
 
 /** The mail provider's word about a mail; kept for a while, as it may come before the mail's id there is known here. */
@@ -15,9 +16,7 @@ export interface MailEvent {
   seenAt: Date;
 }
 
-export function eventStore(app: Pick<App, 'db'>): Store<MailEvent> {
-  return app.db.collection<MailEvent>('mail_events');
-}
+export const eventStore = storeOf<MailEvent>('mail_events');
 
 /** Keeps an event; false when it was there already. */
 export async function keepEvent(app: Pick<App, 'db'>, event: MailEvent): Promise<boolean> {

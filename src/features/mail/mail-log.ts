@@ -1,6 +1,6 @@
 import { ObjectId } from 'bson';
 import type { App } from '../../app.js';
-import type { Store } from '../../platform/database/database.js';
+import { storeOf } from '../../platform/database/store-of.js';
 import { ID, object, oneOf, orNull, TEXT, type TypeOf } from '../../platform/schema/schema.js';
 import type { SealedPlace } from '../../platform/secrets/reseal.js';
 import type { OutgoingMail } from '../../platform/mail-provider/mail-provider.js';
@@ -36,9 +36,7 @@ export interface MailLog {
 
 const MAIL_LOGS = 'mail_logs';
 
-export function mailLogStore(app: Pick<App, 'db'>): Store<MailLog> {
-  return app.db.collection<MailLog>(MAIL_LOGS);
-}
+export const mailLogStore = storeOf<MailLog>(MAIL_LOGS);
 
 /** The log of a mail that waits to be sent. */
 export function queuedLog(

@@ -1,7 +1,7 @@
 import { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import { invalid, missing } from '../../errors.js';
-import type { Store } from '../../platform/database/database.js';
+import { storeOf } from '../../platform/database/store-of.js';
 import { readPackageFile } from '../../package.js';
 import type { Project } from '../projects/project.js';
 import type { TemplateUsed } from './mail-log.js';
@@ -29,9 +29,7 @@ const SYSTEM_TEMPLATES = [
   'invite',
 ] as const;
 
-export function templateStore(app: Pick<App, 'db'>): Store<MailTemplate> {
-  return app.db.collection<MailTemplate>(MAIL_TEMPLATES);
-}
+export const templateStore = storeOf<MailTemplate>(MAIL_TEMPLATES);
 
 export interface FoundTemplate {
   text: MailText;

@@ -2,15 +2,13 @@ import type { UpdateFilter } from 'mongodb';
 import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import { missing } from '../../errors.js';
-import type { Store } from '../../platform/database/database.js';
+import { storeOf } from '../../platform/database/store-of.js';
 import { findObjectId } from '../../platform/ids.js';
 import type { Project } from './project.js';
 
 export const PROJECTS = 'projects';
 
-export function projectStore(app: Pick<App, 'db'>): Store<Project> {
-  return app.db.collection<Project>(PROJECTS);
-}
+export const projectStore = storeOf<Project>(PROJECTS);
 
 /** The active project with that id or name, or null. A name that looks like an id is still found. */
 export async function findProject(app: Pick<App, 'db'>, idOrName: string): Promise<Project | null> {

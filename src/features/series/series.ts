@@ -1,6 +1,7 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { App } from '../../app.js';
-import { type Store, unlessDuplicate } from '../../platform/database/database.js';
+import { unlessDuplicate } from '../../platform/database/database.js';
+import { storeOf } from '../../platform/database/store-of.js';
 import { openRing, FIGURES, type Ring, type Sample, type SeriesName } from './rings.js';
 import { compareLooks, type Contribution } from './sample.js';
 
@@ -39,9 +40,7 @@ interface StoredHour {
   points: Record<string, (number | null)[]>;
 }
 
-function hourStore(app: Pick<App, 'db'>): Store<StoredHour> {
-  return app.db.collection<StoredHour>('series_hours');
-}
+const hourStore = storeOf<StoredHour>('series_hours');
 
 const running = new WeakMap<App, Series>();
 

@@ -1,16 +1,15 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import { missing } from '../../errors.js';
-import { type Store, unlessDuplicate } from '../../platform/database/database.js';
+import { unlessDuplicate } from '../../platform/database/database.js';
+import { storeOf } from '../../platform/database/store-of.js';
 import { findObjectId } from '../../platform/ids.js';
 import type { ProjectWebhooks, Webhook } from './webhook.js';
 
 export const WEBHOOKS = 'project_webhooks';
 const CACHE = 'webhooks';
 
-export function webhookStore(app: Pick<App, 'db'>): Store<ProjectWebhooks> {
-  return app.db.collection<ProjectWebhooks>(WEBHOOKS);
-}
+export const webhookStore = storeOf<ProjectWebhooks>(WEBHOOKS);
 
 /** The webhooks of a project, at most half a second old. */
 export async function listProjectWebhooks(app: App, projectId: ObjectId): Promise<readonly Webhook[]> {

@@ -1,5 +1,5 @@
 import type { ObjectId } from 'bson';
-import type { Database, Store } from '../database/database.js';
+import { storeOf } from '../database/store-of.js';
 import type { RetrySchedule } from './retry-delay.js';
 
 /**
@@ -104,6 +104,4 @@ export function poolOf(definition: { name: string; concurrency?: number }): stri
   return definition.concurrency === undefined ? SHARED_POOL : definition.name;
 }
 
-export function jobStore(deps: { db: Database }): Store<JobRecord> {
-  return deps.db.collection<JobRecord>('jobs');
-}
+export const jobStore = storeOf<JobRecord>('jobs');

@@ -1,6 +1,6 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
-import type { Store } from '../../../platform/database/database.js';
+import { storeOf } from '../../../platform/database/store-of.js';
 import { HIDDEN_FIELD } from '../fields/field.js';
 
 /**
@@ -42,9 +42,7 @@ export interface KnownSeries {
 
 export const SERIES = 'insert_series';
 
-export function seriesStore(app: Pick<App, 'db'>): Store<InsertSeries> {
-  return app.db.collection<InsertSeries>(SERIES);
-}
+export const seriesStore = storeOf<InsertSeries>(SERIES);
 
 export async function readSeries(app: Pick<App, 'db'>, collectionId: ObjectId): Promise<KnownSeries> {
   const projection = { next: 1, 'hidden.number': 1 };

@@ -1,6 +1,5 @@
 import type { ObjectId } from 'bson';
-import type { App } from '../../../app.js';
-import type { Store } from '../../../platform/database/database.js';
+import { storeOf } from '../../../platform/database/store-of.js';
 
 /**
  * The record that earlier versions kept of a bulk insert under way; its one change from `open` decides whether the
@@ -16,6 +15,4 @@ export interface InsertBatch {
   createdAt: Date;
 }
 
-export function batchStore(app: Pick<App, 'db'>): Store<InsertBatch> {
-  return app.db.collection<InsertBatch>('insert_batches');
-}
+export const batchStore = storeOf<InsertBatch>('insert_batches');

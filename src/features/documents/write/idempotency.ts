@@ -2,6 +2,7 @@ import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { AppError, invalid, unprocessable, type ErrorKind } from '../../../errors.js';
 import { isDuplicateKey, type Store } from '../../../platform/database/database.js';
+import { storeOf } from '../../../platform/database/store-of.js';
 import { sha256Hex } from '../../../platform/ids.js';
 import type { WriteTarget } from './write-target.js';
 
@@ -114,9 +115,7 @@ export async function removeProjectRecords(app: App, projectId: ObjectId): Promi
   await answerStore(app).deleteMany({ projectId });
 }
 
-function answerStore(app: App): Store<IdempotencyRecord> {
-  return app.db.collection<IdempotencyRecord>('idempotency_keys');
-}
+const answerStore = storeOf<IdempotencyRecord>('idempotency_keys');
 
 /** An expired record may still be there: they are removed once an hour. */
 async function findEarlier(app: App, store: Store<IdempotencyRecord>, _id: string): Promise<IdempotencyRecord | null> {

@@ -1,7 +1,8 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { overLimit } from '../../../errors.js';
-import { type Store, unlessDuplicate } from '../../../platform/database/database.js';
+import { unlessDuplicate } from '../../../platform/database/database.js';
+import { storeOf } from '../../../platform/database/store-of.js';
 import { findLimit } from '../../plans/plan-limits.js';
 import type { Project } from '../../projects/project.js';
 
@@ -25,9 +26,7 @@ type SlotKind = 'open' | 'calls';
 
 const MAIL_USAGE = 'mail_usage';
 
-export function mailUsageStore(app: Pick<App, 'db'>): Store<MailUsage> {
-  return app.db.collection<MailUsage>(MAIL_USAGE);
-}
+export const mailUsageStore = storeOf<MailUsage>(MAIL_USAGE);
 
 export interface SlotCount {
   used: number;

@@ -1,7 +1,8 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { App } from '../../../app.js';
 import { overLimit } from '../../../errors.js';
-import { type Store, unlessDuplicate } from '../../../platform/database/database.js';
+import { unlessDuplicate } from '../../../platform/database/database.js';
+import { storeOf } from '../../../platform/database/store-of.js';
 import { sha256Hex } from '../../../platform/ids.js';
 import type { Project } from '../../projects/project.js';
 import { findByokKey } from '../project-mail.js';
@@ -30,9 +31,7 @@ function lineOf({ config }: App, id: string): Line {
   return line;
 }
 
-function paceStore(app: Pick<App, 'db'>): Store<Pace> {
-  return app.db.collection<Pace>(MAIL_PACE);
-}
+const paceStore = storeOf<Pace>(MAIL_PACE);
 
 export interface TurnOptions {
   /** True for a call that a person at a screen waits for: it goes before all that wait. */

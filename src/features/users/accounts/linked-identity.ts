@@ -1,7 +1,7 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { conflict, missing } from '../../../errors.js';
-import type { Store } from '../../../platform/database/database.js';
+import { storeOf } from '../../../platform/database/store-of.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import type { Project } from '../../projects/project.js';
 import { changeUser } from './change-user.js';
@@ -23,9 +23,7 @@ export interface LinkedIdentity {
   createdAt: Date;
 }
 
-export function identityStore(app: Pick<App, 'db'>): Store<LinkedIdentity> {
-  return app.db.collection<LinkedIdentity>(SOCIAL_IDENTITIES);
-}
+export const identityStore = storeOf<LinkedIdentity>(SOCIAL_IDENTITIES);
 
 /** True if a link still opens the account: it is not an earlier owner's and not taken off. */
 export function isLinkOf(link: LinkedIdentity, user: User): boolean {

@@ -3,7 +3,8 @@ import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { invalid } from '../../../errors.js';
 import { DAY_MS, CLOCKS_DIFFER_MS } from '../../../platform/time/clock.js';
-import { type Store, unlessDuplicate } from '../../../platform/database/database.js';
+import { unlessDuplicate } from '../../../platform/database/database.js';
+import { storeOf } from '../../../platform/database/store-of.js';
 import type { Project } from '../../projects/project.js';
 
 export const ONE_TIME_CODES = 'one_time_codes';
@@ -53,9 +54,7 @@ export interface CodeLetter {
 /** A letter that is to be mailed, and whose it is. */
 export type OpenLetter = CodeLetter & Pick<OneTimeCode, 'projectId' | 'userId'>;
 
-function codeStore(app: Pick<App, 'db'>): Store<OneTimeCode> {
-  return app.db.collection<OneTimeCode>(ONE_TIME_CODES);
-}
+const codeStore = storeOf<OneTimeCode>(ONE_TIME_CODES);
 
 /**
  * Puts a new code in the place of an older one and answers its record's id; null within a minute of the last, or when

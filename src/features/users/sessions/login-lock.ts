@@ -3,7 +3,8 @@ import type { App } from '../../../app.js';
 import { locked } from '../../../errors.js';
 import { CLOCKS_DIFFER_MS } from '../../../platform/time/clock.js';
 import { clientNetwork } from '../../../http/requests/client-address.js';
-import { type Store, unlessDuplicate } from '../../../platform/database/database.js';
+import { unlessDuplicate } from '../../../platform/database/database.js';
+import { storeOf } from '../../../platform/database/store-of.js';
 
 export const LOGIN_FAILURES = 'login_failures';
 
@@ -45,9 +46,7 @@ interface LoginFailures {
   expiresAt: Date;
 }
 
-function failureStore(app: Pick<App, 'db'>): Store<LoginFailures> {
-  return app.db.collection<LoginFailures>(LOGIN_FAILURES);
-}
+const failureStore = storeOf<LoginFailures>(LOGIN_FAILURES);
 
 /** Counts wrong passwords (decisions.md 2), in the database, so that all processes count together. */
 export interface LoginLock {

@@ -1,6 +1,6 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
-import type { Store } from '../../../platform/database/database.js';
+import { storeOf } from '../../../platform/database/store-of.js';
 
 export const SESSIONS = 'sessions';
 
@@ -31,9 +31,7 @@ export interface Session {
   userAgent: string;
 }
 
-export function sessionStore(app: Pick<App, 'db'>): Store<Session> {
-  return app.db.collection<Session>(SESSIONS);
-}
+export const sessionStore = storeOf<Session>(SESSIONS);
 
 /** Ends one session; false when it had ended already. */
 export async function revokeSession(app: App, session: string, reason: RevokeReason): Promise<boolean> {

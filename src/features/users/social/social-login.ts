@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { invalid, unauthenticated } from '../../../errors.js';
-import type { Store } from '../../../platform/database/database.js';
+import { storeOf } from '../../../platform/database/store-of.js';
 import { randomToken, sha256Hex } from '../../../platform/ids.js';
 import { cutOffTokens } from '../../access/token-cutoff.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
@@ -49,9 +49,7 @@ interface SocialAttempt {
   expiresAt: Date;
 }
 
-function attemptStore(app: Pick<App, 'db'>): Store<SocialAttempt> {
-  return app.db.collection<SocialAttempt>(SOCIAL_ATTEMPTS);
-}
+const attemptStore = storeOf<SocialAttempt>(SOCIAL_ATTEMPTS);
 
 /**
  * The values an application may send along to recognise its own sign-in: `state` comes back with the browser, the

@@ -2,7 +2,7 @@ import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { invalid, missing } from '../../../errors.js';
 import type { SealedPlace } from '../../../platform/secrets/reseal.js';
-import type { Store } from '../../../platform/database/database.js';
+import { storeOf } from '../../../platform/database/store-of.js';
 import { requirePublicTarget } from '../../../platform/network/require-public-target.js';
 import type { Project } from '../../projects/project.js';
 
@@ -55,9 +55,7 @@ const SCOPE = /^[\x21\x23-\x5b\x5d-\x7e]{1,100}$/;
 const MAX_REDIRECT_URLS = 20;
 const MAX_TEXT = 500;
 
-export function socialProviderStore(app: Pick<App, 'db'>): Store<SocialProvider> {
-  return app.db.collection<SocialProvider>(SOCIAL_PROVIDERS);
-}
+export const socialProviderStore = storeOf<SocialProvider>(SOCIAL_PROVIDERS);
 
 export async function requireSocialProvider(app: App, projectId: ObjectId, name: string): Promise<SocialProvider> {
   const found = PROVIDER_NAME.test(name)

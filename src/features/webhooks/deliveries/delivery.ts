@@ -1,6 +1,5 @@
 import type { ObjectId } from 'bson';
-import type { App } from '../../../app.js';
-import type { Store } from '../../../platform/database/database.js';
+import { storeOf } from '../../../platform/database/store-of.js';
 import type { Action } from '../webhook-event.js';
 
 /** One try, as logged and shown. */
@@ -60,9 +59,7 @@ export interface Delivery {
 export const DELIVERY_KEPT_DAYS = 30;
 export const KEPT_ATTEMPTS = 30;
 
-export function deliveryStore(app: Pick<App, 'db'>): Store<Delivery> {
-  return app.db.collection<Delivery>('webhook_deliveries');
-}
+export const deliveryStore = storeOf<Delivery>('webhook_deliveries');
 
 export function deliveryId(eventId: string, webhookId: ObjectId): string {
   return `${eventId}.${webhookId.toHexString()}`;
