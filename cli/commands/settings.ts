@@ -6,7 +6,6 @@ const MASK = '********';
 export default defineCommand({
   details: 'Precedence: flag, environment, env file, default. Secrets are masked.',
   examples: ['bsvc settings', 'bsvc settings --json --env-file production.env'],
-  parameters: {},
   run(context) {
     const { config, sources } = context.settings();
     const rows = sources.map((source) => presentSetting(config, source));

@@ -107,7 +107,7 @@ export interface Definition<P extends Parameters> {
   details?: string;
   /** Two or three lines that can be pasted. */
   examples: readonly string[];
-  parameters: P;
+  parameters?: P;
   /** Runs until it is told to stop, and then ends by itself (`serve`, `worker`). */
   service?: boolean;
   /** Changes what is stored: every run is recorded in the audit log, or those whose input says that it will. */
@@ -133,7 +133,7 @@ export interface LoadedCommand {
  */
 export function defineCommand<const P extends Parameters>(definition: Definition<P>): LoadedCommand {
   // The list of commands holds handlers of all kinds of parameters, of which each is called with its own only.
-  return definition as unknown as LoadedCommand;
+  return { parameters: {}, ...definition } as unknown as LoadedCommand;
 }
 
 type InputOn<P extends Parameters, N extends Parameters, T> = Omit<Input<P & N>, keyof T> & T;

@@ -83,42 +83,23 @@ export function refusal(code: number, message: string): EngineError {
   return new EngineError(code, message);
 }
 
+function refusalOf(code: number): (message: string) => EngineError {
+  return (message) => new EngineError(code, message);
+}
+
 /** MongoDB's 2: a value that an operator or option cannot take. */
-export function badValue(message: string): EngineError {
-  return new EngineError(CODES.BadValue, message);
-}
-
+export const badValue = refusalOf(CODES.BadValue);
 /** MongoDB's 9: a statement of the wrong form. */
-export function failedToParse(message: string): EngineError {
-  return new EngineError(CODES.FailedToParse, message);
-}
-
+export const failedToParse = refusalOf(CODES.FailedToParse);
 /** MongoDB's 14: a value of the wrong type. */
-export function typeMismatch(message: string): EngineError {
-  return new EngineError(CODES.TypeMismatch, message);
-}
-
+export const typeMismatch = refusalOf(CODES.TypeMismatch);
 /** MongoDB's 28: a path through something that is neither document nor array. */
-export function pathNotViable(message: string): EngineError {
-  return new EngineError(CODES.PathNotViable, message);
-}
-
+export const pathNotViable = refusalOf(CODES.PathNotViable);
 /** MongoDB's 40: two changes of one path, or of one path and what is inside it. */
-export function conflictingUpdate(message: string): EngineError {
-  return new EngineError(CODES.ConflictingUpdateOperators, message);
-}
-
+export const conflictingUpdate = refusalOf(CODES.ConflictingUpdateOperators);
 /** MongoDB's 66: a change of `_id`. */
-export function immutableField(message: string): EngineError {
-  return new EngineError(CODES.ImmutableField, message);
-}
-
+export const immutableField = refusalOf(CODES.ImmutableField);
 /** MongoDB's 115: an ability of MongoDB that the engine does not have. */
-export function unsupported(message: string): EngineError {
-  return new EngineError(CODES.CommandNotSupported, message);
-}
-
+export const unsupported = refusalOf(CODES.CommandNotSupported);
 /** MongoDB's 67: an index specification that is refused. */
-export function cannotCreateIndex(message: string): EngineError {
-  return new EngineError(CODES.CannotCreateIndex, message);
-}
+export const cannotCreateIndex = refusalOf(CODES.CannotCreateIndex);

@@ -3,7 +3,6 @@ import { defineCommand } from '../../shell/command.js';
 
 export default defineCommand({
   examples: ['bsvc migrate status', 'bsvc migrate status --json'],
-  parameters: {},
   async run(context) {
     const app = await context.app('migration');
     const status = await findMigrationStatus(app.db);

@@ -5,7 +5,6 @@ import { presentSeen } from './present.js';
 
 export default defineCommand({
   examples: ['bsvc operator list', 'bsvc operator list --json'],
-  parameters: {},
   async run(context) {
     const operators = (await listOperators(await context.app())).map(presentOperator);
     return presentList(operators, {

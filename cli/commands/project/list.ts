@@ -5,7 +5,6 @@ import { presentList } from '../../shell/present-list.js';
 
 export default defineCommand({
   examples: ['bsvc project list', 'bsvc project list --json'],
-  parameters: {},
   async run(context) {
     const projects = (await listProjects(await context.app())).map(presentProject);
     return presentList(projects, {

@@ -7,7 +7,6 @@ export default defineCommand({
 restart every process, run this, then take the old key out.`,
   examples: ['bsvc secrets rotate', 'bsvc secrets rotate --json'],
   audited: true,
-  parameters: {},
   async run(context) {
     const result = await rotateSecrets(await context.app());
     return {

@@ -22,10 +22,12 @@ export async function findCollection(app: App, projectId: ObjectId, name: string
 /** findCollection with 404 COLLECTION_NOT_FOUND when there is none. */
 export async function requireCollection(app: App, projectId: ObjectId, name: string): Promise<Collection> {
   const collection = peekCollection(app, projectId, name) ?? (await findCollection(app, projectId, name));
-  if (!collection) {
-    throw missing('COLLECTION_NOT_FOUND', `There is no collection "${name.slice(0, 64)}" in this project`);
-  }
+  if (!collection) throw collectionNotFound(name);
   return collection;
+}
+
+function collectionNotFound(name: string): Error {
+  return missing('COLLECTION_NOT_FOUND', `There is no collection "${name.slice(0, 64)}" in this project`);
 }
 
 /** findCollection from this process's copies alone; undefined when they lack it. */
@@ -37,9 +39,7 @@ export function peekCollection(app: App, projectId: ObjectId, name: string): Col
 export async function requireStoredCollection(app: App, projectId: ObjectId, name: string): Promise<Collection> {
   if (name === USERS) await storeDefaultUsers(app, projectId);
   const collection = await collectionStore(app).findOne({ projectId, name, state: 'active' });
-  if (!collection) {
-    throw missing('COLLECTION_NOT_FOUND', `There is no collection "${name.slice(0, 64)}" in this project`);
-  }
+  if (!collection) throw collectionNotFound(name);
   return collection;
 }
 

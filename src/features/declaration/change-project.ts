@@ -1,10 +1,13 @@
 import type { App } from '../../app.js';
-import { invalid } from '../../errors.js';
 import { readMailChanges, type MailSettings } from '../mail/project-mail.js';
 import { verifyMailKey } from '../mail/verify-mail-key.js';
 import type { Project } from '../projects/project.js';
-import { updateProjectRecord } from '../projects/project-store.js';
-import { nameTaken, readProjectChanges, type ProjectChanges } from '../projects/update-project.js';
+import {
+  readProjectChanges,
+  requireChange,
+  saveProjectChanges,
+  type ProjectChanges,
+} from '../projects/update-project.js';
 
 export type AnyProjectChanges = ProjectChanges & MailSettings;
 
@@ -20,15 +23,8 @@ export async function changeProject(
 ): Promise<Project> {
   const own = readProjectChanges(changes);
   const mail = readMailChanges(app, project, changes);
-  const $set = { ...own.$set, ...mail.$set };
-  const $unset = { ...own.$unset, ...mail.$unset };
-  if (Object.keys($set).length + Object.keys($unset).length === 0) {
-    throw invalid('INVALID_BODY', 'There is nothing to change');
-  }
+  const update = { $set: { ...own.$set, ...mail.$set }, $unset: { ...own.$unset, ...mail.$unset } };
+  requireChange(update);
   if (verify && changes.providerApiKey) await verifyMailKey(app, changes.providerApiKey);
-  try {
-    return await updateProjectRecord(app, project._id, { $set, ...(Object.keys($unset).length > 0 && { $unset }) });
-  } catch (error) {
-    throw nameTaken(error, changes) ?? error;
-  }
+  return saveProjectChanges(app, project, update, changes);
 }

@@ -19,29 +19,43 @@ export interface ProjectChanges {
   publishableUploads?: boolean;
 }
 
+interface ProjectUpdate {
+  $set: Partial<Project>;
+  $unset: Record<string, ''>;
+}
+
 const DOMAIN_ENTRY = /^(\*|(\*\.)?[a-z0-9-]+(\.[a-z0-9-]+)*(:\d{1,5})?|https?:\/\/[a-z0-9.-]+(:\d{1,5})?)$/i;
 
 /** Changes a project by one write. 400 for a bad value or nothing to change, 404, 409 when the name is taken. */
 export async function updateProject(app: App, idOrName: string, changes: ProjectChanges): Promise<Project> {
-  const { $set, $unset } = readProjectChanges(changes);
+  const update = readProjectChanges(changes);
   const project = await requireProject(app, idOrName);
-  if (Object.keys($set).length + Object.keys($unset).length === 0) {
-    throw invalid('INVALID_BODY', 'There is nothing to change');
-  }
-  try {
-    return await updateProjectRecord(app, project._id, { $set, ...(Object.keys($unset).length > 0 && { $unset }) });
-  } catch (error) {
-    throw nameTaken(error, changes) ?? error;
-  }
+  requireChange(update);
+  return saveProjectChanges(app, project, update, changes);
 }
 
-/** The 409 for a write that was refused because another project has the name; null for any other error. */
-export function nameTaken(error: unknown, { name }: ProjectChanges): Error | null {
-  return isDuplicateKey(error) ? conflict('PROJECT_EXISTS', `There is already a project "${name}"`) : null;
+/** 400 when there is nothing to change. */
+export function requireChange({ $set, $unset }: ProjectUpdate): void {
+  if (Object.keys($set).length + Object.keys($unset).length > 0) return;
+  throw invalid('INVALID_BODY', 'There is nothing to change');
+}
+
+/** Stores changes by one write; 409 when another project has the name. */
+export async function saveProjectChanges(
+  app: App,
+  { _id }: Project,
+  { $set, $unset }: ProjectUpdate,
+  { name }: ProjectChanges,
+): Promise<Project> {
+  try {
+    return await updateProjectRecord(app, _id, { $set, ...(Object.keys($unset).length > 0 && { $unset }) });
+  } catch (error) {
+    throw isDuplicateKey(error) ? conflict('PROJECT_EXISTS', `There is already a project "${name}"`) : error;
+  }
 }
 
 /** The changes as an update of a project's record. Pure; 400 for a bad value. */
-export function readProjectChanges(changes: ProjectChanges): { $set: Partial<Project>; $unset: Record<string, ''> } {
+export function readProjectChanges(changes: ProjectChanges): ProjectUpdate {
   if (changes.name !== undefined) checkProjectName(changes.name);
   const $set: Record<string, unknown> = {};
   const $unset: Record<string, ''> = {};

@@ -92,6 +92,11 @@ const DESCRIPTION = text({ maxLength: MAX_DESCRIPTION_CHARACTERS });
 const BAD_SETTINGS = ['INVALID_URL', 'PRIVATE_ADDRESS', 'INVALID_EVENTS'];
 
 /** Deliveries of a project, whatever their webhook. */
+const PAGE = {
+  limit: wholeNumberParameter('Number of deliveries', DEFAULT_DELIVERIES, { max: MAX_DELIVERIES }),
+  before: parameter('`next` of the page before', TEXT),
+};
+
 export const DELIVERY_ROUTES: RouteList = {
   prefix: '/api/projects/:projectId/deliveries',
   tag: 'Project webhooks',
@@ -102,8 +107,7 @@ export const DELIVERY_ROUTES: RouteList = {
       access: PROJECT_OPERATOR,
       query: {
         state: parameter('Which', { ...oneOf(...DELIVERY_STATES), default: 'failed' as const }),
-        limit: wholeNumberParameter('Number of deliveries', DEFAULT_DELIVERIES, { max: MAX_DELIVERIES }),
-        before: parameter('`next` of the page before', TEXT),
+        ...PAGE,
       },
       answers: ok(object({ items: arrayOf(DELIVERY), next: orNull(TEXT) }), 'Deliveries'),
       refuses: { 400: ['INVALID_QUERY'] },
@@ -214,8 +218,7 @@ export const WEBHOOK_ROUTES: RouteList = {
       access: PROJECT_OPERATOR,
       query: {
         state: parameter('Only those in this state', oneOf(...DELIVERY_STATES)),
-        limit: wholeNumberParameter('Number of deliveries', DEFAULT_DELIVERIES, { max: MAX_DELIVERIES }),
-        before: parameter('`next` of the page before', TEXT),
+        ...PAGE,
       },
       answers: ok(object({ items: arrayOf(DELIVERY), next: orNull(TEXT) }), 'Deliveries'),
       refuses: { 400: ['INVALID_QUERY'] },
