@@ -7,6 +7,6 @@ export interface Io {
   stderr: Writable & { isTTY?: boolean };
   env: Readonly<Record<string, string | undefined>>;
   cwd: string;
-  /** Aborted by SIGINT or SIGTERM; its reason is the signal's name. */
+  /** Aborted by SIGINT, SIGTERM or SIGHUP; its reason is the signal's name. */
   stop: AbortSignal;
 }

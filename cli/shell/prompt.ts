@@ -1,3 +1,4 @@
+import { isatty } from 'node:tty';
 import type * as Prompts from '@inquirer/prompts';
 import type { Io } from './io.js';
 import { Interrupted, UsageError } from './exit.js';
@@ -43,6 +44,7 @@ export function openPrompt(io: Io, allowed: boolean): Prompt {
     const onKey = (_text: unknown, key?: { ctrl?: boolean; name?: string }): void => {
       if (key?.ctrl && key.name === 'd') leave();
     };
+    outliveTerminal(io.stdin);
     // The library takes the end of the input for no answer at all: the process would end as if all were done.
     io.stdin.on('keypress', onKey).once('end', leave);
     try {
@@ -78,6 +80,16 @@ export function openPrompt(io: Io, allowed: boolean): Prompt {
     yes: (message, missing, fallback = false) =>
       ask(missing, ({ confirm }, context) => confirm({ message, default: fallback }, context)),
   };
+}
+
+/**
+ * A terminal that was closed can no longer be switched back from asking; Node's readline takes that for a failure of
+ * the program, which would end here before it has recorded how its act ended.
+ */
+function outliveTerminal(stdin: Io['stdin'] & { fd?: number; setRawMode?: (isRaw: boolean) => unknown }): void {
+  const { fd, setRawMode } = stdin;
+  if (fd === undefined || setRawMode === undefined || Object.hasOwn(stdin, 'setRawMode')) return;
+  stdin.setRawMode = (isRaw) => (isatty(fd) ? setRawMode.call(stdin, isRaw) : stdin);
 }
 
 interface PromptContext {

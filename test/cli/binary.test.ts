@@ -93,7 +93,7 @@ describe('the bsvc binary', () => {
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   });
 
-  it('is 130 when interrupted', async () => {
+  it.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)('is 130 when interrupted by %s', async (signal) => {
     const child = spawn(process.execPath, [BINARY, 'data', 'import', 'notes', '-', '--format', 'ndjson'], {
       env: { PATH: process.env.PATH!, ...env },
       stdio: ['pipe', 'pipe', 'pipe'],
@@ -105,7 +105,7 @@ describe('the bsvc binary', () => {
     child.stdin.on('error', () => undefined);
     const feed = setInterval(() => child.stdin.write('{"fed":true}\n'.repeat(100)), 5);
     await untilDocumentIsStored();
-    child.kill('SIGINT');
+    child.kill(signal);
     const [code] = (await once(child, 'close')) as [number];
     clearInterval(feed);
     expect(code).toBe(130);

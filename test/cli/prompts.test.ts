@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { runBinary } from '../helpers/run-binary.js';
 import { openTerminal } from '../helpers/run-terminal.js';
 import { openTempDir, type TempDir } from '../helpers/temp-dir.js';
@@ -40,6 +40,31 @@ describe.runIf(process.platform === 'linux')('at a terminal', () => {
     expect(list.stdout.trim().split('\n')).toHaveLength(2);
     const acts = JSON.parse((await runBinary(['audit', '--json'], { env })).stdout) as { outcome: string }[];
     expect(acts.filter(({ outcome }) => outcome === 'started')).toEqual([]);
+  });
+
+  it('a terminal that is closed at a question leaves no act without an end', async () => {
+    const readActs = async () =>
+      JSON.parse((await runBinary(['audit', '--json'], { env })).stdout) as { action: string; outcome: string }[];
+    const before = (await readActs()).length;
+    for (const [, argv, question] of QUESTIONS) {
+      const terminal = openTerminal(argv, env);
+      await terminal.shows(question);
+      terminal.close();
+      await terminal.end();
+    }
+    // The first and the second question come before anything is begun.
+    await vi.waitFor(
+      async () => {
+        const acts = (await readActs()).slice(0, -before || undefined);
+        expect(acts.map(({ action, outcome }) => [action, outcome]).toSorted()).toEqual([
+          ['project delete', 'failed'],
+          ['user create', 'failed'],
+        ]);
+      },
+      { timeout: 20_000 },
+    );
+    const list = await runBinary(['project', 'list', '--quiet'], { env });
+    expect(list.stdout.trim().split('\n')).toHaveLength(2);
   });
 
   it('a project is created by answering, and its keys are shown', async () => {

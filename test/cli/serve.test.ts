@@ -70,8 +70,9 @@ describe('bsvc serve --demo', () => {
 });
 
 describe('bsvc serve', () => {
-  it('stops with exit 0 on SIGTERM and on SIGINT', async () => {
+  it('stops with exit 0 on SIGTERM, on SIGINT and on SIGHUP', async () => {
     expect(await (await serve()).stop('SIGTERM')).toBe(0);
+    expect(await (await serve()).stop('SIGHUP')).toBe(0);
     expect(await (await serve('--no-worker')).stop('SIGINT')).toBe(0);
   });
 

@@ -7,6 +7,8 @@ export interface TerminalSession {
   shows(text: string): Promise<void>;
   /** Types the text; `\r` is the return key, `\u0003` Ctrl-C, `\u001b[B` the arrow down. */
   type(text: string): void;
+  /** Closes the terminal, as when its window is closed; what the command does about it is nobody's to see. */
+  close(): void;
   /** Waits for the end; `screen` is without control sequences, `raw` with them. */
   end(): Promise<{ code: number | null; screen: string; raw: string }>;
 }
@@ -57,6 +59,8 @@ export function openTerminal(
       }
     },
     type: (text) => void child.stdin.write(text),
+    // The terminal is held by this process alone; its end reaches what runs there as it does from the system.
+    close: () => void child.kill('SIGKILL'),
     async end() {
       const [code] = await closed;
       return { code, screen: plain(), raw: screen };
