@@ -5,6 +5,7 @@ import { fileStore } from '../../src/features/files/file-store.js';
 import { userStore } from '../../src/features/users/user-store.js';
 import { addWebhook } from '../../src/features/webhooks/add-webhook.js';
 import { deliveryStore } from '../../src/features/webhooks/deliveries/delivery.js';
+import { jobStore } from '../../src/platform/jobs/job.js';
 import { buildCollection, buildProject, placeDocuments, type TestProject } from '../helpers/build-project.js';
 import { buildOperator } from '../helpers/operator-client.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
@@ -150,8 +151,11 @@ describe('a read that would take too long', () => {
       const sent = rows.map(({ _id }) => ({ _id: _id.toHexString(), webhookId: webhook.id, createdAt: new Date() }));
       await deliveryStore(hasty.app).insertMany(sent as never);
       const counts = `webhooks/${webhook.id.toHexString()}/counts`;
-      for (const search of ['users?q=nobody', 'files?name=nothing', counts])
-        expect((await call('get', `${path}/${search}`).expect(400)).body).toMatchObject({ code: 'QUERY_TIMEOUT' });
+      const waiting = rows.map(({ _id }) => ({ _id, name: 'none.such', state: 'dead', runAt: new Date() }));
+      await jobStore(hasty.app).insertMany(waiting as never);
+      const searches = ['users?q=nobody', 'files?name=nothing', counts].map((search) => `${path}/${search}`);
+      for (const search of [...searches, '/api/admin/status'])
+        expect((await call('get', search).expect(400)).body).toMatchObject({ code: 'QUERY_TIMEOUT' });
     } finally {
       await hasty.close();
     }

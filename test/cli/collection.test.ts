@@ -70,7 +70,7 @@ describe('bsvc collection add', () => {
 
   it.each([
     [
-      ['collection', 'add', 'empty'],
+      ['collection', 'add', 'empty', '--schema', 'empty.json'],
       'EMPTY_SCHEMA',
       'At least one field is required. Declare one with --field title:String!, or store any JSON object with --flexible.',
     ],
@@ -79,6 +79,7 @@ describe('bsvc collection add', () => {
     [['collection', 'add', 'x', '--field', '_id:String'], 'VALIDATION_FAILED', '_id'],
     [['collection', 'add', 'x', '--schema', 'absent.json'], 'FILE_MISSING', 'absent.json'],
   ])('refuses %j with exit 1', async (argv, code, text) => {
+    writeFileSync(join(home.dir, 'empty.json'), '[]');
     const outcome = await inShop([...argv, '--json']);
     expect({ code: outcome.code, stdout: outcome.stdout }).toEqual({ code: 1, stdout: '' });
     const [line, json] = outcome.stderr.split('\n');

@@ -110,6 +110,9 @@ describe('wrong usage is exit 2', () => {
     [['collection', 'add', 'posts', '--owner-field', 'x'], '--owner-field needs --rls'],
     [['collection', 'edit', 'posts', '--project', 'x'], 'Nothing to change'],
     [['collection', 'rls', 'posts', '--project', 'x'], 'Give either --mode'],
+    [['collection', 'add', 'posts', '--project', 'x'], 'declare one with --field'],
+    [['webhook', 'edit', 'w', '--project', 'x'], 'Nothing to change: give --url'],
+    [['backup', 'list'], 'add --from <place> or set BSVC_BACKUP_TO.'],
     [['key', 'rotate', '--project', 'x', '--type', 'secret', '--grace', 'soon'], 'must be a duration'],
     [
       ['project', 'update', 'x', '--limit', 'mail=lots'],
@@ -314,10 +317,6 @@ describe('a refusal', () => {
       'has no field "x". --add-field declares a further one',
     ],
     [['collection', 'edit', 'users', '--add-field', 'name:Number'], 'has a field "name" already. --set-field'],
-    [
-      ['collection', 'add', 'empty'],
-      'At least one field is required. Declare one with --field title:String!, or store any JSON object with --flexible.',
-    ],
     [['data', 'query', 'nope'], 'There is no collection "nope" in this project. "bsvc collection list" shows them.'],
     [['byok', 'bucket', 'check'], 'has no bucket of its own. "bsvc byok bucket set" gives it one.'],
     [['backup', '--out', 'absent/x.backup'], 'absent to write into. Make it, or choose another --out.'],

@@ -1,6 +1,6 @@
 import { openBackupPlace } from '../../../src/features/backups/backup-place.js';
-import { invalid } from '../../../src/errors.js';
 import { defineCommand, value } from '../../shell/command.js';
+import { UsageError } from '../../shell/exit.js';
 import { presentBytes } from '../../shell/present-amount.js';
 
 export default defineCommand({
@@ -10,7 +10,7 @@ export default defineCommand({
   async run(context, { from }) {
     const { config } = context.settings();
     const address = from ?? config.backupTo;
-    if (address === null) throw invalid('NO_BACKUP_PLACE', 'Name a place with --from, or set BSVC_BACKUP_TO');
+    if (address === null) throw new UsageError('No place given: add --from <place> or set BSVC_BACKUP_TO.');
     const place = await openBackupPlace({ config }, address);
     const backups = await place.list().finally(() => place.close());
     return {

@@ -55,8 +55,13 @@ export default defineCommand({
       ...(input.indexes.length > 0 && { indexes: input.indexes }),
     };
     const bare = !input.flexible && !fromFile && input.fields.length === 0;
+    if (bare && !context.ask.possible) {
+      throw new UsageError(
+        'No fields given: declare one with --field title:String!, or store any JSON object with --flexible.',
+      );
+    }
     const { app, project } = await chooseProject(context, input.project);
-    const declared = bare && context.ask.possible ? await askForCollection(context, words) : words;
+    const declared = bare ? await askForCollection(context, words) : words;
     const asked = { ...declared, ifNotExists: input.ifNotExists };
     const { collection, created, unmet } = await addCollection(app, project, asked);
     const shown = presentCollection(collection);

@@ -23,6 +23,9 @@ export default defineCommand({
   },
   async run(context, { webhookId, project: named, url, events, description, enable, disable }) {
     if (enable && disable) throw new UsageError('Give either --enable or --disable, not both.');
+    if (!enable && !disable && events.length === 0 && url === undefined && description === undefined) {
+      throw new UsageError('Nothing to change: give --url, --events, --description, --enable or --disable.');
+    }
     const { app, project } = await chooseProject(context, named);
     const webhook = await editWebhook(app, project, webhookId, {
       url,

@@ -115,7 +115,7 @@ export const SERVICE_ROUTES: readonly RouteList[] = [
         summary: 'The state of the service, all its processes together',
         access: ofAllProjects(OPERATOR),
         answers: ok(STATUS, 'Status'),
-        refuses: REFUSES,
+        refuses: { 400: ['QUERY_TIMEOUT'], ...REFUSES },
         handle: ({ app }) => readStatus(app),
       }),
     ],

@@ -1,5 +1,7 @@
 import { readFile, statfs } from 'node:fs/promises';
 import type { App } from '../../app.js';
+import { invalid } from '../../errors.js';
+import { isTimeExceeded } from '../../platform/database/database.js';
 import { jobStore } from '../../platform/jobs/job.js';
 import { VERSION } from '../../package.js';
 import { findBackupAge } from '../backups/backup-age.js';
@@ -31,7 +33,7 @@ export function offerStatus(app: App): void {
   app.processGroup?.onGather('status', readOwnStatus);
 }
 
-/** The state of the service, all its processes together. */
+/** The state of the service, all its processes together. 400 QUERY_TIMEOUT when its jobs take long to count. */
 export async function readStatus(app: App) {
   const gathered = app.processGroup ? await app.processGroup.gather('status') : [await readOwnStatus()];
   const processes = gathered as ProcessStatus[];
@@ -81,11 +83,20 @@ async function readDisk({ config: { dataDir } }: App): Promise<Disk | null> {
 
 type JobCounts = Record<'queued' | 'running' | 'dead', number>;
 
+/** Consoles ask again and again: they are told sooner than others that it takes too long. */
+const COUNT_MS = 1_000;
+
 async function countJobs(app: App): Promise<JobCounts> {
+  const maxTimeMS = Math.min(COUNT_MS, app.config.queryTimeoutMs);
   const count = (state: keyof JobCounts): Promise<number> =>
-    jobStore(app).countDocuments({ state }, { maxTimeMS: 1_000 });
+    jobStore(app).countDocuments({ state }, { maxTimeMS }).catch(failCount);
   const [queued, running, dead] = await Promise.all([count('queued'), count('running'), count('dead')]);
   return { queued, running, dead };
+}
+
+function failCount(error: unknown): never {
+  if (!isTimeExceeded(error)) throw error;
+  throw invalid('QUERY_TIMEOUT', 'Counting the jobs took too long: list them instead', { cause: error });
 }
 
 function findOwnProblems(disk: Disk | null, jobs: JobCounts, isLate: boolean): Problem[] {
