@@ -15,6 +15,7 @@ const SCRIPTS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     console: 'test/bench/console.ts',
     cities: 'test/bench/cities.ts',
     driver: 'test/bench/driver.ts',
+    features: 'test/bench/features.ts',
     engine: 'dist/bench/test/bench/engine.js',
     heavy: 'test/bench/heavy-reads.ts',
     import: 'test/bench/import.ts',
