@@ -26,7 +26,8 @@ export async function requireCollection(app: App, projectId: ObjectId, name: str
   return collection;
 }
 
-function collectionNotFound(name: string): Error {
+/** The 404 for a name that no collection has. */
+export function collectionNotFound(name: string): Error {
   return missing('COLLECTION_NOT_FOUND', `There is no collection "${name.slice(0, 64)}" in this project`);
 }
 

@@ -1,8 +1,8 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
-import { forbidden, missing } from '../../errors.js';
+import { forbidden } from '../../errors.js';
 import type { Collection } from './collection.js';
-import { collectionStore, forgetCollection } from './collection-store.js';
+import { collectionNotFound, collectionStore, forgetCollection } from './collection-store.js';
 import { enqueueFinishDrop, removeDropped } from './finish-drop.job.js';
 
 /**
@@ -26,9 +26,7 @@ async function removeCollection(app: App, projectId: ObjectId, name: string): Pr
       { $set: { state: 'dropping', updatedAt: new Date(app.clock.now()) } },
       { returnDocument: 'after' },
     ));
-  if (!collection) {
-    throw missing('COLLECTION_NOT_FOUND', `There is no collection "${name.slice(0, 64)}" in this project`);
-  }
+  if (!collection) throw collectionNotFound(name);
   forgetCollection(app, collection);
   await removeDropped(app, collection);
   return collection;

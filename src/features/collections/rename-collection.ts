@@ -1,10 +1,10 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
-import { conflict, forbidden, missing } from '../../errors.js';
+import { conflict, forbidden } from '../../errors.js';
 import { isDuplicateKey } from '../../platform/database/database.js';
 import { requireCollectionName } from './require-collection-name.js';
 import type { Collection } from './collection.js';
-import { collectionStore, forgetCollection } from './collection-store.js';
+import { collectionNotFound, collectionStore, forgetCollection } from './collection-store.js';
 
 /**
  * Gives a collection another name by one write; its documents stay where they are. 404, 409 when the name is taken, 403
@@ -24,9 +24,7 @@ export async function renameCollection(
       { $set: { name: newName, updatedAt: new Date(app.clock.now()) }, $inc: { version: 1 } },
       { returnDocument: 'after' },
     );
-    if (!renamed) {
-      throw missing('COLLECTION_NOT_FOUND', `There is no collection "${name.slice(0, 64)}" in this project`);
-    }
+    if (!renamed) throw collectionNotFound(name);
     forgetCollection(app, { projectId, name });
     return renamed;
   } catch (error) {

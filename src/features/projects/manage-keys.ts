@@ -2,7 +2,7 @@ import type { App } from '../../app.js';
 import { conflict, invalid, missing } from '../../errors.js';
 import { generateKey, isLiveKey, MAX_KEY_NAME } from './api-key.js';
 import type { ApiKey, KeyType, Project } from './project.js';
-import { projectStore } from './project-store.js';
+import { changeProjectList } from './project-store.js';
 
 const MAX_LIVE_KEYS = 50;
 /** Dead keys are shown for a while, then forgotten, so that a project's record stays small. */
@@ -65,25 +65,12 @@ function requireRoom(keys: ApiKey[], nowMs: number): void {
   }
 }
 
-/** Compare-and-swap on the list as it was read: two changes at once both take effect. */
-async function changeKeys(
+function changeKeys(
   app: App,
   project: Project,
   change: (keys: ApiKey[], nowMs: number) => ApiKey[],
 ): Promise<ApiKey[]> {
-  for (;;) {
-    const current = await projectStore(app).findOne({ _id: project._id, state: 'active' });
-    if (!current) throw missing('PROJECT_NOT_FOUND', 'The project no longer exists');
-    const nowMs = app.clock.now();
-    const keys = forgetOldDead(change(current.keys, nowMs), nowMs);
-    const result = await projectStore(app).updateOne(
-      { _id: project._id, state: 'active', keys: current.keys },
-      { $set: { keys, updatedAt: new Date(nowMs) } },
-    );
-    if (result.matchedCount === 0) continue;
-    app.cache.forgetAll('callers');
-    return keys;
-  }
+  return changeProjectList(app, project, 'keys', (keys, nowMs) => forgetOldDead(change(keys, nowMs), nowMs));
 }
 
 function forgetOldDead(keys: ApiKey[], nowMs: number): ApiKey[] {

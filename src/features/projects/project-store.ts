@@ -24,6 +24,33 @@ export async function requireProject(app: Pick<App, 'db'>, idOrName: string): Pr
   return project;
 }
 
+/**
+ * Compare-and-swap on a list of one active project, so that two changes at once both take effect. Returns the list as
+ * it is afterwards; 404 when the project is gone.
+ */
+export async function changeProjectList<Name extends 'keys' | 'tokenSecrets'>(
+  app: App,
+  { _id }: Project,
+  name: Name,
+  change: (list: Project[Name], nowMs: number) => Project[Name],
+): Promise<Project[Name]> {
+  for (;;) {
+    const current = await projectStore(app).findOne({ _id, state: 'active' });
+    if (!current) throw projectGone();
+    const nowMs = app.clock.now();
+    const list = change(current[name], nowMs);
+    const { matchedCount } = await projectStore(app).updateOne(
+      { _id, state: 'active', [name]: current[name] },
+      { $set: { [name]: list, updatedAt: new Date(nowMs) } },
+    );
+    if (matchedCount === 0) continue;
+    app.cache.forgetAll('callers');
+    return list;
+  }
+}
+
+const projectGone = (): Error => missing('PROJECT_NOT_FOUND', 'The project no longer exists');
+
 /** Sets fields of one active project in one write and returns it as it is afterwards; 404 when it is gone. */
 export async function updateProjectRecord(
   app: App,
@@ -35,7 +62,7 @@ export async function updateProjectRecord(
     { ...change, $set: { ...change.$set, updatedAt: new Date(app.clock.now()) } },
     { returnDocument: 'after' },
   );
-  if (!updated) throw missing('PROJECT_NOT_FOUND', 'The project no longer exists');
+  if (!updated) throw projectGone();
   app.cache.forgetAll('callers');
   return updated;
 }

@@ -1,7 +1,6 @@
 import type { App } from '../../app.js';
-import { missing } from '../../errors.js';
 import type { Project, TokenSecret } from './project.js';
-import { projectStore } from './project-store.js';
+import { changeProjectList } from './project-store.js';
 import { generateTokenSecret, isLive } from './token-secret.js';
 
 /**
@@ -9,21 +8,12 @@ import { generateTokenSecret, isLive } from './token-secret.js';
  * so far ends now). Safe beside another rotation.
  */
 export async function rotateTokenSecret(app: App, project: Project, graceMs: number): Promise<TokenSecret> {
-  for (;;) {
-    const current = await projectStore(app).findOne({ _id: project._id, state: 'active' });
-    if (!current) throw missing('PROJECT_NOT_FOUND', 'The project no longer exists');
-    const nowMs = app.clock.now();
+  const secrets = await changeProjectList(app, project, 'tokenSecrets', (current, nowMs) => {
     const end = new Date(nowMs + graceMs);
-    const older = current.tokenSecrets
+    const older = current
       .filter((secret) => isLive(secret, nowMs))
       .map((secret) => (secret.expiresAt && secret.expiresAt < end ? secret : { ...secret, expiresAt: end }));
-    const newest = generateTokenSecret(app, project._id);
-    const { matchedCount } = await projectStore(app).updateOne(
-      { _id: project._id, state: 'active', tokenSecrets: current.tokenSecrets },
-      { $set: { tokenSecrets: [...older, newest], updatedAt: new Date(nowMs) } },
-    );
-    if (matchedCount === 0) continue;
-    app.cache.forgetAll('callers');
-    return newest;
-  }
+    return [...older, generateTokenSecret(app, project._id)];
+  });
+  return secrets.at(-1)!;
 }

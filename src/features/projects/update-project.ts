@@ -1,6 +1,6 @@
 import type { App } from '../../app.js';
 import { conflict, invalid } from '../../errors.js';
-import { isDuplicateKey } from '../../platform/database/database.js';
+import { unlessDuplicate } from '../../platform/database/database.js';
 import { checkProjectName } from './create-project.js';
 import type { PlanName, Project } from './project.js';
 import { requireProject, updateProjectRecord } from './project-store.js';
@@ -47,11 +47,10 @@ export async function saveProjectChanges(
   { $set, $unset }: ProjectUpdate,
   { name }: ProjectChanges,
 ): Promise<Project> {
-  try {
-    return await updateProjectRecord(app, _id, { $set, ...(Object.keys($unset).length > 0 && { $unset }) });
-  } catch (error) {
-    throw isDuplicateKey(error) ? conflict('PROJECT_EXISTS', `There is already a project "${name}"`) : error;
-  }
+  const update = { $set, ...(Object.keys($unset).length > 0 && { $unset }) };
+  const saved = await unlessDuplicate(updateProjectRecord(app, _id, update));
+  if (!saved) throw conflict('PROJECT_EXISTS', `There is already a project "${name}"`);
+  return saved;
 }
 
 /** The changes as an update of a project's record. Pure; 400 for a bad value. */
