@@ -7,6 +7,7 @@ import { listOperators } from '../../src/features/operators/list-operators.js';
 import { requireOperatorNamed } from '../../src/features/operators/remove-operator.js';
 import { defineCommand, flag, optionalArgument, value } from '../shell/command.js';
 import type { Context } from '../shell/context.js';
+import { serviceAddress } from '../shell/service-address.js';
 
 export default defineCommand({
   details:
@@ -26,10 +27,7 @@ export default defineCommand({
     const app = await context.app();
     const operator = await chooseOperator(context, app, named);
     const { link, expiresAt } = await makeSignInLink(app, operator);
-    const { publicUrl, host, port } = app.config;
-    // A name that browsers keep cookies for, wherever the service listens on this machine.
-    const at = host === '127.0.0.1' || host === '0.0.0.0' || host === '::' || host === '::1' ? 'localhost' : host;
-    const base = (url ?? publicUrl ?? `http://${at}:${port}`).replace(/\/$/, '');
+    const base = serviceAddress(url === undefined ? app.config : { ...app.config, publicUrl: url });
     const address = `${base}/console/#/enter/${link}`;
     if (!noOpen && context.io.stdout.isTTY) openBrowser(address);
     return {

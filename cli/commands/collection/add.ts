@@ -9,6 +9,7 @@ import { UsageError } from '../../shell/exit.js';
 import { parseFieldSpec } from '../../ask/field-spec.js';
 import { readCollectionFile, readStructuredFile } from '../../formats/read-declaration-file.js';
 import { presentFound } from '../../shell/present-found.js';
+import { serviceAddress } from '../../shell/service-address.js';
 import { presentCollectionText } from './present.js';
 
 export default defineCommand({
@@ -73,17 +74,12 @@ export default defineCommand({
           const change = `Change it with "bsvc collection edit ${shown.name}".`;
           return presentFound(`Collection ${shown.name}`, unmet, change);
         }
-        const url = app.config.publicUrl ?? addressOf(app.config);
         return [
           `Registered in project ${project.name}:`,
           await presentCollectionText(view, shown),
-          `Try: curl -H 'x-api-key: <key>' ${url}/api/data/${shown.name}`,
+          `Try: curl -H 'x-api-key: <key>' ${serviceAddress(app.config)}/api/data/${shown.name}`,
         ].join('\n');
       },
     };
   },
 });
-
-function addressOf({ host, port }: { host: string; port: number }): string {
-  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
-}

@@ -8,6 +8,7 @@ import { defineProjectCommand } from '../../ask/choose-project.js';
 import { value } from '../../shell/command.js';
 import { presentList } from '../../shell/present-list.js';
 import { wholeOption } from '../../shell/read-whole.js';
+import { serviceAddress } from '../../shell/service-address.js';
 
 export default defineProjectCommand({
   details: 'The newest first.',
@@ -19,7 +20,7 @@ export default defineProjectCommand({
   },
   async run(context, { app, project, limit = FILES_PAGE, ...query }) {
     const { files } = await listProjectFiles(app, project, { ...query, limit });
-    const serviceUrl = app.config.publicUrl ?? `http://${app.config.host}:${app.config.port}`;
+    const serviceUrl = serviceAddress(app.config);
     const items = await Promise.all(files.map((file) => presentListedFile(app, project, file, serviceUrl)));
     return presentList(items, {
       name: ({ path }) => path,

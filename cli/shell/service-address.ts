@@ -1,0 +1,13 @@
+import type { Config } from '../../src/config.js';
+
+const OWN_MACHINE: ReadonlySet<string> = new Set(['127.0.0.1', '::1', '0.0.0.0', '::']);
+
+/**
+ * Where people reach the service, without a slash at the end. On this machine by the name that pages of development
+ * servers have too: browsers keep cookies from pages of another site, which 127.0.0.1 is.
+ */
+export function serviceAddress({ publicUrl, host, port }: Pick<Config, 'publicUrl' | 'host' | 'port'>): string {
+  if (publicUrl !== null) return publicUrl.replace(/\/$/, '');
+  const name = OWN_MACHINE.has(host) ? 'localhost' : host.includes(':') ? `[${host}]` : host;
+  return `http://${name}:${port}`;
+}
