@@ -86,7 +86,7 @@ export async function markDone(name: string): Promise<void> {
   if (locks) await new Promise<void>((held) => void locks.request(name, {}, () => (held(), sleep(SPREAD_MS))));
 }
 
-/** Whether a tab has marked a thing as done. */
+/** True if a tab has marked a thing as done. */
 export async function isDone(name: string): Promise<boolean> {
   const { locks } = platform.navigator ?? {};
   return locks?.request(name, { ifAvailable: true }, (lock) => Promise.resolve(lock === null)) ?? false;

@@ -20,7 +20,7 @@ export interface Tabs {
 
 interface TabsOptions {
   name: string;
-  /** Whether other tabs see the same session: they may be told the same. */
+  /** True if other tabs see the same session: they may be told the same. */
   isShared: boolean;
   /** Subscriptions of this tab, with their cursors. */
   own: () => readonly Subscription[];

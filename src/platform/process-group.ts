@@ -37,7 +37,7 @@ export interface ProcessGroup {
   meet(): Promise<void>;
 }
 
-/** What processes tell of themselves: for Prometheus, for figures over time, for the state of the service. */
+/** Topics on which processes report: for Prometheus, for figures over time, for the state of the service. */
 export type GatherTopic = 'metrics' | 'series' | 'status';
 
 const ANSWER_MS = 1_000;

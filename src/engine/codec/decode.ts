@@ -317,7 +317,7 @@ class Decoder {
   }
 }
 
-/** What the driver makes of an int64 by default: a number when it is exact, else a `Long`. */
+/** An int64 as the driver gives it by default: a number when it is exact, else a `Long`. */
 export function promoteLong(long: bigint): unknown {
   return long >= BigInt(Number.MIN_SAFE_INTEGER) && long <= BigInt(Number.MAX_SAFE_INTEGER)
     ? Number(long)

@@ -167,7 +167,7 @@ export function storageStats(storage: Storage): StorageStats {
   };
 }
 
-/** What LMDB tells about the pages of one tree. */
+/** LMDB's figures about the pages of one tree. */
 interface PageStats {
   treeBranchPageCount: number;
   treeLeafPageCount: number;

@@ -4,7 +4,7 @@ import type { Storage } from '../storage/storage.js';
 import { type Option, optionReader, type OptionTable } from './options.js';
 import type { Cursors } from './read/cursors.js';
 
-/** What all commands of one opened engine share. */
+/** State shared by all commands of one opened engine. */
 export interface Core {
   readonly storage: Storage;
   readonly cursors: Cursors;

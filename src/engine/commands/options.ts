@@ -139,7 +139,7 @@ export function countOption<T extends number | undefined>(fallback: T): Option<n
 
 const readCursor = optionReader({ batchSize: countOption(undefined) });
 
-/** What a command's `cursor` says of the batch size, undefined when there is none. */
+/** The option `cursor`: its batch size, undefined when there is none. */
 export const cursorOption: Option<{ readonly batchSize: number | undefined } | undefined> = {
   fallback: undefined,
   read: (value, name, of) => readCursor(documentOption.read(value, name, of), `${of}.${name}`),

@@ -6,7 +6,7 @@ import type { Call } from './command.js';
 const TURN_MS = 2;
 const TURN_DOCUMENTS = 512;
 
-/** What a read may take of this thread's time when there are others for it. */
+/** The share of this thread that a read may take while others wait for it. */
 const STAY_MS = 3;
 
 /** Thrown by a read that is better done by a reader thread. */
@@ -15,7 +15,7 @@ export const TOO_LONG_HERE = new EngineError(CODES.Interrupted, 'the command goe
 /** A document beyond this is decoded and worked on by a reader thread, if there is one. */
 export const STAY_DOCUMENT_BYTES = 32 * 1024;
 
-/** What a search needs of a pace. */
+/** The part of a pace that a search uses. */
 export type SearchPace = Pick<Pace, 'due' | 'rest' | 'suspend' | 'resume' | 'mayLeave'>;
 
 /** To be told the size of a document before it is decoded: throws TOO_LONG_HERE for a large one. */

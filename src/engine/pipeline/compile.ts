@@ -85,7 +85,7 @@ const UNAVAILABLE_STAGES: Readonly<Record<string, string>> = {
   $listLocalSessions: EMBEDDED,
 };
 
-/** What the caller should read the collection with before it hands documents to `run`. */
+/** The query with which the caller reads the collection before it hands documents to `run`. */
 export interface Leading {
   /** Not null: nearest first, and nothing of the rest. */
   readonly near: GeoNear | null;
@@ -143,7 +143,7 @@ interface Chain {
 
 interface CompiledStages {
   readonly leading: Omit<Leading, 'filter'> & { readonly filter: LeadingFilter | null };
-  /** What remains after the leading stages. */
+  /** The stages after the leading ones. */
   readonly rest: Chain;
   /** All stages. */
   readonly whole: Chain;

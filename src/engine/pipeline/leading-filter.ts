@@ -5,11 +5,11 @@ import { isNullish, typeOf } from '../query/values/value.js';
 
 /** A filter at the start of a pipeline, split by who can answer it. */
 export interface LeadingFilter {
-  /** What the collection can answer by itself; null = nothing. */
+  /** The part that the collection can answer by itself; null = nothing. */
   readonly pushed: Doc | null;
   /** True when the collection's answer has to be filtered again. */
   readonly isPartial: boolean;
-  /** What the collection can answer given the variables' values of this run. */
+  /** The part that the collection can answer, given the variables' values of this run. */
   forRun(scope: Scope): Doc | null;
 }
 

@@ -18,7 +18,7 @@ export interface OpenOptions {
   readonly limit?: number;
 }
 
-/** What the caller supplies for a run. */
+/** The caller's part of a run. */
 export interface RunEnvironment {
   readonly budget: Budget;
   /** Reads a joined collection; one that does not exist is empty. */
@@ -41,7 +41,7 @@ export interface Stage {
   readonly removes?: ReadonlySet<string>;
 }
 
-/** What stages that contain pipelines need. */
+/** Tools for stages that contain pipelines. */
 export interface StageTools {
   readonly environment: ExpressionContext;
   /** Compiles a pipeline inside this one; `names` are further variables, whose slots come back. */
@@ -57,7 +57,7 @@ export interface InnerPipeline {
   /** Runs over given documents. */
   over(source: Source, run: Run): Source;
   readonly fields: ReadonlySet<string> | null;
-  /** Whether it makes its own documents instead of reading a collection. */
+  /** True if it makes its own documents instead of reading a collection. */
   readonly startsAlone: boolean;
   readonly names: readonly string[];
 }

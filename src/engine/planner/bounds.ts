@@ -3,7 +3,7 @@ import type { Region } from '../query/geometry/region.js';
 import type { PrefixOperand } from '../query/match/regex-predicate.js';
 import { comparableKind } from '../storage/encoding/comparable-kind.js';
 
-/** What a filter says about one path, as far as an index can use it. */
+/** The conditions of a filter on one path, as far as an index can use them. */
 export interface FieldBounds {
   /** The values the field must equal one of; null when there is no such condition. */
   points: readonly unknown[] | null;

@@ -111,7 +111,7 @@ function choosePlans(
   return sorted === null || least.every((plan) => plan.sorted) ? [least] : [least, sorted];
 }
 
-/** Whether one index, with no fewer conditions, reads what all branches would read of it, as behind a cursor. */
+/** True if one index, with no fewer conditions, reads what all branches would read of it, as behind a cursor. */
 function isBeaten(branches: readonly Plan[], singles: readonly Plan[]): boolean {
   return singles.some(
     (single) =>

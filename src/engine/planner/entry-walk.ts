@@ -55,7 +55,7 @@ export class EntryWalk {
   }
 }
 
-/** What `read` returns; a page that LMDB has not written so is a StorageError DAMAGED. */
+/** Returns what `read` returns; a page that LMDB has not written so is a StorageError DAMAGED. */
 export function readPages<T>({ environment }: Storage, read: (pages: PageRanges) => T): T {
   try {
     return read(environment.pages);

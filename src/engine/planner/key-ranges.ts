@@ -18,7 +18,7 @@ export interface RangeField {
   descending: boolean;
 }
 
-/** What the planner reads from: an index, or the documents in the order of `_id`. */
+/** The source of a plan's entries: an index, or the documents in the order of `_id`. */
 export interface KeySpace {
   kind: number;
   owner: number;

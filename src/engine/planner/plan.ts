@@ -19,7 +19,7 @@ import {
 } from './key-ranges.js';
 import { impliesAll } from './partial.js';
 
-/** What to read, in which order. It may yield more than the filter wants, never less. */
+/** The entries to read and their order. A plan may yield more than the filter wants, never less. */
 export interface Plan {
   /** Null: the documents themselves, in the order of `_id`. */
   readonly index: IndexEntry | null;
@@ -61,7 +61,7 @@ const PROBES = [64, 200];
 export const MAX_PLAN_BRANCHES = 200;
 const NUMERIC_PART = /(?:^|\.)\d+(?:\.|$)/;
 
-/** Whether a part of the path may be a position in a list, which an index does not tell from a name. */
+/** True if a part of the path may be a position in a list, which an index does not tell from a name. */
 export function isNumericPath(path: string): boolean {
   return NUMERIC_PART.test(path);
 }
@@ -148,7 +148,7 @@ function usefulness(plan: Plan): number {
   return equalities + (plan.bounds.range === null ? 0 : 2) + (plan.exact ? 1 : 0);
 }
 
-/** Whether the plan leaves out what the filter cannot want, instead of reading everything. */
+/** True if the plan leaves out what the filter cannot want, instead of reading everything. */
 export function isBounded({ branches, bounds }: Plan): boolean {
   return branches !== null || bounds.points.length > 0 || bounds.range !== null;
 }
@@ -204,7 +204,7 @@ export function geoPlan(index: IndexEntry, { query: { sort }, bounds }: Served):
   return cellPlan(index, regionRanges(index, region), condition!, sort.length === 0);
 }
 
-/** What to read for the places of one cell. */
+/** The plan that reads the places of one cell. */
 export function planCell(index: IndexEntry, cell: Cell): Plan {
   return cellPlan(index, [cellRange(index, cell)], ANY_PLACE, true);
 }
@@ -225,7 +225,7 @@ function cellPlan(index: IndexEntry, ranges: readonly KeyRange[], bounds: FieldB
   };
 }
 
-/** What the planner has to know about the order of an index's entries. */
+/** The order of an index's entries, as the planner compares it with a query. */
 function orderOf({ definition, collation }: IndexEntry, query: PlanQuery): KeyOrder {
   return {
     ordered: !definition.cut && definition.multikey === 0 && collation === query.collation,
@@ -381,7 +381,7 @@ function isExact(
   );
 }
 
-/** Whether the ranges made of a field's condition hold nothing but what satisfies the conjunct. */
+/** True if the ranges made of a field's condition hold nothing but what satisfies the conjunct. */
 function isUsedBy({ op, value }: Conjunct, condition: FieldBounds, range: RangeUse | null): boolean {
   if (range === null) {
     const points = condition.points!;

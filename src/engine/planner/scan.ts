@@ -81,13 +81,13 @@ export class PlanScan implements Scan {
   private chunkEnds = Infinity;
   /** The bytes of the documents that the chunk has read. */
   private chunkBytes = 0;
-  /** Whether the chunk ended in the middle of a range because its time was over, or it was large. */
+  /** True if the chunk ended in the middle of a range because its time was over, or it was large. */
   private interrupted = false;
   /** Null unless the scan meets everything there is: then what it met is compared with what is counted. */
   private tally: Tally | null;
   /** Entries are counted, and the documents they name not read. */
   private entriesOnly = false;
-  /** What counts by the pages of the file; null before the first time. */
+  /** Counts by the pages of the file; null before the first time. */
   private walk: EntryWalk | null = null;
   private readonly wantsDoc: boolean;
   /** The fields to decode where the filter needs them: made when the first document has to be decoded. */

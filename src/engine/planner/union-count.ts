@@ -5,7 +5,7 @@ import type { Plan } from './plan.js';
 import type { Scan } from './scan.js';
 import { rangesInOneOrder, SharedEntries } from './shared-entries.js';
 
-/** Whether each branch of a union holds nothing but answers, each of them once, as entries of an index. */
+/** True if each branch of a union holds nothing but answers, each of them once, as entries of an index. */
 export function isUnionOfEntries({ branches, exact }: Plan): boolean {
   return exact && branches !== null && branches.every(({ index, single }) => index !== null && !single);
 }

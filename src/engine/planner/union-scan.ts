@@ -74,7 +74,7 @@ interface Ahead {
   readonly position: ScanPosition;
 }
 
-/** What is held of documents that were read ahead, by all branches. */
+/** Limit of the documents that were read ahead, over all branches. */
 const MAX_AHEAD_BYTES = 100 * 1024 * 1024;
 /** A branch does not read on for now when it is so many bytes ahead. */
 const MAX_BRANCH_BYTES = 256 * 1024;
@@ -138,7 +138,7 @@ export class MergedScan implements Scan {
   private heap: Branch[] = [];
   /** Those that have to read before it is known what comes first. */
   private empty: Branch[];
-  /** What was handed over with these keys: only among equals a document can come twice. */
+  /** Documents handed over with these keys: only among equals a document can come twice. */
   private readonly seen = new Set<string>();
   private seenKeys: KeyTuple | null = null;
 

@@ -16,7 +16,7 @@ export interface DocumentStage {
   readonly replaces: boolean;
   /** Set when all it does is to take something out of these top-level fields. */
   readonly removes?: ReadonlySet<string>;
-  /** Whether its output may be heavier than its input. */
+  /** True if its output may be heavier than its input. */
   readonly composes: boolean;
 }
 

@@ -77,7 +77,7 @@ export interface Expression {
   readonly fields: ReadonlySet<string> | null;
 }
 
-/** What an expression reads, collected while it is compiled. */
+/** The reads of an expression, collected while it is compiled. */
 interface Reads {
   readonly fields: Set<string>;
   whole: boolean;

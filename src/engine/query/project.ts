@@ -13,7 +13,7 @@ export interface Projection {
   apply: (doc: Doc, match?: MatchResult | null, scope?: Scope) => Doc;
   /** Top-level fields of the document that it needs; null = possibly all. */
   readonly fields: ReadonlySet<string> | null;
-  /** Whether there is anything in its documents that is not in the given ones. */
+  /** True if there is anything in its documents that is not in the given ones. */
   readonly computes: boolean;
 }
 

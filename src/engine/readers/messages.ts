@@ -7,11 +7,11 @@ import { CODES, EngineError } from '../errors.js';
 import type { LongRead } from '../storage/long-read.js';
 import { StorageError, type StorageErrorCode } from '../storage/storage-error.js';
 
-/** What a reader thread needs to open the same data file. */
+/** The options with which a reader thread opens the same data file. */
 export interface ReaderOptions {
   readonly dataDir: string;
   readonly durability: 'full' | 'relaxed';
-  /** What its heap may grow to. */
+  /** Limit of its heap. */
   readonly heapMb?: number;
 }
 

@@ -22,7 +22,7 @@ const FROM_SOURCE = `
   });
 `;
 
-/** What is told of a thread. */
+/** Callbacks for the events of a thread. */
 export interface ReaderEvents {
   ready(): void;
   answer(answer: ReaderAnswer): void;
@@ -72,7 +72,7 @@ export class ReaderThread {
     this.worker.postMessage(message, 'body' in message ? [message.body.buffer as ArrayBuffer] : []);
   }
 
-  /** Whether the process stays for this thread's sake. */
+  /** Keeps the process alive for this thread's sake, or no longer. */
   hold(held: boolean): void {
     if (held) this.worker.ref();
     else this.worker.unref();

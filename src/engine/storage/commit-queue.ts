@@ -10,7 +10,7 @@ interface WriteJob {
   reject(error: unknown): void;
 }
 
-/** What must happen around the jobs of a write transaction, inside of it. */
+/** Hooks around the jobs of a write transaction, inside of it. */
 export interface TransactionHooks {
   begin(): void;
   beforeCommit(): void;

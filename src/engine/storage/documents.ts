@@ -310,7 +310,7 @@ export class Documents {
     this.catalog.changesOf(collection.id).addEntry(index, 1, storedSum(sealed));
   }
 
-  /** Whether a stored document has a checksum, and so a part in the digest. */
+  /** True if a stored document has a checksum, and so a part in the digest. */
   private isSealedDocument(collection: CollectionEntry, key: Buffer): boolean {
     if (collection.definition.checked === true) return true;
     const stored = this.environment.store.getBinaryFast(key);

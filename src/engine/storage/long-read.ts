@@ -2,7 +2,7 @@
 export interface LongRead {
   readonly command: ReadCommand;
   readonly ns: string;
-  /** What it asks for of which paths. */
+  /** Its conditions by path. */
   readonly conditions: readonly { readonly path: string; readonly op: string }[];
   readonly sort: readonly { readonly path: string; readonly descending: boolean }[];
   /** By which it reads; null: every document is looked at, or several indexes are used. */

@@ -13,7 +13,7 @@ export interface LogPosition {
 /** Who looks for changes, and for which. */
 export interface ChangeSearch {
   after: LogPosition;
-  /** What a document must meet to be shown, as it is now: rules, visibility and conditions. */
+  /** The condition for showing a document as it is now: rules, visibility and the client's conditions. */
   filter: Document;
   /** The rules alone; null where everybody sees everything. */
   readable: Document | null;
@@ -92,10 +92,10 @@ export interface ChangeLog {
   trim(since: Date): Promise<void>;
 }
 
-/** What a log must know of its collection. */
+/** The part of a collection that its log uses. */
 export type Logged = Pick<Collection, '_id' | 'projectId' | 'rls' | 'mode' | 'fields' | 'indexes'>;
 
-/** Whether changes of a collection can be followed: unless it says so itself, on the embedded engine. */
+/** True if changes of a collection can be followed: unless it says so itself, on the embedded engine. */
 export function keepsChanges(app: Pick<App, 'db'>, { changes }: Pick<Collection, 'changes'>): boolean {
   return changes?.on ?? app.db.changeLogs !== undefined;
 }

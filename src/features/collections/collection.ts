@@ -34,7 +34,7 @@ export interface Collection {
   rls: Rls | null;
   /** Fields indexed on request, on top of those that schema and RLS ask for. */
   indexes: string[];
-  /** Whether and for how long changes are kept for those who follow them; absent: as the kind of database has it. */
+  /** The keeping of changes for those who follow them; absent: as the kind of database has it. */
   changes?: ChangesSetting;
   /** Reads that an index would have served; the last few shapes of them. */
   unindexed?: UnindexedRead[];

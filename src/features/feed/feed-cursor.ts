@@ -14,7 +14,7 @@ export interface FeedPosition extends LogPosition {
   isListing: boolean;
 }
 
-/** What a cursor is good for. */
+/** The scope for which a cursor holds. */
 export interface FeedScope {
   collection: Collection;
   filterText: string;

@@ -118,7 +118,7 @@ function ticketIn({ querystring }: RouteContext): string | null {
   return others.length === 0 ? (ticket ?? null) : null;
 }
 
-/** What clients follow instead of asking again and again (changes.md 1). */
+/** Routes of the feed, which clients follow instead of asking again and again (changes.md 1). */
 export const FEED_ROUTES: RouteList = {
   prefix: '/api/data/:collectionName/changes',
   tag: 'Documents',

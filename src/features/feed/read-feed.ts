@@ -14,7 +14,7 @@ import { findStart, openFollowing, readPage, type Following, type FeedPage } fro
 /** A hint may get lost: so often it is looked without one. */
 const LOOK_MS = 500;
 
-/** What a request that may wait has at hand. */
+/** Means of a request that may wait. */
 export interface FeedRequest {
   signal: AbortSignal;
   /** Who asks, judged anew: the key may be revoked and the token over while the request waits. */

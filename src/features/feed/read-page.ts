@@ -25,7 +25,7 @@ export interface FeedPage {
   more: boolean;
 }
 
-/** What somebody follows, and by which rights. */
+/** A followed collection with its conditions, and the rights of the follower. */
 export interface Following {
   app: App;
   collection: Collection;

@@ -8,7 +8,7 @@ import { sealFeedCursor } from './feed-cursor.js';
 import { readFeedQuery } from './feed-query.js';
 import { findStart, openFollowing, readPage, type Following } from './read-page.js';
 
-/** What an operator watches. */
+/** The request of an operator who watches a collection. */
 export interface WatchRequest {
   collectionName: string;
   /** Filters and `fields` as a query string. */
@@ -17,7 +17,7 @@ export interface WatchRequest {
   signal: AbortSignal;
 }
 
-/** What is new, and where the watching can go on after it. */
+/** News, and the cursor to go on from. */
 export interface WatchedPage {
   /** The JSON of each change. */
   lines: string[];

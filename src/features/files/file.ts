@@ -99,5 +99,5 @@ export const SIGNED_URL_MS = 15 * 60 * 1000;
 /** So many bytes more or fewer than declared are taken (rest-api.md 3.2). */
 export const MAX_DRIFT_BYTES = 64;
 
-/** Whether bytes are as many as declared but for the drift that is taken. */
+/** True if bytes are as many as declared but for the drift that is taken. */
 export const isNearly = (bytes: number, declared: number): boolean => Math.abs(bytes - declared) <= MAX_DRIFT_BYTES;

@@ -11,7 +11,7 @@ import { openOperatorSession, type OpenedSession } from './open-operator-session
 /** Whose turn it is at hashing passwords: all operators together are one party. */
 export const OPERATORS_PARTY = 'operators';
 
-/** What a password is given for. */
+/** The purpose of a password. */
 interface Purpose {
   /** Stands where failures of end users name a project: no project has such an id, which would be of 1970. */
   countedAs: ObjectId;

@@ -25,7 +25,7 @@ export interface DescribedProject {
   version: string;
 }
 
-/** What may be told: to a publishable key nothing of protected fields. */
+/** The reader of a description: a publishable key learns nothing of protected fields. */
 export interface Audience {
   isPublic: boolean;
 }

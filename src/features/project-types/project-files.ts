@@ -9,7 +9,7 @@ import { buildProjectDocument } from './project-document.js';
 import { writeSchemaFile } from './schema-file.js';
 import { writeTypeFile } from './type-file.js';
 
-/** What is made of the collections of a project: TypeScript, OpenAPI, JSON Schema. */
+/** Files made of the collections of a project: TypeScript, OpenAPI, JSON Schema. */
 export type ProjectFile = 'types.d.ts' | 'openapi.json' | 'schema.json';
 
 const MEDIA_TYPES: Readonly<Record<ProjectFile, string>> = {

@@ -10,7 +10,7 @@ import {
   type DescribedProject,
 } from './described-project.js';
 
-/** Whether a type is of documents as they are answered, or as they are sent. */
+/** The direction of a type's documents: as they are answered, or as they are sent. */
 type Direction = 'shown' | 'sent';
 
 const HEAD = `/* The collections of a project as types, made by bsvc. Do not edit: \`bsvc types\` writes this file anew. */`;

@@ -1,7 +1,7 @@
 import { BUCKETS, type Totals } from '../../platform/observe/metrics.js';
 import type { Sample } from './rings.js';
 
-/** What one process tells of itself. */
+/** One process's report on itself. */
 export interface Contribution extends Totals {
   pid: number;
   inFlight: number;

@@ -9,7 +9,7 @@ import { listProjects } from '../projects/list-projects.js';
 import { webhookStore } from '../webhooks/webhook-store.js';
 import type { ProjectWebhooks } from '../webhooks/webhook.js';
 
-/** What one process tells of itself. */
+/** One process's report on itself. */
 interface ProcessStatus {
   pid: number;
   uptimeSeconds: number;

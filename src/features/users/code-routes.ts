@@ -14,7 +14,7 @@ const OTP = text({ minLength: 1, maxBytes: MAX_PASSWORD_BYTES, wellFormed: true,
 /** The same whether or not the address has an account. */
 const CODE_SENT = done('If the address belongs to an account, a code is on its way.');
 
-/** What a mailed code does. */
+/** Routes of mailed codes. */
 export const CODE_ROUTES: readonly Route[] = [
   route('POST /api/userAuth/request-password-reset', {
     id: 'requestPasswordReset',

@@ -24,7 +24,7 @@ export interface AddedWebhook {
   /** Shown once; null when the webhook was there already. */
   secret: string | null;
   created: boolean;
-  /** What was asked for and the webhook that was there already does not have, one line each. */
+  /** Differences between the request and the webhook that was there already, one line each. */
   unmet: string[];
 }
 

@@ -7,7 +7,7 @@ import { own, parameter } from './route.js';
 
 const gzipped = promisify(gzip);
 
-/** What is the same until the next version, ready to be sent. */
+/** A file that is the same until the next version, ready to be sent. */
 export interface PreparedFile {
   type: string;
   bytes: Buffer;

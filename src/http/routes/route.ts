@@ -139,7 +139,7 @@ export function own(
   return { status, description, ...(content && { content }), ...(headers && { headers }), kind: 'own' };
 }
 
-/** What a handler returns to choose among several answers, or to word the message itself. */
+/** The result of a handler that chooses among several answers, or words the message itself. */
 export class Said<T> {
   constructor(
     readonly data: T,
@@ -310,7 +310,7 @@ export function listOf<T>(item: Schema<T>): Schema<{ items: T[]; total: number }
   return object({ items: arrayOf(item), total: WHOLE });
 }
 
-/** What `listOf` describes, of a list without pages. */
+/** The answer that `listOf` describes, for a list without pages. */
 export function wholeList<T>(items: T[]): { items: T[]; total: number } {
   return { items, total: items.length };
 }

@@ -1,6 +1,6 @@
 import { unavailable } from '../../errors.js';
 
-/** What is needed of an embedded store: all of its databases, by name. */
+/** The part of an embedded store that is needed: all of its databases, by name. */
 interface Engine {
   db(name: string): {
     command(command: object): Promise<object>;

@@ -50,7 +50,7 @@ export interface Database {
    * of a unique one that cannot be.
    */
   createIndexes(name: string, indexes: IndexDescription[]): Promise<void>;
-  /** What a stored collection holds, nothing when there is none: kept by the database, not counted. */
+  /** The size of a stored collection, zero when there is none: kept by the database, not counted. */
   measure(name: string): Promise<CollectionSize>;
   /** Names of all stored collections. */
   listNames(): Promise<string[]>;
@@ -255,7 +255,7 @@ const COUNTED_FIELD = 'isDeleted';
 /** The database in an embedded store; BSVC_MONGODB_DB is about a MongoDB. */
 const EMBEDDED_NAME = 'bsvc';
 
-/** Whether the embedded engine keeps anything in the directory. */
+/** True if the embedded engine keeps anything in the directory. */
 export async function hasStore(dataDir: string): Promise<boolean> {
   const { DATA_FILE } = await import('../../engine/index.js');
   return access(join(dataDir, DATA_FILE)).then(

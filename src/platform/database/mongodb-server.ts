@@ -94,7 +94,7 @@ function findFerretdb(build: ServerAnswers['build']): string | undefined {
   return Object.keys(build).find((name) => name.startsWith('ferretdb'));
 }
 
-/** What the server is, with the version that it says it is like. */
+/** The server's name, with the version that it says it is like. */
 function nameServer(build: ServerAnswers['build'], version: string): string {
   if (isMongodbItself(build)) return `MongoDB ${version}`;
   return findFerretdb(build) === undefined

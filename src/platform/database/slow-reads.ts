@@ -58,7 +58,7 @@ export class SlowReads {
 
   constructor(
     private readonly db: Db,
-    /** What a filter asks of which paths. */
+    /** The conditions of a filter by path. */
     private readonly describe: (filter: Document) => Promise<Conditions>,
   ) {}
 

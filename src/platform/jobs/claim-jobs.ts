@@ -18,7 +18,7 @@ const LOOK_AHEAD = 4;
 const MIN_LOOK_AHEAD = 32;
 const MAX_BUSY_LANES = 200;
 
-/** Whether a job of these pools is due: one look at an index, for workers that mostly find nothing. */
+/** True if a job of these pools is due: one look at an index, for workers that mostly find nothing. */
 export async function hasDueJobs(deps: JobDependencies, pools: readonly string[]): Promise<boolean> {
   if (pools.length === 0) return false;
   const filter = {

@@ -84,7 +84,7 @@ export function openLogger(options: LoggerOptions, sink: LogSink = process.stder
   );
 }
 
-/** What pino makes a line from. */
+/** The input from which pino makes a line. */
 interface PinoParts {
   [pino.symbols.streamSym]: LogSink;
   [pino.symbols.timeSym]: () => string;

@@ -24,7 +24,7 @@ import { find } from './find.js';
 import { checkStillThere, compileQuery, leaveIfLong, openScan, planQuery, planQueryOf, type Query } from './query.js';
 import { readVariables } from './variables.js';
 
-/** What of a command its plan depends on. */
+/** The parts of a command on which its plan depends. */
 interface Explained {
   readonly filter: Doc;
   readonly sort?: Doc;

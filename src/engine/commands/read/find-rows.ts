@@ -14,7 +14,7 @@ import { checkStillThere, leaveIfLong, openScan, planQuery, type Query } from '.
 
 /** A batch of a reply stays below this, with room for the reply around it. */
 const MAX_BATCH_BYTES = 16 * 1024 * 1024 - 64 * 1024;
-/** What a sort without an index may hold. */
+/** Limit of a sort without an index. */
 const MAX_SORT_BYTES = 100 * 1024 * 1024;
 
 export interface RowsOptions {

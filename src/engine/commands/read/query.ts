@@ -17,7 +17,7 @@ import { conditionsOf, type DescribeRead } from '../../storage/long-read.js';
 import type { View } from '../../storage/view.js';
 import { leaveIfLarge, type SearchPace, TOO_LONG_HERE } from '../pace.js';
 
-/** What a command wants to read, compiled once. */
+/** The compiled query of a command. */
 export interface Query {
   readonly filter: Filter;
   /** True when every document is wanted. */
@@ -64,7 +64,7 @@ export function planQuery(storage: Storage, collection: CollectionEntry, query: 
 
 const NO_SORT: readonly SortPart[] = [];
 
-/** What the planner has to know of a query; 2 when its hint names no index of the collection. */
+/** A query as the planner takes it; 2 when its hint names no index of the collection. */
 export function planQueryOf(collection: CollectionEntry, query: Query, limit: number): PlanQuery {
   return {
     conjuncts: query.filter.conjuncts,

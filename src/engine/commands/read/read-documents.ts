@@ -11,7 +11,7 @@ import { leaveIfLarge, type SearchPace, STAY_DOCUMENT_BYTES } from '../pace.js';
 import { readNearest } from './read-nearest.js';
 import { checkStillThere, compileQuery, leaveIfLong, openScan, planQuery, type Query } from './query.js';
 
-/** What a pipeline wants of a collection. */
+/** The demands of a pipeline on a collection. */
 export interface Wanted {
   filter: Doc | null;
   sort: Doc | null;

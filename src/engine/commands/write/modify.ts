@@ -23,7 +23,7 @@ const SEARCH_STEP = 64;
 const CANDIDATES = 256;
 const CANDIDATE_BYTES = 4 * 1024 * 1024;
 
-/** What to do with the documents that match. */
+/** The change of the documents that match. */
 export interface Modification {
   readonly filter: Doc;
   readonly query: Query;
@@ -32,7 +32,7 @@ export interface Modification {
   readonly upsert: boolean;
 }
 
-/** What one document became. */
+/** The result for one document. */
 export interface Modified {
   before: Buffer | null;
   after: Buffer | null;

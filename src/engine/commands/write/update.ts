@@ -20,7 +20,7 @@ import { compileQuery } from '../read/query.js';
 import { readVariables } from '../read/variables.js';
 import { describeWriteError } from './write-errors.js';
 
-/** What update statements and findAndModify share. */
+/** Options that update statements and findAndModify share. */
 export const MODIFICATION_OPTIONS = {
   sort: documentOption,
   hint: anything,

@@ -13,7 +13,7 @@ type Columns = readonly (readonly unknown[])[];
 
 /** A window function: an accumulator over each document's window, or a computation over the whole partition. */
 export type WindowFunction = {
-  /** What is evaluated for each document before anything is computed. */
+  /** Expressions evaluated for each document before anything is computed. */
   readonly inputs: readonly Evaluate[];
 } & (
   | { readonly kind: 'accumulate'; readonly accumulator: Accumulator }
@@ -21,7 +21,7 @@ export type WindowFunction = {
   | { readonly kind: 'window'; compute(part: Partition, columns: Columns, from: number, to: number): unknown }
 );
 
-/** What a window function is compiled with. */
+/** Tools for compiling a window function. */
 export interface WindowTools {
   readonly compiler: Compiler;
   readonly sort: Sort | null;

@@ -43,7 +43,7 @@ function foldValue(value: unknown, strength: Strength): unknown {
   return isSymbol(value) ? textKey(value.value, strength) : value;
 }
 
-/** Whether the comparison of anything with this value may depend on the collation. */
+/** True if the comparison of anything with this value may depend on the collation. */
 export function holdsText(value: unknown): boolean {
   if (typeof value === 'string') return true;
   if (typeof value !== 'object' || value === null) return false;

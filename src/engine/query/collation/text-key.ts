@@ -1,4 +1,4 @@
-/** What is told apart: letters alone (1), accents as well (2), upper and lower case as well (3). */
+/** The differences that count: letters alone (1), accents as well (2), upper and lower case as well (3). */
 export type Strength = 1 | 2 | 3;
 
 /*

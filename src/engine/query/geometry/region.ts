@@ -63,7 +63,7 @@ export function readRegion(operand: unknown): Region {
   return SHAPES[name]!(operand[name]);
 }
 
-/** Whether a stored value is a place in the region. */
+/** True if a stored value is a place in the region. */
 export function isWithin(value: unknown, region: Region): boolean {
   const spot = readPoint(value);
   return typeof spot !== 'string' && region.contains(spot);
@@ -128,7 +128,7 @@ const most = (numbers: readonly number[]): number => numbers.reduce((a, b) => Ma
 /** In degrees; so that a touch does not pass for a miss. */
 const ROUNDING = 1e-9;
 
-/** Whether an edge may have a point in common with a cell: it is cut at the cell's sides one after the other. */
+/** True if an edge may have a point in common with a cell: it is cut at the cell's sides one after the other. */
 function meets([x1, y1]: Pair, [x2, y2]: Pair, { west, south, east, north }: Cell): boolean {
   let from = 0;
   let to = 1;

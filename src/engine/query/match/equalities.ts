@@ -78,7 +78,7 @@ function isPlainValue(value: unknown): value is PlainValue {
   }
 }
 
-/** What the bytes of a value say about an equality. */
+/** The verdict of a value's bytes on an equality; undefined = they do not tell. */
 type Outcome = boolean | undefined;
 
 /** Compares the value of the given type between `at` and `end`; undefined when only a decoded value can tell. */

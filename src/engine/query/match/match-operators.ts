@@ -22,7 +22,7 @@ export type Predicate = (
   | {
       readonly kind: 'leaf';
       single: (value: unknown) => boolean;
-      /** Whether the elements of an array at the end of the path are tried as well. */
+      /** True if the elements of an array at the end of the path are tried as well. */
       readonly leafArrays: boolean;
       /** The element of an array value that satisfied the condition, for positional operators. */
       position?(value: unknown): number;
@@ -30,7 +30,7 @@ export type Predicate = (
   | { readonly kind: 'and'; readonly parts: readonly Predicate[] }
   | { readonly kind: 'not'; readonly part: Predicate }
 ) & {
-  /** What an index may use of it; absent = nothing. */
+  /** The part that an index may use; absent = nothing. */
   readonly conjuncts?: readonly { op: ConjunctOp; value: unknown }[];
   /** True when the conjuncts say less than the predicate. */
   readonly residual?: boolean;
@@ -44,7 +44,7 @@ export type LeafPredicate = Predicate & { readonly kind: 'leaf' };
 /** `prefix`: a text that begins so, or the pattern itself as a value. `within`: a place in a region. */
 export type ConjunctOp = 'eq' | 'in' | 'gt' | 'gte' | 'lt' | 'lte' | 'exists' | 'type' | 'prefix' | 'within';
 
-/** What an operator may ask of the parser that calls it. */
+/** The calling parser, as operators see it. */
 export interface PredicateTools {
   /** How text is compared; null: by its code points. What an index may use of a predicate is folded by it. */
   readonly collation: Collation | null;
@@ -217,7 +217,7 @@ function elementTest(operand: Doc, tools: PredicateTools): (item: unknown) => bo
   };
 }
 
-/** Whether one value satisfies a predicate without looking into arrays. */
+/** True if one value satisfies a predicate without looking into arrays. */
 function singleTest(predicate: Predicate, value: unknown): boolean {
   switch (predicate.kind) {
     case 'leaf':

@@ -35,7 +35,7 @@ export interface Alternative {
   readonly unplanned: boolean;
 }
 
-/** What a filter matched: the position that `$` stands for, if an array was entered on the way. */
+/** A match of a filter: the position that `$` stands for, if an array was entered on the way. */
 export interface MatchResult {
   readonly arrayIndex?: number;
 }
@@ -311,7 +311,7 @@ function parseField(path: string, value: unknown, parsing: Parsing, top: boolean
   return pathNode(parts, predicate);
 }
 
-/** What a path has to satisfy: a value (equality), a regular expression, or a document of operators. */
+/** Reads the condition on a path: a value (equality), a regular expression, or a document of operators. */
 function parsePredicate(value: unknown, parsing: Parsing): Predicate {
   if (typeof value !== 'object' || value === null) return equalityPredicate(value, parsing.collation);
   if (typeOf(value) === 'regex') {

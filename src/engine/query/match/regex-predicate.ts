@@ -38,7 +38,7 @@ export function regexPredicate(pattern: string, options: string): Predicate {
   return { ...leaf, conjuncts: [{ op: 'prefix', value: operand }], residual: !prefix.complete };
 }
 
-/** Whether finding out about a single text may take long: not when only its beginning is compared. */
+/** True if finding out about a single text may take long: not when only its beginning is compared. */
 export function isSlowPattern(predicate: Predicate): boolean {
   return predicate.conjuncts === undefined || predicate.residual === true;
 }

@@ -7,7 +7,7 @@ import { weigh } from '../values/weight.js';
 import { mergeInto } from './object.js';
 import { Total } from './total.js';
 
-/** What an accumulator has seen of one group. */
+/** The state of an accumulator for one group. */
 export interface Accumulation {
   /** Returns by how many bytes it holds more now. */
   add(value: unknown): number;

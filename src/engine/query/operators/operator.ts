@@ -70,7 +70,7 @@ export interface Compiled {
   readonly constant: boolean;
 }
 
-/** What operators see of the expression compiler. */
+/** The expression compiler, as operators see it. */
 export interface Compiler {
   compile(expression: unknown): Compiled;
   /** A compiler that also knows the named variables, and the slots where the operator puts their values. */

@@ -10,7 +10,7 @@ import { compareValues, identicalValues } from '../values/compare.js';
 import { integerOf, isNumber, toDouble, typeOf } from '../values/value.js';
 import { keyOf } from '../values/value-key.js';
 
-/** What a change may depend on besides the current value. */
+/** Circumstances that a change may depend on besides the current value. */
 export interface UpdateContext {
   /** The array position that the filter matched, for `$`. */
   readonly arrayIndex?: number | undefined;
@@ -20,7 +20,7 @@ export interface UpdateContext {
 }
 
 export interface UpdateOperator {
-  /** Whether missing parents are created. */
+  /** True if missing parents are created. */
   readonly creates: boolean;
   /** Applied only to the document of an upsert. */
   readonly onInsertOnly?: boolean;

@@ -69,7 +69,7 @@ function digitsOf(coefficient: bigint): number {
   return coefficient === 0n ? 1 : coefficient.toString().length;
 }
 
-/** What of a value fits into 128 bits: 34 digits (rounded half to even) and an exponent in range. */
+/** A value cut to 128 bits: 34 digits (rounded half to even) and an exponent in range. */
 export function fitDecimal(value: Decimal): Decimal {
   if (value.special !== 'none') return value;
   let { coefficient, exponent } = value;

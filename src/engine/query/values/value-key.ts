@@ -11,7 +11,7 @@ import {
 } from './decimal.js';
 import { isDecimal, isDouble, typeOf } from './value.js';
 
-/** What `keyOf` gives: usable as the key of a Map. */
+/** Result of `keyOf`: usable as the key of a Map. */
 export type ValueKey = string | number | bigint | boolean | null | undefined;
 
 /**

@@ -3,7 +3,7 @@ import { type Doc, isDocument } from '../../codec/document.js';
 import { CODES, EngineError } from '../../errors.js';
 import { typeOf } from './value.js';
 
-/** What one value may weigh: as much as MongoDB lets a document grow between two stages. */
+/** Limit of one value: as much as MongoDB lets a document grow between two stages. */
 const MAX_BYTES = 64 * 1024 * 1024;
 /** Items of an array that one operator makes: more than that takes so long that others wait. */
 export const MAX_ITEMS = 500_000;

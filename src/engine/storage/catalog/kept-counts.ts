@@ -70,7 +70,7 @@ export function encodeCounts(counts: KeptCounts): Buffer {
   return content;
 }
 
-/** What a transaction changes about the counts of a collection: the differences, and the indexes that went. */
+/** Changes of a transaction to the counts of a collection: the differences, and the indexes that went. */
 export class CountChanges {
   readonly sums = noCounts();
   /** What is stored, when the transaction has read it already. */

@@ -30,7 +30,7 @@ export function checkId(id: unknown): void {
   if (id === undefined) throw new EngineError(CODES.InvalidIdField, "The '_id' value cannot be missing");
 }
 
-/** Whether an earlier document of the same insert has the key; it is this one's from now on. */
+/** True if an earlier document of the same insert has the key; it is this one's from now on. */
 export function isTaken(key: Buffer, taken: Set<string> | undefined): boolean {
   if (taken === undefined) return false;
   const text = key.latin1Slice();

@@ -49,7 +49,7 @@ interface Examined {
   readonly named: Map<string, string>;
 }
 
-/** What a walk over all entries of the data file finds wrong. */
+/** The damage that a walk over all entries of the data file finds. */
 export class Examination {
   readonly problems: string[] = [];
   isHurt = false;

@@ -1,6 +1,6 @@
 import { type Meta, type Page, PageError, type PageFile, type Tree } from './page-file.js';
 
-/** What a walk hands over. */
+/** Callbacks of a walk. */
 export interface WalkVisitor {
   entry(key: Buffer, value: Buffer): void;
   /**

@@ -14,7 +14,7 @@ interface Statement {
   id?: unknown;
 }
 
-/** What all operations of a bulk together did, with the driver's names. */
+/** The sum of all operations of a bulk, with the driver's names. */
 export interface BulkResult {
   insertedCount: number;
   matchedCount: number;

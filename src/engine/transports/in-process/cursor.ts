@@ -94,7 +94,7 @@ export class InProcessCursor {
     return fetching instanceof Promise ? await fetching : fetching;
   }
 
-  /** What has been fetched and not been read yet; as in the driver, `map` does not reach it. */
+  /** The documents fetched and not read yet; as in the driver, `map` does not reach them. */
   readBufferedDocuments(): unknown[] {
     const docs = (this.at === 0 ? this.rows : this.rows.slice(this.at)).map((row) => presentRow(row, this.raw));
     this.rows = [];

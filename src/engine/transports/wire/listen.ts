@@ -6,7 +6,7 @@ import { type ReportError, serveConnection } from './connection.js';
 
 /** An open wire door. */
 export interface Listener {
-  /** What to connect to: `mongodb://127.0.0.1:port` or `mongodb://%2Fpath.sock`. */
+  /** The address to connect to: `mongodb://127.0.0.1:port` or `mongodb://%2Fpath.sock`. */
   readonly uri: string;
   close(): Promise<void>;
 }

@@ -19,7 +19,7 @@ export interface CollectionDeclaration {
   changes?: DeclaredChanges;
 }
 
-/** Whether changes are kept for those who follow them, and for how long, such as `7d`. */
+/** The keeping of changes for those who follow them, and for how long, such as `7d`. */
 export interface DeclaredChanges {
   on?: boolean;
   keep?: string;

@@ -21,7 +21,7 @@ const ROUND_MS = 20;
 /** Of those who meet a fault of ours, each comes back at another moment. */
 const MAX_RETRY_MS = 5_000;
 
-/** What followers of a process share. */
+/** State shared by the followers of a process. */
 export interface FollowerShares {
   app: App;
   watchers: Watchers;
@@ -29,7 +29,7 @@ export interface FollowerShares {
   turns: FairQueue;
 }
 
-/** What somebody wants to follow. */
+/** The request to follow a collection. */
 export interface FollowRequest {
   /** What it is under the rules as they are now, and from where; a cursor from before them may have expired. */
   resolve(since: string | null, signal: AbortSignal): Promise<Following>;

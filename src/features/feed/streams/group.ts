@@ -16,7 +16,7 @@ export interface Member {
   leave(from: FeedPosition, failed: boolean): void;
 }
 
-/** What members are told who have everything up to a position. */
+/** News for members who have everything up to a position. */
 interface Ready {
   seq: number;
   cursor: string;

@@ -10,7 +10,7 @@ import { readLiveQuery } from './live-query.js';
 import { Stream } from './stream.js';
 import { streamHub, type Place } from './stream-hub.js';
 
-/** What one subscription of a stream asks for. */
+/** One subscription of a stream. */
 export interface Subscription {
   collection: string;
   /** Filters, `fields` and `meta` as a query string. */
