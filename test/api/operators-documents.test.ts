@@ -61,6 +61,25 @@ describe('one document of a project, for operators', () => {
     expect(dataOf(await show(ids[0]!))).toEqual(dataOf(changed));
   });
 
+  it('names its version in every answer, and is trashed and deleted by it as it is changed', async () => {
+    const stored = await call('post', path, { title: 'new', slug: 'new' }).expect(201);
+    const at = `${path}/${dataOf(stored)._id as string}`;
+    const changed = await call('patch', at, { title: 'newer' }).set('If-Match', stored.get('ETag')!).expect(200);
+    const shown = await call('get', at).expect(200);
+    for (const answer of [stored, changed, shown])
+      expect(answer.get('ETag')).toBe(`"${dataOf(answer).updatedAt as string}"`);
+    for (const late of [at, `${at}?permanent=true`]) {
+      expect(codeOf(await call('delete', late).set('If-Match', stored.get('ETag')!).expect(412))).toBe(
+        'CHANGED_MEANWHILE',
+      );
+      expect(codeOf(await call('delete', late).set('If-Match', 'newest').expect(400))).toBe('INVALID_IF_MATCH');
+    }
+    await call('delete', at).set('If-Match', shown.get('ETag')!).expect(200);
+    const recovered = await call('post', `${at}/recover`).expect(200);
+    expect(recovered.get('ETag')).toBe(`"${dataOf(recovered).updatedAt as string}"`);
+    await call('delete', `${at}?permanent=true`).set('If-Match', recovered.get('ETag')!).expect(200);
+  });
+
   it('is checked as everywhere: fields, unique values, ids, the trash', async () => {
     expect(codeOf(await call('post', path, { slug: 'three' }).expect(400))).toBe('VALIDATION_FAILED');
     expect(codeOf(await call('post', path, { title: 'x', slug: 'one' }).expect(409))).toBe('DUPLICATE_VALUE');

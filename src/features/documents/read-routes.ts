@@ -18,9 +18,8 @@ import { aggregateDocuments } from './read/aggregate-documents.js';
 import { getDocument } from './read/get-document.js';
 import { encodeList } from './read/list-documents.js';
 import { listEnvelope, wrapReply, type EncodedReply } from './read/stored-documents.js';
-import { addHeaders } from '../../http/replies/reply.js';
-import { tagOfJson } from './reply/document-tag.js';
 import { SHOWN_DOCUMENT } from './reply/document-schema.js';
+import { withTagOfJson } from './reply/with-tag.js';
 
 const FROM_ONE: Schema<number> = { type: 'integer', minimum: 1 };
 const LIMIT: Schema<number> = { ...FROM_ONE, maximum: MAX_LIMIT };
@@ -168,10 +167,7 @@ export const READ_ROUTES: readonly Route[] = [
     },
     refuses: { 400: ['INVALID_QUERY', 'QUERY_TIMEOUT', 'RESULT_TOO_LARGE'], ...NO_ROOM },
     async handle({ app, ctx, caller, params }) {
-      const reply = await getDocument(app, caller, params.collectionName, params.id, ctx.querystring);
-      const tag = tagOfJson(reply);
-      if (tag !== null) addHeaders(ctx, 'ETag', tag);
-      return reply;
+      return withTagOfJson(ctx, await getDocument(app, caller, params.collectionName, params.id, ctx.querystring));
     },
   }),
   route('POST /api/data/:collectionName/aggregate', {

@@ -8,14 +8,11 @@ import {
   type Route,
   say,
   type Refusals,
-  type RouteContext,
 } from '../../http/routes/route.js';
 import { arrayOf, ID, object, oneOf, text, WHOLE, type Schema } from '../../platform/schema/schema.js';
 import { insertDocuments, MAX_BULK_DOCUMENTS } from './bulk/insert-documents.js';
-import { addHeaders } from '../../http/replies/reply.js';
-import type { PresentedDocument } from './reply/present-document.js';
 import { DOCUMENT } from './reply/document-schema.js';
-import { tagOf } from './reply/document-tag.js';
+import { ETAG, withTag } from './reply/with-tag.js';
 import { IF_MATCH, readIfMatch } from './write/if-match.js';
 import { MAX_KEY_CHARACTERS, readIdempotencyKey } from './write/idempotency.js';
 import { insertDocument } from './write/insert-document.js';
@@ -51,7 +48,6 @@ const INSERT_REFUSALS = {
   409: ['DUPLICATE_VALUE'],
   422: ['IDEMPOTENCY_KEY_REUSED'],
 };
-const ETAG = { ETag: 'Names this version of the document: its `updatedAt`, in quotes' };
 
 /** Too many large replies are under way. */
 const NO_ROOM: Refusals = { 503: ['BUSY'] };
@@ -86,12 +82,6 @@ const changeDocument = (method: 'PUT' | 'PATCH', id: string, summary: string) =>
       return { message: 'Updated' as const, data };
     },
   });
-
-function withTag(ctx: RouteContext, document: PresentedDocument): PresentedDocument {
-  const tag = tagOf(document);
-  if (tag !== null) addHeaders(ctx, 'ETag', tag);
-  return document;
-}
 
 export const WRITE_ROUTES: readonly Route[] = [
   route('POST /api/data/:collectionName', {

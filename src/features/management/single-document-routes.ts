@@ -6,6 +6,7 @@ import { operatorCaller } from '../access/operator-caller.js';
 import { getDocument } from '../documents/read/get-document.js';
 import { wrapReply } from '../documents/read/stored-documents.js';
 import { DOCUMENT, SHOWN_DOCUMENT } from '../documents/reply/document-schema.js';
+import { ETAG, withTag, withTagOfJson } from '../documents/reply/with-tag.js';
 import { insertDocument } from '../documents/write/insert-document.js';
 import { IF_MATCH, readIfMatch } from '../documents/write/if-match.js';
 import { recoverDocument } from '../documents/write/recover-document.js';
@@ -75,14 +76,14 @@ export const SINGLE_DOCUMENT_ROUTES = [
     access: writes('data insert'),
     openBody: FIELDS,
     example: { title: 'Hello', views: 0 },
-    answers: created(DOCUMENT, 'Document stored'),
+    answers: { ...created(DOCUMENT, 'Document stored'), headers: ETAG },
     refuses: {
       400: ['VALIDATION_FAILED'],
       403: [...USERS_BLOCKED, 'QUOTA_EXCEEDED'],
       409: ['DUPLICATE_VALUE'],
       ...NO_ROOM,
     },
-    handle: ({ app, target, body }) => insertDocument(app, target, body),
+    handle: async ({ app, ctx, target, body }) => withTag(ctx, await insertDocument(app, target, body)),
   }),
   forEach(
     'trash',
@@ -98,24 +99,24 @@ export const SINGLE_DOCUMENT_ROUTES = [
     id: 'showDocument',
     summary: 'Get one document, from the trash too',
     access: PROJECT_OPERATOR,
-    answers: encoded(envelope(SHOWN_DOCUMENT), 'The document'),
+    answers: { ...encoded(envelope(SHOWN_DOCUMENT), 'The document'), headers: ETAG },
     refuses: { 403: USERS_BLOCKED, ...NO_ROOM },
-    async handle({ app, project, params }) {
+    async handle({ app, ctx, project, params }) {
       const { name } = await requireNamed(app, project, params.collection);
       const document = await getDocument(app, operatorCaller(project), name, params.document, 'include_deleted=true');
-      return wrapReply('{"success":true,"data":', document, ',"message":"Document"}');
+      return wrapReply('{"success":true,"data":', withTagOfJson(ctx, document), ',"message":"Document"}');
     },
   }),
   route(`PATCH ${PATH}/:document`, {
     id: 'changeDocument',
     summary: 'Change fields of a document',
     description:
-      'Only the given fields change; a dotted key (`meta.views`) changes that nested one. `If-Match` takes the `updatedAt` of the document in quotes.',
+      'Only the given fields change; a dotted key (`meta.views`) changes that nested one. `If-Match` takes its `ETag`, the `updatedAt` in quotes.',
     access: writes('data change'),
     headers: IF_MATCH,
     openBody: FIELDS,
     example: { title: 'Hello again', 'meta.views': 1 },
-    answers: ok(DOCUMENT, 'Document changed'),
+    answers: { ...ok(DOCUMENT, 'Document changed'), headers: ETAG },
     refuses: {
       400: ['VALIDATION_FAILED', 'INVALID_IF_MATCH'],
       403: [...USERS_BLOCKED, 'OWNER_IMMUTABLE', 'QUOTA_EXCEEDED'],
@@ -124,31 +125,38 @@ export const SINGLE_DOCUMENT_ROUTES = [
       413: ['DOCUMENT_TOO_LARGE'],
       ...NO_ROOM,
     },
-    handle({ app, ctx, target, params, body }) {
+    async handle({ app, ctx, target, params, body }) {
       const expected = readIfMatch(ctx.get('if-match'));
-      return updateDocument(app, target, params.document, body, { expected });
+      return withTag(ctx, await updateDocument(app, target, params.document, body, { expected }));
     },
   }),
   route(`DELETE ${PATH}/:document`, {
     id: 'removeDocument',
     summary: 'Move a document to the trash, or delete it for good',
     access: writes('data trash'),
+    headers: IF_MATCH,
     query: { permanent: flagParameter('Delete it for good at once, from the trash too') },
     answers: ok(object({ id: ID }), 'Document moved to trash'),
-    refuses: { 400: ['INVALID_QUERY'], 403: USERS_BLOCKED, 409: ['DOCUMENT_CHANGING'] },
-    async handle({ app, target, params, query: { permanent } }) {
+    refuses: {
+      400: ['INVALID_QUERY', 'INVALID_IF_MATCH'],
+      403: USERS_BLOCKED,
+      409: ['DOCUMENT_CHANGING'],
+      412: ['CHANGED_MEANWHILE'],
+    },
+    async handle({ app, ctx, target, params, query: { permanent } }) {
+      const expected = readIfMatch(ctx.get('if-match'));
       if (permanent) {
-        return say({ id: await deleteDocument(app, target, params.document) }, 'Document deleted for good');
+        return say({ id: await deleteDocument(app, target, params.document, expected) }, 'Document deleted for good');
       }
-      return { id: await trashDocument(app, target, params.document) };
+      return { id: await trashDocument(app, target, params.document, expected) };
     },
   }),
   route(`POST ${PATH}/:document/recover`, {
     id: 'takeBackDocument',
     summary: 'Take a document back from the trash',
     access: writes('data recover'),
-    answers: ok(DOCUMENT, 'Document recovered from trash'),
+    answers: { ...ok(DOCUMENT, 'Document recovered from trash'), headers: ETAG },
     refuses: { 403: USERS_BLOCKED, 409: ['DUPLICATE_VALUE', 'DOCUMENT_CHANGING'], ...NO_ROOM },
-    handle: ({ app, target, params }) => recoverDocument(app, target, params.document),
+    handle: async ({ app, ctx, target, params }) => withTag(ctx, await recoverDocument(app, target, params.document)),
   }),
 ];
