@@ -3,7 +3,7 @@ import { COMMANDS } from './commands/index.js';
 import { run } from './run.js';
 import type { CommandNode } from './shell/command.js';
 
-/** What `--help` prints, by the words before it: the build keeps it, so that nothing is loaded to show it. */
+/** The texts of `--help` by the words before it: the build keeps them, so that nothing is loaded to show one. */
 export async function listHelpTexts(): Promise<Map<string, string>> {
   const texts = new Map<string, string>();
   for (const words of [[], ...listWords(COMMANDS)]) texts.set(['bsvc', ...words].join(' '), await helpOf(words));

@@ -17,7 +17,7 @@ export interface Result {
   failure?: Failure;
 }
 
-/** What a cell of a table may hold; none of it shows as `-`. */
+/** Content of a table's cell; null, undefined and an empty text show as `-`. */
 export type CellValue = string | number | boolean | Date | null | undefined;
 
 /** The style of text for a person: with colour and drawn tables at a terminal, plain otherwise. */

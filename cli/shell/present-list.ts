@@ -1,7 +1,7 @@
 import type { CellValue, Result } from './output.js';
 
 interface ListForm<T> {
-  /** What stands for an item alone: an id, a name. */
+  /** The word that stands for an item alone: an id, a name. */
   name: (item: T) => string;
   /** Said instead of a table of no rows. */
   empty: string;

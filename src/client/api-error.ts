@@ -5,7 +5,7 @@ export interface Detail {
   message: string;
 }
 
-/** What a failure is made of, beside its message. */
+/** The parts of a failure beside its message. */
 export interface Failure {
   status: number;
   code: string;

@@ -33,7 +33,7 @@ function comparing(sort: readonly string[]): (a: Kept, b: Kept) => number {
 const valueAt = (document: unknown, path: string): unknown =>
   path.split('.').reduce((value, part) => (value as Record<string, unknown> | undefined)?.[part], document);
 
-/** What is missing comes first. */
+/** Compares two values; a missing one comes first. */
 function compareValues(a: unknown, b: unknown): number {
   if (a === b) return 0;
   if (a === undefined || b === undefined) return a === undefined ? -1 : 1;

@@ -9,7 +9,7 @@ import { platform, sleep } from './platform.js';
  */
 export type FollowEvent<T> = Change<T> | { type: 'ready' } | { type: 'reset' } | { type: 'error'; error: ApiError };
 
-/** What one follower wants to be told. */
+/** The subscription of one follower. */
 export interface Subscription {
   id: string;
   collection: string;

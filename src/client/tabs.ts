@@ -6,7 +6,7 @@ import type { News, Subscription } from './stream.js';
 /** News as it goes from tab to tab: errors are no plain values. */
 type Told = Omit<News, 'event'> & { event?: object };
 
-/** What tabs tell each other. */
+/** Messages between tabs. */
 type Message =
   | { type: 'want'; tab: string; subscriptions: readonly Subscription[] }
   | { type: 'who' }

@@ -10,7 +10,7 @@ import { argument, defineCommandOn } from '../../shell/command.js';
 import type { Context } from '../../shell/context.js';
 import type { Result } from '../../shell/output.js';
 
-/** What names a collection to write to. */
+/** Parameters that name a collection to write to. */
 export const targetParameters = {
   collection: argument('collection', collectionArgument.text),
   project: projectOption,

@@ -2,7 +2,7 @@ import { countOf } from '../../shell/present-amount.js';
 
 const SHOWN_REJECTS = 20;
 
-/** What became of a file of documents. */
+/** The outcome of importing a file of documents. */
 export interface ImportReport {
   inserted: number;
   /** Found by `--key` and changed. */

@@ -94,7 +94,7 @@ function writeUnit(role: 'server' | 'worker', words: string[], place: Place): Un
   };
 }
 
-/** What keeps a system unit from everything but its work. */
+/** Lines that keep a system unit from everything but its work. */
 function hardening(user: string, { dataDir, backupTo }: Config): string {
   const text = readPackageFile('templates', 'systemd', 'system.conf');
   const folders = [dataDir, ...(backupTo !== null && !backupTo.startsWith('s3:') ? [resolve(dataDir, backupTo)] : [])];

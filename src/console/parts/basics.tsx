@@ -3,7 +3,7 @@ import type { ComponentChildren } from 'preact';
 import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { Refusal } from '../api.js';
 
-/** What happened, for a few seconds, with what can be done about it. */
+/** A note on an event, for a few seconds, with the means to answer it. */
 interface Note {
   text: string;
   isBad: boolean;

@@ -136,7 +136,7 @@ function read(text: string): { settings: Settings | null; problem: string | null
   }
 }
 
-/** What the new settings change, a line each. */
+/** The changes between two settings, a line each. */
 function describeChanges(before: Settings, after: Settings): string[] {
   const old = new Map(before.fields.map((field) => [field.name, field]));
   const kept = new Set(after.fields.map(({ name }) => name));

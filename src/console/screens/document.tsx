@@ -205,7 +205,7 @@ function Refs({ document, refs }: { document: ShownFields; refs: readonly Ref[] 
   );
 }
 
-/** What is being typed, and the document that it began with. */
+/** The text being typed, and the document that it began with. */
 interface Draft {
   text: string;
   stored: ShownFields | null;

@@ -30,7 +30,7 @@ const SHOWN = {
   '_exists=': 'exists',
   '_regex=': 'matches',
 } as Record<string, string>;
-/** What of the address is not a filter. */
+/** Parts of the address that are not filters. */
 const OWN = new Set(['cursor', 'sort', 'trash', 'open', 'import']);
 const MAX_COLUMNS = 7;
 const PAGE = 50;

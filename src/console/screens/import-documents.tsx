@@ -14,7 +14,7 @@ interface Chosen {
   documents: unknown[];
 }
 
-/** What one request takes. */
+/** Limit of one request. */
 const MAX_AT_ONCE = 1000;
 const MAX_CHARACTERS = 500_000;
 /** Larger files are for the command line, which reads them piece by piece. */

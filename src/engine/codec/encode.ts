@@ -67,7 +67,7 @@ function putBytes(bytes: Uint8Array): void {
   at += bytes.length;
 }
 
-/** What says of itself that it is of a class need not be: other lengths would make bytes that nobody can read. */
+/** A value may claim a class that it is not of: other lengths would make bytes that nobody can read. */
 function putExactly(length: number, bytes: Uint8Array): void {
   if (bytes.length !== length) throw new BsonValueError(`a value that should have ${length} bytes has not`);
   putBytes(bytes);

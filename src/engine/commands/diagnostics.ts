@@ -65,7 +65,7 @@ export const getCmdLineOpts = command({ options: {}, run: () => ({ argv: [], par
 
 export const whatsmyuri = command({ options: {}, run: () => ({ you: '127.0.0.1' }) });
 
-/** What goes on is not recorded. */
+/** Always empty: operations under way are not recorded. */
 export const currentOp = command({ options: { $all: ignored, $ownOps: ignored }, run: () => ({ inprog: [] }) });
 
 const NO_USERS =

@@ -27,7 +27,7 @@ const SPEC_FIELDS = new Set([
   '2dsphereIndexVersion',
 ]);
 
-/** What MongoDB allows in the condition of a partial index, and nothing more. */
+/** Operators that MongoDB allows in the condition of a partial index, and nothing more. */
 const PARTIAL_OPERATORS = new Set(['$eq', '$exists', '$gt', '$gte', '$lt', '$lte', '$type', '$in']);
 
 const readSwitches = optionReader(

@@ -8,7 +8,7 @@ import type { Budget } from './budget.js';
 /** Documents in batches. Nobody may modify a document that came through one: parts are shared between documents. */
 export type Source = AsyncIterable<Doc[]>;
 
-/** What a pipeline asks of a joined collection; the filter must be applied fully, the sort and limit as well. */
+/** The demands on a joined collection; the filter must be applied fully, the sort and limit as well. */
 export interface OpenOptions {
   /** Instead of all others. */
   readonly near?: GeoNear;

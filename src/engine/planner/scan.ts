@@ -40,7 +40,7 @@ export interface Scan {
   dropAhead(): void;
 }
 
-/** What of a scan is asked of by those that read it from its beginning to its end. */
+/** The part of a scan that reads from its beginning to its end use. */
 export type ReadingScan = Pick<
   Scan,
   'plan' | 'keysExamined' | 'documentsExamined' | 'lastRead' | 'finished' | 'readChunk'

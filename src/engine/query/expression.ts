@@ -36,7 +36,7 @@ const OPERATORS: OperatorTable = {
 
 const CORE_OPERATORS = ['$literal', '$const', '$let'];
 
-/** What compares values, text among them: with a collation it would have to follow it. */
+/** Operators that compare values, text among them: with a collation they would have to follow it. */
 const COMPARING: ReadonlySet<string> = new Set([
   ...['$cmp', '$eq', '$ne', '$gt', '$gte', '$lt', '$lte', '$in', '$indexOfArray', '$sortArray'],
   ...['$max', '$maxN', '$min', '$minN'],

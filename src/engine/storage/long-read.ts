@@ -11,7 +11,7 @@ export interface LongRead {
 
 export type ReadCommand = 'find' | 'count' | 'aggregate';
 
-/** What of a read is told by whoever opens its scan. */
+/** Describes a read; the opener of its scan knows all but the command. */
 export type DescribeRead = () => Omit<LongRead, 'command'>;
 
 /** The conditions of a compiled filter, without their values. */

@@ -1,7 +1,7 @@
 import type { ApiKey, Project } from '../projects/project.js';
 import type { TokenId } from './token-id.js';
 
-/** What a checked access token can be judged by again, without the token. */
+/** The part of a checked access token by which it is judged again, without the token. */
 export interface HeldToken {
   kid: string;
   id: TokenId;

@@ -7,7 +7,7 @@ import { isOwnOrigin } from './own-origin.js';
 /** Keeps the token of somebody who signed in at the console. No script can read it. */
 const CONSOLE_COOKIE = 'bsvc_console';
 
-/** What the console sends with every request but downloads; a page of another origin cannot without being asked for. */
+/** Sent by the console with every request but downloads; a page of another origin cannot without a preflight. */
 const CONSOLE_HEADER = 'x-bsvc-console';
 
 export interface PresentedOperatorToken {

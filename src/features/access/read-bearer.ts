@@ -60,7 +60,7 @@ function readClaims(
   return claims;
 }
 
-/** What is wrong by now with a token that was good; null while it is. A promise only when it takes time. */
+/** The fault that a once good token has by now; null while it is good. A promise only when it takes time. */
 export function judgeHeldToken(
   app: App,
   project: Project,

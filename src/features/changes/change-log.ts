@@ -42,14 +42,14 @@ export interface FoundChanges {
 /** Who looks for all changes, to tell many others of them. */
 export interface ChangeWatch {
   after: LogPosition;
-  /** What a document must meet that anybody may be shown. */
+  /** The condition that a document meets which anybody may be shown. */
   visible: Document;
   hidden: Document | null;
   limit: number;
   maxBytes: number;
 }
 
-/** What a log knows of a document before a change: on a MongoDB its owner at the time of the change alone. */
+/** A document before a change, as a log knows it: on a MongoDB its owner at the time of the change alone. */
 export interface EarlierDocument {
   bytes: Buffer;
   isPartial: boolean;

@@ -25,7 +25,7 @@ export interface NewCollection extends CollectionDeclaration {
 export interface AddedCollection {
   collection: Collection;
   created: boolean;
-  /** What was asked for and the collection that was there already does not have, one line each. */
+  /** Differences between the request and the collection that was there already, one line each. */
   unmet: string[];
 }
 

@@ -11,7 +11,7 @@ export interface Rls {
   ownerField: string;
 }
 
-/** What is left out is as the settings and the kind of database have it. */
+/** Anything left out is as the settings and the kind of database have it. */
 export interface ChangesSetting {
   on?: boolean;
   keepMs?: number;

@@ -67,7 +67,7 @@ const MAX_LATELY = 1_000;
 /** Longer ones are not remembered. */
 const MAX_LATELY_CHARACTERS = 1_024;
 
-/** What the service has put into a cursor for this collection and filter. 400 INVALID_CURSOR for any other text. */
+/** The payload of a cursor for this collection and filter. 400 INVALID_CURSOR for any text not made here. */
 function readGenuine(secrets: Pick<SecretBox, 'macs'>, scope: FeedScope, cursor: string): Payload {
   let known = lately.get(secrets);
   if (!known) lately.set(secrets, (known = new LRUCache({ max: MAX_LATELY, ttl: LATELY_MS })));

@@ -102,7 +102,7 @@ function requireFilterOnly(filter: string): void {
 
 const NOT_FILTERS: ReadonlySet<string> = new Set(['since', 'fields', 'ticket']);
 
-/** What a ticket is good for is found out when it is used. */
+/** The rights of a ticket are found out when it is used. */
 const ASKS_FOR_TICKET = { ...READS_DOCUMENTS, note: ANY_KEY.note, refuses: ANY_KEY.refuses };
 
 /** As in `/api/data`; a stream may be opened by a ticket instead. */

@@ -65,7 +65,7 @@ export async function findStart({ app, scope, query, log }: Following): Promise<
   return { ...(await log.begin()), shown: null, isListing: since === null };
 }
 
-/** What is to be known before a log is read, so that a page is never behind a list. */
+/** Prepares the reading of a log, so that a page is never behind a list. */
 export async function prepareRead(
   app: App,
   collection: Collection,

@@ -22,9 +22,9 @@ export interface WatchedPage {
   /** The JSON of each change. */
   lines: string[];
   cursor: string;
-  /** What is known so far is what a list shows. */
+  /** True once everything known so far is as a list shows it. */
   isCaughtUp: boolean;
-  /** What was known before is to be forgotten: the cursor had expired. */
+  /** True if everything known before is to be forgotten: the cursor had expired. */
   isReset: boolean;
 }
 

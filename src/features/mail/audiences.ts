@@ -112,7 +112,7 @@ export function deleteContact(app: App, project: Project, audienceId: string, co
   );
 }
 
-/** What the provider takes of a contact besides its address: other fields are not passed on. */
+/** The fields of a contact that the provider takes besides its address: others are not passed on. */
 function contactFields({ firstName, lastName, unsubscribed }: ContactChanges) {
   return {
     ...(typeof firstName === 'string' && { firstName }),

@@ -70,7 +70,7 @@ export const ADMIN_ROUTES: RouteList = {
   ],
 };
 
-/** What entries call a project: by its id here, on the command line by its name too. A deleted one is only an id. */
+/** Names of a project in entries: its id here, on the command line its name too. A deleted one is only an id. */
 async function namesOf(app: App, { projects }: ActingOperator, project: string): Promise<string[]> {
   const id = findObjectId(project)?.toHexString();
   if (id === undefined || (projects && !projects.has(id))) {

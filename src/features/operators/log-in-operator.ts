@@ -17,7 +17,7 @@ interface Purpose {
   countedAs: ObjectId;
   /** The act that a wrong password is noted as; null where whoever asks notes it. */
   action: string | null;
-  /** What whoever gave a wrong one is told. */
+  /** The message for a wrong one. */
   refusal: string;
 }
 

@@ -14,7 +14,7 @@ export type PlanName = (typeof PLAN_NAMES)[number];
 export interface ApiKey {
   id: ObjectId;
   type: KeyType;
-  /** What people call it; older keys have none. */
+  /** The name that people use; older keys have none. */
   name?: string;
   hash: string;
   last4: string;

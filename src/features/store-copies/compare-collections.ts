@@ -61,7 +61,7 @@ function outlivesCheck(index: Document, nowMs: number): Document[] {
   return [{ [field!]: { $not: { $lt: new Date(nowMs + EXPIRY_MARGIN_MS - seconds * 1000) } } }];
 }
 
-/** What is copied of an index; servers tell more of their own. */
+/** The options of an index that are copied; servers tell more of their own. */
 const COPIED_OPTIONS = ['unique', 'sparse', 'partialFilterExpression', 'expireAfterSeconds', 'hidden', 'collation'];
 
 function toldOf(index: Document, option: string): unknown {

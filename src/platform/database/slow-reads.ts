@@ -25,12 +25,12 @@ interface ToldRead {
 
 /** So many shapes are asked about; a client could ask for any number of fields. */
 const MAX_SHAPES = 200;
-/** What a plan said is believed for so long: an index may have been made, or documents added. */
+/** A plan's verdict is believed for so long: an index may have been made, or documents added. */
 const VERDICT_MS = 600_000;
 const EXPLAIN_MS = 1_000;
 const MANY_DOCUMENTS = 10_000;
 
-/** What goes through everything: by which index, and whether all of it is sorted afterwards. */
+/** A plan that goes through everything: by which index, and whether all of it is sorted afterwards. */
 interface WholePlan {
   readonly index: string | null;
   readonly sorts: boolean;
@@ -48,7 +48,7 @@ interface Verdict {
  * when that plan goes through everything, the collection is as large, and the read cannot have stopped on the way.
  */
 export class SlowReads {
-  /** What takes less is not asked about: 10,000 documents take some 20 ms in memory, a network some as well. */
+  /** Faster reads are not asked about: 10,000 documents take some 20 ms in memory, a network some as well. */
   static leastMs = 100;
   /** Null: nobody wants to be told. */
   listen: ((read: ToldRead) => void) | null = null;

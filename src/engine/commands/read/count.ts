@@ -57,7 +57,7 @@ export function countMatching(
   return countOn(counting, pace) ? counting.found : countSlowly(counting, pace);
 }
 
-/** What the kept counts say about a filter: for all documents, and for `true`, `false` or both in the counted field. */
+/** The kept count for a filter: for all documents, and for `true`, `false` or both in the counted field. */
 function keptCount({ catalog }: Storage, { id, definition }: CollectionEntry, query: Query): number | null {
   if (query.everything) return catalog.counts(id).documents;
   const { conjuncts, residual } = query.filter;
@@ -72,7 +72,7 @@ function keptCount({ catalog }: Storage, { id, definition }: CollectionEntry, qu
   return (wanted.includes(true) ? yes : 0) + (wanted.includes(false) ? no : 0);
 }
 
-/** What counts a plan; a union is counted from its branches where everything is wanted. */
+/** Opens the count of a plan; a union is counted from its branches where everything is wanted. */
 function openCount({
   storage,
   collection,

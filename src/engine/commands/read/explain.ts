@@ -129,7 +129,7 @@ export const explain = command({
   },
 });
 
-/** What of a pipeline an index can serve: its first $match, and a $sort after it; or a $geoNear and its $limit. */
+/** The stages that an index can serve: the first $match, and a $sort after it; or a $geoNear and its $limit. */
 function leadingStages({ pipeline, hint, collation }: ReturnType<typeof aggregate.read>): Explained {
   const stages = Array.isArray(pipeline) ? (pipeline as Doc[]) : [];
   const near = stages[0]?.['$geoNear'];

@@ -35,7 +35,7 @@ function readCursorId(value: unknown): bigint {
   throw typeMismatch('a cursor id must be a long');
 }
 
-/** What a cursor belongs to: a collection, or a command that is about none and answers under `$cmd.<command>`. */
+/** The namespace of a cursor: a collection, or `$cmd.<command>` for a command that is about none. */
 function requireCursorNamespace(call: Call, name: unknown): string {
   if (typeof name === 'string' && /^\$cmd\.[A-Za-z]+$/.test(name)) return `${call.db}.${name}`;
   return requireNamespace(call, name);

@@ -93,7 +93,7 @@ function readOutput(spec: Doc, name: string): Path | null {
   return splitPath(path);
 }
 
-/** What is no object on the way gives place to one. */
+/** Sets a value at a path; anything but an object on the way is replaced by one. */
 function setAt(doc: Doc, path: Path, value: unknown): void {
   let at = doc;
   for (const part of path.slice(0, -1)) {

@@ -40,7 +40,7 @@ function addEqualities(filter: Readonly<Record<string, unknown>>, found: Equalit
   return true;
 }
 
-/** What `{$eq: value}` says without its operator; anything else as it is. */
+/** The plain value of `{$eq: value}`; anything else as it is. */
 function plainly(value: unknown): unknown {
   if (!isPlainObject(value)) return value;
   for (const name in value) if (name !== '$eq') return value;

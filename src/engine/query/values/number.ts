@@ -27,7 +27,7 @@ export function toDecimal(value: unknown): Decimal {
   return decimalOf(typeof value === 'bigint' ? value : numberOf(value)!, 15);
 }
 
-/** What to do when the exact result does not fit 64 bits. */
+/** The way out when the exact result does not fit 64 bits. */
 export type Overflow = (exact: bigint) => unknown;
 
 export const overflowToDouble: Overflow = (exact) => toDouble(Number(exact));

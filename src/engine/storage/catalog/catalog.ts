@@ -206,14 +206,14 @@ export class Catalog {
     this.queue.remove(Buffer.concat([Buffer.from([DROPPED_SPACE]), prefix]));
   }
 
-  /** What is counted of a collection, with what the current transaction has changed so far. Throws DAMAGED. */
+  /** The counts of a collection, with the changes of the current transaction so far. Throws DAMAGED. */
   counts(id: number): KeptCounts {
     const stored = this.storedCounts(id);
     const change = this.changes.get(id);
     return change === undefined ? stored : change.applyTo(stored);
   }
 
-  /** What is counted of a collection, as of the moment of the reader's snapshot; null before its first document. */
+  /** The counts of a collection as of the reader's snapshot; null before its first document. */
   countsSeen(id: number): KeptCounts | null {
     const record = this.environment.reader.get(this.writer.reset(COUNTER_SPACE, id));
     if (record === undefined) return null;
@@ -240,7 +240,7 @@ export class Catalog {
     return rough.documents;
   }
 
-  /** What the current transaction changes about the counts of a collection; it writes the sums once at its end. */
+  /** The current transaction's changes to the counts of a collection; it writes the sums once at its end. */
   changesOf(id: number): CountChanges {
     let changes = this.changes.get(id);
     if (changes === undefined) this.changes.set(id, (changes = new CountChanges()));

@@ -73,7 +73,7 @@ export function encodeCounts(counts: KeptCounts): Buffer {
 /** Changes of a transaction to the counts of a collection: the differences, and the indexes that went. */
 export class CountChanges {
   readonly sums = noCounts();
-  /** What is stored, when the transaction has read it already. */
+  /** The stored counts, when the transaction has read them already. */
   stored: KeptCounts | undefined;
   /** The log as it is after the transaction, null when it ends; undefined when the transaction has not touched it. */
   log: LogCounts | null | undefined;
@@ -87,7 +87,7 @@ export class CountChanges {
     this.addDigest(sign, sum, counted);
   }
 
-  /** What is known only of documents that format 2 stored. */
+  /** Known only of documents that format 2 stored. */
   addDigest(sign: 1 | -1, sum: number, counted: unknown): void {
     const { sums } = this;
     sums.digest = (sums.digest + sign * sum) | 0;

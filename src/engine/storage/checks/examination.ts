@@ -33,7 +33,7 @@ const MAX_PROBLEMS = 100;
 interface ExaminedIndex {
   readonly index: IndexEntry;
   readonly collection: Examined;
-  /** What the documents say should be there, and what is there. */
+  /** The entries that the documents call for, and those that are there. */
   readonly expected: { entries: number; digest: number };
   readonly found: { entries: number; digest: number };
 }

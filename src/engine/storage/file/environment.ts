@@ -30,7 +30,7 @@ export const LOG_NEED = 'changes';
 export const GEO_NEED = '2dsphere';
 /** Some index folds text by a collation: who does not know that would write other keys. */
 export const COLLATION_NEED = 'collation';
-/** What a file of this format may need beyond it, as its format record names it; a later version adds to that list. */
+/** Needs beyond this format that a file's format record may name; a later version adds to that list. */
 const KNOWN_NEEDS: ReadonlySet<unknown> = new Set([LOG_NEED, GEO_NEED, COLLATION_NEED]);
 export const DATA_FILE = 'bsvc.mdb';
 

@@ -51,7 +51,7 @@ export interface Meta {
 
 type Pages = Pick<PageState, 'pageBytes' | 'lastPage' | 'transaction'>;
 
-/** What of a state a walk over the entries needs. */
+/** The part of a state that a walk over the entries uses. */
 export interface PageState {
   readonly pageBytes: number;
   readonly lastPage: number;
@@ -124,7 +124,7 @@ export class PageFile {
     return meta;
   }
 
-  /** What of the newest meta page a walk over the entries needs; in one call, as it is read for every count. */
+  /** The part of the newest meta page that a walk uses; in one call, as it is read for every count. */
   readState(): PageState {
     if (this.metas.length === 0) this.metas = Buffer.allocUnsafeSlow(this.readMeta().pageBytes + META_BYTES);
     const { metas } = this;

@@ -10,7 +10,7 @@ import {
 } from './page-file.js';
 import { childOf, firstFrom, FLAGS, keyLength, nodeKey, lowerBound, nodeAt } from './page-nodes.js';
 
-/** What a range is asked for, and what was found so far. */
+/** The question to a range, and the findings so far. */
 interface Walk {
   readonly state: PageState;
   readonly visit: VisitValue | null;
@@ -122,7 +122,7 @@ export class PageRanges {
     return { nodes: this.file.readHead(page, true, state, leaf, state.pageBytes), pages: reading.pages, upTo };
   }
 
-  /** What `remember` was told about these ranges, undefined when something in them may have changed since. */
+  /** The number that `remember` took for these ranges, undefined when something in them may have changed since. */
   recall(state: PageState, ranges: readonly KeyBounds[]): number | undefined {
     const fact = this.facts.get(nameOf(ranges));
     if (fact === undefined) return undefined;

@@ -27,7 +27,7 @@ const MAX_KEY_BYTES = 1980;
  * finding it. What comes out is overwritten by the next read, so it has to be used up or copied before.
  */
 export class FileReader {
-  /** What to read with; undefined: the newest state, as this turn sees it. Set for the time of one chunk only. */
+  /** The transaction to read with; undefined: the newest state, as this turn sees it. Set for one chunk only. */
   transaction: Transaction | undefined;
   private readonly byWriter: {
     getBinaryFast(key: KeyWriter, options?: { transaction: Transaction }): Buffer | undefined;

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 
 const RESERVE_FILE = 'reserve';
 const FULL_BYTES = 2 * 1024 * 1024;
-/** What is given back at once: others may write too, and must not get all of it. */
+/** Bytes given back at once: others may write too, and must not get all of it. */
 const STEP_BYTES = 256 * 1024;
 /** The disk keeps at least so much when the reserve is filled. */
 const LEFT_BYTES = 1024 * 1024;

@@ -37,7 +37,7 @@ export interface IndexEntry {
   readonly fields: readonly IndexField[];
   /** Decides whether a document belongs into a partial index; null when the index is not partial. */
   readonly partial: ((doc: Doc) => boolean) | null;
-  /** What the planner must find in a filter before it may use a partial index; `unknown` when it cannot tell. */
+  /** The conjuncts that a filter must have before a partial index serves it; `unknown` when that cannot be told. */
   readonly condition: readonly Conjunct[] | 'unknown' | null;
   /** The top-level fields that its keys and its condition are made from; null = possibly all. */
   readonly reads: ReadonlySet<string> | null;
@@ -86,7 +86,7 @@ export interface KeptCounts {
   log: LogCounts | null;
 }
 
-/** What the log of changes keeps of the documents as they were. */
+/** The part of documents that the log of changes keeps as they were. */
 export interface LogSettings {
   /** Top-level fields that are kept before all others. */
   first: string[];

@@ -26,7 +26,7 @@ export interface LogQuery {
   epoch: number;
   /** The number of the last change that is known. */
   after: number;
-  /** What a document must meet to be found, as it is now. */
+  /** The condition for finding a document as it is now. */
   filter: Filter;
   /** What it must have met before to be told of when it does so no longer; reads only fields that are kept first. */
   earlierAccess: Filter;
@@ -57,7 +57,7 @@ export interface LoggedChange {
   at: number;
   /** Its BSON as it is now; null when it does not meet the filter any more. */
   document: Buffer | null;
-  /** What it was before each of its changes but an insert, where the search asks for it. */
+  /** Its states before each change but an insert, where the search asks for them. */
   earlier?: DocumentBefore[];
 }
 
@@ -120,7 +120,7 @@ export async function readChanges(storage: Storage, ns: string, search: LogQuery
   }
 }
 
-/** What one turn of the event loop sees of a log and its documents. */
+/** A log and its documents as one turn of the event loop sees them. */
 class Turn {
   constructor(
     private readonly storage: Storage,

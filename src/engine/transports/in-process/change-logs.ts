@@ -12,7 +12,7 @@ import { toDriverError } from './driver-errors.js';
 export interface LogSearch {
   epoch: number;
   after: number;
-  /** What a document must meet to be found, as it is now. */
+  /** The condition for finding a document as it is now. */
   filter: object;
   /** What it must have met before to be told of when it does so no longer; names only fields that are kept first. */
   earlierAccess: object;
@@ -30,7 +30,7 @@ export interface LogSearch {
 export interface Matcher {
   /** Top-level fields that it looks at; null = possibly all. */
   readonly fields: ReadonlySet<string> | null;
-  /** What it asks of which paths, as far as an index could answer it. */
+  /** Its conditions by path, as far as an index could answer them. */
   readonly conditions: LongRead['conditions'];
   /** Tries it on a document's BSON. */
   matches(bytes: Buffer): boolean;

@@ -41,7 +41,7 @@ function isWhole({ command, conditions, sort }: LongRead): boolean {
   return command !== 'aggregate' && [...conditions, ...sort].every(({ path }) => isOwn(path));
 }
 
-/** What is asked for without the values, such as `status eq, views gt; -createdAt`. */
+/** A read without its values, such as `status eq, views gt; -createdAt`. */
 function shapeOf({ conditions, sort }: LongRead): string {
   const asked = conditions.filter(({ path }) => !isOwn(path)).map(({ path, op }) => `${path} ${op}`);
   const order = sort.map(({ path, descending }) => (descending ? `-${path}` : path));

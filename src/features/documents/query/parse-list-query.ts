@@ -192,7 +192,7 @@ function requireFilterField(collection: Collection, path: string, parameter: str
   return target;
 }
 
-/** What may have been meant: an operator that there is not, or the nearest field. */
+/** A hint at what was meant: an operator that there is not, or the nearest field. */
 function adviseField(collection: Collection, path: string): string {
   const base = path.replace(/_[a-z]+$/, '');
   if (base !== path && findField(collection, base)) {

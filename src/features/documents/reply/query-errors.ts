@@ -82,7 +82,7 @@ const NO_SUCH_GEO_INDEX = 291;
 /** MongoDB's code where no search service is set up. */
 const NO_SEARCH = 31_082;
 
-/** What of the pipeline the database lacks, as a sentence; null when the pipeline itself is wrong. */
+/** The index or ability that the database lacks, as a sentence; null when the pipeline itself is wrong. */
 function findMissing(code: number, message: string): string | null {
   if (code === NO_GEO_INDEX) {
     return /more than one/.test(message)

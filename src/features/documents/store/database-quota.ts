@@ -6,12 +6,12 @@ import { listCollections } from '../../collections/list-collections.js';
 import { findLimit } from '../../plans/plan-limits.js';
 import { projectStore } from '../../projects/project-store.js';
 
-/** What a process knows of a project's room. */
+/** A project's room, as a process knows it. */
 interface Room {
   /** Bytes of documents that the plan grants, null = unlimited. */
   limit: number | null;
   used: number;
-  /** What this process has let in since `used` was measured. */
+  /** The bytes that this process has let in since `used` was measured. */
   added: number;
   measuredAt: number;
 }

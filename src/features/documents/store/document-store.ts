@@ -274,7 +274,7 @@ const PATH_NOT_VIABLE = 28;
 const NO_PLACE = 16_755;
 const NO_PLACE_TEXT =
   'A field with an index of places holds something else than {"type":"Point","coordinates":[longitude,latitude]} or [longitude,latitude]';
-/** What a write of several documents may refuse of one of them. */
+/** Errors by which a write of several documents may refuse one of them. */
 const EXPLAINED: ReadonlySet<number> = new Set([DUPLICATE_KEY, PARALLEL_ARRAYS, NO_PLACE]);
 const TOO_LARGE = new Set([10_334, 17_419, 17_420]);
 const TRANSACTION_TOO_LARGE = 257;

@@ -84,7 +84,7 @@ export class Follower implements Member {
     else this.#readOn((signal) => this.#startAnew(group, from, signal));
   }
 
-  /** What is to be said to a client that has heard nothing for a while. */
+  /** The text for a client that has heard nothing for a while. */
   beat(): string {
     return this.#group && this.#watcher ? this.#group.readyAt(this.form, this.#watcher.told) : '';
   }

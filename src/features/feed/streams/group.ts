@@ -57,7 +57,7 @@ export class Group {
     this.equality = readable ? null : findEquality(conditions);
   }
 
-  /** What the group is told of a change: that the document is as it is, that it is gone, or nothing. */
+  /** The news of a change for the group: that the document is as it is, that it is gone, or nothing. */
   judge(change: WatchedChange): 'upsert' | 'gone' | null {
     const { id, document, earlier } = change;
     if (document && this.#current.matches(document)) {

@@ -50,7 +50,7 @@ export async function sendBatch(
   return Promise.all(logs.map((log, at) => noteOutcome(app, log, outcomes[at]!)));
 }
 
-/** What is still under way when the time is up goes on; its log tells the end. */
+/** Sends each mail by a call of its own; those under way when the time is up go on, and their logs tell the end. */
 async function sendOneByOne(
   app: App,
   project: Project,
