@@ -1,5 +1,6 @@
 import type { Context, Middleware } from 'koa';
 import { type AppError, invalid, tooLarge } from '../../errors.js';
+import { findJsonMistake } from './find-json-mistake.js';
 
 const MAX_JSON_BYTES = 1024 * 1024;
 const MAX_JSON_DEPTH = 32;
@@ -63,7 +64,10 @@ function parseJson(text: string): unknown {
   try {
     body = JSON.parse(text);
   } catch (error) {
-    throw bodyError(error);
+    const place = findJsonMistake(text);
+    throw invalid('INVALID_JSON', `The body is not valid JSON${place === null ? '' : ` (at position ${place})`}`, {
+      cause: error,
+    });
   }
   measureBody(body, PROTOTYPE_KEY.test(text));
   return body;
@@ -101,12 +105,8 @@ function hasBody(ctx: Context): boolean {
 function bodyError(error: unknown): AppError {
   const status = (error as { status?: number }).status;
   if (status === 413) return tooLarge('BODY_TOO_LARGE', `The body is larger than ${MAX_JSON_BYTES} bytes`);
-  // Everything else that reading can throw is the client's doing: bad JSON, bad gzip, an unknown encoding, a body cut
-  // short.
-  const position =
-    error instanceof SyntaxError ? /\(line \d+ column \d+\)|at position \d+/.exec(error.message)?.[0] : undefined;
-  const place = position === undefined ? '' : ` (${position.replace(/[()]/g, '')})`;
-  return invalid('INVALID_JSON', `The body is not valid JSON${place}`, { cause: error });
+  // Everything else that reading can throw is the client's doing: bad gzip, an unknown encoding, a body cut short.
+  return invalid('INVALID_JSON', 'The body is not valid JSON', { cause: error });
 }
 
 /** Walks level by level, so that depth costs memory of one level and never the call stack. */
