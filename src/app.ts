@@ -1,5 +1,4 @@
-import type { Config } from './config.js';
-import { invalid } from './errors.js';
+import { ConfigError, type Config } from './config.js';
 import { openCache, type Cache } from './platform/cache.js';
 import { systemClock, type Clock } from './platform/time/clock.js';
 import { openDatabase, type Database } from './platform/database/database.js';
@@ -69,10 +68,9 @@ export async function openApp(
   telemetry: Telemetry | null = null,
 ): Promise<App> {
   if (config.mongodbUri && !config.secretKey) {
-    throw invalid(
-      'SECRET_KEY_MISSING',
+    throw new ConfigError([
       'BSVC_SECRET_KEY is required with MONGODB_URI: set it to a long random text and keep a copy',
-    );
+    ]);
   }
   const opened = await openDatabase(config);
   const db = telemetry ? traceDatabase(opened, telemetry) : opened;

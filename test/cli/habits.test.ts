@@ -112,6 +112,7 @@ describe('wrong usage is exit 2', () => {
     [['collection', 'rls', 'posts', '--project', 'x'], 'Give either --mode'],
     [['collection', 'add', 'posts', '--project', 'x'], 'declare one with --field'],
     [['webhook', 'edit', 'w', '--project', 'x'], 'Nothing to change: give --url'],
+    [['backup', 'make', '--out', 'a', '--to', 'b'], 'Give either --out or --to, not both.'],
     [['backup', 'list'], 'add --from <place> or set BSVC_BACKUP_TO.'],
     [['key', 'rotate', '--project', 'x', '--type', 'secret', '--grace', 'soon'], 'must be a duration'],
     [
@@ -132,6 +133,12 @@ describe('wrong usage is exit 2', () => {
     const { code, stdout, stderr } = await home.bsvc(argv);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     expect(stderr).toContain(text);
+  });
+
+  it('a setting that another one needs is missing', async () => {
+    const env = { MONGODB_URI: 'mongodb://127.0.0.1:9/never' };
+    const { code, stderr } = await home.bsvc(['project', 'list'], { env });
+    expect([code, stderr]).toEqual([2, expect.stringContaining('BSVC_SECRET_KEY is required with MONGODB_URI')]);
   });
 
   it('says the same as JSON on stderr with --json, and nothing on stdout', async () => {

@@ -1,9 +1,9 @@
 import { openBackupPlace } from '../../../src/features/backups/backup-place.js';
 import { keepBackup } from '../../../src/features/backups/keep-backup.js';
 import { backUp } from '../../../src/features/store-copies/back-up.js';
-import { invalid } from '../../../src/errors.js';
 import { defineCommand, value } from '../../shell/command.js';
 import type { Context } from '../../shell/context.js';
+import { UsageError } from '../../shell/exit.js';
 import type { Result } from '../../shell/output.js';
 import { countOf, presentBytes } from '../../shell/present-amount.js';
 import { resolveOutput } from '../../shell/resolve-output.js';
@@ -25,7 +25,7 @@ export default defineCommand({
     to: value('--to <place>', 'directory or s3://bucket/prefix that keeps backups'),
   },
   async run(context, { out, to }) {
-    if (out !== undefined && to !== undefined) throw invalid('INVALID_OPTIONS', 'Give --out or --to, not both');
+    if (out !== undefined && to !== undefined) throw new UsageError('Give either --out or --to, not both.');
     if (to !== undefined) return keepIn(context, to);
     const given = out === undefined ? null : await resolveOutput(context, out);
     const app = await context.app();
