@@ -17,9 +17,7 @@ export interface Ticks {
 /** Reads a cron expression (UTC; six fields start with seconds); throws when it is none. */
 export function readTicks(cron: string): Ticks {
   const fields = parse(cron);
-  const task = createTask(cron, () => undefined, { timezone: 'UTC' });
-  // It is never started: it is asked which days match.
-  void task.destroy();
+  const matches = dayMatcher(cron, fields);
   const firstOfDay = timeOfDayAfter(fields, -1)!;
   return {
     after(ms) {
@@ -30,11 +28,25 @@ export function readTicks(cron: string): Ticks {
         const second = day === 0 ? timeOfDayAfter(fields, Math.floor((ms - dayMs) / SECOND_MS)) : firstOfDay;
         if (second === null) continue;
         const tick = dayMs + second * SECOND_MS;
-        if (task.match(new Date(tick))) return tick;
+        if (matches(new Date(tick))) return tick;
       }
       return null;
     },
   };
+}
+
+/**
+ * Days by number are compared here: node-cron asks the calendar of the system, which costs a process 9 MiB. Others,
+ * such as the last day of the month, are left to it.
+ */
+function dayMatcher(cron: string, { dayOfMonth, dayOfWeek }: ParsedFields): (moment: Date) => boolean {
+  if ([...dayOfMonth, ...dayOfWeek].every((day) => typeof day === 'number')) {
+    return (moment) => dayOfMonth.includes(moment.getUTCDate()) && dayOfWeek.includes(moment.getUTCDay());
+  }
+  const task = createTask(cron, () => undefined, { timezone: 'UTC' });
+  // It is never started.
+  void task.destroy();
+  return (moment) => task.match(moment);
 }
 
 /**

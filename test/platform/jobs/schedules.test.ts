@@ -31,6 +31,9 @@ describe('the ticks of a cron expression', () => {
     '15,45 8-17 * jan,jul 1-5',
     '59 59 23 31 12 *',
     '0 12 l * *',
+    '0 5 1-15 * 7',
+    '0 5 13 * fri',
+    '0 6 * * 5#2',
   ];
 
   it.each([...SCHEDULES.map(({ cron }) => cron), ...OTHERS])(
