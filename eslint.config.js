@@ -78,6 +78,11 @@ export default tseslint.config(
     rules: { '@typescript-eslint/no-misused-promises': ['error', { checksVoidReturn: false }] },
   },
   {
+    files: ['bin/*.js'],
+    // Node starts a CommonJS script without its loader of modules: every command 6 ms sooner.
+    rules: { '@typescript-eslint/no-require-imports': 'off' },
+  },
+  {
     files: ['src/client/**'],
     rules: {
       // Inside, documents are of no type; at its borders they become those of the project that the caller names.

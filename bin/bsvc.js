@@ -9,6 +9,6 @@ if (major < 20 || (major === 20 && minor < 20)) {
   );
   process.exit(1);
 }
-const { compileBundle, printHelp } = await import('./bundle.js');
+const { compileBundle, printHelp } = require('./bundle.js');
 const words = process.argv.slice(2);
 if (!printHelp(words)) compileBundle(words).run();

@@ -1,16 +1,18 @@
-import { readFileSync, writeSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { fileURLToPath } from 'node:url';
-import { setFlagsFromString } from 'node:v8';
-import { Script } from 'node:vm';
+const { readFileSync, writeSync } = require('node:fs');
+const { createRequire } = require('node:module');
+const { join } = require('node:path');
+const { setFlagsFromString } = require('node:v8');
+const { Script } = require('node:vm');
 
 // V8 learns where long-lived objects come from, and puts what the same code makes later among the old ones at once. A
 // start makes what lives for ever with the code that every request runs: a sixth of a request's processor time went
 // into collecting its objects among the old ones. What is compiled is bound to this flag.
 setFlagsFromString('--no-allocation-site-pretenuring');
 
+const DIST = join(__dirname, '../dist');
+
 /** Commands that need the server, or every other command: they run the whole script, others one of half its size. */
-export const WHOLE_COMMANDS = ['serve', 'worker', 'openapi', 'completion'];
+const WHOLE_COMMANDS = ['serve', 'worker', 'openapi', 'completion'];
 
 /**
  * The built command line as a command line needs it, compiled and not yet run. What was compiled at the build is taken
@@ -18,9 +20,9 @@ export const WHOLE_COMMANDS = ['serve', 'worker', 'openapi', 'completion'];
  *
  * @param {readonly string[]} words
  */
-export function compileBundle(words) {
+function compileBundle(words) {
   const name = WHOLE_COMMANDS.some((command) => words.includes(command)) ? 'main' : 'commands';
-  const file = fileURLToPath(new URL(`../dist/${name}.js`, import.meta.url));
+  const file = join(DIST, `${name}.js`);
   const cache = file.replace(/js$/, 'cache');
   // The build writes ASCII alone.
   const source = readFileSync(file, 'latin1');
@@ -33,11 +35,11 @@ export function compileBundle(words) {
  *
  * @param {readonly string[]} words
  */
-export function printHelp(words) {
+function printHelp(words) {
   const name = words.slice(0, -1);
   if (!['--help', '-h'].includes(words.at(-1) ?? '') || !name.every((word) => /^[a-z][a-z-]*$/.test(word)))
     return false;
-  const text = readIfThere(fileURLToPath(new URL(`../dist/help/${['bsvc', ...name].join(' ')}.txt`, import.meta.url)));
+  const text = readIfThere(join(DIST, 'help', `${['bsvc', ...name].join(' ')}.txt`));
   if (!text) return false;
   let written = 0;
   try {
@@ -57,3 +59,5 @@ function readIfThere(file) {
     return undefined;
   }
 }
+
+module.exports = { WHOLE_COMMANDS, compileBundle, printHelp };

@@ -35,7 +35,8 @@ beforeEach(async () => {
   for (const file of ['install.sh', 'package.json', 'package-lock.json', 'tsconfig.json', 'build.mjs']) {
     copyFileSync(join(ROOT, file), join(checkout, file));
   }
-  for (const file of ['bsvc.js', 'bundle.js']) copyFileSync(join(ROOT, 'bin', file), join(checkout, 'bin', file));
+  for (const file of ['bsvc.js', 'bundle.js', 'package.json'])
+    copyFileSync(join(ROOT, 'bin', file), join(checkout, 'bin', file));
   writeFileSync(calls, '');
   addTool(
     'npm',
