@@ -5,6 +5,7 @@ import { documentStore, insertHiddenRecords } from '../../src/features/documents
 import { seriesStore } from '../../src/features/collections/indexes/insert-series.js';
 import { abandonBatch, openBatch, showBatch } from '../../src/features/documents/bulk/hidden-batch.js';
 import { batchStore } from '../../src/features/documents/bulk/insert-batch.js';
+import { insertDocuments } from '../../src/features/documents/bulk/insert-documents.js';
 import { readNewDocument } from '../../src/features/documents/write/new-document.js';
 import { settleBatches } from '../../src/features/documents/bulk/settle-batches.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
@@ -69,6 +70,21 @@ describe('POST /api/data/:collectionName/bulk', () => {
       expect(await stored()).toBe(before);
     },
   );
+
+  it('keeps batches of one moment apart in the order of creation, so that no page ends within an unseen one', async () => {
+    const place = { collection: items, writer: null };
+    const batches = ['first', 'second', 'third'];
+    const insert = (name: string) =>
+      insertDocuments(
+        test.app,
+        place,
+        Array.from({ length: 40 }, () => ({ name })),
+      );
+    await Promise.all(batches.map(insert));
+    const read = await request(test.server).get('/api/data/items?limit=120').set('x-api-key', owner.secret).expect(200);
+    const names = (read.body.data.items as { name: string }[]).map(({ name }) => name);
+    expect(names.filter((name, at) => name !== names[at - 1]).sort()).toEqual(batches.toSorted());
+  });
 
   it('checks all of them first and names the bad ones by their position', async () => {
     const before = await stored();

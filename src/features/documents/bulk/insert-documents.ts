@@ -1,5 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import type { ObjectId } from 'bson';
+import { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { AppError, invalid } from '../../../errors.js';
 import { mapInTurns } from '../../../own-turn.js';
@@ -108,7 +108,8 @@ async function readAll(
   const lists = collection.indexes.filter((spec) => placesField(spec) === null);
   const indexes = lists.map((spec) => spec.split(',').map((part) => part.replace(/^-/, '')));
   if (documents.some((document) => indexes.some((paths) => hasParallelArrays(document, paths)))) throw parallelArrays();
-  return documents;
+  // Made together: batches checked in turns would mingle in the order of creation, and a page could end within one.
+  return documents.map((document) => ({ ...document, _id: new ObjectId() }));
 }
 
 /** Stores all or none. A repeated request comes with the ids of its first attempt, which may have succeeded. */
