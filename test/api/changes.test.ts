@@ -71,6 +71,30 @@ async function expectSame(follower: FeedFollower): Promise<void> {
 }
 
 describe('GET /api/data/:collection/changes', () => {
+  it('tells of each change once, however many look for changes while they are made', async () => {
+    const { name } = await buildFollowed();
+    const read = async (since: string, limit = 1000) => {
+      const response = await send('get', `${name}/changes?since=${since}&limit=${limit}`);
+      return (response.body as { data: { items: { id: string }[]; cursor: string; more: boolean } }).data;
+    };
+    const { cursor: begin } = await read('now');
+    const ids: string[] = [];
+    const looks: Promise<unknown>[] = [];
+    for (let n = 0; n < 12; n++) {
+      ids.push(await insert(name, { n }));
+      for (let reader = 0; reader < 6; reader++) looks.push(read(begin));
+    }
+    await Promise.all(looks);
+    await test.app.backgroundTasks.idle();
+    const told: string[] = [];
+    for (let [since, more] = [begin, true]; more;) {
+      const page = await read(since, 1);
+      told.push(...page.items.map(({ id }) => id));
+      [since, more] = [page.cursor, page.more];
+    }
+    expect(told).toEqual(ids);
+  });
+
   it('shows what is there, then what every kind of write makes of it', async () => {
     const { name, ...rest } = await buildFollowed();
     const first = await insert(name, { title: 'first' });

@@ -24,6 +24,8 @@ interface LogEntry {
 /** A document after a write whose event is relayed. */
 export interface ChangedDocument {
   document: Record<string, unknown>;
+  /** The id of the last event of the document that the entry tells of. */
+  event: string;
   at: Date;
 }
 
@@ -72,11 +74,40 @@ async function beginHeard(app: Database, c: ObjectId): Promise<LogPosition> {
   return beginLog(app, c);
 }
 
+/** Enough for what is under way, and for who has read documents before their events were taken out. */
+const MAX_REMEMBERED = 10_000;
+const appended = new WeakMap<App['db'], Map<string, Promise<void>>>();
+
 /**
- * Appends changed documents to their collection's log. Two that append at once find each other out by the number that
- * both want; one of them takes the next.
+ * Appends changed documents to their collection's log, each event once by one process, however many relay it at the
+ * same time: whoever writes, and whoever reads the log meanwhile.
  */
 export async function appendChanges(
+  app: Database,
+  collection: Pick<Collection, '_id' | 'rls'>,
+  changed: readonly ChangedDocument[],
+): Promise<void> {
+  const known = appended.get(app.db) ?? new Map<string, Promise<void>>();
+  appended.set(app.db, known);
+  const others = changed.flatMap(({ event }) => known.get(event) ?? []);
+  const fresh = changed.filter(({ event }) => !known.has(event));
+  const own = appendEntries(app, collection, fresh);
+  for (const { event } of fresh) known.set(event, own);
+  try {
+    await own;
+  } catch (error) {
+    for (const { event } of fresh) known.delete(event);
+    throw error;
+  }
+  for (const event of known.keys()) {
+    if (known.size <= MAX_REMEMBERED) break;
+    known.delete(event);
+  }
+  await Promise.all(others);
+}
+
+/** Two that append at once find each other out by the number that both want; one of them takes the next. */
+async function appendEntries(
   app: Database,
   collection: Pick<Collection, '_id' | 'rls'>,
   changed: readonly ChangedDocument[],

@@ -115,7 +115,10 @@ async function logChanges(app: App, items: readonly Waiting[]): Promise<void> {
   const { collection } = items[0]!;
   if (app.db.changeLogs || !keepsChanges(app, collection)) return;
   const latest = new Map(items.map(({ document, outbox }) => [String(document._id), { document, outbox }]));
-  const changed = [...latest.values()].map(({ document, outbox }) => ({ document, at: outbox.outbox.at(-1)!.at }));
+  const changed = [...latest.values()].map(({ document, outbox }) => {
+    const { id, at } = outbox.outbox.at(-1)!;
+    return { document, event: id, at };
+  });
   await appendChanges(app, collection, changed);
   tellFollowers(app, collection);
 }
