@@ -16,6 +16,8 @@ export class FieldWalk {
   readonly starts: number[];
   readonly ends: number[];
   private readonly order: number[];
+  /** Of each name its length and first character: nearly all other names differ in one of the two. */
+  private readonly marks: number[];
   private found = 0;
 
   private constructor(private readonly names: readonly string[]) {
@@ -24,6 +26,7 @@ export class FieldWalk {
     this.starts = this.types.slice();
     this.ends = this.types.slice();
     this.order = this.types.slice();
+    this.marks = names.map((name) => (name.length << 8) | name.charCodeAt(0));
   }
 
   /** Null when there are too many, or one whose name does not stand in a document as it is. */
@@ -33,7 +36,7 @@ export class FieldWalk {
 
   /** Of two fields of the same name the last one counts. Throws BsonFormatError. */
   walk(bytes: Buffer): void {
-    const { types, names } = this;
+    const { types, names, marks } = this;
     const count = names.length;
     const last = int32At(bytes, 0) - 1;
     if (last < 4 || last >= bytes.length || bytes[last] !== 0) throw new BsonFormatError('document length is wrong');
@@ -44,13 +47,12 @@ export class FieldWalk {
       const from = ++at;
       // Ends at the document's last byte, if not before.
       while (bytes[at] !== 0) at++;
-      const length = at - from;
+      const mark = ((at - from) << 8) | bytes[from]!;
       const start = ++at;
       at = skipValue(bytes, type, start);
       if (at > last) throw new BsonFormatError('value runs over');
       for (let slot = 0; slot < count; slot++) {
-        const name = names[slot]!;
-        if (name.length !== length || !isText(bytes, from, name)) continue;
+        if (marks[slot] !== mark || !isText(bytes, from, names[slot]!)) continue;
         if (types[slot] === 0) this.order[found++] = slot;
         types[slot] = type;
         this.starts[slot] = start;
