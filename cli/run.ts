@@ -7,6 +7,7 @@ import {
   type CommandNode,
   type LoadedCommand,
 } from './shell/command.js';
+import { requireConfirmable } from './shell/confirm.js';
 import type { Context } from './shell/context.js';
 import { EXIT, Interrupted, presentFailure, UsageError, type Failure } from './shell/exit.js';
 import type { Io } from './shell/io.js';
@@ -128,11 +129,14 @@ async function execute(
   const { input, settings, implied } = collectInput(loaded, selected!);
   const action = path.map(({ name }) => name).join(' ');
   const act = (): NewAuditEntry | null => (isAudited(loaded, input) ? describeAuditEntry(action, loaded, input) : null);
+  const yes = input['yes'] === true;
   const context = openContext(io, program.opts<GlobalOptions>(), { settings, implied }, stop, act, {
     reads: !loaded.audited,
+    yes,
   });
   try {
     await askForArguments(context, loaded, input);
+    if (loaded.destroys === 'always') requireConfirmable(context.ask, yes);
     const work = loaded.run(context, input);
     const result = loaded.service ? await work : await orInterrupted(work, stop);
     // The result may be shown only now: an end that cannot be recorded must not hide it.

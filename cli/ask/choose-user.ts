@@ -7,10 +7,10 @@ import { argument, defineCommandOn } from '../shell/command.js';
 import type { Context } from '../shell/context.js';
 
 /** The argument of commands about one end user. */
-export const userArgument = argument('user', 'id or e-mail address of the user');
+const userArgument = argument('user', 'id or e-mail address of the user');
 
 /** The user of the project that the command line names; 404 for an unknown one. */
-export async function chooseUser(
+async function chooseUser(
   context: Context,
   input: { user: string; project: string | undefined },
 ): Promise<{ app: App; project: Project; user: User }> {

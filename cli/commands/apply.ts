@@ -4,7 +4,7 @@ import { dropsFields, listLoosenedBy } from '../../src/features/collections/sche
 import { planProjects, type ProjectPlan } from '../../src/features/declaration/plan-projects.js';
 import { projectsFileSchema, readProjectsFile } from '../../src/features/declaration/project-declaration.js';
 import { defineCommand, flag, value } from '../shell/command.js';
-import { confirmLosses, DROPPED_FIELDS, yesOption } from '../ask/confirm.js';
+import { confirmLosses, DROPPED_FIELDS } from '../ask/confirm-losses.js';
 import { Interrupted, presentFailure, UsageError, type Failure } from '../shell/exit.js';
 import type { Result, TextStyle } from '../shell/output.js';
 import { AppError, invalid } from '../../src/errors.js';
@@ -22,12 +22,12 @@ export default defineCommand({
   ].join('\n'),
   examples: ['bsvc apply -f bsvc.yaml --dry-run', 'bsvc apply -f bsvc.yaml', 'bsvc apply --schema > bsvc.schema.json'],
   audited: ({ dryRun, schema }) => !dryRun && !schema,
+  destroys: 'at times',
   parameters: {
     file: value('-f, --file <file>', 'YAML or JSON file'),
     dryRun: flag('--dry-run', 'only show the plan'),
     prune: flag('--prune', 'drop what lists of the file do not name'),
     schema: flag('--schema', 'print the JSON Schema of the file'),
-    yes: yesOption,
   },
   async run(context, input): Promise<Result> {
     if (input.schema) {

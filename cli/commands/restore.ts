@@ -9,7 +9,6 @@ import {
 } from '../../src/features/store-copies/restore-backup.js';
 import { MIGRATIONS } from '../../src/migrations/index.js';
 import { argument, defineCommand, flag } from '../shell/command.js';
-import { confirmByName, yesOption } from '../ask/confirm.js';
 import { countOf } from '../shell/present-amount.js';
 
 export default defineCommand({
@@ -25,13 +24,13 @@ export default defineCommand({
     'bsvc restore bsvc.backup --data-dir ./elsewhere --yes',
   ],
   audited: ({ verify }) => !verify,
+  destroys: 'at times',
   parameters: {
     file: argument(
       'file',
       'backup to restore: a file, a name from "bsvc backup list", latest, or s3://bucket/prefix/name',
     ),
     verify: flag('--verify', 'only check the file'),
-    yes: yesOption,
   },
   run: (context, options) =>
     withPlainBackup(context.settings(), options.file, context.io.cwd, (path) => restore(context, path, options)),
@@ -40,7 +39,7 @@ export default defineCommand({
 async function restore(
   context: Context,
   path: string,
-  { file, verify, yes }: { file: string; verify: boolean; yes: boolean },
+  { file, verify }: { file: string; verify: boolean },
 ): Promise<Result> {
   const app = await context.app('migration');
   const progress = await context.out.progress(`Checking ${file}`);
@@ -58,7 +57,7 @@ async function restore(
   }
   await requireSpace(app, documentBytes);
   if (!(await isEmptyStore(app))) {
-    await confirmByName(context, yes, 'Replaces everything that is stored now by the backup.', 'replace');
+    await context.confirm({ what: 'Replaces everything that is stored now by the backup.', name: 'replace' });
   }
   const restoring = await context.out.progress('Restoring');
   const report = await restoreBackup(app, path, {

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { InvalidArgumentError, Option } from 'commander';
+import type { Loss } from './confirm.js';
 import type { Context } from './context.js';
 import type { Result } from './output.js';
 
@@ -102,6 +103,14 @@ export const setting = (words: string, env: string, text: string): CommandParame
 /** A service ends without a result. */
 type Outcome = Result | Promise<Result | void>;
 
+/** The answer to the question of every command that destroys something. */
+const yesOption = flag('--yes', 'do not ask for confirmation');
+
+const WARNINGS = {
+  always: 'This cannot be undone: the name is to be typed, or --yes given.',
+  'at times': 'It asks before it does what cannot be undone; --yes answers.',
+};
+
 export interface Definition<P extends Parameters> {
   /** More than the summary says, for `--help`. */
   details?: string;
@@ -112,6 +121,11 @@ export interface Definition<P extends Parameters> {
   service?: boolean;
   /** Changes what is stored: every run is recorded in the audit log, or those whose input says that it will. */
   audited?: boolean | ((input: Input<P>) => boolean);
+  /**
+   * The loss, where a run takes away for good what no other command brings back (decision 1213): it is told and asked
+   * for before `run`. `at times` where only the work finds out; it then calls `context.confirm`. Brings `--yes` along.
+   */
+  destroys?: ((input: Input<P>) => Loss) | 'at times';
   run(context: Context, input: Input<P>): Outcome;
 }
 
@@ -124,6 +138,8 @@ export interface LoadedCommand {
   parameters: Parameters;
   service?: boolean;
   audited?: boolean | ((input: Record<string, unknown>) => boolean);
+  /** `always`: refused at once where nobody can be asked and `--yes` is not given. */
+  destroys?: keyof typeof WARNINGS;
   run(context: Context, input: Record<string, unknown>): Outcome;
 }
 
@@ -132,15 +148,46 @@ export interface LoadedCommand {
  * words out.
  */
 export function defineCommand<const P extends Parameters>(definition: Definition<P>): LoadedCommand {
+  return load({ parameters: {}, ...definition }, (_, input) => input as Input<P>);
+}
+
+/** `complete` finds what the handler works on, before anything is asked. */
+function load<I>(
+  {
+    parameters,
+    destroys,
+    run,
+    ...about
+  }: {
+    parameters: Parameters;
+    destroys?: ((input: I) => Loss) | 'at times';
+    run: (context: Context, input: I) => Outcome;
+  },
+  complete: (context: Context, input: Record<string, unknown>) => I | Promise<I>,
+): LoadedCommand {
+  const command = {
+    ...about,
+    parameters: { ...parameters, ...(destroys && { yes: yesOption }) },
+    ...(destroys && { destroys: destroys === 'at times' ? destroys : 'always' }),
+    async run(context: Context, words: Record<string, unknown>) {
+      const input = await complete(context, words);
+      if (typeof destroys === 'function') await context.confirm(destroys(input));
+      return run(context, input);
+    },
+  };
   // The list of commands holds handlers of all kinds of parameters, of which each is called with its own only.
-  return { parameters: {}, ...definition } as unknown as LoadedCommand;
+  return command as unknown as LoadedCommand;
 }
 
 type InputOn<P extends Parameters, N extends Parameters, T> = Omit<Input<P & N>, keyof T> & T;
 
-type DefinitionOn<P extends Parameters, N extends Parameters, T> = Omit<Definition<P>, 'parameters' | 'run'> & {
+type DefinitionOn<P extends Parameters, N extends Parameters, T> = Omit<
+  Definition<P>,
+  'parameters' | 'destroys' | 'run'
+> & {
   /** Besides those that name the thing. */
   parameters?: P;
+  destroys?: ((input: InputOn<P, N, T>) => Loss) | 'at times';
   run: (context: Context, input: InputOn<P, N, T>) => Outcome;
 };
 
@@ -153,18 +200,14 @@ export function defineCommandOn<const N extends Parameters, T>(
   naming: N,
   choose: (context: Context, input: Input<N>) => Promise<T>,
 ): <const P extends Parameters>(definition: DefinitionOn<P, N, T>) => LoadedCommand {
-  return <const P extends Parameters>({ parameters, run, ...about }: DefinitionOn<P, N, T>) => {
+  return <const P extends Parameters>({ parameters, ...about }: DefinitionOn<P, N, T>) => {
     const all = Object.entries<CommandParameter<unknown>>({ ...naming, ...parameters });
     const isArgument = ([, { kind }]: (typeof all)[number]): boolean => kind === 'argument';
-    const command = {
-      ...about,
-      parameters: Object.fromEntries([...all.filter(isArgument), ...all.filter((each) => !isArgument(each))]),
-      async run(context: Context, input: Input<P & N>) {
-        return run(context, { ...input, ...(await choose(context, input)) });
-      },
-    };
-    // As in `defineCommand`: each handler is called with its own parameters only.
-    return command as unknown as LoadedCommand;
+    const sorted = [...all.filter(isArgument), ...all.filter((each) => !isArgument(each))];
+    return load({ ...about, parameters: Object.fromEntries(sorted) }, async (context, words) => {
+      const input = words as Input<P & N>;
+      return { ...input, ...(await choose(context, input)) };
+    });
   };
 }
 
@@ -203,7 +246,8 @@ export function declareParameters(command: Command, loaded: LoadedCommand): void
     }
   }
   command.usage([...usage, '[options]'].join(' '));
-  if (loaded.details) command.description(`${command.description()}\n\n${loaded.details}`);
+  const more = [loaded.details, loaded.destroys && WARNINGS[loaded.destroys]].filter(Boolean).join('\n');
+  if (more) command.description(`${command.description()}\n\n${more}`);
   command.addHelpText('after', presentExamples(loaded.examples));
 }
 

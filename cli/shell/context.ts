@@ -1,5 +1,6 @@
 import type { App } from '../../src/app.js';
 import type { Config, ConfigLayer, SettingSource } from '../../src/config.js';
+import type { Loss } from './confirm.js';
 import type { Io } from './io.js';
 import type { Output } from './output.js';
 import type { Prompt } from './prompt.js';
@@ -9,6 +10,8 @@ export interface Context {
   io: Io;
   out: Output;
   ask: Prompt;
+  /** Makes the person agree to a loss; `--yes` did already. 400 NOT_CONFIRMED, exit 2 where nobody can answer. */
+  confirm(loss: Loss): Promise<void>;
   /** Aborted when the process is told to stop or nobody reads stdout any more; long work checks it between steps. */
   stop: AbortSignal;
   layers: readonly ConfigLayer[];

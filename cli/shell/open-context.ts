@@ -2,6 +2,7 @@ import type { GatheringSink, LogSink } from '../../src/platform/observe/logger.j
 import type { App } from '../../src/app.js';
 import type { Config } from '../../src/config.js';
 import { missing, unavailable } from '../../src/errors.js';
+import { confirmLoss } from './confirm.js';
 import type { Context, Purpose } from './context.js';
 import type { Io } from './io.js';
 import type { AuditEntry, NewAuditEntry } from '../../src/features/audit/audit-log.js';
@@ -44,7 +45,7 @@ export function openContext(
   { settings: flags, implied }: { settings: Record<string, string>; implied: Record<string, string> },
   stop: AbortSignal,
   act: () => NewAuditEntry | null,
-  { reads }: { reads: boolean },
+  { reads, yes }: { reads: boolean; yes: boolean },
 ): RunContext {
   const dataDir: Record<string, string> = options.dataDir === undefined ? {} : { BSVC_DATA_DIR: options.dataDir };
   const layers = readLayers(io, { ...dataDir, ...flags }, options.envFile, implied);
@@ -68,13 +69,15 @@ export function openContext(
     for (const problem of listUnknownSettings(layers)) context.out.warn(`Warning: ${problem}`);
     return readConfig(io, layers);
   };
+  const ask = openPrompt(io, options.input);
   const context: Context = {
     io,
     stop,
     layers,
     envFile: options.envFile,
     out: openOutput(io, { json: options.json === true, quiet: options.quiet === true, colour: options.color }),
-    ask: openPrompt(io, options.input),
+    ask,
+    confirm: (loss) => confirmLoss(ask, yes, loss),
     settings: () => (settings ??= readSettings()),
     app: (purpose = 'command') => (opening ??= connect(purpose)),
   };

@@ -143,7 +143,7 @@ async function aboutUsers(): Promise<void> {
   const place = ['--client-id', 'shop', '--redirect-url', 'https://shop.example.com/in'];
   await bsvc('user social set', ['github', ...place, '--client-secret-env', 'SOCIAL_SECRET']);
   await bsvc('user social list');
-  await bsvc('user social remove', ['github']);
+  await bsvc('user social remove', ['github', '--yes']);
   await bsvc('operator add', ['--email', ann, '--password-env', 'PASSWORD']);
   await bsvc('operator list');
   await bsvc('operator token', [ann, '--ttl', '1h']);
@@ -159,13 +159,13 @@ async function aboutMail(): Promise<void> {
   await bsvc('mail template set', ['welcome', '--subject', 'Hello', '--text', 'welcome.txt']);
   await bsvc('mail template list');
   await bsvc('mail template show', ['welcome']);
-  await bsvc('mail template remove', ['welcome']);
+  await bsvc('mail template remove', ['welcome', '--yes']);
   await bsvc('mail test', ['--to', 'me@example.com']);
   await bsvc('mail logs');
   await bsvc('byok set', ['--mail-key-env', 'MAIL_KEY', '--no-verify']);
   await bsvc('byok webhook-secret', ['--secret-stdin'], SECRETS.EVENTS_SECRET);
   await bsvc('byok show');
-  await bsvc('byok clear');
+  await bsvc('byok clear', ['--yes']);
   const { bucket: name, region, accessKeyId } = bucket.access;
   const place = ['--bucket', name, '--region', region, '--endpoint', bucket.url, '--path-style'];
   await bsvc('byok bucket set', [
@@ -179,7 +179,7 @@ async function aboutMail(): Promise<void> {
   await bsvc('byok bucket show');
   await bsvc('byok bucket cors', ['--origin', 'https://shop.example.com']);
   await bsvc('byok bucket check', ['--origin', 'https://shop.example.com']);
-  await bsvc('byok bucket clear');
+  await bsvc('byok bucket clear', ['--yes']);
 }
 
 async function aboutHooks(): Promise<void> {

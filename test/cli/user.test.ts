@@ -206,8 +206,8 @@ describe('bsvc user social', () => {
       { name: 'google', issuer: 'https://accounts.google.com' },
     ]);
     expect(set.stdout + listed.stdout).not.toContain(secret);
-    expect((await bsvc(['user', 'social', 'remove', 'google'])).code).toBe(0);
-    expect((await bsvc(['user', 'social', 'remove', 'google'])).code).toBe(1);
+    expect((await bsvc(['user', 'social', 'remove', 'google', '--yes'])).code).toBe(0);
+    expect((await bsvc(['user', 'social', 'remove', 'google', '--yes'])).code).toBe(1);
   });
 });
 

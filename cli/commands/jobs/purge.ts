@@ -1,12 +1,12 @@
 import { parseDuration } from '../../../src/setting-readers.js';
 import { purgeDeadJobs } from '../../../src/platform/jobs/manage-jobs.js';
 import { defineCommand, value } from '../../shell/command.js';
-import { confirmByName, yesOption } from '../../ask/confirm.js';
 
 export default defineCommand({
   details: 'Removes dead jobs; by themselves they go after 30 days.',
   examples: ['bsvc jobs purge --yes', 'bsvc jobs purge --older-than 7d --name mail.deliver --yes'],
   audited: true,
+  destroys: () => ({ what: 'Removes dead jobs for good.', name: 'purge' }),
   parameters: {
     olderThan: value(
       '--older-than <duration>',
@@ -14,10 +14,8 @@ export default defineCommand({
       parseDuration,
     ),
     name: value('--name <name>', 'only this kind'),
-    yes: yesOption,
   },
-  async run(context, { olderThan = 0, name, yes }) {
-    await confirmByName(context, yes, 'Removes dead jobs for good.', 'purge');
+  async run(context, { olderThan = 0, name }) {
     const app = await context.app();
     const purged = await purgeDeadJobs(app, new Date(app.clock.now() - olderThan), name);
     return {

@@ -9,7 +9,7 @@ import {
 } from '../../../src/features/collections/schema/plan-schema.js';
 import { chooseProject, projectOption } from '../../ask/choose-project.js';
 import { argument, defineCommand, flag } from '../../shell/command.js';
-import { confirmLosses, DROPPED_FIELDS, yesOption } from '../../ask/confirm.js';
+import { confirmLosses, DROPPED_FIELDS } from '../../ask/confirm-losses.js';
 import type { TextStyle } from '../../shell/output.js';
 import { readStructuredFile } from '../../formats/read-declaration-file.js';
 import { readSchemaFile } from '../../formats/schema-file.js';
@@ -23,12 +23,12 @@ export default defineCommand({
     'bsvc schema apply schema.yaml --project shop --prune --yes',
   ],
   audited: ({ dryRun }) => !dryRun,
+  destroys: 'at times',
   parameters: {
     file: argument('file', 'JSON or YAML file'),
     project: projectOption,
     dryRun: flag('--dry-run', 'only show the difference'),
     prune: flag('--prune', 'drop collections, fields and indexes that the file does not name'),
-    yes: yesOption,
   },
   async run(context, input) {
     const declared = readSchemaFile(await readStructuredFile(context, input.file), input.file);
