@@ -79,10 +79,13 @@ export const LISTING = {
   // Parsed with its filters, by the fields of the collection.
   ownQuery: {
     page: parameter('Which page, from 1', { ...FROM_ONE, default: 1 }),
-    limit: parameter(`Documents of a page; more than ${MAX_LIMIT} counts as ${MAX_LIMIT}`, {
-      ...FROM_ONE,
-      default: DEFAULT_LIMIT,
-    }),
+    limit: {
+      ...parameter(`Documents of a page; more than ${MAX_LIMIT} counts as ${MAX_LIMIT}`, {
+        ...FROM_ONE,
+        default: DEFAULT_LIMIT,
+      }),
+      cap: MAX_LIMIT,
+    },
     skip: parameter('Documents to pass over, instead of `page`', WHOLE),
     sort: parameter(
       'Fields to sort by, comma-separated; `-field` descends',

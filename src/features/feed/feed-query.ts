@@ -17,9 +17,9 @@ export interface FeedQuery {
   filterText: string;
 }
 
-const DEFAULT_LIMIT = 200;
-const MAX_LIMIT = 1000;
-const MAX_WAIT_S = 25;
+export const DEFAULT_CHANGES = 200;
+export const MAX_CHANGES = 1000;
+export const MAX_WAIT_S = 25;
 
 /** Parameters of a list that mean nothing for changes. */
 const REFUSED = ['page', 'skip', 'sort', 'cursor', 'count', 'populate', 'expand', 'include_deleted'];
@@ -33,12 +33,12 @@ export function readFeedQuery(raw: string, collection: Collection): FeedQuery {
   for (const name of REFUSED) {
     if (query.has(name)) throw badQuery(`${name} is not a parameter of changes: use since, limit, wait, fields, meta`);
   }
-  const waitS = readWholeNumber(query, 'wait', 0) ?? 0;
-  if (waitS > MAX_WAIT_S) throw badQuery(`wait must be a whole number of seconds from 0 to ${MAX_WAIT_S}`);
+  const waitS = readWholeNumber(query, 'wait', 0, MAX_WAIT_S) ?? 0;
+  const limit = readWholeNumber(query, 'limit', 1, MAX_CHANGES) ?? DEFAULT_CHANGES;
   const listed = parseListQuery(withoutOwn(raw), collection);
   return {
     since: findSingle(query, 'since') || null,
-    limit: Math.min(readWholeNumber(query, 'limit', 1) ?? DEFAULT_LIMIT, MAX_LIMIT),
+    limit,
     waitMs: waitS * 1000,
     fields: listed.fields,
     meta: listed.meta,

@@ -16,6 +16,7 @@ import {
   route,
   type RouteContext,
   type RouteList,
+  wholeNumberParameter,
 } from '../../http/routes/route.js';
 import { anyOf, arrayOf, FLAG, ID, MOMENT, object, oneOf, text, TEXT } from '../../platform/schema/schema.js';
 import { ANY_KEY, READS_DOCUMENTS } from '../access/key-access.js';
@@ -24,6 +25,7 @@ import { issueTicket, settleTicket, TICKET_MS } from '../access/stream-ticket.js
 import { badQuery, findSingle, readQueryText } from '../documents/reply/query-text.js';
 import { requireFollowable } from './admit-follower.js';
 import { SHOWN_DOCUMENT } from '../documents/reply/document-schema.js';
+import { DEFAULT_CHANGES, MAX_CHANGES, MAX_WAIT_S } from './feed-query.js';
 import { readFeed } from './read-feed.js';
 import { openStream, type StreamRequest } from './streams/open-stream.js';
 import { streamHub } from './streams/stream-hub.js';
@@ -137,11 +139,11 @@ export const FEED_ROUTES: RouteList = {
           TEXT,
         ),
         ticket: parameter('Of a stream, instead of the headers that an `EventSource` cannot send; good once', TEXT),
-        limit: parameter('Most changes in the answer', { type: 'integer', minimum: 1, maximum: 1000, default: 200 }),
+        limit: wholeNumberParameter('Most changes in the answer', DEFAULT_CHANGES, { max: MAX_CHANGES }),
         wait: parameter('Seconds to wait for a change when there is none', {
           type: 'integer',
           minimum: 0,
-          maximum: 25,
+          maximum: MAX_WAIT_S,
           default: 0,
         }),
         fields: parameter('Only these fields, comma-separated; `_id` besides', TEXT),

@@ -92,12 +92,8 @@ function readerOf(name: string, { schema, required, cap }: Parameter): (query: P
   const fallback = schema.default;
   if (schema.type === 'boolean') return (query) => readFlagParameter(query, name, fallback === true);
   if (schema.type === 'integer') {
-    const max = schema.maximum as number;
-    return (query) => {
-      const value = readWholeParameter(query, name, fallback as number, cap ?? max + 1);
-      if (value > max) throw invalid('INVALID_QUERY', `${name} must be a whole number from 1 to ${max}`);
-      return value;
-    };
+    const range = { min: schema.minimum as number, max: schema.maximum as number };
+    return (query) => Math.min(readWholeParameter(query, name, range) ?? (fallback as number), cap ?? range.max);
   }
   const form = schema.pattern === undefined ? null : new RegExp(schema.pattern as string, 'u');
   return (query) => {

@@ -8,14 +8,17 @@ export function readTextParameter(query: ParsedUrlQuery, name: string): string |
   return value;
 }
 
-/**
- * A query parameter in plain digits, 1 or more; beyond `max` it counts as `max`. 400 INVALID_QUERY for anything else.
- */
-export function readWholeParameter(query: ParsedUrlQuery, name: string, fallback: number, max: number): number {
+/** A query parameter in plain digits, from `min` to `max`; 400 INVALID_QUERY for anything else names both. */
+export function readWholeParameter(
+  query: ParsedUrlQuery,
+  name: string,
+  { min, max }: { min: number; max: number },
+): number | undefined {
   const text = readTextParameter(query, name);
-  if (text === undefined) return fallback;
-  if (!/^[1-9]\d{0,8}$/.test(text)) throw invalid('INVALID_QUERY', `${name} must be a whole number, 1 or more`);
-  return Math.min(Number(text), max);
+  if (text === undefined) return undefined;
+  const value = /^(?:0|[1-9]\d*)$/.test(text) ? Number(text) : NaN;
+  if (value >= min && value <= max) return value;
+  throw invalid('INVALID_QUERY', `${name} must be a whole number from ${min} to ${max}`);
 }
 
 /** A query parameter that is `true` or `false`; 400 INVALID_QUERY for anything else. */

@@ -69,14 +69,17 @@ export function readFlag(query: QueryText, name: string, fallback: boolean): boo
   return text === 'true';
 }
 
-/** A whole number of at least `least`, written in plain digits. */
-export function readWholeNumber(query: QueryText, name: string, least: number): number | null {
+/** The largest that fifteen digits can say. */
+const MAX_WHOLE = 999_999_999_999_999;
+
+/** A whole number from `least` to `most`, written in plain digits; 400 names the bounds. */
+export function readWholeNumber(query: QueryText, name: string, least: number, most = MAX_WHOLE): number | null {
   const text = findSingle(query, name);
   if (text === null) return null;
-  if (!/^\d{1,15}$/.test(text) || Number(text) < least) {
-    throw badQuery(`${name} must be a whole number of at least ${least}`);
-  }
-  return Number(text);
+  const value = /^\d+$/.test(text) ? Number(text) : NaN;
+  if (value >= least && value <= most) return value;
+  const range = most === MAX_WHOLE && !(value > most) ? `of at least ${least}` : `from ${least} to ${most}`;
+  throw badQuery(`${name} must be a whole number ${range}`);
 }
 
 /** 400 INVALID_QUERY; the text names the parameter. */
