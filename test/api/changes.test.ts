@@ -3,6 +3,7 @@ import supertest from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { signAccessToken } from '../../src/features/access/sign-access-token.js';
 import { setChanges } from '../../src/features/changes/set-changes.js';
+import { appendChanges, CHANGE_LOG } from '../../src/features/changes/outbox-log.js';
 import { trimChangesJob } from '../../src/features/changes/trim-changes.job.js';
 import type { Collection } from '../../src/features/collections/collection.js';
 import { setRls } from '../../src/features/collections/set-rls.js';
@@ -93,6 +94,21 @@ describe('GET /api/data/:collection/changes', () => {
       [since, more] = [page.cursor, page.more];
     }
     expect(told).toEqual(ids);
+  });
+
+  it('are told of once, also where several processes put the same events into the log of a MongoDB', async () => {
+    const collection = { _id: new ObjectId(), rls: null };
+    const at = new Date();
+    const changed = Array.from({ length: 120 }, (_, n) => ({ document: { _id: n }, event: `event ${n}`, at }));
+    // Each app is a process to the log.
+    const processes = Array.from({ length: 4 }, () => ({ db: Object.create(test.app.db) as typeof test.app.db }));
+    await Promise.all(processes.map((app) => appendChanges(app, collection, changed.slice(0, 40))));
+    await Promise.all(processes.map((app, n) => appendChanges(app, collection, changed.slice(n * 10, n * 10 + 90))));
+    const entries = await test.app.db
+      .collection<{ _id: { c: ObjectId; n: number }; event?: string }>(CHANGE_LOG)
+      .find({ '_id.c': collection._id })
+      .toArray();
+    expect(entries.flatMap(({ event }) => event ?? []).sort()).toEqual(changed.map(({ event }) => event).sort());
   });
 
   it('shows what is there, then what every kind of write makes of it', async () => {

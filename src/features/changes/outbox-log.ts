@@ -17,6 +17,8 @@ interface LogEntry {
   at: Date;
   epoch?: string;
   documentId?: unknown;
+  /** The id of the last event that it tells of; entries of earlier versions have none. */
+  event?: string;
   /** The owner when the entry was made: who may be told that the document is gone. */
   owner?: unknown;
 }
@@ -38,6 +40,8 @@ function logStore(app: Database): Store<LogEntry> {
 /** Other processes notice a changed collection within this. */
 const NOTICED_MS = 1_000;
 const APPEND_ATTEMPTS = 100;
+/** Of two processes that relay the same events, the second finds them among so many entries besides its own. */
+const TAIL = 64;
 const TRIM_BATCH = 1_000;
 /** So many documents are read at once. */
 const CHUNK = 64;
@@ -48,12 +52,14 @@ function numbers(c: ObjectId, from: number, to = Number.MAX_SAFE_INTEGER): Docum
 }
 
 async function findLast(app: Database, c: ObjectId): Promise<LogEntry | null> {
-  const [last] = (await logStore(app)
-    .find(numbers(c, 0), app.db.confirmedReads)
-    .sort({ _id: -1 })
-    .limit(1)
-    .toArray()) as LogEntry[];
+  const [last] = await findTail(app, c, 1);
   return last ?? null;
+}
+
+/** The last entries, the newest first. */
+function findTail(app: Database, c: ObjectId, limit: number): Promise<LogEntry[]> {
+  const tail = logStore(app).find(numbers(c, 0), app.db.confirmedReads).sort({ _id: -1 }).limit(limit);
+  return tail.toArray();
 }
 
 async function beginLog(app: Database, c: ObjectId): Promise<LogPosition> {
@@ -106,7 +112,10 @@ export async function appendChanges(
   await Promise.all(others);
 }
 
-/** Two that append at once find each other out by the number that both want; one of them takes the next. */
+/**
+ * Two that append at once find each other out by the number that both want; one of them looks again, and appends what
+ * the other has not.
+ */
 async function appendEntries(
   app: Database,
   collection: Pick<Collection, '_id' | 'rls'>,
@@ -114,14 +123,19 @@ async function appendEntries(
 ): Promise<void> {
   const c = collection._id;
   const owner = collection.rls?.ownerField;
-  let rest = changed.map(({ document, at }) => ({
+  let rest = changed.map(({ document, event, at }) => ({
     at,
     documentId: document._id,
+    event,
     ...(owner !== undefined && { owner: document[owner] }),
   }));
   if (rest.length > 0) await beginLog(app, c);
   for (let attempt = 0; rest.length > 0; attempt++) {
-    const last = (await findLast(app, c))?._id.n ?? 0;
+    const tail = await findTail(app, c, TAIL + rest.length);
+    const last = tail[0]?._id.n ?? 0;
+    const events = new Set(tail.map(({ event }) => event));
+    rest = rest.filter(({ event }) => !events.has(event));
+    if (rest.length === 0) return;
     try {
       await logStore(app).insertMany(
         rest.map((entry, at) => ({ _id: { c, n: last + 1 + at }, ...entry })),
