@@ -61,7 +61,7 @@ describe('bsvc byok bucket', () => {
       code: 3,
       json: { ok: false, checks: [{ name: 'put', ok: false }] },
     });
-    expect((await bucket(['clear'])).code).toBe(0);
+    expect((await bucket(['clear', '--yes'])).code).toBe(0);
     const settings = { BSVC_S3_ENDPOINT: nobody, BSVC_S3_BUCKET: 'uploads', BSVC_S3_REGION: 'eu-test-1' };
     const keys = { BSVC_S3_ACCESS_KEY_ID: 'id', BSVC_S3_SECRET_ACCESS_KEY: 'key' };
     const doctor = await home.bsvc(['doctor', '--json'], { env: { ...settings, ...keys } });
@@ -125,7 +125,7 @@ describe('bsvc byok bucket', () => {
   });
 
   it('is forgotten with clear', async () => {
-    expect((await bucket(['clear', '--json'])).json()).toEqual({ bucket: null });
+    expect((await bucket(['clear', '--yes', '--json'])).json()).toEqual({ bucket: null });
     expect((await bucket(['check'])).code).toBe(1);
   });
 });
