@@ -1,4 +1,4 @@
-import { ConfigError, type Config } from './config.js';
+import type { Config } from './config.js';
 import { openCache, type Cache } from './platform/cache.js';
 import { systemClock, type Clock } from './platform/time/clock.js';
 import { openDatabase, type Database } from './platform/database/database.js';
@@ -10,6 +10,7 @@ import type { MailProvider } from './platform/mail-provider/mail-provider.js';
 import { openMailProvider } from './platform/mail-provider/open-mail-provider.js';
 import { openObjectStores, type ObjectStores } from './platform/object-store/object-stores.js';
 import { hasMasterKey, openMasterKey } from './platform/secrets/master-key.js';
+import { requireSecretKey } from './platform/secrets/require-secret-key.js';
 import { findSealingKeys } from './platform/secrets/sealing-keys.js';
 import { openOutbound, type Outbound } from './platform/network/outbound.js';
 import { openPasswords, type Passwords } from './platform/secrets/password.js';
@@ -67,11 +68,7 @@ export async function openApp(
   clock: Clock = systemClock,
   telemetry: Telemetry | null = null,
 ): Promise<App> {
-  if (config.mongodbUri && !config.secretKey) {
-    throw new ConfigError([
-      'BSVC_SECRET_KEY is required with MONGODB_URI: set it to a long random text and keep a copy',
-    ]);
-  }
+  requireSecretKey(config);
   const opened = await openDatabase(config);
   const db = telemetry ? traceDatabase(opened, telemetry) : opened;
   const secrets = openSecretBox(config.secretKey ?? (await openOwnKey(config, db)));

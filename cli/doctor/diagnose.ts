@@ -13,6 +13,7 @@ import { findMigrationStatus, refuseNewerStore } from '../../src/migrations/migr
 import { refuseHalfStore } from '../../src/migrations/require-migrated.js';
 import { SEALED_PLACES } from '../../src/features/store-copies/rotate-secrets.js';
 import type { SealedField } from '../../src/platform/secrets/reseal.js';
+import { requireSecretKey } from '../../src/platform/secrets/require-secret-key.js';
 import { requireSealingKeys } from '../../src/platform/secrets/sealing-keys.js';
 import { failed, passed, unreachable, type CheckResult } from './check.js';
 import type { Context } from '../shell/context.js';
@@ -23,7 +24,7 @@ import { checkStore } from './check-store.js';
 import { checkCache, checkDoor, checkMail } from './check-neighbours.js';
 import { checkBackups } from './check-backups.js';
 import { diagnoseBucket } from './diagnose-bucket.js';
-import { presentFailure } from '../shell/exit.js';
+import { EXIT, presentFailure } from '../shell/exit.js';
 import { countOf } from '../shell/present-amount.js';
 
 /** The number of records of a kind that are searched for one that holds a secret. */
@@ -42,6 +43,7 @@ export async function diagnose(context: Context, options: { fix: boolean }): Pro
   try {
     const settings = context.settings();
     config = settings.config;
+    requireSecretKey(config);
     const given = settings.sources.filter(({ source }) => source !== 'default').length;
     checks.push(passed('settings', `${given} given, ${settings.sources.length - given} by default`));
   } catch (error) {
@@ -61,8 +63,8 @@ export async function diagnose(context: Context, options: { fix: boolean }): Pro
 async function checkDataDir({ dataDir, mongodbUri }: Config): Promise<CheckResult> {
   const found = await stat(dataDir).catch(() => null);
   if (!found) {
-    const writable = await isWritable(dirname(dataDir));
-    if (writable) return passed('data directory', `${dataDir} does not exist yet; it is made at the first use`);
+    if (await canBeMade(dataDir))
+      return passed('data directory', `${dataDir} does not exist yet; it is made at the first use`);
     return failed('data directory', `${dataDir} cannot be made`, 'Choose another with --data-dir or BSVC_DATA_DIR.');
   }
   if (!found.isDirectory()) {
@@ -91,11 +93,11 @@ async function checkDatabase(context: Context, config: Config, options: { fix: b
     app = await context.app('diagnosis');
     await app.db.ping();
   } catch (error) {
-    const { message } = presentFailure(error);
+    const { message, exitCode } = presentFailure(error);
     const hint = config.mongodbUri
       ? 'Without MONGODB_URI bsvc uses the embedded engine.'
       : 'If the data directory is damaged, "bsvc restore" into a new one (--data-dir) brings a backup back.';
-    return [unreachable('database', message, hint)];
+    return [(exitCode === EXIT.unreachable ? unreachable : failed)('database', message, hint)];
   }
   const half = await refuseHalfStore(app.db).then(() => null, presentFailure);
   if (half) return [failed('database', half.message, 'Until then no other command works on it.')];
@@ -182,6 +184,14 @@ async function checkIndexes(app: App, options: { fix: boolean }): Promise<CheckR
   if (missing.length === 0) return passed('indexes', `all ${count} present`);
   if (options.fix) return passed('indexes', `${missing.length} made again (${shown})`);
   return failed('indexes', `${missing.length} missing (${shown})`, 'Make them again: bsvc doctor --fix');
+}
+
+/** True if the nearest directory above that is there lets this user in. */
+async function canBeMade(path: string): Promise<boolean> {
+  const above = dirname(path);
+  const found = await stat(above).catch(() => null);
+  if (found) return found.isDirectory() && isWritable(above);
+  return above !== path && canBeMade(above);
 }
 
 async function isWritable(path: string): Promise<boolean> {
