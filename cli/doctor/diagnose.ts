@@ -63,8 +63,9 @@ export async function diagnose(context: Context, options: { fix: boolean }): Pro
 async function checkDataDir({ dataDir, mongodbUri }: Config): Promise<CheckResult> {
   const found = await stat(dataDir).catch(() => null);
   if (!found) {
-    if (await canBeMade(dataDir))
+    if (await canBeMade(dataDir)) {
       return passed('data directory', `${dataDir} does not exist yet; it is made at the first use`);
+    }
     return failed('data directory', `${dataDir} cannot be made`, 'Choose another with --data-dir or BSVC_DATA_DIR.');
   }
   if (!found.isDirectory()) {
