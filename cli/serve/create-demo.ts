@@ -13,7 +13,7 @@ import { parseFieldSpec } from '../ask/field-spec.js';
 export interface Demo {
   project: { id: string; name: string };
   keys: { publishable: string; secret: string };
-  /** What signs an operator of its own in at the console, once, within minutes. */
+  /** Signs an operator of its own in at the console, once, within minutes. */
   link: string;
 }
 

@@ -38,7 +38,7 @@ export interface Auth<P> {
   resetPassword(reset: { email: string; otp: string; newPassword: string }): Promise<void>;
   verifyEmail(code: { email: string; otp: string }): Promise<void>;
   resendVerification(email: string): Promise<void>;
-  /** What everybody may see of a user, by the unique field `username`. */
+  /** Finds a user by the unique field `username`, with those fields alone that everybody may see. */
   publicProfile(username: string): Promise<Part<P, 'users', 'Public'>>;
   /** The address to send the browser to; it comes back to `redirect`. */
   socialUrl(provider: string, redirect?: string): Promise<string>;
@@ -98,7 +98,7 @@ export function openAuth<P>(connection: Connection, storage: SessionStorage, coo
     ...(refreshToken !== undefined && { 'x-refresh-token': refreshToken }),
   });
 
-  /** What another tab has stored comes to this one a moment later. */
+  /** Waits for the tokens of another tab: they come to this one a moment after they were stored there. */
   const storedByOther = async (stale: string): Promise<void> => {
     for (let looks = 0; looks < MAX_LOOKS && read()?.accessToken === stale; looks++) await sleep(LOOK_MS);
   };

@@ -15,7 +15,7 @@ export interface CollectionTypes {
 /** A project as `bsvc types` writes it: `createClient<Project>()`. */
 export type ProjectTypes<P> = { [N in keyof P]: CollectionTypes };
 
-/** What the fields of a document are without `bsvc types`. */
+/** The type of every field where `bsvc types` has written none. */
 // eslint-disable-next-line @typescript-eslint/no-explicit-any
 type Loose = any;
 

@@ -4,7 +4,7 @@ import { backOff, type Connection } from './connection.js';
 import { platform, sleep } from './platform.js';
 
 /**
- * What a follower is told. `ready`: it has what a list would show. `reset`: forget everything, all of it follows.
+ * A message to a follower. `ready`: it has what a list would show. `reset`: forget everything, all of it follows.
  * `error`: the service refused for good, nothing more comes.
  */
 export type FollowEvent<T> = Change<T> | { type: 'ready' } | { type: 'reset' } | { type: 'error'; error: ApiError };

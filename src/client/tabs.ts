@@ -14,7 +14,7 @@ type Message =
 
 /** Tabs of one browser that follow by the stream of one of them. */
 export interface Tabs {
-  /** What this tab wants now; an empty list leaves. */
+  /** Replaces the subscriptions of this tab; with an empty list it leaves. */
   want(subscriptions: readonly Subscription[]): void;
 }
 
@@ -36,7 +36,7 @@ const GATHER_MS = 10;
 export function openTabs({ name, isShared, own, lead, take, revive }: TabsOptions): Tabs {
   const tab = randomKey();
   const locks = isShared && platform.BroadcastChannel ? platform.navigator?.locks : undefined;
-  /** What each tab wants; only the leader has them all. */
+  /** The subscriptions of each tab; only the leader has them all. */
   const wanted = new Map<string, readonly Subscription[]>();
   let channel: Channel | undefined;
   let isLeader = false;

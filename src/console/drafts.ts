@@ -1,6 +1,6 @@
 /**
- * What has been typed and is nowhere yet, by its place: it outlives a reload that the console does by itself, in the
- * tab that it was typed in, and is gone from the browser when it is taken up again.
+ * Text that was typed and is stored nowhere yet, by its place. It outlives a reload that the console does by itself, in
+ * the tab that it was typed in, and is gone from the browser when it is taken up again.
  */
 const typed = new Map<string, unknown>();
 const STORE = 'bsvc.drafts';
@@ -11,7 +11,7 @@ export function noteDraft(name: string, draft: unknown): void {
   else typed.set(name, draft);
 }
 
-/** What was typed at a place, or put there for it, before the page was loaded anew too; null without. */
+/** Takes up the text of a place, also from before the page was loaded anew; null where there is none. */
 export function takeDraft<T>(name: string): T | null {
   if (typed.has(name)) return typed.get(name) as T;
   try {

@@ -2,7 +2,7 @@ import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { api, Refusal } from './api.js';
 
 export interface Loaded<T> {
-  /** What came last; stays while the next page of the same list is under way, and when the same is asked in vain. */
+  /** The last answer; stays while the next page of the same list is under way, and when the same is asked in vain. */
   data: T | null;
   error: Refusal | null;
   loading: boolean;
@@ -69,5 +69,5 @@ export function useLoad<T>(path: string | null, everyMs?: number): Loaded<T> {
   };
 }
 
-/** What a path asks for, whichever part of it: rows stay until the next ones come, so that nothing jumps meanwhile. */
+/** A path without its query: rows stay until the next ones of the same list come, so that nothing jumps meanwhile. */
 const listOf = (path: string | null): string | undefined => path?.split('?', 1)[0];

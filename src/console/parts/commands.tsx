@@ -4,7 +4,7 @@ import { Copy } from './basics.js';
 
 /** One thing that the console does, as the command line and as a request. */
 export interface CommandLine {
-  /** What it does, where several are shown. */
+  /** Says what it does, where several are shown. */
   name?: string;
   /** Left out where the command line has no such command. */
   cli?: string;
@@ -14,7 +14,7 @@ export interface CommandLine {
   headers?: Readonly<Record<string, string>>;
 }
 
-/** What a screen does, as commands and as requests, so that the console teaches the main tool. */
+/** Shows the commands and requests behind a screen, so that the console teaches the main tool. */
 export function Commands({ more = [], ...first }: CommandLine & { more?: readonly CommandLine[] }) {
   return <CommandList lines={() => [first, ...more]} />;
 }

@@ -7,7 +7,7 @@ export interface FilterField {
   choices?: readonly (readonly [value: string, name: string])[];
 }
 
-/** What a list is narrowed to; it stands in the address, so that it can be sent. */
+/** Narrows a list by the query of the address, so that the narrowed list can be sent to somebody. */
 export function Filters({ fields }: { fields: readonly FilterField[] }) {
   const { query } = place.value;
   return (

@@ -23,8 +23,8 @@ export const problems = signal<Status['problems'] | null>(null);
 const OLD_MS = 30_000;
 
 /**
- * What needs attention, on every screen. The overview asks by itself; elsewhere it is asked on the way from screen to
- * screen, never by a timer: a session that nobody uses is to end.
+ * Names problems on every screen. The overview asks for them by itself; elsewhere they are asked for on the way from
+ * screen to screen, never by a timer: a session that nobody uses is to end.
  */
 export function Health() {
   const { parts, query } = place.value;

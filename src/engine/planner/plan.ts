@@ -105,15 +105,16 @@ export function usableIndexes(collection: CollectionEntry, query: PlanQuery): In
   return collection.indexes.filter((index) => !index.isGeo && isUsable(index, serveFrom(index.collation, query)));
 }
 
-/** What of a query keys of one collation can answer, and the conditions of each path in it. */
+/** The part of a query that keys of one collation can answer, and the conditions of each path in it. */
 export interface Served {
   readonly query: PlanQuery;
   readonly bounds: ReadonlyMap<string, FieldBounds>;
 }
 
 /**
- * What keys with this collation can answer of the query. Where it is not the query's own they are neither in the wanted
- * order nor do they tell anything of text; patterns are about text as it is written, and so only for the simple one.
+ * Leaves of the query what keys with this collation can answer. Keys of another collation than the query's are not in
+ * the wanted order and tell nothing of text. A pattern compares text as it is written, so only the simple collation
+ * serves it.
  */
 export function serveFrom(collation: Collation | null, query: PlanQuery): Served {
   if (collation === null && query.collation === null) return { query, bounds: collectBounds(query.conjuncts) };

@@ -19,8 +19,8 @@ import {
 } from './messages.js';
 
 /*
- * What runs in a reader thread: the commands of the engine over the same data file, for reading only. It may be ended
- * at any moment, in the middle of a command.
+ * The program of a reader thread: it runs commands of the engine over the same data file, for reading only. It may be
+ * ended at any moment, in the middle of a command.
  */
 
 /**

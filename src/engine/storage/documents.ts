@@ -155,7 +155,7 @@ export class Documents {
     for (const document of prepared) this.store(collection, document);
   }
 
-  /** What storing a document takes; `taken` are the unique keys of those before it that are not stored yet. */
+  /** Checks and encodes a document to be stored. `taken`: unique keys of those before it, which are not stored yet. */
   private prepare(collection: CollectionEntry, bytes: Buffer, taken?: Set<string>): NewDocument {
     checkSize(bytes);
     const doc = decodeDocument(bytes, 'engine', collection.indexedFields);

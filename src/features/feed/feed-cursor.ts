@@ -85,7 +85,7 @@ function readGenuine(secrets: Pick<SecretBox, 'macs'>, scope: FeedScope, cursor:
   return payload;
 }
 
-/** What rules and conditions came to the last time, by the conditions, which streams of a kind share. */
+/** The last digest of rules and conditions, remembered by the conditions, which streams of a kind share. */
 const digested = new WeakMap<FeedScope['conditions'], Pick<Collection, 'mode' | 'rls'> & { text: string }>();
 
 function rulesOf({ collection: { mode, rls }, conditions }: FeedScope): string {

@@ -123,8 +123,8 @@ export function readBatch(body: TypeOf<typeof MAIL_BATCH>): BatchItem[] {
 }
 
 /**
- * What must hold after the placeholders are filled in (rest-api.md 4.4, send rule 4); header injection is refused here
- * too.
+ * Refuses a mail that is not fit to be sent once its placeholders are filled in (rest-api.md 4.4, send rule 4): filled
+ * in, a subject could be empty, too long or bring headers along. 400 INVALID_MAIL.
  */
 export function checkRendered(mail: MailText): void {
   const { subject } = mail;

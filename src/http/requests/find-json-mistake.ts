@@ -1,4 +1,4 @@
-/** What may come next in a JSON text. */
+/** The tokens that may come next in a JSON text. */
 type Expected = 'value' | 'value or end' | 'key' | 'key or end' | 'colon' | 'comma or end' | 'nothing';
 
 const SPACE = /[ \t\n\r]*/y;
@@ -23,7 +23,7 @@ export function findJsonMistake(text: string): number | null {
   return expected === 'nothing' ? null : text.length;
 }
 
-/** What may follow a token, which is told by its first character; null for one that may not be there. */
+/** Finds what may follow a token, known by its first character; null for a token that may not be there. */
 function afterToken(expected: Expected, token: string, closing: string[]): Expected | null {
   const isValue = expected === 'value' || expected === 'value or end';
   switch (token) {

@@ -181,7 +181,7 @@ async function* nothing(): AsyncGenerator<Doc[]> {
 }
 
 /**
- * What the driver's `countDocuments` sends, answered as a count: `$match`, `$skip`, `$limit`, then a `$group` of
+ * Answers the pipeline of the driver's `countDocuments` as a count: `$match`, `$skip`, `$limit`, then a `$group` of
  * everything with a sum of ones. Null for any other pipeline.
  */
 async function countOnly(

@@ -18,7 +18,7 @@ import { checkStillThere, compileQuery, type Query } from './query.js';
 /** A cell with so many entries is read, a fuller one divided. */
 const FEW_ENTRIES = 32;
 
-/** What lies ahead, by the least angle at which it can be: a cell, the rest of one, or a document that was read. */
+/** A cell, the rest of one, or a document that was read, waiting for its turn by the least angle it can be at. */
 type Ahead = { cell: Cell; scan: PlanScan | null } | { doc: Doc; found: NearPlace; bytes: number };
 
 /**

@@ -5,8 +5,8 @@ import { compileExpression, type ExpressionContext, openExpressionContext } from
 import { openScope } from '../../query/operators/operator.js';
 
 /**
- * What a command says about the meaning of its filters and expressions: its collation, and the variables that its `let`
- * defines, as fixed values for `$$name`. Undefined when it says nothing.
+ * Reads how a command wants its filters and expressions understood: by its collation, and with the variables of its
+ * `let` as fixed values for `$$name`. Undefined when it says nothing.
  */
 export function readVariables(given: Doc | undefined, collation: Collation | null): ExpressionContext | undefined {
   const names = given === undefined ? [] : Object.keys(given);

@@ -181,8 +181,8 @@ async function computeOutput(
 }
 
 /**
- * What an accumulator says of one window after the other; as long as they only grow at their end, it goes on with what
- * it has.
+ * Asks an accumulator about one window after the other. As long as a window only grows at its end the values so far are
+ * kept; otherwise it starts over.
  */
 function accumulateOver(accumulator: Accumulator, values: readonly unknown[]) {
   let accumulation = accumulator.open();

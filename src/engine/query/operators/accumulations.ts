@@ -159,7 +159,7 @@ export function openMergeObjects(): Accumulation {
   };
 }
 
-/** What accumulators of `count` values hold beyond that, so that they need not put each value into its place. */
+/** Values that an accumulator of `count` holds beyond those, so that it sorts once for many instead of for each. */
 const SPARE = 64;
 
 /** Keeps `count` of the values in order: those that go first. */

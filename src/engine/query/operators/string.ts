@@ -18,7 +18,7 @@ import {
 } from './operator.js';
 import { openTextSearch } from '../patterns/text-search.js';
 
-/** What string operators accept besides text: null and missing as the empty string, numbers and dates as their text. */
+/** Takes null and missing for the empty string, numbers and dates for their text; 16007 for anything else but text. */
 function coerce(value: unknown, name: string): string {
   if (typeof value === 'string') return value;
   if (isNullish(value)) return '';

@@ -1,6 +1,4 @@
-/**
- * What a loop on one document may take before it is ended, in milliseconds; meanwhile nothing else on its thread runs.
- */
+/** Milliseconds after which a loop on one document is ended; meanwhile nothing else on its thread runs. */
 const DOCUMENT_MS = 60;
 /** A busy machine may stretch that so many times. */
 const MAX_STRETCH = 20;

@@ -4,8 +4,9 @@ import type { Storage } from '../storage.js';
 import { hasSeal, storedSum } from '../format/stored-form.js';
 
 /**
- * What a walk over all documents, or over all entries of an index, has met: where nobody wrote meanwhile it must be
- * what is counted. That tells of pages that were lost or came back, whose documents are whole each for itself.
+ * Counts and sums what a walk over all documents, or over all entries of an index, meets. Where nobody wrote meanwhile
+ * the result must equal the counts that are kept. Otherwise pages were lost or came back, although each document in
+ * them is whole.
  */
 export class Tally {
   private met = 0;

@@ -68,9 +68,9 @@ export interface LogCounts {
 }
 
 /**
- * What is kept about a collection in the transactions that change it: how many documents of how many bytes, how many
- * writes there were, the sum of the documents' checksums, and how many have `true`, `false` or a list in the counted
- * field. All but documents, bytes and writes leave out what format 1 stored and nobody has converted yet.
+ * Counts that every transaction on a collection keeps right: documents and their bytes, writes so far, the sum of the
+ * documents' checksums, and how many have `true`, `false` or a list in the counted field. All but documents, bytes and
+ * writes leave out what format 1 stored and nobody has converted yet.
  */
 export interface KeptCounts {
   documents: number;

@@ -28,7 +28,7 @@ export interface LogQuery {
   after: number;
   /** The condition for finding a document as it is now. */
   filter: Filter;
-  /** What it must have met before to be told of when it does so no longer; reads only fields that are kept first. */
+  /** Only a document that met this is told of once it no longer does; it reads only fields that are kept first. */
   earlierAccess: Filter;
   /** The same for all its other fields; taken as met where a field that it reads is not known. */
   earlierConditions: Filter;

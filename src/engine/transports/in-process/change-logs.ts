@@ -14,7 +14,7 @@ export interface LogSearch {
   after: number;
   /** The condition for finding a document as it is now. */
   filter: object;
-  /** What it must have met before to be told of when it does so no longer; names only fields that are kept first. */
+  /** Only a document that met this is told of once it no longer does; it names only fields that are kept first. */
   earlierAccess: object;
   /** The same for all its other fields; taken as met where a field that it names is not known. */
   earlierConditions: object;

@@ -74,8 +74,8 @@ export function listDifferences(from: WholeDeclaration, to: WholeDeclaration): s
 }
 
 /**
- * What a declaration asks for that a collection does not have, as listDifferences tells it; whatever the collection has
- * beyond that is no difference.
+ * Lists what a declaration asks for and a collection does not have, in the words of listDifferences. Whatever the
+ * collection has beyond that is no difference.
  */
 export function listUnmet(from: WholeDeclaration, declared: CollectionDeclaration): string[] {
   const to = mergeDeclaration(from, declared, { prune: true });

@@ -31,7 +31,7 @@ export interface FollowerShares {
 
 /** The request to follow a collection. */
 export interface FollowRequest {
-  /** What it is under the rules as they are now, and from where; a cursor from before them may have expired. */
+  /** Finds what to follow under the rules as they are now, and from where; an older cursor may have expired by them. */
   resolve(since: string | null, signal: AbortSignal): Promise<Following>;
 }
 

@@ -102,7 +102,7 @@ class StreamHub {
     return new Place(this);
   }
 
-  /** What a place does when it is released. */
+  /** Counts a stream out; its place calls this once, when it is released. */
   giveBack(address: string | null, projectId: string | null): void {
     this.#taken--;
     if (address !== null) count(this.#byAddress, address, -1);
