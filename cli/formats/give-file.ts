@@ -1,9 +1,10 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { conflict } from '../../src/errors.js';
 import type { Context } from '../shell/context.js';
 import type { Result } from '../shell/output.js';
 import { resolveOutput } from '../shell/resolve-output.js';
+import { replaceFile } from './replace-file.js';
 
 /** Text that a command makes, and the value that `--json` shows for it. */
 export interface MadeFile {
@@ -13,11 +14,16 @@ export interface MadeFile {
   of: string;
 }
 
+/** As the system makes files that nobody has to be kept from. */
+const FOR_ALL = 0o666;
+
 /** Writes a file that belongs among sources, or prints it where no `--out` names one. */
 export async function giveFile(context: Context, out: string | undefined, made: MadeFile): Promise<Result> {
   const { text, json, of } = made;
   if (out === undefined) return { json, quiet: text, text: () => text };
-  await writeFile(await resolveOutput(context, out), text);
+  const path = await resolveOutput(context, out);
+  const present = await stat(path).catch(() => null);
+  await replaceFile(path, text, present ? present.mode & 0o777 : FOR_ALL);
   return { json: { file: out }, quiet: out, text: () => `Wrote ${out} from the collections of ${of}.` };
 }
 

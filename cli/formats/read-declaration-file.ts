@@ -14,7 +14,12 @@ const MAX_FILE_BYTES = 5 * 1024 * 1024;
 
 /** Reads JSON or YAML, by the file's name. 400 with the place of a mistake. */
 export async function readStructuredFile(context: Context, file: string): Promise<unknown> {
-  const text = await readFile(resolve(context.io.cwd, file), 'utf8');
+  const path = resolve(context.io.cwd, file);
+  // The system names no path for what was opened already, as a directory.
+  const text = await readFile(path, 'utf8').catch((error: unknown) => {
+    throw Object.assign(error as Error, { path });
+  });
+  if (text.trim() === '') throw invalid('INVALID_FILE', `${file} is empty.`);
   if (text.length > MAX_FILE_BYTES) throw invalid('FILE_TOO_LARGE', `${file} is larger than 5 MB.`);
   try {
     if (!/\.ya?ml$/i.test(file)) return JSON.parse(text) as unknown;

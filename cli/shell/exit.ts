@@ -51,8 +51,16 @@ const UNREACHABLE_CODES = new Set([
 
 const SYSTEM_REFUSALS: Record<string, string> = {
   EACCES: 'Permission denied.',
+  EBUSY: 'It is in use.',
+  EDQUOT: 'The disk quota is used up.',
+  EEXIST: 'Something else is there already.',
+  EIO: 'The disk cannot be read or written.',
   EISDIR: 'That is a directory, not a file.',
+  ELOOP: 'Its symbolic links lead nowhere.',
+  ENAMETOOLONG: 'The name is too long.',
   ENOSPC: 'The disk is full.',
+  ENOTDIR: 'A file stands where a directory should be.',
+  EPERM: 'The system does not permit it.',
   EROFS: 'The file system is read-only.',
 };
 

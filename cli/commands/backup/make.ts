@@ -2,6 +2,7 @@ import { openBackupPlace } from '../../../src/features/backups/backup-place.js';
 import { keepBackup } from '../../../src/features/backups/keep-backup.js';
 import { backUp } from '../../../src/features/store-copies/back-up.js';
 import { defineCommand, value } from '../../shell/command.js';
+import { tellFullDisk } from '../../formats/replace-file.js';
 import type { Context } from '../../shell/context.js';
 import { UsageError } from '../../shell/exit.js';
 import type { Result } from '../../shell/output.js';
@@ -32,10 +33,12 @@ export default defineCommand({
     const time = new Date(app.clock.now()).toISOString().slice(0, 19).replaceAll(':', '');
     const file = out ?? `bsvc-${time}.backup`;
     const progress = await context.out.progress('Backing up');
-    const report = await backUp(app, given ?? (await resolveOutput(context, file)), {
+    const path = given ?? (await resolveOutput(context, file));
+    const written = backUp(app, path, {
       stop: context.stop,
       onProgress: (documents, files) => progress.update(`${documents} documents, ${files} files`),
     }).finally(() => progress.stop());
+    const report = await tellFullDisk(path, written);
     return {
       json: { ...report, file },
       quiet: file,

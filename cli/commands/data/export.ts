@@ -1,7 +1,3 @@
-import { createWriteStream } from 'node:fs';
-import { rename, rm } from 'node:fs/promises';
-import { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
 import type { App } from '../../../src/app.js';
 import type { Collection } from '../../../src/features/collections/collection.js';
 import { parseExportQuery } from '../../../src/features/documents/query/parse-list-query.js';
@@ -9,10 +5,11 @@ import { exportDocuments, type ExportOptions } from '../../../src/features/docum
 import { inChunks } from '../../../src/platform/database/in-chunks.js';
 import { chooseCollection, collectionArgument } from '../../ask/choose-collection.js';
 import { projectOption } from '../../ask/choose-project.js';
-import { readCondition } from '../../ask/read-condition.js';
-import { choice, defineCommand, flag, list, value } from '../../shell/command.js';
+import { filterOption } from '../../ask/filter-option.js';
+import { choice, defineCommand, flag, value } from '../../shell/command.js';
 import { Interrupted } from '../../shell/exit.js';
 import { findFormat, FORMATS, type Format } from '../../formats/read-entries.js';
+import { replaceFile } from '../../formats/replace-file.js';
 import { countOf } from '../../shell/present-amount.js';
 import { resolveOutput } from '../../shell/resolve-output.js';
 import { writeEntries } from '../../formats/write-entries.js';
@@ -33,7 +30,7 @@ export default defineCommand({
     project: projectOption,
     out: value('--out <file>', 'file to write'),
     format: choice<Format>('--format <format>', 'default: by the file’s name, else ndjson', FORMATS),
-    filters: list('--filter <field=value>', 'condition (repeatable, all must hold)', readCondition),
+    filters: filterOption(['include_deleted']),
     includeDeleted: flag('--include-deleted', 'the documents in the trash too'),
   },
   async run(context, input) {
@@ -64,7 +61,7 @@ export default defineCommand({
         context.out.note(`Exported ${countOf(count, 'document')}.`);
         return;
       }
-      await writeWhole(path, text);
+      await replaceFile(path, text);
     } finally {
       progress.stop();
     }
@@ -75,16 +72,6 @@ export default defineCommand({
     };
   },
 });
-
-async function writeWhole(path: string, text: AsyncIterable<string>): Promise<void> {
-  const draft = `${path}.${process.pid}.part`;
-  try {
-    await pipeline(Readable.from(text), createWriteStream(draft, { flags: 'wx', mode: 0o600 }));
-    await rename(draft, path);
-  } finally {
-    await rm(draft, { force: true });
-  }
-}
 
 /**
  * The columns of CSV: the declared fields, or in a flexible collection every key that occurs, then the system fields.

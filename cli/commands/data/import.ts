@@ -1,6 +1,7 @@
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
+import { conflict } from '../../../src/errors.js';
 import { importDocuments } from '../../../src/features/documents/bulk/import-documents.js';
 import type { ImportOutcome } from '../../../src/features/documents/bulk/upsert-documents.js';
 import { chooseCollection } from '../../ask/choose-collection.js';
@@ -156,7 +157,11 @@ function readColumn(text: string): [from: string, to: string] {
 
 /** Bytes of the file, null for standard input. Refuses what cannot be read before anything is connected. */
 async function measureSource(context: Context, file: string): Promise<number | null> {
-  if (file !== '-') return (await stat(resolve(context.io.cwd, file))).size;
+  if (file !== '-') {
+    const found = await stat(resolve(context.io.cwd, file));
+    if (found.isDirectory()) throw conflict('NO_FILE', `${file} is a directory: name a file in it`);
+    return found.size;
+  }
   if (context.io.stdin.isTTY) {
     throw new UsageError('Standard input is a terminal: pipe the documents in, or name a file.');
   }

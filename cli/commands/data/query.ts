@@ -3,9 +3,9 @@ import { operatorCaller } from '../../../src/features/access/operator-caller.js'
 import { USERS } from '../../../src/features/collections/users-collection.js';
 import { explainList, listDocuments } from '../../../src/features/documents/read/list-documents.js';
 import { chooseCollection, collectionArgument } from '../../ask/choose-collection.js';
-import { readCondition } from '../../ask/read-condition.js';
+import { filterOption } from '../../ask/filter-option.js';
 import { projectOption } from '../../ask/choose-project.js';
-import { defineCommand, flag, list, value } from '../../shell/command.js';
+import { defineCommand, flag, value } from '../../shell/command.js';
 
 export default defineCommand({
   details:
@@ -19,7 +19,7 @@ export default defineCommand({
   parameters: {
     collection: collectionArgument,
     project: projectOption,
-    filters: list('--filter <field=value>', 'condition (repeatable, all must hold)', readCondition),
+    filters: filterOption(['sort', 'fields', 'populate', 'limit', 'page', 'count', 'include_deleted']),
     sort: value('--sort <fields>', 'for example -views,title'),
     fields: value('--fields <names>', 'only these fields, separated by commas'),
     populate: value('--populate <fields>', 'put the referred documents in place of these Ref fields'),

@@ -1,10 +1,14 @@
-import { readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
+import { AppError, invalid } from '../../../src/errors.js';
+import { FEED_PARAMETERS } from '../../../src/features/feed/feed-query.js';
 import { watchChanges } from '../../../src/features/feed/watch-changes.js';
 import { chooseCollection, collectionArgument } from '../../ask/choose-collection.js';
 import { projectOption } from '../../ask/choose-project.js';
-import { readCondition } from '../../ask/read-condition.js';
-import { defineCommand, flag, list, value } from '../../shell/command.js';
+import { filterOption } from '../../ask/filter-option.js';
+import { defineCommand, flag, value } from '../../shell/command.js';
 import { UsageError } from '../../shell/exit.js';
+import { replaceFile } from '../../formats/replace-file.js';
+import { resolveOutput } from '../../shell/resolve-output.js';
 
 export default defineCommand({
   details:
@@ -17,19 +21,20 @@ export default defineCommand({
   parameters: {
     collection: collectionArgument,
     project: projectOption,
-    filters: list('--filter <field=value>', 'condition (repeatable, all must hold)', readCondition),
+    filters: filterOption(['fields', 'since'], FEED_PARAMETERS),
     fields: value('--fields <names>', 'only these fields, separated by commas'),
     since: value('--since <cursor>', 'where to begin: a cursor, or now (default: with what is there)'),
     once: flag('--once', 'end when everything has been told'),
     cursorFile: value('--cursor-file <file>', 'where to note how far it has come, and to go on from'),
   },
   async run(context, input) {
-    const { cursorFile } = input;
+    const cursorFile =
+      input.cursorFile === undefined ? undefined : await resolveOutput(context, input.cursorFile, '--cursor-file');
     const query = new URLSearchParams(input.filters);
     if (input.fields !== undefined) query.set('fields', input.fields);
     const noted = cursorFile === undefined ? null : await readCursor(cursorFile);
     if (noted !== null && input.since !== undefined) {
-      throw new UsageError(`${cursorFile} says where to go on: leave --since out, or remove the file.`);
+      throw new UsageError(`${input.cursorFile} says where to go on: leave --since out, or remove the file.`);
     }
     const { app, project, collection } = await chooseCollection(context, input);
     const pages = watchChanges(app, project, {
@@ -39,13 +44,13 @@ export default defineCommand({
       signal: context.stop,
     });
     let last = noted;
-    for await (const { lines, cursor, isCaughtUp, isReset } of pages) {
+    for await (const { lines, cursor, isCaughtUp, isReset } of noted === null ? pages : from(input.cursorFile, pages)) {
       if (isReset) {
         await context.out.write('{"type":"reset"}\n');
       } else {
         if (lines.length > 0) await context.out.write(`${lines.join('\n')}\n`);
         // Not before it is written: whoever is stopped in between is told once more.
-        if (cursorFile !== undefined && cursor !== last) await noteCursor(cursorFile, cursor);
+        if (cursorFile !== undefined && cursor !== last) await replaceFile(cursorFile, `${cursor}\n`);
         last = cursor;
         if (isCaughtUp && input.once) return;
       }
@@ -53,21 +58,22 @@ export default defineCommand({
   },
 });
 
+/** The pages by the cursor of a file; 400 INVALID_CURSOR names the file. */
+async function* from<T>(file: string | undefined, pages: AsyncIterable<T>): AsyncGenerator<T> {
+  try {
+    yield* pages;
+  } catch (error) {
+    if (!(error instanceof AppError) || error.code !== 'INVALID_CURSOR') throw error;
+    const message = `${file} holds no cursor of this collection and filter: remove it to begin anew, or name another`;
+    throw invalid('INVALID_CURSOR', message, { cause: error });
+  }
+}
+
 async function readCursor(path: string): Promise<string | null> {
   try {
     return (await readFile(path, 'utf8')).trim() || null;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
     throw new UsageError(`${path} cannot be read: ${(error as Error).message}`);
-  }
-}
-
-async function noteCursor(path: string, cursor: string): Promise<void> {
-  const draft = `${path}.${process.pid}.part`;
-  try {
-    await writeFile(draft, `${cursor}\n`, { mode: 0o600 });
-    await rename(draft, path);
-  } finally {
-    await rm(draft, { force: true });
   }
 }

@@ -1,4 +1,3 @@
-import { rm, writeFile } from 'node:fs/promises';
 import { declareProject } from '../../../src/features/declaration/declare-project.js';
 import { PROJECTS_FORMAT, type ProjectDeclaration } from '../../../src/features/declaration/project-declaration.js';
 import { requireProject } from '../../../src/features/projects/project-store.js';
@@ -6,6 +5,7 @@ import type { Field } from '../../../src/features/collections/fields/field.js';
 import { projectArgument } from '../../ask/choose-project.js';
 import { presentFieldSpec } from '../../ask/present-field-spec.js';
 import { defineCommand, value } from '../../shell/command.js';
+import { replaceFile } from '../../formats/replace-file.js';
 import { resolveOutput } from '../../shell/resolve-output.js';
 
 export default defineCommand({
@@ -25,8 +25,7 @@ export default defineCommand({
     const text = stringify(file, { lineWidth: 0 });
     if (path === null || out === undefined) return { json: file, quiet: text.trimEnd(), text: () => text.trimEnd() };
     // It tells how a project is guarded: its owner's alone, whichever mode the file had.
-    await rm(path, { force: true });
-    await writeFile(path, text, { mode: 0o600 });
+    await replaceFile(path, text);
     return { json: { file: out }, quiet: out, text: () => `Wrote ${declared.name} to ${out}.` };
   },
 });

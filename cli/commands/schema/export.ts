@@ -1,4 +1,3 @@
-import { rm, writeFile } from 'node:fs/promises';
 import {
   declareCollection,
   SCHEMA_FORMAT,
@@ -11,6 +10,7 @@ import { writeProjectFile } from '../../../src/features/project-types/project-fi
 import { listCollections } from '../../../src/features/collections/list-collections.js';
 import { chooseProject, projectOption } from '../../ask/choose-project.js';
 import { giveFile } from '../../formats/give-file.js';
+import { replaceFile } from '../../formats/replace-file.js';
 import { choice, defineCommand, value } from '../../shell/command.js';
 import type { Context } from '../../shell/context.js';
 import type { Result } from '../../shell/output.js';
@@ -39,8 +39,7 @@ export default defineCommand({
     if (path === null || out === undefined) return { json: file, quiet: text, text: () => text };
     // A schema tells how a project is guarded: like every other file of its data it is its owner's, whichever mode the
     // file had.
-    await rm(path, { force: true });
-    await writeFile(path, text, { mode: 0o600 });
+    await replaceFile(path, text);
     return {
       json: { file: out, collections: collections.length },
       quiet: out,

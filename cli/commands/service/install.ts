@@ -1,11 +1,15 @@
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { Config } from '../../../src/config.js';
 import { conflict } from '../../../src/errors.js';
 import { PACKAGE_ROOT, readPackageFile } from '../../../src/package.js';
 import { defineCommand, flag, value } from '../../shell/command.js';
+import { replaceFile } from '../../formats/replace-file.js';
 import { UsageError } from '../../shell/exit.js';
+
+/** A unit holds no secret, and systemd’s tools show it to everybody. */
+const FOR_ALL = 0o644;
 
 interface Unit {
   file: string;
@@ -50,10 +54,13 @@ export default defineCommand({
       const text = units.map((unit) => `# ${unit.file}\n${unit.text}`).join('\n');
       return { json: units, quiet: text, text: () => text };
     }
-    await mkdir(config.dataDir, { recursive: true, mode: 0o700 });
+    const files = units.map(({ file }) => join(dir, file));
+    // All of them are looked at before anything is made.
+    const changed: Unit[] = [];
+    for (const unit of units) if (await differs(join(dir, unit.file), unit.text, input.force)) changed.push(unit);
     await mkdir(dir, { recursive: true });
-    const files: string[] = [];
-    for (const unit of units) files.push(await storeUnit(join(dir, unit.file), unit.text, input.force));
+    await mkdir(config.dataDir, { recursive: true, mode: 0o700 });
+    for (const { file, text } of changed) await replaceFile(join(dir, file), text, FOR_ALL);
     const control = system ? 'systemctl' : 'systemctl --user';
     return {
       json: { files },
@@ -117,13 +124,13 @@ function quoteShell(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }
 
-async function storeUnit(file: string, text: string, force: boolean): Promise<string> {
+/** True if the file is not there as it is to be; 409 FILE_EXISTS for another one that is not to be replaced. */
+async function differs(file: string, text: string, force: boolean): Promise<boolean> {
   const present = await readFile(file, 'utf8').catch(() => null);
   if (present !== null && present !== text && !force) {
     throw conflict('FILE_EXISTS', `${file} is there already and differs. Replace it with --force, or look at --print.`);
   }
-  await writeFile(file, text);
-  return file;
+  return present !== text;
 }
 
 function readEnvFileWords(cwd: string, envFile: string | undefined): string[] {

@@ -24,7 +24,7 @@ export const MAX_WAIT_S = 25;
 /** Parameters of a list that mean nothing for changes. */
 const REFUSED = ['page', 'skip', 'sort', 'cursor', 'count', 'populate', 'expand', 'include_deleted'];
 /** Parameters that no list has. */
-const OWN: ReadonlySet<string> = new Set(['since', 'wait']);
+export const FEED_PARAMETERS: ReadonlySet<string> = new Set(['since', 'wait']);
 const NO_FILTER: ReadonlySet<string> = new Set(['since', 'wait', 'limit', 'fields', 'meta']);
 
 /** Reads the query string of a request for changes: the filters of lists; 400 INVALID_QUERY names the parameter. */
@@ -54,7 +54,7 @@ export function readFeedQuery(raw: string, collection: Collection): FeedQuery {
 function withoutOwn(raw: string): string {
   return raw
     .split('&')
-    .filter((part) => ![...readQueryText(part).keys()].some((name) => OWN.has(name)))
+    .filter((part) => ![...readQueryText(part).keys()].some((name) => FEED_PARAMETERS.has(name)))
     .join('&');
 }
 

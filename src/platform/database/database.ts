@@ -260,7 +260,8 @@ export async function hasStore(dataDir: string): Promise<boolean> {
   const { DATA_FILE } = await import('../../engine/index.js');
   return access(join(dataDir, DATA_FILE)).then(
     () => true,
-    () => false,
+    // Of one that this user may not look at, opening it tells.
+    (error: unknown) => !['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? ''),
   );
 }
 

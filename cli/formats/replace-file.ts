@@ -1,0 +1,30 @@
+import { createWriteStream } from 'node:fs';
+import { rename, rm } from 'node:fs/promises';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { conflict } from '../../src/errors.js';
+
+/** Readable by its owner alone, as everything that tells of a project. */
+const OWNERS = 0o600;
+
+/** Puts a text in the place of a file in one step: a failure, as on a full disk, leaves the old one whole. */
+export async function replaceFile(path: string, text: string | AsyncIterable<string>, mode = OWNERS): Promise<void> {
+  const draft = `${path}.${process.pid}.part`;
+  try {
+    await tellFullDisk(path, pipeline(Readable.from(text), createWriteStream(draft, { flags: 'wx', mode })));
+    await rename(draft, path);
+  } finally {
+    await rm(draft, { force: true });
+  }
+}
+
+/** Waits for a file to be written; 409 OUTPUT_LOST where its disk is full, which need not be that of the store. */
+export async function tellFullDisk<T>(path: string, written: Promise<T>): Promise<T> {
+  try {
+    return await written;
+  } catch (error) {
+    const { code, syscall } = error as NodeJS.ErrnoException;
+    if (syscall === undefined || (code !== 'ENOSPC' && code !== 'EDQUOT')) throw error;
+    throw conflict('OUTPUT_LOST', `${path} cannot be written: the disk is full. A file that was there stays as it was`);
+  }
+}
