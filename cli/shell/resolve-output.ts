@@ -9,7 +9,10 @@ import type { Context } from './context.js';
  */
 export async function resolveOutput(context: Context, file: string, option = '--out'): Promise<string> {
   const path = resolve(context.io.cwd, file);
-  const present = await stat(path).catch(() => null);
+  const present = await stat(path).catch((error: unknown) => {
+    if (!['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
+    return null;
+  });
   // A finished file takes its place by a rename, which would put an end to a device or a pipe.
   if (present && !present.isFile()) {
     throw conflict(

@@ -21,8 +21,9 @@ export async function withPlainBackup<T>(
 ): Promise<T> {
   const path = resolve(cwd, named);
   const isFile = !named.startsWith('s3://') && (await stat(path).catch(() => null));
-  if (isFile && isFile.isDirectory())
-    {throw missing('BACKUP_NOT_FOUND', `${path} is a directory, and a backup is a file`);}
+  if (isFile && isFile.isDirectory()) {
+    throw missing('BACKUP_NOT_FOUND', `${path} is a directory, and a backup is a file`);
+  }
   if (isFile && !(await beginsSealed(path))) return work(path);
   return inTemporaryDir(async (dir) => {
     const sealed = isFile ? path : join(dir, 'sealed');
