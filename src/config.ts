@@ -5,6 +5,7 @@ import {
   nameDatabase,
   trueOrFalse,
   hangTime,
+  baseUrl,
   httpUrl,
   keepRule,
   lifetime,
@@ -94,7 +95,7 @@ export const SETTINGS = {
     'port on which `bsvc worker` answers /metrics and /api/health; 0 = any free one',
     { defaultText: 'none' },
   ),
-  publicUrl: optional('BSVC_PUBLIC_URL', httpUrl, 'address under which clients reach the service', {
+  publicUrl: optional('BSVC_PUBLIC_URL', baseUrl, 'address under which clients reach the service', {
     defaultText: 'from host and port',
   }),
   rateLimit: setting(

@@ -142,6 +142,13 @@ export const httpUrl: SettingReader<string> = (value) => {
   return value.replace(/\/+$/, '');
 };
 
+/** An address that paths are put behind. */
+export const baseUrl: SettingReader<string> = (value) => {
+  const address = httpUrl(value);
+  if (/[?#]/.test(address)) throw new Error('must be an http(s) address without ? and #: paths are put behind it');
+  return address;
+};
+
 const CRON_RANGES = [
   [0, 59],
   [0, 23],

@@ -103,6 +103,8 @@ describe('wrong settings', () => {
     ['BSVC_SHUTDOWN_GRACE', '25d', 'must be from 0s to 24d'],
     ['BSVC_REQUEST_TIMEOUT', '99ms', 'must be from 100ms to 24d'],
     ['BSVC_REFRESH_TOKEN_TTL', '0s', 'must be from 1s to 36500d'],
+    ['BSVC_PUBLIC_URL', 'ftp://api.example', 'must be an http(s) address'],
+    ['BSVC_PUBLIC_URL', 'https://api.example/?a=b', 'must be an http(s) address without ? and #'],
     ['REDIS_URL', 'redis://', 'must start with redis:// or rediss://'],
     ['BSVC_SMTP_URL', 'mail.example', 'must start with smtp:// or smtps://'],
   ])('are those that could not be kept: %s=%s', (env, value, why) => {

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { invalid } from '../../src/errors.js';
+import { baseUrl } from '../../src/setting-readers.js';
 import type { App } from '../../src/app.js';
 import type { Operator } from '../../src/features/access/operator.js';
 import { makeSignInLink } from '../../src/features/operators/console-session.js';
@@ -20,12 +21,13 @@ export default defineCommand({
   audited: true,
   parameters: {
     operator: optionalArgument('operator', 'e-mail address or id of the operator; picked from a list when left out'),
-    url: value('--url <address>', 'address of the service', readUrl),
+    url: value('--url <address>', 'address of the service', baseUrl),
     noOpen: flag('--no-open', 'only print the link'),
   },
   async run(context, { operator: named, url, noOpen }) {
     const app = await context.app();
     const operator = await chooseOperator(context, app, named);
+    if (!app.config.console) context.out.warn('Warning: BSVC_CONSOLE=off: a service set so has no console to open.');
     const { link, expiresAt } = await makeSignInLink(app, operator);
     const base = serviceAddress(url === undefined ? app.config : { ...app.config, publicUrl: url });
     const address = `${base}/console/#/enter/${link}`;
@@ -53,13 +55,6 @@ async function chooseOperator(context: Context, app: App, named: string | undefi
     'There are several operators: name one with "bsvc console <e-mail>"',
     operators.map((each) => ({ name: each.email, value: each, description: each.role })),
   );
-}
-
-function readUrl(text: string): string {
-  if (!/^https?:\/\//.test(text) || !URL.canParse(text)) {
-    throw new Error('must be an address such as http://localhost:4000');
-  }
-  return text;
 }
 
 /** Best effort: where there is no browser the link is there to be copied. */

@@ -301,7 +301,8 @@ describe('bsvc data watch', () => {
     const { code, stderr } = await watch();
     expect(code).toBe(1);
     expect(stderr).toContain('bsvc collection changes');
-    await inShop(['collection', 'changes', name, '--on']);
+    const kept = await inShop(['collection', 'changes', name, '--on', '--keep', '7d']);
+    expect(kept.stdout).toBe(`${name}: changes on, kept for 7d.\n`);
     expect(linesOf((await watch()).stdout)).toEqual([{ type: 'reset' }]);
   });
 

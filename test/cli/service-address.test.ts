@@ -26,6 +26,19 @@ describe('the address of the service that commands name', () => {
     expect(link.stdout).toContain(`${begin}console/#/enter/`);
   });
 
+  it.each(['ftp://x', 'http://', 'x', 'https://x.example/?a=b', 'https://x.example/#here'])(
+    'is nothing that no path can be put behind: %s',
+    async (url) => {
+      const { code, stderr } = await home.bsvc(['console', '--no-open', '--url', url]);
+      expect([code, stderr]).toEqual([2, expect.stringContaining('must be an http(s) address') as string]);
+    },
+  );
+
+  it('is given with a warning where the console is off', async () => {
+    const { code, stderr } = await home.bsvc(['console', '--no-open'], { env: { BSVC_CONSOLE: 'off' } });
+    expect([code, stderr]).toEqual([0, expect.stringMatching(/^Warning: .*BSVC_CONSOLE=off/) as string]);
+  });
+
   it('is put together in one place', () => {
     const commands = join(import.meta.dirname, '..', '..', 'cli', 'commands');
     const own = readdirSync(commands, { recursive: true, encoding: 'utf8' })

@@ -1,6 +1,6 @@
 import { presentCollection } from '../../../src/features/collections/present-collection.js';
 import { setChanges } from '../../../src/features/changes/set-changes.js';
-import { lifetime } from '../../../src/setting-readers.js';
+import { lifetime, presentDuration } from '../../../src/setting-readers.js';
 import { chooseCollection, collectionArgument } from '../../ask/choose-collection.js';
 import { projectOption } from '../../ask/choose-project.js';
 import { defineCommand, flag, value } from '../../shell/command.js';
@@ -33,7 +33,9 @@ export default defineCommand({
       ...(input.keep !== undefined && { keepMs: input.keep }),
     });
     const shown = presentCollection(changed);
-    const state = shown.changes?.on === undefined ? 'as the database has it' : shown.changes.on ? 'on' : 'off';
-    return { json: shown, quiet: shown.id, text: () => `${shown.name}: changes ${state}.` };
+    const { on, keepMs } = shown.changes ?? {};
+    const state = on === undefined ? 'as the database has it' : on ? 'on' : 'off';
+    const kept = on === false || keepMs === undefined ? '' : `, kept for ${presentDuration(keepMs)}`;
+    return { json: shown, quiet: shown.id, text: () => `${shown.name}: changes ${state}${kept}.` };
   },
 });
