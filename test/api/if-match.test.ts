@@ -1,8 +1,10 @@
 import { ObjectId } from 'bson';
 import supertest from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ROUTE_LISTS } from '../../src/api.js';
 import { signAccessToken } from '../../src/features/access/sign-access-token.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
+import { buildOperator } from '../helpers/operator-client.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 
 let test: TestApp;
@@ -93,6 +95,54 @@ describe.each([
     expect(all.filter(({ said }) => said === '200')).toHaveLength(1);
     expect(new Set(all.map(({ said }) => said).filter((said) => said !== '200')).size).toBe(1);
   });
+});
+
+describe('If-Match of recovering', () => {
+  it('lets the trashed version through, once, and refuses an earlier one', async () => {
+    const { id, tag } = await insert();
+    nowMs += 5;
+    await send('delete', `/${id}`);
+    const trashed = (await send('get', `/${id}?include_deleted=true`)).tag!;
+    expect((await send('patch', `/${id}/recover`, { match: tag })).said).toBe('412 CHANGED_MEANWHILE');
+    expect((await send('get', `/${id}`)).said).toBe('404 DOCUMENT_NOT_FOUND');
+    const recovered = await send('patch', `/${id}/recover`, { match: trashed });
+    expect(recovered.said).toBe('200');
+    expect(recovered.tag).not.toBe(trashed);
+    expect((await send('patch', `/${id}/recover`, { match: trashed })).said).toBe('404 DOCUMENT_NOT_FOUND');
+  });
+});
+
+/** Every route with the header, with the example of its body, and the code for a value that is none. */
+const TAKERS = ROUTE_LISTS.flatMap(({ routes }) => routes).flatMap((route) =>
+  [
+    ['if-match', 'INVALID_IF_MATCH'],
+    ['idempotency-key', 'INVALID_IDEMPOTENCY_KEY'],
+  ]
+    .filter(([header]) => header! in (route.headers ?? {}))
+    .map(([header, code]) => ({ route, header: header!, code: code!, title: `${route.method} ${route.path}` })),
+);
+
+it('every route that changes one document takes If-Match', () => {
+  const changing = ROUTE_LISTS.flatMap(({ routes }) => routes)
+    .filter(({ method, path }) => method !== 'GET' && /^\/api\/data\/.*:id\b|\/documents\/:document\b/.test(path))
+    .map(({ method, path }) => `${method} ${path}`);
+  expect(changing.length).toBeGreaterThanOrEqual(7);
+  expect(TAKERS.filter(({ header }) => header === 'if-match').map(({ title }) => title)).toEqual(changing);
+});
+
+it.each(TAKERS)('$title refuses an empty $header, which is a lost one', async ({ route, header, code }) => {
+  const { id } = await insert();
+  const path = route.path
+    .replace(':projectId', owner.project._id.toHexString())
+    .replace(/:collection(Name)?/, 'notes')
+    .replace(/:id|:document/, id);
+  const { token } = await buildOperator(test);
+  const method = route.method.toLowerCase() as Method;
+  const request = supertest(test.server)[method](path).set(header, '');
+  if (path.startsWith('/api/projects')) request.set('authorization', `Bearer ${token}`);
+  else request.set('x-api-key', owner.secret);
+  const response = await (route.example === undefined ? request : request.send(route.example as object));
+  expect([response.status, (response.body as { code: string }).code]).toEqual([400, code]);
 });
 
 it('If-Match tells an end user nothing of another one’s document', async () => {

@@ -1,3 +1,4 @@
+import { sentHeader } from '../../http/requests/sent-header.js';
 import {
   created,
   flagParameter,
@@ -77,7 +78,7 @@ const changeDocument = (method: 'PUT' | 'PATCH', id: string, summary: string) =>
     },
     refuses: UPDATE_REFUSALS,
     async handle({ app, ctx, target, params, body }) {
-      const expected = readIfMatch(ctx.get('if-match'));
+      const expected = readIfMatch(sentHeader(ctx, 'if-match'));
       const data = withTag(ctx, await updateDocument(app, target, params.id, body, { expected }));
       return { message: 'Updated' as const, data };
     },
@@ -94,7 +95,10 @@ export const WRITE_ROUTES: readonly Route[] = [
     answers: { ...plain(DOCUMENT, 'The stored document itself', 201), headers: ETAG },
     refuses: { ...INSERT_REFUSALS, ...NO_ROOM },
     async handle({ app, ctx, target, body }) {
-      return withTag(ctx, await insertDocument(app, target, body, readIdempotencyKey(ctx.get('idempotency-key'))));
+      return withTag(
+        ctx,
+        await insertDocument(app, target, body, readIdempotencyKey(sentHeader(ctx, 'idempotency-key'))),
+      );
     },
   }),
   route('POST /api/data/:collectionName/bulk', {
@@ -111,7 +115,7 @@ export const WRITE_ROUTES: readonly Route[] = [
       413: ['BATCH_TOO_LARGE'],
     },
     async handle({ app, ctx, target, body }) {
-      const data = await insertDocuments(app, target, body, readIdempotencyKey(ctx.get('idempotency-key')));
+      const data = await insertDocuments(app, target, body, readIdempotencyKey(sentHeader(ctx, 'idempotency-key')));
       return say(data, `Inserted ${data.insertedCount}`);
     },
   }),
@@ -119,14 +123,19 @@ export const WRITE_ROUTES: readonly Route[] = [
     id: 'recoverDocument',
     summary: 'Take a document back from the trash',
     access: WRITES_AND_SHOWS,
+    headers: IF_MATCH,
     answers: { ...ok(DOCUMENT, 'Document recovered from trash'), headers: ETAG },
     refuses: {
-      400: ['VALIDATION_FAILED'],
+      400: ['VALIDATION_FAILED', 'INVALID_IF_MATCH'],
       403: ['OWNER_MISMATCH'],
       409: ['DUPLICATE_VALUE', 'DOCUMENT_CHANGING'],
+      412: ['CHANGED_MEANWHILE'],
       ...NO_ROOM,
     },
-    handle: async ({ app, ctx, target, params }) => withTag(ctx, await recoverDocument(app, target, params.id)),
+    async handle({ app, ctx, target, params }) {
+      const expected = readIfMatch(sentHeader(ctx, 'if-match'));
+      return withTag(ctx, await recoverDocument(app, target, params.id, expected));
+    },
   }),
   changeDocument('PUT', 'putDocument', 'Change fields of a document (as PATCH)'),
   changeDocument('PATCH', 'updateDocument', 'Change fields of a document'),
@@ -144,7 +153,7 @@ export const WRITE_ROUTES: readonly Route[] = [
       412: ['CHANGED_MEANWHILE'],
     },
     async handle({ app, ctx, target, params, query: { permanent } }) {
-      const expected = readIfMatch(ctx.get('if-match'));
+      const expected = readIfMatch(sentHeader(ctx, 'if-match'));
       if (permanent) {
         return say({ id: await deleteDocument(app, target, params.id, expected) }, 'Document permanently deleted');
       }

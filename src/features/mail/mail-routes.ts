@@ -1,5 +1,6 @@
 import rawBody from 'raw-body';
 import { invalid, tooLarge } from '../../errors.js';
+import { sentHeader } from '../../http/requests/sent-header.js';
 import {
   done,
   naming,
@@ -161,7 +162,7 @@ export const MAIL_ROUTES: RouteList = {
         422: ['IDEMPOTENCY_KEY_REUSED'],
       },
       handle: ({ app, ctx, project, body }) =>
-        sendMailOnce(app, project, readMailRequest(body), ctx.get('idempotency-key')),
+        sendMailOnce(app, project, readMailRequest(body), sentHeader(ctx, 'idempotency-key')),
     }),
     route('POST /api/mail/send-batch', {
       id: 'sendMailBatch',
@@ -182,7 +183,8 @@ export const MAIL_ROUTES: RouteList = {
         422: ['IDEMPOTENCY_KEY_REUSED'],
         429: ['RATE_LIMITED', 'MAIL_QUOTA_EXCEEDED'],
       },
-      handle: ({ app, ctx, project, body }) => sendBatchOnce(app, project, readBatch(body), ctx.get('idempotency-key')),
+      handle: ({ app, ctx, project, body }) =>
+        sendBatchOnce(app, project, readBatch(body), sentHeader(ctx, 'idempotency-key')),
     }),
     ...SHARED_OPERATIONS.map(({ byKey }) => byKey),
   ],

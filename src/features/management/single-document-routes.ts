@@ -1,4 +1,5 @@
 import type { App } from '../../app.js';
+import { sentHeader } from '../../http/requests/sent-header.js';
 import { created, encoded, envelope, flagParameter, ok, route, say, type Access } from '../../http/routes/route.js';
 import { arrayOf, ID, object, TEXT, type Schema } from '../../platform/schema/schema.js';
 import { PROJECT_OPERATOR, projectOwner } from '../access/operator-access.js';
@@ -126,7 +127,7 @@ export const SINGLE_DOCUMENT_ROUTES = [
       ...NO_ROOM,
     },
     async handle({ app, ctx, target, params, body }) {
-      const expected = readIfMatch(ctx.get('if-match'));
+      const expected = readIfMatch(sentHeader(ctx, 'if-match'));
       return withTag(ctx, await updateDocument(app, target, params.document, body, { expected }));
     },
   }),
@@ -144,7 +145,7 @@ export const SINGLE_DOCUMENT_ROUTES = [
       412: ['CHANGED_MEANWHILE'],
     },
     async handle({ app, ctx, target, params, query: { permanent } }) {
-      const expected = readIfMatch(ctx.get('if-match'));
+      const expected = readIfMatch(sentHeader(ctx, 'if-match'));
       if (permanent) {
         return say({ id: await deleteDocument(app, target, params.document, expected) }, 'Document deleted for good');
       }
@@ -155,8 +156,18 @@ export const SINGLE_DOCUMENT_ROUTES = [
     id: 'takeBackDocument',
     summary: 'Take a document back from the trash',
     access: writes('data recover'),
+    headers: IF_MATCH,
     answers: { ...ok(DOCUMENT, 'Document recovered from trash'), headers: ETAG },
-    refuses: { 403: USERS_BLOCKED, 409: ['DUPLICATE_VALUE', 'DOCUMENT_CHANGING'], ...NO_ROOM },
-    handle: async ({ app, ctx, target, params }) => withTag(ctx, await recoverDocument(app, target, params.document)),
+    refuses: {
+      400: ['INVALID_IF_MATCH'],
+      403: USERS_BLOCKED,
+      409: ['DUPLICATE_VALUE', 'DOCUMENT_CHANGING'],
+      412: ['CHANGED_MEANWHILE'],
+      ...NO_ROOM,
+    },
+    async handle({ app, ctx, target, params }) {
+      const expected = readIfMatch(sentHeader(ctx, 'if-match'));
+      return withTag(ctx, await recoverDocument(app, target, params.document, expected));
+    },
   }),
 ];

@@ -44,8 +44,8 @@ export const UNDER_WAY = 'REQUEST_UNDER_WAY';
  * The value of an `Idempotency-Key` header, or null when there is none; 400 for one that is not 1 to 255 visible ASCII
  * characters.
  */
-export function readIdempotencyKey(header: string): string | null {
-  if (header === '') return null;
+export function readIdempotencyKey(header: string | undefined): string | null {
+  if (header === undefined) return null;
   if (!KEY_FORM.test(header)) {
     throw invalid(
       'INVALID_IDEMPOTENCY_KEY',

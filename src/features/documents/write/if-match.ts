@@ -13,9 +13,12 @@ export const IF_MATCH = {
   'if-match': parameter('The `ETag` of the document as it is known: 412 when it was changed since', TEXT),
 };
 
-/** Reads an `If-Match` header: a document's `ETag`, or `*` for any version. 400 INVALID_IF_MATCH for anything else. */
-export function readIfMatch(header: string): ExpectedVersion {
-  if (header === '' || header === '*') return null;
+/**
+ * Reads an `If-Match` header: a document's `ETag`, or `*` for any version. 400 INVALID_IF_MATCH for anything else, an
+ * empty one too: whoever sends it means a condition, and lost the `ETag` on the way.
+ */
+export function readIfMatch(header: string | undefined): ExpectedVersion {
+  if (header === undefined || header === '*') return null;
   const version = new Date(FORM.exec(header)?.[1] ?? NaN);
   if (Number.isNaN(version.getTime())) {
     throw invalid('INVALID_IF_MATCH', 'If-Match takes the ETag of a document, which is its updatedAt in quotes, or *');

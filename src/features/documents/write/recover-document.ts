@@ -2,21 +2,27 @@ import type { App } from '../../../app.js';
 import { missing } from '../../../errors.js';
 import { changeDocumentRecord } from '../store/document-store.js';
 import { presentDocument, type PresentedDocument } from '../reply/present-document.js';
+import { nextVersion, requireVersion, versionFilter, type ExpectedVersion } from './if-match.js';
 import { trashCutoff } from './purge-trash.js';
 import { explainMiss, ownedBy, requireDocumentId, writeOrExplain, type WriteTarget } from './write-target.js';
 
 /**
  * Takes a document out of the trash (decisions.md 3). 404 when it is not there or too long there, 403 for another
- * user's, 409 when a unique value was taken meanwhile.
+ * user's, 409 when a unique value was taken meanwhile, 412 CHANGED_MEANWHILE for another version than the expected one.
  */
-export async function recoverDocument(app: App, place: WriteTarget, idText: string): Promise<PresentedDocument> {
+export async function recoverDocument(
+  app: App,
+  place: WriteTarget,
+  idText: string,
+  expected: ExpectedVersion = null,
+): Promise<PresentedDocument> {
   const id = requireDocumentId(idText);
   const trashed = { _id: id, isDeleted: true, deletedAt: { $gt: trashCutoff(app) } };
-  const set = { isDeleted: false, deletedAt: null, updatedAt: new Date(app.clock.now()) };
-  const filter = { ...trashed, ...ownedBy(place.writer) };
+  const set = { isDeleted: false, deletedAt: null, updatedAt: nextVersion(app.clock.now(), expected) };
+  const filter = { ...trashed, ...versionFilter(expected), ...ownedBy(place.writer) };
   const recovered = await writeOrExplain(
     () => changeDocumentRecord(app, place.collection, filter, { action: 'recover', set }),
-    () => explainMiss(app, place, trashed, notInTrash),
+    async () => requireVersion(await explainMiss(app, place, trashed, notInTrash), expected),
   );
   return presentDocument(recovered);
 }

@@ -43,8 +43,13 @@ interface Attempt<T> {
  * also after an attempt that was cut off anywhere. 409 REQUEST_UNDER_WAY beside an attempt that has no answer yet; 422
  * for another body. Without a key it is sent.
  */
-export async function sendMailOnce(app: App, project: Project, request: MailRequest, key: string): Promise<QueuedMail> {
-  if (key === '') return sendMail(app, project, request);
+export async function sendMailOnce(
+  app: App,
+  project: Project,
+  request: MailRequest,
+  key?: string,
+): Promise<QueuedMail> {
+  if (key === undefined) return sendMail(app, project, request);
   const send = async ({ ids: [id] }: KeyRecord): Promise<QueuedMail> => {
     try {
       return await sendMail(app, project, request, id);
@@ -88,9 +93,9 @@ export async function sendBatchOnce(
   app: App,
   project: Project,
   items: readonly BatchItem[],
-  key: string,
+  key?: string,
 ): Promise<BatchResult[]> {
-  if (key === '') return sendBatch(app, project, items);
+  if (key === undefined) return sendBatch(app, project, items);
   return answerOnce(app, project, {
     kind: 'mail batch',
     key,
