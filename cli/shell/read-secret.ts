@@ -19,7 +19,7 @@ export async function readSecret(context: Context, source: SecretSource, questio
     return found;
   }
   if (!stdin) {
-    return context.ask.secret(`${question}:`, `A secret is missing: add ${option}-stdin or ${option}-env <NAME>`);
+    return context.ask.secret(`${question}:`, `${question} is missing: add ${option}-stdin or ${option}-env <NAME>`);
   }
   const text = (await readAll(context)).replace(/\r?\n$/, '');
   if (!text) throw new UsageError(`${option}-stdin was given, but standard input is empty.`);

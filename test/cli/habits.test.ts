@@ -126,6 +126,8 @@ describe('wrong usage is exit 2', () => {
       ['data', 'import', 'posts', 'posts.xml', '--project', 'x'],
       'Add --format ndjson|json|csv: the name "posts.xml" does not tell it.',
     ],
+    [['move-to'], 'Address of the MongoDB (mongodb://…) is missing: add --uri-stdin or --uri-env <NAME>.'],
+    [['operator', 'add', '--email', 'a@b.co'], 'Password is missing: add --password-stdin or --password-env <NAME>.'],
     [['completion', 'tcsh'], 'choose one of bash, zsh, fish'],
     [['settings', '--env-file', 'absent.env'], 'there is no such file'],
     [['serve', '--port', 'http'], 'BSVC_PORT must be a whole number'],
