@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ROUTE_LISTS } from '../../src/api.js';
+import { setChanges } from '../../src/features/changes/set-changes.js';
 import { buildCollection, buildProject } from '../helpers/build-project.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 
@@ -14,6 +15,8 @@ beforeAll(async () => {
   test = await openTestApp({ settings: { BSVC_ADMIN_TOKEN: TOKEN, BSVC_RATE_LIMIT: 'off' } });
   const built = await buildProject(test.app);
   const { name } = await buildCollection(test.app, built.project);
+  // On a MongoDB nobody follows a collection until this is said.
+  await setChanges(test.app, built.project._id, name, { on: true });
   secret = built.secret;
   names = { projectId: built.project._id.toHexString(), collection: name, collectionName: name };
 });
