@@ -1,5 +1,6 @@
 import request from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { signAccessToken } from '../../src/features/access/sign-access-token.js';
 import type { Collection } from '../../src/features/collections/collection.js';
 import { documentStore } from '../../src/features/documents/store/document-store.js';
 import { buildCollection, buildProject, placeDocuments, type TestProject } from '../helpers/build-project.js';
@@ -230,6 +231,33 @@ describe('paging by cursor', () => {
     'fields=title&sort=price',
   ])('walks all of ?%s in order', async (query) => {
     expect(await walk(`items?${query}&limit=7`)).toEqual(await allOf(`items?${query}`));
+  });
+
+  it('refuses a cursor of another user, whose total it would tell', async () => {
+    const name = 'diaries';
+    const diaries = await buildCollection(test.app, shop.project, {
+      name,
+      rls: { mode: 'private', ownerField: 'userId' },
+    });
+    const readers = ['a'.repeat(24), 'b'.repeat(24), null].map((userId) => ({
+      page: (query: string) =>
+        userId === null
+          ? get(`${name}?limit=2&${query}`, shop.secret)
+          : get(`${name}?limit=2&${query}`).set(
+              'authorization',
+              `Bearer ${signAccessToken(test.app, shop.project, userId, 60_000)}`,
+            ),
+      own: userId === null ? [] : Array.from({ length: 5 }, () => ({ userId })),
+    }));
+    for (const { own } of readers) await place(diaries, own);
+    for (const reader of readers) {
+      const { nextCursor } = ((await reader.page('cursor=start').expect(200)).body as CursorBody).data;
+      for (const other of readers) {
+        const { status, body } = await other.page(`cursor=${nextCursor}`);
+        const said = [status, (body as { code?: string }).code];
+        expect(said).toEqual(other === reader ? [200, undefined] : [400, 'INVALID_CURSOR']);
+      }
+    }
   });
 
   it('refuses a cursor of another sort, filter or collection', async () => {

@@ -7,7 +7,7 @@ import type { Caller } from './caller.js';
  * Restricts a query to what the caller may see; null = everything. Always AND-ed in front of the client's own filter,
  * never merged with it.
  */
-type AccessFilter = Document | null;
+export type AccessFilter = Document | null;
 
 /**
  * Which documents of a collection the caller may read (rest-api.md 5). 401 AUTH_REQUIRED or the token's own fault on a

@@ -20,6 +20,7 @@ const scope: CursorScope = {
   ],
   conditions: [{ views: { $gt: 1 } }, { live: { $eq: true } }],
   includeDeleted: false,
+  readable: null,
 };
 const position: SortKey[] = [
   { rank: RANK.string, value: 'é' },
@@ -59,6 +60,15 @@ describe('a cursor', () => {
     expect(openCursor(secrets, { ...scope, conditions: [...scope.conditions].reverse() }, cursor)).toEqual(state);
   });
 
+  it('of one user is refused by the list of another, and of everybody', () => {
+    const mine = { ...scope, readable: { userId: 'a' } };
+    const cursor = sealCursor(secrets, mine, state);
+    expect(openCursor(secrets, mine, cursor)).toEqual(state);
+    for (const readable of [{ userId: 'b' }, { ownerId: 'a' }, null]) {
+      expect(caught(() => openCursor(secrets, { ...mine, readable }, cursor))).toEqual(refused);
+    }
+  });
+
   it.each<[string, Partial<CursorScope>]>([
     ['another collection', { collection: buildCollection({ projectId: collection.projectId }) }],
     ['another project', { collection: { ...collection, projectId: new ObjectId() } }],
@@ -66,6 +76,7 @@ describe('a cursor', () => {
     ['another direction', { sort: scope.sort.map(({ path }) => ({ path, direction: -1 as const })) }],
     ['another filter', { conditions: [] }],
     ['a list with the trash', { includeDeleted: true }],
+    ['a list of one user', { readable: { userId: 'a' } }],
   ])('is refused by %s', (_, other) => {
     const cursor = sealCursor(secrets, scope, state);
     expect(caught(() => openCursor(secrets, { ...scope, ...other }, cursor))).toEqual(refused);

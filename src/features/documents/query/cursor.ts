@@ -14,6 +14,8 @@ export interface CursorScope {
   /** Filter conditions, in any order. */
   conditions: readonly Document[];
   includeDeleted: boolean;
+  /** What the caller may read of it; null = everything. The total that a cursor carries counts no more than that. */
+  readable: Document | null;
 }
 
 /** Longer ones would not fit into a request line everywhere. */
@@ -62,13 +64,14 @@ export function openCursor(secrets: Pick<SecretBox, 'macs'>, scope: CursorScope,
 
 type SealedKey = [SortKey['rank'], unknown?];
 
-function signedText({ collection, sort, conditions, includeDeleted }: CursorScope, payload: string): string {
+function signedText({ collection, sort, conditions, includeDeleted, readable }: CursorScope, payload: string): string {
   return EJSON.stringify([
     collection.projectId,
     collection._id,
     sort.map(({ path, direction }) => [path, direction]),
     conditions.map((condition) => EJSON.stringify(condition)).sort(),
     includeDeleted,
+    ...(readable ? [readable] : []),
     payload,
   ]);
 }
@@ -76,6 +79,6 @@ function signedText({ collection, sort, conditions, includeDeleted }: CursorScop
 function badCursor(): AppError {
   return invalid(
     'INVALID_CURSOR',
-    'cursor is not valid for this list: it was altered, or belongs to another collection, sort or filter; start again with cursor=start',
+    'cursor is not valid for this list: it was altered, or belongs to another collection, sort, filter or user; start again with cursor=start',
   );
 }

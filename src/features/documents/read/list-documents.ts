@@ -1,6 +1,6 @@
 import type { Document } from 'bson';
 import type { App } from '../../../app.js';
-import { readFilter } from '../../access/access-rules.js';
+import { readFilter, type AccessFilter } from '../../access/access-rules.js';
 import type { Caller } from '../../access/caller.js';
 import type { Collection } from '../../collections/collection.js';
 import { peekCollection, requireCollection } from '../../collections/collection-store.js';
@@ -120,7 +120,7 @@ function openReading(
     const timeMs = timeFor(query, app.config.queryTimeoutMs);
     const showing = (visible: Document): Reading => {
       const filter = allOf([...(readable ? [readable] : []), visible, ...query.conditions]);
-      return { app, collection, query, filter, timeMs, size, signal };
+      return { app, collection, query, readable, filter, timeMs, size, signal };
     };
     const visible = findVisible(app, collection, query.includeDeleted);
     return visible instanceof Promise ? visible.then(showing) : showing(visible);
@@ -178,6 +178,8 @@ interface Reading {
   app: App;
   collection: Collection;
   query: ListQuery;
+  /** What the caller may read; null = everything. `filter` has it too. */
+  readable: AccessFilter;
   filter: Document;
   timeMs: number;
   /** Grows with every document that is read. */
@@ -216,9 +218,9 @@ async function readFromOffset(reading: Reading, { page, skip }: { page: number; 
 }
 
 async function readFromCursor(reading: Reading, cursor: string | null): Promise<Found> {
-  const { app, collection, query, filter } = reading;
-  const { sort, limit, fields } = query;
-  const scope = { collection, sort, conditions: query.conditions, includeDeleted: query.includeDeleted };
+  const { app, collection, query, readable, filter } = reading;
+  const { sort, limit, fields, conditions, includeDeleted } = query;
+  const scope = { collection, sort, conditions, includeDeleted, readable };
   const state = cursor === null ? null : openCursor(app.secrets, scope, cursor);
   const steps = state === null ? [{}] : keysetFilters(sort, state.position);
   const shown = shownPaths(query, fields);
