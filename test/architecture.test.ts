@@ -24,7 +24,22 @@ const EXPORTED_VALUE = /^export (?:async )?(?:abstract )?(?:const|let|function\*
 
 const files = [...listFiles('src'), ...listFiles('cli')].map(readSource);
 
+/** The card fixes the folders; of files there are the usual ones. What tests or commands leave is none of them. */
+const TOP = [
+  ...['bin', 'cli', 'src', 'templates', 'test'],
+  ...['CHANGELOG.md', 'CONTRIBUTING.md', 'LICENSE', 'README.md', 'Dockerfile', 'compose.yaml', 'install.sh'],
+  ...['package.json', 'package-lock.json', 'tsconfig.json', 'build.mjs', 'eslint.config.js', 'vitest.config.ts'],
+];
+
 describe('the house keeps its walls', () => {
+  it('has nothing at its top level but what belongs there', () => {
+    const ignored = readFileSync(join(ROOT, '.gitignore'), 'utf8').trim().split('\n');
+    const isIgnored = (name: string): boolean =>
+      ignored.some((line) => (line.startsWith('*') ? name.endsWith(line.slice(1)) : `${name}/` === line));
+    const known = (name: string): boolean => name.startsWith('.') || TOP.includes(name) || isIgnored(name);
+    expect(readdirSync(ROOT).filter((name) => !known(name))).toEqual([]);
+  });
+
   it('lets each part import only what the map allows', () => {
     const wrong = files.flatMap((file) =>
       file.imports.filter((target) => !isAllowed(file.path, target)).map((target) => `${file.path} imports ${target}`),

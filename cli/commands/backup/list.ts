@@ -1,4 +1,4 @@
-import { openBackupPlace } from '../../../src/features/backups/backup-place.js';
+import { fullAddress, openBackupPlace } from '../../../src/features/backups/backup-place.js';
 import { defineCommand, value } from '../../shell/command.js';
 import { UsageError } from '../../shell/exit.js';
 import { presentBytes } from '../../shell/present-amount.js';
@@ -9,7 +9,7 @@ export default defineCommand({
   parameters: { from: value('--from <place>', 'directory or s3://bucket/prefix (default: BSVC_BACKUP_TO)') },
   async run(context, { from }) {
     const { config } = context.settings();
-    const address = from ?? config.backupTo;
+    const address = from === undefined ? config.backupTo : fullAddress(from, context.io.cwd);
     if (address === null) throw new UsageError('No place given: add --from <place> or set BSVC_BACKUP_TO.');
     const place = await openBackupPlace({ config }, address);
     const backups = await place.list().finally(() => place.close());

@@ -1,4 +1,4 @@
-import { openBackupPlace } from '../../../src/features/backups/backup-place.js';
+import { fullAddress, openBackupPlace } from '../../../src/features/backups/backup-place.js';
 import { keepBackup } from '../../../src/features/backups/keep-backup.js';
 import { backUp } from '../../../src/features/store-copies/back-up.js';
 import { defineCommand, value } from '../../shell/command.js';
@@ -50,7 +50,7 @@ export default defineCommand({
 
 async function keepIn(context: Context, to: string): Promise<Result> {
   const app = await context.app();
-  const place = await openBackupPlace(app, to);
+  const place = await openBackupPlace(app, fullAddress(to, context.io.cwd));
   const progress = await context.out.progress('Backing up');
   try {
     const report = await keepBackup(app, place, app.config.backupKeep, {

@@ -25,9 +25,9 @@ export interface BackupPlace {
   close(): void;
 }
 
-/** An address as backups record it: a directory by its full path. */
-export function fullAddress(address: string): string {
-  return address.startsWith('s3://') ? address : resolve(address);
+/** An address as backups record it: a directory by its full path, seen from `cwd`. */
+export function fullAddress(address: string, cwd = process.cwd()): string {
+  return address.startsWith('s3://') ? address : resolve(cwd, address);
 }
 
 /**
