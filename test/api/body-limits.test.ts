@@ -47,6 +47,14 @@ const routes = ROUTE_LISTS.flatMap((list) => list.routes).filter(({ body, openBo
 const cases = routes.flatMap((route) => listBeside(route).map((beside) => ({ route, ...beside })));
 
 describe('a body of a route', () => {
+  it.each(routes.map((route) => [route.id, route] as const))(
+    '%s › is refused when it is not UTF-8',
+    async (_id, route) => {
+      const { status, body } = await send(route, Buffer.from('{"text":"caf\xe9"}', 'latin1'));
+      expect([status, (body as { code: string }).code]).toEqual([400, 'INVALID_JSON']);
+    },
+  );
+
   it('has limits to be tested in every group', () => {
     expect(routes.length).toBeGreaterThan(10);
     expect(cases.length).toBeGreaterThan(100);
@@ -92,7 +100,7 @@ async function send(route: Route, body: unknown) {
   const reply = await fetch(test.url + path, {
     method: route.method,
     headers: { ...carriedTo(route), 'content-type': 'application/json' },
-    body: JSON.stringify(body),
+    body: body instanceof Buffer ? new Uint8Array(body) : JSON.stringify(body),
   });
   return { status: reply.status, body: (await reply.json()) as { code?: string; details?: { rule: string }[] } };
 }

@@ -15,7 +15,7 @@ const JSON_TYPES = ['json', '+json'];
 
 /**
  * Parses a JSON body of at most 1 MiB, 32 levels, 30,000 keys and 10,000 keys an object into `ctx.request.body`; 400 or
- * 413 otherwise. An empty body leaves it undefined.
+ * 413 otherwise, for text that is not UTF-8 too. An empty body leaves it undefined.
  */
 export function readJson(): Middleware {
   return async (ctx, next) => {
@@ -33,7 +33,7 @@ export function readJson(): Middleware {
     if (arrived && hasBody(ctx) && !ctx.is(JSON_TYPES)) {
       throw invalid('INVALID_BODY', 'Send the body as JSON with the header Content-Type: application/json');
     }
-    if (typeof request.body === 'string') request.body = parseJson(request.body);
+    if (typeof request.body === 'string') request.body = parseJson(decodeText(request.body));
     return next() as Promise<unknown>;
   };
 }
@@ -43,16 +43,28 @@ let read: Middleware | undefined;
 /** Loaded with the first body: with all that it brings it is a sixth of the server's start and memory. */
 async function openReader(): Promise<Middleware> {
   const { HttpMethodEnum, koaBody } = await import('koa-body');
-  // As text, so that it is measured before it is parsed.
+  // As text, so that it is measured before it is parsed, and byte by byte, so that it is seen whether it is UTF-8.
   return koaBody({
     json: false,
     urlencoded: false,
     multipart: false,
     text: true,
     textTypes: JSON_TYPES,
+    encoding: 'latin1',
     textLimit: MAX_JSON_BYTES,
     parsedMethods: [HttpMethodEnum.POST, HttpMethodEnum.PUT, HttpMethodEnum.PATCH, HttpMethodEnum.DELETE],
   });
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+/** The text of a body that was read byte by byte. Decoded leniently, a wrong byte would be stored as something else. */
+function decodeText(bytes: string): string {
+  try {
+    return utf8.decode(Buffer.from(bytes, 'latin1'));
+  } catch (error) {
+    throw invalid('INVALID_JSON', 'The body is not valid JSON: its text is not UTF-8', { cause: error });
+  }
 }
 
 function parseJson(text: string): unknown {
