@@ -73,7 +73,7 @@ export default tseslint.config(
     },
   },
   {
-    files: ['test/**'],
+    files: ['test/**/*.ts'],
     // Koa's callback gives a promise to a server that does not wait for it.
     rules: { '@typescript-eslint/no-misused-promises': ['error', { checksVoidReturn: false }] },
   },
