@@ -1,8 +1,11 @@
 import { type Environment, translateStorageError } from './file/environment.js';
+import { addEntry, emptySize, type TransactionSize } from './file/preallocation.js';
 
 /** How long one write transaction may gather work before it commits and the rest waits for the next turn. */
 const TRANSACTION_MS = 4;
 const TRANSACTION_PUTS = 1024;
+/** The same where the disk is nearly full, so that each needs little room at once. */
+const TIGHT_TRANSACTION_PUTS = 64;
 
 interface WriteJob {
   run(): unknown;
@@ -25,8 +28,8 @@ export class CommitQueue {
   private readonly waiting: WriteJob[] = [];
   private scheduled = false;
   private startedAt = 0;
-  private puts = 0;
-  private putsBefore = 0;
+  /** What the current transaction has written so far. */
+  private size: TransactionSize = emptySize();
   private closed = false;
   /** True inside a transaction, whose own changes are not counted yet. */
   writing = false;
@@ -56,16 +59,23 @@ export class CommitQueue {
 
   /** True when the current transaction has gathered enough and a long job should stop after its current document. */
   expired(): boolean {
-    return this.puts - this.putsBefore >= TRANSACTION_PUTS || performance.now() - this.startedAt > TRANSACTION_MS;
+    const most = this.environment.isTight() ? TIGHT_TRANSACTION_PUTS : TRANSACTION_PUTS;
+    return this.size.entries >= most || performance.now() - this.startedAt > TRANSACTION_MS;
   }
 
   put(key: Buffer, value: Buffer): void {
-    this.puts++;
+    addEntry(this.size, key.length, value.length);
     this.environment.store.putSync(key, value);
   }
 
+  /** Puts a document that was not there. */
+  insert(key: Buffer, value: Buffer): void {
+    this.size.hasInserts = true;
+    this.put(key, value);
+  }
+
   remove(key: Buffer): void {
-    this.puts++;
+    this.size.entries++;
     this.environment.store.removeSync(key);
   }
 
@@ -125,10 +135,11 @@ export class CommitQueue {
     try {
       this.environment.commit(() => {
         this.startedAt = performance.now();
-        this.putsBefore = this.puts;
+        this.size = emptySize();
         this.hooks.begin();
         work();
         this.hooks.beforeCommit();
+        return this.size;
       });
     } finally {
       this.writing = false;
@@ -136,14 +147,14 @@ export class CommitQueue {
   }
 
   private attempt(job: WriteJob): () => void {
-    const before = this.puts;
+    const before = this.size.entries;
     try {
       const value = job.run();
       return () => {
         job.resolve(value);
       };
     } catch (error) {
-      if (this.puts !== before) throw error;
+      if (this.size.entries !== before) throw error;
       return () => {
         job.reject(translateStorageError(error, this.environment.path));
       };

@@ -177,7 +177,7 @@ export class Documents {
 
   private store(collection: CollectionEntry, document: NewDocument): void {
     const { key, bytes, value, idBytes, isLong, entries, counted } = document;
-    this.queue.put(key, value);
+    this.queue.insert(key, value);
     this.changeLog.append(collection, OPERATIONS.insert, bytes);
     for (const [n, index] of collection.indexes.entries()) {
       this.putEntries(collection, index, entries[n]!.keys, idBytes);

@@ -2,7 +2,7 @@ import { statSync } from 'node:fs';
 import { ownTurn } from '../../../own-turn.js';
 import { damagedFile } from '../keys/damage.js';
 import { PageError, PageFile, type Meta } from '../file/page-file.js';
-import { PageSet, walkPages } from '../file/walk-pages.js';
+import { compareFreeKeys, PageSet, walkPages } from '../file/walk-pages.js';
 import { Examination } from './examination.js';
 import type { Storage } from '../storage.js';
 
@@ -66,7 +66,7 @@ async function verifyPages(file: PageFile, meta: Meta, { onProgress, signal }: V
       examination.report(`Page ${number}, which lists free pages, is damaged: ${reason}.`);
     },
   };
-  await walk(walkPages(file, meta, meta.free, used, compareNumbers, freeVisitor));
+  await walk(walkPages(file, meta, meta.free, used, compareFreeKeys, freeVisitor));
   await walk(walkPages(file, meta, meta.main, used, compareBytes, examination.firstPass()));
   examination.compareCounts();
   // Only what is hurt is looked at twice: to name the documents.
@@ -100,7 +100,7 @@ export function checkPages({ environment }: Storage): void {
         throw new PageError(`page ${number}: ${reason}`);
       },
     };
-    for (const _page of walkPages(file, meta, meta.free, used, compareNumbers, visitor));
+    for (const _page of walkPages(file, meta, meta.free, used, compareFreeKeys, visitor));
     for (const _page of walkPages(file, meta, meta.main, used, compareBytes, visitor));
   } catch (error) {
     if (!(error instanceof PageError)) throw error;
@@ -113,10 +113,4 @@ export function checkPages({ environment }: Storage): void {
 
 function compareBytes(a: Buffer, b: Buffer): number {
   return a.compare(b);
-}
-
-/** LMDB keeps the keys of free pages as numbers in the machine's order. */
-function compareNumbers(a: Buffer, b: Buffer): number {
-  const difference = a.readBigUInt64LE(0) - b.readBigUInt64LE(0);
-  return difference < 0n ? -1 : difference > 0n ? 1 : 0;
 }

@@ -14,8 +14,10 @@ import { isMainThread } from 'node:worker_threads';
 import { open, type RootDatabase } from 'lmdb';
 import { decodeDocument } from '../../codec/decode.js';
 import { encodeDocument } from '../../codec/encode.js';
-import { LastCommit, META_BYTES, PAGE_BYTES_AT, TRANSACTION_AT } from './last-commit.js';
+import { LastCommit } from './last-commit.js';
+import { LAST_PAGE_AT, MAGIC, MAGIC_AT, META_BYTES, PAGE_BYTES_AT, TRANSACTION_AT } from './page-file.js';
 import { PageRanges } from './page-ranges.js';
+import { Preallocation, type TransactionSize } from './preallocation.js';
 import { FileReader } from './reader.js';
 import { StorageError } from '../storage-error.js';
 
@@ -61,8 +63,13 @@ export interface Environment {
   readonly reader: FileReader;
   /** The file as pages, to count by. */
   readonly pages: PageRanges;
-  /** Runs the work in one write transaction and commits it; see `LastCommit` for why no other way is safe. */
-  commit: (work: () => void) => void;
+  /**
+   * Runs the work in one write transaction and commits it; see `LastCommit` for why no other way is safe. Throws
+   * NO_SPACE when the disk may have no room for as much as the work says that it has written.
+   */
+  commit: (work: () => TransactionSize | undefined) => void;
+  /** True when the disk is nearly full: work that can be cut into pieces should be. */
+  isTight: () => boolean;
   close(): Promise<void>;
 }
 
@@ -91,6 +98,7 @@ export function openEnvironment(dataDir: string, durability: Durability): Enviro
     throw translateStorageError(error, path);
   }
   const lastCommit = new LastCommit(store, path);
+  const preallocation = new Preallocation(path, store);
   const pages = new PageRanges(path);
   const environment: Environment = {
     path,
@@ -98,11 +106,16 @@ export function openEnvironment(dataDir: string, durability: Durability): Enviro
     reader: new FileReader(store),
     pages,
     commit: (work) => {
-      lastCommit.follow(work);
+      lastCommit.follow((state) => {
+        const size = work();
+        if (size !== undefined) preallocation.ensure(state(), size);
+      });
     },
+    isTight: () => preallocation.isTight,
     close: async () => {
       await store.close();
       lastCommit.close();
+      preallocation.close();
       pages.close();
     },
   };
@@ -126,10 +139,6 @@ function prepareDirectory(dataDir: string): void {
   }
 }
 
-// Where LMDB keeps what in its two first pages.
-const MAGIC_AT = 24;
-const MAGIC = 0xbeefc0de;
-const LAST_PAGE_AT = 144;
 /** LMDB does not write pages that were allocated and freed in one transaction, so the end may be missing a few. */
 const UNWRITTEN_PAGES = 32;
 
@@ -185,7 +194,12 @@ function readEverything({ store, path, commit }: Environment): void {
     }
     // The list of free pages is read by writers alone.
     const format = store.getBinary(FORMAT_KEY);
-    if (format !== undefined) commit(() => store.putSync(FORMAT_KEY, format));
+    if (format !== undefined) {
+      commit(() => {
+        store.putSync(FORMAT_KEY, format);
+        return undefined;
+      });
+    }
   } catch (error) {
     const known = translateStorageError(error, path);
     if (known instanceof StorageError && known.code === 'NO_SPACE') throw known;
@@ -201,8 +215,9 @@ function checkFormat({ store, path, commit }: Environment): void {
     if (!empty) throw new StorageError('FOREIGN', `${path} is an LMDB file of something else than bsvc.`);
     try {
       commit(() => {
-        if (store.getBinary(FORMAT_KEY) !== undefined) return;
+        if (store.getBinary(FORMAT_KEY) !== undefined) return undefined;
         store.putSync(FORMAT_KEY, encodeDocument({ engine: 'bsvc', format: STORAGE_FORMAT, created: new Date() }));
+        return undefined;
       });
     } catch (error) {
       throw translateStorageError(error, path);

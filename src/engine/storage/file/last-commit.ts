@@ -1,16 +1,31 @@
 import { closeSync, openSync, readSync, writeSync } from 'node:fs';
 import type { RootDatabase } from 'lmdb';
+import {
+  BRANCH_PAGES_AT,
+  LAST_PAGE_AT,
+  LEAF_PAGES_AT,
+  MAIN_TREE_AT,
+  META_BYTES,
+  numberAt,
+  PAGE_BYTES_AT,
+  TRANSACTION_AT,
+} from './page-file.js';
 
-// Where LMDB keeps what in each of its two first pages; the newer one tells of the last commit.
-export const PAGE_BYTES_AT = 48;
-export const TRANSACTION_AT = 152;
-export const META_BYTES = 160;
 /** Where the lock file has the id of the last commit, which transactions begin from. */
 const LOCKED_TRANSACTION_AT = 8;
 /** Each attempt falls behind only when one more process opens the file at that moment. */
 const MAX_ATTEMPTS = 1000;
 /** A row of LMDB's reader table that has a snapshot: process, thread, transaction. */
 export const READER_ROW = /^\s*(\d+) +([0-9a-f]+) +(\d+)\s*$/gm;
+
+/** The file as the last commit left it. */
+export interface CommitState {
+  readonly pageBytes: number;
+  readonly transaction: number;
+  readonly lastPage: number;
+  /** The pages that hold the entries, without those of large values. */
+  readonly treePages: number;
+}
 
 /**
  * Keeps commits from being undone. Whoever opens the file notes in the lock file which commit it saw last, also when
@@ -23,6 +38,8 @@ export class LastCommit {
   private readonly head: Buffer;
   private readonly pageBytes: number;
   private lockFile: number | undefined;
+  /** Where in `head` the newer of the two pages begins. */
+  private newestAt = 0;
 
   constructor(
     private readonly store: RootDatabase<Buffer, Buffer>,
@@ -35,8 +52,8 @@ export class LastCommit {
     this.head = Buffer.alloc(this.pageBytes + META_BYTES);
   }
 
-  /** Commits the work in one transaction that begins from the last commit. */
-  follow(work: () => void): void {
+  /** Commits the work in one transaction that begins from the last commit, whose state it may ask for. */
+  follow(work: (state: () => CommitState) => void): void {
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
       let isBehind = false;
       this.store.transactionSync(() => {
@@ -44,7 +61,7 @@ export class LastCommit {
         isBehind = this.store.getWriteTxnId() !== last + 1;
         // Nobody else commits before this transaction ends; one that changes nothing leaves no trace.
         if (isBehind) this.correct(last);
-        else work();
+        else work(() => this.state());
       });
       if (!isBehind) return;
     }
@@ -67,9 +84,22 @@ export class LastCommit {
 
   private read(): number {
     readSync(this.file, this.head, 0, this.head.length, 0);
-    const first = this.head.readBigUInt64LE(TRANSACTION_AT);
-    const second = this.head.readBigUInt64LE(this.pageBytes + TRANSACTION_AT);
-    return Number(first > second ? first : second);
+    const first = numberAt(this.head, TRANSACTION_AT);
+    const second = numberAt(this.head, this.pageBytes + TRANSACTION_AT);
+    this.newestAt = first > second ? 0 : this.pageBytes;
+    return Math.max(first, second);
+  }
+
+  /** What `read` has read. */
+  private state(): CommitState {
+    const { head, newestAt, pageBytes } = this;
+    const tree = newestAt + MAIN_TREE_AT;
+    return {
+      pageBytes,
+      transaction: numberAt(head, newestAt + TRANSACTION_AT),
+      lastPage: numberAt(head, newestAt + LAST_PAGE_AT),
+      treePages: numberAt(head, tree + BRANCH_PAGES_AT) + numberAt(head, tree + LEAF_PAGES_AT),
+    };
   }
 
   private correct(last: number): void {

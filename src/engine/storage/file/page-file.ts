@@ -2,14 +2,14 @@ import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 
 // How LMDB lays out its file, in the version that lmdb carries (data version 2).
 export const HEADER_BYTES = 24;
-const MAGIC_AT = 24;
-const MAGIC = 0xbeefc0de;
-const PAGE_BYTES_AT = 48;
+export const MAGIC_AT = 24;
+export const MAGIC = 0xbeefc0de;
+export const PAGE_BYTES_AT = 48;
 const FREE_TREE_AT = 48;
-const MAIN_TREE_AT = 96;
-const LAST_PAGE_AT = 144;
-const TRANSACTION_AT = 152;
-const META_BYTES = 160;
+export const MAIN_TREE_AT = 96;
+export const LAST_PAGE_AT = 144;
+export const TRANSACTION_AT = 152;
+export const META_BYTES = 160;
 const FLAGS_AT = 18;
 const LOWER_AT = 20;
 const UPPER_AT = 22;
@@ -25,6 +25,8 @@ export const BIG_VALUE_BYTES = 24;
 const BIG_VALUE_PAGES_AT = 16;
 /** Within what a meta page says of a tree. */
 const DEPTH_AT = 6;
+export const BRANCH_PAGES_AT = 8;
+export const LEAF_PAGES_AT = 16;
 const ROOT_AT = 40;
 const NO_ROOT = 0xffff_ffff_ffff_ffffn;
 
@@ -224,15 +226,16 @@ function readTree(meta: Buffer, at: number): Tree {
   const root = meta.readBigUInt64LE(at + ROOT_AT);
   return {
     depth: meta.readUInt16LE(at + DEPTH_AT),
-    branchPages: Number(meta.readBigUInt64LE(at + 8)),
-    leafPages: Number(meta.readBigUInt64LE(at + 16)),
+    branchPages: Number(meta.readBigUInt64LE(at + BRANCH_PAGES_AT)),
+    leafPages: Number(meta.readBigUInt64LE(at + LEAF_PAGES_AT)),
     overflowPages: Number(meta.readBigUInt64LE(at + 24)),
     entries: Number(meta.readBigUInt64LE(at + 32)),
     root: root === NO_ROOT ? null : Number(root),
   };
 }
 
-function numberAt(bytes: Buffer, at: number): number {
+/** A number that LMDB wrote in 8 bytes. */
+export function numberAt(bytes: Buffer, at: number): number {
   return bytes.readUInt32LE(at) + bytes.readUInt32LE(at + 4) * 2 ** 32;
 }
 

@@ -112,3 +112,9 @@ export class PageSet {
     }
   }
 }
+
+/** For the tree of free pages: LMDB keeps its keys as numbers in the machine's order. */
+export function compareFreeKeys(a: Buffer, b: Buffer): number {
+  const difference = a.readBigUInt64LE(0) - b.readBigUInt64LE(0);
+  return difference < 0n ? -1 : difference > 0n ? 1 : 0;
+}
