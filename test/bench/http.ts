@@ -170,7 +170,7 @@ function describe(row: Row, rows: readonly Row[]): string {
     `${row.cpuMicros} us`.padStart(8),
     (byHand && row.server !== BY_HAND ? judge(row.cpuMicros / byHand.cpuMicros, goal) : '').padEnd(22),
     `${row.requestsPerSecond}/s`.padStart(8),
-    `p50 ${row.p50} ms p99 ${row.p99} ms ${judge(row.p99 / Math.max(row.p50, 1), MAX_TAIL)}`.padEnd(42),
+    `p50 ${row.p50.toFixed(1)} ms p99 ${row.p99.toFixed(1)} ms ${judge(row.p99 / row.p50, MAX_TAIL)}`.padEnd(46),
     `first ${judge(first, MAX_FIRST)}`.padEnd(26),
     `${row.memoryMib} MiB`,
     row.failed ? `${row.failed} FAILED` : '',
