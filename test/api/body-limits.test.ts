@@ -55,6 +55,14 @@ describe('a body of a route', () => {
     },
   );
 
+  it.each(routes.map((route) => [route.id, route] as const))(
+    '%s › may begin with a byte order mark',
+    async (_id, route) => {
+      const { body } = await send(route, '\ufeff{}');
+      expect((body as { code?: string }).code).not.toBe('INVALID_JSON');
+    },
+  );
+
   it('has limits to be tested in every group', () => {
     expect(routes.length).toBeGreaterThan(10);
     expect(cases.length).toBeGreaterThan(100);

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import type { Context, Middleware } from 'koa';
 import { type AppError, invalid, tooLarge } from '../../errors.js';
 import { findJsonMistake } from './find-json-mistake.js';
@@ -33,7 +34,7 @@ export function readJson(): Middleware {
     if (arrived && hasBody(ctx) && !ctx.is(JSON_TYPES)) {
       throw invalid('INVALID_BODY', 'Send the body as JSON with the header Content-Type: application/json');
     }
-    if (typeof request.body === 'string') request.body = parseJson(decodeText(request.body));
+    if (Buffer.isBuffer(request.body)) request.body = parseJson(decodeText(request.body));
     return next() as Promise<unknown>;
   };
 }
@@ -43,28 +44,26 @@ let read: Middleware | undefined;
 /** Loaded with the first body: with all that it brings it is a sixth of the server's start and memory. */
 async function openReader(): Promise<Middleware> {
   const { HttpMethodEnum, koaBody } = await import('koa-body');
-  // As text, so that it is measured before it is parsed, and byte by byte, so that it is seen whether it is UTF-8.
+  // As text, so that it is measured before it is parsed; without an encoding, so that it is seen whether it is UTF-8.
   return koaBody({
     json: false,
     urlencoded: false,
     multipart: false,
     text: true,
     textTypes: JSON_TYPES,
-    encoding: 'latin1',
+    encoding: '',
     textLimit: MAX_JSON_BYTES,
     parsedMethods: [HttpMethodEnum.POST, HttpMethodEnum.PUT, HttpMethodEnum.PATCH, HttpMethodEnum.DELETE],
   });
 }
 
-const utf8 = new TextDecoder('utf-8', { fatal: true });
+const BYTE_ORDER_MARK = '\ufeff';
 
-/** The text of a body that was read byte by byte. Decoded leniently, a wrong byte would be stored as something else. */
-function decodeText(bytes: string): string {
-  try {
-    return utf8.decode(Buffer.from(bytes, 'latin1'));
-  } catch (error) {
-    throw invalid('INVALID_JSON', 'The body is not valid JSON: its text is not UTF-8', { cause: error });
-  }
+/** Decoded leniently, a wrong byte would be stored as something else. */
+function decodeText(bytes: Buffer): string {
+  if (!isUtf8(bytes)) throw invalid('INVALID_JSON', 'The body is not valid JSON: its text is not UTF-8');
+  const text = bytes.toString();
+  return text.startsWith(BYTE_ORDER_MARK) ? text.slice(1) : text;
 }
 
 function parseJson(text: string): unknown {
