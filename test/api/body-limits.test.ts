@@ -58,7 +58,7 @@ describe('a body of a route', () => {
   it.each(routes.map((route) => [route.id, route] as const))(
     '%s › may begin with a byte order mark',
     async (_id, route) => {
-      const { body } = await send(route, '\ufeff{}');
+      const { body } = await send(route, Buffer.from('\ufeff{}'));
       expect((body as { code?: string }).code).not.toBe('INVALID_JSON');
     },
   );
