@@ -158,7 +158,7 @@ function checkRequest(exchange: Exchange, query: URLSearchParams, { operation, p
     return described.content[type] ? problems : [...problems, 'a form is not described'];
   if (!described.content[JSON_TYPE] || requestHeaders['content-encoding'] !== undefined) return problems;
   const schema = `${pointer}/requestBody/content/${escapePointer(JSON_TYPE)}/schema`;
-  return [...problems, ...validate(schema, JSON.parse(textOf(body)), 'the request')];
+  return [...problems, ...validate(schema, JSON.parse(withoutMark(textOf(body))), 'the request')];
 }
 
 /** Undefined stands for one that is missing although it is required. */
@@ -221,6 +221,11 @@ function mediaType(header: unknown): string {
 
 function textOf(body: Buffer | null): string {
   return body?.toString('utf8') ?? '';
+}
+
+/** A client may begin its text with a byte order mark. */
+function withoutMark(text: string): string {
+  return text.replace(/^\ufeff/, '');
 }
 
 function resolve(ref: string): ApiResponse {
