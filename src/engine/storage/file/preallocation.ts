@@ -93,8 +93,9 @@ export class Preallocation {
     this.allocated = fstatSync(file).size;
     if (needed <= this.allocated) return true;
     const missing = needed - this.allocated;
-    const { bavail, bsize } = statfsSync(dirname(this.path));
-    const hasPlenty = bavail * bsize >= missing + PLENTY_BYTES;
+    const { bavail, blocks, bsize } = statfsSync(dirname(this.path));
+    // A file system of no blocks does not tell what it has.
+    const hasPlenty = blocks === 0 || bavail * bsize >= missing + PLENTY_BYTES;
     if (missing > MOST_WRITTEN_AHEAD) return hasPlenty;
     if (hasPlenty) this.isTight = false;
     this.grow(file, hasPlenty ? needed + STEP_BYTES : needed);
