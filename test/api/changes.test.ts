@@ -1,7 +1,8 @@
 import { ObjectId } from 'bson';
 import supertest from 'supertest';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { signAccessToken } from '../../src/features/access/sign-access-token.js';
+import { hintOf } from '../../src/features/changes/change-log.js';
 import { setChanges } from '../../src/features/changes/set-changes.js';
 import { appendChanges, CHANGE_LOG } from '../../src/features/changes/outbox-log.js';
 import { trimChangesJob } from '../../src/features/changes/trim-changes.job.js';
@@ -12,6 +13,7 @@ import { importDocuments } from '../../src/features/documents/bulk/import-docume
 import { purgeTrash } from '../../src/features/documents/write/purge-trash.js';
 import { rotateKey } from '../../src/features/projects/manage-keys.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
+import { eventually } from '../helpers/eventually.js';
 import { openFollower, type FeedFollower } from '../helpers/feed-follower.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 
@@ -64,6 +66,13 @@ async function news(follower: FeedFollower): Promise<string[]> {
   await follower.catchUp();
   if (test.app.db.kind === 'embedded') expect(follower.told).toEqual(follower.news);
   return follower.news.map(({ id, type }) => (type === 'gone' ? `${id} gone` : id));
+}
+
+/** A page of changes; or the code of a refusal. */
+async function read(name: string, query: string) {
+  const { body } = await supertest(test.server).get(`/api/data/${name}/changes?${query}`).set(secret());
+  const { data, code } = body as { data: { items?: { id: string }[]; cursor?: string }; code?: string };
+  return { ...data, code };
 }
 
 async function expectSame(follower: FeedFollower): Promise<void> {
@@ -264,6 +273,33 @@ describe('GET /api/data/:collection/changes', () => {
       for (const forged of ['x', 'x.y', `${cursor}x`, `x${cursor}`, cursor.toUpperCase(), 'x'.repeat(5000), '.']) {
         expect(await ask(name, signedIn(USER), 'title=open', forged)).toBe('400 INVALID_CURSOR');
       }
+    });
+
+    it('are the same in whatever order a filter is written', async () => {
+      const { name } = await buildFollowed();
+      const parts = ['n_gte=1', 'title_in=a', 'title_in=b%2Cc', 'n_lt=9', 'limit=5', 'fields=title'];
+      const orders = parts.map((_, at) => [...parts.slice(at), ...parts.slice(0, at)]);
+      orders.push([...parts].reverse());
+      const { cursor } = await read(name, parts.join('&'));
+      for (const order of orders) {
+        expect((await read(name, `${order.join('&')}&since=${cursor}`)).code, order.join('&')).toBeUndefined();
+      }
+    });
+
+    it('outlive, also while somebody waits by them, what changes nothing that they hold', async () => {
+      const { name, _id } = await buildFollowed();
+      const { cursor } = await read(name, 'n=1');
+      const wait = vi.spyOn(test.app.hints, 'wait');
+      const looks = () => wait.mock.calls.filter(([topic]) => topic === hintOf(_id)).length;
+      let isAnswered = false;
+      const waiting = read(name, `n=1&wait=25&since=${cursor}`).finally(() => (isAnswered = true));
+      await eventually('somebody waits', () => looks() > 0);
+      await setChanges(test.app, owner.project._id, name, { keepMs: 86_400_000 });
+      const before = looks();
+      await eventually('they have seen it', () => isAnswered || looks() > before + 1);
+      wait.mockRestore();
+      const id = await insert(name, { n: 1 });
+      expect((await waiting).items?.map((item) => item.id)).toEqual([id]);
     });
 
     it('expire when the rules change, when it is switched off and on, and when the collection is dropped', async () => {

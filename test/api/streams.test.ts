@@ -121,6 +121,30 @@ describe('POST /api/realtime', () => {
     expect(client.known(1).get(id)).toMatchObject({ title: 'done', n: 1 });
   });
 
+  it('is refused with the position of the subscription that is to blame', async () => {
+    const { name } = await buildFollowed();
+    const off = await buildFollowed();
+    await setChanges(test.app, owner.project._id, off.name, { on: false });
+    const refused: [string, object][] = [
+      ['404 COLLECTION_NOT_FOUND', { collection: 'nowhere' }],
+      ['409 CHANGES_OFF', { collection: off.name }],
+      ['400 INVALID_CURSOR', { collection: name, since: 'x' }],
+      ...['nothing=1', 'since=x', 'fields=n', 'limit=1', 'wait=1', 'page=1', 'n=%', 'title_regex=a'].map(
+        (filter): [string, object] => ['400 INVALID_QUERY', { collection: name, filter }],
+      ),
+      ['400 INVALID_QUERY', { collection: name, fields: ['nothing'] }],
+      ['400 VALIDATION_FAILED', { collection: name, filter: `title=${'x'.repeat(8192)}` }],
+    ];
+    for (const [refusal, subscription] of refused) {
+      const { status, body } = await follow([{ collection: name }, subscription]);
+      const blamed = body.details?.[0]?.field ?? '';
+      expect([`${status} ${body.code}`, blamed], JSON.stringify(subscription).slice(0, 80)).toEqual([
+        refusal,
+        expect.stringMatching(/^subscriptions\.1/),
+      ]);
+    }
+  });
+
   it('goes on where another stream was cut off, and misses nothing that happened between', async () => {
     const { name } = await buildFollowed();
     const kept = await send('post', name, { title: 'kept' });

@@ -35,7 +35,7 @@ export function readFeedQuery(raw: string, collection: Collection): FeedQuery {
   }
   const waitS = readWholeNumber(query, 'wait', 0, MAX_WAIT_S) ?? 0;
   const limit = readWholeNumber(query, 'limit', 1, MAX_CHANGES) ?? DEFAULT_CHANGES;
-  const listed = parseListQuery(withoutOwn(raw), collection);
+  const listed = parseListQuery(inOrder(raw), collection);
   return {
     since: findSingle(query, 'since') || null,
     limit,
@@ -51,10 +51,17 @@ export function readFeedQuery(raw: string, collection: Collection): FeedQuery {
   };
 }
 
-function withoutOwn(raw: string): string {
-  return raw
-    .split('&')
-    .filter((part) => ![...readQueryText(part).keys()].some((name) => FEED_PARAMETERS.has(name)))
+/**
+ * The parameters that lists have too, in an order of their own: a client that writes the same filter in another order
+ * has the same conditions, and goes on by its cursor.
+ */
+function inOrder(raw: string): string {
+  const parts = raw.split('&').map((part) => ({ part, key: [...readQueryText(part)].flat(2) }));
+  return parts
+    .filter(({ key: [name] }) => name !== undefined && !FEED_PARAMETERS.has(name))
+    .map(({ part, key }) => ({ part, text: key.join('=') }))
+    .sort((a, b) => (a.text < b.text ? -1 : a.text > b.text ? 1 : 0))
+    .map(({ part }) => part)
     .join('&');
 }
 

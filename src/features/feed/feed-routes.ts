@@ -27,7 +27,7 @@ import { requireFollowable } from './admit-follower.js';
 import { SHOWN_DOCUMENT } from '../documents/reply/document-schema.js';
 import { DEFAULT_CHANGES, MAX_CHANGES, MAX_WAIT_S } from './feed-query.js';
 import { readFeed } from './read-feed.js';
-import { openStream, type StreamRequest } from './streams/open-stream.js';
+import { namingSubscription, openStream, type StreamRequest } from './streams/open-stream.js';
 import { streamHub } from './streams/stream-hub.js';
 
 const CHANGE = anyOf(
@@ -102,7 +102,7 @@ function requireFilterOnly(filter: string): void {
   }
 }
 
-const NOT_FILTERS: ReadonlySet<string> = new Set(['since', 'fields', 'ticket']);
+const NOT_FILTERS: ReadonlySet<string> = new Set(['since', 'fields']);
 
 /** The rights of a ticket are found out when it is used. */
 const ASKS_FOR_TICKET = { ...READS_DOCUMENTS, note: ANY_KEY.note, refuses: ANY_KEY.refuses };
@@ -230,8 +230,12 @@ export const STREAM_ROUTES: RouteList = {
             `The subscriptions of a stream may have at most ${MAX_REQUEST_CHARACTERS} bytes`,
           );
         }
-        const subscriptions = body.subscriptions.map(({ collection, filter = '', fields, since }) => {
-          requireFilterOnly(filter);
+        const subscriptions = body.subscriptions.map(({ collection, filter = '', fields, since }, n) => {
+          try {
+            requireFilterOnly(filter);
+          } catch (error) {
+            throw namingSubscription(n, error);
+          }
           const query = [filter, fields ? `fields=${fields.map(encodeURIComponent).join()}` : ''];
           return { collection, query: query.filter(Boolean).join('&'), since: since || null };
         });

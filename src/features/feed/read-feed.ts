@@ -7,7 +7,7 @@ import type { EncodedReply } from '../documents/read/stored-documents.js';
 import { listError } from '../documents/reply/query-errors.js';
 import { readWithin, type ReplySize } from '../documents/reply/reply-size.js';
 import { encodeChange } from './encode-change.js';
-import { cursorExpired, sealFeedCursor, type FeedPosition } from './feed-cursor.js';
+import { openFeedCursor, sealFeedCursor, type FeedPosition } from './feed-cursor.js';
 import { readFeedQuery, type FeedQuery } from './feed-query.js';
 import { findStart, openFollowing, readPage, type Following, type FeedPage } from './read-page.js';
 
@@ -35,29 +35,35 @@ export async function readFeed(
   { signal, settle, aside }: FeedRequest,
 ): Promise<EncodedReply> {
   let caller = await settle();
-  const following = await openFollowing(app, caller, collectionName, (found) => readFeedQuery(rawQuery, found), signal);
-  const { collection, query } = following;
+  const open = (): Promise<Following> =>
+    openFollowing(app, caller, collectionName, (found) => readFeedQuery(rawQuery, found), signal);
+  let following = await open();
   let position = await findStart(following);
-  const waitsUntil = performance.now() + query.waitMs;
+  const waitsUntil = performance.now() + following.query.waitMs;
   for (;;) {
     const leftMs = waitsUntil - performance.now();
     // From before the page is read: a change that comes meanwhile is not waited for.
-    const hint = leftMs > 0 ? app.hints.wait(hintOf(collection._id), Math.min(LOOK_MS, leftMs), signal) : null;
+    const hint =
+      leftMs > 0 ? app.hints.wait(hintOf(following.collection._id), Math.min(LOOK_MS, leftMs), signal) : null;
     const { page, reply } = await readReply(following, caller, position);
     const isOver = page.items.length > 0 || page.more || hint === null;
     if (isOver || signal.aborted || !app.readiness.isReady()) return reply;
     position = page.position;
     await aside(() => hint);
     caller = await settle();
-    await requireSameRules(following, caller);
+    // Whoever waits must not be shown by rules that are none any more.
+    if (await isSame(following, caller)) continue;
+    const cursor = sealFeedCursor(app.secrets, following.scope, position);
+    following = await open();
+    // Expired by other rules; another change of the collection, of a field or an index, is nothing to start over for.
+    position = openFeedCursor(app.secrets, following.scope, cursor);
   }
 }
 
-/** Whoever waits must not be shown by rules that are none any more. */
-async function requireSameRules({ app, collection }: Following, caller: Caller): Promise<void> {
+async function isSame({ app, collection }: Following, caller: Caller): Promise<boolean> {
   const now = await requireCollection(app, caller.project._id, collection.name);
-  if (String(now._id) !== String(collection._id) || now.version !== collection.version) throw cursorExpired();
   readFilter(collection, caller);
+  return String(now._id) === String(collection._id) && now.version === collection.version;
 }
 
 async function readReply(

@@ -61,7 +61,7 @@ export async function openStream(app: App, request: StreamRequest): Promise<Open
       const following = await wanted.resolve(subscription.since, NEVER);
       all.push({ wanted, following, from: findGenuine(app, following) });
     } catch (error) {
-      throw hasIds ? error : naming(n, error);
+      throw hasIds ? error : namingSubscription(n, error);
     }
   }
   return new OpenedStream(app, request, streamHub(app).takeStream(caller, request.address), all);
@@ -118,7 +118,7 @@ function findGenuine(app: App, { scope, query: { since } }: Following): FeedPosi
 }
 
 /** The refusal of a stream names the subscription that is to blame. */
-function naming(n: number, error: unknown): unknown {
+export function namingSubscription(n: number, error: unknown): unknown {
   if (!(error instanceof AppError) || error.details) return error;
   const { kind, code, message, retryAfterSeconds, headers } = error;
   const details = [{ field: `subscriptions.${n}`, rule: 'subscription', message }];

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Caller } from '../../access/caller.js';
@@ -63,7 +64,11 @@ export class Stream {
 
   /** Does work that the signal it is given aborts when the stream is over. */
   async read<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    this.#reading ??= new AbortController();
+    if (!this.#reading) {
+      this.#reading = new AbortController();
+      // A stream has up to fifty subscriptions that read at once: more than Node takes for a leak.
+      setMaxListeners(0, this.#reading.signal);
+    }
     if (this.#isOver) this.#reading.abort();
     this.#readers++;
     try {
