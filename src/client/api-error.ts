@@ -10,8 +10,8 @@ export interface Failure {
   status: number;
   code: string;
   details?: readonly Detail[];
-  requestId?: string;
-  retryAfter?: number;
+  requestId?: string | undefined;
+  retryAfter?: number | undefined;
   cause?: unknown;
 }
 
@@ -42,13 +42,20 @@ export class ApiError extends Error {
 /** The refusal that a reply tells of; a proxy's page is told of by its status alone. */
 export async function readRefusal(response: Response): Promise<ApiError> {
   const { status, headers } = response;
-  const body = (await response.json().catch(() => ({}))) as Partial<Failure> & { message?: string };
-  const seconds = Number(headers.get('retry-after') ?? NaN);
+  const body = ((await response.json().catch(() => null)) ?? {}) as Partial<Failure> & { message?: string };
   return new ApiError(body.message ?? `The server answered ${status}`, {
     status,
     code: body.code ?? `HTTP_${status}`,
     details: body.details,
     requestId: body.requestId ?? headers.get('x-request-id') ?? undefined,
-    retryAfter: seconds >= 0 ? seconds : undefined,
+    retryAfter: readRetryAfter(headers.get('retry-after')),
   });
+}
+
+/** Seconds; a proxy may name the moment instead. */
+function readRetryAfter(text: string | null): number | undefined {
+  if (text === null) return undefined;
+  const seconds = Number(text);
+  const left = isNaN(seconds) ? Math.ceil((Date.parse(text) - Date.now()) / 1000) : seconds;
+  return left >= 0 ? left : undefined;
 }

@@ -1,6 +1,6 @@
 import { ApiError } from './api-error.js';
 import { randomKey, type Connection, type TokenSource } from './connection.js';
-import { isDone, lock, markDone, platform, sleep, type SessionStorage } from './platform.js';
+import { isDone, lock, markDone, platform, sleep, tellListener, type SessionStorage } from './platform.js';
 import type { Part } from './project.js';
 
 /** Where a session is kept. */
@@ -73,7 +73,7 @@ export function openAuth<P>(connection: Connection, storage: SessionStorage, coo
   const mode = { 'x-refresh-token-mode': cookies ? 'cookie' : 'header' };
 
   const read = (): Session | null => JSON.parse(storage.getItem(place) ?? 'null') as Session | null;
-  const tell = (): void => listeners.forEach((listener) => listener((read()?.user ?? null) as never));
+  const tell = (): void => listeners.forEach((listener) => tellListener(listener, (read()?.user ?? null) as never));
   const write = (session: Session | null): void => {
     if (session) storage.setItem(place, JSON.stringify(session));
     else storage.removeItem(place);

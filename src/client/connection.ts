@@ -9,8 +9,11 @@ export interface Call {
   query?: URLSearchParams;
   body?: unknown;
   headers?: Record<string, string>;
-  /** No: repeated only when the service says that it did nothing. By key: made safe to repeat by an Idempotency-Key. */
-  repeat?: 'no' | 'key';
+  /**
+   * No: repeated only when the service says that it did nothing. By key: made safe to repeat by an Idempotency-Key.
+   * Never: the caller sees to it.
+   */
+  repeat?: 'no' | 'key' | 'never';
   /** Without the token of the user. */
   isAnonymous?: boolean;
   signal?: AbortSignal | undefined;
@@ -57,7 +60,7 @@ const UNTOUCHED: readonly string[] = ['OVERLOADED', 'BUSY', 'RATE_LIMITED'];
 export function openConnection(options: ConnectionOptions): Connection {
   const { key, retries = 6, cookies } = options;
   const url = options.url.replace(/\/+$/, '');
-  const request = options.fetch ?? ((...words: Parameters<typeof fetch>) => fetch(...words));
+  const send = options.fetch ?? ((...words: Parameters<typeof fetch>) => fetch(...words));
 
   const attempt = async (
     call: Call,
@@ -67,7 +70,7 @@ export function openConnection(options: ConnectionOptions): Connection {
     const { method = 'GET', path, query, body, headers, signal } = call;
     const text = query?.toString();
     try {
-      return await request(`${url}/api${path}${text ? `?${text}` : ''}`, {
+      return await send(`${url}/api${path}${text ? `?${text}` : ''}`, {
         method,
         headers: {
           'x-api-key': key,
@@ -82,11 +85,12 @@ export function openConnection(options: ConnectionOptions): Connection {
       });
     } catch (cause) {
       if (signal?.aborted) throw cause;
-      throw new ApiError('There was no answer from the server', { status: 0, code: 'NETWORK', cause });
+      throw noAnswer('There was no answer from the server', cause);
     }
   };
 
-  const open = async (call: Call): Promise<Response> => {
+  /** What is read of the reply; a reply that breaks off meanwhile is none, and asked for again. */
+  const request = async <T>(call: Call, read: (response: Response) => T | Promise<T>): Promise<T> => {
     const idempotencyKey = call.repeat === 'key' ? randomKey() : undefined;
     const tokens = call.isAnonymous ? undefined : connection.tokens;
     let isRenewed = false;
@@ -95,7 +99,7 @@ export function openConnection(options: ConnectionOptions): Connection {
       let error: ApiError;
       try {
         const response = await attempt(call, token, idempotencyKey);
-        if (response.ok) return response;
+        if (response.ok) return await read(response);
         error = await readRefusal(response);
       } catch (thrown) {
         if (!(thrown instanceof ApiError)) throw thrown;
@@ -115,16 +119,30 @@ export function openConnection(options: ConnectionOptions): Connection {
     key,
     name: `bsvc:${url}:${key.slice(-8)}`,
     tokens: undefined,
-    open,
-    async send<T>(call: Call) {
-      return (await (await open(call)).json()) as T;
-    },
+    open: (call) => request(call, (response) => response),
+    send: (call) => request(call, (response) => readReply(response, call.signal)),
   };
   return connection;
 }
 
+const noAnswer = (message: string, cause: unknown): ApiError =>
+  new ApiError(message, { status: 0, code: 'NETWORK', cause });
+
+async function readReply<T>(response: Response, signal: AbortSignal | undefined): Promise<T> {
+  const text = await response.text().catch((cause: unknown) => {
+    throw signal?.aborted ? cause : noAnswer('The answer of the server broke off', cause);
+  });
+  try {
+    return JSON.parse(text) as T;
+  } catch (cause) {
+    const { status } = response;
+    // The page of a portal or of another server.
+    throw new ApiError('The answer is not of the service', { status, code: `HTTP_${status}`, cause });
+  }
+}
+
 function mayRepeat({ status, code, retryAfter = 0 }: ApiError, { repeat }: Call): boolean {
-  if (retryAfter > MAX_RETRY_AFTER_S) return false;
+  if (repeat === 'never' || retryAfter > MAX_RETRY_AFTER_S) return false;
   if (UNTOUCHED.includes(code)) return true;
   if (repeat === 'no') return false;
   return status === 0 || BUSY_STATUSES.includes(status) || ((status === 409 || status === 429) && retryAfter > 0);

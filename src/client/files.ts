@@ -1,6 +1,6 @@
 import { ApiError } from './api-error.js';
 import { backOff, type Connection } from './connection.js';
-import { platform, sleep } from './platform.js';
+import { platform, sleep, tellListener } from './platform.js';
 
 /** A stored file. */
 export interface StoredFile {
@@ -42,15 +42,15 @@ export function openFiles(connection: Connection): Files {
         body: wanted,
         signal,
       });
-      const progress = onProgress ?? ((): void => undefined);
-      progress(0, size);
+      const progress = (sent: number): void => onProgress && tellListener((bytes) => onProgress(bytes, size), sent);
+      progress(0);
       for (let tried = 0; ; tried++) {
-        const status = await put(grant.signedUrl, file, type, (sent) => progress(sent, size), signal);
+        const status = await put(grant.signedUrl, file, type, progress, signal);
         if (status >= 200 && status < 300) break;
         if (tried + 1 >= ATTEMPTS || (status > 0 && status < 500)) throw notStored(status);
         await sleep(backOff(tried), signal);
       }
-      progress(size, size);
+      progress(size);
       const { filePath } = grant;
       const call = { method: 'POST', path: '/storage/upload-confirm', body: { filePath, size }, signal } as const;
       const { path, url, provider, warning } = await connection.send<StoredFile>(call);

@@ -1,6 +1,7 @@
 import { ApiError, type Failure } from './api-error.js';
 import { randomKey, type Connection } from './connection.js';
-import { keepSet } from './document-set.js';
+import { keepSet, withSorted } from './document-set.js';
+import { tellListener } from './platform.js';
 import type { FilterOf, Part, Shown, Sort } from './project.js';
 import { buildQuery } from './query.js';
 import { openNews, type FollowEvent, type News, type Subscription } from './stream.js';
@@ -70,7 +71,7 @@ export function openFollowers(connection: Connection, isShared: boolean): Follow
     if (event?.type === 'reset') delete follower.subscription.since;
     if (cursor !== undefined) follower.subscription.since = cursor;
     if (event?.type === 'error') followers.delete(id);
-    if (event) follower.listener(event as never);
+    if (event) tellListener(follower.listener, event as never);
   }
 
   const begin = (collection: string, { filter, fields, since }: AnyFollowOptions, listener: Listener): (() => void) => {
@@ -103,8 +104,11 @@ export function openFollowers(connection: Connection, isShared: boolean): Follow
         }: AnyFollowOptions & { sort?: string; onError?: (error: ApiError) => void },
         show: (documents: never[]) => void,
       ) => {
-        const keep = keepSet(sort, show);
-        return begin(collection, options, (event) => (event.type === 'error' ? onError?.(event.error) : keep(event)));
+        const by = typeof sort === 'string' ? [sort] : sort;
+        const keep = keepSet(by, show);
+        return begin(collection, withSorted(options, by), (event) =>
+          event.type === 'error' ? onError?.(event.error) : keep(event),
+        );
       };
       // One implementation stands for the changes of every collection's type.
       return follow as unknown as Follow<never, never>;
@@ -116,7 +120,7 @@ export function openFollowers(connection: Connection, isShared: boolean): Follow
         // Under another id: what is still under way for the user before is for nobody.
         follower.subscription = { ...subscription, id: randomKey() };
         followers.set(follower.subscription.id, follower);
-        follower.listener({ type: 'reset' });
+        tellListener(follower.listener, { type: 'reset' });
       }
       if (followers.size > 0) tabs.want(own());
     },

@@ -107,3 +107,14 @@ export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
     signal?.addEventListener('abort', end, { once: true });
   });
 }
+
+/** Tells a listener; what it throws is reported as an uncaught error, as of events, and disturbs nobody else. */
+export function tellListener<T>(listener: (value: T) => void, value: T): void {
+  try {
+    listener(value);
+  } catch (error) {
+    queueMicrotask(() => {
+      throw error;
+    });
+  }
+}

@@ -27,8 +27,9 @@ export interface News {
   event?: FollowEvent<unknown>;
 }
 
-/** As many as the service takes in one request. */
+/** As many as the service takes in one request, and of how many characters. */
 const MAX_SUBSCRIPTIONS = 50;
+const MAX_CHARACTERS = 60_000;
 /** A proxy that holds a stream back shows nothing of it at all. */
 const FIRST_NEWS_MS = 10_000;
 /** The service says something every 25 seconds. */
@@ -46,20 +47,21 @@ export interface NewsReader {
 
 export function openNews(connection: Connection): NewsReader {
   let isStreamed = true;
+  /** Subscriptions whose filter no stream takes. */
+  const asked = new Set<string>();
+  // Patterns are too dear to be tried on every change.
+  const isPolled = ({ id, filter }: Subscription): boolean => !isStreamed || asked.has(id) || /_regex=/.test(filter);
 
-  /** One stream for each fifty, and questions for the rest, until the first of them ends; milliseconds to wait then. */
+  /** As few streams as can be, and questions for the rest, until the first of them ends; milliseconds to wait then. */
   const readRound = async (
     live: readonly Subscription[],
     note: (news: News) => void,
     signal: AbortSignal,
   ): Promise<number> => {
-    // Patterns are too dear to be tried on every change.
-    const streamed = live.filter(({ filter }) => isStreamed && !/_regex=/.test(filter));
-    const polled = live.filter((each) => !streamed.includes(each));
-    const works: Promise<number>[] = polled.length > 0 ? [poll(connection, polled, note, signal)] : [];
-    for (let at = 0; at < streamed.length; at += MAX_SUBSCRIPTIONS) {
-      works.push(readStream(connection, streamed.slice(at, at + MAX_SUBSCRIPTIONS), note, signal));
-    }
+    const polled = live.filter(isPolled);
+    const streamed = inRequests(live.filter((each) => !isPolled(each)));
+    const works = streamed.map((each) => readStream(connection, each, note, signal));
+    if (polled.length > 0) works.push(poll(connection, polled, note, signal));
     return Promise.race(works);
   };
 
@@ -88,9 +90,16 @@ export function openNews(connection: Connection): NewsReader {
         } catch (thrown) {
           if (signal.aborted) return;
           const error = thrown instanceof ApiError ? thrown : broken(thrown);
-          if (error.code === 'NO_STREAM') isStreamed = false;
-          else if (isPassing(error)) await pause((error.retryAfter ?? 0) * 1000 + backOff(tried++), signal);
-          else for (const id of blamed(error, live)) mend(id, error, live, note);
+          if (error.code === 'NO_STREAM') {
+            isStreamed = false;
+          } else if (isPassing(error)) {
+            await pause((error.retryAfter ?? 0) * 1000 + backOff(tried++), signal);
+          } else {
+            for (const id of blamed(error, live)) {
+              if (error.code !== 'INVALID_QUERY' || isPolled(live.get(id)!)) mend(id, error, live, note);
+              else asked.add(id);
+            }
+          }
         } finally {
           signal.removeEventListener('abort', end);
           end();
@@ -100,11 +109,28 @@ export function openNews(connection: Connection): NewsReader {
   };
 }
 
+/** Subscriptions by the requests that take them. */
+function inRequests(subscriptions: readonly Subscription[]): Subscription[][] {
+  const requests: Subscription[][] = [];
+  let left = 0;
+  for (const each of subscriptions) {
+    const { length } = JSON.stringify(each);
+    if (left < length || requests.at(-1)?.length === MAX_SUBSCRIPTIONS) {
+      requests.push([]);
+      left = MAX_CHARACTERS;
+    }
+    requests.at(-1)!.push(each);
+    left -= length;
+  }
+  return requests;
+}
+
 const broken = (cause: unknown): ApiError =>
   new ApiError('The stream broke off', { status: 0, code: 'NETWORK', cause });
 const noStream = (): ApiError => new ApiError('Streams do not come through', { status: 0, code: 'NO_STREAM' });
 
-const isPassing = ({ status }: ApiError): boolean => status === 0 || status === 429 || status >= 500;
+/** No answer of the service, or that of one which cannot just now. */
+const isPassing = ({ status }: ApiError): boolean => status < 400 || status === 429 || status >= 500;
 
 /** A subscription that the refusal names, or else all of them. */
 function blamed({ details }: ApiError, live: ReadonlyMap<string, Subscription>): string[] {
@@ -154,7 +180,8 @@ async function readStream(
       path: '/realtime',
       body: { subscriptions: subscriptions.map(({ id: _id, ...wanted }) => wanted) },
       headers: { accept: 'text/event-stream' },
-      repeat: 'no',
+      // A pause that the service wants would be taken for a stream that does not come through.
+      repeat: 'never',
       signal: ends.signal,
     } as const;
     const response = await connection.open(call);
@@ -193,9 +220,9 @@ function named(error: ApiError, subscriptions: readonly Subscription[]): ApiErro
   if (error.status === 405 || error.code === 'NOT_FOUND') return noStream();
   const n = /^subscriptions\.(\d+)/.exec(error.details[0]?.field ?? '')?.[1];
   if (n === undefined) return error;
-  const { message, status, code, requestId } = error;
+  const { message, status, code, requestId, retryAfter } = error;
   const details = [{ field: 'subscriptions', rule: subscriptions[Number(n)]?.id ?? '', message }];
-  return new ApiError(message, { status, code, details, ...(requestId !== undefined && { requestId }) });
+  return new ApiError(message, { status, code, details, requestId, retryAfter });
 }
 
 /** Tells one event; of the last one when to ask again. */

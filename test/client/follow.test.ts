@@ -1,5 +1,5 @@
 import { createServer, request } from 'node:http';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { createClient, type Client } from '../../src/client/client.js';
 import type { UntypedProject } from '../../src/client/project.js';
 import type { FollowEvent } from '../../src/client/stream.js';
@@ -150,6 +150,43 @@ describe.each(WAYS)('follow of the client %s', (by, way) => {
     await shows('1 still');
   });
 
+  it('tells everybody, whatever one of them throws', async () => {
+    const thrown: unknown[] = [];
+    const later = globalThis.queueMicrotask;
+    vi.stubGlobal('queueMicrotask', (work: () => void) =>
+      later(() => {
+        try {
+          work();
+        } catch (error) {
+          thrown.push(error);
+        }
+      }),
+    );
+    try {
+      const api = open();
+      const of = `test ${++made}`;
+      const told: string[] = [];
+      const fault = new Error('of the listener');
+      stops.push(
+        api.collection('posts').follow({ filter: { of } }, ({ type }) => {
+          told.push(type);
+          throw fault;
+        }),
+      );
+      const { shows } = keep(api, 'posts', of);
+      await shows();
+      for (const n of [1, 2]) {
+        await writer.collection('posts').insert({ of, n, text: 'post' });
+        await shows(...['1 post', '2 post'].slice(0, n));
+      }
+      await eventually('it is told both', () => told.filter((type) => type === 'upsert').length === 2);
+      expect(thrown).toContain(fault);
+      expect(new Set(thrown)).toEqual(new Set([fault]));
+    } finally {
+      vi.unstubAllGlobals();
+    }
+  });
+
   it('shows each user their own, and forgets them when another one signs in', async () => {
     const api = createClient({ url: test.url, key: shop.publishable, fetch: way([]) });
     const enter = (name: string) =>
@@ -202,6 +239,72 @@ describe('follow of the client', () => {
     ]);
     await eventually('one matches', () => shown.length === 1);
     expect(asked.some((path) => path.endsWith('/realtime'))).toBe(false);
+  });
+
+  it('follows whatever a list can be filtered by, however many filters there are and however long', async () => {
+    const asked: string[] = [];
+    const api = createClient({ url: test.url, key: shop.secret, fetch: WAYS[0]![1](asked) });
+    const posts = api.collection('posts');
+    const of = `test ${++made}`;
+    const names = Array.from({ length: 150 }, (_, n) => `${of} ${'x'.repeat(20)} ${n}`);
+    const conditions = Object.fromEntries(names.slice(0, 25).map((name, n) => [`f${n}_ne`, name]));
+    const filters: Record<string, unknown>[] = [
+      // More than one stream takes of all together.
+      ...Array.from({ length: 40 }, (_, n) => ({ of, text_in: names.slice(n, n + 60) })),
+      // More than a stream takes of one.
+      { of, text_in: names },
+      { of, ...conditions },
+      // Parameters of a stream's address, where they would be no filters.
+      { of, ticket_exists: false },
+      { of, ticket: 'one' },
+    ];
+    const shown = filters.map(() => -1);
+    const errors: Error[] = [];
+    for (const [n, filter] of filters.entries()) {
+      const onError = (error: Error): void => void errors.push(error);
+      stops.push(posts.follow.set({ filter: filter as object, onError }, (list) => (shown[n] = list.length)));
+    }
+    await eventually('all are shown', () => errors.length > 0 || !shown.includes(-1));
+    expect(errors).toEqual([]);
+    await writer.collection('posts').insert({ of, text: names[50], ticket: 'one' });
+    const counts = await Promise.all(filters.map((filter) => posts.count(filter as object)));
+    expect(new Set(counts)).toEqual(new Set([0, 1]));
+    await eventually('each has what a list shows', () => String(shown) === String(counts));
+    expect(asked.filter((path) => path.endsWith('/realtime')).length).toBeGreaterThan(1);
+  });
+
+  it('sorts by what it does not show', async () => {
+    const of = `test ${++made}`;
+    const posts = writer.collection('posts');
+    for (const n of [2, 1, 3]) await posts.insert({ of, n, text: `${n}` });
+    let shown: unknown[] = [];
+    const show = (list: { text?: unknown }[]): unknown => (shown = list.map(({ text }) => text));
+    stops.push(posts.follow.set({ filter: { of }, sort: 'n', fields: ['text'] }, show));
+    await eventually('they are sorted', () => String(shown) === '1,2,3');
+  });
+
+  it('goes on by a stream after a pause that the service wants', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    try {
+      const asked: string[] = [];
+      const refused = Response.json(
+        { code: 'RATE_LIMITED', message: '' },
+        { status: 429, headers: { 'retry-after': '60' } },
+      );
+      const api = createClient({
+        url: test.url,
+        key: shop.secret,
+        fetch: counting(asked, () => (asked.length === 1 ? Promise.resolve(refused) : new Promise(() => undefined))),
+      });
+      const stop = api.collection('posts').follow({ since: 'now' }, () => undefined);
+      await vi.advanceTimersByTimeAsync(59_000);
+      expect(asked).toEqual(['/api/realtime']);
+      await vi.advanceTimersByTimeAsync(5_000);
+      expect(asked).toEqual(['/api/realtime', '/api/realtime']);
+      stop();
+    } finally {
+      vi.useRealTimers();
+    }
   });
 
   it('asks by pages behind a proxy that holds streams back', async () => {
