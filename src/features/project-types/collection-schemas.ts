@@ -3,6 +3,7 @@ import { FLAG, ID, MOMENT, orNull, TEXT, type Schema } from '../../platform/sche
 import {
   changedFields,
   publicFields,
+  queriedFields,
   sentFields,
   storedFields,
   tellRules,
@@ -153,7 +154,8 @@ function changesOf(fields: readonly Field[], allOptional: boolean): Schema {
 const escapePattern = (text: string): string => text.replace(/[.*+?^${}()|[\]\\/-]/g, '\\$&');
 
 function filtersOf(fields: readonly Field[], prefix: string): Record<string, Schema> {
-  return Object.assign({}, ...fields.map((field) => filtersAt(field, prefix + field.name))) as Record<string, Schema>;
+  const schemas = queriedFields(fields, prefix).map((field) => filtersAt(field, prefix + field.name));
+  return Object.assign({}, ...schemas) as Record<string, Schema>;
 }
 
 function filtersAt(shape: FieldShape, path: string): Record<string, Schema> {

@@ -3,6 +3,7 @@ import type { Collection } from '../collections/collection.js';
 import { HIDDEN_FIELD, type Field, type FieldShape } from '../collections/fields/field.js';
 import { listCollections } from '../collections/list-collections.js';
 import { EMAIL_VERIFIED, USERS } from '../collections/users-collection.js';
+import { isFieldPath } from '../documents/store/find-field.js';
 import type { Project } from '../projects/project.js';
 
 /** A collection as types and schemas are made of it, its fields in the order of their names. */
@@ -117,6 +118,11 @@ export function changedFields(collection: DescribedCollection): readonly Field[]
 /** The fields of `users` that everybody may see. */
 export function publicFields({ fields }: DescribedCollection): readonly Field[] {
   return fields.filter((field) => field.public && field.name !== 'password');
+}
+
+/** The fields below a path that a query can name: others can be stored, but neither filtered nor sorted by. */
+export function queriedFields(fields: readonly Field[], prefix: string): readonly Field[] {
+  return fields.filter(({ name }) => isFieldPath(prefix + name));
 }
 
 /** The rules of a field in words, for people who read its type. */

@@ -3,6 +3,7 @@ import type { Field, FieldShape } from '../collections/fields/field.js';
 import {
   changedFields,
   publicFields,
+  queriedFields,
   sentFields,
   storedFields,
   tellRules,
@@ -49,7 +50,7 @@ function openOf(collection: DescribedCollection): string {
 }
 
 function openPaths(fields: readonly Field[], prefix: string): string[] {
-  return fields.flatMap((field) => openPathsOf(field, prefix + field.name));
+  return queriedFields(fields, prefix).flatMap((field) => openPathsOf(field, prefix + field.name));
 }
 
 function openPathsOf(shape: FieldShape, path: string): string[] {
@@ -153,7 +154,7 @@ function changes(fields: readonly Field[], prefix: string, allOptional: boolean)
 
 /** Paths and the values that they are compared with, through arrays as the database does. */
 function paths(fields: readonly Field[], prefix: string): string[] {
-  return fields.flatMap((field) => pathsOf(field, prefix + field.name));
+  return queriedFields(fields, prefix).flatMap((field) => pathsOf(field, prefix + field.name));
 }
 
 function pathsOf(shape: FieldShape, path: string): string[] {
@@ -171,7 +172,7 @@ function pathsOf(shape: FieldShape, path: string): string[] {
 }
 
 function refs(fields: readonly Field[], prefix: string, known: Known): string[] {
-  return fields.flatMap((field) => refsOf(field, prefix + field.name, known));
+  return queriedFields(fields, prefix).flatMap((field) => refsOf(field, prefix + field.name, known));
 }
 
 function refsOf(shape: FieldShape, path: string, known: Known): string[] {

@@ -2,6 +2,8 @@ import { ObjectId } from 'bson';
 import { describe, expect, it } from 'vitest';
 import { describeCollections } from '../../../src/features/project-types/described-project.js';
 import { writeTypeFile } from '../../../src/features/project-types/type-file.js';
+import type { Field } from '../../../src/features/collections/fields/field.js';
+import { isFieldPath } from '../../../src/features/documents/store/find-field.js';
 import { compile } from '../../helpers/compile.js';
 import { estateCollections } from '../../helpers/estate.js';
 
@@ -106,6 +108,34 @@ describe('types.d.ts', () => {
     expect(text).toContain('/** Default 0. */');
     expect(text).toContain('/** Default "*\\/ it\'s');
     expect(text).toContain('/** Id of a document of users. Required. */');
+  });
+
+  it('offers for filters, sorting and populating what a query can name, and nothing else', async () => {
+    const names = ['plain', 'my-name', '_x', 'naïve', '日本', '1st', "it's", 'a*/b', 'semi;colon'];
+    const [posts] = estateCollections();
+    const fields: Field[] = [
+      ...names.map((name) => ({ name, type: 'Ref' as const, ref: 'odd' })),
+      { name: 'inside', type: 'Object', fields: names.map((name) => ({ name, type: 'Number' as const })) },
+      { name: 'größe', type: 'Object' },
+    ];
+    const text = await write([{ ...posts!, name: 'odd', mode: 'enforced', fields, rls: null }]);
+    const part = (name: string): string => new RegExp(`interface Odd${name} \\{\\n([^}]*)\\n\\}`).exec(text)![1]!;
+    const members = (name: string): string[] =>
+      part(name)
+        .split('\n')
+        .map((line) =>
+          line
+            .trim()
+            .replace(/: [^:]*$/, '')
+            .replaceAll("'", ''),
+        );
+    const named = names.filter(isFieldPath);
+    expect(named).toHaveLength(3);
+    const inside = names.map((name) => `inside.${name}`).filter(isFieldPath);
+    const system = ['_id', 'createdAt', 'updatedAt'];
+    expect(members('Fields').sort()).toEqual([...named, 'inside', ...inside, ...system].sort());
+    expect(members('Refs').sort()).toEqual([...named].sort());
+    expect(compile({ [FILE]: text })).toEqual([]);
   });
 
   it('stays in one file when the collections change: another text exactly when something was changed', async () => {
