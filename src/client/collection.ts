@@ -1,21 +1,21 @@
 import { ApiError } from './api-error.js';
 import type { Connection } from './connection.js';
-import type { CollectionName, FilterOf, Part, Shown, Sort } from './project.js';
+import type { CollectionName, FieldName, FilterOf, Part, RefPath, Shown, Sort } from './project.js';
 import { buildQuery } from './query.js';
 
 /** How documents are shown. */
-export interface ShowOptions<P, N, K extends string, R extends string> {
+export interface ShowOptions<K extends string, R extends string> {
   /** Only these fields, and `_id`. */
-  fields?: readonly (K & keyof Part<P, N, 'Document'>)[];
+  fields?: readonly K[];
   /** Ref fields to be replaced by the documents they name. */
-  populate?: readonly (R & keyof Part<P, N, 'Refs'>)[];
+  populate?: readonly R[];
   /** Trashed documents too. */
   includeDeleted?: boolean;
   signal?: AbortSignal;
 }
 
 /** Which documents, and how. */
-export interface ListOptions<P, N, K extends string, R extends string> extends ShowOptions<P, N, K, R> {
+export interface ListOptions<P, N, K extends string, R extends string> extends ShowOptions<K, R> {
   filter?: FilterOf<P, N>;
   /** `-createdAt` unless said; `['-views', 'title']` for several. */
   sort?: Sort<Part<P, N, 'Fields'>> | readonly Sort<Part<P, N, 'Fields'>>[];
@@ -50,7 +50,7 @@ export interface ChangePage<T> {
 /** Which changes. */
 export interface ChangeOptions<P, N, K extends string> {
   filter?: FilterOf<P, N>;
-  fields?: readonly (K & keyof Part<P, N, 'Document'>)[];
+  fields?: readonly K[];
   /** A cursor; `now`; without it from the beginning. */
   since?: string;
   /** Changes of a page: 200 unless said, at most 1000. */
@@ -63,18 +63,18 @@ export interface ChangeOptions<P, N, K extends string> {
 /** The documents of a collection. Every method throws an `ApiError`. */
 export interface CoreCollection<P, N extends CollectionName<P>> {
   /** A page of documents: by `page`, or by the `cursor` of the page before (`start` for the first). */
-  list<K extends string = never, R extends string = never>(
+  list<K extends FieldName<P, N> = never, R extends RefPath<P, N> = never>(
     options?: ListOptions<P, N, K, R> & { page?: number; cursor?: string },
   ): Promise<Page<Shown<P, N, K, R>>>;
   /** All documents that match, in pages of `limit`; none twice or left out while others are written. */
-  iterate<K extends string = never, R extends string = never>(
+  iterate<K extends FieldName<P, N> = never, R extends RefPath<P, N> = never>(
     options?: ListOptions<P, N, K, R>,
   ): AsyncGenerator<Shown<P, N, K, R>, void, undefined>;
   /** The number of documents that match. */
   count(filter?: FilterOf<P, N>): Promise<number>;
-  get<K extends string = never, R extends string = never>(
+  get<K extends FieldName<P, N> = never, R extends RefPath<P, N> = never>(
     id: string,
-    options?: ShowOptions<P, N, K, R>,
+    options?: ShowOptions<K, R>,
   ): Promise<Shown<P, N, K, R>>;
   insert(document: Part<P, N, 'Insert'>): Promise<Part<P, N, 'Document'>>;
   /** Up to 100 documents, all or none. Their ids, in their order. */
@@ -90,7 +90,9 @@ export interface CoreCollection<P, N extends CollectionName<P>> {
     pipeline: readonly object[],
     options?: { includeDeleted?: boolean; signal?: AbortSignal },
   ): Promise<T[]>;
-  changes<K extends string = never>(options?: ChangeOptions<P, N, K>): Promise<ChangePage<Shown<P, N, K, never>>>;
+  changes<K extends FieldName<P, N> = never>(
+    options?: ChangeOptions<P, N, K>,
+  ): Promise<ChangePage<Shown<P, N, K, never>>>;
 }
 
 interface Enveloped<T> {

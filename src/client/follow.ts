@@ -2,7 +2,7 @@ import { ApiError, type Failure } from './api-error.js';
 import { randomKey, type Connection } from './connection.js';
 import { keepSet, withSorted } from './document-set.js';
 import { tellListener } from './platform.js';
-import type { FilterOf, Part, Shown, Sort } from './project.js';
+import type { FieldName, FilterOf, Part, Shown, Sort } from './project.js';
 import { buildQuery } from './query.js';
 import { openNews, type FollowEvent, type News, type Subscription } from './stream.js';
 import { openTabs } from './tabs.js';
@@ -10,7 +10,7 @@ import { openTabs } from './tabs.js';
 /** Which documents to follow. */
 export interface FollowOptions<P, N, K extends string> {
   filter?: FilterOf<P, N>;
-  fields?: readonly (K & keyof Part<P, N, 'Document'>)[];
+  fields?: readonly K[];
   /** A cursor, or `now` for what comes; without it all documents first. */
   since?: string;
 }
@@ -18,12 +18,12 @@ export interface FollowOptions<P, N, K extends string> {
 /** Follows a collection: a function, with `set` for a list that keeps itself. */
 export interface Follow<P, N> {
   /** Tells changes until the function that it returns is called, through outages and sign-ins. */
-  <K extends string = never>(
+  <K extends FieldName<P, N> = never>(
     options: FollowOptions<P, N, K>,
     listener: (event: FollowEvent<Shown<P, N, K, never>>) => void,
   ): () => void;
   /** Shows the documents that match whenever they have changed, sorted as a list. */
-  set<K extends string = never>(
+  set<K extends FieldName<P, N> = never>(
     options: Omit<FollowOptions<P, N, K>, 'since'> & {
       sort?: Sort<Part<P, N, 'Fields'>> | readonly Sort<Part<P, N, 'Fields'>>[];
       onError?: (error: ApiError) => void;

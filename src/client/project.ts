@@ -42,6 +42,11 @@ export type Part<P, N, K extends string> = N extends keyof P
     : UntypedProject[string][K & keyof UntypedProject[string]]
   : UntypedProject[string][K & keyof UntypedProject[string]];
 
+/** A field of a collection's documents. */
+export type FieldName<P, N> = keyof Part<P, N, 'Document'> & string;
+/** The path of a Ref field. */
+export type RefPath<P, N> = keyof Part<P, N, 'Refs'> & string;
+
 /** A value that a query can hold. */
 export type Scalar = string | number | boolean | Date;
 

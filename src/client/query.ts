@@ -1,5 +1,9 @@
 import { ApiError } from './api-error.js';
 
+/** What a query of lists, changes or streams says beside its filter: a field of such a name has to be told from it. */
+const PARAMETERS =
+  /^(page|skip|limit|sort|cursor|count|fields|populate|expand|include_deleted|meta|since|wait|ticket)$/;
+
 /** The parameters of a query; a filter's values of any kind as the service reads them. */
 export function buildQuery(
   filter: object | undefined,
@@ -9,10 +13,13 @@ export function buildQuery(
   for (const [name, value] of Object.entries(filter ?? {})) {
     // Left out it would match everything: a list of all documents in place of somebody's.
     if (value === undefined || value === null) throw wrongFilter(name, `is ${String(value)}`);
-    if (!Array.isArray(value)) query.append(name, textOf(value));
-    else if (value.length === 0) throw wrongFilter(name, 'is an empty list');
-    // Twice even for one value: only then is a comma part of it.
-    else for (const each of value.length === 1 ? [value[0], value[0]] : value) query.append(name, textOf(each));
+    const isList = Array.isArray(value);
+    if (isList && value.length === 0) throw wrongFilter(name, 'is an empty list');
+    const parameter = PARAMETERS.test(name) ? `${name}_in` : name;
+    const values: readonly unknown[] = isList ? value : [value];
+    // Twice even for one value of a list: only then is a comma part of it.
+    const isDoubled = values.length === 1 && (isList || parameter !== name);
+    for (const each of isDoubled ? [values[0], values[0]] : values) query.append(parameter, textOf(each));
   }
   for (const [name, value] of Object.entries(parameters)) {
     if (value !== undefined) query.append(name, String(value));

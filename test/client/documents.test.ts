@@ -1,5 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ApiError, createClient, type Client } from '../../src/client/client.js';
+import { setChanges } from '../../src/features/changes/set-changes.js';
+import { RESERVED_KEYS } from '../../src/features/documents/query/parse-list-query.js';
+import { FEED_PARAMETERS } from '../../src/features/feed/feed-query.js';
 import { createProject } from '../../src/features/projects/create-project.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
@@ -89,6 +92,40 @@ describe('collection(name) of the client', () => {
     expect(await posts.aggregate([{ $group: { _id: null, sum: { $sum: '$views' } } }])).toEqual([
       { _id: null, sum: 6 },
     ]);
+  });
+
+  it('filters by fields that are named like what a query says otherwise', async () => {
+    const names = [...RESERVED_KEYS, ...FEED_PARAMETERS, 'ticket'];
+    const fields = names.map((name) => ({ name, type: 'String' as const }));
+    const { name: books } = await buildCollection(test.app, shop.project, { name: 'books', fields });
+    await setChanges(test.app, shop.project._id, books, { on: true });
+    const collection = api.collection(books);
+    const ids = await collection.insertMany(
+      ['2,3', 'x'].map((text) => Object.fromEntries(names.map((n) => [n, text]))),
+    );
+    for (const name of names) {
+      for (const filter of [{ [name]: '2,3' }, { [name]: ['2,3'] }]) {
+        expect(
+          (await collection.list({ filter })).items.map(({ _id }) => _id),
+          name,
+        ).toEqual([ids[0]]);
+        expect(await collection.count(filter), name).toBe(1);
+        expect(
+          (await collection.changes({ filter })).items.map(({ id }) => id),
+          name,
+        ).toEqual([ids[0]]);
+      }
+      const shown = new Promise<unknown[]>((resolve) => {
+        const stop = collection.follow.set(
+          { filter: { [name]: 'x' }, onError: (error) => resolve([error]) },
+          (list) => {
+            setTimeout(() => stop());
+            resolve(list.map(({ _id }) => _id));
+          },
+        );
+      });
+      expect(await shown, name).toEqual([ids[1]]);
+    }
   });
 
   it('refuses a filter that would silently be none, and an id that would be the list', async () => {

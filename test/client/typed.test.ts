@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { ObjectId } from 'bson';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { describeCollections } from '../../src/features/project-types/described-project.js';
 import { writeTypeFile } from '../../src/features/project-types/type-file.js';
@@ -141,6 +142,33 @@ describe('the client with the types of a project', () => {
   it('refuses each mistake before it runs', () => {
     const refused = new Set(complaints.map((line) => Number(/refused-(\d+)/.exec(line)?.[1])));
     expect(REFUSED.filter((_, at) => !refused.has(at))).toEqual([]);
+  });
+
+  it('takes every field and Ref of a collection however few there are, and no other', async () => {
+    const [posts] = estateCollections();
+    const collections = [0, 1, 2, 3].map((count): Collection => {
+      const names = ['one', 'two', 'three'].slice(0, count);
+      const refs = names.map((name) => ({ name, type: 'Ref' as const, ref: 'c1' }));
+      const fields = count === 0 ? [{ name: 'plain', type: 'String' as const }] : refs;
+      return { ...posts!, _id: new ObjectId(), name: `c${count}`, mode: 'enforced', fields, rls: null };
+    });
+    const call = (name: string, options: string): string => `void api.collection('${name}').list({ ${options} });`;
+    const all = collections.flatMap(({ name, fields }) => {
+      const known = fields.map((field) => field.name);
+      return ['one', 'two', 'three', 'plain'].flatMap((field) => [
+        { line: call(name, `fields: ['${field}']`), fits: known.includes(field) },
+        { line: call(name, `sort: '-${field}', filter: { ${field}: id }`), fits: known.includes(field) },
+        { line: call(name, `populate: ['${field}']`), fits: known.includes(field) && field !== 'plain' },
+      ]);
+    });
+    const head = HEAD.replace(/import type .*|const posts = .*/g, '').replace(
+      'declare const api',
+      "import type { Project } from './project.js';\ndeclare const api",
+    );
+    const files = all.map(({ line }, at) => [`test/typed/few-${at}.ts`, `${head}${line}\nexport {};\n`]);
+    const told = compile({ ...(await program(collections)), ...Object.fromEntries(files) });
+    const refused = new Set(told.map((line) => Number(/few-(\d+)/.exec(line)?.[1])));
+    expect(all.filter(({ fits }, at) => fits === refused.has(at)).map(({ line }) => line)).toEqual([]);
   });
 
   it('is light: every collection of 60 with 25 fields listed and written makes less than 450 types each', async () => {
