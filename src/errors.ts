@@ -22,6 +22,8 @@ export interface FieldProblem {
   field: string;
   rule: string;
   message: string;
+  /** Of a stream: which subscription, counted from 0. */
+  n?: number;
 }
 
 export interface AppErrorOptions {

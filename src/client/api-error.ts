@@ -3,6 +3,8 @@ export interface Detail {
   field: string;
   rule: string;
   message: string;
+  /** Of a stream: which subscription, counted from 0. */
+  n?: number;
 }
 
 /** The parts of a failure beside its message. */

@@ -290,8 +290,13 @@ export const ERROR = object(
     requestId: text({ description: 'As in the header `x-request-id`; quote it when asking for help.' }),
     'details?': {
       type: 'array',
-      description: 'Every broken rule of a validation.',
-      items: object({ field: TEXT, rule: TEXT, message: TEXT }),
+      description: 'Every broken rule of a validation. Of a stream, `n` is the subscription, counted from 0.',
+      items: object({
+        field: TEXT,
+        rule: TEXT,
+        message: TEXT,
+        'n?': WHOLE,
+      }),
     },
   },
   'Error',

@@ -127,7 +127,7 @@ describe('a stream is refused before its first byte', () => {
   it('and names the subscription that is to blame', async () => {
     const body = { subscriptions: [{ collection: 'notes' }, { collection: 'none' }] };
     const { body: refusal } = await connect({ headers: secret(), body });
-    expect(refusal.details).toMatchObject([{ field: 'subscriptions.1' }]);
+    expect(refusal.details).toMatchObject([{ n: 1, field: 'subscriptions.1' }]);
   });
 
   it('to whom a list of the collection would be refused', async () => {

@@ -121,6 +121,6 @@ function findGenuine(app: App, { scope, query: { since } }: Following): FeedPosi
 export function namingSubscription(n: number, error: unknown): unknown {
   if (!(error instanceof AppError) || error.details) return error;
   const { kind, code, message, retryAfterSeconds, headers } = error;
-  const details = [{ field: `subscriptions.${n}`, rule: 'subscription', message }];
+  const details = [{ n, field: `subscriptions.${n}`, rule: 'subscription', message }];
   return new AppError(kind, code, message, { details, retryAfterSeconds, headers, cause: error });
 }
