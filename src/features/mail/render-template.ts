@@ -11,6 +11,8 @@ export interface MailText {
 const MAX_RENDERED_CHARACTERS = 500_000;
 /** The most placeholders of one part of a mail: reading them takes time before the first is filled in. */
 const MAX_PLACEHOLDERS = 5000;
+/** Characters: an escaped text is up to six times as long, which is to be seen before it is all written. */
+const ESCAPED_AT_ONCE = 10_000;
 const URL_NAME = /(^|[._-])(url|link|href)$|(Url|Link|Href)$/;
 const ESCAPES: Record<string, string> = {
   '&': '&amp;',
@@ -89,14 +91,27 @@ function hasMore(source: string, text: string, most: number): boolean {
 }
 
 function fill(source: string, variables: Readonly<Record<string, unknown>>, target: Target): string {
+  const presented = new Map<string, string>();
   let result = '';
   for (const [kind, value] of parse(source)) {
-    if (kind === 'text') result += value;
-    else if (kind !== '!') result += present(value, findValue(variables, value), kind === '&' || target === 'text');
-    if (result.length > MAX_RENDERED_CHARACTERS) throw invalid('INVALID_TEMPLATE', 'The rendered mail is too large');
+    if (kind === '!') continue;
+    const room = MAX_RENDERED_CHARACTERS - result.length;
+    if (kind === 'text') {
+      result += value;
+    } else {
+      // Once for each name: judging a long value takes time even where nothing of it is written.
+      const key = kind + value;
+      const text =
+        presented.get(key) ?? present(value, findValue(variables, value), kind === '&' || target === 'text', room);
+      presented.set(key, text);
+      result += text;
+    }
+    if (result.length > MAX_RENDERED_CHARACTERS) throw tooLarge();
   }
   return result;
 }
+
+const tooLarge = (): Error => invalid('INVALID_TEMPLATE', 'The rendered mail is too large');
 
 function findValue(variables: Readonly<Record<string, unknown>>, path: string): unknown {
   let value: unknown = variables;
@@ -107,11 +122,23 @@ function findValue(variables: Readonly<Record<string, unknown>>, path: string): 
   return value;
 }
 
-function present(name: string, value: unknown, raw: boolean): string {
+/** The value as it is written; refused when that is sure to have more characters than there is room for. */
+function present(name: string, value: unknown, raw: boolean, room: number): string {
   if (typeof value === 'number' || typeof value === 'boolean') return String(value);
   if (typeof value !== 'string') return '';
   const text = URL_NAME.test(name) || SCHEME.test(asBrowsersRead(value)) ? safeUrl(name, value) : value;
-  return raw ? text : text.replace(/[&<>"'/`]/g, (character) => ESCAPES[character]!);
+  if (text.length > room) throw tooLarge();
+  return raw ? text : escape(text, room);
+}
+
+function escape(text: string, room: number): string {
+  let escaped = '';
+  for (let at = 0; at < text.length; at += ESCAPED_AT_ONCE) {
+    const part = text.slice(at, at + ESCAPED_AT_ONCE);
+    escaped += part.replace(/[&<>"'/`]/g, (character) => ESCAPES[character]!);
+    if (escaped.length > room) throw tooLarge();
+  }
+  return escaped;
 }
 
 /**

@@ -75,3 +75,35 @@ describe('a part of a mail with too many placeholders', () => {
     expect(() => html('{{a}}'.repeat(5001), { a: 'b' })).toThrow('at most 5000 placeholders');
   });
 });
+
+describe('a long value of a mail', () => {
+  /** Processor time in milliseconds. */
+  const timeOf = (run: () => unknown): number => {
+    const before = process.cpuUsage();
+    run();
+    const { user, system } = process.cpuUsage(before);
+    return (user + system) / 1000;
+  };
+  const long = 500_000;
+  const shortened: [string, string][] = [
+    ['u', `data:${'x'.repeat(long)}`],
+    ['url', 'x x'.repeat(long / 3)],
+    ['url', `https://a.test/${'\t'.repeat(long)}`],
+  ];
+
+  it.each(
+    shortened.flatMap(([name, value]) => [`{{${name}}}`, `{{{${name}}}}`].map((as) => [as, name, value] as const)),
+  )('is judged once, however many %s stand for it', (as, name, value) => {
+    let rendered: string | undefined;
+    const ms = timeOf(() => (rendered = html(as.repeat(5000), { [name]: value })));
+    expect(rendered!.length).toBe(5000 * html(as, { [name]: value })!.length);
+    expect(ms).toBeLessThan(100);
+  });
+
+  it('that grows when it is escaped is refused before all of it is', () => {
+    expect(html('{{x}}', { x: '<'.repeat(125_000) })).toBe('&lt;'.repeat(125_000));
+    for (const x of ['<'.repeat(125_001), '<'.repeat(1_000_000), 'x'.repeat(500_001)]) {
+      expect(() => html('{{x}}', { x })).toThrow('too large');
+    }
+  });
+});
