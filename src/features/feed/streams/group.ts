@@ -72,6 +72,11 @@ export class Group {
     return 'gone';
   }
 
+  /** Somebody may have been shown since what was told of as gone: it is told once more when it is gone again. */
+  forgetGone(): void {
+    this.#toldGone.clear();
+  }
+
   #met({ bytes, isPartial }: EarlierDocument): boolean {
     if (!this.#earlierAccess.matches(bytes)) return false;
     const conditions = this.#earlierConditions;

@@ -84,6 +84,8 @@ export class Watcher {
       this.#groups.set(key, group);
       this.#index.add(group);
     }
+    // It has read further than the watcher, who may find what came back and went between in one batch, as gone.
+    if (at.seq > this.#position.seq) group.forgetGone();
     group.members.add(member);
     return group;
   }
