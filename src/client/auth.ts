@@ -72,7 +72,15 @@ export function openAuth<P>(connection: Connection, storage: SessionStorage, coo
   const listeners = new Set<(user: never) => void>();
   const mode = { 'x-refresh-token-mode': cookies ? 'cookie' : 'header' };
 
-  const read = (): Session | null => JSON.parse(storage.getItem(place) ?? 'null') as Session | null;
+  const read = (): Session | null => {
+    try {
+      const session = JSON.parse(storage.getItem(place) ?? 'null') as Session | null;
+      return typeof session?.accessToken === 'string' ? session : null;
+    } catch {
+      // Not written here, or cut off: nobody is signed in.
+      return null;
+    }
+  };
   const tell = (): void => listeners.forEach((listener) => tellListener(listener, (read()?.user ?? null) as never));
   const write = (session: Session | null): void => {
     if (session) storage.setItem(place, JSON.stringify(session));

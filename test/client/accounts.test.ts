@@ -125,6 +125,24 @@ describe('auth of the client', () => {
   });
 });
 
+it.each(['', '{', 'null', '5', '"text"', '[]', '{}', '{"accessToken":5}', '{"accessToken":'])(
+  'a client finds nobody signed in where its storage holds %s, and signs in',
+  async (text) => {
+    const kept = new Map<string, string>();
+    const storage = {
+      getItem: (key: string) => kept.get(key) ?? text,
+      setItem: (key: string, value: string) => void kept.set(key, value),
+      removeItem: (key: string) => void kept.delete(key),
+    };
+    const api = createClient({ url: test.url, key: shop.publishable, storage });
+    expect(api.auth.user).toBeNull();
+    await expect(api.collection('notes').list()).rejects.toMatchObject({ code: 'AUTH_REQUIRED' });
+    await api.auth.signOut();
+    const { email } = await api.auth.signUp(buildAccount());
+    expect(api.auth.user).toMatchObject({ email });
+  },
+);
+
 describe('files of the client', () => {
   it('sends a file to a signed address, tells how far it is, and removes it', async () => {
     const server = createClient({ url: test.url, key: shop.secret });
