@@ -2,6 +2,7 @@ import { ApiError } from './api-error.js';
 import { randomKey, type Connection, type TokenSource } from './connection.js';
 import { isDone, lock, markDone, platform, sleep, tellListener, type SessionStorage } from './platform.js';
 import type { Part } from './project.js';
+import { pathPart } from './query.js';
 
 /** Where a session is kept. */
 export interface SessionOptions {
@@ -189,7 +190,8 @@ export function openAuth<P>(connection: Connection, storage: SessionStorage, coo
     resetPassword: async (reset: object) => void (await post('reset-password', reset)),
     verifyEmail: async (code: object) => void (await post('verify-email', code)),
     resendVerification: async (email: string) => void (await post('resend-verification-otp', { email })),
-    publicProfile: (username: string) => connection.send({ path: `/userAuth/public/${encodeURIComponent(username)}` }),
+    publicProfile: async (username: string) =>
+      connection.send({ path: `/userAuth/public/${pathPart(username, 'INVALID_NAME')}` }),
     async socialUrl(provider: string, redirect?: string) {
       const verifier = randomKey() + randomKey();
       storage.setItem(verifierPlace, verifier);
@@ -200,7 +202,7 @@ export function openAuth<P>(connection: Connection, storage: SessionStorage, coo
         code_challenge: challenge.replace(/\+/g, '-').replace(/\//g, '_').replace(/=+$/, ''),
         ...(redirect !== undefined && { redirect }),
       });
-      return `${connection.url}/api/userAuth/social/${encodeURIComponent(provider)}/start?${query}`;
+      return `${connection.url}/api/userAuth/social/${pathPart(provider, 'INVALID_NAME')}/start?${query}`;
     },
     async finishSocial(rtCode: string) {
       const verifier = storage.getItem(verifierPlace);

@@ -1,7 +1,7 @@
 import { ApiError } from './api-error.js';
 import type { Connection } from './connection.js';
 import type { CollectionName, FieldName, FilterOf, Part, RefPath, Shown, Sort } from './project.js';
-import { buildQuery } from './query.js';
+import { buildQuery, pathPart } from './query.js';
 
 /** How documents are shown. */
 export interface ShowOptions<K extends string, R extends string> {
@@ -103,12 +103,8 @@ interface Enveloped<T> {
 type AnyCollection = CoreCollection<never, never>;
 
 export function openCollection(connection: Connection, name: string): AnyCollection {
-  const path = `/data/${encodeURIComponent(name)}`;
-  const at = (id: string): string => {
-    // An empty id would be the address of the list.
-    if (!id) throw new ApiError('The id is empty', { status: 400, code: 'INVALID_ID' });
-    return `${path}/${encodeURIComponent(id)}`;
-  };
+  const path = `/data/${pathPart(name, 'INVALID_NAME')}`;
+  const at = (id: string): string => `${path}/${pathPart(id, 'INVALID_ID')}`;
   const list = async (options: AnyListOptions = {}): Promise<Page<never>> =>
     (await connection.send<Enveloped<Page<never>>>({ path, query: listQuery(options), signal: options.signal })).data;
 

@@ -27,6 +27,15 @@ export function buildQuery(
   return query;
 }
 
+/**
+ * A text as a part of a path. None, one dot and two are refused, since they would be the address of something else: of
+ * the list, in place of one document.
+ */
+export function pathPart(text: string, code: string): string {
+  if (/^\.{0,2}$/.test(text)) throw new ApiError(`"${text}" names nothing`, { status: 400, code });
+  return encodeURIComponent(text);
+}
+
 const textOf = (value: unknown): string => (value instanceof Date ? value.toISOString() : String(value));
 
 const wrongFilter = (name: string, problem: string): ApiError =>

@@ -128,14 +128,20 @@ describe('collection(name) of the client', () => {
     }
   });
 
-  it('refuses a filter that would silently be none, and an id that would be the list', async () => {
+  it('refuses a filter that would silently be none, and an id or a name that would be another address', async () => {
     const posts = api.collection('posts');
     const { userId } = {} as { userId?: string };
     const wrong = [{ title: userId }, { title: null }, { title_in: [] }] as { title?: string }[];
     for (const filter of wrong)
       expect(await refusal(posts.list({ filter }))).toMatchObject({ status: 400, code: 'INVALID_QUERY' });
-    expect((await refusal(posts.get(''))).code).toBe('INVALID_ID');
-    expect((await refusal(posts.remove(''))).code).toBe('INVALID_ID');
+    for (const text of ['', '.', '..']) {
+      const calls = [posts.get(text), posts.update(text, {}), posts.remove(text), posts.recover(text)];
+      for (const call of calls) expect((await refusal(call)).code).toBe('INVALID_ID');
+      for (const call of [api.auth.publicProfile(text), api.auth.socialUrl(text)]) {
+        expect((await refusal(call)).code).toBe('INVALID_NAME');
+      }
+      expect(() => api.collection(text)).toThrow(ApiError);
+    }
   });
 
   it('throws one kind of error, with what the service says', async () => {
