@@ -44,9 +44,9 @@ const INSERTS_LEAVE_PAGES = 64;
 const BYTES_PER_NEW_PAGE = 2_000;
 /** Of the branches above the leaves that a transaction changes, most are the same. */
 const PAGES_PER_ENTRY = 1.25;
-/** The file grows by so much at once, so that hardly any commit has to look. */
+/** The file grows by so much at once, so that hardly any commit has to look; a larger one takes what the disk has. */
 const STEP_BYTES = 512 * 1024;
-/** More than this is not written ahead: the disk must say that it has it. */
+/** More than this is not written ahead on a disk that is nearly full. */
 const MOST_WRITTEN_AHEAD = 4 * 1024 * 1024;
 /** A disk with less than this is nearly full: nothing is set aside beyond what is needed. */
 const PLENTY_BYTES = 2 * 1024 * 1024;
@@ -96,8 +96,8 @@ export class Preallocation {
     const { bavail, blocks, bsize } = statfsSync(dirname(this.path));
     // A file system of no blocks does not tell what it has.
     const hasPlenty = blocks === 0 || bavail * bsize >= missing + PLENTY_BYTES;
-    if (missing > MOST_WRITTEN_AHEAD) return hasPlenty;
     if (hasPlenty) this.isTight = false;
+    if (missing > (hasPlenty ? STEP_BYTES : MOST_WRITTEN_AHEAD)) return hasPlenty;
     this.grow(file, hasPlenty ? needed + STEP_BYTES : needed);
     return needed <= this.allocated;
   }
