@@ -193,6 +193,28 @@ describe.runIf(process.env.BSVC_TEST_DOOR !== 'wire')('a bulk insert into the em
     expect(body.data).toEqual({ count: 0 });
     await send(40).expect(201);
   });
+
+  it.each([
+    ['different', (item: number) => item],
+    ['equal', () => 'the same'],
+  ])('and so is one document, stored or changed, with %s items', async (_what, make) => {
+    const { name } = await buildCollection(test.app, owner.project, { indexes: ['tags', 'tags,at'] });
+    const tags = (count: number) => ({ tags: Array.from({ length: count }, (_, item) => make(item)) });
+    const call = (method: 'post' | 'patch' | 'put', path: string, body: object) =>
+      request(test.server)[method](`/api/data/${path}`).set('x-api-key', owner.secret).send(body);
+    const { body } = await call('post', name, tags(2000)).expect(201);
+    const stored = `${name}/${(body as { _id: string })._id}`;
+    for (const reply of [
+      await call('post', name, tags(5001)),
+      await call('patch', stored, tags(5001)),
+      await call('put', stored, tags(5001)),
+    ]) {
+      expect(reply.status).toBe(413);
+      expect(reply.body).toMatchObject({ code: 'DOCUMENT_TOO_LARGE' });
+      expect((reply.body as { message: string }).message).toContain('10000 index entries');
+    }
+    await call('patch', stored, { tags: [] }).expect(200);
+  });
 });
 
 /**

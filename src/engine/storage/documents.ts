@@ -1,7 +1,6 @@
 import { decodeDocument } from '../codec/decode.js';
 import type { Doc } from '../codec/document.js';
 import { readId } from '../codec/raw.js';
-import { CODES, EngineError } from '../errors.js';
 import type { Catalog } from './catalog/catalog.js';
 import { checksum } from './format/checksum.js';
 import type { CommitQueue } from './commit-queue.js';
@@ -10,6 +9,7 @@ import { checkId, checkSize, isTaken } from './checks/document-checks.js';
 import { duplicateKey, firstValue } from './catalog/duplicate-key.js';
 import { DOCUMENT_SPACE, type Environment } from './file/environment.js';
 import type { CollectionEntry, IndexEntry } from './keys/index-definition.js';
+import { EntryBudget } from './keys/entry-budget.js';
 import { type IndexKeys, indexKeysOf, keysWithout, reads } from './keys/index-keys.js';
 import type { NewDocument } from './keys/new-document.js';
 import { OPERATIONS } from './log/change-entry.js';
@@ -29,9 +29,6 @@ import {
   SUM_BYTES,
   entrySum,
 } from './format/stored-form.js';
-
-/** So many documents and index entries one transaction takes in about 60 ms. */
-const MAX_PUTS_TOGETHER = 10_000;
 
 /** Reads and writes documents together with their index entries. Writes must run inside a transaction of the queue. */
 export class Documents {
@@ -126,11 +123,11 @@ export class Documents {
   }
 
   /**
-   * Stores a new document whose `_id` comes first. Throws 11000, and 10334, 53 or 171 for documents that cannot be
-   * stored; nothing is written then.
+   * Stores a new document whose `_id` comes first. Throws 11000, and 10334, 53, 171 or 257 for documents that cannot be
+   * stored; nothing is written then. `budget`: of its index entries.
    */
-  insert(collection: CollectionEntry, bytes: Buffer): void {
-    this.store(collection, this.prepare(collection, bytes));
+  insert(collection: CollectionEntry, bytes: Buffer, budget = new EntryBudget()): void {
+    this.store(collection, this.prepare(collection, bytes, budget));
   }
 
   /**
@@ -140,23 +137,16 @@ export class Documents {
   insertTogether(collection: CollectionEntry, documents: readonly Buffer[]): void {
     const taken = new Set<string>();
     const prepared: NewDocument[] = [];
-    let puts = 0;
+    const budget = new EntryBudget();
     for (const bytes of documents) {
-      const document = this.prepare(collection, bytes, taken);
-      puts += document.entries.reduce((sum, { keys }) => sum + keys.length, 1);
-      if (puts > MAX_PUTS_TOGETHER) {
-        throw new EngineError(
-          CODES.TransactionTooLarge,
-          `Storing these documents takes more than ${MAX_PUTS_TOGETHER} index entries`,
-        );
-      }
-      prepared.push(document);
+      budget.take(1);
+      prepared.push(this.prepare(collection, bytes, budget, taken));
     }
     for (const document of prepared) this.store(collection, document);
   }
 
   /** Checks and encodes a document to be stored. `taken`: unique keys of those before it, which are not stored yet. */
-  private prepare(collection: CollectionEntry, bytes: Buffer, taken?: Set<string>): NewDocument {
+  private prepare(collection: CollectionEntry, bytes: Buffer, budget: EntryBudget, taken?: Set<string>): NewDocument {
     checkSize(bytes);
     const doc = decodeDocument(bytes, 'engine', collection.indexedFields);
     checkId(doc['_id']);
@@ -167,7 +157,7 @@ export class Documents {
     if (this.environment.store.getBinaryFast(key) !== undefined || isTaken(key, taken)) {
       throw duplicateKey(collection.ns, '_id_', { _id: 1 }, [doc['_id']]);
     }
-    const entries = collection.indexes.map((index) => indexKeysOf(index, doc, idBytes, this.writer));
+    const entries = collection.indexes.map((index) => indexKeysOf(index, doc, idBytes, this.writer, budget));
     collection.indexes.forEach((index, n) => {
       this.checkUnique(collection, index, entries[n]!.keys, doc, idBytes, taken);
     });
@@ -242,9 +232,13 @@ export class Documents {
     const newDoc = decodeDocument(after, 'engine', collection.indexedFields);
     const added: { index: IndexEntry; keys: Buffer[] }[] = [];
     const removed: { index: IndexEntry; keys: Buffer[] }[] = [];
-    const entries = indexes.map((index) => {
-      const old = indexKeysOf(index, oldDoc, idBytes, this.writer).keys;
-      const next = indexKeysOf(index, newDoc, idBytes, this.writer);
+    const had = new EntryBudget(Infinity);
+    const olds = indexes.map((index) => indexKeysOf(index, oldDoc, idBytes, this.writer, had).keys);
+    // What was stored before there was a bound may stay as large as it is.
+    const budget = new EntryBudget(Math.max(EntryBudget.MOST, had.taken));
+    const entries = indexes.map((index, n) => {
+      const old = olds[n]!;
+      const next = indexKeysOf(index, newDoc, idBytes, this.writer, budget);
       // While an index is being built, the unchanged entries may not be there yet; putting them again is harmless.
       const fresh = index.definition.state === 'building' ? next.keys : keysWithout(next.keys, old);
       added.push({ index, keys: fresh });

@@ -94,7 +94,12 @@ export const PROJECT_USER_ROUTES: RouteList = {
       openBody: NEW_USER,
       example: { email: 'ada@example.com', password: 'correct horse battery' },
       answers: created(ACCOUNT, 'User created'),
-      refuses: { 400: ['VALIDATION_FAILED'], 409: ['EMAIL_TAKEN', 'DUPLICATE_VALUE'], 503: ['BUSY'] },
+      refuses: {
+        400: ['VALIDATION_FAILED'],
+        409: ['EMAIL_TAKEN', 'DUPLICATE_VALUE'],
+        413: ['DOCUMENT_TOO_LARGE'],
+        503: ['BUSY'],
+      },
       async handle({ app, project, body }) {
         return presentAccount(await signUp(app, project, body, 'project'));
       },

@@ -82,6 +82,7 @@ export const SINGLE_DOCUMENT_ROUTES = [
       400: ['VALIDATION_FAILED'],
       403: [...USERS_BLOCKED, 'QUOTA_EXCEEDED'],
       409: ['DUPLICATE_VALUE'],
+      413: ['DOCUMENT_TOO_LARGE'],
       ...NO_ROOM,
     },
     handle: async ({ app, ctx, target, body }) => withTag(ctx, await insertDocument(app, target, body)),

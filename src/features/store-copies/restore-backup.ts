@@ -244,7 +244,9 @@ class Restore {
     this.#batch = [];
     this.#batchBytes = 0;
     await requireRestoring(this.#app.db, this.#run);
-    await this.#app.db.collection(this.#collection).insertMany(batch, { ordered: true });
+    await this.#app.db
+      .collection(this.#collection)
+      .insertMany(batch, { ordered: true, bypassDocumentValidation: true });
   }
 
   async #openFile(name: string): Promise<void> {

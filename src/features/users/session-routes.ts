@@ -31,6 +31,7 @@ export const SESSION_ROUTES: readonly Route[] = [
       400: ['VALIDATION_FAILED'],
       401: ['INVALID_CREDENTIALS'],
       409: ['EMAIL_TAKEN', 'DUPLICATE_VALUE'],
+      413: ['DOCUMENT_TOO_LARGE'],
       503: ['BUSY'],
     },
     async handle({ app, ctx, caller, project, body }) {

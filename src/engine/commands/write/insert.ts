@@ -3,15 +3,16 @@ import { encodeDocument } from '../../codec/encode.js';
 import { withIdFirst } from '../../codec/raw.js';
 import { typeMismatch } from '../../errors.js';
 import type { CollectionEntry } from '../../storage/keys/index-definition.js';
+import { EntryBudget } from '../../storage/keys/entry-budget.js';
 import type { Storage } from '../../storage/storage.js';
 import { batch, command, requireNamespace } from '../command.js';
 import { requireWritable } from '../namespaces.js';
-import { flagOption, ignored } from '../options.js';
+import { flagOption } from '../options.js';
 import { describeWriteError } from './write-errors.js';
 
 export const insert = command({
-  options: { documents: batch, ordered: flagOption(true), bypassDocumentValidation: ignored },
-  async run(call, { documents, ordered }, target) {
+  options: { documents: batch, ordered: flagOption(true), bypassDocumentValidation: flagOption(false) },
+  async run(call, { documents, ordered, bypassDocumentValidation: isCopy }, target) {
     const ns = requireNamespace(call, target);
     requireWritable(ns);
     const { storage } = call.core;
@@ -19,7 +20,7 @@ export const insert = command({
     let at = 0;
     while (at < documents.length) {
       const from = at;
-      const step = await storage.queue.write(() => insertSome(storage, ns, documents, from, ordered));
+      const step = await storage.queue.write(() => insertSome(storage, ns, documents, from, { ordered, isCopy }));
       at = step.next;
       state.n += step.n;
       state.errors.push(...step.errors);
@@ -29,13 +30,13 @@ export const insert = command({
   },
 });
 
-/** Inserts as many documents from `from` on as one transaction should take. */
+/** Inserts as many documents from `from` on as one transaction should take. `isCopy`: of what was stored already. */
 function insertSome(
   storage: Storage,
   ns: string,
   documents: readonly unknown[],
   from: number,
-  ordered: boolean,
+  { ordered, isCopy }: { ordered: boolean; isCopy: boolean },
 ): { next: number; n: number; errors: Doc[] } {
   const errors: Doc[] = [];
   let next = from;
@@ -43,7 +44,8 @@ function insertSome(
   while (next < documents.length && (next === from || !storage.queue.expired())) {
     try {
       const bytes = storedForm(documents[next]);
-      storage.documents.insert(openCollection(storage, ns), bytes);
+      const budget = isCopy ? new EntryBudget(Infinity) : undefined;
+      storage.documents.insert(openCollection(storage, ns), bytes, budget);
       n++;
     } catch (error) {
       errors.push(describeWriteError(next, error));

@@ -4,6 +4,7 @@ import { codeOf } from '../../query/geometry/cell.js';
 import { readPoint, visitPlaces } from '../../query/geometry/point.js';
 import { extractKeys } from '../../query/sort.js';
 import { INDEX_SPACE } from '../file/environment.js';
+import type { EntryBudget } from './entry-budget.js';
 import type { IndexEntry } from './index-definition.js';
 import { EMPTY_ARRAY_VALUE, type KeyWriter } from '../encoding/key-encoding.js';
 
@@ -20,19 +21,30 @@ const NO_KEYS: IndexKeys = { keys: [], multikey: 0, cut: false };
 
 /**
  * The keys of `doc` in `index`. A unique index's keys hold the fields alone, so that two documents with equal values
- * meet on one key; the others end with the encoded `_id`. Throws 171 when two fields run through different arrays.
+ * meet on one key; the others end with the encoded `_id`. Throws 171 when two fields run through different arrays, and 257
+ * when they are more than the budget has, before any is made.
  */
-export function indexKeysOf(index: IndexEntry, doc: Doc, idBytes: Buffer, writer: KeyWriter): IndexKeys {
+export function indexKeysOf(
+  index: IndexEntry,
+  doc: Doc,
+  idBytes: Buffer,
+  writer: KeyWriter,
+  budget?: EntryBudget,
+): IndexKeys {
   if (index.partial !== null && !index.partial(doc)) return NO_KEYS;
-  if (index.isGeo) return geoKeys(index, doc, idBytes, writer);
+  if (index.isGeo) return geoKeys(index, doc, idBytes, writer, budget);
   if (index.definition.sparse && index.fields.every((field) => !hasPath(doc, field.parts, 0))) return NO_KEYS;
   const flat = flatKey(index, doc, idBytes, writer);
-  if (flat !== null) return flat;
+  if (flat !== null) {
+    budget?.take(1);
+    return flat;
+  }
 
   const tuples = extractKeys(
     doc,
     index.fields.map((field) => field.parts),
   );
+  budget?.take(tuples.length);
   const keys: Buffer[] = [];
   const seen = new Set<string>();
   let cut = false;
@@ -62,9 +74,10 @@ function keyValue({ collation }: IndexEntry, value: unknown): unknown {
 }
 
 /** One key for each cell in which the document has a place; 16755 for what is no place. */
-function geoKeys(index: IndexEntry, doc: Doc, idBytes: Buffer, writer: KeyWriter): IndexKeys {
+function geoKeys(index: IndexEntry, doc: Doc, idBytes: Buffer, writer: KeyWriter, budget?: EntryBudget): IndexKeys {
   const codes = new Set<number>();
   visitPlaces(doc, index.fields[0]!.parts, (value) => {
+    budget?.take(1);
     const spot = readPoint(value);
     if (typeof spot === 'string') {
       throw refusal(16755, `Can't extract geo keys from '${index.fields[0]!.path}': ${spot}`);

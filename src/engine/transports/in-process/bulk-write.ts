@@ -33,7 +33,7 @@ export async function bulkWrite(
   session: CommandSession,
   collection: string,
   operations: readonly BulkOperation[],
-  ordered: boolean,
+  { ordered, bypassDocumentValidation }: { ordered: boolean; bypassDocumentValidation: boolean },
 ): Promise<BulkResult> {
   const isList: boolean = Array.isArray(operations);
   if (!isList) throw invalidArgument('Argument "operations" must be an array of documents');
@@ -56,7 +56,12 @@ export async function bulkWrite(
     let to = from + 1;
     while (to < statements.length && to - from < MAX_STATEMENTS && statements[to]!.command === command) to++;
     const list = statements.slice(from, to);
-    const reply = await session.run({ [command]: collection, [LIST[command]]: list.map((one) => one.value), ordered });
+    const reply = await session.run({
+      [command]: collection,
+      [LIST[command]]: list.map((one) => one.value),
+      ordered,
+      ...(bypassDocumentValidation && command !== 'delete' && { bypassDocumentValidation }),
+    });
     for (const error of addReply(result, reply, list, from, ordered)) errors.push(error);
     if (ordered && errors.length > 0) break;
     from = to;

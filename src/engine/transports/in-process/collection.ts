@@ -96,7 +96,10 @@ export class InProcessCollection {
   }
 
   bulkWrite(operations: readonly BulkOperation[], options?: Options): Promise<BulkResult> {
-    return bulkWrite(this.session, this.collectionName, operations, options?.['ordered'] !== false);
+    return bulkWrite(this.session, this.collectionName, operations, {
+      ordered: options?.['ordered'] !== false,
+      bypassDocumentValidation: options?.['bypassDocumentValidation'] === true,
+    });
   }
 
   async countDocuments(filter: object = {}, options?: Options): Promise<number> {

@@ -101,6 +101,7 @@ interface WriteRefusal {
 function explainRefusal({ code, errmsg = '' }: WriteRefusal): string {
   if (code === PARALLEL_ARRAYS) return PARALLEL_ARRAYS_TEXT;
   if (code === NO_PLACE) return NO_PLACE_TEXT;
+  if (code === TRANSACTION_TOO_LARGE) return TOO_MANY_ENTRIES_TEXT;
   const field = duplicateField(errmsg);
   return field === '_id' ? 'there is a document with this _id already' : `${field} must be unique: the value is taken`;
 }
@@ -118,6 +119,10 @@ export async function insertRecordsTogether(
   try {
     await app.db.insertTogether!(documentsName(collection), stored);
   } catch (error) {
+    if ((error as { code?: unknown }).code === TRANSACTION_TOO_LARGE) {
+      const text = 'The documents have too many index entries to be stored all at once: send fewer in one request';
+      throw tooLarge('BATCH_TOO_LARGE', text);
+    }
     throw translate(error);
   }
   tellFollowers(app, collection);
@@ -274,10 +279,13 @@ const PATH_NOT_VIABLE = 28;
 const NO_PLACE = 16_755;
 const NO_PLACE_TEXT =
   'A field with an index of places holds something else than {"type":"Point","coordinates":[longitude,latitude]} or [longitude,latitude]';
-/** Errors by which a write of several documents may refuse one of them. */
-const EXPLAINED: ReadonlySet<number> = new Set([DUPLICATE_KEY, PARALLEL_ARRAYS, NO_PLACE]);
-const TOO_LARGE = new Set([10_334, 17_419, 17_420]);
+/** The index entries are too many for one transaction. */
 const TRANSACTION_TOO_LARGE = 257;
+const TOO_MANY_ENTRIES_TEXT =
+  'the document would have more than 10000 index entries: one for each item of an indexed array';
+/** Errors by which a write of several documents may refuse one of them. */
+const EXPLAINED: ReadonlySet<number> = new Set([DUPLICATE_KEY, PARALLEL_ARRAYS, NO_PLACE, TRANSACTION_TOO_LARGE]);
+const TOO_LARGE = new Set([10_334, 17_419, 17_420]);
 
 function translate(error: unknown): unknown {
   if (isDuplicateKey(error)) return duplicateValue(error);
@@ -285,10 +293,7 @@ function translate(error: unknown): unknown {
   if (code === PARALLEL_ARRAYS) return parallelArrays();
   if (code === NO_PLACE) return invalid('VALIDATION_FAILED', `Validation failed: ${NO_PLACE_TEXT}`);
   if (code === PATH_NOT_VIABLE) return new PathBlocked('a dotted path is blocked', { cause: error });
-  if (code === TRANSACTION_TOO_LARGE) {
-    const text = 'The documents have too many index entries to be stored all at once: send fewer in one request';
-    return tooLarge('BATCH_TOO_LARGE', text);
-  }
+  if (code === TRANSACTION_TOO_LARGE) return tooLarge('DOCUMENT_TOO_LARGE', `Too large: ${TOO_MANY_ENTRIES_TEXT}`);
   if (TOO_LARGE.has(code as number)) {
     return tooLarge('DOCUMENT_TOO_LARGE', 'The document would become larger than the 16 MB a document may have');
   }
