@@ -21,8 +21,8 @@ const NO_KEYS: IndexKeys = { keys: [], multikey: 0, cut: false };
 
 /**
  * The keys of `doc` in `index`. A unique index's keys hold the fields alone, so that two documents with equal values
- * meet on one key; the others end with the encoded `_id`. Throws 171 when two fields run through different arrays, and 257
- * when they are more than the budget has, before any is made.
+ * meet on one key; the others end with the encoded `_id`. Throws 171 when two fields run through different arrays, and
+ * 257 when they are more than the budget has, before any is made.
  */
 export function indexKeysOf(
   index: IndexEntry,
