@@ -50,6 +50,7 @@ export function checkExchange(exchange: Exchange): string[] {
   return [
     ...checkBody(exchange, response.$ref ? resolve(response.$ref) : response, pointer),
     ...checkHeaders(exchange, response.$ref ? resolve(response.$ref) : response),
+    ...checkCaching(exchange),
     ...checkLimits(exchange, found.operation),
     ...(status >= 400 ? checkCode(exchange, response, found.operation) : checkRequest(exchange, query, found)),
   ];
@@ -111,6 +112,12 @@ function checkHeaders({ headers }: Exchange, { headers: described = {} }: ApiRes
     };
     return required && headers[name.toLowerCase()] === undefined ? [`the header ${name} is missing`] : [];
   });
+}
+
+/** Each reply says who may keep it: a shared cache would show to others what a key may read. */
+function checkCaching({ status, headers }: Exchange): string[] {
+  const keeps = headers['cache-control'] !== undefined || status === 204 || mediaType(headers['content-type']) === '';
+  return keeps ? [] : ['the header Cache-Control is missing'];
 }
 
 const HEADERS = document.components.headers;

@@ -49,7 +49,7 @@ export const ROOT_ROUTES: RouteList = {
       handle({ app, ctx }) {
         ctx.vary('Accept');
         if (ctx.accepts('json', 'html') === 'html') {
-          ctx.set('Content-Security-Policy', POLICY);
+          ctx.set({ 'Content-Security-Policy': POLICY, 'Cache-Control': 'no-cache' });
           ctx.type = 'html';
           ctx.body = presentPage(app.config.console);
         } else {

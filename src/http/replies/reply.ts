@@ -91,7 +91,8 @@ export function sendReply(ctx: Context, countHeld: CountHeld = () => () => undef
     return large?.release();
   }
   if (stream) return sendStream(ctx, status, headers, stream);
-  const type = ['Content-Type', 'application/json; charset=utf-8'];
+  // What an API key may read is for nobody else: a cache that is shared knows nothing of its header.
+  const type = ['Content-Type', 'application/json; charset=utf-8', 'Cache-Control', 'no-store'];
   if (large) {
     writeHead(ctx, status, headers, type);
     return sendLarge(ctx, large);
