@@ -16,7 +16,7 @@ const DOCUMENT = {
 };
 
 let server: Listening;
-let answer: { status: number; type?: string; body: string; unnamed?: boolean; limits?: boolean };
+let answer: { status: number; type?: string; body: string; unnamed?: boolean; cached?: boolean; limits?: boolean };
 
 async function watch(hasLimits: boolean): Promise<void> {
   const watched = createServer((request, response) => {
@@ -25,6 +25,7 @@ async function watch(hasLimits: boolean): Promise<void> {
       response.writeHead(answer.status, {
         'content-type': answer.type ?? 'application/json; charset=utf-8',
         ...(!answer.unnamed && { 'x-request-id': 'r' }),
+        ...(!answer.cached && { 'cache-control': 'no-store' }),
         ...(answer.limits && { 'RateLimit-Limit': '9', 'RateLimit-Remaining': '8', 'RateLimit-Reset': '7' }),
       });
       response.write(answer.body.slice(0, 10));
@@ -40,13 +41,22 @@ afterEach(() => server.close());
 async function exchange(
   status: number,
   body: unknown,
-  call: { method?: string; path?: string; sent?: unknown; type?: string; unnamed?: boolean; limits?: boolean } = {},
+  call: {
+    method?: string;
+    path?: string;
+    sent?: unknown;
+    type?: string;
+    unnamed?: boolean;
+    cached?: boolean;
+    limits?: boolean;
+  } = {},
 ): Promise<void> {
   answer = {
     status,
     body: typeof body === 'string' ? body : JSON.stringify(body),
     type: call.type,
     unnamed: call.unnamed,
+    cached: call.cached,
     limits: call.limits,
   };
   const reply = await fetch(server.url + (call.path ?? `/api/data/posts/${ID}`), {
@@ -76,6 +86,7 @@ describe('what compares the API’s tests with its document', () => {
     ['an additional field of an error', [404, { ...ERROR, stack: 'at' }], /additional properties.*stack/],
     ['a content type', [200, '<html>', { type: 'text/html' }], /content type text\/html is not described/],
     ['a header', [200, DOCUMENT, { unnamed: true }], /the header x-request-id is missing/],
+    ['a reply that caches may keep', [200, DOCUMENT, { cached: true }], /the header Cache-Control is missing/],
     ['an operation', [200, {}, { path: '/api/nowhere' }], /there is no such operation/],
     ['an error of no operation', [404, { message: 'No' }, { path: '/api/nowhere' }], /required property 'success'/],
     [
