@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { chromium, type Browser, type BrowserContext, type Page } from 'playwright-core';
+import { chromium, type Browser, type BrowserContext, type Page, type Request } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect } from 'vitest';
 import { addOperator } from '../../src/features/operators/add-operator.js';
 import type { Project } from '../../src/features/projects/project.js';
@@ -19,6 +19,7 @@ declare const document: {
   querySelector(selector: string): unknown;
 };
 declare const location: { hash: string };
+declare function requestAnimationFrame(begin: () => void): void;
 declare function addEventListener(type: string, listener: () => void, options: { once: boolean }): void;
 
 export const PASSWORD = 'correct horse battery';
@@ -83,6 +84,8 @@ const opened: { close(): Promise<void> }[] = [];
 const signedIn = new Map<string, BrowserContext>();
 /** What pages threw, and what their policy kept them from. */
 const faults: string[] = [];
+/** What a page has asked for and not been answered yet. */
+const underWay = new WeakMap<Page, Set<Request>>();
 
 export interface Look {
   scheme?: 'light' | 'dark';
@@ -112,7 +115,25 @@ async function openPageIn(context: BrowserContext): Promise<Page> {
     if (/Content Security Policy|TrustedHTML|Refused to|came closed/.test(message.text())) faults.push(message.text());
   });
   await page.addInitScript(watchDialogs);
+  const requests = new Set<Request>();
+  page.on('request', (request) => requests.add(request));
+  page.on('requestfinished', (request) => requests.delete(request));
+  page.on('requestfailed', (request) => requests.delete(request));
+  underWay.set(page, requests);
   return page;
+}
+
+/** Waits until the page has drawn what it was told, and nothing is asked for or loading any more. */
+export async function settle(page: Page): Promise<void> {
+  const drawn = (): Promise<unknown> =>
+    page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve))));
+  const isBusy = (): Promise<boolean> =>
+    page.evaluate(
+      () => Boolean(document.querySelector('[aria-busy="true"]')) || document.body.innerText.includes('Loading…'),
+    );
+  do await drawn();
+  while (underWay.get(page)!.size > 0 || (await isBusy()));
+  await drawn();
 }
 
 /** Runs in the page: a dialog that is there before it is open misses an Esc pressed meanwhile. */

@@ -13,20 +13,14 @@ import {
   openConsole,
   openPage,
   OWNER,
+  settle,
   useConsole,
   VIEWER,
   visit,
 } from './console-stage.js';
 
 /** Of the page: what is evaluated there. */
-declare const document: {
-  documentElement: { scrollWidth: number; clientWidth: number };
-  body: { innerText: string };
-  activeElement: { textContent: string; getAttribute(name: string): string | null } | null;
-  querySelector(selector: string): unknown;
-};
 declare const localStorage: object;
-declare function requestAnimationFrame(begin: () => void): void;
 
 const SHOTS = process.env.BSVC_TEST_SHOTS;
 /** Colours do not depend on the width. */
@@ -83,14 +77,6 @@ describe.skipIf(!CHROMIUM)('the console', { timeout: 240_000 }, () => {
       nothing: () => '#/nowhere',
     };
   });
-
-  /** Waits until the page has begun with what it was told, and nothing is loading any more. */
-  async function settle(page: Page): Promise<void> {
-    await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve))));
-    await page.waitForFunction(
-      () => !document.querySelector('[aria-busy="true"]') && !/Loading…/.test(document.body.innerText),
-    );
-  }
 
   it.each(LOOKS)('is open to everybody in all its states: %s, %i px wide', async (scheme, width) => {
     const out = await openPage(stage, { scheme, width });
@@ -172,7 +158,7 @@ describe.skipIf(!CHROMIUM)('the console', { timeout: 240_000 }, () => {
       const name = (await button.getAttribute('aria-label')) ?? (await button.innerText()).trim();
       if (name === '' || pressed.has(name) || /^(Close|Sign out|Copy)/.test(name)) continue;
       pressed.add(name);
-      return button;
+      return place.getByRole('button', { name, exact: true }).first();
     }
     return null;
   }
