@@ -10,6 +10,7 @@ import { presentKey } from '../../../src/features/projects/present-project.js';
 import { updateProject } from '../../../src/features/projects/update-project.js';
 import { disableUser } from '../../../src/features/users/accounts/disable-user.js';
 import { setSocialProvider } from '../../../src/features/users/social/social-provider.js';
+import { requireUser } from '../../../src/features/users/user-store.js';
 import { addWebhook } from '../../../src/features/webhooks/add-webhook.js';
 import type { Clock } from '../../../src/platform/time/clock.js';
 import { drainJobs } from '../../../src/worker.js';
@@ -92,7 +93,7 @@ async function buildCredentials(stage: Stage, owner: TestProject, name: string):
   const { body, headers } = await client.signUp({ name });
   const { user, accessToken } = body as { user: { _id: string }; accessToken: string };
   const disabled = (await client.signUp()).body as { user: { _id: string }; accessToken: string };
-  await disableUser(app, project, { _id: new ObjectId(disabled.user._id) });
+  await disableUser(app, project, await requireUser(app, project._id, disabled.user._id));
   return {
     revoked: revoked.value,
     rotated: await rotateAway(stage, owner),

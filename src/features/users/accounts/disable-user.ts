@@ -3,7 +3,7 @@ import { missing } from '../../../errors.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import type { Project } from '../../projects/project.js';
 import { changeUser } from './change-user.js';
-import { endSessions, sessionsEnd } from '../sessions/end-sessions.js';
+import { endSessions, sessionsEnd, type KnownAccount } from '../sessions/end-sessions.js';
 import type { User } from '../user.js';
 
 const DISABLED_AT = `${HIDDEN_FIELD}.disabledAt`;
@@ -12,9 +12,9 @@ const DISABLED_AT = `${HIDDEN_FIELD}.disabledAt`;
  * Closes an account: no sign-in, no refresh, and its access tokens end here at once, elsewhere within a second.
  * Harmless to repeat; 404 when the user is gone.
  */
-export async function disableUser(app: App, project: Project, user: Pick<User, '_id'>): Promise<User> {
+export async function disableUser(app: App, project: Project, user: KnownAccount): Promise<User> {
   const disabledAt = new Date(app.clock.now());
-  const disabled = await changeAccount(app, project, user, { [DISABLED_AT]: disabledAt, ...sessionsEnd(app) });
+  const disabled = await changeAccount(app, project, user, { [DISABLED_AT]: disabledAt, ...sessionsEnd(app, user) });
   await endSessions(app, project, disabled, 'account disabled');
   return disabled;
 }

@@ -106,7 +106,7 @@ export async function unlinkIdentity(
         [`${HIDDEN_FIELD}.unlinked`]: records
           .filter((link) => unlinked?.includes(markOf(link)) || going.includes(link))
           .map(markOf),
-        ...sessionsEnd(app, keepSession),
+        ...sessionsEnd(app, user, keepSession),
       },
     );
     if (!changed) continue;

@@ -2,8 +2,7 @@ import type { App } from '../../../app.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import type { Project } from '../../projects/project.js';
 import { changeUser } from './change-user.js';
-import { endSessions, sessionsEnd } from '../sessions/end-sessions.js';
-import type { User } from '../user.js';
+import { endSessions, sessionsEnd, type KnownAccount } from '../sessions/end-sessions.js';
 
 export interface PasswordChange {
   passwordHash: string;
@@ -26,7 +25,7 @@ export function trustedPassword(passwordHash: string | null): Record<string, unk
 export async function storePassword(
   app: App,
   project: Project,
-  user: Pick<User, '_id'>,
+  user: KnownAccount,
   change: PasswordChange,
 ): Promise<boolean> {
   const { passwordHash, over, keepSession } = change;
@@ -37,7 +36,7 @@ export async function storePassword(
     {
       // A person who knew an unproven password may have set it, and proves nothing by setting the next one.
       ...(over === undefined ? trustedPassword(passwordHash) : { [`${HIDDEN_FIELD}.passwordHash`]: passwordHash }),
-      ...sessionsEnd(app, keepSession),
+      ...sessionsEnd(app, user, keepSession),
     },
   );
   if (!changed) return false;

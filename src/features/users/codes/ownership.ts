@@ -4,7 +4,7 @@ import { randomToken } from '../../../platform/ids.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import type { Project } from '../../projects/project.js';
 import { changeUser } from '../accounts/change-user.js';
-import { sessionsEnd } from '../sessions/end-sessions.js';
+import { sessionsEnd, type KnownAccount } from '../sessions/end-sessions.js';
 import { finishTakeOver, finishTakeOverJob } from './finish-take-over.job.js';
 import { sessionStore, type Session } from '../sessions/session.js';
 import type { User } from '../user.js';
@@ -25,28 +25,34 @@ export async function findProver(app: App, user: Pick<User, '_id'>, session: str
  * The part of a write by which an account passes to whoever has proven its address: all identities and sessions but the
  * prover's are over with that very write, whatever becomes of its process. takeOver does the rest.
  */
-export function ownershipBegins(app: App, prover: Prover): Record<string, unknown> {
+export function ownershipBegins(app: App, user: KnownAccount, prover: Prover): Record<string, unknown> {
   return {
     emailVerified: true,
     [`${HIDDEN_FIELD}.ownership`]: randomToken(STAMP_BYTES),
     [`${HIDDEN_FIELD}.keptIdentity`]: prover?.identity ?? null,
-    ...sessionsEnd(app, prover?._id ?? null),
+    ...sessionsEnd(app, user, prover?._id ?? null),
   };
 }
 
 /**
- * Writes `set` and the new ownership to the account that matches, and ends what came before; null, with nothing
- * changed, when none matches.
+ * Writes `set` and the new ownership to the account as long as the conditions hold, and ends what came before; null,
+ * with nothing changed, when they do not.
  */
 export async function takeOver(
   app: App,
   project: Project,
-  filter: { _id: ObjectId } & Record<string, unknown>,
+  user: KnownAccount,
+  conditions: Record<string, unknown>,
   set: Record<string, unknown>,
   prover: Prover,
 ): Promise<User | null> {
-  await finishLater(app, project, filter._id);
-  const owned = await changeUser(app, project, filter, { ...set, ...ownershipBegins(app, prover) });
+  await finishLater(app, project, user._id);
+  const owned = await changeUser(
+    app,
+    project,
+    { _id: user._id, ...conditions },
+    { ...set, ...ownershipBegins(app, user, prover) },
+  );
   if (owned) await finishTakeOver(app, project, owned);
   return owned;
 }

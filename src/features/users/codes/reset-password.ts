@@ -42,14 +42,14 @@ async function store(app: App, project: Project, email: string, passwordHash: st
     const user = await findUserByEmail(app, project._id, email);
     if (!user) return null;
     const { _id, emailVerified } = user;
-    const filter = { _id, email, emailVerified };
+    const asRead = { email, emailVerified };
     const set = trustedPassword(passwordHash);
     if (!emailVerified) {
-      const owned = await takeOver(app, project, filter, set, null);
+      const owned = await takeOver(app, project, user, asRead, set, null);
       if (owned) return owned;
       continue;
     }
-    const changed = await changeUser(app, project, filter, { ...set, ...sessionsEnd(app) });
+    const changed = await changeUser(app, project, { _id, ...asRead }, { ...set, ...sessionsEnd(app, user) });
     if (!changed) continue;
     await endSessions(app, project, changed, 'password changed');
     return changed;

@@ -25,13 +25,7 @@ export async function verifyEmail(
   const user = await findUserByEmail(app, project._id, input.email);
   if (user && !user.emailVerified) {
     const prover = await findProver(app, user, session);
-    await takeOver(
-      app,
-      project,
-      { _id: user._id, email: user.email, emailVerified: false },
-      proof(user, prover),
-      prover,
-    );
+    await takeOver(app, project, user, { email: user.email, emailVerified: false }, proof(user, prover), prover);
   }
   if (!(await code.spend()) || !user) throw codeInvalid();
 }
@@ -46,9 +40,9 @@ async function confirmChange(
   const user = code.userId && (await findUser(app, project._id, code.userId));
   if (!user || user[HIDDEN_FIELD].disabledAt || user[HIDDEN_FIELD].pendingEmail?.address !== email) throw codeInvalid();
   const prover = await findProver(app, user, session);
-  const filter = { _id: user._id, [`${HIDDEN_FIELD}.pendingEmail.address`]: email };
+  const pending = { [`${HIDDEN_FIELD}.pendingEmail.address`]: email };
   try {
-    if (!(await takeOver(app, project, filter, { email, ...proof(user, prover) }, prover))) throw codeInvalid();
+    if (!(await takeOver(app, project, user, pending, { email, ...proof(user, prover) }, prover))) throw codeInvalid();
   } catch (error) {
     throw isEmailConflict(error) ? emailTaken() : error;
   }

@@ -83,7 +83,7 @@ async function changeAtOnce(
     return updated;
   }
   await finishLater(app, project, user._id);
-  const set = ownershipBegins(app, await findProver(app, user, editor.session));
+  const set = ownershipBegins(app, user, await findProver(app, user, editor.session));
   const updated = await write(app, project, collection, user, change, { filter: asRead, set });
   await finishTakeOver(app, project, updated);
   return updated;

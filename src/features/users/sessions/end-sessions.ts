@@ -9,18 +9,27 @@ import type { User } from '../user.js';
 
 const STAMP_BYTES = 12;
 
+/** An account whose sessions can be ended. */
+export type KnownAccount = Pick<User, '_id' | typeof HIDDEN_FIELD>;
+
 /**
  * The fields that a write sets on the account to end all sessions of its user, or all but `keep`: they are over with
- * that very write, whatever becomes of its process. endSessions does the rest.
+ * that very write, whatever becomes of its process. endSessions does the rest. `user` is the account before.
  */
-export function sessionsEnd(app: App, keep: string | null = null): Record<string, unknown> {
+export function sessionsEnd(
+  app: App,
+  { [HIDDEN_FIELD]: { tokensSince } }: KnownAccount,
+  keep: string | null = null,
+): Record<string, unknown> {
+  // Ahead, as a token may have been signed by a clock that is; and later than the last time, after which tokens are
+  // dated: the clock may have been set back since.
+  const since = Math.max(app.clock.now() + CLOCKS_DIFFER_MS, (tokensSince?.getTime() ?? 0) + 1);
   return {
     [`${HIDDEN_FIELD}.stamp`]: randomToken(STAMP_BYTES),
     [`${HIDDEN_FIELD}.keptSession`]: keep,
     // Asked for in one of those sessions, perhaps by the one who is being kept out.
     [`${HIDDEN_FIELD}.pendingEmail`]: null,
-    // Ahead, as a token may have been signed by a clock that is.
-    [`${HIDDEN_FIELD}.tokensSince`]: new Date(app.clock.now() + CLOCKS_DIFFER_MS),
+    [`${HIDDEN_FIELD}.tokensSince`]: new Date(since),
   };
 }
 

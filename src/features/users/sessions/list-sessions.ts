@@ -2,7 +2,7 @@ import type { App } from '../../../app.js';
 import { missing } from '../../../errors.js';
 import { cutOffTokens } from '../../access/token-cutoff.js';
 import type { Project } from '../../projects/project.js';
-import { endSessions, sessionsEnd } from './end-sessions.js';
+import { endSessions, sessionsEnd, type KnownAccount } from './end-sessions.js';
 import { revokeSession, sessionStore, type Session } from './session.js';
 import type { User } from '../user.js';
 import { userStore } from '../user-store.js';
@@ -36,11 +36,11 @@ export function presentSession(session: Session) {
  * Ends one session of a user, or `all`, and its access tokens; answers how many there were. 404 for a session that is
  * not the user's or has ended.
  */
-export async function endSession(app: App, project: Project, user: Pick<User, '_id'>, which: string): Promise<number> {
+export async function endSession(app: App, project: Project, user: KnownAccount, which: string): Promise<number> {
   if (which === 'all') {
     const ended = await userStore(app, project._id).findOneAndUpdate(
       { _id: user._id, isDeleted: false },
-      { $set: sessionsEnd(app) },
+      { $set: sessionsEnd(app, user) },
       { returnDocument: 'after' },
     );
     if (!ended) throw missing('USER_NOT_FOUND', 'The user no longer exists');

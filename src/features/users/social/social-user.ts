@@ -73,8 +73,8 @@ async function claim(app: App, project: Project, user: User): Promise<User | Soc
   return takeOver(
     app,
     project,
+    user,
     {
-      _id: user._id,
       email: user.email,
       emailVerified: user.emailVerified,
       [`${HIDDEN_FIELD}.unprovenPassword`]: unprovenPassword || { $ne: true },
