@@ -49,7 +49,8 @@ export const LOCAL_FILE_ROUTES: RouteList = {
       summary: 'Send the bytes of an upload to its signed address',
       access: PUBLIC,
       ownQuery: { expires: SIGNED, size: SIGNED, type: SIGNED, signature: SIGNED },
-      ownBody: { content: BYTES },
+      // An empty file has none.
+      ownBody: { content: BYTES, required: false },
       answers: done('File stored'),
       refuses: {
         400: ['UPLOAD_TYPE_MISMATCH', 'UPLOAD_SIZE_MISMATCH'],
