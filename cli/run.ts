@@ -135,7 +135,7 @@ async function execute(
     yes,
   });
   try {
-    await askForArguments(context, loaded, input);
+    await askForArguments(context, loaded, path, input);
     if (loaded.destroys === 'always') requireConfirmable(context.ask, yes);
     const work = loaded.run(context, input);
     const result = loaded.service ? await work : await orInterrupted(work, stop);
@@ -152,12 +152,20 @@ async function execute(
   }
 }
 
-async function askForArguments(context: Context, loaded: LoadedCommand, input: Record<string, unknown>): Promise<void> {
+async function askForArguments(
+  context: Context,
+  loaded: LoadedCommand,
+  path: readonly CommandNode[],
+  input: Record<string, unknown>,
+): Promise<void> {
   for (const [name, parameter] of Object.entries(loaded.parameters)) {
     if (parameter.kind !== 'argument' || parameter.optional || input[name] !== undefined) continue;
     input[name] = parameter.ask
       ? await parameter.ask(context)
-      : await context.ask.text(`${capitalised(parameter.text)}:`, `The argument <${parameter.words}> is missing`);
+      : await context.ask.text(
+          `${capitalised(parameter.text)}:`,
+          `The argument <${parameter.words}> is missing. ${seeHelp(path)}`,
+        );
   }
 }
 

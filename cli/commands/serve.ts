@@ -70,10 +70,11 @@ async function serve(context: Context, input: ServeInput): Promise<void> {
   const server =
     config.processes > 1 ? await startProcesses(config.processes, app) : await listen(app, config, input.noWorker);
   const url = config.publicUrl ?? namedUrl(server.url);
+  const isDemoRate = config.rateLimit?.count === 5000 && config.rateLimit.windowMs === 15 * 60_000;
   await context.out.print({
     json: { url: server.url, pid: process.pid, ...(demo && { demo }) },
     quiet: server.url,
-    text: (view) => presentStart(view, { url, console: config.console }, demo, empty, input.demo),
+    text: (view) => presentStart(view, { url, console: config.console }, demo, empty, input.demo, isDemoRate),
   });
   await whenStopped(context);
   endWatch();
@@ -123,6 +124,7 @@ function presentStart(
   demo: Demo | null,
   empty: boolean,
   demoWanted: boolean,
+  isDemoRate: boolean,
 ): string {
   const lines = [`bsvc is listening on ${view.paint.bold(url)}`, `Documentation: ${url}/api/docs`];
   if (console && demo) {
@@ -143,7 +145,7 @@ function presentStart(
       '',
       `  curl -w '\\n' -H 'x-api-key: ${demo.keys.publishable}' '${url}/api/data/posts?limit=3'`,
       '',
-      'With --demo one address may send 5000 requests in 15 minutes, unless BSVC_RATE_LIMIT says otherwise; without it 100.',
+      ...(isDemoRate ? ['With --demo one address may send 5000 requests in 15 minutes, without it 100.'] : []),
     );
   } else if (empty) {
     lines.push(

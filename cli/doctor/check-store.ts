@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Database } from '../../src/platform/database/database.js';
+import { presentBytes } from '../shell/present-amount.js';
 import { failed, passed, type CheckResult } from './check.js';
 
 /** The age beyond which a snapshot is not an ordinary read's. */
@@ -13,7 +14,7 @@ const HELD_MS = 1_000;
 export async function checkStore(db: Database): Promise<CheckResult[]> {
   if (!db.stats || !db.listSnapshots) return [];
   const { fileBytes, freeBytes } = db.stats();
-  const size = `${megabytes(fileBytes!)} MB, ${megabytes(freeBytes!)} MB of them free`;
+  const size = `${presentBytes(fileBytes!)}, ${presentBytes(freeBytes!)} of them free`;
   if (othersAt(db).length === 0) return [passed('data file', size)];
   const seenAt = performance.now();
   // A timer counts from when the turn began in which it was set: it may come too early for the ages.
@@ -45,8 +46,4 @@ function othersAt(db: Database): { pid: number; ageMs: number }[] {
 async function isStopped(pid: number): Promise<boolean> {
   const line = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
   return /^[Tt]/.test(line.slice(line.lastIndexOf(')') + 2));
-}
-
-function megabytes(bytes: number): string {
-  return (bytes / 1024 / 1024).toFixed(1);
 }

@@ -25,7 +25,7 @@ import { checkCache, checkDoor, checkMail } from './check-neighbours.js';
 import { checkBackups } from './check-backups.js';
 import { diagnoseBucket } from './diagnose-bucket.js';
 import { EXIT, presentFailure } from '../shell/exit.js';
-import { countOf } from '../shell/present-amount.js';
+import { countOf, presentBytes } from '../shell/present-amount.js';
 
 /** The number of records of a kind that are searched for one that holds a secret. */
 const SAMPLED_RECORDS = 50;
@@ -78,7 +78,7 @@ async function checkDataDir({ dataDir, mongodbUri }: Config): Promise<CheckResul
     return failed('data directory', `${dataDir} is open to other users`, `Close it: chmod 700 ${dataDir}`);
   }
   const { bavail, bsize } = await statfs(dataDir);
-  const free = `${Math.floor((bavail * bsize) / 1024 / 1024)} MB free`;
+  const free = `${presentBytes(bavail * bsize)} free`;
   if (bavail * bsize < MIN_FREE_BYTES) {
     return failed('data directory', `${dataDir}: only ${free}`, 'Make room on the disk.');
   }

@@ -5,7 +5,10 @@ const FRAMED_FROM = 100;
 const GAP = 2;
 /** Narrower, a shortened cell says nothing. */
 const NARROWEST_CELL = 12;
-const ID = /^[\w.-]{20,50}$/;
+/** Of a delivery is the longest. Names have no digits. */
+const ID = /^(?=.*\d)[\w.-]{20,60}$/;
+/** An id, and a day or a time. */
+const UNBROKEN = new RegExp(`${ID.source}|^\\d{4}-\\d\\d-\\d\\d$|^[\\d:]+Z$`);
 const MOMENT = /^(\d{4}-\d\d-\d\d \d\d:\d\d)(?::\d\d)?Z$/;
 
 type Rows = readonly (readonly string[])[];
@@ -18,7 +21,7 @@ export interface TableOptions {
 /**
  * Rows below a head for a terminal of so many columns; null when it does not tell. A wide screen has a frame, with long
  * cells on several lines. On others cells are shortened, moments to the minute, ids never, and the last columns are
- * left out, and named below, when even that does not fit.
+ * left out, and named below, when even that does not fit; so is it where a frame would break an id or a day.
  */
 export async function drawTable(
   head: readonly string[],
@@ -31,7 +34,8 @@ export async function drawTable(
   if (columns < FRAMED_FROM) return drawPlain(head, rows, columns, paint, prose);
   const room = columns - 1 - 3 * head.length;
   const unbroken = leastFramed(head, rows, () => true);
-  const least = sumOf(unbroken) <= room ? unbroken : leastFramed(head, rows, (word) => ID.test(word));
+  const least = sumOf(unbroken) <= room ? unbroken : leastFramed(head, rows, (word) => UNBROKEN.test(word));
+  if (sumOf(least) > room) return drawPlain(head, rows, columns, paint, prose);
   const widths = shrinkToFit([head, ...rows], room, least);
   const wrapped = rows.map((row) => row.map((cell, column) => wrapText(cell, widths[column]!)));
   return drawFramed(head, wrapped, paint);

@@ -95,7 +95,7 @@ describe('wrong usage is exit 2', () => {
       "Option '--plan <plan>' cannot be 'gold': choose one of free, pro. See",
     ],
     [['project', 'create', 'x', 'y'], 'Too many arguments'],
-    [['project', 'create'], 'The argument <name> is missing.'],
+    [['project', 'create'], 'The argument <name> is missing. See "bsvc project create --help".'],
     [['project'], 'A command is missing: create, list, show, update'],
     [
       ['user', 'list', '--limit', 'x', '--project', 'y'],
@@ -144,10 +144,11 @@ describe('wrong usage is exit 2', () => {
   });
 
   it('says the same as JSON on stderr with --json, and nothing on stdout', async () => {
+    const message = 'The argument <name> is missing. See "bsvc project create --help".';
     const { code, stdout, stderr } = await home.bsvc(['project', 'create', '--json']);
     const [line, json] = stderr.trim().split('\n');
-    expect({ code, stdout, line }).toEqual({ code: 2, stdout: '', line: 'bsvc: The argument <name> is missing.' });
-    expect(JSON.parse(json!)).toEqual({ success: false, code: 'USAGE', message: 'The argument <name> is missing.' });
+    expect({ code, stdout, line }).toEqual({ code: 2, stdout: '', line: `bsvc: ${message}` });
+    expect(JSON.parse(json!)).toEqual({ success: false, code: 'USAGE', message });
   });
 
   it('points at the character of a bad field spec', async () => {

@@ -68,7 +68,7 @@ describe('a table that does not fit', () => {
   });
 
   it('shortens cells, keeps ids whole, leaves the last columns out and names them', async () => {
-    const id = 'a'.repeat(24);
+    const id = '6'.padEnd(24, 'a');
     const rows = [[id, 'a rather long name of something', 'enforced', '2026-11-22 12:00:00Z']];
     const lines = (await drawTable(['id', 'name', 'mode', 'created'], rows, 60, new Chalk({ level: 0 }))).split('\n');
     expect(lines[1]).toBe(`${id}  a rather long name of s…  enforced`);
@@ -91,6 +91,18 @@ describe('a framed table', () => {
     const text = await draw(102);
     expect(text.split('\n').filter((line) => line.length > 102)).toEqual([]);
     expect(text).not.toContain(word);
+  });
+});
+
+describe('a table wide enough for a frame, but not for its ids and moments in it', () => {
+  it('has no frame', async () => {
+    const delivery = 'evt_6b047e1889a059c838fb9ccd.6b047e179d8d3ed63c51e4db';
+    const rows = [[delivery, 'products.insert', 'failed', '3', 'The connection failed.', '2026-11-22 12:00:00Z']];
+    const head = ['id', 'event', 'state', 'attempts', 'last answer', 'created'];
+    const draw = async (columns: number) => (await drawTable(head, rows, columns, new Chalk({ level: 0 }))).split('\n');
+    expect((await draw(100))[1]).toBe(`${delivery}  products.in…  failed  3         The connecti…`);
+    expect((await draw(140)).join('\n')).toContain(`│ ${delivery} │`);
+    for (const columns of [100, 140]) expect((await draw(columns)).filter((line) => line.length > columns)).toEqual([]);
   });
 });
 

@@ -7,6 +7,7 @@ import { askForEdit } from '../../ask/ask-for-edit.js';
 import { projectOption } from '../../ask/choose-project.js';
 import { choice, defineCommand, flag, list } from '../../shell/command.js';
 import { EXIT, UsageError } from '../../shell/exit.js';
+import { countOf } from '../../shell/present-amount.js';
 import { parseFieldSpec } from '../../ask/field-spec.js';
 import { presentCollectionText } from './present.js';
 
@@ -57,7 +58,9 @@ export default defineCommand({
         }),
         text: async (view) =>
           report.misfits === 0
-            ? `All ${report.checked} documents would fit.`
+            ? report.checked === 0
+              ? 'No document is stored that would not fit.'
+              : `All of ${countOf(report.checked, 'document')} would fit.`
             : `${report.misfits} of ${report.checked} documents would not fit:\n${await view.table(
                 ['id', 'why'],
                 report.examples.map(({ id, message }) => [id, message]),

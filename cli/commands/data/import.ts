@@ -77,7 +77,7 @@ export default defineCommand({
       report.read = read;
       for (const { index, message } of outcome.rejected) reject(batch[index]!.line, message);
       const fate = input.dryRun ? 'fit' : 'stored';
-      const text = `${report.inserted + report.updated} documents ${fate}, ${report.rejectedCount} refused`;
+      const text = `${countOf(report.inserted + report.updated, 'document')} ${fate}, ${report.rejectedCount} refused`;
       progress.update(text, bytes === null ? undefined : taken / Math.max(1, bytes));
     };
     const size = input.onError === 'stop' ? 1 : (input.batch ?? BATCH_DOCUMENTS);

@@ -6,6 +6,7 @@ import {
 } from '../../../src/features/files/list-files.js';
 import { defineProjectCommand } from '../../ask/choose-project.js';
 import { value } from '../../shell/command.js';
+import { presentBytes } from '../../shell/present-amount.js';
 import { presentList } from '../../shell/present-list.js';
 import { wholeOption } from '../../shell/read-whole.js';
 import { serviceAddress } from '../../shell/service-address.js';
@@ -25,8 +26,8 @@ export default defineProjectCommand({
     return presentList(items, {
       name: ({ path }) => path,
       empty: 'No files.',
-      head: ['path', 'type', 'bytes', 'at'],
-      row: (file) => [file.path, file.contentType, file.size ?? '', file.createdAt],
+      head: ['path', 'type', 'size', 'created'],
+      row: (file) => [file.path, file.contentType, file.size === null ? '' : presentBytes(file.size), file.createdAt],
     });
   },
 });

@@ -4,8 +4,9 @@ import { presentList } from '../../shell/present-list.js';
 import { wholeOption } from '../../shell/read-whole.js';
 
 export default defineCommand({
-  details: 'Jobs that are done are removed at once, except those of schedules.',
-  examples: ['bsvc jobs list', 'bsvc jobs list --state dead --json'],
+  details:
+    'Jobs that wait, run or failed. Those that are done are removed at once; schedules keep the latest for a while.',
+  examples: ['bsvc jobs list', 'bsvc jobs list --state dead --json', 'bsvc jobs list --state done'],
   parameters: {
     state: choice<JobState>('--state <state>', 'only these', JOB_STATES),
     name: value('--name <name>', 'only this kind, for example mail.deliver'),

@@ -44,17 +44,17 @@ export function presentState(webhook: Webhook): string {
 export async function presentDeliveries(view: TextStyle, deliveries: readonly Delivery[]): Promise<string> {
   if (deliveries.length === 0) return 'No deliveries.';
   return view.table(
-    ['id', 'event', 'document', 'state', 'attempts', 'last answer', 'created'],
+    ['id', 'event', 'state', 'attempts', 'last answer', 'created', 'document'],
     deliveries.map(presentDelivery).map((delivery) => {
       const last = delivery.attempts.at(-1);
       return [
         delivery.id,
         delivery.event,
-        delivery.documentId,
         delivery.state,
         delivery.attempts.length,
         last?.error ?? last?.status,
         delivery.createdAt,
+        delivery.documentId,
       ];
     }),
   );

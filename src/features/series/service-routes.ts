@@ -126,10 +126,10 @@ export const SERVICE_ROUTES: readonly RouteList[] = [
     routes: [
       route('GET /api/admin/jobs', {
         id: 'listJobs',
-        summary: 'List background jobs, those that run soonest first',
+        summary: 'List background jobs that are not done, those that run soonest first',
         access: ofAllProjects(OPERATOR),
         query: {
-          state: parameter('Only those in this state', oneOf(...JOB_STATES)),
+          state: parameter('Only those in this state; `done` ones the latest first', oneOf(...JOB_STATES)),
           name: parameter('Only those of this kind, such as `mail.deliver`', text({ maxLength: 100 })),
           limit: wholeNumberParameter('Number of jobs', 100, { max: MAX_JOBS }),
         },

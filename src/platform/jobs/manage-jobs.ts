@@ -14,14 +14,17 @@ export interface JobQuery {
 
 const DEFAULT_LIMIT = 100;
 
-/** The jobs with that state and name, those that run soonest first. */
+/**
+ * The jobs with that state and name, those that run soonest first; without a state those that are not done. Schedules
+ * leave many that are: the latest of them come first.
+ */
 export function listJobs(
   deps: JobDependencies,
   { state, name, limit = DEFAULT_LIMIT }: JobQuery,
 ): Promise<JobRecord[]> {
   return jobStore(deps)
-    .find({ ...(state && { state }), ...(name && { name }) })
-    .sort({ runAt: 1, _id: 1 })
+    .find({ state: state ?? { $ne: 'done' }, ...(name && { name }) })
+    .sort(state === 'done' ? { runAt: -1, _id: -1 } : { runAt: 1, _id: 1 })
     .limit(limit)
     .toArray();
 }

@@ -522,9 +522,13 @@ describe('a tick of a schedule', () => {
     expect(first.filter(Boolean)).toHaveLength(1);
     await openWorker([job]).drain();
     expect(await enqueueTick(test.app, { job, cron: '' }, tick)).toBe(false);
-    expect(await enqueueTick(test.app, { job, cron: '' }, new Date(tick.getTime() + 1_000))).toBe(true);
+    clock.advance(1_000);
+    expect(await enqueueTick(test.app, { job, cron: '' }, new Date(clock.now()))).toBe(true);
     await openWorker([job]).drain();
     expect(runs).toBe(2);
+    expect(await listJobs(test.app, {})).toEqual([]);
+    const done = await listJobs(test.app, { state: 'done' });
+    expect(done.map(({ runAt }) => runAt.getTime() - tick.getTime())).toEqual([1_000, 0]);
     clock.advance(3_600_000);
     expect(await removeExpiredJobs(test.app)).toBe(2);
   });

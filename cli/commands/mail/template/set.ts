@@ -21,6 +21,9 @@ export default defineCommand({
     text: value('--text <file>', 'file with the plain text'),
   },
   async run(context, { name, project: named, subject: given, html, text }) {
+    if (html === undefined && text === undefined) {
+      throw new UsageError('No text given: add --html <file>, --text <file> or both.');
+    }
     const subject = given ?? (await context.ask.text('Subject:', 'The option --subject <text> is missing'));
     const { app, project } = await chooseProject(context, named);
     const saved = await setTemplate(app, project, name, {
