@@ -43,7 +43,7 @@ const DEEP = [
   'test/api/attacks/**/*.test.ts',
   ...list(
     'api',
-    'changes-properties client-leaves hostile-reads list-documents operators-access reply-budget session-properties storage-properties storage-signed write-properties',
+    'changes-properties client-leaves hostile-reads list-documents mail-properties operators-access reply-budget session-properties storage-properties storage-signed write-properties',
   ),
   ...list('client', 'browser follow hosted-react hosted-sdk killed typed'),
   ...list('cli', 'backup damage every-command kept-backups master-key move-to restore-space serve upkeep'),

@@ -56,9 +56,11 @@ export async function startMailProviderDouble(): Promise<MailProviderDouble> {
     return id;
   };
 
+  const isRefused = ({ to }: Body): boolean => [to].flat().some((each) => String(each).startsWith('refused@'));
+
   const sendEmail = (request: IncomingMessage, response: ServerResponse, body: Body): void => {
     const mood = moods.shift();
-    if (mood === 'accept-silently' || mood === 'accept-and-hang') accept(request, body);
+    if ((mood === 'accept-silently' || mood === 'accept-and-hang') && !isRefused(body)) accept(request, body);
     if (mood === 'accept-and-hang') {
       onHang();
     } else if (mood === 'accept-silently' || mood === 'reset') {
@@ -66,7 +68,7 @@ export async function startMailProviderDouble(): Promise<MailProviderDouble> {
     } else if (mood) {
       const error = { statusCode: mood.status, name: mood.name ?? 'validation_error', message: 'the double says no' };
       answer(response, mood.status, error, mood.headers);
-    } else if ([body.to].flat().some((to) => String(to).startsWith('refused@'))) {
+    } else if (isRefused(body)) {
       answer(response, 422, { statusCode: 422, name: 'validation_error', message: 'Invalid `to` field' });
     } else {
       answer(response, 200, { id: accept(request, body) });
@@ -84,7 +86,6 @@ export async function startMailProviderDouble(): Promise<MailProviderDouble> {
     const idempotencyKey = String(request.headers['idempotency-key']);
     const known = batches.get(idempotencyKey);
     if (known) return answer(response, 200, known);
-    const isRefused = ({ to }: Body): boolean => [to].flat().some((each) => String(each).startsWith('refused@'));
     const errors = mails.flatMap((mail, index) => (isRefused(mail) ? [{ index, message: 'Invalid `to` field' }] : []));
     const data = mails
       .filter((mail) => !isRefused(mail))
