@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { BucketAccess } from '../../src/platform/object-store/s3-store.js';
+import type { BucketAccess } from '../../src/platform/object-store/s3-client.js';
 import { listen } from './listen.js';
 import { isPresigned, verifySignature } from './sigv4.js';
 

@@ -4,7 +4,8 @@ import type { Config } from '../../config.js';
 import type { Clock } from '../time/clock.js';
 import type { SecretBox } from '../secrets/secret-box.js';
 import { openLocalStore, type LocalStore } from './local-store.js';
-import type { BucketAccess, S3Store } from './s3-store.js';
+import type { BucketAccess } from './s3-client.js';
+import type { S3Store } from './s3-store.js';
 import { openSpool } from './spool.js';
 
 /** The places where this process keeps files. */

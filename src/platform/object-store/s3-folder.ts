@@ -2,16 +2,9 @@ import { createReadStream, createWriteStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import {
-  DeleteObjectCommand,
-  GetObjectCommand,
-  ListObjectsV2Command,
-  PutObjectCommand,
-  S3Client,
-} from '@aws-sdk/client-s3';
-import { openAgents } from '../network/public-agents.js';
+import { DeleteObjectCommand, GetObjectCommand, ListObjectsV2Command, PutObjectCommand } from '@aws-sdk/client-s3';
+import { openS3Client, rethrow, within, type BucketAccess } from './s3-client.js';
 import { bucketError, isAbsent } from './s3-errors.js';
-import type { BucketAccess } from './s3-store.js';
 
 /** Whole files below one prefix of a bucket. Trouble is thrown as 503 STORAGE_UNAVAILABLE or STORAGE_REFUSED. */
 export interface S3Folder {
@@ -24,7 +17,6 @@ export interface S3Folder {
   close(): void;
 }
 
-const CONNECT_MS = 5_000;
 const IDLE_MS = 60_000;
 const CALL_MS = 30_000;
 /** The slowest line that is waited for. */
@@ -34,23 +26,10 @@ const MIN_BYTES_PER_MS = 64;
  * Opens the folder without connecting; the endpoint may be a private address, since the service's own settings name it.
  */
 export function openS3Folder(access: BucketAccess, prefix: string): S3Folder {
-  const agents = openAgents(true, { keepAlive: true, maxSockets: 4 });
-  const client = new S3Client({
-    region: access.region,
-    ...(access.endpoint && { endpoint: access.endpoint }),
-    forcePathStyle: access.forcePathStyle,
-    credentials: { accessKeyId: access.accessKeyId, secretAccessKey: access.secretAccessKey },
-    requestChecksumCalculation: 'WHEN_REQUIRED',
-    responseChecksumValidation: 'WHEN_REQUIRED',
-    maxAttempts: 3,
-    requestHandler: { connectionTimeout: CONNECT_MS, socketTimeout: IDLE_MS, ...agents },
-  });
+  const { client, close } = openS3Client(access, { allowPrivate: true, maxSockets: 4, idleMs: IDLE_MS });
   const Bucket = access.bucket;
   const keyOf = (name: string): string => (prefix ? `${prefix}/${name}` : name);
-  const within = (bytes = 0) => ({ abortSignal: AbortSignal.timeout(Math.ceil(CALL_MS + bytes / MIN_BYTES_PER_MS)) });
-  const rethrow = (error: unknown): never => {
-    throw bucketError(error);
-  };
+  const inTime = (bytes = 0) => within(CALL_MS + bytes / MIN_BYTES_PER_MS);
 
   return {
     async list() {
@@ -59,7 +38,7 @@ export function openS3Folder(access: BucketAccess, prefix: string): S3Folder {
       let ContinuationToken: string | undefined;
       do {
         const page = await client
-          .send(new ListObjectsV2Command({ Bucket, Prefix, ContinuationToken }), within())
+          .send(new ListObjectsV2Command({ Bucket, Prefix, ContinuationToken }), inTime())
           .catch(rethrow);
         for (const { Key = '', Size = 0 } of page.Contents ?? []) {
           found.push({ name: Key.slice(Prefix.length), bytes: Size });
@@ -77,15 +56,15 @@ export function openS3Folder(access: BucketAccess, prefix: string): S3Folder {
         ContentLength: size,
         ContentType: 'application/octet-stream',
       });
-      await client.send(put, within(size)).catch(rethrow);
+      await client.send(put, inTime(size)).catch(rethrow);
     },
     async fetch(name, path) {
       try {
         const { Body, ContentLength = 0 } = await client.send(
           new GetObjectCommand({ Bucket, Key: keyOf(name) }),
-          within(),
+          inTime(),
         );
-        const { abortSignal: signal } = within(ContentLength);
+        const { abortSignal: signal } = inTime(ContentLength);
         await pipeline(Body as Readable, createWriteStream(path, { mode: 0o600 }), { signal });
         return true;
       } catch (error) {
@@ -94,12 +73,8 @@ export function openS3Folder(access: BucketAccess, prefix: string): S3Folder {
       }
     },
     async remove(name) {
-      await client.send(new DeleteObjectCommand({ Bucket, Key: keyOf(name) }), within()).catch(rethrow);
+      await client.send(new DeleteObjectCommand({ Bucket, Key: keyOf(name) }), inTime()).catch(rethrow);
     },
-    close() {
-      client.destroy();
-      agents.httpAgent.destroy();
-      agents.httpsAgent.destroy();
-    },
+    close,
   };
 }

@@ -5,28 +5,14 @@ import {
   HeadObjectCommand,
   PutBucketCorsCommand,
   PutObjectCommand,
-  S3Client,
   type HeadObjectCommandOutput,
 } from '@aws-sdk/client-s3';
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
-import { openAgents } from '../network/public-agents.js';
 import { requireObjectKey, type ObjectStore, type PutOptions } from './object-store.js';
 import { sendPreflight, sendPut, type PreflightAnswer } from './browser-requests.js';
+import { openS3Client, rethrow, within, type BucketAccess } from './s3-client.js';
 import { bucketError, isAbsent, isOtherVersion, isTransient } from './s3-errors.js';
 import type { Spool } from './spool.js';
-
-/** The address of a bucket and its credentials. */
-export interface BucketAccess {
-  /** null = AWS itself, found by region. */
-  endpoint: string | null;
-  region: string;
-  bucket: string;
-  accessKeyId: string;
-  secretAccessKey: string;
-  /** Address under which the bucket's objects are public, or null. */
-  publicUrl: string | null;
-  forcePathStyle: boolean;
-}
 
 export interface S3StoreOptions {
   /** True if the endpoint may be a private address: for the operator's own bucket, not for one that a project names. */
@@ -54,7 +40,6 @@ export interface S3Store extends ObjectStore {
   sendSignedPut(key: string, type: string, bytes: Buffer): Promise<number>;
 }
 
-const CONNECT_MS = 5_000;
 const IDLE_MS = 20_000;
 const CALL_MS = 20_000;
 /** The slowest upload to the bucket that is waited for. */
@@ -64,30 +49,13 @@ const MAX_SOCKETS = 64;
 /** Signed in addition to the host, so that a URL takes nothing but the declared type and length. */
 const SIGNED_HEADERS = new Set(['host', 'content-type', 'content-length']);
 
-const ignore = (): void => undefined;
-/** The SDK would write notes to standard error; what matters is thrown. */
-const SILENT = { debug: ignore, info: ignore, warn: ignore, error: ignore };
-
 /**
  * Opens the bucket without connecting. Every call has a time limit; trouble is thrown as 503 STORAGE_UNAVAILABLE or
  * STORAGE_REFUSED.
  */
 export function openS3Store(access: BucketAccess, { allowPrivate, spool, callMs = CALL_MS }: S3StoreOptions): S3Store {
-  const agents = openAgents(allowPrivate, { keepAlive: true, maxSockets: MAX_SOCKETS });
-  const client = new S3Client({
-    region: access.region,
-    ...(access.endpoint && { endpoint: access.endpoint }),
-    forcePathStyle: access.forcePathStyle,
-    credentials: { accessKeyId: access.accessKeyId, secretAccessKey: access.secretAccessKey },
-    // Newer checksums are unknown to many servers that speak S3.
-    requestChecksumCalculation: 'WHEN_REQUIRED',
-    responseChecksumValidation: 'WHEN_REQUIRED',
-    maxAttempts: 3,
-    logger: SILENT,
-    requestHandler: { connectionTimeout: CONNECT_MS, socketTimeout: IDLE_MS, ...agents },
-  });
+  const { client, agents, close } = openS3Client(access, { allowPrivate, maxSockets: MAX_SOCKETS, idleMs: IDLE_MS });
   const Bucket = access.bucket;
-  const within = (ms: number): { abortSignal: AbortSignal } => ({ abortSignal: AbortSignal.timeout(Math.ceil(ms)) });
 
   const signPut = (Key: string, ContentType: string, ContentLength: number, expiresIn: number): Promise<string> =>
     getSignedUrl(client, new PutObjectCommand({ Bucket, Key, ContentType, ContentLength }), {
@@ -185,16 +153,8 @@ export function openS3Store(access: BucketAccess, { allowPrivate, spool, callMs 
       const url = await signPut(requireObjectKey(key), type, bytes.length, 60);
       return sendPut(url, type, bytes, { agents, limitMs: callMs }).catch(rethrow);
     },
-    close() {
-      client.destroy();
-      agents.httpAgent.destroy();
-      agents.httpsAgent.destroy();
-    },
+    close,
   };
-}
-
-function rethrow(error: unknown): never {
-  throw bucketError(error);
 }
 
 /** The SDK does not repeat a request whose body is a stream; a file can be opened again. */

@@ -1,12 +1,8 @@
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import {
-  openS3Store,
-  type BucketAccess,
-  type S3Store,
-  type S3StoreOptions,
-} from '../../../src/platform/object-store/s3-store.js';
+import type { BucketAccess } from '../../../src/platform/object-store/s3-client.js';
+import { openS3Store, type S3Store, type S3StoreOptions } from '../../../src/platform/object-store/s3-store.js';
 import { openSpool } from '../../../src/platform/object-store/spool.js';
 import { openS3Double, type S3Double } from '../../helpers/s3-double.js';
 import { openTempDir, type TempDir } from '../../helpers/temp-dir.js';

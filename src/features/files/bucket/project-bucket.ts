@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
-import type { BucketAccess, S3Store } from '../../../platform/object-store/s3-store.js';
+import type { BucketAccess } from '../../../platform/object-store/s3-client.js';
+import type { S3Store } from '../../../platform/object-store/s3-store.js';
 import type { SealedPlace } from '../../../platform/secrets/reseal.js';
 import type { Project, ProjectBucket } from '../../projects/project.js';
 import { PROJECTS } from '../../projects/project-store.js';

@@ -1,7 +1,8 @@
 import type { App } from '../../../app.js';
 import { invalid, missing, unavailable } from '../../../errors.js';
 import { requirePublicTarget } from '../../../platform/network/require-public-target.js';
-import type { BucketAccess, S3Store } from '../../../platform/object-store/s3-store.js';
+import type { BucketAccess } from '../../../platform/object-store/s3-client.js';
+import type { S3Store } from '../../../platform/object-store/s3-store.js';
 import type { Project } from '../../projects/project.js';
 import { updateProjectRecord } from '../../projects/project-store.js';
 import { checkAccess } from './check-bucket.js';

@@ -1,0 +1,69 @@
+import { S3Client } from '@aws-sdk/client-s3';
+import { openAgents, type Agents } from '../network/public-agents.js';
+import { bucketError } from './s3-errors.js';
+
+/** The address of a bucket and its credentials. */
+export interface BucketAccess {
+  /** null = AWS itself, found by region. */
+  endpoint: string | null;
+  region: string;
+  bucket: string;
+  accessKeyId: string;
+  secretAccessKey: string;
+  /** Address under which the bucket's objects are public, or null. */
+  publicUrl: string | null;
+  forcePathStyle: boolean;
+}
+
+interface ConnectionLimits {
+  /** True if the endpoint may be a private address: for the operator's own bucket, not for one that a project names. */
+  allowPrivate: boolean;
+  maxSockets: number;
+  /** A connection without a byte for so long is given up. */
+  idleMs: number;
+}
+
+const CONNECT_MS = 5_000;
+
+const ignore = (): void => undefined;
+/** The SDK would write notes to standard error; what matters is thrown. */
+const SILENT = { debug: ignore, info: ignore, warn: ignore, error: ignore };
+
+/** A client of a bucket, not connected yet. */
+export function openS3Client(
+  access: BucketAccess,
+  { allowPrivate, maxSockets, idleMs }: ConnectionLimits,
+): { client: S3Client; agents: Agents; close: () => void } {
+  const agents = openAgents(allowPrivate, { keepAlive: true, maxSockets });
+  const client = new S3Client({
+    region: access.region,
+    ...(access.endpoint && { endpoint: access.endpoint }),
+    forcePathStyle: access.forcePathStyle,
+    credentials: { accessKeyId: access.accessKeyId, secretAccessKey: access.secretAccessKey },
+    // Newer checksums are unknown to many servers that speak S3.
+    requestChecksumCalculation: 'WHEN_REQUIRED',
+    responseChecksumValidation: 'WHEN_REQUIRED',
+    maxAttempts: 3,
+    logger: SILENT,
+    requestHandler: { connectionTimeout: CONNECT_MS, socketTimeout: idleMs, ...agents },
+  });
+  return {
+    client,
+    agents,
+    close() {
+      client.destroy();
+      agents.httpAgent.destroy();
+      agents.httpsAgent.destroy();
+    },
+  };
+}
+
+/** The signal that ends a call after so many milliseconds. */
+export function within(ms: number): { abortSignal: AbortSignal } {
+  return { abortSignal: AbortSignal.timeout(Math.ceil(ms)) };
+}
+
+/** For `catch`: throws the trouble as 503 STORAGE_UNAVAILABLE or STORAGE_REFUSED. */
+export function rethrow(error: unknown): never {
+  throw bucketError(error);
+}
