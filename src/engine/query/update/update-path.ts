@@ -66,6 +66,11 @@ export function partText(part: UpdatePart): string {
   }
 }
 
+/** The first `end` parts of a path, as messages write it. */
+export function pathText(path: readonly UpdatePart[], end = path.length): string {
+  return path.slice(0, end).map(partText).join('.');
+}
+
 /** Field by field; numbers by value, so that `a.2` comes before `a.10`. */
 export function comparePaths(a: readonly UpdatePart[], b: readonly UpdatePart[]): number {
   const length = Math.min(a.length, b.length);
@@ -134,13 +139,11 @@ export function changeAt(
   if (Array.isArray(container)) return changeElement(container, path, at, change, create, context);
   if (part.kind !== 'name') {
     if (!create && part.kind === 'matched') return container;
-    throw badValue(`Cannot apply array updates to non-array element at '${path.slice(0, at).map(partText).join('.')}'`);
+    throw badValue(`Cannot apply array updates to non-array element at '${pathText(path, at)}'`);
   }
   if (!isDocument(container)) {
     if (!create) return container;
-    throw pathNotViable(
-      `Cannot create field '${part.name}' in element at '${path.slice(0, at).map(partText).join('.')}'`,
-    );
+    throw pathNotViable(`Cannot create field '${part.name}' in element at '${pathText(path, at)}'`);
   }
   const child = fieldOf(container, part.name);
   const changed = changeChild(child, path, at, change, create, context);
@@ -166,12 +169,7 @@ function changeChild(
   const next = path[at + 1]!;
   if (next.kind !== 'name') {
     if (!create) return child;
-    throw badValue(
-      `The path '${path
-        .slice(0, at + 1)
-        .map(partText)
-        .join('.')}' must exist in the document in order to apply array updates.`,
-    );
+    throw badValue(`The path '${pathText(path, at + 1)}' must exist in the document in order to apply array updates.`);
   }
   if (!create) return child;
   const made = {};
@@ -193,9 +191,7 @@ function changeElement(
     const index = part.kind === 'name' ? indexOfPart(part.name) : matchedIndex(context);
     if (index < 0) {
       if (!create) return array;
-      throw pathNotViable(
-        `Cannot create field '${partText(part)}' in element at '${path.slice(0, at).map(partText).join('.')}'`,
-      );
+      throw pathNotViable(`Cannot create field '${partText(part)}' in element at '${pathText(path, at)}'`);
     }
     const child = array[index];
     const changed = changeChild(child, path, at, change, create, context);

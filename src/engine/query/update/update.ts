@@ -13,6 +13,7 @@ import {
   parseUpdatePath,
   type PathContext,
   partText,
+  pathText,
   refuseConflicts,
   type UpdatePart,
 } from './update-path.js';
@@ -282,9 +283,7 @@ function compileArrayFilters(
       if (part.kind !== 'filtered') continue;
       used.add(part.identifier);
       if (!filters.has(part.identifier)) {
-        throw badValue(
-          `No array filter found for identifier '${part.identifier}' in path '${path.map(partText).join('.')}'`,
-        );
+        throw badValue(`No array filter found for identifier '${part.identifier}' in path '${pathText(path)}'`);
       }
     }
   }
