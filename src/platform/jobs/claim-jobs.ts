@@ -92,25 +92,24 @@ export async function claimInTurn(
 
 async function findOfNextParty(
   deps: JobDependencies,
-  { pool, names }: ClaimRequest,
+  request: ClaimRequest,
   priority: JobPriority,
   from: string,
   end: string | null,
 ): Promise<JobRecord | undefined> {
-  const filter = {
+  const filter = { ...dueJobs(deps, request, priority), party: { $gt: from, ...(end !== null && { $lte: end }) } };
+  const [found] = await jobStore(deps).find(filter).sort({ party: 1, runAt: 1, _id: 1 }).limit(1).toArray();
+  return found;
+}
+
+function dueJobs(deps: JobDependencies, { pool, names }: ClaimRequest, priority: JobPriority) {
+  return {
     pool,
     state: 'queued' as const,
     priority,
-    party: { $gt: from, ...(end !== null && { $lte: end }) },
     runAt: { $lte: new Date(deps.clock.now()) },
     name: { $in: [...names] },
   };
-  const [found] = (await jobStore(deps)
-    .find(filter)
-    .sort({ party: 1, runAt: 1, _id: 1 })
-    .limit(1)
-    .toArray()) as JobRecord[];
-  return found;
 }
 
 function shuffle<T>(items: readonly T[]): T[] {
@@ -122,17 +121,13 @@ function shuffle<T>(items: readonly T[]): T[] {
 
 function findCandidates(
   deps: JobDependencies,
-  { pool, names }: ClaimRequest,
+  request: ClaimRequest,
   priority: JobPriority,
   limit: number,
   busyLanes: ReadonlySet<string>,
 ): Promise<JobRecord[]> {
   const filter = {
-    pool,
-    state: 'queued' as const,
-    priority,
-    runAt: { $lte: new Date(deps.clock.now()) },
-    name: { $in: [...names] },
+    ...dueJobs(deps, request, priority),
     ...(busyLanes.size > 0 && { $or: [{ lane: { $nin: [...busyLanes] } }, { heldLane: { $exists: true } }] }),
   };
   return jobStore(deps).find(filter).sort({ runAt: 1, _id: 1 }).limit(limit).toArray();
