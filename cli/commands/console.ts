@@ -1,14 +1,13 @@
 import { spawn } from 'node:child_process';
-import { invalid } from '../../src/errors.js';
 import { baseUrl } from '../../src/setting-readers.js';
 import type { App } from '../../src/app.js';
 import type { Operator } from '../../src/features/access/operator.js';
 import { makeSignInLink } from '../../src/features/operators/console-session.js';
-import { listOperators } from '../../src/features/operators/list-operators.js';
 import { requireOperatorNamed } from '../../src/features/operators/remove-operator.js';
 import { defineCommand, flag, optionalArgument, value } from '../shell/command.js';
 import type { Context } from '../shell/context.js';
 import { serviceAddress } from '../shell/service-address.js';
+import { requireSomeOperators } from './operator/present.js';
 
 export default defineCommand({
   details:
@@ -45,10 +44,7 @@ export default defineCommand({
 
 async function chooseOperator(context: Context, app: App, named: string | undefined): Promise<Operator> {
   if (named !== undefined) return requireOperatorNamed(app, named);
-  const operators = await listOperators(app);
-  if (operators.length === 0) {
-    throw invalid('NO_OPERATOR', 'There is no operator yet. Add one with "bsvc operator add --email <address>".');
-  }
+  const operators = await requireSomeOperators(app);
   if (operators.length === 1) return operators[0]!;
   return context.ask.choose(
     'Which operator?',

@@ -2,6 +2,7 @@ import { fullAddress, openBackupPlace } from '../../../src/features/backups/back
 import { defineCommand, value } from '../../shell/command.js';
 import { UsageError } from '../../shell/exit.js';
 import { presentBytes } from '../../shell/present-amount.js';
+import { presentList } from '../../shell/present-list.js';
 
 export default defineCommand({
   details: 'The backups in BSVC_BACKUP_TO, or in another place. "bsvc restore" takes their names.',
@@ -13,16 +14,12 @@ export default defineCommand({
     if (address === null) throw new UsageError('No place given: add --from <place> or set BSVC_BACKUP_TO.');
     const place = await openBackupPlace({ config }, address);
     const backups = await place.list().finally(() => place.close());
-    return {
-      json: backups.map(({ name, at, bytes }) => ({ name, at: at.toISOString(), bytes })),
-      quiet: backups.map(({ name }) => name),
-      text: async ({ table }) =>
-        backups.length === 0
-          ? `No backups in ${place.address}.`
-          : table(
-              ['name', 'made', 'size'],
-              backups.map(({ name, at, bytes }) => [name, at.toISOString().slice(0, 16), presentBytes(bytes)]),
-            ),
-    };
+    const shown = backups.map(({ name, at, bytes }) => ({ name, at: at.toISOString(), bytes }));
+    return presentList(shown, {
+      name: ({ name }) => name,
+      empty: `No backups in ${place.address}.`,
+      head: ['name', 'made', 'size'],
+      row: ({ name, at, bytes }) => [name, at.slice(0, 16), presentBytes(bytes)],
+    });
   },
 });

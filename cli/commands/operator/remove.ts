@@ -1,12 +1,6 @@
 import { presentOperator } from '../../../src/features/operators/list-operators.js';
-import { removeOperator, requireOperatorNamed } from '../../../src/features/operators/remove-operator.js';
-import { defineCommandOn } from '../../shell/command.js';
-import { operatorArgument } from './present.js';
-
-const defineOperatorCommand = defineCommandOn({ operator: operatorArgument }, async (context, { operator }) => {
-  const app = await context.app();
-  return { app, operator: await requireOperatorNamed(app, operator) };
-});
+import { removeOperator } from '../../../src/features/operators/remove-operator.js';
+import { defineOperatorCommand } from './present.js';
 
 export default defineOperatorCommand({
   details: 'Its tokens end at once, in running servers within a second. Projects stay as they are.',

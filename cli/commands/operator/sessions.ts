@@ -4,23 +4,17 @@ import {
   listOperatorSessions,
   presentOperatorSession,
 } from '../../../src/features/operators/operator-sessions.js';
-import { requireOperatorNamed } from '../../../src/features/operators/remove-operator.js';
-import { defineCommand, value } from '../../shell/command.js';
+import { value } from '../../shell/command.js';
 import { presentList } from '../../shell/present-list.js';
-import { operatorArgument } from './present.js';
+import { defineOperatorCommand } from './present.js';
 
-export default defineCommand({
+export default defineOperatorCommand({
   details:
     'Lists where an operator is signed in, and the tokens given out for scripts. --revoke ends one, or all of them with the links to sign in, in running servers within a second.',
   examples: ['bsvc operator sessions ann@example.com', 'bsvc operator sessions ann@example.com --revoke all'],
   audited: ({ revoke }) => revoke !== undefined,
-  parameters: {
-    operator: operatorArgument,
-    revoke: value('--revoke <id|all>', 'end this session, or all'),
-  },
-  async run(context, { operator: named, revoke }) {
-    const app = await context.app();
-    const operator = await requireOperatorNamed(app, named);
+  parameters: { revoke: value('--revoke <id|all>', 'end this session, or all') },
+  async run(context, { app, operator, revoke }) {
     if (revoke === 'all') {
       const ended = await endOperatorSessions(app, operator);
       context.out.note(`${ended} ${ended === 1 ? 'session has' : 'sessions have'} ended.`);

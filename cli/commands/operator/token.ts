@@ -1,26 +1,20 @@
 import { parseDuration } from '../../../src/setting-readers.js';
 import { openOperatorSession } from '../../../src/features/operators/open-operator-session.js';
-import { requireOperatorNamed } from '../../../src/features/operators/remove-operator.js';
-import { defineCommand, value } from '../../shell/command.js';
-import { operatorArgument } from './present.js';
+import { value } from '../../shell/command.js';
+import { defineOperatorCommand } from './present.js';
 
 const DEFAULT_TTL = '12h';
 const MAX_TTL_MS = 366 * 86_400_000;
 
-export default defineCommand({
+export default defineOperatorCommand({
   details: `For scripts: a bearer token without a password. It ends after --ttl (default ${DEFAULT_TTL}), or when the operator is removed.`,
   examples: [
     'bsvc operator token ann@example.com --quiet',
     'TOKEN=$(bsvc operator token ann@example.com --ttl 30d --quiet)',
   ],
   audited: true,
-  parameters: {
-    operator: operatorArgument,
-    ttl: value('--ttl <duration>', `how long it works (default: ${DEFAULT_TTL})`, readTtl),
-  },
-  async run(context, { operator: named, ttl = parseDuration(DEFAULT_TTL) }) {
-    const app = await context.app();
-    const operator = await requireOperatorNamed(app, named);
+  parameters: { ttl: value('--ttl <duration>', `how long it works (default: ${DEFAULT_TTL})`, readTtl) },
+  async run(_context, { app, operator, ttl = parseDuration(DEFAULT_TTL) }) {
     const { token, expiresAt } = await openOperatorSession(app, operator, ttl);
     return {
       json: { token, expiresAt: expiresAt.toISOString(), operator: operator._id.toHexString() },
