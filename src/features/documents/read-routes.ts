@@ -18,7 +18,7 @@ import { aggregateDocuments } from './read/aggregate-documents.js';
 import { getDocument } from './read/get-document.js';
 import { encodeList } from './read/list-documents.js';
 import { listEnvelope, wrapReply, type EncodedReply } from './read/stored-documents.js';
-import { SHOWN_DOCUMENT } from './reply/document-schema.js';
+import { NO_ROOM, SHOWN_DOCUMENT } from './reply/document-schema.js';
 import { withTagOfJson } from './reply/with-tag.js';
 
 const FROM_ONE: Schema<number> = { type: 'integer', minimum: 1 };
@@ -59,8 +59,6 @@ const PRESENTATION = {
 };
 /** Codes of the bounds that patterns have in one request. */
 const TOO_MUCH_OF_PATTERNS = ['TOO_MANY_PATTERNS', 'PATTERNS_TOO_LONG', 'PATTERN_TOO_LARGE'];
-/** Too many large replies are under way. */
-const NO_ROOM = { 503: ['BUSY'] };
 
 /** How the documents of a list or of an export are narrowed. */
 export const FILTERING = {

@@ -1,21 +1,11 @@
+import { idempotencyKey, readIdempotencyKey } from '../../http/routes/idempotency-key.js';
 import { sentHeader } from '../../http/requests/sent-header.js';
-import {
-  created,
-  flagParameter,
-  ok,
-  parameter,
-  plain,
-  route,
-  type Route,
-  say,
-  type Refusals,
-} from '../../http/routes/route.js';
-import { arrayOf, ID, object, oneOf, text, WHOLE, type Schema } from '../../platform/schema/schema.js';
+import { created, flagParameter, ok, plain, route, type Route, say, type Refusals } from '../../http/routes/route.js';
+import { arrayOf, ID, object, oneOf, WHOLE, type Schema } from '../../platform/schema/schema.js';
 import { insertDocuments, MAX_BULK_DOCUMENTS } from './bulk/insert-documents.js';
-import { DOCUMENT } from './reply/document-schema.js';
+import { DOCUMENT, NO_ROOM } from './reply/document-schema.js';
 import { ETAG, withTag } from './reply/with-tag.js';
 import { IF_MATCH, readIfMatch } from './write/if-match.js';
-import { MAX_KEY_CHARACTERS, readIdempotencyKey } from './write/idempotency.js';
 import { insertDocument } from './write/insert-document.js';
 import { recoverDocument } from './write/recover-document.js';
 import { deleteDocument, trashDocument } from './write/trash-document.js';
@@ -37,21 +27,13 @@ const DOCUMENT_CHANGES: Schema<JsonObject> = {
   examples: [{ title: 'Hello again', 'meta.views': 1 }],
 };
 
-const IDEMPOTENCY_KEY = {
-  'idempotency-key': parameter(
-    'Makes the request safe to repeat for 24 hours: the same key and body store nothing more and get the first answer again',
-    text({ minLength: 1, maxLength: MAX_KEY_CHARACTERS }),
-  ),
-};
+const IDEMPOTENCY_KEY = idempotencyKey('store');
 const INSERT_REFUSALS = {
   400: ['VALIDATION_FAILED', 'INVALID_IDEMPOTENCY_KEY'],
   403: ['OWNER_MISMATCH', 'QUOTA_EXCEEDED'],
   409: ['DUPLICATE_VALUE'],
   422: ['IDEMPOTENCY_KEY_REUSED'],
 };
-
-/** Too many large replies are under way. */
-const NO_ROOM: Refusals = { 503: ['BUSY'] };
 
 const UPDATE_REFUSALS: Refusals = {
   400: ['VALIDATION_FAILED', 'INVALID_IF_MATCH'],
@@ -95,10 +77,7 @@ export const WRITE_ROUTES: readonly Route[] = [
     answers: { ...plain(DOCUMENT, 'The stored document itself', 201), headers: ETAG },
     refuses: { ...INSERT_REFUSALS, 413: ['DOCUMENT_TOO_LARGE'], ...NO_ROOM },
     async handle({ app, ctx, target, body }) {
-      return withTag(
-        ctx,
-        await insertDocument(app, target, body, readIdempotencyKey(sentHeader(ctx, 'idempotency-key'))),
-      );
+      return withTag(ctx, await insertDocument(app, target, body, readIdempotencyKey(ctx)));
     },
   }),
   route('POST /api/data/:collectionName/bulk', {
@@ -115,7 +94,7 @@ export const WRITE_ROUTES: readonly Route[] = [
       413: ['BATCH_TOO_LARGE'],
     },
     async handle({ app, ctx, target, body }) {
-      const data = await insertDocuments(app, target, body, readIdempotencyKey(sentHeader(ctx, 'idempotency-key')));
+      const data = await insertDocuments(app, target, body, readIdempotencyKey(ctx));
       return say(data, `Inserted ${data.insertedCount}`);
     },
   }),

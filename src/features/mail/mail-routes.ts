@@ -1,16 +1,17 @@
 import rawBody from 'raw-body';
 import { invalid, tooLarge } from '../../errors.js';
-import { sentHeader } from '../../http/requests/sent-header.js';
+import { idempotencyKey, readIdempotencyKey } from '../../http/routes/idempotency-key.js';
 import {
+  cappedParameter,
   done,
   naming,
   ok,
+  PAGE_PARAMETER,
   pageOf,
   parameter,
   PUBLIC,
   route,
   say,
-  wholeNumberParameter,
   type RouteContext,
   type RouteList,
 } from '../../http/routes/route.js';
@@ -40,7 +41,6 @@ import { QUEUED_MAIL } from './sending/send-mail.js';
 import { sendTestMail } from './sending/send-test-mail.js';
 
 const MAX_EVENT_BYTES = 256 * 1024;
-const MAX_PAGE = 100_000;
 
 const BATCH_RESULT = {
   ...anyOf(object({ id: TEXT }), object({ error: object({ message: TEXT }) })),
@@ -71,12 +71,7 @@ const QUEUED = {
   },
 };
 
-const IDEMPOTENCY_KEY = {
-  'idempotency-key': parameter(
-    'Makes the request safe to repeat for 24 hours: the same key and body send nothing more and get the first answer again',
-    text({ minLength: 1, maxLength: 255 }),
-  ),
-};
+const IDEMPOTENCY_KEY = idempotencyKey('send');
 
 const liveStatus = (path: `/${string}`, id: string) =>
   mailOperation(`GET ${path}`, {
@@ -93,10 +88,8 @@ const SHARED_OPERATIONS = [
     id: 'listMailLogs',
     summary: 'List sent mails, the newest first',
     query: {
-      page: wholeNumberParameter('Page, from 1', 1, { cap: MAX_PAGE }),
-      limit: wholeNumberParameter(`Logs of a page; more than ${MAX_LOGS_PAGE} counts as ${MAX_LOGS_PAGE}`, LOGS_PAGE, {
-        cap: MAX_LOGS_PAGE,
-      }),
+      page: PAGE_PARAMETER,
+      limit: cappedParameter('Logs of a page', LOGS_PAGE, MAX_LOGS_PAGE),
       status: parameter('Only mails of which this is known', oneOf(...MAIL_STATUSES)),
       to: parameter('Only mails to this address', text({ maxLength: 320 })),
     },
@@ -162,7 +155,7 @@ export const MAIL_ROUTES: RouteList = {
         422: ['IDEMPOTENCY_KEY_REUSED'],
       },
       handle: ({ app, ctx, project, body }) =>
-        sendMailOnce(app, project, readMailRequest(body), sentHeader(ctx, 'idempotency-key')),
+        sendMailOnce(app, project, readMailRequest(body), readIdempotencyKey(ctx)),
     }),
     route('POST /api/mail/send-batch', {
       id: 'sendMailBatch',
@@ -183,8 +176,7 @@ export const MAIL_ROUTES: RouteList = {
         422: ['IDEMPOTENCY_KEY_REUSED'],
         429: ['RATE_LIMITED', 'MAIL_QUOTA_EXCEEDED'],
       },
-      handle: ({ app, ctx, project, body }) =>
-        sendBatchOnce(app, project, readBatch(body), sentHeader(ctx, 'idempotency-key')),
+      handle: ({ app, ctx, project, body }) => sendBatchOnce(app, project, readBatch(body), readIdempotencyKey(ctx)),
     }),
     ...SHARED_OPERATIONS.map(({ byKey }) => byKey),
   ],

@@ -1,16 +1,17 @@
 import {
   type Access,
+  cappedParameter,
   created,
   done,
   listOf,
   naming,
   ok,
+  PAGE_PARAMETER,
   pageOf,
   parameter,
   route,
   type RouteList,
   wholeList,
-  wholeNumberParameter,
 } from '../../http/routes/route.js';
 import { object, text, TEXT, WHOLE } from '../../platform/schema/schema.js';
 import { PROJECT_OPERATOR, projectOwner } from '../access/operator-access.js';
@@ -30,7 +31,6 @@ import { requireUser } from '../users/user-store.js';
 
 const USERS_PAGE = 50;
 const MAX_USERS_PAGE = 200;
-const MAX_PAGE = 100_000;
 
 interface OfUser {
   operator: ActingOperator;
@@ -66,14 +66,8 @@ export const PROJECT_USER_ROUTES: RouteList = {
       summary: 'List users, the newest first',
       access: PROJECT_OPERATOR,
       query: {
-        page: wholeNumberParameter('Which page, from 1', 1, { cap: MAX_PAGE }),
-        limit: wholeNumberParameter(
-          `Users of a page; more than ${MAX_USERS_PAGE} counts as ${MAX_USERS_PAGE}`,
-          USERS_PAGE,
-          {
-            cap: MAX_USERS_PAGE,
-          },
-        ),
+        page: PAGE_PARAMETER,
+        limit: cappedParameter('Users of a page', USERS_PAGE, MAX_USERS_PAGE),
         email: parameter('Only addresses that begin with this', TEXT),
         q: parameter(
           'Only users of this id, or with this in the address or in another of their texts, in either case',

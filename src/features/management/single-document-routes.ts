@@ -6,7 +6,7 @@ import { PROJECT_OPERATOR, projectOwner } from '../access/operator-access.js';
 import { operatorCaller } from '../access/operator-caller.js';
 import { getDocument } from '../documents/read/get-document.js';
 import { wrapReply } from '../documents/read/stored-documents.js';
-import { DOCUMENT, SHOWN_DOCUMENT } from '../documents/reply/document-schema.js';
+import { DOCUMENT, NO_ROOM, SHOWN_DOCUMENT } from '../documents/reply/document-schema.js';
 import { ETAG, withTag, withTagOfJson } from '../documents/reply/with-tag.js';
 import { insertDocument } from '../documents/write/insert-document.js';
 import { IF_MATCH, readIfMatch } from '../documents/write/if-match.js';
@@ -20,8 +20,6 @@ import { requireNamed } from './require-named.js';
 
 const PATH = '/api/projects/:projectId/collections/:collection/documents';
 const USERS_BLOCKED = ['USERS_BLOCKED'];
-/** Too many large replies are under way. */
-const NO_ROOM = { 503: ['BUSY'] };
 
 type JsonObject = Record<string, unknown>;
 const FIELDS: Schema<JsonObject> = { type: 'object', examples: [{ title: 'Hello', views: 0 }] };

@@ -1,6 +1,6 @@
 import type { App } from '../../app.js';
 import { forbidden, invalid, missing } from '../../errors.js';
-import { ok, parameter, route, wholeNumberParameter, type RouteList } from '../../http/routes/route.js';
+import { cappedParameter, ok, parameter, route, type RouteList } from '../../http/routes/route.js';
 import { findObjectId } from '../../platform/ids.js';
 import { arrayOf, ID, MOMENT, object, OBJECT, oneOf, orNull, text, TEXT } from '../../platform/schema/schema.js';
 import { parseDuration } from '../../setting-readers.js';
@@ -38,13 +38,7 @@ export const ADMIN_ROUTES: RouteList = {
       description: 'Without `project` for operators who see all projects.',
       access: OPERATOR,
       query: {
-        limit: wholeNumberParameter(
-          `Number of entries; more than ${MAX_ACTS_PAGE} counts as ${MAX_ACTS_PAGE}`,
-          ACTS_PAGE,
-          {
-            cap: MAX_ACTS_PAGE,
-          },
-        ),
+        limit: cappedParameter('Number of entries', ACTS_PAGE, MAX_ACTS_PAGE),
         action: parameter('Only entries of this action, such as `project update`', TEXT),
         actor: parameter('Only entries of this actor, such as the address of an operator', text({ maxLength: 320 })),
         project: parameter('Only entries about the project with this id', text({ maxLength: 100 })),

@@ -279,6 +279,14 @@ export function wholeNumberParameter(
 /** The largest that nine digits can say. */
 const MAX_WHOLE = 999_999_999;
 
+/** As many as are asked for, but not more than `cap`. */
+export function cappedParameter(description: string, fallback: number, cap: number) {
+  return wholeNumberParameter(`${description}; more than ${cap} counts as ${cap}`, fallback, { cap });
+}
+
+/** The `page` of a list that answers with `pageOf`. */
+export const PAGE_PARAMETER = wholeNumberParameter('Which page, from 1', 1, { cap: 100_000 });
+
 /** The body of every error reply, as `writeErrors` writes it (decisions.md 1). */
 export const ERROR = object(
   {

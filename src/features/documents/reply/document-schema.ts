@@ -3,6 +3,9 @@ import type { PresentedDocument } from './present-document.js';
 
 const SYSTEM_FIELDS = { _id: ID, isDeleted: FLAG, deletedAt: orNull(MOMENT), createdAt: MOMENT, updatedAt: MOMENT };
 
+/** Codes of routes that answer with documents: too many large replies are under way. */
+export const NO_ROOM = { 503: ['BUSY'] };
+
 /** A document as writes answer it: the service's own fields, and whatever else it has. */
 export const DOCUMENT: Schema<PresentedDocument> = {
   title: 'Document',

@@ -1,6 +1,6 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
-import { AppError, invalid, unprocessable, type ErrorKind } from '../../../errors.js';
+import { AppError, unprocessable, type ErrorKind } from '../../../errors.js';
 import { isDuplicateKey, type Store } from '../../../platform/database/database.js';
 import { storeOf } from '../../../platform/database/store-of.js';
 import { sha256Hex } from '../../../platform/ids.js';
@@ -32,28 +32,11 @@ export interface PreparedRequest<T> {
 }
 
 const KEPT_MS = 24 * 3_600_000;
-export const MAX_KEY_CHARACTERS = 255;
-const KEY_FORM = new RegExp(`^[\\x21-\\x7e]{1,${MAX_KEY_CHARACTERS}}$`);
 /** Answers after which nothing was stored: the key is free again for a corrected request. */
 const REFUSALS: ReadonlySet<ErrorKind> = new Set(['invalid', 'forbidden', 'conflict', 'tooLarge']);
 
 /** Code of the 409 for a request whose first attempt may still succeed. */
 export const UNDER_WAY = 'REQUEST_UNDER_WAY';
-
-/**
- * The value of an `Idempotency-Key` header, or null when there is none; 400 for one that is not 1 to 255 visible ASCII
- * characters.
- */
-export function readIdempotencyKey(header: string | undefined): string | null {
-  if (header === undefined) return null;
-  if (!KEY_FORM.test(header)) {
-    throw invalid(
-      'INVALID_IDEMPOTENCY_KEY',
-      `An Idempotency-Key has 1 to ${MAX_KEY_CHARACTERS} visible ASCII characters`,
-    );
-  }
-  return header;
-}
 
 /**
  * Carries a request out once per key, collection and writer within 24 hours: the same key and body gets the first

@@ -1,6 +1,6 @@
 import { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
-import { AppError, conflict, invalid, unprocessable } from '../../../errors.js';
+import { AppError, conflict, unprocessable } from '../../../errors.js';
 import { isDuplicateKey, type Store, unlessDuplicate } from '../../../platform/database/database.js';
 import { sha256Hex } from '../../../platform/ids.js';
 import type { Project } from '../../projects/project.js';
@@ -26,7 +26,6 @@ interface KeyRecord {
 const KEPT_MS = 24 * 3_600_000;
 /** Longer than an attempt takes. */
 const LEASE_MS = 30_000;
-const KEY_FORM = /^[\x21-\x7e]{1,255}$/;
 
 interface Attempt<T> {
   kind: 'mail' | 'mail batch';
@@ -47,9 +46,9 @@ export async function sendMailOnce(
   app: App,
   project: Project,
   request: MailRequest,
-  key?: string,
+  key: string | null,
 ): Promise<QueuedMail> {
-  if (key === undefined) return sendMail(app, project, request);
+  if (key === null) return sendMail(app, project, request);
   const send = async ({ ids: [id] }: KeyRecord): Promise<QueuedMail> => {
     try {
       return await sendMail(app, project, request, id);
@@ -93,9 +92,9 @@ export async function sendBatchOnce(
   app: App,
   project: Project,
   items: readonly BatchItem[],
-  key?: string,
+  key: string | null,
 ): Promise<BatchResult[]> {
-  if (key === undefined) return sendBatch(app, project, items);
+  if (key === null) return sendBatch(app, project, items);
   return answerOnce(app, project, {
     kind: 'mail batch',
     key,
@@ -112,9 +111,6 @@ export async function sendBatchOnce(
 
 async function answerOnce<T>(app: App, project: Project, attempt: Attempt<T>): Promise<T> {
   const { kind, key, body, ids } = attempt;
-  if (!KEY_FORM.test(key)) {
-    throw invalid('INVALID_IDEMPOTENCY_KEY', 'An Idempotency-Key has 1 to 255 visible ASCII characters');
-  }
   const store: Store<KeyRecord> = app.db.collection<KeyRecord>('idempotency_keys');
   const now = app.clock.now();
   const mine: KeyRecord = {

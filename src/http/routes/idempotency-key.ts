@@ -1,0 +1,28 @@
+import { invalid } from '../../errors.js';
+import { text } from '../../platform/schema/schema.js';
+import { parameter, type RouteContext } from './route.js';
+import { sentHeader } from '../requests/sent-header.js';
+
+const MAX_CHARACTERS = 255;
+const FORM = new RegExp(`^[\\x21-\\x7e]{1,${MAX_CHARACTERS}}$`);
+
+/** The header of a route that may be repeated; `does` says what the repeated request does not do again. */
+export const idempotencyKey = (does: 'store' | 'send') => ({
+  'idempotency-key': parameter(
+    `Makes the request safe to repeat for 24 hours: the same key and body ${does} nothing more and get the first answer again`,
+    text({ minLength: 1, maxLength: MAX_CHARACTERS }),
+  ),
+});
+
+/**
+ * The value of the `Idempotency-Key` header, or null when there is none; 400 INVALID_IDEMPOTENCY_KEY for one that is
+ * not 1 to 255 visible ASCII characters.
+ */
+export function readIdempotencyKey(ctx: RouteContext): string | null {
+  const key = sentHeader(ctx, 'idempotency-key');
+  if (key === undefined) return null;
+  if (!FORM.test(key)) {
+    throw invalid('INVALID_IDEMPOTENCY_KEY', `An Idempotency-Key has 1 to ${MAX_CHARACTERS} visible ASCII characters`);
+  }
+  return key;
+}
