@@ -17,7 +17,19 @@ import { Settings } from './screens/settings.js';
 import { SignIn, signInByLink, takeLink } from './screens/sign-in.js';
 import { Users } from './screens/users.js';
 import { Webhooks } from './screens/webhooks.js';
-import { loadProjects, me, project, projects, recallMe, seesAll, settleMe, theme, utc, type Me } from './session.js';
+import {
+  loadProjects,
+  me,
+  menuProject,
+  project,
+  projects,
+  recallMe,
+  seesAll,
+  settleMe,
+  theme,
+  utc,
+  type Me,
+} from './session.js';
 import { isStale, watchVersion } from './stale-page.js';
 
 interface Screen {
@@ -180,7 +192,7 @@ async function signOut(): Promise<void> {
 }
 
 function Menu({ current, id }: { current: string; id: string }) {
-  const shown = project.value?.id ?? (id || projects.value[0]?.id);
+  const shown = menuProject.value?.id ?? id;
   const menu = useRef<HTMLElement>(null);
   // On a phone the menu is a line that scrolls.
   useEffect(() => {
@@ -203,6 +215,7 @@ function Menu({ current, id }: { current: string; id: string }) {
               </a>
             </li>
           ))}
+        {shown && <li class="group">{menuProject.value?.name ?? 'Project'}</li>}
         {shown &&
           Object.entries(OF_PROJECT).map(([path, { name }]) => (
             <li key={path}>
@@ -225,7 +238,7 @@ function useKeys(): void {
       if (isTyping(event) || document.querySelector('dialog[open]')) return;
       if (going) {
         going = false;
-        const shown = project.value?.id ?? projects.value[0]?.id;
+        const shown = menuProject.value?.id;
         const service = Object.entries(OF_SERVICE).find(([, { key }]) => key === event.key);
         const inProject = Object.entries(OF_PROJECT).find(([, { key }]) => key === event.key);
         if (service) goTo(linkTo(service[0] === '' ? [] : [service[0]]));

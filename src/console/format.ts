@@ -1,7 +1,12 @@
 import { utc } from './session.js';
 
-const numbers = new Intl.NumberFormat('en', { maximumFractionDigits: 2 });
-export const number = (value: number): string => numbers.format(value);
+const whole = new Intl.NumberFormat('en', { maximumFractionDigits: 0 });
+const shortened = new Intl.NumberFormat('en', { maximumSignificantDigits: 3 });
+/** Fractions to three digits: more of them say nothing. */
+export const number = (value: number): string => (Math.abs(value) < 1000 ? shortened : whole).format(value);
+
+/** `1 document`, `2 documents`. */
+export const howMany = (count: number, noun: string): string => `${number(count)} ${noun}${count === 1 ? '' : 's'}`;
 
 export function bytes(value: number | null | undefined): string {
   if (value === null || value === undefined) return '–';
@@ -34,8 +39,8 @@ export function duration(seconds: number): string {
 const MAX_CELL = 120;
 
 /** Any value in one short line. */
-export function cell(value: unknown): string {
+export function cell(value: unknown, most = MAX_CELL): string {
   if (value === undefined) return '';
   const text = typeof value === 'string' ? value : JSON.stringify(value);
-  return text.length > MAX_CELL ? `${text.slice(0, MAX_CELL)}…` : text;
+  return text.length > most ? `${text.slice(0, most)}…` : text;
 }

@@ -42,6 +42,16 @@ export const project = computed(() => {
   return parts[0] === 'p' ? (projects.value.find(({ id }) => id === parts[1]) ?? null) : null;
 });
 
+const last = signal('');
+effect(() => {
+  if (project.value) last.value = project.value.id;
+});
+
+/** The project whose screens the menu leads to: the one of the place, the last one, or the first. */
+export const menuProject = computed(
+  () => project.value ?? projects.value.find(({ id }) => id === last.value) ?? projects.value[0] ?? null,
+);
+
 export async function loadProjects(): Promise<void> {
   projects.value = (await api<{ items: ShownProject[] }>('GET', '/api/projects')).items;
 }

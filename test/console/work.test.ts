@@ -153,13 +153,13 @@ describe.skipIf(!CHROMIUM)('work at the console', { timeout: 120_000 }, () => {
   it('registers a collection, and says why when the server refuses one', async () => {
     const page = await openConsole(stage, { hash: at(stage, 'collections') });
     await page.getByRole('link', { name: 'Register a collection…' }).click();
-    await page.getByLabel('Name').fill('1st');
+    await page.locator('dialog label input:focus').fill('1st');
     await page.getByRole('button', { name: 'Register' }).click();
     await page.getByRole('alert').getByText('INVALID_NAME').waitFor();
     await page.getByLabel('Name').fill('registered');
     await page.getByRole('button', { name: 'Register' }).click();
     await page.getByText('Collection registered').waitFor();
-    await page.getByRole('row', { name: 'registered' }).waitFor();
+    await page.getByRole('row', { name: 'registered' }).getByText('private, by userId').waitFor();
   });
 
   it('applies a schema after a look at it, and asks for the name before it loosens anything', async () => {

@@ -70,6 +70,8 @@ export function Trouble({ error, onRetry }: { error: Refusal | null; onRetry?: (
 }
 
 /** A dialog of the browser's own: it keeps the focus and gives it back, and Esc closes it. */
+const TYPED = 'label input:not([type=checkbox], [type=file], [readonly]), label textarea';
+
 export function Dialog({
   title,
   onClose,
@@ -87,6 +89,8 @@ export function Dialog({
   useLayoutEffect(() => {
     const opener = document.activeElement as HTMLElement | null;
     ref.current?.showModal();
+    // What is to be typed, rather than the button that closes.
+    ref.current?.querySelector<HTMLElement>(TYPED)?.focus();
     return () => {
       if (opener?.isConnected) opener.focus();
     };

@@ -2,12 +2,14 @@ import UPlot from 'uplot';
 import type { Line } from './plot.js';
 
 const HEIGHT = 150;
+const POWERS_OF_TWO = Array.from({ length: 50 }, (_, power) => 2 ** power);
 
 /** Draws figures into `host`, as wide as it is; returns how to take them away. */
 export function drawPlot(
   host: HTMLElement,
   {
     show,
+    isBytes,
     fromMs,
     stepMs,
     lines,
@@ -15,6 +17,8 @@ export function drawPlot(
   }: {
     /** Writes a value beside the axis. */
     show: (value: number) => string;
+    /** Its steps are powers of two, as the units of bytes are. */
+    isBytes: boolean;
     fromMs: number;
     stepMs: number;
     lines: readonly Line[];
@@ -52,7 +56,12 @@ export function drawPlot(
       scales: { y: { range: (_plot, _min, max) => [0, max > 0 ? max * 1.1 : 1] } },
       axes: [
         { ...axis, values: (_plot, splits) => splits.map(clock), space: 60, size: 26 },
-        { ...axis, size: 52, values: (_plot, splits) => splits.map(show) },
+        {
+          ...axis,
+          size: 52,
+          values: (_plot, splits) => splits.map(show),
+          ...(isBytes && { incrs: POWERS_OF_TWO }),
+        },
       ],
       series: [
         {},

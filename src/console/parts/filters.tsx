@@ -5,6 +5,8 @@ export interface FilterField {
   name: string;
   label: string;
   choices?: readonly (readonly [value: string, name: string])[];
+  /** What is shown without a choice. */
+  unchosen?: string;
 }
 
 /** Narrows a list by the query of the address, so that the narrowed list can be sent to somebody. */
@@ -24,7 +26,7 @@ export function Filters({ fields }: { fields: readonly FilterField[] }) {
         goTo(linkHere({ ...change, before: null, page: null }));
       }}
     >
-      {fields.map(({ name, label, choices }, at) => (
+      {fields.map(({ name, label, choices, unchosen = 'all' }, at) => (
         <label key={name}>
           {label}
           {choices ? (
@@ -33,7 +35,7 @@ export function Filters({ fields }: { fields: readonly FilterField[] }) {
               defaultValue={query.get(name) ?? ''}
               onChange={(event) => event.currentTarget.form?.requestSubmit()}
             >
-              <option value="">all</option>
+              <option value="">{unchosen}</option>
               {choices.map(([value, text]) => (
                 <option key={value} value={value} selected={query.get(name) === value}>
                   {text}

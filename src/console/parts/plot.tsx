@@ -36,7 +36,14 @@ export function Plot({
     let gone = false;
     void loadDrawing().then((drawing) => {
       if (gone || !host.current) return;
-      destroy = drawing?.drawPlot(host.current, { show, fromMs, stepMs, lines, utc: utc.value });
+      destroy = drawing?.drawPlot(host.current, {
+        show,
+        isBytes: unit === 'bytes',
+        fromMs,
+        stepMs,
+        lines,
+        utc: utc.value,
+      });
     });
     return () => {
       gone = true;

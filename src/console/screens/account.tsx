@@ -47,7 +47,7 @@ export function Account() {
         keyOf={(session) => session.createdAt + session.expiresAt}
         empty="No sessions."
         columns={[
-          { name: 'Since', show: ({ createdAt }) => moment(createdAt) },
+          { name: 'Signed in', show: ({ createdAt }) => moment(createdAt) },
           { name: 'Until', show: ({ expiresAt }) => moment(expiresAt) },
           { name: 'Last used', show: ({ usedAt }) => moment(usedAt) },
           {

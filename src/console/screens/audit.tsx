@@ -51,7 +51,7 @@ export function Audit() {
           { name: 'At', show: ({ at }) => moment(at) },
           { name: 'Who', show: ({ actor }) => actor },
           { name: 'What', show: ({ action }) => <b>{action}</b> },
-          { name: 'With', show: ({ input }) => <code>{cell(input)}</code> },
+          { name: 'With', show: ({ input }) => <code title={cell(input, 2000)}>{cell(input, 40)}</code> },
           {
             name: 'Outcome',
             show: ({ outcome, code }) => <span class={outcome === 'failed' ? 'bad' : ''}>{code ?? outcome}</span>,

@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 import { api } from '../api.js';
-import { number } from '../format.js';
+import { howMany, number } from '../format.js';
 import { say, Trouble, useAction } from '../parts/basics.js';
 import { type CommandLine, CommandList, ofProject } from '../parts/commands.js';
 import { Field } from '../parts/form.js';
@@ -20,7 +20,7 @@ const NEW: Settings = {
   mode: 'enforced',
   fields: [{ name: 'title', type: 'String', required: true }],
   indexes: [],
-  rls: { enabled: false },
+  rls: { enabled: true, mode: 'private', ownerField: 'userId' },
 };
 
 /** Fields, mode, indexes and access of a collection as JSON; nothing is saved before its consequences were shown. */
@@ -55,7 +55,7 @@ export function CollectionEditor({
   const commands = (): CommandLine[] => {
     const body = settings ?? before;
     if (!collection) {
-      const cli = `bsvc collection add ${name.trim() || 'posts'} --field title:String! ${ofProject()}`;
+      const cli = `bsvc collection add ${name.trim() || 'posts'} --field title:String! --rls private ${ofProject()}`;
       return [{ cli, method: 'POST', path: base, body: { name: name.trim() || 'posts', ...body } }];
     }
     const edit = `bsvc collection edit ${collection.name} --add-field note:String ${ofProject()}`;
@@ -66,7 +66,11 @@ export function CollectionEditor({
   };
   return (
     <>
-      {!collection && <Field label="Name" value={name} onText={setName} autocomplete="off" required />}
+      {!collection && (
+        <div class="row">
+          <Field label="Name" value={name} onText={setName} autocomplete="off" required />
+        </div>
+      )}
       <JsonEditor text={first} label="Collection as JSON" onChange={setText} />
       {problem !== null && <p class="bad">{problem}</p>}
       <Trouble error={lookRefused ?? refused} />
@@ -106,8 +110,10 @@ function Fit({ checked, misfits, examples }: FitReport) {
     <section role="status">
       <p class={misfits > 0 ? 'bad' : 'good'}>
         {misfits === 0
-          ? `All ${number(checked)} stored documents fit.`
-          : `${number(misfits)} of ${number(checked)} stored documents would not fit: they stay, and are refused when somebody changes them.`}
+          ? checked === 0
+            ? 'No document is stored that would not fit.'
+            : `All of ${howMany(checked, 'stored document')} fit.`
+          : `${number(misfits)} of ${howMany(checked, 'stored document')} would not fit: they stay, and are refused when somebody changes them.`}
       </p>
       {examples.length > 0 && (
         <ul>

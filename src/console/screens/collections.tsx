@@ -14,6 +14,9 @@ import { SchemaDialog } from './schema.js';
 export interface CollectionField {
   name: string;
   type: string;
+  /** Of an array. */
+  items?: Pick<CollectionField, 'type' | 'items' | 'ref'>;
+  ref?: string;
   required?: boolean;
   unique?: boolean;
 }
@@ -70,7 +73,7 @@ export function Collections() {
           { name: 'Size', isNumber: true, show: ({ size }) => (size ? bytes(size.bytes) : '') },
           { name: 'Fields', isNumber: true, show: ({ fields }) => fields.length },
           { name: 'Indexes', isNumber: true, show: ({ indexes }) => indexes.length },
-          { name: 'Who sees what', show: ({ name, rls }) => describeAccess(name, rls) },
+          { name: 'Access', show: ({ name, rls }) => describeAccess(name, rls) },
           { name: 'Changed', show: ({ updatedAt }) => moment(updatedAt) },
         ]}
       />
@@ -126,13 +129,13 @@ function OneCollection({
         empty="Any fields."
         columns={[
           { name: 'Field', show: (field) => field.name },
-          { name: 'Type', show: ({ type }) => type },
+          { name: 'Type', show: describeType },
           { name: 'Required', show: ({ required }) => (required ? 'yes' : '') },
           { name: 'Unique', show: ({ unique }) => (unique ? 'yes' : '') },
         ]}
       />
       <p>Indexes: {indexes.length === 0 ? 'none' : indexes.join(' · ')}</p>
-      <p>{describeAccess(name, rls)}</p>
+      <p>Access: {describeAccess(name, rls)}</p>
       {mayChange.value && (
         <p class="row">
           <a href={linkHere({ edit: '1' })}>Edit…</a>
@@ -165,6 +168,11 @@ function OneCollection({
       )}
     </>
   );
+}
+
+function describeType({ type, items, ref }: Pick<CollectionField, 'type' | 'items' | 'ref'>): string {
+  const of = ref ?? (items && describeType(items));
+  return of === undefined ? type : `${type}(${of})`;
 }
 
 function describeAccess(name: string, { enabled, mode, ownerField }: Collection['rls']): string {

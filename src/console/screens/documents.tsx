@@ -1,6 +1,6 @@
 import { useMemo, useRef, useState } from 'preact/hooks';
 import { addressOf, api } from '../api.js';
-import { cell, moment, number } from '../format.js';
+import { cell, howMany, moment } from '../format.js';
 import { useLoad } from '../load.js';
 import { say, tellRefusal, Trouble } from '../parts/basics.js';
 import { Commands, ofProject, quote } from '../parts/commands.js';
@@ -211,7 +211,7 @@ function Browser({
           With the trash
         </a>
         <button onClick={() => void count()}>Count</button>
-        {counted?.of === String(narrowed) && <output>{number(counted.count)} documents</output>}
+        {counted?.of === String(narrowed) && <output>{howMany(counted.count, 'document')}</output>}
         <a href={addressOf(`${base}/documents/export${searched}`)} download={`${collection.name}.ndjson`}>
           {filters.length === 0 ? 'Export' : 'Export filtered'}
         </a>

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import { api, queryOf } from '../api.js';
-import { bytes, moment, number } from '../format.js';
+import { bytes, howMany, moment } from '../format.js';
 import { useLoad } from '../load.js';
 import { say, Trouble } from '../parts/basics.js';
 import { Commands, ofProject, quote } from '../parts/commands.js';
@@ -39,13 +39,7 @@ function FilesUsage({ path }: { path: string }) {
           Count what they use
         </button>
       )}
-      {data && (
-        <Usage
-          name={data.files === 1 ? '1 file' : `${number(data.files)} files`}
-          used={data.bytes}
-          limit={data.limit}
-        />
-      )}
+      {data && <Usage name={howMany(data.files, 'file')} used={data.bytes} limit={data.limit} />}
       {data?.provider === 'external' && <span class="muted">New ones go to the project’s own bucket.</span>}
       <Trouble error={error} onRetry={reload} />
     </div>
@@ -68,7 +62,7 @@ export function Files() {
         label="Files"
         of={list}
         keyOf={(file) => file.path}
-        empty="No files."
+        empty="No files. Apps upload them."
         columns={[
           {
             name: 'Name',
@@ -84,7 +78,7 @@ export function Files() {
           { name: 'Type', show: ({ contentType }) => contentType },
           { name: 'Size', isNumber: true, show: ({ size }) => bytes(size) },
           { name: 'Where', show: ({ provider }) => provider },
-          { name: 'Since', show: ({ createdAt }) => moment(createdAt) },
+          { name: 'Created', show: ({ createdAt }) => moment(createdAt) },
           {
             name: 'Delete',
             show: (file) =>

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import { api } from '../api.js';
-import { number } from '../format.js';
+import { howMany, number } from '../format.js';
 import { Dialog, say, Trouble, useAction } from '../parts/basics.js';
 import { Commands, ofProject, quote } from '../parts/commands.js';
 
@@ -64,7 +64,7 @@ export function ImportDialog({
   const [busy, store, refused] = useAction(async () => {
     const { inserted, rejected } = await send(false);
     const left = rejected.length === 0 ? '' : `, ${number(rejected.length)} refused: ${rejected[0]!.message}`;
-    say(`${number(inserted)} documents stored${left}`, { isBad: rejected.length > 0 });
+    say(`${howMany(inserted, 'document')} stored${left}`, { isBad: rejected.length > 0 });
     onChange();
     onClose();
   });
@@ -103,7 +103,7 @@ export function ImportDialog({
           </button>
           {looked && looked.inserted > 0 && (
             <button class="primary" disabled={looking || busy} onClick={() => void store()}>
-              Store {number(looked.inserted)} documents
+              Store {howMany(looked.inserted, 'document')}
             </button>
           )}
         </p>

@@ -51,7 +51,7 @@ export function Jobs() {
       <Filters
         fields={[
           { name: 'name', label: 'Name' },
-          { name: 'state', label: 'State', choices: STATES },
+          { name: 'state', label: 'State', choices: STATES, unchosen: 'not done' },
         ]}
       />
       <List
@@ -62,8 +62,8 @@ export function Jobs() {
         columns={[
           { name: 'Name', show: (job) => <b>{job.name}</b> },
           { name: 'State', show: (job) => <span class={job.state === 'dead' ? 'bad' : ''}>{job.state}</span> },
-          { name: 'Tries', isNumber: true, show: (job) => job.attempts },
-          { name: 'Runs at', show: (job) => moment(job.runAt) },
+          { name: 'Attempts', isNumber: true, show: (job) => job.attempts },
+          { name: state === 'done' ? 'Ran at' : 'Runs at', show: (job) => moment(job.runAt) },
           { name: 'Error', show: (job) => job.error ?? '' },
           {
             name: 'Again',

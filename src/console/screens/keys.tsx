@@ -51,7 +51,7 @@ export function Keys({ base }: { base: string }) {
           { name: 'Name', show: ({ name }) => name ?? '' },
           { name: 'Ends with', show: ({ last4 }) => <code>…{last4}</code> },
           { name: 'Last used', show: ({ lastUsedAt }) => (lastUsedAt === null ? 'never' : moment(lastUsedAt)) },
-          { name: 'Since', show: ({ createdAt }) => moment(createdAt) },
+          { name: 'Created', show: ({ createdAt }) => moment(createdAt) },
           {
             name: 'State',
             show: (key) =>

@@ -65,7 +65,7 @@ export function ProjectEditor({ path, stored, onSaved }: { path: string; stored:
       <Form onSubmit={() => void save()}>
         <Field label="Name" required autocomplete="off" value={name} onText={setName} />
         <TextArea
-          label="Origins that browsers may call from, one a line"
+          label="Allowed domains: origins that browsers may call from, one a line"
           value={origins}
           rows={3}
           onText={setOrigins}
@@ -83,7 +83,7 @@ export function ProjectEditor({ path, stored, onSaved }: { path: string; stored:
               </select>
             </label>
             <fieldset>
-              <legend>Limits of its own; empty is the plan’s</legend>
+              <legend>Own limits; empty is the plan’s</legend>
               {LIMITS.map(([limit, label]) => (
                 <Field
                   key={limit}

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import { api } from '../api.js';
-import { number } from '../format.js';
+import { howMany, number } from '../format.js';
 import { useLoad } from '../load.js';
 import { Copy, Dialog, say, Trouble } from '../parts/basics.js';
 import { Commands, projectWord } from '../parts/commands.js';
@@ -90,9 +90,9 @@ function Pairs({ details: { name, id, plan, allowedDomains, limits } }: { detail
       </dd>
       <dt>Plan</dt>
       <dd>{plan}</dd>
-      <dt>Limits of its own</dt>
+      <dt>Own limits</dt>
       <dd>{own.join(', ') || 'none'}</dd>
-      <dt>Allowed origins</dt>
+      <dt>Allowed domains</dt>
       <dd>{allowedDomains.join(', ') || 'none'}</dd>
     </dl>
   );
@@ -121,11 +121,11 @@ function UsageOf({ base }: { base: string }) {
         <>
           <div class="usages">
             <Usage
-              name={`${number(data.documents)} documents`}
+              name={howMany(data.documents, 'document')}
               used={data.collections.reduce((sum, { bytes }) => sum + bytes, 0)}
               limit={data.limits.database}
             />
-            <Usage name={`${number(data.storage.files)} files`} used={data.storage.bytes} limit={data.storage.limit} />
+            <Usage name={howMany(data.storage.files, 'file')} used={data.storage.bytes} limit={data.storage.limit} />
             <Usage name="Mails of this month" used={data.mail.used} limit={data.mail.limit} isCount />
             <Usage name="Webhooks" used={data.webhooks} limit={data.limits.webhooks} isCount />
           </div>

@@ -51,7 +51,7 @@ export function Users() {
         label="Users"
         of={list}
         keyOf={idOf}
-        empty="No users."
+        empty="No users. Apps sign them up; so does “bsvc user create”."
         columns={[
           {
             name: 'E-mail',
@@ -63,7 +63,7 @@ export function Users() {
           },
           { name: 'Verified', show: (user) => (user.emailVerified ? 'yes' : 'no') },
           { name: 'State', show: (user) => (user.disabled ? <span class="bad">disabled</span> : 'active') },
-          { name: 'Since', show: (user) => moment(user.createdAt) },
+          { name: 'Created', show: (user) => moment(user.createdAt) },
         ]}
       />
       <Pages of={list.data} names={['user', 'users']} />
@@ -145,7 +145,13 @@ function OneUser({
             {Object.entries(data).map(([name, value]) => (
               <>
                 <dt>{name}</dt>
-                <dd>{typeof value === 'string' ? value : JSON.stringify(value)}</dd>
+                <dd>
+                  {/^(created|updated)At$/.test(name)
+                    ? moment(String(value))
+                    : typeof value === 'string'
+                      ? value
+                      : JSON.stringify(value)}
+                </dd>
               </>
             ))}
           </dl>
@@ -176,7 +182,7 @@ function OneUser({
             empty="Signed in nowhere."
             columns={[
               { name: 'Last used', show: ({ usedAt }) => moment(usedAt) },
-              { name: 'Since', show: ({ createdAt }) => moment(createdAt) },
+              { name: 'Signed in', show: ({ createdAt }) => moment(createdAt) },
               { name: 'From', show: ({ ip }) => ip ?? '' },
               { name: 'With', show: ({ userAgent }) => cell(userAgent ?? '') },
               {

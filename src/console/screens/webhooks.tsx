@@ -44,7 +44,7 @@ export function Webhooks() {
         label="Webhooks"
         of={list}
         keyOf={({ id }) => id}
-        empty="No webhooks."
+        empty="No webhooks. “bsvc webhook add” registers one."
         columns={[
           {
             name: 'Address',
@@ -203,7 +203,7 @@ function OneWebhook({ base, webhook, onChange }: { base: string; webhook: Webhoo
               </span>
             ),
           },
-          { name: 'Tries', isNumber: true, show: ({ attempts }) => attempts.length },
+          { name: 'Attempts', isNumber: true, show: ({ attempts }) => attempts.length },
           { name: 'Last answer', show: ({ attempts }) => attempts.at(-1)?.error ?? attempts.at(-1)?.status ?? '' },
           { name: 'At', show: ({ createdAt }) => moment(createdAt) },
         ]}
