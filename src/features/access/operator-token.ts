@@ -1,6 +1,7 @@
 import type { Context } from 'koa';
 import type { App } from '../../app.js';
 import { forbidden, unauthenticated } from '../../errors.js';
+import { setCookie } from '../../http/replies/set-cookie.js';
 import { isOperatorTokenForm } from './operator.js';
 import { isOwnOrigin } from './own-origin.js';
 
@@ -62,20 +63,8 @@ export function requireConsole(app: Pick<App, 'config'>, ctx: Context): void {
 
 export function setConsoleCookie(app: Pick<App, 'config'>, ctx: Context, token: string, maxAgeMs: number): void {
   const { publicUrl } = app.config;
-  const tls = publicUrl?.startsWith('https:') || ctx.secure;
   const path = publicUrl === null ? '/' : new URL(publicUrl).pathname.replace(/(.)\/$/, '$1');
-  // Written by hand: TLS often ends before us, where the cookie library refuses to set a Secure cookie.
-  ctx.append(
-    'Set-Cookie',
-    [
-      `${CONSOLE_COOKIE}=${token}`,
-      `Path=${path}`,
-      `Max-Age=${Math.floor(maxAgeMs / 1000)}`,
-      'HttpOnly',
-      'SameSite=Strict',
-      ...(tls ? ['Secure'] : []),
-    ].join('; '),
-  );
+  setCookie(app, ctx, { name: CONSOLE_COOKIE, value: token, path, maxAgeMs, sameSite: 'Strict' });
 }
 
 export function clearConsoleCookie(app: Pick<App, 'config'>, ctx: Context): void {

@@ -1,6 +1,7 @@
 import type { Context } from 'koa';
 import type { App } from '../../app.js';
 import { invalid } from '../../errors.js';
+import { setCookie } from '../../http/replies/set-cookie.js';
 import { naming, own, parameter, PUBLIC, route, type Route } from '../../http/routes/route.js';
 import { MAX_PASSWORD_BYTES } from '../../platform/secrets/password.js';
 import { oneOf, openObject, orNull, text, TEXT } from '../../platform/schema/schema.js';
@@ -55,7 +56,7 @@ export const SOCIAL_ROUTES: readonly Route[] = [
         appState: state ?? null,
         codeChallenge: challenge ?? null,
       });
-      if (cookie) setCookie(app, ctx, cookie.name, cookie.value, cookie.maxAgeMs);
+      if (cookie) setCookie(app, ctx, { ...cookie, path: SOCIAL_PATH, sameSite: 'Lax' });
       sendBrowser(ctx, url);
     },
   }),
@@ -78,7 +79,7 @@ export const SOCIAL_ROUTES: readonly Route[] = [
       const query = new URLSearchParams(ctx.querystring);
       const name = attemptCookie(query.get('state') ?? '');
       const browser = mayUseCookie(app, ctx) ? (ctx.cookies.get(name) ?? '') : '';
-      setCookie(app, ctx, name, '', 0);
+      setCookie(app, ctx, { name, value: '', path: SOCIAL_PATH, maxAgeMs: 0, sameSite: 'Lax' });
       sendBrowser(ctx, await finishSocialLogin(app, { provider, query, browser }, clientOf(ctx)));
     },
   }),
@@ -126,12 +127,4 @@ function sendBrowser(ctx: Context, url: string): void {
   ctx.set('Cache-Control', 'no-store');
   ctx.set('Referrer-Policy', 'no-referrer');
   ctx.body = '';
-}
-
-function setCookie(app: App, ctx: Context, name: string, value: string, maxAgeMs: number): void {
-  const secure = app.config.publicUrl?.startsWith('https:') || ctx.secure ? '; Secure' : '';
-  ctx.append(
-    'Set-Cookie',
-    `${name}=${value}; Path=${SOCIAL_PATH}; Max-Age=${Math.floor(maxAgeMs / 1000)}; HttpOnly; SameSite=Lax${secure}`,
-  );
 }

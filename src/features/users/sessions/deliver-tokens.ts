@@ -2,6 +2,7 @@ import type { Context } from 'koa';
 import { presentDuration } from '../../../setting-readers.js';
 import type { App } from '../../../app.js';
 import { clientSignal } from '../../../http/requests/client-signal.js';
+import { isOverTls, setCookie } from '../../../http/replies/set-cookie.js';
 import type { ObjectOf } from '../../../platform/schema/schema.js';
 import type { Project } from '../../projects/project.js';
 import { requireCookieOrigin } from './cookie-origin.js';
@@ -68,18 +69,6 @@ export function clearRefreshCookie(app: App, ctx: Context, project: Project): vo
 const cookieName = (project: Project): string => `bsvc_rt_${project._id.toHexString()}`;
 
 function setRefreshCookie(app: App, ctx: Context, project: Project, value: string, maxAgeMs: number): void {
-  const tls = app.config.publicUrl?.startsWith('https:') || ctx.secure;
-  const sameSite = tls && app.config.crossSiteCookies ? 'None' : 'Lax';
-  // Written by hand: TLS often ends before us, where the cookie library refuses to set a Secure cookie.
-  ctx.append(
-    'Set-Cookie',
-    [
-      `${cookieName(project)}=${value}`,
-      `Path=${COOKIE_PATH}`,
-      `Max-Age=${Math.floor(maxAgeMs / 1000)}`,
-      'HttpOnly',
-      `SameSite=${sameSite}`,
-      ...(tls ? ['Secure'] : []),
-    ].join('; '),
-  );
+  const sameSite = app.config.crossSiteCookies && isOverTls(app, ctx) ? 'None' : 'Lax';
+  setCookie(app, ctx, { name: cookieName(project), value, path: COOKIE_PATH, maxAgeMs, sameSite });
 }
