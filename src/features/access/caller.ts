@@ -17,6 +17,11 @@ export type Bearer =
   /** `session` is the one that the token came from, if any. */
   | { state: 'user'; userId: string; session?: string | null; token?: HeldToken };
 
+/** The session of the end user's token, if there is one. */
+export function sessionOf({ bearer }: Pick<Caller, 'bearer'>): string | null {
+  return bearer.state === 'user' ? (bearer.session ?? null) : null;
+}
+
 /** The sender of a request: the project of its key, the key, and the end user of its bearer. */
 export interface Caller {
   project: Project;

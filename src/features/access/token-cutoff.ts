@@ -80,7 +80,7 @@ function endsToken({ byUser }: Cutoffs, userId: string, token: TokenId): boolean
 async function loadCutoffs(app: App, projectId: ObjectId): Promise<Cutoffs> {
   const live = { projectId, expiresAt: { $gt: new Date(app.clock.now()) } };
   const byUser = new Map<string, TokenCutoff[]>();
-  for (const cutoff of (await cutoffStore(app).find(live, app.db.confirmedReads).toArray()) as TokenCutoff[]) {
+  for (const cutoff of await cutoffStore(app).find(live, app.db.confirmedReads).toArray()) {
     const known = byUser.get(cutoff.userId);
     if (known) known.push(cutoff);
     else byUser.set(cutoff.userId, [cutoff]);

@@ -186,11 +186,7 @@ export function openOutboxLog(app: Database, collection: Logged): ChangeLog {
     end: () => removeLog(app, c),
     async trim(since) {
       for (;;) {
-        const entries = (await logStore(app)
-          .find(numbers(c, 1))
-          .sort({ _id: 1 })
-          .limit(TRIM_BATCH)
-          .toArray()) as LogEntry[];
+        const entries = await logStore(app).find(numbers(c, 1)).sort({ _id: 1 }).limit(TRIM_BATCH).toArray();
         // The last one stays: the numbers go on from it.
         const old = entries.slice(0, -1).findIndex(({ at }) => at >= since);
         const end = old < 0 ? entries.at(-1) : entries[old];
@@ -210,11 +206,11 @@ async function findEntries(
 ): Promise<LogEntry[] | null> {
   if ((await beginLog(app, c)).epoch !== after.epoch) return null;
   for (;;) {
-    const entries = (await logStore(app)
+    const entries = await logStore(app)
       .find(numbers(c, after.seq + 1), app.db.confirmedReads)
       .sort({ _id: 1 })
       .limit(limit)
-      .toArray()) as LogEntry[];
+      .toArray();
     if (entries.length > 0) return entries[0]!._id.n === after.seq + 1 ? entries : null;
     const last = (await findLast(app, c))?._id.n ?? -1;
     if (last <= after.seq) return last === after.seq ? [] : null;

@@ -1,7 +1,6 @@
 import type { App } from '../../app.js';
 import { forbidden } from '../../errors.js';
 import type { Project } from '../projects/project.js';
-import type { FileRecord } from './file.js';
 import { fileMissing, fileStore, filesOf, findFile } from './file-store.js';
 import { usageStore } from './usage-store.js';
 import { settleFiles } from './uploads/settle-files.js';
@@ -45,10 +44,10 @@ export async function deleteAllFiles(app: App, project: Pick<Project, '_id'>): P
   app.cache.forgetAll('files');
   const started = performance.now();
   while (performance.now() - started < PATIENCE_MS) {
-    const batch = (await fileStore(app)
+    const batch = await fileStore(app)
       .find({ projectId: project._id, state: 'deleted', settled: false, dueAt: { $lte: deletedAt } })
       .limit(BATCH)
-      .toArray()) as FileRecord[];
+      .toArray();
     if (batch.length === 0) break;
     await settleFiles(app, project._id, batch);
   }

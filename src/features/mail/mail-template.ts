@@ -90,11 +90,11 @@ export async function listTemplates(
   app: Pick<App, 'db'>,
   project: Project,
 ): Promise<{ name: string; scope: MailTemplate['scope'] | 'system'; subject: string; id: string | null }[]> {
-  const own = (await templateStore(app)
+  const own = await templateStore(app)
     .find({ projectId: project._id })
     .sort({ name: 1 })
     .limit(MAX_TEMPLATES)
-    .toArray()) as MailTemplate[];
+    .toArray();
   const overridden = new Set(own.filter((template) => template.scope === 'project').map((template) => template.name));
   return [
     ...own.map(({ _id, name, scope, subject }) => ({ id: _id.toHexString(), name, scope, subject })),

@@ -3,9 +3,8 @@ import type { App } from '../../app.js';
 import { conflict } from '../../errors.js';
 import { unlessDuplicate } from '../../platform/database/database.js';
 import { operatorStore, type Operator, type OperatorRole } from '../access/operator.js';
-import { Problems } from '../documents/reply/problems.js';
 import type { Project } from '../projects/project.js';
-import { checkNewPassword } from '../users/credentials.js';
+import { requireNewPassword } from '../users/credentials.js';
 import { OPERATORS_PARTY } from './log-in-operator.js';
 import { findOperatorByEmail, requireOperatorEmail } from './operator-email.js';
 
@@ -20,9 +19,7 @@ export interface NewOperator {
 /** Adds an operator by one write. 400 for what is not an address or no good password, 409 OPERATOR_EXISTS. */
 export async function addOperator(app: App, input: NewOperator): Promise<Operator> {
   const email = requireOperatorEmail(input.email);
-  const problems = new Problems();
-  checkNewPassword(input.password, problems, 'password');
-  problems.throwIfAny();
+  requireNewPassword(input.password);
   // Before the slow hash; the unique index has the last word.
   if (await findOperatorByEmail(app, email)) throw operatorExists(email);
   const operator: Operator = {

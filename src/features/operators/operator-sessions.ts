@@ -8,8 +8,7 @@ import {
   type Operator,
   type OperatorSession,
 } from '../access/operator.js';
-import { Problems } from '../documents/reply/problems.js';
-import { checkNewPassword } from '../users/credentials.js';
+import { requireNewPassword } from '../users/credentials.js';
 import { OPERATORS_PARTY } from './log-in-operator.js';
 
 type OneOperator = Pick<Operator, '_id'>;
@@ -49,9 +48,7 @@ export async function endOperatorSession(app: App, operator: OneOperator, id: st
 
 /** Gives an operator a new password and ends all their sessions. 400 VALIDATION_FAILED for no good one. */
 export async function setOperatorPassword(app: App, operator: OneOperator, password: string): Promise<void> {
-  const problems = new Problems();
-  checkNewPassword(password, problems, 'password');
-  problems.throwIfAny();
+  requireNewPassword(password);
   await storeOperatorPassword(app, operator, password);
   await endOperatorSessions(app, operator);
 }

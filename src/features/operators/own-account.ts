@@ -1,7 +1,6 @@
 import type { App } from '../../app.js';
 import { operatorSessionStore, type OperatorSession, type SignedInOperator } from '../access/operator.js';
-import { Problems } from '../documents/reply/problems.js';
-import { checkNewPassword } from '../users/credentials.js';
+import { requireNewPassword } from '../users/credentials.js';
 import { OWN_PASSWORD, proveOperator, type Asking } from './log-in-operator.js';
 import { endOperatorSessions, storeOperatorPassword } from './operator-sessions.js';
 
@@ -31,9 +30,7 @@ export async function changeOwnPassword(
   { currentPassword, newPassword }: { currentPassword: string; newPassword: string },
   asking: Asking,
 ): Promise<void> {
-  const problems = new Problems();
-  checkNewPassword(newPassword, problems, 'newPassword');
-  problems.throwIfAny();
+  requireNewPassword(newPassword, 'newPassword');
   const credentials = { email: operator.email, password: currentPassword };
   const purpose = { countedAs: OWN_PASSWORD, action: null, refusal: 'The current password is not right' };
   await proveOperator(app, credentials, asking, purpose);

@@ -139,10 +139,10 @@ function placeOf(ms: number): { _id: string; place: number } {
 async function readStored(app: App, nowMs: number): Promise<SeriesReading> {
   const last = Math.floor(nowMs / HOUR_MS) * HOUR_MS;
   const fromMs = last - (KEPT_HOURS - 1) * HOUR_MS;
-  const stored = (await hourStore(app)
+  const stored = await hourStore(app)
     .find({ _id: { $gte: placeOf(fromMs)._id } })
     .limit(KEPT_HOURS)
-    .toArray()) as StoredHour[];
+    .toArray();
   const byHour = new Map(stored.map(({ _id, points }) => [_id, points]));
   const values = Object.fromEntries(FIGURES.map((name) => [name, [] as (number | null)[]])) as SeriesReading['values'];
   for (let at = fromMs; at < last + HOUR_MS; at += STORED_STEP_MS) {

@@ -7,7 +7,6 @@ import { VERSION } from '../../package.js';
 import { findBackupAge } from '../backups/backup-age.js';
 import { listProjects } from '../projects/list-projects.js';
 import { webhookStore } from '../webhooks/webhook-store.js';
-import type { ProjectWebhooks } from '../webhooks/webhook.js';
 
 /** One process's report on itself. */
 interface ProcessStatus {
@@ -117,10 +116,7 @@ async function findFailingWebhooks(app: App): Promise<Problem[]> {
   const failing = {
     $elemMatch: { $or: [{ failingSince: { $ne: null } }, { disabled: { $in: ['gone', 'failing'] } }] },
   };
-  const stored = (await webhookStore(app)
-    .find({ webhooks: failing })
-    .limit(MAX_FAILING)
-    .toArray()) as ProjectWebhooks[];
+  const stored = await webhookStore(app).find({ webhooks: failing }).limit(MAX_FAILING).toArray();
   const active = new Set((await listProjects(app)).map(({ _id }) => _id.toHexString()));
   return stored
     .filter(({ _id }) => active.has(_id.toHexString()))

@@ -1,6 +1,7 @@
 import { done, route, type Route } from '../../http/routes/route.js';
 import { MAX_PASSWORD_BYTES } from '../../platform/secrets/password.js';
 import { openObject, text } from '../../platform/schema/schema.js';
+import { sessionOf } from '../access/caller.js';
 import { ANY_KEY } from '../access/key-access.js';
 import { EMAIL, NEW_PASSWORD } from './accounts/describe-user.js';
 import { resetPassword } from './codes/reset-password.js';
@@ -49,9 +50,8 @@ export const CODE_ROUTES: readonly Route[] = [
     example: { email: 'ada@example.com', otp: '123456' },
     answers: done('E-mail address confirmed'),
     refuses: { 400: ['VALIDATION_FAILED', 'OTP_INVALID'], 409: ['EMAIL_TAKEN'] },
-    async handle({ app, caller: { bearer }, project, body }) {
-      const session = bearer.state === 'user' ? (bearer.session ?? null) : null;
-      await verifyEmail(app, project, { ...body, email: normaliseEmail(body.email) }, session);
+    handle({ app, caller, project, body }) {
+      return verifyEmail(app, project, { ...body, email: normaliseEmail(body.email) }, sessionOf(caller));
     },
   }),
   route('POST /api/userAuth/resend-verification-otp', {

@@ -1,5 +1,5 @@
 import { MAX_PASSWORD_BYTES } from '../../platform/secrets/password.js';
-import type { Problems } from '../documents/reply/problems.js';
+import { Problems } from '../documents/reply/problems.js';
 
 export const MAX_EMAIL_CHARACTERS = 254;
 const MAX_LOCAL_CHARACTERS = 64;
@@ -27,4 +27,11 @@ export function checkNewPassword(password: string, problems: Problems, field: st
   const bytes = Buffer.byteLength(password);
   if (bytes < MIN_PASSWORD_BYTES) problems.add('length', `must have at least ${MIN_PASSWORD_BYTES} bytes`, field);
   else if (bytes > MAX_PASSWORD_BYTES) problems.add('length', `must have at most ${MAX_PASSWORD_BYTES} bytes`, field);
+}
+
+/** 400 VALIDATION_FAILED for a text that checkNewPassword finds fault with. */
+export function requireNewPassword(password: string, field = 'password'): void {
+  const problems = new Problems();
+  checkNewPassword(password, problems, field);
+  problems.throwIfAny();
 }

@@ -1,6 +1,6 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
-import { missing } from '../../errors.js';
+import { conflict, missing, type AppError } from '../../errors.js';
 import type { Database, Store } from '../../platform/database/database.js';
 import { findObjectId } from '../../platform/ids.js';
 import { documentsName } from '../collections/collection.js';
@@ -37,6 +37,15 @@ export async function requireUser(app: Pick<App, 'db'>, projectId: ObjectId, idO
     : await findUserByEmail(app, projectId, normaliseEmail(idOrEmail));
   if (!user) throw missing('USER_NOT_FOUND', `The project has no user "${idOrEmail.slice(0, 100)}"`);
   return user;
+}
+
+export function userGone(): AppError {
+  return missing('USER_NOT_FOUND', 'The user no longer exists');
+}
+
+/** The refusal of a write whose account is no longer as it was read. */
+export function accountChanged(): AppError {
+  return conflict('CHANGED_MEANWHILE', 'The account was changed at the same time: please try again');
 }
 
 const prepared = new WeakMap<Database, Set<string>>();

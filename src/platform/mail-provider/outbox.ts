@@ -44,11 +44,11 @@ export async function listOutbox(
   app: { db: Database; secrets: Pick<SecretBox, 'open'> },
   options: { to?: string; limit?: number } = {},
 ): Promise<OutboxMessage[]> {
-  const stored = (await outboxStore(app.db)
+  const stored = await outboxStore(app.db)
     .find(options.to === undefined ? {} : { to: options.to })
     .sort({ createdAt: -1, _id: -1 })
     .limit(options.limit ?? 50)
-    .toArray()) as StoredMessage[];
+    .toArray();
   return stored.map(({ _id, sealed, createdAt }) => ({
     id: _id,
     createdAt,

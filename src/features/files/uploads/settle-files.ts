@@ -93,9 +93,9 @@ async function giveBack(app: App, projectId: ObjectId, ids: readonly ObjectId[])
     const usage = await usageStore(app).findOne({ _id: projectId }); // before the files: see UsageRecord
     if (!usage) return null;
     const applied = new Set(usage.applied);
-    const files = (await fileStore(app)
+    const files = await fileStore(app)
       .find({ _id: { $in: [...ids] }, state: 'deleted', settled: { $ne: true } })
-      .toArray()) as FileRecord[];
+      .toArray();
     const open = files.filter((file) => !applied.has(closeMark(file._id)));
     if (open.length === 0) return usage;
     const isCharged = (file: FileRecord): boolean =>

@@ -24,11 +24,11 @@ export async function sweepUploads(app: App, stopping?: AbortSignal): Promise<Sw
   await app.files.sweepSpool();
   while (!stopping?.aborted) {
     const now = new Date(app.clock.now());
-    const due = (await fileStore(app)
+    const due = await fileStore(app)
       .find({ dueAt: { $lte: now } })
       .sort({ dueAt: 1 })
       .limit(BATCH)
-      .toArray()) as FileRecord[];
+      .toArray();
     if (due.length === 0) break;
     const ids = due.map((file) => file._id);
     const abandoned = await fileStore(app).updateMany(
@@ -36,9 +36,9 @@ export async function sweepUploads(app: App, stopping?: AbortSignal): Promise<Sw
       { $set: { state: 'deleted', deletedAt: now, settled: false, dueAt: now } },
     );
     const forgotten = await fileStore(app).deleteMany({ _id: { $in: ids }, settled: true, dueAt: { $lte: now } });
-    const unsettled = (await fileStore(app)
+    const unsettled = await fileStore(app)
       .find({ _id: { $in: ids }, state: 'deleted', settled: false })
-      .toArray()) as FileRecord[];
+      .toArray();
     for (const [, files] of groupByProject(unsettled)) await settleFiles(app, files[0]!.projectId, files);
     const untidy = due.filter((file) => file.state === 'confirmed');
     for (const [, files] of groupByProject(untidy)) await tidyFiles(app, files[0]!.projectId, files);

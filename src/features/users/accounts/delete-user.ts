@@ -1,5 +1,4 @@
 import type { App } from '../../../app.js';
-import { missing } from '../../../errors.js';
 import { CLOCKS_DIFFER_MS } from '../../../platform/time/clock.js';
 import { cutOffTokens } from '../../access/token-cutoff.js';
 import { requireCollection } from '../../collections/collection-store.js';
@@ -9,6 +8,7 @@ import type { Project } from '../../projects/project.js';
 import { identityStore } from './linked-identity.js';
 import { sessionStore } from '../sessions/session.js';
 import type { User } from '../user.js';
+import { userGone } from '../user-store.js';
 
 /**
  * Removes an account for good; documents it owns stay. Its tokens end here at once, elsewhere within a second. 404 when
@@ -24,5 +24,5 @@ export async function deleteUser(app: App, project: Project, user: Pick<User, '_
   });
   await sessionStore(app).deleteMany({ projectId: project._id, userId: user._id });
   await identityStore(app).deleteMany({ projectId: project._id, userId: user._id });
-  if (!removed) throw missing('USER_NOT_FOUND', 'The user no longer exists');
+  if (!removed) throw userGone();
 }

@@ -1,10 +1,10 @@
 import type { App } from '../../../app.js';
-import { missing } from '../../../errors.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import type { Project } from '../../projects/project.js';
 import { changeUser } from './change-user.js';
 import { endSessions, sessionsEnd, type KnownAccount } from '../sessions/end-sessions.js';
 import type { User } from '../user.js';
+import { userGone } from '../user-store.js';
 
 const DISABLED_AT = `${HIDDEN_FIELD}.disabledAt`;
 
@@ -31,6 +31,6 @@ async function changeAccount(
   set: Record<string, unknown>,
 ): Promise<User> {
   const changed = await changeUser(app, project, { _id }, set);
-  if (!changed) throw missing('USER_NOT_FOUND', 'The user no longer exists');
+  if (!changed) throw userGone();
   return changed;
 }

@@ -7,7 +7,7 @@ import type { Project } from '../../projects/project.js';
 import { changeUser } from './change-user.js';
 import { endSessions, sessionsEnd } from '../sessions/end-sessions.js';
 import type { User } from '../user.js';
-import { requireUser } from '../user-store.js';
+import { accountChanged, requireUser } from '../user-store.js';
 
 export const SOCIAL_IDENTITIES = 'social_identities';
 
@@ -114,5 +114,5 @@ export async function unlinkIdentity(
     await removeDeadLinks(app, project, changed);
     return;
   }
-  throw conflict('CHANGED_MEANWHILE', 'The account was changed at the same time: please try again');
+  throw accountChanged();
 }

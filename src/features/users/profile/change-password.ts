@@ -1,10 +1,10 @@
 import type { App } from '../../../app.js';
-import { conflict } from '../../../errors.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import type { Project } from '../../projects/project.js';
 import { withCurrentPassword } from '../accounts/check-password.js';
 import { storePassword } from '../accounts/store-password.js';
 import type { User } from '../user.js';
+import { accountChanged } from '../user-store.js';
 
 export interface PasswordChangeInput {
   currentPassword: string;
@@ -28,6 +28,6 @@ export async function changePassword(
   );
   const over = user[HIDDEN_FIELD].passwordHash;
   if (!(await storePassword(app, project, user, { passwordHash, over, keepSession: from.session }))) {
-    throw conflict('CHANGED_MEANWHILE', 'The account was changed at the same time: please try again');
+    throw accountChanged();
   }
 }

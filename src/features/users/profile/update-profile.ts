@@ -1,5 +1,5 @@
 import type { App } from '../../../app.js';
-import { conflict, invalid } from '../../../errors.js';
+import { invalid } from '../../../errors.js';
 import { MAX_PASSWORD_BYTES } from '../../../platform/secrets/password.js';
 import type { Collection } from '../../collections/collection.js';
 import { requireCollection } from '../../collections/collection-store.js';
@@ -18,7 +18,7 @@ import { refuseProtected, type FieldSetter } from '../accounts/new-user.js';
 import { findProver, finishLater, ownershipBegins } from '../codes/ownership.js';
 import { sendChangeCode, sendCode } from '../codes/send-code.js';
 import type { User } from '../user.js';
-import { requireUser } from '../user-store.js';
+import { accountChanged, requireUser } from '../user-store.js';
 
 /** The editor of a profile, and the network of the request. */
 export interface ProfileEditor {
@@ -100,7 +100,7 @@ async function write(
   const id = _id.toHexString();
   if (alongside && Object.keys(change).length === 0) {
     const changed = await changeUser(app, project, { _id, ...alongside.filter }, alongside.set);
-    if (!changed) throw conflict('CHANGED_MEANWHILE', 'The account was changed at the same time: please try again');
+    if (!changed) throw accountChanged();
     return changed;
   }
   try {

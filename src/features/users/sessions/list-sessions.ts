@@ -3,21 +3,13 @@ import { missing } from '../../../errors.js';
 import { cutOffTokens } from '../../access/token-cutoff.js';
 import type { Project } from '../../projects/project.js';
 import { endSessions, sessionsEnd, type KnownAccount } from './end-sessions.js';
-import { revokeSession, sessionStore, type Session } from './session.js';
+import { findLiveSessions, revokeSession, type Session } from './session.js';
 import type { User } from '../user.js';
-import { userStore } from '../user-store.js';
+import { userGone, userStore } from '../user-store.js';
 
 /** A user's live sessions, the one used last first. */
 export function listSessions(app: App, project: Project, user: Pick<User, '_id'>): Promise<Session[]> {
-  return sessionStore(app)
-    .find({
-      projectId: project._id,
-      userId: user._id,
-      revokedAt: null,
-      expiresAt: { $gt: new Date(app.clock.now()) },
-    })
-    .sort({ usedAt: -1 })
-    .toArray();
+  return findLiveSessions(app, project._id, user).toArray();
 }
 
 /** A session as operators see it, without anything that could be used in its place. */
@@ -43,7 +35,7 @@ export async function endSession(app: App, project: Project, user: KnownAccount,
       { $set: sessionsEnd(app, user) },
       { returnDocument: 'after' },
     );
-    if (!ended) throw missing('USER_NOT_FOUND', 'The user no longer exists');
+    if (!ended) throw userGone();
     return endSessions(app, project, ended, 'revoked');
   }
   const sessions = await listSessions(app, project, user);

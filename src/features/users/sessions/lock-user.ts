@@ -3,7 +3,7 @@ import type { App } from '../../../app.js';
 import { clientNetwork } from '../../../http/requests/client-address.js';
 import { isSessionOf } from './end-sessions.js';
 import { loginLock, type LoginLock } from './login-lock.js';
-import { sessionStore, type Session } from './session.js';
+import { findLiveSessions } from './session.js';
 import { findUserByEmail } from '../user-store.js';
 
 const MAX_SESSIONS = 100;
@@ -16,11 +16,7 @@ export function lockUser(app: App, projectId: ObjectId, email: string, ip: strin
   return loginLock(app, projectId, email, ip, async (network) => {
     const user = await findUserByEmail(app, projectId, email);
     if (!user) return false;
-    const sessions = (await sessionStore(app)
-      .find({ projectId, userId: user._id, revokedAt: null, expiresAt: { $gt: new Date(app.clock.now()) } })
-      .sort({ usedAt: -1 })
-      .limit(MAX_SESSIONS)
-      .toArray()) as Session[];
+    const sessions = await findLiveSessions(app, projectId, user).limit(MAX_SESSIONS).toArray();
     return sessions.some((session) => isSessionOf(session, user) && clientNetwork(session.ip) === network);
   });
 }

@@ -2,7 +2,7 @@ import type { App } from '../../../app.js';
 import { unauthenticated } from '../../../errors.js';
 import { findObjectId } from '../../../platform/ids.js';
 import { requireUserId } from '../../access/access-rules.js';
-import type { Caller } from '../../access/caller.js';
+import { sessionOf, type Caller } from '../../access/caller.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import type { User } from '../user.js';
 import { findUser } from '../user-store.js';
@@ -15,6 +15,5 @@ export async function requireSignedIn(app: App, caller: Caller): Promise<{ user:
   const id = findObjectId(requireUserId(caller));
   const user = id && (await findUser(app, caller.project._id, id));
   if (!user || user[HIDDEN_FIELD].disabledAt) throw unauthenticated('TOKEN_INVALID', 'The access token is not valid');
-  const session = caller.bearer.state === 'user' ? (caller.bearer.session ?? null) : null;
-  return { user, session };
+  return { user, session: sessionOf(caller) };
 }

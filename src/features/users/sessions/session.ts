@@ -1,6 +1,7 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { storeOf } from '../../../platform/database/store-of.js';
+import type { User } from '../user.js';
 
 export const SESSIONS = 'sessions';
 
@@ -32,6 +33,13 @@ export interface Session {
 }
 
 export const sessionStore = storeOf<Session>(SESSIONS);
+
+/** A user's live sessions, the one used last first. */
+export function findLiveSessions(app: App, projectId: ObjectId, { _id }: Pick<User, '_id'>) {
+  return sessionStore(app)
+    .find({ projectId, userId: _id, revokedAt: null, expiresAt: { $gt: new Date(app.clock.now()) } })
+    .sort({ usedAt: -1 });
+}
 
 /** Ends one session; false when it had ended already. */
 export async function revokeSession(app: App, session: string, reason: RevokeReason): Promise<boolean> {

@@ -50,11 +50,7 @@ export async function findNextDue(app: App, webhookId: ObjectId): Promise<Date |
  */
 export async function findLaneHead(app: App, webhookId: ObjectId, lane: string): Promise<Delivery | null> {
   const deliveries = deliveryStore(app);
-  const [head] = (await deliveries
-    .find({ webhookId, state: 'pending', lane })
-    .sort({ seq: 1 })
-    .limit(1)
-    .toArray()) as Delivery[];
+  const [head] = await deliveries.find({ webhookId, state: 'pending', lane }).sort({ seq: 1 }).limit(1).toArray();
   if (!head || head.dueAt.getTime() <= app.clock.now()) return head ?? null;
   // The later ones wait for it; moved behind it, they are not looked at again before.
   await deliveries.updateMany(

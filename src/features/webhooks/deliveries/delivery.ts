@@ -1,4 +1,5 @@
 import type { ObjectId } from 'bson';
+import { missing, type AppError } from '../../../errors.js';
 import { storeOf } from '../../../platform/database/store-of.js';
 import type { Action } from '../webhook-event.js';
 
@@ -63,4 +64,8 @@ export const deliveryStore = storeOf<Delivery>('webhook_deliveries');
 
 export function deliveryId(eventId: string, webhookId: ObjectId): string {
   return `${eventId}.${webhookId.toHexString()}`;
+}
+
+export function deliveryMissing(): AppError {
+  return missing('DELIVERY_NOT_FOUND', 'The webhook has no delivery with this id');
 }

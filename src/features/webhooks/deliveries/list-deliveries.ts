@@ -1,10 +1,10 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
-import { invalid, missing } from '../../../errors.js';
+import { invalid } from '../../../errors.js';
 import { isTimeExceeded } from '../../../platform/database/database.js';
 import { DAY_MS } from '../../../platform/time/clock.js';
 import type { Project } from '../../projects/project.js';
-import { deliveryStore, type Delivery } from './delivery.js';
+import { deliveryMissing, deliveryStore, type Delivery } from './delivery.js';
 import { requireWebhook } from '../webhook-store.js';
 
 export const DELIVERY_STATES: readonly Delivery['state'][] = ['pending', 'delivered', 'failed'];
@@ -59,11 +59,11 @@ async function readPage(
   const older = from && {
     $or: [{ createdAt: { $lt: from.createdAt } }, { createdAt: from.createdAt, _id: { $lt: from._id } }],
   };
-  const items = (await deliveries
+  const items = await deliveries
     .find({ ...of, ...(state && { state }), ...older })
     .sort({ createdAt: -1, _id: -1 })
     .limit(limit + 1)
-    .toArray()) as Delivery[];
+    .toArray();
   const page = items.slice(0, limit);
   return { items: page, next: items.length > limit ? page.at(-1)!._id : null };
 }
@@ -72,7 +72,7 @@ async function readPage(
 export async function readDelivery(app: App, project: Project, id: string, deliveryId: string): Promise<Delivery> {
   const webhook = await requireWebhook(app, project._id, id);
   const found = await deliveryStore(app).findOne({ _id: deliveryId, webhookId: webhook.id });
-  if (!found) throw missing('DELIVERY_NOT_FOUND', 'The webhook has no delivery with this id');
+  if (!found) throw deliveryMissing();
   return found;
 }
 

@@ -1,8 +1,8 @@
 import type { App } from '../../../app.js';
-import { conflict, missing } from '../../../errors.js';
+import { conflict } from '../../../errors.js';
 import type { Project } from '../../projects/project.js';
 import { enqueueDelivery } from './deliver-webhook.job.js';
-import { deliveryStore, type Delivery } from './delivery.js';
+import { deliveryMissing, deliveryStore, type Delivery } from './delivery.js';
 import { requireWebhook } from '../webhook-store.js';
 
 /**
@@ -29,7 +29,7 @@ export async function replayDelivery(app: App, project: Project, id: string, del
       { returnDocument: 'after' },
     )) ??
     (await deliveries.findOne(target));
-  if (!replayed) throw missing('DELIVERY_NOT_FOUND', 'The webhook has no delivery with this id');
+  if (!replayed) throw deliveryMissing();
   await enqueueDelivery(app, { projectId: project._id.toHexString(), webhookId: webhook.id.toHexString() });
   return replayed;
 }

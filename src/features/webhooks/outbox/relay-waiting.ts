@@ -22,11 +22,11 @@ export async function relayWaiting(
   const documents = app.db.collection<Record<string, unknown>>(documentsName(collection));
   for (const condition of since) {
     for (;;) {
-      const found = (await documents
+      const found = await documents
         .find({ [OUTBOX_SINCE]: condition, ...stored })
         .sort({ [OUTBOX_SINCE]: 1 })
         .limit(BATCH)
-        .toArray()) as Record<string, unknown>[];
+        .toArray();
       const readAt = new Date(app.clock.now());
       await relayDocuments(
         app,

@@ -62,7 +62,7 @@ async function bringBackDeliveries(app: App): Promise<void> {
 async function wakeForgotten(app: App, context: JobContext): Promise<void> {
   const woken: ObjectId[] = [];
   while (!isOver(context)) {
-    const [forgotten]: Delivery[] = (await deliveryStore(app)
+    const [forgotten]: Delivery[] = await deliveryStore(app)
       .find({
         state: 'pending',
         dueAt: { $lte: new Date(app.clock.now() - LEFT_BEHIND_MS) },
@@ -70,7 +70,7 @@ async function wakeForgotten(app: App, context: JobContext): Promise<void> {
       })
       .sort({ dueAt: 1 })
       .limit(1)
-      .toArray()) as Delivery[];
+      .toArray();
     if (!forgotten) return;
     const { projectId, webhookId } = forgotten;
     await enqueueDelivery(app, { projectId: projectId.toHexString(), webhookId: webhookId.toHexString() });
