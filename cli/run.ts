@@ -110,6 +110,7 @@ async function dispatch(argv: readonly string[], io: Io, pipe: AbortSignal): Pro
     throw explainUsage(error, path);
   }
   if (!loaded || !built.selected) throw new UsageError(`No command given. ${seeHelp(path)}`);
+  refuseSwallowed([built.program, built.selected], path);
   return execute(loaded, path, built, io, AbortSignal.any([io.stop, pipe]));
 }
 
@@ -229,6 +230,19 @@ function explainUsage(error: CommanderError, path: readonly CommandNode[]): Usag
     .replace(INVALID_VALUE, '$1 cannot be $2: $3')
     .replace(': Allowed choices are', ': choose one of');
   return new UsageError(`${capitalised(text)}${/[.?]$/.test(text) ? '' : '.'} ${seeHelp(path)}`);
+}
+
+/** `--data-dir --port 80` would make a directory of the name `--port`. */
+function refuseSwallowed(commands: readonly Command[], path: readonly CommandNode[]): void {
+  const names = new Set<unknown>(commands.flatMap(({ options }) => options.map(({ long }) => long)));
+  for (const command of commands) {
+    for (const option of command.options) {
+      const values = [command.getOptionValue(option.attributeName()) as unknown].flat();
+      const swallowed = values.find((value) => names.has(value)) as string | undefined;
+      if (swallowed === undefined) continue;
+      throw new UsageError(`Option '${option.flags}' argument missing: '${swallowed}' is an option. ${seeHelp(path)}`);
+    }
+  }
 }
 
 function seeHelp(path: readonly CommandNode[]): string {

@@ -90,6 +90,7 @@ describe('wrong usage is exit 2', () => {
     [['project', 'craete', 'x'], "Unknown command 'craete' (Did you mean create?)"],
     [['project', 'create', 'x', '--plna', 'pro'], "Unknown option '--plna' (Did you mean --plan?)"],
     [['project', 'create', 'x', '--plan'], "Option '--plan <plan>' argument missing"],
+    [['project', 'list', '--data-dir', '--json'], "Option '--data-dir <dir>' argument missing: '--json' is an option"],
     [
       ['project', 'create', 'x', '--plan', 'gold'],
       "Option '--plan <plan>' cannot be 'gold': choose one of free, pro. See",
