@@ -197,6 +197,7 @@ describe('files of a project', () => {
     }
     expect(await get(`${path}/usage`)).toEqual({ files: 3, bytes: 15, limit: 100 * 2 ** 20, provider: 'internal' });
     const first = await get<Page>(`${path}?limit=2`);
+    for (const { url } of first.items) await supertest(url).get('').expect(200, 'bytes');
     const rest = await get<Page>(`${path}?limit=2&before=${encodeURIComponent(first.next!)}`);
     const all = [...first.items, ...rest.items];
     expect(all.map(({ name }) => name.replace(/^.*_/, ''))).toHaveLength(3);

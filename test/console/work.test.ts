@@ -589,6 +589,14 @@ describe.skipIf(!CHROMIUM)('work at the console', { timeout: 120_000 }, () => {
     }
   });
 
+  it('is led to by the page of the service, which uses the width of a screen', async () => {
+    const page = await openPage(stage);
+    await page.goto('/');
+    expect((await page.locator('main').boundingBox())!.width).toBeGreaterThan(600);
+    await page.getByRole('link', { name: 'Console' }).click();
+    await page.getByLabel('E-mail').waitFor();
+  });
+
   it('is in no frame of another page', async () => {
     const page = await openPage(stage);
     const host = createServer((_request, answer) =>

@@ -1,10 +1,10 @@
-import type { App } from '../../app.js';
 import { receiveFile } from '../../http/requests/multipart.js';
-import { ok, plain, route, type RouteContext, type RouteList } from '../../http/routes/route.js';
+import { ok, plain, route, type RouteList } from '../../http/routes/route.js';
 import { object, OBJECT, oneOf, openObject, orNull, text, TEXT, WHOLE } from '../../platform/schema/schema.js';
 import { requireUserId } from '../access/access-rules.js';
 import type { Caller } from '../access/caller.js';
 import { SECRET_KEY } from '../access/key-access.js';
+import { ownAddress } from '../access/own-origin.js';
 import { settleKey } from '../access/require-key.js';
 import { CONTENT_TYPE } from './content-type.js';
 import { deleteAllFiles, deleteFile } from './delete-file.js';
@@ -62,7 +62,7 @@ export const FILE_ROUTES: RouteList = {
         const isInternal = providerOf(choosePlace(app, project)) === 'internal';
         const rules = { field: 'file', maxBytes: isInternal ? app.config.maxFileBytes : null };
         const file = await receiveFile(ctx, rules, (incoming) => uploadFile(app, project, incoming, userOf(caller)));
-        return { message: 'File uploaded', ...(await presentFile(app, project, file, serviceUrl(app, ctx))) };
+        return { message: 'File uploaded', ...(await presentFile(app, project, file, ownAddress(app, ctx))) };
       },
     }),
     route('POST /api/storage/upload-request', {
@@ -76,7 +76,7 @@ export const FILE_ROUTES: RouteList = {
       answers: plain(object({ signedUrl: TEXT, filePath: TEXT, 'token?': TEXT }, 'UploadGrant'), 'Good for 15 minutes'),
       refuses: { 403: ['QUOTA_EXCEEDED'], 413: ['FILE_TOO_LARGE'], 429: ['UPLOADS_PENDING'], 503: OUTAGES },
       handle: ({ app, ctx, caller, project, body }) =>
-        requestUpload(app, project, body, { serviceUrl: serviceUrl(app, ctx), uploadedBy: userOf(caller) }),
+        requestUpload(app, project, body, { serviceUrl: ownAddress(app, ctx), uploadedBy: userOf(caller) }),
     }),
     route('POST /api/storage/upload-confirm', {
       id: 'confirmUpload',
@@ -98,7 +98,7 @@ export const FILE_ROUTES: RouteList = {
         const file = await confirmUpload(app, project, body);
         return {
           message: 'Upload confirmed' as const,
-          ...(await presentFile(app, project, file, serviceUrl(app, ctx))),
+          ...(await presentFile(app, project, file, ownAddress(app, ctx))),
         };
       },
     }),
@@ -133,8 +133,4 @@ export const FILE_ROUTES: RouteList = {
 /** The end user who is signed in, or null. */
 function userOf({ bearer }: Caller): string | null {
   return bearer.state === 'user' ? bearer.userId : null;
-}
-
-function serviceUrl({ config }: App, ctx: RouteContext): string {
-  return config.publicUrl ?? `${ctx.protocol}://${ctx.host}`;
 }

@@ -1,6 +1,7 @@
 import { done, ok, parameter, route, wholeNumberParameter, type RouteList } from '../../http/routes/route.js';
 import { arrayOf, MOMENT, object, oneOf, orNull, text, TEXT, WHOLE } from '../../platform/schema/schema.js';
 import { PROJECT_OPERATOR, projectOwner } from '../access/operator-access.js';
+import { ownAddress } from '../access/own-origin.js';
 import { deleteFile } from '../files/delete-file.js';
 import { FILES_PAGE, listProjectFiles, MAX_FILES_PAGE, presentListedFile } from '../files/list-files.js';
 import { measureStorage, STORAGE_USAGE } from '../files/measure-storage.js';
@@ -38,7 +39,7 @@ export const PROJECT_FILE_ROUTES: RouteList = {
       refuses: { 400: ['INVALID_QUERY', 'QUERY_TIMEOUT'] },
       async handle({ app, ctx, project, query }) {
         const { files, next } = await listProjectFiles(app, project, query);
-        const serviceUrl = app.config.publicUrl ?? ctx.origin;
+        const serviceUrl = ownAddress(app, ctx);
         return {
           items: await Promise.all(files.map((file) => presentListedFile(app, project, file, serviceUrl))),
           next,

@@ -15,7 +15,7 @@ const presentPage = (console: boolean): string => `<!doctype html>
     <title>bsvc</title>
     <link rel="stylesheet" href="/api/docs/page.css">
   </head>
-  <body>
+  <body class="alone">
     <main>
       <h1>bsvc is running</h1>
       <p>This is the API of a backend. An application talks to it under <code>/api</code>, with a project’s key.</p>

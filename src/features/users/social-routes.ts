@@ -6,7 +6,7 @@ import { naming, own, parameter, PUBLIC, route, type Route } from '../../http/ro
 import { MAX_PASSWORD_BYTES } from '../../platform/secrets/password.js';
 import { oneOf, openObject, orNull, text, TEXT } from '../../platform/schema/schema.js';
 import { ANY_KEY, KEY_IN_QUERY } from '../access/key-access.js';
-import { isOwnOrigin } from '../access/own-origin.js';
+import { isOwnOrigin, ownAddress } from '../access/own-origin.js';
 import { presentUser } from './accounts/present-user.js';
 import { signedIn } from './describe-signed-in.js';
 import { clientOf, deliverTokens } from './sessions/deliver-tokens.js';
@@ -117,8 +117,7 @@ function mayUseCookie(app: App, ctx: Context): boolean {
 }
 
 function callbackAddress(app: App, ctx: Context, provider: string): string {
-  const base = app.config.publicUrl ?? `${ctx.protocol}://${ctx.host}`;
-  return `${base}${SOCIAL_PATH}/${provider}/callback`;
+  return `${ownAddress(app, ctx)}${SOCIAL_PATH}/${provider}/callback`;
 }
 
 function sendBrowser(ctx: Context, url: string): void {
