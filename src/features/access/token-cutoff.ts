@@ -1,6 +1,7 @@
 import { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import { CLOCKS_DIFFER_MS } from '../../platform/time/clock.js';
+import { groupBy } from '../../platform/group-by.js';
 import { storeOf } from '../../platform/database/store-of.js';
 import type { TokenId } from './token-id.js';
 
@@ -79,11 +80,6 @@ function endsToken({ byUser }: Cutoffs, userId: string, token: TokenId): boolean
 
 async function loadCutoffs(app: App, projectId: ObjectId): Promise<Cutoffs> {
   const live = { projectId, expiresAt: { $gt: new Date(app.clock.now()) } };
-  const byUser = new Map<string, TokenCutoff[]>();
-  for (const cutoff of await cutoffStore(app).find(live, app.db.confirmedReads).toArray()) {
-    const known = byUser.get(cutoff.userId);
-    if (known) known.push(cutoff);
-    else byUser.set(cutoff.userId, [cutoff]);
-  }
-  return { byUser };
+  const cutoffs = await cutoffStore(app).find(live, app.db.confirmedReads).toArray();
+  return { byUser: groupBy(cutoffs, ({ userId }) => userId) };
 }

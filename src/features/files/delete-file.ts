@@ -1,6 +1,7 @@
 import type { App } from '../../app.js';
 import { forbidden } from '../../errors.js';
 import type { Project } from '../projects/project.js';
+import { deletion } from './file.js';
 import { fileMissing, fileStore, filesOf, findFile } from './file-store.js';
 import { usageStore } from './usage-store.js';
 import { settleFiles } from './uploads/settle-files.js';
@@ -16,10 +17,9 @@ export async function deleteFile(app: App, project: Project, path: string, uploa
   if (uploader !== null && known.uploadedBy !== uploader) {
     throw forbidden('OWNER_MISMATCH', 'With a publishable key a user deletes only what the same user has uploaded');
   }
-  const deletedAt = new Date(app.clock.now());
   const file = await fileStore(app).findOneAndUpdate(
     { _id: known._id, state: 'confirmed' },
-    { $set: { state: 'deleted', deletedAt, settled: false, dueAt: deletedAt } },
+    { $set: deletion(new Date(app.clock.now())) },
     { returnDocument: 'after' },
   );
   if (!file) throw fileMissing();
@@ -39,7 +39,7 @@ export async function deleteAllFiles(app: App, project: Pick<Project, '_id'>): P
   const deletedAt = new Date(app.clock.now());
   const { modifiedCount } = await fileStore(app).updateMany(
     { ...filesOf(project._id), state: 'confirmed' },
-    { $set: { state: 'deleted', deletedAt, settled: false, dueAt: deletedAt } },
+    { $set: deletion(deletedAt) },
   );
   app.cache.forgetAll('files');
   const started = performance.now();
@@ -59,11 +59,10 @@ export async function deleteAllFiles(app: App, project: Pick<Project, '_id'>): P
  * they are the owner's.
  */
 export async function dropProjectFiles(app: App, project: Pick<Project, '_id'>): Promise<void> {
-  const deletedAt = new Date(app.clock.now());
   await fileStore(app).deleteMany({ ...filesOf(project._id), place: 'external' });
   await fileStore(app).updateMany(
     { ...filesOf(project._id), state: { $ne: 'deleted' } },
-    { $set: { state: 'deleted', deletedAt, settled: false, dueAt: deletedAt } },
+    { $set: deletion(new Date(app.clock.now())) },
   );
   await deleteAllFiles(app, project);
   await usageStore(app).deleteOne({ _id: project._id });

@@ -88,6 +88,11 @@ export function providerOf(place: FilePlace): Provider {
   return place === 'external' ? 'external' : 'internal';
 }
 
+/** The part of a write by which a file is gone for everybody; its bytes and its charge are settled afterwards. */
+export function deletion(at: Date) {
+  return { state: 'deleted' as const, deletedAt: at, settled: false, dueAt: at };
+}
+
 /** After this time without a confirmation an upload is given up (decisions.md 6). */
 export const UNCONFIRMED_MS = 60 * 60 * 1000;
 /**

@@ -1,5 +1,5 @@
 import type { App } from '../../../app.js';
-import type { FileRecord } from '../file.js';
+import { deletion, type FileRecord } from '../file.js';
 import { fileStore } from '../file-store.js';
 import { settleFiles } from './settle-files.js';
 
@@ -10,10 +10,9 @@ import { settleFiles } from './settle-files.js';
  */
 export async function discardUpload(app: App, file: FileRecord): Promise<void> {
   try {
-    const deletedAt = new Date(app.clock.now());
     await fileStore(app).updateOne(
       { _id: file._id, state: { $in: ['requested', 'stored'] } },
-      { $set: { state: 'deleted', deletedAt, settled: false, dueAt: deletedAt } },
+      { $set: deletion(new Date(app.clock.now())) },
     );
     const now = await fileStore(app).findOne({ _id: file._id });
     if (now?.state !== 'confirmed') await settleFiles(app, file.projectId, [file]);

@@ -1,5 +1,6 @@
 import type { App } from '../../../app.js';
-import type { FileRecord } from '../file.js';
+import { groupBy } from '../../../platform/group-by.js';
+import { deletion, type FileRecord } from '../file.js';
 import { fileStore } from '../file-store.js';
 import { settleFiles, tidyFiles } from './settle-files.js';
 
@@ -33,15 +34,15 @@ export async function sweepUploads(app: App, stopping?: AbortSignal): Promise<Sw
     const ids = due.map((file) => file._id);
     const abandoned = await fileStore(app).updateMany(
       { _id: { $in: ids }, state: { $in: ['requested', 'stored'] } },
-      { $set: { state: 'deleted', deletedAt: now, settled: false, dueAt: now } },
+      { $set: deletion(now) },
     );
     const forgotten = await fileStore(app).deleteMany({ _id: { $in: ids }, settled: true, dueAt: { $lte: now } });
     const unsettled = await fileStore(app)
       .find({ _id: { $in: ids }, state: 'deleted', settled: false })
       .toArray();
-    for (const [, files] of groupByProject(unsettled)) await settleFiles(app, files[0]!.projectId, files);
+    for (const files of groupByProject(unsettled)) await settleFiles(app, files[0].projectId, files);
     const untidy = due.filter((file) => file.state === 'confirmed');
-    for (const [, files] of groupByProject(untidy)) await tidyFiles(app, files[0]!.projectId, files);
+    for (const files of groupByProject(untidy)) await tidyFiles(app, files[0].projectId, files);
     sweep.abandoned += abandoned.modifiedCount;
     sweep.forgotten += forgotten.deletedCount;
     sweep.settled += unsettled.length;
@@ -49,11 +50,6 @@ export async function sweepUploads(app: App, stopping?: AbortSignal): Promise<Sw
   return sweep;
 }
 
-function groupByProject(files: readonly FileRecord[]): Map<string, FileRecord[]> {
-  const groups = new Map<string, FileRecord[]>();
-  for (const file of files) {
-    const key = file.projectId.toHexString();
-    groups.set(key, [...(groups.get(key) ?? []), file]);
-  }
-  return groups;
+function groupByProject(files: readonly FileRecord[]): Iterable<[FileRecord, ...FileRecord[]]> {
+  return groupBy(files, ({ projectId }) => projectId.toHexString()).values();
 }

@@ -2,6 +2,7 @@ import { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import type { JobContext, JobDefinition, RunAgain } from '../../../platform/jobs/job.js';
 import { OutboundError } from '../../../platform/network/outbound.js';
+import { withTimeout } from '../../../platform/time/with-timeout.js';
 import { attemptDelivery } from './attempt-delivery.js';
 import {
   failPendingDeliveries,
@@ -17,7 +18,7 @@ import type { Webhook } from '../webhook.js';
 import { findWebhook } from '../webhook-store.js';
 
 /** Ids as text. */
-export interface DeliverPayload {
+interface DeliverPayload {
   projectId: string;
   webhookId: string;
 }
@@ -42,7 +43,11 @@ export const deliverWebhook: JobDefinition<App, DeliverPayload> = {
 };
 
 /** Schedules delivery of everything due for a webhook. Idempotent. */
-export async function enqueueDelivery(app: App, payload: DeliverPayload): Promise<void> {
+export async function enqueueDelivery(
+  app: App,
+  { projectId, webhookId }: Pick<Delivery, 'projectId' | 'webhookId'>,
+): Promise<void> {
+  const payload = { projectId: projectId.toHexString(), webhookId: webhookId.toHexString() };
   const uniqueKey = `${deliverWebhook.name}:${payload.webhookId}`;
   await app.jobs.enqueue(deliverWebhook, payload, { uniqueKey, whenPresent: 'rerun' });
 }
@@ -77,7 +82,8 @@ async function deliverDue(run: Run): Promise<RunAgain | void> {
         );
       }
       if (lanes.size === 0) break;
-      await firstOf(lanes.values(), lanes.size < LANES_AT_ONCE ? LOOK_AGAIN_MS : null);
+      const anyEnds = Promise.race(lanes.values());
+      await (lanes.size < LANES_AT_ONCE ? withTimeout(anyEnds, LOOK_AGAIN_MS, undefined) : anyEnds);
     }
   } finally {
     await Promise.all(lanes.values());
@@ -127,13 +133,4 @@ async function deliverOne(run: Run, webhook: Webhook, delivery: Delivery): Promi
     if (!(error instanceof OutboundError)) throw error;
     if (delivery.unfinished > 0) await handBackDelivery(app, delivery);
   }
-}
-
-/** Resolves with the first that ends, or after `ms`. */
-async function firstOf(work: Iterable<Promise<void>>, ms: number | null): Promise<void> {
-  if (ms === null) return Promise.race(work);
-  let timer: NodeJS.Timeout | undefined;
-  const timeUp = new Promise<void>((resolve) => (timer = setTimeout(resolve, ms)));
-  await Promise.race([...work, timeUp]);
-  clearTimeout(timer);
 }

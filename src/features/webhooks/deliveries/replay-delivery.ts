@@ -30,6 +30,6 @@ export async function replayDelivery(app: App, project: Project, id: string, del
     )) ??
     (await deliveries.findOne(target));
   if (!replayed) throw deliveryMissing();
-  await enqueueDelivery(app, { projectId: project._id.toHexString(), webhookId: webhook.id.toHexString() });
+  await enqueueDelivery(app, replayed);
   return replayed;
 }

@@ -2,6 +2,7 @@ import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { takeTurns } from '../../../own-turn.js';
 import { isDuplicateKey } from '../../../platform/database/database.js';
+import { groupBy } from '../../../platform/group-by.js';
 import { keepsChanges, tellFollowers } from '../../changes/change-log.js';
 import { appendChanges } from '../../changes/outbox-log.js';
 import { documentsName, type Collection } from '../../collections/collection.js';
@@ -44,7 +45,7 @@ export async function relayDocuments(app: App, items: readonly RelayItem[]): Pro
     }
   }
   await storeDeliveries(app, [...deliveries.values()]);
-  const groups = [...groupByCollection(waiting)];
+  const groups = [...groupBy(waiting, ({ collection }) => documentsName(collection)).values()];
   await Promise.all(groups.map((group) => logChanges(app, group)));
   await Promise.all(groups.map((group) => clearOutboxes(app, group)));
   await wakeDelivery(app, [...deliveries.values()]);
@@ -99,20 +100,9 @@ async function storeDeliveries(app: App, deliveries: readonly Delivery[]): Promi
   }
 }
 
-function groupByCollection(items: readonly Waiting[]): Iterable<Waiting[]> {
-  const groups = new Map<string, Waiting[]>();
-  for (const item of items) {
-    const name = documentsName(item.collection);
-    const group = groups.get(name);
-    if (group) group.push(item);
-    else groups.set(name, [item]);
-  }
-  return groups.values();
-}
-
 /** One entry for each document, however many of its events are relayed. Where the engine logs by itself: none. */
-async function logChanges(app: App, items: readonly Waiting[]): Promise<void> {
-  const { collection } = items[0]!;
+async function logChanges(app: App, items: [Waiting, ...Waiting[]]): Promise<void> {
+  const { collection } = items[0];
   if (app.db.changeLogs || !keepsChanges(app, collection)) return;
   const latest = new Map(items.map(({ document, outbox }) => [String(document._id), { document, outbox }]));
   const changed = [...latest.values()].map(({ document, outbox }) => {
@@ -127,8 +117,8 @@ async function logChanges(app: App, items: readonly Waiting[]): Promise<void> {
  * Empties the outboxes that nothing was added to since, and removes the documents that waited only for that; from the
  * others takes just what was relayed.
  */
-async function clearOutboxes(app: App, items: readonly Waiting[]): Promise<void> {
-  const documents = app.db.collection<{ _id: ObjectId }>(documentsName(items[0]!.collection));
+async function clearOutboxes(app: App, items: [Waiting, ...Waiting[]]): Promise<void> {
+  const documents = app.db.collection<{ _id: ObjectId }>(documentsName(items[0].collection));
   const latest = [...new Map(items.map((item) => [String(item.document._id), item])).values()];
   const unchanged = ({ document, outbox }: Waiting) => ({ _id: document._id as ObjectId, [OUTBOX_SEQ]: outbox.seq });
   const result = await documents.bulkWrite(
@@ -152,11 +142,6 @@ async function clearOutboxes(app: App, items: readonly Waiting[]): Promise<void>
 }
 
 async function wakeDelivery(app: App, deliveries: readonly Delivery[]): Promise<void> {
-  const targets = new Map(
-    deliveries.map(({ projectId, webhookId }) => [
-      webhookId.toHexString(),
-      { projectId: projectId.toHexString(), webhookId: webhookId.toHexString() },
-    ]),
-  );
+  const targets = new Map(deliveries.map((delivery) => [delivery.webhookId.toHexString(), delivery]));
   await Promise.all([...targets.values()].map((target) => enqueueDelivery(app, target)));
 }

@@ -72,9 +72,8 @@ async function wakeForgotten(app: App, context: JobContext): Promise<void> {
       .limit(1)
       .toArray();
     if (!forgotten) return;
-    const { projectId, webhookId } = forgotten;
-    await enqueueDelivery(app, { projectId: projectId.toHexString(), webhookId: webhookId.toHexString() });
-    woken.push(webhookId);
+    await enqueueDelivery(app, forgotten);
+    woken.push(forgotten.webhookId);
   }
 }
 
