@@ -3,6 +3,7 @@ import { connect } from 'node:net';
 import type { Config } from '../../src/config.js';
 import { AppError } from '../../src/errors.js';
 import { verifyMailKey } from '../../src/features/mail/verify-mail-key.js';
+import { withTimeout } from '../../src/platform/time/with-timeout.js';
 import { failed, passed, unreachable, type CheckResult } from './check.js';
 
 const PATIENCE_MS = 3000;
@@ -46,7 +47,7 @@ export async function checkMail(config: Config): Promise<CheckResult> {
     return passed('mail', 'kept in the outbox, none is sent (no RESEND_API_KEY, no BSVC_SMTP_URL)');
   }
   try {
-    if (kind === 'resend') await within(verifyMailKey({ config }, config.resendApiKey ?? ''));
+    if (kind === 'resend') await inTime(verifyMailKey({ config }, config.resendApiKey ?? ''));
     else await greetSmtp(config.smtpUrl ?? '');
     return passed('mail', `${kind} accepts us, ${sender}`);
   } catch (error) {
@@ -61,7 +62,7 @@ async function greetSmtp(url: string): Promise<void> {
   const timeouts = { connectionTimeout: PATIENCE_MS, greetingTimeout: PATIENCE_MS, socketTimeout: PATIENCE_MS };
   const transport = createTransport({ url, ...timeouts });
   try {
-    await within(transport.verify());
+    await inTime(transport.verify());
   } finally {
     transport.close();
   }
@@ -88,16 +89,9 @@ export async function checkDoor({ engineListen, mongodbUri }: Config): Promise<C
   }
 }
 
-async function within<T>(work: Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`no answer within ${PATIENCE_MS / 1000} s`)), PATIENCE_MS);
-  });
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    clearTimeout(timer);
-  }
+async function inTime(work: Promise<unknown>): Promise<void> {
+  const late = new Error(`no answer within ${PATIENCE_MS / 1000} s`);
+  if ((await withTimeout(work, PATIENCE_MS, late)) === late) throw late;
 }
 
 function oneLine(error: unknown): string {

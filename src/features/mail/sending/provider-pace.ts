@@ -4,9 +4,9 @@ import { overLimit } from '../../../errors.js';
 import { unlessDuplicate } from '../../../platform/database/database.js';
 import { storeOf } from '../../../platform/database/store-of.js';
 import { sha256Hex } from '../../../platform/ids.js';
+import { openFairQueue, type FairQueue } from '../../../platform/processes/fair-queue.js';
 import type { Project } from '../../projects/project.js';
 import { findByokKey } from '../project-mail.js';
-import { openLine, type Line } from './take-turns.js';
 
 interface Pace {
   /** Hash of the provider key: every process and project that uses the key shares one pace. */
@@ -21,14 +21,23 @@ const MAX_HOLD_MS = 3_600_000;
 const MAX_WAIT_MS = 60_000;
 
 /** Per process: who waits for one key. */
-const lines = new WeakMap<App['config'], Map<string, Line>>();
+const lines = new WeakMap<App['config'], Map<string, { queue: FairQueue; callers: number }>>();
 
-function lineOf({ config }: App, id: string): Line {
-  let known = lines.get(config);
-  if (!known) lines.set(config, (known = new Map<string, Line>()));
-  let line = known.get(id);
-  if (!line) known.set(id, (line = openLine(() => void known.delete(id))));
-  return line;
+/** One call at a time: each project once before any of them twice. */
+const LINE = { concurrency: 1, perParty: 1, maxWaiting: Infinity, maxWaitingPerParty: Infinity };
+
+async function inLine<T>({ config }: App, id: string, project: Project, work: () => Promise<T>): Promise<T> {
+  const known = lines.get(config) ?? new Map<string, { queue: FairQueue; callers: number }>();
+  lines.set(config, known);
+  const line = known.get(id) ?? { queue: openFairQueue(LINE), callers: 0 };
+  known.set(id, line);
+  line.callers++;
+  try {
+    return await line.queue.inTurn(project._id.toHexString(), work);
+  } finally {
+    line.callers--;
+    if (line.callers === 0) known.delete(id);
+  }
 }
 
 const paceStore = storeOf<Pace>(MAIL_PACE);
@@ -55,7 +64,7 @@ export async function waitForTurn(
   if (id === null || rate === null) return null;
   const gapMs = rate.windowMs / rate.count;
   if (urgent) return bookTurn(app, id, gapMs, mostMs);
-  return lineOf(app, id).inLine(project._id.toHexString(), () => catchTurn(app, id, gapMs, mostMs));
+  return inLine(app, id, project, () => catchTurn(app, id, gapMs, mostMs));
 }
 
 /** Takes the next free turn, also one that is still to come: who only waits for a free one finds it taken. */
