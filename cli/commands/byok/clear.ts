@@ -1,4 +1,4 @@
-import { presentMailSettings, setMailSettings } from '../../../src/features/mail/project-mail.js';
+import { setMailSettings } from '../../../src/features/mail/project-mail.js';
 import { defineProjectCommand } from '../../ask/choose-project.js';
 import { presentByok } from './present.js';
 
@@ -8,8 +8,6 @@ export default defineProjectCommand({
   audited: true,
   destroys: ({ project }) => ({ what: `Forgets the mail provider’s key of ${project.name}.`, name: project.name }),
   async run(context, { app, project }) {
-    return presentByok(
-      presentMailSettings(await setMailSettings(app, project, { providerApiKey: null, webhookSecret: null })),
-    );
+    return presentByok(await setMailSettings(app, project, { providerApiKey: null, webhookSecret: null }));
   },
 });

@@ -1,8 +1,10 @@
-import type { presentMailSettings } from '../../../src/features/mail/project-mail.js';
+import { presentMailSettings } from '../../../src/features/mail/project-mail.js';
+import type { Project } from '../../../src/features/projects/project.js';
 import type { Result } from '../../shell/output.js';
 
 /** A project's own mail account, secrets masked. */
-export function presentByok(settings: ReturnType<typeof presentMailSettings>): Result {
+export function presentByok(project: Project): Result {
+  const settings = presentMailSettings(project);
   return {
     json: settings,
     quiet: settings.providerApiKey ?? '',

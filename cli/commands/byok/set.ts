@@ -1,4 +1,4 @@
-import { checkMailKey, presentMailSettings, setMailSettings } from '../../../src/features/mail/project-mail.js';
+import { checkMailKey, setMailSettings } from '../../../src/features/mail/project-mail.js';
 import { verifyMailKey } from '../../../src/features/mail/verify-mail-key.js';
 import { defineProjectCommand } from '../../ask/choose-project.js';
 import { flag, secret } from '../../shell/command.js';
@@ -20,6 +20,6 @@ export default defineProjectCommand({
     const providerApiKey = (await readSecret(context, mailKey, 'Mail provider key')).trim();
     checkMailKey(providerApiKey);
     if (!noVerify) await verifyMailKey(app, providerApiKey);
-    return presentByok(presentMailSettings(await setMailSettings(app, project, { providerApiKey })));
+    return presentByok(await setMailSettings(app, project, { providerApiKey }));
   },
 });

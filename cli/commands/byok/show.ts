@@ -1,10 +1,9 @@
-import { presentMailSettings } from '../../../src/features/mail/project-mail.js';
 import { defineProjectCommand } from '../../ask/choose-project.js';
 import { presentByok } from './present.js';
 
 export default defineProjectCommand({
   examples: ['bsvc byok show --project shop'],
   run(context, { project }) {
-    return presentByok(presentMailSettings(project));
+    return presentByok(project);
   },
 });

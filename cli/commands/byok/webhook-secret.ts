@@ -1,4 +1,4 @@
-import { presentMailSettings, setMailSettings } from '../../../src/features/mail/project-mail.js';
+import { setMailSettings } from '../../../src/features/mail/project-mail.js';
 import { defineProjectCommand } from '../../ask/choose-project.js';
 import { secret } from '../../shell/command.js';
 import { readSecret } from '../../shell/read-secret.js';
@@ -11,6 +11,6 @@ export default defineProjectCommand({
   parameters: { secret: secret('secret', 'secret that signs the provider’s events (whsec_…)') },
   async run(context, { app, project, secret: source }) {
     const webhookSecret = (await readSecret(context, source, 'Webhook secret')).trim();
-    return presentByok(presentMailSettings(await setMailSettings(app, project, { webhookSecret })));
+    return presentByok(await setMailSettings(app, project, { webhookSecret }));
   },
 });

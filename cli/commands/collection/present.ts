@@ -1,4 +1,5 @@
 import type { Field } from '../../../src/features/collections/fields/field.js';
+import { USERS } from '../../../src/features/collections/users-collection.js';
 import type { presentCollection } from '../../../src/features/collections/present-collection.js';
 import { presentType } from '../../ask/present-field-spec.js';
 import type { TextStyle } from '../../shell/output.js';
@@ -23,7 +24,7 @@ export async function presentCollectionText(view: TextStyle, collection: Shown):
 }
 
 export function presentRls({ name, rls }: Shown): string {
-  if (name === 'users') return 'reached through /api/userAuth only';
+  if (name === USERS) return 'reached through /api/userAuth only';
   return 'mode' in rls ? `${rls.mode}, owner field ${rls.ownerField}` : 'no row-level security';
 }
 

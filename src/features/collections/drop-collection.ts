@@ -4,6 +4,7 @@ import { forbidden } from '../../errors.js';
 import type { Collection } from './collection.js';
 import { collectionNotFound, collectionStore, forgetCollection } from './collection-store.js';
 import { enqueueFinishDrop, removeDropped } from './finish-drop.job.js';
+import { USERS } from './users-collection.js';
 
 /**
  * Removes a collection and all its documents for good. Unreachable from the first write on; what a crash leaves, or a
@@ -14,7 +15,7 @@ export function dropCollection(app: App, projectId: ObjectId, name: string): Pro
 }
 
 async function removeCollection(app: App, projectId: ObjectId, name: string): Promise<Collection> {
-  if (name === 'users') {
+  if (name === USERS) {
     throw forbidden('USERS_BLOCKED', 'The users collection belongs to every project and cannot be dropped');
   }
   const found = await collectionStore(app).findOne({ projectId, name });

@@ -5,6 +5,7 @@ import { isDuplicateKey } from '../../platform/database/database.js';
 import { requireCollectionName } from './require-collection-name.js';
 import type { Collection } from './collection.js';
 import { collectionNotFound, collectionStore, forgetCollection } from './collection-store.js';
+import { USERS } from './users-collection.js';
 
 /**
  * Gives a collection another name by one write; its documents stay where they are. 404, 409 when the name is taken, 403
@@ -16,7 +17,7 @@ export async function renameCollection(
   name: string,
   newName: string,
 ): Promise<Collection> {
-  if (name === 'users') throw forbidden('USERS_BLOCKED', 'The users collection cannot be renamed');
+  if (name === USERS) throw forbidden('USERS_BLOCKED', 'The users collection cannot be renamed');
   requireCollectionName(newName);
   try {
     const renamed = await collectionStore(app).findOneAndUpdate(

@@ -1,8 +1,7 @@
 import type { App } from '../../app.js';
-import { missing } from '../../errors.js';
 import { findObjectId } from '../../platform/ids.js';
 import type { Project } from '../projects/project.js';
-import { projectStore } from '../projects/project-store.js';
+import { noProject, projectStore } from '../projects/project-store.js';
 import { listWebhooks } from '../webhooks/list-webhooks.js';
 import { enqueueFinishDeletion, removeProjectContents } from './finish-deletion.job.js';
 
@@ -17,7 +16,7 @@ export function deleteProject(app: App, idOrName: string): Promise<Project> {
 async function removeProject(app: App, idOrName: string): Promise<Project> {
   const id = findObjectId(idOrName);
   const found = await projectStore(app).findOne(id ? { $or: [{ _id: id }, { name: idOrName }] } : { name: idOrName });
-  if (!found) throw missing('PROJECT_NOT_FOUND', `There is no project "${idOrName}"`);
+  if (!found) throw noProject(idOrName);
   const webhookIds = (await listWebhooks(app, found)).map((webhook) => webhook.id);
   await enqueueFinishDeletion(app, found, webhookIds);
   const project = await projectStore(app).findOneAndUpdate(
@@ -25,7 +24,7 @@ async function removeProject(app: App, idOrName: string): Promise<Project> {
     { $set: { state: 'deleting', updatedAt: new Date(app.clock.now()) } },
     { returnDocument: 'after' },
   );
-  if (!project) throw missing('PROJECT_NOT_FOUND', `There is no project "${idOrName}"`);
+  if (!project) throw noProject(idOrName);
   app.cache.forgetAll('callers');
   await removeProjectContents(app, project, webhookIds);
   await projectStore(app).deleteOne({ _id: project._id, state: 'deleting' });

@@ -20,8 +20,13 @@ export async function findProject(app: Pick<App, 'db'>, idOrName: string): Promi
 /** findProject with 404 when there is none. */
 export async function requireProject(app: Pick<App, 'db'>, idOrName: string): Promise<Project> {
   const project = await findProject(app, idOrName);
-  if (!project) throw missing('PROJECT_NOT_FOUND', `There is no project "${idOrName}"`);
+  if (!project) throw noProject(idOrName);
   return project;
+}
+
+/** The 404 for an id or name that no project has. */
+export function noProject(idOrName: string): Error {
+  return missing('PROJECT_NOT_FOUND', `There is no project "${idOrName}"`);
 }
 
 /**

@@ -1,5 +1,6 @@
 import { conflict, invalid } from '../../../errors.js';
 import type { Collection } from '../collection.js';
+import { USERS } from '../users-collection.js';
 import { declareCollection, type CollectionDeclaration, type WholeDeclaration } from './collection-declaration.js';
 import { listDifferences, listLoosened, mergeDeclaration } from './merge-declaration.js';
 
@@ -50,7 +51,7 @@ export function planSchema(
     changes.push({ action: 'change', collection, declared: declaration, ...options, what, loosens });
   }
   for (const collection of present.keys()) {
-    if (options.prune && !wanted.has(collection) && collection !== 'users') {
+    if (options.prune && !wanted.has(collection) && collection !== USERS) {
       changes.push({ action: 'drop', collection });
     }
   }

@@ -2,6 +2,7 @@ import type { App } from '../../../app.js';
 import { AppError, forbidden } from '../../../errors.js';
 import { mapInTurns } from '../../../own-turn.js';
 import type { Collection } from '../../collections/collection.js';
+import { USERS } from '../../collections/users-collection.js';
 import { requireDatabaseRoom } from '../store/database-quota.js';
 import { insertEachRecord } from '../store/document-store.js';
 import { requireKeyField, upsertEach, type Accepted, type ImportOutcome } from './upsert-documents.js';
@@ -25,7 +26,7 @@ export async function importDocuments(
   values: readonly unknown[],
   { dryRun = false, key }: ImportOptions = {},
 ): Promise<ImportOutcome> {
-  if (collection.name === 'users') {
+  if (collection.name === USERS) {
     throw forbidden('USERS_BLOCKED', 'Users cannot be imported as documents: use "bsvc user create"');
   }
   if (key !== undefined) requireKeyField(collection, key);

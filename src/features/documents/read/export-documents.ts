@@ -1,6 +1,7 @@
 import type { Document } from 'bson';
 import type { App } from '../../../app.js';
 import type { Collection } from '../../collections/collection.js';
+import { USERS } from '../../collections/users-collection.js';
 import type { Project } from '../../projects/project.js';
 import { allOf } from '../query/keyset-filter.js';
 import { documentStore } from '../store/document-store.js';
@@ -49,7 +50,7 @@ export async function* exportDocuments(
   const cursor = documentStore(app, collection).find(filter, { signal }).sort({ _id: 1 }).batchSize(BATCH_SIZE);
   for await (const document of cursor) {
     const presented = presentDocument(document);
-    if (collection.name === 'users') delete presented.password;
+    if (collection.name === USERS) delete presented.password;
     yield presented;
   }
 }
