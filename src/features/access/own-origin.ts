@@ -14,8 +14,3 @@ export function isOwnOrigin(app: Pick<App, 'config'>, ctx: Context, origin: stri
   // TLS may end before us: then https is what the browser sees of the same host.
   return origin === `${ctx.protocol}://${ctx.host}` || origin === `https://${ctx.host}`;
 }
-
-/** The address of the service: BSVC_PUBLIC_URL, or the one that the request was sent to. */
-export function ownAddress({ config }: Pick<App, 'config'>, ctx: Context): string {
-  return config.publicUrl ?? `${ctx.protocol}://${ctx.host}`;
-}
