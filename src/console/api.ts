@@ -13,6 +13,11 @@ export class Refusal extends Error {
   }
 }
 
+/** What was thrown on the way as a refusal, by whomever. */
+export function refusalOf(error: unknown): Refusal {
+  return error instanceof Refusal ? error : new Refusal(0, 'FAILED', String(error), '', null);
+}
+
 /** The server is away, or says that it is for now; null while all is well. */
 export const trouble = signal<string | null>(null);
 

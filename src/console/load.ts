@@ -1,5 +1,5 @@
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
-import { api, Refusal } from './api.js';
+import { api, refusalOf, type Refusal } from './api.js';
 
 export interface Loaded<T> {
   /** The last answer; stays while the next page of the same list is under way, and when the same is asked in vain. */
@@ -45,7 +45,7 @@ export function useLoad<T>(path: string | null, everyMs?: number): Loaded<T> {
       },
       (error: unknown) => {
         if (ending.signal.aborted) return;
-        const refusal = error instanceof Refusal ? error : new Refusal(0, 'FAILED', String(error), '', null);
+        const refusal = refusalOf(error);
         setState((last) => ({ ...last, path, turn, data: last.path === path ? last.data : null, error: refusal }));
         // A server that is away or overloaded is asked again, less and less often.
         if (refusal.status === 0 || refusal.status >= 500) {

@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
-import { Refusal } from '../api.js';
+import { Refusal, refusalOf } from '../api.js';
 
 /** A note on an event, for a few seconds, with the means to answer it. */
 interface Note {
@@ -29,7 +29,7 @@ export async function attempt(work: () => Promise<string>): Promise<void> {
   }
 }
 
-export function describeRefusal(error: unknown): string {
+function describeRefusal(error: unknown): string {
   if (!(error instanceof Refusal)) return String(error);
   return `${error.message} (${error.code}${error.requestId === '' ? '' : `, request ${error.requestId}`})`;
 }
@@ -119,7 +119,7 @@ export function useAction(work: () => Promise<void>): [busy: boolean, run: () =>
     try {
       await work();
     } catch (thrown) {
-      setError(thrown instanceof Refusal ? thrown : new Refusal(0, 'FAILED', String(thrown), '', null));
+      setError(refusalOf(thrown));
     } finally {
       setBusy(false);
     }
