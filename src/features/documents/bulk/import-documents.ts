@@ -42,17 +42,10 @@ export async function importDocuments(
     }
   });
   if (accepted.length === 0 || dryRun) return { inserted: accepted.length, rejected };
-  await requireDatabaseRoom(
-    app,
-    collection.projectId,
-    accepted.map(({ document }) => document),
-  );
+  const documents = accepted.map(({ document }) => document);
+  await requireDatabaseRoom(app, collection.projectId, documents);
   if (key !== undefined) return upsertEach(app, collection, key, accepted, rejected);
-  const refusals = await insertEachRecord(
-    app,
-    collection,
-    accepted.map(({ document }) => document),
-  );
+  const refusals = await insertEachRecord(app, collection, documents);
   for (const [position, message] of refusals) rejected.push({ index: accepted[position]!.index, message });
   rejected.sort((a, b) => a.index - b.index);
   return { inserted: accepted.length - refusals.size, rejected };

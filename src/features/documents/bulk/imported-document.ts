@@ -13,9 +13,7 @@ import { readNewDocument } from '../write/new-document.js';
  */
 export function readImportedDocument(collection: Collection, value: unknown, now: number): StoredDocument {
   if (!isJsonObject(value)) return readNewDocument(collection, value, null, now);
-  const own = { ...value };
-  for (const name of SYSTEM_FIELDS) delete own[name];
-  const document = readNewDocument(collection, own, null, now);
+  const document = readNewDocument(collection, withoutSystemFields(value), null, now);
   const { _id: id, isDeleted, deletedAt } = value;
   if (id !== undefined) {
     const found = typeof id === 'string' ? findObjectId(id) : null;
@@ -33,6 +31,13 @@ export function readImportedDocument(collection: Collection, value: unknown, now
     document.deletedAt = requireDate('deletedAt', deletedAt);
   }
   return document;
+}
+
+/** What an exported document says of itself, without what the service says of it. */
+export function withoutSystemFields(value: Record<string, unknown>): Record<string, unknown> {
+  const own = { ...value };
+  for (const name of SYSTEM_FIELDS) delete own[name];
+  return own;
 }
 
 function requireDate(name: string, value: unknown): Date {

@@ -2,10 +2,10 @@ import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { AppError, invalid } from '../../../errors.js';
 import type { Collection } from '../../collections/collection.js';
-import { SYSTEM_FIELDS } from '../../collections/fields/field.js';
 import type { StoredDocument } from '../store/document.js';
 import { documentStore, insertEachRecord } from '../store/document-store.js';
 import { updateDocument } from '../write/update-document.js';
+import { withoutSystemFields } from './imported-document.js';
 
 export interface ImportOutcome {
   inserted: number;
@@ -53,21 +53,20 @@ export async function upsertEach(
     const { first, again } = splitRepeated(waiting, key);
     const known = await findIds(app, collection, key, first);
     const fresh = first.filter(({ document }) => !known.has(textOf(document[key])!));
-    const refusals =
-      fresh.length === 0
-        ? new Map<number, string>()
-        : await insertEachRecord(
-            app,
-            collection,
-            fresh.map(({ document }) => document),
-          );
+    const stored = fresh.map(({ document }) => document);
+    const refusals = stored.length === 0 ? new Map<number, string>() : await insertEachRecord(app, collection, stored);
     for (const [position, message] of refusals) rejected.push({ index: fresh[position]!.index, message });
     outcome.inserted += fresh.length - refusals.size;
     for (const { index, value, document } of first) {
       const id = known.get(textOf(document[key])!);
       if (id === undefined) continue;
       try {
-        await updateDocument(app, { collection, writer: null }, id, withoutSystemFields(value));
+        await updateDocument(
+          app,
+          { collection, writer: null },
+          id,
+          withoutSystemFields(value as Record<string, unknown>),
+        );
         outcome.updated += 1;
       } catch (error) {
         if (!(error instanceof AppError)) throw error;
@@ -117,10 +116,4 @@ function textOf(value: unknown): string | null {
 
 function isObjectId(value: unknown): value is ObjectId {
   return (value as { _bsontype?: unknown } | null | undefined)?._bsontype === 'ObjectId';
-}
-
-function withoutSystemFields(value: unknown): Record<string, unknown> {
-  const own = { ...(value as Record<string, unknown>) };
-  for (const name of SYSTEM_FIELDS) delete own[name];
-  return own;
 }

@@ -2,9 +2,9 @@ import type { App } from '../../../app.js';
 import { missing } from '../../../errors.js';
 import { changeDocumentRecord } from '../store/document-store.js';
 import { presentDocument, type PresentedDocument } from '../reply/present-document.js';
-import { nextVersion, requireVersion, versionFilter, type ExpectedVersion } from './if-match.js';
+import { nextVersion, type ExpectedVersion } from './if-match.js';
 import { trashCutoff } from './purge-trash.js';
-import { explainMiss, ownedBy, requireDocumentId, writeOrExplain, type WriteTarget } from './write-target.js';
+import { requireDocumentId, writeInState, type WriteTarget } from './write-target.js';
 
 /**
  * Takes a document out of the trash (decisions.md 3). 404 when it is not there or too long there, 403 for another
@@ -19,10 +19,8 @@ export async function recoverDocument(
   const id = requireDocumentId(idText);
   const trashed = { _id: id, isDeleted: true, deletedAt: { $gt: trashCutoff(app) } };
   const set = { isDeleted: false, deletedAt: null, updatedAt: nextVersion(app.clock.now(), expected) };
-  const filter = { ...trashed, ...versionFilter(expected), ...ownedBy(place.writer) };
-  const recovered = await writeOrExplain(
-    () => changeDocumentRecord(app, place.collection, filter, { action: 'recover', set }),
-    async () => requireVersion(await explainMiss(app, place, trashed, notInTrash), expected),
+  const recovered = await writeInState(app, place, trashed, { expected, notFound: notInTrash }, (filter) =>
+    changeDocumentRecord(app, place.collection, filter, { action: 'recover', set }),
   );
   return presentDocument(recovered);
 }

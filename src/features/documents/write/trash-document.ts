@@ -1,8 +1,8 @@
 import type { App } from '../../../app.js';
 import { changeDocumentRecord, removeDocumentRecord } from '../store/document-store.js';
 import { visibleDocuments } from '../store/document.js';
-import { nextVersion, requireVersion, versionFilter, type ExpectedVersion } from './if-match.js';
-import { explainMiss, ownedBy, requireDocumentId, writeOrExplain, type WriteTarget } from './write-target.js';
+import { nextVersion, type ExpectedVersion } from './if-match.js';
+import { requireDocumentId, writeInState, type WriteTarget } from './write-target.js';
 
 /**
  * Moves an active document to the trash (rest-api.md 3.1). 404 when there is none, one already trashed included; 403
@@ -16,12 +16,9 @@ export async function trashDocument(
 ): Promise<string> {
   const id = requireDocumentId(idText);
   const now = nextVersion(app.clock.now(), expected);
-  const active = { _id: id, isDeleted: false };
   const set = { isDeleted: true, deletedAt: now, updatedAt: now };
-  const filter = { ...active, ...versionFilter(expected), ...ownedBy(place.writer) };
-  await writeOrExplain(
-    () => changeDocumentRecord(app, place.collection, filter, { action: 'delete', set }),
-    async () => requireVersion(await explainMiss(app, place, active), expected),
+  await writeInState(app, place, { _id: id, isDeleted: false }, { expected }, (filter) =>
+    changeDocumentRecord(app, place.collection, filter, { action: 'delete', set }),
   );
   return id.toHexString();
 }
@@ -34,11 +31,8 @@ export async function deleteDocument(
   expected: ExpectedVersion = null,
 ): Promise<string> {
   const id = requireDocumentId(idText);
-  const stored = { _id: id, ...visibleDocuments(true) };
-  const filter = { ...stored, ...versionFilter(expected), ...ownedBy(place.writer) };
-  await writeOrExplain(
-    () => removeDocumentRecord(app, place.collection, filter),
-    async () => requireVersion(await explainMiss(app, place, stored), expected),
+  await writeInState(app, place, { _id: id, ...visibleDocuments(true) }, { expected }, (filter) =>
+    removeDocumentRecord(app, place.collection, filter),
   );
   return id.toHexString();
 }

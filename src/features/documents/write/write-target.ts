@@ -9,6 +9,7 @@ import { requireCollection } from '../../collections/collection-store.js';
 import type { StoredDocument } from '../store/document.js';
 import { documentStore } from '../store/document-store.js';
 import { matchShown } from '../store/shown-documents.js';
+import { requireVersion, versionFilter, type ExpectedVersion } from './if-match.js';
 import type { Writer } from './new-document.js';
 
 /** The place of a write and its writer. */
@@ -77,6 +78,24 @@ export async function explainMiss(
     throw forbidden('OWNER_MISMATCH', 'The document belongs to another user');
   }
   return found;
+}
+
+/**
+ * A write of the document in `state`, in the expected version and by its owner, tried again while others change it.
+ * Throws what explainMiss does, and 412 CHANGED_MEANWHILE.
+ */
+export function writeInState<T>(
+  app: App,
+  place: WriteTarget,
+  state: Record<string, unknown>,
+  { expected, notFound }: { expected: ExpectedVersion; notFound?: () => AppError },
+  write: (filter: Record<string, unknown>) => Promise<T | null>,
+): Promise<T> {
+  const filter = { ...state, ...versionFilter(expected), ...ownedBy(place.writer) };
+  return writeOrExplain(
+    () => write(filter),
+    async () => requireVersion(await explainMiss(app, place, state, notFound), expected),
+  );
 }
 
 export function documentNotFound(): AppError {
