@@ -106,6 +106,13 @@ describe('bsvc apply of everything a project has', () => {
     writeFileSync(join(other.dir, 'bsvc.yaml'), exported.stdout);
     expect(await other.bsvc(['apply', '-f', 'bsvc.yaml'], { env })).toMatchObject({ code: 0, stderr: '' });
     expect((await other.bsvc(['project', 'export', 'shop'], { env })).stdout).toBe(exported.stdout);
+    const twice = ['webhook', 'add', '--project', 'shop', '--url', 'http://127.0.0.1:9/quiet', '--events', '*'];
+    expect((await other.bsvc(twice, { env })).code).toBe(0);
+    expect(await other.bsvc(['project', 'export', 'shop'], { env })).toMatchObject({
+      code: 0,
+      stdout: exported.stdout,
+      stderr: 'Warning: 1 webhook is not in the file: of those with one address it has the oldest.\n',
+    });
     other.remove();
   });
 

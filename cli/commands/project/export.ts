@@ -1,10 +1,12 @@
 import { declareProject } from '../../../src/features/declaration/declare-project.js';
 import { PROJECTS_FORMAT, type ProjectDeclaration } from '../../../src/features/declaration/project-declaration.js';
 import { requireProject } from '../../../src/features/projects/project-store.js';
+import { listWebhooks } from '../../../src/features/webhooks/list-webhooks.js';
 import type { Field } from '../../../src/features/collections/fields/field.js';
 import { projectArgument } from '../../ask/choose-project.js';
 import { presentFieldSpec } from '../../ask/present-field-spec.js';
 import { defineCommand, value } from '../../shell/command.js';
+import { countOf } from '../../shell/present-amount.js';
 import { replaceFile } from '../../formats/replace-file.js';
 import { resolveOutput } from '../../shell/resolve-output.js';
 
@@ -19,7 +21,13 @@ export default defineCommand({
   async run(context, { project: named, out }) {
     const path = out === undefined ? null : await resolveOutput(context, out);
     const app = await context.app();
-    const declared = await declareProject(app, await requireProject(app, named));
+    const project = await requireProject(app, named);
+    const declared = await declareProject(app, project);
+    const left = (await listWebhooks(app, project)).length - (declared.webhooks?.length ?? 0);
+    if (left > 0) {
+      const words = `${countOf(left, 'webhook')} ${left === 1 ? 'is' : 'are'} not in the file`;
+      context.out.warn(`Warning: ${words}: of those with one address it has the oldest.`);
+    }
     const file = { format: PROJECTS_FORMAT, projects: [withSpecs(declared)] };
     const { stringify } = await import('yaml');
     const text = stringify(file, { lineWidth: 0 });
