@@ -11,13 +11,13 @@ const UNIT_MS: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_00
 const UNIT_BYTES: Record<string, number> = { b: 1, kb: 1024, mb: 1024 ** 2, gb: 1024 ** 3 };
 
 /** A hundred years: added to or taken from any moment it still gives a date. */
-const MAX_MS = 36_500 * 86_400_000;
+export const MAX_DURATION_MS = 36_500 * 86_400_000;
 
 /** Reads `15m`, `30d`, `500ms` as milliseconds; more than a hundred years count as a hundred. */
 export function parseDuration(text: string): number {
   const match = /^(\d+)(ms|s|m|h|d)$/.exec(text);
   if (!match) throw new Error('must be a duration such as 500ms, 30s, 15m, 12h or 7d');
-  return Math.min(Number(match[1]) * UNIT_MS[match[2]!]!, MAX_MS);
+  return Math.min(Number(match[1]) * UNIT_MS[match[2]!]!, MAX_DURATION_MS);
 }
 
 /** Reads `10mb`, `512kb` or a bare number of bytes. */

@@ -2,9 +2,10 @@ import { parseDuration } from '../../../src/setting-readers.js';
 import { openOperatorSession } from '../../../src/features/operators/open-operator-session.js';
 import { value } from '../../shell/command.js';
 import { defineOperatorCommand } from './present.js';
+import { DAY_MS } from '../../../src/platform/time/clock.js';
 
 const DEFAULT_TTL = '12h';
-const MAX_TTL_MS = 366 * 86_400_000;
+const MAX_TTL_MS = 366 * DAY_MS;
 
 export default defineOperatorCommand({
   details: `For scripts: a bearer token without a password. It ends after --ttl (default ${DEFAULT_TTL}), or when the operator is removed.`,

@@ -31,7 +31,7 @@ export async function listProjectFiles(
   if (before !== undefined && !from) {
     throw invalid('INVALID_QUERY', 'before must be the path of a file of this project');
   }
-  const files = (await fileStore(app)
+  const files = await fileStore(app)
     .find(
       {
         projectId: project._id,
@@ -46,7 +46,7 @@ export async function listProjectFiles(
     .sort({ createdAt: -1, _id: -1 })
     .limit(limit + 1)
     .toArray()
-    .catch(failList)) as FileRecord[];
+    .catch(failList);
   const page = files.slice(0, limit);
   return { files: page, next: files.length > limit ? page.at(-1)!.path : null };
 }

@@ -2,7 +2,7 @@ import type { App } from '../../app.js';
 import { missing } from '../../errors.js';
 import { findObjectId } from '../../platform/ids.js';
 import type { Project } from '../projects/project.js';
-import { mailLogStore, presentMailLog, type MailLog, type MailStatus } from './mail-log.js';
+import { mailLogStore, presentMailLog, type MailStatus } from './mail-log.js';
 import { chooseProvider } from './project-mail.js';
 
 export const LOGS_PAGE = 50;
@@ -36,7 +36,7 @@ export async function listMailLogs(
       .toArray(),
     mailLogStore(app).countDocuments(filter),
   ]);
-  return { items: (logs as MailLog[]).map(presentMailLog), total, page, limit };
+  return { items: logs.map(presentMailLog), total, page, limit };
 }
 
 /**

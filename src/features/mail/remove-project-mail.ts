@@ -2,7 +2,7 @@ import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import { removeFromOutbox } from '../../platform/mail-provider/outbox.js';
 import { eventStore } from './mail-event.js';
-import { mailLogStore, type MailLog } from './mail-log.js';
+import { mailLogStore } from './mail-log.js';
 import { mailUsageStore } from './sending/mail-slots.js';
 import { templateStore } from './mail-template.js';
 
@@ -19,7 +19,7 @@ export async function removeProjectMail(app: App, projectId: ObjectId): Promise<
       .find({ projectId }, { projection: { _id: 1 } })
       .limit(BATCH)
       .toArray();
-    const ids = (logs as Pick<MailLog, '_id'>[]).map(({ _id }) => _id);
+    const ids = logs.map(({ _id }) => _id);
     if (ids.length === 0) break;
     await removeFromOutbox(
       app,

@@ -24,6 +24,7 @@ import {
   WHOLE,
   type TypeOf,
 } from '../../platform/schema/schema.js';
+import { MAX_DURATION_MS } from '../../setting-readers.js';
 import { PROJECT_OPERATOR, projectOwner } from '../access/operator-access.js';
 import { addCollection } from '../collections/add-collection.js';
 import { changeCollection, type CollectionSettings } from '../collections/change-collection.js';
@@ -66,8 +67,6 @@ const CHANGES = withFieldDefs(
     rls: orNull(RLS),
   }),
 );
-/** A hundred years. */
-const MAX_KEEP_MS = 36_500 * 86_400_000;
 
 type RlsBody = TypeOf<typeof RLS> | null;
 
@@ -199,7 +198,7 @@ export const COLLECTION_ROUTES: RouteList = {
       summary: 'Switch the keeping of changes on or off, or set for how long they are kept',
       description: 'Off removes what was kept: whoever follows starts over when it is on again.',
       access: projectOwner('collection changes'),
-      body: changes({ on: FLAG, keepMs: { ...WHOLE, minimum: 1000, maximum: MAX_KEEP_MS } }),
+      body: changes({ on: FLAG, keepMs: { ...WHOLE, minimum: 1000, maximum: MAX_DURATION_MS } }),
       example: { on: true, keepMs: 604_800_000 },
       answers: ok(COLLECTION, 'Changes updated'),
       async handle({ app, project: { _id }, params, body }) {

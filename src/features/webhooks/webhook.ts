@@ -1,4 +1,5 @@
 import type { ObjectId } from 'bson';
+import { DAY_MS } from '../../platform/time/clock.js';
 
 /** A signing secret, sealed. During a rotation's overlap there are several; all of them sign. */
 export interface WebhookSecret {
@@ -39,5 +40,5 @@ export interface ProjectWebhooks {
 
 /** Keeps the project's record well below what one document may hold. */
 export const MAX_WEBHOOKS = 1_000;
-export const SECRET_OVERLAP_MS = 24 * 3_600_000;
+export const SECRET_OVERLAP_MS = DAY_MS;
 export const FAILING_DAYS = 5;

@@ -1,7 +1,11 @@
 import { invalid } from '../../errors.js';
+import { DAY_MS } from '../../platform/time/clock.js';
 import { text } from '../../platform/schema/schema.js';
 import { parameter, type RouteContext } from './route.js';
 import { sentHeader } from '../requests/sent-header.js';
+
+/** The time for which a key stands for its first request. */
+export const KEY_KEPT_MS = DAY_MS;
 
 const MAX_CHARACTERS = 255;
 const FORM = new RegExp(`^[\\x21-\\x7e]{1,${MAX_CHARACTERS}}$`);

@@ -1,7 +1,7 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { AppError } from '../../../errors.js';
-import { CLOCK_DOUBT_MS } from '../../../platform/time/clock.js';
+import { CLOCK_DOUBT_MS, DAY_MS } from '../../../platform/time/clock.js';
 import type { Collection } from '../../collections/collection.js';
 import { collectionStore } from '../../collections/collection-store.js';
 import { seriesStore, type HiddenBatch, type InsertSeries } from '../../collections/indexes/insert-series.js';
@@ -15,7 +15,7 @@ const ABANDONED_AFTER_MS = 30_000;
  * A writer that was only asleep may still write after its batch was abandoned, so an abandoned batch is swept again for
  * a day.
  */
-const FORGOTTEN_AFTER_MS = 24 * 3_600_000;
+const FORGOTTEN_AFTER_MS = DAY_MS;
 
 /**
  * Undoes the bulk inserts whose process died in the middle, and finishes those that an earlier version had decided;

@@ -1,6 +1,7 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { AppError, unprocessable, type ErrorKind } from '../../../errors.js';
+import { KEY_KEPT_MS } from '../../../http/routes/idempotency-key.js';
 import { isDuplicateKey, type Store } from '../../../platform/database/database.js';
 import { storeOf } from '../../../platform/database/store-of.js';
 import { sha256Hex } from '../../../platform/ids.js';
@@ -31,7 +32,6 @@ export interface PreparedRequest<T> {
   run(ids: readonly ObjectId[]): Promise<T>;
 }
 
-const KEPT_MS = 24 * 3_600_000;
 /** Answers after which nothing was stored: the key is free again for a corrected request. */
 const REFUSALS: ReadonlySet<ErrorKind> = new Set(['invalid', 'forbidden', 'conflict', 'tooLarge']);
 
@@ -113,7 +113,7 @@ async function remember(
   store: Store<IdempotencyRecord>,
   first: Pick<IdempotencyRecord, '_id' | 'projectId' | 'bodyHash' | 'ids'>,
 ): Promise<IdempotencyRecord> {
-  const record: IdempotencyRecord = { ...first, answer: null, expiresAt: new Date(app.clock.now() + KEPT_MS) };
+  const record: IdempotencyRecord = { ...first, answer: null, expiresAt: new Date(app.clock.now() + KEY_KEPT_MS) };
   try {
     await store.insertOne(record);
     return record;

@@ -7,12 +7,13 @@ import { openPlace } from '../file-places.js';
 import { fileStore } from '../file-store.js';
 import { removeObjects } from '../bucket/remove-objects.js';
 import { chargeMark, closeMark, forgetMarks, usageStore, type UsageRecord } from '../usage-store.js';
+import { DAY_MS } from '../../../platform/time/clock.js';
 
 const AT_ONCE = 8;
 const FIRST_RETRY_MS = 60_000;
 const MAX_RETRY_MS = 6 * 60 * 60 * 1000;
 /** A settled record stays this long, so that what comes late still finds it. */
-const KEPT_MS = 24 * 60 * 60 * 1000;
+const KEPT_MS = DAY_MS;
 
 /**
  * Removes the bytes of deleted files of one project and gives their charges back, each exactly once. The sweep tries

@@ -1,6 +1,7 @@
 import { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { AppError, conflict, unprocessable } from '../../../errors.js';
+import { KEY_KEPT_MS } from '../../../http/routes/idempotency-key.js';
 import { isDuplicateKey, type Store, unlessDuplicate } from '../../../platform/database/database.js';
 import { sha256Hex } from '../../../platform/ids.js';
 import type { Project } from '../../projects/project.js';
@@ -23,7 +24,6 @@ interface KeyRecord {
   expiresAt: Date;
 }
 
-const KEPT_MS = 24 * 3_600_000;
 /** Longer than an attempt takes. */
 const LEASE_MS = 30_000;
 
@@ -120,7 +120,7 @@ async function answerOnce<T>(app: App, project: Project, attempt: Attempt<T>): P
     ids,
     answer: null,
     leaseUntil: new Date(now + LEASE_MS),
-    expiresAt: new Date(now + KEPT_MS),
+    expiresAt: new Date(now + KEY_KEPT_MS),
   };
   const earlier = await begin(store, mine, now);
   if (earlier?.answer != null) return JSON.parse(earlier.answer) as T;

@@ -35,13 +35,13 @@ export async function listUsers(
     ...(query.q && { $or: await findSearched(app, project, query.q) }),
   };
   const maxTimeMS = app.config.queryTimeoutMs;
-  const users = (await userStore(app, project._id)
+  const users = await userStore(app, project._id)
     .find(filter, { maxTimeMS })
     .sort({ createdAt: -1, _id: -1 })
     .skip(query.skip ?? 0)
     .limit(query.limit)
     .toArray()
-    .catch(failList)) as User[];
+    .catch(failList);
   return { users, total: await userStore(app, project._id).countDocuments(filter, { maxTimeMS }).catch(failList) };
 }
 
