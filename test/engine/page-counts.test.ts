@@ -228,6 +228,7 @@ describe('counting by the pages of the file', () => {
             store.putSync(key, Buffer.alloc([0, 20, 200, 2000, 9000][next(5)]!));
             if (!keys.some((other) => other.equals(key))) keys.push(key);
           }
+          return undefined;
         });
         keys.sort((a, b) => a.compare(b));
         store.resetReadTxn();

@@ -19,12 +19,13 @@ export function upgradeFormat(environment: Environment, catalog: Catalog, queue:
   try {
     commit(() => {
       // Another process may have been faster.
-      if (!isOlder(environment)) return;
+      if (!isOlder(environment)) return undefined;
       catalog.beginTransaction();
       const record = readFormat(Buffer.from(store.getBinary(FORMAT_KEY)!), path);
       queue.put(FORMAT_KEY, encodeDocument({ ...record, format: STORAGE_FORMAT }));
       catalog.upgrade();
       catalog.finishTransaction();
+      return undefined;
     });
   } catch (error) {
     catalog.forget();
