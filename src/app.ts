@@ -1,4 +1,4 @@
-import type { Config } from './config.js';
+import type { Config } from './config/config.js';
 import { openCache, type Cache } from './platform/cache.js';
 import { systemClock, type Clock } from './platform/time/clock.js';
 import { openDatabase, type Database } from './platform/database/database.js';

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { ConfigError, loadConfig, SETTINGS, type SettingName } from '../src/config.js';
+import { ConfigError, loadConfig, SETTINGS, type SettingName } from '../src/config/config.js';
 import { openTempDir } from './helpers/temp-dir.js';
 
 const { path: dir, remove } = await openTempDir();

@@ -5,7 +5,7 @@ import { parse } from 'yaml';
 import type { CommandNode } from '../cli/shell/command.js';
 import { COMMANDS } from '../cli/commands/index.js';
 import { listUnknownSettings } from '../cli/shell/settings.js';
-import { loadConfig, SETTINGS } from '../src/config.js';
+import { loadConfig, SETTINGS } from '../src/config/config.js';
 import { projectsFileSchema } from '../src/features/declaration/project-declaration.js';
 import { renderCommandsPage, renderSettingsPage } from './helpers/generated-docs.js';
 import { readGuides } from './helpers/guide-examples.js';

@@ -1,4 +1,4 @@
-import { parseDuration } from '../../src/setting-readers.js';
+import { parseDuration } from '../../src/config/setting-readers.js';
 import type { App } from '../../src/app.js';
 import { listActs, presentAct } from '../../src/features/audit/audit-log.js';
 import { findProject } from '../../src/features/projects/project-store.js';

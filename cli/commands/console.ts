@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { baseUrl } from '../../src/setting-readers.js';
+import { baseUrl } from '../../src/config/setting-readers.js';
 import type { App } from '../../src/app.js';
 import type { Operator } from '../../src/features/access/operator.js';
 import { makeSignInLink } from '../../src/features/operators/console-session.js';

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
-import type { Config } from '../../src/config.js';
-import { databaseInAddress } from '../../src/setting-readers.js';
+import type { Config } from '../../src/config/config.js';
+import { databaseInAddress } from '../../src/config/setting-readers.js';
 import { moveStore, type MoveReport } from '../../src/features/store-copies/move-store.js';
 import { defineCommand, flag, optionalArgument, secret, value, type SecretSource } from '../shell/command.js';
 import type { Context } from '../shell/context.js';

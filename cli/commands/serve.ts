@@ -1,6 +1,6 @@
 import type { App } from '../../src/app.js';
 import { createApi } from '../../src/api.js';
-import type { Config } from '../../src/config.js';
+import type { Config } from '../../src/config/config.js';
 import { clearLeftovers } from '../doctor/clear-leftovers.js';
 import { listProjects } from '../../src/features/projects/list-projects.js';
 import { startSeries } from '../../src/features/series/series.js';

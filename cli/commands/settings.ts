@@ -1,4 +1,4 @@
-import { SETTINGS, type Config, type SettingSource } from '../../src/config.js';
+import { SETTINGS, type Config, type SettingSource } from '../../src/config/config.js';
 import { defineCommand } from '../shell/command.js';
 
 const MASK = '********';

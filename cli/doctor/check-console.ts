@@ -1,5 +1,5 @@
 import { isIPv4 } from 'node:net';
-import type { Config } from '../../src/config.js';
+import type { Config } from '../../src/config/config.js';
 import { passed, type CheckResult } from './check.js';
 
 /**

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import type { Config } from '../../src/config.js';
+import type { Config } from '../../src/config/config.js';
 import { AppError } from '../../src/errors.js';
 import { verifyMailKey } from '../../src/features/mail/verify-mail-key.js';
 import { withTimeout } from '../../src/platform/time/with-timeout.js';

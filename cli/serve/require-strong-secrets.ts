@@ -1,4 +1,4 @@
-import { ConfigError, type Config } from '../../src/config.js';
+import { ConfigError, type Config } from '../../src/config/config.js';
 import { findWeakness } from '../../src/platform/secrets/weak-secret.js';
 
 const MIN_KEY_CHARACTERS = 16;

@@ -1,5 +1,5 @@
 import type { App } from '../../src/app.js';
-import type { Config, ConfigLayer, SettingSource } from '../../src/config.js';
+import type { Config, ConfigLayer, SettingSource } from '../../src/config/config.js';
 import type { Loss } from './confirm.js';
 import type { Io } from './io.js';
 import type { Output } from './output.js';

@@ -1,5 +1,5 @@
 import { AppError } from '../../src/errors.js';
-import { ConfigError } from '../../src/config.js';
+import { ConfigError } from '../../src/config/config.js';
 import { findOutage, isDamage } from '../../src/platform/database/outages.js';
 import { presentRefusal } from './next-step.js';
 

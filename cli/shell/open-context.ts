@@ -1,6 +1,6 @@
 import type { GatheringSink, LogSink } from '../../src/platform/observe/logger.js';
 import type { App } from '../../src/app.js';
-import type { Config } from '../../src/config.js';
+import type { Config } from '../../src/config/config.js';
 import { missing, unavailable } from '../../src/errors.js';
 import { confirmLoss } from './confirm.js';
 import type { Context, Purpose } from './context.js';

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { parseEnv } from 'node:util';
-import { loadConfig, SETTINGS, type Config, type ConfigLayer, type SettingSource } from '../../src/config.js';
+import { loadConfig, SETTINGS, type Config, type ConfigLayer, type SettingSource } from '../../src/config/config.js';
 import { findNearest } from '../../src/platform/nearest.js';
 import type { Io } from './io.js';
 import { UsageError } from './exit.js';

@@ -1,5 +1,5 @@
 import cluster, { type Worker } from 'node:cluster';
-import type { Rate } from '../setting-readers.js';
+import type { Rate } from '../config/setting-readers.js';
 import type { Grant, KnownWindow, RateCounter } from './rate-limit/rate-counter.js';
 
 /** Messages between the processes of one `serve --processes`, by way of the one that started them. */

@@ -1,7 +1,7 @@
 import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { openApp, type App } from '../../src/app.js';
-import { loadConfig } from '../../src/config.js';
+import { loadConfig } from '../../src/config/config.js';
 import { migrate } from '../../src/migrations/migrate.js';
 import { jobStore, type JobDefinition } from '../../src/platform/jobs/job.js';
 import { openRunner } from '../../src/platform/jobs/runner.js';

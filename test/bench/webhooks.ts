@@ -2,7 +2,7 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { openApp, type App } from '../../src/app.js';
-import { loadConfig } from '../../src/config.js';
+import { loadConfig } from '../../src/config/config.js';
 import { updateProject } from '../../src/features/projects/update-project.js';
 import { migrate } from '../../src/migrations/migrate.js';
 import { openLogger } from '../../src/platform/observe/logger.js';

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { openApp, type App } from '../../src/app.js';
-import { loadConfig } from '../../src/config.js';
+import { loadConfig } from '../../src/config/config.js';
 import { migrate } from '../../src/migrations/migrate.js';
 import { openEngine } from '../../src/engine/index.js';
 import { setChanges } from '../../src/features/changes/set-changes.js';

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { CommandNode, LoadedCommand } from '../../cli/shell/command.js';
 import { COMMANDS } from '../../cli/commands/index.js';
-import { SETTINGS } from '../../src/config.js';
+import { SETTINGS } from '../../src/config/config.js';
 import { eventually } from '../helpers/eventually.js';
 import { childrenOf } from '../helpers/process-tree.js';
 import { BINARY, runBinary, startService, type RunningService } from '../helpers/run-binary.js';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { MongoClient } from 'mongodb';
 import { createApi } from '../../src/api.js';
 import { openApp, type App } from '../../src/app.js';
-import { loadConfig } from '../../src/config.js';
+import { loadConfig } from '../../src/config/config.js';
 import { ENGINE_COMMANDS } from '../../src/engine/commands/index.js';
 import { openEngine } from '../../src/engine/index.js';
 import { migrate } from '../../src/migrations/migrate.js';

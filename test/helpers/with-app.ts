@@ -1,5 +1,5 @@
 import { openApp, type App } from '../../src/app.js';
-import { loadConfig } from '../../src/config.js';
+import { loadConfig } from '../../src/config/config.js';
 import { openLogger } from '../../src/platform/observe/logger.js';
 
 /** The application in this process, closed when the work is done; its clock may be set ahead. */

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { loadConfig } from '../../src/config.js';
+import { loadConfig } from '../../src/config/config.js';
 import { findAndModify } from '../../src/engine/commands/write/find-and-modify.js';
 import { find } from '../../src/engine/commands/read/find.js';
 import { insert } from '../../src/engine/commands/write/insert.js';

@@ -1,6 +1,6 @@
 import { presentCollection } from '../../../src/features/collections/present-collection.js';
 import { setChanges } from '../../../src/features/changes/set-changes.js';
-import { lifetime, presentDuration } from '../../../src/setting-readers.js';
+import { lifetime, presentDuration } from '../../../src/config/setting-readers.js';
 import { chooseCollection, collectionArgument } from '../../ask/choose-collection.js';
 import { projectOption } from '../../ask/choose-project.js';
 import { defineCommand, flag, value } from '../../shell/command.js';

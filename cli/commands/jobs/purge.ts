@@ -1,4 +1,4 @@
-import { parseDuration } from '../../../src/setting-readers.js';
+import { parseDuration } from '../../../src/config/setting-readers.js';
 import { purgeDeadJobs } from '../../../src/platform/jobs/manage-jobs.js';
 import { defineCommand, value } from '../../shell/command.js';
 

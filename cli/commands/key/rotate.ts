@@ -1,4 +1,4 @@
-import { parseDuration } from '../../../src/setting-readers.js';
+import { parseDuration } from '../../../src/config/setting-readers.js';
 import { rotateKey } from '../../../src/features/projects/manage-keys.js';
 import { KEY_TYPES } from '../../../src/features/projects/project.js';
 import { chooseProject, projectOption } from '../../ask/choose-project.js';

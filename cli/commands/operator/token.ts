@@ -1,4 +1,4 @@
-import { parseDuration } from '../../../src/setting-readers.js';
+import { parseDuration } from '../../../src/config/setting-readers.js';
 import { openOperatorSession } from '../../../src/features/operators/open-operator-session.js';
 import { value } from '../../shell/command.js';
 import { defineOperatorCommand } from './present.js';

@@ -2,7 +2,7 @@ import { presentProject } from '../../../src/features/projects/present-project.j
 import { BYTE_LIMITS, OVERRIDABLE_LIMITS } from '../../../src/features/plans/plan-limits.js';
 import { PLAN_NAMES } from '../../../src/features/projects/project.js';
 import { requireProject } from '../../../src/features/projects/project-store.js';
-import { parseBytes } from '../../../src/setting-readers.js';
+import { parseBytes } from '../../../src/config/setting-readers.js';
 import { changeProject } from '../../../src/features/declaration/change-project.js';
 import { projectArgument } from '../../ask/choose-project.js';
 import { choice, defineCommand, list, value } from '../../shell/command.js';

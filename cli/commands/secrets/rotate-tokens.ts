@@ -1,4 +1,4 @@
-import { parseDuration } from '../../../src/setting-readers.js';
+import { parseDuration } from '../../../src/config/setting-readers.js';
 import { rotateTokenSecret } from '../../../src/features/projects/rotate-token-secret.js';
 import { defineProjectCommand } from '../../ask/choose-project.js';
 import { value } from '../../shell/command.js';

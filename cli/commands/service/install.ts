@@ -1,7 +1,7 @@
 import { mkdir, readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
-import type { Config } from '../../../src/config.js';
+import type { Config } from '../../../src/config/config.js';
 import { conflict } from '../../../src/errors.js';
 import { PACKAGE_ROOT, readPackageFile } from '../../../src/package.js';
 import { defineCommand, flag, value } from '../../shell/command.js';

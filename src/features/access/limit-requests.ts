@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { Context, Middleware } from 'koa';
 import type { App } from '../../app.js';
-import type { Rate } from '../../setting-readers.js';
+import type { Rate } from '../../config/setting-readers.js';
 import { overLimit } from '../../errors.js';
 import { clientNetwork } from '../../http/requests/client-address.js';
 import { addHeaders } from '../../http/replies/reply.js';

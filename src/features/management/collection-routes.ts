@@ -24,7 +24,7 @@ import {
   WHOLE,
   type TypeOf,
 } from '../../platform/schema/schema.js';
-import { MAX_DURATION_MS } from '../../setting-readers.js';
+import { MAX_DURATION_MS } from '../../config/setting-readers.js';
 import { PROJECT_OPERATOR, projectOwner } from '../access/operator-access.js';
 import { addCollection } from '../collections/add-collection.js';
 import { changeCollection, type CollectionSettings } from '../collections/change-collection.js';

@@ -1,7 +1,7 @@
 import type { App } from '../../app.js';
 import { created, listOf, naming, ok, route, type RouteList, say, wholeList } from '../../http/routes/route.js';
 import { FLAG, ID, MOMENT, object, oneOf, orNull, text, TEXT } from '../../platform/schema/schema.js';
-import { parseDuration } from '../../setting-readers.js';
+import { parseDuration } from '../../config/setting-readers.js';
 import { PROJECT_OPERATOR, projectOwner } from '../access/operator-access.js';
 import { MAX_KEY_NAME } from '../projects/api-key.js';
 import { createKey, revokeKey, rotateKey, type NewKey } from '../projects/manage-keys.js';

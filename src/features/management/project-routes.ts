@@ -14,7 +14,7 @@ import {
   TEXT,
   WHOLE,
 } from '../../platform/schema/schema.js';
-import { parseDuration } from '../../setting-readers.js';
+import { parseDuration } from '../../config/setting-readers.js';
 import { OPERATOR, owner, PROJECT_OPERATOR, projectOwner } from '../access/operator-access.js';
 import { requireOperatedId } from '../access/require-operator.js';
 import { changeProject } from '../declaration/change-project.js';

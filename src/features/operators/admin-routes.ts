@@ -3,7 +3,7 @@ import { forbidden, invalid, missing } from '../../errors.js';
 import { cappedParameter, ok, parameter, route, type RouteList } from '../../http/routes/route.js';
 import { findObjectId } from '../../platform/ids.js';
 import { arrayOf, ID, MOMENT, object, OBJECT, oneOf, orNull, text, TEXT } from '../../platform/schema/schema.js';
-import { parseDuration } from '../../setting-readers.js';
+import { parseDuration } from '../../config/setting-readers.js';
 import { OPERATOR } from '../access/operator-access.js';
 import type { ActingOperator } from '../access/require-operator.js';
 import { listActs, presentAct } from '../audit/audit-log.js';

@@ -1,6 +1,6 @@
 import { readdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import type { Config } from '../../config.js';
+import type { Config } from '../../config/config.js';
 
 /** The folder of the uploads that the service keeps itself. */
 export const localFilesDir = ({ dataDir }: Pick<Config, 'dataDir'>): string => resolve(dataDir, 'files');

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { App } from '../../app.js';
-import type { Config } from '../../config.js';
+import type { Config } from '../../config/config.js';
 import { AppError, conflict, unavailable } from '../../errors.js';
 import { openDatabase, type Database } from '../../platform/database/database.js';
 import { findMoveMark, MOVES, writeMoveMark, type MoveMark } from '../../platform/database/move-mark.js';

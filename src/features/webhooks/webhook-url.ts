@@ -1,5 +1,5 @@
 import type { App } from '../../app.js';
-import type { Config } from '../../config.js';
+import type { Config } from '../../config/config.js';
 import { invalid } from '../../errors.js';
 import { requirePublicTarget } from '../../platform/network/require-public-target.js';
 

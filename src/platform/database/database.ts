@@ -10,7 +10,7 @@ import type {
   ReadConcernLike,
 } from 'mongodb';
 import type { ChangeLogs, DataCollection, HeldSnapshot, LongRead, Matcher } from '../../engine/index.js';
-import type { Config } from '../../config.js';
+import type { Config } from '../../config/config.js';
 import { invalid, unavailable } from '../../errors.js';
 import { adoptDatabase } from './adopt-database.js';
 import { readSize, type CollectionSize } from './collection-size.js';

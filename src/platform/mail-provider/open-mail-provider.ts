@@ -1,4 +1,4 @@
-import type { Config } from '../../config.js';
+import type { Config } from '../../config/config.js';
 import type { Clock } from '../time/clock.js';
 import type { Database } from '../database/database.js';
 import type { SecretBox } from '../secrets/secret-box.js';

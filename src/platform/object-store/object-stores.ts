@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { LRUCache } from 'lru-cache';
-import type { Config } from '../../config.js';
+import type { Config } from '../../config/config.js';
 import type { Clock } from '../time/clock.js';
 import type { SecretBox } from '../secrets/secret-box.js';
 import { openLocalStore, type LocalStore } from './local-store.js';

@@ -1,4 +1,4 @@
-import type { Rate } from '../../setting-readers.js';
+import type { Rate } from '../../config/setting-readers.js';
 import type { Clock } from '../time/clock.js';
 import type { Logger } from '../observe/logger.js';
 import type { Grant, KnownWindow, RateCounter } from './rate-counter.js';

@@ -1,4 +1,4 @@
-import type { Rate } from '../../setting-readers.js';
+import type { Rate } from '../../config/setting-readers.js';
 
 /** The share of a window that a counter granted. */
 export interface Grant {

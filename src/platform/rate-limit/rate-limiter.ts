@@ -1,4 +1,4 @@
-import type { Rate } from '../../setting-readers.js';
+import type { Rate } from '../../config/setting-readers.js';
 import { CLOCKS_DIFFER_MS, type Clock } from '../time/clock.js';
 import type { Grant, RateCounter } from './rate-counter.js';
 

@@ -1,4 +1,4 @@
-import { ConfigError, type Config } from '../../config.js';
+import { ConfigError, type Config } from '../../config/config.js';
 
 /** Refuses a MongoDB without BSVC_SECRET_KEY: only an embedded store has a place to keep a key of its own. */
 export function requireSecretKey({ mongodbUri, secretKey }: Config): void {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { Rate } from '../../../src/setting-readers.js';
+import type { Rate } from '../../../src/config/setting-readers.js';
 import { openMemoryCounter } from '../../../src/platform/rate-limit/memory-counter.js';
 import type { RateCounter } from '../../../src/platform/rate-limit/rate-counter.js';
 import { openRateLimiter, type RateLimiter } from '../../../src/platform/rate-limit/rate-limiter.js';

@@ -1,7 +1,7 @@
 import type { SchemaObject } from 'ajv';
 import { compileCheck } from '../../../platform/schema/check-schema.js';
 import type { Schema } from '../../../platform/schema/schema.js';
-import { lifetime, presentDuration } from '../../../setting-readers.js';
+import { lifetime, presentDuration } from '../../../config/setting-readers.js';
 import type { ChangesSetting, Collection, CollectionMode, Rls } from '../collection.js';
 import { FIELD_TYPES, type Field } from '../fields/field.js';
 

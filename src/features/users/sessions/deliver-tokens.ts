@@ -1,5 +1,5 @@
 import type { Context } from 'koa';
-import { presentDuration } from '../../../setting-readers.js';
+import { presentDuration } from '../../../config/setting-readers.js';
 import type { App } from '../../../app.js';
 import { clientSignal } from '../../../http/requests/client-signal.js';
 import { isOverTls, setCookie } from '../../../http/replies/set-cookie.js';

@@ -1,0 +1,25 @@
+import { optional, setting } from './setting.js';
+import { asIs, cron, keepRule } from './setting-readers.js';
+
+/** Backups that are made by a schedule. */
+export const BACKUP_SETTINGS = {
+  backupTo: optional(
+    'BSVC_BACKUP_TO',
+    asIs,
+    'where backups are kept by the schedule: a directory, or `s3://bucket/prefix` entered with BSVC_S3_*',
+  ),
+  backupSchedule: setting('BSVC_BACKUP_SCHEDULE', cron, '0 3 * * *', 'when backups are made (cron, UTC)'),
+  backupKeep: setting(
+    'BSVC_BACKUP_KEEP',
+    keepRule,
+    { days: 7, weeks: 4, months: 6 },
+    'backups that are kept: the newest of so many days, weeks and months',
+    { defaultText: '7d,4w,6m' },
+  ),
+  backupPassphrase: optional(
+    'BSVC_BACKUP_PASSPHRASE',
+    asIs,
+    'seals kept backups; none means that the master key does',
+    { secret: true },
+  ),
+};

@@ -1,0 +1,99 @@
+import { readFileSync } from 'node:fs';
+import { ACCESS_SETTINGS } from './access-settings.js';
+import { BACKUP_SETTINGS } from './backup-settings.js';
+import { DOCUMENT_SETTINGS } from './document-settings.js';
+import { FILE_SETTINGS } from './file-settings.js';
+import { HTTP_SETTINGS } from './http-settings.js';
+import { MAIL_SETTINGS } from './mail-settings.js';
+import { PROCESS_SETTINGS } from './process-settings.js';
+import { STORE_SETTINGS } from './store-settings.js';
+import type { Setting } from './setting.js';
+import { listContradictions, nameDatabase } from './setting-readers.js';
+
+/** The settings of the service: the guide's list, `bsvc settings` and loadConfig are made from this list. */
+export const SETTINGS = {
+  ...STORE_SETTINGS,
+  ...HTTP_SETTINGS,
+  ...ACCESS_SETTINGS,
+  ...DOCUMENT_SETTINGS,
+  ...FILE_SETTINGS,
+  ...MAIL_SETTINGS,
+  ...BACKUP_SETTINGS,
+  ...PROCESS_SETTINGS,
+};
+
+type Settings = typeof SETTINGS;
+type ValueOf<S extends Setting<unknown>> = ReturnType<S['read']> | Extract<S['default'], null>;
+
+/** The service's configuration: frozen, complete, read once at the process edge and passed down. */
+export type Config = Readonly<{ [Name in keyof Settings]: ValueOf<Settings[Name]> }>;
+export type SettingName = keyof Settings;
+
+export interface SettingSource {
+  name: SettingName;
+  /** `flag`, `environment`, a file's name, or `default`. */
+  source: string;
+}
+
+/** All problems of a configuration at once, one line each. */
+export class ConfigError extends Error {
+  readonly problems: string[];
+  constructor(problems: string[]) {
+    super(problems.join('\n'));
+    this.name = 'ConfigError';
+    this.problems = problems;
+  }
+}
+
+/** One layer of raw texts by environment name, for example the flags of a command or an env file. */
+export interface ConfigLayer {
+  source: string;
+  values: Readonly<Record<string, string | undefined>>;
+}
+
+/**
+ * Reads the settings from the layers, first one wins; throws one ConfigError that lists every problem. Unset and empty
+ * count alike.
+ */
+export function loadConfig(layers: readonly ConfigLayer[]): { config: Config; sources: SettingSource[] } {
+  const problems: string[] = [];
+  const values: Record<string, unknown> = {};
+  const sources: SettingSource[] = [];
+  for (const [name, entry] of Object.entries(SETTINGS) as [SettingName, Setting<unknown>][]) {
+    const found = findRaw(entry, layers, problems);
+    values[name] = entry.default;
+    sources.push({ name, source: found?.source ?? 'default' });
+    if (!found) continue;
+    try {
+      values[name] = entry.read(found.raw);
+    } catch (error) {
+      problems.push(`${entry.env} ${(error as Error).message}${entry.secret ? '' : ` (got "${found.raw}")`}`);
+    }
+  }
+  const named = sources.some(({ name, source }) => name === 'mongodbName' && source !== 'default');
+  if (problems.length === 0) values.mongodbName = nameDatabase(values as Config, named, problems);
+  const config = Object.freeze(values) as Config;
+  if (problems.length === 0) problems.push(...listContradictions(config));
+  if (problems.length > 0) throw new ConfigError(problems);
+  return { config, sources };
+}
+
+function findRaw(
+  entry: Setting<unknown>,
+  layers: readonly ConfigLayer[],
+  problems: string[],
+): { raw: string; source: string } | null {
+  for (const layer of layers) {
+    const raw = layer.values[entry.env];
+    if (raw) return { raw, source: layer.source };
+    const file = entry.secret ? layer.values[`${entry.env}_FILE`] : undefined;
+    if (!file) continue;
+    try {
+      return { raw: readFileSync(file, 'utf8').trim(), source: `${layer.source} (${entry.env}_FILE)` };
+    } catch {
+      problems.push(`${entry.env}_FILE names ${file}, which cannot be read`);
+      return null;
+    }
+  }
+  return null;
+}
