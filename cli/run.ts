@@ -9,11 +9,11 @@ import {
 } from './shell/command.js';
 import { requireConfirmable } from './shell/confirm.js';
 import type { Context } from './shell/context.js';
-import { EXIT, Interrupted, presentFailure, UsageError, type Failure } from './shell/exit.js';
-import type { Io } from './shell/io.js';
+import { EXIT, Interrupted, presentFailure, UsageError, type Failure } from './view/exit.js';
+import type { Io } from './view/io.js';
 import { openContext, type GlobalOptions } from './shell/open-context.js';
 import { describeAuditEntry, isAudited } from './shell/record-audit.js';
-import { wantsColour, withoutControls } from './shell/output.js';
+import { wantsColour, withoutControls } from './view/output.js';
 import { conflict } from '../src/errors.js';
 import type { NewAuditEntry } from '../src/features/audit/audit-log.js';
 import { VERSION } from '../src/package.js';

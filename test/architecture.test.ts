@@ -7,6 +7,9 @@ const ROOT = join(import.meta.dirname, '..');
 const MAX_LINES = 400;
 const MAX_FILES = 20;
 
+/** Folders that only grow: a released migration stays. */
+const GROWING = ['src/migrations'];
+
 /** Parts whose folders are floors of their own. */
 const ROOMED = /^(src\/features\/[^/]+|src\/platform|src\/http|src\/engine\/(storage|query)|cli)\/[^/]+$/;
 
@@ -69,7 +72,7 @@ describe('the house keeps its walls', () => {
   it('has no folder that is found only by the alphabet', () => {
     const sizes = new Map<string, number>();
     for (const { path } of files) sizes.set(dirname(path), (sizes.get(dirname(path)) ?? 0) + 1);
-    expect([...sizes].filter(([, count]) => count > MAX_FILES)).toEqual([]);
+    expect([...sizes].filter(([folder, count]) => count > MAX_FILES && !GROWING.includes(folder))).toEqual([]);
   });
 
   it('has no import cycles, type-only imports included', () => {
@@ -198,8 +201,7 @@ function isAllowed(from: string, to: string): boolean {
   if (source === 'engine') return false;
   if (source === 'cli') return true;
   if (target === 'cli') return false;
-  const base = ['errors', 'config', 'setting-readers', 'package'];
-  if (source === 'config') return target === 'setting-readers';
+  const base = ['errors', 'config', 'package'];
   if (source === 'platform') return base.includes(target);
   if (source === 'http') return [...base, 'platform', 'app'].includes(target);
   if (source === 'migrations') return [...base, 'platform'].includes(target);

@@ -4,7 +4,7 @@ import {
   type FieldShape,
   type FieldType,
 } from '../../src/features/collections/fields/field.js';
-import { UsageError } from '../shell/exit.js';
+import { UsageError } from '../view/exit.js';
 
 const DEFAULTABLE: readonly FieldType[] = ['String', 'Number', 'Boolean'];
 /** Deeper text is refused before it can exhaust the parser's stack; the rule for stored schemas is stricter. */

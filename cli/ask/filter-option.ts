@@ -1,6 +1,6 @@
 import { RESERVED_KEYS } from '../../src/features/documents/query/parse-list-query.js';
 import { list, type CommandParameter } from '../shell/command.js';
-import { UsageError } from '../shell/exit.js';
+import { UsageError } from '../view/exit.js';
 
 /**
  * The repeatable `--filter` of a command. Parameters of the request other than conditions are refused: those of lists,

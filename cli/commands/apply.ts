@@ -5,8 +5,8 @@ import { planProjects, type ProjectPlan } from '../../src/features/declaration/p
 import { projectsFileSchema, readProjectsFile } from '../../src/features/declaration/project-declaration.js';
 import { defineCommand, flag, value } from '../shell/command.js';
 import { confirmLosses, DROPPED_FIELDS } from '../ask/confirm-losses.js';
-import { Interrupted, presentFailure, UsageError, type Failure } from '../shell/exit.js';
-import type { Result, TextStyle } from '../shell/output.js';
+import { Interrupted, presentFailure, UsageError, type Failure } from '../view/exit.js';
+import type { Result, TextStyle } from '../view/output.js';
 import { AppError, invalid } from '../../src/errors.js';
 import type { Context } from '../shell/context.js';
 import { readStructuredFile, withParsedCollections } from '../formats/read-declaration-file.js';

@@ -1,6 +1,6 @@
 import { argument, defineCommand, type CommandNode, type LoadedCommand } from '../shell/command.js';
 import type { Context } from '../shell/context.js';
-import { UsageError } from '../shell/exit.js';
+import { UsageError } from '../view/exit.js';
 import { chooseProject, projectOption } from '../ask/choose-project.js';
 import { listCollections } from '../../src/features/collections/list-collections.js';
 import { listOperators } from '../../src/features/operators/list-operators.js';

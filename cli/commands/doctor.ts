@@ -1,5 +1,5 @@
 import { defineCommand, flag } from '../shell/command.js';
-import { EXIT } from '../shell/exit.js';
+import { EXIT } from '../view/exit.js';
 import { checkContent, CONTENT } from '../doctor/check-content.js';
 import { diagnose } from '../doctor/diagnose.js';
 

@@ -4,9 +4,9 @@ import { databaseInAddress } from '../../src/config/setting-readers.js';
 import { moveStore, type MoveReport } from '../../src/features/store-copies/move-store.js';
 import { defineCommand, flag, optionalArgument, secret, value, type SecretSource } from '../shell/command.js';
 import type { Context } from '../shell/context.js';
-import { EXIT, UsageError } from '../shell/exit.js';
-import type { TextStyle } from '../shell/output.js';
-import { countOf } from '../shell/present-amount.js';
+import { EXIT, UsageError } from '../view/exit.js';
+import type { TextStyle } from '../view/output.js';
+import { countOf } from '../view/present-amount.js';
 import { readSecret } from '../shell/read-secret.js';
 
 export default defineCommand({

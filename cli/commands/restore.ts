@@ -1,6 +1,6 @@
 import { withPlainBackup } from '../../src/features/backups/find-backup.js';
 import type { Context } from '../shell/context.js';
-import type { Result } from '../shell/output.js';
+import type { Result } from '../view/output.js';
 import {
   isEmptyStore,
   requireSpace,
@@ -9,7 +9,7 @@ import {
 } from '../../src/features/store-copies/restore-backup.js';
 import { MIGRATIONS } from '../../src/migrations/index.js';
 import { argument, defineCommand, flag } from '../shell/command.js';
-import { countOf } from '../shell/present-amount.js';
+import { countOf } from '../view/present-amount.js';
 
 export default defineCommand({
   details: [

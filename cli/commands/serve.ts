@@ -16,7 +16,7 @@ import { requireStrongSecrets } from '../serve/require-strong-secrets.js';
 import { isShare, startProcesses, tellReady } from '../serve/serve-processes.js';
 import { withWatchdog } from '../serve/with-watchdog.js';
 import { whenStopped } from '../serve/when-stopped.js';
-import type { TextStyle } from '../shell/output.js';
+import type { TextStyle } from '../view/output.js';
 
 export default defineCommand({
   details:

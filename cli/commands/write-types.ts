@@ -2,7 +2,7 @@ import { describeProject } from '../../src/features/project-types/described-proj
 import { writeTypeFile } from '../../src/features/project-types/type-file.js';
 import { chooseProject, projectOption } from '../ask/choose-project.js';
 import { defineCommand, flag, value } from '../shell/command.js';
-import { UsageError } from '../shell/exit.js';
+import { UsageError } from '../view/exit.js';
 import { giveFile, requireFresh } from '../formats/give-file.js';
 
 export default defineCommand({

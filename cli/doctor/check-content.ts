@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises';
 import { verifyUnopened, type Database } from '../../src/platform/database/database.js';
 import { failed, passed, type CheckResult } from './check.js';
 import type { Context } from '../shell/context.js';
-import { Interrupted, presentFailure } from '../shell/exit.js';
+import { Interrupted, presentFailure } from '../view/exit.js';
 
 export const CONTENT = 'content';
 const RESTORE = 'Bring a backup back: "bsvc restore" into a new data directory (--data-dir).';

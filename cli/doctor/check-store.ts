@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Database } from '../../src/platform/database/database.js';
-import { presentBytes } from '../shell/present-amount.js';
+import { presentBytes } from '../view/present-amount.js';
 import { failed, passed, type CheckResult } from './check.js';
 
 /** The age beyond which a snapshot is not an ordinary read's. */

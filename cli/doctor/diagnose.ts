@@ -24,8 +24,8 @@ import { checkStore } from './check-store.js';
 import { checkCache, checkDoor, checkMail } from './check-neighbours.js';
 import { checkBackups } from './check-backups.js';
 import { diagnoseBucket } from './diagnose-bucket.js';
-import { EXIT, presentFailure } from '../shell/exit.js';
-import { countOf, presentBytes } from '../shell/present-amount.js';
+import { EXIT, presentFailure } from '../view/exit.js';
+import { countOf, presentBytes } from '../view/present-amount.js';
 
 /** The number of records of a kind that are searched for one that holds a secret. */
 const SAMPLED_RECORDS = 50;

@@ -2,7 +2,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { conflict } from '../../src/errors.js';
 import type { Context } from '../shell/context.js';
-import type { Result } from '../shell/output.js';
+import type { Result } from '../view/output.js';
 import { resolveOutput } from '../shell/resolve-output.js';
 import { replaceFile } from './replace-file.js';
 

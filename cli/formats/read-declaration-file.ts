@@ -7,7 +7,7 @@ import {
 } from '../../src/features/collections/schema/collection-declaration.js';
 import type { Field } from '../../src/features/collections/fields/field.js';
 import type { Context } from '../shell/context.js';
-import { UsageError } from '../shell/exit.js';
+import { UsageError } from '../view/exit.js';
 import { parseFieldSpec } from '../ask/field-spec.js';
 
 const MAX_FILE_BYTES = 5 * 1024 * 1024;

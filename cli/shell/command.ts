@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { InvalidArgumentError, Option } from 'commander';
 import type { Loss } from './confirm.js';
 import type { Context } from './context.js';
-import type { Result } from './output.js';
+import type { Result } from '../view/output.js';
 
 /** Words of the command line that become one property of a command's input. */
 export interface CommandParameter<T> {

@@ -1,5 +1,5 @@
 import { invalid } from '../../src/errors.js';
-import { UsageError } from './exit.js';
+import { UsageError } from '../view/exit.js';
 import type { Prompt } from './prompt.js';
 
 /** Something that goes for good, and the name that a person types to agree. */

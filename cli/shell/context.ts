@@ -1,8 +1,8 @@
 import type { App } from '../../src/app.js';
 import type { Config, ConfigLayer, SettingSource } from '../../src/config/config.js';
 import type { Loss } from './confirm.js';
-import type { Io } from './io.js';
-import type { Output } from './output.js';
+import type { Io } from '../view/io.js';
+import type { Output } from '../view/output.js';
 import type { Prompt } from './prompt.js';
 
 /** The environment of a command's handler. */

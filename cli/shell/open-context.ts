@@ -4,9 +4,9 @@ import type { Config } from '../../src/config/config.js';
 import { missing, unavailable } from '../../src/errors.js';
 import { confirmLoss } from './confirm.js';
 import type { Context, Purpose } from './context.js';
-import type { Io } from './io.js';
+import type { Io } from '../view/io.js';
 import type { AuditEntry, NewAuditEntry } from '../../src/features/audit/audit-log.js';
-import { openOutput } from './output.js';
+import { openOutput } from '../view/output.js';
 import { openPrompt } from './prompt.js';
 import { chooseLogFormat, listUnknownSettings, readConfig, readLayers } from './settings.js';
 

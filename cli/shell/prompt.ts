@@ -1,7 +1,7 @@
 import { isatty } from 'node:tty';
 import type * as Prompts from '@inquirer/prompts';
-import type { Io } from './io.js';
-import { Interrupted, UsageError } from './exit.js';
+import type { Io } from '../view/io.js';
+import { Interrupted, UsageError } from '../view/exit.js';
 
 export interface Choice<T> {
   name: string;

@@ -2,7 +2,7 @@ import { checkNewPassword } from '../../src/features/users/credentials.js';
 import { Problems } from '../../src/features/documents/reply/problems.js';
 import type { SecretSource } from './command.js';
 import type { Context } from './context.js';
-import { UsageError } from './exit.js';
+import { UsageError } from '../view/exit.js';
 
 const MAX_SECRET_BYTES = 64 * 1024;
 

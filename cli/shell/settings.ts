@@ -3,8 +3,8 @@ import { resolve } from 'node:path';
 import { parseEnv } from 'node:util';
 import { loadConfig, SETTINGS, type Config, type ConfigLayer, type SettingSource } from '../../src/config/config.js';
 import { findNearest } from '../../src/platform/nearest.js';
-import type { Io } from './io.js';
-import { UsageError } from './exit.js';
+import type { Io } from '../view/io.js';
+import { UsageError } from '../view/exit.js';
 
 const DEFAULT_ENV_FILE = '.env';
 

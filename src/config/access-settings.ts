@@ -1,4 +1,4 @@
-import { optional, setting } from './setting.js';
+import { defaulted, optional } from './setting.js';
 import { asIs, lifetime, trueOrFalse, wholeWithin } from './setting-readers.js';
 
 /** Keys, tokens, passwords, the console. */
@@ -12,24 +12,24 @@ export const ACCESS_SETTINGS = {
       defaultText: 'generated into the data directory; required with `MONGODB_URI`',
     },
   ),
-  accessTokenTtlMs: setting('BSVC_ACCESS_TOKEN_TTL', lifetime, 15 * 60_000, 'how long an access token works', {
+  accessTokenTtlMs: defaulted('BSVC_ACCESS_TOKEN_TTL', lifetime, 15 * 60_000, 'how long an access token works', {
     defaultText: '15m',
   }),
-  refreshTokenTtlMs: setting(
+  refreshTokenTtlMs: defaulted(
     'BSVC_REFRESH_TOKEN_TTL',
     lifetime,
     7 * 86_400_000,
     'how long a session lasts after its last refresh',
     { defaultText: '7d' },
   ),
-  bcryptCost: setting(
+  bcryptCost: defaulted(
     'BSVC_BCRYPT_COST',
     wholeWithin(4, 15),
     10,
     'work factor of stored passwords: one more doubles it',
   ),
-  console: setting('BSVC_CONSOLE', trueOrFalse, true, 'the operators’ console at /console', { defaultText: 'on' }),
-  crossSiteCookies: setting(
+  console: defaulted('BSVC_CONSOLE', trueOrFalse, true, 'the operators’ console at /console', { defaultText: 'on' }),
+  crossSiteCookies: defaulted(
     'BSVC_CROSS_SITE_COOKIES',
     trueOrFalse,
     false,

@@ -1,4 +1,4 @@
-import { optional, setting } from './setting.js';
+import { defaulted, optional } from './setting.js';
 import { asIs, cron, keepRule } from './setting-readers.js';
 
 /** Backups that are made by a schedule. */
@@ -8,8 +8,8 @@ export const BACKUP_SETTINGS = {
     asIs,
     'where backups are kept by the schedule: a directory, or `s3://bucket/prefix` entered with BSVC_S3_*',
   ),
-  backupSchedule: setting('BSVC_BACKUP_SCHEDULE', cron, '0 3 * * *', 'when backups are made (cron, UTC)'),
-  backupKeep: setting(
+  backupSchedule: defaulted('BSVC_BACKUP_SCHEDULE', cron, '0 3 * * *', 'when backups are made (cron, UTC)'),
+  backupKeep: defaulted(
     'BSVC_BACKUP_KEEP',
     keepRule,
     { days: 7, weeks: 4, months: 6 },

@@ -1,26 +1,26 @@
-import { setting } from './setting.js';
+import { defaulted } from './setting.js';
 import { lifetime, wait, wholeWithin } from './setting-readers.js';
 
 /** Reads of documents, changes, the trash. */
 export const DOCUMENT_SETTINGS = {
-  queryTimeoutMs: setting('BSVC_QUERY_TIMEOUT', wait, 10_000, 'how long one read of documents may take', {
+  queryTimeoutMs: defaulted('BSVC_QUERY_TIMEOUT', wait, 10_000, 'how long one read of documents may take', {
     defaultText: '10s',
   }),
-  aggregateLimit: setting(
+  aggregateLimit: defaulted(
     'BSVC_AGGREGATE_LIMIT',
     wholeWithin(1, 100_000),
     1000,
     'most documents that an aggregation may answer',
   ),
-  changesKeepMs: setting('BSVC_CHANGES_KEEP', lifetime, 30 * 86_400_000, 'time changes are kept', {
+  changesKeepMs: defaulted('BSVC_CHANGES_KEEP', lifetime, 30 * 86_400_000, 'time changes are kept', {
     defaultText: '30d',
   }),
-  streams: setting('BSVC_STREAMS', wholeWithin(1, 1_000_000), 10_000, 'clients of a process that wait for changes'),
-  streamsPerAddress: setting(
+  streams: defaulted('BSVC_STREAMS', wholeWithin(1, 1_000_000), 10_000, 'clients of a process that wait for changes'),
+  streamsPerAddress: defaulted(
     'BSVC_STREAMS_PER_ADDRESS',
     wholeWithin(1, 1_000_000),
     100,
     'streams of changes that one client address may have open in a process',
   ),
-  trashDays: setting('BSVC_TRASH_DAYS', wholeWithin(0, 36_500), 30, 'days a trashed document is kept'),
+  trashDays: defaulted('BSVC_TRASH_DAYS', wholeWithin(0, 36_500), 30, 'days a trashed document is kept'),
 };

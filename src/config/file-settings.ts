@@ -1,9 +1,9 @@
-import { optional, setting } from './setting.js';
+import { defaulted, optional } from './setting.js';
 import { asIs, httpUrl, parseBytes, trueOrFalse } from './setting-readers.js';
 
 /** Files, the bucket, and the addresses that projects may name. */
 export const FILE_SETTINGS = {
-  maxFileBytes: setting(
+  maxFileBytes: defaulted(
     'BSVC_MAX_FILE',
     parseBytes,
     10 * 1024 * 1024,
@@ -13,7 +13,7 @@ export const FILE_SETTINGS = {
   s3Endpoint: optional('BSVC_S3_ENDPOINT', httpUrl, 'address of the S3 service', {
     defaultText: 'AWS, when a bucket is named',
   }),
-  s3Region: setting('BSVC_S3_REGION', asIs, 'us-east-1', 'region of the bucket (`auto` for R2)'),
+  s3Region: defaulted('BSVC_S3_REGION', asIs, 'us-east-1', 'region of the bucket (`auto` for R2)'),
   s3Bucket: optional('BSVC_S3_BUCKET', asIs, 'bucket for uploads; none means files in the data directory', {
     defaultText: 'local files',
   }),
@@ -24,13 +24,13 @@ export const FILE_SETTINGS = {
     httpUrl,
     'address under which the bucket’s objects are public; none means that replies carry no url',
   ),
-  s3ForcePathStyle: setting(
+  s3ForcePathStyle: defaulted(
     'BSVC_S3_FORCE_PATH_STYLE',
     trueOrFalse,
     false,
     'put the bucket’s name into the path instead of the host (MinIO and the like)',
   ),
-  webhookAllowPrivate: setting(
+  webhookAllowPrivate: defaulted(
     'BSVC_WEBHOOK_ALLOW_PRIVATE',
     trueOrFalse,
     false,

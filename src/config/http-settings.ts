@@ -1,10 +1,10 @@
-import { optional, setting } from './setting.js';
+import { defaulted, optional } from './setting.js';
 import { asIs, baseUrl, parseRate, wholeWithin } from './setting-readers.js';
 
 /** Where the service listens, and how many requests one address may send. */
 export const HTTP_SETTINGS = {
-  host: setting('BSVC_HOST', asIs, '127.0.0.1', 'address to listen on'),
-  port: setting('BSVC_PORT', wholeWithin(0, 65_535), 4000, 'port to listen on; 0 = any free one'),
+  host: defaulted('BSVC_HOST', asIs, '127.0.0.1', 'address to listen on'),
+  port: defaulted('BSVC_PORT', wholeWithin(0, 65_535), 4000, 'port to listen on; 0 = any free one'),
   workerPort: optional(
     'BSVC_WORKER_PORT',
     wholeWithin(0, 65_535),
@@ -14,21 +14,21 @@ export const HTTP_SETTINGS = {
   publicUrl: optional('BSVC_PUBLIC_URL', baseUrl, 'address under which clients reach the service', {
     defaultText: 'from host and port',
   }),
-  rateLimit: setting(
+  rateLimit: defaulted(
     'BSVC_RATE_LIMIT',
     parseRate,
     { count: 100, windowMs: 15 * 60_000 },
     'requests of one client address; `off` switches off',
     { defaultText: '100/15m' },
   ),
-  authRateLimit: setting(
+  authRateLimit: defaulted(
     'BSVC_AUTH_RATE_LIMIT',
     parseRate,
     { count: 20, windowMs: 15 * 60_000 },
     'sign-ins and the like of one client address, three times as many refreshes; `off` switches off',
     { defaultText: '20/15m' },
   ),
-  trustProxy: setting(
+  trustProxy: defaulted(
     'BSVC_TRUST_PROXY',
     wholeWithin(0, 10),
     0,

@@ -1,4 +1,4 @@
-import { optional, setting } from './setting.js';
+import { defaulted, optional } from './setting.js';
 import { address, among, asIs, httpUrl, parseRate } from './setting-readers.js';
 
 /** Mail and its provider. */
@@ -12,7 +12,7 @@ export const MAIL_SETTINGS = {
     secret: true,
   }),
   mailFrom: optional('BSVC_MAIL_FROM', asIs, 'default sender: an address, or `Name <address>`'),
-  mailRate: setting(
+  mailRate: defaulted(
     'BSVC_MAIL_RATE',
     parseRate,
     { count: 2, windowMs: 1000 },

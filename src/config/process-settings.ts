@@ -1,68 +1,68 @@
-import { optional, setting } from './setting.js';
+import { defaulted, optional } from './setting.js';
 import { among, asIs, hangTime, patience, replyBudget, trueOrFalse, wait, wholeWithin } from './setting-readers.js';
 
 /** Processes: what they work on at once, how long they wait, what they log. */
 export const PROCESS_SETTINGS = {
-  processes: setting('BSVC_PROCESSES', wholeWithin(1, 64), 1, 'processes of `bsvc serve` that share the port'),
-  maxInFlight: setting(
+  processes: defaulted('BSVC_PROCESSES', wholeWithin(1, 64), 1, 'processes of `bsvc serve` that share the port'),
+  maxInFlight: defaulted(
     'BSVC_MAX_IN_FLIGHT',
     wholeWithin(1, 100_000),
     500,
     'requests that a process works on at once; as many again wait for a second, others are told to come back',
   ),
-  replyBudgetBytes: setting(
+  replyBudgetBytes: defaulted(
     'BSVC_REPLY_BUDGET',
     replyBudget,
     128 * 1024 ** 2,
     'memory that a process gives to large replies under way, half of it at most to one project; beyond it requests wait their turn, then are told to come back',
     { defaultText: '128mb' },
   ),
-  headersTimeoutMs: setting('BSVC_HEADERS_TIMEOUT', patience, 10_000, 'how long a client may take to send headers', {
+  headersTimeoutMs: defaulted('BSVC_HEADERS_TIMEOUT', patience, 10_000, 'how long a client may take to send headers', {
     defaultText: '10s',
   }),
-  requestTimeoutMs: setting(
+  requestTimeoutMs: defaulted(
     'BSVC_REQUEST_TIMEOUT',
     patience,
     300_000,
     'how long a client may take to send a whole request; ten megabytes in five minutes are 300 kbit/s',
     { defaultText: '5m' },
   ),
-  silenceTimeoutMs: setting(
+  silenceTimeoutMs: defaulted(
     'BSVC_SILENCE_TIMEOUT',
     patience,
     60_000,
     'how long a client may send and take nothing in the middle of a request',
     { defaultText: '60s' },
   ),
-  stallTimeoutMs: setting(
+  stallTimeoutMs: defaulted(
     'BSVC_STALL_TIMEOUT',
     patience,
     10_000,
     'how long a client may take nothing of a reply that waits for it',
     { defaultText: '10s' },
   ),
-  keepAliveTimeoutMs: setting(
+  keepAliveTimeoutMs: defaulted(
     'BSVC_KEEP_ALIVE_TIMEOUT',
     patience,
     65_000,
     'how long an unused connection stays open; longer than a proxy in front keeps its own',
     { defaultText: '65s' },
   ),
-  drainMs: setting(
+  drainMs: defaulted(
     'BSVC_DRAIN',
     wait,
     1_000,
     'how long a stopping process that has clients goes on serving while it says that it is not ready; longer than a load balancer needs to notice',
     { defaultText: '1s' },
   ),
-  shutdownGraceMs: setting(
+  shutdownGraceMs: defaulted(
     'BSVC_SHUTDOWN_GRACE',
     wait,
     10_000,
     'how long a stopping process waits for what is under way',
     { defaultText: '10s' },
   ),
-  watchdogMs: setting(
+  watchdogMs: defaulted(
     'BSVC_WATCHDOG',
     hangTime,
     30_000,
@@ -70,7 +70,7 @@ export const PROCESS_SETTINGS = {
     { defaultText: '30s' },
   ),
   adminToken: optional('BSVC_ADMIN_TOKEN', asIs, 'bearer for the operators’ API from scripts', { secret: true }),
-  logLevel: setting(
+  logLevel: defaulted(
     'BSVC_LOG_LEVEL',
     among('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'),
     'info',
@@ -79,5 +79,5 @@ export const PROCESS_SETTINGS = {
   logFormat: optional('BSVC_LOG_FORMAT', among('json', 'text'), 'form of log lines', {
     defaultText: 'JSON off a terminal',
   }),
-  verbose: setting('BSVC_DEBUG', trueOrFalse, false, 'print stacks of unexpected errors on the command line'),
+  verbose: defaulted('BSVC_DEBUG', trueOrFalse, false, 'print stacks of unexpected errors on the command line'),
 };

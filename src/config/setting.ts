@@ -12,7 +12,7 @@ export interface Setting<T> {
 }
 
 /** A setting with a default. */
-export function setting<T>(
+export function defaulted<T>(
   env: string,
   read: SettingReader<T>,
   fallback: T,

@@ -1,4 +1,4 @@
-import { optional, setting } from './setting.js';
+import { defaulted, optional } from './setting.js';
 import { address, among, asIs, wholeWithin } from './setting-readers.js';
 
 /** Where data is stored. */
@@ -9,11 +9,11 @@ export const STORE_SETTINGS = {
     'MongoDB to use; none means the embedded engine',
     { secret: true },
   ),
-  mongodbName: setting('BSVC_MONGODB_DB', asIs, 'bsvc', 'name of the database in that MongoDB', {
+  mongodbName: defaulted('BSVC_MONGODB_DB', asIs, 'bsvc', 'name of the database in that MongoDB', {
     defaultText: 'the path of MONGODB_URI, else bsvc',
   }),
-  dataDir: setting('BSVC_DATA_DIR', asIs, './bsvc-data', 'engine files, local uploads, generated secrets'),
-  durability: setting(
+  dataDir: defaulted('BSVC_DATA_DIR', asIs, './bsvc-data', 'engine files, local uploads, generated secrets'),
+  durability: defaulted(
     'BSVC_DURABILITY',
     among('full', 'relaxed'),
     'full',

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { UsageError } from '../../cli/shell/exit.js';
+import { UsageError } from '../../cli/view/exit.js';
 import { parseFieldSpec } from '../../cli/ask/field-spec.js';
 import { presentType } from '../../cli/ask/present-field-spec.js';
 import type { Field } from '../../src/features/collections/fields/field.js';

@@ -1,8 +1,8 @@
 import { fullAddress, openBackupPlace } from '../../../src/features/backups/backup-place.js';
 import { defineCommand, value } from '../../shell/command.js';
-import { UsageError } from '../../shell/exit.js';
-import { presentBytes } from '../../shell/present-amount.js';
-import { presentList } from '../../shell/present-list.js';
+import { UsageError } from '../../view/exit.js';
+import { presentBytes } from '../../view/present-amount.js';
+import { presentList } from '../../view/present-list.js';
 
 export default defineCommand({
   details: 'The backups in BSVC_BACKUP_TO, or in another place. "bsvc restore" takes their names.',

@@ -4,9 +4,9 @@ import { backUp } from '../../../src/features/store-copies/back-up.js';
 import { defineCommand, value } from '../../shell/command.js';
 import { tellFullDisk } from '../../formats/replace-file.js';
 import type { Context } from '../../shell/context.js';
-import { UsageError } from '../../shell/exit.js';
-import type { Result } from '../../shell/output.js';
-import { countOf, presentBytes } from '../../shell/present-amount.js';
+import { UsageError } from '../../view/exit.js';
+import type { Result } from '../../view/output.js';
+import { countOf, presentBytes } from '../../view/present-amount.js';
 import { resolveOutput } from '../../shell/resolve-output.js';
 
 export default defineCommand({

@@ -1,6 +1,6 @@
 import { presentMailSettings } from '../../../src/features/mail/project-mail.js';
 import type { Project } from '../../../src/features/projects/project.js';
-import type { Result } from '../../shell/output.js';
+import type { Result } from '../../view/output.js';
 
 /** A project's own mail account, secrets masked. */
 export function presentByok(project: Project): Result {

@@ -5,10 +5,10 @@ import { presentCollection } from '../../../src/features/collections/present-col
 import { askForCollection } from '../../ask/ask-for-collection.js';
 import { chooseProject, projectOption } from '../../ask/choose-project.js';
 import { argument, choice, defineCommand, flag, list, value } from '../../shell/command.js';
-import { UsageError } from '../../shell/exit.js';
+import { UsageError } from '../../view/exit.js';
 import { parseFieldSpec } from '../../ask/field-spec.js';
 import { readCollectionFile, readStructuredFile } from '../../formats/read-declaration-file.js';
-import { presentFound } from '../../shell/present-found.js';
+import { presentFound } from '../../view/present-found.js';
 import { serviceAddress } from '../../shell/service-address.js';
 import { presentCollectionText } from './present.js';
 

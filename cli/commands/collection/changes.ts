@@ -4,7 +4,7 @@ import { lifetime, presentDuration } from '../../../src/config/setting-readers.j
 import { chooseCollection, collectionArgument } from '../../ask/choose-collection.js';
 import { projectOption } from '../../ask/choose-project.js';
 import { defineCommand, flag, value } from '../../shell/command.js';
-import { UsageError } from '../../shell/exit.js';
+import { UsageError } from '../../view/exit.js';
 
 export default defineCommand({
   details:

@@ -6,8 +6,8 @@ import { chooseCollection, collectionArgument } from '../../ask/choose-collectio
 import { askForEdit } from '../../ask/ask-for-edit.js';
 import { projectOption } from '../../ask/choose-project.js';
 import { choice, defineCommand, flag, list } from '../../shell/command.js';
-import { EXIT, UsageError } from '../../shell/exit.js';
-import { countOf } from '../../shell/present-amount.js';
+import { EXIT, UsageError } from '../../view/exit.js';
+import { countOf } from '../../view/present-amount.js';
 import { parseFieldSpec } from '../../ask/field-spec.js';
 import { presentCollectionText } from './present.js';
 

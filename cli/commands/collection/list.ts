@@ -1,7 +1,7 @@
 import { listCollections } from '../../../src/features/collections/list-collections.js';
 import { presentCollection } from '../../../src/features/collections/present-collection.js';
 import { defineProjectCommand } from '../../ask/choose-project.js';
-import { presentList } from '../../shell/present-list.js';
+import { presentList } from '../../view/present-list.js';
 import { presentRls } from './present.js';
 
 export default defineProjectCommand({

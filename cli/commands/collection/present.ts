@@ -2,7 +2,7 @@ import type { Field } from '../../../src/features/collections/fields/field.js';
 import { USERS } from '../../../src/features/collections/users-collection.js';
 import type { presentCollection } from '../../../src/features/collections/present-collection.js';
 import { presentType } from '../../ask/present-field-spec.js';
-import type { TextStyle } from '../../shell/output.js';
+import type { TextStyle } from '../../view/output.js';
 
 type Shown = ReturnType<typeof presentCollection>;
 

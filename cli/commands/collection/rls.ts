@@ -5,7 +5,7 @@ import { chooseCollection, collectionArgument } from '../../ask/choose-collectio
 import { askForRls } from '../../ask/ask-for-collection.js';
 import { projectOption } from '../../ask/choose-project.js';
 import { choice, defineCommand, flag, value } from '../../shell/command.js';
-import { UsageError } from '../../shell/exit.js';
+import { UsageError } from '../../view/exit.js';
 import { presentRls } from './present.js';
 
 export default defineCommand({

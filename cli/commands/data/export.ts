@@ -7,10 +7,10 @@ import { chooseCollection, collectionArgument } from '../../ask/choose-collectio
 import { projectOption } from '../../ask/choose-project.js';
 import { filterOption } from '../../ask/filter-option.js';
 import { choice, defineCommand, flag, value } from '../../shell/command.js';
-import { Interrupted } from '../../shell/exit.js';
+import { Interrupted } from '../../view/exit.js';
 import { findFormat, FORMATS, type Format } from '../../formats/read-entries.js';
 import { replaceFile } from '../../formats/replace-file.js';
-import { countOf } from '../../shell/present-amount.js';
+import { countOf } from '../../view/present-amount.js';
 import { resolveOutput } from '../../shell/resolve-output.js';
 import { writeEntries } from '../../formats/write-entries.js';
 

@@ -8,12 +8,12 @@ import { chooseCollection } from '../../ask/choose-collection.js';
 import { projectOption } from '../../ask/choose-project.js';
 import { choice, defineCommand, flag, list, optionalArgument, value } from '../../shell/command.js';
 import type { Context } from '../../shell/context.js';
-import { EXIT, Interrupted, presentFailure, UsageError, type Failure } from '../../shell/exit.js';
+import { EXIT, Interrupted, presentFailure, UsageError, type Failure } from '../../view/exit.js';
 import { readCsvRow } from '../../formats/csv-row.js';
 import { decodeSource, ENCODINGS, type Encoding } from '../../formats/decode-source.js';
 import { findFormat, FORMATS, readEntries, type Format } from '../../formats/read-entries.js';
 import { presentImport, type ImportReport } from './present-import.js';
-import { countOf } from '../../shell/present-amount.js';
+import { countOf } from '../../view/present-amount.js';
 import { wholeOption } from '../../shell/read-whole.js';
 
 const BATCH_DOCUMENTS = 500;

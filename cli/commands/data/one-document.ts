@@ -8,7 +8,7 @@ import { chooseCollection, collectionArgument } from '../../ask/choose-collectio
 import { projectOption } from '../../ask/choose-project.js';
 import { argument, defineCommandOn } from '../../shell/command.js';
 import type { Context } from '../../shell/context.js';
-import type { Result } from '../../shell/output.js';
+import type { Result } from '../../view/output.js';
 
 /** Parameters that name a collection to write to. */
 export const targetParameters = {

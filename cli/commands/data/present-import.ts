@@ -1,4 +1,4 @@
-import { countOf } from '../../shell/present-amount.js';
+import { countOf } from '../../view/present-amount.js';
 
 const SHOWN_REJECTS = 20;
 

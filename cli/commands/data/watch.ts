@@ -6,7 +6,7 @@ import { chooseCollection, collectionArgument } from '../../ask/choose-collectio
 import { projectOption } from '../../ask/choose-project.js';
 import { filterOption } from '../../ask/filter-option.js';
 import { defineCommand, flag, value } from '../../shell/command.js';
-import { UsageError } from '../../shell/exit.js';
+import { UsageError } from '../../view/exit.js';
 import { replaceFile } from '../../formats/replace-file.js';
 import { resolveOutput } from '../../shell/resolve-output.js';
 

@@ -6,8 +6,8 @@ import {
 } from '../../../src/features/files/list-files.js';
 import { defineProjectCommand } from '../../ask/choose-project.js';
 import { value } from '../../shell/command.js';
-import { presentBytes } from '../../shell/present-amount.js';
-import { presentList } from '../../shell/present-list.js';
+import { presentBytes } from '../../view/present-amount.js';
+import { presentList } from '../../view/present-list.js';
 import { wholeOption } from '../../shell/read-whole.js';
 import { serviceAddress } from '../../shell/service-address.js';
 

@@ -1,6 +1,6 @@
 import { JOB_STATES, listJobs, presentJob, type JobState } from '../../../src/platform/jobs/manage-jobs.js';
 import { choice, defineCommand, value } from '../../shell/command.js';
-import { presentList } from '../../shell/present-list.js';
+import { presentList } from '../../view/present-list.js';
 import { wholeOption } from '../../shell/read-whole.js';
 
 export default defineCommand({

@@ -1,6 +1,6 @@
 import { presentJob, retryDeadJobs, retryJob } from '../../../src/platform/jobs/manage-jobs.js';
 import { defineCommand, flag, optionalArgument, value } from '../../shell/command.js';
-import { UsageError } from '../../shell/exit.js';
+import { UsageError } from '../../view/exit.js';
 
 export default defineCommand({
   details: 'Makes one dead or waiting job due at once, or with --dead all dead ones. Attempts start from zero.',

@@ -1,6 +1,6 @@
 import { presentKey } from '../../../src/features/projects/present-project.js';
 import { defineProjectCommand } from '../../ask/choose-project.js';
-import { presentList } from '../../shell/present-list.js';
+import { presentList } from '../../view/present-list.js';
 
 export default defineProjectCommand({
   examples: ['bsvc key list --project shop', 'bsvc key list --project shop --json'],

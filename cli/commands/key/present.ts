@@ -1,7 +1,7 @@
 import type { App } from '../../../src/app.js';
 import type { NewKey } from '../../../src/features/projects/manage-keys.js';
 import { presentKey } from '../../../src/features/projects/present-project.js';
-import type { Result } from '../../shell/output.js';
+import type { Result } from '../../view/output.js';
 
 /** A key at the only moment when its value can be shown. */
 export function presentNewKey(app: App, { key, value }: NewKey, more: string[] = []): Result {

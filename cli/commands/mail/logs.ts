@@ -2,7 +2,7 @@ import { listMailLogs, LOGS_PAGE, MAX_LOGS_PAGE } from '../../../src/features/ma
 import { MAIL_STATUSES, type MailStatus } from '../../../src/features/mail/mail-log.js';
 import { defineProjectCommand } from '../../ask/choose-project.js';
 import { choice, value } from '../../shell/command.js';
-import { presentList } from '../../shell/present-list.js';
+import { presentList } from '../../view/present-list.js';
 import { wholeOption } from '../../shell/read-whole.js';
 
 export default defineProjectCommand({

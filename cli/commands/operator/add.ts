@@ -5,8 +5,8 @@ import { findOperatorByEmail, requireOperatorEmail } from '../../../src/features
 import { presentOperator } from '../../../src/features/operators/list-operators.js';
 import { requireProject } from '../../../src/features/projects/project-store.js';
 import { choice, defineCommand, flag, list, secret, value } from '../../shell/command.js';
-import type { Result } from '../../shell/output.js';
-import { presentFound } from '../../shell/present-found.js';
+import type { Result } from '../../view/output.js';
+import { presentFound } from '../../view/present-found.js';
 import { readNewPassword } from '../../shell/read-secret.js';
 import { presentSeen } from './present.js';
 

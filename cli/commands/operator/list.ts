@@ -1,6 +1,6 @@
 import { listOperators, presentOperator } from '../../../src/features/operators/list-operators.js';
 import { defineCommand } from '../../shell/command.js';
-import { presentList } from '../../shell/present-list.js';
+import { presentList } from '../../view/present-list.js';
 import { presentSeen } from './present.js';
 
 export default defineCommand({

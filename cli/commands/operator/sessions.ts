@@ -5,7 +5,7 @@ import {
   presentOperatorSession,
 } from '../../../src/features/operators/operator-sessions.js';
 import { value } from '../../shell/command.js';
-import { presentList } from '../../shell/present-list.js';
+import { presentList } from '../../view/present-list.js';
 import { defineOperatorCommand } from './present.js';
 
 export default defineOperatorCommand({

@@ -2,7 +2,7 @@ import { createProject } from '../../../src/features/projects/create-project.js'
 import { PLAN_NAMES } from '../../../src/features/projects/project.js';
 import { presentProject } from '../../../src/features/projects/present-project.js';
 import { argument, choice, defineCommand, flag } from '../../shell/command.js';
-import { presentFound } from '../../shell/present-found.js';
+import { presentFound } from '../../view/present-found.js';
 
 export default defineCommand({
   details: 'The keys are shown once: keep them. Nothing can show them again; "bsvc key create" makes further ones.',

@@ -6,7 +6,7 @@ import type { Field } from '../../../src/features/collections/fields/field.js';
 import { projectArgument } from '../../ask/choose-project.js';
 import { presentFieldSpec } from '../../ask/present-field-spec.js';
 import { defineCommand, value } from '../../shell/command.js';
-import { countOf } from '../../shell/present-amount.js';
+import { countOf } from '../../view/present-amount.js';
 import { replaceFile } from '../../formats/replace-file.js';
 import { resolveOutput } from '../../shell/resolve-output.js';
 

@@ -1,7 +1,7 @@
 import { listProjects } from '../../../src/features/projects/list-projects.js';
 import { presentProject } from '../../../src/features/projects/present-project.js';
 import { defineCommand } from '../../shell/command.js';
-import { presentList } from '../../shell/present-list.js';
+import { presentList } from '../../view/present-list.js';
 
 export default defineCommand({
   examples: ['bsvc project list', 'bsvc project list --json'],

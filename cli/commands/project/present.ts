@@ -1,5 +1,5 @@
 import type { presentProject } from '../../../src/features/projects/present-project.js';
-import type { TextStyle } from '../../shell/output.js';
+import type { TextStyle } from '../../view/output.js';
 
 /** One project as a table of its properties. */
 export function presentProjectTable(view: TextStyle, project: ReturnType<typeof presentProject>): Promise<string> {

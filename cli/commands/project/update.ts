@@ -6,7 +6,7 @@ import { parseBytes } from '../../../src/config/setting-readers.js';
 import { changeProject } from '../../../src/features/declaration/change-project.js';
 import { projectArgument } from '../../ask/choose-project.js';
 import { choice, defineCommand, list, value } from '../../shell/command.js';
-import { UsageError } from '../../shell/exit.js';
+import { UsageError } from '../../view/exit.js';
 import { presentProjectTable } from './present.js';
 
 export default defineCommand({

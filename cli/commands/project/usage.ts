@@ -3,7 +3,7 @@ import { measureUsage } from '../../../src/features/management/measure-usage.js'
 import { requireProject } from '../../../src/features/projects/project-store.js';
 import { projectArgument } from '../../ask/choose-project.js';
 import { defineCommand } from '../../shell/command.js';
-import { countOf, presentBytes } from '../../shell/present-amount.js';
+import { countOf, presentBytes } from '../../view/present-amount.js';
 
 export default defineCommand({
   examples: ['bsvc project usage shop', 'bsvc project usage shop --json'],

@@ -10,7 +10,7 @@ import {
 import { chooseProject, projectOption } from '../../ask/choose-project.js';
 import { argument, defineCommand, flag } from '../../shell/command.js';
 import { confirmLosses, DROPPED_FIELDS } from '../../ask/confirm-losses.js';
-import type { TextStyle } from '../../shell/output.js';
+import type { TextStyle } from '../../view/output.js';
 import { readStructuredFile } from '../../formats/read-declaration-file.js';
 import { readSchemaFile } from '../../formats/schema-file.js';
 

@@ -13,8 +13,8 @@ import { giveFile } from '../../formats/give-file.js';
 import { replaceFile } from '../../formats/replace-file.js';
 import { choice, defineCommand, value } from '../../shell/command.js';
 import type { Context } from '../../shell/context.js';
-import type { Result } from '../../shell/output.js';
-import { countOf } from '../../shell/present-amount.js';
+import type { Result } from '../../view/output.js';
+import { countOf } from '../../view/present-amount.js';
 import { resolveOutput } from '../../shell/resolve-output.js';
 
 export default defineCommand({

@@ -1,6 +1,6 @@
 import { rotateSecrets } from '../../../src/features/store-copies/rotate-secrets.js';
 import { defineCommand } from '../../shell/command.js';
-import { countOf } from '../../shell/present-amount.js';
+import { countOf } from '../../view/present-amount.js';
 
 export default defineCommand({
   details: `Makes a new key in the data directory and seals stored secrets with it; running servers go on. With BSVC_SECRET_KEY, put the new key in front of the old one,

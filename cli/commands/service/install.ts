@@ -6,7 +6,7 @@ import { conflict } from '../../../src/errors.js';
 import { PACKAGE_ROOT, readPackageFile } from '../../../src/package.js';
 import { defineCommand, flag, value } from '../../shell/command.js';
 import { replaceFile } from '../../formats/replace-file.js';
-import { UsageError } from '../../shell/exit.js';
+import { UsageError } from '../../view/exit.js';
 
 /** A unit holds no secret, and systemd’s tools show it to everybody. */
 const FOR_ALL = 0o644;

@@ -9,8 +9,8 @@ import { signUp } from '../../../src/features/users/sign-up.js';
 import type { User } from '../../../src/features/users/user.js';
 import { chooseProject, projectOption } from '../../ask/choose-project.js';
 import { defineCommand, flag, list, secret, value } from '../../shell/command.js';
-import type { Result } from '../../shell/output.js';
-import { presentFound } from '../../shell/present-found.js';
+import type { Result } from '../../view/output.js';
+import { presentFound } from '../../view/present-found.js';
 import { readNewPassword } from '../../shell/read-secret.js';
 import { readFields } from './read-fields.js';
 

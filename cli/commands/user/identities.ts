@@ -1,6 +1,6 @@
 import { listIdentities, presentIdentity } from '../../../src/features/users/accounts/linked-identity.js';
 import { defineUserCommand } from '../../ask/choose-user.js';
-import { presentList } from '../../shell/present-list.js';
+import { presentList } from '../../view/present-list.js';
 
 export default defineUserCommand({
   details: 'Each of them signs in to the account. Users unlink them by DELETE /api/userAuth/identities/:provider.',

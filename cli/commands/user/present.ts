@@ -1,6 +1,6 @@
 import { presentAccount } from '../../../src/features/users/accounts/list-users.js';
 import type { User } from '../../../src/features/users/user.js';
-import type { Result } from '../../shell/output.js';
+import type { Result } from '../../view/output.js';
 
 /** One user as the result of a command that changed it; `done` is the line for a person. */
 export function presentUserResult(user: User, done: string): Result {

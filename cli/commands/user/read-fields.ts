@@ -1,5 +1,5 @@
 import type { Collection } from '../../../src/features/collections/collection.js';
-import { UsageError } from '../../shell/exit.js';
+import { UsageError } from '../../view/exit.js';
 
 const AS_TEXT: ReadonlySet<string> = new Set(['String', 'Date', 'Ref']);
 

@@ -1,7 +1,7 @@
 import { endSession, listSessions, presentSession } from '../../../src/features/users/sessions/list-sessions.js';
 import { defineUserCommand } from '../../ask/choose-user.js';
 import { value } from '../../shell/command.js';
-import { presentList } from '../../shell/present-list.js';
+import { presentList } from '../../view/present-list.js';
 
 export default defineUserCommand({
   details: 'Lists where a user is signed in. --revoke ends one session, or all of them.',

@@ -3,7 +3,7 @@ import { parseTargetUrl } from '../../../src/features/webhooks/webhook-url.js';
 import { chooseProject, projectOption } from '../../ask/choose-project.js';
 import { defineCommand, flag, list, value } from '../../shell/command.js';
 import type { Context } from '../../shell/context.js';
-import { presentFound } from '../../shell/present-found.js';
+import { presentFound } from '../../view/present-found.js';
 import { listAbsent, presentAbsent, presentWithSecret, readEvents } from './present.js';
 
 export default defineCommand({

@@ -2,7 +2,7 @@ import { editWebhook } from '../../../src/features/webhooks/edit-webhook.js';
 import { presentWebhook } from '../../../src/features/webhooks/present-webhook.js';
 import { chooseProject, projectOption } from '../../ask/choose-project.js';
 import { defineCommand, flag, list, value } from '../../shell/command.js';
-import { UsageError } from '../../shell/exit.js';
+import { UsageError } from '../../view/exit.js';
 import { listAbsent, presentAbsent, presentState, readEvents, webhookArgument } from './present.js';
 
 export default defineCommand({

@@ -1,7 +1,7 @@
 import { listWebhooks } from '../../../src/features/webhooks/list-webhooks.js';
 import { presentWebhook } from '../../../src/features/webhooks/present-webhook.js';
 import { defineProjectCommand } from '../../ask/choose-project.js';
-import { presentList } from '../../shell/present-list.js';
+import { presentList } from '../../view/present-list.js';
 import { presentState } from './present.js';
 
 export default defineProjectCommand({

@@ -6,7 +6,7 @@ import { namedCollections } from '../../../src/features/webhooks/webhook-event.j
 import type { Delivery } from '../../../src/features/webhooks/deliveries/delivery.js';
 import type { Webhook } from '../../../src/features/webhooks/webhook.js';
 import { argument } from '../../shell/command.js';
-import type { Result, TextStyle } from '../../shell/output.js';
+import type { Result, TextStyle } from '../../view/output.js';
 
 export const webhookArgument = argument('webhookId', 'id of the webhook ("bsvc webhook list" shows them)');
 

@@ -1,7 +1,7 @@
 import { presentDelivery } from '../../../src/features/webhooks/present-webhook.js';
 import { testWebhook } from '../../../src/features/webhooks/deliveries/test-webhook.js';
 import { defineProjectCommand } from '../../ask/choose-project.js';
-import { EXIT } from '../../shell/exit.js';
+import { EXIT } from '../../view/exit.js';
 import { webhookArgument } from './present.js';
 
 export default defineProjectCommand({

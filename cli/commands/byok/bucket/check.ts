@@ -2,7 +2,7 @@ import { checkBucket, SOME_ORIGIN } from '../../../../src/features/files/bucket/
 import { requireBucket } from '../../../../src/features/files/bucket/set-bucket.js';
 import { defineProjectCommand } from '../../../ask/choose-project.js';
 import { value } from '../../../shell/command.js';
-import { EXIT } from '../../../shell/exit.js';
+import { EXIT } from '../../../view/exit.js';
 
 export default defineProjectCommand({
   details: 'Tries put, head, delete, a signed upload and the CORS rules, on objects of its own.',

@@ -1,6 +1,6 @@
 import { presentBucket } from '../../../../src/features/files/bucket/project-bucket.js';
 import type { Project } from '../../../../src/features/projects/project.js';
-import type { Result } from '../../../shell/output.js';
+import type { Result } from '../../../view/output.js';
 
 /** A project's own bucket, the secret masked. */
 export function presentBucketResult(project: Project): Result {

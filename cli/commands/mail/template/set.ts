@@ -4,7 +4,7 @@ import { setTemplate } from '../../../../src/features/mail/mail-template.js';
 import { chooseProject, projectOption } from '../../../ask/choose-project.js';
 import { argument, defineCommand, value } from '../../../shell/command.js';
 import type { Context } from '../../../shell/context.js';
-import { UsageError } from '../../../shell/exit.js';
+import { UsageError } from '../../../view/exit.js';
 
 export default defineCommand({
   details:

@@ -1,6 +1,6 @@
 import { listSocialProviders, presentSocialProvider } from '../../../../src/features/users/social/social-provider.js';
 import { defineProjectCommand } from '../../../ask/choose-project.js';
-import { presentList } from '../../../shell/present-list.js';
+import { presentList } from '../../../view/present-list.js';
 
 export default defineProjectCommand({
   examples: ['bsvc user social list --project shop'],
