@@ -1,6 +1,10 @@
 import { isatty } from 'node:tty';
 import { run } from './run.js';
 
+/** How long the last output may take after a signal. */
+const FLUSH_PATIENCE_MS = 1_000;
+const FILE_PAUSE_MS = 50;
+
 // The process edge: the only place that reads the environment, listens to signals and ends the process.
 const stop = new AbortController();
 process.on('SIGTERM', () => stop.abort('SIGTERM'));
@@ -11,7 +15,7 @@ process.stderr.on('error', () => undefined);
 process.on('SIGINT', () => {
   // Pressed twice means it. A SIGTERM before or after is no impatience: a shared terminal and a parent process may both
   // tell.
-  if (stop.signal.aborted && stop.signal.reason === 'SIGINT') process.exit(130);
+  if (stop.signal.aborted && stop.signal.reason === 'SIGINT') end(130);
   stop.abort('SIGINT');
 });
 
@@ -28,14 +32,24 @@ void run(process.argv.slice(2), {
 }).then((exitCode) => {
   // Ends although something may still hold the event loop, but not before a pipe has taken what was written.
   process.stdout.on('error', () => end(exitCode));
+  // A terminal or pipe that takes nothing more holds up no process that was told to stop.
+  const onStop = (): unknown => setTimeout(() => end(exitCode), FLUSH_PATIENCE_MS);
+  if (stop.signal.aborted) onStop();
+  else stop.signal.addEventListener('abort', onStop);
   process.stdout.write('', () => process.stderr.write('', () => end(exitCode)));
 });
 
-function end(exitCode: number): void {
-  if (![process.stdin, process.stdout, process.stderr].some(({ isTTY, fd }) => isTTY && !isatty(fd))) {
-    process.exit(exitCode);
-  }
+function end(exitCode: number, patience = 10): void {
   // Node would abort, with a core dump, because a closed terminal cannot be reset.
-  process.removeAllListeners('SIGHUP');
-  process.kill(process.pid, 'SIGHUP');
+  if ([process.stdin, process.stdout, process.stderr].some(({ isTTY, fd }) => isTTY && !isatty(fd))) endBy('SIGHUP');
+  const awaitsFile = process.getActiveResourcesInfo().some((name) => name.startsWith('FSReq'));
+  if (!stop.signal.aborted || !awaitsFile) process.exit(exitCode);
+  // At its exit Node would wait for ever for a pipe that nobody opens, or a disk that does not answer.
+  if (patience === 0) endBy('SIGINT');
+  setTimeout(end, FILE_PAUSE_MS, exitCode, patience - 1);
+}
+
+function endBy(signal: NodeJS.Signals): void {
+  process.removeAllListeners(signal);
+  process.kill(process.pid, signal);
 }

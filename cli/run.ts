@@ -14,6 +14,7 @@ import type { Io } from './view/io.js';
 import { openContext, type GlobalOptions } from './shell/open-context.js';
 import { describeAuditEntry, isAudited } from './shell/record-audit.js';
 import { wantsColour, withoutControls } from './view/output.js';
+import { settleWidth } from './view/settle-width.js';
 import { conflict } from '../src/errors.js';
 import type { NewAuditEntry } from '../src/features/audit/audit-log.js';
 import { VERSION } from '../src/package.js';
@@ -24,10 +25,12 @@ const STOP_PATIENCE_MS = 2000;
 /** Runs one command line and answers the exit code (cli.md). Never throws, never ends the process. */
 export async function run(argv: readonly string[], io: Io): Promise<number> {
   const pipe = watchPipe(io);
+  settleWidth(io.stdout);
+  settleWidth(io.stderr);
   try {
     const exitCode = await dispatch(normalise(argv), io, pipe.signal);
     // The last write may still fail: a full disk must not look like success.
-    await new Promise<void>((resolve) => io.stdout.write('', () => resolve()));
+    await orInterrupted(new Promise<void>((resolve) => io.stdout.write('', () => resolve())), io.stop);
     const lost = pipe.failure();
     if (lost) throw lost;
     return pipe.closed() ? EXIT.done : exitCode;
@@ -135,21 +138,21 @@ async function execute(
     reads: !loaded.audited,
     yes,
   });
+  const bounded = <T>(work: T | Promise<T>): T | Promise<T> => (loaded.service ? work : orInterrupted(work, stop));
   try {
     await askForArguments(context, loaded, path, input);
     if (loaded.destroys === 'always') requireConfirmable(context.ask, yes);
-    const work = loaded.run(context, input);
-    const result = loaded.service ? await work : await orInterrupted(work, stop);
+    const result = await bounded(loaded.run(context, input));
     // The result may be shown only now: an end that cannot be recorded must not hide it.
-    const unrecorded = await context.finish(result?.failure?.code ?? null).then(() => null, presentFailure);
+    const unrecorded = await bounded(context.finish(result?.failure?.code ?? null).then(() => null, presentFailure));
     if (result) await context.out.print(result);
     if (unrecorded) context.out.warn(`Warning: the audit log has no end of this act. ${unrecorded.message}`);
     return result?.failure ? report(result.failure, null, io, program.opts<GlobalOptions>()) : EXIT.done;
   } catch (error) {
-    await context.finish(presentFailure(error).code).catch(() => undefined);
+    await bounded(context.finish(presentFailure(error).code).catch(() => undefined));
     throw error;
   } finally {
-    await context.close();
+    await bounded(context.close());
   }
 }
 
@@ -170,12 +173,14 @@ async function askForArguments(
   }
 }
 
+/** Waits for a step of a command, but not for ever once it is told to stop. */
 async function orInterrupted<T>(work: T | Promise<T>, stop: AbortSignal): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   let onStop: (() => void) | undefined;
   const interrupted = new Promise<never>((_, reject) => {
     onStop = () => void (timer = setTimeout(() => reject(new Interrupted()), STOP_PATIENCE_MS));
-    stop.addEventListener('abort', onStop, { once: true });
+    if (stop.aborted) onStop();
+    else stop.addEventListener('abort', onStop, { once: true });
   });
   try {
     return await Promise.race([work, interrupted]);

@@ -85,7 +85,7 @@ export function openOutput(io: Io, options: OutputOptions): Output {
       if (!talks) return { update: () => undefined, stop: () => undefined };
       const { default: ora } = await import('ora');
       // Stdin is left alone: a spinner that reads it would swallow Ctrl-C and piped data.
-      const spinner = ora({ text, stream: io.stderr, discardStdin: false });
+      const spinner = ora({ text, stream: io.stderr, discardStdin: false, isEnabled: canRedraw(io) });
       if (!wantsColour(io, io.stderr, options.colour)) spinner.color = undefined;
       spinner.start();
       const startTick = performance.now();
@@ -107,6 +107,11 @@ export function openOutput(io: Io, options: OutputOptions): Output {
 /** Colour needs a terminal and no objection by `--no-color`, NO_COLOR or TERM=dumb. */
 export function wantsColour(io: Io, stream: { isTTY?: boolean }, allowed: boolean): boolean {
   return allowed && Boolean(stream.isTTY) && !io.env['NO_COLOR'] && io.env['TERM'] !== 'dumb';
+}
+
+/** Whether lines may be drawn over: not in the log of a continuous integration, nor on a terminal that cannot. */
+function canRedraw(io: Io): boolean {
+  return !('CI' in io.env) && io.env['TERM'] !== 'dumb';
 }
 
 function createView(stream: Io['stdout'], io: Io, colour: boolean): TextStyle {

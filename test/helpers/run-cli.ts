@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { clearLine, cursorTo, moveCursor } from 'node:readline';
 import { PassThrough, Readable } from 'node:stream';
 import { run } from '../../cli/run.js';
 
@@ -26,7 +27,7 @@ export interface CliOptions {
 /** Runs a command line in this process, on the streams and the environment given here and nothing else. */
 export async function runCli(argv: string[], options: CliOptions = {}): Promise<CliOutcome> {
   const stdout = collect(Boolean(options.terminal), options.columns);
-  const stderr = collect(options.terminal === true);
+  const stderr = collect(options.terminal === true, options.columns);
   const code = await run(argv, {
     stdin: Readable.from(options.stdin === undefined ? [] : [Buffer.from(options.stdin)]),
     stdout: stdout.stream,
@@ -58,9 +59,16 @@ export function openCliHome(): {
   };
 }
 
-function collect(isTTY = false, columns?: number): { stream: PassThrough & { isTTY: boolean }; text(): string } {
+function collect(isTTY = false, columns?: number) {
   const chunks: Buffer[] = [];
-  const stream = Object.assign(new PassThrough(), { isTTY, columns });
+  const stream = Object.assign(new PassThrough(), {
+    isTTY,
+    columns,
+    // As a terminal's stream has them.
+    cursorTo: (x: number) => cursorTo(stream, x),
+    moveCursor: (dx: number, dy: number) => moveCursor(stream, dx, dy),
+    clearLine: (direction: -1 | 0 | 1) => clearLine(stream, direction),
+  });
   stream.on('data', (chunk: Buffer) => chunks.push(chunk));
   return { stream, text: () => Buffer.concat(chunks).toString('utf8') };
 }

@@ -22,7 +22,7 @@ const PATIENCE_MS = 45_000;
 export function openTerminal(
   argv: string[],
   env: Record<string, string>,
-  { stdout }: { stdout?: string } = {},
+  { stdout, columns = 120 }: { stdout?: string; columns?: number } = {},
 ): TerminalSession {
   const command = [process.execPath, BINARY, ...argv].map(quote).join(' ');
   const code = stdout && quote(`${stdout}.code`);
@@ -30,7 +30,7 @@ export function openTerminal(
   const line = stdout
     ? `{ ${command}; echo $? >${code}; } | cat >${quote(stdout)}; exit $(cat ${code})`
     : `exec ${command}`;
-  const child = spawn('script', ['-qefc', `stty cols 120 rows 40; ${line}`, '/dev/null'], {
+  const child = spawn('script', ['-qefc', `stty cols ${columns} rows ${columns && 40}; ${line}`, '/dev/null'], {
     env: { PATH: process.env.PATH!, TERM: 'xterm', SHELL: '/bin/sh', ...env },
     stdio: ['pipe', 'pipe', 'inherit'],
   });
