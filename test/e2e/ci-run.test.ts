@@ -1,0 +1,53 @@
+import { cp, mkdir, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { runShell } from '../helpers/run-shell.js';
+import { openTempDir, type TempDir } from '../helpers/temp-dir.js';
+
+const ROOT = join(import.meta.dirname, '..', '..');
+/** Of the project, all that decides what is wrong in a file; the files themselves are a few lines each. */
+const RULES = [
+  ...['.ci', '.prettierrc.json', '.prettierignore', 'eslint.config.js', 'package.json', 'tsconfig.json'],
+  ...['src/client/tsconfig.json', 'src/console/tsconfig.json'],
+];
+const SOUND = 'export const ANSWER: number = 42;\n';
+const LIMIT_MS = 240_000;
+
+let dir: TempDir;
+
+beforeAll(async () => {
+  dir = await openTempDir();
+  for (const path of RULES) await cp(join(ROOT, path), join(dir.path, path), { recursive: true });
+  await symlink(join(ROOT, 'node_modules'), join(dir.path, 'node_modules'));
+  await mkdir(join(dir.path, 'test'));
+  for (const folder of ['src', 'src/client', 'src/console', 'test']) await plant(folder, SOUND);
+});
+afterAll(() => dir.remove());
+
+const plant = (folder: string, text: string): Promise<void> => writeFile(join(dir.path, folder, 'answer.ts'), text);
+
+const run = () => runShell(dir.path, ['.ci/run', 'installed'], {}, LIMIT_MS);
+
+it.each([
+  ['types', 'src', "export const ANSWER: number = '42';\n"],
+  ['types', 'src/console', "export const ANSWER: number = '42';\n"],
+  ['format', 'test', 'export const ANSWER:number=42\n'],
+  ['lint', 'src/client', 'export let answer = 42;\nif (answer == 43) answer = 44;\n'],
+])('.ci/run ends before the tests where npm run %s fails in %s', async (check, folder, fault) => {
+  await plant(folder, fault);
+  const { code, output } = await run();
+  await plant(folder, SOUND);
+  expect(output).toContain(`npm run ${check} fails`);
+  expect(output).toMatch(/answer\.ts/);
+  expect(output).not.toContain('the quick tests');
+  expect(output).toMatch(/\n0 passed, 1 failed\n$/);
+  expect(code).toBe(1);
+});
+
+it('.ci/run goes on to both runs of the tests where all three are content, and fails with them', async () => {
+  const { code, output } = await run();
+  // There are none in this folder, so neither leaves a report.
+  expect(output).toContain('no report of the quick tests');
+  expect(output).toContain('no report of the deep tests');
+  expect(code).toBe(1);
+});
