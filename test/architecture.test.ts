@@ -156,6 +156,29 @@ describe('the house keeps its walls', () => {
     expect(readers).toEqual(['cli/main.ts']);
   });
 
+  it('writes documents at one place only, which asks the quota and has everybody told', () => {
+    const WRITES =
+      /\.(insert(One|Many|Together)!?|update(One|Many)|replaceOne|delete(One|Many)|findOneAnd\w+|bulkWrite|drop)\(/;
+    const writers = files
+      .filter(({ path }) => path.startsWith('src/features/'))
+      .filter(({ path }) => {
+        const text = readFileSync(join(ROOT, path), 'utf8');
+        return /documentsName\(/.test(text) && WRITES.test(text);
+      })
+      .map(({ path }) => path);
+    expect(writers.sort()).toEqual([
+      // Writes its log, reads documents.
+      'src/features/changes/outbox-log.ts',
+      // Whole collections, created and dropped.
+      'src/features/collections/add-collection.ts',
+      'src/features/collections/finish-drop.job.ts',
+      'src/features/documents/store/document-store.ts',
+      'src/features/users/delete-project-users.ts',
+      // Empties the outboxes of what it has relayed.
+      'src/features/webhooks/outbox/relay-outbox.ts',
+    ]);
+  });
+
   it('begins transactions of the data file at one place only: any other would not begin from the last commit', () => {
     const committers = files
       .filter((file) => /transaction(Sync|Async)|childTransaction/.test(readFileSync(join(ROOT, file.path), 'utf8')))

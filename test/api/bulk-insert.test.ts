@@ -1,14 +1,14 @@
 import request from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Collection } from '../../src/features/collections/collection.js';
-import { documentStore, insertHiddenRecords } from '../../src/features/documents/store/document-store.js';
+import { insertHiddenRecords } from '../../src/features/documents/store/document-store.js';
 import { seriesStore } from '../../src/features/collections/indexes/insert-series.js';
 import { abandonBatch, openBatch, showBatch } from '../../src/features/documents/bulk/hidden-batch.js';
 import { batchStore } from '../../src/features/documents/bulk/insert-batch.js';
 import { insertDocuments } from '../../src/features/documents/bulk/insert-documents.js';
 import { readNewDocument } from '../../src/features/documents/write/new-document.js';
 import { settleBatches } from '../../src/features/documents/bulk/settle-batches.js';
-import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
+import { buildCollection, buildProject, storedDocuments, type TestProject } from '../helpers/build-project.js';
 import { createFakeClock } from '../helpers/fake-clock.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 
@@ -37,7 +37,7 @@ const bulk = (body: unknown) =>
     .send(body as object);
 /** How many batches are left hidden. */
 const hidden = () => seriesStore(test.app).countDocuments({ 'hidden.0': { $exists: true } });
-const stored = () => documentStore(test.app, items).countDocuments({});
+const stored = () => storedDocuments(test.app, items).countDocuments({});
 
 describe('POST /api/data/:collectionName/bulk', () => {
   it('stores all documents and answers their ids in order', async () => {
@@ -139,7 +139,7 @@ describe('a bulk insert of an earlier version whose process died', () => {
       state,
       createdAt: new Date(clock.now()),
     });
-    await documentStore(test.app, items).insertMany(batch.map((one) => ({ ...one, isDeleted: 'pending' as const })));
+    await storedDocuments(test.app, items).insertMany(batch.map((one) => ({ ...one, isDeleted: 'pending' as const })));
     return ids.map((id) => id.toHexString());
   }
 
@@ -175,7 +175,7 @@ describe('a bulk insert of an earlier version whose process died', () => {
     clock.advance(25 * 3_600_000);
     await settleBatches(test.app);
     expect(await batchStore(test.app).countDocuments({})).toBe(0);
-    expect(await documentStore(test.app, items).countDocuments({ isDeleted: 'pending' })).toBe(0);
+    expect(await storedDocuments(test.app, items).countDocuments({ isDeleted: 'pending' })).toBe(0);
   });
 });
 

@@ -3,10 +3,12 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { documentsName, type Collection } from '../../src/features/collections/collection.js';
 import { importDocuments } from '../../src/features/documents/bulk/import-documents.js';
 import { projectStore } from '../../src/features/projects/project-store.js';
+import { MAX_USER_BYTES } from '../../src/features/users/accounts/user-size.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
 import { eventually } from '../helpers/eventually.js';
 import { buildOperator } from '../helpers/operator-client.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+import { bearer, buildEmail, openUserClient, PASSWORD } from '../helpers/user-client.js';
 
 const LIMIT = 100_000;
 const DOCUMENT = { text: 'x'.repeat(10_000) };
@@ -65,6 +67,48 @@ describe('the database limit of a plan', () => {
     await send('delete', `items/${ids[1]!}?permanent=true`).expect(200);
     await send('delete', `items/${ids[2]!}?permanent=true`).expect(200);
     await eventually('there is room again', async () => (await send('post', 'items', DOCUMENT)).status === 201);
+  });
+
+  it('counts users like documents, and lets those of a full project be changed, ended and removed', async () => {
+    const { app } = test;
+    const full = await buildProject(app);
+    const limits = { database: 3 * DOCUMENT.text.length };
+    await projectStore(app).updateOne({ _id: full.project._id }, { $set: { limits } });
+    await buildCollection(app, full.project, { name: 'items' });
+    const users = openUserClient(test, full.publishable);
+    const email = buildEmail();
+    const { user, accessToken } = (await users.signUp({ email })).body as {
+      user: { _id: string };
+      accessToken: string;
+    };
+    const insert = (): request.Test =>
+      request(test.server).post('/api/data/items').set('x-api-key', full.secret).send(DOCUMENT);
+    await eventually('the project is full', async () => (await insert()).status === 403);
+    const name = 'x'.repeat(15_000);
+    const signUp = await users.signUp({ email: buildEmail(), name });
+    expect([signUp.status, signUp.body]).toEqual([403, expect.objectContaining(FULL)]);
+    const profile = (body: object): request.Test => users.send('patch', '/update-profile', body, bearer(accessToken));
+    expect((await profile({ name })).body).toMatchObject(FULL);
+    await profile({ name: 'short' }).expect(200);
+    const { call } = await buildOperator(test);
+    const path = `/api/projects/${full.project._id.toHexString()}/users`;
+    const made = { email: buildEmail(), password: PASSWORD, name };
+    expect((await call('post', path, made).expect(403)).body).toMatchObject(FULL);
+    await call('post', `${path}/${user._id}/disable`).expect(200);
+    await call('delete', `${path}/${user._id}`).expect(200);
+  });
+
+  it('bounds the fields of one user, whoever sets them', async () => {
+    const shown = await buildProject(test.app);
+    const users = openUserClient(test, shown.publishable);
+    const name = 'x'.repeat(MAX_USER_BYTES);
+    expect((await users.signUp({ email: buildEmail(), name })).status).toBe(413);
+    const { accessToken } = (await users.signUp({ email: buildEmail(), name: name.slice(2_000) })).body as {
+      accessToken: string;
+    };
+    const change = (body: object): request.Test => users.send('patch', '/update-profile', body, bearer(accessToken));
+    await change({ name }).expect(413);
+    await change({ name: name.slice(1_000) }).expect(200);
   });
 
   it('does not concern other projects', async () => {

@@ -2,8 +2,13 @@ import fc from 'fast-check';
 import request from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Collection } from '../../src/features/collections/collection.js';
-import { documentStore } from '../../src/features/documents/store/document-store.js';
-import { buildCollection, buildProject, placeDocuments, type TestProject } from '../helpers/build-project.js';
+import {
+  buildCollection,
+  buildProject,
+  placeDocuments,
+  storedDocuments,
+  type TestProject,
+} from '../helpers/build-project.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 
 type Value = string | number | boolean | null | undefined | Date | Value[];
@@ -128,7 +133,7 @@ beforeAll(async () => {
 afterAll(() => test.close());
 
 async function store(collection: Collection, rows: readonly Row[]): Promise<Map<string, Row>> {
-  await documentStore(test.app, collection).deleteMany({});
+  await storedDocuments(test.app, collection).deleteMany({});
   const given = rows.map((one) => Object.fromEntries(Object.entries(one).filter(([, value]) => value !== undefined)));
   const ids = await placeDocuments(test.app, collection, given);
   return new Map(ids.map((id, at) => [id, rows[at]!]));

@@ -2,11 +2,17 @@ import { ObjectId } from 'bson';
 import request from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { fileStore } from '../../src/features/files/file-store.js';
-import { userStore } from '../../src/features/users/user-store.js';
+import { defaultUsersCollection } from '../../src/features/collections/users-collection.js';
 import { addWebhook } from '../../src/features/webhooks/add-webhook.js';
 import { deliveryStore } from '../../src/features/webhooks/deliveries/delivery.js';
 import { jobStore } from '../../src/platform/jobs/job.js';
-import { buildCollection, buildProject, placeDocuments, type TestProject } from '../helpers/build-project.js';
+import {
+  buildCollection,
+  buildProject,
+  placeDocuments,
+  storedDocuments,
+  type TestProject,
+} from '../helpers/build-project.js';
 import { buildOperator } from '../helpers/operator-client.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 
@@ -137,7 +143,7 @@ describe('a read that would take too long', () => {
       const path = `/api/projects/${own._id.toHexString()}`;
       const rows = Array.from({ length: 20_000 }, (_, n) => ({ _id: new ObjectId(), n, isDeleted: false }));
       const users = rows.map((row) => ({ ...row, email: `${row.n}@b.test`, createdAt: new Date() }));
-      await userStore(hasty.app, own._id).insertMany(users as never);
+      await storedDocuments(hasty.app, defaultUsersCollection(own._id)).insertMany(users as never);
       const files = rows.map((row) => ({
         ...row,
         projectId: own._id,

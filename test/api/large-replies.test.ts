@@ -2,9 +2,8 @@ import { ObjectId } from 'bson';
 import request from 'supertest';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Collection } from '../../src/features/collections/collection.js';
-import { documentStore } from '../../src/features/documents/store/document-store.js';
 import { exportDocuments } from '../../src/features/documents/read/export-documents.js';
-import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
+import { buildCollection, buildProject, storedDocuments, type TestProject } from '../helpers/build-project.js';
 import { listenToCommands, type CommandLog } from '../helpers/command-log.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 
@@ -37,7 +36,7 @@ beforeAll(async () => {
     ],
   });
   for (let n = 0; n < DOCUMENTS; n++) await place(scans, { n, text: TEXT });
-  firstScan = (await documentStore(test.app, scans).findOne({ n: 0 }))!._id;
+  firstScan = (await storedDocuments(test.app, scans).findOne({ n: 0 }))!._id;
   const scan = firstScan.toHexString();
   for (let n = 0; n < DOCUMENTS; n++) await place(letters, { scan });
   await place(letters, { _id: letter, pages: Array.from({ length: DOCUMENTS }, () => scan) });
@@ -51,7 +50,7 @@ afterEach(() => log.stop());
 /** A document put there past all rules. */
 async function place(collection: Collection, fields: Record<string, unknown>): Promise<void> {
   const now = new Date(test.app.clock.now());
-  await documentStore(test.app, collection).insertOne({
+  await storedDocuments(test.app, collection).insertOne({
     _id: new ObjectId(),
     isDeleted: false,
     deletedAt: null,

@@ -2,8 +2,13 @@ import request from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { signAccessToken } from '../../src/features/access/sign-access-token.js';
 import type { Collection } from '../../src/features/collections/collection.js';
-import { documentStore } from '../../src/features/documents/store/document-store.js';
-import { buildCollection, buildProject, placeDocuments, type TestProject } from '../helpers/build-project.js';
+import {
+  buildCollection,
+  buildProject,
+  placeDocuments,
+  storedDocuments,
+  type TestProject,
+} from '../helpers/build-project.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 
 let test: TestApp;
@@ -329,13 +334,13 @@ describe('paging by cursor', () => {
             busy,
             Array.from({ length: 3 }, (_, at) => ({ n: (turn + at) % 7, stays: false })),
           );
-        await documentStore(test.app, busy).deleteOne({ stays: false });
-        await documentStore(test.app, busy).deleteOne({ stays: false, n: turn % 7 });
+        await storedDocuments(test.app, busy).deleteOne({ stays: false });
+        await storedDocuments(test.app, busy).deleteOne({ stays: false, n: turn % 7 });
       });
       expect(new Set(seen).size).toBe(seen.length);
       const staying = new Set(stays);
       expect(seen.filter((id) => staying.has(id))).toEqual(stays);
-      await documentStore(test.app, busy).deleteMany({ stays: false });
+      await storedDocuments(test.app, busy).deleteMany({ stays: false });
     }
   });
 

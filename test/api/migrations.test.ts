@@ -3,10 +3,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { documentsName, type Collection } from '../../src/features/collections/collection.js';
 import { collectionStore } from '../../src/features/collections/collection-store.js';
 import { documentIndexes } from '../../src/features/collections/indexes/document-indexes.js';
-import { documentStore } from '../../src/features/documents/store/document-store.js';
 import { createOwnerIndexes } from '../../src/migrations/014-create-owner-indexes.js';
 import { findMigrationStatus, migrate } from '../../src/migrations/migrate.js';
-import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
+import { buildCollection, buildProject, storedDocuments, type TestProject } from '../helpers/build-project.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 
 let test: TestApp;
@@ -79,7 +78,7 @@ describe('014-create-owner-indexes', () => {
   it('leaves out an index without room in the collection, or with a document in its way', async () => {
     const full = await buildOld(Array.from({ length: 20 }, (_, at) => `field${at}`));
     const odd = await buildOld(['tags', 'views']);
-    await documentStore(test.app, odd).insertOne({
+    await storedDocuments(test.app, odd).insertOne({
       _id: new ObjectId(),
       // From a time when the field was no owner.
       userId: ['a', 'b'],

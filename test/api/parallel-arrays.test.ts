@@ -4,13 +4,12 @@ import request from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { editCollection } from '../../src/features/collections/edit-collection.js';
 import type { Collection } from '../../src/features/collections/collection.js';
-import { documentStore } from '../../src/features/documents/store/document-store.js';
 import { importDocuments } from '../../src/features/documents/bulk/import-documents.js';
 import { batchStore } from '../../src/features/documents/bulk/insert-batch.js';
 import { readNewDocument } from '../../src/features/documents/write/new-document.js';
 import { hasParallelArrays } from '../../src/features/documents/store/parallel-arrays.js';
 import { settleBatches } from '../../src/features/documents/bulk/settle-batches.js';
-import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
+import { buildCollection, buildProject, storedDocuments, type TestProject } from '../helpers/build-project.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 
 const BOTH = { tags: ['a'], labels: ['b'] };
@@ -29,7 +28,7 @@ afterAll(() => test.close());
 
 const send = (method: 'post' | 'patch', path: string, body: object) =>
   request(test.server)[method](`/api/data/items${path}`).set('x-api-key', owner.secret).send(body);
-const count = () => documentStore(test.app, items).countDocuments({});
+const count = () => storedDocuments(test.app, items).countDocuments({});
 const REFUSAL = {
   code: 'VALIDATION_FAILED',
   message: expect.stringContaining('only one of them may be an array') as string,
@@ -63,7 +62,7 @@ describe('a document with arrays in two fields of one index', () => {
     const batches = [BOTH, ONE].map((fields) => [readNewDocument(items, fields, null, now)]);
     for (const documents of batches) {
       const ids = documents.map(({ _id }) => _id);
-      await documentStore(test.app, items).insertMany(
+      await storedDocuments(test.app, items).insertMany(
         documents.map((one) => ({ ...one, isDeleted: 'pending' as const })),
       );
       await batchStore(test.app).insertOne({
@@ -77,7 +76,7 @@ describe('a document with arrays in two fields of one index', () => {
     }
     now += 120_000;
     expect(await settleBatches(test.app)).toBe(1);
-    expect(await documentStore(test.app, items).findOne({ _id: batches[1]![0]!._id })).toMatchObject({
+    expect(await storedDocuments(test.app, items).findOne({ _id: batches[1]![0]!._id })).toMatchObject({
       isDeleted: false,
     });
     expect(test.logLines.join('')).toContain('a bulk insert cannot be settled');
@@ -95,7 +94,7 @@ describe('a document with arrays in two fields of one index', () => {
         // As from a request: no two places share an array.
         const own = JSON.parse(JSON.stringify(fields)) as typeof fields;
         const document = { _id: new ObjectId(), ...own, ...system };
-        const refused = await documentStore(test.app, nested)
+        const refused = await storedDocuments(test.app, nested)
           .insertOne(document)
           .then(
             () => false,

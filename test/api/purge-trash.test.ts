@@ -1,9 +1,8 @@
 import request from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Collection } from '../../src/features/collections/collection.js';
-import { documentStore } from '../../src/features/documents/store/document-store.js';
 import { purgeTrash } from '../../src/features/documents/write/purge-trash.js';
-import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
+import { buildCollection, buildProject, storedDocuments, type TestProject } from '../helpers/build-project.js';
 import { createFakeClock } from '../helpers/fake-clock.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 
@@ -43,18 +42,18 @@ describe('the trash', () => {
     clock.advance(DAY_MS + 1);
     expect((await call('patch', `/${young}/recover`)).status).toBe(404);
     expect(await purgeTrash(test.app)).toBe(1);
-    expect(await documentStore(test.app, notes).countDocuments({})).toBe(1);
+    expect(await storedDocuments(test.app, notes).countDocuments({})).toBe(1);
     await call('patch', `/${old}/recover`).expect(200);
   });
 
   it('is purged in batches, active documents stay', async () => {
     const moment = new Date(clock.now() - 31 * DAY_MS);
     const times = { createdAt: moment, updatedAt: moment };
-    await documentStore(test.app, notes).insertMany(
+    await storedDocuments(test.app, notes).insertMany(
       Array.from({ length: 1203 }, (_, n) => ({ n, isDeleted: true, deletedAt: moment, ...times })) as never[],
     );
-    const active = await documentStore(test.app, notes).countDocuments({ isDeleted: false });
+    const active = await storedDocuments(test.app, notes).countDocuments({ isDeleted: false });
     expect(await purgeTrash(test.app)).toBe(1203);
-    expect(await documentStore(test.app, notes).countDocuments({})).toBe(active);
+    expect(await storedDocuments(test.app, notes).countDocuments({})).toBe(active);
   });
 });

@@ -6,11 +6,10 @@ import { signAccessToken } from '../../src/features/access/sign-access-token.js'
 import { setChanges } from '../../src/features/changes/set-changes.js';
 import type { Collection } from '../../src/features/collections/collection.js';
 import { setRls } from '../../src/features/collections/set-rls.js';
-import { documentStore } from '../../src/features/documents/store/document-store.js';
 import { purgeTrash } from '../../src/features/documents/write/purge-trash.js';
 import { outboxOperators } from '../../src/features/webhooks/outbox/outbox-field.js';
 import { queueEvents } from '../../src/features/webhooks/outbox/queue-events.js';
-import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
+import { buildCollection, buildProject, storedDocuments, type TestProject } from '../helpers/build-project.js';
 import { openStreamClient, type StreamCall, type StreamClient } from '../helpers/event-stream.js';
 import { eventually } from '../helpers/eventually.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
@@ -229,7 +228,7 @@ describe('a stream hears of documents that are removed for good', () => {
 
   /** Moves the moment back at which a document was trashed, as if the days of the trash were over. */
   const age = (collection: Collection, id: string) =>
-    documentStore(test.app, collection).updateOne({ _id: new ObjectId(id) }, { $set: { deletedAt: new Date(0) } });
+    storedDocuments(test.app, collection).updateOne({ _id: new ObjectId(id) }, { $set: { deletedAt: new Date(0) } });
 
   it('once, when they are trashed: not again when the trash is purged or what lies in it is deleted', async () => {
     const collection = await buildFollowed(PRIVATE);
@@ -269,7 +268,7 @@ describe('a stream hears of documents that are removed for good', () => {
     }
     await eventually('both are purged', async () => {
       await purgeTrash(test.app);
-      return (await documentStore(test.app, collection).countDocuments({})) === 0;
+      return (await storedDocuments(test.app, collection).countDocuments({})) === 0;
     });
     const again = await follow([{ collection: name, since: before.cursor()! }], signedIn(USER));
     await again.until(isReady);
@@ -285,12 +284,12 @@ describe('a stream hears of documents that are removed for good', () => {
     // A process writes this and is killed before it does more.
     const left = { isDeleted: true, deletedAt: new Date(0) };
     const update = { ...outboxOperators(await queueEvents(test.app, collection, 'delete')), $set: left };
-    await documentStore(test.app, collection).updateOne({ _id: new ObjectId(id) }, update as never);
+    await storedDocuments(test.app, collection).updateOne({ _id: new ObjectId(id) }, update as never);
     await purgeTrash(test.app);
     await client.until(({ data }) => data.type === 'gone' && data.id === id);
     await eventually('it is removed once it was told of', async () => {
       await purgeTrash(test.app);
-      return (await documentStore(test.app, collection).countDocuments({})) === 0;
+      return (await storedDocuments(test.app, collection).countDocuments({})) === 0;
     });
   });
 });

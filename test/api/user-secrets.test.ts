@@ -4,11 +4,12 @@ import bcrypt from 'bcrypt';
 import { EJSON } from 'bson';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { HIDDEN_FIELD } from '../../src/features/collections/fields/field.js';
+import { defaultUsersCollection } from '../../src/features/collections/users-collection.js';
 import { setSocialProvider } from '../../src/features/users/social/social-provider.js';
-import { requireUser, userStore } from '../../src/features/users/user-store.js';
+import { requireUser } from '../../src/features/users/user-store.js';
 import { buildPayload } from '../../src/features/webhooks/deliveries/build-delivery.js';
 import { drainJobs } from '../../src/worker.js';
-import { buildProject, type TestProject } from '../helpers/build-project.js';
+import { buildProject, storedDocuments, type TestProject } from '../helpers/build-project.js';
 import { openCookieJar } from '../helpers/cookie-jar.js';
 import { openSocialIssuer, type SocialIssuer } from '../helpers/social-issuer.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
@@ -195,10 +196,9 @@ describe('secrets of end users', () => {
       const users = openUserClient(own, other.publishable);
       await users.signUp({ email });
       const there = await requireUser(own.app, other.project._id, email);
-      await userStore(own.app, other.project._id).updateOne(
-        { _id: there._id },
-        { $set: { [`${HIDDEN_FIELD}.passwordHash`]: user[HIDDEN_FIELD].passwordHash } },
-      );
+      await storedDocuments(own.app, defaultUsersCollection(other.project._id)).updateOne({ _id: there._id }, {
+        $set: { [`${HIDDEN_FIELD}.passwordHash`]: user[HIDDEN_FIELD].passwordHash },
+      } as never);
       expect((await users.logIn(email)).status).toBe(200);
       const renewed = await requireUser(own.app, other.project._id, email);
       expect(renewed[HIDDEN_FIELD].passwordHash).toMatch(/^\$2b\$05\$/);

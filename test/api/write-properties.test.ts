@@ -4,8 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { signAccessToken } from '../../src/features/access/sign-access-token.js';
 import type { Collection } from '../../src/features/collections/collection.js';
 import type { StoredDocument } from '../../src/features/documents/store/document.js';
-import { documentStore } from '../../src/features/documents/store/document-store.js';
-import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
+import { buildCollection, buildProject, storedDocuments, type TestProject } from '../helpers/build-project.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 
 const USER = new ObjectId().toHexString();
@@ -63,7 +62,7 @@ describe('any sequence of writes', () => {
     await fc.assert(
       fc.asyncProperty(fc.constantFrom(0, 1), fc.array(step, { minLength: 1, maxLength: 12 }), async (at, steps) => {
         const collection = collections[at]!;
-        const store = documentStore(test.app, collection);
+        const store = storedDocuments(test.app, collection);
         await store.deleteMany({});
         const placed = await Promise.all([USER, USER, ANOTHER, ANOTHER].map((userId) => place(collection, userId)));
         const known = new Map(placed.map((document) => [document._id.toHexString(), document]));
@@ -94,7 +93,7 @@ async function place(collection: Collection, userId: string): Promise<StoredDocu
     createdAt: moment,
     updatedAt: moment,
   };
-  await documentStore(test.app, collection).insertOne(document);
+  await storedDocuments(test.app, collection).insertOne(document);
   return document;
 }
 
@@ -130,7 +129,7 @@ async function perform(collection: Collection, id: string, { what, body: sent, s
 
 /** Every stored document against what was known of it before; new ones become known. */
 async function checkAll(collection: Collection, known: Map<string, StoredDocument>): Promise<void> {
-  for (const document of (await documentStore(test.app, collection).find({}).toArray()) as StoredDocument[]) {
+  for (const document of (await storedDocuments(test.app, collection).find({}).toArray()) as StoredDocument[]) {
     expect(document.isDeleted).toBe(document.deletedAt !== null);
     expect(document.createdAt).toBeInstanceOf(Date);
     expect(document.updatedAt.getTime()).toBeGreaterThanOrEqual(document.createdAt.getTime());

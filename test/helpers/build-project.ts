@@ -2,8 +2,9 @@ import { ObjectId } from 'bson';
 import { createProject } from '../../src/features/projects/create-project.js';
 import type { Project } from '../../src/features/projects/project.js';
 import { addCollection, type NewCollection } from '../../src/features/collections/add-collection.js';
-import type { Collection } from '../../src/features/collections/collection.js';
-import { documentStore } from '../../src/features/documents/store/document-store.js';
+import { documentsName, type Collection } from '../../src/features/collections/collection.js';
+import type { StoredDocument } from '../../src/features/documents/store/document.js';
+import type { Store } from '../../src/platform/database/database.js';
 import type { App } from '../../src/app.js';
 
 export interface TestProject {
@@ -35,6 +36,11 @@ export async function buildCollection(
   return collection;
 }
 
+/** The stored documents of a collection, for what a test writes or looks at past all rules. */
+export function storedDocuments(app: Pick<App, 'db'>, collection: Collection): Store<StoredDocument> {
+  return app.db.collection<StoredDocument>(documentsName(collection));
+}
+
 /**
  * Stores documents past all rules, created a second apart, with the system fields that they do not bring along. Their
  * ids.
@@ -50,6 +56,6 @@ export async function placeDocuments(
     const system = { isDeleted: false, deletedAt: null, createdAt: moment, updatedAt: moment };
     return { _id: new ObjectId(), ...system, ...document };
   });
-  await documentStore(app, collection).insertMany(stored as never);
+  await storedDocuments(app, collection).insertMany(stored as never);
   return stored.map(({ _id }) => _id.toHexString());
 }

@@ -90,6 +90,7 @@ export const PROJECT_USER_ROUTES: RouteList = {
       answers: created(ACCOUNT, 'User created'),
       refuses: {
         400: ['VALIDATION_FAILED'],
+        403: ['QUOTA_EXCEEDED'],
         409: ['EMAIL_TAKEN', 'DUPLICATE_VALUE'],
         413: ['DOCUMENT_TOO_LARGE'],
         503: ['BUSY'],
@@ -114,6 +115,7 @@ export const PROJECT_USER_ROUTES: RouteList = {
       answers: ok(ACCOUNT, 'User updated'),
       refuses: {
         400: ['VALIDATION_FAILED'],
+        403: ['QUOTA_EXCEEDED'],
         409: ['EMAIL_TAKEN', 'DUPLICATE_VALUE', 'DOCUMENT_CHANGING'],
         413: ['DOCUMENT_TOO_LARGE'],
       },

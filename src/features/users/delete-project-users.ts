@@ -2,15 +2,15 @@ import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import { STREAM_TICKETS } from '../access/stream-ticket.js';
 import { TOKEN_CUTOFFS } from '../access/token-cutoff.js';
+import { documentsName } from '../collections/collection.js';
 import { COLLECTIONS } from '../collections/collection-store.js';
-import { USERS } from '../collections/users-collection.js';
+import { defaultUsersCollection, USERS } from '../collections/users-collection.js';
 import { SOCIAL_IDENTITIES } from './accounts/linked-identity.js';
 import { LOGIN_FAILURES } from './sessions/login-lock.js';
 import { ONE_TIME_CODES } from './codes/one-time-code.js';
 import { SESSIONS } from './sessions/session.js';
 import { SOCIAL_ATTEMPTS } from './social/social-login.js';
 import { SOCIAL_PROVIDERS } from './social/social-provider.js';
-import { userStore } from './user-store.js';
 
 const OF_PROJECT = [
   SESSIONS,
@@ -26,6 +26,6 @@ const OF_PROJECT = [
 /** Removes the users of a project that is being deleted, and all that belongs to them. Harmless to repeat. */
 export async function deleteProjectUsers(app: App, projectId: ObjectId): Promise<void> {
   for (const name of OF_PROJECT) await app.db.collection(name).deleteMany({ projectId });
-  await userStore(app, projectId).drop();
+  await app.db.collection(documentsName(defaultUsersCollection(projectId))).drop();
   await app.db.collection(COLLECTIONS).deleteOne({ projectId, name: USERS });
 }

@@ -30,6 +30,7 @@ export const SESSION_ROUTES: readonly Route[] = [
     refuses: {
       400: ['VALIDATION_FAILED'],
       401: ['INVALID_CREDENTIALS'],
+      403: ['QUOTA_EXCEEDED'],
       409: ['EMAIL_TAKEN', 'DUPLICATE_VALUE'],
       413: ['DOCUMENT_TOO_LARGE'],
       503: ['BUSY'],

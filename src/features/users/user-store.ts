@@ -1,20 +1,21 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import { conflict, missing, type AppError } from '../../errors.js';
-import type { Database, Store } from '../../platform/database/database.js';
+import type { Database } from '../../platform/database/database.js';
 import { findObjectId } from '../../platform/ids.js';
 import { documentsName } from '../collections/collection.js';
-import { findCollection } from '../collections/collection-store.js';
+import { findCollection, requireCollection } from '../collections/collection-store.js';
 import { addIndexes } from '../collections/indexes/document-indexes.js';
 import { defaultUsersCollection, USERS } from '../collections/users-collection.js';
+import { noteInDocument, type DocumentReader, type ServiceNotes } from '../documents/store/document-store.js';
 import { normaliseEmail } from './credentials.js';
 import type { User } from './user.js';
 
 /**
- * The stored users of a project. Their place is named by the project's id alone, before and after the schema is first
- * edited.
+ * The stored users of a project, for reading; a user is written as a document of `users` is. Their place is named by
+ * the project's id alone, before and after the schema is first edited.
  */
-export function userStore(app: Pick<App, 'db'>, projectId: ObjectId): Store<User> {
+export function userStore(app: Pick<App, 'db'>, projectId: ObjectId): DocumentReader<User> {
   return app.db.collection<User>(documentsName(defaultUsersCollection(projectId)));
 }
 
@@ -37,6 +38,17 @@ export async function requireUser(app: Pick<App, 'db'>, projectId: ObjectId, idO
     : await findUserByEmail(app, projectId, normaliseEmail(idOrEmail));
   if (!user) throw missing('USER_NOT_FOUND', `The project has no user "${idOrEmail.slice(0, 100)}"`);
   return user;
+}
+
+/** Stores notes of the service in an account and answers it; no webhook hears of them. Null when none matches. */
+export async function noteInAccount(
+  app: App,
+  projectId: ObjectId,
+  filter: Record<string, unknown>,
+  notes: ServiceNotes,
+): Promise<User | null> {
+  const collection = await requireCollection(app, projectId, USERS);
+  return (await noteInDocument(app, collection, { ...filter, ...PRESENT }, notes)) as User | null;
 }
 
 export function userGone(): AppError {

@@ -3,7 +3,6 @@ import { AppError, forbidden } from '../../../errors.js';
 import { mapInTurns } from '../../../own-turn.js';
 import type { Collection } from '../../collections/collection.js';
 import { USERS } from '../../collections/users-collection.js';
-import { requireDatabaseRoom } from '../store/database-quota.js';
 import { insertEachRecord } from '../store/document-store.js';
 import { requireKeyField, upsertEach, type Accepted, type ImportOutcome } from './upsert-documents.js';
 import { readImportedDocument } from './imported-document.js';
@@ -43,7 +42,6 @@ export async function importDocuments(
   });
   if (accepted.length === 0 || dryRun) return { inserted: accepted.length, rejected };
   const documents = accepted.map(({ document }) => document);
-  await requireDatabaseRoom(app, collection.projectId, documents);
   if (key !== undefined) return upsertEach(app, collection, key, accepted, rejected);
   const refusals = await insertEachRecord(app, collection, documents);
   for (const [position, message] of refusals) rejected.push({ index: accepted[position]!.index, message });

@@ -6,7 +6,6 @@ import { mapInTurns } from '../../../own-turn.js';
 import type { Collection } from '../../collections/collection.js';
 import { runIdempotent } from '../write/idempotency.js';
 import type { StoredDocument } from '../store/document.js';
-import { requireDatabaseRoom } from '../store/database-quota.js';
 import {
   documentStore,
   insertHiddenRecords,
@@ -114,7 +113,6 @@ async function readAll(
 
 /** Stores all or none. A repeated request comes with the ids of its first attempt, which may have succeeded. */
 async function insertTogether(app: App, { collection }: WriteTarget, documents: StoredDocument[]): Promise<void> {
-  await requireDatabaseRoom(app, collection.projectId, documents);
   if (!app.db.insertTogether) return insertInSeries(app, collection, documents);
   try {
     await insertRecordsTogether(app, collection, documents);

@@ -20,37 +20,28 @@ interface Room {
 const FRESH_MS = 2_000;
 const FRESH_BYTES = 512 * 1024;
 const MAX_KNOWN = 10_000;
-/**
- * A change of so little is let in at the limit too: otherwise nothing could be marked, trashed or corrected any more.
- */
+/** A change of so little is let in beyond the limit too: otherwise nothing could be marked or corrected any more. */
 const SMALL_CHANGE_BYTES = 1024;
+/** The part of the limit until which small changes are let in. */
+const CORRECTIONS = 1.05;
 
 const rooms = new WeakMap<App['db'], Map<string, Promise<Room>>>();
 
-/**
- * To be called before documents are stored, with all of them: 403 QUOTA_EXCEEDED when they would not fit into what the
- * project's plan grants. Processes measure by themselves, every two seconds or 512 KiB of their own, so together they
- * may store up to that much more each.
- */
-export async function requireDatabaseRoom(
-  app: App,
-  projectId: ObjectId,
-  documents: readonly Document[],
-): Promise<void> {
-  const room = await findRoom(app, projectId);
-  if (room.limit === null) return;
-  const bytes = documents.reduce<number>((sum, document) => sum + calculateObjectSize(document), 0);
-  if (room.used + room.added + bytes > room.limit) throw quotaExceeded();
-  room.added += bytes;
-}
+/** What a write adds: new documents, or the values that a stored one is given. */
+export type AddedBytes = { documents: readonly Document[] } | { change: Document } | null;
 
-/** As requireDatabaseRoom for values that a stored document is given: small ones are let in however full it is. */
-export async function requireRoomForChange(app: App, projectId: ObjectId, set: Document): Promise<void> {
+/**
+ * 403 QUOTA_EXCEEDED when what a write adds would not fit into what the project's plan grants; small changes find a
+ * little more room, so that what is stored can be marked and corrected. Processes measure by themselves, every two
+ * seconds or 512 KiB of their own, so together they may store up to that much more each.
+ */
+export async function requireRoomFor(app: App, projectId: ObjectId, added: Exclude<AddedBytes, null>): Promise<void> {
   const room = await findRoom(app, projectId);
   if (room.limit === null) return;
-  const bytes = calculateObjectSize(set);
-  if (bytes <= SMALL_CHANGE_BYTES) return;
-  if (room.used + room.added + bytes > room.limit) throw quotaExceeded();
+  const documents = 'documents' in added ? added.documents : [added.change];
+  const bytes = documents.reduce<number>((sum, document) => sum + calculateObjectSize(document), 0);
+  const isSmall = 'change' in added && bytes <= SMALL_CHANGE_BYTES;
+  if (room.used + room.added + bytes > (isSmall ? room.limit * CORRECTIONS : room.limit)) throw quotaExceeded();
   room.added += bytes;
 }
 

@@ -1,46 +1,121 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
-import { conflict, invalid, tooLarge, type AppError } from '../../../errors.js';
+import { tooLarge } from '../../../errors.js';
 import { takeTurns } from '../../../own-turn.js';
-import { isDuplicateKey, type Store } from '../../../platform/database/database.js';
+import type { Store } from '../../../platform/database/database.js';
 import { documentsName, type Collection } from '../../collections/collection.js';
 import { PENDING, REMOVED } from '../../collections/indexes/document-indexes.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import { BATCH_NUMBER } from '../../collections/indexes/insert-series.js';
 import { tellFollowers } from '../../changes/change-log.js';
 import { queueEvents, relayLater, relayStoredLater } from '../../webhooks/outbox/queue-events.js';
-import { OUTBOX_SINCE, outboxOperators, withOutbox, type OutboxPaths } from '../../webhooks/outbox/outbox-field.js';
+import {
+  OUTBOX_SINCE,
+  outboxOperators,
+  withOutbox,
+  type OutboxEntry,
+  type OutboxPaths,
+} from '../../webhooks/outbox/outbox-field.js';
 import type { Action } from '../../webhooks/webhook-event.js';
+import { requireRoomFor, type AddedBytes } from './database-quota.js';
 import type { StoredDocument, SystemFields } from './document.js';
+import {
+  describeRefusal,
+  EXPLAINED_CODES,
+  explainWriteError,
+  TRANSACTION_TOO_LARGE,
+  type WriteRefusal,
+} from './refused-writes.js';
 import { matchShown } from './shown-documents.js';
-import { PARALLEL_ARRAYS, PARALLEL_ARRAYS_TEXT, parallelArrays } from './parallel-arrays.js';
 
 type Filter = Record<string, unknown>;
-type Database = Pick<App, 'db'>;
 
-/**
- * The documents of a collection, for reading. All their writes are in this file, so that everything that must be
- * written with a change can be added here (decision 101).
- */
-export function documentStore(app: Database, collection: Collection): Store<StoredDocument> {
+/** The documents of a collection, for reading: everything that writes them passes `write` below (decision 101). */
+export type DocumentReader<T extends SystemFields> = Pick<
+  Store<T>,
+  'aggregate' | 'collectionName' | 'countDocuments' | 'find' | 'findOne'
+>;
+
+export function documentStore(app: Pick<App, 'db'>, collection: Collection): DocumentReader<StoredDocument> {
   return app.db.collection<StoredDocument>(documentsName(collection));
 }
 
-/** The same for updates by path: the type of a document whose fields are its client's cannot name them. */
-function documentsByPath(app: Database, collection: Collection): Store<SystemFields & OutboxPaths> {
-  return app.db.collection(documentsName(collection));
+/** Those documents that a write has changed: as written, or by their ids; null = nobody is told of it. */
+type ChangedDocuments = { documents: readonly StoredDocument[] } | { ids: readonly ObjectId[] } | null;
+
+interface DocumentWrite<T> {
+  action: Action;
+  /** What the project's quota is asked for; null = nothing: the write removes, or is the service's own small note. */
+  adds: AddedBytes;
+  /** Removals go on when the disk is full. */
+  makesRoom?: boolean;
+  run(stored: Store<StoredDocument>, nextEvent: () => Promise<OutboxEntry | null>): Promise<T>;
+  changed(result: T): ChangedDocuments;
+}
+
+/**
+ * The one way by which documents are written: asks the quota (403 QUOTA_EXCEEDED), gives the events that are stored
+ * with the change, translates what the database refuses, and has followers and webhooks told of what was changed.
+ */
+async function write<T>(app: App, collection: Collection, planned: DocumentWrite<T>): Promise<T> {
+  if (planned.adds) await requireRoomFor(app, collection.projectId, planned.adds);
+  const nextEvent = (): Promise<OutboxEntry | null> => queueEvents(app, collection, planned.action);
+  const run = (): Promise<T> => planned.run(app.db.collection<StoredDocument>(documentsName(collection)), nextEvent);
+  let result: T;
+  try {
+    result = await (planned.makesRoom ? app.db.useReserve(run) : run());
+  } catch (error) {
+    throw explainWriteError(error);
+  }
+  await tellOf(app, collection, planned.action, planned.changed(result));
+  return result;
+}
+
+async function tellOf(app: App, collection: Collection, action: Action, changed: ChangedDocuments): Promise<void> {
+  if (!changed) return;
+  tellFollowers(app, collection);
+  if ('documents' in changed) relayLater(app, collection, changed.documents);
+  else if (await queueEvents(app, collection, action)) relayStoredLater(app, collection, changed.ids);
+}
+
+/** An insert of several documents, each with an event of its own; `run` is given them as they are stored. */
+async function writeNew<T>(
+  app: App,
+  collection: Collection,
+  documents: readonly StoredDocument[],
+  planned: {
+    run(stored: Store<StoredDocument>, documents: readonly StoredDocument[]): Promise<T>;
+    changed(result: T, documents: readonly StoredDocument[]): ChangedDocuments;
+  },
+): Promise<T> {
+  const withEvents: StoredDocument[] = [];
+  return write(app, collection, {
+    action: 'insert',
+    adds: { documents },
+    async run(stored, nextEvent) {
+      const turn = takeTurns();
+      for (const document of documents) {
+        await turn();
+        withEvents.push(withOutbox(document, await nextEvent()));
+      }
+      return planned.run(stored, withEvents);
+    },
+    changed: (result) => planned.changed(result, withEvents),
+  });
 }
 
 /** Stores a new document; 409 DUPLICATE_VALUE when a unique value is taken, 400 when an index cannot hold it. */
 export async function insertDocumentRecord(app: App, collection: Collection, document: StoredDocument): Promise<void> {
-  const stored = withOutbox(document, await queueEvents(app, collection, 'insert'));
-  try {
-    await documentStore(app, collection).insertOne(stored);
-  } catch (error) {
-    throw translate(error);
-  }
-  tellFollowers(app, collection);
-  relayLater(app, collection, [stored]);
+  await write(app, collection, {
+    action: 'insert',
+    adds: { documents: [document] },
+    async run(stored, nextEvent) {
+      const withEvent = withOutbox(document, await nextEvent());
+      await stored.insertOne(withEvent);
+      return withEvent;
+    },
+    changed: (withEvent) => ({ documents: [withEvent] }),
+  });
 }
 
 /** Stores those documents that can be stored, each for itself; answers for the others, by position, why not. */
@@ -49,61 +124,27 @@ export async function insertEachRecord(
   collection: Collection,
   documents: readonly StoredDocument[],
 ): Promise<Map<number, string>> {
-  const stored = await withInsertEvents(app, collection, documents);
-  const refused = await insertEach(app, collection, stored);
-  tellFollowers(app, collection);
-  relayLater(
-    app,
-    collection,
-    stored.filter((_, at) => !refused.has(at)),
-  );
-  return refused;
+  return writeNew(app, collection, documents, {
+    run: insertEach,
+    changed: (refused, withEvents) => ({ documents: withEvents.filter((_, at) => !refused.has(at)) }),
+  });
 }
 
 async function insertEach(
-  app: Database,
-  collection: Collection,
+  stored: Store<StoredDocument>,
   documents: readonly StoredDocument[],
 ): Promise<Map<number, string>> {
   try {
-    await documentStore(app, collection).insertMany(documents, { ordered: false });
+    await stored.insertMany(documents, { ordered: false });
     return new Map();
   } catch (error) {
     const { writeErrors = [] } = error as { writeErrors?: WriteRefusal | WriteRefusal[] };
     const refusals = [writeErrors].flat();
-    if (refusals.length === 0 || refusals.some(({ code }) => !EXPLAINED.has(code))) {
+    if (refusals.length === 0 || refusals.some(({ code }) => !EXPLAINED_CODES.has(code))) {
       throw error;
     }
-    return new Map(refusals.map((refusal) => [refusal.index, explainRefusal(refusal)]));
+    return new Map(refusals.map((refusal) => [refusal.index, describeRefusal(refusal)]));
   }
-}
-
-async function withInsertEvents(
-  app: App,
-  collection: Collection,
-  documents: readonly StoredDocument[],
-): Promise<StoredDocument[]> {
-  const stored: StoredDocument[] = [];
-  const turn = takeTurns();
-  for (const document of documents) {
-    await turn();
-    stored.push(withOutbox(document, await queueEvents(app, collection, 'insert')));
-  }
-  return stored;
-}
-
-interface WriteRefusal {
-  index: number;
-  code: number;
-  errmsg?: string;
-}
-
-function explainRefusal({ code, errmsg = '' }: WriteRefusal): string {
-  if (code === PARALLEL_ARRAYS) return PARALLEL_ARRAYS_TEXT;
-  if (code === NO_PLACE) return NO_PLACE_TEXT;
-  if (code === TRANSACTION_TOO_LARGE) return TOO_MANY_ENTRIES_TEXT;
-  const field = duplicateField(errmsg);
-  return field === '_id' ? 'there is a document with this _id already' : `${field} must be unique: the value is taken`;
 }
 
 /**
@@ -115,23 +156,23 @@ export async function insertRecordsTogether(
   collection: Collection,
   documents: readonly StoredDocument[],
 ): Promise<void> {
-  const stored = await withInsertEvents(app, collection, documents);
-  try {
-    await app.db.insertTogether!(documentsName(collection), stored);
-  } catch (error) {
-    if ((error as { code?: unknown }).code === TRANSACTION_TOO_LARGE) {
-      const text = 'The documents have too many index entries to be stored all at once: send fewer in one request';
-      throw tooLarge('BATCH_TOO_LARGE', text);
-    }
-    throw translate(error);
-  }
-  tellFollowers(app, collection);
-  relayLater(app, collection, stored);
+  await writeNew(app, collection, documents, {
+    async run(_, withEvents) {
+      try {
+        await app.db.insertTogether!(documentsName(collection), withEvents);
+      } catch (error) {
+        if ((error as { code?: unknown }).code !== TRANSACTION_TOO_LARGE) throw error;
+        const text = 'The documents have too many index entries to be stored all at once: send fewer in one request';
+        throw tooLarge('BATCH_TOO_LARGE', text);
+      }
+    },
+    changed: (_, withEvents) => ({ documents: withEvents }),
+  });
 }
 
 /**
  * Stores documents of a batch that is hidden; their unique values are taken from now on. After an error some of them
- * may be there.
+ * may be there. Nobody is told before they are shown (relayInserted).
  */
 export async function insertHiddenRecords(
   app: App,
@@ -139,30 +180,45 @@ export async function insertHiddenRecords(
   documents: readonly StoredDocument[],
   batchNumber: number,
 ): Promise<void> {
-  const stored = (await withInsertEvents(app, collection, documents)).map((document) => ({
+  const hide = (document: StoredDocument): StoredDocument => ({
     ...document,
     [HIDDEN_FIELD]: { ...(document[HIDDEN_FIELD] as object | undefined), batch: batchNumber },
-  }));
-  try {
-    await documentStore(app, collection).insertMany(stored, { ordered: true });
-  } catch (error) {
-    throw translate(error);
-  }
+  });
+  await writeNew(app, collection, documents, {
+    run: (stored, withEvents) => stored.insertMany(withEvents.map(hide), { ordered: true }),
+    changed: () => null,
+  });
+}
+
+/** Has the events of documents relayed that were stored hidden and are shown now by a write of their batch's record. */
+export async function relayInserted(app: App, collection: Collection, ids: readonly ObjectId[]): Promise<void> {
+  await tellOf(app, collection, 'insert', { ids });
 }
 
 /** Removes the documents of a batch that never came to stand. */
 export async function removeHiddenRecords(
-  app: Database,
+  app: App,
   collection: Collection,
   { ids, number }: { ids: readonly ObjectId[]; number: number },
 ): Promise<void> {
-  await documentStore(app, collection).deleteMany({ _id: { $in: [...ids] }, [BATCH_NUMBER]: number });
+  await removeUnseen(app, collection, { _id: { $in: [...ids] }, [BATCH_NUMBER]: number });
 }
 
-/** Has the events of documents relayed that were stored hidden and are shown now. */
-export async function relayInserted(app: App, collection: Collection, ids: readonly ObjectId[]): Promise<void> {
-  tellFollowers(app, collection);
-  if (await queueEvents(app, collection, 'insert')) relayStoredLater(app, collection, ids);
+/** Removes those of the documents that are still pending. */
+export async function removePendingRecords(app: App, collection: Collection, ids: readonly ObjectId[]): Promise<void> {
+  await removeUnseen(app, collection, { _id: { $in: [...ids] }, isDeleted: PENDING });
+}
+
+/** Removes documents that nobody sees, or that everybody was told of as gone: so nobody is told. Their number. */
+async function removeUnseen(app: App, collection: Collection, filter: Filter): Promise<number> {
+  const removed = await write(app, collection, {
+    action: 'delete',
+    adds: null,
+    makesRoom: true,
+    run: (stored) => stored.deleteMany(filter),
+    changed: () => null,
+  });
+  return removed.deletedCount;
 }
 
 /**
@@ -171,22 +227,21 @@ export async function relayInserted(app: App, collection: Collection, ids: reado
  */
 export async function publishPendingRecords(app: App, collection: Collection, ids: readonly ObjectId[]): Promise<void> {
   const pending = { _id: { $in: [...ids] }, isDeleted: PENDING } as const;
-  try {
-    await documentStore(app, collection).updateMany(pending, { $set: { isDeleted: false } });
-  } catch (error) {
-    throw translate(error);
-  }
-  tellFollowers(app, collection);
-  if (await queueEvents(app, collection, 'insert')) relayStoredLater(app, collection, ids);
+  await write(app, collection, {
+    action: 'insert',
+    adds: null,
+    run: (stored) => stored.updateMany(pending, { $set: { isDeleted: false } }),
+    changed: () => ({ ids }),
+  });
 }
 
-/** Removes those of the documents that are still pending. */
-export async function removePendingRecords(
-  app: Database,
-  collection: Collection,
-  ids: readonly ObjectId[],
-): Promise<void> {
-  await documentStore(app, collection).deleteMany({ _id: { $in: [...ids] }, isDeleted: PENDING });
+/** Paths of one document that a write changes. */
+export interface RecordChange {
+  action: Action;
+  set: Record<string, unknown>;
+  unset?: readonly string[];
+  /** The service's own paths alone, so that they are stored in a full project too. */
+  isOwn?: boolean;
 }
 
 /**
@@ -198,31 +253,56 @@ export async function changeDocumentRecord(
   app: App,
   collection: Collection,
   filter: Filter,
-  change: { action: Action; set: Record<string, unknown>; unset?: readonly string[] },
+  { action, set, unset = [], isOwn = false }: RecordChange,
 ): Promise<StoredDocument | null> {
-  const { action, set, unset = [] } = change;
   const update = {
-    ...outboxOperators(await queueEvents(app, collection, action)),
     $set: set,
     ...(unset.length > 0 && { $unset: Object.fromEntries(unset.map((path) => [path, '' as const])) }),
   };
-  try {
-    const changed = await matchShown(
-      app,
-      collection,
-      async (shown) =>
-        (await documentsByPath(app, collection).findOneAndUpdate({ ...filter, ...shown }, update, {
-          returnDocument: 'after',
-        })) as StoredDocument | null,
-    );
-    if (changed) {
-      tellFollowers(app, collection);
-      relayLater(app, collection, [changed]);
-    }
-    return changed;
-  } catch (error) {
-    throw translate(error);
-  }
+  return write(app, collection, {
+    action,
+    adds: isOwn ? null : { change: set },
+    run: async (_, nextEvent) => updateOne(app, collection, filter, update, await nextEvent()),
+    changed: (changed) => changed && { documents: [changed] },
+  });
+}
+
+/** Paths inside the field of a document that belongs to the service, with their values. */
+export type ServiceNotes = Record<`${typeof HIDDEN_FIELD}.${string}`, unknown>;
+
+/** Stores the service's own notes in the one document that matches and answers it; no webhook is told of them. */
+export async function noteInDocument(
+  app: App,
+  collection: Collection,
+  filter: Filter,
+  notes: ServiceNotes,
+): Promise<StoredDocument | null> {
+  return write(app, collection, {
+    action: 'update',
+    adds: null,
+    run: () => updateOne(app, collection, filter, { $set: notes }, null),
+    changed: () => null,
+  });
+}
+
+function updateOne(
+  app: App,
+  collection: Collection,
+  filter: Filter,
+  update: { $set: Record<string, unknown>; $unset?: Record<string, ''> },
+  entry: OutboxEntry | null,
+): Promise<StoredDocument | null> {
+  // By path: the type of a document whose fields are its client's cannot name them.
+  const byPath: Store<SystemFields & OutboxPaths> = app.db.collection(documentsName(collection));
+  const change = { ...outboxOperators(entry), ...update };
+  return matchShown(
+    app,
+    collection,
+    async (shown) =>
+      (await byPath.findOneAndUpdate({ ...filter, ...shown }, change, {
+        returnDocument: 'after',
+      })) as StoredDocument | null,
+  );
 }
 
 /**
@@ -234,21 +314,20 @@ export async function removeDocumentRecord(
   collection: Collection,
   filter: Filter,
 ): Promise<StoredDocument | null> {
-  const entry = await queueEvents(app, collection, 'delete');
-  const remove = async (shown: Filter): Promise<StoredDocument | null> => {
-    const wanted = { ...filter, ...shown };
-    if (!entry) return await documentStore(app, collection).findOneAndDelete(wanted);
-    const set = { isDeleted: REMOVED, deletedAt: entry.at, updatedAt: entry.at };
-    return await documentsByPath(app, collection).findOneAndUpdate(
-      wanted,
-      { ...outboxOperators(entry), $set: set },
-      { returnDocument: 'after' },
-    );
-  };
-  const removed = await app.db.useReserve(() => matchShown(app, collection, remove));
-  if (removed) tellFollowers(app, collection);
-  if (entry && removed) relayLater(app, collection, [removed]);
-  return removed;
+  return write(app, collection, {
+    action: 'delete',
+    adds: null,
+    makesRoom: true,
+    async run(stored, nextEvent) {
+      const entry = await nextEvent();
+      if (entry) {
+        const set = { isDeleted: REMOVED, deletedAt: entry.at, updatedAt: entry.at };
+        return updateOne(app, collection, filter, { $set: set }, entry);
+      }
+      return matchShown(app, collection, (shown) => stored.findOneAndDelete({ ...filter, ...shown }));
+    },
+    changed: (removed) => removed && { documents: [removed] },
+  });
 }
 
 /**
@@ -256,61 +335,18 @@ export async function removeDocumentRecord(
  * recovered meanwhile stays, and one whose events wait in it until they are relayed.
  */
 export async function removeTrashedRecords(
-  app: Database,
+  app: App,
   collection: Collection,
   until: Date,
   limit: number,
 ): Promise<number> {
   const trashed = { isDeleted: true, deletedAt: { $lte: until }, [OUTBOX_SINCE]: null };
-  const store = documentStore(app, collection);
-  const found = await store.find(trashed).project<{ _id: ObjectId }>({ _id: 1 }).limit(limit).toArray();
+  const found = await app.db
+    .collection<StoredDocument>(documentsName(collection))
+    .find(trashed)
+    .project<{ _id: ObjectId }>({ _id: 1 })
+    .limit(limit)
+    .toArray();
   if (found.length === 0) return 0;
-  const ids = found.map(({ _id }) => _id);
-  const removed = await app.db.useReserve(() => store.deleteMany({ _id: { $in: ids }, ...trashed }));
-  return removed.deletedCount;
-}
-
-/** A dotted path of an update leads through a stored value that is not an object. */
-export class PathBlocked extends Error {}
-
-const DUPLICATE_KEY = 11_000;
-const PATH_NOT_VIABLE = 28;
-/** A field with an index of places holds something else. */
-const NO_PLACE = 16_755;
-const NO_PLACE_TEXT =
-  'A field with an index of places holds something else than {"type":"Point","coordinates":[longitude,latitude]} or [longitude,latitude]';
-/** The index entries are too many for one transaction. */
-const TRANSACTION_TOO_LARGE = 257;
-const TOO_MANY_ENTRIES_TEXT =
-  'the document would have more than 10000 index entries: one for each item of an indexed array';
-/** Errors by which a write of several documents may refuse one of them. */
-const EXPLAINED: ReadonlySet<number> = new Set([DUPLICATE_KEY, PARALLEL_ARRAYS, NO_PLACE, TRANSACTION_TOO_LARGE]);
-const TOO_LARGE = new Set([10_334, 17_419, 17_420]);
-
-function translate(error: unknown): unknown {
-  if (isDuplicateKey(error)) return duplicateValue(error);
-  const { code } = error as { code?: unknown };
-  if (code === PARALLEL_ARRAYS) return parallelArrays();
-  if (code === NO_PLACE) return invalid('VALIDATION_FAILED', `Validation failed: ${NO_PLACE_TEXT}`);
-  if (code === PATH_NOT_VIABLE) return new PathBlocked('a dotted path is blocked', { cause: error });
-  if (code === TRANSACTION_TOO_LARGE) return tooLarge('DOCUMENT_TOO_LARGE', `Too large: ${TOO_MANY_ENTRIES_TEXT}`);
-  if (TOO_LARGE.has(code as number)) {
-    return tooLarge('DOCUMENT_TOO_LARGE', 'The document would become larger than the 16 MB a document may have');
-  }
-  return error;
-}
-
-function duplicateValue(error: Error & { keyPattern?: Record<string, unknown> }): AppError {
-  const field = Object.keys(error.keyPattern ?? {})[0] ?? duplicateField(error.message);
-  const message = `Duplicate value: another document has the same ${field}`;
-  return conflict('DUPLICATE_VALUE', message, { details: [{ field, rule: 'unique', message }], cause: error });
-}
-
-/**
- * The field in the text of a duplicate key error, which is all that errors of bulk writes carry: our unique indexes are
- * named after their field.
- */
-function duplicateField(text: string): string {
-  const index = /index: (\S+) dup key/.exec(text)?.[1] ?? '';
-  return index.startsWith('unique_') ? index.slice('unique_'.length) : '_id';
+  return removeUnseen(app, collection, { _id: { $in: found.map(({ _id }) => _id) }, ...trashed });
 }

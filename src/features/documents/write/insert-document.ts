@@ -2,7 +2,6 @@ import type { App } from '../../../app.js';
 import { AppError } from '../../../errors.js';
 import type { StoredDocument } from '../store/document.js';
 import { documentStore, insertDocumentRecord } from '../store/document-store.js';
-import { requireDatabaseRoom } from '../store/database-quota.js';
 import { readNewDocument } from './new-document.js';
 import { runIdempotent } from './idempotency.js';
 import { presentDocument, type PresentedDocument } from '../reply/present-document.js';
@@ -22,7 +21,6 @@ export async function insertDocument(
   const read = (): StoredDocument => readNewDocument(collection, body, writer, app.clock.now());
   if (idempotencyKey === null) {
     const document = read();
-    await requireDatabaseRoom(app, collection.projectId, [document]);
     await insertDocumentRecord(app, collection, document);
     return presentDocument(document);
   }
@@ -32,7 +30,6 @@ export async function insertDocument(
       ids: [document._id],
       async run([id]) {
         const named = { ...document, _id: id! };
-        await requireDatabaseRoom(app, collection.projectId, [named]);
         try {
           await insertDocumentRecord(app, collection, named);
           return presentDocument(named);

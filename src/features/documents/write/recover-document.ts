@@ -20,7 +20,7 @@ export async function recoverDocument(
   const trashed = { _id: id, isDeleted: true, deletedAt: { $gt: trashCutoff(app) } };
   const set = { isDeleted: false, deletedAt: null, updatedAt: nextVersion(app.clock.now(), expected) };
   const recovered = await writeInState(app, place, trashed, { expected, notFound: notInTrash }, (filter) =>
-    changeDocumentRecord(app, place.collection, filter, { action: 'recover', set }),
+    changeDocumentRecord(app, place.collection, filter, { action: 'recover', set, isOwn: true }),
   );
   return presentDocument(recovered);
 }

@@ -18,7 +18,7 @@ export async function trashDocument(
   const now = nextVersion(app.clock.now(), expected);
   const set = { isDeleted: true, deletedAt: now, updatedAt: now };
   await writeInState(app, place, { _id: id, isDeleted: false }, { expected }, (filter) =>
-    changeDocumentRecord(app, place.collection, filter, { action: 'delete', set }),
+    changeDocumentRecord(app, place.collection, filter, { action: 'delete', set, isOwn: true }),
   );
   return id.toHexString();
 }

@@ -3,8 +3,8 @@ import { forbidden, invalid } from '../../../errors.js';
 import { isJsonObject } from '../../collections/fields/field-type.js';
 import type { StoredDocument } from '../store/document.js';
 import { readDocumentChange, type DocumentChange } from '../store/document-change.js';
-import { changeDocumentRecord, documentStore, PathBlocked } from '../store/document-store.js';
-import { requireRoomForChange } from '../store/database-quota.js';
+import { changeDocumentRecord, documentStore } from '../store/document-store.js';
+import { PathBlocked } from '../store/refused-writes.js';
 import { presentDocument, type PresentedDocument } from '../reply/present-document.js';
 import { validationFailed } from '../reply/problems.js';
 import { nextVersion, requireVersion, versionFilter, type ExpectedVersion } from './if-match.js';
@@ -39,8 +39,6 @@ export async function updateDocument(
   if (expected) conditions.push(versionFilter(expected));
   const filter = conditions.length > 0 ? { ...active, $and: conditions } : active;
   const set = { ...withOwner(place, change), ...alongside?.set };
-  // Users may change their profile however full it is.
-  if (!alongside) await requireRoomForChange(app, collection.projectId, set);
   const write = async (): Promise<StoredDocument | null> => {
     set.updatedAt = nextVersion(app.clock.now(), expected);
     try {

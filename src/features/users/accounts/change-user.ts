@@ -20,7 +20,7 @@ export async function changeUser(
     app,
     collection,
     { ...filter, isDeleted: false },
-    { action: 'update', set: { ...set, updatedAt: new Date(app.clock.now()) } },
+    { action: 'update', set: { ...set, updatedAt: new Date(app.clock.now()) }, isOwn: true },
   );
   return changed as User | null;
 }

@@ -3,10 +3,15 @@ import { AppError, conflict } from '../../../errors.js';
 import type { Collection } from '../../collections/collection.js';
 import { insertDocumentRecord } from '../../documents/store/document-store.js';
 import type { User } from '../user.js';
+import { requireUserSize } from './user-size.js';
 import { prepareUserStore } from '../user-store.js';
 
-/** Stores a new user by one write. 409 EMAIL_TAKEN or, for another unique field, DUPLICATE_VALUE. */
+/**
+ * Stores a new user by one write. 409 EMAIL_TAKEN or, for another unique field, DUPLICATE_VALUE; 413 for one that is
+ * too large, 403 QUOTA_EXCEEDED in a full project.
+ */
 export async function insertUser(app: App, collection: Collection, user: User): Promise<void> {
+  requireUserSize(user);
   await prepareUserStore(app, collection.projectId);
   try {
     await insertDocumentRecord(app, collection, user);

@@ -14,6 +14,7 @@ import { authoriseEmailChange, notesPendingEmail } from './change-email.js';
 import { isEmail, normaliseEmail } from '../credentials.js';
 import { finishTakeOver } from '../codes/finish-take-over.job.js';
 import { emailTaken, isEmailConflict } from '../accounts/insert-user.js';
+import { requireSizeAfter } from '../accounts/user-size.js';
 import { refuseProtected, type FieldSetter } from '../accounts/new-user.js';
 import { findProver, finishLater, ownershipBegins } from '../codes/ownership.js';
 import { sendChangeCode, sendCode } from '../codes/send-code.js';
@@ -93,11 +94,13 @@ async function write(
   app: App,
   project: Project,
   collection: Collection,
-  { _id }: User,
+  user: User,
   change: Record<string, unknown>,
   alongside?: AlongsideChange,
 ): Promise<User> {
+  const { _id } = user;
   const id = _id.toHexString();
+  requireSizeAfter(user, change);
   if (alongside && Object.keys(change).length === 0) {
     const changed = await changeUser(app, project, { _id, ...alongside.filter }, alongside.set);
     if (!changed) throw accountChanged();

@@ -3,6 +3,7 @@ import { CLOCKS_DIFFER_MS } from '../../../platform/time/clock.js';
 import { randomToken } from '../../../platform/ids.js';
 import { cutOffTokens } from '../../access/token-cutoff.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
+import type { ServiceNotes } from '../../documents/store/document-store.js';
 import type { Project } from '../../projects/project.js';
 import { revokeSessions, type RevokeReason, type Session } from './session.js';
 import type { User } from '../user.js';
@@ -20,7 +21,7 @@ export function sessionsEnd(
   app: App,
   { [HIDDEN_FIELD]: { tokensSince } }: KnownAccount,
   keep: string | null = null,
-): Record<string, unknown> {
+): ServiceNotes {
   // Ahead, as a token may have been signed by a clock that is; and later than the last time, after which tokens are
   // dated: the clock may have been set back since.
   const since = Math.max(app.clock.now() + CLOCKS_DIFFER_MS, (tokensSince?.getTime() ?? 0) + 1);

@@ -5,7 +5,7 @@ import type { Project } from '../../projects/project.js';
 import { endSessions, sessionsEnd, type KnownAccount } from './end-sessions.js';
 import { findLiveSessions, revokeSession, type Session } from './session.js';
 import type { User } from '../user.js';
-import { userGone, userStore } from '../user-store.js';
+import { noteInAccount, userGone } from '../user-store.js';
 
 /** A user's live sessions, the one used last first. */
 export function listSessions(app: App, project: Project, user: Pick<User, '_id'>): Promise<Session[]> {
@@ -30,11 +30,7 @@ export function presentSession(session: Session) {
  */
 export async function endSession(app: App, project: Project, user: KnownAccount, which: string): Promise<number> {
   if (which === 'all') {
-    const ended = await userStore(app, project._id).findOneAndUpdate(
-      { _id: user._id, isDeleted: false },
-      { $set: sessionsEnd(app, user) },
-      { returnDocument: 'after' },
-    );
+    const ended = await noteInAccount(app, project._id, { _id: user._id }, sessionsEnd(app, user));
     if (!ended) throw userGone();
     return endSessions(app, project, ended, 'revoked');
   }

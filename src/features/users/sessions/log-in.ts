@@ -6,7 +6,7 @@ import type { Project } from '../../projects/project.js';
 import { lockUser } from './lock-user.js';
 import { openSession, type Client, type Tokens } from './open-session.js';
 import type { User } from '../user.js';
-import { findUserByEmail, userStore } from '../user-store.js';
+import { findUserByEmail, noteInAccount } from '../user-store.js';
 
 export interface SignedIn {
   user: User;
@@ -53,8 +53,6 @@ async function renewHash(
 ): Promise<void> {
   const old = user[HIDDEN_FIELD].passwordHash!;
   if (!bcrypt.isOutdated(old)) return;
-  await userStore(app, project._id).updateOne(
-    { _id: user._id, [`${HIDDEN_FIELD}.passwordHash`]: old },
-    { $set: { [`${HIDDEN_FIELD}.passwordHash`]: await bcrypt.hash(password) } },
-  );
+  const hash = `${HIDDEN_FIELD}.passwordHash` as const;
+  await noteInAccount(app, project._id, { _id: user._id, [hash]: old }, { [hash]: await bcrypt.hash(password) });
 }

@@ -17,7 +17,7 @@ import type { User } from '../user.js';
 import { findUser, findUserByEmail } from '../user-store.js';
 
 /** Why a person whom the provider vouched for cannot come in; goes back to the application as `error`. */
-export type SocialRefusal = 'account_disabled' | 'email_unverified' | 'profile_incomplete';
+export type SocialRefusal = 'account_disabled' | 'email_unverified' | 'profile_incomplete' | 'project_full';
 
 const MAX_RACES = 3;
 
@@ -102,6 +102,7 @@ async function create(
     return user;
   } catch (error) {
     if (error instanceof AppError && error.code === 'EMAIL_TAKEN') return null;
+    if (error instanceof AppError && error.code === 'QUOTA_EXCEEDED') return 'project_full';
     if (error instanceof AppError && (error.kind === 'invalid' || error.kind === 'conflict')) {
       return 'profile_incomplete';
     }
