@@ -117,13 +117,11 @@ export function createApi(app: App): Koa {
   app.metrics.gauge('http_requests_in_flight', 'Requests under way', () => [{ value: inFlight.count() }]);
   app.metrics.gauge('http_reply_bytes_held', 'Bytes of large replies under way', () => [{ value: app.replies.held() }]);
   api.use(inFlight.limit);
-  const limits = limitRequests(app);
-  if (limits) api.use(limits);
   // Its metrics are there before the first stream.
   streamHub(app);
   offerMetrics(app);
   watchUnindexedReads(app);
-  api.use(mountRoutes(app, ROUTE_LISTS));
+  api.use(mountRoutes(app, ROUTE_LISTS, limitRequests(app)));
   return api;
 }
 

@@ -64,6 +64,7 @@ const also = (refuses: Refusals, more: Refusals): Refusals => ({
 /** settleKey */
 export const ANY_KEY_DESCRIPTION: Access = {
   note: 'Any live key of the project.',
+  keyIn: 'header',
   security: [[PUBLISHABLE_KEY], [SECRET_KEY_HEADER]],
   refuses: KEY_REFUSALS,
 };
@@ -71,6 +72,7 @@ export const ANY_KEY_DESCRIPTION: Access = {
 /** settleKey and refusePublishable */
 export const SECRET_KEY_DESCRIPTION: Access = {
   note: 'The secret key.',
+  keyIn: 'header',
   security: [[SECRET_KEY_HEADER]],
   refuses: also(KEY_REFUSALS, { 403: ['SECRET_KEY_REQUIRED'] }),
 };
@@ -78,6 +80,7 @@ export const SECRET_KEY_DESCRIPTION: Access = {
 /** settleQueryKey */
 export const KEY_IN_QUERY_DESCRIPTION: Access = {
   note: 'The publishable key, in the query.',
+  keyIn: 'query',
   security: [[QUERY_KEY]],
   refuses: KEY_REFUSALS,
 };
@@ -85,6 +88,7 @@ export const KEY_IN_QUERY_DESCRIPTION: Access = {
 /** settleKey, and a signed-in user. */
 export const SIGNED_IN_DESCRIPTION: Access = {
   note: 'Any live key of the project, and the token of a signed-in user.',
+  keyIn: 'header',
   security: [
     [PUBLISHABLE_KEY, USER_TOKEN],
     [SECRET_KEY_HEADER, USER_TOKEN],
@@ -95,6 +99,7 @@ export const SIGNED_IN_DESCRIPTION: Access = {
 /** readFilter (rest-api.md 5). */
 export const READS_DOCUMENTS_DESCRIPTION: Access = {
   note: 'Any live key; with a publishable key a private collection needs the token of a signed-in user too, who sees only their own documents.',
+  keyIn: 'header',
   security: [[PUBLISHABLE_KEY], [PUBLISHABLE_KEY, USER_TOKEN], [SECRET_KEY_HEADER]],
   refuses: also(KEY_REFUSALS, { 401: TOKEN_CODES, 403: ['USERS_BLOCKED'] }),
 };
@@ -102,6 +107,7 @@ export const READS_DOCUMENTS_DESCRIPTION: Access = {
 /** requireWriter (rest-api.md 5). */
 export const WRITES_DOCUMENTS_DESCRIPTION: Access = {
   note: 'The secret key; or the publishable key with the token of a signed-in user, where row-level security is on.',
+  keyIn: 'header',
   security: [[SECRET_KEY_HEADER], [PUBLISHABLE_KEY, USER_TOKEN]],
   refuses: also(KEY_REFUSALS, { 401: TOKEN_CODES, 403: ['USERS_BLOCKED', 'WRITE_BLOCKED'] }),
 };
@@ -109,6 +115,7 @@ export const WRITES_DOCUMENTS_DESCRIPTION: Access = {
 /** decisions.md 6 */
 export const UPLOADS_DESCRIPTION: Access = {
   note: 'The secret key; the publishable key too when the project’s setting `storage.publishableUploads` is on.',
+  keyIn: 'header',
   security: [[SECRET_KEY_HEADER], [PUBLISHABLE_KEY]],
   refuses: also(KEY_REFUSALS, { 403: ['SECRET_KEY_REQUIRED'] }),
 };
@@ -116,6 +123,7 @@ export const UPLOADS_DESCRIPTION: Access = {
 /** As UPLOADS; deleteFile compares the user (decisions.md 6). */
 export const DELETES_UPLOADS_DESCRIPTION: Access = {
   note: 'The secret key; or, when `storage.publishableUploads` is on, the publishable key with the token of the signed-in user who uploaded the file.',
+  keyIn: 'header',
   security: [[SECRET_KEY_HEADER], [PUBLISHABLE_KEY, USER_TOKEN]],
   refuses: also(KEY_REFUSALS, { 401: TOKEN_CODES, 403: ['SECRET_KEY_REQUIRED', 'OWNER_MISMATCH'] }),
 };

@@ -1,9 +1,11 @@
 import { LRUCache } from 'lru-cache';
-import type { Context, Middleware } from 'koa';
+import type { Context } from 'koa';
 import type { App } from '../../app.js';
 import type { Rate } from '../../config/setting-readers.js';
 import { overLimit } from '../../errors.js';
 import { clientNetwork } from '../../http/requests/client-address.js';
+import type { RequestLimit } from '../../http/routes/mount-routes.js';
+import type { KeyPlace, RateClass } from '../../http/routes/route.js';
 import { addHeaders } from '../../http/replies/reply.js';
 import type { Verdict } from '../../platform/rate-limit/rate-limiter.js';
 import type { RateLimitName } from '../plans/plan-limits.js';
@@ -36,7 +38,7 @@ const REMEMBERED_ADDRESSES = 10_000;
  * Counts requests of each client address (rest-api.md 8, decisions.md 9): 429 RATE_LIMITED beyond the limit. Null when
  * both limits are off.
  */
-export function limitRequests(app: App): Middleware | null {
+export function limitRequests(app: App): RequestLimit | null {
   const { rateLimit, authRateLimit } = app.config;
   if (!rateLimit && !authRateLimit) return null;
   const limitsFor = listLimits(rateLimit, authRateLimit);
@@ -44,9 +46,9 @@ export function limitRequests(app: App): Middleware | null {
   /** Addresses that are beyond the limit, with the moment until which. */
   const refused = new LRUCache<string, number>({ max: REMEMBERED_ADDRESSES });
   const told = new Set<string>();
-  const count = async (ctx: Context, limits: readonly AppliedLimit[]): Promise<void> => {
+  const count = async (ctx: Context, limits: readonly AppliedLimit[], keyIn: KeyPlace | undefined): Promise<void> => {
     const client = clientNetwork(ctx.ip);
-    const key = keyOf(ctx);
+    const key = keyOf(ctx, keyIn);
     const known = key === '' ? null : findProject(key, () => (refused.get(client) ?? 0) > app.clock.now());
     const project = known instanceof Promise ? await known : known;
     let tightest: Verdict | null = null;
@@ -64,60 +66,24 @@ export function limitRequests(app: App): Middleware | null {
     }
     tell(ctx, tightest!, app.clock.now());
   };
-  return (ctx, next) => {
-    const found = classify(ctx.method, ctx.path);
+  return (ctx, rate, keyIn) => {
+    // A browser cannot keep from sending preflights.
+    if (ctx.method === 'OPTIONS') return null;
     // Guesses at the one secret of the installation, and whoever has none, get no more than anybody.
-    const limits = limitsFor[found === 'operator' && !presentsOperatorToken(ctx) ? 'plain' : found];
-    return limits.length === 0 ? next() : count(ctx, limits).then(next);
+    const limits = limitsFor[rate === 'operator' && !presentsOperatorToken(ctx) ? 'plain' : rate];
+    return limits.length === 0 ? null : count(ctx, limits, keyIn);
   };
 }
 
-type RequestClass = 'free' | 'plain' | 'sign-in' | 'refresh' | 'operator';
-
-/** The prefix of by far the most requests, so it is tested first. */
-const DATA = '/api/data/';
-const AUTH = '/api/userAuth/';
-/** Paths of operators. */
-const OPERATORS = /^\/api\/(admin|projects)(\/|$)/;
-/** Paths of signed-in end users. All others there take a secret, so an unforeseen spelling is limited too. */
-const SIGNED_IN = /^(me|logout|update-profile|identities(\/[^/]+)?|public\/[^/]+)\/?$/;
-/**
- * Paths without a limit: monitoring must not be refused, the mail provider sends signed calls for all projects from few
- * addresses, and who has met a limit should find the documentation.
- */
-const FREE = /^\/api\/((health|docs)(\/.*)?|openapi\.json|mail\/webhook)$/;
-
-/** Which limits a request counts against. Preflights count nothing: a browser cannot keep from sending them. */
-export function classify(method: string, path: string): RequestClass {
-  if (method === 'OPTIONS' || !path.startsWith('/api/')) return 'free';
-  if (path.startsWith(DATA)) return 'plain';
-  if (FREE.test(path)) return 'free';
-  if (/^\/api\/admin\/login\/?$/.test(path)) return 'sign-in';
-  if (!path.startsWith(AUTH)) return OPERATORS.test(path) ? 'operator' : 'plain';
-  const rest = path.slice(AUTH.length);
-  if (/^refresh-token\/?$/.test(rest)) return 'refresh';
-  return SIGNED_IN.test(rest) ? 'plain' : 'sign-in';
-}
-
-/** Below them a key is looked for; anywhere else a key is nobody's business, and must not choose the limit. */
-const TAKING_KEYS = [AUTH, '/api/storage/', '/api/mail/', '/api/schemas/', '/api/realtime/'];
-const TAKING_KEYS_THEMSELVES: ReadonlySet<string> = new Set(['/api/schemas', '/api/realtime']);
-/** A browser opens it by itself, with the key in the query. */
-const KEY_IN_QUERY = /^\/api\/userAuth\/social\/[^/]+\/start\/?$/;
-const WITHOUT_KEY = /^\/api\/userAuth\/social\/[^/]+\/callback\/?$/;
-
-/** The key that the request's route goes by, where the route looks for it; empty for none. */
-function keyOf(ctx: Context): string {
-  const { path } = ctx;
-  if (path.startsWith(DATA)) return ctx.get('x-api-key');
-  if (!TAKING_KEYS_THEMSELVES.has(path) && !TAKING_KEYS.some((prefix) => path.startsWith(prefix))) return '';
-  if (WITHOUT_KEY.test(path)) return '';
-  if (!KEY_IN_QUERY.test(path)) return ctx.get('x-api-key');
+/** The key that the request's route goes by; empty for none. */
+function keyOf(ctx: Context, keyIn: KeyPlace | undefined): string {
+  if (keyIn === undefined) return '';
+  if (keyIn === 'header') return ctx.get('x-api-key');
   const { key } = ctx.query;
   return typeof key === 'string' && key.startsWith(KEY_PREFIX.publishable) ? key : '';
 }
 
-function listLimits(rateLimit: Rate | null, authRateLimit: Rate | null): Record<RequestClass, AppliedLimit[]> {
+function listLimits(rateLimit: Rate | null, authRateLimit: Rate | null): Record<RateClass, AppliedLimit[]> {
   const plain: AppliedLimit[] = rateLimit
     ? [{ name: 'requests', setting: 'BSVC_RATE_LIMIT', rate: rateLimit, override: 'requests', times: 1 }]
     : [];

@@ -15,6 +15,8 @@ const COLLECTION_NAME = text({ pattern: '^[A-Za-z][A-Za-z0-9_-]{0,63}$', example
 export const DOCUMENT_ROUTES: RouteList = {
   prefix: PREFIX,
   tag: 'Documents',
+  rate: 'plain',
+  keyIn: 'header',
   about: 'JSON documents of registered collections. The collection `users` is reached through `/api/userAuth` alone.',
   params: {
     collectionName: naming('Name of a registered collection', 'COLLECTION_NOT_FOUND', COLLECTION_NAME),

@@ -12,6 +12,8 @@ import { presentModel } from '../collections/schema/present-model.js';
 export const SCHEMA_ROUTES: RouteList = {
   prefix: '/api/schemas',
   tag: 'Schemas',
+  rate: 'plain',
+  keyIn: 'header',
   about: 'What collections are made of, for tools that work with a project’s key.',
   params: { collectionName: naming('Name of a registered collection', 'COLLECTION_NOT_FOUND') },
   guard: (app) => (ctx) => settleKey(app, ctx),

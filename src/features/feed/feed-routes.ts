@@ -124,6 +124,8 @@ function ticketIn({ querystring }: RouteContext): string | null {
 export const FEED_ROUTES: RouteList = {
   prefix: '/api/data/:collectionName/changes',
   tag: 'Documents',
+  rate: 'plain',
+  keyIn: 'header',
   params: { collectionName: naming('Name of a registered collection', 'COLLECTION_NOT_FOUND') },
   guard: (app) => (ctx) => admit(app, ctx),
   routes: [
@@ -204,6 +206,8 @@ export const FEED_ROUTES: RouteList = {
 export const STREAM_ROUTES: RouteList = {
   prefix: '/api/realtime',
   tag: 'Documents',
+  rate: 'plain',
+  keyIn: 'header',
   guard: (app) => (ctx) => settleKey(app, ctx),
   routes: [
     route('POST /api/realtime', {

@@ -38,6 +38,8 @@ const OUTAGES = ['STORAGE_UNAVAILABLE', 'STORAGE_REFUSED'];
 export const FILE_ROUTES: RouteList = {
   prefix: '/api/storage',
   tag: 'Files',
+  rate: 'plain',
+  keyIn: 'header',
   about: 'Uploads, directly or by signed addresses. Every stored file is public by its address.',
   guard: (app) => (ctx) => settleKey(app, ctx),
   routes: [

@@ -25,6 +25,7 @@ const SIGNED = { ...parameter('As in the signed address', TEXT), required: true 
 export const LOCAL_FILE_ROUTES: RouteList = {
   prefix: LOCAL_FILES_PATH,
   tag: 'Files',
+  rate: 'free',
   params: { path: naming('`path` of the file, slashes included', 'FILE_NOT_FOUND', text({ minLength: 1 })) },
   routes: [
     route(`GET ${LOCAL_FILES_PATH}/*path`, {

@@ -8,6 +8,7 @@ const FINE = object({ status: oneOf('ok') });
 export const HEALTH_ROUTES: RouteList = {
   prefix: '/api/health',
   tag: 'Service',
+  rate: 'free',
   about: 'How the service is, and what describes it.',
   routes: [
     route('GET /api/health', {

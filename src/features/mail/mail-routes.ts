@@ -106,6 +106,8 @@ const SHARED_OPERATIONS = [
 export const MAIL_ROUTES: RouteList = {
   prefix: '/api/mail',
   tag: 'Mail',
+  rate: 'plain',
+  keyIn: 'header',
   about:
     'Sending mail, what became of it, and, with the project’s own provider key, audiences, contacts and broadcasts at the provider.',
   params: PROVIDER_IDS,
@@ -116,6 +118,7 @@ export const MAIL_ROUTES: RouteList = {
       description:
         'Signed over the raw body with the secret `PROVIDER_WEBHOOK_SECRET`, or with the project’s own (`?project=`). Without a secret nothing is processed, and the message says so. The headers may begin with `webhook-` instead.',
       access: PUBLIC,
+      rate: 'free',
       ownQuery: { project: parameter('Name or id of the project whose own provider account reports', TEXT) },
       headers: {
         'svix-id': parameter('Id of the event', TEXT),
@@ -186,6 +189,7 @@ export const MAIL_ROUTES: RouteList = {
 export const MAIL_OPERATOR_ROUTES: RouteList = {
   prefix: OPERATOR_PREFIX,
   tag: 'Project mail',
+  rate: 'operator',
   about: 'The same for operators, sending excepted.',
   params: PROVIDER_IDS,
   routes: [

@@ -29,6 +29,7 @@ const CHECK = object({ name: TEXT, ok: FLAG, detail: TEXT, hint: orNull(TEXT) },
 export const BUCKET_ROUTES: RouteList = {
   prefix: '/api/projects/:projectId/bucket',
   tag: 'Project bucket',
+  rate: 'operator',
   about: 'A project’s own bucket for its files.',
   routes: [
     route('GET /api/projects/:projectId/bucket', {

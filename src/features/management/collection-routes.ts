@@ -81,6 +81,7 @@ const SHAPE = object({
 export const COLLECTION_ROUTES: RouteList = {
   prefix: '/api/projects/:projectId/collections',
   tag: 'Project collections',
+  rate: 'operator',
   about: 'Which collections a project has: their fields, mode, row-level security and indexes.',
   params: { collection: naming('Name of the collection', 'COLLECTION_NOT_FOUND') },
   routes: [

@@ -30,6 +30,7 @@ const OUTCOME = object(
 export const PROJECT_DOCUMENT_ROUTES: RouteList = {
   prefix: '/api/projects/:projectId/collections/:collection/documents',
   tag: 'Project documents',
+  rate: 'operator',
   about: 'Documents of a project, as its operators see them.',
   params: {
     collection: naming('Name of the collection', 'COLLECTION_NOT_FOUND'),

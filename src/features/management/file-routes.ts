@@ -24,6 +24,7 @@ const FILE = object(
 export const PROJECT_FILE_ROUTES: RouteList = {
   prefix: '/api/projects/:projectId/files',
   tag: 'Project files',
+  rate: 'operator',
   about: 'Files of a project, as its operators see them.',
   routes: [
     route('GET /api/projects/:projectId/files', {

@@ -36,6 +36,7 @@ const CREATED_KEY = object(
 export const KEY_ROUTES: RouteList = {
   prefix: '/api/projects/:projectId/keys',
   tag: 'Project keys',
+  rate: 'operator',
   about: 'The API keys of a project.',
   params: { keyId: naming('Id of the key', 'KEY_NOT_FOUND') },
   routes: [

@@ -65,6 +65,7 @@ const MAIL_SETTING = orNull(text({ maxLength: 500 }));
 export const PROJECT_ROUTES: RouteList = {
   prefix: '/api/projects',
   tag: 'Projects',
+  rate: 'operator',
   about: 'Projects as operators see them: settings, plans, limits, usage.',
   routes: [
     route('GET /api/projects', {

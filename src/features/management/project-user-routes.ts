@@ -55,6 +55,7 @@ const ENDED = ok(object({ ended: WHOLE }), 'Sessions ended');
 export const PROJECT_USER_ROUTES: RouteList = {
   prefix: '/api/projects/:projectId/users',
   tag: 'Project users',
+  rate: 'operator',
   about: 'The end users of a project, for operators, who may set what users may not.',
   params: {
     user: naming('Id or e-mail address of the user', 'USER_NOT_FOUND'),

@@ -37,6 +37,7 @@ function unconfirmed(loosened: readonly string[]): Error {
 export const PROJECT_SCHEMA_ROUTES: RouteList = {
   prefix: '/api/projects/:projectId/schema',
   tag: 'Project collections',
+  rate: 'operator',
   routes: [
     route('GET /api/projects/:projectId/schema', {
       id: 'exportSchema',

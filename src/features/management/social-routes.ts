@@ -27,6 +27,7 @@ const PROVIDER = object(
 export const PROJECT_SOCIAL_ROUTES: RouteList = {
   prefix: '/api/projects/:projectId/social',
   tag: 'Project users',
+  rate: 'operator',
   params: { provider: naming('Name of the provider', 'PROVIDER_NOT_FOUND') },
   routes: [
     route('GET /api/projects/:projectId/social', {

@@ -13,6 +13,7 @@ const PREVIEW_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src d
 export const TEMPLATE_ROUTES: RouteList = {
   prefix: '/api/projects/:projectId/mail/templates',
   tag: 'Project templates',
+  rate: 'operator',
   about: 'Mail templates of a project; one of a system template’s name overrides it.',
   params: { name: naming('Name of the template', 'TEMPLATE_NOT_FOUND') },
   routes: [

@@ -29,6 +29,7 @@ const ACT = object(
 export const ADMIN_ROUTES: RouteList = {
   prefix: '/api/admin',
   tag: 'Operators',
+  rate: 'operator',
   about: 'Operators sign in and out, see who they are and what was done.',
   routes: [
     ...OPERATOR_SESSION_ROUTES,

@@ -49,6 +49,7 @@ export const OPERATOR_SESSION_ROUTES = [
     summary: 'Sign in as an operator',
     description: 'With `cookie`, for the console alone, the token comes as a cookie that no script can read.',
     access: PUBLIC,
+    rate: 'sign-in',
     body: object({
       email: text({ minLength: 1, maxLength: MAX_EMAIL_CHARACTERS }),
       password: PASSWORD,

@@ -38,7 +38,7 @@ export async function buildProjectDocument(
     await ownTurn();
   }
   const told = new Set<string>();
-  for (const { tag, about, params, routes } of general) {
+  for (const { tag, about, rate, params, routes } of general) {
     const others = routes.filter(({ path }) => !isOfCollection(path));
     const isFirst = !told.has(tag) && others.length > 0;
     if (others.length === 0) continue;
@@ -47,6 +47,7 @@ export async function buildProjectDocument(
     add({
       prefix: '/api',
       tag,
+      rate,
       ...(isFirst && words !== undefined && { about: words }),
       ...(params && { params }),
       routes: others.map((route) => substituteRoute(route, userReplacements(users, userSchemas), users.typeName)),
@@ -89,6 +90,7 @@ function specialise(
   return {
     prefix: '/api/data',
     tag: `Collection ${name}`,
+    rate: 'plain',
     about: `Documents of \`${name}\`, ${isFlexible ? 'which take any field' : 'of the declared fields alone'}.`,
     routes: routes.map((route) => {
       const { collectionName: _named, ...params } = route.params ?? {};

@@ -17,6 +17,7 @@ export function projectTypesRoutes(lists: () => readonly RouteList[]): readonly 
     // Each its own prefix: they lie among the names of collections.
     prefix: `/api/schemas/${file}`,
     tag: 'Schemas',
+    rate: 'plain',
     routes: [
       route(`GET /api/schemas/${file}`, {
         id,

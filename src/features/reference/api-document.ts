@@ -13,7 +13,6 @@ import {
   type RouteList,
 } from '../../http/routes/route.js';
 import { TEXT, text, type Schema } from '../../platform/schema/schema.js';
-import { classify } from '../access/limit-requests.js';
 import { openComponents, type Components } from './schema-components.js';
 
 /** The parts of an OpenAPI 3.1 document that the page reads. */
@@ -135,11 +134,11 @@ export function openApiDocument(info: Pick<ApiDocument['info'], 'title' | 'versi
     },
   };
   const ids = new Set<string>();
-  const addRoute = (tag: string, params: Parameters | undefined, route: Route): void => {
+  const addRoute = ({ tag, params, rate }: RouteList, route: Route): void => {
     if (ids.has(route.id)) throw new Error(`two operations are named ${route.id}`);
     ids.add(route.id);
     const named = pathParameters(route.path, { ...params, ...route.params });
-    const operation = describeOperation({ ...route, params: named, tag }, components);
+    const operation = describeOperation({ rate, ...route, params: named, tag }, components);
     (document.paths[templateOf(route.path)] ??= {})[route.method.toLowerCase()] = operation;
     for (const scheme of route.access.security.flat()) {
       document.components.securitySchemes[scheme.name] = scheme.definition;
@@ -147,9 +146,10 @@ export function openApiDocument(info: Pick<ApiDocument['info'], 'title' | 'versi
   };
   return {
     document,
-    add({ tag, about, params, routes }) {
+    add(list) {
+      const { tag, about, routes } = list;
       if (about !== undefined) document.tags.push({ name: tag, description: about });
-      for (const route of routes) addRoute(tag, params, route);
+      for (const route of routes) addRoute(list, route);
     },
   };
 }
@@ -236,7 +236,7 @@ function parametersOf(route: DescribedRoute, components: Components): ApiParamet
 }
 
 function responsesOf(route: DescribedRoute, components: Components): Operation['responses'] {
-  const isLimited = classify(route.method, route.path) !== 'free';
+  const isLimited = route.rate !== 'free';
   const responses: Operation['responses'] = {};
   for (const answer of [route.answers].flat() as readonly Answer[]) {
     responses[answer.status] = describeAnswer(answer, isLimited, components);

@@ -36,6 +36,7 @@ function clientRoute(
   return {
     prefix: `/api/${name}`,
     tag: 'Service',
+    rate: 'plain',
     routes: [
       route(`GET /api/${name}`, {
         id,

@@ -20,6 +20,7 @@ function findPage(name: string): Promise<PreparedFile> | null {
 export const GUIDE_ROUTES: RouteList = {
   prefix: GUIDES_PREFIX,
   tag: 'Service',
+  rate: 'free',
   params: { guide: naming('Name of the guide', 'NOT_FOUND') },
   routes: [
     route('GET /api/docs/guides/:guide', {

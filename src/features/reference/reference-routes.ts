@@ -36,6 +36,7 @@ export function referenceRoutes(lists: () => readonly RouteList[]): readonly Rou
     {
       prefix: '/api/openapi.json',
       tag: 'Service',
+      rate: 'free',
       routes: [
         fileRoute(
           '/api/openapi.json',
@@ -49,6 +50,7 @@ export function referenceRoutes(lists: () => readonly RouteList[]): readonly Rou
     {
       prefix: '/api/docs',
       tag: 'Service',
+      rate: 'free',
       routes: [
         fileRoute(
           '/api/docs',

@@ -36,6 +36,7 @@ const presentPage = (console: boolean): string => `<!doctype html>
 export const ROOT_ROUTES: RouteList = {
   prefix: '/',
   tag: 'Service',
+  rate: 'free',
   routes: [
     route('GET /', {
       id: 'getRoot',

@@ -89,6 +89,7 @@ export const SERVICE_ROUTES: readonly RouteList[] = [
   {
     prefix: '/api/admin/series',
     tag: 'Operators',
+    rate: 'operator',
     routes: [
       route('GET /api/admin/series', {
         id: 'getSeries',
@@ -109,6 +110,7 @@ export const SERVICE_ROUTES: readonly RouteList[] = [
   {
     prefix: '/api/admin/status',
     tag: 'Operators',
+    rate: 'operator',
     routes: [
       route('GET /api/admin/status', {
         id: 'getStatus',
@@ -123,6 +125,7 @@ export const SERVICE_ROUTES: readonly RouteList[] = [
   {
     prefix: '/api/admin/jobs',
     tag: 'Operators',
+    rate: 'operator',
     routes: [
       route('GET /api/admin/jobs', {
         id: 'listJobs',

@@ -32,6 +32,7 @@ const changeProfile = (method: 'PUT' | 'PATCH', id: string, summary: string) =>
     description:
       'Only the given fields change. A new address is pending until its code is confirmed by `verify-email`; the present one is told by mail. With the secret key it counts at once, unconfirmed unless `emailVerified` says otherwise.',
     access: SIGNED_IN,
+    rate: 'plain',
     openBody: PROFILE_CHANGES,
     example: { name: 'Ada Lovelace' },
     answers: plain(
@@ -79,6 +80,7 @@ export const PROFILE_ROUTES: readonly Route[] = [
     id: 'getMe',
     summary: 'Get the signed-in user',
     access: SIGNED_IN,
+    rate: 'plain',
     answers: plain(USER, 'The user itself'),
     handle({ ctx, user }) {
       ctx.set('Cache-Control', 'no-store');
@@ -94,6 +96,7 @@ export const PROFILE_ROUTES: readonly Route[] = [
     summary: 'List the identities at sign-in providers that open the account',
     description: 'The oldest first.',
     access: SIGNED_IN,
+    rate: 'plain',
     answers: ok(listOf(IDENTITY), 'Identities'),
     async handle({ app, ctx, project, user }) {
       ctx.set('Cache-Control', 'no-store');
@@ -104,6 +107,7 @@ export const PROFILE_ROUTES: readonly Route[] = [
     id: 'unlinkIdentity',
     summary: 'Unlink the identities of a provider and end all other sessions',
     access: SIGNED_IN,
+    rate: 'plain',
     params: { provider: naming('Name of the provider', 'IDENTITY_NOT_FOUND') },
     answers: done('Identity unlinked; all other sessions have ended'),
     refuses: { 409: ['LAST_WAY_IN', 'CHANGED_MEANWHILE'] },
@@ -115,6 +119,7 @@ export const PROFILE_ROUTES: readonly Route[] = [
     id: 'getPublicProfile',
     summary: 'Get the public fields of a user',
     access: ANY_KEY,
+    rate: 'plain',
     params: { username: naming('Value of the unique field `username`', 'USER_NOT_FOUND') },
     answers: plain(PUBLIC_USER, 'The profile itself'),
     handle: ({ app, project, params }) => requirePublicProfile(app, project, params.username),

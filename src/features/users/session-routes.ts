@@ -67,6 +67,7 @@ export const SESSION_ROUTES: readonly Route[] = [
     description:
       'Each refresh token works once; presenting one again ends its session. The cookie counts without an `Origin`, for the service’s own and for origins that the project’s allowlist names (not by `*`); one that came by cookie is answered as cookie alone.',
     access: ANY_KEY,
+    rate: 'refresh',
     headers: { ...REFRESH_TOKEN, ...REFRESH_MODE },
     answers: { ...plain(object({ success: oneOf(true), ...TOKEN_FIELDS }), 'New tokens'), headers: TOKEN_HEADERS },
     refuses: { 401: ['REFRESH_INVALID', 'REFRESH_REUSED', 'COOKIE_NOT_ACCEPTED'] },
@@ -87,6 +88,7 @@ export const SESSION_ROUTES: readonly Route[] = [
     summary: 'End the session of the presented refresh token',
     description: 'Answers the same when nothing was presented.',
     access: ANY_KEY,
+    rate: 'plain',
     headers: REFRESH_TOKEN,
     answers: done('Signed out'),
     refuses: { 401: ['COOKIE_NOT_ACCEPTED'] },

@@ -11,6 +11,8 @@ import { SOCIAL_ROUTES } from './social-routes.js';
 export const USER_ROUTES: RouteList = {
   prefix: '/api/userAuth',
   tag: 'Users',
+  rate: 'sign-in',
+  keyIn: 'header',
   about:
     'End users of a project: sign-up, sign-in, sessions, profiles. The secret key may set fields that are protected from users.',
   routes: [...SESSION_ROUTES, ...PROFILE_ROUTES, ...CODE_ROUTES, ...SOCIAL_ROUTES],

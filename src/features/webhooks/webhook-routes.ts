@@ -100,6 +100,7 @@ const PAGE = {
 export const DELIVERY_ROUTES: RouteList = {
   prefix: '/api/projects/:projectId/deliveries',
   tag: 'Project webhooks',
+  rate: 'operator',
   routes: [
     route('GET /api/projects/:projectId/deliveries', {
       id: 'listProjectDeliveries',
@@ -123,6 +124,7 @@ export const DELIVERY_ROUTES: RouteList = {
 export const WEBHOOK_ROUTES: RouteList = {
   prefix: '/api/projects/:projectId/webhooks',
   tag: 'Project webhooks',
+  rate: 'operator',
   about:
     'Calls to addresses of yours when documents change: signed (`webhook-id`, `webhook-timestamp`, `webhook-signature`), repeated until they are answered with 2xx, logged. `data` is the document as the change left it; after a crash, or when changes follow at once, it can be a later one: the payload then has `stale: true` and `readAt`, the moment of that document.',
   params: {

@@ -3,16 +3,16 @@ import type { Context, Middleware, Next } from 'koa';
 import type { App } from '../../app.js';
 import { methodNotAllowed, missing } from '../../errors.js';
 import { answerRoute } from './answer-route.js';
-import type { RouteContext, RouteList } from './route.js';
+import type { KeyPlace, RateClass, RouteContext, RouteList } from './route.js';
 
 /**
  * Sends a request to the list with the longest prefix of its path (a prefix may hold parameters:
  * `/api/projects/:projectId/webhooks`); 404 for an unknown path, 405 with `Allow` for a known path and another method.
  */
-export function mountRoutes(app: App, lists: readonly RouteList[]): Middleware {
+export function mountRoutes(app: App, lists: readonly RouteList[], limit: RequestLimit | null = null): Middleware {
   const bySpecificity = [...lists]
     .sort((a, b) => b.prefix.length - a.prefix.length)
-    .map((list) => ({ prefix: list.prefix, covers: coversPath(list.prefix), handle: answerList(app, list) }));
+    .map((list) => ({ prefix: list.prefix, covers: coversPath(list.prefix), handle: answerList(app, list, limit) }));
   const byBeginning = new Map<string, typeof bySpecificity>();
   for (const list of bySpecificity) {
     const key = beginning(list.prefix);
@@ -22,25 +22,39 @@ export function mountRoutes(app: App, lists: readonly RouteList[]): Middleware {
     const { path } = ctx;
     const candidates = byBeginning.get(beginning(path)) ?? bySpecificity;
     const list = candidates.find(({ covers }) => covers(path));
-    if (!list) throw unknownRoute(ctx);
+    if (!list) return answerUnknown(ctx, limit);
     return list.handle(ctx, next) as Promise<unknown>;
   };
 }
 
-/** The router of a list behind its guard. Paths are case-sensitive, so that one address has one spelling. */
-function answerList(app: App, { prefix, guard, routes }: RouteList): Middleware {
+/**
+ * Counts a request before anything is asked about it, and throws where it is one too many. A promise only when it takes
+ * time.
+ */
+export type RequestLimit = (ctx: Context, rate: RateClass, keyIn: KeyPlace | undefined) => Promise<void> | null;
+
+/** The router of a list behind its limits and guard. Paths are case-sensitive, so that one address has one spelling. */
+function answerList(app: App, list: RouteList, limit: RequestLimit | null): Middleware {
+  const { prefix, guard, routes } = list;
   const router = new Router({ sensitive: true });
   for (const route of routes) {
     const { path, method } = route;
     if (path !== prefix && !path.startsWith(`${prefix}/`)) throw new Error(`${path} is not below ${prefix}`);
     router.register(path, [method], answerRoute(app, route));
   }
-  const answer = answerRoutes(router);
-  if (!guard) return answer;
-  const check = guard(app);
+  const find = findMounted(router, list);
+  const check = guard?.(app);
+  const answer = (ctx: Context, next: Next, found: Found | null): unknown =>
+    found ? take(ctx as RoutedContext, next, found) : answerUnmatched(ctx, router);
+  const admit = (ctx: Context, next: Next, found: Found | null): unknown => {
+    const checking = check?.(ctx as RouteContext);
+    return checking ? checking.then(() => answer(ctx, next, found)) : answer(ctx, next, found);
+  };
   return (ctx, next) => {
-    const checking = check(ctx as RouteContext);
-    return (checking ? checking.then(() => answer(ctx, next) as unknown) : answer(ctx, next)) as unknown;
+    const found = find(ctx);
+    const { rate, keyIn } = found?.route ?? list;
+    const limiting = limit?.(ctx, rate, keyIn);
+    return limiting ? limiting.then(() => admit(ctx, next, found)) : admit(ctx, next, found);
   };
 }
 
@@ -48,39 +62,44 @@ interface MountedRoute {
   pattern: string;
   regexp: RegExp;
   parameters: readonly string[];
+  rate: RateClass;
+  keyIn: KeyPlace | undefined;
   handle: Middleware;
 }
 
+interface Found {
+  route: MountedRoute;
+  captures: RegExpExecArray;
+}
+
 /** Does the same as `router.routes()` for routes that are taken by their first match, at a fraction of its cost. */
-function answerRoutes(router: Router): Middleware {
+function findMounted(router: Router, { rate, routes }: RouteList): (ctx: Context) => Found | null {
   const byMethod = new Map<string, MountedRoute[]>();
-  for (const { methods, path, regexp, paramNames, stack } of router.stack) {
-    const parameters = paramNames.map(({ name }) => name);
-    // A layer's stack holds the very function that was given, whose type the router's own replaces.
-    const handle = stack[0] as unknown as Middleware;
-    for (const method of methods) {
-      const routes = byMethod.get(method) ?? [];
-      byMethod.set(method, [...routes, { pattern: String(path), regexp, parameters, handle }]);
-    }
+  for (const [at, { methods, path, regexp, paramNames, stack }] of router.stack.entries()) {
+    const { access, rate: own = rate } = routes[at]!;
+    const route = {
+      pattern: String(path),
+      regexp,
+      parameters: paramNames.map(({ name }) => name),
+      rate: own,
+      keyIn: access.keyIn,
+      // A layer's stack holds the very function that was given, whose type the router's own replaces.
+      handle: stack[0] as unknown as Middleware,
+    };
+    for (const method of methods) byMethod.set(method, [...(byMethod.get(method) ?? []), route]);
   }
-  return (ctx, next) => {
-    const { path } = ctx;
-    for (const route of byMethod.get(ctx.req.method!) ?? []) {
+  return ({ path, req }) => {
+    for (const route of byMethod.get(req.method!) ?? []) {
       const captures = route.regexp.exec(path);
-      if (captures) return take(ctx as RoutedContext, next, route, captures);
+      if (captures) return { route, captures };
     }
-    answerUnmatched(ctx, router);
+    return null;
   };
 }
 
 type RoutedContext = Context & { params: Record<string, string>; matchedRoute?: string };
 
-function take(
-  ctx: RoutedContext,
-  next: Next,
-  { pattern, parameters, handle }: MountedRoute,
-  captures: RegExpExecArray,
-): unknown {
+function take(ctx: RoutedContext, next: Next, { route: { pattern, parameters, handle }, captures }: Found): unknown {
   const params: Record<string, string> = {};
   for (let at = 0; at < parameters.length; at++) params[parameters[at]!] = decodePart(captures[at + 1] ?? '');
   ctx.params = params;
@@ -121,6 +140,12 @@ function coversPath(prefix: string): (path: string) => boolean {
   }
   const pattern = new RegExp(`^${prefix.replace(/:\w+/g, '[^/]+')}(/|$)`);
   return (path) => pattern.test(path);
+}
+
+/** Below `/api` a guess counts as any request; elsewhere browsers ask for icons of their own accord. */
+async function answerUnknown(ctx: Context, limit: RequestLimit | null): Promise<never> {
+  if (ctx.path.startsWith('/api/')) await limit?.(ctx, 'plain', undefined);
+  throw unknownRoute(ctx);
 }
 
 function unknownRoute(ctx: Context): Error {

@@ -20,6 +20,15 @@ export interface SecurityScheme {
 /** A request on its way to a handler. */
 export type RouteContext = Context & { params: Record<string, string> };
 
+/**
+ * Which limits of a client address a request counts against (rest-api.md 8): none · those of all requests · also those
+ * of sign-ins · also those of refreshed sessions · those of operators.
+ */
+export type RateClass = 'free' | 'plain' | 'sign-in' | 'refresh' | 'operator';
+
+/** Where a request's project key stands, whose project may have limits of its own. */
+export type KeyPlace = 'header' | 'query';
+
 /** Who may send a request: the check, what it hands to the handler, and how both are documented. */
 export interface Access<Given extends object = object> {
   /** For people, one sentence. */
@@ -27,6 +36,8 @@ export interface Access<Given extends object = object> {
   /** Ways to get in, any of which suffices; each names all the schemes that it needs together. */
   security: readonly (readonly SecurityScheme[])[];
   refuses: Refusals;
+  /** Absent where no key is looked for: it must not choose the limit then. */
+  keyIn?: KeyPlace;
   /** The words under which each request is recorded in the audit log; absent where none is. */
   action?: string;
   /**
@@ -187,6 +198,8 @@ export interface RouteDefinition<
   summary: string;
   description?: string;
   access: Access<Given>;
+  /** Where it is not the list's. */
+  rate?: RateClass;
   /** Parameters of the path that mean something else here than in the rest of the group. */
   params?: Parameters;
   query?: Query;
@@ -243,6 +256,10 @@ export interface RouteList {
   /** The beginning of all their paths: unknown paths below it are refused by the guards first. */
   prefix: string;
   tag: string;
+  /** Of its routes that say none themselves, and of every other path below the prefix. */
+  rate: RateClass;
+  /** Of paths below the prefix that are no route: where the guard looks for a key. */
+  keyIn?: KeyPlace;
   /** The tag in a sentence; said by the first group that has it. */
   about?: string;
   /** Parameters of their paths that are not just any text. */
